@@ -134,6 +134,7 @@ pub(crate) fn for_each_child<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Plan)) {
         | PlanNode::SeqScan { .. }
         | PlanNode::IndexScan { .. }
         | PlanNode::BitmapIndexScan { .. }
+        | PlanNode::TidScan { .. }
         | PlanNode::CteScan { .. }
         | PlanNode::WorkTableScan { .. } => {}
     }
@@ -169,6 +170,7 @@ pub(crate) fn for_each_shown_expr<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Expr
             range.for_each_value(f);
         }
         PlanNode::BitmapScan { recheck, .. } => f(recheck),
+        PlanNode::TidScan { rows, .. } => rows.for_each_value(f),
         PlanNode::NestLoop { params, on, .. } => {
             params.iter().for_each(|(_, e)| f(e));
             on.iter().for_each(f);

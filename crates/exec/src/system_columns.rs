@@ -116,6 +116,12 @@ pub fn shown_place(row: u64) -> (i32, i16) {
     (block as i32, line as i16)
 }
 
+/// The first and the last row id of a block.
+pub(crate) fn block_rows(block: u32) -> (u64, u64) {
+    let before = u64::from(block) * LINES;
+    (before + 1, before + LINES)
+}
+
 /// The id of the row that a ctid is of.
 pub fn row_of_ctid(block: u32, offset: u16) -> u64 {
     u64::from(block) * LINES + u64::from(offset) % VERSION_STEP

@@ -299,6 +299,17 @@ pub enum PlanNode {
         /// Input row: these columns of the table.
         columns: Vec<i16>,
     },
+    /// Rows by ctid, in row-id order.
+    TidScan {
+        /// The table.
+        rel: ScanRelation,
+        /// Which ones.
+        rows: TidRows,
+        /// EXPLAIN's "TID Cond", over the input row.
+        condition: Expr,
+        /// Input row: these columns of the table.
+        columns: Vec<i16>,
+    },
     /// The rows that a bitmap names, in row-id order.
     BitmapScan {
         /// The table.
@@ -557,6 +568,47 @@ impl IndexRange {
     /// Whether each of an index's columns is compared with one value for equality.
     pub fn is_whole_key(&self, columns: usize) -> bool {
         self.keys.len() == columns && self.keys.iter().all(|key| matches!(key, KeySearch::Equal(_)))
+    }
+}
+
+/// The rows of a scan by ctid. Values are over no row.
+#[derive(Clone, Debug)]
+pub enum TidRows {
+    /// Those that have one of these; NULL is nobody's.
+    Named(Vec<TidValues>),
+    /// Those between these.
+    Between(Vec<TidBound>),
+}
+
+/// Ctids that rows are looked up by.
+#[derive(Clone, Debug)]
+pub enum TidValues {
+    /// A ctid.
+    One(Expr),
+    /// The elements of an array.
+    Any(Expr),
+}
+
+/// One end of a range of ctids.
+#[derive(Clone, Debug)]
+pub struct TidBound {
+    /// The ctid.
+    pub value: Expr,
+    /// Rows' are greater.
+    pub lower: bool,
+    /// They may be equal.
+    pub inclusive: bool,
+}
+
+impl TidRows {
+    /// Calls `f` on each value.
+    pub fn for_each_value<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+        match self {
+            TidRows::Named(values) => values.iter().for_each(|values| match values {
+                TidValues::One(value) | TidValues::Any(value) => f(value),
+            }),
+            TidRows::Between(bounds) => bounds.iter().for_each(|bound| f(&bound.value)),
+        }
     }
 }
 

@@ -263,7 +263,10 @@ fn planned_names(plan: &Plan, qualified: bool) -> Vec<Name> {
 fn is_scan(plan: &Plan) -> bool {
     let scans = matches!(
         plan.node,
-        PlanNode::SeqScan { .. } | PlanNode::IndexScan { .. } | PlanNode::BitmapScan { .. }
+        PlanNode::SeqScan { .. }
+            | PlanNode::IndexScan { .. }
+            | PlanNode::BitmapScan { .. }
+            | PlanNode::TidScan { .. }
     );
     scans && plan.project.is_none()
 }

@@ -6,7 +6,7 @@ use super::plan::Builder;
 use crate::context::{Instrument, Note};
 use steppe_sql::deparse::quote_identifier;
 use steppe_sql::expr::Expr;
-use steppe_sql::plan::{AggMode, AggStrategy, ModifyTable, Plan, PlanNode, ScanRelation};
+use steppe_sql::plan::{AggMode, AggStrategy, ModifyTable, Plan, PlanNode, ScanRelation, TidRows};
 use steppe_sql::query::{Command, Frame, FrameBound, FrameExclusion, FrameMode, JoinKind, SetOp};
 
 /// The name of a kind of join, on its own and between the words of a headline.
@@ -53,6 +53,8 @@ impl Builder<'_> {
                 let kind = if *index_only { "Index Only Scan" } else { "Index Scan" };
                 (kind, format!("{kind}{}", if *backward { " Backward" } else { "" }))
             }
+            PlanNode::TidScan { rows: TidRows::Named(_), .. } => ("Tid Scan", "Tid Scan".into()),
+            PlanNode::TidScan { .. } => ("Tid Range Scan", "Tid Range Scan".into()),
             PlanNode::BitmapScan { .. } => ("Bitmap Heap Scan", "Bitmap Heap Scan".into()),
             PlanNode::BitmapIndexScan { .. } => ("Bitmap Index Scan", "Bitmap Index Scan".into()),
             PlanNode::BitmapAnd(_) => ("BitmapAnd", "BitmapAnd".into()),
@@ -134,7 +136,9 @@ impl Builder<'_> {
     /// What the node works on: the rest of the headline.
     pub(super) fn identity(&self, plan: &Plan, node: &mut Node) {
         match &plan.node {
-            PlanNode::SeqScan { rel, .. } | PlanNode::BitmapScan { rel, .. } => {
+            PlanNode::SeqScan { rel, .. }
+            | PlanNode::BitmapScan { rel, .. }
+            | PlanNode::TidScan { rel, .. } => {
                 self.target(rel, node);
             }
             PlanNode::BitmapIndexScan { index, .. } => {
@@ -227,6 +231,7 @@ impl Builder<'_> {
             PlanNode::SeqScan { .. }
             | PlanNode::IndexScan { .. }
             | PlanNode::BitmapScan { .. }
+            | PlanNode::TidScan { .. }
             | PlanNode::Values(_)
             | PlanNode::CteScan { .. }
             | PlanNode::WorkTableScan { .. }
@@ -234,6 +239,9 @@ impl Builder<'_> {
             _ => self.is_qualified(),
         };
         let slots = self.input(plan, qualified);
+        if let PlanNode::TidScan { condition, .. } = &plan.node {
+            node.property("TID Cond", self.text(condition, &slots));
+        }
         if let PlanNode::BitmapScan { recheck, .. } = &plan.node {
             node.property("Recheck Cond", self.text(recheck, &slots));
             self.removed("Rows Removed by Index Recheck", id, |done| done.rechecked, node);

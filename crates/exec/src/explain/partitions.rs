@@ -451,7 +451,8 @@ fn relation_of(plan: &Plan) -> Option<&ScanRelation> {
     match &plan.node {
         PlanNode::SeqScan { rel, .. }
         | PlanNode::IndexScan { rel, .. }
-        | PlanNode::BitmapScan { rel, .. } => Some(rel),
+        | PlanNode::BitmapScan { rel, .. }
+        | PlanNode::TidScan { rel, .. } => Some(rel),
         PlanNode::Append(children) => children.first().and_then(relation_of),
         PlanNode::Sort { child, .. } => relation_of(child),
         _ => None,

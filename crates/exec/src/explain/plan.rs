@@ -77,6 +77,7 @@ fn relations(plan: &Plan) -> usize {
         PlanNode::SeqScan { .. }
         | PlanNode::IndexScan { .. }
         | PlanNode::BitmapScan { .. }
+        | PlanNode::TidScan { .. }
         | PlanNode::FunctionScan { .. }
         | PlanNode::SubqueryScan { .. }
         | PlanNode::CteScan { .. }

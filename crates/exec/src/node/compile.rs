@@ -16,6 +16,7 @@ use super::result::ResultPlan;
 use super::seq_scan::SeqScanPlan;
 use super::set_op::SetOpPlan;
 use super::sort::{SortKeys, SortPlan};
+use super::tid_scan::TidPlan;
 use super::unique::UniquePlan;
 use super::window::{CCall, WindowPlan};
 use super::window_frame::{CFrame, CFrameBound, CFrameOffset};
@@ -123,6 +124,11 @@ impl PlanCompiler<'_, '_> {
                     columns,
                 )?))
             }
+            PlanNode::TidScan { rel, rows, columns, .. } => CNode::TidScan(Box::new(TidPlan {
+                table: self.table(&rel.relation)?,
+                columns: scan_columns(columns)?,
+                rows: self.tid_rows(rows)?,
+            })),
             PlanNode::BitmapScan { rel, bitmap, recheck, columns } => {
                 CNode::BitmapScan(Box::new(BitmapPlan {
                     table: self.table(&rel.relation)?,

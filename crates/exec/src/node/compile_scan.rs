@@ -5,10 +5,11 @@ use super::compile::scan_columns;
 use super::index_scan::{CIndexRange, IndexPlan};
 use super::key_check::CKeyCheck;
 use super::probes::{CKeyEnd, CKeySearch};
+use super::tid_scan::CTidRows;
 use crate::access::ScanColumn;
 use std::sync::Arc;
 use steppe_catalog::Relation;
-use steppe_sql::plan::{IndexRange, KeyCheck, KeyEnd, KeySearch};
+use steppe_sql::plan::{IndexRange, KeyCheck, KeyEnd, KeySearch, TidRows, TidValues};
 use steppe_types::Result;
 
 impl PlanCompiler<'_, '_> {
@@ -58,6 +59,27 @@ impl PlanCompiler<'_, '_> {
         let checks = range.checks.iter().map(|check| self.key_check(check));
         let checks = checks.collect::<Result<_>>()?;
         Ok(CIndexRange { keys, lower, upper, not_null: range.not_null, checks })
+    }
+
+    pub(super) fn tid_rows(&mut self, rows: &TidRows) -> Result<CTidRows> {
+        Ok(match rows {
+            TidRows::Named(named) => {
+                let (mut values, mut arrays) = (Vec::new(), Vec::new());
+                for named in named {
+                    match named {
+                        TidValues::One(value) => values.push(self.exprs.expr(value)?),
+                        TidValues::Any(array) => arrays.push(self.exprs.expr(array)?),
+                    }
+                }
+                CTidRows::Named { values: values.into(), arrays: arrays.into() }
+            }
+            TidRows::Between(bounds) => {
+                let bounds = bounds.iter().map(|bound| {
+                    Ok((self.exprs.expr(&bound.value)?, bound.lower, bound.inclusive))
+                });
+                CTidRows::Between(bounds.collect::<Result<_>>()?)
+            }
+        })
     }
 
     fn key_end(&mut self, end: &KeyEnd) -> Result<CKeyEnd> {

@@ -39,6 +39,7 @@ mod seq_scan;
 mod set_op;
 mod sort;
 mod subquery;
+mod tid_scan;
 mod unique;
 mod window;
 mod window_frame;
@@ -95,6 +96,7 @@ pub(crate) enum CNode {
     FunctionScan(function_scan::FunctionScanPlan),
     SeqScan(seq_scan::SeqScanPlan),
     IndexScan(Box<index_scan::IndexPlan>),
+    TidScan(Box<tid_scan::TidPlan>),
     BitmapScan(Box<bitmap_scan::BitmapPlan>),
     BitmapIndexScan(Box<index_scan::IndexPlan>),
     BitmapAnd(Box<[Arc<CPlan>]>),
@@ -231,6 +233,7 @@ fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         CNode::FunctionScan(_) => function_scan::start_function_scan(plan),
         CNode::SeqScan(_) => seq_scan::start(plan),
         CNode::IndexScan(_) => index_scan::start(plan),
+        CNode::TidScan(_) => tid_scan::start(plan),
         CNode::BitmapScan(_)
         | CNode::BitmapIndexScan(_)
         | CNode::BitmapAnd(_)

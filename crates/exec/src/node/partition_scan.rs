@@ -225,7 +225,10 @@ impl PartitionScanPlan {
     fn is_unwritten(&self, leaf: &LockedLeaf, cx: &mut ExecContext) -> Result<bool> {
         let reads_one_table = matches!(
             self.template.plan.node,
-            PlanNode::SeqScan { .. } | PlanNode::IndexScan { .. } | PlanNode::BitmapScan { .. }
+            PlanNode::SeqScan { .. }
+                | PlanNode::IndexScan { .. }
+                | PlanNode::BitmapScan { .. }
+                | PlanNode::TidScan { .. }
         );
         let txn = &cx.txn()?.txn;
         match leaf.relation.storage {

@@ -49,7 +49,8 @@ pub(crate) fn order_of(plan: &Plan) -> Result<Vec<SortKey>> {
     let columns = match &template.node {
         PlanNode::SeqScan { columns, .. }
         | PlanNode::IndexScan { columns, .. }
-        | PlanNode::BitmapScan { columns, .. } => &columns[..],
+        | PlanNode::BitmapScan { columns, .. }
+        | PlanNode::TidScan { columns, .. } => &columns[..],
         _ => &[],
     };
     let slot = |e: Expr| match e {
@@ -128,7 +129,8 @@ fn plan_over(template: &Plan, catalog: &Catalog, leaves: &LeafSet) -> Result<Pla
     let rel = match &template.node {
         PlanNode::SeqScan { rel, .. }
         | PlanNode::IndexScan { rel, .. }
-        | PlanNode::BitmapScan { rel, .. } => rel,
+        | PlanNode::BitmapScan { rel, .. }
+        | PlanNode::TidScan { rel, .. } => rel,
         _ => {
             let mut plan = template.clone();
             for_each_child_mut(&mut plan, &mut |child| {
@@ -226,6 +228,12 @@ fn leaf_plan(
                 index_only: *index_only,
                 columns: attributes(columns, map.as_ref())?,
             }
+        }
+        PlanNode::TidScan { rel, rows, condition, columns } => {
+            let map = ColumnMap::new(&rel.relation, leaf)?;
+            let rel = ScanRelation { relation: leaf.clone(), alias: alias.clone() };
+            let (columns, rows) = (attributes(columns, map.as_ref())?, rows.clone());
+            PlanNode::TidScan { rel, rows, condition: condition.clone(), columns }
         }
         PlanNode::BitmapScan { rel, bitmap, recheck, columns } => {
             let map = ColumnMap::new(&rel.relation, leaf)?;

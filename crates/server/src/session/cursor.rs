@@ -650,6 +650,7 @@ fn goes_backward(plan: &Plan) -> bool {
     match &plan.node {
         PlanNode::SeqScan { .. }
         | PlanNode::IndexScan { .. }
+        | PlanNode::TidScan { .. }
         | PlanNode::PartitionScan { .. }
         | PlanNode::FunctionScan { .. }
         | PlanNode::Values(_)
@@ -667,7 +668,10 @@ fn goes_backward(plan: &Plan) -> bool {
 /// Whether the row that a plan has handed up last is the one that its scan is on.
 fn reads_in_place(plan: &Plan) -> bool {
     match &plan.node {
-        PlanNode::SeqScan { .. } | PlanNode::IndexScan { .. } | PlanNode::BitmapScan { .. } => true,
+        PlanNode::SeqScan { .. }
+        | PlanNode::IndexScan { .. }
+        | PlanNode::BitmapScan { .. }
+        | PlanNode::TidScan { .. } => true,
         PlanNode::PartitionScan { template: child, .. }
         | PlanNode::Result { child: Some(child), .. }
         | PlanNode::SubqueryScan { child, .. }

@@ -67,6 +67,7 @@ mod simplify;
 mod stored_form;
 mod sublinks;
 mod subselect;
+mod tid;
 mod upper;
 mod useless_joins;
 mod virtual_columns;

@@ -24,7 +24,6 @@ use super::grouping::Aggregation;
 use super::index::over_entry;
 use super::join::FromContext;
 use super::join_clause::join_keys;
-use super::joinpath::input;
 use super::leaf_match::{LeafJoin, Matching};
 use super::scan::clamp_rows;
 use super::{Planner, Rel, node};
@@ -113,8 +112,7 @@ impl Planner<'_> {
             Some(matched) => matched.rows().len() as f64,
             None => self.partitioned_size(left.rel.relation.oid)?.leaves,
         };
-        let mut cost = times(&template.cost, leaves.max(1.0));
-        cost.rows = clamp_rows(self.join_rows(from, kind, &input(outer), &input(inner), on));
+        let cost = times(&template.cost, leaves.max(1.0));
         let (types, names) = (template.types.clone(), template.slot_names.clone());
         // Of a FULL JOIN either side's leaf may be the only one with rows.
         let is_full = kind == JoinKind::Full;

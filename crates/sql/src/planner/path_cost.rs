@@ -101,6 +101,14 @@ impl CostParameters {
         Charge { startup: 0.0, total: rows * per_row }
     }
 
+    /// Part of a full scan (cost_tidrangescan).
+    pub(super) fn row_range(&self, table: TableSize, part: f64, operators: f64) -> Charge {
+        let pages = (part * table.pages).ceil().max(1.0);
+        let per_row = self.cpu_tuple + self.cpu_operator * operators;
+        let total = self.random_page + (pages - 1.0) * self.seq_page + part * table.rows * per_row;
+        Charge { startup: 0.0, total }
+    }
+
     /// The entries alone (btcostestimate).
     pub(super) fn index(&self, reads: &IndexReads) -> Charge {
         let searches = reads.searches.max(1.0);

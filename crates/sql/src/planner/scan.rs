@@ -68,6 +68,11 @@ impl Planner<'_> {
                 best = rel;
             }
         }
+        if let Some(rel) = self.tid_scan(request)?
+            && rel.plan.cost.total < best.plan.cost.total
+        {
+            best = rel;
+        }
         if let Some(rel) = self.bitmap_scan(request, &indexes)?
             && rel.plan.cost.total < best.plan.cost.total
         {
