@@ -91,17 +91,19 @@ impl Planner<'_> {
         // What a partial index's predicate decides is looked at again as well.
         let left = |i: &usize| path.rest.contains(&request.conditions[*i]);
         let settles: Vec<usize> = (0..request.conditions.len()).filter(|i| !left(i)).collect();
-        if settles.is_empty() {
+        let decided = settles.iter().map(|i| request.conditions[*i].clone());
+        let decided: Vec<Expr> = decided.chain(path.found.derived.iter().cloned()).collect();
+        if decided.is_empty() {
             return Ok(None);
         }
-        let decided = settles.iter().map(|i| request.conditions[*i].clone()).collect();
+        let uses = settles.iter().chain(&path.found.bounding).copied().collect();
         let scan = PlanNode::BitmapIndexScan {
             rel: self.scan_relation(request),
             index: index.relation.clone(),
             range: index_range(request, path.found)?,
         };
         let plan = bitmap_node(scan, charge, rows);
-        Ok(Some(Bitmap { plan, charge, rows, decided, uses: settles.clone(), settles }))
+        Ok(Some(Bitmap { plan, charge, rows, decided, uses, settles }))
     }
 
     /// `a OR b`: the arms' bitmaps united. An arm may use what stands beside the OR, which is not

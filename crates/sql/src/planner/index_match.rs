@@ -17,7 +17,8 @@
 //! a check as well: a bound alone would let NULLs in later columns through.
 
 use super::cost::strip;
-use super::index::{CandidateIndex, Key};
+use super::index::{CandidateIndex, Key, same_ordering};
+use super::like_prefix::{PrefixBounds, prefix_bounds, text_and_pattern};
 use crate::expr::{BoolTest, Expr, RowCompareOp};
 use crate::plan::{KeyCheck, KeyEnd, KeySearch};
 use std::collections::BTreeMap;
@@ -39,6 +40,8 @@ pub(super) struct IndexMatch {
     pub(super) used: Vec<usize>,
     /// Those of them that bound the entries which are visited.
     pub(super) bounding: Vec<usize>,
+    /// Conditions that follow from patterns, which stay to be decided.
+    pub(super) derived: Vec<Expr>,
     /// Columns that are stepped over.
     pub(super) skipped: Vec<usize>,
     /// Searches that arrays lead to.
@@ -49,7 +52,7 @@ pub(super) struct IndexMatch {
 
 impl IndexMatch {
     pub(super) fn is_empty(&self) -> bool {
-        self.used.is_empty()
+        self.used.is_empty() && self.bounding.is_empty()
     }
 
     /// Whether each of the index's columns is compared with one value for equality.
@@ -90,6 +93,8 @@ enum Said {
         lower: bool,
         inclusive: bool,
     },
+    /// What a pattern says of the beginning.
+    Prefix(PrefixBounds),
 }
 
 impl CandidateIndex {
@@ -111,7 +116,8 @@ impl CandidateIndex {
                 column += 1;
                 continue;
             }
-            let bounds = said[column].iter().any(|(_, s)| matches!(s, Said::Bound { .. }))
+            let is_bound = |s: &Said| matches!(s, Said::Bound { .. } | Said::Prefix(_));
+            let bounds = said[column].iter().any(|(_, said)| is_bound(said))
                 || rows.iter().any(|row| row.columns[0] == column);
             let later = said[column + 1..].iter().position(|said| said.iter().any(is_searched));
             if !skips || bounds || later.is_none() || !self.measurable_to(column) {
@@ -165,8 +171,10 @@ impl CandidateIndex {
         found.use_up(*condition, true);
         let measurable = self.measurable_to(column);
         for (other, said) in said.iter().filter(|(other, _)| other != condition && measurable) {
-            found.checks.push(said.check(column));
-            found.use_up(*other, false);
+            if let Some(check) = said.check(column) {
+                found.checks.push(check);
+                found.use_up(*other, false);
+            }
         }
         true
     }
@@ -191,6 +199,14 @@ impl CandidateIndex {
                         *end = Some(KeyEnd { values: vec![value.clone()], inclusive: *inclusive });
                         found.use_up(*condition, true);
                     }
+                }
+                Said::Prefix(bounds) if found.lower.is_none() && found.upper.is_none() => {
+                    let end =
+                        |value: &Expr, inclusive| KeyEnd { values: vec![value.clone()], inclusive };
+                    found.lower = Some(end(&bounds.lower, true));
+                    found.upper = bounds.upper.as_ref().map(|upper| end(upper, false));
+                    found.derived.extend(bounds.conditions.iter().cloned());
+                    found.bounding.push(*condition);
                 }
                 _ => {}
             }
@@ -223,8 +239,11 @@ impl CandidateIndex {
                 self.check_row(row, found);
             }
             for (condition, said) in said {
-                if !found.used.contains(&condition) && self.measurable_to(column) {
-                    found.checks.push(said.check(column));
+                if !found.used.contains(&condition)
+                    && self.measurable_to(column)
+                    && let Some(check) = said.check(column)
+                {
+                    found.checks.push(check);
                     found.use_up(condition, false);
                 }
             }
@@ -288,12 +307,14 @@ struct RowSaid {
 }
 
 fn is_searched((_, said): &(usize, Said)) -> bool {
-    !matches!(said, Said::NotNull)
+    !matches!(said, Said::NotNull | Said::Prefix(_))
 }
 
 impl Said {
-    fn check(&self, column: usize) -> KeyCheck {
-        match self {
+    /// As a condition on an entry; a pattern is none.
+    fn check(&self, column: usize) -> Option<KeyCheck> {
+        Some(match self {
+            Said::Prefix(_) => return None,
             Said::Equal(value) => KeyCheck::Equal { column, value: value.clone() },
             Said::IsNull => KeyCheck::Null { column, negated: false },
             Said::NotNull => KeyCheck::Null { column, negated: true },
@@ -304,11 +325,19 @@ impl Said {
                 lower: *lower,
                 inclusive: *inclusive,
             },
-        }
+        })
     }
 }
 
 impl Key {
+    /// Whether bounds of the key depend on what a pattern is.
+    pub(super) fn depends_on_pattern(&self, conditions: &[Expr], rte: usize) -> bool {
+        conditions
+            .iter()
+            .filter_map(text_and_pattern)
+            .any(|(text, pattern)| !matches!(strip(pattern), Expr::Const(..)) && self.is(text, rte))
+    }
+
     fn said_by(&self, conditions: &[Expr], rte: usize) -> Vec<(usize, Said)> {
         let said = |(i, condition): (usize, &Expr)| Some((i, self.said(condition, rte)?));
         conditions.iter().enumerate().filter_map(said).collect()
@@ -328,6 +357,11 @@ impl Key {
                 self.any(condition, rte).map(|(array, any)| Said::Any(array, any))
             }
             _ => {
+                if let Some((text, _)) = text_and_pattern(condition) {
+                    let is_text = same_ordering(self.type_oid, oid::TEXT);
+                    let bounds = prefix_bounds(condition);
+                    return bounds.filter(|_| is_text && self.is(text, rte)).map(Said::Prefix);
+                }
                 let (strategy, value) = self.comparison(condition, rte)?;
                 Some(match strategy {
                     Strategy::Equal => Said::Equal(value),

@@ -105,10 +105,14 @@ impl Planner<'_> {
         let rest: Vec<usize> = (0..request.conditions.len())
             .filter(|i| !found.used.contains(i) && !in_index(&request.conditions[*i]))
             .collect();
-        let rest = of(&rest);
+        let undecided: Vec<usize> =
+            rest.iter().filter(|i| !found.bounding.contains(i)).copied().collect();
+        let (rest, undecided) = (of(&rest), of(&undecided));
         let entries =
             size.rows * index.predicate.as_ref().map_or(1.0, |p| estimator.selectivity_of(p));
-        let (used, bounding) = (of(&found.used), of(&found.bounding));
+        let bounds_more = found.bounding.iter().filter(|i| !found.used.contains(i));
+        let used: Vec<usize> = found.used.iter().chain(bounds_more).copied().collect();
+        let (used, bounding) = (of(&used), of(&found.bounding));
         let whole = index.info().is_unique_now() && found.is_whole_key(index.keys.len());
         let share = |conditions: &[Expr]| match conditions.is_empty() {
             true => 1.0,
@@ -133,7 +137,7 @@ impl Planner<'_> {
             correlation: self.correlation(request, index),
             loops: self.scan_loops,
         };
-        IndexPath { selected: matched * share(&rest), found, rest, reads }
+        IndexPath { selected: matched * share(&undecided), found, rest, reads }
     }
 
     /// Whether an index has all columns that are wanted, as they are.
@@ -192,7 +196,9 @@ pub(super) fn index_range(request: &ScanRequest<'_>, found: IndexMatch) -> Resul
     let all_columns: Vec<ColumnId> =
         (1..=request.relation.columns.len() as i16).map(|a| (request.rte, a)).collect();
     let used = found.used.iter().map(|i| found.condition(request.conditions, *i));
-    let conditions = used.map(|c| to_slots(c, &all_columns)).collect::<Result<_>>()?;
+    let used: Vec<Expr> = used.chain(found.derived.iter().cloned()).collect();
+    let to_slots = |c| to_slots(c, &all_columns);
+    let conditions = used.into_iter().map(to_slots).collect::<Result<_>>()?;
     Ok(IndexRange {
         keys: found.keys,
         lower: found.lower,

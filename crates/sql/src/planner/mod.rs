@@ -44,6 +44,7 @@ mod join_order;
 mod joinpath;
 mod lateral;
 mod leaf_match;
+mod like_prefix;
 mod modify;
 mod never_null;
 mod or_clauses;

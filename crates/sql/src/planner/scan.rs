@@ -148,6 +148,10 @@ impl Planner<'_> {
             };
             // Whether it can be used may depend on what a literal is, not only on its type.
             self.depends_on_literals |= candidate.has_constants;
+            self.depends_on_literals |= candidate
+                .keys
+                .iter()
+                .any(|key| key.depends_on_pattern(request.conditions, request.rte));
             if candidate.predicate.iter().all(|p| implied_by(p, request.conditions)) {
                 usable.push(candidate);
             }

@@ -1,0 +1,27 @@
+-- Patterns that say how a text begins, by an index.
+CREATE TABLE lk (id int PRIMARY KEY, t text COLLATE "C", v varchar(20) COLLATE "C", pad text);
+INSERT INTO lk SELECT i, md5(i::text), md5((i % 700)::text)::varchar(20), repeat('x', 100) FROM generate_series(1, 8000) AS i;
+INSERT INTO lk VALUES (8001, 'a%b', 'a_b'), (8002, 'a\b', NULL), (8003, NULL, ''), (8004, 'é', 'éa'), (8005, 'ê', U&'a\D7FF');
+CREATE INDEX ON lk (t);
+CREATE INDEX ON lk (v, id);
+ANALYZE lk;
+SET enable_bitmapscan = off;
+EXPLAIN (COSTS OFF) SELECT id FROM lk WHERE t LIKE 'abcd%';
+RESET enable_bitmapscan;
+SELECT id FROM lk WHERE t LIKE 'abcd%' ORDER BY id;
+SELECT id FROM lk WHERE t LIKE 'ab_d%' ORDER BY id LIMIT 3;
+SELECT id FROM lk WHERE t LIKE 'a\%%';
+SELECT id FROM lk WHERE t LIKE 'a\\%';
+SELECT id FROM lk WHERE t LIKE 'é%' OR v LIKE 'é%' ORDER BY id;
+SELECT id FROM lk WHERE t ^@ 'abcd' ORDER BY id;
+SELECT id FROM lk WHERE v LIKE U&'a\D7FF%';
+SELECT count(*) FROM lk WHERE v LIKE 'a%' AND id > 100 AND t LIKE '%b%';
+SELECT count(*) FROM lk WHERE v NOT LIKE 'a%';
+SELECT count(*) FROM lk WHERE t LIKE '%abc%';
+SELECT id FROM lk WHERE t LIKE 'zz\';
+SELECT v, id FROM lk WHERE v LIKE 'ab%' ORDER BY v, id LIMIT 3;
+PREPARE p (text) AS SELECT count(*) FROM lk WHERE t LIKE $1;
+EXECUTE p ('ab%');
+EXECUTE p ('%ab%');
+EXECUTE p (NULL);
+DROP TABLE lk;
