@@ -29,7 +29,7 @@ SET enable_indexscan = off;
 SET enable_indexonlyscan = off;
 EXPLAIN (COSTS OFF) SELECT * FROM bt WHERE a < 400;
 
--- More rows than work_mem has room for
+-- With little memory
 SET work_mem = '64kB';
 SELECT count(*), sum(id), min(a), max(a) FROM bt WHERE a < 400;
 SELECT count(*), sum(id) FROM bt WHERE a < 400 AND b > 30 AND c = 3;

@@ -7,7 +7,8 @@
 //!     │      conditions factored, outer joins reduced, useless joins dropped  (simplify)
 //!     │
 //!     ├─ from     what follows from equalities with constants (equivalence)
-//!     │           base relations: sequential or index scan   (scan, index)
+//!     │           base relations: sequential scan (scan), by index (index_path, index_match,
+//!     │           like_prefix), by bitmaps (bitmap), by ctid (tid); their costs (path_cost)
 //!     │           join order and methods, cheapest first
 //!     │           (join, join_graph, join_order, joinpath)
 //!     │           or in an index's order                     (ordered)
