@@ -52,6 +52,40 @@ pub struct Instrument {
     pub note: Option<Note>,
 }
 
+/// The groups that an incremental sort has sorted in one way.
+#[derive(Clone, Debug, Default)]
+pub struct SortGroups {
+    /// How many.
+    pub count: u64,
+    /// The methods' names, each once.
+    pub methods: Vec<&'static str>,
+    /// In memory.
+    pub memory: SortSpace,
+    /// On disk.
+    pub disk: SortSpace,
+}
+
+/// The space that sorts of one kind took, in kilobytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SortSpace {
+    /// Of all together.
+    pub total: u64,
+    /// Of the largest.
+    pub peak: u64,
+}
+
+impl SortGroups {
+    /// Counts the space and the method of a sort.
+    pub(crate) fn add(&mut self, on_disk: bool, method: &'static str, kilobytes: u64) {
+        if !self.methods.contains(&method) {
+            self.methods.push(method);
+        }
+        let space = if on_disk { &mut self.disk } else { &mut self.memory };
+        space.total += kilobytes;
+        space.peak = space.peak.max(kilobytes);
+    }
+}
+
 /// What a node tells about its memory.
 #[derive(Clone, Debug)]
 pub enum Note {
@@ -63,6 +97,13 @@ pub enum Note {
         on_disk: bool,
         /// How much.
         kilobytes: u64,
+    },
+    /// "Full-sort Groups" and "Pre-sorted Groups".
+    IncrementalSort {
+        /// Sorted by all keys.
+        full: SortGroups,
+        /// Large ones, sorted by the keys behind the prefix.
+        prefix: SortGroups,
     },
     /// A hash aggregate's table.
     HashAggregate {

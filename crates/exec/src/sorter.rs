@@ -116,6 +116,17 @@ pub(crate) enum SortMethod {
     ExternalMerge,
 }
 
+impl SortMethod {
+    /// As EXPLAIN calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            SortMethod::Quicksort => "quicksort",
+            SortMethod::TopN => "top-N heapsort",
+            SortMethod::ExternalMerge => "external merge",
+        }
+    }
+}
+
 /// Sorts rows.
 pub(crate) struct Sorter {
     keys: Arc<[SortColumn]>,

@@ -398,12 +398,15 @@ pub enum PlanNode {
     },
     /// Keeps the child's rows for re-scans.
     Materialize(Box<Plan>),
-    /// Sort; with `bound`, only the first so many rows are wanted (top-N).
+    /// Sort; with `bound`, only the first so many rows are wanted (top-N). If rows come in the
+    /// order of some of the first keys, it is an incremental one.
     Sort {
         /// Input.
         child: Box<Plan>,
         /// Keys over the child's output.
         keys: Vec<SortKey>,
+        /// How many of the keys the input is in the order of.
+        presorted: usize,
         /// LIMIT + OFFSET, if constant or parameter.
         bound: Option<Expr>,
     },
@@ -568,6 +571,11 @@ impl IndexRange {
     /// Whether each of an index's columns is compared with one value for equality.
     pub fn is_whole_key(&self, columns: usize) -> bool {
         self.keys.len() == columns && self.keys.iter().all(|key| matches!(key, KeySearch::Equal(_)))
+    }
+
+    /// Whether a column of the index has one value in all entries that are found.
+    pub fn is_fixed(&self, column: usize) -> bool {
+        matches!(self.keys.get(column), Some(KeySearch::Equal(_) | KeySearch::IsNull))
     }
 }
 

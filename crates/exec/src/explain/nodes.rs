@@ -3,7 +3,7 @@
 use super::document::{Node, Value};
 use super::names::Name;
 use super::plan::Builder;
-use crate::context::{Instrument, Note};
+use crate::context::{Instrument, Note, SortGroups};
 use steppe_sql::deparse::quote_identifier;
 use steppe_sql::expr::Expr;
 use steppe_sql::plan::{AggMode, AggStrategy, ModifyTable, Plan, PlanNode, ScanRelation, TidRows};
@@ -72,6 +72,9 @@ impl Builder<'_> {
                 ("Merge Join", format!("Merge{} Join", join_words(*kind).1))
             }
             PlanNode::Materialize(_) => ("Materialize", "Materialize".into()),
+            PlanNode::Sort { presorted: 1.., .. } => {
+                ("Incremental Sort", "Incremental Sort".into())
+            }
             PlanNode::Sort { .. } => ("Sort", "Sort".into()),
             PlanNode::Limit { .. } => ("Limit", "Limit".into()),
             PlanNode::Agg { strategy, mode, keys, aggregates, .. } => {
@@ -322,10 +325,16 @@ impl Builder<'_> {
             PlanNode::NestLoop { outer, inner, on, .. } => {
                 self.join(plan, id, None, (std::iter::empty(), outer, inner), on, node);
             }
-            PlanNode::Sort { child, keys, .. } => {
+            PlanNode::Sort { child, keys, presorted, .. } => {
                 let slots = self.output(child, qualified);
-                let keys = keys.iter().map(|key| self.sort_key(key, &slots)).collect();
-                node.property("Sort Key", Value::List(keys));
+                let shown: Vec<String> =
+                    keys.iter().map(|key| self.sort_key(key, &slots)).collect();
+                node.property("Sort Key", Value::List(shown));
+                if *presorted > 0 {
+                    // As explain.c: without directions.
+                    let known = keys.iter().take(*presorted).map(|key| &key.expr);
+                    node.property("Presorted Key", Value::List(self.list(known, &slots)));
+                }
             }
             PlanNode::Agg { child, keys, .. } if !keys.is_empty() => {
                 let slots = self.output(child, qualified);
@@ -483,6 +492,10 @@ impl Builder<'_> {
                 node.detail("Sort Space Used", *kilobytes);
                 node.detail("Sort Space Type", space);
             }
+            Some(Note::IncrementalSort { full, prefix }) => {
+                sort_groups("Full-sort Groups", full, node);
+                sort_groups("Pre-sorted Groups", prefix, node);
+            }
             Some(Note::HashAggregate { batches, memory_kilobytes, disk_kilobytes }) => {
                 let mut line = format!("Batches: {batches}  Memory Usage: {memory_kilobytes}kB");
                 if *disk_kilobytes > 0 {
@@ -506,6 +519,23 @@ impl Builder<'_> {
             }
         }
     }
+}
+
+/// What an incremental sort tells about the groups that it sorted in one way.
+fn sort_groups(label: &'static str, groups: &SortGroups, node: &mut Node) {
+    if groups.count == 0 {
+        return;
+    }
+    let several = if groups.methods.len() > 1 { "s" } else { "" };
+    let methods = groups.methods.join(", ");
+    let mut line = format!("{label}: {}  Sort Method{several}: {methods}", groups.count);
+    let spaces = [("Memory", groups.memory), ("Disk", groups.disk)];
+    for (name, space) in spaces.into_iter().filter(|(_, space)| space.peak > 0) {
+        let average = space.total / groups.count;
+        line.push_str(&format!("  Average {name}: {average}kB  Peak {name}: {}kB", space.peak));
+    }
+    node.line(line);
+    node.detail(label, groups.count);
 }
 
 /// Conditions that all hold.

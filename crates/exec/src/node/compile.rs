@@ -6,6 +6,7 @@ use super::cte::{CteScanPlan, RecursiveUnionPlan};
 use super::expand::ExpandPlan;
 use super::function_scan::{FromCall, FunctionScanPlan, ProjectSetPlan, SetTarget};
 use super::hash_join::HashJoinPlan;
+use super::incremental_sort::IncrementalSortPlan;
 use super::limit::LimitPlan;
 use super::lock_rows::{CRowLock, LockRowsPlan, LockedRows};
 use super::merge_append::MergeAppendPlan;
@@ -174,11 +175,20 @@ impl PlanCompiler<'_, '_> {
             }
             PlanNode::HashJoin { .. } | PlanNode::MergeJoin { .. } => self.key_join(plan)?,
             PlanNode::Materialize(child) => CNode::Materialize(self.plan(child)?),
-            PlanNode::Sort { child, keys, bound } => CNode::Sort(SortPlan {
-                keys: self.sort_keys(keys, child.types.len())?,
-                bound: self.exprs.option(bound)?,
-                child: self.plan(child)?,
-            }),
+            PlanNode::Sort { child, keys, presorted, bound } => {
+                let keys = self.sort_keys(keys, child.types.len())?;
+                let bound = self.exprs.option(bound)?;
+                let child = self.plan(child)?;
+                match *presorted {
+                    0 => CNode::Sort(SortPlan { keys, bound, child }),
+                    presorted => CNode::IncrementalSort(IncrementalSortPlan {
+                        keys,
+                        presorted,
+                        bound,
+                        child,
+                    }),
+                }
+            }
             PlanNode::Limit { child, limit, offset, ties } => CNode::Limit(LimitPlan {
                 limit: self.exprs.option(limit)?,
                 offset: self.exprs.option(offset)?,

@@ -22,6 +22,7 @@ mod cte;
 mod expand;
 mod function_scan;
 mod hash_join;
+mod incremental_sort;
 mod index_scan;
 mod key_check;
 mod key_cursor;
@@ -107,6 +108,7 @@ pub(crate) enum CNode {
     MergeJoin(merge_join::MergeJoinPlan),
     Materialize(Arc<CPlan>),
     Sort(sort::SortPlan),
+    IncrementalSort(incremental_sort::IncrementalSortPlan),
     Limit(limit::LimitPlan),
     Agg(agg::AggPlan),
     Expand(expand::ExpandPlan),
@@ -244,6 +246,7 @@ fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         CNode::MergeJoin(_) => merge_join::start(plan, cx),
         CNode::Materialize(_) => materialize::start(plan, cx),
         CNode::Sort(_) => sort::start(plan, cx),
+        CNode::IncrementalSort(_) => incremental_sort::start(plan, cx),
         CNode::Limit(_) => limit::start(plan, cx),
         CNode::Agg(_) => agg::start(plan, cx),
         CNode::Expand(_) => expand::start(plan, cx),

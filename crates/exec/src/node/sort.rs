@@ -93,11 +93,7 @@ impl SortNode {
 fn note_method(plan: &CPlan, sorter: &Sorter, cx: &mut ExecContext) {
     let Some(instrument) = cx.instrument(plan.id) else { return };
     let (method, bytes) = sorter.statistics();
-    let (method, on_disk) = match method {
-        SortMethod::Quicksort => ("quicksort", false),
-        SortMethod::TopN => ("top-N heapsort", false),
-        SortMethod::ExternalMerge => ("external merge", true),
-    };
+    let (method, on_disk) = (method.name(), method == SortMethod::ExternalMerge);
     let kilobytes = bytes.div_ceil(1024).max(25);
     instrument.note = Some(Note::Sort { method, on_disk, kilobytes });
 }

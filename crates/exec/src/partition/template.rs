@@ -195,7 +195,8 @@ fn keep_order(template: &Plan, leaf: &mut Plan) -> bool {
 fn sorted(plan: Plan, order: &[SortKey]) -> Plan {
     let (types, cost) = (plan.types.clone(), plan.cost);
     let slot_names = plan.slot_names.clone();
-    let node = PlanNode::Sort { child: Box::new(plan), keys: order.to_vec(), bound: None };
+    let node =
+        PlanNode::Sort { child: Box::new(plan), keys: order.to_vec(), presorted: 0, bound: None };
     Plan { node, filter: None, project: None, types, slot_names, cost }
 }
 

@@ -656,7 +656,7 @@ fn goes_backward(plan: &Plan) -> bool {
         | PlanNode::Values(_)
         | PlanNode::CteScan { .. }
         | PlanNode::Materialize(_)
-        | PlanNode::Sort { .. } => true,
+        | PlanNode::Sort { presorted: 0, .. } => true,
         PlanNode::Result { child: Some(child), .. }
         | PlanNode::SubqueryScan { child, .. }
         | PlanNode::Limit { child, .. } => goes_backward(child),

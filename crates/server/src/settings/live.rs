@@ -301,6 +301,7 @@ impl Reader<'_> {
             mergejoin: self.bool("enable_mergejoin"),
             hashagg: self.bool("enable_hashagg"),
             sort: self.bool("enable_sort"),
+            incremental_sort: self.bool("enable_incremental_sort"),
             material: self.bool("enable_material"),
             self_join_elimination: self.bool("enable_self_join_elimination"),
             partitionwise_join: self.bool("enable_partitionwise_join"),

@@ -11,10 +11,13 @@
 //! ```
 
 use super::cost;
-use super::joinpath::{output_names, sort_rel};
+use super::joinpath::output_names;
+use super::ordered::ascending;
 use super::project_set::{project_sets, row_and};
 use super::scan::{clamp_rows, type_width};
+use super::sorting::{Grouping, Wish};
 use super::subselect::replace_keys;
+use super::upper::has_order;
 use super::{ColumnId, Planner, Rel, RteSet, node, returns_set, to_slots};
 use crate::expr::{Aggregate, Expr, SortKey, TypeRef};
 use crate::plan::*;
@@ -134,13 +137,94 @@ pub(super) struct Aggregation {
     pub(super) types: Vec<TypeRef>,
     pub(super) groups: f64,
     pub(super) empty_groups: Vec<Vec<Datum>>,
+    pub(super) strategy: AggStrategy,
+    /// The order in which rows are grouped, if they are to come in one: of the first keys.
+    pub(super) sort: Vec<SortKey>,
+}
+
+/// GROUP BY's keys in the order that they are sorted in, those that ORDER BY begins with first
+/// (preprocess_groupclause).
+pub(super) fn group_sort_keys(query: &Query) -> Vec<SortKey> {
+    let mut keys: Vec<SortKey> = Vec::with_capacity(query.group_by.len());
+    let is_new = |keys: &[SortKey], expr: &Expr| keys.iter().all(|key| key.expr != *expr);
+    for order in &query.order_by {
+        let OrderBy { descending, nulls_first, target } = *order;
+        let expr = &query.targets[target].expr;
+        if !query.group_by.contains(expr) {
+            break;
+        }
+        if is_new(&keys, expr) {
+            keys.push(SortKey { expr: expr.clone(), descending, nulls_first });
+        }
+    }
+    for expr in &query.group_by {
+        if is_new(&keys, expr) {
+            keys.push(ascending(expr.clone()));
+        }
+    }
+    keys
 }
 
 impl Planner<'_> {
+    /// The ways to group that there are for a query (can_hash and can_sort in
+    /// create_grouping_paths).
+    pub(super) fn group_strategies(&self, query: &Query) -> &'static [AggStrategy] {
+        use AggStrategy::{Hashed, Plain, Sorted};
+        if query.group_by.is_empty() && query.grouping_sets.is_none() {
+            return &[Plain];
+        }
+        let (can_hash, can_sort): (&'static [AggStrategy], _) = (&[Hashed], &[Sorted]);
+        if !query.group_by.iter().all(|key| has_order(key.ty())) {
+            return can_hash;
+        }
+        if query.grouping_sets.is_some() {
+            return if self.ctx.settings.hashagg { can_hash } else { can_sort };
+        }
+        let is_sorted = |a: &Aggregate| a.distinct || !a.order_by.is_empty();
+        match Wanted::of(query).aggregates.iter().any(is_sorted) {
+            true => can_sort,
+            false => &[Hashed, Sorted],
+        }
+    }
+
+    /// What is asked of the aggregation, the keys so that rows need as little sorting as can be, and
+    /// the order of the first keys.
+    fn arranged(
+        &self,
+        query: &Query,
+        rel: &Rel,
+        strategy: AggStrategy,
+    ) -> Result<(Wanted, Vec<SortKey>)> {
+        let mut wanted = Wanted::of(query);
+        if wanted.sets {
+            return Ok((wanted, Vec::new()));
+        }
+        let mut sort = group_sort_keys(query);
+        if strategy == AggStrategy::Sorted && !sort.iter().any(|key| returns_set(&key.expr)) {
+            let over_row = |key: &SortKey| {
+                Ok(SortKey { expr: to_slots(key.expr.clone(), &rel.layout)?, ..*key })
+            };
+            let over_row = sort.iter().map(over_row).collect::<Result<Vec<_>>>()?;
+            let arranged = self.order_of(&rel.plan)?.arranged(&over_row);
+            let written =
+                |(i, key): (usize, SortKey)| SortKey { expr: sort[i].expr.clone(), ..key };
+            sort = arranged.into_iter().map(written).collect();
+        }
+        let further = wanted.keys.split_off(wanted.written);
+        wanted.keys = sort.iter().map(|key| key.expr.clone()).chain(further).collect();
+        wanted.written = sort.len();
+        Ok((wanted, sort))
+    }
+
     /// GROUP BY and aggregates. Afterwards the layout has no columns: keys and aggregates are
     /// slots, and the query's targets, HAVING and windows are rewritten to them.
-    pub(crate) fn grouping(&mut self, query: &mut Query, rel: Rel) -> Result<Rel> {
-        let wanted = Wanted::of(query);
+    pub(crate) fn grouping(
+        &mut self,
+        query: &mut Query,
+        rel: Rel,
+        strategy: AggStrategy,
+    ) -> Result<Rel> {
+        let (wanted, written) = self.arranged(query, &rel, strategy)?;
         for target in &mut query.targets {
             wanted.replace(&mut target.expr);
         }
@@ -168,6 +252,18 @@ impl Planner<'_> {
         let to_slots = |a: Aggregate| aggregate_to_slots(a, &layout);
         let aggregates = aggregates.into_iter().map(to_slots).collect::<Result<Vec<_>>>()?;
         let types = wanted.types();
+        let sort: Vec<SortKey> = match wanted.sets {
+            true => keys.iter().map(|key| ascending(key.clone())).collect(),
+            false => {
+                let over_row = written.iter().zip(&keys);
+                over_row.map(|(key, expr)| SortKey { expr: expr.clone(), ..*key }).collect()
+            }
+        };
+        if strategy == AggStrategy::Sorted && !by_leaf {
+            let written = written.iter().map(|key| &key.expr).collect();
+            let wish = Wish { keys: sort.clone(), written, bound: None, rows: None };
+            child = self.sorted(bare(child), wish, &query.rtes)?.plan;
+        }
         let mut all = Aggregation {
             mode: AggMode::Simple,
             keys,
@@ -176,6 +272,8 @@ impl Planner<'_> {
             types,
             groups,
             empty_groups,
+            strategy,
+            sort,
         };
         if by_leaf {
             return self.over_each_leaf(child, |planner, leaf, leaves| {
@@ -184,11 +282,11 @@ impl Planner<'_> {
             });
         }
         if !self.is_partial(query, &child, &all) {
-            return Ok(self.aggregation(child, all));
+            return self.aggregation(child, all);
         }
         let rows = child.cost.rows;
         let (in_parts, states) = self.aggregation_in_parts(child.clone(), &all)?;
-        let at_once = self.aggregation(child, all);
+        let at_once = self.aggregation(child, all)?;
         // Fewer rows come out of the leaves.
         let saved = (rows - states) * cost::CPU_TUPLE * cost::APPEND_SHARE;
         let is_cheaper = in_parts.plan.cost.total - saved < at_once.plan.cost.total;
@@ -205,34 +303,27 @@ impl Planner<'_> {
         sets.iter().map(of_set).sum()
     }
 
-    pub(super) fn aggregation(&mut self, child: Plan, what: Aggregation) -> Rel {
-        let Aggregation { mode, keys, aggregates, having, types, groups, empty_groups } = what;
-        let strategy = match keys.is_empty() {
-            true => AggStrategy::Plain,
-            false if self.ctx.settings.hashagg => AggStrategy::Hashed,
-            false => AggStrategy::Sorted,
-        };
+    pub(super) fn aggregation(&mut self, child: Plan, what: Aggregation) -> Result<Rel> {
+        let Aggregation { mode, keys, aggregates, having, types, groups, .. } = what;
+        let strategy = what.strategy;
         let child = match strategy {
             AggStrategy::Sorted => {
-                let sort =
-                    |e: &Expr| SortKey { expr: e.clone(), descending: false, nulls_first: false };
-                let rel = Rel { plan: child, layout: Vec::new(), rtes: RteSet::default() };
-                sort_rel(rel, keys.iter().map(sort).collect()).plan
+                let wish = Wish { keys: what.sort, written: Vec::new(), bound: None, rows: None };
+                self.sorted(bare(child), wish, &[])?.plan
             }
             _ => child,
         };
-        let work =
-            child.cost.rows * cost::CPU_OPERATOR * (keys.len() + aggregates.len()).max(1) as f64;
-        let total = child.cost.total + work + groups * cost::CPU_TUPLE;
-        let startup = if strategy == AggStrategy::Sorted { child.cost.startup } else { total };
         let width = types.iter().map(|t| type_width(*t)).sum();
-        let cost = Cost { startup, total, rows: groups, width };
+        let calls = aggregates.len();
+        let how = Grouping { strategy, keys: keys.len(), calls, groups, width };
+        let cost = self.grouping_cost(&child.cost, how);
         let names = self.agg_names(&child, &keys, &aggregates);
         let child = Box::new(child);
+        let empty_groups = what.empty_groups;
         let agg = PlanNode::Agg { child, strategy, mode, keys, aggregates, empty_groups };
         let mut plan = node(agg, types, names, cost);
         plan.filter = having;
-        Rel { plan, layout: Vec::new(), rtes: RteSet::default() }
+        Ok(bare(plan))
     }
 
     fn agg_names(&self, child: &Plan, keys: &[Expr], aggregates: &[Aggregate]) -> Arc<[Arc<str>]> {
@@ -247,6 +338,11 @@ impl Planner<'_> {
         };
         keys.iter().map(key).chain(aggregates.iter().map(call)).collect()
     }
+}
+
+/// A relation whose columns are slots.
+fn bare(plan: Plan) -> Rel {
+    Rel { plan, layout: Vec::new(), rtes: RteSet::default() }
 }
 
 /// Keys with set-returning functions multiply the rows before they are grouped.

@@ -46,14 +46,14 @@ impl FromContext<'_> {
 }
 
 impl Planner<'_> {
-    /// Plans FROM and WHERE; conditions without columns become a one-time filter. The rows may
-    /// come in the wanted order: then true is returned besides.
+    /// Plans FROM and WHERE; conditions without columns become a one-time filter. Besides the
+    /// cheapest plan there may be some whose rows come in a wanted order.
     pub(crate) fn plan_from_and_where(
         &mut self,
         query: &mut Query,
         wanted: HashSet<ColumnId>,
         order: Option<WantedOrder>,
-    ) -> Result<(Rel, bool)> {
+    ) -> Result<(Rel, Vec<Rel>)> {
         let mut conditions = Vec::new();
         if let Some(filter) = query.filter.take() {
             conjuncts(filter, &mut conditions);
@@ -80,35 +80,33 @@ impl Planner<'_> {
         let from = FromContext { rtes: &rtes, sub_selects, columns, lateral, fixed };
         let planned = self.join_or_ordered(&from, items, conditions, order);
         query.rtes = rtes;
-        let (rel, sorted) = planned?;
-        let rel = match and_all(constant) {
-            Some(filter) => gate(rel, filter),
-            None => rel,
-        };
-        Ok((rel, sorted))
+        let (mut rel, mut ordered) = planned?;
+        if let Some(filter) = and_all(constant) {
+            rel = gate(rel, filter.clone());
+            ordered = ordered.into_iter().map(|rel| gate(rel, filter.clone())).collect();
+        }
+        Ok((rel, ordered))
     }
 
-    /// Joins all items, perhaps in an order; true if so.
+    /// Joins all items most cheaply, and in wanted orders.
     fn join_or_ordered(
         &mut self,
         from: &FromContext<'_>,
         items: Vec<FromItem>,
         conditions: Vec<Expr>,
         order: Option<WantedOrder>,
-    ) -> Result<(Rel, bool)> {
+    ) -> Result<(Rel, Vec<Rel>)> {
         if items.is_empty() {
             let mut rel = result_rel();
             rel.plan.filter = and_all(conditions);
-            return Ok((rel, false));
+            return Ok((rel, Vec::new()));
         }
         let Some(order) = order else {
-            return Ok((self.join_items(from, items, conditions)?, false));
+            return Ok((self.join_items(from, items, conditions)?, Vec::new()));
         };
-        let unsorted = self.join_items(from, items.clone(), conditions.clone())?;
-        match self.presorted(from, &order, &items, &conditions, &unsorted)? {
-            Some(rel) => Ok((rel, true)),
-            None => Ok((unsorted, false)),
-        }
+        let cheapest = self.join_items(from, items.clone(), conditions.clone())?;
+        let ordered = self.presorted(from, &order, &items, &conditions)?;
+        Ok((cheapest, ordered))
     }
 
     /// Joins a list of items under a pool of conditions.

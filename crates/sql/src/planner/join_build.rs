@@ -188,7 +188,7 @@ pub(crate) fn sort_rel(rel: Rel, keys: Vec<SortKey>) -> Rel {
     let cost = cost::sort_cost(&rel.plan.cost, None);
     let types = rel.plan.types.clone();
     let names = output_names(&rel.plan);
-    let sort = PlanNode::Sort { child: Box::new(rel.plan), keys, bound: None };
+    let sort = PlanNode::Sort { child: Box::new(rel.plan), keys, presorted: 0, bound: None };
     Rel { plan: node(sort, types, names, cost), ..rel }
 }
 

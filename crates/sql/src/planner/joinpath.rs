@@ -19,7 +19,6 @@ use steppe_catalog::RelKind;
 use steppe_types::{Error, Result, SqlState};
 
 pub(super) use super::join_build::output_names;
-pub(super) use super::join_build::sort_rel;
 
 /// What a plan that a setting forbids costs more.
 const FORBIDDEN: f64 = 1e10;

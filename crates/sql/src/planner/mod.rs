@@ -55,6 +55,7 @@ mod outer_joins;
 mod partition;
 mod partitionwise;
 mod path_cost;
+mod pathkeys;
 mod prep;
 mod preprocess;
 mod project_set;
@@ -66,6 +67,7 @@ mod search_cycle;
 mod selectivity;
 mod self_joins;
 mod simplify;
+mod sorting;
 mod stored_form;
 mod sublinks;
 mod subselect;
@@ -111,6 +113,8 @@ pub struct PlannerSettings {
     pub hashagg: bool,
     /// enable_sort
     pub sort: bool,
+    /// enable_incremental_sort
+    pub incremental_sort: bool,
     /// enable_material
     pub material: bool,
     /// enable_self_join_elimination
@@ -154,6 +158,7 @@ impl Default for PlannerSettings {
             mergejoin: true,
             hashagg: true,
             sort: true,
+            incremental_sort: true,
             material: true,
             self_join_elimination: true,
             partitionwise_join: false,

@@ -5,113 +5,200 @@
 //! the others are looked up for each of its rows, also by index. That pays where a
 //! LIMIT needs few of the rows.
 
-use super::cost;
 use super::join::{FromContext, add_filter, take_conditions};
 use super::scan::ScanRequest;
-use super::{Planner, Rel, RteSet, conjuncts, returns_set, rtes_of};
-use crate::expr::{Expr, SubLinkKind, TypeRef};
+use super::{Planner, Rel, RteSet, conjuncts, returns_set, rtes_of, to_slots};
+use crate::expr::{Expr, SortKey, SubLinkKind, TypeRef};
+use crate::prune::{fixes, is_same};
 use crate::query::*;
 use crate::walk;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_types::{Datum, Result, oid};
 
-/// The order that a query wants its rows in.
-pub(crate) struct WantedOrder {
-    targets: Vec<Target>,
-    order_by: Vec<OrderBy>,
-    /// Rows that LIMIT lets through, if it does.
-    bound: Option<f64>,
-    /// The only table that ORDER BY names columns of.
-    rte: usize,
-}
-
-impl WantedOrder {
-    /// The order of a query whose rows stay as they come out of FROM, if ORDER BY names plain
-    /// columns of one table.
-    pub(crate) fn of(query: &Query, bound: Option<f64>) -> Option<WantedOrder> {
-        let plain = !query.has_aggregates
-            && query.windows.is_empty()
-            && matches!(query.distinct, Distinct::No)
-            && !query.targets.iter().any(|t| returns_set(&t.expr));
-        let mut rtes = RteSet::default();
-        for order in &query.order_by {
-            rtes = rtes.union(&rtes_of(&query.targets[order.target].expr));
-        }
-        let mut rtes = rtes.iter();
-        let (Some(rte), None) = (rtes.next(), rtes.next()) else { return None };
-        let wanted = plain && matches!(query.rtes[rte].kind, RteKind::Relation(_));
-        wanted.then(|| WantedOrder {
-            targets: query.targets.clone(),
-            order_by: query.order_by.clone(),
-            bound,
-            rte,
-        })
-    }
-
-    /// What taking the bounded number of rows costs: of a plan in order, by and by.
-    fn cost_of(&self, rel: &Rel) -> f64 {
-        let cost = &rel.plan.cost;
-        let share = self.bound.map_or(1.0, |b| (b / cost.rows.max(1.0)).min(1.0));
-        cost.startup + (cost.total - cost.startup) * share
-    }
-}
-
 /// A table of a join that is looked up by index.
+#[derive(Clone)]
 struct Step {
     rte: usize,
     kind: JoinKind,
     on: Vec<Expr>,
 }
 
+/// The orders that a query can make use of, over FROM's rows.
+pub(crate) struct WantedOrder {
+    /// Each of one table's columns, the one with more keys first.
+    orders: Vec<Vec<SortKey>>,
+    /// Whether LIMIT lets a part of the rows be enough.
+    is_bounded: bool,
+}
+
+/// What a query is sorted by first (standard_qp_callback).
+enum FirstSort {
+    /// By these keys.
+    Keys(Vec<SortKey>),
+    /// By these in any order, as they stand if nothing is better.
+    Set(Vec<SortKey>),
+}
+
+impl FirstSort {
+    fn of(query: &Query) -> Option<FirstSort> {
+        if query.has_aggregates {
+            let plain = query.grouping_sets.is_none() && !query.group_by.iter().any(returns_set);
+            return plain.then(|| FirstSort::Set(super::grouping::group_sort_keys(query)));
+        }
+        if !query.windows.is_empty() {
+            return super::window::first_window_keys(query).map(FirstSort::Keys);
+        }
+        if query.targets.iter().any(|t| returns_set(&t.expr)) {
+            return None;
+        }
+        let mut keys: Vec<SortKey> = query.order_by.iter().map(|o| target_key(query, o)).collect();
+        let further = |targets: &mut dyn Iterator<Item = usize>| {
+            let sorted = |t: &usize| !query.order_by.iter().any(|o| o.target == *t);
+            let key = |t: usize| ascending(query.targets[t].expr.clone());
+            targets.filter(sorted).map(key).collect::<Vec<_>>()
+        };
+        match &query.distinct {
+            Distinct::No => {}
+            Distinct::On(on) => keys.extend(further(&mut on.iter().copied())),
+            Distinct::All => {
+                keys.extend(further(&mut (0..query.targets.len())));
+                return Some(FirstSort::Set(keys));
+            }
+        }
+        Some(FirstSort::Keys(keys))
+    }
+}
+
+fn target_key(query: &Query, order: &OrderBy) -> SortKey {
+    let OrderBy { descending, nulls_first, .. } = *order;
+    SortKey { expr: query.targets[order.target].expr.clone(), descending, nulls_first }
+}
+
+/// A key in the order that nothing else was said for.
+pub(super) fn ascending(expr: Expr) -> SortKey {
+    SortKey { expr, descending: false, nulls_first: false }
+}
+
 impl Planner<'_> {
-    /// FROM's rows in the wanted order without a sort, where that is cheaper than `unsorted`
-    /// with one.
+    /// The orders that the query can make use of.
+    pub(crate) fn wanted_order(&self, query: &Query) -> Option<WantedOrder> {
+        let is_bounded = query.limit.is_some();
+        let mut orders = Vec::new();
+        match FirstSort::of(query)? {
+            FirstSort::Keys(keys) => add_prefixes(query, keys, &mut orders),
+            FirstSort::Set(keys) => {
+                self.add_orders_of_indexes(query, &keys, &mut orders);
+                add_prefixes(query, keys, &mut orders);
+            }
+        }
+        (!orders.is_empty()).then_some(WantedOrder { orders, is_bounded })
+    }
+
+    /// The orders that indexes give of some of the keys.
+    fn add_orders_of_indexes(
+        &self,
+        query: &Query,
+        keys: &[SortKey],
+        orders: &mut Vec<Vec<SortKey>>,
+    ) {
+        let Some(rte) = keys.iter().find_map(|key| rtes_of(&key.expr).iter().next()) else {
+            return;
+        };
+        let RteKind::Relation(relation) = &query.rtes[rte].kind else { return };
+        let mut conditions = Vec::new();
+        query.filter.iter().for_each(|f| conjuncts(f.clone(), &mut conditions));
+        for index in self.ctx.catalog.indexes_of(relation) {
+            let Some(info) = &index.index else { continue };
+            let mut order: Vec<SortKey> = Vec::new();
+            let mut turned = None;
+            for stored in &info.keys {
+                let (at, ty) = (usize::try_from(stored.attnum - 1), stored.type_oid);
+                let Ok(at) = at else { break };
+                let column = Expr::var(rte, at, TypeRef::plain(ty));
+                match keys.iter().find(|key| is_same(&key.expr, &column)) {
+                    Some(key) => {
+                        let turned = *turned.get_or_insert(key.descending != stored.descending);
+                        order.push(SortKey {
+                            expr: key.expr.clone(),
+                            descending: stored.descending != turned,
+                            nulls_first: stored.nulls_first != turned,
+                        });
+                    }
+                    None if conditions.iter().any(|c| fixes(c, &column)) => {}
+                    None => break,
+                }
+            }
+            if !order.is_empty() && !orders.contains(&order) {
+                orders.push(order);
+            }
+        }
+    }
+
+    /// FROM's rows in each of the orders that can be had without a sort.
     pub(crate) fn presorted(
         &mut self,
         from: &FromContext<'_>,
         order: &WantedOrder,
         items: &[FromItem],
         conditions: &[Expr],
-        unsorted: &Rel,
-    ) -> Result<Option<Rel>> {
+    ) -> Result<Vec<Rel>> {
         let single = matches!(items, [FromItem::Rte(_)]);
-        if !single && order.bound.is_none() {
-            return Ok(None);
-        }
         let (mut steps, mut pool) = (Vec::new(), conditions.to_vec());
-        if !items.iter().all(|item| chain(item, &mut steps, &mut pool)) {
-            return Ok(None);
+        let is_chain = items.iter().all(|item| chain(item, &mut steps, &mut pool));
+        let mut found: Vec<Rel> = Vec::new();
+        if !is_chain || !single && !order.is_bounded {
+            return Ok(found);
         }
-        let Some(first) = steps.iter().position(|s| s.rte == order.rte) else { return Ok(None) };
-        let first = steps.remove(first);
-        if first.kind != JoinKind::Inner {
-            return Ok(None);
+        for keys in &order.orders {
+            // What a longer one begins with is in its order as well.
+            if self.is_given(&found, keys)? {
+                continue;
+            }
+            let Some(lead) = keys.iter().find_map(|k| rtes_of(&k.expr).iter().next()) else {
+                continue;
+            };
+            let mut steps = steps.clone();
+            let Some(first) = steps.iter().position(|s| s.rte == lead) else { continue };
+            let first = steps.remove(first);
+            if first.kind != JoinKind::Inner {
+                continue;
+            }
+            found.extend(self.in_order(from, (lead, keys), steps, pool.clone())?);
         }
-        let Some(rel) = self.in_order(from, order, steps, pool)? else { return Ok(None) };
-        let with_sort = cost::sort_cost(&unsorted.plan.cost, order.bound);
-        let forbidden = if self.ctx.settings.sort { 0.0 } else { 1e10 };
-        Ok((order.cost_of(&rel) < with_sort.total + forbidden).then_some(rel))
+        Ok(found)
+    }
+
+    /// Whether one of the relations is in an order.
+    fn is_given(&self, found: &[Rel], keys: &[SortKey]) -> Result<bool> {
+        for rel in found {
+            let over_row = |key: &SortKey| {
+                let expr = to_slots(key.expr.clone(), &rel.layout)?;
+                Ok(SortKey { expr, ..*key })
+            };
+            let keys = keys.iter().map(over_row).collect::<Result<Vec<_>>>()?;
+            if self.gives_order(&rel.plan, &keys)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn in_order(
         &mut self,
         from: &FromContext<'_>,
-        order: &WantedOrder,
+        (rte, keys): (usize, &[SortKey]),
         mut steps: Vec<Step>,
         mut pool: Vec<Expr>,
     ) -> Result<Option<Rel>> {
-        let own = take_conditions(&mut pool, &RteSet::one(order.rte));
-        let RteKind::Relation(relation) = &from.rtes[order.rte].kind else { return Ok(None) };
-        let columns = from.columns.get(&order.rte).cloned().unwrap_or_default();
-        let request = ScanRequest {
-            rtes: from.rtes,
-            rte: order.rte,
-            relation,
-            columns: &columns,
-            conditions: &own,
-        };
-        let ordered = self.ordered_scan(&request, &order.targets, &order.order_by)?;
+        let own = take_conditions(&mut pool, &RteSet::one(rte));
+        let RteKind::Relation(relation) = &from.rtes[rte].kind else { return Ok(None) };
+        let columns = from.columns.get(&rte).cloned().unwrap_or_default();
+        let request =
+            ScanRequest { rtes: from.rtes, rte, relation, columns: &columns, conditions: &own };
+        let (targets, order_by): (Vec<Target>, Vec<OrderBy>) =
+            keys.iter().enumerate().map(as_order_by).unzip();
+        let ordered = self.ordered_scan(&request, &targets, &order_by)?;
         let Some(mut rel) = ordered else { return Ok(None) };
         while !steps.is_empty() {
             let Some((at, joined)) = self.next_step(from, &rel, &steps, &pool)? else {
@@ -209,6 +296,35 @@ impl Planner<'_> {
             && relation.kind != RelKind::Virtual
             && self.ctx.catalog.indexes_of(relation).any(leads)
     }
+}
+
+/// The longest beginning of the keys that is one table's, and what it begins with itself.
+fn add_prefixes(query: &Query, keys: Vec<SortKey>, orders: &mut Vec<Vec<SortKey>>) {
+    let mut lead = None;
+    let is_of_lead = |key: &SortKey| {
+        let rtes = rtes_of(&key.expr);
+        let mut rtes = rtes.iter();
+        let (Some(rte), None) = (rtes.next(), rtes.next()) else { return false };
+        *lead.get_or_insert(rte) == rte
+    };
+    let mut keys: Vec<SortKey> = keys.into_iter().take_while(is_of_lead).collect();
+    let is_table = |rte: usize| matches!(query.rtes[rte].kind, RteKind::Relation(_));
+    if !lead.is_some_and(is_table) {
+        return;
+    }
+    while !keys.is_empty() {
+        if !orders.contains(&keys) {
+            orders.push(keys.clone());
+        }
+        keys.pop();
+    }
+}
+
+/// A key as ORDER BY has it.
+fn as_order_by((target, key): (usize, &SortKey)) -> (Target, OrderBy) {
+    let SortKey { descending, nulls_first, .. } = *key;
+    let order = OrderBy { target, descending, nulls_first };
+    (Target::plain(key.expr.clone(), "".into()), order)
 }
 
 /// The tables of inner joins, and of left joins to one table; false for anything else.

@@ -27,7 +27,7 @@ use super::join_clause::join_keys;
 use super::leaf_match::{LeafJoin, Matching};
 use super::scan::clamp_rows;
 use super::{Planner, Rel, node};
-use crate::expr::{Aggregate, Expr, TypeRef};
+use crate::expr::{Aggregate, Expr, SortKey, TypeRef};
 use crate::partners::MatchedLeaves;
 use crate::plan::*;
 use crate::prune::{KeyOfScan, is_same};
@@ -209,23 +209,25 @@ impl Planner<'_> {
             planner.aggregation(leaf, part)
         })?;
         let slot = |(index, ty): (usize, &TypeRef)| Expr::Slot { index, ty: *ty };
-        let keys = keys.iter().enumerate().map(slot).collect();
-        let whole = Aggregation { mode: AggMode::Finalize, keys, ..what.clone() };
+        let keys: Vec<Expr> = keys.iter().enumerate().map(slot).collect();
+        let sort = what.sort.iter().zip(&keys);
+        let sort = sort.map(|(key, expr)| SortKey { expr: expr.clone(), ..*key }).collect();
+        let whole = Aggregation { mode: AggMode::Finalize, keys, sort, ..what.clone() };
         let states = parts.plan.cost.rows;
-        Ok((self.aggregation(parts.plan, whole), states))
+        Ok((self.aggregation(parts.plan, whole)?, states))
     }
 
     /// What `make` makes of a scan's template and the number of leaves, for each leaf.
     pub(super) fn over_each_leaf(
         &mut self,
         mut scan: Plan,
-        make: impl FnOnce(&mut Self, Plan, f64) -> Rel,
+        make: impl FnOnce(&mut Self, Plan, f64) -> Result<Rel>,
     ) -> Result<Rel> {
         let PlanNode::PartitionScan { rel, template, .. } = &mut scan.node else {
             return Err(steppe_types::Error::internal("not a scan of a partitioned table"));
         };
         let leaves = self.partitioned_size(rel.relation.oid)?.leaves.max(1.0);
-        let made = make(self, (**template).clone(), leaves);
+        let made = make(self, (**template).clone(), leaves)?;
         scan.types = made.plan.types.clone();
         scan.slot_names = made.plan.slot_names.clone();
         scan.cost = times(&made.plan.cost, leaves);

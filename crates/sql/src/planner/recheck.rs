@@ -21,7 +21,7 @@ use crate::query::*;
 use hashbrown::HashSet;
 
 /// The conditions of a query that its changed or locked rows are held to again.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Recheck {
     /// Those that must hold.
     pub(super) conditions: Vec<Expr>,

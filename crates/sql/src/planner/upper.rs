@@ -3,14 +3,15 @@
 
 use super::cost;
 use super::inline::inline_ctes;
-use super::joinpath::{output_names, sort_rel};
-use super::ordered::WantedOrder;
+use super::joinpath::output_names;
+use super::ordered::ascending;
 use super::prep;
 use super::project_set::{project_sets, row_and};
 use super::recheck::Recheck;
 use super::scan::clamp_rows;
 use super::search_cycle;
 use super::selectivity::origins;
+use super::sorting::{Grouping, Wish};
 use super::{
     ColumnId, CtePlan, Planner, Rel, RteSet, collect_columns, is_volatile, node, returns_set,
     to_slots,
@@ -53,25 +54,26 @@ impl Planner<'_> {
         self.preprocess(query)?;
         if let Some(operation) = query.set_operation.take() {
             let rel = self.set_operation(operation)?;
-            return self.finish_select(query, rel, false);
+            return self.finish_select(query, vec![rel]);
         }
         self.simplify(query);
         let recheck = Recheck::of_locks(query);
         let mut wanted = self.wanted_columns(query);
         recheck.collect_columns(&mut wanted);
-        let order = WantedOrder::of(query, limit_rows(query));
+        let order = self.wanted_order(query);
         let changed = self.changed.take();
         let locks = !query.row_locks.is_empty();
         let keeps_partners = std::mem::replace(&mut self.keeps_partners, locks);
         let planned = self.plan_from_and_where(query, wanted, order);
         self.changed = changed;
         self.keeps_partners = keeps_partners;
-        let (rel, sorted) = planned?;
+        let (cheapest, ordered) = planned?;
+        let rels = std::iter::once(cheapest).chain(ordered).collect::<Vec<_>>();
         if query.row_locks.is_empty() {
-            self.finish_select(query, rel, sorted)
-        } else {
-            self.finish_locking(query, rel, sorted, recheck)
+            return self.finish_select(query, rels);
         }
+        let plans = rels.into_iter().map(|rel| self.finish_locking(query, rel, recheck.clone()));
+        cheapest_of(plans)
     }
 
     /// WITH queries become sub-plans that run once.
@@ -141,33 +143,43 @@ impl Planner<'_> {
         wanted
     }
 
-    /// Grouping, targets, DISTINCT, ORDER BY, locks and LIMIT over FROM's rows.
-    fn finish_select(&mut self, query: &mut Query, rel: Rel, sorted: bool) -> Result<Plan> {
+    /// Grouping, targets, DISTINCT, ORDER BY and LIMIT over FROM's rows, which were found in one way
+    /// or in several: what all of it costs with each decides.
+    fn finish_select(&mut self, query: &mut Query, mut rels: Vec<Rel>) -> Result<Plan> {
+        let mut ways = self.strategies(query);
+        if rels.len() == 1 && ways.len() == 1 {
+            let (Some(rel), Some(way)) = (rels.pop(), ways.pop()) else { return Err(lost_level()) };
+            return self.finish_in_one_way(query, rel, way);
+        }
+        let each = rels.iter().flat_map(|rel| ways.iter().map(move |way| (rel, way)));
+        cheapest_of(
+            each.map(|(rel, way)| self.finish_in_one_way(&mut query.clone(), rel.clone(), *way)),
+        )
+    }
+
+    fn finish_in_one_way(&mut self, query: &mut Query, rel: Rel, way: Strategy) -> Result<Plan> {
         let rel = match query.has_aggregates {
-            true => self.grouping(query, rel)?,
+            true => self.grouping(query, rel, way.groups)?,
             false => rel,
         };
-        let (rel, sorted) = match query.windows.is_empty() {
-            true => (rel, sorted),
-            false => (self.windows(query, rel)?, false),
+        let rel = match query.windows.is_empty() {
+            true => rel,
+            false => self.windows(query, rel)?,
         };
-        let rel = match sorted {
-            true => self.project_targets(query, rel)?,
-            false => self.project_sorted(query, rel)?,
-        };
+        let rel = self.project_sorted(query, rel, way.distinct)?;
         let plan = self.limit(query, rel.plan)?;
         Ok(drop_hidden(query, plan))
     }
 
     /// Targets, DISTINCT and ORDER BY: what may be is computed before rows are sorted, the rest
     /// ([`late_targets`]) of rows that are kept.
-    fn project_sorted(&mut self, query: &Query, rel: Rel) -> Result<Rel> {
+    fn project_sorted(&mut self, query: &Query, rel: Rel, way: AggStrategy) -> Result<Rel> {
         let late = late_targets(query);
-        if !late.contains(&true) {
+        if !late.contains(&true) || self.needs_no_sort(query, &rel)? {
             let rel = self.project_targets(query, rel)?;
             let targets = row_and(&rel.plan, []);
-            let rel = distinct(query, rel, &targets);
-            return Ok(order(query, rel, &targets, sort_bound(query)));
+            let rel = self.distinct(query, rel, &targets, way)?;
+            return self.order(query, rel, &targets, sort_bound(query));
         }
         let mut targets = targets_over(query, &rel.layout)?;
         // The row that is sorted: what late targets read, then what the others compute.
@@ -185,8 +197,105 @@ impl Planner<'_> {
         // Sets computed late: how many sorted rows LIMIT needs is not known.
         let sets = targets.iter().zip(&late).any(|(target, late)| *late && returns_set(target));
         let bound = if sets { None } else { sort_bound(query) };
-        let rel = order(query, distinct(query, rel, &targets), &targets, bound);
+        let rel = self.distinct(query, rel, &targets, way)?;
+        let rel = self.order(query, rel, &targets, bound)?;
         self.project(targets, rel)
+    }
+
+    /// Whether rows come as ORDER BY and DISTINCT want them: all targets are computed of them as they
+    /// come then.
+    fn needs_no_sort(&self, query: &Query, rel: &Rel) -> Result<bool> {
+        let keys = order_keys(query, &targets_over(query, &rel.layout)?);
+        Ok(matches!(query.distinct, Distinct::No) && self.gives_order(&rel.plan, &keys)?)
+    }
+
+    /// DISTINCT; `targets` are the select list over the row of `rel`.
+    fn distinct(
+        &mut self,
+        query: &Query,
+        rel: Rel,
+        targets: &[Expr],
+        way: AggStrategy,
+    ) -> Result<Rel> {
+        let all: Vec<usize>;
+        let on = match &query.distinct {
+            Distinct::No => return Ok(rel),
+            Distinct::All if way == AggStrategy::Hashed => {
+                let groups =
+                    self.distinct_rows(query, &(0..targets.len()).collect::<Vec<_>>(), &rel);
+                return Ok(self.hashed_distinct(rel, targets.to_vec(), groups));
+            }
+            Distinct::All => {
+                all = (0..targets.len()).collect();
+                &all
+            }
+            Distinct::On(on) => on,
+        };
+        let groups = self.distinct_rows(query, on, &rel);
+        let mut keys = order_keys(query, targets);
+        let mut written: Vec<&Expr> =
+            query.order_by.iter().map(|o| &query.targets[o.target].expr).collect();
+        for target in on.iter().filter(|t| !query.order_by.iter().any(|o| o.target == **t)) {
+            keys.push(ascending(targets[*target].clone()));
+            written.push(&query.targets[*target].expr);
+        }
+        if matches!(query.distinct, Distinct::All) {
+            let arranged = self.order_of(&rel.plan)?.arranged(&keys);
+            written = arranged.iter().map(|(i, _)| written[*i]).collect();
+            keys = arranged.into_iter().map(|(_, key)| key).collect();
+        }
+        let wish = Wish { keys, written, bound: None, rows: None };
+        let sorted = self.sorted(rel, wish, &query.rtes)?;
+        let (types, names) = (sorted.plan.types.clone(), output_names(&sorted.plan));
+        let slot = |target: &usize| match &targets[*target] {
+            Expr::Slot { index, .. } => Some(*index),
+            _ => None,
+        };
+        let columns: Vec<usize> = on.iter().filter_map(slot).collect();
+        let mut cost = sorted.plan.cost;
+        cost.total += cost.rows * cost::CPU_OPERATOR * columns.len() as f64;
+        cost.rows = groups;
+        let unique = PlanNode::Unique { child: Box::new(sorted.plan), columns };
+        Ok(Rel { plan: node(unique, types, names, cost), ..sorted })
+    }
+
+    /// How many rows DISTINCT leaves.
+    fn distinct_rows(&self, query: &Query, targets: &[usize], rel: &Rel) -> f64 {
+        let estimator = self.estimator(&query.rtes);
+        let each = targets.iter().map(|t| estimator.distinct(&query.targets[*t].expr));
+        clamp_rows(each.product::<f64>().min(rel.plan.cost.rows))
+    }
+
+    /// Each combination of the keys once, by hash.
+    fn hashed_distinct(&self, rel: Rel, keys: Vec<Expr>, groups: f64) -> Rel {
+        let how = Grouping {
+            strategy: AggStrategy::Hashed,
+            keys: keys.len(),
+            calls: 0,
+            groups,
+            width: rel.plan.cost.width,
+        };
+        let cost = self.grouping_cost(&rel.plan.cost, how);
+        let mut rel = hash_distinct(rel, keys);
+        rel.plan.cost = cost;
+        rel
+    }
+
+    /// ORDER BY.
+    fn order(
+        &mut self,
+        query: &Query,
+        rel: Rel,
+        targets: &[Expr],
+        bound: Option<Expr>,
+    ) -> Result<Rel> {
+        if query.order_by.is_empty() {
+            return Ok(rel);
+        }
+        let keys = order_keys(query, targets);
+        let written = query.order_by.iter().map(|o| &query.targets[o.target].expr).collect();
+        let rows = if bound.is_some() { limit_rows(query) } else { None };
+        self.sorted(rel, Wish { keys, written, bound, rows }, &query.rtes)
     }
 
     /// Computes all targets, hidden ones too; slots are then target positions.
@@ -241,13 +350,7 @@ impl Planner<'_> {
 
     /// FOR UPDATE: rows are locked after sorting, so that a LIMIT locks no more than it returns.
     /// The raw columns travel through the sort, since a locked row may have to be read again.
-    fn finish_locking(
-        &mut self,
-        query: &Query,
-        rel: Rel,
-        sorted: bool,
-        recheck: Recheck,
-    ) -> Result<Plan> {
+    fn finish_locking(&mut self, query: &Query, rel: Rel, recheck: Recheck) -> Result<Plan> {
         let layout = rel.layout.clone();
         let Recheck { conditions, outer_joins } = recheck;
         let recheck = super::and_all(conditions).map(|e| to_slots(e, &layout)).transpose()?;
@@ -261,10 +364,7 @@ impl Planner<'_> {
             .collect::<Result<_>>()?;
         let names = output_names(&rel.plan);
         let exprs = targets_over(query, &layout)?;
-        let rel = match sorted || query.order_by.is_empty() {
-            true => rel,
-            false => sort_rel(rel, order_keys(query, &exprs)),
-        };
+        let rel = self.order(query, rel, &exprs, None)?;
         let locks = self.row_locks(query, &layout)?;
         let cost = rel.plan.cost;
         let types = rel.plan.types.clone();
@@ -359,41 +459,46 @@ fn targets_over(query: &Query, layout: &[ColumnId]) -> Result<Vec<Expr>> {
     query.targets.iter().map(|t| to_slots(t.expr.clone(), layout)).collect()
 }
 
-/// DISTINCT; `targets` are the select list over the row of `rel`.
-fn distinct(query: &Query, rel: Rel, targets: &[Expr]) -> Rel {
-    let on = match &query.distinct {
-        Distinct::No => return rel,
-        Distinct::All => return hash_distinct(rel, targets.to_vec()),
-        Distinct::On(on) => on,
-    };
-    let mut keys = order_keys(query, targets);
-    for target in on.iter().filter(|t| !query.order_by.iter().any(|o| o.target == **t)) {
-        let expr = targets[*target].clone();
-        keys.push(SortKey { expr, descending: false, nulls_first: false });
-    }
-    let sorted = sort_rel(rel, keys);
-    let (types, names) = (sorted.plan.types.clone(), output_names(&sorted.plan));
-    let cost = sorted.plan.cost;
-    let slot = |target: &usize| match &targets[*target] {
-        Expr::Slot { index, .. } => Some(*index),
-        _ => None,
-    };
-    let columns = on.iter().filter_map(slot).collect();
-    let unique = PlanNode::Unique { child: Box::new(sorted.plan), columns };
-    Rel { plan: node(unique, types, names, cost), ..sorted }
+/// How a query groups, and how it leaves out duplicates.
+#[derive(Clone, Copy)]
+struct Strategy {
+    groups: AggStrategy,
+    distinct: AggStrategy,
 }
 
-/// ORDER BY, where DISTINCT ON has not sorted already.
-fn order(query: &Query, rel: Rel, targets: &[Expr], bound: Option<Expr>) -> Rel {
-    if query.order_by.is_empty() || matches!(query.distinct, Distinct::On(_)) {
-        return rel;
+impl Planner<'_> {
+    /// All the ways there are to choose from.
+    fn strategies(&self, query: &Query) -> Vec<Strategy> {
+        use AggStrategy::{Hashed, Sorted};
+        let both: &[AggStrategy] = &[Hashed, Sorted];
+        let groups = match query.has_aggregates {
+            true => self.group_strategies(query),
+            false => &both[..1],
+        };
+        let distinct = match &query.distinct {
+            Distinct::All if query.targets.iter().all(|t| has_order(t.expr.ty())) => both,
+            _ => &both[..1],
+        };
+        let pairs = groups.iter().flat_map(|g| distinct.iter().map(|d| (*g, *d)));
+        pairs.map(|(groups, distinct)| Strategy { groups, distinct }).collect()
     }
-    let keys = order_keys(query, targets);
-    let rows = if bound.is_some() { limit_rows(query) } else { None };
-    let cost = cost::sort_cost(&rel.plan.cost, rows);
-    let (types, names) = (rel.plan.types.clone(), output_names(&rel.plan));
-    let sort = PlanNode::Sort { child: Box::new(rel.plan), keys, bound };
-    Rel { plan: node(sort, types, names, cost), ..rel }
+}
+
+/// Whether values of a type can be sorted.
+pub(super) fn has_order(ty: TypeRef) -> bool {
+    steppe_catalog::Builtins::get().ordering(ty.oid).is_some()
+}
+
+/// The plan that costs least.
+fn cheapest_of(plans: impl Iterator<Item = Result<Plan>>) -> Result<Plan> {
+    let mut best: Option<Plan> = None;
+    for plan in plans {
+        let plan = plan?;
+        if best.as_ref().is_none_or(|best| plan.cost.total < best.cost.total) {
+            best = Some(plan);
+        }
+    }
+    best.ok_or_else(lost_level)
 }
 
 fn lost_level() -> Error {

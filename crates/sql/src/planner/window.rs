@@ -7,8 +7,9 @@
 //! tell apart come in the order PostgreSQL has them in.
 
 use super::cost;
-use super::joinpath::{output_names, sort_rel};
+use super::joinpath::output_names;
 use super::scan::type_width;
+use super::sorting::Wish;
 use super::{ColumnId, Planner, Rel, node, to_slots};
 use crate::expr::{Expr, SortKey, TypeRef, WindowCall};
 use crate::plan::*;
@@ -23,18 +24,16 @@ impl Planner<'_> {
         let windows = std::mem::take(&mut query.windows);
         let mut calls: Vec<WindowCall> = Vec::new();
         query.targets.iter().for_each(|t| collect_calls(&t.expr, &mut calls));
-        let mut sorted_by: Vec<SortKey> = Vec::new();
         let mut slots: Vec<(WindowCall, usize)> = Vec::new();
         let order = window_order(query, &windows, &calls);
         for (position, number) in order.into_iter().enumerate() {
             let own: Vec<WindowCall> =
                 calls.iter().filter(|c| c.window == number).cloned().collect();
             let window = window_to_slots(windows[number].clone(), &rel.layout)?;
-            let wanted = sort_keys(&window);
-            if !sorted_by.starts_with(&wanted) {
-                rel = sort_rel(rel, wanted.clone());
-                sorted_by = wanted;
-            }
+            let written = sort_keys(&windows[number]);
+            let written = written.iter().map(|key| &key.expr).collect();
+            let wish = Wish { keys: sort_keys(&window), written, bound: None, rows: None };
+            rel = self.sorted(rel, wish, &query.rtes)?;
             let first = rel.plan.types.len();
             slots.extend(own.iter().cloned().enumerate().map(|(i, call)| (call, first + i)));
             let own = own
@@ -88,6 +87,14 @@ fn sort_keys(window: &WindowClause) -> Vec<SortKey> {
         }
     }
     keys
+}
+
+/// What the window that is computed first wants its rows sorted by.
+pub(super) fn first_window_keys(query: &Query) -> Option<Vec<SortKey>> {
+    let mut calls = Vec::new();
+    query.targets.iter().for_each(|t| collect_calls(&t.expr, &mut calls));
+    let first = *window_order(query, &query.windows, &calls).first()?;
+    Some(sort_keys(&query.windows[first]))
 }
 
 /// The windows that are called, in the order in which they are computed

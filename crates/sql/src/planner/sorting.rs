@@ -1,0 +1,163 @@
+//! Sort nodes: none where rows come in order, an incremental one where they come in
+//! the order of the first keys, and what sorting and grouping cost (pathkeys.c and
+//! costsize.c: cost_sort, cost_incremental_sort, cost_agg).
+
+use super::cost;
+use super::joinpath::output_names;
+use super::{Planner, Rel, node};
+use crate::expr::{Expr, SortKey};
+use crate::plan::*;
+use crate::query::Rte;
+use steppe_types::Result;
+
+/// What a disabled node costs besides.
+pub(super) const DISABLED: f64 = 1e10;
+/// The memory of a hash table, in times of work_mem (hash_mem_multiplier).
+const HASH_MEMORY: f64 = 2.0;
+/// Bytes of a row besides its columns.
+const ROW_OVERHEAD: f64 = 24.0;
+const PAGE_BYTES: f64 = 8192.0;
+/// So many runs are merged at a time.
+const MERGE_ORDER: f64 = 6.0;
+
+/// An order that rows are wanted in.
+pub(super) struct Wish<'q> {
+    /// Over the output row of what is to be sorted.
+    pub(super) keys: Vec<SortKey>,
+    /// The same expressions as the query has them, for estimates.
+    pub(super) written: Vec<&'q Expr>,
+    /// Only so many rows are wanted.
+    pub(super) bound: Option<Expr>,
+    /// That bound, as far as it is known.
+    pub(super) rows: Option<f64>,
+}
+
+impl Planner<'_> {
+    /// A relation's rows in the wanted order.
+    pub(super) fn sorted(&self, rel: Rel, wish: Wish<'_>, rtes: &[Rte]) -> Result<Rel> {
+        let order = self.order_of(&rel.plan)?;
+        let needed = order.needed(&wish.keys);
+        let keys: Vec<SortKey> = needed.iter().map(|i| wish.keys[*i].clone()).collect();
+        let known = order.prefix(&keys);
+        if known == keys.len() {
+            return Ok(rel);
+        }
+        let (input, settings) = (rel.plan.cost, self.ctx.settings);
+        let mut cost = self.sort_cost(&input, wish.rows);
+        if !settings.sort {
+            cost.total += DISABLED;
+        }
+        let mut presorted = 0;
+        if known > 0 && settings.incremental_sort {
+            let estimator = self.estimator(rtes);
+            let written = needed.iter().take(known).filter_map(|i| wish.written.get(*i));
+            let groups = written.map(|e| estimator.distinct(e)).product::<f64>();
+            let by_groups = self.incremental_sort_cost(&input, groups, wish.rows);
+            if limited(&by_groups, wish.rows) <= limited(&cost, wish.rows) {
+                (cost, presorted) = (by_groups, known);
+            }
+        }
+        let (types, names) = (rel.plan.types.clone(), output_names(&rel.plan));
+        let child = Box::new(rel.plan);
+        let sort = PlanNode::Sort { child, keys, presorted, bound: wish.bound };
+        Ok(Rel { plan: node(sort, types, names, cost), ..rel })
+    }
+
+    /// The order of a plan's rows, and the wanted keys that are needed besides what it fixes.
+    pub(super) fn gives_order(&self, plan: &Plan, keys: &[SortKey]) -> Result<bool> {
+        let order = self.order_of(plan)?;
+        let needed: Vec<SortKey> =
+            order.needed(keys).into_iter().map(|i| keys[i].clone()).collect();
+        Ok(order.prefix(&needed) == needed.len())
+    }
+
+    /// What sorting all the rows costs.
+    fn sort_cost(&self, input: &Cost, bound: Option<f64>) -> Cost {
+        let mut cost = cost::sort_cost(input, bound);
+        let kept = bound.map_or(input.rows, |bound| bound.min(input.rows));
+        let bytes = kept * (f64::from(input.width) + ROW_OVERHEAD);
+        let memory = self.work_mem();
+        if bytes > memory {
+            let runs = (bytes / memory).max(2.0);
+            let passes = (runs.ln() / MERGE_ORDER.ln()).ceil().max(1.0);
+            let pages = 2.0 * (bytes / PAGE_BYTES).ceil() * passes;
+            let read = pages * (cost::SEQ_PAGE * 0.75 + cost::RANDOM_PAGE * 0.25);
+            cost.startup += read;
+            cost.total += read;
+        }
+        cost
+    }
+
+    /// What sorting the groups of rows costs that have the first keys in common.
+    fn incremental_sort_cost(&self, input: &Cost, groups: f64, bound: Option<f64>) -> Cost {
+        let groups = groups.clamp(1.0, input.rows.max(1.0));
+        let run = (input.total - input.startup).max(0.0) / groups;
+        let group = Cost { startup: 0.0, total: 0.0, rows: input.rows / groups, ..*input };
+        let sorted = self.sort_cost(&group, bound);
+        let startup = sorted.startup + input.startup + run;
+        let further = (sorted.total + run) * (groups - 1.0);
+        let rows = (cost::CPU_TUPLE + 2.0 * cost::CPU_OPERATOR) * input.rows;
+        let total = startup + (sorted.total - sorted.startup) + further + rows;
+        Cost { startup, total: total + 2.0 * cost::CPU_TUPLE * groups, ..*input }
+    }
+
+    fn work_mem(&self) -> f64 {
+        self.ctx.settings.work_mem_kb as f64 * 1024.0
+    }
+
+    /// What grouping costs: rows in the order of the keys, by hash, or all in one group.
+    pub(super) fn grouping_cost(&self, input: &Cost, how: Grouping) -> Cost {
+        let Grouping { strategy, keys, calls, groups, width } = how;
+        let per_row = cost::CPU_OPERATOR * (keys + calls) as f64;
+        let (work, out) = (input.rows * per_row, groups * cost::CPU_TUPLE);
+        match strategy {
+            AggStrategy::Sorted => {
+                let total = input.total + work + out;
+                Cost { startup: input.startup, total, rows: groups, width }
+            }
+            AggStrategy::Plain => {
+                let startup = input.total + work;
+                Cost { startup, total: startup + out, rows: groups, width }
+            }
+            AggStrategy::Hashed => {
+                let mut startup = input.total + work + self.spill_cost(input, groups, width);
+                if !self.ctx.settings.hashagg {
+                    startup += DISABLED;
+                }
+                Cost { startup, total: startup + out, rows: groups, width }
+            }
+        }
+    }
+
+    /// What is written and read of the rows whose groups memory does not hold.
+    fn spill_cost(&self, input: &Cost, groups: f64, width: u32) -> f64 {
+        let held = self.work_mem() * HASH_MEMORY;
+        let table = groups * (f64::from(width) + 2.0 * ROW_OVERHEAD);
+        if table <= held {
+            return 0.0;
+        }
+        let bytes = input.rows * (f64::from(input.width) + ROW_OVERHEAD) * (1.0 - held / table);
+        let pages = bytes / PAGE_BYTES;
+        // As cost_agg: partitions are written in pieces, and hashing has a CPU cost of its own.
+        2.0 * pages * (cost::RANDOM_PAGE + cost::SEQ_PAGE) / 2.0
+            + input.rows * 2.0 * cost::CPU_TUPLE
+    }
+}
+
+/// A way to group.
+pub(super) struct Grouping {
+    pub(super) strategy: AggStrategy,
+    /// How many keys.
+    pub(super) keys: usize,
+    /// How many aggregates.
+    pub(super) calls: usize,
+    pub(super) groups: f64,
+    /// Of the rows that come out.
+    pub(super) width: u32,
+}
+
+/// What the wanted rows cost: all, if there is no bound.
+pub(super) fn limited(cost: &Cost, rows: Option<f64>) -> f64 {
+    let share = rows.map_or(1.0, |rows| (rows / cost.rows.max(1.0)).min(1.0));
+    cost.startup + (cost.total - cost.startup) * share
+}
