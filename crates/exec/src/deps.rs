@@ -202,7 +202,8 @@ pub(crate) fn for_each_shown_expr<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Expr
             aggregates.iter().for_each(|a| for_each_aggregate_expr(a, f));
         }
         PlanNode::Expand { keys, .. } => keys.iter().for_each(f),
-        PlanNode::WindowAgg { partition_by, order_by, frame, calls, .. } => {
+        PlanNode::WindowAgg { partition_by, order_by, frame, calls, run_condition, .. } => {
+            run_condition.iter().for_each(&mut *f);
             partition_by.iter().for_each(&mut *f);
             order_by.iter().for_each(|k| f(&k.expr));
             frame.start.offset().into_iter().chain(frame.end.offset()).for_each(&mut *f);

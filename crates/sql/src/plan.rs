@@ -463,6 +463,8 @@ pub enum PlanNode {
         frame: Frame,
         /// Calls; their arguments are over the child's output.
         calls: Vec<WindowCall>,
+        /// Over the output row: a partition ends before the first row for which it is not true.
+        run_condition: Option<Expr>,
     },
     /// Drops adjacent duplicates of the given output columns (input sorted).
     Unique {

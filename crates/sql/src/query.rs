@@ -178,6 +178,9 @@ pub struct WindowClause {
     pub order_by: Vec<SortKey>,
     /// The frame.
     pub frame: Frame,
+    /// Conditions of the query around: the rows of a partition are of no use from the first on for
+    /// which one is not true.
+    pub run_conditions: Vec<Expr>,
 }
 
 impl WindowClause {
@@ -193,6 +196,7 @@ impl WindowClause {
             .chain(self.order_by.iter_mut().map(|k| &mut k.expr))
             .chain(self.frame.start.offset_mut())
             .chain(self.frame.end.offset_mut())
+            .chain(&mut self.run_conditions)
     }
 
     /// Whether another window's calls could as well be over this one.

@@ -348,7 +348,15 @@ impl Builder<'_> {
                 };
                 node.property("Grouping Sets", Value::List(sets.iter().map(set).collect()));
             }
-            PlanNode::WindowAgg { child, name, partition_by, order_by, frame, .. } => {
+            PlanNode::WindowAgg {
+                child,
+                name,
+                partition_by,
+                order_by,
+                frame,
+                run_condition,
+                ..
+            } => {
                 let slots = self.output(child, qualified);
                 let mut parts = Vec::new();
                 if !partition_by.is_empty() {
@@ -363,6 +371,12 @@ impl Builder<'_> {
                 parts.extend(self.frame(frame));
                 let name = quote_identifier(name);
                 node.property("Window", format!("{name} AS ({})", parts.join(" ")));
+                if let Some(condition) = run_condition {
+                    node.property(
+                        "Run Condition",
+                        self.text(condition, &self.input(plan, qualified)),
+                    );
+                }
             }
             PlanNode::Modify(modify) => {
                 self.target_leaves(modify, operation(modify), id, node);

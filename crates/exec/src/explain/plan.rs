@@ -83,6 +83,8 @@ fn relations(plan: &Plan) -> usize {
         | PlanNode::CteScan { .. }
         | PlanNode::WorkTableScan { .. }
         | PlanNode::Values(_)
+        // The sub-select whose condition that was.
+        | PlanNode::WindowAgg { run_condition: Some(_), .. }
         // Besides its leaves.
         | PlanNode::PartitionScan { .. } => 1,
         // UPDATE and DELETE scan the table as well.

@@ -452,7 +452,10 @@ impl PlanCompiler<'_, '_> {
     }
 
     fn window_agg(&mut self, plan: &PlanNode) -> Result<CNode> {
-        let PlanNode::WindowAgg { child, partition_by, order_by, frame, calls, .. } = plan else {
+        let PlanNode::WindowAgg {
+            child, partition_by, order_by, frame, calls, run_condition, ..
+        } = plan
+        else {
             return Err(Error::internal("not a window aggregation"));
         };
         let bound = |b: &mut Self, bound: &FrameBound| {
@@ -493,6 +496,7 @@ impl PlanCompiler<'_, '_> {
                     .collect::<Result<_>>()?,
             },
             calls: calls.iter().map(|c| self.window_call(c)).collect::<Result<_>>()?,
+            run_condition: self.exprs.option(run_condition)?,
             child: self.plan(child)?,
         })))
     }

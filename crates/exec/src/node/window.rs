@@ -18,6 +18,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
+/// So many rows are asked of the input at a time at least.
+const ROWS_AHEAD_MIN: usize = 16;
+
 /// A compiled WindowAgg.
 pub(crate) struct WindowPlan {
     pub(crate) child: Arc<CPlan>,
@@ -25,6 +28,8 @@ pub(crate) struct WindowPlan {
     pub(crate) partition_types: Box<[Oid]>,
     pub(crate) frame: CFrame,
     pub(crate) calls: Box<[CCall]>,
+    /// Over a row with the calls' results.
+    pub(crate) run_condition: Option<CExpr>,
 }
 
 /// A compiled call.
@@ -98,12 +103,33 @@ pub(crate) struct Spool {
     /// The input's present row belongs to the next partition.
     pending: bool,
     ended: bool,
+    /// Rows that come are counted, but not kept.
+    discards: bool,
+    /// Rows taken from the input so far.
+    taken: usize,
 }
 
 impl Spool {
     fn new(input: Input, store: TupleStore) -> Spool {
         let key = Vec::new();
-        Spool { input, store, rows: 0, key, complete: true, pending: false, ended: false }
+        Spool {
+            input,
+            store,
+            rows: 0,
+            key,
+            complete: true,
+            pending: false,
+            ended: false,
+            discards: false,
+            taken: 0,
+        }
+    }
+
+    /// Moves the input to its next row. Few are asked for ahead at first: a LIMIT above may need no
+    /// more.
+    fn advance(&mut self, cx: &mut ExecContext) -> Result<bool> {
+        self.taken += 1;
+        self.input.advance(cx, self.taken.clamp(ROWS_AHEAD_MIN, BATCH_ROWS))
     }
 
     /// Rows read so far.
@@ -120,7 +146,7 @@ impl Spool {
         cx: &mut ExecContext,
     ) -> Result<bool> {
         while i >= self.rows && !self.complete {
-            if !self.input.advance(cx, BATCH_ROWS)? {
+            if !self.advance(cx)? {
                 (self.complete, self.ended) = (true, true);
                 break;
             }
@@ -137,7 +163,9 @@ impl Spool {
                     break;
                 }
             }
-            self.store.push(Row::of(self.input.row()))?;
+            if !self.discards {
+                self.store.push(Row::of(self.input.row()))?;
+            }
             self.rows += 1;
         }
         Ok(i < self.rows)
@@ -147,8 +175,9 @@ impl Spool {
     fn next_partition(&mut self, partition_by: &[CExpr], cx: &mut ExecContext) -> Result<bool> {
         self.store.clear();
         self.rows = 0;
+        self.discards = false;
         if !std::mem::take(&mut self.pending) {
-            if self.ended || !self.input.advance(cx, BATCH_ROWS)? {
+            if self.ended || !self.advance(cx)? {
                 self.ended = true;
                 return Ok(false);
             }
@@ -173,7 +202,7 @@ impl Spool {
 
     fn rescan(&mut self, cx: &mut ExecContext) -> Result<()> {
         self.store.clear();
-        self.rows = 0;
+        (self.rows, self.taken, self.discards) = (0, 0, false);
         (self.complete, self.pending, self.ended) = (true, false, false);
         self.input.rescan(cx)
     }
@@ -245,6 +274,23 @@ impl WindowNode {
         Ok(true)
     }
 
+    /// The rest of the partition is not handed up: nor is any other, if there is but one.
+    fn end_partition(&mut self, window: &WindowPlan, cx: &mut ExecContext) -> Result<()> {
+        if window.partition_by.is_empty() {
+            (self.spool.complete, self.spool.ended) = (true, true);
+            self.current = self.spool.rows;
+            return Ok(());
+        }
+        self.spool.discards = true;
+        let (partition_by, types) = (&window.partition_by, &window.partition_types);
+        loop {
+            self.current = self.spool.rows;
+            if !self.spool.has(self.current, partition_by, types, cx)? {
+                return Ok(());
+            }
+        }
+    }
+
     /// The calls' results for the current row.
     fn compute(&mut self, window: &WindowPlan, cx: &mut ExecContext) -> Result<()> {
         let Some(frames) = &mut self.frames else {
@@ -284,6 +330,12 @@ impl Node for WindowNode {
         while !out.is_full() && self.advance(window, cx)? {
             self.compute(window, cx)?;
             let row = self.spool.row(&mut self.place, self.current)?;
+            if let Some(condition) = &window.run_condition
+                && !condition.holds(cx, Row::pair(row, &self.results))?
+            {
+                self.end_partition(window, cx)?;
+                continue;
+            }
             plan.emit(cx, Row::pair(row, &self.results), out)?;
             self.current += 1;
         }

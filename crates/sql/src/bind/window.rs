@@ -136,7 +136,7 @@ impl Binder<'_> {
         }
         let frame = self.frame(def, &order_by)?;
         let name = def.name.as_deref().map(Into::into);
-        Ok(WindowClause { name, partition_by, order_by, frame })
+        Ok(WindowClause { name, partition_by, order_by, frame, run_conditions: Vec::new() })
     }
 
     /// What a window that starts from another one may add to it.

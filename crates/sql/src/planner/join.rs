@@ -13,6 +13,7 @@ use super::ordered::WantedOrder;
 use super::prep::{drop_unused_outputs, is_barrier, push_down};
 use super::scan::{ScanRequest, clamp_rows};
 use super::selectivity::origins;
+use super::window::push_run_condition;
 use super::{ColumnId, CtePlan, Planner, Rel, RteSet, and_all, conjuncts, node, rtes_of, to_slots};
 use crate::deparse::quote_identifier;
 use crate::expr::{Expr, TypeRef};
@@ -271,6 +272,7 @@ impl Planner<'_> {
         let is_used = |at: usize| columns.contains(&super::column_id(rte, at as i32));
         drop_unused_outputs(&mut query, is_used);
         let outputs = origins(&query);
+        kept.retain(|c| is_barrier || !push_run_condition(&mut query, rte, c));
         // What it takes from outside, or has been given, may be rewritten further.
         let child = match *lateral || kept.len() < all {
             true => self.query(query)?,

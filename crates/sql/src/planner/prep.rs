@@ -77,16 +77,23 @@ pub(crate) fn drop_unused_outputs(query: &mut Query, is_used: impl Fn(usize) -> 
         return;
     }
     let sorted: Vec<usize> = query.order_by.iter().map(|order| order.target).collect();
+    // What windows are ordered by is a column of its own: a volatile one stays.
+    let is_ordered = query.windows.iter().flat_map(WindowClause::keys).any(is_volatile_within);
     let outputs = query.targets.iter_mut().enumerate().filter(|(_, target)| !target.hidden);
     for (shown, (i, target)) in outputs.enumerate() {
         let is_kept = is_used(shown)
             || sorted.contains(&i)
             || is_volatile_within(&target.expr)
+            || is_ordered && calls_window(&target.expr)
             || returns_set(&target.expr);
         if !is_kept {
             target.expr = Expr::Const(Datum::Null, target.expr.ty());
         }
     }
+}
+
+fn calls_window(expr: &Expr) -> bool {
+    matches!(expr, Expr::Window(_)) || expr.children().into_iter().any(calls_window)
 }
 
 /// Whether a volatile function occurs, in sub-selects as well.
@@ -107,7 +114,7 @@ pub(crate) fn is_barrier(view: &Relation) -> bool {
 }
 
 /// Whether rows that a sub-select hands up may be dropped before it counts or numbers them.
-fn may_push(query: &Query) -> bool {
+pub(super) fn may_push(query: &Query) -> bool {
     query.command == Command::Select
         && query.limit.is_none()
         && query.offset.is_none()

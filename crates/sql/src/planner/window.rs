@@ -8,15 +8,19 @@
 
 use super::cost;
 use super::joinpath::output_names;
+use super::prep::may_push;
 use super::scan::type_width;
 use super::sorting::Wish;
-use super::{ColumnId, Planner, Rel, node, to_slots};
-use crate::expr::{Expr, SortKey, TypeRef, WindowCall};
+use super::subselect::contains_sublink;
+use super::{ColumnId, Planner, Rel, and_all, is_volatile, node, rtes_of, to_slots};
+use crate::expr::{CallSyntax, Expr, SortKey, TypeRef, WindowCall};
 use crate::plan::*;
 use crate::query::*;
 use std::cmp::Ordering;
 use std::sync::Arc;
-use steppe_types::Result;
+use steppe_catalog::Builtins;
+use steppe_catalog::builtin::{Operator, Strategy};
+use steppe_types::{Oid, Result};
 
 impl Planner<'_> {
     /// Plans the windows of a query; its targets then refer to the results.
@@ -29,7 +33,12 @@ impl Planner<'_> {
         for (position, number) in order.into_iter().enumerate() {
             let own: Vec<WindowCall> =
                 calls.iter().filter(|c| c.window == number).cloned().collect();
-            let window = window_to_slots(windows[number].clone(), &rel.layout)?;
+            let mut window = windows[number].clone();
+            if own.iter().all(|call| ignores_frame(call)) {
+                window.frame = Frame { explicit: true, ..ROWS_SO_FAR };
+            }
+            let mut conditions = std::mem::take(&mut window.run_conditions);
+            let window = window_to_slots(window, &rel.layout)?;
             let written = sort_keys(&windows[number]);
             let written = written.iter().map(|key| &key.expr).collect();
             let wish = Wish { keys: sort_keys(&window), written, bound: None, rows: None };
@@ -40,7 +49,10 @@ impl Planner<'_> {
                 .into_iter()
                 .map(|c| call_to_slots(c, &rel.layout))
                 .collect::<Result<Vec<_>>>()?;
-            rel = window_agg(rel, window, own, position + 1);
+            for condition in &mut conditions {
+                replace_calls(condition, &slots);
+            }
+            rel = window_agg(rel, window, own, and_all(conditions), position + 1);
         }
         for target in &mut query.targets {
             replace_calls(&mut target.expr, &slots);
@@ -49,15 +61,115 @@ impl Planner<'_> {
     }
 }
 
-fn window_agg(rel: Rel, window: WindowClause, calls: Vec<WindowCall>, number: usize) -> Rel {
+/// The frame of functions that look at none.
+const ROWS_SO_FAR: Frame = Frame {
+    explicit: false,
+    between: false,
+    mode: FrameMode::Rows,
+    start: FrameBound::UnboundedPreceding,
+    end: FrameBound::CurrentRow,
+    exclusion: FrameExclusion::NoOthers,
+};
+
+fn name_of(call: &WindowCall) -> &'static str {
+    Builtins::get().proc(call.func).map_or("?", |p| p.name)
+}
+
+/// Whether a function's results only grow from row to row of a partition, and do not depend on the
+/// frame: another one may then be taken (optimize_window_clauses).
+fn ignores_frame(call: &WindowCall) -> bool {
+    let names = ["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile"];
+    !call.aggregate && names.contains(&name_of(call))
+}
+
+/// How a call's results change from row to row of a partition: whether they never fall, and whether
+/// they never rise (window_row_number_support and its like, int8inc_support).
+fn changes(call: &WindowCall, window: &WindowClause) -> (bool, bool) {
+    if ignores_frame(call) {
+        return (true, false);
+    }
+    let frame = &window.frame;
+    let counts = call.aggregate && name_of(call) == "count" && call.filter.is_none();
+    if !counts || frame.exclusion != FrameExclusion::NoOthers {
+        return (false, false);
+    }
+    let are_peers = window.order_by.is_empty() && !frame.explicit;
+    let grows = frame.start == FrameBound::UnboundedPreceding;
+    (are_peers || grows, are_peers || frame.end == FrameBound::UnboundedFollowing)
+}
+
+/// Takes a condition of the query around on the entry `rte` into the window that is computed last,
+/// if its function only grows or falls (check_and_push_window_quals). True: it need not be looked at
+/// again. Windows below hand all their rows to those above, so that nothing is gained there.
+pub(super) fn push_run_condition(query: &mut Query, rte: usize, condition: &Expr) -> bool {
+    let Expr::Func { func, args, ty, syntax: CallSyntax::Operator(op) } = condition else {
+        return false;
+    };
+    let ([left, right], Distinct::No) = (args.as_slice(), &query.distinct) else { return false };
+    let (column, value, is_left) = match (left, right) {
+        (Expr::Var { rte: r, column, levels_up: 0, .. }, value) if *r == rte => {
+            (column, value, true)
+        }
+        (value, Expr::Var { rte: r, column, levels_up: 0, .. }) if *r == rte => {
+            (column, value, false)
+        }
+        _ => return false,
+    };
+    let is_value = rtes_of(value).is_empty() && !is_volatile(value) && !contains_sublink(value);
+    let target = usize::try_from(*column)
+        .ok()
+        .and_then(|column| query.targets.iter().filter(|t| !t.hidden).nth(column));
+    let Some(Target { expr: expr @ Expr::Window(call), .. }) = target else { return false };
+    let mut calls = Vec::new();
+    query.targets.iter().for_each(|t| collect_calls(&t.expr, &mut calls));
+    let is_last = window_order(query, &query.windows, &calls).last() == Some(&call.window);
+    if !is_value || !is_last || !may_push(query) || call.args.iter().any(contains_sublink) {
+        return false;
+    }
+    let Some(strategy) = Builtins::get().strategy(*op) else { return false };
+    let (grows, falls) = changes(call, &query.windows[call.window]);
+    let upper = matches!(strategy, Strategy::Less | Strategy::LessEqual) == is_left;
+    let (func, op, is_all) = match strategy {
+        Strategy::Equal if grows || falls => {
+            // Till it has grown past the value: before, rows are dropped one by one.
+            let wanted =
+                if grows == is_left { Strategy::LessEqual } else { Strategy::GreaterEqual };
+            let Some(limit) = same_types(*op, wanted) else { return false };
+            (limit.func, limit.oid, false)
+        }
+        Strategy::Equal => return false,
+        _ if if upper { grows } else { falls } => (*func, *op, true),
+        _ => return false,
+    };
+    let (expr, value, number) = (expr.clone(), value.clone(), call.window);
+    let args = if is_left { vec![expr, value] } else { vec![value, expr] };
+    let condition = Expr::Func { func, args, ty: *ty, syntax: CallSyntax::Operator(op) };
+    query.windows[number].run_conditions.push(condition);
+    is_all
+}
+
+/// The operator of another strategy over the same types.
+fn same_types(op: Oid, wanted: Strategy) -> Option<&'static Operator> {
+    let builtins = Builtins::get();
+    let known = builtins.operator(op)?;
+    let name = if wanted == Strategy::LessEqual { "<=" } else { ">=" };
+    builtins.operators_named(name).find(|o| o.left == known.left && o.right == known.right)
+}
+
+fn window_agg(
+    rel: Rel,
+    window: WindowClause,
+    calls: Vec<WindowCall>,
+    run_condition: Option<Expr>,
+    number: usize,
+) -> Rel {
     let mut cost = rel.plan.cost;
     cost.total += cost.rows * (cost::CPU_TUPLE + cost::CPU_OPERATOR * calls.len() as f64);
     cost.width += calls.iter().map(|c| type_width(c.ty)).sum::<u32>();
     let mut types = rel.plan.types.clone();
     types.extend(calls.iter().map(|c| c.ty));
-    let builtins = steppe_catalog::Builtins::get();
     let called = calls.iter().map(|c| {
-        let name = builtins.proc(c.func).map_or("?", |p| p.name);
+        let name = name_of(c);
         Arc::<str>::from(format!("({name}({}) OVER w{})", if c.star { "*" } else { "…" }, number))
     });
     let names = output_names(&rel.plan).iter().cloned().chain(called).collect();
@@ -69,6 +181,7 @@ fn window_agg(rel: Rel, window: WindowClause, calls: Vec<WindowCall>, number: us
         order_by: window.order_by,
         frame: window.frame,
         calls,
+        run_condition,
     };
     Rel { plan: node(agg, types, names, cost), ..rel }
 }
