@@ -72,6 +72,7 @@ mod stored_form;
 mod sublinks;
 mod subselect;
 mod tid;
+mod union;
 mod upper;
 mod useless_joins;
 mod virtual_columns;

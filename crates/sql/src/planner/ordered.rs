@@ -7,7 +7,7 @@
 
 use super::join::{FromContext, add_filter, take_conditions};
 use super::scan::ScanRequest;
-use super::{Planner, Rel, RteSet, conjuncts, returns_set, rtes_of, to_slots};
+use super::{Planner, Rel, RteSet, conjuncts, is_volatile, returns_set, rtes_of, to_slots};
 use crate::expr::{Expr, SortKey, SubLinkKind, TypeRef};
 use crate::prune::{fixes, is_same};
 use crate::query::*;
@@ -247,42 +247,48 @@ impl Planner<'_> {
     }
 
     /// min and max of indexed columns without groups: each a sub-select that reads one end of
-    /// the index (preprocess_minmax_aggregates).
-    pub(crate) fn extremes_by_index(&self, query: &mut Query) {
-        let [FromItem::Rte(rte)] = query.from.as_slice() else { return };
-        let RteKind::Relation(relation) = &query.rtes[*rte].kind else { return };
+    /// the index (preprocess_minmax_aggregates). Nothing else may be aggregated.
+    pub(crate) fn extremes_by_index(&self, query: &Query) -> Option<Query> {
+        let [FromItem::Rte(rte)] = query.from.as_slice() else { return None };
+        let RteKind::Relation(relation) = &query.rtes[*rte].kind else { return None };
         let plain = query.has_aggregates
             && query.group_by.is_empty()
             && query.grouping_sets.is_none()
-            && query.having.is_none()
+            && !query.having.as_ref().is_some_and(is_volatile)
             && query.windows.is_empty()
             && query.ctes.is_empty()
             && self.ctx.settings.indexscan;
-        if !plain || !query.targets.iter().all(|t| self.is_extreme(&t.expr, *rte, relation)) {
-            return;
+        let mut roots = query.targets.iter().map(|t| &t.expr).chain(&query.having);
+        let is_any = roots.clone().any(has_aggregate);
+        if !plain || !is_any || !roots.all(|e| self.is_of_extremes(e, *rte, relation)) {
+            return None;
         }
         let (table, rte) = (query.rtes[*rte].clone(), *rte);
+        let mut query = query.clone();
         let filter = query.filter.take();
-        for target in &mut query.targets {
-            replace_extremes(&mut target.expr, &|column, ty, descending| {
+        let targets = query.targets.iter_mut().map(|target| &mut target.expr);
+        for expr in targets.chain(&mut query.having) {
+            replace_extremes(expr, &|column, ty, descending| {
                 one_end(&table, rte, filter.as_ref(), column, ty, descending)
             });
         }
+        query.filter = query.having.take();
         query.from.clear();
         query.has_aggregates = false;
+        Some(query)
     }
 
-    /// Whether an expression's columns are only in min and max calls that an index answers, and
-    /// there is one.
-    fn is_extreme(&self, expr: &Expr, rte: usize, relation: &Arc<Relation>) -> bool {
+    /// Whether an expression's columns are only in min and max calls that an index answers.
+    fn is_of_extremes(&self, expr: &Expr, rte: usize, relation: &Arc<Relation>) -> bool {
         let Some((column, ..)) = extreme(expr) else {
-            let children = expr.children();
-            return !matches!(expr, Expr::Var { .. } | Expr::Aggregate(_) | Expr::SubLink { .. })
-                && !children.is_empty()
-                && children.iter().any(|c| has_aggregate(c))
-                && children.iter().all(|c| {
-                    !has_aggregate(c) && rtes_of(c).is_empty() || self.is_extreme(c, rte, relation)
-                });
+            return match expr {
+                Expr::Var { .. } | Expr::Aggregate(_) | Expr::Grouping { .. } => false,
+                Expr::SubLink { .. } => !refers_to_level(expr),
+                other => {
+                    let children = other.children();
+                    children.into_iter().all(|c| self.is_of_extremes(c, rte, relation))
+                }
+            };
         };
         let Expr::Var { rte: r, column, .. } = column else { return false };
         let leads = |index: &Arc<Relation>| {
@@ -367,6 +373,20 @@ fn extreme(expr: &Expr) -> Option<(&Expr, TypeRef, bool)> {
         }
         _ => None,
     }
+}
+
+/// Whether a sub-select reads something of the query that it stands in.
+fn refers_to_level(expr: &Expr) -> bool {
+    let mut found = false;
+    walk::visit_levels(expr, 0, &mut |e, depth| {
+        found |= match e {
+            Expr::Var { levels_up, .. } | Expr::Grouping { levels_up, .. } => *levels_up == depth,
+            Expr::Aggregate(call) => call.levels_up == depth,
+            _ => false,
+        };
+        !found
+    });
+    found
 }
 
 fn has_aggregate(expr: &Expr) -> bool {

@@ -1,5 +1,5 @@
 //! What stands above FROM and WHERE: DISTINCT, ORDER BY, LIMIT, row
-//! locks, set operations, WITH (planner.c).
+//! locks, WITH (planner.c).
 
 use super::cost;
 use super::inline::inline_ctes;
@@ -49,12 +49,36 @@ impl Planner<'_> {
     }
 
     fn query_with_ctes(&mut self, query: &mut Query) -> Result<Plan> {
-        self.extremes_by_index(query);
+        let Some(mut by_index) = self.extremes_by_index(query) else {
+            return self.plan_level(query);
+        };
+        if query.filter.is_none() {
+            return self.plan_level(&mut by_index);
+        }
+        // Few rows may satisfy the conditions: the index's end may be far from the first of them.
+        let (before, constants) = (self.subplans.len(), self.constants.clone());
+        let by_index = self.plan_level(&mut by_index)?;
+        let ends: Vec<Plan> = self.subplans.drain(before..).collect();
+        let after = std::mem::replace(&mut self.constants, constants);
+        let aggregated = self.plan_level(query)?;
+        let further = self.subplans[before..].iter().map(|plan| plan.cost.total).sum::<f64>();
+        let cost = ends.iter().map(|plan| plan.cost.total).sum::<f64>() + by_index.cost.total;
+        if aggregated.cost.total + further < cost {
+            return Ok(aggregated);
+        }
+        self.subplans.truncate(before);
+        self.subplans.extend(ends);
+        self.constants = after;
+        Ok(by_index)
+    }
+
+    fn plan_level(&mut self, query: &mut Query) -> Result<Plan> {
+        super::union::sink_order(query);
         self.plan_ctes(query)?;
         self.preprocess(query)?;
         if let Some(operation) = query.set_operation.take() {
-            let rel = self.set_operation(operation)?;
-            return self.finish_select(query, vec![rel]);
+            let rels = self.set_operation(query, operation)?;
+            return self.finish_select(query, rels);
         }
         self.simplify(query);
         let recheck = Recheck::of_locks(query);
@@ -408,50 +432,6 @@ impl Planner<'_> {
         }
         Ok(locks)
     }
-
-    /// UNION, INTERSECT, EXCEPT.
-    fn set_operation(&mut self, operation: SetOperation) -> Result<Rel> {
-        let left = self.query(*operation.left)?;
-        let right = self.query(*operation.right)?;
-        let names = output_names(&left);
-        let types = operation.types;
-        let width = left.cost.width;
-        let total = left.cost.total + right.cost.total;
-        let layout: Vec<ColumnId> = (1..=types.len() as i16).map(|a| (0, a)).collect();
-        let rel = |plan: Plan| Rel { plan, layout: layout.clone(), rtes: RteSet::one(0) };
-        match operation.op {
-            SetOp::Union => {
-                let rows = left.cost.rows + right.cost.rows;
-                let cost = Cost { startup: 0.0, total, rows, width };
-                // a UNION ALL b UNION ALL c is one Append.
-                let mut children = Vec::new();
-                for child in [left, right] {
-                    match child {
-                        Plan {
-                            node: PlanNode::Append(inner), filter: None, project: None, ..
-                        } => {
-                            children.extend(inner);
-                        }
-                        other => children.push(other),
-                    }
-                }
-                let append = rel(node(PlanNode::Append(children), types.clone(), names, cost));
-                if operation.all {
-                    return Ok(append);
-                }
-                let slot = |(index, ty): (usize, &TypeRef)| Expr::Slot { index, ty: *ty };
-                let keys = types.iter().enumerate().map(slot).collect();
-                Ok(hash_distinct(append, keys))
-            }
-            op => {
-                let rows = clamp_rows(left.cost.rows * 0.5);
-                let cost = Cost { startup: total, total, rows, width };
-                let (left, right) = (Box::new(left), Box::new(right));
-                let set_op = PlanNode::SetOp { op, all: operation.all, left, right };
-                Ok(rel(node(set_op, types, names, cost)))
-            }
-        }
-    }
 }
 
 /// The select list over a plan's row.
@@ -552,7 +532,7 @@ fn order_keys(query: &Query, targets: &[Expr]) -> Vec<SortKey> {
 }
 
 /// LIMIT + OFFSET as rows, where both are known.
-fn limit_rows(query: &Query) -> Option<f64> {
+pub(super) fn limit_rows(query: &Query) -> Option<f64> {
     let known = |e: &Option<Expr>| match e {
         None => Some(0.0),
         Some(Expr::Const(Datum::Int8(n), _)) => Some(*n as f64),
@@ -570,7 +550,7 @@ fn limit_rows(query: &Query) -> Option<f64> {
 }
 
 /// How many rows a sort must keep: LIMIT + OFFSET.
-fn sort_bound(query: &Query) -> Option<Expr> {
+pub(super) fn sort_bound(query: &Query) -> Option<Expr> {
     if query.with_ties {
         return None;
     }

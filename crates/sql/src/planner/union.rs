@@ -1,0 +1,254 @@
+//! UNION, INTERSECT and EXCEPT (prepunion.c).
+//!
+//! Besides by appending its inputs, a UNION can be made by merging them, each in the order that is
+//! wanted: ORDER BY's, with as many rows of each as LIMIT lets through; a UNION that leaves out
+//! duplicates looks at neighbours then. What costs less is taken. An input is planned twice
+//! for this, which is done only of those without sub-selects.
+
+use super::cost;
+use super::joinpath::output_names;
+use super::prep::{may_push, push_down};
+use super::scan::clamp_rows;
+use super::subselect::contains_sublink;
+use super::upper::{has_order, hash_distinct, sort_bound};
+use super::{ColumnId, Planner, Rel, RteSet, conjuncts, is_volatile, node, returns_set};
+use crate::expr::{Expr, SortKey, TypeRef};
+use crate::plan::*;
+use crate::query::*;
+use crate::walk;
+use steppe_types::Result;
+
+/// ORDER BY and LIMIT of a query that does nothing else with the rows of a UNION ALL become the
+/// UNION's own.
+pub(super) fn sink_order(query: &mut Query) {
+    let [FromItem::Rte(rte)] = query.from.as_slice() else { return };
+    let rte = *rte;
+    let plain = !query.has_aggregates
+        && query.windows.is_empty()
+        && query.row_locks.is_empty()
+        && matches!(query.distinct, Distinct::No)
+        && !query.order_by.is_empty()
+        && query.limit.is_some()
+        && !query.targets.iter().any(|t| returns_set(&t.expr) || is_volatile(&t.expr));
+    let column = |order: &OrderBy| match &query.targets[order.target].expr {
+        Expr::Var { rte: r, column, levels_up: 0, .. } if *r == rte => {
+            let target = usize::try_from(*column).ok()?;
+            Some(OrderBy { target, ..order.clone() })
+        }
+        _ => None,
+    };
+    let order: Option<Vec<OrderBy>> = query.order_by.iter().map(column).collect();
+    let bounds = query.limit.iter().chain(&query.offset);
+    let (Some(order), true) = (order, plain && !bounds.into_iter().any(contains_sublink)) else {
+        return;
+    };
+    let RteKind::Subquery { query: sub, lateral: false, view: None } = &mut query.rtes[rte].kind
+    else {
+        return;
+    };
+    let is_union = sub.set_operation.as_ref().is_some_and(|o| o.op == SetOp::Union && o.all);
+    if !is_union || !sub.order_by.is_empty() || !sub.ctes.is_empty() || !may_push(sub) {
+        return;
+    }
+    let mut conditions = Vec::new();
+    query.filter.iter().for_each(|f| conjuncts(f.clone(), &mut conditions));
+    let mut filtered = sub.clone();
+    if !conditions.iter().all(|condition| push_down(&mut filtered, rte, condition)) {
+        return;
+    }
+    **sub = *filtered;
+    query.filter = None;
+    sub.order_by = order;
+    query.order_by.clear();
+    (sub.limit, sub.offset) = (query.limit.take(), query.offset.take());
+    sub.with_ties = std::mem::take(&mut query.with_ties);
+}
+
+impl Planner<'_> {
+    /// The rows of a set operation, in several ways if there are such.
+    pub(super) fn set_operation(
+        &mut self,
+        query: &Query,
+        operation: SetOperation,
+    ) -> Result<Vec<Rel>> {
+        let is_ordered = !query.order_by.is_empty() || query.limit.is_some();
+        let merged = match merge_keys(query, &operation) {
+            Some(keys) if operation.op == SetOp::Union && is_ordered => {
+                self.merged_union(query, &operation, keys)?
+            }
+            _ => None,
+        };
+        let mut rels = vec![self.appended(operation)?];
+        rels.extend(merged);
+        Ok(rels)
+    }
+
+    fn appended(&mut self, operation: SetOperation) -> Result<Rel> {
+        let left = self.query(*operation.left)?;
+        let right = self.query(*operation.right)?;
+        let names = output_names(&left);
+        let types = operation.types;
+        let width = left.cost.width;
+        let total = left.cost.total + right.cost.total;
+        match operation.op {
+            SetOp::Union => {
+                let rows = left.cost.rows + right.cost.rows;
+                let cost = Cost { startup: left.cost.startup, total, rows, width };
+                // a UNION ALL b UNION ALL c is one Append.
+                let mut children = Vec::new();
+                for child in [left, right] {
+                    match child {
+                        Plan {
+                            node: PlanNode::Append(inner), filter: None, project: None, ..
+                        } => {
+                            children.extend(inner);
+                        }
+                        other => children.push(other),
+                    }
+                }
+                let append =
+                    of_columns(node(PlanNode::Append(children), types.clone(), names, cost));
+                if operation.all {
+                    return Ok(append);
+                }
+                let slot = |(index, ty): (usize, &TypeRef)| Expr::Slot { index, ty: *ty };
+                let keys = types.iter().enumerate().map(slot).collect();
+                Ok(hash_distinct(append, keys))
+            }
+            op => {
+                let rows = clamp_rows(left.cost.rows * 0.5);
+                let cost = Cost { startup: total, total, rows, width };
+                let (left, right) = (Box::new(left), Box::new(right));
+                let set_op = PlanNode::SetOp { op, all: operation.all, left, right };
+                Ok(of_columns(node(set_op, types, names, cost)))
+            }
+        }
+    }
+
+    /// The inputs of a UNION merged in the order of the keys, which are places of columns.
+    fn merged_union(
+        &mut self,
+        query: &Query,
+        operation: &SetOperation,
+        keys: Vec<OrderBy>,
+    ) -> Result<Option<Rel>> {
+        let mut inputs = Vec::new();
+        if !collect_inputs(operation, operation, &mut inputs) || !self.ctx.settings.sort {
+            return Ok(None);
+        }
+        let (mut children, mut cost) = (Vec::with_capacity(inputs.len()), Cost::default());
+        for input in inputs {
+            let mut input = input.clone();
+            input.order_by = keys.clone();
+            // Each row of a UNION ALL counts: an input needs no more of them than the whole.
+            if operation.all {
+                input.limit = sort_bound(query);
+            }
+            let child = without_limit(self.query(input)?);
+            cost.startup += child.cost.startup;
+            cost.total += child.cost.total;
+            cost.rows += child.cost.rows;
+            cost.width = child.cost.width;
+            children.push(child);
+        }
+        let Some(first) = children.first() else { return Ok(None) };
+        cost::add_merge(&mut cost, children.len() as f64);
+        let (types, names) = (operation.types.clone(), output_names(first));
+        let key = |key: &OrderBy| SortKey {
+            expr: Expr::Slot { index: key.target, ty: types[key.target] },
+            descending: key.descending,
+            nulls_first: key.nulls_first,
+        };
+        let keys = keys.iter().map(key).collect();
+        let merge = PlanNode::MergeAppend { children, keys };
+        let mut plan = node(merge, types.clone(), names.clone(), cost);
+        if !operation.all {
+            cost.total += cost.rows * cost::CPU_OPERATOR * types.len() as f64;
+            let columns = (0..types.len()).collect();
+            plan = node(PlanNode::Unique { child: Box::new(plan), columns }, types, names, cost);
+        }
+        Ok(Some(of_columns(plan)))
+    }
+}
+
+/// The columns of a set operation are those of entry 0.
+fn of_columns(plan: Plan) -> Rel {
+    let layout: Vec<ColumnId> = (1..=plan.types.len() as i16).map(|a| (0, a)).collect();
+    Rel { plan, layout, rtes: RteSet::one(0) }
+}
+
+/// The order that the inputs of a UNION are merged in: ORDER BY's, and to tell duplicates that of all
+/// columns.
+fn merge_keys(query: &Query, operation: &SetOperation) -> Option<Vec<OrderBy>> {
+    let mut keys: Vec<OrderBy> = Vec::new();
+    for order in &query.order_by {
+        let Expr::Var { column, levels_up: 0, .. } = &query.targets[order.target].expr else {
+            return None;
+        };
+        let target = usize::try_from(*column).ok()?;
+        if keys.iter().all(|key| key.target != target) {
+            keys.push(OrderBy { target, ..order.clone() });
+        }
+    }
+    if operation.all {
+        return (!keys.is_empty()).then_some(keys);
+    }
+    for target in 0..operation.types.len() {
+        if keys.iter().all(|key| key.target != target) {
+            keys.push(OrderBy { target, descending: false, nulls_first: false });
+        }
+    }
+    let is_sortable = operation.types.iter().all(|ty| has_order(*ty));
+    (is_sortable && !keys.is_empty()).then_some(keys)
+}
+
+/// The inputs of a UNION and of those below it that add nothing to it (plan_union_children). False:
+/// some may not be planned twice.
+fn collect_inputs<'q>(
+    top: &SetOperation,
+    operation: &'q SetOperation,
+    inputs: &mut Vec<&'q Query>,
+) -> bool {
+    [&operation.left, &operation.right].into_iter().all(|input| {
+        let is_bare = input.order_by.is_empty()
+            && input.limit.is_none()
+            && input.offset.is_none()
+            && input.ctes.is_empty();
+        if let Some(below) = &input.set_operation {
+            let same = below.op == SetOp::Union && (below.all || !top.all);
+            let types = below.types.iter().map(|ty| ty.oid).eq(top.types.iter().map(|ty| ty.oid));
+            return is_bare && same && types && collect_inputs(top, below, inputs);
+        }
+        inputs.push(input);
+        is_bare && is_simple(input)
+    })
+}
+
+/// Whether a query is one of tables, without sub-selects, and may be sorted by its columns.
+fn is_simple(query: &Query) -> bool {
+    let tables = |rte: &Rte| matches!(rte.kind, RteKind::Relation(_) | RteKind::Join { .. });
+    let mut plain = query.command == Command::Select
+        && matches!(query.distinct, Distinct::No)
+        && query.row_locks.is_empty()
+        && !query.from.is_empty()
+        && query.targets.iter().all(|target| !target.hidden)
+        && query.rtes.iter().all(tables);
+    let mut query = query.clone();
+    walk::for_each_root(&mut query, &mut |root| {
+        plain &= !contains_sublink(root) && !is_volatile(root) && !returns_set(root);
+    });
+    plain
+}
+
+/// An input without its LIMIT: the whole has one. What it sorts it has been told how much of.
+fn without_limit(plan: Plan) -> Plan {
+    match plan {
+        Plan {
+            node: PlanNode::Limit { child, ties: None, .. },
+            filter: None,
+            project: None,
+            ..
+        } => Plan { ..*child },
+        other => other,
+    }
+}
