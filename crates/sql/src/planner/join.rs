@@ -106,7 +106,7 @@ impl Planner<'_> {
             return Ok((self.join_items(from, items, conditions)?, Vec::new()));
         };
         let cheapest = self.join_items(from, items.clone(), conditions.clone())?;
-        let ordered = self.presorted(from, &order, &items, &conditions)?;
+        let ordered = self.presorted(from, &order, &items, &conditions, &cheapest)?;
         Ok((cheapest, ordered))
     }
 

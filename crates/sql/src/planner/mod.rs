@@ -15,8 +15,9 @@
 //!     │           partitioned tables: one leaf's scan for all (partition),
 //!     │           joined and grouped leaf by leaf (partitionwise, leaf_match)
 //!     │           tables that others inherit from: each one's scan (inherit)
-//!     ├─ upper    DISTINCT, ORDER BY, LIMIT, set operations;
-//!     │           grouping, window, project_set on the way
+//!     ├─ upper    DISTINCT, ORDER BY, LIMIT over each of FROM's plans, the cheapest is taken;
+//!     │           grouping, window, project_set on the way; sorts only of what is not
+//!     │           in order yet (pathkeys, sorting); set operations (union)
 //!     └─ modify   INSERT, UPDATE, DELETE on top
 //! ```
 //!

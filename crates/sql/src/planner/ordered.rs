@@ -135,13 +135,15 @@ impl Planner<'_> {
         }
     }
 
-    /// FROM's rows in each of the orders that can be had without a sort.
+    /// FROM's rows in each of the orders that can be had without a sort, where `cheapest` is not in
+    /// it anyway.
     pub(crate) fn presorted(
         &mut self,
         from: &FromContext<'_>,
         order: &WantedOrder,
         items: &[FromItem],
         conditions: &[Expr],
+        cheapest: &Rel,
     ) -> Result<Vec<Rel>> {
         let single = matches!(items, [FromItem::Rte(_)]);
         let (mut steps, mut pool) = (Vec::new(), conditions.to_vec());
@@ -152,7 +154,7 @@ impl Planner<'_> {
         }
         for keys in &order.orders {
             // What a longer one begins with is in its order as well.
-            if self.is_given(&found, keys)? {
+            if self.is_given(std::iter::once(cheapest).chain(&found), keys)? {
                 continue;
             }
             let Some(lead) = keys.iter().find_map(|k| rtes_of(&k.expr).iter().next()) else {
@@ -170,13 +172,14 @@ impl Planner<'_> {
     }
 
     /// Whether one of the relations is in an order.
-    fn is_given(&self, found: &[Rel], keys: &[SortKey]) -> Result<bool> {
+    fn is_given<'r>(&self, found: impl Iterator<Item = &'r Rel>, keys: &[SortKey]) -> Result<bool> {
         for rel in found {
             let over_row = |key: &SortKey| {
                 let expr = to_slots(key.expr.clone(), &rel.layout)?;
                 Ok(SortKey { expr, ..*key })
             };
-            let keys = keys.iter().map(over_row).collect::<Result<Vec<_>>>()?;
+            let keys = keys.iter().map(over_row).collect::<Result<Vec<_>>>();
+            let Ok(keys) = keys else { continue };
             if self.gives_order(&rel.plan, &keys)? {
                 return Ok(true);
             }
@@ -304,6 +307,9 @@ impl Planner<'_> {
     }
 }
 
+/// No index has more keys.
+const INDEX_KEYS_MAX: usize = 32;
+
 /// The longest beginning of the keys that is one table's, and what it begins with itself.
 fn add_prefixes(query: &Query, keys: Vec<SortKey>, orders: &mut Vec<Vec<SortKey>>) {
     let mut lead = None;
@@ -313,7 +319,8 @@ fn add_prefixes(query: &Query, keys: Vec<SortKey>, orders: &mut Vec<Vec<SortKey>
         let (Some(rte), None) = (rtes.next(), rtes.next()) else { return false };
         *lead.get_or_insert(rte) == rte
     };
-    let mut keys: Vec<SortKey> = keys.into_iter().take_while(is_of_lead).collect();
+    let mut keys: Vec<SortKey> =
+        keys.into_iter().take(INDEX_KEYS_MAX).take_while(is_of_lead).collect();
     let is_table = |rte: usize| matches!(query.rtes[rte].kind, RteKind::Relation(_));
     if !lead.is_some_and(is_table) {
         return;

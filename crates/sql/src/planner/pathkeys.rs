@@ -53,7 +53,7 @@ impl RowOrder {
         let mut needed: Vec<usize> = Vec::with_capacity(wanted.len());
         for (i, key) in wanted.iter().enumerate() {
             let is_fixed = self.fixed.iter().any(|fixed| is_same(fixed, &key.expr));
-            if !is_fixed && !needed.iter().any(|n| is_same(&wanted[*n].expr, &key.expr)) {
+            if !is_fixed && !needed.iter().any(|n| wanted[*n].expr == key.expr) {
                 needed.push(i);
             }
         }

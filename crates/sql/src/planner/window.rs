@@ -5,6 +5,10 @@
 //! slots below stay what they are. Windows are taken in PostgreSQL's order, longest
 //! common sort first: one sort then serves several, and rows that a window does not
 //! tell apart come in the order PostgreSQL has them in.
+//!
+//! A condition of the query around on a function that only grows from row to row, or only
+//! falls, becomes the last window's run condition: a partition ends where it is not true any more.
+//! The rows behind would all be dropped, so that nothing else changes.
 
 use super::cost;
 use super::joinpath::output_names;
@@ -34,7 +38,7 @@ impl Planner<'_> {
             let own: Vec<WindowCall> =
                 calls.iter().filter(|c| c.window == number).cloned().collect();
             let mut window = windows[number].clone();
-            if own.iter().all(|call| ignores_frame(call)) {
+            if own.iter().all(ignores_frame) {
                 window.frame = Frame { explicit: true, ..ROWS_SO_FAR };
             }
             let mut conditions = std::mem::take(&mut window.run_conditions);
