@@ -17,6 +17,9 @@ use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_types::{Result, oid};
 
+/// Costs that differ by a smaller share count as equal.
+const SAME_COST: f64 = 0.01;
+
 /// A scan to build: a relation with what the query wants from it.
 pub(crate) struct ScanRequest<'q> {
     pub(crate) rtes: &'q [Rte],
@@ -63,7 +66,7 @@ impl Planner<'_> {
         }
         for index in &indexes {
             if let Some(rel) = self.index_scan(request, index, false, false)?
-                && rel.plan.cost.total < best.plan.cost.total
+                && is_better(&rel.plan, &best.plan)
             {
                 best = rel;
             }
@@ -114,7 +117,7 @@ impl Planner<'_> {
                 continue;
             };
             if let Some(rel) = self.index_scan(request, &index, true, backward)?
-                && best.as_ref().is_none_or(|b| rel.plan.cost.total < b.plan.cost.total)
+                && best.as_ref().is_none_or(|best| is_better(&rel.plan, &best.plan))
             {
                 best = Some(rel);
             }
@@ -248,6 +251,22 @@ pub(super) fn row_of(request: &ScanRequest<'_>) -> (Vec<TypeRef>, Arc<[Arc<str>]
 
 pub(super) fn attributes(columns: &[ColumnId]) -> Vec<i16> {
     columns.iter().map(|(_, a)| *a).collect()
+}
+
+/// Whether a scan is the better one of two: the cheaper one, or of two that cost the same the one
+/// that leaves fewer conditions to its filter. It reads no more if its estimate is wrong, as that of
+/// a queue's rows is which are all new when they are counted and mostly done later.
+fn is_better(scan: &Plan, other: &Plan) -> bool {
+    let filters = |plan: &Plan| match &plan.filter {
+        None => 0,
+        Some(Expr::And(all)) => all.len(),
+        Some(_) => 1,
+    };
+    let (cost, other_cost) = (scan.cost.total, other.cost.total);
+    match (cost - other_cost).abs() <= other_cost * SAME_COST {
+        true if filters(scan) != filters(other) => filters(scan) < filters(other),
+        _ => cost < other_cost,
+    }
 }
 
 /// Row estimates are at least one row and whole.
