@@ -5,8 +5,10 @@
 //! the pattern says: it stays a filter.
 
 use super::cost::strip;
+use super::selectivity::{fixed_prefix, least_greater};
 use crate::expr::{CallSyntax, Expr, TypeRef};
 use steppe_catalog::Builtins;
+use steppe_catalog::builtin::PatternKind;
 use steppe_types::{Datum, oid};
 
 /// A text column with the bounds that a pattern gives it.
@@ -32,54 +34,22 @@ pub(super) fn prefix_bounds(condition: &Expr) -> Option<PrefixBounds> {
     let (text, pattern) = text_and_pattern(condition)?;
     let Expr::Const(Datum::Text(pattern), _) = strip(pattern) else { return None };
     let Expr::Func { syntax: CallSyntax::Operator(op), .. } = condition else { return None };
-    let prefix = match Builtins::get().operator(*op)?.name {
-        "^@" => pattern.to_string(),
-        _ => like_prefix(pattern),
+    let kind = match Builtins::get().operator(*op)?.name {
+        "^@" => PatternKind::Prefix,
+        _ => PatternKind::Like,
     };
+    let prefix = fixed_prefix(pattern, kind);
     if prefix.is_empty() {
         return None;
     }
     let value = |text: &str| Expr::Const(Datum::text(text), TypeRef::plain(oid::TEXT));
-    let upper = successor(&prefix).map(|text| value(&text));
+    let upper = least_greater(&prefix).map(|text| value(&text));
     let lower = value(&prefix);
     let mut conditions = vec![comparison(">=", text, &lower)?];
     if let Some(upper) = &upper {
         conditions.push(comparison("<", text, upper)?);
     }
     Some(PrefixBounds { lower, upper, conditions })
-}
-
-/// What all texts begin with that a LIKE pattern matches.
-fn like_prefix(pattern: &str) -> String {
-    let (mut prefix, mut letters) = (String::new(), pattern.chars());
-    while let Some(letter) = letters.next() {
-        match letter {
-            '%' | '_' => break,
-            // A backslash at the end is an error, which the condition itself raises.
-            '\\' => match letters.next() {
-                Some(escaped) => prefix.push(escaped),
-                None => break,
-            },
-            other => prefix.push(other),
-        }
-    }
-    prefix
-}
-
-/// The least text that is greater than all that begin so (make_greater_string).
-fn successor(prefix: &str) -> Option<String> {
-    let mut kept = prefix.to_owned();
-    while let Some(last) = kept.pop() {
-        let next = match last {
-            '\u{d7ff}' => Some('\u{e000}'),
-            other => char::from_u32(other as u32 + 1),
-        };
-        if let Some(next) = next {
-            kept.push(next);
-            return Some(kept);
-        }
-    }
-    None
 }
 
 fn comparison(name: &str, left: &Expr, right: &Expr) -> Option<Expr> {
@@ -108,16 +78,16 @@ mod tests {
             ("ab\\", "ab"),
             ("abc", "abc"),
         ] {
-            assert_eq!(like_prefix(pattern), prefix, "{pattern}");
+            assert_eq!(fixed_prefix(pattern, PatternKind::Like), prefix, "{pattern}");
         }
     }
 
     #[test]
     fn nothing_lies_between_a_prefix_and_its_successor_that_does_not_begin_so() {
-        assert_eq!(successor("abc").as_deref(), Some("abd"));
-        assert_eq!(successor("a\u{10ffff}").as_deref(), Some("b"));
-        assert_eq!(successor("\u{d7ff}").as_deref(), Some("\u{e000}"));
-        assert_eq!(successor("\u{7f}").as_deref(), Some("\u{80}"));
-        assert_eq!(successor("\u{10ffff}"), None);
+        assert_eq!(least_greater("abc").as_deref(), Some("abd"));
+        assert_eq!(least_greater("a\u{10ffff}").as_deref(), Some("b"));
+        assert_eq!(least_greater("\u{d7ff}").as_deref(), Some("\u{e000}"));
+        assert_eq!(least_greater("\u{7f}").as_deref(), Some("\u{80}"));
+        assert_eq!(least_greater("\u{10ffff}"), None);
     }
 }

@@ -35,6 +35,7 @@ mod truth;
 mod variable;
 
 pub(crate) use join::JoinSides;
+pub(super) use pattern_prefix::{fixed_prefix, least_greater};
 pub(crate) use variable::{Bases, Origin, origins};
 
 use super::cost::strip;

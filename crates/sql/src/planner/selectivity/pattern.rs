@@ -5,7 +5,7 @@
 //! something of the kind. Between 10 and 100 bounds both count.
 
 use super::inequality::Side;
-use super::pattern_prefix::{Kind, Prefix};
+use super::pattern_prefix::{Kind, Prefix, least_greater};
 use super::variable::Variable;
 use super::{Comparison, Estimator, Operand};
 use steppe_catalog::builtin::PatternKind;
@@ -119,7 +119,7 @@ impl Estimator<'_> {
             return DEFAULT_MATCH;
         };
         let below = Side { is_less: true, or_equal: false };
-        let below = greater(prefix)
+        let below = least_greater(prefix)
             .and_then(|greater| self.histogram_share(variable, &Datum::text(&*greater), below));
         let within = below.map_or(from, |below| from + below - 1.0);
         // The histogram may be too coarse for a long prefix.
@@ -129,34 +129,4 @@ impl Estimator<'_> {
 
 fn is_text(type_oid: Oid) -> bool {
     matches!(type_oid, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME)
-}
-
-/// The least string that is greater than all that begin with `prefix` (make_greater_string).
-fn greater(prefix: &str) -> Option<String> {
-    let mut characters: Vec<char> = prefix.chars().collect();
-    while let Some(last) = characters.pop() {
-        // Between these two no character is.
-        let next = match last {
-            '\u{d7ff}' => Some('\u{e000}'),
-            last => char::from_u32(u32::from(last) + 1),
-        };
-        if let Some(next) = next {
-            characters.push(next);
-            return Some(characters.into_iter().collect());
-        }
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_greater_than_all_with_a_prefix() {
-        assert_eq!(greater("ab").as_deref(), Some("ac"));
-        assert_eq!(greater("a\u{10ffff}").as_deref(), Some("b"));
-        assert_eq!(greater("\u{d7ff}").as_deref(), Some("\u{e000}"));
-        assert_eq!(greater(""), None);
-    }
 }

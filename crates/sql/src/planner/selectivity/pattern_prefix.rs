@@ -43,6 +43,28 @@ impl Prefix {
     }
 }
 
+/// What all texts begin with that a pattern matches.
+pub(in crate::planner) fn fixed_prefix(pattern: &str, kind: PatternKind) -> String {
+    Prefix::of(pattern, kind).text
+}
+
+/// The least string that is greater than all that begin with `prefix` (make_greater_string).
+pub(in crate::planner) fn least_greater(prefix: &str) -> Option<String> {
+    let mut characters: Vec<char> = prefix.chars().collect();
+    while let Some(last) = characters.pop() {
+        // Between these two no character is.
+        let next = match last {
+            '\u{d7ff}' => Some('\u{e000}'),
+            last => char::from_u32(u32::from(last) + 1),
+        };
+        if let Some(next) = next {
+            characters.push(next);
+            return Some(characters.into_iter().collect());
+        }
+    }
+    None
+}
+
 fn of_like(pattern: &str, is_folded: bool) -> Prefix {
     let (mut text, mut rest) = (String::new(), pattern.chars());
     loop {
