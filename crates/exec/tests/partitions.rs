@@ -163,9 +163,11 @@ fn a_leaf_without_the_index_is_read_whole() {
         w.explain("select s from p where v = 20 and s <> 'x'"),
         [
             "Append",
-            "  ->  Index Scan using p1_v on p1 p_1",
-            "        Index Cond: (v = 20)",
+            "  ->  Bitmap Heap Scan on p1 p_1",
+            "        Recheck Cond: (v = 20)",
             "        Filter: (s <> 'x'::text)",
+            "        ->  Bitmap Index Scan on p1_v",
+            "              Index Cond: (v = 20)",
             "  ->  Seq Scan on p2 p_2",
             "        Filter: ((v = 20) AND (s <> 'x'::text))",
         ]
