@@ -1,4 +1,5 @@
 -- Bitmap scans: which indexes, how they are combined, and what is looked at again.
+-- Views that PostgreSQL reads back as others, too: 3
 CREATE TABLE bt (id int PRIMARY KEY, a int, b int, c int, pad text);
 INSERT INTO bt SELECT i, i * 7 % 500, i * 13 % 400, i % 10, repeat('x', 80) FROM generate_series(1, 20000) AS i;
 CREATE INDEX ON bt (a);

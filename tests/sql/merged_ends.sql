@@ -1,4 +1,5 @@
 -- Ends of indexes: min and max beside other things, and UNION merged in the order of its inputs.
+-- Views that PostgreSQL reads back as others, too: 14
 SET max_parallel_workers_per_gather = 0;
 CREATE TABLE t (id int PRIMARY KEY, k int, v int);
 INSERT INTO t SELECT i, i * 7 % 1000, i * 31 % 50 FROM generate_series(1, 10000) AS i;
