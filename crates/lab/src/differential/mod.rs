@@ -33,7 +33,6 @@ const SWITCHES: &[&str] = &[
     "enable_indexscan",
     "enable_hashagg",
     "enable_sort",
-    "enable_material",
     "enable_partitionwise_join",
     "enable_partitionwise_aggregate",
 ];
