@@ -169,6 +169,10 @@ impl Node for TidScanNode {
                 break;
             }
             read += 1;
+            // The filter may drop one row after another.
+            if read % 256 == 0 {
+                cx.check_interrupts()?;
+            }
             plan.emit_owned(cx, &mut self.scratch, out)?;
         }
         if read > 0 {
