@@ -22,7 +22,7 @@ struct Pace {
 }
 
 thread_local! {
-    /// Of a thread that works for nobody who waits.
+    /// The pace of this thread, if no session waits for its work.
     static PACE: Cell<Option<Pace>> = const { Cell::new(None) };
 }
 

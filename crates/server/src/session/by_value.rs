@@ -130,6 +130,6 @@ impl Session {
         let params = Params::fixed(plan.param_types());
         let variant = self.plan_as(&plan.statement, &plan.source, params, wanted)?;
         let (text, declared) = (Arc::clone(&plan.text), plan.declared.clone());
-        Ok(CachedPlan { text, declared, variants: None, ..variant })
+        Ok(CachedPlan { text, declared, ..variant })
     }
 }

@@ -403,7 +403,11 @@ impl Session {
             shows_session: compiled.reads_virtual(crate::system_views::session::VIEWS),
             declared,
             depends_on_literals: planned.depends_on_literals,
-            variants: Variants::of(&planned.sensitive, self.estimates_by()),
+            // A plan for values is itself a variant.
+            variants: match wanted.values {
+                [] => Variants::of(&planned.sensitive, self.estimates_by()),
+                _ => None,
+            },
             compiled: Arc::new(compiled),
         })
     }

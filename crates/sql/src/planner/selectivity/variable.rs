@@ -224,7 +224,6 @@ impl<'a> Estimator<'a> {
     }
 
     /// Estimated number of distinct values of an expression.
-    #[allow(dead_code)]
     pub(crate) fn distinct(&self, expr: &Expr) -> f64 {
         self.distinct_values(&self.variable(expr)).0
     }
