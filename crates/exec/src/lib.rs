@@ -46,6 +46,7 @@ mod spill;
 mod statement;
 mod system_columns;
 mod tuplestore;
+mod vector;
 
 pub use bulk::{BulkInsert, Fields};
 pub use context::{Instrument, LeafRun, Note};

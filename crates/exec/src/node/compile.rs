@@ -80,8 +80,10 @@ impl PlanCompiler<'_, '_> {
             CNode::ParamRows(_) => project.map(|project| self.exprs.list(&over_row(project))),
             _ => project.map(|project| self.exprs.list(project)),
         };
+        let columns = self.column_plan(&kind, plan)?;
         Ok(Arc::new(CPlan {
             id,
+            columns: columns.map(Box::new),
             filter: filter.map(|filter| self.exprs.expr(filter)).transpose()?,
             project: project.transpose()?,
             width: plan.types.len(),

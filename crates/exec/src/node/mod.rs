@@ -16,7 +16,9 @@
 mod agg;
 mod append;
 mod bitmap_scan;
+mod columns;
 mod compile;
+mod compile_columns;
 mod compile_scan;
 mod cte;
 mod expand;
@@ -46,6 +48,7 @@ mod window;
 mod window_frame;
 
 use crate::batch::RowBatch;
+use crate::vector::{ColumnBatch, VExpr};
 use crate::context::{ExecContext, Resources};
 use crate::expr::{CExpr, Row};
 use std::sync::Arc;
@@ -62,6 +65,11 @@ pub(crate) trait Node: Send {
     /// Fills the empty batch `out`; leaves it empty at the end.
     fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()>;
 
+    /// As [`Node::next`], as columns: what a node does whose plan has [`CPlan::columns`].
+    fn next_columns(&mut self, _: &mut ExecContext, _: &mut ColumnBatch) -> Result<()> {
+        Err(Error::internal("node hands up no columns"))
+    }
+
     /// Starts again from the first row, with the present parameters.
     fn rescan(&mut self, cx: &mut ExecContext) -> Result<()>;
 }
@@ -75,11 +83,20 @@ pub(crate) struct CPlan {
     pub(crate) id: usize,
     pub(crate) filter: Option<CExpr>,
     pub(crate) project: Option<Box<[CExpr]>>,
+    /// The node hands up columns ([`Node::next_columns`]), and by [`Node::next`] their rows.
+    pub(crate) columns: Option<Box<ColumnPlan>>,
     /// Columns of the output row.
     pub(crate) width: usize,
     /// Run-time parameters the subtree reads from outside.
     pub(crate) dependencies: Arc<[ExecParamId]>,
     pub(crate) kind: CNode,
+}
+
+/// A node's filter and projection over columns.
+pub(crate) struct ColumnPlan {
+    /// All of these hold, in this order.
+    pub(crate) filter: Box<[VExpr]>,
+    pub(crate) project: Option<Box<[VExpr]>>,
 }
 
 impl std::fmt::Debug for CPlan {
@@ -278,24 +295,38 @@ impl Node for Instrumented {
     fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
         let (before, begin) = (Resources::now(), Instant::now());
         let result = self.inner.next(cx, out);
-        let elapsed = begin.elapsed();
-        let first = !std::mem::replace(&mut self.in_loop, true);
-        self.started = true;
-        if let Some(instrument) = cx.instrument(self.id) {
-            instrument.total += elapsed;
-            instrument.add_used_since(before);
-            instrument.rows += out.len() as u64;
-            if first {
-                instrument.loops += 1;
-                instrument.startup += elapsed;
-            }
-        }
+        self.count(cx, (before, begin), out.len());
+        result
+    }
+
+    fn next_columns(&mut self, cx: &mut ExecContext, out: &mut ColumnBatch) -> Result<()> {
+        let (before, begin) = (Resources::now(), Instant::now());
+        let result = self.inner.next_columns(cx, out);
+        self.count(cx, (before, begin), out.len());
         result
     }
 
     fn rescan(&mut self, cx: &mut ExecContext) -> Result<()> {
         self.in_loop = false;
         self.inner.rescan(cx)
+    }
+}
+
+impl Instrumented {
+    /// Counts what has been used and handed up since.
+    fn count(&mut self, cx: &mut ExecContext, since: (Resources, Instant), rows: usize) {
+        let elapsed = since.1.elapsed();
+        let first = !std::mem::replace(&mut self.in_loop, true);
+        self.started = true;
+        if let Some(instrument) = cx.instrument(self.id) {
+            instrument.total += elapsed;
+            instrument.add_used_since(since.0);
+            instrument.rows += rows as u64;
+            if first {
+                instrument.loops += 1;
+                instrument.startup += elapsed;
+            }
+        }
     }
 }
 

@@ -154,6 +154,22 @@ impl Numeric {
         }
     }
 
+    /// `mantissa / 10^dscale`, shown with that many digits; at most 18.
+    #[inline]
+    pub fn from_small(mantissa: i64, dscale: u8) -> Numeric {
+        debug_assert!(dscale <= SMALL_MAX_DSCALE);
+        Numeric(Repr::Small { mantissa, dscale })
+    }
+
+    /// Mantissa and display scale of a small value.
+    #[inline]
+    pub fn as_small(&self) -> Option<(i64, u8)> {
+        match self.0 {
+            Repr::Small { mantissa, dscale } => Some((mantissa, dscale)),
+            _ => None,
+        }
+    }
+
     /// A finite value, checked against the format's limits (make_result).
     fn from_var(mut var: Var) -> Result<Numeric> {
         var.strip();

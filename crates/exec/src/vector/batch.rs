@@ -1,0 +1,76 @@
+//! A batch of rows as columns.
+
+use super::Vector;
+use crate::batch::RowBatch;
+use steppe_types::{Datum, Result};
+
+/// Rows that a node hands up as columns, unless its consumer wants fewer.
+pub(crate) const COLUMN_ROWS: usize = 1024;
+
+/// A dense batch: every column has a value for each of its rows.
+#[derive(Debug, Default)]
+pub(crate) struct ColumnBatch {
+    rows: usize,
+    pub(crate) columns: Vec<Vector>,
+    /// How many rows the consumer has use for. A producer may hand up more if they cost it
+    /// nothing that shows.
+    pub(crate) wanted: usize,
+}
+
+impl ColumnBatch {
+    /// An empty batch of `width` columns.
+    pub(crate) fn new(width: usize) -> ColumnBatch {
+        let columns = (0..width).map(|_| Vector::default()).collect();
+        ColumnBatch { rows: 0, columns, wanted: COLUMN_ROWS }
+    }
+
+    /// Drops the rows.
+    pub(crate) fn clear(&mut self) {
+        self.rows = 0;
+        self.columns.iter_mut().for_each(Vector::clear);
+    }
+
+    /// How many rows.
+    pub(crate) fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there are no rows.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Takes these columns, which have `rows` values each.
+    pub(crate) fn set(&mut self, rows: usize, columns: Vec<Vector>) {
+        debug_assert!(columns.iter().all(|column| column.len() == rows));
+        self.rows = rows;
+        self.columns = columns;
+    }
+
+    /// Appends a row.
+    pub(crate) fn push_row(&mut self, row: &[Datum]) {
+        debug_assert_eq!(row.len(), self.columns.len());
+        for (column, value) in self.columns.iter_mut().zip(row) {
+            column.push(value);
+        }
+        self.rows += 1;
+    }
+
+    /// Appends row `i` to `out`.
+    pub(crate) fn row_into(&self, i: usize, out: &mut Vec<Datum>) -> Result<()> {
+        for column in &self.columns {
+            out.push(column.datum(i)?);
+        }
+        Ok(())
+    }
+
+    /// Appends rows from `from` on to `out`, as many as there is room for; says how many.
+    pub(crate) fn rows_into(&self, from: usize, out: &mut RowBatch) -> Result<usize> {
+        let taken = out.room().min(self.rows.saturating_sub(from));
+        for i in from..from + taken {
+            self.row_into(i, out.open_row())?;
+            out.finish_row();
+        }
+        Ok(taken)
+    }
+}
