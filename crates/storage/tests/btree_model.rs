@@ -343,3 +343,45 @@ fn too_large_entries_are_refused() {
     }
     assert_same(&tree, &model);
 }
+
+/// Neighbours read one after the other, while leaves between and under them split and merge.
+#[test]
+fn neighbours_are_read_as_each_alone() {
+    let store = new_store(256);
+    let tree = new_tree(&store);
+    let rng = steppe_vfs::SeededRandom::new(5);
+    let (mut model, mut near) = (Model::new(), None);
+    for round in 0..3000usize {
+        let from = rng.below(4000);
+        // Runs of puts, then of removals: leaves come and go.
+        for at in from..from + rng.below(30) {
+            let key = (at * (1 + at % 3)).to_be_bytes().to_vec();
+            if round / 100 % 2 == 0 {
+                let value = value(round, rng.below(300) as usize);
+                put(&tree, &key, &value).unwrap();
+                model.insert(key, value);
+            } else {
+                assert_eq!(remove(&tree, &key).unwrap(), model.remove(&key).is_some());
+            }
+        }
+        let from = from.saturating_sub(rng.below(20));
+        let backward = rng.below(4) == 0;
+        for step in 0..40 {
+            let at = if backward { from.saturating_sub(step) } else { from + step };
+            // Shorter and longer keys lie between the others.
+            let mut key = at.to_be_bytes().to_vec();
+            match rng.below(8) {
+                0 => key.push(0),
+                1 => key.truncate(rng.below(9) as usize),
+                _ => {}
+            }
+            let mut found = vec![1];
+            let exists = tree.read_near(&key, &mut found, &mut near).unwrap();
+            assert_eq!(exists.then_some(&found), model.get(&key), "round {round}, {key:?}");
+        }
+    }
+    // What was near in one tree is not in another.
+    let other = new_tree(&store);
+    let mut found = Vec::new();
+    model.keys().for_each(|key| assert!(!other.read_near(key, &mut found, &mut near).unwrap()));
+}

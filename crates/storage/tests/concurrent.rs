@@ -6,7 +6,7 @@ mod common;
 use common::{new_tree, options, put, remove};
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use steppe_storage::{
     CheckpointState, Direction, LogHeader, StorageError, Store, StoreOptions, Tree,
 };
@@ -208,4 +208,44 @@ fn a_table_ten_times_the_pool_works() {
     assert!(stats.pages_evicted > 3000, "{stats:?}");
     tree.check().unwrap();
     assert_eq!(store.drop_tree(tree.id()).unwrap(), stats.allocated_pages - 2);
+}
+
+/// One who reads neighbours sees each write that was done before, whatever became of their leaf.
+#[test]
+fn neighbours_are_never_read_from_a_leaf_as_it_was() {
+    let store = open(64, true);
+    let tree = new_tree(&store);
+    let written: Vec<AtomicU64> = (0..600).map(|_| AtomicU64::new(0)).collect();
+    let is_read = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for thread in 0..2u64 {
+            let (tree, written, is_read) = (tree.clone(), &written, &is_read);
+            scope.spawn(move || {
+                let rng = SeededRandom::new(thread);
+                while !is_read.load(Ordering::Relaxed) {
+                    // Each thread's keys are its own; others beside them come and go.
+                    let at = random(&rng, 300) * 2 + thread;
+                    let beside = [(at * 10 + 1).to_be_bytes(), (at * 10 + 2).to_be_bytes()];
+                    beside.iter().for_each(|key| put(&tree, key, &[2; 2000]).unwrap());
+                    increment(&tree, &(at * 10).to_be_bytes(), 100);
+                    written[at as usize].fetch_add(1, Ordering::Release);
+                    beside.iter().for_each(|key| assert!(remove(&tree, key).unwrap()));
+                }
+            });
+        }
+        let (mut near, mut value, mut stale) = (None, Vec::new(), None);
+        for _ in 0..150 {
+            for (at, written) in written.iter().enumerate() {
+                let before = written.load(Ordering::Acquire);
+                let key = (at as u64 * 10).to_be_bytes();
+                let found = tree.read_near(&key, &mut value, &mut near).unwrap();
+                let count =
+                    if found { u64::from_le_bytes(value[..8].try_into().unwrap()) } else { 0 };
+                stale = stale.or((count < before).then_some((at, count, before)));
+            }
+        }
+        is_read.store(true, Ordering::Relaxed);
+        assert_eq!(stale, None);
+    });
+    tree.check().unwrap();
 }

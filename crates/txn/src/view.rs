@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use steppe_storage::Lsn;
+use steppe_storage::{Lsn, Near};
 use steppe_types::{Error, Result};
 
 use crate::change::{Change, DELETED, KEY_CHANGED, Origin, RowHeader, Word, apply_delta, corrupt};
@@ -33,12 +33,19 @@ pub struct View {
     pub(crate) member: Option<Arc<Member>>,
 }
 
+/// Rows of a leaf have numbers that are hardly ever further apart: one further off is not worth a
+/// look at the last one's leaf, which the processor would have to fetch.
+const LEAF_ROWS_MAX: u64 = 512;
+
 /// A row that was read, in a reusable buffer.
 #[derive(Default, Debug)]
 pub struct RowBuf {
     value: Vec<u8>,
     start: usize,
     scratch: Vec<u8>,
+    near: Option<Near>,
+    /// The row that `near` is about.
+    near_row: u64,
 }
 
 /// Which version of its row was read. Those of two versions of a row are never equal, whatever
@@ -92,6 +99,16 @@ impl RowBuf {
 
     pub(crate) fn value_buffer(&mut self) -> &mut Vec<u8> {
         &mut self.value
+    }
+
+    /// As [`Self::value_buffer`], and where the row was that was read last as one of neighbours, if
+    /// this one may be on its leaf.
+    pub(crate) fn near_buffer(&mut self, row: u64) -> (&mut Vec<u8>, &mut Option<Near>) {
+        if self.near_row.abs_diff(row) > LEAF_ROWS_MAX {
+            self.near = None;
+        }
+        self.near_row = row;
+        (&mut self.value, &mut self.near)
     }
 }
 

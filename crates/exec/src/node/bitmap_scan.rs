@@ -176,9 +176,8 @@ impl BitmapScanNode {
                     *from = bit + 1;
                     let (id, is_unsure) = (RowId(*number * BLOCK_ROWS + bit), bits.is_unsure());
                     let Some(rows) = scan.table.rows() else { return Ok(false) };
-                    let Some(meta) = rows.get(&cx.txn()?.view, id, &mut self.row)? else {
-                        continue;
-                    };
+                    let view = &cx.txn()?.view;
+                    let Some(meta) = rows.get_near(view, id, &mut self.row)? else { continue };
                     self.decode(scan, (id, meta), cx)?;
                     if !is_unsure || self.holds(scan, cx)? {
                         return Ok(true);

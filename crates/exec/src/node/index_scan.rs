@@ -219,7 +219,7 @@ impl IndexScanNode {
             }
             self.counts.fetches += 1;
             let view = &cx.txn()?.view;
-            let Some(meta) = rows.get(view, id, &mut self.row)? else { continue };
+            let Some(meta) = rows.get_near(view, id, &mut self.row)? else { continue };
             let row = self.row.row();
             if visibility == Visibility::AskRow && !has_key(&scan.table, &scan.index, row, key)? {
                 continue;

@@ -127,7 +127,7 @@ impl TidScanNode {
                         return Ok(false);
                     };
                     let id = RowId(row_of_ctid(tid.0, tid.1));
-                    let Some(meta) = rows.get(view, id, &mut self.row)? else { continue };
+                    let Some(meta) = rows.get_near(view, id, &mut self.row)? else { continue };
                     if tid_of_row(id, meta) == Some(tid) {
                         let (row, out) = (self.row.row(), &mut self.scratch);
                         scan.table.decode_columns(row, (id, meta), view, &scan.columns, out)?;

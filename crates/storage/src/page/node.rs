@@ -47,6 +47,8 @@ pub(crate) const SLOT_SIZE: usize = 8;
 pub(crate) const MAX_SLOTS: usize = (PAGE_SIZE - SLOTS) / SLOT_SIZE;
 /// The upper fence's length when there is none.
 pub(crate) const NO_FENCE: u16 = u16::MAX;
+/// Bytes of a suffix that its slot has.
+const HEAD_LEN: usize = 4;
 /// Bytes of a child pointer.
 pub(crate) const CHILD_LEN: usize = 8;
 
@@ -222,6 +224,26 @@ pub(crate) fn search(page: PageRef<'_>, suffix: &[u8]) -> (usize, bool) {
         }
     }
     (low, false)
+}
+
+/// Whether the slot is there and its suffix is this.
+#[inline]
+pub(crate) fn is_at(page: PageRef<'_>, index: usize, suffix: &[u8]) -> bool {
+    if index >= slot_count(page) {
+        return false;
+    }
+    let slot = slot(page, index);
+    let (offset, len) = slot_key(slot);
+    slot_head(slot) == head(suffix)
+        && len == suffix.len()
+        && (len <= HEAD_LEN || page.compare(offset, len, suffix).is_eq())
+}
+
+/// Appends the value of a slot to `value`; false if it does not lie in the page.
+#[inline]
+pub(crate) fn append_value(page: PageRef<'_>, index: usize, value: &mut Vec<u8>) -> bool {
+    entry(page, index)
+        .is_some_and(|entry| page.append_to(entry.value_offset, entry.value_len, value))
 }
 
 /// The child pointer at `position`: 0 is the first child, i + 1 that of slot i.

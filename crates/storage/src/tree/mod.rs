@@ -30,6 +30,7 @@ mod check;
 mod cursor;
 mod drop;
 mod merge;
+mod near;
 mod prune;
 mod split;
 
@@ -37,6 +38,7 @@ pub use check::TreeSize;
 pub(crate) use check::check_space;
 pub use cursor::Cursor;
 pub(crate) use drop::drop_tree;
+pub use near::Near;
 pub use prune::Pruned;
 
 use crate::error::{Result, StorageError};
@@ -384,9 +386,7 @@ impl Tree {
             let page = pool.page(leaf.id);
             let (slot, found) = node::search(page, node::suffix_of(page, key));
             value.clear();
-            let copied = !found
-                || node::entry(page, slot)
-                    .is_some_and(|e| page.append_to(e.value_offset, e.value_len, value));
+            let copied = !found || node::append_value(page, slot, value);
             if pool.validate(leaf.id, leaf.version) {
                 return match copied {
                     true => Ok(found),

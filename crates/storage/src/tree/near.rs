@@ -1,0 +1,84 @@
+//! Reads of keys that lie close together: the leaf of the last one is looked at first.
+//!
+//! A [`Near`] remembers the leaf that a descent found and its version. As long as the leaf has that
+//! version, it is where the descent would end that covers the key: whatever changes a leaf's
+//! entries, its fences, its place in the tree or the page's use moves its version on (a split, a
+//! merge and a freed page's next use latch it to change it). So a look that is validated by that
+//! version has read what [`Tree::read`] would have at that moment, whether or not it finds the key;
+//! one that is not begins again at the root. Readers of neighbours thus pay for one descent a leaf.
+//!
+//! Compare: PostgreSQL's heap fetches of an index scan, which keep the page of the last row pinned
+//! (heapam_handler.c), and count no further visit of it, as here.
+
+use super::{Target, Tree};
+use crate::error::Result;
+use crate::page::node;
+use crate::pool::Version;
+use crate::types::{PageId, TreeId};
+
+/// Where a reader of neighbouring keys has last been.
+#[derive(Clone, Copy, Debug)]
+pub struct Near {
+    tree: TreeId,
+    leaf: PageId,
+    version: Version,
+    /// The slot after the last key's.
+    next: usize,
+}
+
+impl Tree {
+    /// As [`Tree::read`], for one who reads keys that are likely to lie on the leaf of the last one.
+    #[inline]
+    pub fn read_near(
+        &self,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        near: &mut Option<Near>,
+    ) -> Result<bool> {
+        if let Some(near) = near
+            && let Some(found) = self.read_there(key, value, near)
+        {
+            return Ok(found);
+        }
+        let pool = self.pool();
+        loop {
+            let leaf = self.locate(Target::Key(key), 0)?;
+            let page = pool.page(leaf.id);
+            let (slot, found) = node::search(page, node::suffix_of(page, key));
+            value.clear();
+            let copied = !found || node::append_value(page, slot, value);
+            if pool.validate(leaf.id, leaf.version) {
+                let (tree, next) = (self.id, slot + usize::from(found));
+                *near = Some(Near { tree, leaf: leaf.id, version: leaf.version, next });
+                return match copied {
+                    true => Ok(found),
+                    false => Err(pool.corrupt(leaf.id, "entry outside the page")),
+                };
+            }
+        }
+    }
+
+    /// Reads from the leaf of the last key; `None` if the key is not for that one, or it has changed.
+    fn read_there(&self, key: &[u8], value: &mut Vec<u8>, near: &mut Near) -> Option<bool> {
+        if near.tree != self.id {
+            return None;
+        }
+        let pool = self.pool();
+        let page = pool.page(near.leaf);
+        if !node::covers(page, key) {
+            return None;
+        }
+        let suffix = node::suffix_of(page, key);
+        let (slot, found) = match node::is_at(page, near.next, suffix) {
+            true => (near.next, true),
+            false => node::search(page, suffix),
+        };
+        value.clear();
+        let copied = !found || node::append_value(page, slot, value);
+        if !copied || !pool.validate(near.leaf, near.version) {
+            return None;
+        }
+        near.next = slot + usize::from(found);
+        Some(found)
+    }
+}
