@@ -1,6 +1,13 @@
 //! Running plans: snapshot, the point fast path, rows to the client.
+//!
+//! A statement that takes long runs where the worker's other sessions are not held up: they are
+//! handed over to another thread first, which costs more than a hundred rows do. Hence one that
+//! was expected to be brief is left in place until it has had [`BRIEF_TIME`] or made
+//! [`BRIEF_ROWS`]; up to there the chunks that it is asked for grow. What the client is sent, and
+//! when, does not depend on where its rows were made.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use steppe_exec::{ExecOutcome, Execution, FetchStatus, RowSink, RowWait};
 use steppe_storage::Usage;
@@ -16,6 +23,11 @@ use crate::plan_cache::CachedPlan;
 /// Rows asked for at first, before their size is known.
 const FIRST_CHUNK_ROWS: u64 = 64;
 const CHUNK_ROWS_MAX: u64 = 16 * 1024;
+/// So many times the last chunk's rows are asked for next while a statement is brief.
+const CHUNK_GROWTH: u64 = 4;
+/// A statement that has run for longer, or has made more rows, is not one to wait for in line.
+const BRIEF_TIME: Duration = Duration::from_micros(250);
+const BRIEF_ROWS: u64 = 1024;
 
 /// Where a run of a portal has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,7 +231,7 @@ impl Session {
         max_rows: u64,
     ) -> Result<Progress> {
         let (mut handed, mut chunk) = (0, FIRST_CHUNK_ROWS);
-        let mut is_heavy = portal.plan.is_heavy;
+        let (mut is_heavy, begun) = (portal.plan.is_heavy, Instant::now());
         let mut rows_at = (max_rows == 0).then_some(self.out.len());
         loop {
             let wanted = if max_rows == 0 { chunk } else { chunk.min(max_rows - handed) };
@@ -246,10 +258,10 @@ impl Session {
                 self.suspend(portal)?;
                 return Ok(Progress::Suspended);
             }
-            // A statement with many rows is not one to wait for in line.
-            is_heavy = true;
+            is_heavy |= handed >= BRIEF_ROWS || begun.elapsed() > BRIEF_TIME;
+            let chunk_max = if is_heavy { CHUNK_ROWS_MAX } else { chunk * CHUNK_GROWTH };
             let row_bytes = ((self.out.len() - before) as u64 / wanted.max(1)).max(1);
-            chunk = (SEND_AT_BYTES as u64 / row_bytes).clamp(1, CHUNK_ROWS_MAX);
+            chunk = (SEND_AT_BYTES as u64 / row_bytes).clamp(1, chunk_max);
             if self.out.len() >= SEND_AT_BYTES {
                 rows_at = None;
                 Box::pin(self.pass_rows_on()).await?;
