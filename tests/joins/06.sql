@@ -1,0 +1,4 @@
+SELECT min(v.score), min(r.title), count(*)
+FROM recording AS r, rating AS v, recording_tag AS rt, tag AS t, genre AS g
+WHERE rt.recording_id = r.id AND t.id = rt.tag_id AND v.recording_id = r.id AND g.id = r.genre_id
+  AND v.score > 8.5 AND t.tag = 'live' AND g.name = 'rock';

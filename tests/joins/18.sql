@@ -1,0 +1,8 @@
+SELECT min(a.name), min(r.title), count(*)
+FROM artist_alias AS n, artist AS a, artist_info AS ai, info_kind AS aik, credit AS c, recording AS r,
+  recording_link AS x, link_kind AS xk
+WHERE c.recording_id = r.id AND a.id = c.artist_id AND ai.artist_id = a.id AND aik.id = ai.info_kind_id
+  AND n.artist_id = a.id AND x.recording_id = r.id AND xk.id = x.link_kind_id
+  AND ai.artist_id = n.artist_id AND c.artist_id = n.artist_id AND n.alias LIKE 'f%'
+  AND aik.name = 'instrument' AND ai.info = 'violin' AND xk.name = 'remix of' AND r.year BETWEEN 1980
+  AND 2000;
