@@ -33,11 +33,16 @@ pub struct Options {
 }
 
 /// The q-errors of all nodes of all queries, ascending.
-struct Errors(Vec<f64>);
+pub(crate) struct Errors(Vec<f64>);
 
 impl Errors {
+    pub(crate) fn new(mut all: Vec<f64>) -> Errors {
+        all.sort_by(f64::total_cmp);
+        Errors(all)
+    }
+
     /// The q-error that a share of the nodes stay within.
-    fn within(&self, share: f64) -> f64 {
+    pub(crate) fn within(&self, share: f64) -> f64 {
         let last = self.0.len().saturating_sub(1) as f64;
         self.0.get((last * share).round() as usize).copied().unwrap_or(1.0)
     }
@@ -97,12 +102,11 @@ fn errors(
         }
         all.extend(of_query);
     }
-    all.sort_by(f64::total_cmp);
-    Ok(Errors(all))
+    Ok(Errors::new(all))
 }
 
 /// The q-error of the node that a line of EXPLAIN ANALYZE is about, if it ran.
-fn q_error(line: &str) -> Option<f64> {
+pub(crate) fn q_error(line: &str) -> Option<f64> {
     let (cost, actual) = line.split_once("(actual ")?;
     let rows = |text: &str| {
         let number = text.split_once("rows=")?.1;

@@ -1,5 +1,5 @@
 //! The client's side of the protocol, as much as the benchmark needs: a question with
-//! one answer, and COPY in at the speed of a socket. Blocking, and independent of the
+//! one answer or all its rows, ready-made messages, and COPY in at the speed of a socket. Blocking, and independent of the
 //! codec that is being measured.
 
 use std::io::{BufReader, Read, Write};
@@ -22,6 +22,9 @@ pub(super) struct Client {
     reader: BufReader<TcpStream>,
     writer: TcpStream,
 }
+
+/// The values of a row as text; a null has none.
+pub(super) type Row = Vec<Option<String>>;
 
 struct Message {
     tag: u8,
@@ -83,12 +86,45 @@ impl Client {
         Ok(answer.value)
     }
 
+    /// Runs a script whose statements end with the line, each by itself.
+    pub(super) fn script(&mut self, script: &str) -> Result<()> {
+        for statement in script.split(";\n").filter(|statement| !statement.trim().is_empty()) {
+            interrupt::check()?;
+            self.query(statement)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a statement by the simple protocol; returns all rows, their values as text.
+    pub(super) fn rows(&mut self, sql: &str) -> Result<Vec<Row>> {
+        self.send_query(sql)?;
+        let (mut rows, mut error) = (Vec::new(), None);
+        loop {
+            let message = self.read()?;
+            match message.tag {
+                b'D' => rows.push(columns(&message.body)),
+                b'E' if error.is_none() => error = Some(Failure::new(error_text(&message.body))),
+                b'Z' => return error.map_or(Ok(rows), Err),
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends messages that were made before, the last of which is Sync or Query; returns the number
+    /// at the end of the command tag.
+    pub(super) fn change(&mut self, messages: &[u8]) -> Result<u64> {
+        self.writer.write_all(messages)?;
+        let tag = self.finish()?.tag;
+        let count = tag.rsplit(' ').next().and_then(|count| count.parse().ok());
+        count.ok_or_else(|| Failure::new(format!("a change was answered {tag:?}")))
+    }
+
     /// Runs a COPY ... FROM STDIN with ready-made CopyData messages; returns the number
     /// of rows that the server says it took.
-    pub(super) fn copy_in<'a>(
+    pub(super) fn copy_in(
         &mut self,
         sql: &str,
-        messages: impl Iterator<Item = &'a [u8]>,
+        messages: impl Iterator<Item = impl AsRef<[u8]>>,
     ) -> Result<u64> {
         self.send_query(sql)?;
         loop {
@@ -101,9 +137,11 @@ impl Client {
                 _ => {}
             }
         }
-        for piece in messages.flat_map(|part| part.chunks(PIECE_LEN)) {
-            interrupt::check()?;
-            self.writer.write_all(piece)?;
+        for part in messages {
+            for piece in part.as_ref().chunks(PIECE_LEN) {
+                interrupt::check()?;
+                self.writer.write_all(piece)?;
+            }
         }
         self.send(b'c', &[])?;
         let answer = self.finish()?;
@@ -187,6 +225,20 @@ fn error_text(body: &[u8]) -> String {
     )
 }
 
+/// The values of a DataRow, as far as it goes.
+fn columns(row: &[u8]) -> Row {
+    let mut rest = row.get(2..).unwrap_or_default();
+    let mut values = Vec::new();
+    while let Some((len, after)) = rest.split_first_chunk::<4>() {
+        // -1, a null, is no usize.
+        let len = usize::try_from(i32::from_be_bytes(*len)).ok();
+        let value = len.map(|len| after.get(..len).unwrap_or_default());
+        values.push(value.map(|value| String::from_utf8_lossy(value).into_owned()));
+        rest = after.get(len.unwrap_or(0)..).unwrap_or_default();
+    }
+    values
+}
+
 fn first_column(row: &[u8]) -> Option<String> {
     let (_columns, rest) = row.split_first_chunk::<2>()?;
     let (len, rest) = rest.split_first_chunk::<4>()?;
@@ -204,6 +256,13 @@ mod tests {
         let body = b"SERROR\0VERROR\0C42P01\0Mrelation \"t\" does not exist\0P15\0\0";
         assert_eq!(error_text(body), "ERROR 42P01: relation \"t\" does not exist");
         assert_eq!(error_text(b""), "ERROR : no message");
+    }
+
+    #[test]
+    fn all_columns_are_read() {
+        let row = columns(b"\0\x03\0\0\0\x0242\xff\xff\xff\xff\0\0\0\0");
+        assert_eq!(row, [Some("42".to_owned()), None, Some(String::new())]);
+        assert!(columns(b"\0").is_empty());
     }
 
     #[test]

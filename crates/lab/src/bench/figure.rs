@@ -64,10 +64,18 @@ impl Figure {
             _ if falls_short => "falls short",
             (Some(ratio), Some(target)) if ratio < target => "falls short",
             (None, Some(_)) => "not compared",
+            (Some(_), Some(_)) => "reached",
             _ if self.limit.is_none() => "",
             _ => "reached",
         }
     }
+}
+
+/// Figures that belong together, under a title of their own.
+#[derive(Debug)]
+pub(super) struct Chapter {
+    pub(super) title: String,
+    pub(super) figures: Vec<Figure>,
 }
 
 /// Adds a server's figures to those of the others.
@@ -107,6 +115,9 @@ mod tests {
             |steppe| figure(steppe, Some(Limit::AtMost(9.0))).against_postgresql(Some(20.0));
         assert_eq!(against(5.0).verdict(), "reached");
         assert_eq!(against(5.1).verdict(), "falls short");
+        let without_limit = |steppe| figure(steppe, None).against_postgresql(Some(20.0));
+        assert_eq!(without_limit(5.0).verdict(), "reached");
+        assert_eq!(without_limit(5.1).verdict(), "falls short");
         let alone = Figure::new(Kind::Steppe, String::new(), "s", 1.0, None);
         assert_eq!(alone.against_postgresql(Some(1.0)).verdict(), "not compared");
     }

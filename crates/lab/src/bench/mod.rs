@@ -2,11 +2,13 @@
 //! nothing, on one machine, under the same load, in turn.
 //!
 //! ```text
-//!   for each group of workloads (workload.rs, partitions.rs, cliffs.rs): mostly one
+//!   for each group of workloads (workload.rs, partitions.rs, cliffs.rs, sysbench.rs,
+//!     planning.rs, inserts.rs): mostly one
 //!     on each server: make their tables, run once without measurement
 //!     for each round, for each workload
 //!       PostgreSQL ── settle ── Steppe ── settle ── do-nothing ── settle
 //!     on each server: compare what it holds with what it was told
+//!   queries.rs (tpch.rs, joins.rs): each query of a suite on two servers in turn
 //!   scale.rs, drops.rs: what is measured once, on servers of its own
 //!   report.rs: medians, ratios, verdicts, noise
 //! ```
@@ -30,17 +32,23 @@ mod cliffs;
 mod copy;
 mod drops;
 mod figure;
+mod inserts;
 mod interrupt;
+mod joins;
 mod machine;
 mod options;
 mod outcome;
 mod partitions;
 mod pgbench;
+mod planning;
 mod process;
 mod procfs;
+mod queries;
 mod report;
 mod scale;
 mod server;
+mod sysbench;
+mod tpch;
 mod workload;
 
 use std::collections::hash_map::{Entry, HashMap};
@@ -53,7 +61,7 @@ pub use options::{Options, Request};
 use beside::{Beside, Holding};
 use client::Client;
 use copy::CopyRows;
-use figure::{Figure, Limit};
+use figure::{Figure, Limit, merge};
 use machine::Machine;
 use outcome::{Outcome, Sample, Series};
 use process::{Scratch, raise_file_limit};
@@ -113,6 +121,9 @@ pub fn run(options: &Options) -> Result<String> {
     }
     let mut found = Found { notes, ..Found::default() };
     let workloads = options.workloads();
+    if workloads.iter().any(|workload| matches!(workload.load, Load::Sysbench(_))) {
+        sysbench::look(options, scratch.path())?;
+    }
     let delay = |workload: &Workload| workload.conditions.sync_delay_ms;
     for (n, on_one_device) in workloads.chunk_by(|a, b| delay(a) == delay(b)).enumerate() {
         let sync_delay_ms = options.sync_delay_ms + delay(&on_one_device[0]);
@@ -121,6 +132,12 @@ pub fn run(options: &Options) -> Result<String> {
         std::fs::create_dir(&folder)?;
         let bench = Bench::start(&options, &folder, machine.processors, &mut found)?;
         bench.run(on_one_device, &mut found)?;
+    }
+    let mut chapters = Vec::new();
+    for suite in options.suites() {
+        let folder = scratch.path().join(suite.name());
+        std::fs::create_dir(&folder)?;
+        chapters.extend(suite.measure(options, &folder, &mut found)?);
     }
     let Found { outcomes, mut figures, mut notes, postgresql } = found;
     for scale in options.scales() {
@@ -137,6 +154,7 @@ pub fn run(options: &Options) -> Result<String> {
         postgresql,
         outcomes: &outcomes,
         figures: &figures,
+        chapters: &chapters,
         notes: &notes,
     };
     Ok(report.render())
@@ -315,7 +333,7 @@ impl<'a> Bench<'a> {
         if server.kind != Kind::Noop {
             self.make_tables(number, workload)?;
         }
-        if matches!(workload.load, Load::Pgbench { .. }) {
+        if matches!(workload.load, Load::Pgbench { .. } | Load::Sysbench(_)) {
             self.sample(number, workload, self.options.warm_up_seconds())?;
         }
         Ok(())
@@ -343,6 +361,11 @@ impl<'a> Bench<'a> {
                 note(&mut self.notes, text);
             }
             Data::Leaves(leaves) => leaves.make(&mut Client::connect(server.port)?)?,
+            Data::Sysbench => {
+                let made = sysbench::prepare(self.options, server, self.scratch)?;
+                merge(&mut self.figures, vec![made]);
+            }
+            Data::Read { create, .. } => Client::connect(server.port)?.script(create)?,
             Data::Own { create, .. } | Data::Kept(Kept { create, .. }) => {
                 Client::connect(server.port)?.query(create)?;
             }
@@ -357,6 +380,7 @@ impl<'a> Bench<'a> {
         match &workload.data {
             _ if server.kind == Kind::Noop => {}
             Data::PgbenchRead | Data::PgbenchChanged | Data::Kept(_) => {}
+            Data::Sysbench | Data::Read { .. } => {}
             Data::Own { table, .. } => {
                 Client::connect(server.port)?.query(&format!("TRUNCATE TABLE {table}"))?;
             }
@@ -379,41 +403,8 @@ impl<'a> Bench<'a> {
         let written_before = procfs::written_bytes(server.pid())?;
         let used_before = Usage::now(server.pid());
         let started = Instant::now();
-        let mut sample = match &workload.load {
-            Load::Pgbench { script, mode, rows_per_transaction } => {
-                let run = pgbench::run(
-                    self.options,
-                    server,
-                    self.scratch,
-                    workload,
-                    (script, mode),
-                    seconds,
-                )?;
-                Sample {
-                    items: run.transactions * rows_per_transaction,
-                    items_per_second: run.transactions_per_second * *rows_per_transaction as f64,
-                    latency_ms: Some(run.latency_ms),
-                    usage: Usage::default(),
-                    elapsed_seconds: 0.0,
-                    written: 0,
-                }
-            }
-            Load::Copy => {
-                let (Some(rows), Data::Own { table, .. }) = (&self.copy_rows, &workload.data)
-                else {
-                    return Err(Failure::new("COPY wants rows and a table of its own"));
-                };
-                let run = rows.load(server, table, workload.clients)?;
-                Sample {
-                    items: run.rows,
-                    items_per_second: run.rows as f64 / run.seconds,
-                    latency_ms: None,
-                    usage: Usage::default(),
-                    elapsed_seconds: 0.0,
-                    written: 0,
-                }
-            }
-        };
+        let mut sample =
+            play(self.options, server, self.scratch, workload, seconds, self.copy_rows.as_ref())?;
         sample.elapsed_seconds = started.elapsed().as_secs_f64();
         sample.usage = Usage::now(server.pid()).since(&used_before);
         sample.written = procfs::written_bytes(server.pid())? - written_before;
@@ -493,7 +484,7 @@ impl<'a> Bench<'a> {
             text.parse().map_err(|_| Failure::new(format!("{sql} was answered {text:?}")))
         };
         match &workload.data {
-            Data::PgbenchRead => {}
+            Data::PgbenchRead | Data::Sysbench | Data::Read { .. } => {}
             Data::PgbenchChanged => {
                 // Every transaction adds one delta to one row of each table.
                 let moved = number_of("SELECT sum(delta) FROM pgbench_history")?;
@@ -519,6 +510,39 @@ impl<'a> Bench<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// Runs a workload once; what the processes used meanwhile is the caller's to add.
+fn play(
+    options: &Options,
+    server: &Server,
+    scratch: &Path,
+    workload: &Workload,
+    seconds: u32,
+    copy_rows: Option<&CopyRows>,
+) -> Result<Sample> {
+    match (&workload.load, &workload.data) {
+        (Load::Pgbench { script, mode, rows_per_transaction }, _) => {
+            let run = pgbench::run(options, server, scratch, workload, (script, mode), seconds)?;
+            let rate = run.transactions_per_second * *rows_per_transaction as f64;
+            Ok(Sample::new(run.transactions * rows_per_transaction, rate, Some(run.latency_ms)))
+        }
+        (Load::Sysbench(script), _) => {
+            let run = sysbench::run(options, server, scratch, script, workload.clients, seconds)?;
+            let rate = run.transactions_per_second;
+            Ok(Sample::new(run.transactions, rate, Some(run.latency_ms)))
+        }
+        (Load::Copy, Data::Own { table, .. }) => {
+            let rows = copy_rows.ok_or_else(|| Failure::new("COPY wants rows"))?;
+            let run = rows.load(server, table, workload.clients)?;
+            Ok(Sample::new(run.rows, run.rows as f64 / run.seconds, None))
+        }
+        (Load::Inserts(protocol), Data::Own { table, .. }) => {
+            let run = inserts::run(server, table, *protocol, seconds)?;
+            Ok(Sample::new(run.rows, run.rows as f64 / run.seconds, None))
+        }
+        (Load::Copy | Load::Inserts(_), _) => Err(Failure::new("rows want a table of their own")),
     }
 }
 

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use super::Failure;
 use super::beside::Beside;
+use super::queries::Suite;
 use super::scale::{self, Scale};
 use super::server::Kind;
 use super::workload::{self, Section, Workload};
-use super::{cliffs, drops, partitions};
+use super::{cliffs, drops, inserts, partitions, planning, sysbench};
 
 /// What `bench --help` prints, before the list of workloads.
 const USAGE: &str = "\
@@ -18,7 +19,7 @@ with pgbench and COPY, and prints medians and ratios.
 
 usage: bench [option]...
   --only NAME          only the workloads whose name begins with NAME (may be repeated);
-                       those over partitions and the cliffs are measured only if asked for
+                       all but the first ones listed are measured only if asked for
   --server NAME        only this server: postgresql, steppe or noop (may be repeated)
   --rounds N           measurements of each workload on each server (3)
   --seconds N          length of one pgbench run (8)
@@ -27,6 +28,10 @@ usage: bench [option]...
   --postgresql-leaves N  PostgreSQL takes part up to so many, beyond which making and
                        planning take it minutes (800)
   --copy-rows N        rows of one COPY measurement (2000000)
+  --sysbench-rows N    rows of each of sysbench's four tables (200000)
+  --tpch-scale F       scale of TPC-H's tables (1)
+  --joins-size N       recordings of the join queries' tables, which are twenty times as many
+                       rows (250000)
   --quick              the same as --rounds 1 --seconds 2 --copy-rows 200000
   --shared-buffers N   for PostgreSQL and Steppe (4GB)
   --sync-delay-ms N    each sync of PostgreSQL and Steppe takes so much longer (0)
@@ -34,6 +39,7 @@ usage: bench [option]...
   --noop-bin PATH      the noop_server program (beside bench, else target/release/noop_server)
   --pg-bin DIR         a folder with PostgreSQL's postgres and initdb (what tools/pg18.sh prints)
   --pgbench PATH       the pgbench program (pgbench)
+  --sysbench PATH      the sysbench program (sysbench)
   --work-dir DIR       where the servers' data goes while we measure (/var/tmp)
   --keep               leave the servers' data and logs there
   --output FILE        write the report, in Markdown, to FILE too
@@ -50,12 +56,16 @@ pub struct Options {
     pub(super) leaves: Vec<u32>,
     pub(super) postgresql_leaves: u32,
     pub(super) copy_rows: u64,
+    pub(super) sysbench_rows: u32,
+    pub(super) tpch_scale: f64,
+    pub(super) joins_size: u32,
     pub(super) shared_buffers: String,
     pub(super) sync_delay_ms: u32,
     pub(super) steppe_bin: Option<PathBuf>,
     pub(super) noop_bin: Option<PathBuf>,
     pub(super) pg_bin: Option<PathBuf>,
     pub(super) pgbench: PathBuf,
+    pub(super) sysbench: PathBuf,
     pub(super) work_dir: PathBuf,
     pub(super) keep: bool,
     pub(super) output: Option<PathBuf>,
@@ -72,12 +82,16 @@ impl Default for Options {
             leaves: vec![100, 800, 6400],
             postgresql_leaves: 800,
             copy_rows: 2_000_000,
+            sysbench_rows: 200_000,
+            tpch_scale: 1.0,
+            joins_size: 250_000,
             shared_buffers: "4GB".to_owned(),
             sync_delay_ms: 0,
             steppe_bin: None,
             noop_bin: None,
             pg_bin: None,
             pgbench: PathBuf::from("pgbench"),
+            sysbench: PathBuf::from("sysbench"),
             // Not /tmp: that is memory on many machines, where a sync costs nothing.
             work_dir: PathBuf::from("/var/tmp"),
             keep: false,
@@ -112,7 +126,8 @@ impl Options {
                 }
             }
         }
-        let nothing_else = options.scales().is_empty() && !options.drops();
+        let nothing_else =
+            options.scales().is_empty() && options.suites().is_empty() && !options.drops();
         if options.workloads().is_empty() && nothing_else {
             return Err(format!("no workload's name begins with {}", options.only.join(" or ")));
         }
@@ -141,6 +156,10 @@ impl Options {
             "--steppe-bin" => self.steppe_bin = Some(value.into()),
             "--noop-bin" => self.noop_bin = Some(value.into()),
             "--pg-bin" => self.pg_bin = Some(value.into()),
+            "--sysbench" => self.sysbench = value.into(),
+            "--sysbench-rows" => self.sysbench_rows = number(name, &value, 100, 100_000_000)?,
+            "--tpch-scale" => self.tpch_scale = number(name, &value, 0.001, 1000.0)?,
+            "--joins-size" => self.joins_size = number(name, &value, 1200, 100_000_000)?,
             "--pgbench" => self.pgbench = value.into(),
             "--work-dir" => self.work_dir = value.into(),
             "--output" => self.output = Some(value.into()),
@@ -175,6 +194,9 @@ impl Options {
         let mut all = workload::of_servers();
         all.extend(partitions::workloads(&self.leaves));
         all.extend(cliffs::workloads(self.scale));
+        all.extend(sysbench::workloads());
+        all.extend(planning::workloads());
+        all.extend(inserts::workloads());
         all
     }
 
@@ -195,6 +217,11 @@ impl Options {
         let mut all = scale::experiments(&self.leaves);
         all.retain(|scale| self.names(&scale.name));
         all
+    }
+
+    /// The suites of queries that are asked for.
+    pub(super) fn suites(&self) -> Vec<Suite> {
+        Suite::ALL.into_iter().filter(|suite| self.names(suite.name())).collect()
     }
 
     /// Whether dropping tables is to be measured.
@@ -257,6 +284,9 @@ fn help() -> String {
         help.push_str(&format!("  {:<32} {}\n", scale.name, scale.title()));
     }
     help.push_str(&format!("  {:<32} {}\n", drops::NAME, drops::TITLE));
+    for suite in Suite::ALL {
+        help.push_str(&format!("  {:<32} {}\n", suite.name(), suite.title()));
+    }
     help
 }
 

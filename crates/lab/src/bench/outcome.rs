@@ -19,6 +19,12 @@ pub(super) struct Sample {
 }
 
 impl Sample {
+    /// Of so many items; what it took is not known yet.
+    pub(super) fn new(items: u64, items_per_second: f64, latency_ms: Option<f64>) -> Sample {
+        let (usage, elapsed_seconds, written) = (Usage::default(), 0.0, 0);
+        Sample { items, items_per_second, latency_ms, usage, elapsed_seconds, written }
+    }
+
     /// Microseconds of processor time for each item: the server's and the client's.
     pub(super) fn cpu_us(&self) -> (f64, f64) {
         let items = (self.items as f64).max(1.0);

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::figure::{Figure, Limit};
+use super::figure::{Chapter, Figure, Limit};
 use super::machine::Machine;
 use super::options::Options;
 use super::outcome::{Outcome, Series, median};
@@ -20,6 +20,7 @@ pub(super) struct Report<'a> {
     pub(super) postgresql: Option<String>,
     pub(super) outcomes: &'a [Outcome],
     pub(super) figures: &'a [Figure],
+    pub(super) chapters: &'a [Chapter],
     pub(super) notes: &'a [String],
 }
 
@@ -35,7 +36,10 @@ impl Report<'_> {
             ("", self.servers_table()),
             ("## Partitions\n\n", self.flat_table(Section::Partitions)),
             ("## Cliffs\n\n", self.flat_table(Section::Cliffs)),
-            ("## Measured once\n\n", self.figures_table()),
+            ("## sysbench\n\n", self.compared_table(Section::Sysbench)),
+            ("## Planning\n\n", self.compared_table(Section::Planning)),
+            ("## Many rows in one statement\n\n", self.compared_table(Section::Inserts)),
+            ("## Measured once\n\n", self.figures_table(self.figures)),
         ] {
             // The head alone is no table.
             if rows.len() > 1 {
@@ -43,6 +47,10 @@ impl Report<'_> {
                 text.push_str(&table(&rows));
                 text.push('\n');
             }
+        }
+        for Chapter { title, figures } in self.chapters {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "## {title}\n\n{}", table(&self.figures_table(figures)));
         }
         let details = self.detail_table();
         if details.len() > 1 {
@@ -132,8 +140,34 @@ impl Report<'_> {
         rows
     }
 
-    /// What was measured once, not as a rate.
-    fn figures_table(&self) -> Vec<Vec<String>> {
+    /// Steppe beside PostgreSQL, with no other server.
+    fn compared_table(&self, section: Section) -> Vec<Vec<String>> {
+        let mut rows = vec![words([
+            "workload",
+            "unit",
+            self.postgresql(),
+            "Steppe",
+            "to PostgreSQL",
+            "target",
+            "verdict",
+        ])];
+        for outcome in self.outcomes.iter().filter(|o| o.workload.section == section) {
+            let workload = &outcome.workload;
+            rows.push(vec![
+                workload.title.clone(),
+                workload.unit().to_owned(),
+                whole(outcome.rate(Kind::PostgreSql)),
+                whole(outcome.rate(Kind::Steppe)),
+                ratio(outcome.ratio_to(Kind::PostgreSql)),
+                at_least(workload.target_to_postgresql),
+                outcome.verdict(None).to_owned(),
+            ]);
+        }
+        rows
+    }
+
+    /// What was measured, not as a rate.
+    fn figures_table(&self, figures: &[Figure]) -> Vec<Vec<String>> {
         let mut rows = vec![words([
             "figure",
             "unit",
@@ -144,7 +178,7 @@ impl Report<'_> {
             "target",
             "verdict",
         ])];
-        for figure in self.figures {
+        for figure in figures {
             let value = |kind| {
                 let value = figure.value(kind);
                 value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"))

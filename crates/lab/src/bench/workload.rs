@@ -1,5 +1,6 @@
 //! What is measured, and what has to be reached: the table of workloads. Those over
-//! partitions are made in partitions.rs, those that look for cliffs in cliffs.rs.
+//! partitions are made in partitions.rs, those that look for cliffs in cliffs.rs; sysbench's, plans and inserts of
+//! many rows have files of their own, too.
 //!
 //! A workload that writes to a table of its own finds it empty at every measurement.
 //! After the last one, what the server then holds is compared with what pgbench or COPY
@@ -8,6 +9,7 @@
 use std::borrow::Cow;
 
 use super::beside::Beside;
+use super::inserts::Protocol;
 use super::partitions::{Leaves, Statement};
 
 /// One line of the table.
@@ -41,6 +43,12 @@ pub(super) enum Section {
     Partitions,
     /// What contention and the like cost it.
     Cliffs,
+    /// The workloads of sysbench.
+    Sysbench,
+    /// Plans that are made and not run.
+    Planning,
+    /// Many rows in one statement.
+    Inserts,
 }
 
 /// The workload without partitions or without contention that another is compared with.
@@ -72,6 +80,10 @@ pub(super) enum Load {
         rows_per_transaction: u64,
     },
     Copy,
+    /// One of sysbench's scripts.
+    Sysbench(&'static str),
+    /// INSERT of many rows, again and again.
+    Inserts(Protocol),
 }
 
 #[derive(Debug, Clone)]
@@ -94,6 +106,10 @@ pub(super) enum Data {
     Leaves(Leaves),
     /// One that several workloads change.
     Kept(Kept),
+    /// Those of sysbench.
+    Sysbench,
+    /// What is only read: a name and the statements that make it.
+    Read { name: &'static str, create: String },
 }
 
 /// A table that goes on from one workload to the next.
@@ -113,6 +129,8 @@ impl Data {
             Data::PgbenchRead | Data::PgbenchChanged => Some("pgbench".to_owned()),
             Data::Leaves(leaves) => Some(leaves.schema()),
             Data::Kept(kept) => Some(kept.table.to_owned()),
+            Data::Sysbench => Some("sysbench".to_owned()),
+            Data::Read { name, .. } => Some((*name).to_owned()),
             Data::Own { .. } => None,
         }
     }
@@ -123,6 +141,7 @@ impl Data {
             Data::Leaves(leaves) => leaves.statement == Statement::Insert,
             Data::Kept(_) => true,
             Data::PgbenchRead | Data::PgbenchChanged | Data::Own { .. } => false,
+            Data::Sysbench | Data::Read { .. } => false,
         }
     }
 
@@ -132,6 +151,7 @@ impl Data {
             Data::Leaves(leaves) => Some(leaves.history()),
             Data::Kept(kept) => Some(kept.told.to_owned()),
             Data::PgbenchRead | Data::PgbenchChanged | Data::Own { .. } => None,
+            Data::Sysbench | Data::Read { .. } => None,
         }
     }
 }
@@ -142,15 +162,16 @@ impl Workload {
         match &self.load {
             _ if self.section != Section::Servers => false,
             Load::Pgbench { rows_per_transaction, .. } => *rows_per_transaction == 1,
-            Load::Copy => false,
+            Load::Copy | Load::Sysbench(_) | Load::Inserts(_) => false,
         }
     }
 
-    /// Rows or transactions: what a rate of this workload counts.
+    /// Rows, transactions or plans: what a rate of this workload counts.
     pub(super) fn unit(&self) -> &'static str {
         match &self.load {
-            Load::Pgbench { rows_per_transaction: 1, .. } => "TPS",
-            Load::Pgbench { .. } | Load::Copy => "rows/s",
+            _ if self.section == Section::Planning => "plans/s",
+            Load::Pgbench { rows_per_transaction: 1, .. } | Load::Sysbench(_) => "TPS",
+            Load::Pgbench { .. } | Load::Copy | Load::Inserts(_) => "rows/s",
         }
     }
 }
