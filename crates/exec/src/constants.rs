@@ -434,7 +434,7 @@ fn is_immutable_function(func: Oid) -> bool {
 }
 
 /// Whether it can be called without a session, and is of one of these volatilities.
-fn is_pure_function(func: Oid, volatilities: &[u8]) -> bool {
+pub(crate) fn is_pure_function(func: Oid, volatilities: &[u8]) -> bool {
     let Some(function) = Builtins::get().proc(func) else { return false };
     let is_pure = matches!(
         functions::attach(function),

@@ -175,7 +175,8 @@ pub(crate) fn truth(datum: &Datum) -> Result<Option<bool>> {
     }
 }
 
-fn is_null_test(value: &Datum, negated: bool) -> bool {
+/// IS [NOT] NULL, which asks a composite value for all its columns.
+pub(crate) fn is_null_test(value: &Datum, negated: bool) -> bool {
     match value {
         Datum::Record(columns) => columns.iter().all(|c| c.is_null() != negated),
         other => other.is_null() != negated,

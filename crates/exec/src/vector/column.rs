@@ -188,6 +188,20 @@ impl Vector {
         Vector { data: Data::Datums(values), nulls: Nulls::default() }
     }
 
+    /// Datums, in the representation that has a place for all of them.
+    pub(crate) fn of(values: Vec<Datum>) -> Vector {
+        let Some(first) = values.iter().find(|value| !value.is_null()) else {
+            return Vector::datums(values);
+        };
+        let mut typed = Vector { data: representation(first), nulls: Nulls::default() };
+        for (len, value) in values.iter().enumerate() {
+            if !typed.push_typed(len, value) {
+                return Vector::datums(values);
+            }
+        }
+        typed
+    }
+
     /// The same value so many times.
     pub(crate) fn repeat(value: &Datum, rows: usize) -> Vector {
         let mut out = Vector::default();
@@ -246,8 +260,18 @@ impl Vector {
         if len == 0 && !value.is_null() {
             self.data = representation(value);
         }
+        if let Data::Datums(v) = &mut self.data {
+            v.push(value.clone());
+        } else if !self.push_typed(len, value) {
+            self.push_as_datum(value);
+        }
+    }
+
+    /// Appends a value behind `len` others, if the representation, which is not one of datums, has
+    /// a place for it.
+    #[inline]
+    fn push_typed(&mut self, len: usize, value: &Datum) -> bool {
         match (&mut self.data, value) {
-            (Data::Datums(v), value) => return v.push(value.clone()),
             (Data::Ints(_, v) | Data::Decimals(_, v), Datum::Null) => v.push(0),
             (Data::Floats(v), Datum::Null) => v.push(0.0),
             (Data::Texts(v), Datum::Null) => v.push(&[]),
@@ -255,15 +279,16 @@ impl Vector {
             (Data::Texts(v), Datum::Text(value)) => v.push(value.as_bytes()),
             (Data::Ints(kind, v), value) => match IntKind::of(value) {
                 Some((of, value)) if of == *kind => v.push(value),
-                _ => return self.push_as_datum(value),
+                _ => return false,
             },
             (Data::Decimals(scale, v), Datum::Numeric(value)) => match value.as_small() {
                 Some((mantissa, of)) if of == *scale => v.push(mantissa),
-                _ => return self.push_as_datum(&Datum::Numeric(value.clone())),
+                _ => return false,
             },
-            _ => return self.push_as_datum(value),
+            _ => return false,
         }
         self.nulls.push(len, value.is_null());
+        true
     }
 
     fn push_as_datum(&mut self, value: &Datum) {

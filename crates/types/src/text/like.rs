@@ -128,6 +128,16 @@ impl LikePattern {
         }
     }
 
+    /// What stands between the `%` signs, if it stands for itself throughout: without `_`, without
+    /// case folding. One piece means there is no `%`.
+    pub fn literals(&self) -> Option<Vec<&str>> {
+        let pieces = self.pieces.iter().map(|piece| match piece {
+            Piece::Literal(text) if !self.fold_case => Some(text.as_str()),
+            _ => None,
+        });
+        pieces.collect()
+    }
+
     /// Whether the pattern is its [`Self::prefix`] and nothing else: an equality.
     pub fn is_exact(&self) -> bool {
         !self.fold_case && matches!(&self.pieces[..], [Piece::Literal(_)])

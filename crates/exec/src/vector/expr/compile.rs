@@ -1,0 +1,313 @@
+//! From bound expressions to those over columns.
+//!
+//! What may not be evaluated twice, for rows that nobody asks for or in another order is refused;
+//! everything else has a form, if only that of a call for each row.
+
+use super::VExpr;
+use super::arithmetic::Operator;
+use super::rowwise::{Call, Kernel};
+use crate::constants::is_pure_function;
+use crate::expr::{Compiler, proc};
+use crate::functions::{self, Builtin, CmpOp, compare_rows};
+use crate::vector::IntKind;
+use std::convert::Infallible;
+use steppe_catalog::builtin::Proc;
+use steppe_sql::expr::{Expr, TypeRef};
+use steppe_types::oid::{self, container_element_type};
+use steppe_types::physical::Physical;
+use steppe_types::{Error, Oid, Result};
+
+impl VExpr {
+    /// Compiles an expression; `None`: it has to be evaluated row by row.
+    pub(crate) fn compile(expr: &Expr, compiler: &mut Compiler<'_>) -> Result<Option<VExpr>> {
+        if !is_pure(expr, false) {
+            return Ok(None);
+        }
+        node(expr, compiler).map(Some)
+    }
+
+    /// Compiles a list; `None` if one of it has to be evaluated row by row.
+    pub(crate) fn compile_list(
+        exprs: &[Expr],
+        compiler: &mut Compiler<'_>,
+    ) -> Result<Option<Box<[VExpr]>>> {
+        exprs.iter().map(|expr| VExpr::compile(expr, compiler)).collect()
+    }
+}
+
+/// Whether an expression has no effects, and no sub-selects; with an operand of CASE around it, or
+/// without.
+fn is_pure(expr: &Expr, has_operand: bool) -> bool {
+    let is_pure_call = |func: Oid| is_pure_function(func, b"is");
+    let itself = match expr {
+        Expr::Const(..) | Expr::Param { .. } | Expr::ExecParam { .. } | Expr::Slot { .. } => true,
+        Expr::CaseOperand(_) => has_operand,
+        Expr::Func { func, .. } | Expr::ScalarArrayOp { func, .. } => is_pure_call(*func),
+        Expr::Distinct { eq, .. } | Expr::NullIf { eq, .. } => is_pure_call(*eq),
+        Expr::Case { operand: Some(operand), whens, otherwise, .. } => {
+            let each = |(when, then): &(Expr, Expr)| is_pure(when, true) && is_pure(then, true);
+            return is_pure(operand, has_operand)
+                && whens.iter().all(each)
+                && is_pure(otherwise, true);
+        }
+        Expr::ArrayCoerce { arg, element, .. } => {
+            return is_pure(arg, has_operand) && is_pure(element, true);
+        }
+        Expr::And(_)
+        | Expr::Or(_)
+        | Expr::Not(_)
+        | Expr::IsNull { .. }
+        | Expr::BoolTest { .. }
+        | Expr::Case { operand: None, .. }
+        | Expr::Coalesce { .. }
+        | Expr::MinMax { .. }
+        | Expr::Array { .. }
+        | Expr::Subscript { .. }
+        | Expr::Row(..)
+        | Expr::RowCompare { .. }
+        | Expr::Field { .. }
+        | Expr::Relabel { .. }
+        | Expr::CoerceViaIo { .. } => true,
+        _ => false,
+    };
+    itself && expr.children().into_iter().all(|child| is_pure(child, has_operand))
+}
+
+/// Whether it differs from row to row.
+fn has_slot(expr: &Expr) -> bool {
+    matches!(expr, Expr::Slot { .. }) || expr.children().into_iter().any(has_slot)
+}
+
+/// Whether its value is there without evaluating anything.
+fn is_leaf(expr: &Expr) -> bool {
+    matches!(expr, Expr::Const(..) | Expr::Param { .. } | Expr::ExecParam { .. })
+}
+
+fn node(expr: &Expr, compiler: &mut Compiler<'_>) -> Result<VExpr> {
+    if !has_slot(expr) {
+        return compiler.expr(expr).map(VExpr::Same);
+    }
+    Ok(match expr {
+        Expr::Slot { index, .. } => VExpr::Slot(*index),
+        Expr::And(args) => VExpr::And(nodes(args, compiler)?),
+        Expr::Or(args) => VExpr::Or(nodes(args, compiler)?),
+        Expr::Not(arg) => VExpr::Not(Box::new(node(arg, compiler)?)),
+        Expr::IsNull { arg, negated } => {
+            VExpr::IsNull { arg: Box::new(node(arg, compiler)?), negated: *negated }
+        }
+        Expr::BoolTest { arg, test } => {
+            VExpr::BoolTest { arg: Box::new(node(arg, compiler)?), test: *test }
+        }
+        Expr::Coalesce { args, .. } => VExpr::Coalesce(nodes(args, compiler)?),
+        Expr::Case { operand, whens, otherwise, .. } => {
+            return case(expr, operand.as_deref(), whens, otherwise, compiler);
+        }
+        Expr::Relabel { arg, ty, .. } if is_same_value(arg.ty(), *ty) => {
+            return node(arg, compiler);
+        }
+        Expr::Func { func, args, ty, .. } => {
+            return call(expr, kernel(proc(*func)?, args, *ty), compiler);
+        }
+        Expr::Distinct { eq, left, negated, .. } => {
+            let bpchar = equality(*eq, left)?;
+            let kernel = bpchar.map(|bpchar| Kernel::Distinct { negated: *negated, bpchar });
+            return call(expr, kernel, compiler);
+        }
+        Expr::NullIf { eq, left, .. } => {
+            let kernel = equality(*eq, left)?.map(|bpchar| Kernel::NullIf { bpchar });
+            return call(expr, kernel, compiler);
+        }
+        Expr::ScalarArrayOp { func, all, left, array, .. } => {
+            let kernel = in_list(*func, *all, left, array)?;
+            return call(expr, kernel, compiler);
+        }
+        Expr::MinMax { .. }
+        | Expr::RowCompare { .. }
+        | Expr::Field { .. }
+        | Expr::Relabel { .. }
+        | Expr::CoerceViaIo { .. } => return call(expr, None, compiler),
+        _ => return over_columns(expr, compiler),
+    })
+}
+
+fn nodes(exprs: &[Expr], compiler: &mut Compiler<'_>) -> Result<Box<[VExpr]>> {
+    exprs.iter().map(|expr| node(expr, compiler)).collect()
+}
+
+/// Whether a value looks the same in both types.
+fn is_same_value(from: TypeRef, to: TypeRef) -> bool {
+    let is_array = |ty: TypeRef| container_element_type(ty.oid).is_some();
+    Physical::of(from.oid) == Physical::of(to.oid) && !is_array(from) && !is_array(to)
+}
+
+/// A call whose operands are columns of their own.
+fn call(expr: &Expr, kernel: Option<Kernel>, compiler: &mut Compiler<'_>) -> Result<VExpr> {
+    let mut by_row = expr.clone();
+    let mut args = Vec::new();
+    by_row.for_each_child_mut(&mut |child| {
+        args.push(node(child, compiler)?);
+        if !is_leaf(child) && !is_constant_list(child) {
+            *child = Expr::Slot { index: args.len() - 1, ty: child.ty() };
+        }
+        Ok::<(), Error>(())
+    })?;
+    let by_row = compiler.expr(&by_row)?;
+    Ok(VExpr::Call(Box::new(Call { kernel, args: args.into(), by_row })))
+}
+
+/// An array that is built when the statement is compiled.
+fn is_constant_list(expr: &Expr) -> bool {
+    let Expr::Array { elements, .. } = expr else { return false };
+    elements.iter().all(|element| matches!(element, Expr::Const(..)))
+}
+
+/// Any expression, row by row over the columns that it reads.
+fn over_columns(expr: &Expr, compiler: &mut Compiler<'_>) -> Result<VExpr> {
+    let mut columns = Vec::new();
+    let Ok(by_row) = expr.clone().transform(&mut |node| -> std::result::Result<_, Infallible> {
+        Ok(match node {
+            Expr::Slot { index, ty } => {
+                let place = columns.iter().position(|column| *column == index);
+                let place = place.unwrap_or_else(|| {
+                    columns.push(index);
+                    columns.len() - 1
+                });
+                Expr::Slot { index: place, ty }
+            }
+            other => other,
+        })
+    });
+    let by_row = compiler.expr(&by_row)?;
+    let args = columns.into_iter().map(VExpr::Slot).collect();
+    Ok(VExpr::Call(Box::new(Call { kernel: None, args, by_row })))
+}
+
+/// CASE. An operand that costs nothing is put where it is referred to.
+fn case(
+    expr: &Expr,
+    operand: Option<&Expr>,
+    whens: &[(Expr, Expr)],
+    otherwise: &Expr,
+    compiler: &mut Compiler<'_>,
+) -> Result<VExpr> {
+    let mut branch = |expr: &Expr| match operand {
+        None => node(expr, compiler),
+        Some(operand) => {
+            let mut expr = expr.clone();
+            put_operand(&mut expr, operand);
+            node(&expr, compiler)
+        }
+    };
+    if operand.is_some_and(|operand| !is_leaf(operand) && !matches!(operand, Expr::Slot { .. })) {
+        return over_columns(expr, compiler);
+    }
+    let whens = whens
+        .iter()
+        .map(|(when, then)| Ok((branch(when)?, branch(then)?)))
+        .collect::<Result<_>>()?;
+    Ok(VExpr::Case { whens, otherwise: Box::new(branch(otherwise)?) })
+}
+
+/// Replaces what refers to the operand of the CASE around `expr`.
+fn put_operand(expr: &mut Expr, operand: &Expr) {
+    match expr {
+        Expr::CaseOperand(_) => *expr = operand.clone(),
+        Expr::Case { operand: Some(own), .. } => put_operand(own, operand),
+        Expr::ArrayCoerce { arg, .. } => put_operand(arg, operand),
+        other => {
+            let put = &mut |child: &mut Expr| -> std::result::Result<(), Infallible> {
+                put_operand(child, operand);
+                Ok(())
+            };
+            let Ok(()) = other.for_each_child_mut(put);
+        }
+    }
+}
+
+/// Whether a function is the default comparison of a type, not of rows: which, and whether char(n)'s.
+fn comparison(func: Oid, left: &Expr) -> Result<Option<(CmpOp, bool)>> {
+    Ok(match functions::attach(proc(func)?) {
+        Some(Builtin::Compare { op, bpchar }) if !compare_rows::has_rows(left.ty().oid) => {
+            Some((op, bpchar))
+        }
+        _ => None,
+    })
+}
+
+fn equality(func: Oid, left: &Expr) -> Result<Option<bool>> {
+    let comparison = comparison(func, left)?;
+    Ok(comparison.and_then(|(op, bpchar)| (op == CmpOp::Eq).then_some(bpchar)))
+}
+
+fn in_list(func: Oid, all: bool, left: &Expr, array: &Expr) -> Result<Option<Kernel>> {
+    if has_slot(array) {
+        return Ok(None);
+    }
+    Ok(match comparison(func, left)? {
+        Some((CmpOp::Eq, bpchar)) if !all => Some(Kernel::InList { negated: false, bpchar }),
+        Some((CmpOp::Ne, bpchar)) if all => Some(Kernel::InList { negated: true, bpchar }),
+        _ => None,
+    })
+}
+
+/// The kernel of a function, if it has one.
+fn kernel(proc: &Proc, args: &[Expr], ret: TypeRef) -> Option<Kernel> {
+    if let Some(Builtin::Compare { op, bpchar }) = functions::attach(proc) {
+        let is_row = args.first().is_some_and(|arg| compare_rows::has_rows(arg.ty().oid));
+        return (!is_row).then_some(Kernel::Compare { op, bpchar });
+    }
+    let result = match ret.oid {
+        oid::INT2 => IntKind::Int2,
+        oid::INT4 => IntKind::Int4,
+        _ => IntKind::Int8,
+    };
+    Some(match proc.src {
+        "int2um" | "int4um" | "int8um" | "float8um" | "numeric_uminus" => Kernel::Negate { result },
+        "date_pli" => Kernel::DatePlus { minus: false },
+        "date_mii" => Kernel::DatePlus { minus: true },
+        "i4toi2" | "int28" | "int82" | "int48" | "int84" => Kernel::ToInt(result),
+        "i2toi4" if ret.oid == oid::INT4 => Kernel::ToInt(result),
+        "i2tod" | "i4tod" | "i8tod" => Kernel::IntToFloat,
+        "int2_numeric" | "int4_numeric" | "int8_numeric" => Kernel::IntToNumeric,
+        "date_timestamp" => Kernel::DateToTimestamp,
+        "textlike" | "namelike" => Kernel::Like { expected: true },
+        "textnlike" | "namenlike" => Kernel::Like { expected: false },
+        source => {
+            return arithmetic(source)
+                .map(|op| Kernel::Arithmetic { op, result })
+                .or_else(|| date_comparison(source));
+        }
+    })
+}
+
+/// `int4pl`, `int28mul`, `float8mi`, `numeric_add` and their like.
+fn arithmetic(source: &str) -> Option<Operator> {
+    let op = match source.strip_prefix("int") {
+        Some(rest) => rest.trim_start_matches(|c: char| c.is_ascii_digit()),
+        None => source.strip_prefix("float8").or_else(|| source.strip_prefix("numeric_"))?,
+    };
+    Some(match (op, source.starts_with("numeric_")) {
+        ("pl", false) | ("add", true) => Operator::Plus,
+        ("mi", false) | ("sub", true) => Operator::Minus,
+        ("mul", _) => Operator::Times,
+        _ => return None,
+    })
+}
+
+/// `date_lt_timestamp`, `timestamp_ge_date` and their like.
+fn date_comparison(source: &str) -> Option<Kernel> {
+    let (op, date_first) = match source.strip_prefix("date_") {
+        Some(rest) => (rest.strip_suffix("_timestamp")?, true),
+        None => (source.strip_prefix("timestamp_")?.strip_suffix("_date")?, false),
+    };
+    let op = match op {
+        "eq" => CmpOp::Eq,
+        "ne" => CmpOp::Ne,
+        "lt" => CmpOp::Lt,
+        "le" => CmpOp::Le,
+        "gt" => CmpOp::Gt,
+        "ge" => CmpOp::Ge,
+        _ => return None,
+    };
+    Some(Kernel::CompareDate { op, date_first })
+}

@@ -1,0 +1,102 @@
+//! LIKE with a pattern that is the same for all rows.
+//!
+//! A pattern without `_` is a row of strings, each of which is to be found as early as possible
+//! behind the one before it ([`LikePattern`]); bytes do, since UTF-8 strings are found in one
+//! another only at characters. They are looked for eight places at a time, by the first and the
+//! last byte (as in Muła's "SIMD-friendly algorithms for substring searching", within a word).
+
+use super::{Truths, Value};
+use crate::vector::{Data, Texts};
+use steppe_types::Datum;
+use steppe_types::text::like::LikePattern;
+
+/// LIKE, or NOT LIKE if it is not `expected`.
+pub(super) fn like(expected: bool, text: &Value<'_>, pattern: &Value<'_>) -> Option<Truths> {
+    let (Value::Each(vector), Value::Same(pattern)) = (text, pattern) else { return None };
+    let Data::Texts(texts) = &vector.data else { return None };
+    let Datum::Text(pattern) = pattern else {
+        return pattern.is_null().then(|| Truths::repeat(None, texts.len()));
+    };
+    let pattern = LikePattern::new(pattern, Some('\\'));
+    let mut values = match pattern.literals() {
+        Some(pieces) => {
+            let pieces: Vec<&[u8]> = pieces.iter().map(|piece| piece.as_bytes()).collect();
+            match_pieces(texts, &pieces)
+        }
+        None => match_each(texts, &pattern)?,
+    };
+    values.iter_mut().for_each(|value| *value = *value == expected);
+    Some(Truths::new(values, vector.nulls.clone()))
+}
+
+/// `None` if one fails.
+fn match_each(texts: &Texts, pattern: &LikePattern) -> Option<Vec<bool>> {
+    (0..texts.len()).map(|i| pattern.matches(texts.str(i).ok()?).ok()).collect()
+}
+
+fn match_pieces(texts: &Texts, pieces: &[&[u8]]) -> Vec<bool> {
+    let each = |f: &dyn Fn(&[u8]) -> bool| (0..texts.len()).map(|i| f(texts.get(i))).collect();
+    match pieces {
+        [whole] => each(&|text| text == *whole),
+        [first, last] => each(&|text| has_ends(text, first, last)),
+        [first, middle @ .., last] => each(&|text| {
+            if !has_ends(text, first, last) {
+                return false;
+            }
+            let mut rest = &text[first.len()..text.len() - last.len()];
+            middle.iter().all(|piece| match find(rest, piece) {
+                Some(at) => {
+                    rest = &rest[at + piece.len()..];
+                    true
+                }
+                None => false,
+            })
+        }),
+        [] => vec![false; texts.len()],
+    }
+}
+
+fn has_ends(text: &[u8], first: &[u8], last: &[u8]) -> bool {
+    text.len() >= first.len() + last.len() && text.starts_with(first) && text.ends_with(last)
+}
+
+const LOW: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = 0x8080_8080_8080_8080;
+
+/// Where a string begins in another one.
+fn find(text: &[u8], piece: &[u8]) -> Option<usize> {
+    let (Some(first), Some(last)) = (piece.first(), piece.last()) else { return Some(0) };
+    let places = (text.len() + 1).checked_sub(piece.len())?;
+    let (firsts, lasts) = (u64::from(*first) * LOW, u64::from(*last) * LOW);
+    let word = |at: usize| {
+        text.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes)
+    };
+    let mut at = 0;
+    while let (Some(starts), Some(ends)) = (word(at), word(at + piece.len() - 1)) {
+        let different = (starts ^ firsts) | (ends ^ lasts);
+        // The lowest byte that is zero is marked; one above it may be marked wrongly.
+        let mut same = different.wrapping_sub(LOW) & !different & HIGH;
+        while same != 0 {
+            let place = at + same.trailing_zeros() as usize / 8;
+            if text[place..].starts_with(piece) {
+                return Some(place);
+            }
+            same &= same - 1;
+        }
+        at += 8;
+    }
+    (at..places).find(|place| text[*place..].starts_with(piece))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_string_is_found_where_std_finds_it(text in "[ab]{0,40}", piece in "[ab]{0,5}") {
+            prop_assert_eq!(find(text.as_bytes(), piece.as_bytes()), text.find(&piece));
+        }
+    }
+}
