@@ -6,12 +6,14 @@
 //! | `statistics` | variance and stddev over floats, corr, covar_*, regr_* |
 //! | `collect` | string_agg, array_agg |
 //! | `partial` | states as values, of all of the above |
+//! | `columns` | states of all groups, and kernels over columns, of the most frequent |
 //! | `ordered` | mode, percentile_cont, percentile_disc, rank and its kin WITHIN GROUP |
 //!
 //! DISTINCT, ORDER BY and FILTER are the Agg node's business: a state sees just
 //! the rows that count, in the order in which they count.
 
 mod collect;
+mod columns;
 mod ordered;
 mod partial;
 mod statistics;
@@ -27,6 +29,7 @@ use steppe_types::interval::IntervalSum;
 use steppe_types::numeric::{Numeric, NumericSum, NumericVariance};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
+pub(crate) use columns::{CallStates, RowError};
 pub(crate) use ordered::{OrderedSet, SortedRows};
 
 /// What an aggregate call computes.
@@ -164,6 +167,11 @@ impl AggKind {
         }
     }
 
+    /// Whether its state keeps the rows' values.
+    pub(crate) fn collects(&self) -> bool {
+        matches!(self, AggKind::StringAgg | AggKind::ByteaAgg | AggKind::ArrayAgg { .. })
+    }
+
     /// The state before any row.
     pub(crate) fn start(&self) -> AggState {
         match self {
@@ -253,9 +261,7 @@ impl AggKind {
             (Some(so_far), AggKind::BitAnd) => so_far & value,
             (Some(so_far), AggKind::BitOr) => so_far | value,
             (Some(so_far), AggKind::BitXor) => so_far ^ value,
-            (Some(so_far), _) => so_far.checked_add(value).ok_or_else(|| {
-                Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range")
-            })?,
+            (Some(so_far), _) => so_far.checked_add(value).ok_or_else(bigint_out_of_range)?,
         });
         Ok(())
     }
@@ -263,14 +269,13 @@ impl AggKind {
     fn add_float(&self, sum: Option<f64>, value: &Datum) -> Result<f64> {
         let value = float(value)?;
         let Some(sum) = sum else { return Ok(value) };
-        let result = match self {
-            AggKind::SumFloat4 => f64::from(sum as f32 + value as f32),
-            _ => sum + value,
-        };
-        if result.is_infinite() && !sum.is_infinite() && !value.is_infinite() {
-            return Err(statistics::overflow());
+        match self {
+            AggKind::SumFloat4 => {
+                let result = f64::from(sum as f32 + value as f32);
+                statistics::check_sum(sum, value, result)
+            }
+            _ => statistics::checked_sum(sum, value),
         }
-        Ok(result)
     }
 
     fn add_value(&self, best: &mut Option<Datum>, value: &Datum) {
@@ -361,6 +366,11 @@ fn float8(value: Option<f64>) -> Datum {
 
 fn first(args: &[Datum]) -> Result<&Datum> {
     args.first().ok_or_else(|| Error::internal("aggregate called without an argument"))
+}
+
+#[cold]
+fn bigint_out_of_range() -> Error {
+    Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range")
 }
 
 #[inline]

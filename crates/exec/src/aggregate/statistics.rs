@@ -9,6 +9,21 @@ pub(super) fn overflow() -> Error {
     Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: overflow")
 }
 
+/// The sum of two floats; 22003 if it is infinite and they are not.
+#[inline]
+pub(super) fn checked_sum(a: f64, b: f64) -> Result<f64> {
+    check_sum(a, b, a + b)
+}
+
+/// `sum`, which is that of `a` and `b`, unless it has overflowed.
+#[inline]
+pub(super) fn check_sum(a: f64, b: f64, sum: f64) -> Result<f64> {
+    match sum.is_infinite() && !a.is_infinite() && !b.is_infinite() {
+        true => Err(overflow()),
+        false => Ok(sum),
+    }
+}
+
 /// What is asked of one variable's moments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MomentsResult {

@@ -206,15 +206,19 @@ impl PlanCompiler<'_, '_> {
                     AggMode::Finalize => self.state_of(call, keys.len() + i),
                     _ => self.aggregate(call),
                 };
-                let aggregates = calls.map(call).collect::<Result<_>>()?;
+                let aggregates = calls.map(call).collect::<Result<Box<[_]>>>()?;
+                let compiled_keys = self.exprs.list(keys)?;
+                let child = self.plan(child)?;
                 CNode::Agg(AggPlan {
+                    columns: self.agg_columns(&plan.node, &child, &aggregates)?,
+                    collects: aggregates.iter().any(|call| call.kind.collects()),
                     strategy: *strategy,
                     mode: *mode,
-                    keys: self.exprs.list(keys)?,
+                    keys: compiled_keys,
                     key_types: keys.iter().map(|k| k.ty().oid).collect(),
                     aggregates,
                     empty_groups: empty_groups.clone().into(),
-                    child: self.plan(child)?,
+                    child,
                 })
             }
             PlanNode::Expand { child, keys, sets, groupings } => {

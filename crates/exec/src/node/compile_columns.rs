@@ -1,9 +1,10 @@
 //! Which nodes hand up columns, and their expressions over them.
 
-use super::{CNode, ColumnPlan, PlanCompiler};
+use super::agg::{AggColumns, CAggregate, CallColumns};
+use super::{CNode, CPlan, ColumnPlan, PlanCompiler};
 use crate::vector::VExpr;
-use steppe_sql::expr::Expr;
-use steppe_sql::plan::Plan;
+use steppe_sql::expr::{Aggregate, Expr};
+use steppe_sql::plan::{AggMode, AggStrategy, Plan, PlanNode};
 use steppe_types::Result;
 
 impl PlanCompiler<'_, '_> {
@@ -27,6 +28,43 @@ impl PlanCompiler<'_, '_> {
         };
         Ok(Some(ColumnPlan { filter, project }))
     }
+
+    /// How an aggregation takes its child's columns; `None`: it takes rows.
+    pub(super) fn agg_columns(
+        &mut self,
+        node: &PlanNode,
+        child: &CPlan,
+        calls: &[CAggregate],
+    ) -> Result<Option<AggColumns>> {
+        let PlanNode::Agg { strategy, mode, keys, aggregates, .. } = node else { return Ok(None) };
+        let takes_rows = *strategy == AggStrategy::Sorted
+            || *mode == AggMode::Finalize
+            || calls.iter().any(|call| call.sort.is_some());
+        if child.columns.is_none() || takes_rows {
+            return Ok(None);
+        }
+        // Each expression once: sum(x) and avg(x) share theirs.
+        let mut exprs: Vec<&Expr> = Vec::new();
+        let keys = keys.iter().map(|key| place(&mut exprs, key)).collect();
+        let mut columns = Vec::with_capacity(aggregates.len());
+        for call in aggregates {
+            columns.push(CallColumns {
+                filter: call.filter.as_ref().map(|filter| place(&mut exprs, filter)),
+                args: call.args.iter().map(|arg| place(&mut exprs, arg)).collect(),
+            });
+        }
+        let values = exprs.into_iter().map(|expr| VExpr::compile(expr, self.exprs));
+        let values = values.collect::<Result<Option<_>>>()?;
+        Ok(values.map(|values| AggColumns { values, keys, calls: columns.into() }))
+    }
+}
+
+/// The place of an expression in a list where each is once.
+fn place<'a>(exprs: &mut Vec<&'a Expr>, expr: &'a Expr) -> usize {
+    exprs.iter().position(|known| *known == expr).unwrap_or_else(|| {
+        exprs.push(expr);
+        exprs.len() - 1
+    })
 }
 
 /// Whether a node of this kind can hand up columns.

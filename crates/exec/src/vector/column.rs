@@ -137,6 +137,11 @@ impl Texts {
         self.bytes.extend_from_slice(text);
     }
 
+    /// Whether so many more bytes have places.
+    fn has_room(&self, bytes: usize) -> bool {
+        self.bytes.len() + bytes <= u32::MAX as usize
+    }
+
     /// Bytes of all strings.
     pub(crate) fn byte_len(&self) -> usize {
         self.bytes.len()
@@ -167,6 +172,19 @@ pub(crate) enum Data {
     Texts(Texts),
     /// Everything else, NULLs included.
     Datums(Vec<Datum>),
+}
+
+impl Data {
+    /// The same representation of no values.
+    fn empty(&self) -> Data {
+        match self {
+            Data::Ints(kind, _) => Data::Ints(*kind, Vec::new()),
+            Data::Floats(_) => Data::Floats(Vec::new()),
+            Data::Decimals(scale, _) => Data::Decimals(*scale, Vec::new()),
+            Data::Texts(_) => Data::Texts(Texts::default()),
+            Data::Datums(_) => Data::Datums(Vec::new()),
+        }
+    }
 }
 
 /// A column of a batch.
@@ -289,6 +307,35 @@ impl Vector {
         }
         self.nulls.push(len, value.is_null());
         true
+    }
+
+    /// Appends value `i` of another vector. An empty vector takes that one's representation, also
+    /// for a NULL.
+    pub(crate) fn push_from(&mut self, other: &Vector, i: usize) -> Result<()> {
+        let len = self.len();
+        if len == 0 {
+            self.data = other.data.empty();
+        }
+        match (&mut self.data, &other.data) {
+            (Data::Ints(kind, to), Data::Ints(of, from)) if kind == of => to.push(from[i]),
+            (Data::Decimals(scale, to), Data::Decimals(of, from)) if scale == of => {
+                to.push(from[i]);
+            }
+            (Data::Floats(to), Data::Floats(from)) => to.push(from[i]),
+            (Data::Texts(to), Data::Texts(from)) if to.has_room(from.get(i).len()) => {
+                to.push(from.get(i));
+            }
+            (Data::Texts(_), Data::Texts(_)) => {
+                self.push_as_datum(&other.datum(i)?);
+                return Ok(());
+            }
+            _ => {
+                self.push(&other.datum(i)?);
+                return Ok(());
+            }
+        }
+        self.nulls.push(len, other.nulls.get(i));
+        Ok(())
     }
 
     fn push_as_datum(&mut self, value: &Datum) {

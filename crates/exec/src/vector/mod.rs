@@ -26,7 +26,9 @@
 mod batch;
 mod column;
 mod expr;
+mod keys;
 
 pub(crate) use batch::ColumnBatch;
 pub(crate) use column::{Data, IntKind, Nulls, Texts, Vector};
 pub(crate) use expr::{GiveUp, VExpr};
+pub(crate) use keys::{NO_PLACE, compare_at, equal_values, hash_rows};

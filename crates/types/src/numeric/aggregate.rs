@@ -59,7 +59,9 @@ impl NumericSum {
     pub fn add(&mut self, v: &Numeric) {
         self.count += 1;
         match &v.0 {
-            Repr::Small { mantissa, dscale } => self.add_small(*mantissa, *dscale as u32),
+            Repr::Small { mantissa, dscale } => {
+                self.add_small(i128::from(*mantissa), *dscale as u32)
+            }
             Repr::Big(var) => self.add_var(var),
             Repr::NaN => self.nans += 1,
             Repr::PosInf => self.pos_infs += 1,
@@ -67,14 +69,42 @@ impl NumericSum {
         }
     }
 
+    /// Adds the numeric `mantissa / 10^dscale`; the scale is at most 18.
     #[inline]
-    fn add_small(&mut self, mantissa: i64, dscale: u32) {
+    pub fn add_scaled(&mut self, mantissa: i64, dscale: u8) {
+        self.count += 1;
+        self.add_small(i128::from(mantissa), dscale.into());
+    }
+
+    /// Adds so many numerics of one display scale by the sum of their mantissas.
+    pub fn add_scaled_sum(&mut self, count: i64, mantissas: i128, dscale: u8) {
+        if count > 0 {
+            self.count += count;
+            self.add_small(mantissas, dscale.into());
+        }
+    }
+
+    #[inline]
+    fn add_small(&mut self, mantissa: i128, dscale: u32) {
+        if dscale == self.scale
+            && self.max_dscale >= dscale as i32
+            && let Some(sum) = self.small.checked_add(mantissa)
+        {
+            self.small = sum;
+            return;
+        }
+        self.add_rescaled(mantissa, dscale);
+    }
+
+    fn add_rescaled(&mut self, mantissa: i128, dscale: u32) {
         self.max_dscale = self.max_dscale.max(dscale as i32);
         if dscale > self.scale {
             self.spill();
             self.scale = dscale;
         }
-        let shifted = mantissa as i128 * pow10(self.scale - dscale);
+        let Some(shifted) = mantissa.checked_mul(pow10(self.scale - dscale)) else {
+            return self.add_var(&Var::from_scaled(mantissa, dscale));
+        };
         if let Some(sum) = self.small.checked_add(shifted) {
             self.small = sum;
         } else {

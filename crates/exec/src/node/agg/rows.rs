@@ -1,64 +1,19 @@
-//! Aggregation: plain, over sorted groups, or hashed with spilling
-//! (PostgreSQL's nodeAgg.c).
-//!
-//! The hash table takes new groups until work_mem is full. From then on rows of
-//! groups it knows are still taken in, and rows of others are written to
-//! partitions by hash; when the table's groups have been handed up, partition
-//! after partition is aggregated in the same way. No state is ever written.
-//!
-//! DISTINCT and ORDER BY inside a call: the arguments of a group's rows are kept in
-//! a sorter and fed to the aggregate when the group ends. Those of an ordered-set
-//! aggregate are sorted by WITHIN GROUP and looked at then.
+//! Aggregation of rows: plain, over sorted groups, or hashed.
 
-use super::{BoxedNode, CNode, CPlan, Node, sort::SortKeys, start as start_node};
+use super::spilled::{Spilled, Spilling};
+use super::{AggPlan, AggSort, CAggregate};
 use crate::aggregate::{AggKind, AggState, SortedRows};
 use crate::batch::RowBatch;
-use crate::context::{ExecContext, Note};
-use crate::expr::{CExpr, Row};
-use crate::hashing::{equal_keys, hash_key, partition_of};
+use crate::context::ExecContext;
+use crate::expr::Row;
+use crate::hashing::{equal_keys, hash_key};
+use crate::node::{BoxedNode, CNode, CPlan, Node, start as start_node};
 use crate::sorter::{Sorter, compare_rows};
-use crate::spill::{SpillFile, SpillReader, row_bytes};
+use crate::spill::{SpillReader, row_bytes};
 use hashbrown::HashTable;
 use std::sync::Arc;
 use steppe_sql::plan::{AggMode, AggStrategy};
-use steppe_types::{Datum, Error, Oid, Result};
-
-const PARTITIONS: usize = 32;
-/// Past this depth the groups are too many for the bits of the hash: go on in memory.
-const DEPTH_MAX: u32 = 6;
-
-/// One compiled aggregate call.
-pub(crate) struct CAggregate {
-    pub(crate) kind: AggKind,
-    pub(crate) args: Box<[CExpr]>,
-    pub(crate) filter: Option<CExpr>,
-    /// Rows go through a sorter first: keys over the argument row.
-    pub(crate) sort: Option<AggSort>,
-    /// The direct arguments of an ordered-set aggregate: the same for all rows of a group.
-    pub(crate) direct: Box<[CExpr]>,
-    pub(crate) ret: Oid,
-}
-
-/// How the rows of a call with DISTINCT or ORDER BY are sorted.
-pub(crate) struct AggSort {
-    /// Over argument columns ‖ further sort expressions.
-    pub(crate) keys: SortKeys,
-    /// Expressions of the row that is sorted: arguments first.
-    pub(crate) row: Box<[CExpr]>,
-    pub(crate) distinct: bool,
-}
-
-/// A compiled Agg.
-pub(crate) struct AggPlan {
-    pub(crate) child: Arc<CPlan>,
-    pub(crate) strategy: AggStrategy,
-    pub(crate) mode: AggMode,
-    pub(crate) keys: Box<[CExpr]>,
-    pub(crate) key_types: Box<[Oid]>,
-    pub(crate) aggregates: Box<[CAggregate]>,
-    /// Keys of groups that are there even if no row comes: those of grouping sets without keys.
-    pub(crate) empty_groups: Box<[Vec<Datum>]>,
-}
+use steppe_types::{Datum, Error, Result};
 
 /// The state of one call in one group.
 enum CallState {
@@ -140,9 +95,7 @@ impl AggPlan {
             {
                 call.direct = Some(aggregate.direct_values(row, cx)?);
             }
-            if let Some(filter) = &aggregate.filter
-                && !filter.holds(cx, row)?
-            {
+            if !aggregate.counts(row, cx)? {
                 continue;
             }
             args.clear();
@@ -155,9 +108,7 @@ impl AggPlan {
                     call.rows += usize::from(taken);
                 }
                 (CallState::Direct(state), _) => {
-                    for expr in &aggregate.args {
-                        args.push(expr.eval(cx, row)?);
-                    }
+                    aggregate.args_into(row, args, cx)?;
                     match (self.mode, args.first()) {
                         (AggMode::Finalize, Some(part)) => aggregate.kind.combine(state, part)?,
                         _ => aggregate.kind.add(state, args)?,
@@ -198,10 +149,7 @@ impl AggPlan {
     ) -> Result<()> {
         for (aggregate, state) in self.aggregates.iter().zip(states) {
             out.push(match state {
-                CallState::Direct(state) if self.mode == AggMode::Partial => {
-                    aggregate.kind.partial(state, aggregate.ret)?
-                }
-                CallState::Direct(state) => aggregate.kind.finish(state, aggregate.ret)?,
+                CallState::Direct(state) => aggregate.result(state, self.mode)?,
                 CallState::Sorted(sorter) => finish_sorted(aggregate, *sorter)?,
                 CallState::Ordered(call) => finish_ordered(aggregate, *call, cx)?,
             });
@@ -278,8 +226,7 @@ struct AggNode {
     next_group: usize,
     loaded: bool,
     finished: bool,
-    partitions: Vec<(SpillFile, u32)>,
-    spilled_bytes: u64,
+    spilled: Spilled,
     /// No row has come.
     empty: bool,
     /// Sorted: the open group.
@@ -296,8 +243,7 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         next_group: 0,
         loaded: false,
         finished: false,
-        partitions: Vec::new(),
-        spilled_bytes: 0,
+        spilled: Spilled::default(),
         empty: true,
         open: None,
         plan: plan.clone(),
@@ -453,6 +399,10 @@ impl AggNode {
         };
         let calls = agg.aggregates.len();
         let states = &mut groups.states[group * calls..(group + 1) * calls];
+        if !agg.collects {
+            agg.add(states, Row::of(row), args, cx)?;
+            return Ok(None);
+        }
         let before = collected_bytes(states);
         agg.add(states, Row::of(row), args, cx)?;
         groups.bytes += collected_bytes(states).saturating_sub(before);
@@ -468,7 +418,7 @@ impl AggNode {
         cx: &mut ExecContext,
     ) -> Result<()> {
         let mut scratch = (Vec::new(), Vec::new());
-        let mut spill: Option<Vec<SpillFile>> = None;
+        let mut spilling = Spilling::new(depth);
         let mut incoming = RowBatch::new(agg.child.width);
         loop {
             incoming.clear();
@@ -485,39 +435,15 @@ impl AggNode {
             }
             cx.check_interrupts()?;
             for row in incoming.iter() {
-                let may_spill = depth < DEPTH_MAX;
+                let may_spill = spilling.may_begin();
                 if let Some(hash) = self.add_hashed(agg, row, &mut scratch, may_spill, cx)? {
-                    if spill.is_none() {
-                        let temp = cx.temp()?;
-                        let files = (0..PARTITIONS).map(|_| temp.create());
-                        spill = Some(files.collect::<Result<Vec<_>>>()?);
-                    }
-                    if let Some(files) = &mut spill {
-                        files[partition_of(hash, depth, PARTITIONS)].write(row.iter())?;
-                    }
+                    spilling.write(hash, row, cx)?;
                 }
             }
         }
-        for mut file in spill.into_iter().flatten().filter(|f| f.len() > 0) {
-            file.flush()?;
-            self.spilled_bytes += file.len();
-            self.partitions.push((file, depth + 1));
-        }
-        self.note_memory(cx);
+        self.spilled.take(spilling)?;
+        self.spilled.note(self.plan.id, self.groups.bytes, cx);
         Ok(())
-    }
-
-    /// EXPLAIN ANALYZE's "Batches: … Memory Usage: …" line.
-    fn note_memory(&self, cx: &mut ExecContext) {
-        let (bytes, disk) = (self.groups.bytes.div_ceil(1024).max(24), self.spilled_bytes);
-        let batches = self.partitions.len() as u64 + 1;
-        if let Some(instrument) = cx.instrument(self.plan.id) {
-            instrument.note = Some(Note::HashAggregate {
-                batches,
-                memory_kilobytes: bytes as u64,
-                disk_kilobytes: disk.div_ceil(1024),
-            });
-        }
     }
 
     fn run_hashed(
@@ -539,12 +465,9 @@ impl AggNode {
             if self.next_group == self.groups.hashes.len() {
                 self.groups = Groups::default();
                 self.next_group = 0;
-                match self.partitions.pop() {
+                match self.spilled.next()? {
                     None => self.finished = true,
-                    Some((mut file, depth)) => {
-                        let reader = file.reader(0)?;
-                        self.load_hashed(agg, Some(reader), depth, cx)?;
-                    }
+                    Some((reader, depth)) => self.load_hashed(agg, Some(reader), depth, cx)?,
                 }
                 continue;
             }
@@ -597,8 +520,7 @@ impl Node for AggNode {
         self.next_group = 0;
         self.loaded = false;
         self.finished = false;
-        self.partitions.clear();
-        self.spilled_bytes = 0;
+        self.spilled = Spilled::default();
         self.empty = true;
         self.open = None;
         self.incoming.clear();

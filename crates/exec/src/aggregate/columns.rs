@@ -1,0 +1,391 @@
+//! The states of one call in all groups, and the kernels that take a batch's arguments into them.
+//!
+//! The most frequent aggregates have states that are less than an [`AggState`], laid side by side
+//! (X100's hash aggregation does the same); the others keep theirs. Either way a group's state can
+//! be taken out as an [`AggState`] and put back, so that a row may come by itself, and so that
+//! results are made in one place.
+//!
+//! A kernel takes rows in the order in which they are, so that sums of floats are the row path's
+//! to the last bit. It stops at the first row that fails, and says which that was: of several
+//! calls' failures the earliest row's is the one to report.
+
+use super::{AggKind, AggState, statistics};
+use crate::vector::{Data, IntKind, NO_PLACE, Nulls, Vector};
+use std::cmp::Ordering;
+use steppe_types::compare::compare_floats;
+use steppe_types::numeric::{Numeric, NumericSum};
+use steppe_types::{Datum, Error, Oid, Result, oid};
+
+/// The first row that failed, and how.
+pub(crate) type RowError = (usize, Error);
+
+/// The states of a call, one a group.
+pub(crate) struct CallStates {
+    kind: AggKind,
+    states: States,
+}
+
+enum States {
+    Counts(Vec<i64>),
+    /// Sums of integers; which groups have one.
+    Ints(Vec<i64>, Vec<bool>),
+    Numerics(Vec<NumericSum>),
+    Floats(Vec<f64>, Vec<bool>),
+    /// The least or greatest integer, date or the like.
+    IntExtremes(IntKind, Vec<i64>, Vec<bool>),
+    Any(Vec<AggState>),
+}
+
+/// The integers that values of a type are.
+fn int_kind(type_oid: Oid) -> Option<IntKind> {
+    Some(match type_oid {
+        oid::INT2 => IntKind::Int2,
+        oid::INT4 => IntKind::Int4,
+        oid::INT8 => IntKind::Int8,
+        oid::OID => IntKind::Oid,
+        oid::DATE => IntKind::Date,
+        oid::TIME => IntKind::Time,
+        oid::TIMESTAMP => IntKind::Timestamp,
+        oid::TIMESTAMPTZ => IntKind::TimestampTz,
+        _ => return None,
+    })
+}
+
+impl CallStates {
+    /// No group yet.
+    pub(crate) fn new(kind: &AggKind) -> CallStates {
+        let states = match kind {
+            AggKind::CountStar | AggKind::Count => States::Counts(Vec::new()),
+            AggKind::SumInt => States::Ints(Vec::new(), Vec::new()),
+            AggKind::SumBig | AggKind::SumNumeric | AggKind::AvgInt | AggKind::AvgNumeric => {
+                States::Numerics(Vec::new())
+            }
+            AggKind::SumFloat8 => States::Floats(Vec::new(), Vec::new()),
+            AggKind::Extreme { type_oid, .. } => match int_kind(*type_oid) {
+                Some(kind) => States::IntExtremes(kind, Vec::new(), Vec::new()),
+                None => States::Any(Vec::new()),
+            },
+            _ => States::Any(Vec::new()),
+        };
+        CallStates { kind: kind.clone(), states }
+    }
+
+    /// Starts groups until there are so many.
+    pub(crate) fn grow(&mut self, groups: usize) {
+        match &mut self.states {
+            States::Counts(counts) => counts.resize(groups, 0),
+            States::Ints(sums, any) | States::IntExtremes(_, sums, any) => {
+                sums.resize(groups, 0);
+                any.resize(groups, false);
+            }
+            States::Numerics(sums) => sums.resize_with(groups, NumericSum::new),
+            States::Floats(sums, any) => {
+                sums.resize(groups, 0.0);
+                any.resize(groups, false);
+            }
+            States::Any(states) => states.resize_with(groups, || self.kind.start()),
+        }
+    }
+
+    /// A group's state, which is then that of a group without rows.
+    pub(crate) fn take(&mut self, group: usize) -> AggState {
+        let some = |any: &mut bool| std::mem::take(any).then_some(());
+        match &mut self.states {
+            States::Counts(counts) => AggState::Count(std::mem::take(&mut counts[group])),
+            States::Ints(sums, any) => AggState::Int(some(&mut any[group]).map(|()| sums[group])),
+            States::Numerics(sums) => AggState::Numeric(Box::new(std::mem::take(&mut sums[group]))),
+            States::Floats(sums, any) => {
+                AggState::Float(some(&mut any[group]).map(|()| sums[group]))
+            }
+            States::IntExtremes(kind, best, any) => {
+                AggState::Value(some(&mut any[group]).map(|()| kind.datum(best[group])))
+            }
+            States::Any(states) => std::mem::replace(&mut states[group], self.kind.start()),
+        }
+    }
+
+    /// Puts back a state that [`Self::take`] gave.
+    fn put(&mut self, group: usize, state: AggState) -> Result<()> {
+        match (&mut self.states, state) {
+            (States::Counts(counts), AggState::Count(count)) => counts[group] = count,
+            (States::Ints(sums, any), AggState::Int(sum)) => {
+                (sums[group], any[group]) = (sum.unwrap_or_default(), sum.is_some());
+            }
+            (States::Numerics(sums), AggState::Numeric(sum)) => sums[group] = *sum,
+            (States::Floats(sums, any), AggState::Float(sum)) => {
+                (sums[group], any[group]) = (sum.unwrap_or_default(), sum.is_some());
+            }
+            (States::IntExtremes(kind, best, any), AggState::Value(value)) => {
+                match value.as_ref().map(IntKind::of) {
+                    None => any[group] = false,
+                    Some(Some((of, value))) if of == *kind => {
+                        (best[group], any[group]) = (value, true);
+                    }
+                    Some(_) => return Err(Error::internal("a value is not of its type")),
+                }
+            }
+            (States::Any(states), state) => states[group] = state,
+            _ => return Err(Error::internal("a state is of another aggregate")),
+        }
+        Ok(())
+    }
+
+    /// Takes one row's arguments into a group; says by how many bytes the state has grown.
+    pub(crate) fn add_row(&mut self, group: usize, args: &[Datum]) -> Result<usize> {
+        if let States::Any(states) = &mut self.states {
+            return add_growing(&self.kind, &mut states[group], args);
+        }
+        let mut state = self.take(group);
+        self.kind.add(&mut state, args)?;
+        self.put(group, state)?;
+        Ok(0)
+    }
+
+    /// Takes the arguments of a batch's rows into their groups; rows without a group are passed
+    /// over. Says by how many bytes the states have grown.
+    pub(crate) fn add(&mut self, groups: &[u32], args: &[&Vector]) -> Result<usize, RowError> {
+        let done = match (&mut self.states, args) {
+            (States::Counts(counts), _) => count_arguments(counts, groups, args),
+            (States::Ints(sums, any), [Vector { data: Data::Ints(_, values), nulls }]) => {
+                each(groups, nulls, |i, group| {
+                    let sum = sums[group].checked_add(values[i]);
+                    sums[group] = sum.ok_or_else(super::bigint_out_of_range)?;
+                    any[group] = true;
+                    Ok(())
+                })?;
+                true
+            }
+            (States::Numerics(sums), [arg]) => add_numerics(sums, groups, arg)?,
+            (States::Floats(sums, any), [Vector { data: Data::Floats(values), nulls }]) => {
+                add_floats((sums, any), groups, (values, nulls))?;
+                true
+            }
+            (
+                States::IntExtremes(kind, best, any),
+                [Vector { data: Data::Ints(of, values), nulls }],
+            ) if kind == of => {
+                let max = matches!(self.kind, AggKind::Extreme { max: true, .. });
+                each(groups, nulls, |i, group| {
+                    let (value, so_far) = (values[i], best[group]);
+                    if !any[group] || (if max { value > so_far } else { value < so_far }) {
+                        (best[group], any[group]) = (value, true);
+                    }
+                    Ok(())
+                })?;
+                true
+            }
+            (States::Any(states), [arg]) => add_simple(&self.kind, states, groups, arg)?,
+            _ => false,
+        };
+        if done { Ok(0) } else { self.add_rows(groups, args) }
+    }
+
+    /// [`Self::add`], a row at a time.
+    fn add_rows(&mut self, groups: &[u32], args: &[&Vector]) -> Result<usize, RowError> {
+        let (mut grown, mut values) = (0, Vec::with_capacity(args.len()));
+        each(groups, &Nulls::default(), |i, group| {
+            values.clear();
+            for arg in args {
+                values.push(arg.datum(i)?);
+            }
+            grown += self.add_row(group, &values)?;
+            Ok(())
+        })?;
+        Ok(grown)
+    }
+}
+
+/// Takes arguments into a state; says by how much memory one that collects has grown.
+fn add_growing(kind: &AggKind, state: &mut AggState, args: &[Datum]) -> Result<usize> {
+    let AggState::Collected(_) = state else { return kind.add(state, args).map(|()| 0) };
+    let before = state.heap_bytes();
+    kind.add(state, args)?;
+    Ok(state.heap_bytes().saturating_sub(before))
+}
+
+/// Calls `take` for each row that has a group and is not NULL.
+#[inline(always)]
+fn each(
+    groups: &[u32],
+    nulls: &Nulls,
+    mut take: impl FnMut(usize, usize) -> Result<()>,
+) -> Result<(), RowError> {
+    for (i, group) in groups.iter().enumerate() {
+        if *group != NO_PLACE && !nulls.get(i) {
+            take(i, *group as usize).map_err(|error| (i, error))?;
+        }
+    }
+    Ok(())
+}
+
+/// How many rows are in the only group, of those that are not NULL.
+fn in_group<'a>(groups: &'a [u32], nulls: &'a Nulls) -> impl Iterator<Item = usize> + 'a {
+    (0..groups.len()).filter(|i| groups[*i] != NO_PLACE && !nulls.get(*i))
+}
+
+/// Counts rows whose argument is not NULL; false if there are several arguments.
+fn count_arguments(counts: &mut [i64], groups: &[u32], args: &[&Vector]) -> bool {
+    match args {
+        [] => count(counts, groups, &Nulls::default()),
+        [Vector { data: Data::Datums(values), .. }] => {
+            let nulls = values.iter().map(Datum::is_null).collect();
+            count(counts, groups, &Nulls::from_flags(nulls));
+        }
+        [arg] => count(counts, groups, &arg.nulls),
+        _ => return false,
+    }
+    true
+}
+
+fn count(counts: &mut [i64], groups: &[u32], nulls: &Nulls) {
+    if let [count] = counts {
+        *count += in_group(groups, nulls).count() as i64;
+        return;
+    }
+    for (i, group) in groups.iter().enumerate() {
+        if *group != NO_PLACE && !nulls.get(i) {
+            counts[*group as usize] += 1;
+        }
+    }
+}
+
+/// Adds numerics and integers of any width; false if the values are neither.
+fn add_numerics(sums: &mut [NumericSum], groups: &[u32], arg: &Vector) -> Result<bool, RowError> {
+    let nulls = &arg.nulls;
+    match &arg.data {
+        Data::Ints(_, values) if sums.len() == 1 => {
+            add_to_one(&mut sums[0], groups, arg, values, 0)
+        }
+        Data::Decimals(scale, values) if sums.len() == 1 => {
+            add_to_one(&mut sums[0], groups, arg, values, *scale);
+        }
+        Data::Ints(_, values) => each(groups, nulls, |i, group| {
+            sums[group].add_i64(values[i]);
+            Ok(())
+        })?,
+        Data::Decimals(scale, values) => each(groups, nulls, |i, group| {
+            sums[group].add_scaled(values[i], *scale);
+            Ok(())
+        })?,
+        Data::Datums(values) => each(groups, nulls, |i, group| {
+            match &values[i] {
+                Datum::Null => {}
+                Datum::Numeric(value) => sums[group].add(value),
+                other => sums[group].add_i64(super::integer(other)?),
+            }
+            Ok(())
+        })?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// Adds what is in the only group. A batch's mantissas together are far from an i128's ends.
+fn add_to_one(sum: &mut NumericSum, groups: &[u32], arg: &Vector, values: &[i64], scale: u8) {
+    let (mut rows, mut total) = (0i64, 0i128);
+    for i in in_group(groups, &arg.nulls) {
+        rows += 1;
+        total += i128::from(values[i]);
+    }
+    sum.add_scaled_sum(rows, total, scale);
+}
+
+fn add_floats(
+    (sums, any): (&mut [f64], &mut [bool]),
+    groups: &[u32],
+    (values, nulls): (&[f64], &Nulls),
+) -> Result<(), RowError> {
+    each(groups, nulls, |i, group| {
+        let (value, so_far) = (values[i], sums[group]);
+        if !std::mem::replace(&mut any[group], true) {
+            sums[group] = value;
+            return Ok(());
+        }
+        sums[group] = statistics::checked_sum(so_far, value)?;
+        Ok(())
+    })
+}
+
+/// Takes values of one type into states that are kept whole; false if it is to be done a row at a
+/// time.
+fn add_simple(
+    kind: &AggKind,
+    states: &mut [AggState],
+    groups: &[u32],
+    arg: &Vector,
+) -> Result<bool, RowError> {
+    let nulls = &arg.nulls;
+    match (kind, &arg.data) {
+        (AggKind::FloatMoments(_), Data::Floats(values)) => {
+            each(groups, nulls, |i, group| match &mut states[group] {
+                AggState::Moments(moments) => moments.add(values[i]),
+                _ => Err(Error::internal("moments state of another aggregate")),
+            })?
+        }
+        (AggKind::BoolAnd | AggKind::BoolOr, Data::Ints(IntKind::Bool, values)) => {
+            let and = matches!(kind, AggKind::BoolAnd);
+            each(groups, nulls, |i, group| {
+                let value = values[i] != 0;
+                if let AggState::Bool(so_far) = &mut states[group] {
+                    let all = so_far.unwrap_or(and);
+                    *so_far = Some(if and { all && value } else { all || value });
+                }
+                Ok(())
+            })?;
+        }
+        (AggKind::Extreme { max, .. }, Data::Decimals(scale, values)) => {
+            extremes(states, (groups, nulls), |i, best| {
+                let value = Numeric::from_small(values[i], *scale);
+                let better = match best {
+                    Some(Datum::Numeric(best)) => replaces(value.cmp(best), *max),
+                    _ => true,
+                };
+                better.then(|| Datum::Numeric(value))
+            })?;
+        }
+        (AggKind::Extreme { max, .. }, Data::Floats(values)) => {
+            extremes(states, (groups, nulls), |i, best| {
+                let better = match best {
+                    Some(Datum::Float8(best)) => replaces(compare_floats(values[i], *best), *max),
+                    _ => true,
+                };
+                better.then(|| Datum::Float8(values[i]))
+            })?;
+        }
+        (AggKind::Extreme { max, type_oid }, Data::Texts(values)) if *type_oid != oid::BPCHAR => {
+            extremes(states, (groups, nulls), |i, best| match best {
+                // Equal texts look the same.
+                Some(Datum::Text(best)) => {
+                    let order = values.get(i).cmp(best.as_bytes());
+                    let better = if *max { order.is_gt() } else { order.is_lt() };
+                    if better { arg.datum(i).ok() } else { None }
+                }
+                _ => arg.datum(i).ok(),
+            })?;
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// Of values that are equal but look different the last one counts.
+fn replaces(order: Ordering, max: bool) -> bool {
+    if max { order.is_ge() } else { order.is_le() }
+}
+
+/// Puts in the place of a group's value what `better` makes of the row's, if it does.
+fn extremes(
+    states: &mut [AggState],
+    (groups, nulls): (&[u32], &Nulls),
+    better: impl Fn(usize, Option<&Datum>) -> Option<Datum>,
+) -> Result<(), RowError> {
+    each(groups, nulls, |i, group| match &mut states[group] {
+        AggState::Value(best) => {
+            if let Some(value) = better(i, best.as_ref()) {
+                *best = Some(value);
+            }
+            Ok(())
+        }
+        _ => Err(Error::internal("extreme state of another aggregate")),
+    })
+}

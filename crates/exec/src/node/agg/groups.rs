@@ -1,0 +1,137 @@
+//! The groups of a hashed aggregation whose keys are columns.
+//!
+//! A batch's rows find their groups in two steps, as in MonetDB/X100: by hash alone, row by row;
+//! then the keys are compared with those of the groups so found, column by column. Of two keys
+//! with one hash, which hardly ever happens, the row looks again by hash and key.
+//!
+//! A group shows the key of its first row: 1.0 and 1.00 are one group.
+
+use crate::spill::datum_bytes;
+use crate::vector::{Data, NO_PLACE, Vector, compare_at, equal_values};
+use hashbrown::HashTable;
+use steppe_types::{Datum, Oid, Result};
+
+/// The groups that are in memory.
+pub(super) struct Groups {
+    types: Box<[Oid]>,
+    /// Key columns, a value a group.
+    keys: Vec<Vector>,
+    hashes: Vec<u64>,
+    index: HashTable<u32>,
+    /// Bytes of memory.
+    pub(super) bytes: usize,
+    /// Bytes that a group takes beside its key.
+    group_bytes: usize,
+}
+
+impl Groups {
+    /// No groups, by keys of these types; `calls`: how many states each has.
+    pub(super) fn new(types: &[Oid], calls: usize) -> Groups {
+        Groups {
+            types: types.into(),
+            keys: vec![Vector::default(); types.len()],
+            hashes: Vec::new(),
+            index: HashTable::new(),
+            bytes: 0,
+            group_bytes: 24 + calls * 64,
+        }
+    }
+
+    /// How many.
+    pub(super) fn len(&self) -> usize {
+        self.hashes.len()
+    }
+
+    /// The key of a group, appended to `out`.
+    pub(super) fn key_into(&self, group: usize, out: &mut Vec<Datum>) -> Result<()> {
+        for key in &self.keys {
+            out.push(key.datum(group)?);
+        }
+        Ok(())
+    }
+
+    /// Puts the group of each row into `out`. Past `limit` bytes there are no new groups: their
+    /// rows get [`NO_PLACE`].
+    pub(super) fn find(
+        &mut self,
+        keys: &[&Vector],
+        hashes: &[u64],
+        limit: usize,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        out.clear();
+        out.reserve(hashes.len());
+        let mut last = None;
+        for (row, hash) in hashes.iter().enumerate() {
+            // Rows of a group often come one after the other.
+            let group = match last {
+                Some((of, group)) if of == *hash => group,
+                _ => {
+                    let known = &self.hashes;
+                    let found = self.index.find(*hash, |group| known[*group as usize] == *hash);
+                    match found {
+                        Some(group) => *group,
+                        None => self.insert(keys, row, *hash, limit)?,
+                    }
+                }
+            };
+            last = (group != NO_PLACE).then_some((*hash, group));
+            out.push(group);
+        }
+        let mut others = Vec::new();
+        for ((type_oid, key), known) in self.types.iter().zip(keys).zip(&self.keys) {
+            compare_at(*type_oid, key, known, out, |row| others.push(row));
+        }
+        others.sort_unstable();
+        others.dedup();
+        for row in others {
+            out[row] = self.find_exactly(keys, row, hashes[row], limit)?;
+        }
+        Ok(())
+    }
+
+    fn find_exactly(
+        &mut self,
+        keys: &[&Vector],
+        row: usize,
+        hash: u64,
+        limit: usize,
+    ) -> Result<u32> {
+        let same = |group: &u32| {
+            self.hashes[*group as usize] == hash
+                && self.types.iter().zip(keys).zip(&self.keys).all(|((type_oid, key), known)| {
+                    equal_values(*type_oid, (key, row), (known, *group as usize))
+                })
+        };
+        match self.index.find(hash, same) {
+            Some(group) => Ok(*group),
+            None => self.insert(keys, row, hash, limit),
+        }
+    }
+
+    /// Makes a group of a row's key, unless there is no room.
+    fn insert(&mut self, keys: &[&Vector], row: usize, hash: u64, limit: usize) -> Result<u32> {
+        if self.bytes > limit && !self.hashes.is_empty() {
+            return Ok(NO_PLACE);
+        }
+        let group = self.hashes.len() as u32;
+        for (known, key) in self.keys.iter_mut().zip(keys) {
+            known.push_from(key, row)?;
+            self.bytes += value_bytes(key, row);
+        }
+        self.bytes += self.group_bytes;
+        self.hashes.push(hash);
+        let hashes = &self.hashes;
+        self.index.insert_unique(hash, group, |group| hashes[*group as usize]);
+        Ok(group)
+    }
+}
+
+/// Bytes of memory that a key's value takes.
+fn value_bytes(key: &Vector, row: usize) -> usize {
+    match &key.data {
+        Data::Texts(texts) => datum_bytes(&Datum::Null) + texts.get(row).len() + 16,
+        Data::Datums(values) => datum_bytes(&values[row]),
+        _ => datum_bytes(&Datum::Null),
+    }
+}

@@ -1,0 +1,101 @@
+//! Aggregation: plain, over sorted groups, or hashed with spilling
+//! (PostgreSQL's nodeAgg.c).
+//!
+//! | file | subject |
+//! |---|---|
+//! | `rows` | aggregation of rows |
+//! | `columns` | plain and hashed aggregation of a child's columns |
+//! | `groups` | the groups of keys that are columns |
+//! | `spilled` | rows of groups for which there is no room |
+//!
+//! The hash table takes new groups until work_mem is full. From then on rows of
+//! groups it knows are still taken in, and rows of others are written to
+//! partitions by hash; when the table's groups have been handed up, partition
+//! after partition is aggregated in the same way. No state is ever written.
+//!
+//! DISTINCT and ORDER BY inside a call: the arguments of a group's rows are kept in
+//! a sorter and fed to the aggregate when the group ends. Those of an ordered-set
+//! aggregate are sorted by WITHIN GROUP and looked at then.
+
+mod columns;
+mod groups;
+mod rows;
+mod spilled;
+
+use super::{BoxedNode, CNode, CPlan, sort::SortKeys};
+use crate::aggregate::{AggKind, AggState};
+use crate::context::ExecContext;
+use crate::expr::{CExpr, Row};
+use std::sync::Arc;
+use steppe_sql::plan::{AggMode, AggStrategy};
+use steppe_types::{Datum, Oid, Result};
+
+pub(crate) use columns::{AggColumns, CallColumns};
+
+/// One compiled aggregate call.
+pub(crate) struct CAggregate {
+    pub(crate) kind: AggKind,
+    pub(crate) args: Box<[CExpr]>,
+    pub(crate) filter: Option<CExpr>,
+    /// Rows go through a sorter first: keys over the argument row.
+    pub(crate) sort: Option<AggSort>,
+    /// The direct arguments of an ordered-set aggregate: the same for all rows of a group.
+    pub(crate) direct: Box<[CExpr]>,
+    pub(crate) ret: Oid,
+}
+
+/// How the rows of a call with DISTINCT or ORDER BY are sorted.
+pub(crate) struct AggSort {
+    /// Over argument columns ‖ further sort expressions.
+    pub(crate) keys: SortKeys,
+    /// Expressions of the row that is sorted: arguments first.
+    pub(crate) row: Box<[CExpr]>,
+    pub(crate) distinct: bool,
+}
+
+/// A compiled Agg.
+pub(crate) struct AggPlan {
+    pub(crate) child: Arc<CPlan>,
+    pub(crate) strategy: AggStrategy,
+    pub(crate) mode: AggMode,
+    pub(crate) keys: Box<[CExpr]>,
+    pub(crate) key_types: Box<[Oid]>,
+    pub(crate) aggregates: Box<[CAggregate]>,
+    /// How it aggregates columns; `None`: it takes rows.
+    pub(crate) columns: Option<AggColumns>,
+    /// The states of some call keep its rows' values.
+    pub(crate) collects: bool,
+    /// Keys of groups that are there even if no row comes: those of grouping sets without keys.
+    pub(crate) empty_groups: Box<[Vec<Datum>]>,
+}
+
+impl CAggregate {
+    /// Whether FILTER lets a row count.
+    fn counts(&self, row: Row<'_>, cx: &mut ExecContext) -> Result<bool> {
+        self.filter.as_ref().map_or(Ok(true), |filter| filter.holds(cx, row))
+    }
+
+    /// Appends a row's arguments.
+    fn args_into(&self, row: Row<'_>, args: &mut Vec<Datum>, cx: &mut ExecContext) -> Result<()> {
+        for expr in &self.args {
+            args.push(expr.eval(cx, row)?);
+        }
+        Ok(())
+    }
+
+    /// What is handed up of a state.
+    fn result(&self, state: AggState, mode: AggMode) -> Result<Datum> {
+        match mode {
+            AggMode::Partial => self.kind.partial(state, self.ret),
+            _ => self.kind.finish(state, self.ret),
+        }
+    }
+}
+
+/// Starts an aggregation.
+pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
+    match &plan.kind {
+        CNode::Agg(AggPlan { columns: Some(_), .. }) => columns::start(plan, cx),
+        _ => rows::start(plan, cx),
+    }
+}
