@@ -3,12 +3,14 @@
 //! may fail of its constants is noted ([`Constants`](crate::plan::Constants)), so that they can be
 //! evaluated in the order in which PostgreSQL comes to them.
 
-use super::Planner;
 use super::subselect::{contains_sublink, replace_keys};
+use super::{Planner, rtes_of};
+use crate::bind::index::is_mutable;
 use crate::expr::{Expr, SubPlanId, TypeRef};
 use crate::plan::{Plan, PlannedClause, PlannedLevel};
 use crate::query::{FromItem, JoinKind, Query, RteKind, WindowClause};
 use crate::walk;
+use std::convert::Infallible;
 use steppe_types::Result;
 
 /// The expressions that are preprocessed together.
@@ -78,8 +80,12 @@ impl Planner<'_> {
     }
 
     fn plan_sublinks(&mut self, expr: &mut Expr) -> Result<()> {
+        if !contains_sublink(expr) {
+            return Ok(());
+        }
         let taken = std::mem::replace(expr, Expr::Default(TypeRef::plain(0)));
         *expr = self.replace_sublinks(taken)?;
+        decide_known_first(expr);
         Ok(())
     }
 
@@ -115,6 +121,33 @@ impl Planner<'_> {
         let own = std::mem::replace(&mut self.constants.statement, outer);
         Ok((planned?, own))
     }
+}
+
+/// Puts what constants and parameters decide before sub-selects among what AND and OR join. By a
+/// constant PostgreSQL drops the sub-select beside it unplanned, with all that would fail in it; a
+/// plan that is made for any parameters must not come to it either.
+fn decide_known_first(expr: &mut Expr) {
+    if let Expr::And(args) | Expr::Or(args) = expr {
+        let (known, rest): (Vec<Expr>, Vec<Expr>) =
+            std::mem::take(args).into_iter().partition(is_known);
+        args.extend(known.into_iter().chain(rest));
+    }
+    let visited: std::result::Result<(), Infallible> = expr.for_each_child_mut(&mut |child| {
+        decide_known_first(child);
+        Ok(())
+    });
+    match visited {
+        Ok(()) => {}
+        Err(never) => match never {},
+    }
+}
+
+/// Whether nothing but constants and parameters is in an expression.
+fn is_known(expr: &Expr) -> bool {
+    !matches!(expr, Expr::SubPlan(_) | Expr::ExecParam { .. })
+        && rtes_of(expr).is_empty()
+        && !is_mutable(expr)
+        && expr.children().into_iter().all(is_known)
 }
 
 /// The clauses of this query level in the order of subquery_planner.
