@@ -134,6 +134,8 @@ pub(super) struct Aggregation {
     pub(super) keys: Vec<Expr>,
     pub(super) aggregates: Vec<Aggregate>,
     pub(super) having: Option<Expr>,
+    /// The share of the groups that HAVING keeps.
+    pub(super) kept: f64,
     pub(super) types: Vec<TypeRef>,
     pub(super) groups: f64,
     pub(super) empty_groups: Vec<Vec<Datum>>,
@@ -230,6 +232,7 @@ impl Planner<'_> {
         }
         query.windows.iter_mut().flat_map(|w| w.exprs_mut()).for_each(|e| wanted.replace(e));
         let mut having = query.having.take();
+        let kept = having.as_ref().map_or(1.0, |h| self.estimator(&query.rtes).selectivity_of(h));
         having.iter_mut().for_each(|h| wanted.replace(h));
 
         let groups = self.estimated_groups(query, &wanted, rel.plan.cost.rows);
@@ -269,6 +272,7 @@ impl Planner<'_> {
             keys,
             aggregates,
             having,
+            kept,
             types,
             groups,
             empty_groups,
@@ -322,7 +326,10 @@ impl Planner<'_> {
         let empty_groups = what.empty_groups;
         let agg = PlanNode::Agg { child, strategy, mode, keys, aggregates, empty_groups };
         let mut plan = node(agg, types, names, cost);
-        plan.filter = having;
+        if having.is_some() {
+            plan.cost.rows = clamp_rows(plan.cost.rows * what.kept);
+            plan.filter = having;
+        }
         Ok(bare(plan))
     }
 

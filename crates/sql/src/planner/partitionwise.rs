@@ -201,6 +201,7 @@ impl Planner<'_> {
         let mut part = Aggregation {
             mode: AggMode::Partial,
             having: None,
+            kept: 1.0,
             types: keys.iter().copied().chain(states).collect(),
             ..what.clone()
         };
