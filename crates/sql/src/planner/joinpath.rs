@@ -9,7 +9,7 @@ use super::join_clause::{Clause, JoinKey, join_keys};
 use super::join_cost::{self, HashSize, JoinShape, Rescan};
 use super::scan::{ScanRequest, clamp_rows};
 use super::selectivity::JoinSides;
-use super::{Planner, Rel, RteSet, is_volatile};
+use super::{Planner, Rel, RteSet, is_volatile, rtes_of};
 use crate::expr::{ExecParamId, Expr};
 use crate::plan::*;
 use crate::query::{JoinKind, RteKind};
@@ -98,9 +98,9 @@ struct Lookup {
     rest: Rc<[Rc<Clause>]>,
 }
 
-/// Lookups, by table, conditions and how often, as a power of two.
+/// Lookups, by table and conditions.
 #[derive(Default)]
-pub(super) struct Lookups(HashMap<(usize, Vec<*const Clause>, i32), Option<Lookup>>);
+pub(super) struct Lookups(HashMap<(usize, Vec<*const Clause>), Option<Lookup>>);
 
 /// The cheapest path so far.
 #[derive(Default)]
@@ -375,7 +375,7 @@ impl Planner<'_> {
         cheapest: &mut Cheapest,
     ) -> Result<()> {
         let Some(base) = &pair.inner.base else { return Ok(()) };
-        let found = self.lookup(from, base, &pair.on, pair.outer.rows(), lookups)?;
+        let found = self.lookup(from, base, &pair.on, lookups)?;
         let Some(Lookup { path: inner, params, rest }) = found else { return Ok(()) };
         let outer = &pair.outer.best;
         let mut shape = pair.shape(pair.kind, outer, &inner);
@@ -440,18 +440,23 @@ impl Planner<'_> {
         from: &FromContext<'_>,
         base: &BaseTable,
         on: &[Rc<Clause>],
-        loops: f64,
         lookups: &mut Lookups,
     ) -> Result<Option<Lookup>> {
-        let power = loops.max(1.0).log2().floor() as i32;
-        let key = (base.rte, on.iter().map(Rc::as_ptr).collect(), power);
+        let key = (base.rte, on.iter().map(Rc::as_ptr).collect());
         if let Some(known) = lookups.0.get(&key) {
             return Ok(known.clone());
         }
-        let before = std::mem::replace(&mut self.scan_loops, 2f64.powi(power));
-        let found = self.new_lookup(from, base, on);
-        self.scan_loops = before;
-        Ok(lookups.0.entry(key).insert(found?).get().clone())
+        let found = self.new_lookup(from, base, on)?;
+        Ok(lookups.0.entry(key).insert(found).get().clone())
+    }
+
+    /// How often a scan runs by values of these entries: as often as the smallest of them has rows,
+    /// whatever it is joined with before (get_loop_count).
+    fn loops_of(&self, params: &super::subselect::Correlation) -> f64 {
+        let entries =
+            params.iter().flat_map(|(_, outer)| rtes_of(outer).iter().collect::<Vec<_>>());
+        let rows = entries.filter_map(|rte| self.bases.get(&rte)).map(|base| base.rows);
+        rows.reduce(f64::min).unwrap_or(1.0).max(1.0)
     }
 
     fn new_lookup(
@@ -484,7 +489,11 @@ impl Planner<'_> {
             columns: &columns,
             conditions: &conditions,
         };
-        let inner = self.base_scan(&request)?;
+        let loops = self.loops_of(&params);
+        let before = std::mem::replace(&mut self.scan_loops, loops);
+        let inner = self.base_scan(&request);
+        self.scan_loops = before;
+        let inner = inner?;
         if !is_looked_up(&inner.plan) && !self.picks_partition(&request, base.own.len())? {
             return Ok(None);
         }
@@ -517,8 +526,7 @@ impl Planner<'_> {
     ) -> Result<Option<Rel>> {
         let base = BaseTable { rte, own: own.to_vec() };
         let on: Rc<[Rc<Clause>]> = on.iter().map(|on| self.clause(on.clone())).collect();
-        let loops = outer.plan.cost.rows;
-        let Some(found) = self.lookup(from, &base, &on, loops, &mut Lookups::default())? else {
+        let Some(found) = self.lookup(from, &base, &on, &mut Lookups::default())? else {
             return Ok(None);
         };
         let Lookup { path: inner, params, rest } = found;
