@@ -506,7 +506,11 @@ pub(crate) fn key_value(value: Datum, type_oid: Oid) -> Result<KeyValue> {
         (oid::FLOAT8, Datum::Float4(v), _) => KeyValue::Exact(Datum::Float8(f64::from(*v))),
         (oid::FLOAT4, Datum::Float8(v), _) => float4_key(*v),
         (oid::TIMESTAMP, Datum::Date(d), _) => {
-            KeyValue::Exact(Datum::Timestamp(steppe_types::datetime::arith::date_to_timestamp(*d)?))
+            match steppe_types::datetime::arith::date_to_timestamp(*d) {
+                Ok(midnight) => KeyValue::Exact(Datum::Timestamp(midnight)),
+                // After the last moment that is no infinity: dates reach further.
+                Err(_) => KeyValue::Above(Datum::Timestamp(i64::MAX - 1)),
+            }
         }
         (oid::DATE, Datum::Timestamp(t), _) => match *t {
             i64::MIN => KeyValue::Exact(Datum::Date(i32::MIN)),

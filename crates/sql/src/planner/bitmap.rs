@@ -6,7 +6,7 @@
 //! cheaper, the cheapest first; two that use the same conjunct are not.
 
 use super::index::CandidateIndex;
-use super::index_path::index_range;
+use super::index_path::{index_range, key_first};
 use super::path_cost::{Charge, TableSize};
 use super::scan::{ScanRequest, attributes, clamp_rows};
 use super::{Planner, Rel, and_all, conjuncts, node, to_slots};
@@ -91,7 +91,7 @@ impl Planner<'_> {
         // What a partial index's predicate decides is looked at again as well.
         let left = |i: &usize| path.rest.contains(&request.conditions[*i]);
         let settles: Vec<usize> = (0..request.conditions.len()).filter(|i| !left(i)).collect();
-        let decided = settles.iter().map(|i| request.conditions[*i].clone());
+        let decided = settles.iter().map(|i| key_first(request.conditions[*i].clone()));
         let decided: Vec<Expr> = decided.chain(path.found.derived.iter().cloned()).collect();
         if decided.is_empty() {
             return Ok(None);
@@ -116,11 +116,12 @@ impl Planner<'_> {
         size: TableSize,
     ) -> Result<Option<Bitmap>> {
         let beside = request.conditions.iter().enumerate();
-        let beside: Vec<Expr> = beside
+        let (places, beside): (Vec<usize>, Vec<Expr>) = beside
             .filter(|(i, c)| *i != position && !matches!(c, Expr::Or(_)))
-            .map(|(_, c)| c.clone())
-            .collect();
+            .map(|(i, c)| (i, c.clone()))
+            .unzip();
         let (mut bitmaps, mut decided, mut is_exact) = (Vec::new(), Vec::new(), true);
+        let mut uses = vec![position];
         for arm in arms {
             let mut conditions = Vec::new();
             conjuncts(arm.clone(), &mut conditions);
@@ -130,6 +131,11 @@ impl Planner<'_> {
             let Some(bitmap) = self.cheapest_bitmap(&of_arm, indexes, size)? else {
                 return Ok(None);
             };
+            // Conditions beside the OR alone would say the same again (build_paths_for_OR).
+            if !bitmap.uses.iter().any(|i| *i < own) {
+                return Ok(None);
+            }
+            uses.extend(bitmap.uses.iter().filter_map(|i| places.get(i.checked_sub(own)?)));
             is_exact &= (0..own).all(|i| bitmap.settles.contains(&i));
             decided.extend(and_all(bitmap.decided.clone()));
             bitmaps.push(bitmap);
@@ -149,7 +155,7 @@ impl Planner<'_> {
             charge,
             rows,
             decided: vec![Expr::Or(decided)],
-            uses: vec![position],
+            uses,
             settles: if is_exact { vec![position] } else { Vec::new() },
         }))
     }

@@ -158,7 +158,8 @@ impl Key {
         };
         let operator = builtins.operator(op)?;
         let comparable = same_ordering(operator.left, operator.right)
-            && same_ordering(self.type_oid, operator.left);
+            && same_ordering(self.type_oid, operator.left)
+            || is_family_pair(self.type_oid, operator.left, operator.right);
         let usable = comparable && rtes_of(value).is_empty() && !is_volatile(value);
         usable.then_some((builtins.strategy(op)?, value.clone()))
     }
@@ -226,6 +227,20 @@ pub(super) fn over_entry(expr: Expr, entry: usize) -> Expr {
 
 fn has_constant(expr: &Expr) -> bool {
     matches!(expr, Expr::Const(..)) || expr.children().into_iter().any(has_constant)
+}
+
+/// Whether an operator of the key's own family compares the key with a value of another type, and
+/// where the value lies among the key's own can be told without a time zone (datetime_ops,
+/// float_ops).
+fn is_family_pair(key: Oid, left: Oid, right: Oid) -> bool {
+    let is_pair = matches!(
+        (left, right),
+        (oid::DATE, oid::TIMESTAMP)
+            | (oid::TIMESTAMP, oid::DATE)
+            | (oid::FLOAT4, oid::FLOAT8)
+            | (oid::FLOAT8, oid::FLOAT4)
+    );
+    is_pair && key == left
 }
 
 /// Types whose values the index key encodes alike: the same type, integers among each other,

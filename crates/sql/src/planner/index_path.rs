@@ -5,11 +5,11 @@ use super::index_match::IndexMatch;
 use super::path_cost::{IndexReads, TableSize};
 use super::scan::{ScanRequest, clamp_rows, type_width};
 use super::selectivity::Estimator;
-use super::{ColumnId, Planner, Rel, to_slots};
-use crate::expr::{Expr, TypeRef};
+use super::{ColumnId, Planner, Rel, rtes_of, to_slots};
+use crate::expr::{CallSyntax, Expr, TypeRef};
 use crate::implies::implied_by;
 use crate::plan::*;
-use steppe_catalog::{IndexInfo, RelKind};
+use steppe_catalog::{Builtins, IndexInfo, RelKind};
 use steppe_types::Result;
 
 /// Bytes of an entry besides its key, and how full pages are.
@@ -191,11 +191,30 @@ impl Planner<'_> {
     }
 }
 
+/// A comparison with the column on the left, as an index decides it (match_opclause_to_indexcol).
+pub(super) fn key_first(condition: Expr) -> Expr {
+    let Expr::Func { func, mut args, ty, syntax: CallSyntax::Operator(op) } = condition else {
+        return condition;
+    };
+    let builtins = Builtins::get();
+    let turned = match args.as_slice() {
+        [left, right] if rtes_of(left).is_empty() && !rtes_of(right).is_empty() => {
+            builtins.operator(op).and_then(|operator| builtins.operator(operator.commutator))
+        }
+        _ => None,
+    };
+    let Some(turned) = turned else {
+        return Expr::Func { func, args, ty, syntax: CallSyntax::Operator(op) };
+    };
+    args.reverse();
+    Expr::Func { func: turned.func, args, ty, syntax: CallSyntax::Operator(turned.oid) }
+}
+
 /// The part of an index that has been matched.
 pub(super) fn index_range(request: &ScanRequest<'_>, found: IndexMatch) -> Result<IndexRange> {
     let all_columns: Vec<ColumnId> =
         (1..=request.relation.columns.len() as i16).map(|a| (request.rte, a)).collect();
-    let used = found.used.iter().map(|i| found.condition(request.conditions, *i));
+    let used = found.used.iter().map(|i| key_first(found.condition(request.conditions, *i)));
     let used: Vec<Expr> = used.chain(found.derived.iter().cloned()).collect();
     let to_slots = |c| to_slots(c, &all_columns);
     let conditions = used.into_iter().map(to_slots).collect::<Result<_>>()?;

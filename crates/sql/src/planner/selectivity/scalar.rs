@@ -55,7 +55,7 @@ fn instant(value: &Datum) -> Option<i64> {
     match value {
         Datum::Date(i32::MIN) => Some(i64::MIN),
         Datum::Date(i32::MAX) => Some(i64::MAX),
-        Datum::Date(days) => Some(i64::from(*days) * USECS_PER_DAY),
+        Datum::Date(days) => Some(i64::from(*days).saturating_mul(USECS_PER_DAY)),
         Datum::Timestamp(micros) | Datum::TimestampTz(micros) => Some(*micros),
         _ => None,
     }
