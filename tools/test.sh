@@ -59,7 +59,7 @@ step "crash simulation" crash_simulation
 # The tester itself: with a bug planted in the engine, the simulation must fail.
 step "planted bugs are caught" cargo test -p steppe-txn --features planted-bugs --test crash planted
 step "binaries" cargo build --bin steppe --bin golden --bin differential --bin ddl_load --bin kill9 \
-    --bin histories --bin dumps
+    --bin histories --bin dumps --bin bench --bin noop_server
 step "golden: Steppe" "$binaries/golden" --server "$binaries/steppe"
 step "golden: views" "$binaries/golden" --server "$binaries/steppe" --views
 step "golden: PostgreSQL 15" "$binaries/golden" --postgres /usr/lib/postgresql/15/bin
@@ -69,6 +69,11 @@ step "random constants: PostgreSQL 15" "$binaries/differential" --server "$binar
     --postgres /usr/lib/postgresql/15/bin --of constants --seed 4 --statements 2000
 step "random partitions: PostgreSQL 15" "$binaries/differential" --server "$binaries/steppe" \
     --postgres /usr/lib/postgresql/15/bin --of partitions --seed "${STEPPE_SEED:-1}" --statements 3600
+# The benchmark's groups where they are small: does each work, and do both answer alike?
+groups=(--only tpch --only joins --only planning --only inserts)
+! command -v sysbench >/dev/null || groups+=(--only sysbench-oltp_read)
+step "benchmark, small: PostgreSQL 15" "$binaries/bench" --check --steppe-bin "$binaries/steppe" \
+    --server postgresql --server steppe --pg-bin /usr/lib/postgresql/15/bin "${groups[@]}"
 step "dumps: PostgreSQL 15" "$binaries/dumps" --server "$binaries/steppe" \
     --postgres /usr/lib/postgresql/15/bin
 step "DDL under load" "$binaries/ddl_load" --server "$binaries/steppe" --seconds 10

@@ -51,6 +51,11 @@ impl Figure {
         self.values.iter().find(|(of, _)| *of == kind).map(|(_, value)| *value)
     }
 
+    /// Whether it is one of PostgreSQL's and Steppe's.
+    pub(super) fn is_compared(&self) -> bool {
+        self.target_to_postgresql.is_some()
+    }
+
     /// PostgreSQL's, as a multiple of Steppe's.
     pub(super) fn ratio_to_postgresql(&self) -> Option<f64> {
         self.target_to_postgresql?;
@@ -76,6 +81,8 @@ impl Figure {
 pub(super) struct Chapter {
     pub(super) title: String,
     pub(super) figures: Vec<Figure>,
+    /// Queries that were not answered, or not alike.
+    pub(super) wrong: u32,
 }
 
 /// Adds a server's figures to those of the others.

@@ -157,7 +157,12 @@ pub fn run(options: &Options) -> Result<String> {
         chapters: &chapters,
         notes: &notes,
     };
-    Ok(report.render())
+    let text = report.render();
+    if options.check && !report.is_whole() {
+        eprintln!("{text}");
+        return Err(Failure::new("something was not measured, or answered wrongly"));
+    }
+    Ok(text)
 }
 
 /// What has been measured so far.

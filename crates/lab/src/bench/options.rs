@@ -33,6 +33,8 @@ usage: bench [option]...
   --joins-size N       recordings of the join queries' tables, which are twenty times as many
                        rows (250000)
   --quick              the same as --rounds 1 --seconds 2 --copy-rows 200000
+  --check              everything small (--rounds 1 --seconds 1 and few rows), and failure unless
+                       all of it is measured and every answer is right
   --shared-buffers N   for PostgreSQL and Steppe (4GB)
   --sync-delay-ms N    each sync of PostgreSQL and Steppe takes so much longer (0)
   --steppe-bin PATH    the steppe program (beside bench, else target/release/steppe)
@@ -61,6 +63,7 @@ pub struct Options {
     pub(super) joins_size: u32,
     pub(super) shared_buffers: String,
     pub(super) sync_delay_ms: u32,
+    pub(super) check: bool,
     pub(super) steppe_bin: Option<PathBuf>,
     pub(super) noop_bin: Option<PathBuf>,
     pub(super) pg_bin: Option<PathBuf>,
@@ -87,6 +90,7 @@ impl Default for Options {
             joins_size: 250_000,
             shared_buffers: "4GB".to_owned(),
             sync_delay_ms: 0,
+            check: false,
             steppe_bin: None,
             noop_bin: None,
             pg_bin: None,
@@ -117,6 +121,7 @@ impl Options {
             match name.as_str() {
                 "--help" | "-h" => return Ok(Request::Help(help())),
                 "--keep" => options.keep = true,
+                "--check" => options.make_small(),
                 "--quick" => {
                     (options.rounds, options.seconds, options.copy_rows) = (1, 2, 200_000);
                 }
@@ -132,6 +137,15 @@ impl Options {
             return Err(format!("no workload's name begins with {}", options.only.join(" or ")));
         }
         Ok(Request::Run(Box::new(options)))
+    }
+
+    /// So little of everything that it is a test of the benchmark and not of speed.
+    fn make_small(&mut self) {
+        self.check = true;
+        (self.rounds, self.seconds, self.scale) = (1, 1, 1);
+        (self.copy_rows, self.sysbench_rows) = (20_000, 1000);
+        (self.tpch_scale, self.joins_size) = (0.01, 1200);
+        self.shared_buffers = "128MB".to_owned();
     }
 
     fn set(&mut self, name: &str, value: String) -> Result<(), String> {
@@ -355,6 +369,18 @@ mod tests {
     }
 
     #[test]
+    fn suites_and_the_clients_workloads_come_when_asked_for() {
+        let all =
+            options("--only tpch --only joins --only sysbench --only planning --only inserts");
+        assert_eq!(all.suites(), Suite::ALL);
+        assert_eq!(all.workloads().len(), 10 + 3 + 2);
+        assert!(options("").suites().is_empty() && !options("").check);
+        assert!(options("--only joins").workloads().is_empty());
+        let small = options("--only tpch --check --tpch-scale 0.002");
+        assert!(small.check && (small.tpch_scale, small.rounds) == (0.002, 1));
+    }
+
+    #[test]
     fn no_two_have_one_name() {
         let all = options("").all_workloads();
         let names: std::collections::HashSet<_> = all.iter().map(|w| &w.name).collect();
@@ -370,6 +396,8 @@ mod tests {
             "--bogus 1",
             "--scale",
             "--server oracle",
+            "--tpch-scale 0",
+            "--joins-size 1199",
         ] {
             assert!(parse(line).is_err(), "{line}");
         }

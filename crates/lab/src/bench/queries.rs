@@ -158,7 +158,7 @@ pub(super) fn compare(
         eprintln!("{title}: {}: {}", query.name, shown.join(", "));
         all.add(query.name, &times);
     }
-    Ok(Chapter { title, figures: all.figures() })
+    Ok(Chapter { title, wrong: all.wrong, figures: all.figures() })
 }
 
 /// The rows that all servers answer a query with; none if one has none, or others have others.

@@ -48,7 +48,7 @@ impl Report<'_> {
                 text.push('\n');
             }
         }
-        for Chapter { title, figures } in self.chapters {
+        for Chapter { title, figures, .. } in self.chapters {
             // Writing to a String cannot fail.
             let _ = writeln!(text, "## {title}\n\n{}", table(&self.figures_table(figures)));
         }
@@ -69,6 +69,24 @@ impl Report<'_> {
             let _ = writeln!(text, "- {line}");
         }
         text
+    }
+
+    /// Whether PostgreSQL and Steppe, in as far as they are wanted, were measured in everything, and
+    /// held and answered what they should.
+    pub(super) fn is_whole(&self) -> bool {
+        let wanted = || {
+            let both = [Kind::PostgreSql, Kind::Steppe].into_iter();
+            both.filter(|kind| self.options.wants(*kind))
+        };
+        let is_measured = |o: &Outcome| {
+            wanted().all(|kind| o.series(kind).is_some_and(|series| !series.is_wrong))
+        };
+        let is_answered = |chapter: &Chapter| {
+            let compared = chapter.figures.iter().filter(|figure| figure.is_compared());
+            chapter.wrong == 0
+                && compared.into_iter().all(|f| wanted().all(|kind| f.value(kind).is_some()))
+        };
+        self.outcomes.iter().all(is_measured) && self.chapters.iter().all(is_answered)
     }
 
     /// Who plays a workload as fast as whom.
