@@ -7,4 +7,4 @@ WHERE c.recording_id = r.id AND a.id = c.artist_id AND o.id = c.role_id AND l.re
   AND i.recording_id = c.recording_id AND l.recording_id = c.recording_id
   AND ai.artist_id = n.artist_id AND aik.name = 'death year' AND ai.info < '2010'
   AND o.name = 'composer' AND g.name = 'classical' AND ik.name = 'award' AND b.founded BETWEEN 1920
-  AND 1930 AND n.alias LIKE '%0c' AND c.position < 10;
+  AND 1930 AND n.alias LIKE '%c0' AND c.position < 10;
