@@ -154,6 +154,20 @@ impl TableAccess {
         Ok(())
     }
 
+    /// Appends stored columns of a row to `out`.
+    pub(crate) fn decode_stored(
+        &self,
+        row: &[u8],
+        columns: &[usize],
+        out: &mut Vec<Datum>,
+    ) -> Result<()> {
+        let row = &*self.whole(row)?;
+        for i in columns {
+            out.push(self.decode_of_whole(row, *i)?);
+        }
+        Ok(())
+    }
+
     /// One stored column's value.
     #[inline]
     pub(crate) fn decode_column(&self, row: &[u8], i: usize) -> Result<Datum> {

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use steppe_storage::{Cursor, Direction, Tree};
 use steppe_types::Result;
 
-use crate::change::RowHeader;
+use crate::change::{ROW_HEADER_LEN, RowHeader, Word, corrupt};
 use crate::purge::{Entries, Passed};
 use crate::row_ids::row_id_of;
 use crate::table::RowId;
@@ -20,6 +20,76 @@ pub struct RowCursor {
     version: Vec<u8>,
     scratch: Vec<u8>,
     passed: Passed,
+}
+
+/// Rows that a cursor has handed out many at a time, for one who reads them column by column.
+#[derive(Default, Debug)]
+pub struct RowBlock {
+    /// Values of pages, and versions from undo between them.
+    bytes: Vec<u8>,
+    /// Where each row is in them.
+    places: Vec<Place>,
+    /// Where in `bytes` the page's values are that the cursor is at, and where in the page they
+    /// begin.
+    page: (usize, usize),
+}
+
+/// A row's bytes in a block.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    start: u32,
+    end: u32,
+}
+
+impl RowBlock {
+    /// How many rows.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The bytes of row `i`.
+    #[inline]
+    pub fn row(&self, i: usize) -> &[u8] {
+        let place = self.places[i];
+        &self.bytes[place.start as usize..place.end as usize]
+    }
+
+    /// Drops the rows, and the pages that no row is to come from any more.
+    fn clear(&mut self, page_goes_on: bool) {
+        self.places.clear();
+        if !page_goes_on {
+            self.bytes.clear();
+        }
+    }
+
+    /// Takes the values of the page that the cursor has gone to.
+    fn take_page(&mut self, cursor: &Cursor) {
+        let (start, values) = cursor.values();
+        self.page = (self.bytes.len(), start);
+        self.bytes.extend_from_slice(values);
+    }
+
+    /// A row that ends where the value of the cursor's entry does.
+    #[inline]
+    fn push_newest(&mut self, value: std::ops::Range<usize>) {
+        let (at, page_start) = self.page;
+        let place = |offset: usize| (at + offset - page_start) as u32;
+        self.places
+            .push(Place { start: place(value.start + ROW_HEADER_LEN), end: place(value.end) });
+    }
+
+    /// Takes a row as it is given.
+    pub fn push(&mut self, row: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(row);
+        self.places.push(Place { start: start as u32, end: self.bytes.len() as u32 });
+    }
 }
 
 fn key_bound(bound: Bound<RowId>) -> Bound<[u8; 8]> {
@@ -111,5 +181,64 @@ impl RowCursor {
         };
         let row = if is_newest { &cursor.value()[start..] } else { &self.version };
         Ok(Some((row_id_of(cursor.key())?, meta(header), row)))
+    }
+
+    /// Puts the next visible rows into `block`, in place of those that it has: about `wanted`, those
+    /// of whole pages unless a page has more. False at the end of the scan. With an error the
+    /// block has the rows before the one that failed.
+    pub fn next_rows(&mut self, block: &mut RowBlock, wanted: usize) -> Result<bool> {
+        let Some(cursor) = &mut self.cursor else {
+            block.clear(false);
+            return Ok(false);
+        };
+        let mut pages = usize::from(cursor.remaining() > 0);
+        block.clear(pages > 0);
+        loop {
+            // Every xid below it is seen by everyone; it only moves forward.
+            let settled = self.view.database().status.horizon();
+            let most = if pages > 1 { usize::MAX } else { wanted };
+            while block.len() < most && cursor.advance_to_value() {
+                let word = first_word(cursor.value())?;
+                if word.xid() < settled && !word.is_deleted() {
+                    self.passed.live();
+                    block.push_newest(cursor.value_place());
+                    continue;
+                }
+                let (header, newest) = RowHeader::split(cursor.value())?;
+                let (version, scratch) = (&mut self.version, &mut self.scratch);
+                match self.view.version(header, newest, version, scratch)? {
+                    Some((_, is_newest)) => {
+                        self.passed.live();
+                        match is_newest {
+                            true => block.push_newest(cursor.value_place()),
+                            false => block.push(version),
+                        }
+                    }
+                    None => {
+                        cursor.read_key();
+                        pass(&mut self.passed, &self.view, cursor, header);
+                    }
+                }
+            }
+            if block.len() >= wanted {
+                return Ok(true);
+            }
+            if !cursor.next_page()? {
+                return Ok(!block.is_empty());
+            }
+            block.take_page(cursor);
+            pages += 1;
+        }
+    }
+}
+
+/// The word of the header that a row's value begins with.
+#[inline]
+fn first_word(value: &[u8]) -> Result<Word> {
+    match value.first_chunk::<ROW_HEADER_LEN>() {
+        Some([a, b, c, d, e, f, g, h, ..]) => {
+            Ok(Word(u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h])))
+        }
+        None => Err(corrupt("row header")),
     }
 }

@@ -44,7 +44,7 @@ mod view;
 mod xids;
 
 pub use cells::CellUpdate;
-pub use cursor::RowCursor;
+pub use cursor::{RowBlock, RowCursor};
 #[cfg(feature = "planted-bugs")]
 pub use database::PlantedBug;
 pub use database::{Database, DatabaseOptions, SessionHandle};

@@ -27,6 +27,10 @@
 //! Correctness: reading arbitrary bytes returns XX001 or a value, never panics
 //! and never reads outside the row.
 
+mod columns;
+
+pub use columns::{ColumnReader, FixedReader, RowForm, VariableReader};
+
 use crate::oid::Oid;
 use crate::physical::Physical;
 use crate::stored;

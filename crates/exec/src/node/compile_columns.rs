@@ -3,6 +3,7 @@
 use super::agg::{AggColumns, CAggregate, CallColumns};
 use super::{CNode, CPlan, ColumnPlan, PlanCompiler};
 use crate::vector::VExpr;
+use std::collections::BTreeSet;
 use steppe_sql::expr::{Aggregate, Expr};
 use steppe_sql::plan::{AggMode, AggStrategy, Plan, PlanNode};
 use steppe_types::Result;
@@ -26,7 +27,10 @@ impl PlanCompiler<'_, '_> {
                 project => project,
             },
         };
-        Ok(Some(ColumnPlan { filter, project }))
+        let projected = plan.project.as_deref().unwrap_or_default();
+        let lists = conjuncts.iter().map(std::slice::from_ref).chain([projected]);
+        let reads = lists.map(slots_of).collect();
+        Ok(Some(ColumnPlan { filter, project, reads }))
     }
 
     /// How an aggregation takes its child's columns; `None`: it takes rows.
@@ -67,9 +71,23 @@ fn place<'a>(exprs: &mut Vec<&'a Expr>, expr: &'a Expr) -> usize {
     })
 }
 
+/// The input columns that expressions read.
+fn slots_of(exprs: &[Expr]) -> Box<[usize]> {
+    fn collect(expr: &Expr, out: &mut BTreeSet<usize>) {
+        if let Expr::Slot { index, .. } = expr {
+            out.insert(*index);
+        }
+        expr.for_each_child(&mut |child| collect(child, out));
+    }
+    let mut out = BTreeSet::new();
+    exprs.iter().for_each(|expr| collect(expr, &mut out));
+    out.into_iter().collect()
+}
+
 /// Whether a node of this kind can hand up columns.
 fn makes_columns(kind: &CNode) -> bool {
     match kind {
+        CNode::SeqScan(scan) => scan.makes_columns(),
         _ => false,
     }
 }

@@ -16,6 +16,7 @@
 mod agg;
 mod append;
 mod bitmap_scan;
+mod column_scan;
 mod columns;
 mod compile;
 mod compile_columns;
@@ -48,9 +49,9 @@ mod window;
 mod window_frame;
 
 use crate::batch::RowBatch;
-use crate::vector::{ColumnBatch, VExpr};
 use crate::context::{ExecContext, Resources};
 use crate::expr::{CExpr, Row};
+use crate::vector::{ColumnBatch, VExpr};
 use std::sync::Arc;
 use std::time::Instant;
 use steppe_sql::expr::ExecParamId;
@@ -97,6 +98,8 @@ pub(crate) struct ColumnPlan {
     /// All of these hold, in this order.
     pub(crate) filter: Box<[VExpr]>,
     pub(crate) project: Option<Box<[VExpr]>>,
+    /// The input columns that each condition reads, and behind them those of the projection.
+    pub(crate) reads: Box<[Box<[usize]>]>,
 }
 
 impl std::fmt::Debug for CPlan {
@@ -250,6 +253,7 @@ fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         CNode::Values(_) => result::start_values(plan),
         CNode::ParamRows(_) => result::start_param_rows(plan),
         CNode::FunctionScan(_) => function_scan::start_function_scan(plan),
+        CNode::SeqScan(_) if plan.columns.is_some() => column_scan::start(plan),
         CNode::SeqScan(_) => seq_scan::start(plan),
         CNode::IndexScan(_) => index_scan::start(plan),
         CNode::TidScan(_) => tid_scan::start(plan),

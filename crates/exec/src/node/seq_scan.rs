@@ -19,6 +19,21 @@ pub(crate) struct SeqScanPlan {
     pub(crate) cursor: Option<Arc<str>>,
 }
 
+impl SeqScanPlan {
+    /// Whether all that is asked for are columns of stored rows.
+    pub(super) fn makes_columns(&self) -> bool {
+        let is_stored = |column: &ScanColumn| matches!(column, ScanColumn::Stored(_));
+        !self.is_virtual && self.cursor.is_none() && self.columns.iter().all(is_stored)
+    }
+
+    /// Begins a scan of the stored rows, if there are any.
+    pub(super) fn open_rows(&self, cx: &mut ExecContext) -> Result<Option<RowCursor>> {
+        let Some(rows) = self.table.rows() else { return Ok(None) };
+        accesses::scanned(self.table.relation.oid, 1, cx.functions.statement_timestamp);
+        rows.scan_all(cx.txn()?.view.clone()).map(Some)
+    }
+}
+
 enum Source {
     Unopened,
     Stored(Box<RowCursor>),
@@ -49,14 +64,8 @@ fn open(scan: &SeqScanPlan, cx: &mut ExecContext) -> Result<Source> {
         let row = cx.functions.services.cursor_row(cursor, table, &cx.functions.catalog)?;
         return Ok(row.map_or(Source::Finished, Source::Row));
     }
-    match scan.table.rows() {
-        Some(rows) => {
-            let table = scan.table.relation.oid;
-            accesses::scanned(table, 1, cx.functions.statement_timestamp);
-            Ok(Source::Stored(Box::new(rows.scan_all(cx.txn()?.view.clone())?)))
-        }
-        None => Ok(Source::Finished),
-    }
+    let rows = scan.open_rows(cx)?;
+    Ok(rows.map_or(Source::Finished, |rows| Source::Stored(Box::new(rows))))
 }
 
 /// The requested columns of a virtual row.

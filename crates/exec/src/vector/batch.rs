@@ -1,11 +1,14 @@
 //! A batch of rows as columns.
 
-use super::Vector;
+use super::{Data, Vector};
 use crate::batch::RowBatch;
 use steppe_types::{Datum, Result};
 
 /// Rows that a node hands up as columns, unless its consumer wants fewer.
 pub(crate) const COLUMN_ROWS: usize = 1024;
+
+/// Strings of a column beyond this many bytes are handed up in more batches.
+pub(super) const TEXT_BYTES_MAX: usize = 64 << 20;
 
 /// A dense batch: every column has a value for each of its rows.
 #[derive(Debug, Default)]
@@ -47,6 +50,11 @@ impl ColumnBatch {
         self.columns = columns;
     }
 
+    /// Says how many rows there are. Columns that nobody looks at may have no values.
+    pub(crate) fn set_rows(&mut self, rows: usize) {
+        self.rows = rows;
+    }
+
     /// Appends a row.
     pub(crate) fn push_row(&mut self, row: &[Datum]) {
         debug_assert_eq!(row.len(), self.columns.len());
@@ -54,6 +62,15 @@ impl ColumnBatch {
             column.push(value);
         }
         self.rows += 1;
+    }
+
+    /// Whether its strings are so long that more rows are another batch's.
+    pub(crate) fn is_large(&self) -> bool {
+        let is_large = |column: &Vector| match &column.data {
+            Data::Texts(texts) => texts.byte_len() > TEXT_BYTES_MAX,
+            _ => false,
+        };
+        self.columns.iter().any(is_large)
     }
 
     /// Appends row `i` to `out`.

@@ -147,6 +147,12 @@ impl Texts {
         self.bytes.len()
     }
 
+    /// Whether what was put in is UTF-8.
+    pub(crate) fn are_utf8(&self) -> bool {
+        let is_utf8 = |i| std::str::from_utf8(self.get(i)).is_ok();
+        self.bytes.is_ascii() || (0..self.len()).all(is_utf8)
+    }
+
     fn clear(&mut self) {
         self.bytes.clear();
         self.places.clear();

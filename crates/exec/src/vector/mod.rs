@@ -25,10 +25,12 @@
 
 mod batch;
 mod column;
+mod decode;
 mod expr;
 mod keys;
 
-pub(crate) use batch::ColumnBatch;
+pub(crate) use batch::{COLUMN_ROWS, ColumnBatch};
 pub(crate) use column::{Data, IntKind, Nulls, Texts, Vector};
+pub(crate) use decode::StoredRows;
 pub(crate) use expr::{GiveUp, VExpr};
 pub(crate) use keys::{NO_PLACE, compare_at, equal_values, hash_rows};

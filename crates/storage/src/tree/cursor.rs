@@ -38,6 +38,8 @@ pub struct Cursor {
     slots: std::ops::Range<usize>,
     /// The common prefix, then the suffix of the last entry.
     key: Vec<u8>,
+    /// Where the last entry's suffix is.
+    suffix: std::ops::Range<usize>,
     /// Where the value of the last entry is.
     value: std::ops::Range<usize>,
 }
@@ -62,6 +64,7 @@ impl Cursor {
             page: ScratchPage::new(),
             slots: 0..0,
             key: Vec::new(),
+            suffix: 0..0,
             value: 0..0,
         }
     }
@@ -178,18 +181,46 @@ impl Cursor {
     /// Goes to the next entry, as [`Cursor::next`]; false when the page is used up.
     #[inline]
     pub fn advance(&mut self) -> bool {
+        let is_there = self.advance_to_value();
+        if is_there {
+            self.read_key();
+        }
+        is_there
+    }
+
+    /// As [`Cursor::advance`] for one who mostly looks at values only: [`Cursor::read_key`] is to
+    /// be called before [`Cursor::key`].
+    #[inline]
+    pub fn advance_to_value(&mut self) -> bool {
         let slot = match self.direction {
             Direction::Forward => self.slots.next(),
             Direction::Backward => self.slots.next_back(),
         };
-        let page = self.page.page();
         // The copy was validated, and a page's entries were when it was read from disk.
-        let Some(entry) = slot.and_then(|slot| node::entry(page, slot)) else { return false };
-        self.key.truncate(node::prefix_len(page));
-        let bytes = self.page.bytes();
-        self.key.extend_from_slice(&bytes[entry.key_offset..][..entry.key_len]);
+        let entry = slot.and_then(|slot| node::entry(self.page.page(), slot));
+        let Some(entry) = entry else { return false };
+        self.suffix = entry.key_offset..entry.key_offset + entry.key_len;
         self.value = entry.value_offset..entry.value_offset + entry.value_len;
         true
+    }
+
+    /// Puts the key of the entry together that the cursor is at.
+    #[inline]
+    pub fn read_key(&mut self) {
+        self.key.truncate(node::prefix_len(self.page.page()));
+        self.key.extend_from_slice(&self.page.bytes()[self.suffix.clone()]);
+    }
+
+    /// Where in the copied page the value of the entry is that the cursor is at.
+    #[inline]
+    pub fn value_place(&self) -> std::ops::Range<usize> {
+        self.value.clone()
+    }
+
+    /// The part of the copied page that has its values, and where in the page it begins.
+    pub fn values(&self) -> (usize, &[u8]) {
+        let start = usize::from(self.page.page().u16_at(node::HEAP_START)).min(PAGE_SIZE);
+        (start, &self.page.bytes()[start..])
     }
 
     /// The key of the entry that the cursor is at.

@@ -146,14 +146,10 @@ impl Numeric {
 
     /// Reads the stored form; XX001 if the bytes aren't one.
     pub fn read_stored(bytes: &[u8]) -> Result<Numeric> {
+        if let Some((mantissa, dscale)) = Numeric::read_stored_small(bytes) {
+            return Ok(Numeric(Repr::Small { mantissa, dscale }));
+        }
         match bytes {
-            [dscale, mantissa @ ..] if *dscale <= SMALL_MAX_DSCALE && mantissa.len() <= 8 => {
-                let negative = mantissa.last().is_some_and(|b| *b >= 0x80);
-                let mut word = [if negative { 0xff } else { 0 }; 8];
-                word[..mantissa.len()].copy_from_slice(mantissa);
-                let mantissa = i64::from_le_bytes(word);
-                Ok(Numeric(Repr::Small { mantissa, dscale: *dscale }))
-            }
             [STORED_NAN] => Ok(Numeric::NAN),
             [STORED_PINF] => Ok(Numeric::INFINITY),
             [STORED_NINF] => Ok(Numeric::NEG_INFINITY),
@@ -172,6 +168,30 @@ impl Numeric {
             }
             _ => Err(corrupt()),
         }
+    }
+
+    /// Mantissa and display scale of a small value, from its stored form; `None` if the bytes are
+    /// another value's, or none's.
+    #[inline]
+    pub fn read_stored_small(bytes: &[u8]) -> Option<(i64, u8)> {
+        let (dscale, mantissa) = bytes.split_first()?;
+        if *dscale > SMALL_MAX_DSCALE {
+            return None;
+        }
+        // Those of most numbers without a copy of unknown length.
+        let mantissa = match *mantissa {
+            [] => 0,
+            [a] => i64::from(a as i8),
+            [a, b] => i64::from(i16::from_le_bytes([a, b])),
+            [a, b, c] => i64::from(i32::from_le_bytes([0, a, b, c]) >> 8),
+            [a, b, c, d] => i64::from(i32::from_le_bytes([a, b, c, d])),
+            [a, b, c, d, e] => i64::from_le_bytes([0, 0, 0, a, b, c, d, e]) >> 24,
+            [a, b, c, d, e, f] => i64::from_le_bytes([0, 0, a, b, c, d, e, f]) >> 16,
+            [a, b, c, d, e, f, g] => i64::from_le_bytes([0, a, b, c, d, e, f, g]) >> 8,
+            [a, b, c, d, e, f, g, h] => i64::from_le_bytes([a, b, c, d, e, f, g, h]),
+            _ => return None,
+        };
+        Some((mantissa, *dscale))
     }
 
     /// Appends the order-preserving form. Display scale isn't kept: equal values give
