@@ -13,6 +13,8 @@
 //! the rows that count, in the order in which they count.
 
 mod collect;
+#[cfg(test)]
+mod column_tests;
 mod columns;
 mod ordered;
 mod partial;

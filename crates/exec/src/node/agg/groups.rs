@@ -135,3 +135,91 @@ fn value_bytes(key: &Vector, row: usize) -> usize {
         _ => datum_bytes(&Datum::Null),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hashing::equal_keys;
+    use crate::vector::hash_rows;
+    use proptest::prelude::*;
+    use steppe_types::numeric::Numeric;
+    use steppe_types::oid;
+
+    /// Values that are equal to others and look different, of three types.
+    fn value(column: usize, which: usize) -> Datum {
+        let numerics = ["1.5", "1.50", "2", "2.000", "NaN", "1e25", "10000000000000000000000000.0"];
+        let floats = [0.0, -0.0, 1.5, f64::NAN, -f64::NAN, f64::INFINITY];
+        let texts = ["", " ", "a", "a  ", "b", "é "];
+        match column {
+            0 => numerics.get(which).map(|n| Datum::Numeric(Numeric::parse(n).unwrap())),
+            1 => floats.get(which).map(|f| Datum::Float8(*f)),
+            2 => texts.get(which).map(|t| Datum::text(*t)),
+            _ => [3, 4, 5].get(which).map(|n| Datum::Int4(*n)),
+        }
+        .unwrap_or(Datum::Null)
+    }
+
+    const TYPES: [Oid; 4] = [oid::NUMERIC, oid::FLOAT8, oid::BPCHAR, oid::INT4];
+
+    fn vector(rows: &[[usize; 4]], column: usize, as_datums: bool) -> Vector {
+        let values = rows.iter().map(|row| value(column, row[column]));
+        if as_datums {
+            return Vector::datums(values.collect());
+        }
+        let mut vector = Vector::default();
+        values.for_each(|value| vector.push(&value));
+        vector
+    }
+
+    proptest! {
+        #[test]
+        fn rows_are_in_one_group_if_their_keys_are_equal(
+            batches in proptest::collection::vec(
+                (any::<bool>(), proptest::collection::vec(
+                    proptest::array::uniform4(0usize..8), 0..12)), 1..5),
+            columns in proptest::collection::vec(0usize..4, 1..4),
+        ) {
+            let types: Vec<Oid> = columns.iter().map(|column| TYPES[*column]).collect();
+            let mut groups = Groups::new(&types, 0);
+            let mut known: Vec<Vec<Datum>> = Vec::new();
+            for (as_datums, rows) in &batches {
+                let keys: Vec<Vector> =
+                    columns.iter().map(|column| vector(rows, *column, *as_datums)).collect();
+                let keys: Vec<&Vector> = keys.iter().collect();
+                let (mut hashes, mut found) = (Vec::new(), Vec::new());
+                hash_rows(&types, &keys, rows.len(), &mut hashes);
+                groups.find(&keys, &hashes, usize::MAX, &mut found).unwrap();
+                for (row, group) in rows.iter().zip(&found) {
+                    let key: Vec<Datum> = columns.iter().map(|c| value(*c, row[*c])).collect();
+                    let same = |other: &Vec<Datum>| equal_keys(&types, other, &key);
+                    let expected = known.iter().position(same).unwrap_or_else(|| {
+                        known.push(key.clone());
+                        known.len() - 1
+                    });
+                    prop_assert_eq!(*group as usize, expected);
+                }
+            }
+            for (group, key) in known.iter().enumerate() {
+                let mut shown = Vec::new();
+                groups.key_into(group, &mut shown).unwrap();
+                prop_assert_eq!(format!("{shown:?}"), format!("{key:?}"));
+            }
+        }
+
+        #[test]
+        fn keys_of_one_hash_are_told_apart(
+            rows in proptest::collection::vec(proptest::array::uniform4(0usize..8), 1..20),
+        ) {
+            let keys = vector(&rows, 3, false);
+            let mut groups = Groups::new(&[oid::INT4], 0);
+            let mut found = Vec::new();
+            groups.find(&[&keys], &vec![7; rows.len()], usize::MAX, &mut found).unwrap();
+            for (a, of_a) in rows.iter().zip(&found) {
+                for (b, of_b) in rows.iter().zip(&found) {
+                    let equal = value(3, a[3]) == value(3, b[3]);
+                    prop_assert_eq!(of_a == of_b, equal);
+                }
+            }
+        }
+    }
+}
