@@ -21,14 +21,6 @@ pub(crate) fn hash_key<'a>(types: &[Oid], values: impl IntoIterator<Item = &'a D
     hasher.finish()
 }
 
-/// The hash of one value, which `write` feeds to the hasher.
-#[inline]
-pub(crate) fn hash_value(write: impl FnOnce(&mut <FixedState as BuildHasher>::Hasher)) -> u64 {
-    let mut hasher = STATE.build_hasher();
-    write(&mut hasher);
-    hasher.finish()
-}
-
 /// Whether two keys are equal, NULLs being equal to each other.
 #[inline]
 pub(crate) fn equal_keys<'a>(

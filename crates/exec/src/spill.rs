@@ -255,7 +255,8 @@ impl SpillReader {
     }
 }
 
-fn write_value(datum: &Datum, out: &mut Vec<u8>) -> Result<()> {
+/// Appends a value.
+pub(crate) fn write_value(datum: &Datum, out: &mut Vec<u8>) -> Result<()> {
     match datum {
         Datum::Null => out.push(0),
         Datum::Int8(v) => {
@@ -288,7 +289,7 @@ fn write_value(datum: &Datum, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N]> {
+pub(crate) fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N]> {
     let (head, tail) = rest.split_first_chunk::<N>().ok_or_else(cut_short)?;
     *rest = tail;
     Ok(*head)
@@ -296,17 +297,22 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N]> {
 
 fn take_bytes<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8]> {
     let length = u32::from_le_bytes(take(rest)?) as usize;
+    take_bytes_of(rest, length)
+}
+
+pub(crate) fn take_bytes_of<'a>(rest: &mut &'a [u8], length: usize) -> Result<&'a [u8]> {
     let (head, tail) = rest.split_at_checked(length).ok_or_else(cut_short)?;
     *rest = tail;
     Ok(head)
 }
 
 #[cold]
-fn cut_short() -> Error {
+pub(crate) fn cut_short() -> Error {
     Error::new(SqlState::DATA_CORRUPTED, "temporary file is corrupted")
 }
 
-fn read_value(rest: &mut &[u8]) -> Result<Datum> {
+/// Takes a value that [`write_value`] wrote.
+pub(crate) fn read_value(rest: &mut &[u8]) -> Result<Datum> {
     Ok(match take::<1>(rest)?[0] {
         0 => Datum::Null,
         1 => Datum::Int8(i64::from_le_bytes(take(rest)?)),

@@ -5,7 +5,7 @@ use super::bitmap_scan::BitmapPlan;
 use super::cte::{CteScanPlan, RecursiveUnionPlan};
 use super::expand::ExpandPlan;
 use super::function_scan::{FromCall, FunctionScanPlan, ProjectSetPlan, SetTarget};
-use super::hash_join::HashJoinPlan;
+use super::hash_join::{ColumnJoin, HashJoinPlan};
 use super::incremental_sort::IncrementalSortPlan;
 use super::limit::LimitPlan;
 use super::lock_rows::{CRowLock, LockRowsPlan, LockedRows};
@@ -340,7 +340,9 @@ impl PlanCompiler<'_, '_> {
                 let hash_id = self.next_id;
                 self.next_id += 1;
                 let inner = self.plan(inner)?;
+                let columns = ColumnJoin::compile(plan, (&outer, &inner), self.exprs)?;
                 Ok(CNode::HashJoin(HashJoinPlan {
+                    columns,
                     kind: *kind,
                     outer,
                     inner,

@@ -4,7 +4,7 @@ use super::agg::{AggColumns, CAggregate, CallColumns};
 use super::{CNode, CPlan, ColumnPlan, PlanCompiler};
 use crate::vector::VExpr;
 use std::collections::BTreeSet;
-use steppe_sql::expr::{Aggregate, Expr};
+use steppe_sql::expr::Expr;
 use steppe_sql::plan::{AggMode, AggStrategy, Plan, PlanNode};
 use steppe_types::Result;
 
@@ -88,6 +88,7 @@ fn slots_of(exprs: &[Expr]) -> Box<[usize]> {
 fn makes_columns(kind: &CNode) -> bool {
     match kind {
         CNode::SeqScan(scan) => scan.makes_columns(),
+        CNode::HashJoin(join) => join.columns.is_some(),
         _ => false,
     }
 }

@@ -85,6 +85,15 @@ impl Nulls {
         }
     }
 
+    /// Appends those of `count` other values behind `len` ones.
+    pub(crate) fn append(&mut self, len: usize, from: &Nulls, count: usize) {
+        if !self.none() || !from.none() {
+            self.0.resize(len, false);
+            self.0.extend_from_slice(&from.0);
+            self.0.resize(len + count, false);
+        }
+    }
+
     /// Flags as they are; none need be set.
     pub(crate) fn from_flags(flags: Vec<bool>) -> Nulls {
         if flags.contains(&true) { Nulls(flags) } else { Nulls::default() }
@@ -101,6 +110,10 @@ impl Nulls {
         Nulls::from_flags(rows.iter().map(|i| self.0[*i as usize]).collect())
     }
 }
+
+/// What the strings of a batch take together, unless they come from a table that a scan reads:
+/// others may be one long string that many rows share, and stay datums.
+pub(crate) const MAX_TEXT_BYTES: usize = 16 << 20;
 
 /// Strings: places in a common run of bytes.
 #[derive(Clone, Debug, Default)]
@@ -137,8 +150,13 @@ impl Texts {
         self.bytes.extend_from_slice(text);
     }
 
-    /// Whether so many more bytes have places.
-    fn has_room(&self, bytes: usize) -> bool {
+    /// None, with memory for so many.
+    pub(crate) fn with_capacity(rows: usize, bytes: usize) -> Texts {
+        Texts { bytes: Vec::with_capacity(bytes), places: Vec::with_capacity(rows) }
+    }
+
+    /// Whether strings of so many bytes more have places.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
         self.bytes.len() + bytes <= u32::MAX as usize
     }
 
@@ -280,13 +298,17 @@ impl Vector {
     /// Appends a value. An empty vector takes the representation of a value that is not NULL; one
     /// that cannot hold the value becomes one of datums.
     pub(crate) fn push(&mut self, value: &Datum) {
-        let len = self.len();
-        if len == 0 && !value.is_null() {
+        if self.len() == 0 && !value.is_null() {
             self.data = representation(value);
         }
+        self.append_datum(value);
+    }
+
+    /// [`Self::push`] to a vector whose representation is chosen.
+    pub(super) fn append_datum(&mut self, value: &Datum) {
         if let Data::Datums(v) = &mut self.data {
             v.push(value.clone());
-        } else if !self.push_typed(len, value) {
+        } else if !self.push_typed(self.len(), value) {
             self.push_as_datum(value);
         }
     }
@@ -300,7 +322,11 @@ impl Vector {
             (Data::Floats(v), Datum::Null) => v.push(0.0),
             (Data::Texts(v), Datum::Null) => v.push(&[]),
             (Data::Floats(v), Datum::Float8(value)) => v.push(*value),
-            (Data::Texts(v), Datum::Text(value)) => v.push(value.as_bytes()),
+            (Data::Texts(v), Datum::Text(value))
+                if v.byte_len() + value.len() <= MAX_TEXT_BYTES =>
+            {
+                v.push(value.as_bytes())
+            }
             (Data::Ints(kind, v), value) => match IntKind::of(value) {
                 Some((of, value)) if of == *kind => v.push(value),
                 _ => return false,
@@ -365,7 +391,7 @@ impl Vector {
 }
 
 /// An empty run of values in which `value` has a place.
-fn representation(value: &Datum) -> Data {
+pub(super) fn representation(value: &Datum) -> Data {
     match value {
         Datum::Float8(_) => Data::Floats(Vec::new()),
         Datum::Text(_) => Data::Texts(Texts::default()),

@@ -1,67 +1,17 @@
-//! Hash join with hybrid spilling (PostgreSQL's nodeHash.c, nodeHashjoin.c;
-//! Grace hash join).
-//!
-//! The inner side is loaded into a table. If it outgrows work_mem × hash_mem_multiplier, it is split by
-//! hash into partitions on disk, the outer side is split likewise, and partition
-//! after partition is joined; one that is still too large is split again by other
-//! bits of the hash, up to [`DEPTH_MAX`] times (past that its rows have one key,
-//! which no split would part, and it is joined in memory).
-//!
-//! ```text
-//!   inner ──▶ table ──(work_mem full)──▶ inner partitions ┐
-//!   outer ──▶ probe                 ──▶ outer partitions ┴─▶ table, probe (each)
-//! ```
-//!
-//! A NULL key matches nothing: such rows are kept only where the join's kind
-//! hands them up unmatched.
+//! Hash join of rows of datums.
 
-use super::{BoxedNode, CNode, CPlan, Input, Node, start as start_node};
+use super::{DEPTH_MAX, HashJoinPlan, PARTITIONS, note_size};
 use crate::batch::{BATCH_ROWS, RowBatch};
-use crate::context::{ExecContext, Note, Versions};
-use crate::expr::{CExpr, Row};
+use crate::context::{ExecContext, Versions};
+use crate::expr::Row;
 use crate::hashing::{equal_keys, hash_key, partition_of};
+use crate::node::{BoxedNode, CNode, CPlan, Input, Node, start as start_node};
 use crate::spill::{SpillFile, SpillReader, row_bytes};
+use crate::vector::NO_ROW;
 use hashbrown::HashTable;
 use std::sync::Arc;
 use steppe_sql::query::JoinKind;
 use steppe_types::{Datum, Error, Oid, Result};
-
-const PARTITIONS: usize = 32;
-const DEPTH_MAX: u32 = 5;
-const NO_ROW: u32 = u32::MAX;
-
-/// A compiled hash join.
-pub(crate) struct HashJoinPlan {
-    pub(crate) kind: JoinKind,
-    pub(crate) outer: Arc<CPlan>,
-    pub(crate) inner: Arc<CPlan>,
-    pub(crate) outer_keys: Box<[CExpr]>,
-    pub(crate) inner_keys: Box<[CExpr]>,
-    /// Types to hash and compare the keys as.
-    pub(crate) types: Box<[Oid]>,
-    pub(crate) on: Option<CExpr>,
-    /// The table may take this much more memory than work_mem.
-    pub(crate) memory_factor: f64,
-    /// EXPLAIN's number for the Hash node below the join.
-    pub(crate) hash_id: usize,
-}
-
-impl HashJoinPlan {
-    /// Whether unmatched outer rows are handed up.
-    fn keeps_outer(&self) -> bool {
-        matches!(self.kind, JoinKind::Left | JoinKind::Full | JoinKind::Anti)
-    }
-
-    /// Whether unmatched inner rows are handed up.
-    fn keeps_inner(&self) -> bool {
-        matches!(self.kind, JoinKind::Right | JoinKind::Full | JoinKind::RightAnti)
-    }
-
-    /// Whether a matched inner row has had its say.
-    fn matches_once(&self) -> bool {
-        matches!(self.kind, JoinKind::RightSemi | JoinKind::RightAnti)
-    }
-}
 
 /// The inner rows in memory. A stored row is the inner row ‖ its keys.
 struct JoinTable {
@@ -236,7 +186,9 @@ impl HashJoinNode {
                 self.add_inner(join, Row::pair(row, &key), cx)?;
             }
         }
-        self.note_size(join, cx);
+        let batches = self.open.as_ref().map_or(1, Vec::len);
+        let table = (self.table.len().max(self.peak.0), self.table.bytes.max(self.peak.1));
+        note_size(join, table, batches, cx);
         self.built = Some(versions);
         Ok(())
     }
@@ -280,17 +232,6 @@ impl HashJoinNode {
         self.open = Some(open);
         self.ever_spilled = true;
         Ok(())
-    }
-
-    /// EXPLAIN ANALYZE's "Buckets: … Batches: … Memory Usage: …" line.
-    fn note_size(&self, join: &HashJoinPlan, cx: &mut ExecContext) {
-        let batches = self.open.as_ref().map_or(1, Vec::len) as u64;
-        let (rows, bytes) = self.peak;
-        let buckets = self.table.len().max(rows).next_power_of_two().max(1024) as u64;
-        let memory_kilobytes = self.table.bytes.max(bytes).div_ceil(1024).max(1) as u64;
-        if let Some(instrument) = cx.instrument(join.hash_id) {
-            instrument.note = Some(Note::Hash { buckets, batches, memory_kilobytes });
-        }
     }
 
     /// Opens the next outer row; false at the end of the present pass.

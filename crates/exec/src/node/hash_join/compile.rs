@@ -1,0 +1,176 @@
+//! What a hash join over columns needs besides: its keys and ON condition over columns, and which
+//! columns each step reads, so that no other is moved.
+
+use super::table::KeyAt;
+use crate::expr::Compiler;
+use crate::node::CPlan;
+use crate::vector::VExpr;
+use std::collections::BTreeSet;
+use steppe_sql::expr::Expr;
+use steppe_sql::plan::{Plan, PlanNode};
+use steppe_sql::query::JoinKind;
+use steppe_types::Result;
+
+/// A hash join over columns.
+pub(crate) struct ColumnJoin {
+    pub(super) outer_keys: KeyColumns,
+    pub(super) inner_keys: KeyColumns,
+    /// All of these hold, in this order.
+    pub(super) on: Box<[Condition]>,
+    /// The columns that each condition of the filter reads.
+    pub(super) filter_reads: Box<[Box<[usize]>]>,
+    /// The columns handed up.
+    pub(super) outputs: Box<[Output]>,
+    /// The columns that computed ones read.
+    pub(super) output_reads: Box<[usize]>,
+    /// The columns of each side that are read behind the computed keys.
+    pub(super) outer_kept: Box<[usize]>,
+    pub(super) inner_kept: Box<[usize]>,
+    /// The outer side is asked for rows before the inner one is read: if it has none, that need
+    /// not be (nodeHashjoin.c does so where the outer side's first row costs less).
+    pub(super) peeks: bool,
+}
+
+/// The keys of one side.
+pub(super) struct KeyColumns {
+    pub(super) at: Box<[KeyAt]>,
+    pub(super) computed: Box<[VExpr]>,
+}
+
+/// A condition over outer ‖ inner, with the columns that it reads.
+pub(super) struct Condition {
+    pub(super) condition: VExpr,
+    pub(super) reads: Box<[usize]>,
+}
+
+/// A column that is handed up.
+#[derive(Clone, Copy)]
+pub(super) enum Output {
+    /// A column of the row.
+    Column(usize),
+    /// This expression of the projection.
+    Computed(usize),
+}
+
+impl ColumnJoin {
+    /// `None`: no side hands up columns, or what the join compares does not compile to them.
+    pub(crate) fn compile(
+        plan: &Plan,
+        (outer, inner): (&CPlan, &CPlan),
+        compiler: &mut Compiler<'_>,
+    ) -> Result<Option<ColumnJoin>> {
+        let PlanNode::HashJoin { kind, keys, on, outer: o, inner: i, .. } = &plan.node else {
+            return Ok(None);
+        };
+        if outer.columns.is_none() && inner.columns.is_none() {
+            return Ok(None);
+        }
+        let side = |key: fn(&(Expr, Expr, u32)) -> &Expr| keys.iter().map(key).collect::<Vec<_>>();
+        let (outer_exprs, inner_exprs) = (side(|key| &key.0), side(|key| &key.1));
+        let Some(outer_keys) = KeyColumns::compile(&outer_exprs, compiler)? else {
+            return Ok(None);
+        };
+        let Some(inner_keys) = KeyColumns::compile(&inner_exprs, compiler)? else {
+            return Ok(None);
+        };
+        let mut on_conditions = Vec::new();
+        for condition in conjuncts(on.as_ref()) {
+            let Some(compiled) = VExpr::compile(condition, compiler)? else { return Ok(None) };
+            on_conditions.push(Condition { condition: compiled, reads: reads([condition]) });
+        }
+        let filter_reads: Box<[_]> =
+            conjuncts(plan.filter.as_ref()).iter().map(|c| reads([c])).collect();
+        let (outputs, output_reads) = outputs(plan);
+        // A join that hands up inner rows alone numbers their columns from 0.
+        let width = outer.width;
+        let base = match kind {
+            JoinKind::RightSemi | JoinKind::RightAnti => width,
+            _ => 0,
+        };
+        let columns = outputs.iter().filter_map(|output| match output {
+            Output::Column(slot) => Some(slot),
+            Output::Computed(_) => None,
+        });
+        let above = filter_reads.iter().flatten().chain(&output_reads).chain(columns);
+        let read: BTreeSet<usize> = on_conditions
+            .iter()
+            .flat_map(|on| on.reads.iter().copied())
+            .chain(above.map(|slot| slot + base))
+            .chain(outer_keys.columns())
+            .chain(inner_keys.columns().map(|slot| slot + width))
+            .collect();
+        Ok(Some(ColumnJoin {
+            outer_kept: read.iter().copied().filter(|slot| *slot < width).collect(),
+            inner_kept: read.iter().filter_map(|slot| slot.checked_sub(width)).collect(),
+            outer_keys,
+            inner_keys,
+            on: on_conditions.into(),
+            filter_reads,
+            outputs,
+            output_reads,
+            peeks: match kind {
+                JoinKind::Right | JoinKind::Full | JoinKind::RightAnti => false,
+                JoinKind::Left | JoinKind::Anti => true,
+                _ => o.cost.startup < i.cost.total,
+            },
+        }))
+    }
+}
+
+impl KeyColumns {
+    fn compile(keys: &[&Expr], compiler: &mut Compiler<'_>) -> Result<Option<KeyColumns>> {
+        let (mut at, mut computed) = (Vec::new(), Vec::new());
+        for key in keys {
+            if let Expr::Slot { index, .. } = key {
+                at.push(KeyAt::Column(*index));
+                continue;
+            }
+            let Some(compiled) = VExpr::compile(key, compiler)? else { return Ok(None) };
+            at.push(KeyAt::Computed(computed.len()));
+            computed.push(compiled);
+        }
+        Ok(Some(KeyColumns { at: at.into(), computed: computed.into() }))
+    }
+
+    fn columns(&self) -> impl Iterator<Item = usize> {
+        self.at.iter().filter_map(|key| match key {
+            KeyAt::Column(i) => Some(*i),
+            KeyAt::Computed(_) => None,
+        })
+    }
+}
+
+/// The conditions that are all to hold.
+fn conjuncts(condition: Option<&Expr>) -> &[Expr] {
+    match condition {
+        None => &[],
+        Some(Expr::And(conjuncts)) => conjuncts,
+        Some(condition) => std::slice::from_ref(condition),
+    }
+}
+
+/// What is handed up, and the columns that computed ones of them read.
+fn outputs(plan: &Plan) -> (Box<[Output]>, Box<[usize]>) {
+    let Some(project) = &plan.project else {
+        return ((0..plan.types.len()).map(Output::Column).collect(), Box::new([]));
+    };
+    let output = |(i, expr): (usize, &Expr)| match expr {
+        Expr::Slot { index, .. } => Output::Column(*index),
+        _ => Output::Computed(i),
+    };
+    let computed = project.iter().filter(|expr| !matches!(expr, Expr::Slot { .. }));
+    (project.iter().enumerate().map(output).collect(), reads(computed))
+}
+
+/// The columns that expressions read, each once.
+fn reads<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> Box<[usize]> {
+    fn visit(expr: &Expr, slots: &mut BTreeSet<usize>) {
+        if let Expr::Slot { index, .. } = expr {
+            slots.insert(*index);
+        }
+        expr.for_each_child(&mut |child| visit(child, slots));
+    }
+    let mut slots = BTreeSet::new();
+    exprs.into_iter().for_each(|expr| visit(expr, &mut slots));
+    slots.into_iter().collect()
+}

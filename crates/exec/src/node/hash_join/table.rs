@@ -1,0 +1,213 @@
+//! The inner side of a hash join over columns.
+//!
+//! Rows are appended as columns; the buckets are made when all are there, as many as there are
+//! rows. A bucket's entry is the first row of its chain, beside a filter of [`FILTER_BITS`] bits
+//! in which the rows of the chain have one each: a key that is not there seldom costs more than
+//! the look at its bucket (Leis et al., 2014, tag their pointers so). Rows are put at the head
+//! of their chain, so that those of one key come last in, first out, as in the table of rows.
+
+use crate::vector::{NO_ROW, Vector, equal_values, null_keys};
+use steppe_types::Oid;
+
+/// Bits of a bucket's filter.
+const FILTER_BITS: u32 = 32;
+/// A bucket without rows.
+const NO_ENTRY: u64 = NO_ROW as u64;
+
+/// Where a key's values are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum KeyAt {
+    /// In this column of the row.
+    Column(usize),
+    /// In this one of the columns that are computed for keys.
+    Computed(usize),
+}
+
+/// Rows as columns with what their keys need besides.
+#[derive(Default)]
+pub(super) struct Keyed {
+    pub(super) rows: usize,
+    pub(super) columns: Vec<Vector>,
+    pub(super) computed: Vec<Vector>,
+}
+
+impl Keyed {
+    /// No rows, of so many columns.
+    pub(super) fn new(width: usize, computed: usize) -> Keyed {
+        let vectors = |count| (0..count).map(|_| Vector::default()).collect();
+        Keyed { rows: 0, columns: vectors(width), computed: vectors(computed) }
+    }
+
+    /// The columns of the keys.
+    pub(super) fn keys(&self, keys: &[KeyAt]) -> Vec<&Vector> {
+        let key = |key: &KeyAt| match *key {
+            KeyAt::Column(i) => &self.columns[i],
+            KeyAt::Computed(i) => &self.computed[i],
+        };
+        keys.iter().map(key).collect()
+    }
+
+    /// Bytes of memory they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.columns.iter().chain(&self.computed).map(Vector::bytes).sum()
+    }
+
+    /// Gives the columns of the keys the representation that their values have.
+    pub(super) fn type_keys(&mut self, keys: &[KeyAt]) {
+        for key in keys {
+            let column = match *key {
+                KeyAt::Column(i) => &mut self.columns[i],
+                KeyAt::Computed(i) => &mut self.computed[i],
+            };
+            column.settle();
+        }
+    }
+
+    /// Keeps these rows.
+    pub(super) fn keep(&mut self, rows: &[u32]) {
+        self.rows = rows.len();
+        for column in self.columns.iter_mut().chain(&mut self.computed) {
+            if column.len() > 0 {
+                *column = column.gather(rows);
+            }
+        }
+    }
+}
+
+/// The inner rows in memory.
+#[derive(Default)]
+pub(super) struct Table {
+    pub(super) inner: Keyed,
+    /// Of each row, until it is not needed any more.
+    pub(super) hashes: Vec<u64>,
+    entries: Vec<u64>,
+    /// The next row of each row's chain.
+    next: Vec<u32>,
+    /// That the rows take, with their places in chains and buckets.
+    pub(super) bytes: usize,
+}
+
+impl Table {
+    pub(super) fn new(width: usize, computed: usize) -> Table {
+        Table { inner: Keyed::new(width, computed), ..Table::default() }
+    }
+
+    /// Appends rows; only the columns of `kept` are.
+    pub(super) fn append(&mut self, rows: &Keyed, kept: &[usize], hashes: &[u64]) {
+        let columns = kept.iter().map(|i| (*i, &rows.columns[*i]));
+        for (i, column) in columns {
+            self.bytes += column.bytes();
+            self.inner.columns[i].append(column);
+        }
+        for (i, column) in rows.computed.iter().enumerate() {
+            self.bytes += column.bytes();
+            self.inner.computed[i].append(column);
+        }
+        self.inner.rows += rows.rows;
+        self.hashes.extend_from_slice(hashes);
+        // A hash, a link and, on average, one and a half buckets.
+        self.bytes += rows.rows * 24;
+    }
+
+    /// Makes the buckets. A row with a NULL in its key is in none.
+    pub(super) fn index(&mut self, keys: &[KeyAt]) {
+        let keys = self.inner.keys(keys);
+        let rows = self.inner.rows;
+        let nulls = null_keys(&keys, rows);
+        self.entries = vec![NO_ENTRY; rows.next_power_of_two().max(64)];
+        self.next = vec![NO_ROW; rows];
+        let shift = self.shift();
+        for (i, hash) in self.hashes.iter().enumerate() {
+            if nulls.get(i) == Some(&true) {
+                continue;
+            }
+            let entry = &mut self.entries[(hash >> shift) as usize];
+            self.next[i] = *entry as u32;
+            *entry = (*entry >> 32 << 32) | filter_bit(*hash) | i as u64;
+        }
+        if one_integer(&keys) {
+            self.hashes = Vec::new();
+        }
+    }
+
+    /// The topmost bits of a hash choose the bucket.
+    fn shift(&self) -> u32 {
+        64 - self.entries.len().trailing_zeros()
+    }
+
+    /// For each hash the head of the chain in which its key can be.
+    pub(super) fn find(&self, hashes: &[u64], out: &mut Vec<u32>) {
+        let shift = self.shift();
+        let head = |hash: &u64| {
+            let entry = self.entries[(hash >> shift) as usize];
+            if entry & filter_bit(*hash) == 0 { NO_ROW } else { entry as u32 }
+        };
+        out.clear();
+        out.extend(hashes.iter().map(head));
+    }
+
+    /// The row behind row `i` in its chain.
+    #[inline]
+    pub(super) fn next(&self, i: u32) -> u32 {
+        self.next[i as usize]
+    }
+}
+
+/// The bit that a hash has in the filter of its bucket, above the row's number. It depends on
+/// other bits than the bucket does.
+#[inline]
+fn filter_bit(hash: u64) -> u64 {
+    1 << (32 + (hash as u32 & (FILTER_BITS - 1)))
+}
+
+/// Whether the key is an integer, which is compared rather than its hash.
+fn one_integer(keys: &[&Vector]) -> bool {
+    matches!(keys, [key] if key.integers().is_some())
+}
+
+/// Compares keys of a batch of outer rows with those of the table.
+pub(super) enum Comparison<'a> {
+    Integers(&'a [i64], &'a [i64]),
+    Hashed {
+        types: &'a [Oid],
+        /// Where both are known.
+        hashes: Option<(&'a [u64], &'a [u64])>,
+        keys: (Vec<&'a Vector>, Vec<&'a Vector>),
+    },
+}
+
+impl<'a> Comparison<'a> {
+    /// `hashes` are those of the outer rows.
+    pub(super) fn new(
+        types: &'a [Oid],
+        (outer, outer_keys, hashes): (&'a Keyed, &[KeyAt], &'a [u64]),
+        (table, inner_keys): (&'a Table, &[KeyAt]),
+    ) -> Comparison<'a> {
+        let keys = (outer.keys(outer_keys), table.inner.keys(inner_keys));
+        if let ([x], [y]) = (&keys.0[..], &keys.1[..])
+            && let (Some(x), Some(y)) = (x.integers(), y.integers())
+        {
+            return Comparison::Integers(x, y);
+        }
+        let known = table.hashes.len() == table.inner.rows;
+        let hashes = known.then_some((hashes, &table.hashes[..]));
+        Comparison::Hashed { types, hashes, keys }
+    }
+
+    /// Whether the key of outer row `o` equals that of the table's row `i`.
+    #[inline]
+    pub(super) fn equal(&self, o: usize, i: u32) -> bool {
+        let i = i as usize;
+        match self {
+            Comparison::Integers(x, y) => x[o] == y[i],
+            Comparison::Hashed { types, hashes, keys } => {
+                hashes.is_none_or(|(x, y)| x[o] == y[i])
+                    && types
+                        .iter()
+                        .zip(&keys.0)
+                        .zip(&keys.1)
+                        .all(|((ty, x), y)| equal_values(*ty, (x, o), (y, i)))
+            }
+        }
+    }
+}
