@@ -114,6 +114,18 @@ pub enum Note {
         /// Spilled.
         disk_kilobytes: u64,
     },
+    /// What a Memoize has kept.
+    Memoize {
+        /// Runs that were answered by what was kept, and others.
+        hits: u64,
+        misses: u64,
+        /// Entries dropped for others.
+        evictions: u64,
+        /// Entries that memory did not hold alone.
+        overflows: u64,
+        /// In memory at most.
+        kilobytes: u64,
+    },
     /// A hash join's table.
     Hash {
         /// Buckets.

@@ -115,6 +115,7 @@ pub(crate) fn for_each_child<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Plan)) {
         }
         PlanNode::Materialize(child) | PlanNode::ProjectSet(child) => f(child),
         PlanNode::Sort { child, .. }
+        | PlanNode::Memoize { child, .. }
         | PlanNode::Limit { child, .. }
         | PlanNode::Agg { child, .. }
         | PlanNode::Expand { child, .. }
@@ -226,6 +227,7 @@ pub(crate) fn for_each_shown_expr<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Expr
         | PlanNode::BitmapOr(_)
         | PlanNode::PartitionScan { .. }
         | PlanNode::Materialize(_)
+        | PlanNode::Memoize { .. }
         | PlanNode::Unique { .. }
         | PlanNode::Append(_)
         | PlanNode::MergeAppend { .. }

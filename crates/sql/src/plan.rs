@@ -402,6 +402,17 @@ pub enum PlanNode {
     },
     /// Keeps the child's rows for re-scans.
     Materialize(Box<Plan>),
+    /// Keeps the child's rows for each set of the parameters that it runs with.
+    Memoize {
+        /// What is run.
+        child: Box<Plan>,
+        /// The parameters.
+        keys: Vec<Expr>,
+        /// The child tells apart what is equal.
+        is_binary: bool,
+        /// How much more memory than work_mem the rows may take (hash_mem_multiplier).
+        memory_factor: f64,
+    },
     /// Sort; with `bound`, only the first so many rows are wanted (top-N). If rows come in the
     /// order of some of the first keys, it is an incremental one.
     Sort {

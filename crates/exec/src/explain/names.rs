@@ -107,6 +107,7 @@ impl Builder<'_> {
             PlanNode::Result { child: Some(child), .. }
             | PlanNode::Materialize(child)
             | PlanNode::ProjectSet(child)
+            | PlanNode::Memoize { child, .. }
             | PlanNode::Sort { child, .. }
             | PlanNode::Limit { child, .. }
             | PlanNode::Unique { child, .. }

@@ -72,6 +72,7 @@ impl Builder<'_> {
                 ("Merge Join", format!("Merge{} Join", join_words(*kind).1))
             }
             PlanNode::Materialize(_) => ("Materialize", "Materialize".into()),
+            PlanNode::Memoize { .. } => ("Memoize", "Memoize".into()),
             PlanNode::Sort { presorted: 1.., .. } => {
                 ("Incremental Sort", "Incremental Sort".into())
             }
@@ -325,6 +326,10 @@ impl Builder<'_> {
             PlanNode::NestLoop { outer, inner, on, .. } => {
                 self.join(plan, id, None, (std::iter::empty(), outer, inner), on, node);
             }
+            PlanNode::Memoize { keys, is_binary, .. } => {
+                node.property("Cache Key", self.list(keys, &[]).join(", "));
+                node.property("Cache Mode", if *is_binary { "binary" } else { "logical" });
+            }
             PlanNode::Sort { child, keys, presorted, .. } => {
                 let slots = self.output(child, qualified);
                 let shown: Vec<String> =
@@ -520,6 +525,17 @@ impl Builder<'_> {
                 node.detail("HashAgg Batches", *batches);
                 node.detail("Peak Memory Usage", *memory_kilobytes);
                 node.detail("Disk Usage", *disk_kilobytes);
+            }
+            Some(Note::Memoize { hits, misses, evictions, overflows, kilobytes }) => {
+                node.line(format!(
+                    "Hits: {hits}  Misses: {misses}  Evictions: {evictions}  \
+                     Overflows: {overflows}  Memory Usage: {kilobytes}kB"
+                ));
+                node.detail("Cache Hits", *hits);
+                node.detail("Cache Misses", *misses);
+                node.detail("Cache Evictions", *evictions);
+                node.detail("Cache Overflows", *overflows);
+                node.detail("Peak Memory Usage", *kilobytes);
             }
             Some(Note::Hash { buckets, batches, memory_kilobytes }) => {
                 node.line(format!(

@@ -64,7 +64,7 @@ pub(crate) fn compile_plan(compiler: &mut PlanCompiler<'_, '_>, plan: &Plan) -> 
 }
 
 impl PlanCompiler<'_, '_> {
-    fn plan(&mut self, plan: &Plan) -> Result<Arc<CPlan>> {
+    pub(super) fn plan(&mut self, plan: &Plan) -> Result<Arc<CPlan>> {
         let id = self.next_id;
         self.next_id += 1;
         let kind = self.node(plan)?;
@@ -177,6 +177,9 @@ impl PlanCompiler<'_, '_> {
             }
             PlanNode::HashJoin { .. } | PlanNode::MergeJoin { .. } => self.key_join(plan)?,
             PlanNode::Materialize(child) => CNode::Materialize(self.plan(child)?),
+            PlanNode::Memoize { child, keys, memory_factor, .. } => {
+                self.memoize(child, keys, *memory_factor)?
+            }
             PlanNode::Sort { child, keys, presorted, bound } => {
                 let keys = self.sort_keys(keys, child.types.len())?;
                 let bound = self.exprs.option(bound)?;

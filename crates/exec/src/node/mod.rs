@@ -32,6 +32,7 @@ mod key_cursor;
 mod limit;
 mod lock_rows;
 mod materialize;
+mod memoize;
 mod merge_append;
 mod merge_join;
 mod nest_loop;
@@ -127,6 +128,7 @@ pub(crate) enum CNode {
     HashJoin(hash_join::HashJoinPlan),
     MergeJoin(merge_join::MergeJoinPlan),
     Materialize(Arc<CPlan>),
+    Memoize(memoize::MemoizePlan),
     Sort(sort::SortPlan),
     IncrementalSort(incremental_sort::IncrementalSortPlan),
     Limit(limit::LimitPlan),
@@ -266,6 +268,7 @@ fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         CNode::HashJoin(_) => hash_join::start(plan, cx),
         CNode::MergeJoin(_) => merge_join::start(plan, cx),
         CNode::Materialize(_) => materialize::start(plan, cx),
+        CNode::Memoize(_) => memoize::start(plan, cx),
         CNode::Sort(_) => sort::start(plan, cx),
         CNode::IncrementalSort(_) => incremental_sort::start(plan, cx),
         CNode::Limit(_) => limit::start(plan, cx),

@@ -163,6 +163,7 @@ fn for_each_child_mut(plan: &mut Plan, f: &mut dyn FnMut(&mut Plan) -> Result<()
             f(inner)
         }
         PlanNode::Materialize(child)
+        | PlanNode::Memoize { child, .. }
         | PlanNode::Sort { child, .. }
         | PlanNode::Agg { child, .. } => f(child),
         PlanNode::Append(children) => children.iter_mut().try_for_each(f),

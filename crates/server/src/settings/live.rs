@@ -303,6 +303,7 @@ impl Reader<'_> {
             sort: self.bool("enable_sort"),
             incremental_sort: self.bool("enable_incremental_sort"),
             material: self.bool("enable_material"),
+            memoize: self.bool("enable_memoize"),
             self_join_elimination: self.bool("enable_self_join_elimination"),
             partitionwise_join: self.bool("enable_partitionwise_join"),
             partitionwise_aggregate: self.bool("enable_partitionwise_aggregate"),

@@ -17,6 +17,7 @@ impl Planner<'_> {
         let mut rel = match &path.step {
             Step::Planned(rel) => return Ok(Rel::clone(rel)),
             Step::Materialize(child) => materialize(self.build(child)?),
+            Step::Memoize(memoized) => self.memoize(self.build(&memoized.child)?, memoized),
             Step::Distinct { child, columns, is_sorted } => {
                 distinct(self.build(child)?, columns, *is_sorted)?
             }

@@ -7,6 +7,7 @@ use super::cost::CPU_TUPLE;
 use super::join::FromContext;
 use super::join_clause::{Clause, JoinKey, join_keys};
 use super::join_cost::{self, HashSize, JoinShape, Rescan};
+use super::memoize::Memoized;
 use super::scan::{ScanRequest, clamp_rows};
 use super::selectivity::JoinSides;
 use super::{Planner, Rel, RteSet, is_volatile, rtes_of};
@@ -35,6 +36,7 @@ pub(super) enum Step {
     /// What has been planned already.
     Planned(Box<Rel>),
     Materialize(Rc<Path>),
+    Memoize(Memoized),
     /// Each value of these columns once, by a hash table or sorted.
     Distinct {
         child: Rc<Path>,
@@ -129,7 +131,7 @@ impl Path {
         match &self.step {
             Step::Planned(rel) => matches!(&rel.plan.node,
                 PlanNode::SeqScan { rel, .. } if rel.relation.kind == RelKind::Virtual),
-            Step::Materialize(_) => false,
+            Step::Materialize(_) | Step::Memoize(_) => false,
             Step::Distinct { child, .. } | Step::Filter(child, _) => child.is_computed_anew(),
             Step::Join(join) => match join.method {
                 Method::NestLoop(_) => {
@@ -160,6 +162,7 @@ impl Path {
         let whole = Rescan { startup: self.cost.startup, total: self.cost.total };
         match &self.step {
             Step::Materialize(_) => join_cost::kept_rows(&self.cost, memory),
+            Step::Memoize(memoized) => memoized.again,
             Step::Planned(rel) if is_kept(&rel.plan) => join_cost::kept_rows(&self.cost, memory),
             // The table is there already.
             Step::Join(JoinStep { method: Method::Hash(_, size), .. }) if size.batches <= 1.0 => {
@@ -378,13 +381,17 @@ impl Planner<'_> {
         let found = self.lookup(from, base, &pair.on, lookups)?;
         let Some(Lookup { path: inner, params, rest }) = found else { return Ok(()) };
         let outer = &pair.outer.best;
-        let mut shape = pair.shape(pair.kind, outer, &inner);
-        shape.conditions = rest.len() as f64;
-        let cost = shape.nest_loop(inner.rescan(self.work_memory()), rest.is_empty());
-        cheapest.consider(cost, self.ctx.settings.nestloop, || {
-            let method = Method::NestLoop(params);
-            Step::Join(JoinStep { method, kind: pair.kind, outer: outer.clone(), inner, on: rest })
-        });
+        let memoized = self.memoized(from, pair, (&inner, &params));
+        for inner in std::iter::once(inner).chain(memoized) {
+            let mut shape = pair.shape(pair.kind, outer, &inner);
+            shape.conditions = rest.len() as f64;
+            let cost = shape.nest_loop(inner.rescan(self.work_memory()), rest.is_empty());
+            cheapest.consider(cost, self.ctx.settings.nestloop, || {
+                let (method, kind) = (Method::NestLoop(params.clone()), pair.kind);
+                let (outer, on) = (outer.clone(), rest.clone());
+                Step::Join(JoinStep { method, kind, outer, inner, on })
+            });
+        }
         Ok(())
     }
 
@@ -599,12 +606,12 @@ impl Planner<'_> {
     }
 
     /// work_mem in bytes.
-    fn work_memory(&self) -> f64 {
+    pub(super) fn work_memory(&self) -> f64 {
         self.ctx.settings.work_mem_kb as f64 * 1024.0
     }
 
     /// What a hash table may take.
-    fn hash_memory(&self) -> f64 {
+    pub(super) fn hash_memory(&self) -> f64 {
         self.work_memory() * self.ctx.settings.hash_mem_multiplier
     }
 

@@ -48,6 +48,7 @@ mod lateral;
 mod leaf_match;
 mod like_prefix;
 mod modify;
+mod memoize;
 mod never_null;
 mod or_clauses;
 mod or_lists;
@@ -119,6 +120,8 @@ pub struct PlannerSettings {
     pub incremental_sort: bool,
     /// enable_material
     pub material: bool,
+    /// enable_memoize
+    pub memoize: bool,
     /// enable_self_join_elimination
     pub self_join_elimination: bool,
     /// enable_partitionwise_join
@@ -162,6 +165,7 @@ impl Default for PlannerSettings {
             sort: true,
             incremental_sort: true,
             material: true,
+            memoize: true,
             self_join_elimination: true,
             partitionwise_join: false,
             partitionwise_aggregate: false,

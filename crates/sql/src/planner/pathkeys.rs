@@ -166,6 +166,7 @@ impl Planner<'_> {
             | PlanNode::WindowAgg { child, .. }
             | PlanNode::Unique { child, .. }
             | PlanNode::SubqueryScan { child, .. }
+            | PlanNode::Memoize { child, .. }
             | PlanNode::ProjectSet(child)
             | PlanNode::Materialize(child) => self.order_of(child)?,
             _ => RowOrder::default(),

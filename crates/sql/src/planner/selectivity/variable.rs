@@ -159,7 +159,7 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    fn has_children(&self, relation: &Relation, entry: &Rte) -> bool {
+    pub(super) fn has_children(&self, relation: &Relation, entry: &Rte) -> bool {
         entry.inherit && self.ctx.catalog.children(relation.oid).next().is_some()
     }
 
@@ -221,6 +221,11 @@ impl<'a> Estimator<'a> {
             rows if rows < DEFAULT_DISTINCT => (clamp_rows(rows), false),
             _ => (DEFAULT_DISTINCT, true),
         }
+    }
+
+    /// Whether nothing is known of how many values an expression has.
+    pub(crate) fn distinct_is_guess(&self, expr: &Expr) -> bool {
+        self.distinct_values(&self.variable(expr)).1
     }
 
     /// Estimated number of distinct values of an expression.

@@ -1,0 +1,134 @@
+//! Memoize over the inner side of a nested loop: where outer rows repeat their values, what these
+//! have led to is kept (get_memoize_path in joinpath.c, cost_memoize_rescan in costsize.c).
+//!
+//! It is right where the inner side's rows depend on its parameters alone: no volatile function is
+//! in it, and it is read to its end for each outer row, which semi and anti joins do not do. Parameters
+//! that are but compared for equality by an operator that hashes may be told apart by it ("logical");
+//! others only as they are ("binary"), so that equal values must be the same ones.
+
+use super::cost::{CPU_OPERATOR, CPU_TUPLE};
+use super::join::FromContext;
+use super::join_build::output_names;
+use super::join_clause::Clause;
+use super::join_cost::Rescan;
+use super::joinpath::{Pair, Path, Step};
+use super::{Planner, Rel, is_volatile, node, rtes_of, strip};
+use crate::expr::{ExecParamId, Expr};
+use crate::plan::*;
+use crate::query::JoinKind;
+use std::rc::Rc;
+use steppe_types::{Oid, oid};
+
+/// Bytes of an entry, and of each of its rows, besides the rows' columns.
+const ENTRY_BYTES: f64 = 48.0;
+const ROW_BYTES: f64 = 40.0;
+
+/// An inner side whose rows are kept.
+#[derive(Debug)]
+pub(super) struct Memoized {
+    pub(super) child: Rc<Path>,
+    pub(super) keys: Vec<Expr>,
+    pub(super) is_binary: bool,
+    /// What a run costs, on average.
+    pub(super) again: Rescan,
+}
+
+impl Planner<'_> {
+    /// The inner side of a nested loop with its rows kept, if that may be of use.
+    pub(super) fn memoized(
+        &self,
+        from: &FromContext<'_>,
+        pair: &Pair<'_>,
+        (inner, params): (&Rc<Path>, &[(ExecParamId, Expr)]),
+    ) -> Option<Rc<Path>> {
+        let is_read_whole = !matches!(pair.kind, JoinKind::Semi | JoinKind::Anti);
+        let Step::Planned(rel) = &inner.step else { return None };
+        let calls = pair.outer.rows();
+        if !self.ctx.settings.memoize || !is_read_whole || calls < 2.0 || computes_anew(&rel.plan) {
+            return None;
+        }
+        let is_compared = |(_, outer): &(ExecParamId, Expr)| {
+            pair.on.iter().filter(|on| names(&on.expr, outer)).all(|on| is_key(on, outer))
+        };
+        let is_binary = !params.iter().all(is_compared);
+        if is_binary && !params.iter().all(|(_, outer)| is_same_if_equal(outer.ty().oid)) {
+            return None;
+        }
+        let estimator = from.estimator(self);
+        if params.iter().any(|(_, outer)| estimator.distinct_is_guess(outer)) {
+            return None;
+        }
+        let values = estimator.groups(params.iter().map(|(_, outer)| outer), calls);
+        let again = self.memoized_rescan(&inner.cost, calls, values);
+        let key = |(id, outer): &(ExecParamId, Expr)| Expr::ExecParam { id: *id, ty: outer.ty() };
+        let keys = params.iter().map(key).collect();
+        let mut cost = inner.cost;
+        (cost.startup, cost.total) = (cost.startup + CPU_TUPLE, cost.total + CPU_TUPLE);
+        let step = Step::Memoize(Memoized { child: inner.clone(), keys, is_binary, again });
+        Some(Rc::new(Path { cost, step }))
+    }
+
+    /// What one of `calls` runs with so many different parameters costs.
+    fn memoized_rescan(&self, input: &Cost, calls: f64, values: f64) -> Rescan {
+        let entry = ENTRY_BYTES + input.rows * (f64::from(input.width) + ROW_BYTES);
+        let entries = (self.hash_memory() / entry).floor().max(1.0);
+        let values = values.max(1.0);
+        let evicted = 1.0 - entries.min(values) / values;
+        let hits = (calls - values) / calls * (entries / values.max(entries));
+        let misses = 1.0 - hits.clamp(0.0, 1.0);
+        let mut total = input.total * misses + CPU_OPERATOR;
+        total += CPU_TUPLE * evicted + CPU_OPERATOR * evicted * input.rows;
+        total += CPU_TUPLE + CPU_OPERATOR * input.rows;
+        Rescan { startup: input.startup * misses + CPU_TUPLE, total }
+    }
+
+    /// The node.
+    pub(super) fn memoize(&self, rel: Rel, memoized: &Memoized) -> Rel {
+        let (types, names) = (rel.plan.types.clone(), output_names(&rel.plan));
+        let cost = rel.plan.cost;
+        let memoize = PlanNode::Memoize {
+            child: Box::new(rel.plan),
+            keys: memoized.keys.clone(),
+            is_binary: memoized.is_binary,
+            memory_factor: self.ctx.settings.hash_mem_multiplier,
+        };
+        Rel { plan: node(memoize, types, names, cost), ..rel }
+    }
+}
+
+/// Whether a plan's rows may be others when it runs again with the same parameters.
+fn computes_anew(plan: &Plan) -> bool {
+    let is_scan = matches!(plan.node, PlanNode::IndexScan { .. } | PlanNode::BitmapScan { .. });
+    !is_scan || plan.filter.iter().chain(plan.project.iter().flatten()).any(is_volatile)
+}
+
+/// Whether a condition names an expression of the outer side.
+fn names(on: &Expr, outer: &Expr) -> bool {
+    on == outer || on.children().into_iter().any(|child| names(child, outer))
+}
+
+/// Whether a condition says no more of an expression than what it equals.
+fn is_key(on: &Clause, outer: &Expr) -> bool {
+    on.equality.as_ref().is_some_and(|equality| {
+        let is_it = |side: &Expr| strip(side) == outer;
+        let other = if is_it(&equality.left) { &equality.right } else { &equality.left };
+        (is_it(&equality.left) || is_it(&equality.right))
+            && rtes_of(other).iter().all(|rte| !rtes_of(outer).contains(rte))
+    })
+}
+
+/// Whether equal values of a type are the same in every way.
+fn is_same_if_equal(ty: Oid) -> bool {
+    matches!(
+        ty,
+        oid::BOOL
+            | oid::INT2
+            | oid::INT4
+            | oid::INT8
+            | oid::OID
+            | oid::DATE
+            | oid::TIMESTAMP
+            | oid::TIMESTAMPTZ
+            | oid::UUID
+    )
+}
