@@ -51,7 +51,7 @@ impl Planner<'_> {
         if known > 0 && settings.incremental_sort {
             let estimator = self.estimator(rtes);
             let written = needed.iter().take(known).filter_map(|i| wish.written.get(*i));
-            let groups = written.map(|e| estimator.distinct(e)).product::<f64>();
+            let groups = estimator.groups(written.copied(), input.rows);
             let by_groups = self.incremental_sort_cost(&input, groups, wish.rows);
             if limited(&by_groups, wish.rows) <= limited(&cost, wish.rows) {
                 (cost, presorted) = (by_groups, known);

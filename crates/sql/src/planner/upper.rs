@@ -286,8 +286,8 @@ impl Planner<'_> {
     /// How many rows DISTINCT leaves.
     fn distinct_rows(&self, query: &Query, targets: &[usize], rel: &Rel) -> f64 {
         let estimator = self.estimator(&query.rtes);
-        let each = targets.iter().map(|t| estimator.distinct(&query.targets[*t].expr));
-        clamp_rows(each.product::<f64>().min(rel.plan.cost.rows))
+        let each = targets.iter().map(|t| &query.targets[*t].expr);
+        clamp_rows(estimator.groups(each, rel.plan.cost.rows))
     }
 
     /// Each combination of the keys once, by hash.

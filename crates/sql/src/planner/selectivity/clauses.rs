@@ -37,6 +37,17 @@ impl Estimator<'_> {
         if let [one] = conditions {
             return self.clause(one);
         }
+        match self.together(conditions) {
+            None => self.independent(conditions),
+            Some((selected, estimated)) => {
+                let left = conditions.iter().zip(estimated).filter(|(_, estimated)| !estimated);
+                selected * self.independent(left.map(|(condition, _)| condition))
+            }
+        }
+    }
+
+    /// The same without what is known of several columns together.
+    pub(super) fn independent<'e>(&self, conditions: impl IntoIterator<Item = &'e Expr>) -> f64 {
         let (mut selected, mut ranges): (f64, Vec<Range<'_>>) = (1.0, Vec::new());
         for condition in conditions {
             let selectivity = self.clause(condition);

@@ -18,6 +18,8 @@ const COMBINED: f64 = 0.1;
 struct Key<'e> {
     expr: &'e Expr,
     rte: Option<usize>,
+    /// Its attribute number, if it is a table's column.
+    attribute: Option<i16>,
     distinct: f64,
 }
 
@@ -73,23 +75,47 @@ impl Estimator<'_> {
     fn add_key<'e>(&self, expr: &'e Expr, variable: &Variable<'_>, keys: &mut Vec<Key<'e>>) {
         if !keys.iter().any(|key| key.expr == expr) {
             let (distinct, _) = self.distinct_values(variable);
-            keys.push(Key { expr, rte: variable.rte, distinct });
+            let column = variable.column.map(|(_, column)| column + 1);
+            let attribute = column.and_then(|column| i16::try_from(column).ok());
+            keys.push(Key { expr, rte: variable.rte, attribute, distinct });
         }
+    }
+
+    /// How many values keys of one table have: several together where statistics tell, each by
+    /// itself otherwise (estimate_multivariate_ndistinct).
+    fn distinct_together(&self, rte: Option<usize>, mut keys: Vec<Key<'_>>) -> Vec<f64> {
+        let found = rte.map_or_else(Vec::new, |rte| self.found_together(rte));
+        let mut numbers = Vec::with_capacity(keys.len());
+        while keys.len() > 1 && !found.is_empty() {
+            let has = |column: &i16| keys.iter().any(|key| key.attribute == Some(*column));
+            let counted = found.iter().flat_map(|object| &object.found.distinct);
+            let within = counted.filter(|(columns, _)| columns.iter().all(has));
+            let longest = within
+                .reduce(|best, other| if other.0.len() > best.0.len() { other } else { best });
+            let Some((columns, distinct)) = longest else {
+                break;
+            };
+            numbers.push(*distinct);
+            keys.retain(|key| !key.attribute.is_some_and(|column| columns.contains(&column)));
+        }
+        numbers.extend(keys.iter().map(|key| key.distinct));
+        numbers
     }
 
     /// The groups by some columns of one table.
     fn of_table(&self, rte: Option<usize>, keys: Vec<Key<'_>>) -> f64 {
         let (mut groups, mut most): (f64, f64) = (1.0, 1.0);
-        for key in &keys {
-            groups *= key.distinct;
-            most = most.max(key.distinct);
+        let numbers = self.distinct_together(rte, keys);
+        for distinct in &numbers {
+            groups *= distinct;
+            most = most.max(*distinct);
         }
         let base = rte.and_then(|rte| self.bases?.get(&rte));
         let tuples = base.map_or_else(|| rte.map_or(0.0, |rte| self.tuples(rte)), |b| b.tuples);
         if tuples <= 0.0 {
             return groups;
         }
-        let limit = match keys.len() {
+        let limit = match numbers.len() {
             1 => tuples,
             _ => (tuples * COMBINED).max(most).min(tuples),
         };

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!   clauses      lists of conditions; two bounds of one expression are a range
+//!   together     what CREATE STATISTICS found about several columns
 //!   variable     what is known of a column or another expression over one table
 //!   equality     = and <>: by the most common values, and by how many values there are
 //!   inequality   < and its kin: by the most common values and the histogram
@@ -31,6 +32,7 @@ mod membership;
 mod pattern;
 mod pattern_prefix;
 mod scalar;
+mod together;
 mod truth;
 mod variable;
 
