@@ -67,7 +67,7 @@ else
 	$(binaries)/debug/golden --server $(binaries)/debug/steppe $(FILES)
 endif
 
-differential: set-up-test ## Random statements against PostgreSQL 15 (ARGS="--of constants|partitions --seed N --statements N|endless")
+differential: set-up-test ## Random statements against PostgreSQL 15 (ARGS="--of plans|constants|partitions --seed N --statements N|endless")
 	cargo build --bin steppe --bin differential
 	$(binaries)/debug/differential --server $(binaries)/debug/steppe --postgres /usr/lib/postgresql/15/bin $(ARGS)
 

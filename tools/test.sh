@@ -65,6 +65,8 @@ step "golden: views" "$binaries/golden" --server "$binaries/steppe" --views
 step "golden: PostgreSQL 15" "$binaries/golden" --postgres /usr/lib/postgresql/15/bin
 step "random statements: PostgreSQL 15" "$binaries/differential" --server "$binaries/steppe" \
     --postgres /usr/lib/postgresql/15/bin --seed "${STEPPE_SEED:-1}" --statements 4000
+step "random plans: PostgreSQL 15" "$binaries/differential" --server "$binaries/steppe" \
+    --postgres /usr/lib/postgresql/15/bin --of plans --seed "${STEPPE_SEED:-1}" --statements 1200
 step "random constants: PostgreSQL 15" "$binaries/differential" --server "$binaries/steppe" \
     --postgres /usr/lib/postgresql/15/bin --of constants --seed 4 --statements 2000
 step "random partitions: PostgreSQL 15" "$binaries/differential" --server "$binaries/steppe" \

@@ -127,7 +127,7 @@ mod tests {
         let simple = String::from_utf8(simple("t", 0).unwrap().split_off(5)).unwrap();
         assert_eq!(simple.matches("(").count() as u64, ROWS);
         assert!(
-            simple.ends_with(", (2499, 88580, 'the text of row 2499', '2025-06-01 17:39:00.5')\0")
+            simple.ends_with(", (2499, 88990, 'the text of row 2499', '2025-06-01 17:39:00.5')\0")
         );
         let extended = extended("t", 0).unwrap();
         let last = format!("${})", ROWS * 4);

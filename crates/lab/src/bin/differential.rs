@@ -7,7 +7,7 @@ use steppe_lab::command_line::{self, number, unknown};
 use steppe_lab::differential::{self, Options, Subject};
 
 const USAGE: &str = "usage: differential --postgres HOST:PORT|BINARIES [--server BINARY] \
-                     [--of statements|constants|partitions] [--seed N] [--statements N|endless]";
+                     [--of statements|plans|constants|partitions] [--seed N] [--statements N|endless]";
 
 fn set(options: &mut Options, name: &str, value: &str) -> Result<(), String> {
     match name {
@@ -15,6 +15,7 @@ fn set(options: &mut Options, name: &str, value: &str) -> Result<(), String> {
         "--postgres" => options.postgres = value.to_owned(),
         "--seed" => options.seed = number(name, value)?,
         "--of" if value == "statements" => options.subject = Subject::Statements,
+        "--of" if value == "plans" => options.subject = Subject::Plans,
         "--of" if value == "constants" => options.subject = Subject::Constants,
         "--of" if value == "partitions" => options.subject = Subject::Partitions,
         "--statements" if value == "endless" => options.statements = None,

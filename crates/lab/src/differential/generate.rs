@@ -8,6 +8,8 @@
 
 mod joins;
 
+use super::statements::Source;
+use super::throw_switches;
 use steppe_vfs::SeededRandom;
 
 /// Tables t0 … t3.
@@ -36,12 +38,26 @@ pub(super) struct Generator {
     next_id: u64,
 }
 
-impl Generator {
-    pub(super) fn new(seed: u64) -> Generator {
+impl Source for Generator {
+    fn new(seed: u64) -> Generator {
         let random = SeededRandom::new(seed);
         Generator { random, aliases: 0, scope: Vec::new(), next_id: 1000 }
     }
 
+    fn schema(&self) -> Vec<String> {
+        self.tables()
+    }
+
+    fn statement(&mut self) -> Statement {
+        self.next()
+    }
+
+    fn settings(random: &SeededRandom) -> String {
+        throw_switches(random)
+    }
+}
+
+impl Generator {
     fn chance(&self, percent: u64) -> bool {
         self.random.chance(percent, 100)
     }
@@ -60,7 +76,7 @@ impl Generator {
     }
 
     /// Tables with rows, indexes on some of them, statistics on others.
-    pub(super) fn schema(&self) -> Vec<String> {
+    fn tables(&self) -> Vec<String> {
         let mut statements = Vec::new();
         for table in 0..TABLES {
             let table = format!("t{table}");
@@ -109,7 +125,7 @@ impl Generator {
     }
 
     /// The next statement.
-    pub(super) fn statement(&mut self) -> Statement {
+    fn next(&mut self) -> Statement {
         self.aliases = 0;
         self.scope.clear();
         if self.chance(15) {

@@ -5,7 +5,8 @@
 //! compared by their SQLSTATE. What Steppe refuses with 0A000 is counted, not excused: the
 //! report says how much of it there was.
 //!
-//! There are three [`Subject`]s: [`statements`] of all kinds over plain tables ([`generate`]),
+//! There are four [`Subject`]s: [`statements`] of all kinds over plain tables ([`generate`]),
+//! [`plans`] of joins, groups and orders over tables large enough to be planned in many ways,
 //! [`constants`] that fail where they are not needed, and [`partitions`], which says more of
 //! pruning than of SQL.
 
@@ -13,6 +14,7 @@ mod answer;
 mod constants;
 mod generate;
 mod partitions;
+mod plans;
 mod statements;
 
 use std::fmt;
@@ -23,6 +25,8 @@ use crate::golden::AUTOVACUUM;
 use crate::oracle::Oracle;
 use crate::process::{ServerOptions, ServerProcess, TempDir};
 use answer::connect;
+use generate::Generator;
+use plans::Plans;
 use steppe_vfs::SeededRandom;
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -44,6 +48,8 @@ pub enum Subject {
     Statements,
     /// Constants that fail.
     Constants,
+    /// Joins, groups and orders of tables with and without statistics.
+    Plans,
     /// Partitioned tables: pruned, not pruned, and PostgreSQL.
     Partitions,
 }
@@ -109,7 +115,7 @@ pub async fn run(options: &Options, mut report: impl FnMut(&str)) -> Result<Repo
     let result = async {
         let (ours, theirs) = ((address, "postgres"), (oracle.address(), &*database));
         match options.subject {
-            Subject::Statements | Subject::Constants => {
+            Subject::Statements | Subject::Constants | Subject::Plans => {
                 let steppe = connect(ours.0, ours.1).await?;
                 let postgres = connect(theirs.0, theirs.1).await?;
                 let servers = (&steppe, &postgres);
@@ -117,7 +123,10 @@ pub async fn run(options: &Options, mut report: impl FnMut(&str)) -> Result<Repo
                     Subject::Constants => {
                         constants::compare_all(options, servers, &mut report).await
                     }
-                    _ => statements::compare_all(options, servers, &mut report).await,
+                    Subject::Plans => {
+                        statements::compare_all::<Plans>(options, servers, &mut report).await
+                    }
+                    _ => statements::compare_all::<Generator>(options, servers, &mut report).await,
                 }
             }
             Subject::Partitions => {

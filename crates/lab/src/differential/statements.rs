@@ -1,4 +1,4 @@
-//! Random statements over tables without partitions.
+//! Random statements over tables without partitions, of any [`Source`].
 //!
 //! Each is asked with the planner's switches thrown at random. Rows are compared as a
 //! multiset, or in order where there is an ORDER BY of all columns.
@@ -6,27 +6,40 @@
 use tokio_postgres::Client;
 
 use super::answer::{Answer, ask};
-use super::generate::{Generator, STORED, Statement};
-use super::{Failure, Options, Report, throw_switches};
+use super::generate::{STORED, Statement};
+use super::{Failure, Options, Report};
 use steppe_vfs::SeededRandom;
 
 /// Statements between two new sets of tables.
 const STATEMENTS_PER_SCHEMA: u64 = 150;
 
+/// Makes tables and statements from a seed.
+pub(super) trait Source {
+    fn new(seed: u64) -> Self;
+
+    /// The statements that make the tables.
+    fn schema(&self) -> Vec<String>;
+
+    fn statement(&mut self) -> Statement;
+
+    /// What Steppe is told before a statement.
+    fn settings(random: &SeededRandom) -> String;
+}
+
 /// Compares statement after statement.
-pub(super) async fn compare_all(
+pub(super) async fn compare_all<S: Source>(
     options: &Options,
     (steppe, postgres): (&Client, &Client),
     report: &mut impl FnMut(&str),
 ) -> Result<Report, Failure> {
     let mut total = Report::default();
     let switches = SeededRandom::new(options.seed ^ 0x5377_6974_6368);
-    let mut generator = Generator::new(options.seed);
+    let mut generator = S::new(options.seed);
     for number in 0..options.statements.unwrap_or(u64::MAX) {
         if number % STATEMENTS_PER_SCHEMA == 0 {
             generator = begin(options.seed.wrapping_add(number), steppe, postgres).await?;
         }
-        let setting = throw_switches(&switches);
+        let setting = S::settings(&switches);
         steppe.batch_execute(&setting).await?;
         let statement = generator.statement();
         let (mut ours, mut theirs) =
@@ -64,8 +77,8 @@ pub(super) async fn compare_all(
 }
 
 /// Makes the tables of a seed on both servers.
-async fn begin(seed: u64, steppe: &Client, postgres: &Client) -> Result<Generator, Failure> {
-    let generator = Generator::new(seed);
+async fn begin<S: Source>(seed: u64, steppe: &Client, postgres: &Client) -> Result<S, Failure> {
+    let generator = S::new(seed);
     for statement in generator.schema() {
         // What PostgreSQL stores, Steppe computes when it is read: that says the same.
         steppe.batch_execute(&statement.replace(STORED, "VIRTUAL")).await?;
