@@ -1,5 +1,6 @@
 //! Queries that can be planned in many ways: joins of up to six tables, groups, sub-selects, sets,
-//! windows, ORDER BY with LIMIT.
+//! windows, ORDER BY with LIMIT; some are prepared, and executed with values that select much and
+//! little.
 //!
 //! Tables have from no rows to some thousands, more than fit into the 64 kB that a sort or a hash
 //! may take; some have statistics, some old ones, some none. The planner's switches are thrown at
@@ -79,6 +80,7 @@ impl Source for Plans {
             ("min_parallel_table_scan_size", ["0", "'8MB'", "'8MB'"]),
             ("parallel_setup_cost", ["0", "1000", "1000"]),
             ("random_page_cost", ["1", "4", "4"]),
+            ("plan_cache_mode", ["auto", "auto", "force_generic_plan"]),
         ] {
             let value = values[random.below(3) as usize];
             settings.push(format!("SET {name} = {value}"));

@@ -5,7 +5,8 @@ use super::Plans;
 
 impl Plans {
     pub(super) fn query(&mut self) -> Statement {
-        let (sql, ordered) = match self.number(20) {
+        let (sql, ordered) = match self.number(23) {
+            20.. => (self.prepared(), false),
             0..=5 => (self.summed_up(), false),
             6..=10 => self.grouped(),
             11..=15 => self.ordered(),
@@ -258,6 +259,38 @@ impl Plans {
                 self.pick(&["", "LEFT"])
             ),
         }
+    }
+
+    /// A query with parameters, executed with values that select much and little.
+    fn prepared(&mut self) -> String {
+        let (from, aliases) = self.source(4);
+        let (x, y) = (self.one_of(&aliases), self.one_of(&aliases));
+        let by_parameters = match self.number(7) {
+            0 => format!("{x}.a = $1 AND {y}.b < $2"),
+            1 => format!("{x}.id BETWEEN $1 AND $2"),
+            2 => format!("{x}.b = $1 AND {y}.a <> $2"),
+            3 => format!("({x}.a = $1 OR {y}.b = $2)"),
+            4 => format!("{x}.d = date '2024-01-01' + $1 AND {y}.id > $2"),
+            5 => format!("{x}.b IN ($1, $2)"),
+            _ => format!("({x}.a, {y}.b) > ($1, $2)"),
+        };
+        let more = self.aggregates(&aliases, 1);
+        let sums: Vec<String> = aliases.iter().map(|alias| format!("sum({alias}.id)")).collect();
+        let value = |g: &Plans| match g.number(12) {
+            0 => "NULL".to_owned(),
+            1 => "-1".to_owned(),
+            2..=6 => g.number(8).to_string(),
+            _ => g.number(g.pick(&[80, 600, 3000])).to_string(),
+        };
+        let executions: Vec<String> =
+            (0..7).map(|_| format!("EXECUTE planned({}, {})", value(self), value(self))).collect();
+        // One before it may have failed between the two.
+        format!(
+            "DEALLOCATE ALL; PREPARE planned(integer, integer) AS SELECT count(*), {}, {more} \
+             FROM {from} AND {by_parameters}; {}",
+            sums.join(", "),
+            executions.join("; ")
+        )
     }
 
     /// A change that joins, told by the rows that it returns.
