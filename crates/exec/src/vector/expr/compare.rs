@@ -195,7 +195,8 @@ pub(super) fn rescaled<'a>(side: &'a Side<'_, i64>, digits: u8) -> Option<Side<'
     }
 }
 
-fn without_blanks(text: &[u8]) -> &[u8] {
+/// What counts of a char(n) value.
+pub(super) fn without_blanks(text: &[u8]) -> &[u8] {
     let blanks = text.iter().rev().take_while(|byte| **byte == b' ').count();
     &text[..text.len() - blanks]
 }

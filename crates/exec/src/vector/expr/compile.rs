@@ -23,7 +23,7 @@ impl VExpr {
         if !is_pure(expr, false) {
             return Ok(None);
         }
-        node(expr, compiler).map(Some)
+        node(expr.clone(), compiler).map(Some)
     }
 
     /// Compiles a list; `None` if one of it has to be evaluated row by row.
@@ -75,7 +75,8 @@ fn is_pure(expr: &Expr, has_operand: bool) -> bool {
 
 /// Whether it differs from row to row.
 fn has_slot(expr: &Expr) -> bool {
-    matches!(expr, Expr::Slot { .. }) || expr.children().into_iter().any(has_slot)
+    let visit = &mut |child: &Expr| if has_slot(child) { Err(()) } else { Ok(()) };
+    matches!(expr, Expr::Slot { .. }) || expr.try_for_each_child(visit).is_err()
 }
 
 /// Whether its value is there without evaluating anything.
@@ -83,55 +84,52 @@ fn is_leaf(expr: &Expr) -> bool {
     matches!(expr, Expr::Const(..) | Expr::Param { .. } | Expr::ExecParam { .. })
 }
 
-fn node(expr: &Expr, compiler: &mut Compiler<'_>) -> Result<VExpr> {
-    if !has_slot(expr) {
-        return compiler.expr(expr).map(VExpr::Same);
+fn node(expr: Expr, compiler: &mut Compiler<'_>) -> Result<VExpr> {
+    if !has_slot(&expr) {
+        return compiler.expr(&expr).map(VExpr::Same);
     }
-    Ok(match expr {
-        Expr::Slot { index, .. } => VExpr::Slot(*index),
-        Expr::And(args) => VExpr::And(nodes(args, compiler)?),
-        Expr::Or(args) => VExpr::Or(nodes(args, compiler)?),
-        Expr::Not(arg) => VExpr::Not(Box::new(node(arg, compiler)?)),
-        Expr::IsNull { arg, negated } => {
-            VExpr::IsNull { arg: Box::new(node(arg, compiler)?), negated: *negated }
-        }
-        Expr::BoolTest { arg, test } => {
-            VExpr::BoolTest { arg: Box::new(node(arg, compiler)?), test: *test }
-        }
-        Expr::Coalesce { args, .. } => VExpr::Coalesce(nodes(args, compiler)?),
-        Expr::Case { operand, whens, otherwise, .. } => {
-            return case(expr, operand.as_deref(), whens, otherwise, compiler);
-        }
-        Expr::Relabel { arg, ty, .. } if is_same_value(arg.ty(), *ty) => {
-            return node(arg, compiler);
-        }
-        Expr::Func { func, args, ty, .. } => {
-            return call(expr, kernel(proc(*func)?, args, *ty), compiler);
-        }
+    let kernel = match &expr {
+        Expr::Func { func, args, ty, .. } => kernel(proc(*func)?, args, *ty),
         Expr::Distinct { eq, left, negated, .. } => {
-            let bpchar = equality(*eq, left)?;
-            let kernel = bpchar.map(|bpchar| Kernel::Distinct { negated: *negated, bpchar });
-            return call(expr, kernel, compiler);
+            equality(*eq, left)?.map(|bpchar| Kernel::Distinct { negated: *negated, bpchar })
         }
         Expr::NullIf { eq, left, .. } => {
-            let kernel = equality(*eq, left)?.map(|bpchar| Kernel::NullIf { bpchar });
-            return call(expr, kernel, compiler);
+            equality(*eq, left)?.map(|bpchar| Kernel::NullIf { bpchar })
         }
-        Expr::ScalarArrayOp { func, all, left, array, .. } => {
-            let kernel = in_list(*func, *all, left, array)?;
-            return call(expr, kernel, compiler);
+        Expr::ScalarArrayOp { func, all, left, array, .. } => in_list(*func, *all, left, array)?,
+        _ => None,
+    };
+    Ok(match expr {
+        Expr::Slot { index, .. } => VExpr::Slot(index),
+        Expr::And(args) => VExpr::And(nodes(args, compiler)?),
+        Expr::Or(args) => VExpr::Or(nodes(args, compiler)?),
+        Expr::Not(arg) => VExpr::Not(Box::new(node(*arg, compiler)?)),
+        Expr::IsNull { arg, negated } => {
+            VExpr::IsNull { arg: Box::new(node(*arg, compiler)?), negated }
         }
-        Expr::MinMax { .. }
+        Expr::BoolTest { arg, test } => {
+            VExpr::BoolTest { arg: Box::new(node(*arg, compiler)?), test }
+        }
+        Expr::Coalesce { args, .. } => VExpr::Coalesce(nodes(args, compiler)?),
+        Expr::Case { .. } => return case(expr, compiler),
+        Expr::Relabel { arg, ty, .. } if is_same_value(arg.ty(), ty) => {
+            return node(*arg, compiler);
+        }
+        Expr::Func { .. }
+        | Expr::Distinct { .. }
+        | Expr::NullIf { .. }
+        | Expr::ScalarArrayOp { .. }
+        | Expr::MinMax { .. }
         | Expr::RowCompare { .. }
         | Expr::Field { .. }
         | Expr::Relabel { .. }
-        | Expr::CoerceViaIo { .. } => return call(expr, None, compiler),
+        | Expr::CoerceViaIo { .. } => return call(expr, kernel, compiler),
         _ => return over_columns(expr, compiler),
     })
 }
 
-fn nodes(exprs: &[Expr], compiler: &mut Compiler<'_>) -> Result<Box<[VExpr]>> {
-    exprs.iter().map(|expr| node(expr, compiler)).collect()
+fn nodes(exprs: Vec<Expr>, compiler: &mut Compiler<'_>) -> Result<Box<[VExpr]>> {
+    exprs.into_iter().map(|expr| node(expr, compiler)).collect()
 }
 
 /// Whether a value looks the same in both types.
@@ -141,17 +139,18 @@ fn is_same_value(from: TypeRef, to: TypeRef) -> bool {
 }
 
 /// A call whose operands are columns of their own.
-fn call(expr: &Expr, kernel: Option<Kernel>, compiler: &mut Compiler<'_>) -> Result<VExpr> {
-    let mut by_row = expr.clone();
+fn call(mut expr: Expr, kernel: Option<Kernel>, compiler: &mut Compiler<'_>) -> Result<VExpr> {
     let mut args = Vec::new();
-    by_row.for_each_child_mut(&mut |child| {
-        args.push(node(child, compiler)?);
-        if !is_leaf(child) && !is_constant_list(child) {
-            *child = Expr::Slot { index: args.len() - 1, ty: child.ty() };
-        }
+    expr.for_each_child_mut(&mut |child| {
+        args.push(if is_leaf(child) || is_constant_list(child) {
+            VExpr::Same(compiler.expr(child)?)
+        } else {
+            let column = Expr::Slot { index: args.len(), ty: child.ty() };
+            node(std::mem::replace(child, column), compiler)?
+        });
         Ok::<(), Error>(())
     })?;
-    let by_row = compiler.expr(&by_row)?;
+    let by_row = compiler.expr(&expr)?;
     Ok(VExpr::Call(Box::new(Call { kernel, args: args.into(), by_row })))
 }
 
@@ -162,9 +161,9 @@ fn is_constant_list(expr: &Expr) -> bool {
 }
 
 /// Any expression, row by row over the columns that it reads.
-fn over_columns(expr: &Expr, compiler: &mut Compiler<'_>) -> Result<VExpr> {
+fn over_columns(expr: Expr, compiler: &mut Compiler<'_>) -> Result<VExpr> {
     let mut columns = Vec::new();
-    let Ok(by_row) = expr.clone().transform(&mut |node| -> std::result::Result<_, Infallible> {
+    let Ok(by_row) = expr.transform(&mut |node| -> std::result::Result<_, Infallible> {
         Ok(match node {
             Expr::Slot { index, ty } => {
                 let place = columns.iter().position(|column| *column == index);
@@ -183,29 +182,26 @@ fn over_columns(expr: &Expr, compiler: &mut Compiler<'_>) -> Result<VExpr> {
 }
 
 /// CASE. An operand that costs nothing is put where it is referred to.
-fn case(
-    expr: &Expr,
-    operand: Option<&Expr>,
-    whens: &[(Expr, Expr)],
-    otherwise: &Expr,
-    compiler: &mut Compiler<'_>,
-) -> Result<VExpr> {
-    let mut branch = |expr: &Expr| match operand {
-        None => node(expr, compiler),
-        Some(operand) => {
-            let mut expr = expr.clone();
-            put_operand(&mut expr, operand);
-            node(&expr, compiler)
+fn case(expr: Expr, compiler: &mut Compiler<'_>) -> Result<VExpr> {
+    let costs_nothing = |expr: &Expr| is_leaf(expr) || matches!(expr, Expr::Slot { .. });
+    let (operand, whens, otherwise) = match expr {
+        Expr::Case { operand: Some(ref operand), .. } if !costs_nothing(operand) => {
+            return over_columns(expr, compiler);
         }
+        Expr::Case { operand, whens, otherwise, .. } => (operand, whens, otherwise),
+        other => return over_columns(other, compiler),
     };
-    if operand.is_some_and(|operand| !is_leaf(operand) && !matches!(operand, Expr::Slot { .. })) {
-        return over_columns(expr, compiler);
-    }
+    let mut branch = |mut expr: Expr| {
+        if let Some(operand) = &operand {
+            put_operand(&mut expr, operand);
+        }
+        node(expr, compiler)
+    };
     let whens = whens
-        .iter()
+        .into_iter()
         .map(|(when, then)| Ok((branch(when)?, branch(then)?)))
         .collect::<Result<_>>()?;
-    Ok(VExpr::Case { whens, otherwise: Box::new(branch(otherwise)?) })
+    Ok(VExpr::Case { whens, otherwise: Box::new(branch(*otherwise)?) })
 }
 
 /// Replaces what refers to the operand of the CASE around `expr`.
@@ -270,6 +266,9 @@ fn kernel(proc: &Proc, args: &[Expr], ret: TypeRef) -> Option<Kernel> {
         "i2tod" | "i4tod" | "i8tod" => Kernel::IntToFloat,
         "int2_numeric" | "int4_numeric" | "int8_numeric" => Kernel::IntToNumeric,
         "date_timestamp" => Kernel::DateToTimestamp,
+        "extract_date" | "extract_timestamp" => Kernel::Extract,
+        "rtrim1" if args.len() == 1 => Kernel::TrimBlanks,
+        "text_substr" | "text_substr_no_len" => Kernel::Substring,
         "textlike" | "namelike" => Kernel::Like { expected: true },
         "textnlike" | "namenlike" => Kernel::Like { expected: false },
         source => {

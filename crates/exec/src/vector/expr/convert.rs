@@ -1,10 +1,11 @@
-//! Casts between integers, to float, numeric and timestamp.
+//! Casts between integers, to float, numeric and timestamp; the fields of dates.
 
 use super::Value;
 use super::arithmetic::cut;
 use super::compare::DAY;
-use crate::vector::{Data, IntKind, Vector};
-use steppe_types::datetime::{TIMESTAMP_INFINITY, TIMESTAMP_NEG_INFINITY, arith};
+use crate::vector::{Data, IntKind, Nulls, Vector};
+use steppe_types::Datum;
+use steppe_types::datetime::{TIMESTAMP_INFINITY, TIMESTAMP_NEG_INFINITY, arith, fields};
 
 /// The integers of a column.
 fn integers<'a>(value: &'a Value<'_>) -> Option<(IntKind, &'a [i64], &'a Vector)> {
@@ -56,4 +57,31 @@ pub(super) fn date_to_timestamp(value: &Value<'_>) -> Option<Vector> {
     };
     let timestamps = values.iter().map(midnight).collect();
     Some(Vector { data: Data::Ints(IntKind::Timestamp, timestamps), nulls: vector.nulls.clone() })
+}
+
+/// `extract(field from value)` of dates or timestamps. NULL where an infinity has no such field;
+/// `None` if a result is not a mantissa of the others' scale.
+pub(super) fn extract(field: &Value<'_>, value: &Value<'_>) -> Option<Vector> {
+    let Value::Same(Datum::Text(field)) = field else { return None };
+    let (kind, values, vector) = integers(value)?;
+    let part = |value: i64| match kind {
+        IntKind::Date => fields::extract_date(field, i32::try_from(value).ok()?).ok(),
+        IntKind::Timestamp => fields::extract_timestamp(field, value).ok(),
+        _ => None,
+    };
+    let (mut mantissas, mut nulls) = (Vec::with_capacity(values.len()), Nulls::default());
+    let mut scale = None;
+    for (i, value) in values.iter().enumerate() {
+        let part = if vector.nulls.get(i) { None } else { part(*value)? };
+        nulls.push(i, part.is_none());
+        let (mantissa, of) = match part {
+            None => (0, scale.unwrap_or_default()),
+            Some(part) => part.as_small()?,
+        };
+        if !nulls.get(i) && *scale.get_or_insert(of) != of {
+            return None;
+        }
+        mantissas.push(mantissa);
+    }
+    Some(Vector { data: Data::Decimals(scale.unwrap_or_default(), mantissas), nulls })
 }

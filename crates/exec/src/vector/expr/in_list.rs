@@ -3,6 +3,7 @@
 //! The list becomes a set of what the column holds: integers, mantissas at the column's scale,
 //! strings. A few values are compared one by one, more are hashed.
 
+use super::compare::without_blanks;
 use super::{Truths, Value};
 use crate::vector::{Data, IntKind, Nulls, Texts};
 use hashbrown::HashSet;
@@ -100,13 +101,9 @@ fn find_ints(values: &[i64], list: Vec<i64>) -> Vec<bool> {
 }
 
 fn find_texts(texts: &Texts, list: Vec<&[u8]>, bpchar: bool) -> Vec<bool> {
-    let key = |i: usize| {
-        let text = texts.get(i);
-        let blanks = match bpchar {
-            true => text.iter().rev().take_while(|byte| **byte == b' ').count(),
-            false => 0,
-        };
-        &text[..text.len() - blanks]
+    let key = |i: usize| match bpchar {
+        true => without_blanks(texts.get(i)),
+        false => texts.get(i),
     };
     if list.len() <= FEW {
         return (0..texts.len()).map(|i| list.contains(&key(i))).collect();

@@ -94,9 +94,20 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(5000))]
         #[test]
         fn a_string_is_found_where_std_finds_it(text in "[ab]{0,40}", piece in "[ab]{0,5}") {
             prop_assert_eq!(find(text.as_bytes(), piece.as_bytes()), text.find(&piece));
+        }
+
+        #[test]
+        fn pieces_match_as_the_pattern_does(text in "[ab]{0,9}", pattern in "[ab%]{0,6}") {
+            let compiled = LikePattern::new(&pattern, Some('\\'));
+            let mut texts = Texts::default();
+            texts.push(text.as_bytes());
+            let pieces = compiled.literals().unwrap();
+            let pieces: Vec<&[u8]> = pieces.iter().map(|piece| piece.as_bytes()).collect();
+            prop_assert_eq!(match_pieces(&texts, &pieces), [compiled.matches(&text).unwrap()]);
         }
     }
 }

@@ -26,6 +26,7 @@ mod logic;
 mod rowwise;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use super::{ColumnBatch, Data, IntKind, Nulls, Vector};
 use crate::context::ExecContext;

@@ -1,6 +1,8 @@
 //! Calls: by a kernel where it has one for the operands' types, otherwise row by row.
 
-use super::{GiveUp, Input, Truths, VExpr, Value, arithmetic, compare, convert, in_list, like};
+use super::{
+    GiveUp, Input, Truths, VExpr, Value, arithmetic, compare, convert, in_list, like, text,
+};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::functions::CmpOp;
@@ -56,6 +58,12 @@ pub(super) enum Kernel {
     IntToFloat,
     IntToNumeric,
     DateToTimestamp,
+    /// extract() of the same field from each date or timestamp.
+    Extract,
+    /// rtrim() of blanks: char(n) as text.
+    TrimBlanks,
+    /// substring() by the same numbers in each text.
+    Substring,
     /// LIKE or NOT LIKE.
     Like {
         expected: bool,
@@ -84,6 +92,9 @@ impl Call {
             (Kernel::IntToFloat, [a]) => convert::int_to_float(a),
             (Kernel::IntToNumeric, [a]) => convert::int_to_numeric(a),
             (Kernel::DateToTimestamp, [a]) => convert::date_to_timestamp(a),
+            (Kernel::Extract, [field, a]) => convert::extract(field, a),
+            (Kernel::TrimBlanks, [a]) => text::trim_blanks(a),
+            (Kernel::Substring, [a, numbers @ ..]) => text::substring(a, numbers),
             (Kernel::NullIf { bpchar }, [a, b]) => compare::null_if(bpchar, a, b, rows),
             _ => None,
         });
