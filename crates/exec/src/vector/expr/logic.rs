@@ -100,7 +100,7 @@ pub(super) fn bool_test(truths: Truths, test: BoolTest) -> Truths {
     let rows = values.iter().enumerate();
     let values = match test {
         BoolTest::True => values,
-        BoolTest::NotTrue => rows.map(|(_, v)| !v).collect(),
+        BoolTest::NotTrue => values.iter().map(|v| !v).collect(),
         BoolTest::False => rows.map(|(i, v)| !v && !null(i)).collect(),
         BoolTest::NotFalse => rows.map(|(i, v)| *v || null(i)).collect(),
         BoolTest::Unknown => rows.map(|(i, _)| null(i)).collect(),
