@@ -186,7 +186,8 @@ impl StoredInput {
     }
 
     /// Leaves the rows of a stretch that pass the filter, the first `wanted` of them; says where
-    /// the next stretch begins, which is `end` if there are fewer. `for_columns`: what the projection reads is kept.
+    /// the next stretch begins, which is `end` if there are fewer. `for_columns`: what the
+    /// projection reads is kept.
     fn filter(
         &mut self,
         plan: &ColumnPlan,
@@ -407,6 +408,7 @@ impl ColumnScanNode {
         rows: Range<usize>,
         out: &mut RowBatch,
     ) -> Result<()> {
+        let (from, before, wanted) = (rows.start, out.len(), out.room());
         for i in rows {
             if out.is_full() {
                 break;
@@ -414,6 +416,7 @@ impl ColumnScanNode {
             self.decode_row(parts, i)?;
             parts.plan.emit_owned(cx, &mut self.row, out)?;
         }
+        self.adapt(self.blocks.position - from, out.len() - before, wanted);
         Ok(())
     }
 
