@@ -349,7 +349,7 @@ fn add_simple(
                     Some(Datum::Numeric(best)) => replaces(value.cmp(best), *max),
                     _ => true,
                 };
-                better.then(|| Datum::Numeric(value))
+                better.then_some(Datum::Numeric(value))
             })?;
         }
         (AggKind::Extreme { max, .. }, Data::Floats(values)) => {
