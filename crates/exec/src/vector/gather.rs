@@ -192,13 +192,13 @@ mod tests {
         let expected = ["bc", "", "", "bc", "a"];
         let expected: Vec<Datum> = expected
             .iter()
-            .map(|t| if t.is_empty() { Datum::Null } else { Datum::text(t) })
+            .map(|t| if t.is_empty() { Datum::Null } else { Datum::text(*t) })
             .collect();
         assert_eq!(datums(&picked), expected);
         let long = "x".repeat(MAX_TEXT_BYTES / 2);
         let picked = texts(&[Some(&long)]).pick(&[0, 0, NO_ROW, 0]);
         assert!(matches!(picked.data, Data::Datums(_)));
-        assert_eq!(picked.datum(3).unwrap(), Datum::text(&long));
+        assert_eq!(picked.datum(3).unwrap(), Datum::text(&*long));
         assert!(picked.is_null(2));
     }
 }
