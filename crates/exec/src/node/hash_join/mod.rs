@@ -24,6 +24,8 @@ mod pairs;
 mod rows;
 mod spill;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use super::{BoxedNode, CPlan};
 use crate::context::{ExecContext, Note};
