@@ -258,10 +258,8 @@ mod tests {
         assert!(!equal_values(oid::TEXT, (&text("ab "), 0), (&text("ab"), 0)));
         assert_ne!(hash_of(oid::TEXT, &text("ab ")), hash_of(oid::TEXT, &text("ab")));
         assert_ne!(hash_of(oid::TEXT, &text("a\0")), hash_of(oid::TEXT, &text("a")));
-        assert!(!equal_values(
-            oid::NUMERIC,
-            (&vector(&numeric("1.5")), 0),
-            (&vector(&numeric("1.51")), 0)
-        ));
+        let scaled = |text: &str| vector(&numeric(text));
+        assert!(!equal_values(oid::NUMERIC, (&scaled("1.5"), 0), (&scaled("0.15"), 0)));
+        assert_ne!(hash_of(oid::NUMERIC, &scaled("1.5")), hash_of(oid::NUMERIC, &scaled("0.15")));
     }
 }
