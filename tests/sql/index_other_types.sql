@@ -58,10 +58,15 @@ select 1 where exists (select 2 from none where greatest(0, 2147483647 + 1) = 1)
 select exists (select 2 from none where 2147483647 + 1 = 1) and 0 = 2;
 select 1 where exists (select 2 from none where greatest(0, 2147483647 + 1) = 1) and 0 = 0;
 
+create table few (a int, b int);
+insert into few values (1, 2), (3, 4);
+select count(*) from (select 1 as c, b from few) x join few y on 0 > x.c and x.b in ((array[0, 1])[2], 2147483647 + 1);
+select count(*) from few x join few y on 0 = 1 and x.b in ((array[0, 1])[2], 2147483647 + 1);
+
 -- conditions beside an OR are no bitmap of its own
 create table parts (k int, q int, s text);
 insert into parts select i % 1000, i % 50, 's' || i % 3 from generate_series(1, 20000) i;
 create index on parts (k);
 analyze parts;
 explain (costs off) select * from parts where k = 7 and (q < 5 and s = 's1' or q > 40 and s = 's2');
-drop table moments, none, parts;
+drop table moments, none, few, parts;

@@ -37,6 +37,7 @@ const SWITCHES: &[&str] = &[
     "enable_indexscan",
     "enable_hashagg",
     "enable_sort",
+    "enable_material",
     "enable_partitionwise_join",
     "enable_partitionwise_aggregate",
 ];

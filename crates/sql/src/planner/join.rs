@@ -55,14 +55,14 @@ impl Planner<'_> {
         wanted: HashSet<ColumnId>,
         order: Option<WantedOrder>,
     ) -> Result<(Rel, Vec<Rel>)> {
-        let mut conditions = Vec::new();
+        let (mut conditions, mut items) = (Vec::new(), std::mem::take(&mut query.from));
+        items.iter_mut().for_each(|item| take_constants(item, &mut conditions));
         if let Some(filter) = query.filter.take() {
             conjuncts(filter, &mut conditions);
         }
-        let mut items = std::mem::take(&mut query.from);
         let fixed = imply_equalities(&mut items, &mut conditions);
         let (constant, conditions): (Vec<Expr>, Vec<Expr>) =
-            conditions.into_iter().partition(|c| rtes_of(c).is_empty() && !super::is_volatile(c));
+            conditions.into_iter().partition(is_constant);
         let mut all_wanted = wanted;
         for condition in &conditions {
             super::collect_columns(condition, &mut all_wanted);
@@ -378,6 +378,24 @@ impl Planner<'_> {
         };
         self.cheapest_join(from, kind, outer, inner, on, None)
     }
+}
+
+/// Whether no row decides a condition.
+fn is_constant(condition: &Expr) -> bool {
+    rtes_of(condition).is_empty() && !super::is_volatile(condition)
+}
+
+/// Takes the conditions that no row decides out of inner joins: they are decided once, for all that
+/// is joined.
+fn take_constants(item: &mut FromItem, out: &mut Vec<Expr>) {
+    let FromItem::Join { kind: JoinKind::Inner, left, right, on, .. } = item else { return };
+    take_constants(left, out);
+    take_constants(right, out);
+    let mut conditions = Vec::new();
+    on.take().into_iter().for_each(|on| conjuncts(on, &mut conditions));
+    let (constant, rest): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(is_constant);
+    out.extend(constant);
+    *on = and_all(rest);
 }
 
 /// Takes the conditions that these entries alone decide out of the pool.

@@ -67,9 +67,13 @@ impl Planner<'_> {
     fn preprocess_clause(&mut self, clause: Clause<'_>) -> Result<()> {
         let mut noted = Vec::new();
         for expr in clause.exprs {
+            let has_sub_selects = contains_sublink(expr);
             self.plan_sublinks(expr)?;
             if (self.ctx.may_fail)(expr) || self.has_noted_sub_select(expr) {
                 noted.push(expr.clone());
+            }
+            if has_sub_selects {
+                decide_known_first(expr);
             }
         }
         if !noted.is_empty() {
@@ -80,12 +84,8 @@ impl Planner<'_> {
     }
 
     fn plan_sublinks(&mut self, expr: &mut Expr) -> Result<()> {
-        if !contains_sublink(expr) {
-            return Ok(());
-        }
         let taken = std::mem::replace(expr, Expr::Default(TypeRef::plain(0)));
         *expr = self.replace_sublinks(taken)?;
-        decide_known_first(expr);
         Ok(())
     }
 
@@ -125,7 +125,7 @@ impl Planner<'_> {
 
 /// Puts what constants and parameters decide before sub-selects among what AND and OR join. By a
 /// constant PostgreSQL drops the sub-select beside it unplanned, with all that would fail in it; a
-/// plan that is made for any parameters must not come to it either.
+/// plan that is made for any parameters must not come to it either. What is noted keeps its order.
 fn decide_known_first(expr: &mut Expr) {
     if let Expr::And(args) | Expr::Or(args) = expr {
         let (known, rest): (Vec<Expr>, Vec<Expr>) =
