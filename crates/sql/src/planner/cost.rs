@@ -1,5 +1,7 @@
-//! Costs (costsize.c), with PostgreSQL's default parameters. How many rows there are: `selectivity`.
+//! Costs (costsize.c), and the defaults of the settings that they come from (`path_cost`). How many
+//! rows there are: `selectivity`.
 
+use super::path_cost::CostParameters;
 use super::rtes_of;
 use crate::bind::index::is_mutable;
 use crate::expr::Expr;
@@ -81,17 +83,17 @@ pub(crate) fn log2(n: f64) -> f64 {
 }
 
 /// Adds what merging the rows of so many inputs costs (cost_merge_append).
-pub(crate) fn add_merge(cost: &mut Cost, inputs: f64) {
-    let place = 2.0 * CPU_OPERATOR * log2(inputs);
+pub(crate) fn add_merge(cost: &mut Cost, inputs: f64, costs: &CostParameters) {
+    let place = 2.0 * costs.cpu_operator * log2(inputs);
     cost.startup += place * inputs;
-    cost.total += place * (inputs + cost.rows) + APPEND_SHARE * CPU_TUPLE * cost.rows;
+    cost.total += place * (inputs + cost.rows) + APPEND_SHARE * costs.cpu_tuple * cost.rows;
 }
 
 /// Cost of sorting the input's rows.
-pub(crate) fn sort_cost(input: &Cost, bound: Option<f64>) -> Cost {
+pub(crate) fn sort_cost(input: &Cost, bound: Option<f64>, costs: &CostParameters) -> Cost {
     let rows = input.rows.max(2.0);
     let kept = bound.map_or(rows, |b| (2.0 * b).clamp(2.0, rows));
-    let compare = 2.0 * CPU_OPERATOR;
+    let compare = 2.0 * costs.cpu_operator;
     let startup = input.total + compare * rows * log2(kept);
-    Cost { startup, total: startup + CPU_OPERATOR * rows, ..*input }
+    Cost { startup, total: startup + costs.cpu_operator * rows, ..*input }
 }

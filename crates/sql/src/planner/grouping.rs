@@ -292,7 +292,7 @@ impl Planner<'_> {
         let (in_parts, states) = self.aggregation_in_parts(child.clone(), &all)?;
         let at_once = self.aggregation(child, all)?;
         // Fewer rows come out of the leaves.
-        let saved = (rows - states) * cost::CPU_TUPLE * cost::APPEND_SHARE;
+        let saved = (rows - states) * self.costs().cpu_tuple * cost::APPEND_SHARE;
         let is_cheaper = in_parts.plan.cost.total - saved < at_once.plan.cost.total;
         Ok(if is_cheaper { in_parts } else { at_once })
     }

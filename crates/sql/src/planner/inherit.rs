@@ -99,7 +99,7 @@ impl Planner<'_> {
             0 => return self.no_rows(request).map(Some),
             1 => children.remove(0),
             tables => {
-                cost::add_merge(&mut cost, tables as f64);
+                cost::add_merge(&mut cost, tables as f64, self.costs());
                 node(PlanNode::MergeAppend { children, keys }, types, names, cost)
             }
         };

@@ -293,7 +293,7 @@ impl Planner<'_> {
     ) -> Result<Rel> {
         let rows = child.cost.rows;
         let mut cost = child.cost;
-        cost.total += rows * cost::CPU_TUPLE;
+        cost.total += rows * self.costs().cpu_tuple;
         let entry = &from.rtes[rte];
         if conditions.is_empty() && child.types.len() == entry.columns.len() {
             // Its rows are wanted as they are (setrefs.c's trivial_subqueryscan).
@@ -324,9 +324,10 @@ impl Planner<'_> {
         let names: Arc<[Arc<str>]> =
             names.map(|c| format!("{alias}.{}", quote_identifier(&c.name)).into()).collect();
         let selected = rows * from.estimator(self).selectivity(&conditions);
+        let costs = self.costs();
         let cost = Cost {
             startup: 0.0,
-            total: rows * (cost::CPU_TUPLE + cost::CPU_OPERATOR * conditions.len() as f64),
+            total: rows * (costs.cpu_tuple + costs.cpu_operator * conditions.len() as f64),
             rows: clamp_rows(selected),
             width: types.iter().map(|t| super::scan::type_width(*t)).sum(),
         };

@@ -3,6 +3,7 @@
 use super::join::add_filter;
 use super::join_clause::{Clause, JoinKey};
 use super::joinpath::{JoinStep, Method, Path, Step};
+use super::path_cost::CostParameters;
 use super::{ColumnId, Planner, Rel, RteSet, and_all, column_id, cost, node, to_slots};
 use crate::expr::{Expr, SortKey, TypeRef};
 use crate::plan::*;
@@ -19,7 +20,7 @@ impl Planner<'_> {
             Step::Materialize(child) => materialize(self.build(child)?),
             Step::Memoize(memoized) => self.memoize(self.build(&memoized.child)?, memoized),
             Step::Distinct { child, columns, is_sorted } => {
-                distinct(self.build(child)?, columns, *is_sorted)?
+                distinct(self.build(child)?, columns, *is_sorted, self.costs())?
             }
             Step::Filter(child, conditions) => {
                 let mut rel = self.build(child)?;
@@ -62,8 +63,8 @@ impl Planner<'_> {
             Method::Merge(keys) => {
                 let slots = self.key_slots(keys, &join.on, &outer, &inner)?;
                 let slots: Vec<(Expr, Expr)> = slots.into_iter().map(|(a, b, _)| (a, b)).collect();
-                let outer = sorted(outer, slots.iter().map(|(key, _)| key));
-                let inner = sorted(inner, slots.iter().map(|(_, key)| key));
+                let outer = sorted(outer, slots.iter().map(|(key, _)| key), self.costs());
+                let inner = sorted(inner, slots.iter().map(|(_, key)| key), self.costs());
                 self.joined(join, outer, inner, keys, |kind, outer, inner, on| {
                     PlanNode::MergeJoin { kind, outer, inner, keys: slots, on }
                 })
@@ -142,7 +143,7 @@ impl JoinedRow {
 }
 
 /// Each value of these columns once.
-fn distinct(rel: Rel, columns: &[Expr], is_sorted: bool) -> Result<Rel> {
+fn distinct(rel: Rel, columns: &[Expr], is_sorted: bool, costs: &CostParameters) -> Result<Rel> {
     let mut rel = if rel.plan.project.is_some() { above(rel) } else { rel };
     let position = |column: &Expr| {
         let Expr::Var { rte, column, .. } = column else {
@@ -164,7 +165,7 @@ fn distinct(rel: Rel, columns: &[Expr], is_sorted: bool) -> Result<Rel> {
     if !is_sorted {
         return Ok(super::upper::hash_distinct(rel, keys));
     }
-    let rel = sorted(rel, keys.iter());
+    let rel = sorted(rel, keys.iter(), costs);
     let (names, cost, columns) =
         (output_names(&rel.plan), rel.plan.cost, (0..keys.len()).collect());
     let unique = PlanNode::Unique { child: Box::new(rel.plan), columns };
@@ -178,15 +179,15 @@ fn above(rel: Rel) -> Rel {
     Rel { plan: node(result, types, names, cost), ..rel }
 }
 
-fn sorted<'k>(rel: Rel, keys: impl Iterator<Item = &'k Expr>) -> Rel {
+fn sorted<'k>(rel: Rel, keys: impl Iterator<Item = &'k Expr>, costs: &CostParameters) -> Rel {
     let key = |e: &Expr| SortKey { expr: e.clone(), descending: false, nulls_first: false };
     let keys: Vec<SortKey> = keys.map(key).collect();
-    if keys.is_empty() { rel } else { sort_rel(rel, keys) }
+    if keys.is_empty() { rel } else { sort_rel(rel, keys, costs) }
 }
 
 /// Sorts a relation's rows.
-pub(crate) fn sort_rel(rel: Rel, keys: Vec<SortKey>) -> Rel {
-    let cost = cost::sort_cost(&rel.plan.cost, None);
+fn sort_rel(rel: Rel, keys: Vec<SortKey>, costs: &CostParameters) -> Rel {
+    let cost = cost::sort_cost(&rel.plan.cost, None, costs);
     let types = rel.plan.types.clone();
     let names = output_names(&rel.plan);
     let sort = PlanNode::Sort { child: Box::new(rel.plan), keys, presorted: 0, bound: None };

@@ -6,7 +6,8 @@
 //! | hash join | the inner side, hashed | the outer side, and a chain of the table for each of its rows; pages written and read if the table outgrows memory |
 //! | merge join | both sides' sorts | a comparison for each row |
 
-use super::cost::{CPU_OPERATOR, CPU_TUPLE, SEQ_PAGE, log2};
+use super::cost::log2;
+use super::path_cost::CostParameters;
 use crate::plan::Cost;
 use crate::query::JoinKind;
 
@@ -14,9 +15,17 @@ const PAGE_BYTES: f64 = 8192.0;
 /// What a row takes in memory besides its columns.
 const ROW_OVERHEAD: f64 = 24.0;
 
+/// What there is to join with: the settings of costs, and memory in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Means {
+    pub(super) costs: CostParameters,
+    pub(super) memory: f64,
+}
+
 /// What a join is made of, whichever method.
 #[derive(Clone, Copy)]
 pub(super) struct JoinShape {
+    pub(super) costs: CostParameters,
     pub(super) kind: JoinKind,
     pub(super) outer: Cost,
     pub(super) inner: Cost,
@@ -95,7 +104,7 @@ impl JoinShape {
             }
             None => run += first + loops * again,
         }
-        run += pairs * (CPU_TUPLE + CPU_OPERATOR * self.conditions);
+        run += pairs * (self.costs.cpu_tuple + self.costs.cpu_operator * self.conditions);
         self.cost(o.startup + i.startup, run)
     }
 
@@ -103,11 +112,11 @@ impl JoinShape {
     pub(super) fn hash_join(&self, keys: f64, bucket: f64, size: HashSize) -> Cost {
         let (o, i) = (&self.outer, &self.inner);
         let mut startup = o.startup + i.total;
-        startup += (CPU_OPERATOR * keys + CPU_TUPLE) * i.rows;
-        let mut run = o.total - o.startup + CPU_OPERATOR * keys * o.rows;
+        startup += (self.costs.cpu_operator * keys + self.costs.cpu_tuple) * i.rows;
+        let mut run = o.total - o.startup + self.costs.cpu_operator * keys * o.rows;
         if size.batches > 1.0 {
-            startup += SEQ_PAGE * pages(i);
-            run += SEQ_PAGE * (pages(i) + 2.0 * pages(o));
+            startup += self.costs.seq_page * pages(i);
+            run += self.costs.seq_page * (pages(i) + 2.0 * pages(o));
         }
         let share = bucket.max(1.0 / (size.buckets * size.batches));
         let chain = (i.rows * share).max(1.0);
@@ -118,23 +127,23 @@ impl JoinShape {
             }
             _ => o.rows * chain,
         };
-        run += CPU_OPERATOR * keys * compared * 0.5;
+        run += self.costs.cpu_operator * keys * compared * 0.5;
         run += self.handed_up(keys);
         self.cost(startup, run)
     }
 
     pub(super) fn merge_join(&self, keys: f64, outer: Cost, inner: Cost) -> Cost {
-        let compared = CPU_OPERATOR * keys.max(1.0) * (outer.rows + inner.rows);
+        let compared = self.costs.cpu_operator * keys.max(1.0) * (outer.rows + inner.rows);
         let run = outer.total - outer.startup + inner.total - inner.startup;
         // Rows of one key are kept to be paired again.
-        let again = (self.pairs - inner.rows).max(0.0) * CPU_OPERATOR;
+        let again = (self.pairs - inner.rows).max(0.0) * self.costs.cpu_operator;
         self.cost(outer.startup + inner.startup, run + compared + again + self.handed_up(keys))
     }
 
     /// The conditions besides the keys, and the rows themselves.
     fn handed_up(&self, keys: f64) -> f64 {
         let others = (self.conditions - keys).max(0.0);
-        self.pairs.max(self.rows) * (CPU_TUPLE + CPU_OPERATOR * others)
+        self.pairs.max(self.rows) * (self.costs.cpu_tuple + self.costs.cpu_operator * others)
     }
 
     fn cost(&self, startup: f64, run: f64) -> Cost {
@@ -152,24 +161,27 @@ fn pages(cost: &Cost) -> f64 {
 }
 
 /// Keeping rows, the first time (cost_material).
-pub(super) fn materialized(input: &Cost, memory: f64) -> Cost {
-    let spilled = if bytes(input) > memory { SEQ_PAGE * pages(input) } else { 0.0 };
-    Cost { total: input.total + 2.0 * CPU_OPERATOR * input.rows + spilled, ..*input }
+pub(super) fn materialized(input: &Cost, means: &Means) -> Cost {
+    let spilled =
+        if bytes(input) > means.memory { means.costs.seq_page * pages(input) } else { 0.0 };
+    Cost { total: input.total + 2.0 * means.costs.cpu_operator * input.rows + spilled, ..*input }
 }
 
 /// Reading kept rows again (cost_rescan).
-pub(super) fn kept_rows(input: &Cost, memory: f64) -> Rescan {
-    let spilled = if bytes(input) > memory { SEQ_PAGE * pages(input) } else { 0.0 };
-    Rescan { startup: 0.0, total: CPU_OPERATOR * input.rows + spilled }
+pub(super) fn kept_rows(input: &Cost, means: &Means) -> Rescan {
+    let spilled =
+        if bytes(input) > means.memory { means.costs.seq_page * pages(input) } else { 0.0 };
+    Rescan { startup: 0.0, total: means.costs.cpu_operator * input.rows + spilled }
 }
 
 /// A sort for a merge join, within so much memory (cost_tuplesort).
-pub(super) fn sorted(input: &Cost, memory: f64) -> Cost {
+pub(super) fn sorted(input: &Cost, means: &Means) -> Cost {
     let rows = input.rows.max(2.0);
-    let mut startup = input.total + 2.0 * CPU_OPERATOR * rows * log2(rows);
-    if bytes(input) > memory {
+    let mut startup = input.total + 2.0 * means.costs.cpu_operator * rows * log2(rows);
+    if bytes(input) > means.memory {
+        let costs = &means.costs;
         // Written and read once: three quarters of it in order.
-        startup += 2.0 * pages(input) * (SEQ_PAGE * 0.75 + 4.0 * SEQ_PAGE * 0.25);
+        startup += 2.0 * pages(input) * (costs.seq_page * 0.75 + costs.random_page * 0.25);
     }
-    Cost { startup, total: startup + CPU_OPERATOR * rows, ..*input }
+    Cost { startup, total: startup + means.costs.cpu_operator * rows, ..*input }
 }

@@ -3,11 +3,11 @@
 //! Candidates are [`Path`]s: what they cost, and what they are made of, shared with all others
 //! that have the same inputs. A plan is made of the cheapest one alone, at the end.
 
-use super::cost::CPU_TUPLE;
 use super::join::FromContext;
 use super::join_clause::{Clause, JoinKey, join_keys};
-use super::join_cost::{self, HashSize, JoinShape, Rescan};
+use super::join_cost::{self, HashSize, JoinShape, Means, Rescan};
 use super::memoize::Memoized;
+use super::path_cost::CostParameters;
 use super::scan::{ScanRequest, clamp_rows};
 use super::selectivity::JoinSides;
 use super::{Planner, Rel, RteSet, is_volatile, rtes_of};
@@ -158,12 +158,12 @@ impl Path {
         }
     }
 
-    fn rescan(&self, memory: f64) -> Rescan {
+    fn rescan(&self, means: &Means) -> Rescan {
         let whole = Rescan { startup: self.cost.startup, total: self.cost.total };
         match &self.step {
-            Step::Materialize(_) => join_cost::kept_rows(&self.cost, memory),
+            Step::Materialize(_) => join_cost::kept_rows(&self.cost, means),
             Step::Memoize(memoized) => memoized.again,
-            Step::Planned(rel) if is_kept(&rel.plan) => join_cost::kept_rows(&self.cost, memory),
+            Step::Planned(rel) if is_kept(&rel.plan) => join_cost::kept_rows(&self.cost, means),
             // The table is there already.
             Step::Join(JoinStep { method: Method::Hash(_, size), .. }) if size.batches <= 1.0 => {
                 Rescan { startup: 0.0, total: whole.total - whole.startup }
@@ -184,8 +184,15 @@ impl Side {
 }
 
 impl Pair<'_> {
-    fn shape(&self, kind: JoinKind, outer: &Path, inner: &Path) -> JoinShape {
+    fn shape(
+        &self,
+        kind: JoinKind,
+        outer: &Path,
+        inner: &Path,
+        costs: CostParameters,
+    ) -> JoinShape {
         JoinShape {
+            costs,
             kind,
             outer: outer.cost,
             inner: inner.cost,
@@ -198,6 +205,11 @@ impl Pair<'_> {
 }
 
 impl Planner<'_> {
+    /// The settings of costs.
+    pub(super) fn costs(&self) -> &CostParameters {
+        &self.ctx.settings.costs
+    }
+
     /// The cheapest method for a given outer and inner side. `single` names the inner side's base
     /// relation and its own conditions, for an index scan by join key.
     pub(super) fn cheapest_join(
@@ -323,9 +335,9 @@ impl Planner<'_> {
         }
         let input = pair.inner.best.cost;
         let rows = clamp_rows(values.min(input.rows));
-        let compared = super::cost::CPU_OPERATOR * input.rows * keys.len() as f64;
-        let hashed = input.total + compared + rows * CPU_TUPLE;
-        let sorted = join_cost::sorted(&input, self.work_memory()).total + compared;
+        let compared = self.costs().cpu_operator * input.rows * keys.len() as f64;
+        let hashed = input.total + compared + rows * self.costs().cpu_tuple;
+        let sorted = join_cost::sorted(&input, &self.means()).total + compared;
         let is_sorted = sorted < hashed && keys.iter().all(|key| key.merges);
         let total = if is_sorted { sorted } else { hashed };
         let cost = Cost { startup: total, total, rows, ..input };
@@ -342,7 +354,7 @@ impl Planner<'_> {
     }
 
     fn consider_nest_loop(&self, pair: &Pair<'_>, cheapest: &mut Cheapest) {
-        let (settings, memory) = (self.ctx.settings, self.work_memory());
+        let (settings, means) = (self.ctx.settings, self.means());
         let (outer, inner) = (&pair.outer.best, &pair.inner.best);
         let step = |inner: &Rc<Path>| {
             Step::Join(JoinStep {
@@ -353,19 +365,20 @@ impl Planner<'_> {
                 on: pair.on.clone(),
             })
         };
-        let cost = join_cost::materialized(&inner.cost, memory);
+        let cost = join_cost::materialized(&inner.cost, &means);
         let kept = Path { cost, step: Step::Materialize(inner.clone()) };
         let is_kept_anyway = matches!(&inner.step, Step::Planned(rel) if is_kept(&rel.plan));
-        let (again, kept_again) = (inner.rescan(memory), kept.rescan(memory));
+        let (again, kept_again) = (inner.rescan(&means), kept.rescan(&means));
         let is_worth_it = !outer.is_one_row() && kept_again.total < again.total;
         let keeps =
             !is_kept_anyway && (inner.is_computed_anew() || settings.material && is_worth_it);
         // One row that is expected may be many: keeping the inner rows costs next to nothing.
         if keeps {
-            let cost = pair.shape(pair.kind, outer, &kept).nest_loop(kept_again, false);
+            let cost =
+                pair.shape(pair.kind, outer, &kept, *self.costs()).nest_loop(kept_again, false);
             cheapest.consider(cost, settings.nestloop, || step(&Rc::new(kept)));
         } else {
-            let plain = pair.shape(pair.kind, outer, inner).nest_loop(again, false);
+            let plain = pair.shape(pair.kind, outer, inner, *self.costs()).nest_loop(again, false);
             cheapest.consider(plain, settings.nestloop, || step(inner));
         }
     }
@@ -383,9 +396,9 @@ impl Planner<'_> {
         let outer = &pair.outer.best;
         let memoized = self.memoized(from, pair, (&inner, &params));
         for inner in std::iter::once(inner).chain(memoized) {
-            let mut shape = pair.shape(pair.kind, outer, &inner);
+            let mut shape = pair.shape(pair.kind, outer, &inner, *self.costs());
             shape.conditions = rest.len() as f64;
-            let cost = shape.nest_loop(inner.rescan(self.work_memory()), rest.is_empty());
+            let cost = shape.nest_loop(inner.rescan(&self.means()), rest.is_empty());
             cheapest.consider(cost, self.ctx.settings.nestloop, || {
                 let (method, kind) = (Method::NestLoop(params.clone()), pair.kind);
                 let (outer, on) = (outer.clone(), rest.clone());
@@ -408,7 +421,11 @@ impl Planner<'_> {
         let distinct =
             |key: &JoinKey| key.inner_distinct(&pair.on, |e| from.estimator(self).distinct(e));
         let values = keys.iter().map(distinct).fold(1.0, f64::max);
-        let cost = pair.shape(kind, outer, inner).hash_join(keys.len() as f64, 1.0 / values, size);
+        let cost = pair.shape(kind, outer, inner, *self.costs()).hash_join(
+            keys.len() as f64,
+            1.0 / values,
+            size,
+        );
         cheapest.consider(cost, self.ctx.settings.hashjoin, || {
             Step::Join(JoinStep {
                 method: Method::Hash(keys.to_vec(), size),
@@ -424,9 +441,9 @@ impl Planner<'_> {
         let (outer, inner) = (&pair.outer.best, &pair.inner.best);
         let sorted = |cost: &Cost| match keys.is_empty() {
             true => *cost,
-            false => join_cost::sorted(cost, self.work_memory()),
+            false => join_cost::sorted(cost, &self.means()),
         };
-        let shape = pair.shape(pair.kind, outer, inner);
+        let shape = pair.shape(pair.kind, outer, inner, *self.costs());
         let cost = shape.merge_join(keys.len() as f64, sorted(&outer.cost), sorted(&inner.cost));
         let is_only_way = keys.is_empty();
         cheapest.consider(cost, self.ctx.settings.mergejoin || is_only_way, || {
@@ -542,8 +559,8 @@ impl Planner<'_> {
         let rows = if kind == JoinKind::Left { rows.max(outer.plan.cost.rows) } else { rows };
         let outer = Side::planned(outer.clone(), None);
         let pair = Pair { kind, outer: &outer, inner: &outer, on: rest, rows, pairs: rows };
-        let shape = pair.shape(kind, &outer.best, &inner);
-        let mut cost = shape.nest_loop(inner.rescan(self.work_memory()), pair.on.is_empty());
+        let shape = pair.shape(kind, &outer.best, &inner, *self.costs());
+        let mut cost = shape.nest_loop(inner.rescan(&self.means()), pair.on.is_empty());
         if !self.ctx.settings.nestloop {
             cost.total += FORBIDDEN;
         }
@@ -577,8 +594,8 @@ impl Planner<'_> {
             self.consider_nest_loop(&pair, &mut cheapest);
         } else {
             let (outer, inner) = (outer.best.clone(), inner.best.clone());
-            let rescan = inner.rescan(self.work_memory());
-            let cost = pair.shape(kind, &outer, &inner).nest_loop(rescan, false);
+            let rescan = inner.rescan(&self.means());
+            let cost = pair.shape(kind, &outer, &inner, *self.costs()).nest_loop(rescan, false);
             cheapest.consider(cost, true, || {
                 let (method, on) = (Method::NestLoop(Rc::from(params)), pair.on.clone());
                 Step::Join(JoinStep { method, kind, outer, inner, on })
@@ -600,13 +617,17 @@ impl Planner<'_> {
         }
         let conditions: Rc<[Rc<Clause>]> = Rc::from(conditions);
         let mut cost = path.cost;
-        cost.total += cost.rows * super::cost::CPU_OPERATOR * conditions.len() as f64;
+        cost.total += cost.rows * self.costs().cpu_operator * conditions.len() as f64;
         cost.rows = clamp_rows(cost.rows * self.selectivity_of_clauses(from, &conditions));
         Rc::new(Path { cost, step: Step::Filter(path, conditions) })
     }
 
+    fn means(&self) -> Means {
+        Means { costs: *self.costs(), memory: self.work_memory() }
+    }
+
     /// work_mem in bytes.
-    pub(super) fn work_memory(&self) -> f64 {
+    fn work_memory(&self) -> f64 {
         self.ctx.settings.work_mem_kb as f64 * 1024.0
     }
 

@@ -6,7 +6,6 @@
 //! that are but compared for equality by an operator that hashes may be told apart by it ("logical");
 //! others only as they are ("binary"), so that equal values must be the same ones.
 
-use super::cost::{CPU_OPERATOR, CPU_TUPLE};
 use super::join::FromContext;
 use super::join_build::output_names;
 use super::join_clause::Clause;
@@ -63,23 +62,25 @@ impl Planner<'_> {
         let key = |(id, outer): &(ExecParamId, Expr)| Expr::ExecParam { id: *id, ty: outer.ty() };
         let keys = params.iter().map(key).collect();
         let mut cost = inner.cost;
-        (cost.startup, cost.total) = (cost.startup + CPU_TUPLE, cost.total + CPU_TUPLE);
+        cost.startup += self.costs().cpu_tuple;
+        cost.total += self.costs().cpu_tuple;
         let step = Step::Memoize(Memoized { child: inner.clone(), keys, is_binary, again });
         Some(Rc::new(Path { cost, step }))
     }
 
     /// What one of `calls` runs with so many different parameters costs.
     fn memoized_rescan(&self, input: &Cost, calls: f64, values: f64) -> Rescan {
+        let (tuple, operator) = (self.costs().cpu_tuple, self.costs().cpu_operator);
         let entry = ENTRY_BYTES + input.rows * (f64::from(input.width) + ROW_BYTES);
         let entries = (self.hash_memory() / entry).floor().max(1.0);
         let values = values.max(1.0);
         let evicted = 1.0 - entries.min(values) / values;
         let hits = (calls - values) / calls * (entries / values.max(entries));
         let misses = 1.0 - hits.clamp(0.0, 1.0);
-        let mut total = input.total * misses + CPU_OPERATOR;
-        total += CPU_TUPLE * evicted + CPU_OPERATOR * evicted * input.rows;
-        total += CPU_TUPLE + CPU_OPERATOR * input.rows;
-        Rescan { startup: input.startup * misses + CPU_TUPLE, total }
+        let mut total = input.total * misses + operator;
+        total += tuple * evicted + operator * evicted * input.rows;
+        total += tuple + operator * input.rows;
+        Rescan { startup: input.startup * misses + tuple, total }
     }
 
     /// The node.

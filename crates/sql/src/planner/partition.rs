@@ -9,6 +9,7 @@
 
 use super::cost;
 use super::index::over_entry;
+use super::path_cost::CostParameters;
 use super::scan::{ScanRequest, clamp_rows};
 use super::{Planner, Rel, node};
 use crate::expr::{Expr, SortKey};
@@ -58,7 +59,7 @@ struct Kept {
 
 impl Kept {
     /// The cost of all leaves' scans, by that of the average one (cost_append, cost_merge_append).
-    fn cost(&self, leaf: &Cost) -> Cost {
+    fn cost(&self, leaf: &Cost, costs: &CostParameters) -> Cost {
         let leaves = self.leaves;
         let (total, rows) = (leaf.total * leaves, clamp_rows(leaf.rows * leaves));
         if !self.is_merged {
@@ -66,7 +67,7 @@ impl Kept {
         }
         let startup = leaf.startup * leaves;
         let mut cost = Cost { startup, total, rows, width: leaf.width };
-        cost::add_merge(&mut cost, leaves);
+        cost::add_merge(&mut cost, leaves, costs);
         cost
     }
 }
@@ -92,7 +93,7 @@ impl Planner<'_> {
         let conditions = request.conditions.iter().filter(|_| pruning);
         let conditions: Vec<Expr> = conditions.map(of_this).collect();
         let kept = self.leaves_kept(request.relation, &conditions, &order)?;
-        let cost = kept.cost(&template.cost);
+        let cost = kept.cost(&template.cost, self.costs());
         let (types, names) = (template.types.clone(), template.slot_names.clone());
         let scan = PlanNode::PartitionScan {
             rel: self.scan_relation(request),

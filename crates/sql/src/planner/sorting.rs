@@ -73,7 +73,7 @@ impl Planner<'_> {
 
     /// What sorting all the rows costs.
     fn sort_cost(&self, input: &Cost, bound: Option<f64>) -> Cost {
-        let mut cost = cost::sort_cost(input, bound);
+        let mut cost = cost::sort_cost(input, bound, self.costs());
         let kept = bound.map_or(input.rows, |bound| bound.min(input.rows));
         let bytes = kept * (f64::from(input.width) + ROW_OVERHEAD);
         let memory = self.work_mem();
@@ -81,7 +81,7 @@ impl Planner<'_> {
             let runs = (bytes / memory).max(2.0);
             let passes = (runs.ln() / MERGE_ORDER.ln()).ceil().max(1.0);
             let pages = 2.0 * (bytes / PAGE_BYTES).ceil() * passes;
-            let read = pages * (cost::SEQ_PAGE * 0.75 + cost::RANDOM_PAGE * 0.25);
+            let read = pages * (self.costs().seq_page * 0.75 + self.costs().random_page * 0.25);
             cost.startup += read;
             cost.total += read;
         }
@@ -96,9 +96,9 @@ impl Planner<'_> {
         let sorted = self.sort_cost(&group, bound);
         let startup = sorted.startup + input.startup + run;
         let further = (sorted.total + run) * (groups - 1.0);
-        let rows = (cost::CPU_TUPLE + 2.0 * cost::CPU_OPERATOR) * input.rows;
+        let rows = (self.costs().cpu_tuple + 2.0 * self.costs().cpu_operator) * input.rows;
         let total = startup + (sorted.total - sorted.startup) + further + rows;
-        Cost { startup, total: total + 2.0 * cost::CPU_TUPLE * groups, ..*input }
+        Cost { startup, total: total + 2.0 * self.costs().cpu_tuple * groups, ..*input }
     }
 
     fn work_mem(&self) -> f64 {
@@ -108,8 +108,8 @@ impl Planner<'_> {
     /// What grouping costs: rows in the order of the keys, by hash, or all in one group.
     pub(super) fn grouping_cost(&self, input: &Cost, how: Grouping) -> Cost {
         let Grouping { strategy, keys, calls, groups, width } = how;
-        let per_row = cost::CPU_OPERATOR * (keys + calls) as f64;
-        let (work, out) = (input.rows * per_row, groups * cost::CPU_TUPLE);
+        let per_row = self.costs().cpu_operator * (keys + calls) as f64;
+        let (work, out) = (input.rows * per_row, groups * self.costs().cpu_tuple);
         match strategy {
             AggStrategy::Sorted => {
                 let total = input.total + work + out;
@@ -139,8 +139,8 @@ impl Planner<'_> {
         let bytes = input.rows * (f64::from(input.width) + ROW_OVERHEAD) * (1.0 - held / table);
         let pages = bytes / PAGE_BYTES;
         // As cost_agg: partitions are written in pieces, and hashing has a CPU cost of its own.
-        2.0 * pages * (cost::RANDOM_PAGE + cost::SEQ_PAGE) / 2.0
-            + input.rows * 2.0 * cost::CPU_TUPLE
+        2.0 * pages * (self.costs().random_page + self.costs().seq_page) / 2.0
+            + input.rows * 2.0 * self.costs().cpu_tuple
     }
 }
 

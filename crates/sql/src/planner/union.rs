@@ -152,7 +152,7 @@ impl Planner<'_> {
             children.push(child);
         }
         let Some(first) = children.first() else { return Ok(None) };
-        cost::add_merge(&mut cost, children.len() as f64);
+        cost::add_merge(&mut cost, children.len() as f64, self.costs());
         let (types, names) = (operation.types.clone(), output_names(first));
         let key = |key: &OrderBy| SortKey {
             expr: Expr::Slot { index: key.target, ty: types[key.target] },
@@ -163,7 +163,7 @@ impl Planner<'_> {
         let merge = PlanNode::MergeAppend { children, keys };
         let mut plan = node(merge, types.clone(), names.clone(), cost);
         if !operation.all {
-            cost.total += cost.rows * cost::CPU_OPERATOR * types.len() as f64;
+            cost.total += cost.rows * self.costs().cpu_operator * types.len() as f64;
             let columns = (0..types.len()).collect();
             plan = node(PlanNode::Unique { child: Box::new(plan), columns }, types, names, cost);
         }

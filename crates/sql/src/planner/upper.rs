@@ -277,7 +277,7 @@ impl Planner<'_> {
         };
         let columns: Vec<usize> = on.iter().filter_map(slot).collect();
         let mut cost = sorted.plan.cost;
-        cost.total += cost.rows * cost::CPU_OPERATOR * columns.len() as f64;
+        cost.total += cost.rows * self.costs().cpu_operator * columns.len() as f64;
         cost.rows = groups;
         let unique = PlanNode::Unique { child: Box::new(sorted.plan), columns };
         Ok(Rel { plan: node(unique, types, names, cost), ..sorted })
