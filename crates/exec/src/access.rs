@@ -177,8 +177,10 @@ impl TableAccess {
     #[inline]
     fn decode_of_whole(&self, row: &[u8], i: usize) -> Result<Datum> {
         match self.layout.column_ref(row, i)? {
+            ColumnRef::Bytes(bytes) => self.layout.decode_payload(i, bytes),
+            ColumnRef::Null => Ok(Datum::Null),
             ColumnRef::OutOfLine(pointer) => self.layout.decode_payload(i, &self.fetch(pointer)?),
-            _ => self.layout.decode_column(row, i),
+            ColumnRef::Missing => self.layout.decode_column(row, i),
         }
     }
 
