@@ -116,8 +116,9 @@ pub enum Note {
     },
     /// What a Memoize has kept.
     Memoize {
-        /// Runs that were answered by what was kept, and others.
+        /// Runs that were answered by what was kept.
         hits: u64,
+        /// Others.
         misses: u64,
         /// Entries dropped for others.
         evictions: u64,

@@ -316,7 +316,7 @@ fn is_point(scan: &IndexPlan) -> bool {
 }
 
 /// The output's columns, if there is no filter and nothing is computed.
-fn plain_columns(plan: &CPlan, scan: &IndexPlan) -> Option<Box<[usize]>> {
+pub(crate) fn plain_columns(plan: &CPlan, scan: &IndexPlan) -> Option<Box<[usize]>> {
     if plan.filter.is_some() {
         return None;
     }

@@ -14,7 +14,9 @@ use crate::context::{ExecContext, Instrument, LeafRun};
 use crate::env::{FnContext, IoContext, RowSink, SessionServices};
 use crate::expr::{CExpr, Compiler, Row, SubPlanState};
 use crate::modify::finish_keys;
-use crate::node::{BoxedNode, CPlan, PlanCompiler, compile_plan, start};
+use crate::node::{
+    BoxedNode, CPlan, PlanCompiler, StoredRows, compile_plan, start, stored_columns,
+};
 use crate::partition::{LeafStatements, lock_mode_of};
 use crate::point::{PointOutcome, PointPlan, PointTable};
 use crate::row_wait::RowWait;
@@ -38,6 +40,8 @@ pub struct CompiledStmt {
     work_tables: usize,
     nodes: usize,
     point: Option<PointPlan>,
+    /// Its rows are handed up as they are stored: these columns.
+    stored: Option<Box<[usize]>>,
     leaves: Option<Box<LeafStatements>>,
     /// It is about as many rows as its parameters make, so many a row.
     row_params: Option<usize>,
@@ -178,6 +182,7 @@ impl CompiledStmt {
             .map(|(i, _)| i)
             .collect();
         let point = if subplans.is_empty() { PointPlan::of(&planned.plan, &root) } else { None };
+        let stored = stored_columns(&root).filter(|_| planned.command == Command::Select);
         let leaves = LeafStatements::of(&planned, &root, catalog)?;
         Ok(CompiledStmt {
             root,
@@ -186,6 +191,7 @@ impl CompiledStmt {
             work_tables,
             nodes,
             point,
+            stored,
             leaves,
             row_params,
             planned,
@@ -588,12 +594,18 @@ impl Execution {
         if modifies && self.stored.is_none() && !self.finished {
             self.run_command()?;
         }
+        let hands_up_stored =
+            !modifies && self.stmt.stored.is_some() && self.cx.instruments.is_none();
         let mut rows = 0;
         while !self.finished {
             if max_rows > 0 && rows == max_rows {
                 return Ok(FetchStatus::Suspended { rows });
             }
             let wanted = if max_rows == 0 { u64::MAX } else { max_rows - rows };
+            if hands_up_stored {
+                rows += self.next_stored(wanted, sink)?;
+                continue;
+            }
             self.batch.clear();
             self.batch.wanted = wanted.min(BATCH_ROWS as u64) as usize;
             let filled = self.next_batch();
@@ -621,13 +633,27 @@ impl Execution {
             return store.read(reader, &mut self.batch);
         }
         self.cx.check_interrupts()?;
-        if self.root.is_none() {
-            self.root = Some(start(&self.stmt.root, &mut self.cx));
+        let (cx, batch) = (&mut self.cx, &mut self.batch);
+        self.root.get_or_insert_with(|| start(&self.stmt.root, cx)).next(cx, batch)
+    }
+
+    /// Hands the next rows to the sink as they are stored, and says how many; none at the end.
+    fn next_stored(&mut self, wanted: u64, sink: &mut dyn RowSink) -> Result<u64> {
+        let Some(columns) = &self.stmt.stored else {
+            return Err(Error::internal("rows are not handed up as they are stored"));
+        };
+        self.cx.check_interrupts()?;
+        let wanted = wanted.min(BATCH_ROWS as u64) as usize;
+        let (cx, mut out) = (&mut self.cx, StoredRows { columns, sink, wanted, rows: 0 });
+        let root = self.root.get_or_insert_with(|| start(&self.stmt.root, cx));
+        let handed = root.next_stored(cx, &mut out);
+        let rows = out.rows as u64;
+        self.handed += rows;
+        handed?;
+        if rows == 0 {
+            self.end()?;
         }
-        match &mut self.root {
-            Some(root) => root.next(&mut self.cx, &mut self.batch),
-            None => Err(Error::internal("execution has no plan")),
-        }
+        Ok(rows)
     }
 
     /// Runs a data-modifying command to its end, keeping what it returns.

@@ -12,12 +12,17 @@
 //! the visible version of the row is read and its key compared, so that a row is
 //! found under the key it has at the snapshot and under no other.
 //!
+//! The rows of a scan that is the whole statement, and hands up stored columns as they are, go to
+//! the sink from their stored form: they are the same rows, found in the same way and order, with
+//! the same checks for interrupts, and the same ones come before one that fails. Only the values
+//! are not made that would be copied at once.
+//!
 //! Keys are whole here, however long; an index has long ones shortened (`access/long_keys.rs`).
 
 use super::key_check::{CKeyCheck, KeyChecks};
 use super::key_cursor::KeyCursor;
 use super::probes::{CKeyEnd, CKeySearch, Probe, Probes};
-use super::{BoxedNode, CNode, CPlan, Node};
+use super::{BoxedNode, CNode, CPlan, Node, StoredRows};
 use crate::access::long_keys::shorten;
 use crate::access::{IndexAccess, KeyValue, ScanColumn, TableAccess, key_value};
 use crate::accesses;
@@ -144,6 +149,17 @@ pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
     })
 }
 
+/// What the scan has come to.
+enum Found {
+    /// A row of the table, which is in `row`.
+    Row(RowId, RowMeta),
+    /// An entry that answers: its columns are in `scratch`.
+    Entry,
+}
+
+/// The scan's counts when a batch began.
+type Before = (u64, u64);
+
 impl IndexScanNode {
     /// Evaluates what is searched for.
     fn begin(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<()> {
@@ -156,30 +172,28 @@ impl IndexScanNode {
         Ok(())
     }
 
-    /// Puts the next visible row's columns into `scratch`; false at the end.
-    fn next_row(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<bool> {
+    /// Goes to the next visible row; `None` at the end.
+    fn next_found(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<Option<Found>> {
         loop {
             if self.cursor.is_some() {
-                if self.next_from_range(scan, cx)? {
-                    return Ok(true);
+                if let Some(found) = self.next_from_range(scan, cx)? {
+                    return Ok(Some(found));
                 }
                 self.cursor = None;
             }
-            let Some(probes) = &mut self.probes else { return Ok(false) };
+            let Some(probes) = &mut self.probes else { return Ok(None) };
             let probe = probes.next(scan, cx)?;
             let view = &cx.txn()?.view;
             self.counts.searches += u64::from(probe.is_some());
             match probe {
-                None => return Ok(false),
+                None => return Ok(None),
                 Some(Probe::Point(key)) => {
                     let (postings, row) = (&mut self.postings, &mut self.row);
                     let found = find_point(&scan.table, &scan.index, view, &key, postings, row)?;
                     let passes = self.checks.is_empty() || self.checks.pass(&key, &scan.index)?;
-                    if let Some(found) = found.filter(|_| passes) {
+                    if let Some((id, meta)) = found.filter(|_| passes) {
                         self.counts.fetches += 1;
-                        let (row, out) = (self.row.row(), &mut self.scratch);
-                        scan.table.decode_columns(row, found, view, &scan.columns, out)?;
-                        return Ok(true);
+                        return Ok(Some(Found::Row(id, meta)));
                     }
                 }
                 Some(Probe::Range(range)) => {
@@ -191,9 +205,9 @@ impl IndexScanNode {
     }
 
     /// The next visible row of the range that the scan is in.
-    fn next_from_range(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<bool> {
-        let Some(rows) = scan.table.rows() else { return Ok(false) };
-        let Some(cursor) = &mut self.cursor else { return Ok(false) };
+    fn next_from_range(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<Option<Found>> {
+        let Some(rows) = scan.table.rows() else { return Ok(None) };
+        let Some(cursor) = &mut self.cursor else { return Ok(None) };
         let (key_values, out) = (&mut self.key_values, &mut self.scratch);
         while cursor.advance(&scan.table, &scan.index, &mut self.counts.fetches, cx)? {
             let (key, id, visibility) = cursor.entry();
@@ -215,7 +229,7 @@ impl IndexScanNode {
                         ScanColumn::Version(_) | ScanColumn::Form(..) => return Err(no_version()),
                     });
                 }
-                return Ok(true);
+                return Ok(Some(Found::Entry));
             }
             self.counts.fetches += 1;
             let view = &cx.txn()?.view;
@@ -224,10 +238,53 @@ impl IndexScanNode {
             if visibility == Visibility::AskRow && !has_key(&scan.table, &scan.index, row, key)? {
                 continue;
             }
-            scan.table.decode_columns(row, (id, meta), view, &scan.columns, out)?;
-            return Ok(true);
+            return Ok(Some(Found::Row(id, meta)));
         }
-        Ok(false)
+        Ok(None)
+    }
+
+    /// Puts the next visible row's columns into `scratch`; false at the end.
+    fn next_row(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<bool> {
+        self.scratch.clear();
+        match self.next_found(scan, cx)? {
+            None => Ok(false),
+            Some(Found::Entry) => Ok(true),
+            Some(Found::Row(id, meta)) => self.decode(scan, (id, meta), cx).map(|()| true),
+        }
+    }
+
+    /// Puts the columns of the row in `row` into `scratch`.
+    fn decode(
+        &mut self,
+        scan: &IndexPlan,
+        found: (RowId, RowMeta),
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        let (row, out, view) = (self.row.row(), &mut self.scratch, &cx.txn()?.view);
+        scan.table.decode_columns(row, found, view, &scan.columns, out)
+    }
+
+    /// Starts a batch.
+    fn before(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<Before> {
+        if self.probes.is_none() {
+            self.begin(scan, cx)?;
+        }
+        Ok((self.counts.searches, self.counts.fetches))
+    }
+
+    /// Counts a batch of so many rows.
+    fn count(&mut self, scan: &IndexPlan, cx: &mut ExecContext, (before, found): (Before, u64)) {
+        let index = scan.index.relation.oid;
+        let searches = self.counts.searches - before.0;
+        if searches > 0 {
+            accesses::scanned(index, searches, cx.functions.statement_timestamp);
+        }
+        accesses::found(index, found, self.counts.fetches - before.1);
+        if let Some(instrument) = cx.instrument(self.plan.id) {
+            let counts = std::mem::take(&mut self.counts);
+            instrument.searches += counts.searches;
+            instrument.fetches += counts.fetches;
+        }
     }
 }
 
@@ -242,34 +299,53 @@ impl Node for IndexScanNode {
         let CNode::IndexScan(scan) = &plan.kind else {
             return Err(Error::internal("index scan node over another plan"));
         };
-        if self.probes.is_none() {
-            self.begin(scan, cx)?;
-        }
-        let before = (self.counts.searches, self.counts.fetches);
+        let before = self.before(scan, cx)?;
         let (mut examined, mut found) = (0u32, 0);
         while !out.is_full() {
             examined += 1;
             if examined.is_multiple_of(256) {
                 cx.check_interrupts()?;
             }
-            self.scratch.clear();
             if !self.next_row(scan, cx)? {
                 break;
             }
             found += 1;
             plan.emit_owned(cx, &mut self.scratch, out)?;
         }
-        let index = scan.index.relation.oid;
-        let searches = self.counts.searches - before.0;
-        if searches > 0 {
-            accesses::scanned(index, searches, cx.functions.statement_timestamp);
+        self.count(scan, cx, (before, found));
+        Ok(())
+    }
+
+    fn next_stored(&mut self, cx: &mut ExecContext, out: &mut StoredRows<'_>) -> Result<()> {
+        let plan = self.plan.clone();
+        let CNode::IndexScan(scan) = &plan.kind else {
+            return Err(Error::internal("index scan node over another plan"));
+        };
+        let before = self.before(scan, cx)?;
+        let mut batch = RowBatch::wanting(plan.width, 1);
+        while out.rows < out.wanted {
+            if (out.rows + 1).is_multiple_of(256) {
+                cx.check_interrupts()?;
+            }
+            self.scratch.clear();
+            let Some(found) = self.next_found(scan, cx)? else { break };
+            if let Found::Row(id, meta) = found {
+                let row = scan.table.whole(self.row.row())?;
+                if out.sink.raw_row(&row, &scan.table.layout, out.columns)? {
+                    out.rows += 1;
+                    continue;
+                }
+                drop(row);
+                self.decode(scan, (id, meta), cx)?;
+            }
+            batch.clear();
+            plan.emit_owned(cx, &mut self.scratch, &mut batch)?;
+            for row in batch.iter() {
+                out.sink.row(row)?;
+                out.rows += 1;
+            }
         }
-        accesses::found(index, found, self.counts.fetches - before.1);
-        if let Some(instrument) = cx.instrument(plan.id) {
-            let counts = std::mem::take(&mut self.counts);
-            instrument.searches += counts.searches;
-            instrument.fetches += counts.fetches;
-        }
+        self.count(scan, cx, (before, out.rows as u64));
         Ok(())
     }
 

@@ -51,7 +51,9 @@ mod window_frame;
 
 use crate::batch::RowBatch;
 use crate::context::{ExecContext, Resources};
+use crate::env::RowSink;
 use crate::expr::{CExpr, Row};
+use crate::point::plain_columns;
 use crate::vector::{ColumnBatch, VExpr};
 use std::sync::Arc;
 use std::time::Instant;
@@ -72,8 +74,34 @@ pub(crate) trait Node: Send {
         Err(Error::internal("node hands up no columns"))
     }
 
+    /// As [`Node::next`], with the rows going to the statement's sink, as they are stored where it
+    /// takes them so: what the node of a plan does that has [`stored_columns`].
+    fn next_stored(&mut self, _: &mut ExecContext, _: &mut StoredRows<'_>) -> Result<()> {
+        Err(Error::internal("node hands up no stored rows"))
+    }
+
     /// Starts again from the first row, with the present parameters.
     fn rescan(&mut self, cx: &mut ExecContext) -> Result<()>;
+}
+
+/// Where the rows of a statement go that are handed up as they are stored.
+pub(crate) struct StoredRows<'a> {
+    /// The output columns' positions in the table.
+    pub(crate) columns: &'a [usize],
+    pub(crate) sink: &'a mut dyn RowSink,
+    /// At most so many rows are to be handed up.
+    pub(crate) wanted: usize,
+    /// How many have been, also before an error.
+    pub(crate) rows: usize,
+}
+
+/// The positions of a plan's output columns in its table, if it does nothing but fetch rows by an
+/// index and hand up stored columns of them.
+pub(crate) fn stored_columns(plan: &CPlan) -> Option<Box<[usize]>> {
+    match &plan.kind {
+        CNode::IndexScan(scan) if scan.key_columns.is_none() => plain_columns(plan, scan),
+        _ => None,
+    }
 }
 
 /// A node of a running tree.
