@@ -64,6 +64,7 @@ mod project_set;
 mod pullup;
 mod recheck;
 mod row_mark;
+mod rte_set;
 mod scan;
 mod search_cycle;
 mod selectivity;
@@ -87,6 +88,7 @@ pub use scan::type_width;
 
 pub(crate) use cost::strip;
 pub(crate) use index::same_ordering;
+pub(crate) use rte_set::RteSet;
 
 use crate::expr::{ExecParamId, Expr, TypeRef};
 use crate::plan::*;
@@ -307,41 +309,6 @@ pub(crate) struct Rel {
     pub(crate) layout: Vec<ColumnId>,
     /// Which range-table entries it covers.
     pub(crate) rtes: RteSet,
-}
-
-/// A set of range-table entries of one query.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct RteSet(Vec<usize>);
-
-impl RteSet {
-    pub(crate) fn one(rte: usize) -> RteSet {
-        RteSet(vec![rte])
-    }
-    pub(crate) fn insert(&mut self, rte: usize) {
-        if let Err(at) = self.0.binary_search(&rte) {
-            self.0.insert(at, rte);
-        }
-    }
-    pub(crate) fn union(&self, other: &RteSet) -> RteSet {
-        let mut out = self.clone();
-        other.0.iter().for_each(|r| out.insert(*r));
-        out
-    }
-    pub(crate) fn contains(&self, rte: usize) -> bool {
-        self.0.binary_search(&rte).is_ok()
-    }
-    pub(crate) fn is_subset(&self, of: &RteSet) -> bool {
-        self.0.iter().all(|r| of.contains(*r))
-    }
-    pub(crate) fn overlaps(&self, other: &RteSet) -> bool {
-        self.0.iter().any(|r| other.contains(*r))
-    }
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().copied()
-    }
 }
 
 /// A CTE that references can reach: by query level, innermost last.

@@ -95,7 +95,7 @@ fn bound_of(condition: &Expr) -> Option<(&Expr, bool)> {
         _ => return None,
     };
     let is_fixed = |side: &Expr| rtes_of(side).is_empty() && !is_volatile(side);
-    let single = |side: &Expr| rtes_of(side).iter().count() == 1;
+    let single = |side: &Expr| rtes_of(side).is_one();
     match (single(left) && is_fixed(right), single(right) && is_fixed(left)) {
         (true, _) => Some((strip(left), !is_less)),
         (_, true) => Some((strip(right), is_less)),
