@@ -58,6 +58,32 @@ fn a_short_run_reports_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn who_has_no_sysbench_is_told_where_it_comes_from() {
+    let work_dir = folder();
+    let mut command = bench(work_dir.path(), &["--only", "sysbench", "--sysbench", "/none"]);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        said.contains("cannot start /none") && said.contains("apt-get install sysbench"),
+        "{said}"
+    );
+    assert!(is_empty(work_dir.path()), "its folder stayed");
+}
+
+#[test]
+fn a_check_fails_where_nothing_is_measured() {
+    let work_dir = folder();
+    let output = bench(work_dir.path(), &["--check", "--only", "inserts", "--server", "steppe"])
+        .args(["--steppe-bin", "/none"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("something was not measured"), "{said}");
+}
+
+#[test]
 fn an_interrupt_stops_everything() {
     if !has_pgbench() {
         return;

@@ -51,7 +51,8 @@ pub(super) async fn compare_all<S: Source>(
             (Answer::Rows(a), Answer::Rows(b)) if a == b => total.equal += 1,
             (Answer::Error(code, _), _) | (_, Answer::Error(code, _)) if code == "57014" => {
                 total.slow += 1;
-                report(&format!("too slow: {}", statement.sql));
+                let who = if ours.code() == Some(code) { "Steppe" } else { "PostgreSQL" };
+                report(&format!("{who} is too slow: {}\n    with {setting}", statement.sql));
             }
             // What is not supported may be wrong in PostgreSQL for a reason of its own.
             (Answer::Error(a, _), Answer::Error(b, _)) if a == b || a == "0A000" => {
