@@ -17,7 +17,7 @@ impl Plans {
             statements.push(format!("DROP TABLE IF EXISTS {table}"));
             let key = self.pick(&["integer PRIMARY KEY", "integer PRIMARY KEY", "integer"]);
             statements.push(format!(
-                "CREATE TABLE {table} (id {key}, a integer, b {}, n numeric, c text, d date)",
+                "CREATE TABLE {table} (id {key}, a integer, b {}, n numeric(10,2), c text, d date)",
                 self.pick(&["integer", "integer", "bigint"])
             ));
             let kind_of_statistics = self.number(3);
