@@ -8,8 +8,7 @@
 //! to [`RowLayout::column_ref`], which says what it is. A reader never reads outside the row.
 
 use super::{
-    ColumnRef, HEADER_BYTES, HEADER_WIDE, NARROW_OUT_OF_LINE, Place, RowLayout, Shape,
-    no_such_column,
+    HEADER_BYTES, HEADER_WIDE, NARROW_OUT_OF_LINE, Place, RowLayout, Shape, no_such_column,
 };
 use crate::Result;
 use crate::physical::Physical;
