@@ -30,3 +30,17 @@ UPDATE t SET n = n + 1 WHERE id IN (SELECT id FROM t WHERE n = 7 AND id < 50) RE
 ROLLBACK;
 EXPLAIN (COSTS OFF) DELETE FROM t WHERE NOT EXISTS (SELECT FROM u WHERE u.t_id = t.id);
 EXPLAIN (COSTS OFF) UPDATE t SET n = 1 WHERE EXISTS (SELECT FROM u WHERE u.k = t.n AND u.t_id <> t.id);
+-- A change wants the inner rows, also where each of their keys once would be a cheaper join.
+CREATE TABLE many (id integer PRIMARY KEY, a integer, b integer, d date);
+INSERT INTO many SELECT i, i % 8, i % 666, date '2024-01-01' + i % 90 FROM generate_series(1, 2000) AS i;
+CREATE INDEX ON many (d, b);
+CREATE TABLE few (id integer PRIMARY KEY, a integer, d date);
+INSERT INTO few SELECT i, i, date '2024-02-05' + i FROM generate_series(1, 4) AS i;
+CREATE INDEX ON few (a);
+VACUUM ANALYZE many;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET random_page_cost = 1;
+UPDATE few AS x SET a = 7 WHERE x.d = date '2024-02-08' AND EXISTS (SELECT FROM many AS y WHERE x.d = y.d AND x.a = y.a) RETURNING x.id, x.a;

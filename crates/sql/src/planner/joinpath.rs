@@ -310,7 +310,8 @@ impl Planner<'_> {
     }
 
     /// Each value of the inner side's keys once makes a semi join an inner one, either way
-    /// (JOIN_UNIQUE_INNER).
+    /// (JOIN_UNIQUE_INNER). The inner rows are no more then: a change that looks at its row again
+    /// (`recheck`) needs them.
     pub(super) fn consider_distinct_inner(
         &mut self,
         from: &FromContext<'_>,
@@ -319,7 +320,7 @@ impl Planner<'_> {
         cheapest: &mut Cheapest,
     ) -> Result<()> {
         let keys = join_keys(&pair.on, &pair.outer.rtes, &pair.inner.rtes);
-        if keys.len() < pair.on.len() || keys.is_empty() {
+        if self.keeps_partners || keys.len() < pair.on.len() || keys.is_empty() {
             return Ok(());
         }
         let mut columns: Vec<Expr> = Vec::with_capacity(keys.len());
