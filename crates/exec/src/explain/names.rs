@@ -7,7 +7,7 @@ use std::sync::Arc;
 use steppe_sql::deparse::{quote_identifier, shown_expression, window_call};
 use steppe_sql::expr::{Aggregate, Expr, SortKey, SubLinkKind, SubPlan};
 use steppe_sql::plan::{AggMode, ModifyTable, Plan, PlanNode, ScanRelation, VersionOf};
-use steppe_sql::query::Command;
+use steppe_sql::query::{Command, JoinKind};
 
 /// Before a call whose result is a state.
 const PARTIAL: &str = "PARTIAL ";
@@ -52,6 +52,10 @@ impl Builder<'_> {
     /// The slots of a node's input row, with or without their relations' names.
     pub(super) fn input(&self, plan: &Plan, qualified: bool) -> Vec<Name> {
         match &plan.node {
+            // The inner side's rows are handed up alone.
+            PlanNode::HashJoin {
+                kind: JoinKind::RightSemi | JoinKind::RightAnti, inner, ..
+            } => self.output(inner, qualified),
             PlanNode::NestLoop { outer, inner, .. }
             | PlanNode::HashJoin { outer, inner, .. }
             | PlanNode::MergeJoin { outer, inner, .. } => {

@@ -317,14 +317,14 @@ impl Builder<'_> {
             }
             PlanNode::HashJoin { outer, inner, keys, on, .. } => {
                 let keys = keys.iter().map(|(a, b, _)| (a, b));
-                self.join(plan, id, Some("Hash Cond"), (keys, outer, inner), on, node);
+                self.join(id, Some("Hash Cond"), (keys, outer, inner), on, node);
             }
             PlanNode::MergeJoin { outer, inner, keys, on, .. } => {
                 let keys = keys.iter().map(|(a, b)| (a, b));
-                self.join(plan, id, Some("Merge Cond"), (keys, outer, inner), on, node);
+                self.join(id, Some("Merge Cond"), (keys, outer, inner), on, node);
             }
             PlanNode::NestLoop { outer, inner, on, .. } => {
-                self.join(plan, id, None, (std::iter::empty(), outer, inner), on, node);
+                self.join(id, None, (std::iter::empty(), outer, inner), on, node);
             }
             PlanNode::Memoize { keys, is_binary, .. } => {
                 node.property("Cache Key", self.list(keys, &[]).join(", "));
@@ -461,7 +461,6 @@ impl Builder<'_> {
 
     fn join<'p>(
         &self,
-        plan: &Plan,
         id: usize,
         label: Option<&'static str>,
         (keys, outer, inner): (impl Iterator<Item = (&'p Expr, &'p Expr)>, &Plan, &Plan),
@@ -470,13 +469,14 @@ impl Builder<'_> {
     ) {
         let qualified = self.is_qualified();
         node.detail("Inner Unique", Value::Bool(false));
+        let (mut outer, inner) = (self.output(outer, qualified), self.output(inner, qualified));
         if let Some(label) = label {
-            let (outer, inner) = (self.output(outer, qualified), self.output(inner, qualified));
             let pair = |(a, b)| format!("({} = {})", self.text(a, &outer), self.text(b, &inner));
             node.property(label, joined(keys.map(pair).collect()));
         }
         if let Some(on) = on {
-            node.property("Join Filter", self.text(on, &self.input(plan, qualified)));
+            outer.extend(inner);
+            node.property("Join Filter", self.text(on, &outer));
             self.removed("Rows Removed by Join Filter", id, |done| done.join_filtered, node);
         }
     }
