@@ -96,6 +96,10 @@ counters! {
     hit,
     /// Pages read from the data file.
     read,
+    /// Those of them that were read past the pool.
+    bulk_read,
+    /// By how many reads.
+    bulk_reads,
     /// Clean pages made dirty.
     dirtied,
     /// Pages written to the data file.
@@ -361,6 +365,18 @@ pub(crate) fn hit() {
 /// A page was read from the data file.
 pub(crate) fn read() {
     add(&current().read, 1);
+}
+
+/// Pages were asked for at once, to be used past the pool.
+pub(crate) fn bulk_asked() {
+    add(&current().bulk_reads, 1);
+}
+
+/// One of them was used.
+pub(crate) fn bulk_read() {
+    let counters = current();
+    add(&counters.read, 1);
+    add(&counters.bulk_read, 1);
 }
 
 /// A clean page was made dirty.

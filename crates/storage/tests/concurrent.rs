@@ -75,7 +75,10 @@ fn shared_counters(store: &Store, keys: u64, rounds: u64) {
 
 fn scan_is_ordered(tree: &Tree, forward: bool) {
     let direction = if forward { Direction::Forward } else { Direction::Backward };
-    let mut cursor = tree.scan(Bound::Unbounded, Bound::Unbounded, direction);
+    let mut cursor = match forward {
+        true => tree.scan_whole(),
+        false => tree.scan(Bound::Unbounded, Bound::Unbounded, direction),
+    };
     let mut last: Option<Vec<u8>> = None;
     while cursor.next_page().unwrap() {
         while let Some((key, _)) = cursor.next() {
@@ -129,7 +132,10 @@ fn scans_see_what_stays() {
         for round in 0..12 {
             let forward = round % 2 == 0;
             let direction = if forward { Direction::Forward } else { Direction::Backward };
-            let mut cursor = tree.scan(Bound::Unbounded, Bound::Unbounded, direction);
+            let mut cursor = match round % 4 {
+                0 => tree.scan_whole(),
+                _ => tree.scan(Bound::Unbounded, Bound::Unbounded, direction),
+            };
             let mut seen = Vec::new();
             while cursor.next_page().unwrap() {
                 while let Some((key, _)) = cursor.next() {
@@ -148,6 +154,44 @@ fn scans_see_what_stays() {
     });
     tree.check().unwrap();
     store.check_space(&[tree.id()]).unwrap();
+}
+
+/// Scans past the pool, while pages change, leave memory and come back: what one has seen the next
+/// one sees, or what came later.
+#[test]
+fn scans_past_the_pool_do_not_go_back_in_time() {
+    const KEYS: u64 = 6000;
+    let store = open(64, true);
+    let tree = new_tree(&store);
+    (0..KEYS).for_each(|key| increment(&tree, &key.to_be_bytes(), 200));
+    let scans_left = AtomicU64::new(40);
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            let (tree, scans_left) = (tree.clone(), &scans_left);
+            scope.spawn(move || {
+                let rng = SeededRandom::new(thread);
+                while scans_left.load(Ordering::Relaxed) > 0 {
+                    increment(&tree, &random(&rng, KEYS).to_be_bytes(), 200);
+                }
+            });
+        }
+        let mut seen = vec![0u64; KEYS as usize];
+        while scans_left.fetch_sub(1, Ordering::Relaxed) > 1 {
+            let (mut cursor, mut keys) = (tree.scan_whole(), 0..KEYS);
+            while cursor.next_page().unwrap() {
+                while let Some((key, value)) = cursor.next() {
+                    let key = u64::from_be_bytes(key.try_into().unwrap());
+                    assert_eq!(Some(key), keys.next());
+                    let count = u64::from_le_bytes(value[..8].try_into().unwrap());
+                    assert!(count >= seen[key as usize], "key {key}: {count}");
+                    seen[key as usize] = count;
+                }
+            }
+            assert_eq!(keys.next(), None);
+        }
+        scans_left.store(0, Ordering::Relaxed);
+    });
+    tree.check().unwrap();
 }
 
 #[test]

@@ -117,7 +117,15 @@ impl RowCursor {
         direction: Direction,
     ) -> RowCursor {
         let (from, to) = (key_bound(from), key_bound(to));
-        let cursor = tree.map(|tree| tree.scan(as_slice(&from), as_slice(&to), direction));
+        RowCursor::over(tree.map(|tree| tree.scan(as_slice(&from), as_slice(&to), direction)), view)
+    }
+
+    /// A scan of all rows.
+    pub(crate) fn whole(tree: Option<Tree>, view: View) -> RowCursor {
+        RowCursor::over(tree.map(|tree| tree.scan_whole()), view)
+    }
+
+    fn over(cursor: Option<Cursor>, view: View) -> RowCursor {
         let (version, scratch) = (Vec::new(), Vec::new());
         RowCursor { cursor, view, version, scratch, passed: Passed::default() }
     }

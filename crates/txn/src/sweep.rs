@@ -19,9 +19,7 @@
 //! these versions are looked at; a value below B that none refers to is garbage. If the
 //! horizon is held back, the pass is left for the next time.
 
-use std::ops::Bound;
-
-use steppe_storage::{Direction, LogHeader, Tree};
+use steppe_storage::{LogHeader, Tree};
 use steppe_types::Result;
 
 use crate::change::{Change, Origin, RowHeader, apply_delta, corrupt};
@@ -158,7 +156,7 @@ impl Database {
         used: &mut IdSet,
     ) -> Result<()> {
         let Some(tree) = table.tree()? else { return Ok(()) };
-        let mut cursor = tree.scan(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
+        let mut cursor = tree.scan_whole();
         let (mut version, mut found) = (Vec::new(), Vec::new());
         while cursor.next_page()? {
             check()?;
@@ -209,7 +207,7 @@ impl Database {
     fn sweep(&self, tree: Option<&Tree>, check: Checkpoint<'_>, judge: Judge<'_>) -> Result<Swept> {
         let mut swept = Swept::default();
         let Some(tree) = tree else { return Ok(swept) };
-        let mut cursor = tree.scan(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
+        let mut cursor = tree.scan_whole();
         while cursor.next_page()? {
             check()?;
             let mut first_dead = None;

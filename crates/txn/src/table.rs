@@ -293,7 +293,8 @@ impl TableStore {
 
     /// Scans all visible rows.
     pub fn scan_all(&self, view: View) -> Result<RowCursor> {
-        self.scan(view, Bound::Unbounded, Bound::Unbounded, Direction::Forward)
+        view.reads(|all, member| all.read_file(member, self.file.number()))?;
+        Ok(RowCursor::whole(self.file.tree()?.cloned(), view))
     }
 
     /// Calls `f` with the row id that each page of rows begins with, in order, without reading

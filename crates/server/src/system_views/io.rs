@@ -376,14 +376,15 @@ fn backend_type(worker: Worker) -> &'static str {
     }
 }
 
-/// Pages and the log, by who did it. There is one way to use the buffer pool, so that there is
-/// one context of relations. Times are those of I/O that was timed (track_io_timing,
+/// Pages and the log, by who did it. What large scans read past the buffer pool has a context of
+/// its own; the time it took is in the row of all other reads. Times are those of I/O that was timed (track_io_timing,
 /// track_wal_io_timing).
 fn io(core: &Core, builder: &mut RowsBuilder) {
     let since = core.server.statistics.resets.lock().io;
     for (worker, done) in Worker::ALL.iter().zip(since.done()) {
         let reset = Datum::TimestampTz(since.at);
         relation_row(*worker, done, reset.clone(), builder);
+        bulk_read_row(*worker, done, reset.clone(), builder);
         log_rows(*worker, done, reset, builder);
     }
 }
@@ -400,8 +401,8 @@ fn relation_row(worker: Worker, done: Totals, reset: Datum, builder: &mut RowsBu
         ("backend_type", Datum::text(backend_type(worker))),
         ("object", Datum::text("relation")),
         ("context", Datum::text("normal")),
-        ("reads", by_users(count(done.read))),
-        ("read_bytes", by_users(pages(done.read))),
+        ("reads", by_users(count(done.read - done.bulk_read))),
+        ("read_bytes", by_users(pages(done.read - done.bulk_read))),
         ("read_time", by_users(nanoseconds(done.read_time))),
         ("writes", count(done.written)),
         ("write_bytes", pages(done.written)),
@@ -415,6 +416,20 @@ fn relation_row(worker: Worker, done: Totals, reset: Datum, builder: &mut RowsBu
         ("evictions", by_users(count(done.evicted))),
         ("fsyncs", count(done.data_syncs)),
         ("fsync_time", nanoseconds(done.data_sync_time)),
+        ("stats_reset", reset),
+    ]);
+}
+
+fn bulk_read_row(worker: Worker, done: Totals, reset: Datum, builder: &mut RowsBuilder) {
+    if worker != Worker::ClientBackend {
+        return;
+    }
+    builder.row([
+        ("backend_type", Datum::text(backend_type(worker))),
+        ("object", Datum::text("relation")),
+        ("context", Datum::text("bulkread")),
+        ("reads", count(done.bulk_reads)),
+        ("read_bytes", bytes(done.bulk_read * PAGE_SIZE as u64)),
         ("stats_reset", reset),
     ]);
 }

@@ -21,12 +21,16 @@
 //! version); a thread that reads the page back sees the written copy (`mark_clean` releases,
 //! latching acquires).
 //!
+//! Condition F: *what is read from the file between two looks that find a page out of memory
+//! ([`absence`]) with one and the same word is the page.* The argument is in `past`.
+//!
 //! Condition C: *a checkpoint misses nothing.* DIRTY is in the word before the
 //! log record's place is reserved ([`set_dirty`]): a thread that has seen the reservation
 //! sees the bit, or a later state of the page.
 
 use super::state::{
-    self, DIRTY, LATCHED, REFERENCED, UNLATCHED, Version, latch, next_version, with_latch,
+    self, Absence, DIRTY, EVICTED, LATCHED, REFERENCED, UNLATCHED, Version, latch, next_version,
+    with_latch,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -72,6 +76,15 @@ pub(super) fn hot_version(word: &impl StateWord) -> Option<Version> {
 #[inline]
 pub(super) fn look(word: &impl StateWord) -> u64 {
     word.load(Ordering::Acquire)
+}
+
+/// The page's word, if it is not in memory. The fence makes it the later of two looks, too: what
+/// was read from the file before it is of no newer state.
+#[inline]
+pub(super) fn absence(word: &impl StateWord) -> Option<Absence> {
+    word.fence(Ordering::Acquire);
+    let state = word.load(Ordering::Acquire);
+    (latch(state) == EVICTED).then_some(Absence(state))
 }
 
 /// Tells the clock that the page is in use. Only a hint: if somebody else changes

@@ -478,6 +478,13 @@ impl PageBuf {
         // bytes, and nothing is between them.
         unsafe { std::slice::from_raw_parts(pages.as_ptr().cast(), size_of_val(pages)) }
     }
+
+    /// As [`PageBuf::all_bytes`], to be written to.
+    pub(crate) fn all_bytes_mut(pages: &mut [PageBuf]) -> &mut [u8] {
+        let len = size_of_val(pages);
+        // SAFETY: as above, and the borrow is exclusive; any bytes make a page.
+        unsafe { std::slice::from_raw_parts_mut(pages.as_mut_ptr().cast(), len) }
+    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod latch;
 #[cfg(test)]
 mod latch_model;
 pub(crate) mod memory;
+pub(crate) mod past;
 mod reads;
 pub(crate) mod scratch;
 mod state;
@@ -39,7 +40,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use writeback::WriteBack;
 
-pub(crate) use state::Version;
+pub(crate) use state::{Absence, Version};
 
 /// No page, in the `resident` array.
 const EMPTY: u64 = u64::MAX;
@@ -217,6 +218,12 @@ impl Pool {
                 _ => backoff.wait(),
             }
         }
+    }
+
+    /// The page's word, if it is not in memory.
+    #[inline]
+    pub(crate) fn absence(&self, id: PageId) -> Option<Absence> {
+        latch::absence(self.memory.state(id))
     }
 
     /// Whether everything read from the page since `version` was taken is one

@@ -6,6 +6,7 @@
 //! the key space (T1), splits and merges in between change which page that is, but
 //! never make the scan see a key twice or miss one.
 
+use super::past::Way;
 use super::{Direction, Target, Tree};
 use crate::error::Result;
 use crate::page::node;
@@ -33,6 +34,8 @@ pub struct Cursor {
     lower: Bound<Vec<u8>>,
     upper: Bound<Vec<u8>>,
     at_end: bool,
+    /// How leaves are read.
+    way: Way,
     page: ScratchPage,
     /// The slots of the copy that are still to come.
     slots: std::ops::Range<usize>,
@@ -61,12 +64,20 @@ impl Cursor {
             lower: owned(lower),
             upper: owned(upper),
             at_end: false,
+            way: Way::Pool,
             page: ScratchPage::new(),
             slots: 0..0,
             key: Vec::new(),
             suffix: 0..0,
             value: 0..0,
         }
+    }
+
+    /// A scan of all there is.
+    pub(super) fn whole(tree: Tree) -> Cursor {
+        let way = Way::of_whole_tree();
+        let all = Cursor::new(tree, Bound::Unbounded, Bound::Unbounded, Direction::Forward);
+        Cursor { way, ..all }
     }
 
     /// The tree that is scanned.
@@ -80,6 +91,7 @@ impl Cursor {
         self.upper = owned(upper);
         self.direction = direction;
         self.at_end = false;
+        self.way = Way::Pool;
         self.slots = 0..0;
     }
 
@@ -131,6 +143,11 @@ impl Cursor {
             (Direction::Backward, _, Bound::Included(key)) => Target::Key(key),
             (Direction::Backward, _, Bound::Excluded(key)) => Target::Below(key),
         };
+        if let Target::Key(key) = target
+            && let Some(id) = self.way.copy_leaf(&self.tree, key, &mut self.page)?
+        {
+            return Ok(Some(id));
+        }
         let leaf = self.tree.locate(target, 0)?;
         let pool = self.tree.pool();
         let page = pool.page(leaf.id);

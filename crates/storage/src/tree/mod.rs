@@ -31,6 +31,7 @@ mod cursor;
 mod drop;
 mod merge;
 mod near;
+mod past;
 mod prune;
 mod split;
 
@@ -599,6 +600,12 @@ impl Tree {
     /// [`Cursor::next_page`].
     pub fn scan(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>, direction: Direction) -> Cursor {
         Cursor::new(self.clone(), lower, upper, direction)
+    }
+
+    /// A scan of all there is, in ascending order. In a tree that is large for the pool, it reads
+    /// past it.
+    pub fn scan_whole(&self) -> Cursor {
+        Cursor::whole(self.clone())
     }
 }
 

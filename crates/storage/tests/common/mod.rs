@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
-use steppe_storage::{Direction, LogHeader, StorageError, Store, StoreOptions, Tree};
+use steppe_storage::{Cursor, Direction, LogHeader, StorageError, Store, StoreOptions, Tree};
 use steppe_vfs::CrashVfs;
 
 pub(crate) type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -57,7 +57,10 @@ pub(crate) fn collect(
     upper: Bound<&[u8]>,
     direction: Direction,
 ) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let mut cursor = tree.scan(lower, upper, direction);
+    entries_of(tree.scan(lower, upper, direction))
+}
+
+fn entries_of(mut cursor: Cursor) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut entries = Vec::new();
     while cursor.next_page().expect("scan") {
         while let Some((key, value)) = cursor.next() {
@@ -74,6 +77,7 @@ pub(crate) fn assert_same(tree: &Tree, model: &Model) {
     let all = |direction| collect(tree, Bound::Unbounded, Bound::Unbounded, direction);
     let forward = all(Direction::Forward);
     assert!(forward == expected, "{} entries, expected {}", forward.len(), expected.len());
+    assert!(entries_of(tree.scan_whole()) == expected, "the scan past the pool differs");
     let mut backward = all(Direction::Backward);
     backward.reverse();
     assert!(backward == expected, "backward scan differs");

@@ -1,0 +1,252 @@
+//! The leaves of a large scan, past the pool: see `pool::past`, whose condition F is used here.
+//!
+//! A descent ends at the node above the leaf (level 1), which says which pages come next, too. The
+//! order is that of T2, a page out of memory having its word for a version: the leaf's word is
+//! looked at, then the node above validates. At that moment the leaf was the one that covers the
+//! key, and its content was what the file had between the two looks at its word. Whatever is odd
+//! (a leaf in memory, a page that fails its checks, another tree's) is left to the descent that
+//! goes through the pool, and to the errors that it knows.
+
+use super::{Located, Target, Tree};
+use crate::error::Result;
+use crate::page::{self, Kind, node};
+use crate::pool::memory::{PageBuf, PageRef};
+use crate::pool::past::PagesRead;
+use crate::types::PageId;
+
+/// Leaves that a scan takes through the pool before it asks how large the tree is.
+const FIRST_LEAVES: u32 = 16;
+
+/// How a scan reads leaves that are not in memory.
+pub(super) enum Way {
+    /// Into the pool.
+    Pool,
+    /// Into the pool, so many more of them; then it depends on the tree's size.
+    Undecided(u32),
+    /// Past the pool.
+    Past(Box<Past>),
+}
+
+/// What a scan past the pool keeps.
+#[derive(Default)]
+pub(super) struct Past {
+    read: PagesRead,
+    /// The node above the last leaf.
+    above: Option<Located>,
+}
+
+impl Way {
+    /// That of a scan of all there is.
+    pub(super) fn of_whole_tree() -> Way {
+        Way::Undecided(FIRST_LEAVES)
+    }
+
+    /// Copies the leaf that covers `key` past the pool, if that is the way and it can be done.
+    #[inline]
+    pub(super) fn copy_leaf(
+        &mut self,
+        tree: &Tree,
+        key: &[u8],
+        copy: &mut PageBuf,
+    ) -> Result<Option<PageId>> {
+        match self {
+            Way::Pool => return Ok(None),
+            Way::Undecided(0) => {
+                *self = match tree.is_large()? {
+                    true => Way::Past(Box::default()),
+                    false => Way::Pool,
+                };
+            }
+            Way::Undecided(left) => {
+                *left -= 1;
+                return Ok(None);
+            }
+            Way::Past(_) => {}
+        }
+        match self {
+            Way::Past(past) => tree.copy_past(key, past, copy),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Tree {
+    /// Whether a scan of all leaves should read past the pool. Their number is a guess: that of a
+    /// tree whose nodes are all as full as its leftmost ones.
+    fn is_large(&self) -> Result<bool> {
+        let pool = self.pool();
+        let root = self.locate(Target::Last, u8::MAX)?;
+        let mut leaves = 1u64;
+        for level in (1..=node::level(pool.page(root.id))).rev() {
+            let first = self.locate(Target::Key(&[]), level)?;
+            leaves = leaves.saturating_mul(node::slot_count(pool.page(first.id)) as u64 + 1);
+        }
+        Ok(pool.is_large(leaves))
+    }
+
+    /// The node above the leaf that covers the key, as far as is known before it validates.
+    fn above_leaf(&self, key: &[u8], past: &mut Past) -> Result<Located> {
+        let pool = self.pool();
+        if let Some(above) = past.above
+            && node::covers(pool.page(above.id), key)
+            && pool.validate(above.id, above.version)
+        {
+            return Ok(above);
+        }
+        let above = self.locate(Target::Key(key), 1)?;
+        past.above = Some(above);
+        Ok(above)
+    }
+
+    /// Copies the leaf that covers `key`; `None` if it is to be had through the pool.
+    fn copy_past(&self, key: &[u8], past: &mut Past, copy: &mut PageBuf) -> Result<Option<PageId>> {
+        let pool = self.pool();
+        let above = self.above_leaf(key, past)?;
+        let page = pool.page(above.id);
+        let child = |position| {
+            node::child_at(page, position).filter(|id| id.0 != 0 && id.0 < pool.max_pages())
+        };
+        let position = node::child_position(page, key);
+        let Some(leaf) = child(position).filter(|_| node::level(page) == 1) else {
+            return Ok(None);
+        };
+        let Some(absence) = pool.absence(leaf) else { return Ok(None) };
+        if !past.read.has(leaf, absence) {
+            if pool.has_spare_room() {
+                return Ok(None);
+            }
+            let siblings = position..=node::slot_count(page);
+            pool.read_past(siblings.map_while(child), &mut past.read);
+        }
+        // Behind the reading: the later look of condition F. Then the node above (T2).
+        let Some(absence) = pool.absence(leaf) else { return Ok(None) };
+        let is_child = pool.validate(above.id, above.version);
+        let taken = is_child && pool.take_past(leaf, absence, &mut past.read, copy);
+        Ok((taken && self.is_own_leaf(copy.page())).then_some(leaf))
+    }
+
+    fn is_own_leaf(&self, page: PageRef<'_>) -> bool {
+        page::kind(page) == Some(Kind::Node)
+            && node::level(page) == 0
+            && node::generation(page) == self.id.generation
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Cursor;
+    use super::*;
+    use crate::error::StorageError;
+    use crate::options::StoreOptions;
+    use crate::pool::past::BELIEVE_OLD_READS;
+    use crate::store::{CheckpointState, Store};
+    use crate::types::{LogHeader, PAGE_SIZE};
+    use crate::usage;
+    use std::path::Path;
+    use std::sync::Arc;
+    use steppe_vfs::CrashVfs;
+
+    const KEYS: u64 = 4000;
+
+    fn put(tree: &Tree, key: u64, byte: u8) {
+        let put = tree.write(&key.to_be_bytes(), LogHeader::default(), |_, op| {
+            op.put(&[byte; 500]);
+            Ok::<(), StorageError>(())
+        });
+        put.unwrap();
+    }
+
+    /// A tree of some hundred leaves in a pool of 64 pages, all of them in the file.
+    fn large_tree(vfs: &Arc<CrashVfs>) -> Tree {
+        let options = StoreOptions {
+            vfs: Arc::clone(vfs) as Arc<dyn steppe_vfs::Vfs>,
+            pool_pages: 64,
+            max_pages: 1 << 20,
+            background: false,
+            ..StoreOptions::new("db")
+        };
+        let store = Store::open(options, &mut ()).unwrap();
+        let (id, _) = store.create_tree(LogHeader::default(), |_, _| {}).unwrap();
+        let tree = store.tree(id);
+        (0..KEYS).for_each(|key| put(&tree, key, 1));
+        store.checkpoint(&mut |_| CheckpointState::default()).unwrap();
+        tree
+    }
+
+    fn read(tree: &Tree, key: u64) {
+        assert!(tree.read(&key.to_be_bytes(), &mut Vec::new()).unwrap());
+    }
+
+    /// The first byte of each value that is still to come.
+    fn rest(cursor: &mut Cursor) -> Vec<u8> {
+        let mut seen = Vec::new();
+        while cursor.next_page().unwrap() {
+            while let Some((_, value)) = cursor.next() {
+                seen.push(value[0]);
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn a_large_scan_reads_past_the_pool_and_counts_what_it_reads() {
+        let tree = large_tree(&Arc::new(CrashVfs::new(1)));
+        let evicted = tree.store().stats().pages_evicted;
+        let before = usage::totals(usage::Worker::ClientBackend);
+        let usage_before = usage::Usage::now();
+        assert_eq!(rest(&mut tree.scan_whole()), [1; KEYS as usize]);
+        let done = usage::totals(usage::Worker::ClientBackend) - before;
+        let read = usage::Usage::now().read - usage_before.read;
+        let leaves = tree.page_count().unwrap();
+        assert!(leaves > 200 && (leaves - 100..=leaves).contains(&read), "{read} of {leaves}");
+        assert!(done.bulk_read > leaves - 100 && done.bulk_reads > leaves / 20, "{done:?}");
+        assert!(done.bulk_reads < leaves / 2, "several at a time: {done:?}");
+        let evicted = tree.store().stats().pages_evicted - evicted;
+        assert!(evicted < 40, "{evicted} pages were driven out");
+    }
+
+    /// Pages that the scan has read ahead change, and leave memory again.
+    fn sees_changes_of_what_was_read_ahead() -> bool {
+        let tree = large_tree(&Arc::new(CrashVfs::new(1)));
+        let mut cursor = tree.scan_whole();
+        let mut seen = 0;
+        while seen < KEYS / 2 {
+            assert!(cursor.next_page().unwrap());
+            while cursor.next().is_some() {
+                seen += 1;
+            }
+        }
+        (0..KEYS).for_each(|key| put(&tree, key, 2));
+        (0..KEYS / 4).for_each(|key| read(&tree, key));
+        rest(&mut cursor).iter().all(|&byte| byte == 2)
+    }
+
+    #[test]
+    fn a_page_that_changed_since_it_was_read_ahead_is_read_again() {
+        assert!(sees_changes_of_what_was_read_ahead());
+        BELIEVE_OLD_READS.set(true);
+        let fooled = !sees_changes_of_what_was_read_ahead();
+        BELIEVE_OLD_READS.set(false);
+        assert!(fooled, "the planted bug was not found");
+    }
+
+    #[test]
+    fn a_damaged_page_is_the_error_that_it_is_through_the_pool() {
+        let vfs = Arc::new(CrashVfs::new(1));
+        let tree = large_tree(&vfs);
+        let absent = |id: &u64| tree.pool().absence(PageId(*id)).is_some();
+        let page = (150..250).find(absent).unwrap();
+        vfs.flip_bit(Path::new("db/data"), page * PAGE_SIZE as u64 + 4000, 1).unwrap();
+        let mut cursor = tree.scan_whole();
+        let error = loop {
+            match cursor.next_page() {
+                Ok(more) => assert!(more, "the damage was not noticed"),
+                Err(error) => break error,
+            }
+        };
+        assert!(
+            matches!(error, StorageError::Corrupt { page: Some(id), .. } if id == PageId(page)),
+            "{error}"
+        );
+    }
+}
