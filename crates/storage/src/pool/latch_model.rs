@@ -15,6 +15,7 @@
 //! what an optimistic reader validates is one state of the page (condition L); no
 //! increment is lost to eviction (E); what precedes a checkpoint's redo position is
 //! in the file when it ends (C); never more pages are in memory than there are slots.
+//! In a world of its own a reader past the pool takes from the file what is one state of the page (F).
 //! Each [`Bug`] breaks one of the protocol's steps and must be found.
 
 use super::latch::{self, Copied, Found, StateWord};
@@ -28,6 +29,8 @@ const PAGES: usize = 2;
 const WRITERS: usize = 2;
 const WRITES: usize = 2;
 const READS: usize = 4;
+const PAST_WRITES: usize = 6;
+const PAST_READS: usize = 60;
 
 /// A step done wrong on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +49,8 @@ enum Bug {
     CleanBlindly,
     /// A victim is latched without comparing the word that was seen.
     EvictBlindly,
+    /// What was read from the file counts without a second look.
+    NoSecondLook,
     /// The page becomes dirty after its record's place is reserved.
     DirtyTooLate,
 }
@@ -455,6 +460,19 @@ impl SmallPool {
         }
     }
 
+    /// `Tree::copy_past`: the page as the file has it, if it is not in memory all the time.
+    fn read_past(&self, page: usize) -> Option<u64> {
+        let word = self.word(page);
+        let before = latch::absence(&word)?;
+        let half = |half| self.memory.load(disk_of(page, half), Ordering::Relaxed);
+        let (a, b) = (half(0), half(1));
+        if !self.memory.has(Bug::NoSecondLook) && latch::absence(&word) != Some(before) {
+            return None;
+        }
+        assert_eq!(a, b, "page {page} is torn in the file");
+        Some(a)
+    }
+
     /// `Store::checkpoint`.
     fn checkpoint(&self) {
         // Begins at any time in the others' lives.
@@ -523,6 +541,32 @@ fn run(slots: usize, bug: Option<Bug>) {
         assert_eq!(value.0, made.filter(|&p| p == page).count() as u64, "page {page}");
         pool.unlatch(page, before, false);
     }
+}
+
+/// A writer whose pages drive one another out of the only slot, and a reader of the file.
+fn run_past(bug: Option<Bug>) {
+    let pool = Arc::new(SmallPool::new(1, bug));
+    let writer = Arc::clone(&pool);
+    let writer = shuttle::thread::spawn(move || {
+        (0..PAST_WRITES).for_each(|n| writer.increment(n % PAGES));
+    });
+    let mut seen = [0; PAGES];
+    for n in 0..PAST_READS {
+        let page = n % PAGES;
+        if let Some(value) = pool.read_past(page) {
+            assert!(value >= seen[page], "a reader of the file goes back in time");
+            seen[page] = value;
+        }
+        shuttle::thread::yield_now();
+    }
+    assert!(writer.join().is_ok(), "the writer panicked");
+}
+
+#[test]
+fn reads_past_the_pool_are_of_one_state() {
+    shuttle::check_pct(|| run_past(None), 300, 3);
+    let search = || shuttle::check_pct(|| run_past(Some(Bug::NoSecondLook)), 3000, 3);
+    assert!(std::panic::catch_unwind(search).is_err(), "the planted bug was not found");
 }
 
 #[test]
