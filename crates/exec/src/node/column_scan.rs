@@ -388,7 +388,10 @@ impl ColumnScanNode {
             let row = self.input.rows[passed] as usize;
             passed += 1;
             result = self.decode_row(parts, row).and_then(|()| match &parts.plan.project {
-                None => Ok(out.push_owned(&mut self.row)),
+                None => {
+                    out.push_owned(&mut self.row);
+                    Ok(())
+                }
                 Some(project) => project_into(project, cx, Row::of(&self.row), out),
             });
         }

@@ -154,8 +154,7 @@ mod tests {
     use crate::vector::IntKind;
 
     fn texts(values: &[Option<&str>]) -> Vector {
-        let mut out = Vector::default();
-        out.data = Data::Texts(Texts::default());
+        let mut out = Vector { data: Data::Texts(Texts::default()), nulls: Default::default() };
         values.iter().for_each(|v| out.push(&v.map_or(Datum::Null, Datum::text)));
         out
     }

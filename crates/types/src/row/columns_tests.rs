@@ -1,6 +1,7 @@
 //! Readers against `column_ref`, for rows of their form and others.
 
 use super::*;
+use crate::row::ColumnRef;
 use crate::{Datum, oid};
 
 /// A generator of numbers that a seed repeats (xorshift: Marsaglia, 2003).

@@ -6,7 +6,7 @@ use super::pairs::{Collecting, Probe};
 use super::table::{Comparison, KeyAt, Keyed, Table};
 use crate::hashing::equal_keys;
 use crate::node::{CNode, CPlan};
-use crate::vector::{NO_ROW, VExpr, Vector, hash_keys, null_keys};
+use crate::vector::{NO_ROW, VExpr, Vector, hash_rows, null_keys};
 use std::sync::Arc;
 use steppe_sql::query::JoinKind;
 use steppe_types::{Datum, Oid, oid};
@@ -159,7 +159,7 @@ fn found(
     for rows in inner.chunks(random.below(40) as usize + 1) {
         let rows = random.keyed(rows, width);
         let mut hashes = Vec::new();
-        hash_keys(&join.types, &rows.keys(at), rows.rows, &mut hashes);
+        hash_rows(&join.types, &rows.keys(at), rows.rows, &mut hashes);
         table.append(&rows, &columns.inner_kept, &hashes);
     }
     table.index(at);
@@ -168,7 +168,7 @@ fn found(
     outer.type_keys(at);
     let nulls = null_keys(&outer.keys(at), outer.rows);
     let (mut probe, mut hashes) = (Probe::default(), Vec::new());
-    hash_keys(&join.types, &outer.keys(at), outer.rows, &mut hashes);
+    hash_rows(&join.types, &outer.keys(at), outer.rows, &mut hashes);
     table.find(&hashes, &mut probe.heads);
     let heads = probe.heads.iter_mut().zip(&nulls).filter(|(_, null)| **null);
     heads.for_each(|(head, _)| *head = NO_ROW);
