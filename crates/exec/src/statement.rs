@@ -15,7 +15,7 @@ use crate::env::{FnContext, IoContext, RowSink, SessionServices};
 use crate::expr::{CExpr, Compiler, Row, SubPlanState};
 use crate::modify::finish_keys;
 use crate::node::{
-    BoxedNode, CPlan, PlanCompiler, StoredRows, compile_plan, start, stored_columns,
+    BoxedNode, CPlan, PlanCompiler, StoredSink, compile_plan, start, stored_columns,
 };
 use crate::partition::{LeafStatements, lock_mode_of};
 use crate::point::{PointOutcome, PointPlan, PointTable};
@@ -644,7 +644,7 @@ impl Execution {
         };
         self.cx.check_interrupts()?;
         let wanted = wanted.min(BATCH_ROWS as u64) as usize;
-        let (cx, mut out) = (&mut self.cx, StoredRows { columns, sink, wanted, rows: 0 });
+        let (cx, mut out) = (&mut self.cx, StoredSink { columns, sink, wanted, rows: 0 });
         let root = self.root.get_or_insert_with(|| start(&self.stmt.root, cx));
         let handed = root.next_stored(cx, &mut out);
         let rows = out.rows as u64;

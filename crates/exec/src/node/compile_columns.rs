@@ -71,8 +71,8 @@ fn place<'a>(exprs: &mut Vec<&'a Expr>, expr: &'a Expr) -> usize {
     })
 }
 
-/// The input columns that expressions read.
-fn slots_of(exprs: &[Expr]) -> Box<[usize]> {
+/// The input columns that expressions read, each once.
+pub(super) fn slots_of<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> Box<[usize]> {
     fn collect(expr: &Expr, out: &mut BTreeSet<usize>) {
         if let Expr::Slot { index, .. } = expr {
             out.insert(*index);
@@ -80,7 +80,7 @@ fn slots_of(exprs: &[Expr]) -> Box<[usize]> {
         expr.for_each_child(&mut |child| collect(child, out));
     }
     let mut out = BTreeSet::new();
-    exprs.iter().for_each(|expr| collect(expr, &mut out));
+    exprs.into_iter().for_each(|expr| collect(expr, &mut out));
     out.into_iter().collect()
 }
 

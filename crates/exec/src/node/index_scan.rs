@@ -22,7 +22,7 @@
 use super::key_check::{CKeyCheck, KeyChecks};
 use super::key_cursor::KeyCursor;
 use super::probes::{CKeyEnd, CKeySearch, Probe, Probes};
-use super::{BoxedNode, CNode, CPlan, Node, StoredRows};
+use super::{BoxedNode, CNode, CPlan, Node, StoredSink};
 use crate::access::long_keys::shorten;
 use crate::access::{IndexAccess, KeyValue, ScanColumn, TableAccess, key_value};
 use crate::accesses;
@@ -316,7 +316,7 @@ impl Node for IndexScanNode {
         Ok(())
     }
 
-    fn next_stored(&mut self, cx: &mut ExecContext, out: &mut StoredRows<'_>) -> Result<()> {
+    fn next_stored(&mut self, cx: &mut ExecContext, out: &mut StoredSink<'_>) -> Result<()> {
         let plan = self.plan.clone();
         let CNode::IndexScan(scan) = &plan.kind else {
             return Err(Error::internal("index scan node over another plan"));

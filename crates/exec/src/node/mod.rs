@@ -76,7 +76,7 @@ pub(crate) trait Node: Send {
 
     /// As [`Node::next`], with the rows going to the statement's sink, as they are stored where it
     /// takes them so: what the node of a plan does that has [`stored_columns`].
-    fn next_stored(&mut self, _: &mut ExecContext, _: &mut StoredRows<'_>) -> Result<()> {
+    fn next_stored(&mut self, _: &mut ExecContext, _: &mut StoredSink<'_>) -> Result<()> {
         Err(Error::internal("node hands up no stored rows"))
     }
 
@@ -85,7 +85,7 @@ pub(crate) trait Node: Send {
 }
 
 /// Where the rows of a statement go that are handed up as they are stored.
-pub(crate) struct StoredRows<'a> {
+pub(crate) struct StoredSink<'a> {
     /// The output columns' positions in the table.
     pub(crate) columns: &'a [usize],
     pub(crate) sink: &'a mut dyn RowSink,

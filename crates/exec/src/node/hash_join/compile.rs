@@ -4,6 +4,7 @@
 use super::table::KeyAt;
 use crate::expr::Compiler;
 use crate::node::CPlan;
+use crate::node::compile_columns::slots_of;
 use crate::vector::VExpr;
 use std::collections::BTreeSet;
 use steppe_sql::expr::Expr;
@@ -76,10 +77,10 @@ impl ColumnJoin {
         let mut on_conditions = Vec::new();
         for condition in conjuncts(on.as_ref()) {
             let Some(compiled) = VExpr::compile(condition, compiler)? else { return Ok(None) };
-            on_conditions.push(Condition { condition: compiled, reads: reads([condition]) });
+            on_conditions.push(Condition { condition: compiled, reads: slots_of([condition]) });
         }
         let filter_reads: Box<[_]> =
-            conjuncts(plan.filter.as_ref()).iter().map(|c| reads([c])).collect();
+            conjuncts(plan.filter.as_ref()).iter().map(|c| slots_of([c])).collect();
         let (outputs, output_reads) = outputs(plan);
         // A join that hands up inner rows alone numbers their columns from 0.
         let width = outer.width;
@@ -159,18 +160,5 @@ fn outputs(plan: &Plan) -> (Box<[Output]>, Box<[usize]>) {
         _ => Output::Computed(i),
     };
     let computed = project.iter().filter(|expr| !matches!(expr, Expr::Slot { .. }));
-    (project.iter().enumerate().map(output).collect(), reads(computed))
-}
-
-/// The columns that expressions read, each once.
-fn reads<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> Box<[usize]> {
-    fn visit(expr: &Expr, slots: &mut BTreeSet<usize>) {
-        if let Expr::Slot { index, .. } = expr {
-            slots.insert(*index);
-        }
-        expr.for_each_child(&mut |child| visit(child, slots));
-    }
-    let mut slots = BTreeSet::new();
-    exprs.into_iter().for_each(|expr| visit(expr, &mut slots));
-    slots.into_iter().collect()
+    (project.iter().enumerate().map(output).collect(), slots_of(computed))
 }
