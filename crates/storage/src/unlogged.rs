@@ -31,7 +31,8 @@
 //!   that writes all pages, then the file that lists those of unlogged trees. It says of which
 //!   checkpoint it is and where the log ended. A start takes it only if both are still so, and
 //!   removes it durably before anything is written: it is good for one start. Whatever fails on the
-//!   way leaves no such file, or one that is not believed, and the trees are emptied.
+//!   way leaves no such file, or one that is not believed, and the trees are emptied; if only the
+//!   last step fails, the sync of the directory, the file may be there, and is right.
 //! - U5. *Generations do not come again*, since the record that makes a tree has its generation.
 //!
 //! ```text

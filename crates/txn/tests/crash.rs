@@ -139,12 +139,14 @@ fn run_with(seed: u64, change_options: impl Fn(&mut DatabaseOptions)) {
             vfs.cut_power();
         }
         drop(world);
+        // A shutdown that the cut ends at its very last step may have kept them, or not.
+        let may_keep = is_clean;
         let is_clean = is_clean && old.close().is_ok() && vfs.is_powered();
         drop(old);
         let interruptions = random.below(4);
         (vfs, database) = recover(vfs.crash(), &random, &options, interruptions);
         let keeps_unlogged = database.has_kept_unlogged();
-        assert!(!keeps_unlogged || is_clean, "unlogged tables are kept over a crash");
+        assert!(!keeps_unlogged || may_keep, "unlogged tables are kept over a crash");
         assert!(keeps_unlogged || !is_clean || interruptions > 0, "they go at a clean shutdown");
         let mut world = World::open(Arc::clone(&database), &random, config).expect("is readable");
         let known = database.prepared_transactions().into_iter().map(|known| known.gid);
