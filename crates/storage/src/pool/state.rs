@@ -62,8 +62,8 @@ pub(super) fn next_version(state: u64) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Version(u64);
 
-/// The word of a page that is not in memory: it comes only once, since whoever brings the page into
-/// memory, or tries to, leaves another version.
+/// The word of a page that is not in memory. A page has each such word only once: a thread that
+/// brings the page into memory, or tries to, leaves another version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Absence(pub(super) u64);
 

@@ -180,6 +180,14 @@ pub(crate) struct Located {
     pub(crate) parent: Option<Parent>,
 }
 
+/// Where a reader looked for a key, validated.
+struct Looked {
+    leaf: Located,
+    /// The key's slot, or the one it would have.
+    slot: usize,
+    found: bool,
+}
+
 /// The node above, and which of its children was taken.
 #[derive(Clone, Copy)]
 pub(crate) struct Parent {
@@ -381,6 +389,12 @@ impl Tree {
     /// returns true, or returns false. Takes no latch and never waits for a writer
     /// longer than one page change takes.
     pub fn read(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
+        Ok(self.read_from_root(key, value)?.found)
+    }
+
+    /// [`Tree::read`], and where the key was looked for.
+    #[inline]
+    fn read_from_root(&self, key: &[u8], value: &mut Vec<u8>) -> Result<Looked> {
         let pool = self.pool();
         loop {
             let leaf = self.locate(Target::Key(key), 0)?;
@@ -390,7 +404,7 @@ impl Tree {
             let copied = !found || node::append_value(page, slot, value);
             if pool.validate(leaf.id, leaf.version) {
                 return match copied {
-                    true => Ok(found),
+                    true => Ok(Looked { leaf, slot, found }),
                     false => Err(pool.corrupt(leaf.id, "entry outside the page")),
                 };
             }

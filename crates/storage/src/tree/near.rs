@@ -10,7 +10,7 @@
 //! Compare: PostgreSQL's heap fetches of an index scan, which keep the page of the last row pinned
 //! (heapam_handler.c), and count no further visit of it, as here.
 
-use super::{Target, Tree};
+use super::{Looked, Tree};
 use crate::error::Result;
 use crate::page::node;
 use crate::pool::Version;
@@ -40,22 +40,10 @@ impl Tree {
         {
             return Ok(found);
         }
-        let pool = self.pool();
-        loop {
-            let leaf = self.locate(Target::Key(key), 0)?;
-            let page = pool.page(leaf.id);
-            let (slot, found) = node::search(page, node::suffix_of(page, key));
-            value.clear();
-            let copied = !found || node::append_value(page, slot, value);
-            if pool.validate(leaf.id, leaf.version) {
-                let (tree, next) = (self.id, slot + usize::from(found));
-                *near = Some(Near { tree, leaf: leaf.id, version: leaf.version, next });
-                return match copied {
-                    true => Ok(found),
-                    false => Err(pool.corrupt(leaf.id, "entry outside the page")),
-                };
-            }
-        }
+        let Looked { leaf, slot, found } = self.read_from_root(key, value)?;
+        let next = slot + usize::from(found);
+        *near = Some(Near { tree: self.id, leaf: leaf.id, version: leaf.version, next });
+        Ok(found)
     }
 
     /// Reads from the leaf of the last key; `None` if the key is not for that one, or it has changed.
