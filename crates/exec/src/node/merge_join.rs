@@ -240,12 +240,7 @@ impl MergeJoinNode {
             }
             let inner = self.group.row(i)?;
             let pair = Row::pair(self.outer.input.row(), inner);
-            if let Some(on) = &join.on
-                && !on.holds(cx, pair)?
-            {
-                if let Some(instrument) = cx.instrument(self.plan.id) {
-                    instrument.join_filtered += 1;
-                }
+            if !self.plan.joins(join.on.as_ref(), cx, pair)? {
                 continue;
             }
             self.outer_matched = true;

@@ -240,6 +240,22 @@ impl CPlan {
         Ok(holds)
     }
 
+    /// Whether a join's pair of rows satisfies its ON condition. A pair that does not is counted.
+    #[inline]
+    pub(crate) fn joins(
+        &self,
+        on: Option<&CExpr>,
+        cx: &mut ExecContext,
+        pair: Row<'_>,
+    ) -> Result<bool> {
+        let Some(on) = on else { return Ok(true) };
+        let holds = on.holds(cx, pair)?;
+        if !holds && let Some(instrument) = cx.instrument(self.id) {
+            instrument.join_filtered += 1;
+        }
+        Ok(holds)
+    }
+
     /// Whether rows pass through unchanged.
     pub(crate) fn is_plain(&self) -> bool {
         self.filter.is_none() && self.project.is_none()

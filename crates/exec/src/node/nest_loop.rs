@@ -95,12 +95,7 @@ impl NestLoopNode {
             }
             let pair = Row::pair(self.outer.row(), self.batch.row(self.position));
             self.position += 1;
-            if let Some(on) = &join.on
-                && !on.holds(cx, pair)?
-            {
-                if let Some(instrument) = cx.instrument(self.plan.id) {
-                    instrument.join_filtered += 1;
-                }
+            if !self.plan.joins(join.on.as_ref(), cx, pair)? {
                 continue;
             }
             self.matched = true;

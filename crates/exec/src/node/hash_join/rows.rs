@@ -295,12 +295,7 @@ impl HashJoinNode {
             }
             let outer = outer_row(&self.outer, &self.source);
             let pair = Row::pair(outer, self.table.row(i));
-            if let Some(on) = &join.on
-                && !on.holds(cx, pair)?
-            {
-                if let Some(instrument) = cx.instrument(self.plan.id) {
-                    instrument.join_filtered += 1;
-                }
+            if !self.plan.joins(join.on.as_ref(), cx, pair)? {
                 continue;
             }
             self.outer_matched = true;

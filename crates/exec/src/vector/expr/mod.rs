@@ -203,19 +203,8 @@ impl VExpr {
         cx: &mut ExecContext,
         batch: &ColumnBatch,
     ) -> Result<Vec<u32>, GiveUp> {
-        VExpr::select_all(std::slice::from_ref(self), cx, batch)
-    }
-
-    /// The rows for which all of the conditions hold, in their order: [`VExpr::select`].
-    pub(crate) fn select_all(
-        conditions: &[VExpr],
-        cx: &mut ExecContext,
-        batch: &ColumnBatch,
-    ) -> Result<Vec<u32>, GiveUp> {
         let mut rows = None;
-        for condition in conditions {
-            condition.narrow(cx, batch, &mut rows)?;
-        }
+        self.narrow(cx, batch, &mut rows)?;
         Ok(rows.unwrap_or_else(|| (0..batch.len() as u32).collect()))
     }
 
