@@ -9,6 +9,7 @@
 //!       PostgreSQL ── settle ── Steppe ── settle ── do-nothing ── settle
 //!     on each server: compare what it holds with what it was told
 //!   queries.rs (tpch.rs, joins.rs): each query of a suite on two servers in turn
+//!   points_beside.rs: a point SELECT alone and beside two queries
 //!   scale.rs, drops.rs: what is measured once, on servers of its own
 //!   report.rs: medians, ratios, verdicts, noise
 //! ```
@@ -41,6 +42,7 @@ mod outcome;
 mod partitions;
 mod pgbench;
 mod planning;
+mod points_beside;
 mod process;
 mod procfs;
 mod queries;

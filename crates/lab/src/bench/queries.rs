@@ -60,7 +60,13 @@ const QUERY_LIMIT: &str = "100s";
 pub(super) struct Place {
     pub(super) kind: Kind,
     pub(super) client: Client,
-    _server: Server,
+    server: Server,
+}
+
+impl Place {
+    pub(super) fn port(&self) -> u16 {
+        self.server.port
+    }
 }
 
 impl Suite {
@@ -131,7 +137,7 @@ impl Suite {
         );
         server.settle()?;
         client.query(&format!("SET statement_timeout = '{QUERY_LIMIT}'"))?;
-        Ok(Place { kind, client, _server: server })
+        Ok(Place { kind, client, server })
     }
 }
 

@@ -11,11 +11,11 @@ use tpchgen::generators::{
     PartSuppGenerator, RegionGenerator, SupplierGenerator,
 };
 
-use super::Result;
 use super::client::{Client, message};
 use super::figure::Chapter;
 use super::options::Options;
 use super::queries::{Aims, Place, Query, compare, queries};
+use super::{Result, points_beside};
 
 const SCHEMA: &str = include_str!("../../../../tests/tpch/schema.sql");
 const KEYS: &str = include_str!("../../../../tests/tpch/keys.sql");
@@ -58,7 +58,8 @@ fn copy(client: &mut Client, table: &str, rows: impl Iterator<Item: Display>) ->
     broken
 }
 
-/// Runs the queries, first in one process each, then as PostgreSQL does by default.
+/// Runs the queries, first in one process each, then as PostgreSQL does by default; last, a point
+/// SELECT beside the first of them.
 pub(super) fn measure(
     options: &Options,
     places: &mut [Place],
@@ -72,6 +73,9 @@ pub(super) fn measure(
         let aims = Aims { mean: Some(mean), total: None, least };
         let title = format!("TPC-H at scale {scale} {how}");
         chapters.push(compare(title, QUERIES, setting, aims, places, options, notes)?);
+    }
+    if let Some(query) = QUERIES.first() {
+        chapters.push(points_beside::measure(query, shared.1, places, options, notes)?);
     }
     Ok(chapters)
 }
