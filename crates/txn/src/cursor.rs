@@ -32,6 +32,8 @@ pub struct RowBlock {
     /// Where in `bytes` the page's values are that the cursor is at, and where in the page they
     /// begin.
     page: (usize, usize),
+    /// Which versions the rows are, if they were looked up.
+    metas: Vec<RowMeta>,
 }
 
 /// A row's bytes in a block.
@@ -60,9 +62,19 @@ impl RowBlock {
         &self.bytes[place.start as usize..place.end as usize]
     }
 
+    /// Which version of its row a row is that [`TableStore::get_block`] has looked up; `None` in a
+    /// scan's block.
+    ///
+    /// [`TableStore::get_block`]: crate::TableStore::get_block
+    #[inline]
+    pub fn meta(&self, i: usize) -> Option<RowMeta> {
+        self.metas.get(i).copied()
+    }
+
     /// Drops the rows, and the pages that no row is to come from any more.
-    fn clear(&mut self, page_goes_on: bool) {
+    pub(crate) fn clear(&mut self, page_goes_on: bool) {
         self.places.clear();
+        self.metas.clear();
         if !page_goes_on {
             self.bytes.clear();
         }
@@ -82,6 +94,12 @@ impl RowBlock {
         let place = |offset: usize| (at + offset - page_start) as u32;
         self.places
             .push(Place { start: place(value.start + ROW_HEADER_LEN), end: place(value.end) });
+    }
+
+    /// Takes a row that was looked up.
+    pub(crate) fn push_version(&mut self, meta: RowMeta, row: &[u8]) {
+        self.push(row);
+        self.metas.push(meta);
     }
 
     /// Takes a row as it is given.

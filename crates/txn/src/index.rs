@@ -22,6 +22,8 @@
 //! by the next insert of the key, or by the purge. While a snapshot is held for
 //! long, a key that many rows had since keeps only what that snapshot can need.
 
+mod many;
+
 use std::ops::Bound;
 
 use steppe_storage::{Cursor, Direction, Tree, WriteOp};
@@ -37,6 +39,8 @@ use crate::status::TxnStatus;
 use crate::table::RowId;
 use crate::txn::{Persistence, Txn};
 use crate::view::View;
+
+pub use many::{Found, LookupKeys};
 
 const POSTING_LEN: usize = 16;
 pub(crate) const PLAIN_LEN: usize = 8;

@@ -50,7 +50,8 @@ pub use database::PlantedBug;
 pub use database::{Database, DatabaseOptions, SessionHandle};
 pub use files::RelFileNumber;
 pub use index::{
-    Candidates, IndexBatch, IndexCursor, IndexEntry, IndexInsert, IndexStore, Visibility,
+    Candidates, Found, IndexBatch, IndexCursor, IndexEntry, IndexInsert, IndexStore, LookupKeys,
+    Visibility,
 };
 pub use lock::{
     AdvisoryScope, LeavesLockMode, LockManager, LockOptions, LockReport, LockTag, LockWait,

@@ -15,6 +15,7 @@
 //! An uncommitted version *is* the exclusive row lock (design D8); the lock table
 //! comes in only where there are explicit locks or waiters.
 
+mod block;
 mod lock;
 
 use std::ops::Bound;
