@@ -29,11 +29,56 @@ enum States {
     Counts(Vec<i64>),
     /// Sums of integers; which groups have one.
     Ints(Vec<i64>, Vec<bool>),
+    /// Sums of what becomes a numeric, as long as they fit.
+    Small(SmallSums),
     Numerics(Vec<NumericSum>),
     Floats(Vec<f64>, Vec<bool>),
     /// The least or greatest integer, date or the like.
     IntExtremes(IntKind, Vec<i64>, Vec<bool>),
     Any(Vec<AggState>),
+}
+
+/// Sums of numerics of one display scale, or of integers.
+#[derive(Default)]
+struct SmallSums {
+    /// That of all values so far.
+    scale: Option<u8>,
+    /// Over 10^scale.
+    sums: Vec<i64>,
+    counts: Vec<i64>,
+}
+
+impl SmallSums {
+    /// Adds a batch's values; says in which row a sum left the range.
+    fn add(&mut self, groups: &[u32], nulls: &Nulls, values: &[i64]) -> Option<usize> {
+        if let ([sum], [count], true) =
+            (&mut self.sums[..], &mut self.counts[..], is_everyone(groups, nulls))
+        {
+            let total = i128::from(*sum) + values.iter().map(|v| i128::from(*v)).sum::<i128>();
+            let Ok(total) = i64::try_from(total) else { return Some(0) };
+            (*sum, *count) = (total, *count + values.len() as i64);
+            return None;
+        }
+        for (i, group) in groups.iter().enumerate() {
+            if *group == NO_PLACE || nulls.get(i) {
+                continue;
+            }
+            let group = *group as usize;
+            let Some(sum) = self.sums[group].checked_add(values[i]) else { return Some(i) };
+            self.sums[group] = sum;
+            self.counts[group] += 1;
+        }
+        None
+    }
+
+    /// The sum of a group, which is then empty.
+    fn take(&mut self, group: usize) -> NumericSum {
+        let (sum, count) = (&mut self.sums[group], &mut self.counts[group]);
+        let mut out = NumericSum::new();
+        let (total, of) = (i128::from(std::mem::take(sum)), std::mem::take(count));
+        out.add_scaled_sum(of, total, self.scale.unwrap_or(0));
+        out
+    }
 }
 
 /// The integers that values of a type are.
@@ -58,7 +103,7 @@ impl CallStates {
             AggKind::CountStar | AggKind::Count => States::Counts(Vec::new()),
             AggKind::SumInt => States::Ints(Vec::new(), Vec::new()),
             AggKind::SumBig | AggKind::SumNumeric | AggKind::AvgInt | AggKind::AvgNumeric => {
-                States::Numerics(Vec::new())
+                States::Small(SmallSums::default())
             }
             AggKind::SumFloat8 => States::Floats(Vec::new(), Vec::new()),
             AggKind::Extreme { type_oid, .. } => match int_kind(*type_oid) {
@@ -78,6 +123,10 @@ impl CallStates {
                 sums.resize(groups, 0);
                 any.resize(groups, false);
             }
+            States::Small(small) => {
+                small.sums.resize(groups, 0);
+                small.counts.resize(groups, 0);
+            }
             States::Numerics(sums) => sums.resize_with(groups, NumericSum::new),
             States::Floats(sums, any) => {
                 sums.resize(groups, 0.0);
@@ -87,12 +136,32 @@ impl CallStates {
         }
     }
 
+    /// Bytes that a group's state takes, but for what grows with its rows.
+    pub(crate) fn group_bytes(&self) -> usize {
+        match &self.states {
+            States::Counts(_) => 8,
+            States::Ints(..) | States::Floats(..) | States::IntExtremes(..) => 9,
+            States::Small(_) => 16,
+            States::Numerics(_) => size_of::<NumericSum>(),
+            States::Any(_) => size_of::<AggState>() + self.kind.start().heap_bytes().max(32),
+        }
+    }
+
+    /// Gives sums the form that has a place for every numeric.
+    fn widen(&mut self) {
+        if let States::Small(small) = &mut self.states {
+            let sums = (0..small.sums.len()).map(|group| small.take(group)).collect();
+            self.states = States::Numerics(sums);
+        }
+    }
+
     /// A group's state, which is then that of a group without rows.
     pub(crate) fn take(&mut self, group: usize) -> AggState {
         let some = |any: &mut bool| std::mem::take(any).then_some(());
         match &mut self.states {
             States::Counts(counts) => AggState::Count(std::mem::take(&mut counts[group])),
             States::Ints(sums, any) => AggState::Int(some(&mut any[group]).map(|()| sums[group])),
+            States::Small(small) => AggState::Numeric(Box::new(small.take(group))),
             States::Numerics(sums) => AggState::Numeric(Box::new(std::mem::take(&mut sums[group]))),
             States::Floats(sums, any) => {
                 AggState::Float(some(&mut any[group]).map(|()| sums[group]))
@@ -102,6 +171,35 @@ impl CallStates {
             }
             States::Any(states) => std::mem::replace(&mut states[group], self.kind.start()),
         }
+    }
+
+    /// The results of the groups from `from` up to `end`; `None`: they are to be made one by one
+    /// of the states.
+    pub(crate) fn results(&self, from: usize, end: usize) -> Option<Vector> {
+        let without =
+            |any: &[bool]| Nulls::from_flags(any[from..end].iter().map(|any| !any).collect());
+        let (data, nulls) = match &self.states {
+            States::Counts(counts) => {
+                (Data::Ints(IntKind::Int8, counts[from..end].to_vec()), Nulls::default())
+            }
+            States::Ints(sums, any) => {
+                (Data::Ints(IntKind::Int8, sums[from..end].to_vec()), without(any))
+            }
+            States::Floats(sums, any) => (Data::Floats(sums[from..end].to_vec()), without(any)),
+            States::IntExtremes(kind, best, any) => {
+                (Data::Ints(*kind, best[from..end].to_vec()), without(any))
+            }
+            States::Small(small) => {
+                if !matches!(self.kind, AggKind::SumBig | AggKind::SumNumeric) {
+                    return None;
+                }
+                let none = small.counts[from..end].iter().map(|count| *count == 0).collect();
+                let sums = small.sums[from..end].to_vec();
+                (Data::Decimals(small.scale.unwrap_or(0), sums), Nulls::from_flags(none))
+            }
+            States::Numerics(_) | States::Any(_) => return None,
+        };
+        Some(Vector { data, nulls })
     }
 
     /// Puts back a state that [`Self::take`] gave.
@@ -135,6 +233,7 @@ impl CallStates {
         if let States::Any(states) = &mut self.states {
             return add_growing(&self.kind, &mut states[group], args);
         }
+        self.widen();
         let mut state = self.take(group);
         self.kind.add(&mut state, args)?;
         self.put(group, state)?;
@@ -144,6 +243,15 @@ impl CallStates {
     /// Takes the arguments of a batch's rows into their groups; rows without a group are passed
     /// over. Says by how many bytes the states have grown.
     pub(crate) fn add(&mut self, groups: &[u32], args: &[&Vector]) -> Result<usize, RowError> {
+        if let States::Small(small) = &mut self.states {
+            let Some(from) = add_small(small, groups, args) else { return Ok(0) };
+            self.widen();
+            if from > 0 {
+                let mut left = groups.to_vec();
+                left[..from].fill(NO_PLACE);
+                return self.add(&left, args);
+            }
+        }
         let done = match (&mut self.states, args) {
             (States::Counts(counts), _) => count_arguments(counts, groups, args),
             (States::Ints(sums, any), [Vector { data: Data::Ints(_, values), nulls }]) => {
@@ -251,6 +359,24 @@ fn count(counts: &mut [i64], groups: &[u32], nulls: &Nulls) {
         if *group != NO_PLACE && !nulls.get(i) {
             counts[*group as usize] += 1;
         }
+    }
+}
+
+/// Adds numerics and integers to small sums; says from which row on they must be added to wider
+/// ones.
+fn add_small(small: &mut SmallSums, groups: &[u32], args: &[&Vector]) -> Option<usize> {
+    let [arg] = args else { return Some(0) };
+    let (scale, values) = match &arg.data {
+        Data::Ints(_, values) => (0, values),
+        Data::Decimals(scale, values) => (*scale, values),
+        _ => return Some(0),
+    };
+    if values.is_empty() {
+        return None;
+    }
+    match *small.scale.get_or_insert(scale) == scale {
+        true => small.add(groups, &arg.nulls, values),
+        false => Some(0),
     }
 }
 

@@ -1,9 +1,11 @@
-//! Between nodes that hand up columns and nodes that take rows, and the other way round.
+//! Between nodes that hand up columns and nodes that take rows, and the other way round; and what
+//! becomes of a node's columns.
 
-use super::{BoxedNode, CPlan, start};
+use super::{BoxedNode, CPlan, ColumnPlan, start};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
-use crate::vector::ColumnBatch;
+use crate::vector::{ColumnBatch, GiveUp, VExpr, Vector};
+use std::borrow::Cow;
 use std::sync::Arc;
 use steppe_types::{Error, Result};
 
@@ -76,4 +78,89 @@ impl RowsOfColumns {
     pub(crate) fn clear(&mut self) {
         *self = RowsOfColumns::default();
     }
+}
+
+impl CPlan {
+    /// Filters and projects a node's rows into the empty batch `out`. With an error it has the
+    /// rows before the one that failed.
+    pub(crate) fn emit_columns(
+        &self,
+        cx: &mut ExecContext,
+        rows: &ColumnBatch,
+        out: &mut ColumnBatch,
+    ) -> Result<()> {
+        let done = match &self.columns {
+            Some(columns) => columns.emit(cx, rows, out),
+            None => Err(GiveUp),
+        };
+        let Ok(dropped) = done else { return self.emit_one_by_one(cx, rows, out) };
+        if dropped > 0
+            && let Some(instrument) = cx.instrument(self.id)
+        {
+            instrument.filtered += dropped as u64;
+        }
+        Ok(())
+    }
+
+    /// [`Self::emit_columns`] where a kernel gives up.
+    fn emit_one_by_one(
+        &self,
+        cx: &mut ExecContext,
+        rows: &ColumnBatch,
+        out: &mut ColumnBatch,
+    ) -> Result<()> {
+        out.set(0, vec![Vector::default(); self.width]);
+        let (mut row, mut one) = (Vec::new(), RowBatch::new(self.width));
+        for i in 0..rows.len() {
+            row.clear();
+            rows.row_into(i, &mut row)?;
+            self.emit_owned(cx, &mut row, &mut one)?;
+            one.iter().for_each(|row| out.push_row(row));
+            one.clear();
+        }
+        Ok(())
+    }
+}
+
+impl ColumnPlan {
+    /// Puts the rows that pass the filter into `out`, projected; says how many do not.
+    fn emit(
+        &self,
+        cx: &mut ExecContext,
+        rows: &ColumnBatch,
+        out: &mut ColumnBatch,
+    ) -> Result<usize, GiveUp> {
+        let mut kept = Cow::Borrowed(rows);
+        for condition in &self.filter {
+            let places = condition.select(cx, &kept)?;
+            if places.len() < kept.len() {
+                kept = Cow::Owned(kept.gather(&places));
+            }
+            if kept.is_empty() {
+                return Ok(rows.len());
+            }
+        }
+        let dropped = rows.len() - kept.len();
+        let columns = match &self.project {
+            None => kept.into_owned().columns,
+            Some(project) => {
+                evaluate(project, &kept, cx)?.into_iter().map(Cow::into_owned).collect()
+            }
+        };
+        out.set(rows.len() - dropped, columns);
+        Ok(dropped)
+    }
+}
+
+/// The values of expressions; those that are columns of the batch stay there.
+pub(super) fn evaluate<'a>(
+    exprs: &[VExpr],
+    batch: &'a ColumnBatch,
+    cx: &mut ExecContext,
+) -> Result<Vec<Cow<'a, Vector>>, GiveUp> {
+    let value = |expr: &VExpr| match expr {
+        VExpr::Slot(index) => batch.columns.get(*index).map(Cow::Borrowed).ok_or(GiveUp),
+        expr => expr.eval(cx, batch).map(Cow::Owned),
+    };
+    exprs.iter().map(value).collect()
 }

@@ -57,9 +57,10 @@ impl PlanCompiler<'_, '_> {
                 args: call.args.iter().map(|arg| place(&mut exprs, arg)).collect(),
             });
         }
+        let reads = slots_of(exprs.iter().copied());
         let values = exprs.into_iter().map(|expr| VExpr::compile(expr, self.exprs));
         let values = values.collect::<Result<Option<_>>>()?;
-        Ok(values.map(|values| AggColumns { values, keys, calls: columns.into() }))
+        Ok(values.map(|values| AggColumns { values, reads, keys, calls: columns.into() }))
     }
 }
 
@@ -89,6 +90,7 @@ fn makes_columns(kind: &CNode) -> bool {
     match kind {
         CNode::SeqScan(scan) => scan.makes_columns(),
         CNode::HashJoin(join) => join.columns.is_some(),
+        CNode::Agg(agg) => agg.strategy == AggStrategy::Hashed && agg.columns.is_some(),
         _ => false,
     }
 }

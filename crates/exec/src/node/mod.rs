@@ -16,6 +16,7 @@
 mod agg;
 mod append;
 mod bitmap_scan;
+mod block_file;
 mod column_scan;
 mod columns;
 mod compile;

@@ -11,7 +11,7 @@ pub(crate) const COLUMN_ROWS: usize = 1024;
 pub(super) const TEXT_BYTES_MAX: usize = 64 << 20;
 
 /// A dense batch: every column has a value for each of its rows.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ColumnBatch {
     rows: usize,
     pub(crate) columns: Vec<Vector>,
@@ -73,10 +73,19 @@ impl ColumnBatch {
         self.columns.iter().any(is_large)
     }
 
-    /// Appends row `i` to `out`.
+    /// The rows at these places.
+    pub(crate) fn gather(&self, places: &[u32]) -> ColumnBatch {
+        let columns = self.columns.iter().map(|column| match column.len() {
+            0 => Vector::default(),
+            _ => column.gather(places),
+        });
+        ColumnBatch { rows: places.len(), columns: columns.collect(), wanted: self.wanted }
+    }
+
+    /// Appends row `i` to `out`: NULL for what nobody reads.
     pub(crate) fn row_into(&self, i: usize, out: &mut Vec<Datum>) -> Result<()> {
         for column in &self.columns {
-            out.push(column.datum(i)?);
+            out.push(if column.len() == 0 { Datum::Null } else { column.datum(i)? });
         }
         Ok(())
     }

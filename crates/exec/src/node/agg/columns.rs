@@ -10,24 +10,25 @@
 
 use super::AggPlan;
 use super::groups::Groups;
-use super::spilled::{Spilled, Spilling};
+use super::spilled::{Partition, Spilled, Spilling};
 use crate::aggregate::{CallStates, RowError};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::Row;
-use crate::node::columns::ColumnInput;
+use crate::node::block_file::{BlockFile, BlockReader};
+use crate::node::columns::{ColumnInput, RowsOfColumns, evaluate};
 use crate::node::{BoxedNode, CNode, CPlan, Node};
-use crate::spill::SpillReader;
-use crate::vector::{ColumnBatch, Data, GiveUp, NO_PLACE, VExpr, Vector, hash_rows};
-use std::borrow::Cow;
+use crate::vector::{COLUMN_ROWS, ColumnBatch, Data, NO_PLACE, VExpr, Vector, hash_rows};
 use std::sync::Arc;
-use steppe_sql::plan::AggStrategy;
+use steppe_sql::plan::{AggMode, AggStrategy};
 use steppe_types::{Datum, Error, Result};
 
 /// The expressions of an aggregation over columns.
 pub(crate) struct AggColumns {
     /// All of them, each once; the others say at which place.
     pub(crate) values: Box<[VExpr]>,
+    /// The child's columns that they read.
+    pub(crate) reads: Box<[usize]>,
     pub(crate) keys: Box<[usize]>,
     pub(crate) calls: Box<[CallColumns]>,
 }
@@ -51,14 +52,26 @@ struct AggColumnsNode {
     /// Next group to hand up.
     next_group: usize,
     loaded: bool,
-    finished: bool,
-    spilled: Spilled,
+    spilled: Spilled<BlockFile>,
+    /// Finished groups that are handed up, and the place of the next one of them.
+    finished: ColumnBatch,
+    position: usize,
+    /// What became of the group behind them.
+    failed: Option<Error>,
+    /// For a consumer that takes the rows of columns.
+    handed: RowsOfColumns,
 }
 
 /// Where rows come from.
 enum Source {
     Child,
-    Partition(SpillReader),
+    Partition(BlockReader),
+}
+
+impl Partition for BlockFile {
+    fn end(&mut self) -> Result<u64> {
+        BlockFile::end(self)
+    }
 }
 
 pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
@@ -68,8 +81,11 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         taken: Taken::new(agg),
         next_group: 0,
         loaded: false,
-        finished: false,
         spilled: Spilled::default(),
+        finished: ColumnBatch::default(),
+        position: 0,
+        failed: None,
+        handed: RowsOfColumns::default(),
         plan: plan.clone(),
     })
 }
@@ -77,7 +93,7 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
 impl Taken {
     fn new(agg: &AggPlan) -> Taken {
         let states = agg.aggregates.iter().map(|call| CallStates::new(&call.kind)).collect();
-        let mut taken = Taken { groups: Groups::new(&agg.key_types, agg.aggregates.len()), states };
+        let mut taken = Taken { groups: Groups::new(&agg.key_types), states };
         if agg.strategy == AggStrategy::Plain {
             taken.grow(1);
         }
@@ -94,11 +110,11 @@ impl Taken {
         &mut self,
         (agg, columns): (&AggPlan, &AggColumns),
         batch: &ColumnBatch,
-        spilling: &mut Spilling,
+        spilling: &mut Spilling<BlockFile>,
         cx: &mut ExecContext,
     ) -> Result<()> {
         let Ok(values) = evaluate(&columns.values, batch, cx) else {
-            return self.take_rows(agg, batch, spilling, cx);
+            return self.take_rows((agg, columns), batch, spilling, cx);
         };
         let mut groups = Vec::new();
         match agg.strategy {
@@ -106,7 +122,7 @@ impl Taken {
             _ => {
                 let keys: Vec<&Vector> = columns.keys.iter().map(|at| &*values[*at]).collect();
                 let hashes = self.find(agg, &keys, batch.len(), spilling, &mut groups, cx)?;
-                spill(batch, &groups, &hashes, spilling, cx)?;
+                spill((batch, &columns.reads), (&groups, &hashes), spilling, cx)?;
             }
         }
         let mut failed: Option<RowError> = None;
@@ -130,13 +146,14 @@ impl Taken {
         agg: &AggPlan,
         keys: &[&Vector],
         rows: usize,
-        spilling: &Spilling,
+        spilling: &Spilling<BlockFile>,
         groups: &mut Vec<u32>,
         cx: &ExecContext,
     ) -> Result<Vec<u64>> {
         let mut hashes = Vec::new();
         hash_rows(&agg.key_types, keys, rows, &mut hashes);
         let limit = if spilling.may_begin() { cx.work_mem_bytes } else { usize::MAX };
+        self.groups.state_bytes = self.states.iter().map(CallStates::group_bytes).sum();
         self.groups.find(keys, &hashes, limit, groups)?;
         self.grow(self.groups.len());
         Ok(hashes)
@@ -145,9 +162,9 @@ impl Taken {
     /// Takes in a batch's rows one by one.
     fn take_rows(
         &mut self,
-        agg: &AggPlan,
+        (agg, columns): (&AggPlan, &AggColumns),
         batch: &ColumnBatch,
-        spilling: &mut Spilling,
+        spilling: &mut Spilling<BlockFile>,
         cx: &mut ExecContext,
     ) -> Result<()> {
         let (mut row, mut args, mut group) = (Vec::new(), Vec::new(), vec![0]);
@@ -162,7 +179,8 @@ impl Taken {
                 let keys: Vec<&Vector> = keys.iter().collect();
                 let hashes = self.find(agg, &keys, 1, spilling, &mut group, cx)?;
                 if group[0] == NO_PLACE {
-                    spilling.write(hashes[0], &row, cx)?;
+                    let place = spilling.place(hashes[0]);
+                    write((batch, &columns.reads), &[i as u32], place, spilling, cx)?;
                     continue;
                 }
             }
@@ -177,29 +195,47 @@ impl Taken {
         Ok(())
     }
 
-    /// Appends a group's key and results to `out`.
-    fn finish_group(&mut self, agg: &AggPlan, group: usize, out: &mut Vec<Datum>) -> Result<()> {
-        if agg.strategy != AggStrategy::Plain {
-            self.groups.key_into(group, out)?;
-        }
+    /// Finishes the groups from `from` up to `end`: their keys and results as columns. With an
+    /// error there are those before the group that failed.
+    fn finish_groups(
+        &mut self,
+        agg: &AggPlan,
+        (from, mut end): (usize, usize),
+        out: &mut ColumnBatch,
+    ) -> Result<()> {
+        let mut failed = None;
+        let mut results = Vec::with_capacity(agg.aggregates.len());
         for (call, states) in agg.aggregates.iter().zip(&mut self.states) {
-            out.push(call.result(states.take(group), agg.mode)?);
+            if agg.mode != AggMode::Partial
+                && let Some(result) = states.results(from, end)
+            {
+                results.push(result);
+                continue;
+            }
+            let mut values = Vec::with_capacity(end - from);
+            for group in from..end {
+                match call.result(states.take(group), agg.mode) {
+                    Ok(value) => values.push(value),
+                    Err(error) => {
+                        (failed, end) = (Some(error), group);
+                        break;
+                    }
+                }
+            }
+            results.push(Vector::of(values));
         }
-        Ok(())
+        let mut columns = match agg.strategy {
+            AggStrategy::Plain => Vec::new(),
+            _ => self.groups.keys(from, end),
+        };
+        columns.append(&mut results);
+        let rows: Vec<u32> = (0..(end - from) as u32).collect();
+        for column in columns.iter_mut().filter(|column| column.len() > rows.len()) {
+            *column = column.gather(&rows);
+        }
+        out.set(rows.len(), columns);
+        failed.map_or(Ok(()), Err)
     }
-}
-
-/// The values of expressions; those that are columns of the batch stay there.
-fn evaluate<'a>(
-    exprs: &[VExpr],
-    batch: &'a ColumnBatch,
-    cx: &mut ExecContext,
-) -> Result<Vec<Cow<'a, Vector>>, GiveUp> {
-    let value = |expr: &VExpr| match expr {
-        VExpr::Slot(index) => batch.columns.get(*index).map(Cow::Borrowed).ok_or(GiveUp),
-        expr => expr.eval(cx, batch).map(Cow::Owned),
-    };
-    exprs.iter().map(value).collect()
 }
 
 /// The groups of the rows for which a condition holds.
@@ -211,21 +247,41 @@ fn chosen(groups: &[u32], condition: &Vector) -> Vec<u32> {
     groups.iter().enumerate().map(|(i, g)| if holds(i) { *g } else { NO_PLACE }).collect()
 }
 
-/// Writes the rows that have no group.
+/// Writes the rows that have no group, of whose columns some are read.
 fn spill(
-    batch: &ColumnBatch,
-    groups: &[u32],
-    hashes: &[u64],
-    spilling: &mut Spilling,
+    rows: (&ColumnBatch, &[usize]),
+    (groups, hashes): (&[u32], &[u64]),
+    spilling: &mut Spilling<BlockFile>,
     cx: &ExecContext,
 ) -> Result<()> {
-    let mut row = Vec::new();
-    for i in (0..groups.len()).filter(|i| groups[*i] == NO_PLACE) {
-        row.clear();
-        batch.row_into(i, &mut row)?;
-        spilling.write(hashes[i], &row, cx)?;
+    let mut places: Vec<Vec<u32>> = Vec::new();
+    for (i, (_, hash)) in
+        groups.iter().zip(hashes).enumerate().filter(|(_, (g, _))| **g == NO_PLACE)
+    {
+        let partition = spilling.place(*hash);
+        if places.len() <= partition {
+            places.resize(partition + 1, Vec::new());
+        }
+        places[partition].push(i as u32);
+    }
+    for (partition, places) in places.iter().enumerate().filter(|(_, places)| !places.is_empty()) {
+        write(rows, places, partition, spilling, cx)?;
     }
     Ok(())
+}
+
+/// Writes the rows at these places to a partition.
+fn write(
+    (batch, reads): (&ColumnBatch, &[usize]),
+    places: &[u32],
+    partition: usize,
+    spilling: &mut Spilling<BlockFile>,
+    cx: &ExecContext,
+) -> Result<()> {
+    let width = batch.columns.len();
+    let create = || BlockFile::create(&*cx.temp()?, width);
+    let columns = reads.iter().map(|i| (*i, &batch.columns[*i]));
+    spilling.partitions(create)?[partition].write(columns, places)
 }
 
 impl AggColumnsNode {
@@ -246,7 +302,10 @@ impl AggColumnsNode {
             batch.clear();
             let filled = match &mut source {
                 Source::Child => self.child.next(cx, &mut batch),
-                Source::Partition(reader) => read_into(reader, &mut batch),
+                Source::Partition(reader) => reader.next().map(|block| {
+                    let (rows, columns) = block.unwrap_or_default();
+                    batch.set(rows, columns);
+                }),
             };
             if filled.is_err() && cx.is_overtaken {
                 return filled;
@@ -261,8 +320,8 @@ impl AggColumnsNode {
             }
         }
         if agg.strategy == AggStrategy::Hashed {
-            self.spilled.take(spilling)?;
-            self.spilled.note(self.plan.id, self.taken.groups.bytes, cx);
+            let bytes = self.taken.groups.bytes();
+            self.spilled.take(spilling, bytes, self.plan.id, cx)?;
         }
         Ok(())
     }
@@ -275,78 +334,113 @@ impl AggColumnsNode {
         }
     }
 
-    /// Loads the first groups. If there are none, hands up those that are there without any row.
-    fn load_first(
-        &mut self,
-        agg: &AggPlan,
-        cx: &mut ExecContext,
-        out: &mut RowBatch,
-    ) -> Result<()> {
-        self.load(agg, Source::Child, 0, cx)?;
-        self.loaded = true;
-        if self.group_count(agg) > 0 {
-            return Ok(());
+    /// Finishes some groups, at most so many, once the last ones have been handed up: none if
+    /// there are no more.
+    fn finish_some(&mut self, agg: &AggPlan, most: usize, cx: &mut ExecContext) -> Result<()> {
+        self.position = 0;
+        self.finished.clear();
+        if let Some(error) = self.failed.take() {
+            return Err(error);
         }
+        if !self.loaded {
+            self.load(agg, Source::Child, 0, cx)?;
+            self.loaded = true;
+            if self.group_count(agg) == 0 {
+                return self.finish_empty(agg);
+            }
+        }
+        while self.next_group >= self.group_count(agg) {
+            let Some((mut file, depth)) = self.spilled.next() else { return Ok(()) };
+            self.taken = Taken::new(agg);
+            self.next_group = 0;
+            self.load(agg, Source::Partition(file.reader()?), depth, cx)?;
+        }
+        let from = self.next_group;
+        self.next_group = self.group_count(agg).min(from + most.max(1));
+        let groups = (from, self.next_group);
+        self.failed = self.taken.finish_groups(agg, groups, &mut self.finished).err();
+        match self.finished.is_empty() {
+            true => self.failed.take().map_or(Ok(()), Err),
+            false => Ok(()),
+        }
+    }
+
+    /// Finishes the groups that are there without any row.
+    fn finish_empty(&mut self, agg: &AggPlan) -> Result<()> {
+        let width = agg.key_types.len() + agg.aggregates.len();
+        self.finished = ColumnBatch::new(width);
         for key in &agg.empty_groups {
             let mut row = key.clone();
             for call in &agg.aggregates {
                 row.push(call.result(call.kind.start(), agg.mode)?);
             }
-            self.plan.emit_owned(cx, &mut row, out)?;
+            self.finished.push_row(&row);
+        }
+        Ok(())
+    }
+
+    /// Filters and projects finished groups into `out`.
+    fn fill(&mut self, cx: &mut ExecContext, out: &mut ColumnBatch) -> Result<()> {
+        let plan = self.plan.clone();
+        let agg = agg_of(&plan)?;
+        while out.is_empty() {
+            self.finish_some(agg, out.wanted.min(COLUMN_ROWS), cx)?;
+            if self.finished.is_empty() {
+                break;
+            }
+            cx.check_interrupts()?;
+            plan.emit_columns(cx, &self.finished, out)?;
         }
         Ok(())
     }
 }
 
-/// Reads rows of a partition into an empty batch.
-fn read_into(reader: &mut SpillReader, batch: &mut ColumnBatch) -> Result<()> {
-    let mut row = Vec::with_capacity(batch.columns.len());
-    while batch.len() < batch.wanted && reader.read(&mut row)? {
-        batch.push_row(&row);
-        row.clear();
+fn agg_of(plan: &CPlan) -> Result<&AggPlan> {
+    match &plan.kind {
+        CNode::Agg(agg) => Ok(agg),
+        _ => Err(Error::internal("aggregation node over another plan")),
     }
-    Ok(())
 }
 
 impl Node for AggColumnsNode {
     fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
         let plan = self.plan.clone();
-        let CNode::Agg(agg) = &plan.kind else {
-            return Err(Error::internal("aggregation node over another plan"));
-        };
-        if !self.loaded {
-            self.load_first(agg, cx, out)?;
+        let agg = agg_of(&plan)?;
+        if plan.columns.is_some() {
+            let mut handed = std::mem::take(&mut self.handed);
+            let result = handed.next(cx, out, |cx, columns| self.fill(cx, columns));
+            self.handed = handed;
+            return result;
         }
-        let mut row = Vec::with_capacity(agg.keys.len() + agg.aggregates.len());
-        while !out.is_full() && !self.finished {
-            if self.next_group < self.group_count(agg) {
-                row.clear();
-                self.taken.finish_group(agg, self.next_group, &mut row)?;
-                self.next_group += 1;
-                plan.emit_owned(cx, &mut row, out)?;
-                continue;
-            }
-            match self.spilled.next()? {
-                None => self.finished = true,
-                Some((reader, depth)) => {
-                    self.taken = Taken::new(agg);
-                    self.next_group = 0;
-                    self.load(agg, Source::Partition(reader), depth, cx)?;
+        let mut row = Vec::with_capacity(agg.key_types.len() + agg.aggregates.len());
+        while !out.is_full() {
+            if self.position >= self.finished.len() {
+                self.finish_some(agg, out.room(), cx)?;
+                if self.finished.is_empty() {
+                    break;
                 }
             }
+            row.clear();
+            self.finished.row_into(self.position, &mut row)?;
+            self.position += 1;
+            plan.emit_owned(cx, &mut row, out)?;
         }
         Ok(())
     }
 
+    fn next_columns(&mut self, cx: &mut ExecContext, out: &mut ColumnBatch) -> Result<()> {
+        self.fill(cx, out)
+    }
+
     fn rescan(&mut self, cx: &mut ExecContext) -> Result<()> {
-        let CNode::Agg(agg) = &self.plan.kind else {
-            return Err(Error::internal("aggregation node over another plan"));
-        };
-        self.taken = Taken::new(agg);
+        self.taken = Taken::new(agg_of(&self.plan)?);
         self.next_group = 0;
         self.loaded = false;
-        self.finished = false;
         self.spilled = Spilled::default();
+        self.finished.clear();
+        self.position = 0;
+        self.failed = None;
+        self.handed.clear();
         self.child.rescan(cx)
     }
 }

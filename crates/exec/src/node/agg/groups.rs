@@ -9,7 +9,7 @@
 use crate::spill::datum_bytes;
 use crate::vector::{Data, NO_PLACE, Vector, compare_at, equal_values};
 use hashbrown::HashTable;
-use steppe_types::{Datum, Oid, Result};
+use steppe_types::{Oid, Result};
 
 /// The groups that are in memory.
 pub(super) struct Groups {
@@ -18,22 +18,25 @@ pub(super) struct Groups {
     keys: Vec<Vector>,
     hashes: Vec<u64>,
     index: HashTable<u32>,
-    /// Bytes of memory.
+    /// Bytes that keys take, and states as they grow with rows.
     pub(super) bytes: usize,
-    /// Bytes that a group takes beside its key.
-    group_bytes: usize,
+    /// Bytes that each group's states take besides.
+    pub(super) state_bytes: usize,
 }
 
+/// Bytes that a group takes beside its key and states: its hash, and its place in the index.
+const GROUP_BYTES: usize = size_of::<u64>() + 2 * size_of::<u32>();
+
 impl Groups {
-    /// No groups, by keys of these types; `calls`: how many states each has.
-    pub(super) fn new(types: &[Oid], calls: usize) -> Groups {
+    /// No groups, by keys of these types.
+    pub(super) fn new(types: &[Oid]) -> Groups {
         Groups {
             types: types.into(),
             keys: vec![Vector::default(); types.len()],
             hashes: Vec::new(),
             index: HashTable::new(),
             bytes: 0,
-            group_bytes: 24 + calls * 64,
+            state_bytes: 0,
         }
     }
 
@@ -42,12 +45,15 @@ impl Groups {
         self.hashes.len()
     }
 
-    /// The key of a group, appended to `out`.
-    pub(super) fn key_into(&self, group: usize, out: &mut Vec<Datum>) -> Result<()> {
-        for key in &self.keys {
-            out.push(key.datum(group)?);
-        }
-        Ok(())
+    /// Bytes of memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes + self.len() * (GROUP_BYTES + self.state_bytes)
+    }
+
+    /// The keys of the groups from `from` up to `end`, as columns.
+    pub(super) fn keys(&self, from: usize, end: usize) -> Vec<Vector> {
+        let groups: Vec<u32> = (from as u32..end as u32).collect();
+        self.keys.iter().map(|key| key.gather(&groups)).collect()
     }
 
     /// Puts the group of each row into `out`. Past `limit` bytes there are no new groups: their
@@ -75,7 +81,8 @@ impl Groups {
                     }
                 }
             };
-            last = (group != NO_PLACE).then_some((*hash, group));
+            // Once there is no room, there is none for the rows behind, either.
+            last = Some((*hash, group));
             out.push(group);
         }
         let mut others = Vec::new();
@@ -111,15 +118,19 @@ impl Groups {
 
     /// Makes a group of a row's key, unless there is no room.
     fn insert(&mut self, keys: &[&Vector], row: usize, hash: u64, limit: usize) -> Result<u32> {
-        if self.bytes > limit && !self.hashes.is_empty() {
+        if self.bytes() > limit && !self.hashes.is_empty() {
             return Ok(NO_PLACE);
         }
-        let group = self.hashes.len() as u32;
+        let group = self.hashes.len();
         for (known, key) in self.keys.iter_mut().zip(keys) {
+            let typed = (!matches!(known.data, Data::Datums(_))).then(|| known.bytes());
             known.push_from(key, row)?;
-            self.bytes += value_bytes(key, row);
+            self.bytes += match (typed, &known.data) {
+                (Some(before), Data::Datums(_)) => known.bytes().saturating_sub(before),
+                _ => value_bytes(known, group),
+            };
         }
-        self.bytes += self.group_bytes;
+        let group = group as u32;
         self.hashes.push(hash);
         let hashes = &self.hashes;
         self.index.insert_unique(hash, group, |group| hashes[*group as usize]);
@@ -128,11 +139,11 @@ impl Groups {
 }
 
 /// Bytes of memory that a key's value takes.
-fn value_bytes(key: &Vector, row: usize) -> usize {
+fn value_bytes(key: &Vector, group: usize) -> usize {
     match &key.data {
-        Data::Texts(texts) => datum_bytes(&Datum::Null) + texts.get(row).len() + 16,
-        Data::Datums(values) => datum_bytes(&values[row]),
-        _ => datum_bytes(&Datum::Null),
+        Data::Texts(texts) => size_of::<(u32, u32)>() + texts.get(group).len(),
+        Data::Datums(values) => datum_bytes(&values[group]),
+        _ => size_of::<i64>(),
     }
 }
 
@@ -143,7 +154,7 @@ mod tests {
     use crate::vector::hash_rows;
     use proptest::prelude::*;
     use steppe_types::numeric::Numeric;
-    use steppe_types::oid;
+    use steppe_types::{Datum, oid};
 
     /// Values that are equal to others and look different, of three types.
     fn value(column: usize, which: usize) -> Datum {
@@ -180,7 +191,7 @@ mod tests {
             columns in proptest::collection::vec(0usize..4, 1..4),
         ) {
             let types: Vec<Oid> = columns.iter().map(|column| TYPES[*column]).collect();
-            let mut groups = Groups::new(&types, 0);
+            let mut groups = Groups::new(&types);
             let mut known: Vec<Vec<Datum>> = Vec::new();
             for (as_datums, rows) in &batches {
                 let keys: Vec<Vector> =
@@ -199,9 +210,9 @@ mod tests {
                     prop_assert_eq!(*group as usize, expected);
                 }
             }
+            let columns = groups.keys(0, groups.len());
             for (group, key) in known.iter().enumerate() {
-                let mut shown = Vec::new();
-                groups.key_into(group, &mut shown).unwrap();
+                let shown: Vec<Datum> = columns.iter().map(|c| c.datum(group).unwrap()).collect();
                 prop_assert_eq!(format!("{shown:?}"), format!("{key:?}"));
             }
         }
@@ -211,7 +222,7 @@ mod tests {
             rows in proptest::collection::vec(proptest::array::uniform4(0usize..8), 1..20),
         ) {
             let keys = vector(&rows, 3, false);
-            let mut groups = Groups::new(&[oid::INT4], 0);
+            let mut groups = Groups::new(&[oid::INT4]);
             let mut found = Vec::new();
             groups.find(&[&keys], &vec![7; rows.len()], usize::MAX, &mut found).unwrap();
             for (a, of_a) in rows.iter().zip(&found) {

@@ -9,7 +9,7 @@ use crate::expr::Row;
 use crate::hashing::{equal_keys, hash_key};
 use crate::node::{BoxedNode, CNode, CPlan, Node, start as start_node};
 use crate::sorter::{Sorter, compare_rows};
-use crate::spill::{SpillReader, row_bytes};
+use crate::spill::{SpillFile, SpillReader, row_bytes};
 use hashbrown::HashTable;
 use std::sync::Arc;
 use steppe_sql::plan::{AggMode, AggStrategy};
@@ -226,7 +226,7 @@ struct AggNode {
     next_group: usize,
     loaded: bool,
     finished: bool,
-    spilled: Spilled,
+    spilled: Spilled<SpillFile>,
     /// No row has come.
     empty: bool,
     /// Sorted: the open group.
@@ -437,13 +437,13 @@ impl AggNode {
             for row in incoming.iter() {
                 let may_spill = spilling.may_begin();
                 if let Some(hash) = self.add_hashed(agg, row, &mut scratch, may_spill, cx)? {
-                    spilling.write(hash, row, cx)?;
+                    let place = spilling.place(hash);
+                    let files = spilling.partitions(|| cx.temp()?.create())?;
+                    files[place].write(row.iter())?;
                 }
             }
         }
-        self.spilled.take(spilling)?;
-        self.spilled.note(self.plan.id, self.groups.bytes, cx);
-        Ok(())
+        self.spilled.take(spilling, self.groups.bytes, self.plan.id, cx)
     }
 
     fn run_hashed(
@@ -465,9 +465,11 @@ impl AggNode {
             if self.next_group == self.groups.hashes.len() {
                 self.groups = Groups::default();
                 self.next_group = 0;
-                match self.spilled.next()? {
+                match self.spilled.next() {
                     None => self.finished = true,
-                    Some((reader, depth)) => self.load_hashed(agg, Some(reader), depth, cx)?,
+                    Some((mut file, depth)) => {
+                        self.load_hashed(agg, Some(file.reader(0)?), depth, cx)?;
+                    }
                 }
                 continue;
             }

@@ -2,23 +2,36 @@
 
 use crate::context::{ExecContext, Note};
 use crate::hashing::partition_of;
-use crate::spill::{SpillFile, SpillReader};
-use steppe_types::{Datum, Result};
+use crate::spill::SpillFile;
+use steppe_types::Result;
 
 const PARTITIONS: usize = 32;
 /// Past this depth the groups are too many for the bits of the hash: go on in memory.
 const DEPTH_MAX: u32 = 6;
 
-/// The rows that one loading of the table writes.
-pub(super) struct Spilling {
-    depth: u32,
-    files: Vec<SpillFile>,
+/// A file of rows of one form or another.
+pub(super) trait Partition {
+    /// Has what was written go to the file; says how many bytes that are.
+    fn end(&mut self) -> Result<u64>;
 }
 
-impl Spilling {
+impl Partition for SpillFile {
+    fn end(&mut self) -> Result<u64> {
+        self.flush()?;
+        Ok(self.len())
+    }
+}
+
+/// The rows that one loading of the table writes.
+pub(super) struct Spilling<P> {
+    depth: u32,
+    partitions: Vec<P>,
+}
+
+impl<P: Partition> Spilling<P> {
     /// `depth`: how often the rows that come have been written before.
-    pub(super) fn new(depth: u32) -> Spilling {
-        Spilling { depth, files: Vec::new() }
+    pub(super) fn new(depth: u32) -> Spilling<P> {
+        Spilling { depth, partitions: Vec::new() }
     }
 
     /// Whether rows may be written at all.
@@ -26,50 +39,67 @@ impl Spilling {
         self.depth < DEPTH_MAX
     }
 
-    /// Writes a row whose key has this hash.
-    pub(super) fn write(&mut self, hash: u64, row: &[Datum], cx: &ExecContext) -> Result<()> {
-        if self.files.is_empty() {
-            let temp = cx.temp()?;
-            self.files = (0..PARTITIONS).map(|_| temp.create()).collect::<Result<_>>()?;
+    /// The partitions; `create` makes one.
+    pub(super) fn partitions(&mut self, create: impl Fn() -> Result<P>) -> Result<&mut [P]> {
+        if self.partitions.is_empty() {
+            self.partitions = (0..PARTITIONS).map(|_| create()).collect::<Result<_>>()?;
         }
-        self.files[partition_of(hash, self.depth, PARTITIONS)].write(row.iter())
+        Ok(&mut self.partitions)
+    }
+
+    /// The number of the partition in which a row is whose key has this hash.
+    pub(super) fn place(&self, hash: u64) -> usize {
+        partition_of(hash, self.depth, PARTITIONS)
     }
 }
 
 /// The partitions that are still to be aggregated.
-#[derive(Default)]
-pub(super) struct Spilled {
-    partitions: Vec<(SpillFile, u32)>,
+pub(super) struct Spilled<P> {
+    partitions: Vec<(P, u32)>,
+    /// How often the table has been loaded, and what it took then.
+    batches: u64,
+    table_bytes: usize,
     bytes: u64,
 }
 
-impl Spilled {
-    /// Takes what a loading has written.
-    pub(super) fn take(&mut self, spilling: Spilling) -> Result<()> {
+impl<P> Default for Spilled<P> {
+    fn default() -> Spilled<P> {
+        Spilled { partitions: Vec::new(), batches: 0, table_bytes: 0, bytes: 0 }
+    }
+}
+
+impl<P: Partition> Spilled<P> {
+    /// Takes what a loading has written of which the table took so many bytes, and notes it for
+    /// the "Batches: … Memory Usage: …" line that EXPLAIN ANALYZE has of node `id`.
+    pub(super) fn take(
+        &mut self,
+        spilling: Spilling<P>,
+        table_bytes: usize,
+        id: usize,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
         let depth = spilling.depth + 1;
-        for mut file in spilling.files.into_iter().filter(|file| file.len() > 0) {
-            file.flush()?;
-            self.bytes += file.len();
-            self.partitions.push((file, depth));
+        for mut partition in spilling.partitions {
+            let bytes = partition.end()?;
+            if bytes > 0 {
+                self.bytes += bytes;
+                self.partitions.push((partition, depth));
+            }
+        }
+        self.batches += 1;
+        self.table_bytes = self.table_bytes.max(table_bytes);
+        if let Some(instrument) = cx.instrument(id) {
+            instrument.note = Some(Note::HashAggregate {
+                batches: self.batches,
+                memory_kilobytes: self.table_bytes.div_ceil(1024).max(24) as u64,
+                disk_kilobytes: self.bytes.div_ceil(1024),
+            });
         }
         Ok(())
     }
 
-    /// The rows of the next partition, and how often they have been written.
-    pub(super) fn next(&mut self) -> Result<Option<(SpillReader, u32)>> {
-        let Some((mut file, depth)) = self.partitions.pop() else { return Ok(None) };
-        Ok(Some((file.reader(0)?, depth)))
-    }
-
-    /// EXPLAIN ANALYZE's "Batches: … Memory Usage: …" line for node `id`, whose table takes so many
-    /// bytes.
-    pub(super) fn note(&self, id: usize, table_bytes: usize, cx: &mut ExecContext) {
-        if let Some(instrument) = cx.instrument(id) {
-            instrument.note = Some(Note::HashAggregate {
-                batches: self.partitions.len() as u64 + 1,
-                memory_kilobytes: table_bytes.div_ceil(1024).max(24) as u64,
-                disk_kilobytes: self.bytes.div_ceil(1024),
-            });
-        }
+    /// The next partition, and how often its rows have been written.
+    pub(super) fn next(&mut self) -> Option<(P, u32)> {
+        self.partitions.pop()
     }
 }

@@ -219,7 +219,10 @@ impl ColumnJoinNode {
 
     /// Moves the table to partitions on disk.
     fn spill_table(&mut self, parts: Parts<'_>, cx: &ExecContext) -> Result<()> {
-        let mut open = create_partitions(&*cx.temp()?, self.depth)?;
+        let (join, columns) = (parts.join, parts.columns);
+        let inner = (join.inner.width, columns.inner_keys.computed.len());
+        let outer = (join.outer.width, columns.outer_keys.computed.len());
+        let mut open = create_partitions(&*cx.temp()?, self.depth, (inner, outer))?;
         let table = std::mem::replace(&mut self.table, new_table(parts));
         let rows = (&table.inner, &parts.columns.inner_kept[..]);
         distribute(&mut open, Side::Inner, rows, (&table.hashes, &[]))?;
@@ -397,13 +400,13 @@ impl ColumnJoinNode {
             }
             self.depth = partition.depth;
             self.table = new_table(parts);
-            let mut reader = partition.inner.reader(join.inner.width)?;
+            let mut reader = partition.inner.reader()?;
             while let Some(mut rows) = reader.next()? {
                 cx.check_interrupts()?;
                 self.add_inner(parts, &mut rows, cx)?;
             }
             self.end_of_inner(parts);
-            self.file = Some(partition.outer.reader(join.outer.width)?);
+            self.file = Some(partition.outer.reader()?);
             self.phase = Phase::Probe;
             return Ok(());
         }

@@ -47,11 +47,6 @@ impl Keyed {
         keys.iter().map(key).collect()
     }
 
-    /// Bytes of memory they take.
-    pub(super) fn bytes(&self) -> usize {
-        self.columns.iter().chain(&self.computed).map(Vector::bytes).sum()
-    }
-
     /// Gives the columns of the keys the representation that their values have.
     pub(super) fn type_keys(&mut self, keys: &[KeyAt]) {
         for key in keys {
