@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use steppe_storage::{Cursor, Direction, Tree};
-use steppe_types::Result;
+use steppe_types::{Error, Result};
 
 use crate::change::{ROW_HEADER_LEN, RowHeader, Word, corrupt};
 use crate::purge::{Entries, Passed};
@@ -96,10 +96,10 @@ impl RowBlock {
             .push(Place { start: place(value.start + ROW_HEADER_LEN), end: place(value.end) });
     }
 
-    /// Takes a row that was looked up.
-    pub(crate) fn push_version(&mut self, meta: RowMeta, row: &[u8]) {
-        self.push(row);
-        self.metas.push(meta);
+    /// The buffer of a block without pages, for rows that are looked up, and what says where they
+    /// are in it.
+    pub(crate) fn parts(&mut self) -> (&mut Vec<u8>, LookedUp<'_>) {
+        (&mut self.bytes, LookedUp { places: &mut self.places, metas: &mut self.metas })
     }
 
     /// Takes a row as it is given.
@@ -107,6 +107,25 @@ impl RowBlock {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(row);
         self.places.push(Place { start: start as u32, end: self.bytes.len() as u32 });
+    }
+}
+
+/// The rows of a block that are looked up.
+pub(crate) struct LookedUp<'a> {
+    places: &'a mut Vec<Place>,
+    metas: &'a mut Vec<RowMeta>,
+}
+
+impl LookedUp<'_> {
+    /// Takes a row that lies there in the buffer.
+    #[inline]
+    pub(crate) fn push(&mut self, row: std::ops::Range<usize>, meta: RowMeta) -> Result<()> {
+        let (Ok(start), Ok(end)) = (u32::try_from(row.start), u32::try_from(row.end)) else {
+            return Err(Error::internal("more rows were looked up than a block has room for"));
+        };
+        self.places.push(Place { start, end });
+        self.metas.push(meta);
+        Ok(())
     }
 }
 

@@ -144,6 +144,9 @@ const NEAR: usize = 3;
 /// From so many slots on it is worth a division to guess where a head is.
 const GUESSED_FROM: usize = 4 * NEAR;
 
+/// The most of an entry that is loaded before it is known to be as long.
+const ENTRY_PREFETCHED_MAX: usize = 512;
+
 /// The first slot in `from..count` whose head is not below `head` (or not at or
 /// below it).
 ///
@@ -163,13 +166,19 @@ fn head_bound(page: PageRef<'_>, from: usize, count: usize, head: u32, or_equal:
     }
     let (first, last) = (slot(page, from), slot(page, count - 1));
     let guess = from + guess(page, first, last, count - 1 - from, head);
+    bound_around(guess, from, count, below)
+}
+
+/// The first of `from..to` for which `below` does not hold, looked for around `guess` first.
+#[inline]
+fn bound_around(guess: usize, from: usize, to: usize, below: impl Fn(usize) -> bool) -> usize {
     let low = guess.saturating_sub(NEAR).max(from);
-    let high = (guess + NEAR).min(count);
+    let high = (guess + NEAR).min(to);
     if low > from && !below(low - 1) {
         return bound_between(from, low - 1, below);
     }
-    if high < count && below(high) {
-        return bound_between(high + 1, count, below);
+    if high < to && below(high) {
+        return bound_between(high + 1, to, below);
     }
     bound_between(low, high, below)
 }
@@ -205,9 +214,53 @@ fn bound_between(from: usize, to: usize, below: impl Fn(usize) -> bool) -> usize
 /// The first slot whose suffix is ≥ `suffix`, and whether it is equal.
 #[inline]
 pub(crate) fn search(page: PageRef<'_>, suffix: &[u8]) -> (usize, bool) {
+    let (count, head) = (slot_count(page), head(suffix));
+    let low = head_bound(page, 0, count, head, false);
+    search_from(page, suffix, low, count)
+}
+
+/// Starts loading what [`guess_slot`] looks at besides the page's beginning.
+#[inline]
+pub(crate) fn prefetch_last_slot(page: PageRef<'_>) {
     let count = slot_count(page);
+    if count >= GUESSED_FROM {
+        page.prefetch_range(SLOTS + (count - 1) * SLOT_SIZE, SLOT_SIZE);
+    }
+}
+
+/// The first half of a search: where the suffix should be. Starts loading what is there, for
+/// [`search_near`].
+#[inline]
+pub(crate) fn guess_slot(page: PageRef<'_>, suffix: &[u8]) -> usize {
+    let count = slot_count(page);
+    if count < GUESSED_FROM {
+        page.prefetch_range(SLOTS, count * SLOT_SIZE);
+        return 0;
+    }
+    let (first, last) = (slot(page, 0), slot(page, count - 1));
+    let guess = guess(page, first, last, count - 1, head(suffix));
+    let low = guess.saturating_sub(NEAR + 1);
+    page.prefetch_range(SLOTS + low * SLOT_SIZE, (2 * NEAR + 2) * SLOT_SIZE);
+    guess
+}
+
+/// The second half: what [`search`] answers.
+#[inline]
+pub(crate) fn search_near(page: PageRef<'_>, suffix: &[u8], guess: usize) -> (usize, bool) {
+    let (count, head) = (slot_count(page), head(suffix));
+    let below = |index: usize| slot_head(slot(page, index)) < head;
+    let low = match count < GUESSED_FROM {
+        true => bound_between(0, count, below),
+        // The page may have changed since the guess.
+        false => bound_around(guess.min(count - 1), 0, count, below),
+    };
+    search_from(page, suffix, low, count)
+}
+
+/// The rest of a search: `low` is the first slot whose head is not below that of `suffix`.
+#[inline]
+fn search_from(page: PageRef<'_>, suffix: &[u8], mut low: usize, count: usize) -> (usize, bool) {
     let head = head(suffix);
-    let mut low = head_bound(page, 0, count, head, false);
     if low == count || slot_head(slot(page, low)) != head {
         return (low, false);
     }
@@ -216,14 +269,50 @@ pub(crate) fn search(page: PageRef<'_>, suffix: &[u8]) -> (usize, bool) {
     let mut end = if one { low + 1 } else { head_bound(page, low, count, head, true) };
     while low < end {
         let middle = low + (end - low) / 2;
-        let (offset, len) = slot_key(slot(page, middle));
-        match page.compare(offset, len, suffix) {
+        match compare_equal_heads(page, slot(page, middle), suffix) {
             Ordering::Less => low = middle + 1,
             Ordering::Equal => return (middle, true),
             Ordering::Greater => end = middle,
         }
     }
     (low, false)
+}
+
+/// Compares a slot's suffix with one that has the same head. Two that are no longer than their
+/// heads differ by zeros at the end of one, if at all: the entry need not be loaded for that.
+#[inline]
+fn compare_equal_heads(page: PageRef<'_>, slot: u64, suffix: &[u8]) -> Ordering {
+    let (offset, len) = slot_key(slot);
+    match len <= HEAD_LEN && suffix.len() <= HEAD_LEN {
+        true => len.cmp(&suffix.len()),
+        false => page.compare(offset, len, suffix),
+    }
+}
+
+/// Whether the slot is there and its suffix begins with this.
+#[inline]
+pub(crate) fn starts_with(page: PageRef<'_>, index: usize, start: &[u8]) -> bool {
+    if index >= slot_count(page) {
+        return false;
+    }
+    let slot = slot(page, index);
+    let (offset, len) = slot_key(slot);
+    let same = slot_head(slot) ^ head(start);
+    let heads_agree = start.is_empty() || same >> (32 - 8 * start.len().min(HEAD_LEN)) == 0;
+    heads_agree
+        && len >= start.len()
+        && (start.len() <= HEAD_LEN || page.compare(offset, start.len(), start).is_eq())
+}
+
+/// Starts loading the entry of a slot, as long as the page's entries are on average.
+#[inline]
+pub(crate) fn prefetch_entry(page: PageRef<'_>, index: usize) {
+    let count = slot_count(page);
+    if index < count {
+        let (offset, _) = slot_key(slot(page, index));
+        let len = usize::from(page.u16_at(HEAP_USED)) / count;
+        page.prefetch_range(offset - 2, len.min(ENTRY_PREFETCHED_MAX));
+    }
 }
 
 /// Whether the slot is there and its suffix is this.

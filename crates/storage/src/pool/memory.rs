@@ -263,6 +263,16 @@ impl<'a> PageRef<'a> {
         prefetch_line(line.wrapping_add(CACHE_LINE));
     }
 
+    /// Asks the processor to load all lines of a range (masked into the page).
+    #[inline]
+    pub(crate) fn prefetch_range(self, offset: usize, len: usize) {
+        let first = offset & (PAGE_SIZE - CACHE_LINE);
+        let end = (offset + len).min(PAGE_SIZE);
+        for line in (first..end).step_by(CACHE_LINE) {
+            prefetch_line(self.base.wrapping_add(line));
+        }
+    }
+
     /// Copies `len` bytes at `offset` to `target`. The bytes may be torn (M5).
     ///
     /// # Safety

@@ -193,6 +193,24 @@ impl Pool {
         latch::hot_version(self.memory.state(id)).inspect(|_| usage::hit())
     }
 
+    /// As [`Pool::optimistic_if_resident`], also if the clock's hand has been by since the page's
+    /// last use.
+    #[inline]
+    pub(crate) fn optimistic_at_once(&self, id: PageId) -> Option<Version> {
+        self.optimistic_if_resident(id).or_else(|| self.optimistic_if_idle(id))
+    }
+
+    #[cold]
+    fn optimistic_if_idle(&self, id: PageId) -> Option<Version> {
+        let word = self.memory.state(id);
+        let state = latch::look(word);
+        (state::latch(state) == UNLATCHED).then(|| {
+            usage::hit();
+            latch::touch(word, state);
+            state::version(state)
+        })
+    }
+
     /// The version if the page is in memory and unlatched right now, for one whose look is no use of
     /// it.
     pub(crate) fn peek(&self, id: PageId) -> Option<Version> {

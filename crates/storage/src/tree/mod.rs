@@ -29,6 +29,7 @@
 mod check;
 mod cursor;
 mod drop;
+mod group;
 mod merge;
 mod near;
 mod past;
@@ -39,6 +40,7 @@ pub use check::TreeSize;
 pub(crate) use check::check_space;
 pub use cursor::Cursor;
 pub(crate) use drop::drop_tree;
+pub use group::Matches;
 pub use near::Near;
 pub use prune::Pruned;
 
@@ -389,18 +391,19 @@ impl Tree {
     /// returns true, or returns false. Takes no latch and never waits for a writer
     /// longer than one page change takes.
     pub fn read(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
+        value.clear();
         Ok(self.read_from_root(key, value)?.found)
     }
 
-    /// [`Tree::read`], and where the key was looked for.
+    /// As [`Tree::read`], appending to `value`; and where the key was looked for.
     #[inline]
     fn read_from_root(&self, key: &[u8], value: &mut Vec<u8>) -> Result<Looked> {
-        let pool = self.pool();
+        let (pool, start) = (self.pool(), value.len());
         loop {
             let leaf = self.locate(Target::Key(key), 0)?;
             let page = pool.page(leaf.id);
             let (slot, found) = node::search(page, node::suffix_of(page, key));
-            value.clear();
+            value.truncate(start);
             let copied = !found || node::append_value(page, slot, value);
             if pool.validate(leaf.id, leaf.version) {
                 return match copied {

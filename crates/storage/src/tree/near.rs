@@ -40,6 +40,7 @@ impl Tree {
         {
             return Ok(found);
         }
+        value.clear();
         let Looked { leaf, slot, found } = self.read_from_root(key, value)?;
         let next = slot + usize::from(found);
         *near = Some(Near { tree: self.id, leaf: leaf.id, version: leaf.version, next });

@@ -1,0 +1,338 @@
+//! Reads of many keys, a group of descents at a time, so that they wait for memory together.
+//!
+//! ```text
+//!            single reads                        a group
+//!   key 1    root ░░ inner ░░░ leaf ░░░ entry    root ░ inner ░░ leaf ░░ entry
+//!   key 2                                 root…  root ░ inner ░░ leaf ░░ entry
+//!   key 3                                        root ░ inner ░░ leaf ░░ entry
+//! ```
+//!
+//! A descent waits at each step for lines of memory that the step before has told it (░): the node's
+//! header, its last slot, the slots where the key should be, the entry. Here all keys of a group
+//! take a step before any takes the next, and each step asks the processor for what the next one
+//! looks at: the misses of a group overlap (group prefetching: Chen, Ailamaki, Gibbons and Mowry,
+//! "Improving Hash Join Performance through Prefetching", ICDE 2004; compare Kocberber, Falsafi and
+//! Grot, "Asynchronous Memory Access Chaining", PVLDB 2015).
+//!
+//! *A key's read is what [`Tree::read`] would have found at the moment when its leaf was validated,
+//! and later keys are read at later moments.* Each descent by itself takes the steps of a single
+//! one in their order, whatever the others do between them: it takes a child's version before it
+//! validates the node above ([`Tree::arrive`]; T2, and T3 with it), so at that moment the child
+//! was the one that covers the key; what is read from the leaf counts only if this version still
+//! holds after the reading. The leaf then is what it was when its version was taken, up to that
+//! moment: its entries, its fences and its place in the tree. The first keys of a group may be on
+//! the leaf of the last key before them: that is `near`'s argument. The entries are copied and
+//! validated one key after the other, so the moments are in the keys' order.
+//!
+//! A descent that meets anything else (a page out of memory, latched or of another tree; a version
+//! that does not hold) is given up. Its key is read by itself when it is its turn, which waits,
+//! loads, and knows the errors.
+
+use super::{Looked, Target, Tree};
+use crate::error::{Result, StorageError};
+use crate::page::{self, Kind, node};
+use crate::pool::Version;
+use crate::types::PageId;
+
+/// Descents that are under way together: as many as a processor has misses (ten to twenty).
+const GROUP: usize = 16;
+
+/// A descent: the last node that was arrived at, and what is known there.
+#[derive(Clone, Copy)]
+struct Way {
+    id: PageId,
+    version: Version,
+    /// The child to go to, not yet arrived at.
+    next: Option<PageId>,
+    /// The level that the next node must have, unless it is the first.
+    level: Option<u8>,
+    /// Where the key should be in the node.
+    guess: usize,
+    /// In a leaf: the key's slot, or the one it would have, and whether it is there.
+    looked: Option<(usize, bool)>,
+}
+
+impl Way {
+    /// One that begins at a node that covers the key.
+    fn from(id: PageId, version: Version) -> Way {
+        Way { id, version, next: None, level: None, guess: 0, looked: None }
+    }
+}
+
+/// The entries of a tree that begin with a key, as one leaf has them: see [`Tree::match_many`].
+#[derive(Default, Debug)]
+pub struct Matches {
+    bytes: Vec<u8>,
+    /// Where the rest of an entry's key ends, and its value.
+    ends: Vec<(usize, usize)>,
+    /// Whether the next leaf may have more.
+    goes_on: bool,
+}
+
+impl Matches {
+    /// What the entries have behind the key, and their values, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let starts = std::iter::once(0).chain(self.ends.iter().map(|end| end.1));
+        let parts = starts.zip(&self.ends);
+        parts.map(|(start, end)| (&self.bytes[start..end.0], &self.bytes[end.0..end.1]))
+    }
+
+    /// Whether the leaf was left before the last entry that may begin with the key.
+    pub fn goes_on(&self) -> bool {
+        self.goes_on
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.goes_on = false;
+    }
+}
+
+impl Tree {
+    /// As [`Tree::read`] for `count` keys, in their order: appends the value of key number `i` to
+    /// `values` and calls `f` with `i`, where it begins, and `values`; `None`: there is no such key. Ends
+    /// with the first error.
+    pub fn read_many<K: AsRef<[u8]>, E: From<StorageError>>(
+        &self,
+        count: usize,
+        key: impl Fn(usize) -> K,
+        values: &mut Vec<u8>,
+        mut f: impl FnMut(usize, Option<usize>, &mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.for_each(count, &key, |i, way| {
+            let start = values.len();
+            let (way, found) = match way.and_then(|way| self.copy_value(way, values)) {
+                Some(read) => read,
+                None => {
+                    values.truncate(start);
+                    let Looked { leaf, found, .. } =
+                        self.read_from_root(key(i).as_ref(), values)?;
+                    (Way::from(leaf.id, leaf.version), found)
+                }
+            };
+            f(i, found.then_some(start), values)?;
+            Ok(Some(way))
+        })
+    }
+
+    /// Looks for the entries that begin with each of `count` keys, in the keys' order: calls `f`
+    /// with the key's number and those entries that are on the leaf of the first. Ends with the
+    /// first error.
+    pub fn match_many<K: AsRef<[u8]>, E: From<StorageError>>(
+        &self,
+        count: usize,
+        key: impl Fn(usize) -> K,
+        matches: &mut Matches,
+        mut f: impl FnMut(usize, &Matches) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.for_each(count, &key, |i, way| {
+            let key = key(i);
+            let mut way = way.filter(|way| self.copy_matches(*way, key.as_ref(), matches));
+            while way.is_none() {
+                way = self.match_single(key.as_ref(), matches)?;
+            }
+            f(i, matches)?;
+            Ok(way.map(|way| Way::from(way.id, way.version)))
+        })
+    }
+
+    /// One attempt to find the entries that begin with a key by itself.
+    #[cold]
+    fn match_single(&self, key: &[u8], matches: &mut Matches) -> Result<Option<Way>> {
+        let pool = self.pool();
+        let leaf = self.locate(Target::Key(key), 0)?;
+        let page = pool.page(leaf.id);
+        let looked = node::search(page, node::suffix_of(page, key));
+        let way = Way { looked: Some(looked), ..Way::from(leaf.id, leaf.version) };
+        match self.copy_matches(way, key, matches) {
+            true => Ok(Some(way)),
+            // A version that did not hold does not come back.
+            false if pool.validate(leaf.id, leaf.version) => {
+                Err(pool.corrupt(leaf.id, "entry outside the page"))
+            }
+            false => Ok(None),
+        }
+    }
+
+    /// Descends for all keys and calls `visit` with each one's way, in order; `None`: given up.
+    /// `visit` says by which way the leaf was validated that it has read.
+    #[inline]
+    fn for_each<K: AsRef<[u8]>, E: From<StorageError>>(
+        &self,
+        count: usize,
+        key: &impl Fn(usize) -> K,
+        mut visit: impl FnMut(usize, Option<Way>) -> Result<Option<Way>, E>,
+    ) -> Result<(), E> {
+        let (mut ways, mut last) = ([None; GROUP], None);
+        let mut first = 0;
+        while first < count {
+            let ways = &mut ways[..GROUP.min(count - first)];
+            let key_of = |i: usize| key(first + i);
+            self.begin(&key_of, ways, last);
+            self.descend(&key_of, ways);
+            for (i, way) in ways.iter().enumerate() {
+                #[cfg(test)]
+                tests::between();
+                last = visit(first + i, *way)?;
+            }
+            first += ways.len();
+        }
+        Ok(())
+    }
+
+    /// Begins the descents of a group: on the leaf of the last key, as long as that covers them,
+    /// and at the root.
+    #[inline]
+    fn begin<K: AsRef<[u8]>>(
+        &self,
+        key: &impl Fn(usize) -> K,
+        ways: &mut [Option<Way>],
+        last: Option<Way>,
+    ) {
+        let mut near = 0;
+        if let Some(leaf) = last {
+            let page = self.pool().page(leaf.id);
+            let is_on_it = |i: &usize| node::covers(page, key(*i).as_ref());
+            near = (0..ways.len()).take_while(is_on_it).count();
+            ways[..near].fill(Some(Way::from(leaf.id, leaf.version)));
+        }
+        if near == ways.len() {
+            return;
+        }
+        let root = self.id.root;
+        let version = match root.0 < self.pool().max_pages() {
+            true => self.pool().optimistic_at_once(root),
+            false => None,
+        };
+        ways[near..].fill(version.map(|version| Way::from(root, version)));
+    }
+
+    /// Takes all descents to the leaves, and looks for the keys there.
+    #[inline]
+    fn descend<K: AsRef<[u8]>>(&self, key: &impl Fn(usize) -> K, ways: &mut [Option<Way>]) {
+        let pool = self.pool();
+        let is_under_way = |way: &Way| way.looked.is_none();
+        while ways.iter().flatten().any(is_under_way) {
+            for way in ways.iter_mut() {
+                if way.is_some_and(|way| is_under_way(&way)) {
+                    *way = way.and_then(|way| self.arrive(way));
+                }
+            }
+            #[cfg(test)]
+            tests::between();
+            for (i, way) in ways.iter_mut().enumerate() {
+                if let Some(way) = way.as_mut().filter(|way| is_under_way(way)) {
+                    let page = pool.page(way.id);
+                    way.guess = node::guess_slot(page, node::suffix_of(page, key(i).as_ref()));
+                }
+            }
+            for (i, way) in ways.iter_mut().enumerate() {
+                if way.is_some_and(|way| is_under_way(&way)) {
+                    *way = way.and_then(|way| self.step(way, key(i).as_ref()));
+                }
+            }
+            #[cfg(test)]
+            tests::between();
+        }
+    }
+
+    /// Arrives at the node that a descent goes to; `None` if that is not the one.
+    #[inline]
+    fn arrive(&self, mut way: Way) -> Option<Way> {
+        let pool = self.pool();
+        if let Some(child) = way.next.take() {
+            let version = pool.optimistic_at_once(child)?;
+            if !pool.validate(way.id, way.version) {
+                return None;
+            }
+            (way.id, way.version) = (child, version);
+        }
+        let page = pool.page(way.id);
+        let ours =
+            node::generation(page) == self.id.generation && page::kind(page) == Some(Kind::Node);
+        let level = node::level(page);
+        if !ours || way.level.is_some_and(|expected| expected != level) {
+            return None;
+        }
+        way.level = Some(level);
+        node::prefetch_last_slot(page);
+        Some(way)
+    }
+
+    /// Looks for the key in the node that a descent is at: the child to go to, or the entry.
+    #[inline]
+    fn step(&self, mut way: Way, key: &[u8]) -> Option<Way> {
+        let pool = self.pool();
+        let page = pool.page(way.id);
+        let (slot, found) = node::search_near(page, node::suffix_of(page, key), way.guess);
+        match way.level?.checked_sub(1) {
+            None => {
+                node::prefetch_entry(page, slot);
+                way.looked = Some((slot, found));
+            }
+            below => {
+                let child = node::child_at(page, slot + usize::from(found))?;
+                if child.0 == 0 || child.0 >= pool.max_pages() {
+                    return None;
+                }
+                pool.prefetch(child);
+                (way.next, way.level) = (Some(child), below);
+            }
+        }
+        Some(way)
+    }
+
+    /// Appends the value of the key that a descent has found; says whether there is one. `None`: the
+    /// leaf has changed.
+    #[inline]
+    fn copy_value(&self, way: Way, values: &mut Vec<u8>) -> Option<(Way, bool)> {
+        let (slot, found) = way.looked?;
+        let page = self.pool().page(way.id);
+        let copied = !found || node::append_value(page, slot, values);
+        (copied && self.holds(way)).then(|| (Way::from(way.id, way.version), found))
+    }
+
+    /// Copies the entries of the leaf that begin with `key`; false if it has changed.
+    #[inline]
+    fn copy_matches(&self, way: Way, key: &[u8], matches: &mut Matches) -> bool {
+        matches.clear();
+        let Some((mut slot, _)) = way.looked else { return false };
+        let page = self.pool().page(way.id);
+        let suffix = node::suffix_of(page, key);
+        while node::starts_with(page, slot, suffix) {
+            let Some(entry) = node::entry(page, slot) else { return false };
+            // The page may have changed since the look at the slot.
+            let Some(rest_len) = entry.key_len.checked_sub(suffix.len()) else { return false };
+            let bytes = &mut matches.bytes;
+            if !page.append_to(entry.key_offset + suffix.len(), rest_len, bytes) {
+                return false;
+            }
+            let key_end = bytes.len();
+            if !page.append_to(entry.value_offset, entry.value_len, bytes) {
+                return false;
+            }
+            matches.ends.push((key_end, bytes.len()));
+            slot += 1;
+        }
+        matches.goes_on = slot >= node::slot_count(page)
+            && node::upper_fence(page).is_some_and(|(offset, len)| {
+                len >= key.len() && page.compare(offset, key.len(), key).is_eq()
+            });
+        self.holds(way)
+    }
+
+    /// Whether the leaf that was read is what it was when the descent arrived.
+    #[inline]
+    fn holds(&self, way: Way) -> bool {
+        #[cfg(test)]
+        if tests::BELIEVE_ALL.get() {
+            return true;
+        }
+        self.pool().validate(way.id, way.version)
+    }
+}
+
+#[cfg(test)]
+#[path = "group_tests.rs"]
+mod tests;
