@@ -88,9 +88,8 @@ pub(super) fn slots_of<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> Box<[us
 /// Whether a node of this kind can hand up columns.
 fn makes_columns(kind: &CNode) -> bool {
     match kind {
-        CNode::SeqScan(scan) => scan.makes_columns(),
         CNode::HashJoin(join) => join.columns.is_some(),
         CNode::Agg(agg) => agg.strategy == AggStrategy::Hashed && agg.columns.is_some(),
-        _ => false,
+        _ => kind.scanned().is_some(),
     }
 }

@@ -15,6 +15,8 @@
 
 mod agg;
 mod append;
+mod bitmap;
+mod bitmap_blocks;
 mod bitmap_scan;
 mod block_file;
 mod column_scan;
@@ -40,10 +42,12 @@ mod nest_loop;
 mod partition_scan;
 mod probes;
 mod result;
+mod row_blocks;
 mod row_set;
 mod seq_scan;
 mod set_op;
 mod sort;
+mod stored_input;
 mod subquery;
 mod tid_scan;
 mod unique;
@@ -300,7 +304,9 @@ fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         CNode::Values(_) => result::start_values(plan),
         CNode::ParamRows(_) => result::start_param_rows(plan),
         CNode::FunctionScan(_) => function_scan::start_function_scan(plan),
-        CNode::SeqScan(_) if plan.columns.is_some() => column_scan::start(plan),
+        CNode::SeqScan(_) | CNode::BitmapScan(_) if plan.columns.is_some() => {
+            column_scan::start(plan)
+        }
         CNode::SeqScan(_) => seq_scan::start(plan),
         CNode::IndexScan(_) => index_scan::start(plan),
         CNode::TidScan(_) => tid_scan::start(plan),

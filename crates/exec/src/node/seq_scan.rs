@@ -20,10 +20,9 @@ pub(crate) struct SeqScanPlan {
 }
 
 impl SeqScanPlan {
-    /// Whether all that is asked for are columns of stored rows.
-    pub(super) fn makes_columns(&self) -> bool {
-        let is_stored = |column: &ScanColumn| matches!(column, ScanColumn::Stored(_));
-        !self.is_virtual && self.cursor.is_none() && self.columns.iter().all(is_stored)
+    /// Whether the rows are all that a table has stored.
+    pub(super) fn is_of_stored_rows(&self) -> bool {
+        !self.is_virtual && self.cursor.is_none()
     }
 
     /// Begins a scan of the stored rows, if there are any.

@@ -1,0 +1,152 @@
+//! Stored rows of which no more is decoded than is needed: late materialisation (Abadi et al.,
+//! "Materialization Strategies in a Column-Oriented DBMS", 2007).
+//!
+//! ```text
+//!   rows of a block ──▶ condition ──▶ condition ──▶ projection
+//!                       columns a     columns b     columns c
+//!                       of all        of what passed …
+//! ```
+//!
+//! Each step decodes the columns that it reads and no step before it has, of the rows that are
+//! left. A step that gives up leaves nothing that counts: its caller takes the rows one by one.
+
+use super::ColumnPlan;
+use crate::context::ExecContext;
+use crate::vector::{ColumnBatch, GiveUp, StoredRows, VExpr};
+use std::ops::Range;
+
+/// The columns of the rows that are looked at, as far as they have been decoded.
+pub(super) struct StoredInput {
+    /// Positions of the scan's columns in the table.
+    pub(super) columns: Box<[usize]>,
+    batch: ColumnBatch,
+    decoded: Vec<bool>,
+    /// Which rows of the block they are.
+    pub(super) rows: Vec<u32>,
+}
+
+impl StoredInput {
+    pub(super) fn new(columns: Box<[usize]>) -> StoredInput {
+        let width = columns.len();
+        let batch = ColumnBatch::new(width);
+        StoredInput { columns, batch, decoded: vec![false; width], rows: Vec::new() }
+    }
+
+    /// Begins with these rows of a block.
+    pub(super) fn begin(&mut self, rows: Range<usize>) {
+        self.batch.columns.resize_with(self.columns.len(), Default::default);
+        self.decoded.fill(false);
+        self.rows.clear();
+        self.rows.extend(rows.start as u32..rows.end as u32);
+        self.batch.set_rows(self.rows.len());
+    }
+
+    /// Decodes columns that have not been.
+    fn decode(&mut self, stored: &StoredRows<'_>, columns: &[usize]) -> Result<(), GiveUp> {
+        let stored = stored.only(&self.rows);
+        for slot in columns {
+            let column = *self.columns.get(*slot).ok_or(GiveUp)?;
+            if !std::mem::replace(&mut self.decoded[*slot], true) {
+                stored.column(column, &mut self.batch.columns[*slot])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps these of the rows, by their places among them; of their columns those that are read
+    /// later.
+    fn keep(&mut self, places: &[u32], is_read: impl Fn(usize) -> bool) {
+        for (slot, decoded) in self.decoded.iter_mut().enumerate() {
+            if *decoded && is_read(slot) {
+                let column = &mut self.batch.columns[slot];
+                *column = column.gather(places);
+            } else {
+                *decoded = false;
+            }
+        }
+        // In ascending order, so that none is overwritten before it is read.
+        places.iter().enumerate().for_each(|(to, from)| self.rows[to] = self.rows[*from as usize]);
+        self.rows.truncate(places.len());
+        self.batch.set_rows(places.len());
+    }
+
+    /// Leaves the rows of a stretch that pass the filter, the first `wanted` of them; says where
+    /// the next stretch begins, which is `end` if there are fewer. `for_columns`: what the
+    /// projection reads is kept.
+    pub(super) fn filter(
+        &mut self,
+        plan: &ColumnPlan,
+        cx: &mut ExecContext,
+        (stored, end): (&StoredRows<'_>, usize),
+        (wanted, for_columns): (usize, bool),
+    ) -> Result<usize, GiveUp> {
+        let is_projected = |slot: usize| for_columns && plan.is_projected(slot);
+        for (k, condition) in plan.filter.iter().enumerate() {
+            self.decode(stored, &plan.reads[k])?;
+            let places = condition.select(cx, &self.batch)?;
+            if places.len() < self.rows.len() {
+                let later = &plan.reads[k + 1..plan.filter.len()];
+                let is_read = |slot| is_projected(slot) || later.iter().any(|s| s.contains(&slot));
+                self.keep(&places, is_read);
+            }
+            if self.rows.is_empty() {
+                return Ok(end);
+            }
+        }
+        if self.rows.len() < wanted {
+            return Ok(end);
+        }
+        if self.rows.len() > wanted {
+            let first: Vec<u32> = (0..wanted as u32).collect();
+            self.keep(&first, is_projected);
+        }
+        Ok(self.rows.last().map_or(end, |last| *last as usize + 1))
+    }
+
+    /// Hands up the rows.
+    pub(super) fn project(
+        &mut self,
+        plan: &ColumnPlan,
+        cx: &mut ExecContext,
+        stored: &StoredRows<'_>,
+        out: &mut ColumnBatch,
+    ) -> Result<(), GiveUp> {
+        let rows = self.rows.len();
+        let Some(project) = &plan.project else {
+            let all: Vec<usize> = (0..self.columns.len()).collect();
+            self.decode(stored, &all)?;
+            let spare = std::mem::take(&mut out.columns);
+            out.set(rows, std::mem::replace(&mut self.batch.columns, spare));
+            return Ok(());
+        };
+        if let Some(read) = plan.reads.last() {
+            self.decode(stored, read)?;
+        }
+        let mut columns = std::mem::take(&mut out.columns);
+        columns.resize_with(project.len(), Default::default);
+        for (expr, column) in project.iter().zip(&mut columns) {
+            if !matches!(expr, VExpr::Slot(_)) {
+                *column = expr.eval(cx, &self.batch)?;
+            }
+        }
+        for (k, expr) in project.iter().enumerate() {
+            let VExpr::Slot(slot) = expr else { continue };
+            let again = |later: &VExpr| matches!(later, VExpr::Slot(s) if s == slot);
+            match self.batch.columns.get_mut(*slot) {
+                None => return Err(GiveUp),
+                Some(column) if project[k + 1..].iter().any(again) => columns[k] = column.clone(),
+                // Its place gets the memory of the column that was handed up before.
+                Some(column) => std::mem::swap(&mut columns[k], column),
+            }
+        }
+        out.set(rows, columns);
+        Ok(())
+    }
+}
+
+impl ColumnPlan {
+    /// Whether an input column is part of what is handed up.
+    fn is_projected(&self, slot: usize) -> bool {
+        self.project.is_none() || self.reads.last().is_some_and(|read| read.contains(&slot))
+    }
+}
