@@ -7,20 +7,71 @@ use crate::context::ExecContext;
 use crate::vector::{ColumnBatch, GiveUp, VExpr, Vector};
 use std::borrow::Cow;
 use std::sync::Arc;
+use steppe_sql::expr::ExecParamId;
 use steppe_types::{Error, Result};
+
+impl ColumnPlan {
+    /// Hands up the rows of `input`, which has the columns that the projection reads. Those that
+    /// are handed up as they are change places with what `out` has.
+    pub(super) fn project_into(
+        &self,
+        cx: &mut ExecContext,
+        input: &mut ColumnBatch,
+        out: &mut ColumnBatch,
+    ) -> Result<(), GiveUp> {
+        let rows = input.len();
+        let Some(project) = &self.project else {
+            let spare = std::mem::take(&mut out.columns);
+            out.set(rows, std::mem::replace(&mut input.columns, spare));
+            return Ok(());
+        };
+        let mut columns = std::mem::take(&mut out.columns);
+        columns.resize_with(project.len(), Default::default);
+        for (expr, column) in project.iter().zip(&mut columns) {
+            if !matches!(expr, VExpr::Slot(_)) {
+                *column = expr.eval(cx, input)?;
+            }
+        }
+        for (k, expr) in project.iter().enumerate() {
+            let VExpr::Slot(slot) = expr else { continue };
+            let again = |later: &VExpr| matches!(later, VExpr::Slot(s) if s == slot);
+            match input.columns.get_mut(*slot) {
+                None => return Err(GiveUp),
+                Some(column) if project[k + 1..].iter().any(again) => columns[k] = column.clone(),
+                // Its place gets the memory of the column that was handed up before.
+                Some(column) => std::mem::swap(&mut columns[k], column),
+            }
+        }
+        out.set(rows, columns);
+        Ok(())
+    }
+}
 
 /// A child whose rows are taken as columns, whichever way it hands them up.
 pub(crate) struct ColumnInput {
+    plan: Arc<CPlan>,
     node: BoxedNode,
     /// For the rows of a child that hands up no columns.
     rows: Option<RowBatch>,
+    /// A batch that goes behind others.
+    more: ColumnBatch,
 }
 
 impl ColumnInput {
     /// Starts the child.
     pub(crate) fn new(plan: &Arc<CPlan>, cx: &mut ExecContext) -> ColumnInput {
         let rows = plan.columns.is_none().then(|| RowBatch::new(plan.width));
-        ColumnInput { node: start(plan, cx), rows }
+        ColumnInput {
+            plan: plan.clone(),
+            node: start(plan, cx),
+            rows,
+            more: ColumnBatch::default(),
+        }
+    }
+
+    /// Run-time parameters that its rows depend on.
+    pub(crate) fn dependencies(&self) -> &Arc<[ExecParamId]> {
+        &self.plan.dependencies
     }
 
     /// Fills the empty batch `out`; leaves it empty at the end. With an error it has the rows
@@ -31,6 +82,32 @@ impl ColumnInput {
         rows.wanted = out.wanted.clamp(1, crate::batch::BATCH_ROWS);
         let filled = self.node.next(cx, rows);
         rows.iter().for_each(|row| out.push_row(row));
+        filled
+    }
+
+    /// As [`Self::next`], with at least so many rows unless there are no more: batches that what is
+    /// below has made small cost each step above as much as large ones.
+    pub(crate) fn next_many(
+        &mut self,
+        cx: &mut ExecContext,
+        out: &mut ColumnBatch,
+        least: usize,
+    ) -> Result<()> {
+        self.next(cx, out)?;
+        let mut more = std::mem::take(&mut self.more);
+        let mut filled = Ok(());
+        while filled.is_ok() && !out.is_empty() && out.len() < least && !out.is_large() {
+            more.clear();
+            more.columns.resize_with(self.plan.width, Default::default);
+            more.wanted = out.wanted.saturating_sub(out.len());
+            filled = self.next(cx, &mut more);
+            if more.is_empty() {
+                break;
+            }
+            out.columns.iter_mut().zip(&more.columns).for_each(|(to, from)| to.append(from));
+            out.set_rows(out.len() + more.len());
+        }
+        self.more = more;
         filled
     }
 

@@ -11,7 +11,7 @@ use super::limit::LimitPlan;
 use super::lock_rows::{CRowLock, LockRowsPlan, LockedRows};
 use super::merge_append::MergeAppendPlan;
 use super::merge_join::MergeJoinPlan;
-use super::nest_loop::NestLoopPlan;
+use super::nest_loop::{ColumnLoop, NestLoopPlan};
 use super::partition_scan::{PartitionScanPlan, Partner};
 use super::result::ResultPlan;
 use super::seq_scan::SeqScanPlan;
@@ -164,14 +164,15 @@ impl PlanCompiler<'_, '_> {
                 }))
             }
             PlanNode::NestLoop { kind, outer, inner, params, on } => {
+                let (outer, inner) = (self.plan(outer)?, self.plan(inner)?);
+                let columns = ColumnLoop::compile(plan, (&outer, &inner), self.exprs)?;
+                let params = params.iter().map(|(id, e)| Ok((*id, self.exprs.expr(e)?)));
                 CNode::NestLoop(NestLoopPlan {
+                    columns,
                     kind: *kind,
-                    outer: self.plan(outer)?,
-                    inner: self.plan(inner)?,
-                    params: params
-                        .iter()
-                        .map(|(id, e)| Ok((*id, self.exprs.expr(e)?)))
-                        .collect::<Result<_>>()?,
+                    outer,
+                    inner,
+                    params: params.collect::<Result<_>>()?,
                     on: self.exprs.option(on)?,
                 })
             }

@@ -1,7 +1,9 @@
 //! Which nodes hand up columns, and their expressions over them.
 
 use super::agg::{AggColumns, CAggregate, CallColumns};
+use super::nest_loop::NestLoopPlan;
 use super::{CNode, CPlan, ColumnPlan, PlanCompiler};
+use crate::expr::Compiler;
 use crate::vector::VExpr;
 use std::collections::BTreeSet;
 use steppe_sql::expr::Expr;
@@ -14,20 +16,29 @@ impl PlanCompiler<'_, '_> {
         if !makes_columns(kind) {
             return Ok(None);
         }
-        let conjuncts: &[Expr] = match &plan.filter {
-            None => &[],
-            Some(Expr::And(conjuncts)) => conjuncts,
-            Some(condition) => std::slice::from_ref(condition),
-        };
+        if let CNode::NestLoop(NestLoopPlan { columns: Some(columns), .. }) = kind {
+            let (filter, project) = columns.over_found(plan);
+            return self.filter_and_project(filter.as_ref(), Some(&project));
+        }
+        self.filter_and_project(plan.filter.as_ref(), plan.project.as_deref())
+    }
+
+    /// A filter and a projection over columns; `None`: one of them is evaluated row by row.
+    fn filter_and_project(
+        &mut self,
+        filter: Option<&Expr>,
+        project: Option<&[Expr]>,
+    ) -> Result<Option<ColumnPlan>> {
+        let conjuncts = conjuncts(filter);
+        let projected = project.unwrap_or_default();
         let Some(filter) = VExpr::compile_list(conjuncts, self.exprs)? else { return Ok(None) };
-        let project = match &plan.project {
+        let project = match project {
             None => None,
             Some(project) => match VExpr::compile_list(project, self.exprs)? {
                 None => return Ok(None),
                 project => project,
             },
         };
-        let projected = plan.project.as_deref().unwrap_or_default();
         let lists = conjuncts.iter().map(std::slice::from_ref).chain([projected]);
         let reads = lists.map(slots_of).collect();
         Ok(Some(ColumnPlan { filter, project, reads }))
@@ -64,6 +75,35 @@ impl PlanCompiler<'_, '_> {
     }
 }
 
+/// A condition with the columns that it reads.
+pub(super) struct Condition {
+    pub(super) condition: VExpr,
+    pub(super) reads: Box<[usize]>,
+}
+
+impl Condition {
+    /// Compiles conditions; `None`: one of them is evaluated row by row.
+    pub(super) fn compile_all(
+        conditions: &[Expr],
+        compiler: &mut Compiler<'_>,
+    ) -> Result<Option<Box<[Condition]>>> {
+        let compiled = conditions.iter().map(|expr| {
+            let condition = VExpr::compile(expr, compiler)?;
+            Ok(condition.map(|condition| Condition { condition, reads: slots_of([expr]) }))
+        });
+        compiled.collect()
+    }
+}
+
+/// The conditions that are all to hold.
+pub(super) fn conjuncts(condition: Option<&Expr>) -> &[Expr] {
+    match condition {
+        None => &[],
+        Some(Expr::And(conjuncts)) => conjuncts,
+        Some(condition) => std::slice::from_ref(condition),
+    }
+}
+
 /// The place of an expression in a list where each is once.
 fn place<'a>(exprs: &mut Vec<&'a Expr>, expr: &'a Expr) -> usize {
     exprs.iter().position(|known| *known == expr).unwrap_or_else(|| {
@@ -89,6 +129,7 @@ pub(super) fn slots_of<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> Box<[us
 fn makes_columns(kind: &CNode) -> bool {
     match kind {
         CNode::HashJoin(join) => join.columns.is_some(),
+        CNode::NestLoop(join) => join.columns.is_some(),
         CNode::Agg(agg) => agg.strategy == AggStrategy::Hashed && agg.columns.is_some(),
         _ => kind.scanned().is_some(),
     }

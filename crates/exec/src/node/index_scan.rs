@@ -108,7 +108,12 @@ pub(crate) fn find_point(
 }
 
 /// Whether the index would have a row version under this key.
-fn has_key(table: &TableAccess, index: &IndexAccess, row: &[u8], key: &[u8]) -> Result<bool> {
+pub(super) fn has_key(
+    table: &TableAccess,
+    index: &IndexAccess,
+    row: &[u8],
+    key: &[u8],
+) -> Result<bool> {
     let mut actual = Vec::with_capacity(key.len());
     Ok(index.key_of_row(table, row, &mut actual)?.is_some() && actual == key)
 }

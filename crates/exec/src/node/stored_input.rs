@@ -12,7 +12,7 @@
 
 use super::ColumnPlan;
 use crate::context::ExecContext;
-use crate::vector::{ColumnBatch, GiveUp, StoredRows, VExpr};
+use crate::vector::{ColumnBatch, GiveUp, StoredRows};
 use std::ops::Range;
 
 /// The columns of the rows that are looked at, as far as they have been decoded.
@@ -111,36 +111,14 @@ impl StoredInput {
         stored: &StoredRows<'_>,
         out: &mut ColumnBatch,
     ) -> Result<(), GiveUp> {
-        let rows = self.rows.len();
-        let Some(project) = &plan.project else {
-            let all: Vec<usize> = (0..self.columns.len()).collect();
-            self.decode(stored, &all)?;
-            let spare = std::mem::take(&mut out.columns);
-            out.set(rows, std::mem::replace(&mut self.batch.columns, spare));
-            return Ok(());
-        };
-        if let Some(read) = plan.reads.last() {
-            self.decode(stored, read)?;
-        }
-        let mut columns = std::mem::take(&mut out.columns);
-        columns.resize_with(project.len(), Default::default);
-        for (expr, column) in project.iter().zip(&mut columns) {
-            if !matches!(expr, VExpr::Slot(_)) {
-                *column = expr.eval(cx, &self.batch)?;
+        match (&plan.project, plan.reads.last()) {
+            (Some(_), Some(read)) => self.decode(stored, read)?,
+            _ => {
+                let all: Vec<usize> = (0..self.columns.len()).collect();
+                self.decode(stored, &all)?;
             }
         }
-        for (k, expr) in project.iter().enumerate() {
-            let VExpr::Slot(slot) = expr else { continue };
-            let again = |later: &VExpr| matches!(later, VExpr::Slot(s) if s == slot);
-            match self.batch.columns.get_mut(*slot) {
-                None => return Err(GiveUp),
-                Some(column) if project[k + 1..].iter().any(again) => columns[k] = column.clone(),
-                // Its place gets the memory of the column that was handed up before.
-                Some(column) => std::mem::swap(&mut columns[k], column),
-            }
-        }
-        out.set(rows, columns);
-        Ok(())
+        plan.project_into(cx, &mut self.batch, out)
     }
 }
 

@@ -34,7 +34,7 @@ mod keys;
 pub(crate) use batch::{COLUMN_ROWS, ColumnBatch};
 pub(crate) use block::{read_block, write_block};
 pub(crate) use column::{Data, IntKind, Nulls, Texts, Vector};
-pub(crate) use decode::StoredRows;
+pub(crate) use decode::{DecodeRow, StoredRows};
 pub(crate) use expr::{GiveUp, VExpr};
 pub(crate) use gather::NO_ROW;
 pub(crate) use keys::{NO_PLACE, compare_at, equal_values, hash_rows, null_keys};

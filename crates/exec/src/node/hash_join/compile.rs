@@ -4,7 +4,7 @@
 use super::table::KeyAt;
 use crate::expr::Compiler;
 use crate::node::CPlan;
-use crate::node::compile_columns::slots_of;
+use crate::node::compile_columns::{Condition, conjuncts, slots_of};
 use crate::vector::VExpr;
 use std::collections::BTreeSet;
 use steppe_sql::expr::Expr;
@@ -38,12 +38,6 @@ pub(super) struct KeyColumns {
     pub(super) computed: Box<[VExpr]>,
 }
 
-/// A condition over outer ‖ inner, with the columns that it reads.
-pub(super) struct Condition {
-    pub(super) condition: VExpr,
-    pub(super) reads: Box<[usize]>,
-}
-
 /// A column that is handed up.
 #[derive(Clone, Copy)]
 pub(super) enum Output {
@@ -74,11 +68,9 @@ impl ColumnJoin {
         let Some(inner_keys) = KeyColumns::compile(&inner_exprs, compiler)? else {
             return Ok(None);
         };
-        let mut on_conditions = Vec::new();
-        for condition in conjuncts(on.as_ref()) {
-            let Some(compiled) = VExpr::compile(condition, compiler)? else { return Ok(None) };
-            on_conditions.push(Condition { condition: compiled, reads: slots_of([condition]) });
-        }
+        let Some(on) = Condition::compile_all(conjuncts(on.as_ref()), compiler)? else {
+            return Ok(None);
+        };
         let filter_reads: Box<[_]> =
             conjuncts(plan.filter.as_ref()).iter().map(|c| slots_of([c])).collect();
         let (outputs, output_reads) = outputs(plan);
@@ -93,7 +85,7 @@ impl ColumnJoin {
             Output::Computed(_) => None,
         });
         let above = filter_reads.iter().flatten().chain(&output_reads).chain(columns);
-        let read: BTreeSet<usize> = on_conditions
+        let read: BTreeSet<usize> = on
             .iter()
             .flat_map(|on| on.reads.iter().copied())
             .chain(above.map(|slot| slot + base))
@@ -105,7 +97,7 @@ impl ColumnJoin {
             inner_kept: read.iter().filter_map(|slot| slot.checked_sub(width)).collect(),
             outer_keys,
             inner_keys,
-            on: on_conditions.into(),
+            on,
             filter_reads,
             outputs,
             output_reads,
@@ -138,15 +130,6 @@ impl KeyColumns {
             KeyAt::Column(i) => Some(*i),
             KeyAt::Computed(_) => None,
         })
-    }
-}
-
-/// The conditions that are all to hold.
-fn conjuncts(condition: Option<&Expr>) -> &[Expr] {
-    match condition {
-        None => &[],
-        Some(Expr::And(conjuncts)) => conjuncts,
-        Some(condition) => std::slice::from_ref(condition),
     }
 }
 

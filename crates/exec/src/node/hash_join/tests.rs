@@ -1,10 +1,11 @@
 //! Random joins over columns beside what they mean: the loop over all pairs of rows.
 
 use super::HashJoinPlan;
-use super::compile::{ColumnJoin, Condition, KeyColumns};
+use super::compile::{ColumnJoin, KeyColumns};
 use super::pairs::{Collecting, Probe};
 use super::table::{Comparison, KeyAt, Keyed, Table};
 use crate::hashing::equal_keys;
+use crate::node::compile_columns::Condition;
 use crate::node::{CNode, CPlan};
 use crate::vector::{NO_ROW, VExpr, Vector, hash_rows, null_keys};
 use std::sync::Arc;

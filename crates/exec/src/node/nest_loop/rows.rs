@@ -1,25 +1,13 @@
-//! Nested loop join (PostgreSQL's nodeNestloop.c).
+//! Nested loop of rows: the inner side is run for each outer row.
 
-use super::{BoxedNode, CNode, CPlan, Input, Node, start as start_node};
+use super::{NestLoopPlan, PROBE_ROWS};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
-use crate::expr::{CExpr, Row};
+use crate::expr::Row;
+use crate::node::{BoxedNode, CNode, CPlan, Input, Node, start as start_node};
 use std::sync::Arc;
-use steppe_sql::expr::ExecParamId;
 use steppe_sql::query::JoinKind;
 use steppe_types::{Datum, Error, Result};
-
-/// Inner rows asked for at a time where one match is enough.
-const PROBE_ROWS: usize = 16;
-
-/// A compiled nested loop.
-pub(crate) struct NestLoopPlan {
-    pub(crate) kind: JoinKind,
-    pub(crate) outer: Arc<CPlan>,
-    pub(crate) inner: Arc<CPlan>,
-    pub(crate) params: Box<[(ExecParamId, CExpr)]>,
-    pub(crate) on: Option<CExpr>,
-}
 
 struct NestLoopNode {
     plan: Arc<CPlan>,

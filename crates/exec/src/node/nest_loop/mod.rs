@@ -1,0 +1,44 @@
+//! Nested loop join (PostgreSQL's nodeNestloop.c).
+//!
+//! There are two of it. [`rows`] sets the inner side's parameters and runs it, for each outer row
+//! in turn. [`columns`] joins many outer rows together, where the inner side is an index scan by
+//! keys that are columns of the outer row, or rows that are kept for all of them. Both hand up the
+//! same rows in the same order.
+
+mod columns;
+mod compile;
+mod inner;
+mod kept;
+mod lookup;
+mod pairs;
+mod rows;
+
+use super::{BoxedNode, CPlan};
+use crate::context::ExecContext;
+use crate::expr::CExpr;
+use std::sync::Arc;
+use steppe_sql::expr::ExecParamId;
+use steppe_sql::query::JoinKind;
+
+pub(super) use compile::ColumnLoop;
+
+/// Inner rows asked for at a time where one match is enough.
+const PROBE_ROWS: usize = 16;
+
+/// A compiled nested loop.
+pub(crate) struct NestLoopPlan {
+    pub(crate) kind: JoinKind,
+    pub(crate) outer: Arc<CPlan>,
+    pub(crate) inner: Arc<CPlan>,
+    pub(crate) params: Box<[(ExecParamId, CExpr)]>,
+    pub(crate) on: Option<CExpr>,
+    /// How many outer rows are joined together; `None`: they are joined one by one.
+    pub(crate) columns: Option<ColumnLoop>,
+}
+
+pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
+    match plan.columns {
+        Some(_) => columns::start(plan, cx),
+        None => rows::start(plan, cx),
+    }
+}
