@@ -99,6 +99,14 @@ SELECT count(*), sum(c), round(sum(s)::numeric, 6) FROM (SELECT t, k, count(x) A
 SELECT k, count(*), sum(x), round(avg(f)::numeric, 8), min(t) FROM many GROUP BY k ORDER BY k LIMIT 5;
 SELECT count(*), sum(length(l)) FROM (SELECT k % 3000 AS m, string_agg(t, ',') AS l FROM many GROUP BY m) AS g;
 SELECT sum(s) FROM (SELECT k, sum(1 / (id - 99999)) AS s FROM many GROUP BY k) AS g;
+-- Groups as columns: filtered, computed, joined, sorted; sums that leave 64 bits on the way, and scales that differ.
+SELECT k, sum(x) FROM many GROUP BY k HAVING sum(x) > 450 ORDER BY 2 DESC, 1 LIMIT 5;
+SELECT k % 7 AS r, count(*) FROM (SELECT k, sum(x) * 2 AS s, max(f) AS m FROM many GROUP BY k HAVING count(*) > 3 AND min(f) < 9) AS g GROUP BY r ORDER BY r;
+SELECT count(*), sum(s) FROM many AS m JOIN (SELECT k, sum(x) AS s FROM many GROUP BY k HAVING sum(x) > 300) AS g ON m.id = g.k;
+SELECT k, sum(eight), avg(eight), count(nothing), sum(nothing), max(nothing) FROM (SELECT k % 10000 AS k, 2305843009213693952 + id AS eight, CASE WHEN id < 0 THEN id::bigint END AS nothing FROM many) AS g GROUP BY k ORDER BY sum(eight) DESC, k LIMIT 3;
+SELECT count(*), sum(s), min(scale(s)), max(scale(s)) FROM (SELECT k, sum(CASE WHEN id % 50000 = 0 THEN 1.123456789 ELSE x END) AS s FROM many GROUP BY k) AS g;
+SELECT k, sum(x) FROM many GROUP BY k HAVING 100 / (k - 3) > 20 ORDER BY k;
+SELECT count(*) FROM (SELECT DISTINCT t, k % 100 FROM many) AS g;
 RESET work_mem;
 SELECT o.k, (SELECT count(*) FROM many AS m WHERE m.k = o.k), (SELECT sum(x) FROM many AS m WHERE m.k < o.k) FROM (VALUES (1), (5), (7)) AS o (k) ORDER BY o.k;
 DROP TABLE reading, scaled, many;

@@ -451,6 +451,8 @@ pub enum PlanNode {
         aggregates: Vec<Aggregate>,
         /// Keys of groups that are there even if no row comes.
         empty_groups: Vec<Vec<Datum>>,
+        /// How much more memory than work_mem the groups may take (hash_mem_multiplier).
+        memory_factor: f64,
     },
     /// Repeats each row once for every grouping set. The output row is child's row ‖ keys, NULL
     /// where the set has not the key ‖ the set's number ‖ GROUPING values (integers).

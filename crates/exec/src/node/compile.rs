@@ -204,7 +204,15 @@ impl PlanCompiler<'_, '_> {
                 },
                 child: self.plan(child)?,
             }),
-            PlanNode::Agg { child, strategy, mode, keys, aggregates, empty_groups } => {
+            PlanNode::Agg {
+                child,
+                strategy,
+                mode,
+                keys,
+                aggregates,
+                empty_groups,
+                memory_factor,
+            } => {
                 let calls = aggregates.iter().enumerate();
                 let call = |(i, call)| match mode {
                     AggMode::Finalize => self.state_of(call, keys.len() + i),
@@ -222,6 +230,7 @@ impl PlanCompiler<'_, '_> {
                     key_types: keys.iter().map(|k| k.ty().oid).collect(),
                     aggregates,
                     empty_groups: empty_groups.clone().into(),
+                    memory_factor: *memory_factor,
                     child,
                 })
             }

@@ -324,7 +324,9 @@ impl Planner<'_> {
         let names = self.agg_names(&child, &keys, &aggregates);
         let child = Box::new(child);
         let empty_groups = what.empty_groups;
-        let agg = PlanNode::Agg { child, strategy, mode, keys, aggregates, empty_groups };
+        let memory_factor = self.ctx.settings.hash_mem_multiplier;
+        let agg =
+            PlanNode::Agg { child, strategy, mode, keys, aggregates, empty_groups, memory_factor };
         let mut plan = node(agg, types, names, cost);
         if having.is_some() {
             plan.cost.rows = clamp_rows(plan.cost.rows * what.kept);

@@ -20,7 +20,8 @@ impl Planner<'_> {
             Step::Materialize(child) => materialize(self.build(child)?),
             Step::Memoize(memoized) => self.memoize(self.build(&memoized.child)?, memoized),
             Step::Distinct { child, columns, is_sorted } => {
-                distinct(self.build(child)?, columns, *is_sorted, self.costs())?
+                let how = (*is_sorted, self.ctx.settings.hash_mem_multiplier);
+                distinct(self.build(child)?, columns, how, self.costs())?
             }
             Step::Filter(child, conditions) => {
                 let mut rel = self.build(child)?;
@@ -142,8 +143,14 @@ impl JoinedRow {
     }
 }
 
-/// Each value of these columns once.
-fn distinct(rel: Rel, columns: &[Expr], is_sorted: bool, costs: &CostParameters) -> Result<Rel> {
+/// Each value of these columns once: by sorting, or hashed, where they may take so many times
+/// work_mem.
+fn distinct(
+    rel: Rel,
+    columns: &[Expr],
+    (is_sorted, memory_factor): (bool, f64),
+    costs: &CostParameters,
+) -> Result<Rel> {
     let mut rel = if rel.plan.project.is_some() { above(rel) } else { rel };
     let position = |column: &Expr| {
         let Expr::Var { rte, column, .. } = column else {
@@ -163,7 +170,7 @@ fn distinct(rel: Rel, columns: &[Expr], is_sorted: bool, costs: &CostParameters)
     let keys: Vec<Expr> = keys.collect();
     rel.plan.types = types.clone();
     if !is_sorted {
-        return Ok(super::upper::hash_distinct(rel, keys));
+        return Ok(super::upper::hash_distinct(rel, keys, memory_factor));
     }
     let rel = sorted(rel, keys.iter(), costs);
     let (names, cost, columns) =

@@ -113,7 +113,7 @@ impl Planner<'_> {
                 }
                 let slot = |(index, ty): (usize, &TypeRef)| Expr::Slot { index, ty: *ty };
                 let keys = types.iter().enumerate().map(slot).collect();
-                Ok(hash_distinct(append, keys))
+                Ok(hash_distinct(append, keys, self.ctx.settings.hash_mem_multiplier))
             }
             op => {
                 let rows = clamp_rows(left.cost.rows * 0.5);

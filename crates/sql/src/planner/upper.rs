@@ -300,7 +300,7 @@ impl Planner<'_> {
             width: rel.plan.cost.width,
         };
         let cost = self.grouping_cost(&rel.plan.cost, how);
-        let mut rel = hash_distinct(rel, keys);
+        let mut rel = hash_distinct(rel, keys, self.ctx.settings.hash_mem_multiplier);
         rel.plan.cost = cost;
         rel
     }
@@ -485,8 +485,8 @@ fn lost_level() -> Error {
     Error::internal("the planner lost track of query levels")
 }
 
-/// Each combination of the keys once.
-pub(super) fn hash_distinct(rel: Rel, keys: Vec<Expr>) -> Rel {
+/// Each combination of the keys once; they may take so many times work_mem.
+pub(super) fn hash_distinct(rel: Rel, keys: Vec<Expr>, memory_factor: f64) -> Rel {
     let (types, names) = (rel.plan.types.clone(), output_names(&rel.plan));
     let input = rel.plan.cost;
     let total = input.total + input.rows * cost::CPU_OPERATOR * keys.len().max(1) as f64;
@@ -499,6 +499,7 @@ pub(super) fn hash_distinct(rel: Rel, keys: Vec<Expr>) -> Rel {
         keys,
         aggregates: Vec::new(),
         empty_groups: Vec::new(),
+        memory_factor,
     };
     Rel { plan: node(agg, types, names, cost), ..rel }
 }

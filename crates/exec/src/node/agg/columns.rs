@@ -152,7 +152,7 @@ impl Taken {
     ) -> Result<Vec<u64>> {
         let mut hashes = Vec::new();
         hash_rows(&agg.key_types, keys, rows, &mut hashes);
-        let limit = if spilling.may_begin() { cx.work_mem_bytes } else { usize::MAX };
+        let limit = if spilling.may_begin() { agg.memory(cx) } else { usize::MAX };
         self.groups.state_bytes = self.states.iter().map(CallStates::group_bytes).sum();
         self.groups.find(keys, &hashes, limit, groups)?;
         self.grow(self.groups.len());

@@ -8,9 +8,9 @@
 //! | `groups` | the groups of keys that are columns |
 //! | `spilled` | rows of groups for which there is no room |
 //!
-//! The hash table takes new groups until work_mem is full. From then on rows of
-//! groups it knows are still taken in, and rows of others are written to
-//! partitions by hash; when the table's groups have been handed up, partition
+//! The hash table takes new groups until work_mem × hash_mem_multiplier is full.
+//! From then on rows of groups it knows are still taken in, and rows of others are
+//! written to partitions by hash; when the table's groups have been handed up, partition
 //! after partition is aggregated in the same way. No state is ever written.
 //!
 //! DISTINCT and ORDER BY inside a call: the arguments of a group's rows are kept in
@@ -67,6 +67,15 @@ pub(crate) struct AggPlan {
     pub(crate) collects: bool,
     /// Keys of groups that are there even if no row comes: those of grouping sets without keys.
     pub(crate) empty_groups: Box<[Vec<Datum>]>,
+    /// The groups may take this much more memory than work_mem.
+    pub(crate) memory_factor: f64,
+}
+
+impl AggPlan {
+    /// How many bytes the groups may take.
+    fn memory(&self, cx: &ExecContext) -> usize {
+        (cx.work_mem_bytes as f64 * self.memory_factor) as usize
+    }
 }
 
 impl CAggregate {

@@ -382,7 +382,7 @@ impl AggNode {
         let group = match groups.index.find(hash, same) {
             Some(i) => *i as usize,
             None => {
-                let full = groups.bytes > cx.work_mem_bytes && !groups.hashes.is_empty();
+                let full = groups.bytes > agg.memory(cx) && !groups.hashes.is_empty();
                 if may_spill && full {
                     return Ok(Some(hash));
                 }
