@@ -9,7 +9,7 @@
 
 use super::compile::{ColumnJoin, KeyColumns};
 use super::pairs::{Collecting, Pairs, Probe, Sides};
-use super::spill::{BlockReader, Partition, Side, create_partitions, distribute};
+use super::spill::{BlockReader, Open, Partition, Side};
 use super::table::{Comparison, KeyAt, Keyed, Table};
 use super::{DEPTH_MAX, HashJoinPlan, note_size};
 use crate::batch::RowBatch;
@@ -57,7 +57,7 @@ struct ColumnJoinNode {
     /// What became of the outer row behind the present batch's last one.
     failed: Option<Error>,
     /// Partitions that are being filled in the present pass.
-    open: Option<Vec<Partition>>,
+    open: Option<Open>,
     pending: Vec<Partition>,
     depth: u32,
 }
@@ -118,7 +118,7 @@ impl ColumnJoinNode {
                     if self.next_outer(parts, cx)? {
                         continue;
                     }
-                    match parts.join.keeps_inner() && self.open.is_none() {
+                    match parts.join.keeps_inner() {
                         true => self.phase = Phase::Unmatched(0),
                         false => self.next_partition(parts, cx)?,
                     }
@@ -178,7 +178,7 @@ impl ColumnJoinNode {
             batch.columns = keyed.columns;
         }
         self.end_of_inner(parts);
-        let batches = self.open.as_ref().map_or(1, Vec::len);
+        let batches = self.open.as_ref().map_or(1, Open::batches);
         let table = (self.table.inner.rows.max(self.peak.0), self.table.bytes.max(self.peak.1));
         note_size(parts.join, table, batches, cx);
         self.built = Some(versions);
@@ -187,11 +187,9 @@ impl ColumnJoinNode {
 
     /// All inner rows of this pass are where they belong.
     fn end_of_inner(&mut self, parts: Parts<'_>) {
-        if self.open.is_none() {
-            self.table.index(&parts.columns.inner_keys.at);
-            self.matched.clear();
-            self.matched.resize(self.table.inner.rows, false);
-        }
+        self.table.index(&parts.columns.inner_keys.at);
+        self.matched.clear();
+        self.matched.resize(self.table.inner.rows, false);
     }
 
     /// Puts inner rows where they belong in this pass.
@@ -207,27 +205,39 @@ impl ColumnJoinNode {
         let mut hashes = Vec::new();
         hash_rows(&join.types, &rows.keys(at), rows.rows, &mut hashes);
         if let Some(open) = &mut self.open {
-            return distribute(open, Side::Inner, (rows, kept), (&hashes, &[]));
+            let left = open.distribute(Side::Inner, (rows, kept), (&hashes, &[]))?;
+            rows.keep(&left);
+            hashes = left.iter().map(|i| hashes[*i as usize]).collect();
         }
         self.table.append(rows, kept, &hashes);
         let memory = (cx.work_mem_bytes as f64 * join.memory_factor) as usize;
-        if self.table.bytes > memory.max(1) && self.depth < DEPTH_MAX {
-            self.spill_table(parts, cx)?;
+        while self.table.bytes > memory.max(1) && self.depth < DEPTH_MAX {
+            self.shed(parts, cx)?;
         }
         Ok(())
     }
 
-    /// Moves the table to partitions on disk.
-    fn spill_table(&mut self, parts: Parts<'_>, cx: &ExecContext) -> Result<()> {
+    /// Moves half of the table's partitions to disk.
+    fn shed(&mut self, parts: Parts<'_>, cx: &ExecContext) -> Result<()> {
         let (join, columns) = (parts.join, parts.columns);
-        let inner = (join.inner.width, columns.inner_keys.computed.len());
-        let outer = (join.outer.width, columns.outer_keys.computed.len());
-        let mut open = create_partitions(&*cx.temp()?, self.depth, (inner, outer))?;
-        let table = std::mem::replace(&mut self.table, new_table(parts));
-        let rows = (&table.inner, &parts.columns.inner_kept[..]);
-        distribute(&mut open, Side::Inner, rows, (&table.hashes, &[]))?;
-        self.peak = (table.inner.rows, table.bytes);
-        self.open = Some(open);
+        let open = match &mut self.open {
+            Some(open) => open,
+            None => {
+                let inner = (join.inner.width, columns.inner_keys.computed.len());
+                let outer = (join.outer.width, columns.outer_keys.computed.len());
+                self.open.insert(Open::new(&*cx.temp()?, self.depth, (inner, outer))?)
+            }
+        };
+        open.shed();
+        let mut table = std::mem::replace(&mut self.table, new_table(parts));
+        if table.bytes > self.peak.1 {
+            self.peak = (table.inner.rows, table.bytes);
+        }
+        let kept = &columns.inner_kept[..];
+        let left = open.distribute(Side::Inner, (&table.inner, kept), (&table.hashes, &[]))?;
+        table.inner.keep(&left);
+        let hashes: Vec<u64> = left.iter().map(|i| table.hashes[*i as usize]).collect();
+        self.table.append(&table.inner, kept, &hashes);
         self.ever_spilled = true;
         Ok(())
     }
@@ -267,25 +277,21 @@ impl ColumnJoinNode {
         }
         let (outer, hashes, heads) = (&mut self.rows, &mut self.hashes, &mut self.probe.heads);
         outer.type_keys(&keys.at);
-        let nulls = null_keys(&outer.keys(&keys.at), outer.rows);
+        let mut nulls = null_keys(&outer.keys(&keys.at), outer.rows);
         hash_rows(&join.types, &outer.keys(&keys.at), outer.rows, hashes);
-        match &mut self.open {
-            Some(open) => {
-                let kept = &parts.columns.outer_kept;
-                distribute(open, Side::Outer, (outer, kept), (hashes, &nulls))?;
-                // What matches nothing needs no partition.
-                let left = if join.keeps_outer() { places_of(&nulls, true) } else { Vec::new() };
-                outer.keep(&left);
-                heads.clear();
-                heads.resize(left.len(), NO_ROW);
-            }
-            None => {
-                self.table.find(hashes, heads);
-                for (head, null) in heads.iter_mut().zip(&nulls) {
-                    if *null {
-                        *head = NO_ROW;
-                    }
-                }
+        if let Some(open) = &mut self.open {
+            let kept = &parts.columns.outer_kept;
+            let mut left = open.distribute(Side::Outer, (outer, kept), (hashes, &nulls))?;
+            // What matches nothing is needed only where it is handed up.
+            left.retain(|i| join.keeps_outer() || nulls.get(*i as usize) != Some(&true));
+            outer.keep(&left);
+            *hashes = left.iter().map(|i| hashes[*i as usize]).collect();
+            nulls = null_keys(&outer.keys(&keys.at), outer.rows);
+        }
+        self.table.find(hashes, heads);
+        for (head, null) in heads.iter_mut().zip(&nulls) {
+            if *null {
+                *head = NO_ROW;
             }
         }
         self.probe.restart();
@@ -387,7 +393,7 @@ impl ColumnJoinNode {
     /// Ends a pass: what it wrote to disk is to be joined next.
     fn next_partition(&mut self, parts: Parts<'_>, cx: &mut ExecContext) -> Result<()> {
         let join = parts.join;
-        self.pending.extend(self.open.take().into_iter().flatten());
+        self.pending.extend(self.open.take().into_iter().flat_map(Open::on_disk));
         loop {
             let Some(mut partition) = self.pending.pop() else {
                 self.phase = Phase::Finished;

@@ -1,9 +1,10 @@
 //! Hash join with hybrid spilling (PostgreSQL's nodeHash.c, nodeHashjoin.c;
 //! Grace hash join).
 //!
-//! The inner side is loaded into a table. If it outgrows work_mem × hash_mem_multiplier, it is split by
-//! hash into partitions on disk, the outer side is split likewise, and partition
-//! after partition is joined; one that is still too large is split again by other
+//! The inner side is loaded into a table. If it outgrows work_mem × hash_mem_multiplier, half of
+//! its partitions by hash go to disk, and again half of the others as often as it does so. Outer
+//! rows of partitions that are in memory are joined at once, others go to disk likewise, and
+//! partition after partition is joined; one that is still too large is split again by other
 //! bits of the hash, up to [`DEPTH_MAX`] times (past that its rows have one key,
 //! which no split would part, and it is joined in memory).
 //!

@@ -127,8 +127,10 @@ struct HashJoinNode {
     peak: (usize, usize),
     phase: Phase,
     source: Source,
-    /// Partitions that are being filled in the present pass.
+    /// Partitions that are being filled in the present pass: those behind the first `resident`,
+    /// whose rows stay in memory as long as there is room.
     open: Option<Vec<Partition>>,
+    resident: usize,
     pending: Vec<Partition>,
     depth: u32,
     /// Next candidate for the present outer row.
@@ -153,6 +155,7 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         phase: Phase::Build,
         source: Source::Child,
         open: None,
+        resident: PARTITIONS,
         pending: Vec::new(),
         depth: 0,
         candidate: NO_ROW,
@@ -186,7 +189,7 @@ impl HashJoinNode {
                 self.add_inner(join, Row::pair(row, &key), cx)?;
             }
         }
-        let batches = self.open.as_ref().map_or(1, Vec::len);
+        let batches = PARTITIONS / self.resident.max(1);
         let table = (self.table.len().max(self.peak.0), self.table.bytes.max(self.peak.1));
         note_size(join, table, batches, cx);
         self.built = Some(versions);
@@ -200,36 +203,47 @@ impl HashJoinNode {
             return Ok(());
         }
         let hash = hash_key(&join.types, row.iter().skip(join.inner.width));
-        if let Some(open) = &mut self.open {
-            return open[partition_of(hash, self.depth, PARTITIONS)].inner.write(row.iter());
+        if let Some(partition) = self.on_disk(hash) {
+            return partition.inner.write(row.iter());
         }
         self.table.insert(&join.types, row, hash);
         let memory = (cx.work_mem_bytes as f64 * join.memory_factor) as usize;
-        if self.table.bytes > memory.max(1) && self.depth < DEPTH_MAX {
-            self.spill_table(cx)?;
+        while self.table.bytes > memory.max(1) && self.depth < DEPTH_MAX {
+            self.shed(join, cx)?;
         }
         Ok(())
     }
 
-    /// Moves the table to partitions on disk.
-    fn spill_table(&mut self, cx: &ExecContext) -> Result<()> {
-        let temp = cx.temp()?;
-        let mut open = Vec::with_capacity(PARTITIONS);
-        for _ in 0..PARTITIONS {
-            open.push(Partition {
-                inner: temp.create()?,
-                outer: temp.create()?,
-                depth: self.depth + 1,
-            });
+    /// The partition for a key of this hash, if it is on disk.
+    fn on_disk(&mut self, hash: u64) -> Option<&mut Partition> {
+        let place = partition_of(hash, self.depth, PARTITIONS);
+        let open = self.open.as_mut()?;
+        if place < self.resident { None } else { open.get_mut(place) }
+    }
+
+    /// Moves half of the table's partitions to disk.
+    fn shed(&mut self, join: &HashJoinPlan, cx: &ExecContext) -> Result<()> {
+        if self.open.is_none() {
+            let temp = cx.temp()?;
+            let create = |_| {
+                let (inner, outer) = (temp.create()?, temp.create()?);
+                Ok(Partition { inner, outer, depth: self.depth + 1 })
+            };
+            self.open = Some((0..PARTITIONS).map(create).collect::<Result<_>>()?);
         }
-        for i in 0..self.table.len() as u32 {
-            let hash = self.table.hashes[i as usize];
-            let partition = &mut open[partition_of(hash, self.depth, PARTITIONS)];
-            partition.inner.write(self.table.stored(i).iter())?;
+        self.resident /= 2;
+        if self.table.bytes > self.peak.1 {
+            self.peak = (self.table.len(), self.table.bytes);
         }
-        self.peak = (self.table.len(), self.table.bytes);
-        self.table = JoinTable::new(self.table.width, self.table.stride - self.table.width);
-        self.open = Some(open);
+        let kept = JoinTable::new(self.table.width, self.table.stride - self.table.width);
+        let table = std::mem::replace(&mut self.table, kept);
+        for i in 0..table.len() as u32 {
+            let (hash, row) = (table.hashes[i as usize], table.stored(i));
+            match self.on_disk(hash) {
+                Some(partition) => partition.inner.write(row.iter())?,
+                None => self.table.insert(&join.types, Row::of(row), hash),
+            }
+        }
         self.ever_spilled = true;
         Ok(())
     }
@@ -266,9 +280,11 @@ impl HashJoinNode {
                 return Ok(true);
             }
             let hash = hash_key(&join.types, &self.key);
-            if let Some(open) = &mut self.open {
-                let partition = &mut open[partition_of(hash, self.depth, PARTITIONS)];
-                partition.outer.write(row.iter())?;
+            let place = partition_of(hash, self.depth, PARTITIONS);
+            if let Some(open) = &mut self.open
+                && place >= self.resident
+            {
+                open[place].outer.write(row.iter())?;
                 self.outer_open = false;
                 continue;
             }
@@ -366,7 +382,8 @@ impl HashJoinNode {
         let CNode::HashJoin(join) = &self.plan.clone().kind else {
             return Err(Error::internal("hash join node over another plan"));
         };
-        self.pending.extend(self.open.take().into_iter().flatten());
+        let resident = std::mem::replace(&mut self.resident, PARTITIONS);
+        self.pending.extend(self.open.take().into_iter().flatten().skip(resident));
         loop {
             let Some(mut partition) = self.pending.pop() else {
                 self.phase = Phase::Finished;
@@ -413,15 +430,17 @@ impl Node for HashJoinNode {
                     if self.built.is_none() {
                         self.build(join, cx)?;
                     }
-                    self.phase = Phase::Probe;
+                    let empty = self.table.len() == 0 && self.open.is_none();
+                    self.phase = match empty && !join.keeps_outer() {
+                        true => Phase::Finished,
+                        false => Phase::Probe,
+                    };
                 }
                 Phase::Probe => {
                     if !self.outer_open && !self.next_outer(join, cx)? {
-                        let keeps = join.keeps_inner() && self.open.is_none();
-                        if keeps {
-                            self.phase = Phase::Unmatched(0);
-                        } else {
-                            self.next_partition(cx)?;
+                        match join.keeps_inner() {
+                            true => self.phase = Phase::Unmatched(0),
+                            false => self.next_partition(cx)?,
                         }
                         continue;
                     }
@@ -452,6 +471,7 @@ impl Node for HashJoinNode {
         self.phase = Phase::Build;
         self.source = Source::Child;
         self.open = None;
+        self.resident = PARTITIONS;
         self.pending.clear();
         self.depth = 0;
         self.outer_open = false;

@@ -71,42 +71,71 @@ pub(super) enum Side {
     Inner,
 }
 
-/// Makes the partitions of a pass at `depth`; of each side's rows is known how many columns they
-/// and their keys have.
-pub(super) fn create_partitions(
-    temp: &TempSpace,
+/// The partitions that one pass fills. The first ones stay in memory as long as there is room:
+/// their rows are in the table.
+pub(super) struct Open {
+    partitions: Vec<Partition>,
+    /// So many are in memory.
+    resident: usize,
     depth: u32,
-    (inner, outer): ((usize, usize), (usize, usize)),
-) -> Result<Vec<Partition>> {
-    let create = |_| {
-        let (inner, outer) = (Blocks::create(temp, inner)?, Blocks::create(temp, outer)?);
-        Ok(Partition { inner, outer, depth: depth + 1 })
-    };
-    (0..PARTITIONS).map(create).collect()
 }
 
-/// Writes rows to the partitions that their hashes fall into; those of `skipped` to none.
-pub(super) fn distribute(
-    open: &mut [Partition],
-    side: Side,
-    (rows, kept): (&Keyed, &[usize]),
-    (hashes, skipped): (&[u64], &[bool]),
-) -> Result<()> {
-    let depth = open.first().map_or(0, |partition| partition.depth - 1);
-    let mut places = vec![Vec::new(); open.len()];
-    for (i, hash) in hashes.iter().enumerate() {
-        if skipped.get(i) != Some(&true) {
-            places[partition_of(*hash, depth, PARTITIONS)].push(i as u32);
-        }
+impl Open {
+    /// Those of a pass at `depth`, all of which are in memory still; of each side's rows is known
+    /// how many columns they and their keys have.
+    pub(super) fn new(
+        temp: &TempSpace,
+        depth: u32,
+        (inner, outer): ((usize, usize), (usize, usize)),
+    ) -> Result<Open> {
+        let create = |_| {
+            let (inner, outer) = (Blocks::create(temp, inner)?, Blocks::create(temp, outer)?);
+            Ok(Partition { inner, outer, depth: depth + 1 })
+        };
+        let partitions = (0..PARTITIONS).map(create).collect::<Result<_>>()?;
+        Ok(Open { partitions, resident: PARTITIONS, depth })
     }
-    for (partition, places) in open.iter_mut().zip(&places) {
-        if places.is_empty() {
-            continue;
-        }
-        match side {
-            Side::Outer => partition.outer.write(rows, kept, places)?,
-            Side::Inner => partition.inner.write(rows, kept, places)?,
-        }
+
+    /// Has half of those that are in memory go to disk.
+    pub(super) fn shed(&mut self) {
+        self.resident /= 2;
     }
-    Ok(())
+
+    /// In how many batches the rows are joined.
+    pub(super) fn batches(&self) -> usize {
+        PARTITIONS / self.resident.max(1)
+    }
+
+    /// Those on disk.
+    pub(super) fn on_disk(self) -> impl Iterator<Item = Partition> {
+        self.partitions.into_iter().skip(self.resident)
+    }
+
+    /// Writes the rows that belong to disk, but for those of `skipped`; answers the places of the
+    /// others.
+    pub(super) fn distribute(
+        &mut self,
+        side: Side,
+        (rows, kept): (&Keyed, &[usize]),
+        (hashes, skipped): (&[u64], &[bool]),
+    ) -> Result<Vec<u32>> {
+        let (mut left, mut places) = (Vec::new(), vec![Vec::new(); PARTITIONS]);
+        for (i, hash) in hashes.iter().enumerate() {
+            let place = partition_of(*hash, self.depth, PARTITIONS);
+            match place < self.resident || skipped.get(i) == Some(&true) {
+                true => left.push(i as u32),
+                false => places[place].push(i as u32),
+            }
+        }
+        for (partition, places) in self.partitions.iter_mut().zip(&places) {
+            if places.is_empty() {
+                continue;
+            }
+            match side {
+                Side::Outer => partition.outer.write(rows, kept, places)?,
+                Side::Inner => partition.inner.write(rows, kept, places)?,
+            }
+        }
+        Ok(left)
+    }
 }
