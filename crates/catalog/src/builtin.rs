@@ -85,6 +85,8 @@ pub struct Proc {
     pub retset: bool,
     /// provolatile: i immutable, s stable, v volatile.
     pub volatility: u8,
+    /// proparallel: s safe, r restricted to the leader, u unsafe.
+    pub parallel: u8,
     /// Element type of a VARIADIC last argument, or 0.
     pub variadic: Oid,
     /// Defaults of the last arguments, as SQL text.
@@ -453,6 +455,7 @@ fn load_proc(row: Row<'_>, extension: Option<&'static str>) -> Proc {
         strict: row.flag("proisstrict"),
         retset: row.flag("proretset"),
         volatility: row.byte("provolatile"),
+        parallel: row.byte("proparallel"),
         variadic: row.number("provariadic"),
         defaults: match row.text("argdefaults") {
             tsv::NULL => Vec::new(),

@@ -9,12 +9,13 @@ use crate::env::FnContext;
 use crate::expr::SubPlanState;
 use crate::modify::KeyCheck;
 use crate::spill::TempSpace;
+use crate::team::Team;
 use crate::tuplestore::TupleStore;
 use std::sync::Arc;
 use steppe_catalog::Catalog;
 use steppe_sql::expr::ExecParamId;
 use steppe_storage::Usage;
-use steppe_txn::RowId;
+use steppe_txn::{RowId, View};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// What one node did, for EXPLAIN ANALYZE.
@@ -127,6 +128,11 @@ pub enum Note {
         /// In memory at most.
         kilobytes: u64,
     },
+    /// The threads that a Gather had besides its own.
+    Gather {
+        /// How many.
+        launched: u64,
+    },
     /// A hash join's table.
     Hash {
         /// Buckets.
@@ -150,7 +156,7 @@ pub struct LeafRun {
 }
 
 /// What a thread has used so far: the difference of two is what happened between.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Resources {
     usage: Usage,
     spill: (u64, u64),
@@ -161,15 +167,57 @@ impl Resources {
     pub(crate) fn now() -> Resources {
         Resources { usage: Usage::now(), spill: crate::spill::transferred() }
     }
+
+    /// Until now, with what those have used who have helped.
+    pub(crate) fn of(cx: &ExecContext) -> Resources {
+        let mut all = Resources::now();
+        all.add(cx.helped);
+        all
+    }
+
+    /// The difference to an earlier moment on the same thread.
+    pub(crate) fn since(self, before: Resources) -> Resources {
+        let spill = (self.spill.0 - before.spill.0, self.spill.1 - before.spill.1);
+        Resources { usage: self.usage - before.usage, spill }
+    }
+
+    /// Adds what another thread has used.
+    pub(crate) fn add(&mut self, other: Resources) {
+        self.usage += other.usage;
+        self.spill = (self.spill.0 + other.spill.0, self.spill.1 + other.spill.1);
+    }
+
+    /// Pages and log, and bytes read from and written to spill files.
+    pub(crate) fn parts(self) -> (Usage, (u64, u64)) {
+        (self.usage, self.spill)
+    }
 }
 
 impl Instrument {
-    /// Adds what has been used since `before`, which was taken on the same thread.
-    pub(crate) fn add_used_since(&mut self, before: Resources) {
-        let now = Resources::now();
-        self.usage += now.usage - before.usage;
-        self.spill_read_bytes += now.spill.0 - before.spill.0;
-        self.spill_written_bytes += now.spill.1 - before.spill.1;
+    /// Adds what has been used.
+    pub(crate) fn add_used(&mut self, used: Resources) {
+        self.usage += used.usage;
+        self.spill_read_bytes += used.spill.0;
+        self.spill_written_bytes += used.spill.1;
+    }
+
+    /// Adds what another thread's node of the same plan has done.
+    pub(crate) fn add(&mut self, other: Instrument) {
+        self.loops += other.loops;
+        self.rows += other.rows;
+        self.filtered += other.filtered;
+        self.join_filtered += other.join_filtered;
+        self.startup += other.startup;
+        self.total += other.total;
+        self.usage += other.usage;
+        self.spill_read_bytes += other.spill_read_bytes;
+        self.spill_written_bytes += other.spill_written_bytes;
+        self.searches += other.searches;
+        self.fetches += other.fetches;
+        self.exact_blocks += other.exact_blocks;
+        self.lossy_blocks += other.lossy_blocks;
+        self.rechecked += other.rechecked;
+        self.note = self.note.take().or(other.note);
     }
 }
 
@@ -207,6 +255,14 @@ pub(crate) struct ExecContext {
     pub(crate) instruments: Option<Vec<Instrument>>,
     /// With them: the leaves of partitioned tables that have been touched.
     pub(crate) leaf_runs: Vec<LeafRun>,
+    /// What a thread sees that helps: it has no transaction, so that it can change nothing.
+    lent_view: Option<View>,
+    /// Who runs the part of the plan that this execution is in.
+    team: Option<Arc<Team>>,
+    /// Other threads may help.
+    pub(crate) may_be_helped: bool,
+    /// What those have used that have.
+    pub(crate) helped: Resources,
     /// Rows inserted, updated or deleted.
     pub(crate) processed: u64,
     /// The only row that may be changed.
@@ -243,6 +299,10 @@ impl ExecContext {
             temp: Some(temp),
             instruments: None,
             leaf_runs: Vec::new(),
+            lent_view: None,
+            team: None,
+            may_be_helped: false,
+            helped: Resources::default(),
             processed: 0,
             awaited: None,
             key_checks: Vec::new(),
@@ -262,12 +322,32 @@ impl ExecContext {
             exec_param_count: self.exec_param_count,
             work_mem_bytes: self.work_mem_bytes,
             temp: self.temp.clone(),
+            may_be_helped: self.may_be_helped,
             instruments: self
                 .instruments
                 .as_ref()
                 .map(|all| vec![Instrument::default(); all.len()]),
             ..ExecContext::for_folding(self.functions.clone())
         }
+    }
+
+    /// The context of a thread that runs a part of the plan for this one.
+    pub(crate) fn for_helper(&self, team: Arc<Team>) -> Result<ExecContext> {
+        Ok(ExecContext {
+            params: self.params.clone(),
+            exec_params: self.exec_params.clone(),
+            versions: self.versions.clone(),
+            exec_param_count: self.exec_param_count,
+            work_mem_bytes: self.work_mem_bytes,
+            temp: self.temp.clone(),
+            instruments: self
+                .instruments
+                .as_ref()
+                .map(|all| vec![Instrument::default(); all.len()]),
+            lent_view: Some(self.view()?.clone()),
+            team: Some(team),
+            ..ExecContext::for_folding(self.functions.clone())
+        })
     }
 
     /// A context in which only constant expressions can be evaluated.
@@ -286,6 +366,10 @@ impl ExecContext {
             temp: None,
             instruments: None,
             leaf_runs: Vec::new(),
+            lent_view: None,
+            team: None,
+            may_be_helped: false,
+            helped: Resources::default(),
             processed: 0,
             awaited: None,
             key_checks: Vec::new(),
@@ -351,6 +435,9 @@ impl ExecContext {
     /// 57014 if the statement is to stop.
     #[inline]
     pub(crate) fn check_interrupts(&self) -> Result<()> {
+        if let Some(team) = &self.team {
+            team.check()?;
+        }
         self.functions.services.check_interrupts()
     }
 
@@ -359,6 +446,23 @@ impl ExecContext {
         self.txn
             .as_mut()
             .ok_or_else(|| Error::internal("statement needs a transaction and has none"))
+    }
+
+    /// What is read.
+    #[inline]
+    pub(crate) fn view(&self) -> Result<&View> {
+        let view = self.txn.as_ref().map(|txn| &txn.view).or(self.lent_view.as_ref());
+        view.ok_or_else(|| Error::internal("statement needs a transaction and has none"))
+    }
+
+    /// Who runs this part of the plan, if several do.
+    pub(crate) fn team(&self) -> Option<&Arc<Team>> {
+        self.team.as_ref()
+    }
+
+    /// Says who runs what is run next; gives back who did before.
+    pub(crate) fn set_team(&mut self, team: Option<Arc<Team>>) -> Option<Arc<Team>> {
+        std::mem::replace(&mut self.team, team)
     }
 
     /// Lends the transaction for the duration of a fetch.

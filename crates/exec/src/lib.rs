@@ -45,6 +45,7 @@ mod spi;
 mod spill;
 mod statement;
 mod system_columns;
+mod team;
 mod tuplestore;
 mod vector;
 

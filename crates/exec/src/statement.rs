@@ -27,6 +27,7 @@ use steppe_catalog::{Catalog, RelKind};
 use steppe_partition::RoutedPartition;
 use steppe_sql::plan::{Cost, Plan, PlanNode, PlannedStmt, ResultColumn};
 use steppe_sql::query::Command;
+use steppe_storage::Usage;
 use steppe_txn::{Database, LockWait, RelationLockMode, RowId, Txn, UndoPosition};
 use steppe_types::{Datum, Error, Oid, Result, interrupt};
 
@@ -455,6 +456,17 @@ impl Execution {
         Self::start_inner(stmt, params, env, txn, false)
     }
 
+    /// Has other threads help: the caller takes all rows, and goes on until there are no more.
+    pub fn allow_helpers(&mut self) {
+        self.cx.may_be_helped = true;
+    }
+
+    /// What those have used that have helped: pages and log, and bytes read from and written to
+    /// spill files.
+    pub fn used_by_helpers(&self) -> (Usage, (u64, u64)) {
+        self.cx.helped.parts()
+    }
+
     /// Has a change of one row by its key, which was begun as a point statement and has waited for
     /// a row, change that one only: another may have the key by now.
     pub fn change_only(&mut self, awaited: RowId) {
@@ -563,6 +575,8 @@ impl Execution {
         }
         if result.is_err() {
             self.finished = true;
+            // Helpers end before the snapshot may go.
+            self.root = None;
         }
         result
     }

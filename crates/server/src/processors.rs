@@ -1,9 +1,12 @@
 //! Which processor the calling thread runs on, how often it had to leave one to others, and having
-//! it go to another.
+//! it go to another or give way.
 
 #![allow(unsafe_code)]
 
 use std::mem::{MaybeUninit, size_of};
+
+/// The nice value of threads that give way: a tenth of the weight of others.
+const GIVES_WAY: libc::c_int = 10;
 
 /// The processor that the calling thread runs on just now.
 pub(crate) fn current() -> Option<usize> {
@@ -37,6 +40,14 @@ pub(crate) fn times_interrupted() -> u64 {
         usage.assume_init()
     };
     u64::try_from(usage.ru_nivcsw).unwrap_or(0)
+}
+
+/// Has the calling thread run, from now on, when those leave a processor idle that run short
+/// statements, and some of the time besides.
+pub(crate) fn give_way() {
+    // SAFETY: it takes numbers; 0 is the calling thread, of which Linux keeps the priority apart.
+    // (Where it may not, the thread goes on as it is.)
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, GIVES_WAY) };
 }
 
 fn affinity() -> Option<libc::cpu_set_t> {

@@ -31,6 +31,7 @@ use crate::activity::Wait;
 use crate::autovacuum::pace;
 use crate::cursor_place::CursorPlaces;
 use crate::deferred::Constraints;
+use crate::processors;
 use crate::relation_size;
 use crate::server::{Control, Server};
 use crate::settings::{Action, SessionSettings};
@@ -345,6 +346,10 @@ impl SessionServices for Core {
         workers::hand_over_if_long();
         self.server.statement_memory.check()?;
         self.handle.check_interrupts()
+    }
+
+    fn begin_helping(&self) {
+        processors::give_way();
     }
 
     fn begin_progress(&self, progress: Progress) -> Arc<Progress> {

@@ -16,8 +16,10 @@
 //! The node's output row is `project`, or the input row where it is `None`.
 
 mod rows;
+mod walk;
 
 pub use rows::{IndexRange, KeyCheck, KeyEnd, KeySearch, TidBound, TidRows, TidValues};
+pub use walk::{for_each_child, for_each_expr, for_each_shown_expr};
 
 use crate::expr::{Aggregate, ExecParamId, Expr, SortKey, TypeRef, WindowCall};
 use crate::partners::MatchedLeaves;
@@ -287,6 +289,8 @@ pub enum PlanNode {
         columns: Vec<i16>,
         /// Only the row that this cursor is on (WHERE CURRENT OF).
         cursor: Option<Arc<str>>,
+        /// Those who run the plan below a [`PlanNode::Gather`] share the rows.
+        parallel: bool,
     },
     /// Scan of an index range, rows fetched by row id.
     IndexScan {
@@ -399,6 +403,14 @@ pub enum PlanNode {
         keys: Vec<(Expr, Expr)>,
         /// Further ON conditions.
         on: Option<Expr>,
+    },
+    /// The rows of the child, which several threads run at once: each scans a part of the table
+    /// whose scan is `parallel`.
+    Gather {
+        /// What each of them runs.
+        child: Box<Plan>,
+        /// How many there are besides the one that waits for the rows.
+        workers: usize,
     },
     /// Keeps the child's rows for re-scans.
     Materialize(Box<Plan>),

@@ -1,11 +1,13 @@
 //! Scans over the rows of a table.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use steppe_storage::{Cursor, Direction, Tree};
 use steppe_types::{Error, Result};
 
 use crate::change::{ROW_HEADER_LEN, RowHeader, Word, corrupt};
+use crate::parts::ScanParts;
 use crate::purge::{Entries, Passed};
 use crate::row_ids::row_id_of;
 use crate::table::RowId;
@@ -20,6 +22,8 @@ pub struct RowCursor {
     version: Vec<u8>,
     scratch: Vec<u8>,
     passed: Passed,
+    /// Where the next part of the scan comes from that others help with.
+    parts: Option<Arc<ScanParts>>,
 }
 
 /// Rows that a cursor has handed out many at a time, for one who reads them column by column.
@@ -137,6 +141,25 @@ fn as_slice(bound: &Bound<[u8; 8]>) -> Bound<&[u8]> {
     bound.as_ref().map(|key| &key[..])
 }
 
+/// Goes on with the next part that nobody has taken; false if there is none.
+fn take_part(cursor: &mut Cursor, parts: Option<&Arc<ScanParts>>) -> bool {
+    let Some((from, to)) = parts.and_then(|parts| parts.take()) else { return false };
+    let (from, to) = (key_bound(from), key_bound(to));
+    cursor.go_on_with(as_slice(&from), as_slice(&to));
+    true
+}
+
+/// Goes to the next page, of the next part where the present one has ended.
+#[inline]
+fn next_page(cursor: &mut Cursor, parts: Option<&Arc<ScanParts>>) -> Result<bool> {
+    while !cursor.next_page()? {
+        if !take_part(cursor, parts) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Passes a row that the view does not see.
 fn pass(passed: &mut Passed, view: &View, cursor: &Cursor, header: RowHeader) {
     if header.word.is_deleted() {
@@ -164,7 +187,19 @@ impl RowCursor {
 
     fn over(cursor: Option<Cursor>, view: View) -> RowCursor {
         let (version, scratch) = (Vec::new(), Vec::new());
-        RowCursor { cursor, view, version, scratch, passed: Passed::default() }
+        RowCursor { cursor, view, version, scratch, passed: Passed::default(), parts: None }
+    }
+
+    /// A scan of the rows of the parts that it takes, one after the other.
+    pub(crate) fn of_parts(tree: Option<Tree>, view: View, parts: Arc<ScanParts>) -> RowCursor {
+        let mut all = RowCursor::whole(tree, view);
+        if let Some(cursor) = &mut all.cursor
+            && !take_part(cursor, Some(&parts))
+        {
+            all.cursor = None;
+        }
+        all.parts = Some(parts);
+        all
     }
 
     /// Goes to the page that `row` is on, or would be: the next batch is its rows from there.
@@ -180,7 +215,7 @@ impl RowCursor {
     /// `f` may stop the scan with an error.
     pub fn next_batch(&mut self, f: &mut dyn FnMut(RowId, &[u8]) -> Result<()>) -> Result<bool> {
         let Some(cursor) = &mut self.cursor else { return Ok(false) };
-        if !cursor.next_page()? {
+        if !next_page(cursor, self.parts.as_ref())? {
             return Ok(false);
         }
         while let Some((key, value)) = cursor.next() {
@@ -210,7 +245,7 @@ impl RowCursor {
         let Some(cursor) = &mut self.cursor else { return Ok(None) };
         let (header, start, is_newest) = loop {
             if !cursor.advance() {
-                if !cursor.next_page()? {
+                if !next_page(cursor, self.parts.as_ref())? {
                     return Ok(None);
                 }
                 continue;
@@ -268,7 +303,7 @@ impl RowCursor {
             if block.len() >= wanted {
                 return Ok(true);
             }
-            if !cursor.next_page()? {
+            if !next_page(cursor, self.parts.as_ref())? {
                 return Ok(!block.is_empty());
             }
             block.take_page(cursor);

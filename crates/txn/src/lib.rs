@@ -26,6 +26,7 @@ mod index;
 mod lock;
 mod new_rows;
 mod overflow;
+mod parts;
 mod prepared;
 mod purge;
 mod recovery;
@@ -59,6 +60,7 @@ pub use lock::{
 };
 pub use new_rows::NewRows;
 pub use overflow::{OverflowRef, OverflowStore, ValueForm};
+pub use parts::ScanParts;
 pub use prepared::{Attached, HeldPrepared, PreparedTransaction};
 pub use recovery::Progress;
 pub use serializable::{Granule, SireadReport};

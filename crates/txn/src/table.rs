@@ -19,6 +19,7 @@ mod block;
 mod lock;
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use steppe_storage::{Direction, Tree, TreeId, WriteOp};
 use steppe_types::{Error, Result, SqlState};
@@ -34,6 +35,7 @@ use crate::database::PlantedBug;
 use crate::files::{NumberedFile, RelFileNumber};
 use crate::lock::{Acquire, LockTag, LockWait, RowLockMode, RowOwner};
 use crate::new_rows::NewRows;
+use crate::parts::ScanParts;
 use crate::row_ids::{RANGE_SIZE_MAX, row_id_of};
 use crate::status::TxnStatus;
 use crate::txn::{Persistence, Txn};
@@ -296,6 +298,12 @@ impl TableStore {
     pub fn scan_all(&self, view: View) -> Result<RowCursor> {
         view.reads(|all, member| all.read_file(member, self.file.number()))?;
         Ok(RowCursor::whole(self.file.tree()?.cloned(), view))
+    }
+
+    /// Scans the visible rows of those parts of the table that nobody else has taken.
+    pub fn scan_parts(&self, view: View, parts: Arc<ScanParts>) -> Result<RowCursor> {
+        view.reads(|all, member| all.read_file(member, self.file.number()))?;
+        Ok(RowCursor::of_parts(self.file.tree()?.cloned(), view, parts))
     }
 
     /// Calls `f` with the row id that each page of rows begins with, in order, without reading

@@ -122,6 +122,11 @@ impl View {
         self.database().serializable.watch(self.member.as_ref(), what)
     }
 
+    /// SERIALIZABLE: whether what is read is noted.
+    pub fn notes_reads(&self) -> bool {
+        self.member.is_some()
+    }
+
     pub(crate) fn database(&self) -> &Database {
         &self.session.database
     }

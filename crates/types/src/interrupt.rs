@@ -61,6 +61,13 @@ fn replace(interrupts: Option<Arc<dyn Interrupts>>) -> Option<Arc<dyn Interrupts
     ManuallyDrop::into_inner(CURRENT.replace(Current::new(interrupts)))
 }
 
+/// What can end the statement that this thread runs, for a thread that helps it.
+pub fn current() -> Option<Arc<dyn Interrupts>> {
+    let current = replace(None);
+    replace(current.clone());
+    current
+}
+
 /// An error if the statement that this thread runs is to end.
 pub fn check() -> Result<()> {
     let Some(current) = replace(None) else { return Ok(()) };

@@ -113,6 +113,7 @@ impl Builder<'_> {
             | PlanNode::ProjectSet(child)
             | PlanNode::Memoize { child, .. }
             | PlanNode::Sort { child, .. }
+            | PlanNode::Gather { child, .. }
             | PlanNode::Limit { child, .. }
             | PlanNode::Unique { child, .. }
             | PlanNode::LockRows { child, .. } => self.output(child, qualified),

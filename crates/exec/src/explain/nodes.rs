@@ -48,7 +48,9 @@ impl Builder<'_> {
             PlanNode::Values(_) => ("Values Scan", "Values Scan".into()),
             PlanNode::FunctionScan { .. } => ("Function Scan", "Function Scan".into()),
             PlanNode::SeqScan { cursor: Some(_), .. } => ("Tid Scan", "Tid Scan".into()),
+            PlanNode::SeqScan { parallel: true, .. } => ("Seq Scan", "Parallel Seq Scan".into()),
             PlanNode::SeqScan { .. } => ("Seq Scan", "Seq Scan".into()),
+            PlanNode::Gather { .. } => ("Gather", "Gather".into()),
             PlanNode::IndexScan { backward, index_only, .. } => {
                 let kind = if *index_only { "Index Only Scan" } else { "Index Scan" };
                 (kind, format!("{kind}{}", if *backward { " Backward" } else { "" }))
@@ -251,7 +253,22 @@ impl Builder<'_> {
             self.removed("Rows Removed by Index Recheck", id, |done| done.rechecked, node);
         }
         self.filter(plan, id, &slots, node);
+        self.workers(plan, id, node);
         self.found(plan, id, node);
+    }
+
+    /// How many helpers a Gather wants, and has had.
+    fn workers(&self, plan: &Plan, id: usize, node: &mut Node) {
+        let PlanNode::Gather { workers, .. } = &plan.node else { return };
+        node.property("Workers Planned", *workers as u64);
+        if self.options.analyze {
+            let launched = match self.instrument(id).and_then(|done| done.note.as_ref()) {
+                Some(Note::Gather { launched }) => *launched,
+                _ => 0,
+            };
+            node.property("Workers Launched", launched);
+        }
+        node.detail("Single Copy", Value::Bool(false));
     }
 
     /// What ANALYZE tells of how a scan has found its rows.
@@ -537,6 +554,8 @@ impl Builder<'_> {
                 node.detail("Cache Overflows", *overflows);
                 node.detail("Peak Memory Usage", *kilobytes);
             }
+            // Behind the number that was planned.
+            Some(Note::Gather { .. }) => {}
             Some(Note::Hash { buckets, batches, memory_kilobytes }) => {
                 node.line(format!(
                     "Buckets: {buckets}  Batches: {batches}  Memory Usage: {memory_kilobytes}kB"

@@ -39,11 +39,13 @@ pub(super) struct Builder<'a> {
 pub(super) struct Place {
     relationship: Option<&'static str>,
     plan_name: Option<String>,
+    /// Those who run the node share its rows.
+    parallel_aware: bool,
 }
 
 impl Place {
     pub(super) fn below(relationship: &'static str) -> Place {
-        Place { relationship: Some(relationship), plan_name: None }
+        Place { relationship: Some(relationship), ..Place::default() }
     }
 }
 
@@ -108,7 +110,8 @@ impl<'a> Builder<'a> {
         self.name_parameters(plan);
         let mut node = Node::default();
         self.kind(plan, id, &mut node);
-        put_place(&mut node, place);
+        let parallel_aware = matches!(&plan.node, PlanNode::SeqScan { parallel: true, .. });
+        put_place(&mut node, Place { parallel_aware, ..place });
         self.identity(plan, &mut node);
         self.figures(&plan.cost, self.instrument(id), &mut node);
         if self.options.verbose {
@@ -273,7 +276,8 @@ impl<'a> Builder<'a> {
                 continue;
             }
             self.next_id = self.subplan_ids[sub];
-            let place = Place { relationship: Some(relationship), plan_name: Some(name) };
+            let relationship = Some(relationship);
+            let place = Place { relationship, plan_name: Some(name), parallel_aware: false };
             let child = self.tree(plan, place, true);
             node.children.push(child);
         }
@@ -328,7 +332,7 @@ pub(super) fn put_place(node: &mut Node, place: Place) {
         node.detail("Subplan Name", name.clone());
     }
     node.plan_name = place.plan_name;
-    node.detail("Parallel Aware", Value::Bool(false));
+    node.detail("Parallel Aware", Value::Bool(place.parallel_aware));
     node.detail("Async Capable", Value::Bool(false));
 }
 

@@ -64,7 +64,7 @@ fn add_entries(id: usize, scan: &IndexPlan, set: &mut RowSet, cx: &mut ExecConte
                 if !checks.pass(&key, &scan.index)? {
                     continue;
                 }
-                let view = &cx.txn()?.view;
+                let view = cx.view()?;
                 let mut rows = scan.index.store.lookup_unique(view, &key, &mut postings)?;
                 while let Some((row, visibility)) = rows.try_next()? {
                     set.add(row.0, visibility == Visibility::Definitive);
@@ -73,7 +73,7 @@ fn add_entries(id: usize, scan: &IndexPlan, set: &mut RowSet, cx: &mut ExecConte
                 cx.check_interrupts()?;
             }
             Probe::Range(range) => {
-                let view = cx.txn()?.view.clone();
+                let view = cx.view()?.clone();
                 let mut cursor = KeyCursor::open(&scan.index, view, range, false)?;
                 while cursor.advance(&scan.table, &scan.index, &mut fetches, cx)? {
                     examined += 1;

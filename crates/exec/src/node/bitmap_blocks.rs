@@ -138,7 +138,7 @@ impl BitmapBlocks {
             return self.hold(scan, cx, block).and(read.map(drop));
         }
         let is_unsure = self.take_ids(wanted);
-        let view = &cx.txn()?.view;
+        let view = cx.view()?;
         if !is_unsure {
             return rows.get_block(view, &self.ids, block, &mut self.places);
         }
@@ -181,7 +181,7 @@ fn rows_between(rows: &TableStore, number: u64, cx: &mut ExecContext) -> Result<
     let first = RowId(number * BLOCK_ROWS);
     let last = RowId(first.0 + (BLOCK_ROWS - 1));
     let (from, to) = (Bound::Included(first), Bound::Included(last));
-    rows.scan(cx.txn()?.view.clone(), from, to, Direction::Forward)
+    rows.scan(cx.view()?.clone(), from, to, Direction::Forward)
 }
 
 fn scan_in(plan: &CPlan) -> Result<&BitmapPlan> {

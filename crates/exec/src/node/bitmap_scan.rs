@@ -87,7 +87,7 @@ impl BitmapScanNode {
                     *from = bit + 1;
                     let (id, is_unsure) = (RowId(*number * BLOCK_ROWS + bit), bits.is_unsure());
                     let Some(rows) = scan.table.rows() else { return Ok(false) };
-                    let view = &cx.txn()?.view;
+                    let view = cx.view()?;
                     let Some(meta) = rows.get_near(view, id, &mut self.row)? else { continue };
                     self.decode(scan, (id, meta), cx)?;
                     if !is_unsure || self.holds(scan, cx)? {
@@ -100,7 +100,7 @@ impl BitmapScanNode {
                         continue;
                     };
                     self.scratch.clear();
-                    let (view, out) = (&cx.txn()?.view, &mut self.scratch);
+                    let (view, out) = (cx.view()?, &mut self.scratch);
                     scan.table.decode_columns(row, (id, meta), view, &scan.columns, out)?;
                     if self.holds(scan, cx)? {
                         return Ok(true);
@@ -129,7 +129,7 @@ impl BitmapScanNode {
                 let first = RowId(number * BLOCK_ROWS);
                 let last = RowId(first.0 + (BLOCK_ROWS - 1));
                 let (from, to) = (Bound::Included(first), Bound::Included(last));
-                let view = cx.txn()?.view.clone();
+                let view = cx.view()?.clone();
                 Current::Lossy(Box::new(rows.scan(view, from, to, Direction::Forward)?))
             }
         };
@@ -143,7 +143,7 @@ impl BitmapScanNode {
         cx: &mut ExecContext,
     ) -> Result<()> {
         self.scratch.clear();
-        let (view, out) = (&cx.txn()?.view, &mut self.scratch);
+        let (view, out) = (cx.view()?, &mut self.scratch);
         scan.table.decode_columns(self.row.row(), found, view, &scan.columns, out)
     }
 

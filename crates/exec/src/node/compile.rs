@@ -5,6 +5,7 @@ use super::bitmap_scan::BitmapPlan;
 use super::cte::{CteScanPlan, RecursiveUnionPlan};
 use super::expand::ExpandPlan;
 use super::function_scan::{FromCall, FunctionScanPlan, ProjectSetPlan, SetTarget};
+use super::gather::GatherPlan;
 use super::hash_join::{ColumnJoin, HashJoinPlan};
 use super::incremental_sort::IncrementalSortPlan;
 use super::limit::LimitPlan;
@@ -111,12 +112,16 @@ impl PlanCompiler<'_, '_> {
                 let calls = calls.collect::<Result<_>>()?;
                 CNode::FunctionScan(FunctionScanPlan { calls, ordinality: *ordinality })
             }
-            PlanNode::SeqScan { rel, columns, cursor } => CNode::SeqScan(SeqScanPlan {
+            PlanNode::SeqScan { rel, columns, cursor, parallel } => CNode::SeqScan(SeqScanPlan {
                 is_virtual: !matches!(rel.relation.kind, RelKind::Table),
                 table: self.table(&rel.relation)?,
                 columns: scan_columns(columns)?,
                 cursor: cursor.clone(),
+                is_shared: *parallel,
             }),
+            PlanNode::Gather { child, workers } => {
+                CNode::Gather(GatherPlan { workers: *workers, child: self.plan(child)? })
+            }
             PlanNode::IndexScan { rel, index, range, backward, index_only, columns } => {
                 CNode::IndexScan(Box::new(self.index_scan(
                     &rel.relation,

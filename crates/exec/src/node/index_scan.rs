@@ -188,7 +188,7 @@ impl IndexScanNode {
             }
             let Some(probes) = &mut self.probes else { return Ok(None) };
             let probe = probes.next(scan, cx)?;
-            let view = &cx.txn()?.view;
+            let view = cx.view()?;
             self.counts.searches += u64::from(probe.is_some());
             match probe {
                 None => return Ok(None),
@@ -237,7 +237,7 @@ impl IndexScanNode {
                 return Ok(Some(Found::Entry));
             }
             self.counts.fetches += 1;
-            let view = &cx.txn()?.view;
+            let view = cx.view()?;
             let Some(meta) = rows.get_near(view, id, &mut self.row)? else { continue };
             let row = self.row.row();
             if visibility == Visibility::AskRow && !has_key(&scan.table, &scan.index, row, key)? {
@@ -265,7 +265,7 @@ impl IndexScanNode {
         found: (RowId, RowMeta),
         cx: &mut ExecContext,
     ) -> Result<()> {
-        let (row, out, view) = (self.row.row(), &mut self.scratch, &cx.txn()?.view);
+        let (row, out, view) = (self.row.row(), &mut self.scratch, cx.view()?);
         scan.table.decode_columns(row, found, view, &scan.columns, out)
     }
 

@@ -139,7 +139,7 @@ impl KeyCursor {
         fetches: &mut u64,
         cx: &mut ExecContext,
     ) -> Result<()> {
-        let view = cx.txn()?.view.clone();
+        let view = cx.view()?.clone();
         let group = group_of(self.cursor.key()).unwrap_or_default().to_vec();
         let mut sorter = group_sorter(self.backward, cx)?;
         let (mut entry, mut buffer, mut examined) = (Some(first), RowBuf::new(), 0u32);

@@ -27,6 +27,7 @@ mod compile_scan;
 mod cte;
 mod expand;
 mod function_scan;
+mod gather;
 mod hash_join;
 mod incremental_sort;
 mod index_scan;
@@ -160,6 +161,7 @@ pub(crate) enum CNode {
     NestLoop(nest_loop::NestLoopPlan),
     HashJoin(hash_join::HashJoinPlan),
     MergeJoin(merge_join::MergeJoinPlan),
+    Gather(gather::GatherPlan),
     Materialize(Arc<CPlan>),
     Memoize(memoize::MemoizePlan),
     Sort(sort::SortPlan),
@@ -318,6 +320,7 @@ fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         CNode::NestLoop(_) => nest_loop::start(plan, cx),
         CNode::HashJoin(_) => hash_join::start(plan, cx),
         CNode::MergeJoin(_) => merge_join::start(plan, cx),
+        CNode::Gather(_) => gather::start(plan),
         CNode::Materialize(_) => materialize::start(plan, cx),
         CNode::Memoize(_) => memoize::start(plan, cx),
         CNode::Sort(_) => sort::start(plan, cx),
@@ -341,7 +344,7 @@ fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
 }
 
 /// Counts and times a node (PostgreSQL's instrument.c). A fetch stays on one thread, so that
-/// the thread's counters are the node's.
+/// the thread's counters are the node's, with those of who has helped it.
 struct Instrumented {
     inner: BoxedNode,
     id: usize,
@@ -351,14 +354,14 @@ struct Instrumented {
 
 impl Node for Instrumented {
     fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
-        let (before, begin) = (Resources::now(), Instant::now());
+        let (before, begin) = (Resources::of(cx), Instant::now());
         let result = self.inner.next(cx, out);
         self.count(cx, (before, begin), out.len());
         result
     }
 
     fn next_columns(&mut self, cx: &mut ExecContext, out: &mut ColumnBatch) -> Result<()> {
-        let (before, begin) = (Resources::now(), Instant::now());
+        let (before, begin) = (Resources::of(cx), Instant::now());
         let result = self.inner.next_columns(cx, out);
         self.count(cx, (before, begin), out.len());
         result
@@ -373,12 +376,12 @@ impl Node for Instrumented {
 impl Instrumented {
     /// Counts what has been used and handed up since.
     fn count(&mut self, cx: &mut ExecContext, since: (Resources, Instant), rows: usize) {
-        let elapsed = since.1.elapsed();
+        let (elapsed, used) = (since.1.elapsed(), Resources::of(cx).since(since.0));
         let first = !std::mem::replace(&mut self.in_loop, true);
         self.started = true;
         if let Some(instrument) = cx.instrument(self.id) {
             instrument.total += elapsed;
-            instrument.add_used_since(since.0);
+            instrument.add_used(used);
             instrument.rows += rows as u64;
             if first {
                 instrument.loops += 1;

@@ -246,7 +246,7 @@ fn following(
         true => KeyRange::Between(all(), beyond),
         false => KeyRange::Between(beyond, all()),
     };
-    let view = cx.txn()?.view.clone();
+    let view = cx.view()?.clone();
     let mut cursor = KeyCursor::open(&scan.index, view, range, scan.backward)?;
     if !cursor.advance(&scan.table, &scan.index, &mut 0, cx)? {
         return Ok(None);

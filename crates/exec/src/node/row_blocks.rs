@@ -15,7 +15,7 @@ use crate::accesses;
 use crate::context::ExecContext;
 use crate::vector::COLUMN_ROWS;
 use std::ops::Range;
-use steppe_txn::{IsolationLevel, RowBlock, RowCursor};
+use steppe_txn::{RowBlock, RowCursor};
 use steppe_types::{Error, Result};
 
 /// Where a scan's rows come from.
@@ -84,10 +84,8 @@ impl Blocks {
             State::Finished => return Ok(false),
         }
         cx.check_interrupts()?;
-        let wanted = match cx.txn()?.txn.isolation() {
-            IsolationLevel::Serializable => wanted.clamp(1, COLUMN_ROWS),
-            _ => wanted.max(self.ahead).clamp(1, COLUMN_ROWS),
-        };
+        let ahead = if cx.view()?.notes_reads() { wanted } else { wanted.max(self.ahead) };
+        let wanted = ahead.clamp(1, COLUMN_ROWS);
         self.ahead = wanted * 2;
         self.position = 0;
         match self.source.next_rows(plan, cx, &mut self.block, wanted) {

@@ -17,6 +17,8 @@ pub(crate) struct SeqScanPlan {
     pub(crate) is_virtual: bool,
     /// Only the row that this cursor is on.
     pub(crate) cursor: Option<Arc<str>>,
+    /// Others scan parts of it at the same time, if the plan is run by several.
+    pub(crate) is_shared: bool,
 }
 
 impl SeqScanPlan {
@@ -29,7 +31,11 @@ impl SeqScanPlan {
     pub(super) fn open_rows(&self, cx: &mut ExecContext) -> Result<Option<RowCursor>> {
         let Some(rows) = self.table.rows() else { return Ok(None) };
         accesses::scanned(self.table.relation.oid, 1, cx.functions.statement_timestamp);
-        rows.scan_all(cx.txn()?.view.clone()).map(Some)
+        let view = cx.view()?.clone();
+        match cx.team().filter(|_| self.is_shared) {
+            Some(team) => rows.scan_parts(view, team.parts(rows)?).map(Some),
+            None => rows.scan_all(view).map(Some),
+        }
     }
 }
 
@@ -109,7 +115,7 @@ impl Node for SeqScanNode {
                 Source::Stored(cursor) => match cursor.next_version()? {
                     Some((id, meta, row)) => {
                         read += 1;
-                        let (view, out) = (&cx.txn()?.view, &mut self.scratch);
+                        let (view, out) = (cx.view()?, &mut self.scratch);
                         scan.table.decode_columns(row, (id, meta), view, &scan.columns, out)?;
                     }
                     None => self.source = Source::Finished,
@@ -123,7 +129,7 @@ impl Node for SeqScanNode {
                 },
                 Source::Row(id) => {
                     let (id, mut buffer) = (*id, RowBuf::new());
-                    let view = &cx.txn()?.view;
+                    let view = cx.view()?;
                     let found = scan.table.rows_for_write()?.get(view, id, &mut buffer)?;
                     self.source = Source::Finished;
                     if let Some(meta) = found {

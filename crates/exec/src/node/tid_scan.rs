@@ -87,7 +87,7 @@ fn open(scan: &TidPlan, cx: &mut ExecContext) -> Result<Source> {
             };
             let from = Bound::Included(RowId(block_rows(first).0));
             let to = Bound::Included(RowId(block_rows(last).1));
-            let cursor = rows.scan(cx.txn()?.view.clone(), from, to, Direction::Forward)?;
+            let cursor = rows.scan(cx.view()?.clone(), from, to, Direction::Forward)?;
             Ok(Source::Range(Box::new(cursor), known))
         }
     }
@@ -119,7 +119,7 @@ impl TidScanNode {
             if examined.is_multiple_of(256) {
                 cx.check_interrupts()?;
             }
-            let view = &cx.txn()?.view;
+            let view = cx.view()?;
             match &mut self.source {
                 Source::Unopened | Source::Finished => return Ok(false),
                 Source::Named(tids) => {

@@ -211,11 +211,11 @@ fn leaf_plan(
     let names = template.slot_names.iter();
     plan.slot_names = names.map(|name| renamed(name, alias)).collect();
     plan.node = match &template.node {
-        PlanNode::SeqScan { rel, columns, cursor } => {
+        PlanNode::SeqScan { rel, columns, cursor, parallel } => {
             let map = ColumnMap::new(&rel.relation, leaf)?;
             let rel = ScanRelation { relation: leaf.clone(), alias: alias.clone() };
             let (columns, cursor) = (attributes(columns, map.as_ref())?, cursor.clone());
-            PlanNode::SeqScan { rel, columns, cursor }
+            PlanNode::SeqScan { rel, columns, cursor, parallel: *parallel }
         }
         PlanNode::IndexScan { rel, index, range, backward, index_only, columns } => {
             let Some(index) = index_in_leaf(catalog, leaf, index.oid) else {
@@ -251,7 +251,7 @@ fn leaf_plan(
                 None => {
                     let decided = std::iter::once(recheck.clone());
                     plan.filter = all_of(decided.chain(plan.filter.take()).collect());
-                    PlanNode::SeqScan { rel, columns, cursor: None }
+                    PlanNode::SeqScan { rel, columns, cursor: None, parallel: false }
                 }
             }
         }
@@ -370,7 +370,7 @@ fn without_index(template: &Plan, leaf: &Arc<Relation>, alias: &Arc<str>) -> Res
     let map = ColumnMap::new(&rel.relation, leaf)?;
     let rel = ScanRelation { relation: leaf.clone(), alias: alias.clone() };
     let columns = attributes(&read, map.as_ref())?;
-    plan.node = PlanNode::SeqScan { rel, columns, cursor: None };
+    plan.node = PlanNode::SeqScan { rel, columns, cursor: None, parallel: false };
     Ok(plan)
 }
 

@@ -109,6 +109,7 @@ impl Session {
         }
         self.start_statement()?;
         self.start_execution(&mut portal)?;
+        portal.execution.iter_mut().for_each(|execution| execution.allow_helpers());
         if file.is_none() {
             let format = if is_binary { Format::Binary } else { Format::Text };
             let count = u16::try_from(columns.len()).unwrap_or(u16::MAX);

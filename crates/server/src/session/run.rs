@@ -231,6 +231,11 @@ impl Session {
         max_rows: u64,
     ) -> Result<Progress> {
         let (mut handed, mut chunk) = (0, FIRST_CHUNK_ROWS);
+        if max_rows == 0
+            && let Some(execution) = &mut portal.execution
+        {
+            execution.allow_helpers();
+        }
         let (mut is_heavy, begun) = (portal.plan.is_heavy, Instant::now());
         let mut rows_at = (max_rows == 0).then_some(self.out.len());
         loop {
@@ -309,6 +314,7 @@ pub(super) fn fetch(
     };
     // The closure runs on this thread; the counters are the thread's.
     let (before, (read, written)) = (Usage::now(), steppe_exec::transferred());
+    let helped = execution.used_by_helpers();
     let mut run = |sink: &mut dyn RowSink| match is_heavy {
         true => tokio::task::block_in_place(|| execution.fetch(txn, wanted, sink)),
         false => execution.fetch(txn, wanted, sink),
@@ -321,9 +327,10 @@ pub(super) fn fetch(
             run(&mut MarkingSink { sink, columns, place })
         }
     };
+    let (after, by_helpers) = (steppe_exec::transferred(), execution.used_by_helpers());
     portal.spent += Usage::now() - before;
-    let after = steppe_exec::transferred();
-    portal.spilled.read += after.0 - read;
-    portal.spilled.written += after.1 - written;
+    portal.spent += by_helpers.0 - helped.0;
+    portal.spilled.read += after.0 - read + by_helpers.1.0 - helped.1.0;
+    portal.spilled.written += after.1 - written + by_helpers.1.1 - helped.1.1;
     status
 }

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use steppe_sql::planner::{ConstraintExclusion, CostParameters, PlannerSettings};
+use steppe_sql::planner::{ConstraintExclusion, CostParameters, ParallelSettings, PlannerSettings};
 use steppe_storage::usage::Timing;
 use steppe_types::datetime::{DateTimeConfig, IntervalStyle, TimeZone};
 use steppe_types::error::Severity;
@@ -328,6 +328,13 @@ impl Reader<'_> {
                 cpu_index_tuple: self.real("cpu_index_tuple_cost"),
                 cpu_operator: self.real("cpu_operator_cost"),
                 cache_pages: self.int("effective_cache_size") as f64,
+            },
+            parallel: ParallelSettings {
+                workers_max: self.count("max_parallel_workers_per_gather"),
+                leader_participates: self.bool("parallel_leader_participation"),
+                setup_cost: self.real("parallel_setup_cost"),
+                tuple_cost: self.real("parallel_tuple_cost"),
+                table_pages_min: self.int("min_parallel_table_scan_size") as f64,
             },
         }
     }

@@ -286,7 +286,7 @@ impl Planner<'_> {
             });
         }
         if !self.is_partial(query, &child, &all) {
-            return self.aggregation(child, all);
+            return self.aggregation_by_workers(query, child, all);
         }
         let rows = child.cost.rows;
         let (in_parts, states) = self.aggregation_in_parts(child.clone(), &all)?;

@@ -18,6 +18,7 @@
 //!     ├─ upper    DISTINCT, ORDER BY, LIMIT over each of FROM's plans, the cheapest is taken;
 //!     │           grouping, window, project_set on the way; sorts only of what is not
 //!     │           in order yet (pathkeys, sorting); set operations (union)
+//!     │           by several threads where that is cheaper (parallel)
 //!     └─ modify   INSERT, UPDATE, DELETE on top
 //! ```
 //!
@@ -54,6 +55,7 @@ mod or_clauses;
 mod or_lists;
 mod ordered;
 mod outer_joins;
+mod parallel;
 mod partition;
 mod partitionwise;
 mod path_cost;
@@ -83,6 +85,7 @@ mod window;
 
 pub use by_value::{RowClasses, Sensitive};
 pub use exclusion::ConstraintExclusion;
+pub use parallel::ParallelSettings;
 pub use path_cost::CostParameters;
 pub use scan::type_width;
 
@@ -152,6 +155,8 @@ pub struct PlannerSettings {
     pub geqo_threshold: usize,
     /// What pages and rows cost.
     pub costs: CostParameters,
+    /// Whether and how several threads run a plan.
+    pub parallel: ParallelSettings,
 }
 
 impl Default for PlannerSettings {
@@ -182,6 +187,7 @@ impl Default for PlannerSettings {
             geqo: true,
             geqo_threshold: 12,
             costs: CostParameters::default(),
+            parallel: ParallelSettings::default(),
         }
     }
 }
@@ -258,6 +264,7 @@ fn plan_interruptibly(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Re
         planner.use_relation(view, lock);
     }
     let mut query = bound.query;
+    planner.is_parallel = !planner.for_cursor && parallel::may_be(ctx.settings, &query);
     virtual_columns::expand(ctx.catalog, &mut query)?;
     let plan = planner.statement(query)?;
     let mut mentions = bound.mentioned;
@@ -344,6 +351,8 @@ pub(crate) struct Planner<'a> {
     cursors: Vec<Arc<str>>,
     /// Rows are to tell where they are, which an index knows as well.
     for_cursor: bool,
+    /// The statement is one that several threads may run.
+    is_parallel: bool,
     /// Semi joins hand up the inner rows, too, for what is looked at again (`recheck`).
     keeps_partners: bool,
     /// What is planned is for a leaf: a partitioned table stands for its average one.
@@ -375,6 +384,7 @@ impl<'a> Planner<'a> {
             current_of: None,
             cursors: Vec::new(),
             for_cursor: false,
+            is_parallel: false,
             keeps_partners: false,
             in_leaf: false,
             scan_loops: 1.0,

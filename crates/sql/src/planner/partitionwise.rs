@@ -186,7 +186,7 @@ impl Planner<'_> {
         self.ctx.settings.partitionwise_aggregate
             && query.grouping_sets.is_none()
             && LeafByLeaf::of(child).is_some()
-            && what.aggregates.iter().all(|aggregate| state_type(aggregate).is_some())
+            && what.has_states()
     }
 
     /// The aggregation of the states that each leaf's own aggregation ends with, and how many
@@ -196,26 +196,13 @@ impl Planner<'_> {
         child: Plan,
         what: &Aggregation,
     ) -> Result<(Rel, f64)> {
-        let keys: Vec<TypeRef> = what.keys.iter().map(Expr::ty).collect();
-        let states = what.aggregates.iter().filter_map(state_type);
-        let mut part = Aggregation {
-            mode: AggMode::Partial,
-            having: None,
-            kept: 1.0,
-            types: keys.iter().copied().chain(states).collect(),
-            ..what.clone()
-        };
+        let mut part = what.of_a_part();
         let parts = self.over_each_leaf(child, |planner, leaf, _| {
             part.groups = part.groups.min(leaf.cost.rows);
             planner.aggregation(leaf, part)
         })?;
-        let slot = |(index, ty): (usize, &TypeRef)| Expr::Slot { index, ty: *ty };
-        let keys: Vec<Expr> = keys.iter().enumerate().map(slot).collect();
-        let sort = what.sort.iter().zip(&keys);
-        let sort = sort.map(|(key, expr)| SortKey { expr: expr.clone(), ..*key }).collect();
-        let whole = Aggregation { mode: AggMode::Finalize, keys, sort, ..what.clone() };
         let states = parts.plan.cost.rows;
-        Ok((self.aggregation(parts.plan, whole)?, states))
+        Ok((self.aggregation(parts.plan, what.of_states())?, states))
     }
 
     /// What `make` makes of a scan's template and the number of leaves, for each leaf.
@@ -234,6 +221,34 @@ impl Planner<'_> {
         scan.cost = times(&made.plan.cost, leaves);
         **template = made.plan;
         Ok(Rel { plan: scan, ..made })
+    }
+}
+
+impl Aggregation {
+    /// Whether all of its aggregates can be made of states.
+    pub(super) fn has_states(&self) -> bool {
+        self.aggregates.iter().all(|aggregate| state_type(aggregate).is_some())
+    }
+
+    /// From some of the rows to states.
+    pub(super) fn of_a_part(&self) -> Aggregation {
+        let states = self.aggregates.iter().filter_map(state_type);
+        Aggregation {
+            mode: AggMode::Partial,
+            having: None,
+            kept: 1.0,
+            types: self.keys.iter().map(Expr::ty).chain(states).collect(),
+            ..self.clone()
+        }
+    }
+
+    /// From states to results.
+    pub(super) fn of_states(&self) -> Aggregation {
+        let slot = |(index, key): (usize, &Expr)| Expr::Slot { index, ty: key.ty() };
+        let keys: Vec<Expr> = self.keys.iter().enumerate().map(slot).collect();
+        let sort = self.sort.iter().zip(&keys);
+        let sort = sort.map(|(key, expr)| SortKey { expr: expr.clone(), ..*key }).collect();
+        Aggregation { mode: AggMode::Finalize, keys, sort, ..self.clone() }
     }
 }
 

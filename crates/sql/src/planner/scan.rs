@@ -176,7 +176,8 @@ impl Planner<'_> {
             None => cost,
             Some(_) => costs.row_fetches(1.0, operators).for_rows(1.0, width),
         };
-        let scan = PlanNode::SeqScan { rel: self.scan_relation(request), columns, cursor };
+        let rel = self.scan_relation(request);
+        let scan = PlanNode::SeqScan { rel, columns, cursor, parallel: false };
         self.finish_scan(request, scan, cost, request.conditions.to_vec())
     }
 

@@ -92,7 +92,8 @@ impl Planner<'_> {
         self.changed = changed;
         self.keeps_partners = keeps_partners;
         let (cheapest, ordered) = planned?;
-        let rels = std::iter::once(cheapest).chain(ordered).collect::<Vec<_>>();
+        let gathered = self.gathered(query, &cheapest);
+        let rels = std::iter::once(cheapest).chain(gathered).chain(ordered).collect::<Vec<_>>();
         if query.row_locks.is_empty() {
             return self.finish_select(query, rels);
         }

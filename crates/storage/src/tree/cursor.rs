@@ -95,6 +95,15 @@ impl Cursor {
         self.slots = 0..0;
     }
 
+    /// Goes on with another part of all there is, from `lower` on and before `upper`; how leaves are
+    /// read stays what it was.
+    pub fn go_on_with(&mut self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) {
+        self.lower = owned(lower);
+        self.upper = owned(upper);
+        self.at_end = false;
+        self.slots = 0..0;
+    }
+
     /// Copies the next leaf's entries; false at the end of the range. A page may
     /// have no entries in the range: that is not the end.
     pub fn next_page(&mut self) -> Result<bool> {
@@ -144,7 +153,7 @@ impl Cursor {
             (Direction::Backward, _, Bound::Excluded(key)) => Target::Below(key),
         };
         if let Target::Key(key) = target
-            && let Some(id) = self.way.copy_leaf(&self.tree, key, &mut self.page)?
+            && let Some(id) = self.way.copy_leaf(&self.tree, (key, &self.upper), &mut self.page)?
         {
             return Ok(Some(id));
         }

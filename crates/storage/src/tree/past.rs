@@ -13,6 +13,7 @@ use crate::page::{self, Kind, node};
 use crate::pool::memory::{PageBuf, PageRef};
 use crate::pool::past::PagesRead;
 use crate::types::PageId;
+use std::ops::Bound;
 
 /// Leaves that a scan takes through the pool before it asks how large the tree is.
 const FIRST_LEAVES: u32 = 16;
@@ -42,11 +43,12 @@ impl Way {
     }
 
     /// Copies the leaf that covers `key` past the pool, if that is the way and it can be done.
+    /// Leaves from `end` on are not read ahead.
     #[inline]
     pub(super) fn copy_leaf(
         &mut self,
         tree: &Tree,
-        key: &[u8],
+        (key, end): (&[u8], &Bound<Vec<u8>>),
         copy: &mut PageBuf,
     ) -> Result<Option<PageId>> {
         match self {
@@ -64,7 +66,7 @@ impl Way {
             Way::Past(_) => {}
         }
         match self {
-            Way::Past(past) => tree.copy_past(key, past, copy),
+            Way::Past(past) => tree.copy_past((key, end), past, copy),
             _ => Ok(None),
         }
     }
@@ -99,7 +101,12 @@ impl Tree {
     }
 
     /// Copies the leaf that covers `key`; `None` if it is to be had through the pool.
-    fn copy_past(&self, key: &[u8], past: &mut Past, copy: &mut PageBuf) -> Result<Option<PageId>> {
+    fn copy_past(
+        &self,
+        (key, end): (&[u8], &Bound<Vec<u8>>),
+        past: &mut Past,
+        copy: &mut PageBuf,
+    ) -> Result<Option<PageId>> {
         let pool = self.pool();
         let above = self.above_leaf(key, past)?;
         let page = pool.page(above.id);
@@ -115,7 +122,13 @@ impl Tree {
             if pool.has_spare_room() {
                 return Ok(None);
             }
-            let siblings = position..=node::slot_count(page);
+            let last = match end {
+                Bound::Included(end) | Bound::Excluded(end) if node::covers(page, end) => {
+                    node::child_position(page, end)
+                }
+                _ => node::slot_count(page),
+            };
+            let siblings = position..=last.max(position);
             pool.read_past(siblings.map_while(child), &mut past.read);
         }
         // Behind the reading: the later look of condition F. Then the node above (T2).

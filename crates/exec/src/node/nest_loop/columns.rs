@@ -176,7 +176,7 @@ impl ColumnLoopNode {
         out: &mut ColumnBatch,
     ) -> Result<()> {
         let from = self.inner.row() as u32;
-        let since = cx.instruments.is_some().then(|| (Resources::now(), Instant::now()));
+        let since = cx.instruments.is_some().then(|| (Resources::of(cx), Instant::now()));
         self.inner.step(parts.sides(), parts.wanted(limit), cx)?;
         let how = Resolving {
             kind: parts.join.kind,
@@ -362,13 +362,13 @@ impl ColumnLoopNode {
 
     /// Counts the look-ups of a step as loops of the inner scan.
     fn count_scan(&self, parts: Parts<'_>, cx: &mut ExecContext, since: (Resources, Instant)) {
-        let found = self.inner.found();
+        let (found, used) = (self.inner.found(), Resources::of(cx).since(since.0));
         if let Some(instrument) = cx.instrument(parts.join.inner.id) {
             instrument.loops += found.loops;
             instrument.searches += found.searches;
             instrument.fetches += found.fetches;
             instrument.total += since.1.elapsed();
-            instrument.add_used_since(since.0);
+            instrument.add_used(used);
         }
     }
 }

@@ -247,7 +247,7 @@ impl Lookup {
             }
             until += 1;
         }
-        let view = &cx.txn()?.view;
+        let view = cx.view()?;
         let postings = &mut self.postings;
         scan.index.store.lookup_many(view, &together, 0, wanted.limit, postings)?;
         let keys = self.postings.keys();
@@ -369,7 +369,7 @@ impl Lookup {
             true => KeyRange::One(key),
             false => KeyRange::Between(Bound::Included(key.clone()), Bound::Included(key)),
         };
-        KeyCursor::open(&scan.index, cx.txn()?.view.clone(), range, scan.backward)
+        KeyCursor::open(&scan.index, cx.view()?.clone(), range, scan.backward)
     }
 
     /// Fetches the rows of the entries, and leaves those that the snapshot sees under their key.
@@ -378,7 +378,7 @@ impl Lookup {
         found.outer.clear();
         found.inner.clear();
         let Some(rows) = scan.table.rows() else { return Ok(()) };
-        rows.get_block(&cx.txn()?.view, &entries.rows, &mut found.rows, places)?;
+        rows.get_block(cx.view()?, &entries.rows, &mut found.rows, places)?;
         counts.fetches += entries.rows.len() as u64;
         for (i, place) in places.iter().enumerate() {
             let place = *place as usize;
@@ -407,7 +407,7 @@ impl Lookup {
         };
         found.columns.resize_with(places.len(), Vector::default);
         found.columns.iter_mut().for_each(Vector::clear);
-        let view = &cx.txn()?.view;
+        let view = cx.view()?;
         let (mut buffer, mut values, mut row) = (RowBuf::new(), Vec::new(), Vec::new());
         for (i, outer) in entries.outer.iter().enumerate() {
             if is_point && found.outer.last() == Some(outer) {

@@ -1,0 +1,140 @@
+//! Gather: the rows of a plan that several threads run (PostgreSQL's nodeGather.c).
+//!
+//! Helpers hand their rows over in batches; the thread of the statement runs the plan as well
+//! (parallel_leader_participation) while nothing has come. Rows come in no order.
+//!
+//! It runs the plan alone, which gives the same rows, where no helper may come: none is free
+//! (max_parallel_workers), the statement's rows are asked for a few at a time (the helpers would
+//! wait for the client, between its messages), or the transaction is SERIALIZABLE (what it reads
+//! is noted by its one thread).
+
+use super::{BoxedNode, CNode, CPlan, Node, start as start_node};
+use crate::batch::RowBatch;
+use crate::context::{ExecContext, Note};
+use crate::expr::Row;
+use crate::team::{Helpers, Team};
+use std::sync::Arc;
+use steppe_types::{Error, Result};
+
+/// A compiled Gather.
+pub(crate) struct GatherPlan {
+    pub(crate) child: Arc<CPlan>,
+    /// How many helpers it wants.
+    pub(crate) workers: usize,
+}
+
+/// Those who run the plan.
+struct Crew {
+    team: Arc<Team>,
+    /// They end before what the leader's own node has, and the team.
+    helpers: Helpers,
+    /// The leader's own node, until it has no more rows.
+    own: Option<BoxedNode>,
+}
+
+struct GatherNode {
+    plan: Arc<CPlan>,
+    crew: Option<Crew>,
+    batch: RowBatch,
+    /// The next row of the batch.
+    position: usize,
+    is_done: bool,
+}
+
+pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
+    let width = gather_of(&plan).map_or(0, |gather| gather.child.width);
+    let batch = RowBatch::new(width);
+    Box::new(GatherNode { plan, crew: None, batch, position: 0, is_done: false })
+}
+
+fn gather_of(plan: &CPlan) -> Option<&GatherPlan> {
+    match &plan.kind {
+        CNode::Gather(gather) => Some(gather),
+        _ => None,
+    }
+}
+
+/// A setting that counts something.
+fn count(cx: &ExecContext, name: &str) -> Result<usize> {
+    let value = cx.functions.services.setting(name)?;
+    Ok(value.and_then(|value| value.parse().ok()).unwrap_or(0))
+}
+
+impl Crew {
+    fn call(plan: &CPlan, cx: &mut ExecContext) -> Result<Crew> {
+        let Some(gather) = gather_of(plan) else {
+            return Err(Error::internal("gather node over another plan"));
+        };
+        let may_be_helped = cx.may_be_helped && !cx.view()?.notes_reads();
+        let most = if may_be_helped { count(cx, "max_parallel_workers")? } else { 0 };
+        let team = Arc::new(Team::new(gather.workers + 1));
+        let helpers = Helpers::call(&gather.child, (gather.workers, most), &team, cx)?;
+        if let Some(instrument) = cx.instrument(plan.id) {
+            instrument.note = Some(Note::Gather { launched: helpers.len() as u64 });
+        }
+        let participates = helpers.len() == 0 || leader_participates(cx)?;
+        let own = participates.then(|| start_node(&gather.child, cx));
+        Ok(Crew { team, helpers, own })
+    }
+
+    /// Puts the next rows of anybody into the empty batch; leaves it empty once all have ended.
+    fn next(&mut self, cx: &mut ExecContext, batch: &mut RowBatch) -> Result<()> {
+        if let Some(rows) = self.helpers.try_next()? {
+            *batch = rows;
+            return Ok(());
+        }
+        if let Some(own) = &mut self.own {
+            batch.wanted = crate::batch::BATCH_ROWS;
+            let before = cx.set_team(Some(self.team.clone()));
+            let filled = own.next(cx, batch);
+            cx.set_team(before);
+            if filled.is_err() || !batch.is_empty() {
+                return filled;
+            }
+            self.own = None;
+        }
+        if let Some(rows) = self.helpers.next(cx)? {
+            *batch = rows;
+            return Ok(());
+        }
+        self.helpers.finish(cx)
+    }
+}
+
+fn leader_participates(cx: &ExecContext) -> Result<bool> {
+    let value = cx.functions.services.setting("parallel_leader_participation")?;
+    Ok(value.is_none_or(|value| value != "off"))
+}
+
+impl Node for GatherNode {
+    fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
+        while !out.is_full() && !self.is_done {
+            if self.position < self.batch.len() {
+                let row = Row::of(self.batch.row(self.position));
+                self.position += 1;
+                self.plan.emit(cx, row, out)?;
+                continue;
+            }
+            if !out.is_empty() {
+                break;
+            }
+            let crew = match &mut self.crew {
+                Some(crew) => crew,
+                none => none.insert(Crew::call(&self.plan, cx)?),
+            };
+            self.batch.clear();
+            self.position = 0;
+            crew.next(cx, &mut self.batch)?;
+            self.is_done = self.batch.is_empty();
+        }
+        Ok(())
+    }
+
+    fn rescan(&mut self, _: &mut ExecContext) -> Result<()> {
+        self.crew = None;
+        self.batch.clear();
+        self.position = 0;
+        self.is_done = false;
+        Ok(())
+    }
+}

@@ -1,0 +1,370 @@
+//! Plans that several threads run: a Gather over a part of the plan, of which each of them has a
+//! part of the rows (allpaths.c, planner.c: create_partial_grouping_paths; costsize.c:
+//! cost_gather).
+//!
+//! ```text
+//!   Agg (Finalize)                    states to results
+//!    └ Gather                         of all threads
+//!       └ Agg (Partial)               rows to states, in each thread
+//!          └ Hash Join                each thread has the whole inner side
+//!             ├ Seq Scan (parallel)   and a part of the outer one's rows
+//!             └ …
+//! ```
+//!
+//! The plan that is cheapest for one thread is what several share (as in XPRS: Hong and Stonebraker,
+//! "Optimization of parallel query execution plans in XPRS", 1993): its outermost table's rows are
+//! dealt out, if that is read whole. Whether that pays is decided by PostgreSQL's costs. Joins that
+//! keep inner rows which no outer row of any thread has met are not shared.
+//!
+//! What runs below a Gather reads stored tables by the statement's view, and computes what
+//! PostgreSQL calls parallel safe. What helpers cannot do stays above: sub-selects in expressions,
+//! WITH queries, locks on rows and on partitions, temporary and virtual tables.
+
+use super::grouping::Aggregation;
+use super::scan::clamp_rows;
+use super::{Planner, PlannerSettings, Rel, node};
+use crate::expr::{ExecParamId, Expr};
+use crate::plan::*;
+use crate::query::{Command, JoinKind, Query};
+use std::collections::BTreeSet;
+use steppe_catalog::{Builtins, RelKind, Relation};
+use steppe_types::{Oid, Result};
+
+/// The share of its time that the leader has less for the plan, a worker
+/// (get_parallel_divisor).
+const LEADER_SHARE_LOST: f64 = 0.3;
+/// One worker more for a table so many times as large (compute_parallel_worker).
+const PAGES_FACTOR: f64 = 3.0;
+
+/// Settings of plans that several threads run.
+#[derive(Clone, Copy, Debug)]
+pub struct ParallelSettings {
+    /// max_parallel_workers_per_gather
+    pub workers_max: usize,
+    /// parallel_leader_participation
+    pub leader_participates: bool,
+    /// parallel_setup_cost
+    pub setup_cost: f64,
+    /// parallel_tuple_cost
+    pub tuple_cost: f64,
+    /// min_parallel_table_scan_size in pages
+    pub table_pages_min: f64,
+}
+
+impl Default for ParallelSettings {
+    fn default() -> ParallelSettings {
+        ParallelSettings {
+            workers_max: 2,
+            leader_participates: true,
+            setup_cost: 1000.0,
+            tuple_cost: 0.1,
+            table_pages_min: 1024.0,
+        }
+    }
+}
+
+/// Whether several threads may run a statement: one that changes nothing.
+pub(super) fn may_be(settings: &PlannerSettings, query: &Query) -> bool {
+    settings.parallel.workers_max > 0
+        && query.command == Command::Select
+        && query.row_locks.is_empty()
+        && query.ctes.iter().all(|cte| cte.query.command == Command::Select)
+}
+
+/// A plan of which each thread has a part of the rows, as its estimates are then.
+struct Shared {
+    plan: Plan,
+    workers: usize,
+}
+
+impl Planner<'_> {
+    /// The rows of a query's FROM and WHERE by several threads, if they can find them.
+    pub(super) fn gathered(&self, query: &Query, rel: &Rel) -> Option<Rel> {
+        let shared = self.shared(query, &rel.plan)?;
+        Some(Rel { plan: self.gather(shared), ..rel.clone() })
+    }
+
+    /// The aggregation in one, or of states that several threads make of their rows.
+    pub(super) fn aggregation_by_workers(
+        &mut self,
+        query: &Query,
+        child: Plan,
+        what: Aggregation,
+    ) -> Result<Rel> {
+        let is_divisible = query.grouping_sets.is_none()
+            && what.strategy != AggStrategy::Sorted
+            && what.has_states()
+            && what.aggregates.iter().all(|call| {
+                is_safe_function(call.func) && call.args.iter().chain(&call.filter).all(is_safe)
+            })
+            && what.keys.iter().all(is_safe);
+        let shared = if is_divisible { self.shared(query, &child) } else { None };
+        let Some(Shared { plan, workers }) = shared else { return self.aggregation(child, what) };
+        let mut part = what.of_a_part();
+        part.groups = part.groups.min(plan.cost.rows);
+        let part = self.aggregation(plan, part)?.plan;
+        let states = self.gather(Shared { plan: part, workers });
+        let in_parts = self.aggregation(states, what.of_states())?;
+        let at_once = self.aggregation(child, what)?;
+        let is_cheaper = in_parts.plan.cost.total < at_once.plan.cost.total;
+        Ok(if is_cheaper { in_parts } else { at_once })
+    }
+
+    /// All threads' rows (cost_gather).
+    fn gather(&self, shared: Shared) -> Plan {
+        let Shared { plan, workers } = shared;
+        let settings = &self.ctx.settings.parallel;
+        let mut cost = plan.cost;
+        cost.rows = clamp_rows(cost.rows * self.divisor(workers));
+        cost.startup += settings.setup_cost;
+        cost.total += settings.setup_cost + settings.tuple_cost * cost.rows;
+        let (types, names) = (plan.types.clone(), super::joinpath::output_names(&plan));
+        node(PlanNode::Gather { child: Box::new(plan), workers }, types, names, cost)
+    }
+
+    /// How many threads' work the leader and so many workers do (get_parallel_divisor).
+    fn divisor(&self, workers: usize) -> f64 {
+        let workers = workers as f64;
+        let leader = match self.ctx.settings.parallel.leader_participates {
+            true => (1.0 - LEADER_SHARE_LOST * workers).max(0.0),
+            false => 0.0,
+        };
+        workers + leader
+    }
+
+    /// The plan as several threads share it, if they can.
+    fn shared(&self, query: &Query, plan: &Plan) -> Option<Shared> {
+        let of_query = query.targets.iter().map(|target| &target.expr).chain(&query.having);
+        if !self.is_parallel || self.in_leaf || !query.row_locks.is_empty() {
+            return None;
+        }
+        let shared = self.dealt_out(plan)?;
+        let mut params = Params::default();
+        params.collect(plan);
+        let is_safe = params.are_inner() && !of_query.into_iter().any(is_unsafe);
+        is_safe.then_some(shared)
+    }
+
+    /// The plan with the rows of its outermost table dealt out.
+    fn dealt_out(&self, plan: &Plan) -> Option<Shared> {
+        if !has_safe_expressions(plan) {
+            return None;
+        }
+        let plan_shared = |child: &Plan, make: &mut dyn FnMut(Plan) -> PlanNode| {
+            let Shared { plan: part, workers } = self.dealt_out(child)?;
+            let inner = inner_of(plan).map_or(0.0, |inner| inner.cost.total);
+            let own = (plan.cost.total - child.cost.total - inner).max(0.0);
+            let divisor = self.divisor(workers);
+            let mut cost = plan.cost;
+            cost.total = part.cost.total + inner + own / divisor;
+            cost.startup = cost.startup.min(cost.total);
+            cost.rows = clamp_rows(cost.rows / divisor);
+            let shared = Plan { node: make(part), cost, ..without_node(plan) };
+            Some(Shared { plan: shared, workers })
+        };
+        let is_shared_join = |kind: JoinKind| {
+            matches!(kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti)
+        };
+        match &plan.node {
+            PlanNode::SeqScan { cursor: None, .. } => self.dealt_out_scan(plan),
+            PlanNode::HashJoin { kind, outer, inner, keys, on, memory_factor }
+                if is_shared_join(*kind) && self.is_safe_plan(inner) =>
+            {
+                plan_shared(outer, &mut |outer| PlanNode::HashJoin {
+                    kind: *kind,
+                    outer: Box::new(outer),
+                    inner: inner.clone(),
+                    keys: keys.clone(),
+                    on: on.clone(),
+                    memory_factor: *memory_factor,
+                })
+            }
+            PlanNode::NestLoop { kind, outer, inner, params, on }
+                if is_shared_join(*kind) && self.is_safe_plan(inner) =>
+            {
+                plan_shared(outer, &mut |outer| PlanNode::NestLoop {
+                    kind: *kind,
+                    outer: Box::new(outer),
+                    inner: inner.clone(),
+                    params: params.clone(),
+                    on: on.clone(),
+                })
+            }
+            PlanNode::Result { one_time_filter: None, child: Some(child) } => {
+                plan_shared(child, &mut |child| PlanNode::Result {
+                    one_time_filter: None,
+                    child: Some(Box::new(child)),
+                })
+            }
+            PlanNode::SubqueryScan { child, alias } => plan_shared(child, &mut |child| {
+                PlanNode::SubqueryScan { child: Box::new(child), alias: alias.clone() }
+            }),
+            _ => None,
+        }
+    }
+
+    /// A full scan (cost_seqscan): what its rows cost is shared, its pages are not cheaper.
+    fn dealt_out_scan(&self, plan: &Plan) -> Option<Shared> {
+        let PlanNode::SeqScan { rel, columns, .. } = &plan.node else { return None };
+        if !self.is_shared_table(&rel.relation) {
+            return None;
+        }
+        let pages = self.ctx.sizes.size(&rel.relation).1.max(1.0);
+        let workers = self.workers_for(&rel.relation, pages)?;
+        let divisor = self.divisor(workers);
+        let mut cost = plan.cost;
+        let reading = (pages * self.costs().seq_page).min(cost.total);
+        cost.total = reading + (cost.total - reading) / divisor;
+        cost.rows = clamp_rows(cost.rows / divisor);
+        let (rel, columns) = (rel.clone(), columns.clone());
+        let node = PlanNode::SeqScan { rel, columns, cursor: None, parallel: true };
+        Some(Shared { plan: Plan { node, cost, ..without_node(plan) }, workers })
+    }
+
+    /// How many workers a table's size calls for (compute_parallel_worker).
+    fn workers_for(&self, table: &Relation, pages: f64) -> Option<usize> {
+        let settings = &self.ctx.settings.parallel;
+        let option = table.options.iter().find(|(name, _)| &**name == "parallel_workers");
+        let workers = match option.and_then(|(_, value)| value.parse::<usize>().ok()) {
+            Some(workers) => workers,
+            None if pages < settings.table_pages_min => 0,
+            None => {
+                let mut threshold = settings.table_pages_min.max(1.0) * PAGES_FACTOR;
+                let mut workers = 1;
+                while pages >= threshold && workers < settings.workers_max {
+                    threshold *= PAGES_FACTOR;
+                    workers += 1;
+                }
+                workers
+            }
+        };
+        Some(workers.min(settings.workers_max)).filter(|workers| *workers > 0)
+    }
+
+    /// Whether any thread can read a relation's rows.
+    fn is_shared_table(&self, table: &Relation) -> bool {
+        table.kind == RelKind::Table && !self.ctx.catalog.is_temporary(table)
+    }
+
+    /// Whether each thread can run a plan from its beginning to its end, with the same rows.
+    fn is_safe_plan(&self, plan: &Plan) -> bool {
+        let is_safe = match &plan.node {
+            PlanNode::SeqScan { rel, cursor: None, .. }
+            | PlanNode::IndexScan { rel, .. }
+            | PlanNode::BitmapScan { rel, .. }
+            | PlanNode::BitmapIndexScan { rel, .. } => self.is_shared_table(&rel.relation),
+            PlanNode::Agg { aggregates, .. } => {
+                aggregates.iter().all(|call| is_safe_function(call.func))
+            }
+            PlanNode::BitmapAnd(_)
+            | PlanNode::BitmapOr(_)
+            | PlanNode::NestLoop { .. }
+            | PlanNode::HashJoin { .. }
+            | PlanNode::MergeJoin { .. }
+            | PlanNode::Materialize(_)
+            | PlanNode::Memoize { .. }
+            | PlanNode::Sort { .. }
+            | PlanNode::Unique { .. }
+            | PlanNode::Append(_)
+            | PlanNode::SubqueryScan { .. } => true,
+            PlanNode::Result { one_time_filter, .. } => one_time_filter.is_none(),
+            _ => false,
+        };
+        let mut all = is_safe && has_safe_expressions(plan);
+        for_each_child(plan, &mut |child| all = all && self.is_safe_plan(child));
+        all
+    }
+}
+
+/// The side of a join that each thread has whole, if it is run once.
+fn inner_of(plan: &Plan) -> Option<&Plan> {
+    match &plan.node {
+        PlanNode::HashJoin { inner, .. } => Some(inner),
+        _ => None,
+    }
+}
+
+/// A copy of a node that is going to be another kind's.
+fn without_node(plan: &Plan) -> Plan {
+    Plan {
+        node: PlanNode::Result { one_time_filter: None, child: None },
+        filter: plan.filter.clone(),
+        project: plan.project.clone(),
+        types: plan.types.clone(),
+        slot_names: plan.slot_names.clone(),
+        cost: plan.cost,
+    }
+}
+
+/// The run-time parameters that a plan reads, and those that it sets itself.
+#[derive(Default)]
+struct Params {
+    read: BTreeSet<ExecParamId>,
+    set: BTreeSet<ExecParamId>,
+}
+
+impl Params {
+    fn collect(&mut self, plan: &Plan) {
+        for_each_expr(plan, &mut |expr| self.collect_read(expr));
+        if let PlanNode::NestLoop { params, .. } = &plan.node {
+            self.set.extend(params.iter().map(|(id, _)| *id));
+        }
+        for_each_child(plan, &mut |child| self.collect(child));
+    }
+
+    fn collect_read(&mut self, expr: &Expr) {
+        if let Expr::ExecParam { id, .. } = expr {
+            self.read.insert(*id);
+        }
+        expr.for_each_child(&mut |child| self.collect_read(child));
+    }
+
+    /// Whether none comes from outside, where it changes while helpers run.
+    fn are_inner(&self) -> bool {
+        self.read.is_subset(&self.set)
+    }
+}
+
+fn has_safe_expressions(plan: &Plan) -> bool {
+    let mut all = true;
+    for_each_expr(plan, &mut |expr| all = all && is_safe(expr));
+    all
+}
+
+/// How a function may be used: proparallel. A function of the user's is unsafe unless it says
+/// otherwise; one that is written in SQL runs statements, for which there is one session.
+fn parallel_of(function: Oid) -> u8 {
+    match Builtins::get().proc(function) {
+        Some(function) if function.src.contains(' ') => b'u',
+        Some(function) => function.parallel,
+        None => b'u',
+    }
+}
+
+fn is_safe_function(function: Oid) -> bool {
+    let is_volatile = Builtins::get().proc(function).is_none_or(|p| p.volatility == b'v');
+    parallel_of(function) == b's' && !is_volatile
+}
+
+/// Whether helpers can evaluate an expression.
+fn is_safe(expr: &Expr) -> bool {
+    let own = match expr {
+        Expr::Func { func, .. }
+        | Expr::Distinct { eq: func, .. }
+        | Expr::NullIf { eq: func, .. }
+        | Expr::ScalarArrayOp { func, .. } => is_safe_function(*func),
+        Expr::SubPlan(_) | Expr::SubLink { .. } => false,
+        _ => true,
+    };
+    own && expr.children().into_iter().all(is_safe)
+}
+
+/// Whether PostgreSQL runs a query by one process that computes this.
+fn is_unsafe(expr: &Expr) -> bool {
+    let own = match expr {
+        Expr::Func { func, .. } => parallel_of(*func) == b'u',
+        Expr::Aggregate(call) => parallel_of(call.func) == b'u',
+        _ => false,
+    };
+    own || expr.children().into_iter().any(is_unsafe)
+}
