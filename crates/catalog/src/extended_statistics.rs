@@ -55,6 +55,9 @@ pub struct ExtendedStatistics {
     pub columns: Vec<i16>,
     /// What is to be found.
     pub kinds: Vec<StatisticsKind>,
+    /// ALTER STATISTICS … SET STATISTICS: how many combinations are kept; 0: nothing is to be found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<i16>,
     /// COMMENT ON STATISTICS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<RareText>,

@@ -75,6 +75,7 @@ pub(super) fn pg_statistic_ext(context: &SystemContext<'_>, out: &mut RowsBuilde
             ("stxnamespace", Datum::Oid(table.schema)),
             ("stxowner", Datum::Oid(table.owner)),
             ("stxkeys", vector(oid::INT2, keys)),
+            ("stxstattarget", object.target.map_or(Datum::Null, Datum::Int2)),
             ("stxkind", kinds(object)),
         ]);
     }

@@ -12,11 +12,25 @@ use steppe_sql::bind::typename::format_type;
 use steppe_types::{Error, Oid, Result, SqlState};
 
 /// The largest statistics target (MAX_STATISTICS_TARGET).
-const STATISTICS_MAX: i32 = 10_000;
+const STATISTICS_MAX: i16 = 10_000;
 /// typstorage of types whose values are never out of line.
 const PLAIN: char = 'p';
 
-/// ALTER COLUMN … SET STATISTICS; DEFAULT is written -1, too.
+/// What SET STATISTICS says; nothing is DEFAULT, which is written -1, too.
+pub(super) fn statistics_target(ctx: &DdlContext<'_>, target: Option<i32>) -> Result<Option<i16>> {
+    let Some(target) = target.filter(|target| *target != -1) else { return Ok(None) };
+    if target < 0 {
+        let message = format!("statistics target {target} is too low");
+        return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+    }
+    if target > i32::from(STATISTICS_MAX) {
+        let message = format!("lowering statistics target to {STATISTICS_MAX}");
+        ctx.warn(SqlState::INVALID_PARAMETER_VALUE, message);
+    }
+    Ok(Some(i16::try_from(target).map_or(STATISTICS_MAX, |target| target.min(STATISTICS_MAX))))
+}
+
+/// ALTER COLUMN … SET STATISTICS.
 pub(super) fn set_statistics(
     ctx: &mut DdlContext<'_>,
     mut table: Relation,
@@ -29,22 +43,13 @@ pub(super) fn set_statistics(
             "cannot refer to non-index column by number",
         ));
     }
-    let mut target = target.filter(|target| *target != -1);
-    if let Some(target) = target.filter(|target| *target < 0) {
-        let message = format!("statistics target {target} is too low");
-        return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
-    }
-    if target.is_some_and(|target| target > STATISTICS_MAX) {
-        target = Some(STATISTICS_MAX);
-        let message = format!("lowering statistics target to {STATISTICS_MAX}");
-        ctx.warn(SqlState::INVALID_PARAMETER_VALUE, message);
-    }
+    let target = statistics_target(ctx, target)?;
     let position = match column {
         ColumnAddress::Name(name) => column_position(&table, name)?,
         ColumnAddress::Number(number) => numbered(&table, *number)?,
     };
     check_index_column(&table, position)?;
-    table.columns[position].statistics = target.and_then(|target| i16::try_from(target).ok());
+    table.columns[position].statistics = target;
     ctx.put(table)
 }
 

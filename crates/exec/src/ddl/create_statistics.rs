@@ -1,15 +1,17 @@
-//! CREATE STATISTICS, DROP STATISTICS and COMMENT ON STATISTICS (statscmds.c).
+//! CREATE, ALTER and DROP STATISTICS, and COMMENT ON STATISTICS (statscmds.c).
 //!
 //! A statistics object is kept with its table, in whose schema it is; ANALYZE fills it
 //! (`statistics/extended.rs`). It goes with its table, or with one of its columns.
 
-use super::{DdlContext, truncate_name};
+use super::{DdlContext, column_hints, truncate_name};
 use std::sync::Arc;
 use steppe_catalog::system::extended_statistics::statistics_objects;
 use steppe_catalog::{
     ExtendedStatistics, RareText, RelKind, Relation, StatisticsKind, object_name,
 };
-use steppe_sql::ast::{CreateStatisticsStmt, DropStmt, IndexKey, ObjectName, ObjectRef};
+use steppe_sql::ast::{
+    AlterStatisticsStmt, CreateStatisticsStmt, DropStmt, IndexKey, ObjectName, ObjectRef,
+};
 use steppe_sql::bind::is_system_column;
 use steppe_sql::bind::typename::format_type;
 use steppe_txn::RelationLockMode;
@@ -63,8 +65,9 @@ pub(super) fn create_statistics(
         }
     };
     let oid = ctx.store.new_oid()?;
+    let (name, found) = (name.into(), Vec::new());
     let object =
-        ExtendedStatistics { oid, name: name.into(), columns, kinds, comment: None, found: vec![] };
+        ExtendedStatistics { oid, name, columns, kinds, target: None, comment: None, found };
     let mut table = (*table).clone();
     table.extended.push(object);
     ctx.put(table)
@@ -209,6 +212,7 @@ pub(super) fn copy(
             name,
             columns,
             kinds,
+            target: None,
             comment,
             found: Vec::new(),
         });
@@ -237,6 +241,37 @@ fn open(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<Option<(Arc<Relat
 fn undefined(name: &ObjectName) -> Error {
     let message = format!("statistics object \"{name}\" does not exist");
     Error::new(SqlState::UNDEFINED_OBJECT, message)
+}
+
+/// ALTER STATISTICS … SET STATISTICS.
+pub(super) fn set_target(ctx: &mut DdlContext<'_>, stmt: &AlterStatisticsStmt) -> Result<()> {
+    let target = column_hints::statistics_target(ctx, stmt.target)?;
+    let Some((table, at)) = open(ctx, &stmt.name)? else {
+        return ctx.skip_missing(stmt.if_exists, undefined(&stmt.name));
+    };
+    let mut table = (*table).clone();
+    table.extended[at].target = target;
+    ctx.put(table)
+}
+
+/// ALTER STATISTICS … RENAME TO.
+pub(super) fn rename(ctx: &mut DdlContext<'_>, name: &ObjectName, new: String) -> Result<()> {
+    let (table, at) = open(ctx, name)?.ok_or_else(|| undefined(name))?;
+    ctx.lock_name(table.schema, &new)?;
+    if find(ctx, table.schema, &new).is_some() {
+        let catalog = ctx.catalog();
+        let schema = catalog.schema(table.schema).map_or("?", |schema| &*schema.name);
+        let message = format!("statistics object \"{new}\" already exists in schema \"{schema}\"");
+        return Err(Error::new(SqlState::DUPLICATE_OBJECT, message));
+    }
+    let mut table = (*table).clone();
+    table.extended[at].name = new.into();
+    ctx.put(table)
+}
+
+/// ALTER STATISTICS … OWNER TO: one role owns everything in this version.
+pub(super) fn check_exists(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<()> {
+    open(ctx, name)?.map(|_| ()).ok_or_else(|| undefined(name))
 }
 
 /// DROP STATISTICS.

@@ -2,7 +2,7 @@
 
 use super::alter::check_kind;
 use super::inherit::{Inheritor, inheritors, invalid_table};
-use super::{DdlContext, relation_exists, truncate_name};
+use super::{DdlContext, create_statistics, relation_exists, truncate_name};
 use std::sync::Arc;
 use steppe_catalog::{Constraint, RelKind, Relation};
 use steppe_sql::ast::{AlterOwnerStmt, ObjectKind, ObjectRef, RangeVar, RenameStmt};
@@ -18,7 +18,10 @@ pub(super) fn system_catalog(relation: &Relation) -> Error {
 }
 
 /// ALTER … OWNER TO: one role owns everything in this version.
-pub(crate) fn alter_owner(stmt: &AlterOwnerStmt) -> Result<&'static str> {
+pub(crate) fn alter_owner(ctx: &mut DdlContext<'_>, stmt: &AlterOwnerStmt) -> Result<&'static str> {
+    if let (ObjectKind::Statistics, ObjectRef::Name(name)) = (stmt.kind, &stmt.object) {
+        return create_statistics::check_exists(ctx, name).map(|()| "ALTER STATISTICS");
+    }
     match stmt.kind {
         ObjectKind::Table => Ok("ALTER TABLE"),
         ObjectKind::Sequence => Ok("ALTER SEQUENCE"),
@@ -31,6 +34,9 @@ pub(crate) fn alter_owner(stmt: &AlterOwnerStmt) -> Result<&'static str> {
 /// ALTER … RENAME; returns the command tag.
 pub(crate) fn rename(ctx: &mut DdlContext<'_>, rename: &RenameStmt) -> Result<&'static str> {
     let new = truncate_name(&rename.new_name).to_string();
+    if let (ObjectKind::Statistics, ObjectRef::Name(name)) = (rename.kind, &rename.object) {
+        return create_statistics::rename(ctx, name, new).map(|()| "ALTER STATISTICS");
+    }
     let ObjectRef::Relation(name) = &rename.object else {
         return Err(Error::not_supported(format!("ALTER {} … RENAME", rename.kind.as_str())));
     };

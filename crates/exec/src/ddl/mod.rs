@@ -127,6 +127,7 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::CreateStatistics(_)
             | Statement::AlterTable(_)
             | Statement::AlterSequence(_)
+            | Statement::AlterStatistics(_)
             | Statement::AlterOwner(_)
             | Statement::AlterSchema(_)
             | Statement::Rename(_)
@@ -170,6 +171,7 @@ pub fn command_name(statement: &Statement) -> &'static str {
         | Statement::AlterOwner(_)
         | Statement::AlterSchema(_) => "ALTER TABLE",
         Statement::AlterSequence(_) => "ALTER SEQUENCE",
+        Statement::AlterStatistics(_) => "ALTER STATISTICS",
         Statement::Drop(drop) => match drop.kind {
             ast::ObjectKind::Index => "DROP INDEX",
             ast::ObjectKind::Sequence => "DROP SEQUENCE",
@@ -210,7 +212,10 @@ pub fn execute(statement: &Statement, ctx: &mut DdlContext<'_>) -> Result<&'stat
         Statement::AlterSequence(stmt) => {
             sequence::alter_sequence(ctx, stmt).map(|()| "ALTER SEQUENCE")
         }
-        Statement::AlterOwner(stmt) => misc::alter_owner(stmt),
+        Statement::AlterStatistics(stmt) => {
+            create_statistics::set_target(ctx, stmt).map(|()| "ALTER STATISTICS")
+        }
+        Statement::AlterOwner(stmt) => misc::alter_owner(ctx, stmt),
         Statement::AlterSchema(stmt) => set_schema::set_schema(ctx, stmt),
         Statement::Rename(rename) => misc::rename(ctx, rename),
         Statement::Drop(stmt) => drop::drop_objects(ctx, stmt),

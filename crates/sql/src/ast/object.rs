@@ -581,6 +581,17 @@ pub struct CreateStatisticsStmt {
     pub if_not_exists: bool,
 }
 
+/// ALTER STATISTICS … SET STATISTICS.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterStatisticsStmt {
+    /// The object.
+    pub name: ObjectName,
+    /// The target; `None` is DEFAULT.
+    pub target: Option<i32>,
+    /// IF EXISTS.
+    pub if_exists: bool,
+}
+
 /// CREATE SERVER.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateServerStmt {

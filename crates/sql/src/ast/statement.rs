@@ -114,6 +114,8 @@ pub enum Statement {
     AlterEnum(AlterEnumStmt),
     /// ALTER FUNCTION.
     AlterFunction(Box<AlterFunctionStmt>),
+    /// ALTER STATISTICS … SET STATISTICS.
+    AlterStatistics(Box<AlterStatisticsStmt>),
     /// ALTER … RENAME.
     Rename(Box<RenameStmt>),
     /// ALTER … OWNER TO.

@@ -10,7 +10,9 @@ use super::target;
 use crate::ddl::DdlContext;
 use crate::ddl::sample::Sample;
 use std::cmp::{Ordering, Reverse};
-use steppe_catalog::{Combination, ExtendedFound, ExtendedStatistics, Relation, StatisticsKind};
+use steppe_catalog::{
+    Column, Combination, ExtendedFound, ExtendedStatistics, Relation, StatisticsKind,
+};
 use steppe_types::{Datum, Oid, Result, compare};
 
 /// The relative error of a frequency with which a combination is still kept (mcv.c).
@@ -40,8 +42,10 @@ pub(in crate::ddl) fn compute(
         ctx.services.check_interrupts()?;
         let positions = object.columns.iter().map(|attnum| *attnum as usize - 1);
         let positions: Vec<usize> = positions.collect();
-        let targets = positions.iter().map(|at| target(ctx, &columns[*at]));
-        let Some(most) = targets.max().filter(|most| *most > 0) else { continue };
+        let most = kept(ctx, object, &columns);
+        if most == 0 {
+            continue;
+        }
         let rows = sample.sampled.iter();
         let rows = rows.map(|row| positions.iter().map(|at| &row[*at]).collect());
         let types = positions.iter().map(|at| columns[*at].type_oid).collect();
@@ -52,6 +56,15 @@ pub(in crate::ddl) fn compute(
         object.found.sort_by_key(|known| known.inherited);
     }
     Ok(())
+}
+
+/// How many combinations are kept: as many as the object says, or else as of the column of which
+/// most values are (statext_compute_stattarget).
+pub(super) fn kept(ctx: &DdlContext<'_>, object: &ExtendedStatistics, columns: &[Column]) -> usize {
+    let own = object.target.and_then(|own| usize::try_from(own).ok());
+    let of_columns =
+        object.columns.iter().map(|attnum| target(ctx, &columns[*attnum as usize - 1]));
+    own.unwrap_or_else(|| of_columns.max().unwrap_or(0))
 }
 
 impl<'a> Columns<'a> {

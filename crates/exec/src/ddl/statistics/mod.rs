@@ -26,6 +26,8 @@ pub(super) struct Subject {
     table: Arc<Relation>,
     /// Their positions, and how many values are kept of each.
     columns: Vec<(usize, usize)>,
+    /// How many combinations are kept at most of columns together.
+    combinations: usize,
 }
 
 impl Subject {
@@ -37,12 +39,16 @@ impl Subject {
         let stored = stored.filter(|(_, c)| !c.dropped && !c.is_virtual && is_asked(c));
         let columns = stored.map(|(position, column)| (position, target(ctx, column)));
         let columns = columns.filter(|(_, target)| *target > 0).collect();
-        Subject { table: Arc::clone(table), columns }
+        let objects = table.extended.iter();
+        let combinations = objects.map(|object| extended::kept(ctx, object, &table.columns));
+        let combinations = combinations.max().unwrap_or(0);
+        Subject { table: Arc::clone(table), columns, combinations }
     }
 
     /// How many rows are to be sampled, from as many pages.
     pub(super) fn sample_rows(&self) -> usize {
-        let most = self.columns.iter().map(|(_, target)| *target).max().unwrap_or(0);
+        let most = self.columns.iter().map(|(_, target)| *target);
+        let most = most.chain([self.combinations]).max().unwrap_or(0);
         (ROWS_A_VALUE * most).max(ROWS_MIN)
     }
 

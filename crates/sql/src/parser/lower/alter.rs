@@ -6,8 +6,8 @@ use steppe_types::SqlState;
 use super::ddl::collate_clause;
 use super::object::object_kind;
 use super::{
-    Lower, Lowered, drop_behavior, object_name, optional, range_var, refused, role_spec, text,
-    unexpected,
+    Lower, Lowered, cast_name, drop_behavior, object_name, optional, range_var, refused, role_spec,
+    text, unexpected,
 };
 use crate::ast::*;
 
@@ -39,6 +39,13 @@ impl Lower {
                     function: self.object_with_args(stmt.func())?,
                     actions,
                     settings,
+                }))
+            }
+            Node::AlterStatsStmt(stmt) => {
+                Statement::AlterStatistics(Box::new(AlterStatisticsStmt {
+                    name: cast_name(stmt.defnames())?,
+                    target: statistics_target(stmt.stxstattarget()),
+                    if_exists: stmt.missing_ok,
                 }))
             }
             Node::RenameStmt(stmt) => Statement::Rename(Box::new(self.rename(stmt)?)),
@@ -161,10 +168,7 @@ impl Lower {
                     Some(name) => ColumnAddress::Name(name.to_owned()),
                     None => ColumnAddress::Number(cmd.num),
                 },
-                target: match target {
-                    Node::Integer(target) => Some(target.ival),
-                    _ => None,
-                },
+                target: statistics_target(target),
             },
             (Type::AT_SetOptions, Node::NodeList(list)) => {
                 Command::SetColumnOptions { name, options: self.def_elems(list)? }
@@ -339,6 +343,14 @@ impl Lower {
             Some(relation) => range_var(Some(relation)).map(ObjectRef::Relation),
             None => self.object_ref(object),
         }
+    }
+}
+
+/// SET STATISTICS; `None` is DEFAULT.
+fn statistics_target(target: Node<'_>) -> Option<i32> {
+    match target {
+        Node::Integer(target) => Some(target.ival),
+        _ => None,
     }
 }
 

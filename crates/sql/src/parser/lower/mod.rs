@@ -251,7 +251,6 @@ fn command_name(node: Node<'_>) -> &'static str {
         Node::AlterOperatorStmt(_) => "ALTER OPERATOR",
         Node::AlterTypeStmt(_) => "ALTER TYPE",
         Node::AlterCollationStmt(_) => "ALTER COLLATION",
-        Node::AlterStatsStmt(_) => "ALTER STATISTICS",
         Node::AlterExtensionStmt(_) | Node::AlterExtensionContentsStmt(_) => "ALTER EXTENSION",
         Node::AlterObjectDependsStmt(_) => "ALTER ... DEPENDS ON EXTENSION",
         Node::AlterDefaultPrivilegesStmt(_) => "ALTER DEFAULT PRIVILEGES",

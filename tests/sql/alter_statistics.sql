@@ -1,0 +1,46 @@
+-- ALTER STATISTICS: how much is kept, names, owners.
+-- PostgreSQL 15 differs: SET STATISTICS DEFAULT came with 17.
+create table t (a int, b int, c int);
+create table u (a int, b int);
+insert into t select g % 20, g % 20, g % 7 from generate_series(1, 2000) g;
+create statistics s on a, b from t;
+create statistics s_u on a, b from u;
+analyze t;
+select statistics_name, n_distinct, dependencies, cardinality(most_common_freqs) from pg_stats_ext where tablename = 't';
+select stxname, stxstattarget from pg_statistic_ext order by 1;
+alter statistics s set statistics 5;
+analyze t;
+select stxname, stxstattarget, pg_get_statisticsobjdef(oid) from pg_statistic_ext order by 1;
+select statistics_name, n_distinct, dependencies, cardinality(most_common_freqs) from pg_stats_ext where tablename = 't';
+-- Nothing is found any more; what was found stays.
+alter statistics s set statistics 0;
+insert into t select g % 30, g % 30, g % 7 from generate_series(1, 2000) g;
+analyze t;
+select statistics_name, n_distinct, dependencies, cardinality(most_common_freqs) from pg_stats_ext where tablename = 't';
+alter statistics s set statistics default;
+analyze t;
+select statistics_name, n_distinct, dependencies, cardinality(most_common_freqs) from pg_stats_ext where tablename = 't';
+alter statistics s set statistics 20000;
+select stxname, stxstattarget from pg_statistic_ext order by 1;
+create table v (like t including statistics);
+select stxname, stxstattarget from pg_statistic_ext order by 1;
+alter statistics s set statistics -1;
+select stxname, stxstattarget from pg_statistic_ext order by 1;
+alter statistics s set statistics -2;
+alter statistics nope set statistics -2;
+alter statistics nope set statistics 10;
+alter statistics public.nope set statistics 10;
+alter statistics if exists nope set statistics 10;
+alter statistics if exists public.nope set statistics 10;
+alter statistics s rename to s_u;
+alter statistics nope rename to other;
+alter statistics public.s rename to other;
+select stxname, pg_get_statisticsobjdef(oid) from pg_statistic_ext order by 1;
+alter statistics other owner to current_user;
+alter statistics nope owner to current_user;
+begin;
+alter statistics other rename to s;
+rollback;
+alter statistics other set statistics 7;
+drop statistics other;
+drop table t, u, v;
