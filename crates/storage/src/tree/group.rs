@@ -28,7 +28,7 @@
 //! that does not hold) is given up. Its key is read by itself when it is its turn, which waits,
 //! loads, and knows the errors.
 
-use super::{Looked, Target, Tree};
+use super::{Located, Target, Tree};
 use crate::error::{Result, StorageError};
 use crate::page::{self, Kind, node};
 use crate::pool::Version;
@@ -47,15 +47,33 @@ struct Way {
     /// The level that the next node must have, unless it is the first.
     level: Option<u8>,
     /// Where the key should be in the node.
-    guess: usize,
+    guess: u16,
     /// In a leaf: the key's slot, or the one it would have, and whether it is there.
-    looked: Option<(usize, bool)>,
+    looked: Option<(u16, bool)>,
 }
 
 impl Way {
     /// One that begins at a node that covers the key.
     fn from(id: PageId, version: Version) -> Way {
         Way { id, version, next: None, level: None, guess: 0, looked: None }
+    }
+
+    /// One that has found this slot in a leaf, or that the key is not there.
+    fn at(leaf: &Located, (slot, found): (usize, bool)) -> Way {
+        Way { looked: Some((slot as u16, found)), ..Way::from(leaf.id, leaf.version) }
+    }
+}
+
+/// Takes all descents that are under way a step further; `step` says whether they can go on.
+#[inline]
+fn advance(ways: &mut [Option<Way>], mut step: impl FnMut(usize, &mut Way) -> bool) {
+    for (i, slot) in ways.iter_mut().enumerate() {
+        if let Some(way) = slot
+            && way.looked.is_none()
+            && !step(i, way)
+        {
+            *slot = None;
+        }
     }
 }
 
@@ -102,17 +120,14 @@ impl Tree {
     ) -> Result<(), E> {
         self.for_each(count, &key, |i, way| {
             let start = values.len();
-            let (way, found) = match way.and_then(|way| self.copy_value(way, values)) {
-                Some(read) => read,
-                None => {
-                    values.truncate(start);
-                    let Looked { leaf, found, .. } =
-                        self.read_from_root(key(i).as_ref(), values)?;
-                    (Way::from(leaf.id, leaf.version), found)
-                }
-            };
-            f(i, found.then_some(start), values)?;
-            Ok(Some(way))
+            let mut leaf = way.and_then(|way| Some((way, self.copy_value(&way, values)?)));
+            if leaf.is_none() {
+                values.truncate(start);
+                let looked = self.read_from_root(key(i).as_ref(), values)?;
+                leaf = Some((Way::at(&looked.leaf, (looked.slot, looked.found)), looked.found));
+            }
+            f(i, leaf.is_some_and(|(_, found)| found).then_some(start), values)?;
+            Ok(leaf.map(|(way, _)| way))
         })
     }
 
@@ -128,12 +143,13 @@ impl Tree {
     ) -> Result<(), E> {
         self.for_each(count, &key, |i, way| {
             let key = key(i);
-            let mut way = way.filter(|way| self.copy_matches(*way, key.as_ref(), matches));
+            let mut way =
+                way.filter(|way| self.copy_matches(way, key.as_ref(), matches) && self.holds(way));
             while way.is_none() {
                 way = self.match_single(key.as_ref(), matches)?;
             }
             f(i, matches)?;
-            Ok(way.map(|way| Way::from(way.id, way.version)))
+            Ok(way)
         })
     }
 
@@ -143,15 +159,12 @@ impl Tree {
         let pool = self.pool();
         let leaf = self.locate(Target::Key(key), 0)?;
         let page = pool.page(leaf.id);
-        let looked = node::search(page, node::suffix_of(page, key));
-        let way = Way { looked: Some(looked), ..Way::from(leaf.id, leaf.version) };
-        match self.copy_matches(way, key, matches) {
-            true => Ok(Some(way)),
-            // A version that did not hold does not come back.
-            false if pool.validate(leaf.id, leaf.version) => {
-                Err(pool.corrupt(leaf.id, "entry outside the page"))
-            }
-            false => Ok(None),
+        let way = Way::at(&leaf, node::search(page, node::suffix_of(page, key)));
+        let copied = self.copy_matches(&way, key, matches);
+        match (self.holds(&way), copied) {
+            (true, true) => Ok(Some(way)),
+            (true, false) => Err(pool.corrupt(leaf.id, "entry outside the page")),
+            (false, _) => Ok(None),
         }
     }
 
@@ -211,40 +224,30 @@ impl Tree {
     /// Takes all descents to the leaves, and looks for the keys there.
     #[inline]
     fn descend<K: AsRef<[u8]>>(&self, key: &impl Fn(usize) -> K, ways: &mut [Option<Way>]) {
-        let pool = self.pool();
-        let is_under_way = |way: &Way| way.looked.is_none();
-        while ways.iter().flatten().any(is_under_way) {
-            for way in ways.iter_mut() {
-                if way.is_some_and(|way| is_under_way(&way)) {
-                    *way = way.and_then(|way| self.arrive(way));
-                }
-            }
+        let page = |way: &Way| self.pool().page(way.id);
+        while ways.iter().flatten().any(|way| way.looked.is_none()) {
+            advance(ways, |_, way| self.arrive(way));
             #[cfg(test)]
             tests::between();
-            for (i, way) in ways.iter_mut().enumerate() {
-                if let Some(way) = way.as_mut().filter(|way| is_under_way(way)) {
-                    let page = pool.page(way.id);
-                    way.guess = node::guess_slot(page, node::suffix_of(page, key(i).as_ref()));
-                }
-            }
-            for (i, way) in ways.iter_mut().enumerate() {
-                if way.is_some_and(|way| is_under_way(&way)) {
-                    *way = way.and_then(|way| self.step(way, key(i).as_ref()));
-                }
-            }
+            advance(ways, |i, way| {
+                let page = page(way);
+                way.guess = node::guess_slot(page, node::suffix_of(page, key(i).as_ref())) as u16;
+                true
+            });
+            advance(ways, |i, way| self.step(way, key(i).as_ref()));
             #[cfg(test)]
             tests::between();
         }
     }
 
-    /// Arrives at the node that a descent goes to; `None` if that is not the one.
+    /// Arrives at the node that a descent goes to; false if that is not the one.
     #[inline]
-    fn arrive(&self, mut way: Way) -> Option<Way> {
+    fn arrive(&self, way: &mut Way) -> bool {
         let pool = self.pool();
         if let Some(child) = way.next.take() {
-            let version = pool.optimistic_at_once(child)?;
-            if !pool.validate(way.id, way.version) {
-                return None;
+            let Some(version) = pool.optimistic_at_once(child) else { return false };
+            if !self.holds(way) {
+                return false;
             }
             (way.id, way.version) = (child, version);
         }
@@ -253,51 +256,52 @@ impl Tree {
             node::generation(page) == self.id.generation && page::kind(page) == Some(Kind::Node);
         let level = node::level(page);
         if !ours || way.level.is_some_and(|expected| expected != level) {
-            return None;
+            return false;
         }
         way.level = Some(level);
         node::prefetch_last_slot(page);
-        Some(way)
+        true
     }
 
-    /// Looks for the key in the node that a descent is at: the child to go to, or the entry.
+    /// Looks for the key in the node that a descent is at: the child to go to, or the entry. False if
+    /// there is no child.
     #[inline]
-    fn step(&self, mut way: Way, key: &[u8]) -> Option<Way> {
+    fn step(&self, way: &mut Way, key: &[u8]) -> bool {
         let pool = self.pool();
         let page = pool.page(way.id);
-        let (slot, found) = node::search_near(page, node::suffix_of(page, key), way.guess);
-        match way.level?.checked_sub(1) {
-            None => {
-                node::prefetch_entry(page, slot);
-                way.looked = Some((slot, found));
-            }
-            below => {
-                let child = node::child_at(page, slot + usize::from(found))?;
-                if child.0 == 0 || child.0 >= pool.max_pages() {
-                    return None;
-                }
-                pool.prefetch(child);
-                (way.next, way.level) = (Some(child), below);
-            }
+        let guess = usize::from(way.guess);
+        let (slot, found) = node::search_near(page, node::suffix_of(page, key), guess);
+        let Some(below) = way.level.and_then(|level| level.checked_sub(1)) else {
+            node::prefetch_entry(page, slot);
+            way.looked = Some((slot as u16, found));
+            return true;
+        };
+        let child = node::child_at(page, slot + usize::from(found))
+            .filter(|child| child.0 != 0 && child.0 < pool.max_pages());
+        if let Some(child) = child {
+            pool.prefetch(child);
         }
-        Some(way)
+        (way.next, way.level) = (child, Some(below));
+        child.is_some()
     }
 
     /// Appends the value of the key that a descent has found; says whether there is one. `None`: the
     /// leaf has changed.
     #[inline]
-    fn copy_value(&self, way: Way, values: &mut Vec<u8>) -> Option<(Way, bool)> {
+    fn copy_value(&self, way: &Way, values: &mut Vec<u8>) -> Option<bool> {
         let (slot, found) = way.looked?;
         let page = self.pool().page(way.id);
-        let copied = !found || node::append_value(page, slot, values);
-        (copied && self.holds(way)).then(|| (Way::from(way.id, way.version), found))
+        let copied = !found || node::append_value(page, usize::from(slot), values);
+        (copied && self.holds(way)).then_some(found)
     }
 
-    /// Copies the entries of the leaf that begin with `key`; false if it has changed.
+    /// Copies the entries of the leaf that begin with `key`, nothing of it validated yet; false if
+    /// one does not lie in the page.
     #[inline]
-    fn copy_matches(&self, way: Way, key: &[u8], matches: &mut Matches) -> bool {
+    fn copy_matches(&self, way: &Way, key: &[u8], matches: &mut Matches) -> bool {
         matches.clear();
-        let Some((mut slot, _)) = way.looked else { return false };
+        let Some((slot, _)) = way.looked else { return false };
+        let mut slot = usize::from(slot);
         let page = self.pool().page(way.id);
         let suffix = node::suffix_of(page, key);
         while node::starts_with(page, slot, suffix) {
@@ -319,12 +323,12 @@ impl Tree {
             && node::upper_fence(page).is_some_and(|(offset, len)| {
                 len >= key.len() && page.compare(offset, key.len(), key).is_eq()
             });
-        self.holds(way)
+        true
     }
 
-    /// Whether the leaf that was read is what it was when the descent arrived.
+    /// Whether the node that a descent is at is what it was when it arrived.
     #[inline]
-    fn holds(&self, way: Way) -> bool {
+    fn holds(&self, way: &Way) -> bool {
         #[cfg(test)]
         if tests::BELIEVE_ALL.get() {
             return true;
