@@ -1,8 +1,10 @@
-//! Append: one input after the other (UNION ALL).
+//! Append: one input after the other (UNION ALL). If all of them hand up columns, and it adds
+//! nothing itself, it passes them on as they are.
 
 use super::{BoxedNode, CNode, CPlan, Node, pump, start as start_node};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
+use crate::vector::ColumnBatch;
 use std::sync::Arc;
 use steppe_types::{Error, Result};
 
@@ -29,6 +31,21 @@ impl Node for AppendNode {
         while let Some(child) = self.children.get_mut(self.current) {
             let child = child.get_or_insert_with(|| start_node(&plans[self.current], cx));
             pump(&self.plan, child, &mut self.scratch, cx, out)?;
+            if !out.is_empty() {
+                return Ok(());
+            }
+            self.current += 1;
+        }
+        Ok(())
+    }
+
+    fn next_columns(&mut self, cx: &mut ExecContext, out: &mut ColumnBatch) -> Result<()> {
+        let CNode::Append(plans) = &self.plan.kind else {
+            return Err(Error::internal("append node over another plan"));
+        };
+        while let Some(child) = self.children.get_mut(self.current) {
+            let child = child.get_or_insert_with(|| start_node(&plans[self.current], cx));
+            child.next_columns(cx, out)?;
             if !out.is_empty() {
                 return Ok(());
             }

@@ -6,7 +6,8 @@
 //!                     columns a      columns b    next: the rows left, one by one
 //! ```
 //!
-//! Rows come in blocks, as bytes: all of a table, or those of a bitmap. Of a stretch of the block
+//! Rows come in blocks, as bytes: all of a table, or those of a bitmap
+//! or of an index. Of a stretch of the block
 //! the columns are decoded that are needed, of the rows that need them (`stored_input`).
 //!
 //! Why rows, counts and errors are those of the row path:
@@ -22,6 +23,7 @@
 //! LIMIT 1 and EXISTS decode a row.
 
 use super::bitmap_blocks::BitmapBlocks;
+use super::index_blocks::IndexBlocks;
 use super::row_blocks::{BlockSource, Blocks, TableBlocks};
 use super::stored_input::StoredInput;
 use super::{BoxedNode, CNode, CPlan, ColumnPlan, Node, project_into};
@@ -51,6 +53,7 @@ pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
     let source: Box<dyn BlockSource> = match &plan.kind {
         CNode::SeqScan(_) => Box::new(TableBlocks::default()),
         CNode::BitmapScan(_) => Box::new(BitmapBlocks::new(columns.clone())),
+        CNode::IndexScan(_) => Box::new(IndexBlocks::default()),
         _ => unreachable!("started as a scan of stored rows"),
     };
     let (blocks, input) = (Blocks::new(source), StoredInput::new(columns));
@@ -70,6 +73,7 @@ impl CNode {
         let (table, columns) = match self {
             CNode::SeqScan(scan) if scan.is_of_stored_rows() => (&scan.table, &scan.columns),
             CNode::BitmapScan(scan) => (&scan.table, &scan.columns),
+            CNode::IndexScan(scan) if scan.key_columns.is_none() => (&scan.table, &scan.columns),
             _ => return None,
         };
         let is_stored = |column: &ScanColumn| matches!(column, ScanColumn::Stored(_));

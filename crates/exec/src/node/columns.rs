@@ -81,6 +81,7 @@ impl ColumnInput {
         rows.clear();
         rows.wanted = out.wanted.clamp(1, crate::batch::BATCH_ROWS);
         let filled = self.node.next(cx, rows);
+        out.columns.resize_with(rows.width(), Default::default);
         rows.iter().for_each(|row| out.push_row(row));
         filled
     }
@@ -109,6 +110,11 @@ impl ColumnInput {
         }
         self.more = more;
         filled
+    }
+
+    /// The child, for a consumer that takes its rows.
+    pub(crate) fn node(&mut self) -> &mut BoxedNode {
+        &mut self.node
     }
 
     /// Starts again from the first row.
@@ -143,6 +149,11 @@ impl RowsOfColumns {
             self.position = 0;
             self.batch.wanted = out.wanted;
             self.failed = fill(cx, &mut self.batch).err();
+            if cx.is_overtaken
+                && let Some(error) = self.failed.take()
+            {
+                return Err(error);
+            }
         }
         self.position += self.batch.rows_into(self.position, out)?;
         match out.is_empty() {

@@ -13,7 +13,10 @@ use steppe_types::Result;
 impl PlanCompiler<'_, '_> {
     /// How a node hands up columns; `None`: it handles rows.
     pub(super) fn column_plan(&mut self, kind: &CNode, plan: &Plan) -> Result<Option<ColumnPlan>> {
-        if !makes_columns(kind) {
+        if passes_columns(kind, plan) {
+            return Ok(Some(ColumnPlan::default()));
+        }
+        if !makes_columns(kind, plan) {
             return Ok(None);
         }
         if let CNode::NestLoop(NestLoopPlan { columns: Some(columns), .. }) = kind {
@@ -125,12 +128,42 @@ pub(super) fn slots_of<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> Box<[us
     out.into_iter().collect()
 }
 
+/// A scan with fewer rows than that is over before columns have paid.
+const ROWS_MIN: f64 = 32.0;
+/// So is one that costs less, however few of its rows pass.
+const COST_MIN: f64 = 100.0;
+
+/// Whether columns pay for what is likely to be looked at.
+fn is_worth_it(plan: &Plan) -> bool {
+    plan.cost.rows >= ROWS_MIN || plan.filter.is_some() && plan.cost.total >= COST_MIN
+}
+
 /// Whether a node of this kind can hand up columns.
-fn makes_columns(kind: &CNode) -> bool {
+fn makes_columns(kind: &CNode, plan: &Plan) -> bool {
     match kind {
         CNode::HashJoin(join) => join.columns.is_some(),
         CNode::NestLoop(join) => join.columns.is_some(),
         CNode::Agg(agg) => agg.strategy == AggStrategy::Hashed && agg.columns.is_some(),
+        CNode::IndexScan(_) => is_worth_it(plan) && kind.scanned().is_some(),
         _ => kind.scanned().is_some(),
+    }
+}
+
+/// Whether a node of this kind hands up what its children do, which is columns, or likely to be.
+fn passes_columns(kind: &CNode, plan: &Plan) -> bool {
+    match kind {
+        CNode::Append(children) => plan.is_plain() && children.iter().all(|c| c.columns.is_some()),
+        CNode::PartitionScan(scan) => {
+            let leaf = &scan.template.plan.node;
+            let makes_columns = match leaf {
+                PlanNode::IndexScan { index_only, .. } => !index_only,
+                PlanNode::SeqScan { .. }
+                | PlanNode::BitmapScan { .. }
+                | PlanNode::HashJoin { .. } => true,
+                _ => false,
+            };
+            makes_columns && scan.template.is_whole && scan.keys.is_empty() && is_worth_it(plan)
+        }
+        _ => false,
     }
 }

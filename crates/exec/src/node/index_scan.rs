@@ -17,18 +17,22 @@
 //! the same checks for interrupts, and the same ones come before one that fails. Only the values
 //! are not made that would be copied at once.
 //!
+//! A consumer of columns is served by another node, of the same rows (`column_scan`,
+//! `index_blocks`); one of rows by this one, which keeps no rows in between: most scans have few.
+//!
 //! Keys are whole here, however long; an index has long ones shortened (`access/long_keys.rs`).
 
 use super::key_check::{CKeyCheck, KeyChecks};
 use super::key_cursor::KeyCursor;
 use super::probes::{CKeyEnd, CKeySearch, Probe, Probes};
-use super::{BoxedNode, CNode, CPlan, Node, StoredSink};
+use super::{BoxedNode, CNode, CPlan, Node, StoredSink, column_scan};
 use crate::access::long_keys::shorten;
 use crate::access::{IndexAccess, KeyValue, ScanColumn, TableAccess, key_value};
 use crate::accesses;
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::Row;
+use crate::vector::ColumnBatch;
 use std::sync::Arc;
 use steppe_txn::{RowBuf, RowId, RowMeta, View, Visibility};
 use steppe_types::key::{decode_key, encode_part};
@@ -130,6 +134,8 @@ struct IndexScanNode {
     key_values: Vec<Datum>,
     /// Probes made, and rows of the table looked at, for EXPLAIN ANALYZE.
     counts: Counts,
+    /// For a consumer of columns.
+    columns: Option<BoxedNode>,
 }
 
 #[derive(Default)]
@@ -151,6 +157,7 @@ pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
         scratch: Vec::new(),
         key_values: Vec::new(),
         counts: Counts::default(),
+        columns: None,
     })
 }
 
@@ -300,6 +307,9 @@ fn no_version() -> Error {
 
 impl Node for IndexScanNode {
     fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
+        if let Some(columns) = &mut self.columns {
+            return columns.next(cx, out);
+        }
         let plan = self.plan.clone();
         let CNode::IndexScan(scan) = &plan.kind else {
             return Err(Error::internal("index scan node over another plan"));
@@ -319,6 +329,14 @@ impl Node for IndexScanNode {
         }
         self.count(scan, cx, (before, found));
         Ok(())
+    }
+
+    fn next_columns(&mut self, cx: &mut ExecContext, out: &mut ColumnBatch) -> Result<()> {
+        if self.probes.is_some() {
+            return Err(Error::internal("rows of an index scan are followed by columns"));
+        }
+        let plan = &self.plan;
+        self.columns.get_or_insert_with(|| column_scan::start(plan.clone())).next_columns(cx, out)
     }
 
     fn next_stored(&mut self, cx: &mut ExecContext, out: &mut StoredSink<'_>) -> Result<()> {
@@ -354,9 +372,9 @@ impl Node for IndexScanNode {
         Ok(())
     }
 
-    fn rescan(&mut self, _: &mut ExecContext) -> Result<()> {
+    fn rescan(&mut self, cx: &mut ExecContext) -> Result<()> {
         self.probes = None;
         self.cursor = None;
-        Ok(())
+        self.columns.as_mut().map_or(Ok(()), |columns| columns.rescan(cx))
     }
 }

@@ -30,6 +30,8 @@ mod function_scan;
 mod gather;
 mod hash_join;
 mod incremental_sort;
+mod index_blocks;
+mod index_entries;
 mod index_scan;
 mod key_check;
 mod key_cursor;
@@ -129,6 +131,7 @@ pub(crate) struct CPlan {
 }
 
 /// A node's filter and projection over columns.
+#[derive(Default)]
 pub(crate) struct ColumnPlan {
     /// All of these hold, in this order.
     pub(crate) filter: Box<[VExpr]>,

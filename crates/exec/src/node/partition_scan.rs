@@ -11,12 +11,13 @@
 //! inner side), and there are many leaves, each is locked when its turn comes, so that no more of
 //! them are touched; if rows are locked, too, a few leaves are locked at a time. What must not
 //! happen until then, that a leaf gets a new file (TRUNCATE), is held off by one lock for all.
+//!
+//! Where order does not matter and a leaf does all there is to do, the leaves' columns are handed
+//! up as they are, and rows of a leaf that makes none as columns.
 
+use super::columns::ColumnInput;
 use super::merge_append::MergedInputs;
-use super::{
-    BoxedNode, CNode, CPlan, Node, PlanCompiler, compile_plan, pump, serialization,
-    start as start_node,
-};
+use super::{BoxedNode, CNode, CPlan, Node, PlanCompiler, compile_plan, pump, serialization};
 use crate::batch::{BATCH_ROWS, RowBatch};
 use crate::context::{ExecContext, Instrument, LeafRun};
 use crate::deps::count_nodes;
@@ -27,6 +28,7 @@ use crate::partition::{
     lock_mode_of,
 };
 use crate::sorter::SortColumn;
+use crate::vector::ColumnBatch;
 use hashbrown::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -109,7 +111,7 @@ struct PartitionScanNode {
 
 /// What rows come from at present.
 enum Running {
-    Leaf(BoxedNode),
+    Leaf(ColumnInput),
     Merged(Box<MergedInputs>),
 }
 
@@ -390,7 +392,8 @@ impl PartitionScanNode {
             }
             self.running = match group.len() {
                 1 => {
-                    self.scan_at(group.start, cx)?.map(|scan| Running::Leaf(start_node(&scan, cx)))
+                    let scan = self.scan_at(group.start, cx)?;
+                    scan.map(|scan| Running::Leaf(ColumnInput::new(&scan, cx)))
                 }
                 _ => Some(self.merged(group, cx)?),
             };
@@ -422,12 +425,12 @@ impl PartitionScanNode {
             Some(Running::Leaf(leaf)) if whole && self.scratch.width() > plan.width => {
                 self.scratch.clear();
                 self.scratch.wanted = out.wanted;
-                let filled = leaf.next(cx, &mut self.scratch);
+                let filled = leaf.node().next(cx, &mut self.scratch);
                 let rows = self.scratch.iter();
                 rows.for_each(|row| out.push(Row::of(&row[..plan.width])));
                 filled
             }
-            Some(Running::Leaf(leaf)) => pump(plan, leaf, &mut self.scratch, cx, out),
+            Some(Running::Leaf(leaf)) => pump(plan, leaf.node(), &mut self.scratch, cx, out),
             Some(Running::Merged(merged)) => merged.fill(cx, out, |cx, row, out| {
                 match whole {
                     true => out.push(Row::of(&row[..plan.width])),
@@ -469,6 +472,20 @@ impl Node for PartitionScanNode {
     fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
         while self.running.is_some() || self.start_next(cx, out.wanted)? {
             self.fetch(cx, out)?;
+            if !out.is_empty() {
+                return Ok(());
+            }
+            self.running = None;
+        }
+        Ok(())
+    }
+
+    fn next_columns(&mut self, cx: &mut ExecContext, out: &mut ColumnBatch) -> Result<()> {
+        while self.running.is_some() || self.start_next(cx, out.wanted)? {
+            match &mut self.running {
+                Some(Running::Leaf(leaf)) => leaf.next(cx, out)?,
+                _ => return Err(Error::internal("leaves that are merged hand up columns")),
+            }
             if !out.is_empty() {
                 return Ok(());
             }

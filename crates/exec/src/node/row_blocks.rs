@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   TableBlocks   all rows of a table ─┐
-//!   BitmapBlocks  those of a bitmap ───┴▶ Blocks: a block, and how much of it was looked at
+//!   BitmapBlocks  those of a bitmap ───┼▶ Blocks: a block, and how much of it was looked at
+//!   IndexBlocks   those of an index ───┘
 //! ```
 //!
 //! A source reads ahead of its consumer. That shows nowhere: which version of a row the snapshot
