@@ -20,9 +20,9 @@
 //! validates the node above ([`Tree::arrive`]; T2, and T3 with it), so at that moment the child
 //! was the one that covers the key; what is read from the leaf counts only if this version still
 //! holds after the reading. The leaf then is what it was when its version was taken, up to that
-//! moment: its entries, its fences and its place in the tree. The first keys of a group may be on
-//! the leaf of the last key before them: that is `near`'s argument. The entries are copied and
-//! validated one key after the other, so the moments are in the keys' order.
+//! moment: its entries, its fences and its place in the tree. A key that is on the leaf of the last
+//! one before it is looked for there, without a descent: that is `near`'s argument. The entries are
+//! copied and validated one key after the other, so the moments are in the keys' order.
 //!
 //! A descent that meets anything else (a page out of memory, latched or of another tree; a version
 //! that does not hold) is given up. Its key is read by itself when it is its turn, which waits,
@@ -36,6 +36,8 @@ use crate::types::PageId;
 
 /// Descents that are under way together: as many as a processor has misses (ten to twenty).
 const GROUP: usize = 16;
+/// If so many keys in a row lie on one leaf, a group of descents would be to the same one.
+const LONG_RUN: usize = 8;
 
 /// A descent: the last node that was arrived at, and what is known there.
 #[derive(Clone, Copy)]
@@ -61,6 +63,35 @@ impl Way {
     /// One that has found this slot in a leaf, or that the key is not there.
     fn at(leaf: &Located, (slot, found): (usize, bool)) -> Way {
         Way { looked: Some((slot as u16, found)), ..Way::from(leaf.id, leaf.version) }
+    }
+}
+
+/// The keys before the next ones: how many of them lay beside each other.
+#[derive(Default)]
+struct Run {
+    /// Where the last key was looked for.
+    last: Option<Way>,
+    /// So many keys were looked for on this leaf so far, and on the one before.
+    keys: usize,
+    before: usize,
+}
+
+impl Run {
+    #[inline]
+    fn went(&mut self, way: Option<Way>) {
+        let leaf = |way: &Option<Way>| way.map(|way| way.id);
+        if leaf(&way) == leaf(&self.last) {
+            self.keys += 1;
+        } else {
+            (self.before, self.keys) = (self.keys, 1);
+        }
+        self.last = way;
+    }
+
+    /// How many descents to begin together: one leads to many keys that lie beside each other.
+    #[inline]
+    fn group(&self) -> usize {
+        if self.before.min(self.keys) >= LONG_RUN { 1 } else { GROUP }
     }
 }
 
@@ -177,48 +208,51 @@ impl Tree {
         key: &impl Fn(usize) -> K,
         mut visit: impl FnMut(usize, Option<Way>) -> Result<Option<Way>, E>,
     ) -> Result<(), E> {
-        let (mut ways, mut last) = ([None; GROUP], None);
-        let mut first = 0;
-        while first < count {
-            let ways = &mut ways[..GROUP.min(count - first)];
-            let key_of = |i: usize| key(first + i);
-            self.begin(&key_of, ways, last);
-            self.descend(&key_of, ways);
-            for (i, way) in ways.iter().enumerate() {
+        let (mut ways, mut run) = ([None; GROUP], Run::default());
+        let mut next = 0;
+        while next < count {
+            if let Some(way) = run.last.and_then(|last| self.look_near(&last, key(next).as_ref())) {
+                run.went(visit(next, Some(way))?);
+                next += 1;
+                continue;
+            }
+            let ways = &mut ways[..run.group().min(count - next)];
+            ways.fill(self.at_root());
+            self.descend(&|i| key(next + i), ways);
+            for way in ways {
                 #[cfg(test)]
                 tests::between();
-                last = visit(first + i, *way)?;
+                run.went(visit(next, *way)?);
+                next += 1;
             }
-            first += ways.len();
         }
         Ok(())
     }
 
-    /// Begins the descents of a group: on the leaf of the last key, as long as that covers them,
-    /// and at the root.
+    /// Looks for a key on the leaf of the last one; `None`: it is not for that.
     #[inline]
-    fn begin<K: AsRef<[u8]>>(
-        &self,
-        key: &impl Fn(usize) -> K,
-        ways: &mut [Option<Way>],
-        last: Option<Way>,
-    ) {
-        let mut near = 0;
-        if let Some(leaf) = last {
-            let page = self.pool().page(leaf.id);
-            let is_on_it = |i: &usize| node::covers(page, key(*i).as_ref());
-            near = (0..ways.len()).take_while(is_on_it).count();
-            ways[..near].fill(Some(Way::from(leaf.id, leaf.version)));
+    fn look_near(&self, last: &Way, key: &[u8]) -> Option<Way> {
+        let page = self.pool().page(last.id);
+        if !node::covers(page, key) {
+            return None;
         }
-        if near == ways.len() {
-            return;
-        }
-        let root = self.id.root;
-        let version = match root.0 < self.pool().max_pages() {
-            true => self.pool().optimistic_at_once(root),
-            false => None,
+        let (slot, found) = last.looked?;
+        let (next, suffix) = (usize::from(slot) + usize::from(found), node::suffix_of(page, key));
+        let (slot, found) = match node::is_at(page, next, suffix) {
+            true => (next, true),
+            false => node::search(page, suffix),
         };
-        ways[near..].fill(version.map(|version| Way::from(root, version)));
+        Some(Way { looked: Some((slot as u16, found)), ..*last })
+    }
+
+    /// A descent that begins; `None` if the root is not in memory.
+    #[inline]
+    fn at_root(&self) -> Option<Way> {
+        let (root, pool) = (self.id.root, self.pool());
+        if root.0 >= pool.max_pages() {
+            return None;
+        }
+        Some(Way::from(root, pool.optimistic_at_once(root)?))
     }
 
     /// Takes all descents to the leaves, and looks for the keys there.
