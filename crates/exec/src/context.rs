@@ -8,6 +8,7 @@ use crate::access::StatementTxn;
 use crate::env::FnContext;
 use crate::expr::SubPlanState;
 use crate::modify::KeyCheck;
+use crate::sought::Sought;
 use crate::spill::TempSpace;
 use crate::team::Team;
 use crate::tuplestore::TupleStore;
@@ -263,6 +264,8 @@ pub(crate) struct ExecContext {
     pub(crate) may_be_helped: bool,
     /// What those have used that have.
     pub(crate) helped: Resources,
+    /// Keys that hash joins look for in scans below them.
+    sought: Vec<Arc<Sought>>,
     /// Rows inserted, updated or deleted.
     pub(crate) processed: u64,
     /// The only row that may be changed.
@@ -303,6 +306,7 @@ impl ExecContext {
             team: None,
             may_be_helped: false,
             helped: Resources::default(),
+            sought: Vec::new(),
             processed: 0,
             awaited: None,
             key_checks: Vec::new(),
@@ -370,6 +374,7 @@ impl ExecContext {
             team: None,
             may_be_helped: false,
             helped: Resources::default(),
+            sought: Vec::new(),
             processed: 0,
             awaited: None,
             key_checks: Vec::new(),
@@ -483,6 +488,23 @@ impl ExecContext {
     /// An empty row store bounded by work_mem.
     pub(crate) fn new_store(&self, width: usize) -> TupleStore {
         TupleStore::new(width, self.work_mem_bytes, self.temp.clone())
+    }
+
+    /// The keys of a scan's rows that are of use.
+    #[inline]
+    pub(crate) fn sought(&self, scan: usize) -> Option<&Arc<Sought>> {
+        self.sought.iter().find(|sought| sought.scan == scan)
+    }
+
+    /// Says which keys of a scan's rows are of use from now on.
+    pub(crate) fn seek(&mut self, sought: Sought) {
+        self.seek_all(sought.scan);
+        self.sought.push(Arc::new(sought));
+    }
+
+    /// All of a scan's rows are of use from now on.
+    pub(crate) fn seek_all(&mut self, scan: usize) {
+        self.sought.retain(|sought| sought.scan != scan);
     }
 
     /// The counters of a node, if the statement is analyzed.

@@ -41,6 +41,7 @@ mod point;
 pub mod progress;
 mod row_wait;
 mod sorter;
+mod sought;
 mod spi;
 mod spill;
 mod statement;

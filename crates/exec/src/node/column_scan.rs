@@ -46,7 +46,13 @@ struct ColumnScanNode {
     /// How many rows are looked at together, if the consumer does not want more.
     stretch: usize,
     row: Vec<Datum>,
+    /// How many rows' keys have been looked for by a join, and how many were of use.
+    sought: (usize, usize),
 }
+
+/// So many rows are held against the keys that a join looks for, before it shows whether enough
+/// are of no use.
+const SOUGHT_ROWS: usize = 8 * COLUMN_ROWS;
 
 pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
     let columns = plan.kind.scanned().map_or(Box::default(), |scanned| scanned.positions());
@@ -57,7 +63,7 @@ pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
         _ => unreachable!("started as a scan of stored rows"),
     };
     let (blocks, input) = (Blocks::new(source), StoredInput::new(columns));
-    Box::new(ColumnScanNode { plan, blocks, input, stretch: 0, row: Vec::new() })
+    Box::new(ColumnScanNode { plan, blocks, input, stretch: 0, row: Vec::new(), sought: (0, 0) })
 }
 
 /// A scan of one table's stored rows.
@@ -117,7 +123,24 @@ impl Parts<'_> {
     }
 }
 
+impl Parts<'_> {
+    /// Counts rows that a join has no use for as handed up: that they are not does not show.
+    fn useless(&self, cx: &mut ExecContext, rows: usize) {
+        if rows > 0
+            && let Some(instrument) = cx.instrument(self.plan.id)
+        {
+            instrument.rows += rows as u64;
+        }
+    }
+}
+
 impl ColumnScanNode {
+    /// Whether it pays to look for keys: no, where most are of use.
+    fn seeks(&self) -> bool {
+        let (rows, useful) = self.sought;
+        rows < SOUGHT_ROWS || useful < rows / 4 * 3
+    }
+
     /// How many rows are looked at together, of which so many are wanted.
     fn stretch_for(&self, parts: &Parts<'_>, wanted: usize) -> Range<usize> {
         let wanted = wanted.clamp(1, COLUMN_ROWS);
@@ -148,15 +171,27 @@ impl ColumnScanNode {
         let stored = StoredRows::new(&table.layout, &self.blocks.block, stretch.clone(), &decode);
         self.input.begin(stretch.clone());
         let filtered = self.input.filter(parts.columns, cx, (&stored, stretch.end), (wanted, true));
+        let sought = cx.sought(parts.plan.id).filter(|_| self.seeks()).cloned();
         let done = filtered.and_then(|end| {
+            let passed = self.input.rows.len();
+            let useless = match &sought {
+                Some(sought) if passed > 0 => self.input.seek(parts.columns, sought, &stored)?,
+                _ => 0,
+            };
             if !self.input.rows.is_empty() {
                 self.input.project(parts.columns, cx, &stored, out)?;
             }
-            Ok(end)
+            Ok((end, passed, useless))
         });
-        let Ok(end) = done else { return self.one_by_one(parts, cx, stretch, out) };
+        let Ok((end, passed, useless)) = done else {
+            return self.one_by_one(parts, cx, stretch, out);
+        };
+        if sought.is_some() {
+            self.sought = (self.sought.0 + passed, self.sought.1 + passed - useless);
+            parts.useless(cx, useless);
+        }
         self.blocks.position = end;
-        let (looked_at, passed) = (end - stretch.start, self.input.rows.len());
+        let looked_at = end - stretch.start;
         parts.dropped(cx, looked_at - passed);
         self.adapt(looked_at, passed, wanted);
         Ok(())
@@ -295,6 +330,7 @@ impl Node for ColumnScanNode {
 
     fn rescan(&mut self, _: &mut ExecContext) -> Result<()> {
         self.blocks.rescan();
+        self.sought = (0, 0);
         Ok(())
     }
 }

@@ -12,7 +12,8 @@
 
 use super::ColumnPlan;
 use crate::context::ExecContext;
-use crate::vector::{ColumnBatch, GiveUp, StoredRows};
+use crate::sought::Sought;
+use crate::vector::{ColumnBatch, GiveUp, StoredRows, Vector, hash_rows};
 use std::ops::Range;
 
 /// The columns of the rows that are looked at, as far as they have been decoded.
@@ -101,6 +102,25 @@ impl StoredInput {
             self.keep(&first, is_projected);
         }
         Ok(self.rows.last().map_or(end, |last| *last as usize + 1))
+    }
+
+    /// Leaves the rows whose keys a join looks for; says how many others there were.
+    pub(super) fn seek(
+        &mut self,
+        plan: &ColumnPlan,
+        sought: &Sought,
+        stored: &StoredRows<'_>,
+    ) -> Result<usize, GiveUp> {
+        let rows = self.rows.len();
+        self.decode(stored, &sought.columns)?;
+        let keys: Vec<&Vector> = sought.columns.iter().map(|i| &self.batch.columns[*i]).collect();
+        let mut hashes = Vec::new();
+        hash_rows(&sought.types, &keys, rows, &mut hashes);
+        let places = sought.buckets.places(&hashes);
+        if places.len() < rows {
+            self.keep(&places, |slot| plan.is_projected(slot));
+        }
+        Ok(rows - places.len())
     }
 
     /// Hands up the rows.

@@ -17,6 +17,7 @@ use crate::context::{ExecContext, Versions};
 use crate::expr::{CExpr, Row};
 use crate::node::columns::{ColumnInput, RowsOfColumns};
 use crate::node::{BoxedNode, CNode, CPlan, Node};
+use crate::sought::Sought;
 use crate::vector::{COLUMN_ROWS, ColumnBatch, GiveUp, NO_ROW, Vector, hash_rows, null_keys};
 use std::sync::Arc;
 use steppe_sql::query::JoinKind;
@@ -64,6 +65,7 @@ struct ColumnJoinNode {
 
 pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     let CNode::HashJoin(join) = &plan.kind else { unreachable!("started as a hash join") };
+    cx.seek_all(join.outer.id);
     Box::new(ColumnJoinNode {
         outer: ColumnInput::new(&join.outer, cx),
         inner: ColumnInput::new(&join.inner, cx),
@@ -182,6 +184,14 @@ impl ColumnJoinNode {
         let table = (self.table.inner.rows.max(self.peak.0), self.table.bytes.max(self.peak.1));
         note_size(parts.join, table, batches, cx);
         self.built = Some(versions);
+        if let (Some(columns), None) = (&parts.columns.sought, &self.open) {
+            cx.seek(Sought {
+                scan: parts.join.outer.id,
+                columns: columns.clone(),
+                types: parts.join.types.clone(),
+                buckets: self.table.buckets.clone(),
+            });
+        }
         Ok(())
     }
 
@@ -501,6 +511,7 @@ impl Node for ColumnJoinNode {
             self.matched.fill(false);
         } else {
             self.table = Table::default();
+            cx.seek_all(Parts::of(&self.plan)?.join.outer.id);
             if self.built.take().is_some() {
                 self.inner.rescan(cx)?;
             }

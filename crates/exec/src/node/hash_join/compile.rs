@@ -30,6 +30,8 @@ pub(crate) struct ColumnJoin {
     /// The outer side is asked for rows before the inner one is read: if it has none, that need
     /// not be (nodeHashjoin.c does so where the outer side's first row costs less).
     pub(super) peeks: bool,
+    /// The columns of the outer side's scan in which its keys are, if it may drop rows of others.
+    pub(super) sought: Option<Box<[usize]>>,
 }
 
 /// The keys of one side.
@@ -73,6 +75,7 @@ impl ColumnJoin {
         };
         let filter_reads: Box<[_]> =
             conjuncts(plan.filter.as_ref()).iter().map(|c| slots_of([c])).collect();
+        let sought = sought(*kind, outer, &outer_keys);
         let (outputs, output_reads) = outputs(plan);
         // A join that hands up inner rows alone numbers their columns from 0.
         let width = outer.width;
@@ -98,6 +101,7 @@ impl ColumnJoin {
             outer_keys,
             inner_keys,
             on,
+            sought,
             filter_reads,
             outputs,
             output_reads,
@@ -131,6 +135,30 @@ impl KeyColumns {
             KeyAt::Computed(_) => None,
         })
     }
+}
+
+/// Where a join's outer keys are in the rows of a scan below it, if both are such that rows without
+/// a match may be dropped there: what is handed up is as it is stored, so that nothing fails that
+/// would be missed.
+fn sought(kind: JoinKind, outer: &CPlan, keys: &KeyColumns) -> Option<Box<[usize]>> {
+    if matches!(kind, JoinKind::Left | JoinKind::Full | JoinKind::Anti) {
+        return None;
+    }
+    let columns = outer.columns.as_ref().filter(|_| outer.kind.scanned().is_some())?;
+    let slot_of = |expr: &VExpr| match expr {
+        VExpr::Slot(slot) => Some(*slot),
+        _ => None,
+    };
+    let slots: Option<Vec<usize>> = match &columns.project {
+        None => None,
+        Some(project) => Some(project.iter().map(slot_of).collect::<Option<_>>()?),
+    };
+    let slot = |key: &KeyAt| match (key, &slots) {
+        (KeyAt::Column(i), None) => Some(*i),
+        (KeyAt::Column(i), Some(slots)) => slots.get(*i).copied(),
+        (KeyAt::Computed(_), _) => None,
+    };
+    keys.at.iter().map(slot).collect()
 }
 
 /// What is handed up, and the columns that computed ones of them read.

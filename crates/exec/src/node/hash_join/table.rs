@@ -1,18 +1,15 @@
 //! The inner side of a hash join over columns.
 //!
 //! Rows are appended as columns; the buckets are made when all are there, as many as there are
-//! rows. A bucket's entry is the first row of its chain, beside a filter of [`FILTER_BITS`] bits
-//! in which the rows of the chain have one each: a key that is not there seldom costs more than
-//! the look at its bucket (Leis et al., 2014, tag their pointers so). Rows are put at the head
-//! of their chain, so that those of one key come last in, first out, as in the table of rows.
+//! rows. A bucket's entry is the first row of its chain, beside a filter in which the rows of the
+//! chain have a bit each: a key that is not there seldom costs more than the look at its bucket
+//! (Leis et al., 2014, tag their pointers so). Rows are put at the head of their chain, so that
+//! those of one key come last in, first out, as in the table of rows.
 
+use crate::sought::Buckets;
 use crate::vector::{NO_ROW, Vector, equal_values, null_keys};
+use std::sync::Arc;
 use steppe_types::Oid;
-
-/// Bits of a bucket's filter.
-const FILTER_BITS: u32 = 32;
-/// A bucket without rows.
-const NO_ENTRY: u64 = NO_ROW as u64;
 
 /// Where a key's values are.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +72,7 @@ pub(super) struct Table {
     pub(super) inner: Keyed,
     /// Of each row, until it is not needed any more.
     pub(super) hashes: Vec<u64>,
-    entries: Vec<u64>,
+    pub(super) buckets: Arc<Buckets>,
     /// The next row of each row's chain.
     next: Vec<u32>,
     /// That the rows take, with their places in chains and buckets.
@@ -109,36 +106,22 @@ impl Table {
         let keys = self.inner.keys(keys);
         let rows = self.inner.rows;
         let nulls = null_keys(&keys, rows);
-        self.entries = vec![NO_ENTRY; rows.next_power_of_two().max(64)];
+        let mut buckets = Buckets::new(rows);
         self.next = vec![NO_ROW; rows];
-        let shift = self.shift();
         for (i, hash) in self.hashes.iter().enumerate() {
-            if nulls.get(i) == Some(&true) {
-                continue;
+            if nulls.get(i) != Some(&true) {
+                self.next[i] = buckets.insert(*hash, i as u32);
             }
-            let entry = &mut self.entries[(hash >> shift) as usize];
-            self.next[i] = *entry as u32;
-            *entry = (*entry >> 32 << 32) | filter_bit(*hash) | i as u64;
         }
+        self.buckets = Arc::new(buckets);
         if one_integer(&keys) {
             self.hashes = Vec::new();
         }
     }
 
-    /// The topmost bits of a hash choose the bucket.
-    fn shift(&self) -> u32 {
-        64 - self.entries.len().trailing_zeros()
-    }
-
     /// For each hash the head of the chain in which its key can be.
     pub(super) fn find(&self, hashes: &[u64], out: &mut Vec<u32>) {
-        let shift = self.shift();
-        let head = |hash: &u64| {
-            let entry = self.entries[(hash >> shift) as usize];
-            if entry & filter_bit(*hash) == 0 { NO_ROW } else { entry as u32 }
-        };
-        out.clear();
-        out.extend(hashes.iter().map(head));
+        self.buckets.find(hashes, out);
     }
 
     /// The row behind row `i` in its chain.
@@ -146,13 +129,6 @@ impl Table {
     pub(super) fn next(&self, i: u32) -> u32 {
         self.next[i as usize]
     }
-}
-
-/// The bit that a hash has in the filter of its bucket, above the row's number. It depends on
-/// other bits than the bucket does.
-#[inline]
-fn filter_bit(hash: u64) -> u64 {
-    1 << (32 + (hash as u32 & (FILTER_BITS - 1)))
 }
 
 /// Whether the key is an integer, which is compared rather than its hash.

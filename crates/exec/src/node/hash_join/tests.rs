@@ -109,6 +109,7 @@ fn columns(keys: usize, on: bool) -> ColumnJoin {
         outer_kept: Box::new([]),
         inner_kept: (0..keys).collect(),
         peeks: false,
+        sought: None,
     }
 }
 
