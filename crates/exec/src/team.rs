@@ -7,19 +7,21 @@
 //!   helper:                     the part of the plan ──┘ (ScanParts), until none is left
 //! ```
 //!
-//! What all of them have in common is a [`Team`]: whether to go on, and the parts of the table.
+//! What all of them have in common is a [`Team`]: whether to go on, the parts of the tables that are
+//! dealt out, and rows that they find together before they go on (`node::shared_rows`).
 //! All else a helper has of its own: nodes, a context ([`ExecContext::for_helper`]), counters. It
 //! has the statement's view and no transaction, so that it reads what the leader reads and can
 //! change nothing.
 //!
 //! **A helper never outlives the node that has called it.** [`Helpers`] stops and joins its threads
 //! when it is dropped, before the statement's snapshot can go: a view is valid no longer. A helper
-//! looks whether to stop with each part of the table, with each look for interrupts, and when it
-//! hands rows over, of which only a few batches wait at a time.
+//! looks whether to stop with each look for interrupts, and when it hands rows over, of which only
+//! a few batches wait at a time.
 //!
-//! **A helper's error is the statement's**: it goes the way of the rows, and whose comes first is
-//! told. An interrupt that a helper meets has come for the statement, and goes the same way. A
-//! helper that panics is an error, too: rows would be missing.
+//! **A helper's error is the statement's**: all others stop, the leader within its next look for
+//! interrupts, and whose error comes first is told. An interrupt that a helper meets has come for
+//! the statement (and is told to one thread only): it goes the same way. A helper that panics is an
+//! error, too: rows would be missing.
 //!
 //! Helpers are threads of their own, begun for the statement (some 50 µs, where a plan that wants
 //! them takes milliseconds at least) and bounded by max_parallel_workers over all sessions. They
@@ -29,7 +31,8 @@
 use crate::batch::RowBatch;
 use crate::context::{ExecContext, Instrument, Resources};
 use crate::env::SessionServices;
-use crate::node::{CPlan, start};
+use crate::node::{CPlan, SharedRows, start};
+use crate::tuplestore::TupleStore;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -38,7 +41,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use steppe_txn::{ScanParts, TableStore};
 use steppe_types::interrupt::{self, Interrupts};
-use steppe_types::{Error, Result, SqlState};
+use steppe_types::{Error, Result};
 
 /// Address space for deep expressions, as the sessions' threads have it.
 const STACK_BYTES: usize = 64 << 20;
@@ -53,51 +56,78 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 static AT_WORK: AtomicUsize = AtomicUsize::new(0);
 
 /// What the threads have in common that run a part of a plan.
-#[derive(Debug)]
 pub(crate) struct Team {
     /// How many they are.
     threads: usize,
     is_stopped: AtomicBool,
-    parts: Mutex<Option<Arc<ScanParts>>>,
+    /// Why, if it is an error of one of them.
+    failed: Mutex<Option<Error>>,
+    /// The parts of the tables that they scan, by the scans' numbers.
+    parts: Mutex<Vec<(usize, Arc<ScanParts>)>>,
+    /// The rows that they find together, by the nodes' numbers.
+    rows: Mutex<Vec<(usize, Arc<SharedRows>)>>,
+}
+
+/// What is known by this number.
+fn numbered<T: Clone>(all: &[(usize, T)], number: usize) -> Option<T> {
+    all.iter().find(|(known, _)| *known == number).map(|(_, found)| found.clone())
 }
 
 impl Team {
     pub(crate) fn new(threads: usize) -> Team {
-        Team { threads, is_stopped: AtomicBool::new(false), parts: Mutex::new(None) }
+        let (parts, rows) = (Mutex::default(), Mutex::default());
+        let (is_stopped, failed) = (AtomicBool::new(false), Mutex::default());
+        Team { threads, is_stopped, failed, parts, rows }
     }
 
-    /// The parts of the table that they scan. Whoever comes first cuts it.
-    pub(crate) fn parts(&self, rows: &TableStore) -> Result<Arc<ScanParts>> {
+    /// The parts of the table that a scan reads. Whoever comes first cuts it.
+    pub(crate) fn parts(&self, scan: usize, rows: &TableStore) -> Result<Arc<ScanParts>> {
         let mut parts = self.parts.lock();
-        if let Some(parts) = &*parts {
-            return Ok(parts.clone());
+        if let Some(parts) = numbered(&parts, scan) {
+            return Ok(parts);
         }
         let cut = Arc::new(ScanParts::of(rows, self.threads)?);
-        *parts = Some(cut.clone());
+        parts.push((scan, cut.clone()));
         Ok(cut)
     }
 
-    /// 57014 if they are to stop.
+    /// The rows that they find together at a node; `store`: for whoever comes first.
+    pub(crate) fn rows(&self, node: usize, store: impl FnOnce() -> TupleStore) -> Arc<SharedRows> {
+        let mut rows = self.rows.lock();
+        numbered(&rows, node).unwrap_or_else(|| {
+            let new = Arc::new(SharedRows::new(store()));
+            rows.push((node, new.clone()));
+            new
+        })
+    }
+
+    /// An error if they are to stop: that of the first one that has failed.
     #[inline]
     pub(crate) fn check(&self) -> Result<()> {
-        match self.is_stopped.load(Ordering::Relaxed) {
-            true => Err(stopped()),
+        match self.is_stopped.load(Ordering::Acquire) {
+            true => Err(self.why()),
             false => Ok(()),
         }
     }
 
-    fn stop(&self) {
-        self.is_stopped.store(true, Ordering::Relaxed);
-        if let Some(parts) = &*self.parts.lock() {
-            parts.stop();
-        }
+    #[cold]
+    fn why(&self) -> Error {
+        // Nobody is told the latter: the statement has ended already.
+        let stopped = || Error::internal("parallel workers are stopped");
+        self.failed.lock().clone().unwrap_or_else(stopped)
     }
-}
 
-/// Nobody is told of it.
-#[cold]
-fn stopped() -> Error {
-    Error::new(SqlState::QUERY_CANCELED, "canceling statement due to user request")
+    /// One of them has failed: the others stop.
+    fn fail(&self, error: Error) {
+        if !self.is_stopped.load(Ordering::Acquire) {
+            self.failed.lock().get_or_insert(error);
+        }
+        self.stop();
+    }
+
+    fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Release);
+    }
 }
 
 /// What ends the long computations of a helper.
@@ -144,7 +174,7 @@ struct Done {
 pub(crate) struct Helpers {
     team: Arc<Team>,
     /// `None` once nobody takes rows any more.
-    batches: Option<Receiver<Result<RowBatch>>>,
+    batches: Option<Receiver<RowBatch>>,
     threads: Vec<JoinHandle<Done>>,
 }
 
@@ -162,6 +192,7 @@ impl Helpers {
         for _ in 0..wanted {
             let Some(permit) = Permit::take(most) else { break };
             let helper = Helper {
+                team: team.clone(),
                 plan: plan.clone(),
                 cx: cx.for_helper(team.clone())?,
                 batches: sender.clone(),
@@ -186,11 +217,8 @@ impl Helpers {
     }
 
     /// Rows that a helper has handed over, if there are any yet.
-    pub(crate) fn try_next(&self) -> Result<Option<RowBatch>> {
-        match self.batches.as_ref().map(Receiver::try_recv) {
-            Some(Ok(batch)) => batch.map(Some),
-            _ => Ok(None),
-        }
+    pub(crate) fn try_next(&self) -> Option<RowBatch> {
+        self.batches.as_ref().and_then(|batches| batches.try_recv().ok())
     }
 
     /// The next rows of any helper; `None` once all of them have ended.
@@ -198,9 +226,12 @@ impl Helpers {
         let Some(batches) = &self.batches else { return Ok(None) };
         loop {
             match batches.recv_timeout(LOOK_EVERY) {
-                Ok(batch) => return batch.map(Some),
+                Ok(batch) => return Ok(Some(batch)),
                 Err(RecvTimeoutError::Timeout) => cx.check_interrupts()?,
-                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Disconnected) => {
+                    // A helper that has failed has no more rows either.
+                    return self.team.check().map(|()| None);
+                }
             }
         }
     }
@@ -208,7 +239,7 @@ impl Helpers {
     /// Waits for the threads' ends, and counts what they have done as the leader's.
     pub(crate) fn finish(&mut self, cx: &mut ExecContext) -> Result<()> {
         self.batches = None;
-        for thread in self.threads.drain(..) {
+        while let Some(thread) = self.threads.pop() {
             let done = thread.join().map_err(|_| Error::internal("a parallel worker panicked"))?;
             cx.helped.add(done.used);
             let (own, other) = (cx.instruments.iter_mut().flatten(), done.instruments);
@@ -232,16 +263,17 @@ impl Drop for Helpers {
 
 /// What a helper's thread begins with.
 struct Helper {
+    team: Arc<Team>,
     plan: Arc<CPlan>,
     cx: ExecContext,
-    batches: SyncSender<Result<RowBatch>>,
+    batches: SyncSender<RowBatch>,
     statement: Option<Arc<dyn Interrupts>>,
     times_io: bool,
 }
 
 impl Helper {
     fn work(self) -> Done {
-        let Helper { plan, mut cx, batches, statement, times_io } = self;
+        let Helper { team, plan, mut cx, batches, statement, times_io } = self;
         let services: Arc<dyn SessionServices> = cx.functions.services.clone();
         services.begin_helping();
         steppe_storage::usage::time_io(Some(steppe_storage::usage::Timing {
@@ -249,15 +281,13 @@ impl Helper {
             log: false,
         }));
         let before = Resources::now();
-        let team = cx.team().cloned();
-        let interrupts =
-            team.map(|team| Arc::new(HelpersInterrupts { team, statement }) as Arc<dyn Interrupts>);
+        let of_helper = HelpersInterrupts { team: team.clone(), statement };
+        let interrupts: Option<Arc<dyn Interrupts>> = Some(Arc::new(of_helper));
         let worked = interrupt::during(&mut { interrupts }, || {
             interrupt::catching(|| hand_over(&plan, &mut cx, &batches))
         });
         if let Err(error) = worked {
-            // If nobody takes it, the statement has ended already.
-            let _taken = batches.send(Err(error));
+            team.fail(error);
         }
         Done { instruments: cx.instruments.take(), used: Resources::now().since(before) }
     }
@@ -267,14 +297,14 @@ impl Helper {
 fn hand_over(
     plan: &Arc<CPlan>,
     cx: &mut ExecContext,
-    batches: &SyncSender<Result<RowBatch>>,
+    batches: &SyncSender<RowBatch>,
 ) -> Result<()> {
     let mut node = start(plan, cx);
     loop {
         let mut batch = RowBatch::new(plan.width);
         let filled = node.next(cx, &mut batch);
         let is_end = batch.is_empty();
-        if !is_end && batches.send(Ok(batch)).is_err() {
+        if !is_end && batches.send(batch).is_err() {
             return Ok(());
         }
         filled?;

@@ -390,6 +390,8 @@ pub enum PlanNode {
         on: Option<Expr>,
         /// How much more memory than work_mem the table may take (hash_mem_multiplier).
         memory_factor: f64,
+        /// Those who run the plan below a [`PlanNode::Gather`] find the inner rows together.
+        shares_inner: bool,
     },
     /// Merge join of two inputs sorted on the keys.
     MergeJoin {

@@ -8,7 +8,7 @@
 //! get smaller, so that threads end at about the same time.
 
 use std::ops::Bound;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use steppe_types::Result;
 
@@ -29,7 +29,6 @@ pub struct ScanParts {
     /// Where each part begins, but the first, which begins with the table.
     starts: Vec<RowId>,
     next: AtomicUsize,
-    stopped: AtomicBool,
 }
 
 impl ScanParts {
@@ -58,14 +57,11 @@ impl ScanParts {
         }
         // Separators that are cut short may mean the same id.
         starts.dedup();
-        ScanParts { starts, next: AtomicUsize::new(0), stopped: AtomicBool::new(false) }
+        ScanParts { starts, next: AtomicUsize::new(0) }
     }
 
     /// The next part that nobody has taken.
     pub(crate) fn take(&self) -> Option<(Bound<RowId>, Bound<RowId>)> {
-        if self.stopped.load(Ordering::Relaxed) {
-            return None;
-        }
         let part = self.next.fetch_add(1, Ordering::Relaxed);
         let start = |i: usize| self.starts.get(i).copied();
         let from = match part.checked_sub(1) {
@@ -73,11 +69,6 @@ impl ScanParts {
             Some(before) => Bound::Included(start(before)?),
         };
         Some((from, start(part).map_or(Bound::Unbounded, Bound::Excluded)))
-    }
-
-    /// Whoever comes next finds nothing to do.
-    pub fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
     }
 }
 
@@ -117,13 +108,5 @@ mod tests {
         let inner = &parts[1..parts.len() - 1];
         assert_eq!(inner.first().map(width), Some(64 * 40));
         assert_eq!(inner.last().map(width), Some(16 * 40));
-    }
-
-    #[test]
-    fn nothing_is_left_after_a_stop() {
-        let parts = ScanParts::of_leaves(&[RowId(0), RowId(40)], 1);
-        assert!(parts.take().is_some());
-        parts.stop();
-        assert!(parts.take().is_none());
     }
 }

@@ -67,8 +67,9 @@ impl Builder<'_> {
             PlanNode::NestLoop { kind, .. } => {
                 ("Nested Loop", format!("Nested Loop{} Join", join_words(*kind).1))
             }
-            PlanNode::HashJoin { kind, .. } => {
-                ("Hash Join", format!("Hash{} Join", join_words(*kind).1))
+            PlanNode::HashJoin { kind, shares_inner, .. } => {
+                let before = if *shares_inner { "Parallel " } else { "" };
+                ("Hash Join", format!("{before}Hash{} Join", join_words(*kind).1))
             }
             PlanNode::MergeJoin { kind, .. } => {
                 ("Merge Join", format!("Merge{} Join", join_words(*kind).1))

@@ -110,7 +110,11 @@ impl<'a> Builder<'a> {
         self.name_parameters(plan);
         let mut node = Node::default();
         self.kind(plan, id, &mut node);
-        let parallel_aware = matches!(&plan.node, PlanNode::SeqScan { parallel: true, .. });
+        let parallel_aware = matches!(
+            &plan.node,
+            PlanNode::SeqScan { parallel: true, .. }
+                | PlanNode::HashJoin { shares_inner: true, .. }
+        );
         put_place(&mut node, Place { parallel_aware, ..place });
         self.identity(plan, &mut node);
         self.figures(&plan.cost, self.instrument(id), &mut node);
@@ -295,7 +299,9 @@ impl<'a> Builder<'a> {
         for (i, child) in children.into_iter().enumerate() {
             let place = Place::below(relationships[i.min(relationships.len() - 1)]);
             let built = match &plan.node {
-                PlanNode::HashJoin { .. } if i == 1 => self.hash(child, place),
+                PlanNode::HashJoin { shares_inner, .. } if i == 1 => {
+                    self.hash(child, Place { parallel_aware: *shares_inner, ..place })
+                }
                 _ => self.tree(child, place, false),
             };
             node.children.push(built);
@@ -306,7 +312,8 @@ impl<'a> Builder<'a> {
     fn hash(&mut self, inner: &'a Plan, place: Place) -> Node {
         let id = self.next_id;
         self.next_id += 1;
-        let mut node = Node { headline: "Hash".to_owned(), ..Node::default() };
+        let headline = if place.parallel_aware { "Parallel Hash" } else { "Hash" };
+        let mut node = Node { headline: headline.to_owned(), ..Node::default() };
         node.detail("Node Type", "Hash");
         put_place(&mut node, place);
         let cost = Cost { startup: inner.cost.total, ..inner.cost };

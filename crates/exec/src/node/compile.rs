@@ -59,6 +59,19 @@ pub(crate) struct PlanCompiler<'a, 'b> {
     pub(crate) row_params: Option<usize>,
 }
 
+/// The child's rows, which those who run the plan find together.
+fn shared_rows(id: usize, child: Arc<CPlan>) -> Arc<CPlan> {
+    Arc::new(CPlan {
+        id,
+        columns: None,
+        filter: None,
+        project: None,
+        width: child.width,
+        dependencies: child.dependencies.clone(),
+        kind: CNode::SharedRows(child),
+    })
+}
+
 /// Compiles a plan tree.
 pub(crate) fn compile_plan(compiler: &mut PlanCompiler<'_, '_>, plan: &Plan) -> Result<Arc<CPlan>> {
     compiler.plan(plan)
@@ -117,7 +130,7 @@ impl PlanCompiler<'_, '_> {
                 table: self.table(&rel.relation)?,
                 columns: scan_columns(columns)?,
                 cursor: cursor.clone(),
-                is_shared: *parallel,
+                shared_as: parallel.then_some(self.next_id - 1),
             }),
             PlanNode::Gather { child, workers } => {
                 CNode::Gather(GatherPlan { workers: *workers, child: self.plan(child)? })
@@ -345,7 +358,7 @@ impl PlanCompiler<'_, '_> {
 
     fn key_join(&mut self, plan: &Plan) -> Result<CNode> {
         match &plan.node {
-            PlanNode::HashJoin { kind, outer, inner, keys, on, memory_factor } => {
+            PlanNode::HashJoin { kind, outer, inner, keys, on, memory_factor, shares_inner } => {
                 let types = keys.iter().map(|(outer, inner, eq)| join_type(outer, inner, *eq));
                 let types = types.collect::<Result<_>>()?;
                 let outer_keys =
@@ -358,6 +371,7 @@ impl PlanCompiler<'_, '_> {
                 let hash_id = self.next_id;
                 self.next_id += 1;
                 let inner = self.plan(inner)?;
+                let inner = if *shares_inner { shared_rows(hash_id, inner) } else { inner };
                 let columns = ColumnJoin::compile(plan, (&outer, &inner), self.exprs)?;
                 Ok(CNode::HashJoin(HashJoinPlan {
                     columns,

@@ -79,7 +79,7 @@ impl Crew {
 
     /// Puts the next rows of anybody into the empty batch; leaves it empty once all have ended.
     fn next(&mut self, cx: &mut ExecContext, batch: &mut RowBatch) -> Result<()> {
-        if let Some(rows) = self.helpers.try_next()? {
+        if let Some(rows) = self.helpers.try_next() {
             *batch = rows;
             return Ok(());
         }
@@ -93,7 +93,10 @@ impl Crew {
             }
             self.own = None;
         }
-        if let Some(rows) = self.helpers.next(cx)? {
+        let before = cx.set_team(Some(self.team.clone()));
+        let rows = self.helpers.next(cx);
+        cx.set_team(before);
+        if let Some(rows) = rows? {
             *batch = rows;
             return Ok(());
         }

@@ -49,6 +49,7 @@ mod row_blocks;
 mod row_set;
 mod seq_scan;
 mod set_op;
+mod shared_rows;
 mod sort;
 mod stored_input;
 mod subquery;
@@ -71,6 +72,7 @@ use steppe_types::{Datum, Error, Result};
 pub(crate) use compile::{PlanCompiler, compile_plan};
 pub(crate) use index_scan::{IndexPlan, find_point};
 pub(crate) use lock_rows::{LockRowsPlan, moved_concurrently, serialization};
+pub(crate) use shared_rows::SharedRows;
 
 /// A running plan node.
 pub(crate) trait Node: Send {
@@ -165,6 +167,7 @@ pub(crate) enum CNode {
     HashJoin(hash_join::HashJoinPlan),
     MergeJoin(merge_join::MergeJoinPlan),
     Gather(gather::GatherPlan),
+    SharedRows(Arc<CPlan>),
     Materialize(Arc<CPlan>),
     Memoize(memoize::MemoizePlan),
     Sort(sort::SortPlan),
@@ -324,6 +327,7 @@ fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         CNode::HashJoin(_) => hash_join::start(plan, cx),
         CNode::MergeJoin(_) => merge_join::start(plan, cx),
         CNode::Gather(_) => gather::start(plan),
+        CNode::SharedRows(_) => shared_rows::start(plan),
         CNode::Materialize(_) => materialize::start(plan, cx),
         CNode::Memoize(_) => memoize::start(plan, cx),
         CNode::Sort(_) => sort::start(plan, cx),

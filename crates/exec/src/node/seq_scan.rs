@@ -17,8 +17,8 @@ pub(crate) struct SeqScanPlan {
     pub(crate) is_virtual: bool,
     /// Only the row that this cursor is on.
     pub(crate) cursor: Option<Arc<str>>,
-    /// Others scan parts of it at the same time, if the plan is run by several.
-    pub(crate) is_shared: bool,
+    /// By which number those know it who share its rows, if the plan is run by several.
+    pub(crate) shared_as: Option<usize>,
 }
 
 impl SeqScanPlan {
@@ -32,8 +32,8 @@ impl SeqScanPlan {
         let Some(rows) = self.table.rows() else { return Ok(None) };
         accesses::scanned(self.table.relation.oid, 1, cx.functions.statement_timestamp);
         let view = cx.view()?.clone();
-        match cx.team().filter(|_| self.is_shared) {
-            Some(team) => rows.scan_parts(view, team.parts(rows)?).map(Some),
+        match cx.team().zip(self.shared_as) {
+            Some((team, number)) => rows.scan_parts(view, team.parts(number, rows)?).map(Some),
             None => rows.scan_all(view).map(Some),
         }
     }

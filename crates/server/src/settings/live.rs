@@ -334,6 +334,7 @@ impl Reader<'_> {
                 leader_participates: self.bool("parallel_leader_participation"),
                 setup_cost: self.real("parallel_setup_cost"),
                 tuple_cost: self.real("parallel_tuple_cost"),
+                hash: self.bool("enable_parallel_hash"),
                 table_pages_min: self.int("min_parallel_table_scan_size") as f64,
             },
         }

@@ -59,6 +59,7 @@ impl Planner<'_> {
                     keys: slots,
                     on,
                     memory_factor,
+                    shares_inner: false,
                 })
             }
             Method::Merge(keys) => {

@@ -6,9 +6,9 @@
 //!   Agg (Finalize)                    states to results
 //!    └ Gather                         of all threads
 //!       └ Agg (Partial)               rows to states, in each thread
-//!          └ Hash Join                each thread has the whole inner side
-//!             ├ Seq Scan (parallel)   and a part of the outer one's rows
-//!             └ …
+//!          └ Hash Join                each thread has all inner rows
+//!             ├ Seq Scan (parallel)   and a part of the outer ones
+//!             └ …                     found by each alone, or together
 //! ```
 //!
 //! The plan that is cheapest for one thread is what several share (as in XPRS: Hong and Stonebraker,
@@ -21,6 +21,7 @@
 //! WITH queries, locks on rows and on partitions, temporary and virtual tables.
 
 use super::grouping::Aggregation;
+use super::path_cost::TableSize;
 use super::scan::clamp_rows;
 use super::{Planner, PlannerSettings, Rel, node};
 use crate::expr::{ExecParamId, Expr};
@@ -33,6 +34,8 @@ use steppe_types::{Oid, Result};
 /// The share of its time that the leader has less for the plan, a worker
 /// (get_parallel_divisor).
 const LEADER_SHARE_LOST: f64 = 0.3;
+/// Bytes of a row besides its columns.
+const ROW_OVERHEAD: f64 = 24.0;
 /// One worker more for a table so many times as large (compute_parallel_worker).
 const PAGES_FACTOR: f64 = 3.0;
 
@@ -49,6 +52,8 @@ pub struct ParallelSettings {
     pub tuple_cost: f64,
     /// min_parallel_table_scan_size in pages
     pub table_pages_min: f64,
+    /// enable_parallel_hash
+    pub hash: bool,
 }
 
 impl Default for ParallelSettings {
@@ -59,6 +64,7 @@ impl Default for ParallelSettings {
             setup_cost: 1000.0,
             tuple_cost: 0.1,
             table_pages_min: 1024.0,
+            hash: true,
         }
     }
 }
@@ -152,11 +158,10 @@ impl Planner<'_> {
         }
         let plan_shared = |child: &Plan, make: &mut dyn FnMut(Plan) -> PlanNode| {
             let Shared { plan: part, workers } = self.dealt_out(child)?;
-            let inner = inner_of(plan).map_or(0.0, |inner| inner.cost.total);
-            let own = (plan.cost.total - child.cost.total - inner).max(0.0);
+            let own = (plan.cost.total - child.cost.total).max(0.0);
             let divisor = self.divisor(workers);
             let mut cost = plan.cost;
-            cost.total = part.cost.total + inner + own / divisor;
+            cost.total = part.cost.total + own / divisor;
             cost.startup = cost.startup.min(cost.total);
             cost.rows = clamp_rows(cost.rows / divisor);
             let shared = Plan { node: make(part), cost, ..without_node(plan) };
@@ -167,18 +172,8 @@ impl Planner<'_> {
         };
         match &plan.node {
             PlanNode::SeqScan { cursor: None, .. } => self.dealt_out_scan(plan),
-            PlanNode::HashJoin { kind, outer, inner, keys, on, memory_factor }
-                if is_shared_join(*kind) && self.is_safe_plan(inner) =>
-            {
-                plan_shared(outer, &mut |outer| PlanNode::HashJoin {
-                    kind: *kind,
-                    outer: Box::new(outer),
-                    inner: inner.clone(),
-                    keys: keys.clone(),
-                    on: on.clone(),
-                    memory_factor: *memory_factor,
-                })
-            }
+            PlanNode::BitmapScan { .. } => self.dealt_out_bitmap(plan),
+            PlanNode::HashJoin { kind, .. } if is_shared_join(*kind) => self.dealt_out_hash(plan),
             PlanNode::NestLoop { kind, outer, inner, params, on }
                 if is_shared_join(*kind) && self.is_safe_plan(inner) =>
             {
@@ -201,6 +196,73 @@ impl Planner<'_> {
             }),
             _ => None,
         }
+    }
+
+    /// A hash join: each thread makes a table of all inner rows, which it has found alone or
+    /// together with the others, whichever is cheaper.
+    fn dealt_out_hash(&self, plan: &Plan) -> Option<Shared> {
+        let PlanNode::HashJoin { kind, outer, inner, keys, on, memory_factor, .. } = &plan.node
+        else {
+            return None;
+        };
+        let Shared { plan: part, workers } = self.dealt_out(outer)?;
+        let (alone, together) = (self.is_safe_plan(inner), self.found_together(inner));
+        let (inner_plan, inner_cost, shares_inner) = match (alone, together) {
+            (true, Some((_, cost))) if cost >= inner.cost.total => {
+                ((**inner).clone(), inner.cost.total, false)
+            }
+            (_, Some((plan, cost))) => (plan, cost, true),
+            (true, None) => ((**inner).clone(), inner.cost.total, false),
+            (false, None) => return None,
+        };
+        let divisor = self.divisor(workers);
+        let own = (plan.cost.total - outer.cost.total - inner.cost.total).max(0.0);
+        let mut cost = plan.cost;
+        cost.total = part.cost.total + inner_cost + own / divisor;
+        cost.startup = cost.startup.min(cost.total);
+        cost.rows = clamp_rows(cost.rows / divisor);
+        let node = PlanNode::HashJoin {
+            kind: *kind,
+            outer: Box::new(part),
+            inner: Box::new(inner_plan),
+            keys: keys.clone(),
+            on: on.clone(),
+            memory_factor: *memory_factor,
+            shares_inner,
+        };
+        Some(Shared { plan: Plan { node, cost, ..without_node(plan) }, workers })
+    }
+
+    /// A plan whose rows threads find together for each of them to have, as far as memory holds
+    /// them, and what that costs.
+    fn found_together(&self, plan: &Plan) -> Option<(Plan, f64)> {
+        let bytes = plan.cost.rows * (f64::from(plan.cost.width) + ROW_OVERHEAD);
+        if !self.ctx.settings.parallel.hash || bytes > self.ctx.settings.work_mem_kb as f64 * 1024.0
+        {
+            return None;
+        }
+        let shared = self.dealt_out(plan)?.plan;
+        let cost = shared.cost.total + plan.cost.rows * self.costs().cpu_tuple;
+        Some((shared, cost))
+    }
+
+    /// The rows that a bitmap would name, by a full scan that is dealt out.
+    fn dealt_out_bitmap(&self, plan: &Plan) -> Option<Shared> {
+        let PlanNode::BitmapScan { rel, recheck, columns, .. } = &plan.node else { return None };
+        if !self.ctx.settings.seqscan {
+            return None;
+        }
+        let mut conditions = Vec::new();
+        super::conjuncts(recheck.clone(), &mut conditions);
+        plan.filter.iter().for_each(|filter| super::conjuncts(filter.clone(), &mut conditions));
+        let (rows, pages) = self.ctx.sizes.size(&rel.relation);
+        let size = TableSize { rows: rows.max(1.0), pages: pages.max(1.0) };
+        let charge = self.costs().seq_scan(size, conditions.len() as f64);
+        let cost = charge.for_rows(plan.cost.rows, plan.cost.width);
+        let (rel, columns) = (rel.clone(), columns.clone());
+        let node = PlanNode::SeqScan { rel, columns, cursor: None, parallel: false };
+        let filter = super::and_all(super::cost::cheapest_first(conditions));
+        self.dealt_out_scan(&Plan { node, filter, cost, ..without_node(plan) })
     }
 
     /// A full scan (cost_seqscan): what its rows cost is shared, its pages are not cheaper.
@@ -273,14 +335,6 @@ impl Planner<'_> {
         let mut all = is_safe && has_safe_expressions(plan);
         for_each_child(plan, &mut |child| all = all && self.is_safe_plan(child));
         all
-    }
-}
-
-/// The side of a join that each thread has whole, if it is run once.
-fn inner_of(plan: &Plan) -> Option<&Plan> {
-    match &plan.node {
-        PlanNode::HashJoin { inner, .. } => Some(inner),
-        _ => None,
     }
 }
 
