@@ -312,10 +312,7 @@ impl ColumnLoopNode {
         out: &mut RowBatch,
     ) -> Result<()> {
         let Parts { plan, join, .. } = parts;
-        for (id, expr) in &join.params {
-            let value = expr.eval(cx, Row::of(outer))?;
-            cx.set_exec_param(*id, value);
-        }
+        join.set_params(outer, cx)?;
         let (mut inner, mut stored) = (RowBatch::new(join.inner.width), Vec::new());
         for i in found {
             if self.is_matched && parts.first_only() {

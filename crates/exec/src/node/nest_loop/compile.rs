@@ -1,9 +1,9 @@
 //! Which nested loops look up the inner rows of many outer rows together, and what they compute
 //! over columns.
 //!
-//! The inner side is rows that are kept, or an index scan: each key that it searches for is a
-//! column of the outer row or the same for all of them, and it hands up columns of the row that it
-//! finds. Its filter, the ON condition and what is above are rewritten to read one row, outer ‖
+//! The inner side is rows that are kept, or an index scan: each key that it searches for is
+//! computed from the outer row or the same for all of them, and it hands up columns of the row that
+//! it finds. Its filter, the ON condition and what is above are rewritten to read one row, outer ‖
 //! found:
 //!
 //! ```text
@@ -57,6 +57,8 @@ pub(super) enum Key {
     Column(usize),
     /// The same for all rows.
     Same(CExpr),
+    /// Computed from the outer row.
+    Computed(VExpr),
 }
 
 impl ColumnLoop {
@@ -192,7 +194,8 @@ fn keys(
         match VExpr::compile(&of_scan(value, 0, params), compiler)? {
             Some(VExpr::Slot(column)) => keys.push(Key::Column(column)),
             Some(VExpr::Same(value)) => keys.push(Key::Same(value)),
-            _ => return Ok(None),
+            Some(computed) => keys.push(Key::Computed(computed)),
+            None => return Ok(None),
         }
     }
     Ok(Some(keys.into()))

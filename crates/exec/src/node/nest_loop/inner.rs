@@ -52,7 +52,7 @@ impl Inner {
     ) -> Result<()> {
         match (self, &columns.inner) {
             (Inner::Lookup(lookup), InnerSide::Index { keys, .. }) => {
-                lookup.begin(index_scan(join)?, keys, outer, cx)
+                lookup.begin(join, keys, outer, cx)
             }
             (Inner::Kept(kept), InnerSide::Kept) => {
                 kept.begin(outer.len());

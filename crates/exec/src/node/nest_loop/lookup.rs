@@ -12,17 +12,20 @@
 //! scan does it ([`crate::node::index_scan`]): one whose entry does not tell is read and its key
 //! compared.
 
-use super::PROBE_ROWS;
 use super::compile::Key;
+use super::inner::index_scan;
+use super::{NestLoopPlan, PROBE_ROWS};
 use crate::access::long_keys::group_of;
 use crate::access::{KeyValue, ScanColumn, key_value};
 use crate::accesses;
 use crate::context::ExecContext;
-use crate::expr::Row;
+use crate::expr::{CExpr, Row};
 use crate::node::IndexPlan;
 use crate::node::index_scan::has_key;
 use crate::node::key_cursor::{KeyCursor, KeyRange};
-use crate::vector::{ColumnBatch, Vector};
+use crate::node::probes::CKeySearch;
+use crate::vector::{ColumnBatch, GiveUp, Vector};
+use std::borrow::Cow;
 use std::ops::Bound;
 use steppe_txn::{LookupKeys, RowBlock, RowBuf, RowId, Visibility};
 use steppe_types::key::{decode_key, encode_part};
@@ -64,6 +67,15 @@ pub(super) struct Lookup {
     places: Vec<u32>,
     pub(super) found: Found,
     pub(super) counts: Counts,
+}
+
+/// The values of a key for a batch of outer rows.
+enum Values<'a> {
+    Column(Cow<'a, Vector>),
+    /// The same for all, once it has been needed.
+    Same(&'a CExpr, Option<Datum>),
+    /// They are computed row by row: a kernel has given up.
+    ByRow,
 }
 
 /// Entries whose rows are to be fetched.
@@ -128,7 +140,7 @@ impl Lookup {
     /// before the one that failed.
     pub(super) fn begin(
         &mut self,
-        scan: &IndexPlan,
+        join: &NestLoopPlan,
         keys: &[Key],
         outer: &ColumnBatch,
         cx: &mut ExecContext,
@@ -137,33 +149,43 @@ impl Lookup {
         self.ends.clear();
         self.nothing.clear();
         (self.row, self.cursor, self.probe) = (0, None, PROBE_ROWS);
-        let mut same = vec![None; keys.len()];
+        let mut values: Vec<Values<'_>> = Vec::with_capacity(keys.len());
+        for key in keys {
+            values.push(match key {
+                Key::Column(column) => match outer.columns.get(*column) {
+                    Some(column) => Values::Column(Cow::Borrowed(column)),
+                    None => return Err(Error::internal("a search has no such outer column")),
+                },
+                Key::Same(value) => Values::Same(value, None),
+                Key::Computed(value) => match value.eval(cx, outer) {
+                    Ok(column) => Values::Column(Cow::Owned(column)),
+                    Err(GiveUp) => Values::ByRow,
+                },
+            });
+        }
         for i in 0..outer.len() {
-            let exists = self.push_key(scan, keys, (outer, i), &mut same, cx)?;
+            let exists = self.push_key(join, &mut values, (outer, i), cx)?;
             self.ends.push(self.keys.len());
             self.nothing.push(!exists);
         }
         Ok(())
     }
 
-    /// Appends the key of an outer row; false if nothing can be equal to it. `same` has the values
-    /// that are the same for all rows, once they have been needed.
+    /// Appends the key of an outer row; false if nothing can be equal to it.
     fn push_key(
         &mut self,
-        scan: &IndexPlan,
-        keys: &[Key],
+        join: &NestLoopPlan,
+        values: &mut [Values<'_>],
         (outer, i): (&ColumnBatch, usize),
-        same: &mut [Option<Datum>],
         cx: &mut ExecContext,
     ) -> Result<bool> {
-        for ((key, part), same) in keys.iter().zip(&scan.index.parts).zip(same) {
-            let value = match (key, &same) {
-                (Key::Column(column), _) => match outer.columns.get(*column) {
-                    Some(column) => column.datum(i)?,
-                    None => return Err(Error::internal("a search has no such outer column")),
-                },
-                (Key::Same(_), Some(value)) => value.clone(),
-                (Key::Same(value), None) => same.insert(value.eval(cx, Row::EMPTY)?).clone(),
+        let scan = index_scan(join)?;
+        for (at, (values, part)) in values.iter_mut().zip(&scan.index.parts).enumerate() {
+            let value = match values {
+                Values::Column(column) => column.datum(i)?,
+                Values::Same(_, Some(value)) => value.clone(),
+                Values::Same(value, known) => known.insert(value.eval(cx, Row::EMPTY)?).clone(),
+                Values::ByRow => key_by_row(join, at, (outer, i), cx)?,
             };
             match key_value(value, part.type_oid)? {
                 KeyValue::Exact(Datum::Null) => return Ok(false),
@@ -251,7 +273,9 @@ impl Lookup {
         let postings = &mut self.postings;
         scan.index.store.lookup_many(view, &together, 0, wanted.limit, postings)?;
         let keys = self.postings.keys();
-        self.is_crowded = wanted.first && self.postings.rows().len() > keys * PROBE_ROWS;
+        let is_too_much = keys == 0 && !together.is_empty();
+        let entries = self.postings.rows().len();
+        self.is_crowded = wanted.first && (is_too_much || entries > keys * PROBE_ROWS);
         let mut next = 0;
         while self.row < until {
             if !self.nothing[self.row] {
@@ -435,5 +459,22 @@ impl Lookup {
             found.outer.push(*outer);
         }
         Ok(())
+    }
+}
+
+/// Key `at` of an outer row, as the scan computes it when it is run for that row.
+#[cold]
+fn key_by_row(
+    join: &NestLoopPlan,
+    at: usize,
+    (outer, i): (&ColumnBatch, usize),
+    cx: &mut ExecContext,
+) -> Result<Datum> {
+    let mut row = Vec::new();
+    outer.row_into(i, &mut row)?;
+    join.set_params(&row, cx)?;
+    match index_scan(join)?.range.keys.get(at) {
+        Some(CKeySearch::Equal(value)) => value.eval(cx, Row::EMPTY),
+        _ => Err(Error::internal("a computed key is searched for in another way")),
     }
 }

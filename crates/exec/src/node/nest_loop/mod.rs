@@ -12,13 +12,16 @@ mod kept;
 mod lookup;
 mod pairs;
 mod rows;
+#[cfg(test)]
+mod tests;
 
 use super::{BoxedNode, CPlan};
 use crate::context::ExecContext;
-use crate::expr::CExpr;
+use crate::expr::{CExpr, Row};
 use std::sync::Arc;
 use steppe_sql::expr::ExecParamId;
 use steppe_sql::query::JoinKind;
+use steppe_types::{Datum, Result};
 
 pub(super) use compile::ColumnLoop;
 
@@ -34,6 +37,17 @@ pub(crate) struct NestLoopPlan {
     pub(crate) on: Option<CExpr>,
     /// How many outer rows are joined together; `None`: they are joined one by one.
     pub(crate) columns: Option<ColumnLoop>,
+}
+
+impl NestLoopPlan {
+    /// Sets the inner side's parameters to what they are for an outer row.
+    fn set_params(&self, outer: &[Datum], cx: &mut ExecContext) -> Result<()> {
+        for (id, expr) in &self.params {
+            let value = expr.eval(cx, Row::of(outer))?;
+            cx.set_exec_param(*id, value);
+        }
+        Ok(())
+    }
 }
 
 pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {

@@ -47,10 +47,7 @@ impl NestLoopNode {
         if !self.outer.advance(cx, wanted)? {
             return Ok(false);
         }
-        for (id, expr) in &join.params {
-            let value = expr.eval(cx, Row::of(self.outer.row()))?;
-            cx.set_exec_param(*id, value);
-        }
+        join.set_params(self.outer.row(), cx)?;
         if std::mem::replace(&mut self.inner_started, true) {
             self.inner.rescan(cx)?;
         }
