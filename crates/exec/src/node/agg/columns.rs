@@ -213,14 +213,18 @@ impl Taken {
                 continue;
             }
             let mut values = Vec::with_capacity(end - from);
+            let mut failure = None;
             for group in from..end {
                 match call.result(states.take(group), agg.mode) {
                     Ok(value) => values.push(value),
                     Err(error) => {
-                        (failed, end) = (Some(error), group);
+                        failure = Some(error);
                         break;
                     }
                 }
+            }
+            if failure.is_some() {
+                (failed, end) = (failure, from + values.len());
             }
             results.push(Vector::of(values));
         }
