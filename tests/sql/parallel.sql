@@ -1,5 +1,6 @@
 -- Plans that several threads run: answers, errors, and what is not run so. Shapes where they are
 -- PostgreSQL 18's.
+-- PostgreSQL 15 differs: debug_parallel_query has another name there
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
@@ -40,6 +41,14 @@ SELECT id FROM p WHERE id % 5000 = 0 ORDER BY id LIMIT 2 OFFSET 1;
 SELECT count(*) FROM (SELECT id FROM p ORDER BY n OFFSET 19990) x;
 
 -- Joins.
+SET enable_mergejoin = off;
+EXPLAIN (COSTS OFF) SELECT count(*), sum(v) FROM p JOIN q ON q.p = p.id WHERE p.k = 2;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM p LEFT JOIN q ON q.p = p.id AND q.v = 1;
+-- More rows than are expected, and than memory holds.
+SET work_mem = '64kB';
+SELECT count(*), sum(v), sum(n), max(t) FROM q JOIN p ON q.p = p.id WHERE p.k % 7 = p.k;
+RESET work_mem;
+RESET enable_mergejoin;
 SELECT count(*), sum(v), sum(n) FROM p JOIN q ON q.p = p.id WHERE p.k = 2;
 SELECT p.k, count(*), sum(v) FROM q JOIN p ON q.p = p.id WHERE v < 10 GROUP BY p.k ORDER BY p.k;
 SELECT count(*), count(q.id) FROM p LEFT JOIN q ON q.p = p.id AND q.v = 1;
@@ -69,7 +78,9 @@ EXECUTE by_k (1);
 EXECUTE by_k (6);
 DEALLOCATE by_k;
 
--- Errors of whoever meets them.
+-- Errors of whoever meets them. (PostgreSQL says now and then that it was a worker, but so.)
+SET debug_parallel_query = regress;
+SELECT count(*), sum(v) FROM q JOIN p ON q.p = p.id AND 100 / (p.id - 777) > 0 WHERE p.k < 3;
 SELECT sum(1 / (id - 15000)) FROM p;
 SELECT k, sum(1 / (id - 15000)) FROM p GROUP BY k;
 SELECT id FROM p WHERE 1 / (id - 19999) = 1;
@@ -77,6 +88,7 @@ SELECT count(*) FROM p JOIN q ON q.p = p.id WHERE 10 / (v - 5) > 100;
 SET statement_timeout = '300ms';
 SELECT count(*) FROM p a, p b, p c WHERE a.id + b.id + c.id < 0;
 RESET statement_timeout;
+RESET debug_parallel_query;
 SELECT count(*) FROM p;
 
 -- Cursors and rows a few at a time.
