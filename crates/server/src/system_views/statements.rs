@@ -1,5 +1,5 @@
 //! pg_stat_statements: its functions, as version 1.12 has them. What is never done here is 0:
-//! planning is not timed, there is no JIT compiler, nothing runs in parallel, temporary tables are
+//! planning is not timed, there is no JIT compiler, helpers are not counted, temporary tables are
 //! in the shared buffers, and times of I/O are not taken. Spill files have no blocks: their bytes
 //! are shown in blocks of a page.
 
