@@ -458,7 +458,7 @@ pub(crate) fn compile(
         bound.add_positions();
     }
     steppe_exec::fold_conditions(&mut bound.query, catalog);
-    let sizes = &Sizes { database, catalog, io };
+    let sizes = &Sizes::new(database, catalog, io);
     let search_path = &names.path;
     let may_fail = &|expr: &Expr| steppe_exec::constants::may_fail(expr, catalog);
     let values = planning.values;

@@ -7,19 +7,24 @@
 //!
 //! A table that was never analysed is taken to have at least [`NEW_TABLE_PAGES`] full pages: it is
 //! most likely just being filled, and a plan that suits a few rows may be kept for many.
+//!
+//! A statement asks for the size of a table or of an index once for each way to read it; storage is
+//! asked once a statement, so that all of its estimates go by the same sizes.
 
+use std::cell::RefCell;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use steppe_catalog::{Catalog, IndexKey, Relation, Statistics};
 use steppe_sql::expr::{Expr, TypeRef};
 use steppe_sql::planner::{self, TableSizes};
-use steppe_storage::{Direction, TreeSize};
+use steppe_storage::{Direction, Tree};
 use steppe_txn::Database;
-use steppe_types::Datum;
 use steppe_types::io::IoContext;
 use steppe_types::key::{KeyPart, WITH_A_VALUE, decode_key, is_exact};
 use steppe_types::physical::Physical;
+use steppe_types::{Datum, Oid};
 
 /// A new table's pages, at least.
 const NEW_TABLE_PAGES: f64 = 10.0;
@@ -30,25 +35,23 @@ const ROW_OVERHEAD_BYTES: f64 = 28.0;
 /// How far a tree's pages may be from what ANALYZE counted, in shares of that, to count as the same.
 const ESTIMATE_ERROR: f64 = 0.05;
 
-/// Sizes of tables and indexes, as the storage engine knows them.
+/// Sizes of tables and indexes, as the storage engine knows them, for one statement.
 pub(super) struct Sizes<'a> {
-    pub(super) database: &'a Database,
-    pub(super) catalog: &'a Arc<Catalog>,
-    pub(super) io: &'a Arc<IoContext>,
+    database: &'a Database,
+    catalog: &'a Arc<Catalog>,
+    io: &'a Arc<IoContext>,
+    /// (rows, pages) of what has been asked for.
+    known: RefCell<HashMap<Oid, (f64, f64)>>,
 }
 
 impl TableSizes for Sizes<'_> {
     fn size(&self, relation: &Relation) -> (f64, f64) {
-        let now = self.tree_size(relation).unwrap_or_default();
-        let (pages, entries) = (now.pages as f64, now.entries as f64);
-        match relation.statistics.as_deref() {
-            Some(known) if known.rows > 0.0 && known.pages > 0 => since_analyze(known, pages),
-            None if self.may_be_new(relation) && pages < NEW_TABLE_PAGES => {
-                let rows = NEW_TABLE_PAGES * rows_per_page(relation);
-                (entries.max(rows.floor()), NEW_TABLE_PAGES)
-            }
-            _ => (entries, pages.max(1.0)),
+        if let Some(size) = self.known.borrow().get(&relation.oid) {
+            return *size;
         }
+        let size = self.size_now(relation);
+        self.known.borrow_mut().insert(relation.oid, size);
+        size
     }
 
     fn end(&self, index: &Relation, is_last: bool) -> Option<Datum> {
@@ -60,11 +63,35 @@ impl TableSizes for Sizes<'_> {
     }
 }
 
-impl Sizes<'_> {
+impl<'a> Sizes<'a> {
+    pub(super) fn new(
+        database: &'a Database,
+        catalog: &'a Arc<Catalog>,
+        io: &'a Arc<IoContext>,
+    ) -> Sizes<'a> {
+        Sizes { database, catalog, io, known: RefCell::default() }
+    }
+
+    fn size_now(&self, relation: &Relation) -> (f64, f64) {
+        let tree = self.tree(relation);
+        if let Some(known) = relation.statistics.as_deref().filter(|s| s.rows > 0.0 && s.pages > 0)
+        {
+            let pages = tree.and_then(|tree| tree.estimate_pages().ok()).unwrap_or_default();
+            return since_analyze(known, pages as f64);
+        }
+        let now = tree.and_then(|tree| tree.estimate_size().ok()).unwrap_or_default();
+        let (pages, entries) = (now.pages as f64, now.entries as f64);
+        if relation.statistics.is_none() && pages < NEW_TABLE_PAGES && self.may_be_new(relation) {
+            let rows = NEW_TABLE_PAGES * rows_per_page(relation);
+            return (entries.max(rows.floor()), NEW_TABLE_PAGES);
+        }
+        (entries, pages.max(1.0))
+    }
+
     /// `None`: it has no tree, or one that cannot be read, which says so when it is scanned.
-    fn tree_size(&self, relation: &Relation) -> Option<TreeSize> {
+    fn tree(&self, relation: &Relation) -> Option<Tree> {
         let id = self.database.tree_of(relation.storage?).ok()??;
-        self.database.store().tree(id).estimate_size().ok()
+        Some(self.database.store().tree(id))
     }
 
     /// The first key of an index at one of its ends that is not NULL, if it says what the value is.
@@ -74,8 +101,7 @@ impl Sizes<'_> {
         let is_told = is_exact(key.type_oid) && Physical::of(key.type_oid) != Physical::Text;
         let IndexKey { type_oid, descending, nulls_first, .. } = *key;
         let part = KeyPart { type_oid, descending, nulls_first };
-        let id = self.database.tree_of(index.storage.filter(|_| is_told)?).ok()??;
-        let tree = self.database.store().tree(id);
+        let tree = self.tree(index).filter(|_| is_told)?;
         let direction = if is_last { Direction::Backward } else { Direction::Forward };
         let [from, to] = WITH_A_VALUE;
         let mut cursor = tree.scan(Bound::Included(from), Bound::Excluded(to), direction);

@@ -21,6 +21,16 @@ pub struct TreeSize {
     pub entries: u64,
 }
 
+/// What a few pages of each level above the leaves say.
+struct Sample {
+    /// Pages of all levels.
+    pages: u64,
+    /// Pages of the lowest level.
+    leaves: u64,
+    /// Keys of a few leaves, if they were wanted.
+    keys: Vec<Vec<u8>>,
+}
+
 impl Tree {
     /// The number of the tree's pages, by a walk over its inner pages.
     pub fn page_count(&self) -> Result<u64> {
@@ -31,38 +41,62 @@ impl Tree {
         Ok(pages)
     }
 
+    /// A guess of the tree's pages from a few inner pages a level; exact for a tree whose root is
+    /// right above its leaves.
+    pub fn estimate_pages(&self) -> Result<u64> {
+        self.sample(&mut PageBuf::zeroed(), false).map(|sample| sample.pages)
+    }
+
     /// A guess of the tree's pages and entries from a few pages a level; exact for a tree of up to
     /// [`SAMPLES`] leaves.
     pub fn estimate_size(&self) -> Result<TreeSize> {
-        let mut nodes_of_level = 1u64;
-        let mut size = TreeSize { pages: 1, entries: 0 };
-        let mut keys = vec![Vec::new()];
-        for level in (1..=self.height()?).rev() {
-            let mut children = 0;
-            let mut below = Vec::new();
-            for key in &keys {
-                let page = self.copy_of(Target::Key(key), level)?;
-                let page = page.page();
-                children += node::slot_count(page) as u64 + 1;
-                below.push(node::lower_fence_key(page));
-                for slot in 0..node::slot_count(page) {
-                    let mut key = Vec::new();
-                    if !node::full_key(page, slot, &mut key) {
-                        return Err(self.pool().corrupt(self.id.root, "entry outside the page"));
-                    }
-                    below.push(key);
-                }
-            }
-            nodes_of_level = nodes_of_level * children / keys.len() as u64;
-            size.pages += nodes_of_level;
-            keys = below.iter().step_by(below.len().div_ceil(SAMPLES)).cloned().collect();
-        }
+        let mut page = PageBuf::zeroed();
+        let Sample { pages, leaves, keys } = self.sample(&mut page, true)?;
         let mut entries = 0;
         for key in &keys {
-            entries += node::slot_count(self.copy_of(Target::Key(key), 0)?.page()) as u64;
+            self.copy_to(&mut page, Target::Key(key), 0)?;
+            entries += node::slot_count(page.page()) as u64;
         }
-        size.entries = nodes_of_level * entries / keys.len() as u64;
-        Ok(size)
+        Ok(TreeSize { pages, entries: leaves * entries / keys.len() as u64 })
+    }
+
+    /// Looks at a few inner pages of each level, each in `page`.
+    fn sample(&self, page: &mut PageBuf, with_leaf_keys: bool) -> Result<Sample> {
+        let mut sample = Sample { pages: 1, leaves: 1, keys: vec![Vec::new()] };
+        self.copy_to(page, Target::Last, u8::MAX)?;
+        let height = node::level(page.page());
+        for level in (1..=height).rev() {
+            let mut children = 0;
+            let mut below = Vec::new();
+            for key in &sample.keys {
+                // The root is there.
+                if level < height {
+                    self.copy_to(page, Target::Key(key), level)?;
+                }
+                children += node::slot_count(page.page()) as u64 + 1;
+                if level > 1 || with_leaf_keys {
+                    self.add_child_keys(page.page(), &mut below)?;
+                }
+            }
+            sample.leaves = sample.leaves * children / sample.keys.len() as u64;
+            sample.pages += sample.leaves;
+            let step = below.len().div_ceil(SAMPLES).max(1);
+            sample.keys = below.into_iter().step_by(step).collect();
+        }
+        Ok(sample)
+    }
+
+    /// Adds a key of each child of an inner page.
+    fn add_child_keys(&self, page: PageRef<'_>, keys: &mut Vec<Vec<u8>>) -> Result<()> {
+        keys.push(node::lower_fence_key(page));
+        for slot in 0..node::slot_count(page) {
+            let mut key = Vec::new();
+            if !node::full_key(page, slot, &mut key) {
+                return Err(self.pool().corrupt(self.id.root, "entry outside the page"));
+            }
+            keys.push(key);
+        }
+        Ok(())
     }
 
     /// Calls `f` with a lower bound of each leaf's keys, from left to right: what a scan begins
@@ -130,11 +164,15 @@ impl Tree {
     /// A consistent copy of a node.
     fn copy_of(&self, target: Target<'_>, level: u8) -> Result<Box<PageBuf>> {
         let mut copy = PageBuf::zeroed();
+        self.copy_to(&mut copy, target, level).map(|()| copy)
+    }
+
+    fn copy_to(&self, copy: &mut PageBuf, target: Target<'_>, level: u8) -> Result<()> {
         loop {
             let located = self.locate(target, level)?;
-            self.pool().page(located.id).copy_page(&mut copy);
+            self.pool().page(located.id).copy_page(copy);
             if self.pool().validate(located.id, located.version) {
-                return Ok(copy);
+                return Ok(());
             }
         }
     }
