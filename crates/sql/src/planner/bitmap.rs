@@ -3,59 +3,77 @@
 //!
 //! A conjunct with an index is a bitmap. So is `a OR b` if each arm is one, perhaps together with
 //! conjuncts beside it. Bitmaps of conjuncts are intersected as long as that makes the scan
-//! cheaper, the cheapest first; two that use the same conjunct are not.
+//! cheaper, the cheapest first; two that use the same conjunct are not. Only the combination that is
+//! the cheapest way to read the table is made a plan.
 
 use super::index::CandidateIndex;
-use super::index_path::{index_range, key_first};
+use super::index_match::IndexMatch;
+use super::index_path::{IndexPath, index_range, key_first};
 use super::path_cost::{Charge, TableSize};
 use super::scan::{ScanRequest, attributes, clamp_rows};
 use super::{Planner, Rel, and_all, conjuncts, node, to_slots};
 use crate::expr::Expr;
 use crate::plan::*;
+use std::rc::Rc;
+use std::sync::Arc;
+use steppe_catalog::Relation;
 use steppe_types::{Result, interrupt};
 
-/// A bitmap that has been planned.
-#[derive(Clone)]
+/// A bitmap, as far as it is weighed against others.
 struct Bitmap {
-    plan: Plan,
+    made_of: MadeOf,
     charge: Charge,
     /// Rows that it names.
     rows: f64,
-    /// What it decides.
-    decided: Vec<Expr>,
+    /// How many conditions are looked at again.
+    rechecks: usize,
     /// The positions of the conjuncts that it takes into account, and of those that it decides.
     uses: Vec<usize>,
     settles: Vec<usize>,
 }
 
+enum MadeOf {
+    Index(Arc<Relation>, Rc<IndexMatch>),
+    /// Each with the conditions that it is found by.
+    Arms(Vec<(Vec<Expr>, Bitmap)>),
+    All(Vec<Bitmap>),
+}
+
 impl Planner<'_> {
-    /// The cheapest scan of a relation by bitmaps.
+    /// The cheapest scan of a relation by bitmaps, if it costs less than `below`. `paths`: what
+    /// scans of the indexes read, by the conditions that they can use.
     pub(super) fn bitmap_scan(
         &mut self,
         request: &ScanRequest<'_>,
         indexes: &[CandidateIndex],
+        (paths, size): (&[Option<IndexPath>], TableSize),
+        below: f64,
     ) -> Result<Option<Rel>> {
         if !self.ctx.settings.bitmapscan || indexes.is_empty() {
             return Ok(None);
         }
-        let size = self.table_size(request.relation)?;
-        let Some(bitmap) = self.cheapest_bitmap(request, indexes, size)? else { return Ok(None) };
-        let settled = |i: &usize| bitmap.settles.contains(i);
-        let rest = (0..request.conditions.len()).filter(|i| !settled(i));
-        let rest: Vec<Expr> = rest.map(|i| request.conditions[i].clone()).collect();
+        let bitmap = self.cheapest_bitmap(request, indexes, (paths, size))?;
+        let Some(bitmap) = bitmap.filter(|bitmap| bitmap.rechecks > 0) else { return Ok(None) };
+        let rest = (0..request.conditions.len()).filter(|i| !bitmap.settles.contains(i));
+        let rest: Vec<usize> = rest.collect();
         let costs = &self.ctx.settings.costs;
-        let operators = (bitmap.decided.len() + rest.len()) as f64;
+        let operators = (bitmap.rechecks + rest.len()) as f64;
         let charge = costs.bitmap_rows(bitmap.charge, bitmap.rows, size, operators);
+        if charge.total >= below {
+            return Ok(None);
+        }
         let estimator = super::selectivity::Estimator::new(self.ctx, request.rtes);
         let rows = size.rows * estimator.selectivity(request.conditions);
         let cost = charge.for_rows(clamp_rows(rows.min(bitmap.rows)), self.row_width(request));
-        let Some(recheck) = and_all(bitmap.decided) else { return Ok(None) };
+        let (bitmap, decided) = self.build_bitmap(request, bitmap)?;
+        let Some(recheck) = and_all(decided) else { return Ok(None) };
         let scan = PlanNode::BitmapScan {
             rel: self.scan_relation(request),
-            bitmap: Box::new(bitmap.plan),
+            bitmap: Box::new(bitmap),
             recheck: to_slots(recheck, request.columns)?,
             columns: attributes(request.columns),
         };
+        let rest = rest.into_iter().map(|i| request.conditions[i].clone()).collect();
         self.finish_scan(request, scan, cost, rest).map(Some)
     }
 
@@ -64,12 +82,12 @@ impl Planner<'_> {
         &self,
         request: &ScanRequest<'_>,
         indexes: &[CandidateIndex],
-        size: TableSize,
+        (paths, size): (&[Option<IndexPath>], TableSize),
     ) -> Result<Option<Bitmap>> {
         interrupt::check_unwinding();
         let mut bitmaps = Vec::new();
-        for index in indexes {
-            bitmaps.extend(self.bitmap_of_index(request, index, size)?);
+        for (index, path) in indexes.iter().zip(paths) {
+            bitmaps.extend(path.as_ref().and_then(|p| self.bitmap_of_index(request, index, p)));
         }
         for (position, condition) in request.conditions.iter().enumerate() {
             if let Expr::Or(arms) = condition {
@@ -83,27 +101,18 @@ impl Planner<'_> {
         &self,
         request: &ScanRequest<'_>,
         index: &CandidateIndex,
-        size: TableSize,
-    ) -> Result<Option<Bitmap>> {
-        let Some(path) = self.index_path(request, index, size, false)? else { return Ok(None) };
+        path: &IndexPath,
+    ) -> Option<Bitmap> {
         let charge = self.ctx.settings.costs.bitmap_of_index(&path.reads);
         let rows = path.reads.found.max(1.0);
         // What a partial index's predicate decides is looked at again as well.
-        let left = |i: &usize| path.rest.contains(&request.conditions[*i]);
-        let settles: Vec<usize> = (0..request.conditions.len()).filter(|i| !left(i)).collect();
-        let decided = settles.iter().map(|i| key_first(request.conditions[*i].clone()));
-        let decided: Vec<Expr> = decided.chain(path.found.derived.iter().cloned()).collect();
-        if decided.is_empty() {
-            return Ok(None);
-        }
+        let mut rest = path.rest.iter().copied().peekable();
+        let places = 0..request.conditions.len();
+        let settles: Vec<usize> = places.filter(|i| rest.next_if_eq(i).is_none()).collect();
+        let rechecks = settles.len() + path.found.derived.len();
         let uses = settles.iter().chain(&path.found.bounding).copied().collect();
-        let scan = PlanNode::BitmapIndexScan {
-            rel: self.scan_relation(request),
-            index: index.relation.clone(),
-            range: index_range(request, path.found)?,
-        };
-        let plan = bitmap_node(scan, charge, rows);
-        Ok(Some(Bitmap { plan, charge, rows, decided, uses, settles }))
+        let made_of = MadeOf::Index(index.relation.clone(), path.found.clone());
+        (rechecks > 0).then_some(Bitmap { made_of, charge, rows, rechecks, uses, settles })
     }
 
     /// `a OR b`: the arms' bitmaps united. An arm may use what stands beside the OR, which is not
@@ -120,7 +129,7 @@ impl Planner<'_> {
             .filter(|(i, c)| *i != position && !matches!(c, Expr::Or(_)))
             .map(|(i, c)| (i, c.clone()))
             .unzip();
-        let (mut bitmaps, mut decided, mut is_exact) = (Vec::new(), Vec::new(), true);
+        let (mut bitmaps, mut is_exact) = (Vec::with_capacity(arms.len()), true);
         let mut uses = vec![position];
         for arm in arms {
             let mut conditions = Vec::new();
@@ -128,7 +137,9 @@ impl Planner<'_> {
             let own = conditions.len();
             conditions.extend(beside.iter().cloned());
             let of_arm = ScanRequest { conditions: &conditions, ..*request };
-            let Some(bitmap) = self.cheapest_bitmap(&of_arm, indexes, size)? else {
+            let paths = indexes.iter().map(|index| self.index_path(&of_arm, index, size, false));
+            let paths = paths.collect::<Result<Vec<_>>>()?;
+            let Some(bitmap) = self.cheapest_bitmap(&of_arm, indexes, (&paths, size))? else {
                 return Ok(None);
             };
             // Conditions beside the OR alone would say the same again (build_paths_for_OR).
@@ -137,24 +148,15 @@ impl Planner<'_> {
             }
             uses.extend(bitmap.uses.iter().filter_map(|i| places.get(i.checked_sub(own)?)));
             is_exact &= (0..own).all(|i| bitmap.settles.contains(&i));
-            decided.extend(and_all(bitmap.decided.clone()));
-            bitmaps.push(bitmap);
+            bitmaps.push((conditions, bitmap));
         }
-        let rows = bitmaps.iter().map(|bitmap| bitmap.rows).sum::<f64>().min(size.rows);
-        let charges: Vec<Charge> = bitmaps.iter().map(|bitmap| bitmap.charge).collect();
-        let charge = self.ctx.settings.costs.combined_bitmaps(&charges);
-        let mut inputs = Vec::with_capacity(bitmaps.len());
-        for bitmap in bitmaps {
-            match bitmap.plan.node {
-                PlanNode::BitmapOr(nested) => inputs.extend(nested),
-                _ => inputs.push(bitmap.plan),
-            }
-        }
+        let rows = bitmaps.iter().map(|(_, bitmap)| bitmap.rows).sum::<f64>().min(size.rows);
+        let charges: Vec<Charge> = bitmaps.iter().map(|(_, bitmap)| bitmap.charge).collect();
         Ok(Some(Bitmap {
-            plan: bitmap_node(PlanNode::BitmapOr(inputs), charge, rows),
-            charge,
+            made_of: MadeOf::Arms(bitmaps),
+            charge: self.ctx.settings.costs.combined_bitmaps(&charges),
             rows,
-            decided: vec![Expr::Or(decided)],
+            rechecks: 1,
             uses,
             settles: if is_exact { vec![position] } else { Vec::new() },
         }))
@@ -163,39 +165,78 @@ impl Planner<'_> {
     /// Some of the bitmaps intersected, or one.
     fn intersection(&self, mut bitmaps: Vec<Bitmap>, size: TableSize) -> Option<Bitmap> {
         let costs = &self.ctx.settings.costs;
-        let total =
-            |bitmap: &Bitmap| costs.bitmap_rows(bitmap.charge, bitmap.rows, size, 0.0).total;
-        bitmaps.sort_by(|a, b| total(a).total_cmp(&total(b)));
+        let total = |charge: Charge, rows: f64| costs.bitmap_rows(charge, rows, size, 0.0).total;
+        bitmaps.sort_by(|a, b| total(a.charge, a.rows).total_cmp(&total(b.charge, b.rows)));
         let mut bitmaps = bitmaps.into_iter();
-        let first = bitmaps.next()?;
-        let (mut best, mut inputs) = (first.clone(), vec![first]);
+        let mut best = bitmaps.next()?;
+        let mut charges = vec![best.charge];
         for other in bitmaps {
             if other.uses.iter().any(|i| best.uses.contains(i)) {
                 continue;
             }
-            let charges: Vec<Charge> =
-                inputs.iter().chain([&other]).map(|bitmap| bitmap.charge).collect();
+            charges.push(other.charge);
             let charge = costs.combined_bitmaps(&charges);
-            let rows = best.rows * (other.rows / size.rows).min(1.0);
-            let both = |a: &[usize], b: &[usize]| [a, b].concat();
-            let candidate = Bitmap {
-                plan: best.plan.clone(),
-                charge,
-                rows: rows.max(1.0),
-                decided: best.decided.iter().chain(&other.decided).cloned().collect(),
-                uses: both(&best.uses, &other.uses),
-                settles: both(&best.settles, &other.settles),
-            };
-            if total(&candidate) < total(&best) {
-                best = candidate;
-                inputs.push(other);
+            let rows = (best.rows * (other.rows / size.rows).min(1.0)).max(1.0);
+            if total(charge, rows) < total(best.charge, best.rows) {
+                best = best.intersected(other, charge, rows);
+            } else {
+                charges.pop();
             }
         }
-        if inputs.len() > 1 {
-            let plans = inputs.into_iter().map(|bitmap| bitmap.plan).collect();
-            best.plan = bitmap_node(PlanNode::BitmapAnd(plans), best.charge, best.rows);
-        }
         Some(best)
+    }
+
+    /// The plan of a bitmap, and the conditions that it decides.
+    fn build_bitmap(&self, request: &ScanRequest<'_>, bitmap: Bitmap) -> Result<(Plan, Vec<Expr>)> {
+        let mut decided = Vec::new();
+        let node = match bitmap.made_of {
+            MadeOf::Index(index, found) => {
+                let settled = bitmap.settles.iter().map(|i| request.conditions[*i].clone());
+                decided.extend(settled.map(key_first).chain(found.derived.iter().cloned()));
+                let rel = self.scan_relation(request);
+                PlanNode::BitmapIndexScan { rel, index, range: index_range(request, &found)? }
+            }
+            MadeOf::Arms(arms) => {
+                let (mut inputs, mut any) = (Vec::with_capacity(arms.len()), Vec::new());
+                for (conditions, arm) in arms {
+                    let of_arm = ScanRequest { conditions: &conditions, ..*request };
+                    let (plan, decided) = self.build_bitmap(&of_arm, arm)?;
+                    any.extend(and_all(decided));
+                    match plan.node {
+                        PlanNode::BitmapOr(nested) => inputs.extend(nested),
+                        _ => inputs.push(plan),
+                    }
+                }
+                decided.push(Expr::Or(any));
+                PlanNode::BitmapOr(inputs)
+            }
+            MadeOf::All(all) => {
+                let mut inputs = Vec::with_capacity(all.len());
+                for one in all {
+                    let (plan, by_one) = self.build_bitmap(request, one)?;
+                    inputs.push(plan);
+                    decided.extend(by_one);
+                }
+                PlanNode::BitmapAnd(inputs)
+            }
+        };
+        Ok((bitmap_node(node, bitmap.charge, bitmap.rows), decided))
+    }
+}
+
+impl Bitmap {
+    fn intersected(self, other: Bitmap, charge: Charge, rows: f64) -> Bitmap {
+        let both = |a: &[usize], b: &[usize]| [a, b].concat();
+        let (uses, settles) = (both(&self.uses, &other.uses), both(&self.settles, &other.settles));
+        let rechecks = self.rechecks + other.rechecks;
+        let all = match self.made_of {
+            MadeOf::All(mut all) => {
+                all.push(other);
+                all
+            }
+            _ => vec![self, other],
+        };
+        Bitmap { made_of: MadeOf::All(all), charge, rows, rechecks, uses, settles }
     }
 }
 

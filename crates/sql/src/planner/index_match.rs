@@ -67,8 +67,8 @@ impl IndexMatch {
     }
 
     /// A conjunct as the index decides it.
-    pub(super) fn condition(&self, conditions: &[Expr], place: usize) -> Expr {
-        self.as_any.get(&place).unwrap_or(&conditions[place]).clone()
+    pub(super) fn condition<'e>(&'e self, conditions: &'e [Expr], place: usize) -> &'e Expr {
+        self.as_any.get(&place).unwrap_or(&conditions[place])
     }
 
     fn use_up(&mut self, condition: usize, is_bound: bool) {

@@ -9,6 +9,7 @@ use super::{ColumnId, Planner, Rel, rtes_of, to_slots};
 use crate::expr::{CallSyntax, Expr, TypeRef};
 use crate::implies::implied_by;
 use crate::plan::*;
+use std::rc::Rc;
 use steppe_catalog::{Builtins, IndexInfo, RelKind};
 use steppe_types::Result;
 
@@ -18,9 +19,9 @@ const PAGE_BYTES: f64 = 8192.0 * 0.75;
 
 /// An index scan that has been chosen.
 pub(super) struct IndexPath {
-    pub(super) found: IndexMatch,
-    /// Conditions that the index leaves undecided.
-    pub(super) rest: Vec<Expr>,
+    pub(super) found: Rc<IndexMatch>,
+    /// The places of the conditions that the index leaves undecided.
+    pub(super) rest: Vec<usize>,
     pub(super) reads: IndexReads,
     /// Rows that satisfy all conditions.
     pub(super) selected: f64,
@@ -36,24 +37,49 @@ impl Planner<'_> {
         ordered: bool,
         backward: bool,
     ) -> Result<Option<Rel>> {
-        if !self.ctx.settings.indexscan {
-            return Ok(None);
-        }
         let size = self.table_size(request.relation)?;
         let Some(path) = self.index_path(request, index, size, ordered)? else { return Ok(None) };
+        match self.index_cost(request, index, &path, size) {
+            Some(cost) => self.build_index_scan(request, index, path, cost, backward).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// What the scan of a path costs, if it may be one.
+    pub(super) fn index_cost(
+        &self,
+        request: &ScanRequest<'_>,
+        index: &CandidateIndex,
+        path: &IndexPath,
+        size: TableSize,
+    ) -> Option<Cost> {
+        let settings = self.ctx.settings;
         let index_only = self.answers_alone(request, index.info());
         let operators = path.rest.len() as f64;
-        let charge = self.ctx.settings.costs.index_scan(&path.reads, size, operators, index_only);
+        let charge = settings.costs.index_scan(&path.reads, size, operators, index_only);
         let cost = charge.for_rows(clamp_rows(path.selected), self.row_width(request));
+        settings.indexscan.then_some(cost)
+    }
+
+    pub(super) fn build_index_scan(
+        &mut self,
+        request: &ScanRequest<'_>,
+        index: &CandidateIndex,
+        path: IndexPath,
+        cost: Cost,
+        backward: bool,
+    ) -> Result<Rel> {
+        let rest = path.rest.iter().map(|i| path.found.condition(request.conditions, *i).clone());
+        let rest = rest.collect();
         let scan = PlanNode::IndexScan {
             rel: self.scan_relation(request),
             index: index.relation.clone(),
-            range: index_range(request, path.found)?,
+            range: index_range(request, &path.found)?,
             backward,
-            index_only,
+            index_only: self.answers_alone(request, index.info()),
             columns: super::scan::attributes(request.columns),
         };
-        self.finish_scan(request, scan, cost, path.rest).map(Some)
+        self.finish_scan(request, scan, cost, rest)
     }
 
     /// What an index scan reads, the cheaper way: with columns stepped over or without. That is
@@ -99,7 +125,7 @@ impl Planner<'_> {
             Some(predicate) => !partitioned && implied_by(c, std::slice::from_ref(predicate)),
             None => false,
         };
-        let of = |places: &[usize]| -> Vec<Expr> {
+        let of = |places: &[usize]| -> Vec<&Expr> {
             places.iter().map(|i| found.condition(request.conditions, *i)).collect()
         };
         let rest: Vec<usize> = (0..request.conditions.len())
@@ -107,20 +133,23 @@ impl Planner<'_> {
             .collect();
         let undecided: Vec<usize> =
             rest.iter().filter(|i| !found.bounding.contains(i)).copied().collect();
-        let (rest, undecided) = (of(&rest), of(&undecided));
         let entries =
             size.rows * index.predicate.as_ref().map_or(1.0, |p| estimator.selectivity_of(p));
         let bounds_more = found.bounding.iter().filter(|i| !found.used.contains(i));
         let used: Vec<usize> = found.used.iter().chain(bounds_more).copied().collect();
-        let (used, bounding) = (of(&used), of(&found.bounding));
         let whole = index.info().is_unique_now() && found.is_whole_key(index.keys.len());
-        let share = |conditions: &[Expr]| match conditions.is_empty() {
+        let share = |places: &[usize]| match places.is_empty() {
             true => 1.0,
-            false => estimator.selectivity(conditions),
+            false => estimator.selectivity(&of(places)),
         };
         let (visited, matched) = match whole {
             true => (1.0, 1.0),
-            false => (entries * share(&bounding), entries * share(&used)),
+            false => {
+                let matched = share(&used);
+                let is_same = found.bounding == used;
+                let bounded = if is_same { matched } else { share(&found.bounding) };
+                (entries * bounded, entries * matched)
+            }
         };
         let steps =
             found.skipped.iter().map(|c| 2.0 * self.values_of(request, index, *c, estimator));
@@ -137,7 +166,8 @@ impl Planner<'_> {
             correlation: self.correlation(request, index),
             loops: self.scan_loops,
         };
-        IndexPath { selected: matched * share(&undecided), found, rest, reads }
+        let selected = matched * share(&undecided);
+        IndexPath { found: Rc::new(found), rest, reads, selected }
     }
 
     /// Whether an index has all columns that are wanted, as they are.
@@ -211,19 +241,20 @@ pub(super) fn key_first(condition: Expr) -> Expr {
 }
 
 /// The part of an index that has been matched.
-pub(super) fn index_range(request: &ScanRequest<'_>, found: IndexMatch) -> Result<IndexRange> {
+pub(super) fn index_range(request: &ScanRequest<'_>, found: &IndexMatch) -> Result<IndexRange> {
     let all_columns: Vec<ColumnId> =
         (1..=request.relation.columns.len() as i16).map(|a| (request.rte, a)).collect();
-    let used = found.used.iter().map(|i| key_first(found.condition(request.conditions, *i)));
+    let used = found.used.iter();
+    let used = used.map(|i| key_first(found.condition(request.conditions, *i).clone()));
     let used: Vec<Expr> = used.chain(found.derived.iter().cloned()).collect();
     let to_slots = |c| to_slots(c, &all_columns);
     let conditions = used.into_iter().map(to_slots).collect::<Result<_>>()?;
     Ok(IndexRange {
-        keys: found.keys,
-        lower: found.lower,
-        upper: found.upper,
+        keys: found.keys.clone(),
+        lower: found.lower.clone(),
+        upper: found.upper.clone(),
         not_null: found.not_null,
-        checks: found.checks,
+        checks: found.checks.clone(),
         conditions,
     })
 }

@@ -60,34 +60,43 @@ impl Planner<'_> {
         {
             return Ok(rel);
         }
-        let mut best = self.seq_scan(request)?;
+        let size = self.table_size(request.relation)?;
+        let mut cost = self.seq_scan_cost(request, size);
         if !self.ctx.settings.seqscan {
-            best.plan.cost.total += 1e10;
+            cost.total += 1e10;
         }
+        // Only what turns out cheapest is made a plan.
+        let mut paths = Vec::with_capacity(indexes.len());
         for index in &indexes {
-            if let Some(rel) = self.index_scan(request, index, false, false)?
-                && is_better(&rel.plan, &best.plan)
-            {
-                best = rel;
+            paths.push(self.index_path(request, index, size, false)?);
+        }
+        let (mut best, mut filters) = (None, request.conditions.len());
+        for (at, path) in paths.iter().enumerate() {
+            let Some(path) = path else { continue };
+            let Some(found) = self.index_cost(request, &indexes[at], path, size) else { continue };
+            if is_better((&found, path.rest.len()), (&cost, filters)) {
+                (best, cost, filters) = (Some(at), found, path.rest.len());
             }
         }
-        if let Some(rel) = self.tid_scan(request)?
-            && rel.plan.cost.total < best.plan.cost.total
-        {
-            best = rel;
+        let by_tid = self.tid_scan(request)?.filter(|rel| rel.plan.cost.total < cost.total);
+        let below = by_tid.as_ref().map_or(cost.total, |rel| rel.plan.cost.total);
+        if let Some(rel) = self.bitmap_scan(request, &indexes, (&paths, size), below)? {
+            return Ok(rel);
         }
-        if let Some(rel) = self.bitmap_scan(request, &indexes)?
-            && rel.plan.cost.total < best.plan.cost.total
-        {
-            best = rel;
+        match (by_tid, best.and_then(|at| Some((at, paths[at].take()?)))) {
+            (Some(rel), _) => Ok(rel),
+            (None, Some((at, path))) => {
+                self.build_index_scan(request, &indexes[at], path, cost, false)
+            }
+            (None, None) => self.build_seq_scan(request, cost),
         }
-        Ok(best)
     }
 
     /// Whether the conditions bind every key of a unique index by equality.
     fn matches_whole_key(&self, request: &ScanRequest<'_>, index: &CandidateIndex) -> bool {
-        let found = index.matching(request.rte, request.conditions, false);
-        index.info().is_unique_now() && found.is_whole_key(index.keys.len())
+        index.info().is_unique_now()
+            && request.conditions.len() >= index.keys.len()
+            && index.matching(request.rte, request.conditions, false).is_whole_key(index.keys.len())
     }
 
     /// A scan in the wanted order (which saves a sort): by an index, of a partitioned table by each
@@ -117,7 +126,7 @@ impl Planner<'_> {
                 continue;
             };
             if let Some(rel) = self.index_scan(request, &index, true, backward)?
-                && best.as_ref().is_none_or(|best| is_better(&rel.plan, &best.plan))
+                && best.as_ref().is_none_or(|best| is_better(rated(&rel.plan), rated(&best.plan)))
             {
                 best = Some(rel);
             }
@@ -163,21 +172,34 @@ impl Planner<'_> {
     }
 
     fn seq_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
-        let relation = request.relation;
-        let size = self.table_size(relation)?;
-        let estimator = Estimator::new(self.ctx, request.rtes);
-        let selected = clamp_rows(size.rows * estimator.selectivity(request.conditions));
+        let size = self.table_size(request.relation)?;
+        let cost = self.seq_scan_cost(request, size);
+        self.build_seq_scan(request, cost)
+    }
+
+    fn seq_scan_cost(&self, request: &ScanRequest<'_>, size: TableSize) -> Cost {
         let (costs, operators) = (&self.ctx.settings.costs, request.conditions.len() as f64);
         let width = self.row_width(request);
-        let cost = costs.seq_scan(size, operators).for_rows(selected, width);
-        let columns = attributes(request.columns);
-        let cursor = self.current_of.clone().filter(|_| self.changed == Some(request.rte));
-        let cost = match cursor {
-            None => cost,
-            Some(_) => costs.row_fetches(1.0, operators).for_rows(1.0, width),
+        if self.cursor_of(request).is_some() {
+            return costs.row_fetches(1.0, operators).for_rows(1.0, width);
+        }
+        let estimator = Estimator::new(self.ctx, request.rtes);
+        let selected = clamp_rows(size.rows * estimator.selectivity(request.conditions));
+        costs.seq_scan(size, operators).for_rows(selected, width)
+    }
+
+    /// The cursor whose row is meant, in WHERE CURRENT OF.
+    fn cursor_of(&self, request: &ScanRequest<'_>) -> Option<&Arc<str>> {
+        self.current_of.as_ref().filter(|_| self.changed == Some(request.rte))
+    }
+
+    fn build_seq_scan(&mut self, request: &ScanRequest<'_>, cost: Cost) -> Result<Rel> {
+        let scan = PlanNode::SeqScan {
+            rel: self.scan_relation(request),
+            columns: attributes(request.columns),
+            cursor: self.cursor_of(request).cloned(),
+            parallel: false,
         };
-        let rel = self.scan_relation(request);
-        let scan = PlanNode::SeqScan { rel, columns, cursor, parallel: false };
         self.finish_scan(request, scan, cost, request.conditions.to_vec())
     }
 
@@ -254,20 +276,26 @@ pub(super) fn attributes(columns: &[ColumnId]) -> Vec<i16> {
     columns.iter().map(|(_, a)| *a).collect()
 }
 
-/// Whether a scan is the better one of two: the cheaper one, or of two that cost the same the one
-/// that leaves fewer conditions to its filter. It reads no more if its estimate is wrong, as that of
-/// a queue's rows is which are all new when they are counted and mostly done later.
-fn is_better(scan: &Plan, other: &Plan) -> bool {
-    let filters = |plan: &Plan| match &plan.filter {
+/// Whether a scan is the better one of two, by their costs and their numbers of filters: the cheaper
+/// one, or of two that cost the same the one that leaves fewer conditions to its filter. It reads no
+/// more if its estimate is wrong, as that of a queue's rows is which are all new when they are
+/// counted and mostly done later.
+fn is_better((scan, filters): (&Cost, usize), (other, other_filters): (&Cost, usize)) -> bool {
+    let (cost, other_cost) = (scan.total, other.total);
+    match (cost - other_cost).abs() <= other_cost * SAME_COST {
+        true if filters != other_filters => filters < other_filters,
+        _ => cost < other_cost,
+    }
+}
+
+/// What a scan costs, and how many conditions it leaves to its filter.
+fn rated(plan: &Plan) -> (&Cost, usize) {
+    let filters = match &plan.filter {
         None => 0,
         Some(Expr::And(all)) => all.len(),
         Some(_) => 1,
     };
-    let (cost, other_cost) = (scan.cost.total, other.cost.total);
-    match (cost - other_cost).abs() <= other_cost * SAME_COST {
-        true if filters(scan) != filters(other) => filters(scan) < filters(other),
-        _ => cost < other_cost,
-    }
+    (&plan.cost, filters)
 }
 
 /// Row estimates are at least one row and whole.

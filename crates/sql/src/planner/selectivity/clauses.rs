@@ -8,6 +8,7 @@ use super::{DEFAULT_INEQUALITY, DEFAULT_RANGE, Estimator};
 use crate::expr::{CallSyntax, Expr};
 use crate::planner::cost::strip;
 use crate::planner::{is_volatile, rtes_of};
+use std::borrow::Borrow;
 use steppe_catalog::Builtins;
 use steppe_catalog::builtin::Estimate;
 
@@ -33,15 +34,15 @@ impl Range<'_> {
 
 impl Estimator<'_> {
     /// Fraction of rows that satisfy all conditions.
-    pub(super) fn conjunction(&self, conditions: &[Expr]) -> f64 {
+    pub(super) fn conjunction<E: Borrow<Expr>>(&self, conditions: &[E]) -> f64 {
         if let [one] = conditions {
-            return self.clause(one);
+            return self.clause(one.borrow());
         }
         match self.together(conditions) {
-            None => self.independent(conditions),
+            None => self.independent(conditions.iter().map(E::borrow)),
             Some((selected, estimated)) => {
                 let left = conditions.iter().zip(estimated).filter(|(_, estimated)| !estimated);
-                selected * self.independent(left.map(|(condition, _)| condition))
+                selected * self.independent(left.map(|(condition, _)| condition.borrow()))
             }
         }
     }

@@ -64,7 +64,7 @@ impl Estimator<'_> {
 
     /// The fraction that one row is, if no value is in two.
     fn one_row(&self, variable: &Variable<'_>) -> Option<f64> {
-        let rte = variable.rte.filter(|_| variable.is_unique)?;
+        let rte = variable.rte.filter(|_| self.is_unique(variable))?;
         let rows = self.tuples(rte);
         (rows >= 1.0).then(|| 1.0 / rows)
     }

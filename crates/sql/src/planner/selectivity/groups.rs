@@ -54,7 +54,7 @@ impl Estimator<'_> {
     /// group.
     fn add_keys<'e>(&self, expr: &'e Expr, keys: &mut Vec<Key<'e>>) -> bool {
         let variable = self.variable(expr);
-        if variable.statistics.is_some() || variable.is_unique {
+        if variable.statistics.is_some() || self.is_unique(&variable) {
             self.add_key(expr, &variable, keys);
             return true;
         }

@@ -45,7 +45,7 @@ use super::or_clauses::share_left;
 use super::{PlannerContext, rtes_of};
 use crate::expr::{CallSyntax, Expr, RowCompareOp};
 use crate::query::Rte;
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use steppe_catalog::Builtins;
 use steppe_catalog::builtin::{Estimate, Operator};
 use steppe_types::{Datum, Oid, interrupt};
@@ -109,7 +109,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// Fraction of rows that satisfy all conditions.
-    pub(crate) fn selectivity(&self, conditions: &[Expr]) -> f64 {
+    pub(crate) fn selectivity<E: Borrow<Expr>>(&self, conditions: &[E]) -> f64 {
         self.conjunction(conditions).clamp(1e-10, 1.0)
     }
 
@@ -236,5 +236,10 @@ impl<'a> Estimator<'a> {
 
 /// Whether two sides are over more than one table together.
 fn joins(left: &Expr, right: &Expr) -> bool {
-    rtes_of(left).union(&rtes_of(right)).iter().nth(1).is_some()
+    let (left, right) = (rtes_of(left), rtes_of(right));
+    match (left.is_empty(), right.is_empty()) {
+        (true, _) => !right.is_empty() && !right.is_one(),
+        (_, true) => !left.is_one(),
+        _ => !left.is_one() || left != right,
+    }
 }

@@ -16,15 +16,28 @@ const DAYS_PER_MONTH: f64 = 365.25 / 12.0;
 /// The order of two values of a type, or of two types that are compared with each other: numbers,
 /// dates and timestamps. `None`: they are not compared.
 pub(super) fn order(type_oid: Oid, a: &Datum, b: &Datum) -> Option<Ordering> {
-    use Datum::{Float4, Float8, Int2, Int4, Int8};
+    use Datum::{Float4, Float8};
+    // Lists of common values are compared one by one, and most often these.
+    if let (Some(a), Some(b)) = (integer(a), integer(b)) {
+        return Some(a.cmp(&b));
+    }
     let are_alike = match (a, b) {
-        (Int2(_) | Int4(_) | Int8(_), Int2(_) | Int4(_) | Int8(_)) => true,
         (Float4(_) | Float8(_), Float4(_) | Float8(_)) => true,
         _ => std::mem::discriminant(a) == std::mem::discriminant(b),
     };
     match are_alike {
         true => Some(compare::compare_as(type_oid, a, b)),
         false => Some(instant(a)?.cmp(&instant(b)?)),
+    }
+}
+
+#[inline]
+fn integer(value: &Datum) -> Option<i64> {
+    match value {
+        Datum::Int2(value) => Some(i64::from(*value)),
+        Datum::Int4(value) => Some(i64::from(*value)),
+        Datum::Int8(value) => Some(*value),
+        _ => None,
     }
 }
 

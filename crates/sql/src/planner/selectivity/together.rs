@@ -16,7 +16,7 @@ use crate::planner::cost::strip;
 use crate::planner::{is_volatile, rtes_of};
 use crate::query::RteKind;
 use hashbrown::HashMap;
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use steppe_catalog::builtin::Estimate;
@@ -49,23 +49,24 @@ impl<'a> Estimator<'a> {
 
     /// The fraction of rows that those conditions leave of which statistics on several columns tell,
     /// and which these are.
-    pub(super) fn together(&self, conditions: &[Expr]) -> Option<(f64, Vec<bool>)> {
+    pub(super) fn together<E: Borrow<Expr>>(&self, conditions: &[E]) -> Option<(f64, Vec<bool>)> {
         let rte = self.only_entry(conditions)?;
         let found = self.found_together(rte);
         if found.is_empty() {
             return None;
         }
+        let conditions: Vec<&Expr> = conditions.iter().map(E::borrow).collect();
         let mut estimated = vec![false; conditions.len()];
-        let by_values = self.by_combinations(rte, &found, conditions, &mut estimated);
-        let by_degree = self.by_dependencies(rte, &found, conditions, &mut estimated);
+        let by_values = self.by_combinations(rte, &found, &conditions, &mut estimated);
+        let by_degree = self.by_dependencies(rte, &found, &conditions, &mut estimated);
         Some((by_values * by_degree, estimated))
     }
 
     /// The one entry that all conditions are about (find_single_rel_for_clauses).
-    fn only_entry(&self, conditions: &[Expr]) -> Option<usize> {
+    fn only_entry<E: Borrow<Expr>>(&self, conditions: &[E]) -> Option<usize> {
         let mut only = None;
         for condition in conditions {
-            for rte in rtes_of(condition).iter() {
+            for rte in rtes_of(condition.borrow()).iter() {
                 if *only.get_or_insert(rte) != rte {
                     return None;
                 }
@@ -89,7 +90,7 @@ impl<'a> Estimator<'a> {
         &self,
         rte: usize,
         found: &[Together<'_>],
-        conditions: &[Expr],
+        conditions: &[&Expr],
         estimated: &mut [bool],
     ) -> f64 {
         let attributes: Vec<Option<BTreeSet<i16>>> =
@@ -122,7 +123,7 @@ impl<'a> Estimator<'a> {
                     if rank(&other) > rank(&best) { other } else { best }
                 });
             let Some((object, (_, places))) = best else { return selected };
-            let of_object: Vec<&Expr> = places.iter().map(|at| &conditions[*at]).collect();
+            let of_object: Vec<&Expr> = places.iter().map(|at| conditions[*at]).collect();
             places.iter().for_each(|at| estimated[*at] = true);
             selected *= self.by_combination(rte, object, &of_object);
         }
@@ -242,11 +243,11 @@ impl<'a> Estimator<'a> {
         &self,
         rte: usize,
         found: &[Together<'_>],
-        conditions: &[Expr],
+        conditions: &[&Expr],
         estimated: &mut [bool],
     ) -> f64 {
         let equalities: Vec<Option<i16>> = (0..conditions.len())
-            .map(|at| (!estimated[at]).then(|| self.equality_of(rte, &conditions[at]))?)
+            .map(|at| (!estimated[at]).then(|| self.equality_of(rte, conditions[at]))?)
             .collect();
         let mut left: BTreeSet<i16> = equalities.iter().flatten().copied().collect();
         let mut chosen: Vec<&Dependency> = Vec::new();
@@ -264,7 +265,7 @@ impl<'a> Estimator<'a> {
             let places: Vec<usize> =
                 (0..conditions.len()).filter(|at| equalities[*at] == Some(column)).collect();
             places.iter().for_each(|at| estimated[*at] = true);
-            selected.insert(column, self.independent(places.iter().map(|at| &conditions[*at])));
+            selected.insert(column, self.independent(places.iter().map(|at| conditions[*at])));
         }
         for (columns, degree) in chosen.into_iter().rev() {
             let Some((implied, deciding)) = columns.split_last() else { continue };

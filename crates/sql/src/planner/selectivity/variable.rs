@@ -16,6 +16,7 @@ use crate::planner::rtes_of;
 use crate::planner::scan::clamp_rows;
 use crate::query::{Distinct, Query, Rte, RteKind};
 use hashbrown::HashMap;
+use std::cell::Cell;
 use std::sync::Arc;
 use steppe_catalog::{ColumnStatistics, RelKind, Relation};
 use steppe_types::{Oid, Result, oid};
@@ -55,7 +56,8 @@ pub(super) struct Variable<'a> {
     /// The one entry that it is over.
     pub(super) rte: Option<usize>,
     pub(super) statistics: Option<&'a ColumnStatistics>,
-    pub(super) is_unique: bool,
+    /// Whether no two rows have the same value; what is not known yet, the column's indexes say.
+    is_unique: Cell<Option<bool>>,
     /// The table's column that it is.
     pub(super) column: Option<(&'a Arc<Relation>, i32)>,
     /// pg_statistic.stadistinct where there are no statistics; 0: not known.
@@ -76,7 +78,7 @@ impl<'a> Estimator<'a> {
             type_oid: bare.ty().oid,
             rte: None,
             statistics: None,
-            is_unique: false,
+            is_unique: Cell::new(Some(false)),
             column: None,
             distinct: if bare.ty().oid == oid::BOOL { 2.0 } else { 0.0 },
         };
@@ -97,14 +99,16 @@ impl<'a> Estimator<'a> {
     fn look_up_column(&self, rte: usize, column: i32, variable: &mut Variable<'a>) {
         let Some(entry) = self.rtes.get(rte) else { return };
         match (&entry.kind, column) {
-            (_, CTID) => (variable.is_unique, variable.distinct) = (true, -1.0),
+            (_, CTID) => {
+                (variable.is_unique, variable.distinct) = (Cell::new(Some(true)), -1.0);
+            }
             (_, TABLE_OID) => variable.distinct = 1.0,
             (RteKind::Relation(relation), _) => {
                 let with_children = self.has_children(relation, entry);
                 self.look_up_in_table(relation, column, with_children, variable);
                 // An index does not know what is in others.
                 let is_whole = !with_children || relation.kind == RelKind::PartitionedTable;
-                variable.is_unique = is_whole && self.has_unique_index(relation, column);
+                variable.is_unique = Cell::new(if is_whole { None } else { Some(false) });
                 variable.column = Some((relation, column));
             }
             (RteKind::Values(_), _) => variable.distinct = -1.0,
@@ -112,7 +116,7 @@ impl<'a> Estimator<'a> {
                 let origins = self.bases.and_then(|bases| bases.get(&rte)).map(|b| &b.origins);
                 let at = usize::try_from(column).ok();
                 if let Some(origin) = origins.and_then(|origins| origins.get(at?)) {
-                    variable.is_unique = origin.is_unique;
+                    variable.is_unique = Cell::new(Some(origin.is_unique));
                     if let Some((relation, column, with_children)) = &origin.column {
                         self.look_up_in_table(relation, *column, *with_children, variable);
                     }
@@ -151,7 +155,9 @@ impl<'a> Estimator<'a> {
                 continue;
             };
             let is_whole = candidate.predicate.is_none() && info.keys.len() == 1;
-            variable.is_unique |= info.is_unique_now() && is_whole;
+            if info.is_unique_now() && is_whole {
+                variable.is_unique = Cell::new(Some(true));
+            }
             if variable.statistics.is_none() {
                 let found = index.statistics.as_ref().and_then(|s| s.columns.get(at));
                 variable.statistics = found.filter(|found| !found.is_absent());
@@ -161,6 +167,16 @@ impl<'a> Estimator<'a> {
 
     pub(super) fn has_children(&self, relation: &Relation, entry: &Rte) -> bool {
         entry.inherit && self.ctx.catalog.children(relation.oid).next().is_some()
+    }
+
+    /// Whether no two rows have the same value.
+    pub(super) fn is_unique(&self, variable: &Variable<'_>) -> bool {
+        if let Some(known) = variable.is_unique.get() {
+            return known;
+        }
+        let found = variable.column.is_some_and(|(table, at)| self.has_unique_index(table, at));
+        variable.is_unique.set(Some(found));
+        found
     }
 
     fn has_unique_index(&self, relation: &Relation, column: i32) -> bool {
@@ -206,7 +222,7 @@ impl<'a> Estimator<'a> {
     }
 
     fn distinct_in_all(&self, variable: &Variable<'_>) -> (f64, bool) {
-        let of_rows = match (variable.is_unique, variable.statistics) {
+        let of_rows = match (self.is_unique(variable), variable.statistics) {
             (true, found) => found.map_or(0.0, |s| s.null_fraction) - 1.0,
             (false, Some(found)) => found.distinct,
             (false, None) => variable.distinct,
