@@ -484,6 +484,12 @@ impl Expr {
         out
     }
 
+    /// Whether `f` holds for a direct child (sub-select bodies are not entered).
+    pub fn any_child(&self, mut f: impl FnMut(&Expr) -> bool) -> bool {
+        let mut visit = |child: &Expr| if f(child) { Err(()) } else { Ok(()) };
+        self.try_for_each_child(&mut visit).is_err()
+    }
+
     /// Calls `f` on each direct child (sub-select bodies are not entered).
     pub fn for_each_child<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         let mut visit = |child: &'a Expr| -> Result<(), Infallible> {

@@ -313,6 +313,6 @@ fn has_sub_plan(expr: &Expr) -> bool {
     match expr {
         Expr::SubPlan(sub) => !sub.runs_once(),
         Expr::SubLink { .. } => true,
-        other => other.children().into_iter().any(has_sub_plan),
+        other => other.any_child(has_sub_plan),
     }
 }

@@ -210,7 +210,7 @@ pub(super) fn check_retype(
 fn readers(ctx: &mut DdlContext<'_>, table: &Relation, position: usize) -> Result<Vec<Arc<str>>> {
     fn reads(expr: &Expr, position: usize) -> bool {
         matches!(expr, Expr::Var { column, .. } if usize::try_from(*column) == Ok(position))
-            || expr.children().into_iter().any(|child| reads(child, position))
+            || expr.any_child(|child| reads(child, position))
     }
     let table = Arc::new(table.clone());
     let mut found = Vec::new();

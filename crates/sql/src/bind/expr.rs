@@ -591,7 +591,7 @@ fn any_or_all_pair(a: Expr, b: Expr, any: bool) -> Expr {
 
 /// Whether a column occurs.
 pub(crate) fn has_var(expr: &Expr) -> bool {
-    matches!(expr, Expr::Var { .. }) || expr.children().into_iter().any(has_var)
+    matches!(expr, Expr::Var { .. }) || expr.any_child(has_var)
 }
 
 /// Whether what stands there is stored with a relation, to be bound again: names of types that

@@ -88,5 +88,5 @@ pub fn is_mutable(expr: &Expr) -> bool {
         }
         _ => false,
     };
-    here || expr.children().into_iter().any(is_mutable)
+    here || expr.any_child(is_mutable)
 }

@@ -401,7 +401,7 @@ fn whole_row<'e>(
 /// Whether an expression asks if there is a row at all.
 fn has_row_mark(expr: &Expr) -> bool {
     matches!(expr, Expr::Var { column, .. } if *column == i32::from(ROW_MARK))
-        || expr.children().into_iter().any(has_row_mark)
+        || expr.any_child(has_row_mark)
 }
 
 /// What the columns of an entry are called: a relation's as they are called now, unless the

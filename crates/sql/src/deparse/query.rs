@@ -657,5 +657,5 @@ fn simple_values<'q>(query: &'q Query, names: Option<&[Arc<str>]>) -> Option<&'q
 }
 
 pub(super) fn has_sub_select(expr: &Expr) -> bool {
-    matches!(expr, Expr::SubLink { .. }) || expr.children().into_iter().any(has_sub_select)
+    matches!(expr, Expr::SubLink { .. }) || expr.any_child(has_sub_select)
 }

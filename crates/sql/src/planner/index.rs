@@ -226,7 +226,7 @@ pub(super) fn over_entry(expr: Expr, entry: usize) -> Expr {
 }
 
 fn has_constant(expr: &Expr) -> bool {
-    matches!(expr, Expr::Const(..)) || expr.children().into_iter().any(has_constant)
+    matches!(expr, Expr::Const(..)) || expr.any_child(has_constant)
 }
 
 /// Whether an operator of the key's own family compares the key with a value of another type, and

@@ -105,7 +105,7 @@ fn computes_anew(plan: &Plan) -> bool {
 
 /// Whether a condition names an expression of the outer side.
 fn names(on: &Expr, outer: &Expr) -> bool {
-    on == outer || on.children().into_iter().any(|child| names(child, outer))
+    on == outer || on.any_child(|child| names(child, outer))
 }
 
 /// Whether a condition says no more of an expression than what it equals.

@@ -443,6 +443,11 @@ pub(crate) fn column_id(rte: usize, column: i32) -> ColumnId {
 
 /// The range-table entries whose columns occur.
 pub(crate) fn rtes_of(expr: &Expr) -> RteSet {
+    match expr {
+        Expr::Var { rte, levels_up: 0, .. } => return RteSet::one(*rte),
+        Expr::Const(..) | Expr::Param { .. } => return RteSet::default(),
+        _ => {}
+    }
     let mut set = RteSet::default();
     collect_rtes(expr, &mut set);
     set
@@ -499,12 +504,12 @@ pub(crate) fn is_volatile(expr: &Expr) -> bool {
         Expr::SubPlan(sub) => !sub.runs_once(),
         _ => false,
     };
-    here || expr.children().into_iter().any(is_volatile)
+    here || expr.any_child(is_volatile)
 }
 
 /// Whether a set-returning function occurs.
 pub(crate) fn returns_set(expr: &Expr) -> bool {
     matches!(expr, Expr::Func { func, .. }
         if Builtins::get().proc(*func).is_some_and(|p| p.retset))
-        || expr.children().into_iter().any(returns_set)
+        || expr.any_child(returns_set)
 }

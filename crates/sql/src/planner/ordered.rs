@@ -397,7 +397,7 @@ fn refers_to_level(expr: &Expr) -> bool {
 }
 
 fn has_aggregate(expr: &Expr) -> bool {
-    matches!(expr, Expr::Aggregate(_)) || expr.children().into_iter().any(has_aggregate)
+    matches!(expr, Expr::Aggregate(_)) || expr.any_child(has_aggregate)
 }
 
 fn replace_extremes(expr: &mut Expr, one_end: &dyn Fn(&Expr, TypeRef, bool) -> Expr) {

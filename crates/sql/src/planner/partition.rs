@@ -221,6 +221,6 @@ pub(super) fn order_over_entry(
 fn reads(expr: &Expr, position: i32) -> bool {
     match expr {
         Expr::Var { column, levels_up: 0, .. } => *column == position,
-        other => other.children().into_iter().any(|child| reads(child, position)),
+        other => other.any_child(|child| reads(child, position)),
     }
 }

@@ -279,5 +279,5 @@ fn is_constant(expr: &Expr) -> bool {
 }
 
 fn reads_row(expr: &Expr) -> bool {
-    matches!(expr, Expr::Slot { .. }) || expr.children().into_iter().any(reads_row)
+    matches!(expr, Expr::Slot { .. }) || expr.any_child(reads_row)
 }

@@ -93,7 +93,7 @@ pub(crate) fn drop_unused_outputs(query: &mut Query, is_used: impl Fn(usize) -> 
 }
 
 fn calls_window(expr: &Expr) -> bool {
-    matches!(expr, Expr::Window(_)) || expr.children().into_iter().any(calls_window)
+    matches!(expr, Expr::Window(_)) || expr.any_child(calls_window)
 }
 
 /// Whether a volatile function occurs, in sub-selects as well.

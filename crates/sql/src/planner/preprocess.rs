@@ -96,7 +96,7 @@ impl Planner<'_> {
             return false;
         }
         matches!(expr, Expr::SubPlan(sub) if is_noted(sub.plan))
-            || expr.children().into_iter().any(|child| self.has_noted_sub_select(child))
+            || expr.any_child(|child| self.has_noted_sub_select(child))
     }
 
     /// Plans a query of this one's FROM or WITH; what may fail in it is noted there.

@@ -23,7 +23,7 @@ const ROWS_PER_CALL: f64 = 100.0;
 pub(crate) fn project_sets(mut plan: Plan, mut exprs: Vec<Expr>) -> Plan {
     loop {
         let at_top = |e: &Expr| match is_set_call(e) {
-            true => !e.children().into_iter().any(returns_set),
+            true => !e.any_child(returns_set),
             false => !returns_set(e),
         };
         if exprs.iter().all(at_top) {
@@ -63,7 +63,7 @@ fn take_innermost(expr: &mut Expr, columns: &mut Vec<Expr>) {
     if !returns_set(expr) {
         return;
     }
-    if is_set_call(expr) && !expr.children().into_iter().any(returns_set) {
+    if is_set_call(expr) && !expr.any_child(returns_set) {
         let slot = Expr::Slot { index: columns.len(), ty: expr.ty() };
         columns.push(std::mem::replace(expr, slot));
         return;

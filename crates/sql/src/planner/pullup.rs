@@ -271,7 +271,7 @@ pub(super) fn refers_outside(item: &FromItem) -> bool {
 }
 
 pub(super) fn refers_out(expr: &Expr) -> bool {
-    matches!(expr, Expr::Var { levels_up: 1.., .. }) || expr.children().into_iter().any(refers_out)
+    matches!(expr, Expr::Var { levels_up: 1.., .. }) || expr.any_child(refers_out)
 }
 
 /// Makes a query's parts ones of the query around: its entries start at `offset` there.

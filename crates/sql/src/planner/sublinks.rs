@@ -112,7 +112,7 @@ fn probe_of_values(test: &Expr, query: &Query) -> Option<Expr> {
 }
 
 fn has_columns(expr: &Expr) -> bool {
-    matches!(expr, Expr::Var { .. }) || expr.children().into_iter().any(has_columns)
+    matches!(expr, Expr::Var { .. }) || expr.any_child(has_columns)
 }
 
 /// `EXISTS (SELECT … FROM right WHERE on)`.

@@ -148,7 +148,7 @@ impl Planner<'_> {
 
 /// Whether a sub-select occurs that is yet to be planned.
 pub(crate) fn contains_sublink(expr: &Expr) -> bool {
-    matches!(expr, Expr::SubLink { .. }) || expr.children().into_iter().any(contains_sublink)
+    matches!(expr, Expr::SubLink { .. }) || expr.any_child(contains_sublink)
 }
 
 /// Replaces keys as they were written by what stands for them.
