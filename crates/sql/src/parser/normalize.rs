@@ -194,10 +194,15 @@ impl<'a> Pass<'a> {
         self.tokens.get(at).map_or("", |token| &self.source[token.start..token.end])
     }
 
+    /// The token if it is a word, as it is written.
+    fn word(&self, at: usize) -> Option<&'a str> {
+        let token = self.tokens.get(at).filter(|token| token.kind == TokenKind::Word)?;
+        Some(&self.source[token.start..token.end])
+    }
+
     /// Whether the token is this word (in lower case here).
     fn is_word(&self, at: usize, word: &str) -> bool {
-        self.tokens.get(at).is_some_and(|token| token.kind == TokenKind::Word)
-            && self.slice(at).eq_ignore_ascii_case(word)
+        self.word(at).is_some_and(|own| own.eq_ignore_ascii_case(word))
     }
 
     fn is_mark(&self, at: usize, mark: u8) -> bool {
@@ -205,7 +210,8 @@ impl<'a> Pass<'a> {
     }
 
     fn is_one_of(&self, at: usize, words: &[&str]) -> bool {
-        words.iter().any(|word| self.is_word(at, word))
+        let own = self.word(at);
+        own.is_some_and(|own| words.iter().any(|word| own.eq_ignore_ascii_case(word)))
     }
 
     /// Whether the statement has expressions whose constants do not matter.
@@ -389,10 +395,11 @@ impl<'a> Pass<'a> {
 
     /// TRUE, FALSE and NULL, unless they are part of IS … or NULLS ….
     fn is_constant_word(&self, at: usize) -> bool {
+        if !self.is_one_of(at, &["true", "false", "null"]) {
+            return false;
+        }
         let follows = |back: usize, word| at >= back && self.is_word(at - back, word);
-        let is_part =
-            follows(1, "on") || follows(1, "is") || (follows(1, "not") && follows(2, "is"));
-        self.is_one_of(at, &["true", "false", "null"]) && !is_part
+        !(follows(1, "on") || follows(1, "is") || (follows(1, "not") && follows(2, "is")))
     }
 
     /// Whether an integer is the position of a column in ORDER BY or GROUP BY.
@@ -421,7 +428,11 @@ impl<'a> Pass<'a> {
         let token = &self.tokens[at];
         let text = self.slice(at);
         match token.kind {
-            TokenKind::Word => self.shape.extend(text.chars().map(|c| c.to_ascii_lowercase())),
+            TokenKind::Word => {
+                let start = self.shape.len();
+                self.shape.push_str(text);
+                self.shape[start..].make_ascii_lowercase();
+            }
             TokenKind::QuotedIdentifier => self.shape.push_str(text.trim_matches('"')),
             _ => self.shape.push_str(text),
         }
