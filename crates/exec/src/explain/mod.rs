@@ -9,6 +9,7 @@
 //! does not have is not made up to look like PostgreSQL's. The layout is PostgreSQL 18's to
 //! the letter, so that tools that read its plans read these.
 
+mod decimals;
 mod document;
 mod names;
 mod nodes;

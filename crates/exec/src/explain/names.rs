@@ -16,21 +16,21 @@ const PARTIAL: &str = "PARTIAL ";
 #[derive(Clone, Debug)]
 pub(super) struct Name {
     /// In the node itself.
-    pub(super) own: String,
+    pub(super) own: Arc<str>,
     /// In a node above: what is not a plain column stands in parentheses there.
-    above: String,
+    above: Arc<str>,
 }
 
 impl Name {
     /// A plain column.
-    pub(super) fn column(name: impl Into<String>) -> Name {
+    pub(super) fn column(name: impl Into<Arc<str>>) -> Name {
         let own = name.into();
         Name { above: own.clone(), own }
     }
 
     /// Something computed.
     fn computed(text: String) -> Name {
-        Name { above: format!("({text})"), own: text }
+        Name { above: format!("({text})").into(), own: text.into() }
     }
 
     /// What a partial aggregate comes to; what is none stays.
@@ -201,7 +201,7 @@ impl Builder<'_> {
 
     fn leaf(&self, leaf: &Expr, slots: &[Name]) -> Option<String> {
         match leaf {
-            Expr::Slot { index, .. } => slots.get(*index).map(|name| name.own.clone()),
+            Expr::Slot { index, .. } => slots.get(*index).map(|name| name.own.to_string()),
             Expr::Param { .. } if self.explained.is_generic => None,
             Expr::Param { index, ty, .. } => {
                 let value = self.explained.params.get(*index)?;
@@ -256,10 +256,10 @@ impl Builder<'_> {
 fn planned_names(plan: &Plan, qualified: bool) -> Vec<Name> {
     let names = plan.slot_names.iter();
     let shown = |name: &Arc<str>| match qualified {
-        true => name.to_string(),
+        true => Arc::clone(name),
         false => {
             let (call, column) = slot_name_parts(name);
-            format!("{call}{column}")
+            Arc::from(format!("{call}{column}"))
         }
     };
     names.map(|name| Name::column(shown(name))).collect()

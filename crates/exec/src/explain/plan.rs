@@ -3,6 +3,7 @@
 //! Nodes are numbered in pre-order as the compiler numbers them, a hash join's
 //! Hash node included, so that each finds its counters.
 
+use super::decimals::{hundredths, whole};
 use super::document::{Buffers, Node, Value};
 use super::partitions::LeavesOfScans;
 use super::{ExplainOptions, Explained, milliseconds};
@@ -162,14 +163,12 @@ impl<'a> Builder<'a> {
     /// Estimates and, with ANALYZE, what happened.
     pub(super) fn figures(&self, cost: &Cost, done: Option<&Instrument>, node: &mut Node) {
         if self.options.costs {
-            let _ = write!(
-                node.headline,
-                "  (cost={:.2}..{:.2} rows={:.0} width={})",
-                cost.startup, cost.total, cost.rows, cost.width
-            );
-            node.detail("Startup Cost", Value::Number(format!("{:.2}", cost.startup)));
-            node.detail("Total Cost", Value::Number(format!("{:.2}", cost.total)));
-            node.detail("Plan Rows", Value::Number(format!("{:.0}", cost.rows)));
+            let [startup, total] = [cost.startup, cost.total].map(hundredths);
+            let (rows, width) = (whole(cost.rows), cost.width);
+            let _ = write!(node.headline, "  (cost={startup}..{total} rows={rows} width={width})");
+            node.detail("Startup Cost", Value::Number(startup));
+            node.detail("Total Cost", Value::Number(total));
+            node.detail("Plan Rows", Value::Number(rows));
             node.detail("Plan Width", Value::from(u64::from(cost.width)));
         }
         if self.options.analyze {
@@ -259,7 +258,7 @@ impl<'a> Builder<'a> {
         let slots = self.input(plan, self.many_relations);
         let columns: Vec<String> = match &plan.project {
             Some(project) => self.list(project, &slots),
-            None => slots.into_iter().map(|name| name.own).collect(),
+            None => slots.into_iter().map(|name| name.own.to_string()).collect(),
         };
         if !is_hidden && !columns.is_empty() {
             node.property("Output", Value::List(columns));
@@ -320,7 +319,7 @@ impl<'a> Builder<'a> {
         self.figures(&cost, self.instrument(id + 1), &mut node);
         if self.options.verbose {
             let columns = self.output(inner, self.many_relations);
-            let columns = columns.into_iter().map(|name| name.own).collect();
+            let columns = columns.into_iter().map(|name| name.own.to_string()).collect();
             node.property("Output", Value::List(columns));
         }
         self.put_note(id, &mut node);
