@@ -2,9 +2,10 @@
 //!
 //! A plan of a statement with parameters is right for any values of them; which plan is fast may
 //! depend on the values. While a statement is planned, the planner notes each scan of an analysed
-//! table whose conditions compare a column with a parameter ([`Sensitive`]). When the statement is
-//! to run, the values that it has been given are looked up in the table's statistics, and each
-//! estimate is reduced to a class: the power of four of its rows. The classes together
+//! table whose conditions compare a column with a parameter, and each LIMIT that is one
+//! ([`Sensitive`]). When the statement is to run, the values that it has been given are looked up in
+//! the table's statistics, and each estimate is reduced to a class: the power of four of its rows,
+//! as is the number of rows that a LIMIT asks for. The classes together
 //! ([`RowClasses`]) say which variant of the plan runs; each is planned when it is first met, with
 //! the values at hand as examples for its estimates. The values never become part of the plan, so
 //! that all variants give the same answer, take the same locks and fail alike: the choice between
@@ -18,19 +19,28 @@ use super::selectivity::Estimator;
 use super::{Planner, PlannerContext, PlannerSettings, Rel, TableSizes};
 use crate::expr::Expr;
 use crate::plan::PlanNode;
-use crate::query::Rte;
+use crate::query::{Query, Rte};
 use steppe_catalog::{Catalog, Relation};
 use steppe_types::Datum;
 use steppe_types::io::IoContext;
 
-/// Scans of a statement that are looked at: each has a byte of [`RowClasses`].
-const SCANS_MAX: usize = 8;
+/// Scans and LIMITs of a statement that are looked at: each has a byte of [`RowClasses`].
+const PLACES_MAX: usize = 8;
 /// Smaller tables are read as fast one way as the other.
 const ROWS_MIN: f64 = 100.0;
 
+/// What parameters decide the number of rows of.
+#[derive(Clone, Debug)]
+pub enum Sensitive {
+    /// A scan.
+    Scan(SensitiveScan),
+    /// A LIMIT with its OFFSET.
+    Limit([Option<Expr>; 2]),
+}
+
 /// A scan whose number of rows depends on parameters.
 #[derive(Clone, Debug)]
-pub struct Sensitive {
+pub struct SensitiveScan {
     /// The scanned entry, alone.
     entry: Box<[Rte]>,
     /// What holds for its rows, over that entry.
@@ -39,31 +49,31 @@ pub struct Sensitive {
     rows: f64,
 }
 
-/// How many rows each sensitive scan of a statement is expected to find, in powers of four.
+/// How many rows each sensitive place of a statement is expected to yield, in powers of four.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RowClasses(u64);
 
 impl RowClasses {
     /// Those for values of the parameters; without any, those of unknown values.
     pub fn of(
-        scans: &[Sensitive],
+        places: &[Sensitive],
         values: &[Datum],
         (catalog, settings, io): (&Catalog, &PlannerSettings, &IoContext),
     ) -> RowClasses {
         let mut classes = 0;
-        for scan in scans {
+        for place in places {
             let context = PlannerContext {
                 catalog,
                 search_path: &[],
                 settings,
-                sizes: &AsPlanned(scan.rows),
+                sizes: &AsPlanned(place.table_rows()),
                 older: None,
                 io,
                 interrupts: &|| Ok(()),
                 may_fail: &|_| false,
                 values,
             };
-            classes = classes << u8::BITS | u64::from(scan.class(&context));
+            classes = classes << u8::BITS | u64::from(place.class(&context));
         }
         RowClasses(classes)
     }
@@ -85,9 +95,23 @@ impl TableSizes for AsPlanned {
 }
 
 impl Sensitive {
+    fn table_rows(&self) -> f64 {
+        match self {
+            Sensitive::Scan(scan) => scan.rows,
+            Sensitive::Limit(_) => 0.0,
+        }
+    }
+
     fn class(&self, context: &PlannerContext<'_>) -> u8 {
-        let estimator = Estimator::new(context, &self.entry);
-        let rows = clamp_rows(self.rows * estimator.selectivity(&self.conditions));
+        let rows = match self {
+            Sensitive::Scan(SensitiveScan { entry, conditions, rows }) => {
+                let estimator = Estimator::new(context, entry);
+                clamp_rows(rows * estimator.selectivity(conditions))
+            }
+            Sensitive::Limit([limit, offset]) => {
+                bounded_rows(limit.as_ref(), offset.as_ref(), context.values)
+            }
+        };
         // At most half the exponent of a float.
         (rows.log2() / 2.0) as u8
     }
@@ -97,7 +121,7 @@ impl Planner<'_> {
     /// Notes a scan whose rows depend on parameters; `rel` is what has been planned for it.
     pub(super) fn note_sensitive(&mut self, request: &ScanRequest<'_>, rel: &Rel) {
         let analysed = request.relation.statistics.as_deref().filter(|s| !s.columns.is_empty());
-        if analysed.is_none_or(|s| s.rows < ROWS_MIN) || self.sensitive.len() >= SCANS_MAX {
+        if analysed.is_none_or(|s| s.rows < ROWS_MIN) || self.sensitive.len() >= PLACES_MAX {
             return;
         }
         if !request.conditions.iter().any(has_param) || finds_one_row(rel) {
@@ -105,11 +129,48 @@ impl Planner<'_> {
         }
         let (rows, _) = self.ctx.sizes.size(request.relation);
         let over_entry = |condition: &Expr| super::index::over_entry(condition.clone(), 0);
-        self.sensitive.push(Sensitive {
+        self.sensitive.push(Sensitive::Scan(SensitiveScan {
             entry: Box::new([request.rtes[request.rte].clone()]),
             conditions: request.conditions.iter().map(over_entry).collect(),
             rows: rows.max(1.0),
-        });
+        }));
+    }
+
+    /// Notes a LIMIT that depends on parameters; `rows`: what is expected without it.
+    pub(super) fn note_limit(&mut self, query: &Query, rows: f64) {
+        let bounds = [&query.limit, &query.offset];
+        if rows > 1.0
+            && query.limit.is_some()
+            && self.sensitive.len() < PLACES_MAX
+            && bounds.into_iter().flatten().any(has_param)
+        {
+            self.sensitive.push(Sensitive::Limit(bounds.map(Clone::clone)));
+        }
+    }
+}
+
+/// How many rows LIMIT and OFFSET let be read, as far as values of parameters tell. Where they do
+/// not, a LIMIT counts as 100 rows.
+pub(super) fn bounded_rows(limit: Option<&Expr>, offset: Option<&Expr>, values: &[Datum]) -> f64 {
+    let limit = limit.and_then(|limit| count(limit, values)).unwrap_or(100.0);
+    (limit + offset.and_then(|offset| count(offset, values)).unwrap_or(0.0)).max(1.0)
+}
+
+fn count(expr: &Expr, values: &[Datum]) -> Option<f64> {
+    let value = match expr {
+        Expr::Const(value, _) => value,
+        Expr::Param { index, .. } => values.get(*index)?,
+        // A cast to bigint.
+        Expr::Func { args, .. } => match args.as_slice() {
+            [inner @ (Expr::Const(..) | Expr::Param { .. })] => return count(inner, values),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    match value {
+        Datum::Int8(count) => Some(*count as f64),
+        Datum::Int4(count) => Some(f64::from(*count)),
+        _ => None,
     }
 }
 
@@ -121,5 +182,5 @@ fn finds_one_row(rel: &Rel) -> bool {
 }
 
 fn has_param(expr: &Expr) -> bool {
-    matches!(expr, Expr::Param { .. }) || expr.children().into_iter().any(has_param)
+    matches!(expr, Expr::Param { .. }) || expr.any_child(has_param)
 }

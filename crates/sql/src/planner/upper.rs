@@ -1,6 +1,7 @@
 //! What stands above FROM and WHERE: DISTINCT, ORDER BY, LIMIT, row
 //! locks, WITH (planner.c).
 
+use super::by_value::bounded_rows;
 use super::cost;
 use super::inline::inline_ctes;
 use super::joinpath::output_names;
@@ -22,7 +23,7 @@ use crate::plan::*;
 use crate::query::*;
 use hashbrown::HashSet;
 use std::sync::Arc;
-use steppe_types::{Datum, Error, Result, oid};
+use steppe_types::{Error, Result, oid};
 
 /// How many queries may be planned within one another: the stack is enough for that many. (PostgreSQL
 /// looks at its stack. Views can be nested as deep as one likes.)
@@ -171,6 +172,8 @@ impl Planner<'_> {
     /// Grouping, targets, DISTINCT, ORDER BY and LIMIT over FROM's rows, which were found in one way
     /// or in several: what all of it costs with each decides.
     fn finish_select(&mut self, query: &mut Query, mut rels: Vec<Rel>) -> Result<Plan> {
+        let rows = rels.iter().map(|rel| rel.plan.cost.rows);
+        self.note_limit(query, rows.fold(0.0, f64::max));
         let mut ways = self.strategies(query);
         if rels.len() == 1 && ways.len() == 1 {
             let (Some(rel), Some(way)) = (rels.pop(), ways.pop()) else { return Err(lost_level()) };
@@ -319,7 +322,7 @@ impl Planner<'_> {
         }
         let keys = order_keys(query, targets);
         let written = query.order_by.iter().map(|o| &query.targets[o.target].expr).collect();
-        let rows = if bound.is_some() { limit_rows(query) } else { None };
+        let rows = bound.as_ref().and_then(|_| self.limit_rows(query));
         self.sorted(rel, Wish { keys, written, bound, rows }, &query.rtes)
     }
 
@@ -356,13 +359,19 @@ impl Planner<'_> {
         Ok(Rel { layout: Vec::new(), rtes: RteSet::default(), ..rel })
     }
 
+    /// How many rows a LIMIT lets be read.
+    fn limit_rows(&self, query: &Query) -> Option<f64> {
+        let limit = query.limit.as_ref()?;
+        Some(bounded_rows(Some(limit), query.offset.as_ref(), self.ctx.values))
+    }
+
     fn limit(&mut self, query: &Query, plan: Plan) -> Result<Plan> {
         if query.limit.is_none() && query.offset.is_none() {
             return Ok(plan);
         }
         let ties = query.with_ties.then(|| order_keys(query, &row_and(&plan, [])));
         let mut cost = plan.cost;
-        if let Some(rows) = limit_rows(query) {
+        if let Some(rows) = self.limit_rows(query) {
             let share = (rows / cost.rows.max(1.0)).min(1.0);
             cost.total = cost.startup + (cost.total - cost.startup) * share;
             cost.rows = rows.min(cost.rows);
@@ -531,24 +540,6 @@ fn order_keys(query: &Query, targets: &[Expr]) -> Vec<SortKey> {
         nulls_first: o.nulls_first,
     };
     query.order_by.iter().map(key).collect()
-}
-
-/// LIMIT + OFFSET as rows, where both are known.
-pub(super) fn limit_rows(query: &Query) -> Option<f64> {
-    let known = |e: &Option<Expr>| match e {
-        None => Some(0.0),
-        Some(Expr::Const(Datum::Int8(n), _)) => Some(*n as f64),
-        Some(Expr::Const(Datum::Int4(n), _)) => Some(f64::from(*n)),
-        Some(Expr::Func { args, .. }) => match args.as_slice() {
-            [Expr::Const(Datum::Int4(n), _)] => Some(f64::from(*n)),
-            _ => None,
-        },
-        _ => None,
-    };
-    query.limit.as_ref()?;
-    // A parameter: suppose a tenth of nothing in particular, as PostgreSQL supposes 10 %.
-    let limit = known(&query.limit).unwrap_or(100.0);
-    Some((limit + known(&query.offset).unwrap_or(0.0)).max(1.0))
 }
 
 /// How many rows a sort must keep: LIMIT + OFFSET.
