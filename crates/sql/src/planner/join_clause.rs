@@ -16,6 +16,17 @@ pub(super) struct Clause {
     pub(super) expr: Expr,
     pub(super) rtes: RteSet,
     pub(super) equality: Option<Equality>,
+    /// The fraction of pairs of rows that it selects, once that has been asked.
+    pairs: Cell<Option<f64>>,
+}
+
+impl Clause {
+    /// The fraction of pairs of rows that it selects.
+    pub(super) fn pairs(&self, estimate: impl Fn(&Expr) -> f64) -> f64 {
+        let pairs = self.pairs.get().unwrap_or_else(|| estimate(&self.expr));
+        self.pairs.set(Some(pairs));
+        pairs
+    }
 }
 
 /// `left = right`, each over entries of its own, by an operator that hashes.
@@ -71,7 +82,7 @@ impl JoinKey {
 impl Planner<'_> {
     pub(super) fn clause(&self, expr: Expr) -> Rc<Clause> {
         let (rtes, equality) = (rtes_of(&expr), self.equality_of(&expr));
-        Rc::new(Clause { expr, rtes, equality })
+        Rc::new(Clause { expr, rtes, equality, pairs: Cell::default() })
     }
 
     fn equality_of(&self, expr: &Expr) -> Option<Equality> {

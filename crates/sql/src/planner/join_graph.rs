@@ -51,6 +51,19 @@ pub(super) struct Condition {
     pub(super) class: Option<usize>,
 }
 
+/// Conditions of which a join decides the first, which decides the others as well.
+pub(super) struct Alternatives {
+    class: Option<usize>,
+    pub(super) first: Rc<Clause>,
+    pub(super) others: Vec<Rc<Clause>>,
+}
+
+impl Alternatives {
+    pub(super) fn all(&self) -> impl Iterator<Item = &Rc<Clause>> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+}
+
 /// A left, semi or anti join.
 pub(super) struct SpecialJoin {
     pub(super) kind: JoinKind,
@@ -574,22 +587,25 @@ impl Graph {
         (!is_associated || may_associate).then_some(Joined::Special { at, is_flipped })
     }
 
-    /// The conditions that a join of two sets decides.
-    pub(super) fn decided(&self, a: Set, b: Set) -> Vec<Rc<Clause>> {
+    /// The conditions that a join of two sets decides, each with those that say the same of these
+    /// sets: of a class, one for each two members.
+    pub(super) fn decided(&self, a: Set, b: Set) -> Vec<Alternatives> {
         let both = a | b;
-        let (mut classes, mut decided) = (Vec::new(), Vec::new());
+        let mut decided: Vec<Alternatives> = Vec::new();
         for condition in &self.conditions {
-            let needs = condition.needs;
+            let Condition { clause, needs, class } = condition;
             if needs & !both != 0 || needs & !a == 0 || needs & !b == 0 {
                 continue;
             }
-            if let Some(class) = condition.class {
-                if classes.contains(&class) {
-                    continue;
-                }
-                classes.push(class);
+            let is_its = |known: &&mut Alternatives| class.is_some() && known.class == *class;
+            match decided.iter_mut().find(is_its) {
+                Some(known) => known.others.push(clause.clone()),
+                None => decided.push(Alternatives {
+                    class: *class,
+                    first: clause.clone(),
+                    others: Vec::new(),
+                }),
             }
-            decided.push(condition.clause.clone());
         }
         decided
     }

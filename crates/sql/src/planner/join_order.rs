@@ -13,7 +13,8 @@
 
 use super::Planner;
 use super::join::FromContext;
-use super::join_graph::{Graph, Joined, Member, Set};
+use super::join_clause::Clause;
+use super::join_graph::{Alternatives, Graph, Joined, Member, Set};
 use super::joinpath::{Cheapest, JoinInput, Lookups, Pair, Path, Side};
 use super::scan::clamp_rows;
 use crate::expr::Expr;
@@ -32,8 +33,10 @@ pub(super) struct Search<'s, 'a> {
     graph: &'s Graph,
     /// What sets of units have been joined to.
     sides: HashMap<Set, Side>,
-    /// How many rows, and matching pairs, a join has, whatever its order.
-    rows: HashMap<Set, (f64, f64)>,
+    /// How many rows a join has, whatever its order.
+    rows: HashMap<Set, f64>,
+    /// The fraction of pairs of rows that match in a special join, once that has been asked.
+    matching: Vec<Option<f64>>,
     lookups: Lookups,
     pairs: usize,
 }
@@ -87,6 +90,10 @@ fn subsets(of: Set) -> impl Iterator<Item = Set> {
     })
 }
 
+fn exprs(on: &[Rc<Clause>]) -> Vec<Expr> {
+    on.iter().map(|clause| clause.expr.clone()).collect()
+}
+
 /// Members up to this one.
 fn up_to(member: usize) -> Set {
     (1 << member) | ((1 << member) - 1)
@@ -102,7 +109,8 @@ impl<'s, 'a> Search<'s, 'a> {
     ) -> Self {
         let sides = units.into_iter().enumerate().map(|(at, side)| (1 << at, side)).collect();
         let (rows, lookups) = Default::default();
-        Search { planner, from, graph, sides, rows, lookups, pairs: 0 }
+        let matching = vec![None; graph.specials.len()];
+        Search { planner, from, graph, sides, rows, matching, lookups, pairs: 0 }
     }
 
     /// The cheapest way to join all members.
@@ -230,7 +238,7 @@ impl<'s, 'a> Search<'s, 'a> {
                         }
                         let (a, b) = (list.units(left[i]), list.units(left[j]));
                         let Some(joined) = self.graph.joined(a, b) else { continue };
-                        let rows = self.rows_of(a, b, joined).0;
+                        let rows = self.rows_of(a, b, joined);
                         if best.is_none_or(|(fewest, ..)| rows < fewest) {
                             best = Some((rows, i, j));
                         }
@@ -249,39 +257,56 @@ impl<'s, 'a> Search<'s, 'a> {
         Ok(())
     }
 
-    /// Rows of the join of two sets before conditions above it, and matching pairs.
-    fn rows_of(&mut self, a: Set, b: Set, joined: Joined) -> (f64, f64) {
+    /// Rows of the join of two sets before conditions above it.
+    fn rows_of(&mut self, a: Set, b: Set, joined: Joined) -> f64 {
         if let Some(known) = self.rows.get(&(a | b)) {
             return *known;
         }
         let (Some(left), Some(right)) = (self.sides.get(&a), self.sides.get(&b)) else {
-            return (f64::INFINITY, f64::INFINITY);
-        };
-        let exprs = |on: &[Rc<super::join_clause::Clause>]| -> Vec<Expr> {
-            on.iter().map(|clause| clause.expr.clone()).collect()
+            return f64::INFINITY;
         };
         let (kind, left, right, on) = match joined {
-            Joined::Inner => (JoinKind::Inner, left, right, exprs(&self.graph.decided(a, b))),
+            Joined::Inner => {
+                let decided = self.graph.decided(a, b);
+                let most = |of: &Alternatives| self.most_pairs(of).expr.clone();
+                (JoinKind::Inner, left, right, decided.iter().map(most).collect())
+            }
             Joined::Special { at, is_flipped } => {
                 let special = &self.graph.specials[at];
                 let (left, right) = if is_flipped { (right, left) } else { (left, right) };
                 (special.kind, left, right, exprs(&special.on))
             }
         };
-        let input = |side: &Side| (side.rows(), side.rtes.clone());
-        let ((l, l_rtes), (r, r_rtes)) = (input(left), input(right));
-        let outer = JoinInput { rows: l, rtes: &l_rtes };
-        let inner = JoinInput { rows: r, rtes: &r_rtes };
-        let rows = self.planner.join_rows(self.from, kind, &outer, &inner, &on);
-        let pairs = match kind {
-            JoinKind::Semi | JoinKind::Anti => {
-                self.planner.join_rows(self.from, JoinKind::Inner, &outer, &inner, &on)
-            }
-            _ => rows,
+        let outer = JoinInput { rows: left.rows(), rtes: &left.rtes };
+        let inner = JoinInput { rows: right.rows(), rtes: &right.rtes };
+        let rows = clamp_rows(self.planner.join_rows(self.from, kind, &outer, &inner, &on));
+        self.rows.insert(a | b, rows);
+        rows
+    }
+
+    /// Pairs of rows of two sides that match in a special join which has so many rows: in a semi or
+    /// an anti join they are not its rows.
+    fn matching_pairs(&mut self, at: usize, (left, right): (&Side, &Side), rows: f64) -> f64 {
+        let special = &self.graph.specials[at];
+        if !matches!(special.kind, JoinKind::Semi | JoinKind::Anti) {
+            return rows;
+        }
+        let share = *self.matching[at].get_or_insert_with(|| {
+            self.from.estimator(self.planner).selectivity(&exprs(&special.on))
+        });
+        left.rows() * right.rows() * share
+    }
+
+    /// Of conditions that say the same, the one that most pairs of rows satisfy. The values that
+    /// a side has after its joins are spread like those of its most skewed member: what a key is
+    /// equal to is as common as it was before it found the key.
+    fn most_pairs<'o>(&self, of: &'o Alternatives) -> &'o Rc<Clause> {
+        let estimator = self.from.estimator(self.planner);
+        let pairs = |clause: &Clause| clause.pairs(|expr| estimator.selectivity_of(expr));
+        let more = |most: &'o Rc<Clause>, other: &'o Rc<Clause>| {
+            if pairs(other) > pairs(most) { other } else { most }
         };
-        let known = (clamp_rows(rows), pairs);
-        self.rows.insert(a | b, known);
-        known
+        if of.others.is_empty() { &of.first } else { of.others.iter().fold(&of.first, more) }
     }
 
     /// Considers the joins of two sets, if they may be joined (make_join_rel).
@@ -293,24 +318,26 @@ impl<'s, 'a> Search<'s, 'a> {
             return Ok(());
         };
         let (left, right) = (left.clone(), right.clone());
-        let (rows, pairs) = self.rows_of(a, b, joined);
+        let rows = self.rows_of(a, b, joined);
         let decided = self.graph.decided(a, b);
+        let on: Rc<[Rc<Clause>]> = decided.iter().map(|of| of.first.clone()).collect();
         let mut cheapest = Cheapest::default();
         let above = match joined {
             Joined::Inner => {
-                let on: Rc<[_]> = Rc::from(decided);
                 for (outer, inner) in [(&left, &right), (&right, &left)] {
-                    let kind = JoinKind::Inner;
-                    let pair = Pair { kind, outer, inner, on: on.clone(), rows, pairs };
+                    let (kind, on, same) = (JoinKind::Inner, on.clone(), decided.as_slice());
+                    let pair = Pair { kind, outer, inner, on, same, rows, pairs: rows };
                     self.consider(&pair, &mut cheapest)?;
                 }
-                Vec::new()
+                Rc::from([])
             }
             Joined::Special { at, is_flipped } => {
                 let special = &self.graph.specials[at];
                 let (outer, inner) = if is_flipped { (&right, &left) } else { (&left, &right) };
-                let (kind, on) = (special.kind, special.on.clone());
-                let pair = Pair { kind, outer, inner, on, rows, pairs };
+                let kind = special.kind;
+                let pairs = self.matching_pairs(at, (outer, inner), rows);
+                let pair =
+                    Pair { kind, outer, inner, on: special.on.clone(), same: &[], rows, pairs };
                 self.consider(&pair, &mut cheapest)?;
                 if kind == JoinKind::Semi {
                     self.planner.consider_distinct_inner(
@@ -320,7 +347,7 @@ impl<'s, 'a> Search<'s, 'a> {
                         &mut cheapest,
                     )?;
                 }
-                decided
+                on
             }
         };
         let path = cheapest.0.ok_or_else(|| Error::internal("no way to join was found"))?;

@@ -6,6 +6,7 @@
 use super::join::FromContext;
 use super::join_clause::{Clause, JoinKey, join_keys};
 use super::join_cost::{self, HashSize, JoinShape, Means, Rescan};
+use super::join_graph::Alternatives;
 use super::memoize::Memoized;
 use super::path_cost::CostParameters;
 use super::scan::{ScanRequest, clamp_rows};
@@ -85,6 +86,8 @@ pub(super) struct Pair<'p> {
     pub(super) outer: &'p Side,
     pub(super) inner: &'p Side,
     pub(super) on: Rc<[Rc<Clause>]>,
+    /// What says the same as these conditions.
+    pub(super) same: &'p [Alternatives],
     /// Rows of the join.
     pub(super) rows: f64,
     /// Pairs of rows that match.
@@ -229,7 +232,7 @@ impl Planner<'_> {
         let base = single.map(|(rte, own)| BaseTable { rte, own });
         let inner = Side::planned(inner, base);
         let on: Rc<[Rc<Clause>]> = on.into_iter().map(|on| self.clause(on)).collect();
-        let pair = Pair { kind, outer: &outer, inner: &inner, on, rows, pairs: rows };
+        let pair = Pair { kind, outer: &outer, inner: &inner, on, same: &[], rows, pairs: rows };
         let mut cheapest = Cheapest::default();
         self.consider_join(from, &pair, &mut Lookups::default(), &mut cheapest)?;
         let path = cheapest.0.ok_or_else(no_full_join)?;
@@ -348,7 +351,8 @@ impl Planner<'_> {
         for (outer, inner) in [(pair.outer, &distinct), (&distinct, pair.outer)] {
             let on = pair.on.clone();
             let (rows, pairs) = (pair.rows, pair.rows);
-            let inner = Pair { kind: JoinKind::Inner, outer, inner, on, rows, pairs };
+            let kind = JoinKind::Inner;
+            let inner = Pair { kind, outer, inner, on, same: &[], rows, pairs };
             self.consider_join(from, &inner, lookups, cheapest)?;
         }
         Ok(())
@@ -392,10 +396,46 @@ impl Planner<'_> {
         cheapest: &mut Cheapest,
     ) -> Result<()> {
         let Some(base) = &pair.inner.base else { return Ok(()) };
-        let found = self.lookup(from, base, &pair.on, lookups)?;
+        self.consider_lookup_by(from, pair, (base, &pair.on), lookups, cheapest)?;
+        match self.most_repeated(base.rte, pair) {
+            Some(on) => self.consider_lookup_by(from, pair, (base, &on), lookups, cheapest),
+            None => Ok(()),
+        }
+    }
+
+    /// The join's conditions, each as it compares the table with the largest of the outer entries:
+    /// the more often an index is searched, the more of it is in the cache. Nothing if they are
+    /// that already.
+    fn most_repeated(&self, rte: usize, pair: &Pair<'_>) -> Option<Rc<[Rc<Clause>]>> {
+        let rows = |clause: &Clause| {
+            let others = clause.rtes.iter().filter(|other| *other != rte);
+            let rows = others.filter_map(|other| self.bases.get(&other)).map(|base| base.rows);
+            if clause.rtes.contains(rte) { rows.reduce(f64::min).unwrap_or(0.0) } else { 0.0 }
+        };
+        let mut is_other = false;
+        let mut most = |of: &Alternatives| {
+            let first = &of.first;
+            let found =
+                of.all().fold(first, |most, one| if rows(one) > rows(most) { one } else { most });
+            is_other |= !Rc::ptr_eq(found, first);
+            found.clone()
+        };
+        let on = pair.same.iter().map(&mut most).collect();
+        is_other.then_some(on)
+    }
+
+    fn consider_lookup_by(
+        &mut self,
+        from: &FromContext<'_>,
+        pair: &Pair<'_>,
+        (base, on): (&BaseTable, &[Rc<Clause>]),
+        lookups: &mut Lookups,
+        cheapest: &mut Cheapest,
+    ) -> Result<()> {
+        let found = self.lookup(from, base, on, lookups)?;
         let Some(Lookup { path: inner, params, rest }) = found else { return Ok(()) };
         let outer = &pair.outer.best;
-        let memoized = self.memoized(from, pair, (&inner, &params));
+        let memoized = self.memoized(from, pair, on, (&inner, &params));
         for inner in std::iter::once(inner).chain(memoized) {
             let mut shape = pair.shape(pair.kind, outer, &inner, *self.costs());
             shape.conditions = rest.len() as f64;
@@ -559,7 +599,8 @@ impl Planner<'_> {
         let rows = clamp_rows(rows * self.selectivity_of_clauses(from, &rest));
         let rows = if kind == JoinKind::Left { rows.max(outer.plan.cost.rows) } else { rows };
         let outer = Side::planned(outer.clone(), None);
-        let pair = Pair { kind, outer: &outer, inner: &outer, on: rest, rows, pairs: rows };
+        let pair =
+            Pair { kind, outer: &outer, inner: &outer, on: rest, same: &[], rows, pairs: rows };
         let shape = pair.shape(kind, &outer.best, &inner, *self.costs());
         let mut cost = shape.nest_loop(inner.rescan(&self.means()), pair.on.is_empty());
         if !self.ctx.settings.nestloop {
@@ -589,7 +630,7 @@ impl Planner<'_> {
         let on: Rc<[Rc<Clause>]> = on.into_iter().map(|on| self.clause(on)).collect();
         let (outer, inner) = (Side::planned(outer, None), Side::planned(inner, None));
         let (rows, pairs) = (clamp_rows(rows), rows);
-        let pair = Pair { kind, outer: &outer, inner: &inner, on, rows, pairs };
+        let pair = Pair { kind, outer: &outer, inner: &inner, on, same: &[], rows, pairs };
         let mut cheapest = Cheapest::default();
         if params.is_empty() {
             self.consider_nest_loop(&pair, &mut cheapest);
@@ -611,12 +652,11 @@ impl Planner<'_> {
         &self,
         from: &FromContext<'_>,
         path: Rc<Path>,
-        conditions: Vec<Rc<Clause>>,
+        conditions: Rc<[Rc<Clause>]>,
     ) -> Rc<Path> {
         if conditions.is_empty() {
             return path;
         }
-        let conditions: Rc<[Rc<Clause>]> = Rc::from(conditions);
         let mut cost = path.cost;
         cost.total += cost.rows * self.costs().cpu_operator * conditions.len() as f64;
         cost.rows = clamp_rows(cost.rows * self.selectivity_of_clauses(from, &conditions));

@@ -33,11 +33,13 @@ pub(super) struct Memoized {
 }
 
 impl Planner<'_> {
-    /// The inner side of a nested loop with its rows kept, if that may be of use.
+    /// The inner side of a nested loop with its rows kept, if that may be of use; `on`: what it is
+    /// looked up by.
     pub(super) fn memoized(
         &self,
         from: &FromContext<'_>,
         pair: &Pair<'_>,
+        on: &[Rc<Clause>],
         (inner, params): (&Rc<Path>, &[(ExecParamId, Expr)]),
     ) -> Option<Rc<Path>> {
         let is_read_whole = !matches!(pair.kind, JoinKind::Semi | JoinKind::Anti);
@@ -47,7 +49,7 @@ impl Planner<'_> {
             return None;
         }
         let is_compared = |(_, outer): &(ExecParamId, Expr)| {
-            pair.on.iter().filter(|on| names(&on.expr, outer)).all(|on| is_key(on, outer))
+            on.iter().filter(|on| names(&on.expr, outer)).all(|on| is_key(on, outer))
         };
         let is_binary = !params.iter().all(is_compared);
         if is_binary && !params.iter().all(|(_, outer)| is_same_if_equal(outer.ty().oid)) {
