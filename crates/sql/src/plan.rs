@@ -221,17 +221,19 @@ pub struct Cost {
     pub width: u32,
 }
 
-/// Costs that differ by a smaller factor count as equal.
+/// Costs that differ by a smaller factor count as about equal, and as equal.
 const FUZZ_FACTOR: f64 = 1.01;
+const ROUNDING_FACTOR: f64 = 1.000_000_000_1;
 
 impl Cost {
     /// Whether a plan is the better one of two for all rows: the cheaper one, or of two that cost
-    /// the same the one that starts sooner (add_path).
+    /// about the same the one that starts sooner, or else the cheaper one after all (add_path).
     pub(crate) fn beats(&self, other: &Cost) -> bool {
         let differs = |a: f64, b: f64| a > b * FUZZ_FACTOR || b > a * FUZZ_FACTOR;
-        match differs(self.total, other.total) {
-            true => self.total < other.total,
-            false => self.startup * FUZZ_FACTOR < other.startup,
+        match (differs(self.total, other.total), differs(self.startup, other.startup)) {
+            (true, _) => self.total < other.total,
+            (false, true) => self.startup < other.startup,
+            (false, false) => self.total * ROUNDING_FACTOR < other.total,
         }
     }
 }
