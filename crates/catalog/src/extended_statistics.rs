@@ -1,10 +1,11 @@
-//! CREATE STATISTICS: objects that say which columns of a table are to be looked at together
-//! (pg_statistic_ext), and what ANALYZE found about them (pg_statistic_ext_data).
+//! CREATE STATISTICS: objects that say which columns of a table, and which expressions over them,
+//! are to be looked at, together and the expressions alone (pg_statistic_ext), and what ANALYZE
+//! found about them (pg_statistic_ext_data).
 //!
 //! An object is kept with its table, in whose schema it is: it goes when the table does.
 
 use crate::RareText;
-use crate::statistics::values;
+use crate::statistics::{ColumnStatistics, values};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use steppe_types::{Datum, Oid};
@@ -53,6 +54,9 @@ pub struct ExtendedStatistics {
     pub name: Arc<str>,
     /// Attribute numbers, ascending.
     pub columns: Vec<i16>,
+    /// After the columns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expressions: Vec<StatisticsExpression>,
     /// What is to be found.
     pub kinds: Vec<StatisticsKind>,
     /// ALTER STATISTICS … SET STATISTICS: how many combinations are kept; 0: nothing is to be found.
@@ -66,12 +70,29 @@ pub struct ExtendedStatistics {
     pub found: Vec<ExtendedFound>,
 }
 
+/// An expression over a table of which statistics are kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatisticsExpression {
+    /// As SQL text.
+    pub text: Arc<str>,
+    /// Its type.
+    pub type_oid: Oid,
+}
+
+impl ExtendedStatistics {
+    /// The numbers of its columns, and of its expressions: -1, -2 and so on.
+    pub fn members(&self) -> Vec<i16> {
+        let expressions = (1..).zip(&self.expressions).map(|(number, _): (i16, _)| -number);
+        self.columns.iter().copied().chain(expressions).collect()
+    }
+}
+
 /// What ANALYZE found about columns together.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ExtendedFound {
     /// It is about the rows of what inherits from the table, too.
     pub inherited: bool,
-    /// How many distinct combinations there are of which columns (attribute numbers).
+    /// How many distinct combinations there are of which columns (members' numbers).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub distinct: Vec<(Vec<i16>, f64)>,
     /// To what degree the last of these columns is decided by the others.
@@ -80,6 +101,9 @@ pub struct ExtendedFound {
     /// The most common combinations of the object's columns, the most common first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub most_common: Vec<Combination>,
+    /// What it found about each of the object's expressions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expressions: Vec<ColumnStatistics>,
 }
 
 /// A common combination of values.

@@ -30,7 +30,9 @@ pub mod store;
 pub mod system;
 
 pub use builtin::Builtins;
-pub use extended_statistics::{Combination, ExtendedFound, ExtendedStatistics, StatisticsKind};
+pub use extended_statistics::{
+    Combination, ExtendedFound, ExtendedStatistics, StatisticsExpression, StatisticsKind,
+};
 pub use extension::{AVAILABLE_EXTENSIONS, AvailableExtension, Extension, PATHMAN, Pathman};
 pub use history::Mentions;
 pub use names::{NAME_BYTES_MAX, object_name};

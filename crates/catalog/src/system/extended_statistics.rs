@@ -1,8 +1,12 @@
-//! pg_statistic_ext, pg_statistic_ext_data, and the readable pg_stats_ext.
+//! pg_statistic_ext, pg_statistic_ext_data, and the readable pg_stats_ext and pg_stats_ext_exprs.
 
-use super::definitions::{Style, qualified_name, quote_identifier, visible_name};
+use super::definitions::{Style, key_part, qualified_name, visible_name};
 use super::rows::{RowsBuilder, array, text, vector};
 use super::session::SystemContext;
+use super::statistics::{
+    common_elements, common_values, count_histogram, element_frequencies, frequencies, histogram,
+    when, width,
+};
 use super::views::schema_name;
 use crate::extended_statistics::{ExtendedFound, ExtendedStatistics};
 use crate::relation::Relation;
@@ -11,6 +15,9 @@ use crate::{SUPERUSER_NAME, StatisticsKind};
 use std::sync::Arc;
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Oid, oid, text_io};
+
+/// pg_statistic_ext.stxkind where there are statistics of expressions.
+const EXPRESSIONS: u8 = b'e';
 
 /// All statistics objects with their tables.
 pub fn statistics_objects(
@@ -33,12 +40,21 @@ fn column_name(table: &Relation, attnum: i16) -> Arc<str> {
 }
 
 /// pg_get_statisticsobjdef_columns: what an object is about.
-pub fn statistics_columns(table: &Relation, object: &ExtendedStatistics) -> String {
-    let names = object
-        .columns
-        .iter()
-        .map(|attnum| quote_identifier(&column_name(table, *attnum)).into_owned());
-    names.collect::<Vec<_>>().join(", ")
+pub fn statistics_columns(
+    table: &Relation,
+    object: &ExtendedStatistics,
+    style: Style<'_>,
+) -> String {
+    let columns = object.columns.iter().map(|attnum| key_part(table, *attnum, None, style));
+    let expressions = object.expressions.iter();
+    let expressions = expressions.map(|expr| key_part(table, 0, Some(&expr.text), style));
+    columns.chain(expressions).collect::<Vec<_>>().join(", ")
+}
+
+/// pg_get_statisticsobjdef_expressions: the expressions, if there are any.
+pub fn statistics_expressions(object: &ExtendedStatistics) -> Datum {
+    let texts = object.expressions.iter().map(|expr| Datum::Text(expr.text.clone()));
+    when(!object.expressions.is_empty(), || array(oid::TEXT, texts.collect()))
 }
 
 /// pg_get_statisticsobjdef: the CREATE STATISTICS statement.
@@ -51,17 +67,19 @@ pub fn statistics_definition(
     // It has its table's schema.
     let named = Relation { name: object.name.clone(), ..table.clone() };
     let mut out = format!("CREATE STATISTICS {}", qualified_name(catalog, &named));
-    if object.kinds.len() < StatisticsKind::ALL.len() {
+    if (1..StatisticsKind::ALL.len()).contains(&object.kinds.len()) {
         let kinds: Vec<&str> = object.kinds.iter().map(|kind| kind.name()).collect();
         out.push_str(&format!(" ({})", kinds.join(", ")));
     }
     let from = visible_name(catalog, table, style.search_path);
-    out.push_str(&format!(" ON {} FROM {from}", statistics_columns(table, object)));
+    out.push_str(&format!(" ON {} FROM {from}", statistics_columns(table, object, style)));
     out
 }
 
 fn kinds(object: &ExtendedStatistics) -> Datum {
-    array(oid::CHAR, object.kinds.iter().map(|kind| Datum::Char(kind.code())).collect())
+    let expressions = (!object.expressions.is_empty()).then_some(EXPRESSIONS);
+    let codes = object.kinds.iter().map(|kind| kind.code()).chain(expressions);
+    array(oid::CHAR, codes.map(Datum::Char).collect())
 }
 
 /// pg_statistic_ext
@@ -77,8 +95,15 @@ pub(super) fn pg_statistic_ext(context: &SystemContext<'_>, out: &mut RowsBuilde
             ("stxkeys", vector(oid::INT2, keys)),
             ("stxstattarget", object.target.map_or(Datum::Null, Datum::Int2)),
             ("stxkind", kinds(object)),
+            ("stxexprs", expression_tree(object)),
         ]);
     }
+}
+
+/// pg_node_tree: the texts.
+fn expression_tree(object: &ExtendedStatistics) -> Datum {
+    let texts: Vec<&str> = object.expressions.iter().map(|expr| &*expr.text).collect();
+    when(!texts.is_empty(), || text(texts.join(", ")))
 }
 
 /// pg_ndistinct's text.
@@ -137,7 +162,11 @@ pub(super) fn pg_stats_ext(context: &SystemContext<'_>, out: &mut RowsBuilder) {
                 ("statistics_schemaname", schema),
                 ("statistics_name", Datum::Text(object.name.clone())),
                 ("statistics_owner", text(SUPERUSER_NAME)),
-                ("attnames", array(oid::NAME, names.collect())),
+                (
+                    "attnames",
+                    when(!object.columns.is_empty(), || array(oid::NAME, names.collect())),
+                ),
+                ("exprs", statistics_expressions(object)),
                 ("kinds", kinds(object)),
                 ("inherited", Datum::Bool(found.inherited)),
                 ("n_distinct", distinct(found)),
@@ -154,6 +183,48 @@ pub(super) fn pg_stats_ext(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     }
 }
 
+/// pg_stats_ext_exprs
+pub(super) fn pg_stats_ext_exprs(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for (table, object) in statistics_objects(context.catalog) {
+        for found in &object.found {
+            for (expr, known) in object.expressions.iter().zip(&found.expressions) {
+                let elements = known.elements.as_deref();
+                let of_elements = |f: fn(&_) -> Datum| elements.map_or(Datum::Null, f);
+                let has_common = !known.most_common.is_empty();
+                let schema = schema_name(context.catalog, table.schema);
+                out.row([
+                    ("schemaname", schema.clone()),
+                    ("tablename", Datum::Text(table.name.clone())),
+                    ("statistics_schemaname", schema),
+                    ("statistics_name", Datum::Text(object.name.clone())),
+                    ("statistics_owner", text(SUPERUSER_NAME)),
+                    ("expr", Datum::Text(expr.text.clone())),
+                    ("inherited", Datum::Bool(found.inherited)),
+                    ("null_frac", Datum::Float4(known.null_fraction as f32)),
+                    ("avg_width", Datum::Int4(width(known))),
+                    ("n_distinct", Datum::Float4(known.distinct as f32)),
+                    ("most_common_vals", when(has_common, || common_values(expr.type_oid, known))),
+                    ("most_common_freqs", when(has_common, || frequencies(known))),
+                    (
+                        "histogram_bounds",
+                        when(!known.histogram.is_empty(), || histogram(expr.type_oid, known)),
+                    ),
+                    (
+                        "correlation",
+                        when(known.correlated, || Datum::Float4(known.correlation as f32)),
+                    ),
+                    (
+                        "most_common_elems",
+                        elements.map_or(Datum::Null, |e| common_elements(expr.type_oid, e)),
+                    ),
+                    ("most_common_elem_freqs", of_elements(element_frequencies)),
+                    ("elem_count_histogram", of_elements(count_histogram)),
+                ]);
+            }
+        }
+    }
+}
+
 /// The most common combinations that an object knows.
 struct Common<'a> {
     table: &'a Relation,
@@ -165,7 +236,7 @@ impl Common<'_> {
     /// A row for each combination.
     fn matrix(&self, element_type: Oid, elements: Vec<Datum>) -> Datum {
         let rows = (self.found.most_common.len() as i32, 1);
-        let dimensions = vec![rows, (self.object.columns.len() as i32, 1)];
+        let dimensions = vec![rows, (self.object.members().len() as i32, 1)];
         Datum::Array(Arc::new(steppe_types::datum::Array { element_type, dimensions, elements }))
     }
 
@@ -175,7 +246,8 @@ impl Common<'_> {
             let column = usize::try_from(attnum - 1).ok().and_then(|at| self.table.columns.get(at));
             column.map_or(oid::TEXT, |column| column.type_oid)
         });
-        let types: Vec<Oid> = types.collect();
+        let expressions = self.object.expressions.iter().map(|expr| expr.type_oid);
+        let types: Vec<Oid> = types.chain(expressions).collect();
         let shown = |(ty, value): (&Oid, &Datum)| match value.is_null() {
             true => Datum::Null,
             false => text_io::output_string(*ty, value, &io).map_or(Datum::Null, text),

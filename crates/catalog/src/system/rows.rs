@@ -84,6 +84,7 @@ fn catalog_provider(name: &str) -> Option<Provider> {
         "pg_statistic_ext" => extended_statistics::pg_statistic_ext,
         "pg_statistic_ext_data" => extended_statistics::pg_statistic_ext_data,
         "pg_stats_ext" => extended_statistics::pg_stats_ext,
+        "pg_stats_ext_exprs" => extended_statistics::pg_stats_ext_exprs,
         _ => return None,
     })
 }
@@ -133,7 +134,6 @@ const EMPTY: &[&str] = &[
     "pg_stat_user_functions",
     "pg_stat_wal_receiver",
     "pg_stat_xact_user_functions",
-    "pg_stats_ext_exprs",
     "pg_subscription",
     "pg_subscription_rel",
     "pg_transform",

@@ -27,34 +27,34 @@ fn analysed<'c>(
     })
 }
 
-fn frequencies(found: &ColumnStatistics) -> Datum {
+pub(super) fn frequencies(found: &ColumnStatistics) -> Datum {
     floats(found.most_common.iter().map(|(_, frequency)| *frequency))
 }
 
-fn common_values(column: &Column, found: &ColumnStatistics) -> Datum {
-    array(column.type_oid, found.most_common.iter().map(|(v, _)| v.clone()).collect())
+pub(super) fn common_values(type_oid: Oid, found: &ColumnStatistics) -> Datum {
+    array(type_oid, found.most_common.iter().map(|(v, _)| v.clone()).collect())
 }
 
-fn histogram(column: &Column, found: &ColumnStatistics) -> Datum {
-    array(column.type_oid, found.histogram.clone())
+pub(super) fn histogram(type_oid: Oid, found: &ColumnStatistics) -> Datum {
+    array(type_oid, found.histogram.clone())
 }
 
 /// The most common elements of a column of arrays, if any are common.
-fn common_elements(column: &Column, found: &ElementStatistics) -> Datum {
-    let element_type = Builtins::get().ty(column.type_oid).map_or(0, |ty| ty.element);
+pub(super) fn common_elements(type_oid: Oid, found: &ElementStatistics) -> Datum {
+    let element_type = Builtins::get().ty(type_oid).map_or(0, |ty| ty.element);
     let elements = found.most_common.iter().map(|(value, _)| value.clone());
     when(!found.most_common.is_empty(), || array(element_type, elements.collect()))
 }
 
 /// Their frequencies, and after them the least, the greatest, and that of NULL.
-fn element_frequencies(found: &ElementStatistics) -> Datum {
+pub(super) fn element_frequencies(found: &ElementStatistics) -> Datum {
     let ends = [found.min_frequency, found.max_frequency, found.null_frequency];
     let all = found.most_common.iter().map(|(_, frequency)| *frequency).chain(ends);
     when(!found.most_common.is_empty(), || floats(all))
 }
 
 /// The histogram of how many different elements there are, and after it the average.
-fn count_histogram(found: &ElementStatistics) -> Datum {
+pub(super) fn count_histogram(found: &ElementStatistics) -> Datum {
     floats(found.counts.iter().copied().chain([found.average_count]))
 }
 
@@ -63,7 +63,7 @@ fn floats(numbers: impl Iterator<Item = f64>) -> Datum {
 }
 
 /// A datum if there is something to show.
-fn when(present: bool, datum: impl FnOnce() -> Datum) -> Datum {
+pub(super) fn when(present: bool, datum: impl FnOnce() -> Datum) -> Datum {
     if present { datum() } else { Datum::Null }
 }
 
@@ -80,10 +80,16 @@ pub(super) fn pg_stats(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             ("null_frac", Datum::Float4(found.null_fraction as f32)),
             ("avg_width", Datum::Int4(width(found))),
             ("n_distinct", Datum::Float4(found.distinct as f32)),
-            ("most_common_vals", when(common, || common_values(column, found))),
+            ("most_common_vals", when(common, || common_values(column.type_oid, found))),
             ("most_common_freqs", when(common, || frequencies(found))),
-            ("histogram_bounds", when(!found.histogram.is_empty(), || histogram(column, found))),
-            ("most_common_elems", elements.map_or(Datum::Null, |e| common_elements(column, e))),
+            (
+                "histogram_bounds",
+                when(!found.histogram.is_empty(), || histogram(column.type_oid, found)),
+            ),
+            (
+                "most_common_elems",
+                elements.map_or(Datum::Null, |e| common_elements(column.type_oid, e)),
+            ),
             ("most_common_elem_freqs", elements.map_or(Datum::Null, element_frequencies)),
             ("elem_count_histogram", elements.map_or(Datum::Null, count_histogram)),
             ("correlation", when(found.correlated, || Datum::Float4(found.correlation as f32))),
@@ -91,7 +97,7 @@ pub(super) fn pg_stats(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     }
 }
 
-fn width(found: &ColumnStatistics) -> i32 {
+pub(super) fn width(found: &ColumnStatistics) -> i32 {
     i32::try_from(found.width).unwrap_or(i32::MAX)
 }
 
@@ -122,10 +128,15 @@ fn slots(column: &Column, found: &ColumnStatistics) -> Vec<Slot> {
     let mut slots = Vec::new();
     let (eq, lt) = operators(column.type_oid);
     if !found.most_common.is_empty() {
-        slots.push((STATISTIC_KIND_MCV, eq, frequencies(found), common_values(column, found)));
+        slots.push((
+            STATISTIC_KIND_MCV,
+            eq,
+            frequencies(found),
+            common_values(column.type_oid, found),
+        ));
     }
     if !found.histogram.is_empty() {
-        slots.push((STATISTIC_KIND_HISTOGRAM, lt, Datum::Null, histogram(column, found)));
+        slots.push((STATISTIC_KIND_HISTOGRAM, lt, Datum::Null, histogram(column.type_oid, found)));
     }
     if found.correlated {
         let correlation = floats([found.correlation].into_iter());
@@ -135,7 +146,7 @@ fn slots(column: &Column, found: &ColumnStatistics) -> Vec<Slot> {
         let element_type = Builtins::get().ty(column.type_oid).map_or(0, |ty| ty.element);
         let (eq, _) = operators(element_type);
         if !elements.most_common.is_empty() {
-            let common = common_elements(column, elements);
+            let common = common_elements(column.type_oid, elements);
             slots.push((STATISTIC_KIND_MCELEM, eq, element_frequencies(elements), common));
         }
         slots.push((STATISTIC_KIND_DECHIST, eq, count_histogram(elements), Datum::Null));

@@ -4,16 +4,21 @@
 //! (`statistics/extended.rs`). It goes with its table, or with one of its columns.
 
 use super::{DdlContext, column_hints, truncate_name};
+use crate::constants::check_stored;
 use std::sync::Arc;
 use steppe_catalog::system::extended_statistics::statistics_objects;
 use steppe_catalog::{
-    ExtendedStatistics, RareText, RelKind, Relation, StatisticsKind, object_name,
+    Catalog, ExtendedStatistics, RareText, RelKind, Relation, StatisticsExpression, StatisticsKind,
+    object_name,
 };
 use steppe_sql::ast::{
     AlterStatisticsStmt, CreateStatisticsStmt, DropStmt, IndexKey, ObjectName, ObjectRef,
 };
-use steppe_sql::bind::is_system_column;
+use steppe_sql::bind::index::{columns_of, is_mutable};
 use steppe_sql::bind::typename::format_type;
+use steppe_sql::bind::{ExprPlace, bind_table_expr, is_system_column, statistics_exprs};
+use steppe_sql::deparse;
+use steppe_sql::expr::Expr;
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
 
@@ -42,18 +47,18 @@ pub(super) fn create_statistics(
         let present = Error::new(SqlState::DUPLICATE_OBJECT, message);
         return ctx.skip_present(stmt.if_not_exists, present);
     }
-    let mut columns = columns(&table, &stmt.elements)?;
-    let kinds = kinds(&stmt.kinds)?;
-    let invalid = |code, message| Err(Error::new(code, message));
-    if columns.len() < 2 {
-        let message = "extended statistics require at least 2 columns";
-        return invalid(SqlState::INVALID_OBJECT_DEFINITION, message);
+    let (mut columns, expressions) = members(ctx, &table, &stmt.elements)?;
+    let mut kinds = kinds(&stmt.kinds)?;
+    if let ([], [_]) = (&columns[..], &expressions[..]) {
+        if !stmt.kinds.is_empty() {
+            return Err(refused(
+                "when building statistics on a single expression, statistics kinds may not be \
+                 specified",
+            ));
+        }
+        kinds.clear();
     }
-    columns.sort_unstable();
-    if columns.windows(2).any(|pair| pair[0] == pair[1]) {
-        let message = "duplicate column name in statistics definition";
-        return invalid(SqlState::DUPLICATE_COLUMN, message);
-    }
+    check_members(&mut columns, &expressions)?;
     let name = match named {
         Some(name) => name,
         None => {
@@ -66,8 +71,16 @@ pub(super) fn create_statistics(
     };
     let oid = ctx.store.new_oid()?;
     let (name, found) = (name.into(), Vec::new());
-    let object =
-        ExtendedStatistics { oid, name, columns, kinds, target: None, comment: None, found };
+    let object = ExtendedStatistics {
+        oid,
+        name,
+        columns,
+        expressions,
+        kinds,
+        target: None,
+        comment: None,
+        found,
+    };
     let mut table = (*table).clone();
     table.extended.push(object);
     ctx.put(table)
@@ -123,35 +136,122 @@ fn find(ctx: &mut DdlContext<'_>, schema: Oid, name: &str) -> Option<(Oid, Oid)>
     found.map(|(table, object)| (table.oid, object.oid))
 }
 
-fn columns(table: &Relation, elements: &[IndexKey]) -> Result<Vec<i16>> {
+/// The columns and the expressions that an object is about.
+fn members(
+    ctx: &mut DdlContext<'_>,
+    table: &Arc<Relation>,
+    elements: &[IndexKey],
+) -> Result<(Vec<i16>, Vec<StatisticsExpression>)> {
     if elements.len() > COLUMNS_MAX {
         let message = format!("cannot have more than {COLUMNS_MAX} columns in statistics");
         return Err(Error::new(SqlState::TOO_MANY_COLUMNS, message));
     }
-    elements.iter().map(|element| column(table, element)).collect()
+    let (mut columns, mut expressions) = (Vec::new(), Vec::new());
+    for element in elements {
+        match element {
+            IndexKey::Column(name) => columns.push(column(table, name)?),
+            IndexKey::Expr(expr) => {
+                let place = ExprPlace::StatisticsExpression;
+                match ctx.binding(|b| bind_table_expr(b, Some(table), expr, place))? {
+                    // Parentheses around a column make no expression of it.
+                    Expr::Var { column: position, .. } if position >= 0 => {
+                        columns.push(usable(table, position as usize)?);
+                    }
+                    bound => {
+                        expressions.push(expression(ctx, table, &bound, elements.len() > 1)?);
+                    }
+                }
+            }
+        }
+    }
+    Ok((columns, expressions))
 }
 
-fn column(table: &Relation, element: &IndexKey) -> Result<i16> {
-    let IndexKey::Column(name) = element else {
-        return Err(Error::not_supported("CREATE STATISTICS on expressions"));
-    };
-    let Some(position) = table.column_index(name) else {
-        return Err(match is_system_column(name) {
-            true => refused("statistics creation on system columns is not supported"),
-            false => {
-                let message = format!("column \"{name}\" does not exist");
-                Error::new(SqlState::UNDEFINED_COLUMN, message)
-            }
-        });
-    };
+fn check_members(columns: &mut [i16], expressions: &[StatisticsExpression]) -> Result<()> {
+    let invalid = |code, message| Err(Error::new(code, message));
+    if columns.len() < 2 && expressions.is_empty() {
+        let message = "extended statistics require at least 2 columns";
+        return invalid(SqlState::INVALID_OBJECT_DEFINITION, message);
+    }
+    columns.sort_unstable();
+    if columns.windows(2).any(|pair| pair[0] == pair[1]) {
+        let message = "duplicate column name in statistics definition";
+        return invalid(SqlState::DUPLICATE_COLUMN, message);
+    }
+    let is_again = |(at, expr)| expressions[..at].contains(expr);
+    if expressions.iter().enumerate().any(is_again) {
+        let message = "duplicate expression in statistics definition";
+        return invalid(SqlState::DUPLICATE_COLUMN, message);
+    }
+    Ok(())
+}
+
+fn over_system_column() -> Error {
+    refused("statistics creation on system columns is not supported")
+}
+
+/// An expression, which may be evaluated at any time. `is_beside`: of several members.
+fn expression(
+    ctx: &mut DdlContext<'_>,
+    table: &Arc<Relation>,
+    bound: &Expr,
+    is_beside: bool,
+) -> Result<StatisticsExpression> {
+    if names_system_column(bound) {
+        return Err(over_system_column());
+    }
+    let mut read = columns_of(bound).into_iter();
+    if read.any(|attnum| table.columns[attnum as usize - 1].is_virtual) {
+        return Err(over_virtual_column());
+    }
+    check_stored(bound, &ctx.catalog())?;
+    if is_mutable(bound) {
+        let what = "CREATE STATISTICS on expressions that call functions not marked IMMUTABLE";
+        return Err(Error::not_supported(what));
+    }
+    let type_oid = bound.ty().oid;
+    if is_beside && steppe_catalog::Builtins::get().ordering(type_oid).is_none() {
+        return Err(refused(&format!(
+            "expression cannot be used in multivariate statistics because its type {} has no \
+             default btree operator class",
+            format_type(type_oid, -1)
+        )));
+    }
+    let text = deparse::table_expression(bound, Some(table)).into();
+    Ok(StatisticsExpression { text, type_oid })
+}
+
+fn names_system_column(expr: &Expr) -> bool {
+    matches!(expr, Expr::Var { column, .. } if *column < 0)
+        || expr.children().into_iter().any(names_system_column)
+}
+
+fn column(table: &Relation, name: &str) -> Result<i16> {
+    match table.column_index(name) {
+        Some(position) => usable(table, position),
+        None if is_system_column(name) => Err(over_system_column()),
+        None => {
+            let message = format!("column \"{name}\" does not exist");
+            Err(Error::new(SqlState::UNDEFINED_COLUMN, message))
+        }
+    }
+}
+
+fn over_virtual_column() -> Error {
+    refused("statistics creation on virtual generated columns is not supported")
+}
+
+/// The number of a column of which there can be statistics.
+fn usable(table: &Relation, position: usize) -> Result<i16> {
     let column = &table.columns[position];
     if column.is_virtual {
-        return Err(refused("statistics creation on virtual generated columns is not supported"));
+        return Err(over_virtual_column());
     }
     if steppe_catalog::Builtins::get().ordering(column.type_oid).is_none() {
         return Err(refused(&format!(
-            "column \"{name}\" cannot be used in statistics because its type {} has no default \
-             btree operator class",
+            "column \"{}\" cannot be used in statistics because its type {} has no default btree \
+             operator class",
+            column.name,
             format_type(column.type_oid, -1)
         )));
     }
@@ -200,23 +300,58 @@ pub(super) fn copy(
 ) -> Result<()> {
     for object in model.extended.iter() {
         let names = object.columns.iter().map(|attnum| &*model.columns[*attnum as usize - 1].name);
-        let names: Vec<&str> = names.collect();
+        let mut names: Vec<&str> = names.collect();
         let positions = names.iter().map(|name| table.column_index(name));
         let mut columns: Vec<i16> = positions.flatten().map(|at| at as i16 + 1).collect();
         columns.sort_unstable();
+        names.extend(object.expressions.iter().map(|_| "expr"));
         let name = free_name(ctx, table, &names.join("_"))?.into();
+        // The columns that they name have their names here as well.
+        let expressions = object.expressions.clone();
         let comment = object.comment.clone().filter(|_| with_comments);
         let (oid, kinds) = (ctx.store.new_oid()?, object.kinds.clone());
         table.extended.push(ExtendedStatistics {
             oid,
             name,
             columns,
+            expressions,
             kinds,
             target: None,
             comment,
             found: Vec::new(),
         });
     }
+    Ok(())
+}
+
+/// Whether an object is about a column, by itself or in an expression.
+pub(super) fn depends_on(
+    catalog: &Catalog,
+    table: &Arc<Relation>,
+    object: &ExtendedStatistics,
+    attnum: i16,
+) -> Result<bool> {
+    let exprs = statistics_exprs(catalog, table, object)?;
+    Ok(object.columns.contains(&attnum) || exprs.iter().any(|e| columns_of(e).contains(&attnum)))
+}
+
+/// Writes the texts of expressions again after columns were renamed or got other types: bound
+/// over the table as it `was`, printed over it as it `is`.
+pub(super) fn reprint(
+    ctx: &mut DdlContext<'_>,
+    was: &Arc<Relation>,
+    is: &mut Relation,
+) -> Result<()> {
+    let catalog = ctx.catalog();
+    let mut objects = is.extended.clone();
+    for object in objects.iter_mut().filter(|object| !object.expressions.is_empty()) {
+        let exprs = statistics_exprs(&catalog, was, object)?;
+        for (kept, expr) in object.expressions.iter_mut().zip(&exprs) {
+            kept.text = deparse::table_expression(expr, Some(is)).into();
+            kept.type_oid = expr.ty().oid;
+        }
+    }
+    is.extended = objects;
     Ok(())
 }
 

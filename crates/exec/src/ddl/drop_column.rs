@@ -5,7 +5,7 @@
 use super::alter::{Scope, column_position};
 use super::depend::{self, Object};
 use super::inherit::invalid_table;
-use super::{DdlContext, drop, index, partition};
+use super::{DdlContext, create_statistics, drop, index, partition};
 use std::sync::Arc;
 use steppe_catalog::{Relation, Shared};
 use steppe_sql::ast::DropBehavior;
@@ -121,6 +121,12 @@ pub(super) fn remove(ctx: &mut DdlContext<'_>, table: Oid, attnum: i16) -> Resul
             indexes.push(index.clone());
         }
     }
+    let mut kept = shared.extended.clone();
+    for object in shared.extended.iter() {
+        if create_statistics::depends_on(&catalog, shared, object, attnum)? {
+            kept.retain(|other| other.oid != object.oid);
+        }
+    }
     let mut table = (**shared).clone();
     table.constraints.retain(|c| !c.columns.contains(&attnum));
     let column = &mut table.columns[position];
@@ -133,7 +139,7 @@ pub(super) fn remove(ctx: &mut DdlContext<'_>, table: Oid, attnum: i16) -> Resul
     column.options = Shared::default();
     (column.inherit_count, column.local) = (0, true);
     if !table.extended.is_empty() {
-        table.extended.retain(|object| !object.columns.contains(&attnum));
+        table.extended = kept;
     }
     if let Some(known) = &mut table.statistics {
         Arc::make_mut(known).forget(position);

@@ -221,6 +221,7 @@ fn rename_column(
     let mut renamed = (**relation).clone();
     renamed.columns[position].name = new.as_str().into();
     rename_in_checks(ctx, relation, &mut renamed)?;
+    create_statistics::reprint(ctx, relation, &mut renamed)?;
     super::generated::follow_rename(ctx, relation, &mut renamed)?;
     super::partition::rename_in_key(ctx, relation, &mut renamed)?;
     super::view::follow_rename(ctx, &Arc::new(renamed.clone()))?;

@@ -9,12 +9,15 @@ use super::build::build;
 use super::inherit::{self, Inheritor, invalid_table};
 use super::scan::{RowEvaluator, scan_batches};
 use super::table::{check_column_type, create_storage, default_text, written_collation};
-use super::{DdlContext, depend, files_of, generated, identity, index, partition, validate};
+use super::{
+    DdlContext, create_statistics, depend, files_of, generated, identity, index, partition,
+    validate,
+};
 use crate::access::TableAccess;
 use crate::accesses;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
-use steppe_catalog::{Builtins, ExtendedStatistics, RelKind, Relation};
+use steppe_catalog::{Builtins, RelKind, Relation};
 use steppe_sql::ast::{AlterTableCommand as Command, Location};
 use steppe_sql::bind::index::columns_of;
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, of_stored, parse_expression};
@@ -184,8 +187,14 @@ fn retype(
     (column.collation, column.missing) = (collation, None);
     (column.storage, column.compression) = (None, None);
     if !new.extended.is_empty() {
-        let over = |object: &&mut ExtendedStatistics| object.columns.contains(&attnum);
-        new.extended.iter_mut().filter(over).for_each(|object| object.found.clear());
+        let shared = Arc::new(new.clone());
+        let catalog = ctx.catalog();
+        for object in new.extended.iter_mut() {
+            if create_statistics::depends_on(&catalog, &shared, object, attnum)? {
+                object.found.clear();
+            }
+        }
+        create_statistics::reprint(ctx, &shared, new)?;
     }
     if let Some(known) = &mut new.statistics {
         Arc::make_mut(known).forget(position);

@@ -39,7 +39,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_get_replica_identity_index", scalar(replica_identity)),
     ("pg_sequence_parameters", scalar(sequence_parameters)),
     ("pg_options_to_table", set(options)),
-    // There are no rules or triggers, nor expressions in statistics objects.
+    // There are no rules or triggers.
     ("pg_get_ruledef", scalar(nothing)),
     ("pg_get_ruledef_ext", scalar(nothing)),
     ("pg_get_triggerdef", scalar(nothing)),
@@ -48,10 +48,12 @@ pub(super) const TABLE: &[Entry] = &[
     (
         "pg_get_statisticsobjdef_columns",
         scalar(|a, cx| {
-            statistics_object(a, cx, |_, table, object, _| statistics_columns(table, object))
+            statistics_object(a, cx, |_, table, object, style| {
+                statistics_columns(table, object, style)
+            })
         }),
     ),
-    ("pg_get_statisticsobjdef_expressions", scalar(nothing)),
+    ("pg_get_statisticsobjdef_expressions", scalar(statistics_object_expressions)),
     ("pg_tablespace_location", scalar(|_, _| text_datum(""))),
 ];
 
@@ -59,7 +61,8 @@ fn nothing(_: &[Datum], _: &mut FnContext) -> Result<Datum> {
     Ok(Datum::Null)
 }
 
-/// `pg_get_statisticsobjdef(object)` and the like.
+/// `pg_get_statisticsobjdef(object)` and the like; expressions without parentheses that they do not
+/// need.
 fn statistics_object(
     args: &[Datum],
     cx: &FnContext,
@@ -68,9 +71,15 @@ fn statistics_object(
     let found = extended_statistics::statistics_object(&cx.catalog, oid(args, 0)?);
     text_or_null(
         found.map(|(table, object)| {
-            styled(cx, false, |style| show(&cx.catalog, table, object, style))
+            styled(cx, true, |style| show(&cx.catalog, table, object, style))
         }),
     )
+}
+
+/// `pg_get_statisticsobjdef_expressions(object)`
+fn statistics_object_expressions(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let found = extended_statistics::statistics_object(&cx.catalog, oid(args, 0)?);
+    Ok(found.map_or(Datum::Null, |(_, object)| extended_statistics::statistics_expressions(object)))
 }
 
 fn relation_at(args: &[Datum], i: usize, cx: &FnContext) -> Result<Option<Arc<Relation>>> {

@@ -607,5 +607,6 @@ fn is_kept_by_relation(place: ExprPlace) -> bool {
             | P::PartitionBound
             | P::IndexExpression
             | P::IndexPredicate
+            | P::StatisticsExpression
     )
 }

@@ -71,8 +71,8 @@ pub use func::figure_column_name;
 pub(crate) use names::relation_of;
 pub use row_types::{read_row, row_element};
 pub use stored::{
-    generated_value, of_stored, stored_checks, stored_expr, stored_generated, stored_key,
-    stored_never_null, virtual_value,
+    generated_value, of_stored, statistics_exprs, stored_checks, stored_expr, stored_generated,
+    stored_key, stored_never_null, virtual_value,
 };
 pub use view::{
     CHECK_OPTION, SECURITY_BARRIER, SECURITY_INVOKER, updatable_columns, view_update_refusal,
@@ -391,6 +391,8 @@ pub enum ExprPlace {
     IndexExpression,
     /// Index predicate.
     IndexPredicate,
+    /// Expression of a statistics object.
+    StatisticsExpression,
     /// EXECUTE's arguments.
     ExecuteParameter,
     /// ALTER COLUMN TYPE … USING.
@@ -437,6 +439,7 @@ impl ExprPlace {
             ExprPlace::PartitionBound => "partition bound",
             ExprPlace::IndexExpression => "index expressions",
             ExprPlace::IndexPredicate => "index predicates",
+            ExprPlace::StatisticsExpression => "statistics expressions",
             ExprPlace::ExecuteParameter => "EXECUTE",
             ExprPlace::AlterType => "USING",
             ExprPlace::CopyWhere => "WHERE",

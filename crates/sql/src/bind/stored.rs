@@ -10,7 +10,9 @@ use super::{
 use crate::expr::{Expr, Place, TypeRef};
 use crate::plan::TABLE_OID;
 use std::sync::Arc;
-use steppe_catalog::{Catalog, ConstraintKind, PG_CATALOG, PartitionKey, Relation};
+use steppe_catalog::{
+    Catalog, ConstraintKind, ExtendedStatistics, PG_CATALOG, PartitionKey, Relation,
+};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Result};
 
@@ -24,6 +26,16 @@ pub fn stored_expr(
     let io = IoContext::default();
     let ctx = BindContext { catalog, search_path: &[PG_CATALOG], io: &io, source: text };
     bind_table_expr(&ctx, Some(table), &parse_expression(text)?, place)
+}
+
+/// The expressions of a statistics object, over its table.
+pub fn statistics_exprs(
+    catalog: &Catalog,
+    table: &Arc<Relation>,
+    object: &ExtendedStatistics,
+) -> Result<Vec<Expr>> {
+    let texts = object.expressions.iter().map(|expr| &expr.text);
+    texts.map(|text| stored_expr(catalog, table, text, ExprPlace::StatisticsExpression)).collect()
 }
 
 /// The partition key of `parent` over the columns of `table`: the parent itself, or any table

@@ -64,6 +64,7 @@ impl Binder<'_> {
             ExprPlace::PartitionBound => Some("partition bound"),
             ExprPlace::IndexExpression => Some("index expression"),
             ExprPlace::IndexPredicate => Some("index predicate"),
+            ExprPlace::StatisticsExpression => Some("statistics expression"),
             ExprPlace::CopyWhere => Some("COPY FROM WHERE condition"),
             ExprPlace::ExecuteParameter => Some("EXECUTE parameter"),
             ExprPlace::AlterType => Some("transform expression"),

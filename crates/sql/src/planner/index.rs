@@ -131,6 +131,12 @@ impl CandidateIndex {
 }
 
 impl Key {
+    /// An expression that was bound over a table, as the entry `rte` of a query has it.
+    pub(super) fn of_expr(bound: Expr, rte: usize) -> Key {
+        let type_oid = bound.ty().oid;
+        Key { source: Source::Expr(canonical(over_entry(bound, rte))), type_oid }
+    }
+
     /// Whether an expression is this key.
     pub(super) fn is(&self, expr: &Expr, rte: usize) -> bool {
         match &self.source {

@@ -5,14 +5,20 @@
 //! number of distinct combinations (Duj1, as of one column); a column is decided by others as far as
 //! rows are in groups of those that have one value in it; the largest groups are the most common
 //! combinations, kept with the frequency that they would have by chance. NULL counts as a value.
+//! An expression is one more column; what is known of it alone is kept, too.
 
+use super::column::{Wanted, column_statistics};
 use super::target;
 use crate::ddl::DdlContext;
 use crate::ddl::sample::Sample;
+use crate::ddl::scan::RowEvaluator;
 use std::cmp::{Ordering, Reverse};
+use std::sync::Arc;
 use steppe_catalog::{
-    Column, Combination, ExtendedFound, ExtendedStatistics, Relation, StatisticsKind,
+    Column, ColumnStatistics, Combination, ExtendedFound, ExtendedStatistics, Relation,
+    StatisticsKind,
 };
+use steppe_sql::bind::{of_stored, statistics_exprs};
 use steppe_types::{Datum, Oid, Result, compare};
 
 /// The relative error of a frequency with which a combination is still kept (mcv.c).
@@ -29,7 +35,7 @@ struct Columns<'a> {
 
 /// Replaces what is known of a table's statistics objects, if any rows were sampled.
 pub(in crate::ddl) fn compute(
-    ctx: &DdlContext<'_>,
+    ctx: &mut DdlContext<'_>,
     table: &mut Relation,
     sample: &Sample,
     inherited: bool,
@@ -37,20 +43,25 @@ pub(in crate::ddl) fn compute(
     if sample.sampled.is_empty() || table.extended.is_empty() {
         return Ok(());
     }
-    let columns = table.columns.clone();
+    let was = Arc::new(table.clone());
+    let columns = &was.columns;
     for object in table.extended.iter_mut() {
         ctx.services.check_interrupts()?;
         let positions = object.columns.iter().map(|attnum| *attnum as usize - 1);
         let positions: Vec<usize> = positions.collect();
-        let most = kept(ctx, object, &columns);
+        let most = kept(ctx, object, columns);
         if most == 0 {
             continue;
         }
-        let rows = sample.sampled.iter();
-        let rows = rows.map(|row| positions.iter().map(|at| &row[*at]).collect());
-        let types = positions.iter().map(|at| columns[*at].type_oid).collect();
+        let computed = computed(ctx, &was, object, &sample.sampled)?;
+        let rows = sample.sampled.iter().zip(&computed);
+        let rows = rows
+            .map(|(row, computed)| positions.iter().map(|at| &row[*at]).chain(computed).collect());
+        let types = positions.iter().map(|at| columns[*at].type_oid);
+        let types = types.chain(object.expressions.iter().map(|expr| expr.type_oid)).collect();
         let sampled = Columns { types, rows: rows.collect(), total: sample.rows as f64 };
-        let found = sampled.find(object, most, inherited);
+        let mut found = sampled.find(object, most, inherited);
+        found.expressions = sampled.of_each(positions.len(), most)?;
         object.found.retain(|known| known.inherited != inherited);
         object.found.push(found);
         object.found.sort_by_key(|known| known.inherited);
@@ -64,15 +75,35 @@ pub(super) fn kept(ctx: &DdlContext<'_>, object: &ExtendedStatistics, columns: &
     let own = object.target.and_then(|own| usize::try_from(own).ok());
     let of_columns =
         object.columns.iter().map(|attnum| target(ctx, &columns[*attnum as usize - 1]));
-    own.unwrap_or_else(|| of_columns.max().unwrap_or(0))
+    let of_expressions = (!object.expressions.is_empty()).then_some(ctx.statistics_target);
+    own.unwrap_or_else(|| of_columns.chain(of_expressions).max().unwrap_or(0))
+}
+
+/// The values of an object's expressions, by row.
+fn computed(
+    ctx: &mut DdlContext<'_>,
+    table: &Arc<Relation>,
+    object: &ExtendedStatistics,
+    rows: &[Vec<Datum>],
+) -> Result<Vec<Vec<Datum>>> {
+    let catalog = ctx.catalog();
+    let exprs = statistics_exprs(&catalog, table, object)?.into_iter();
+    let exprs = exprs.map(|expr| of_stored(&catalog, table, expr)).collect::<Result<Vec<_>>>()?;
+    let mut evaluator = RowEvaluator::new(ctx, &exprs)?;
+    let services = Arc::clone(&ctx.services);
+    let values = |row: &Vec<Datum>| {
+        services.check_interrupts()?;
+        Ok(evaluator.evaluate(row)?.to_vec())
+    };
+    rows.iter().map(values).collect()
 }
 
 impl<'a> Columns<'a> {
     fn find(&self, object: &ExtendedStatistics, most: usize, inherited: bool) -> ExtendedFound {
         let has = |kind| object.kinds.contains(&kind);
-        let named = |columns: &[usize]| -> Vec<i16> {
-            columns.iter().map(|at| object.columns[*at]).collect()
-        };
+        let members = object.members();
+        let named =
+            |columns: &[usize]| -> Vec<i16> { columns.iter().map(|at| members[*at]).collect() };
         let mut found = ExtendedFound { inherited, ..ExtendedFound::default() };
         if has(StatisticsKind::Distinct) {
             let all = subsets(self.types.len()).into_iter().filter(|columns| columns.len() > 1);
@@ -88,6 +119,17 @@ impl<'a> Columns<'a> {
             found.most_common = self.most_common(most);
         }
         found
+    }
+
+    /// What is known of each member from this one on, by itself.
+    fn of_each(&self, first: usize, target: usize) -> Result<Vec<ColumnStatistics>> {
+        let of = |at: usize| {
+            let type_oid = self.types[at];
+            let wanted = Wanted { type_oid, target, distinct: None, computed: true };
+            let values: Vec<&Datum> = self.rows.iter().map(|row| row[at]).collect();
+            column_statistics(wanted, &values, self.total)
+        };
+        (first..self.types.len()).map(of).collect()
     }
 
     fn order(&self, columns: &[usize], a: &[&Datum], b: &[&Datum]) -> Ordering {

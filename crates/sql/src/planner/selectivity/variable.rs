@@ -6,10 +6,11 @@
 //! fractions, too, are taken of the rows that the sub-select yields.
 
 use super::{DEFAULT_DISTINCT, Estimator};
+use crate::bind::statistics_exprs;
 use crate::expr::Expr;
 use crate::planner::Planner;
 use crate::planner::cost::strip;
-use crate::planner::index::CandidateIndex;
+use crate::planner::index::{CandidateIndex, Key};
 use crate::planner::join::FromContext;
 use crate::planner::prep::is_barrier;
 use crate::planner::rtes_of;
@@ -137,11 +138,10 @@ impl<'a> Estimator<'a> {
         variable.statistics = found.filter(|found| !found.is_absent());
     }
 
-    /// What an index over the expression says, if there is one.
+    /// What an index over the expression says, or CREATE STATISTICS on it, if there is one.
     fn look_up_expression(&self, rte: usize, expr: &Expr, variable: &mut Variable<'a>) {
-        let Some(Rte { kind: RteKind::Relation(relation), .. }) = self.rtes.get(rte) else {
-            return;
-        };
+        let Some(entry) = self.rtes.get(rte) else { return };
+        let RteKind::Relation(relation) = &entry.kind else { return };
         for index in self.ctx.catalog.indexes_of(relation) {
             let Some(info) = &index.index else { continue };
             if info.keys.iter().all(|key| key.expression.is_none()) {
@@ -163,6 +163,28 @@ impl<'a> Estimator<'a> {
                 variable.statistics = found.filter(|found| !found.is_absent());
             }
         }
+        if variable.statistics.is_none() {
+            variable.statistics = self.kept_of_expression(rte, entry, relation, expr);
+        }
+    }
+
+    /// What a statistics object says of the expression.
+    fn kept_of_expression(
+        &self,
+        rte: usize,
+        entry: &Rte,
+        relation: &'a Arc<Relation>,
+        expr: &Expr,
+    ) -> Option<&'a ColumnStatistics> {
+        let inherited = self.has_children(relation, entry);
+        let objects = relation.extended.iter().filter(|object| !object.expressions.is_empty());
+        objects.into_iter().find_map(|object| {
+            let found = object.found.iter().find(|found| found.inherited == inherited)?;
+            let exprs = statistics_exprs(self.ctx.catalog, relation, object).ok()?;
+            let keys = exprs.into_iter().map(|bound| Key::of_expr(bound, rte));
+            let at = keys.into_iter().position(|key| key.is(expr, rte))?;
+            found.expressions.get(at).filter(|found| !found.is_absent())
+        })
     }
 
     pub(super) fn has_children(&self, relation: &Relation, entry: &Rte) -> bool {
