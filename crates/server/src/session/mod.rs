@@ -369,7 +369,9 @@ impl Session {
                 let now = self.answered_at.take().unwrap_or_else(now_nanos);
                 self.control.activity.set_idle(self.xact.status(), micros_of(now));
             }
-            if let Some(place) = self.elsewhere(input, home) {
+            if home.is_to_look()
+                && let Some(place) = self.elsewhere(input, home)
+            {
                 self.write().await?;
                 return Ok(Some(place));
             }
