@@ -10,8 +10,8 @@
 //! say by itself whether the snapshot sees the row under that key. Rows of lossy and unsure blocks
 //! are held to the conditions again; those of others are not.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
 /// Row ids of a block.
 pub(super) const BLOCK_ROWS: u64 = 1024;
@@ -20,7 +20,7 @@ const WORDS: usize = (BLOCK_ROWS / 64) as usize;
 const BLOCK_BYTES: usize = 192;
 
 pub(super) struct RowSet {
-    blocks: BTreeMap<u64, Block>,
+    blocks: HashMap<u64, Block>,
     /// Blocks that have bits, and how many may have some.
     exact: usize,
     exact_max: usize,
@@ -44,7 +44,7 @@ impl RowSet {
     /// An empty set that takes about so much memory.
     pub(super) fn new(bytes: usize) -> RowSet {
         let exact_max = (bytes / BLOCK_BYTES).max(16);
-        RowSet { blocks: BTreeMap::new(), exact: 0, exact_max }
+        RowSet { blocks: HashMap::new(), exact: 0, exact_max }
     }
 
     /// Adds a row; `is_sure`: the snapshot sees it as it was found.
@@ -103,21 +103,23 @@ impl RowSet {
 
     /// The blocks in the order of their rows.
     pub(super) fn into_blocks(self) -> impl Iterator<Item = (u64, Block)> {
-        self.blocks.into_iter()
+        let mut blocks: Vec<_> = self.blocks.into_iter().collect();
+        blocks.sort_unstable_by_key(|(number, _)| *number);
+        blocks.into_iter()
     }
 
-    /// Gives up the bits of half of the blocks if there are too many.
+    /// Gives up the bits of half of the blocks if there are too many: of the first ones.
     fn keep_to_memory(&mut self) {
         if self.exact <= self.exact_max {
             return;
         }
-        for block in self.blocks.values_mut().filter(|b| matches!(b, Block::Bits(_))) {
-            *block = Block::Lossy;
-            self.exact -= 1;
-            if self.exact <= self.exact_max / 2 {
-                break;
-            }
-        }
+        let is_exact = |block: &Block| matches!(block, Block::Bits(_));
+        let exact = self.blocks.iter().filter(|(_, block)| is_exact(block));
+        let mut exact: Vec<u64> = exact.map(|(number, _)| *number).collect();
+        exact.sort_unstable();
+        exact.truncate(exact.len() - self.exact_max / 2);
+        self.exact -= exact.len();
+        self.blocks.extend(exact.into_iter().map(|number| (number, Block::Lossy)));
     }
 }
 
@@ -177,6 +179,7 @@ impl Bits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     fn set(rows: &[u64], bytes: usize) -> RowSet {
         let mut set = RowSet::new(bytes);
@@ -223,7 +226,7 @@ mod tests {
     fn no_row_is_lost_where_memory_is_short() {
         let rows: Vec<u64> = (0..500).map(|i| i * 700).collect();
         let small = set(&rows, 0);
-        let blocks = |set: &RowSet| set.blocks.keys().copied().collect::<Vec<_>>();
+        let blocks = |set: &RowSet| set.blocks.keys().copied().collect::<BTreeSet<_>>();
         let mut whole = set(&rows, 1 << 20);
         assert_eq!(blocks(&small), blocks(&whole));
         assert!(small.exact <= 16);
