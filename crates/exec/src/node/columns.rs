@@ -47,26 +47,43 @@ impl ColumnPlan {
     }
 }
 
+/// Fills the empty batch `out` by `fill`, with at least so many rows unless there are no more:
+/// batches that what is below has made small cost each step above as much as large ones. `more` is
+/// for its memory.
+pub(super) fn fill_many(
+    cx: &mut ExecContext,
+    (out, more): (&mut ColumnBatch, &mut ColumnBatch),
+    least: usize,
+    mut fill: impl FnMut(&mut ExecContext, &mut ColumnBatch) -> Result<()>,
+) -> Result<()> {
+    let mut filled = fill(cx, out);
+    while filled.is_ok() && !out.is_empty() && out.len() < least && !out.is_large() {
+        more.clear();
+        more.columns.resize_with(out.columns.len(), Default::default);
+        more.wanted = out.wanted.saturating_sub(out.len());
+        filled = fill(cx, more);
+        if more.is_empty() {
+            break;
+        }
+        out.columns.iter_mut().zip(&more.columns).for_each(|(to, from)| to.append(from));
+        out.set_rows(out.len() + more.len());
+    }
+    filled
+}
+
 /// A child whose rows are taken as columns, whichever way it hands them up.
 pub(crate) struct ColumnInput {
     plan: Arc<CPlan>,
     node: BoxedNode,
     /// For the rows of a child that hands up no columns.
     rows: Option<RowBatch>,
-    /// A batch that goes behind others.
-    more: ColumnBatch,
 }
 
 impl ColumnInput {
     /// Starts the child.
     pub(crate) fn new(plan: &Arc<CPlan>, cx: &mut ExecContext) -> ColumnInput {
         let rows = plan.columns.is_none().then(|| RowBatch::new(plan.width));
-        ColumnInput {
-            plan: plan.clone(),
-            node: start(plan, cx),
-            rows,
-            more: ColumnBatch::default(),
-        }
+        ColumnInput { plan: plan.clone(), node: start(plan, cx), rows }
     }
 
     /// Run-time parameters that its rows depend on.
@@ -83,32 +100,6 @@ impl ColumnInput {
         let filled = self.node.next(cx, rows);
         out.columns.resize_with(rows.width(), Default::default);
         rows.iter().for_each(|row| out.push_row(row));
-        filled
-    }
-
-    /// As [`Self::next`], with at least so many rows unless there are no more: batches that what is
-    /// below has made small cost each step above as much as large ones.
-    pub(crate) fn next_many(
-        &mut self,
-        cx: &mut ExecContext,
-        out: &mut ColumnBatch,
-        least: usize,
-    ) -> Result<()> {
-        self.next(cx, out)?;
-        let mut more = std::mem::take(&mut self.more);
-        let mut filled = Ok(());
-        while filled.is_ok() && !out.is_empty() && out.len() < least && !out.is_large() {
-            more.clear();
-            more.columns.resize_with(self.plan.width, Default::default);
-            more.wanted = out.wanted.saturating_sub(out.len());
-            filled = self.next(cx, &mut more);
-            if more.is_empty() {
-                break;
-            }
-            out.columns.iter_mut().zip(&more.columns).for_each(|(to, from)| to.append(from));
-            out.set_rows(out.len() + more.len());
-        }
-        self.more = more;
         filled
     }
 

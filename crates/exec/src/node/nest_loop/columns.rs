@@ -28,7 +28,7 @@ use super::pairs::{Pairs, Resolving, Sides};
 use crate::batch::RowBatch;
 use crate::context::{ExecContext, Resources};
 use crate::expr::Row;
-use crate::node::columns::{ColumnInput, RowsOfColumns};
+use crate::node::columns::{ColumnInput, RowsOfColumns, fill_many};
 use crate::node::{BoxedNode, CNode, CPlan, ColumnPlan, Node};
 use crate::vector::{COLUMN_ROWS, ColumnBatch, GiveUp, Vector};
 use std::sync::Arc;
@@ -42,6 +42,8 @@ struct ColumnLoopNode {
     /// For a consumer that takes rows.
     handed: RowsOfColumns,
     batch: ColumnBatch,
+    /// Batches that go behind others.
+    more: (ColumnBatch, ColumnBatch),
     inner: Inner,
     pairs: Pairs,
     /// The outer row that is being looked up has had a match.
@@ -60,6 +62,7 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         outer: ColumnInput::new(&join.outer, cx),
         handed: RowsOfColumns::default(),
         batch: ColumnBatch::new(join.outer.width),
+        more: Default::default(),
         inner: Inner::new(join, columns, cx),
         pairs: Pairs::default(),
         is_matched: false,
@@ -118,7 +121,16 @@ struct Passed {
 }
 
 impl ColumnLoopNode {
+    /// Fills a batch: as much as is wanted is looked for anyway.
     fn fill(&mut self, cx: &mut ExecContext, out: &mut ColumnBatch) -> Result<()> {
+        let mut more = std::mem::take(&mut self.more.0);
+        let least = out.wanted.min(COLUMN_ROWS) / 4;
+        let filled = fill_many(cx, (out, &mut more), least, |cx, out| self.fill_some(cx, out));
+        self.more.0 = more;
+        filled
+    }
+
+    fn fill_some(&mut self, cx: &mut ExecContext, out: &mut ColumnBatch) -> Result<()> {
         let plan = self.plan.clone();
         let parts = Parts::of(&plan)?;
         while out.is_empty() {
@@ -151,7 +163,8 @@ impl ColumnLoopNode {
         }
         self.batch.clear();
         self.batch.wanted = wanted;
-        if let Err(error) = self.outer.next_many(cx, &mut self.batch, least) {
+        let (outer, batches) = (&mut self.outer, (&mut self.batch, &mut self.more.1));
+        if let Err(error) = fill_many(cx, batches, least, |cx, batch| outer.next(cx, batch)) {
             if self.batch.is_empty() || cx.is_overtaken {
                 return Err(error);
             }
