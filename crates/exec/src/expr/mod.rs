@@ -26,7 +26,7 @@ use steppe_types::{Datum, Oid};
 
 pub(crate) use compile::{Compiler, SetCall, TIMESTAMPTZ_AGE, proc, signature};
 pub(crate) use eval::{eval_args, is_null_test, truth};
-pub(crate) use subplan::{CSubPlan, SubPlanState, advance_cte, drain};
+pub(crate) use subplan::{CSubPlan, SubPlanState, advance_cte, drain, kept_value};
 
 /// The row an expression is evaluated over: for a join the outer and the inner
 /// row side by side, so that nothing is copied before a pair is known to match.

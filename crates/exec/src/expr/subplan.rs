@@ -182,6 +182,15 @@ pub(super) fn eval(sub: &Arc<CSubPlan>, cx: &mut ExecContext, row: Row<'_>) -> R
     }
 }
 
+/// The value of a sub-select expression that depends on no row, if it has been evaluated under the
+/// present parameters.
+pub(crate) fn kept_value(sub: &CSubPlan, cx: &ExecContext) -> Option<Datum> {
+    match &cx.subplans[sub.plan].kept {
+        Some((versions, Kept::Value(value))) if versions.current(cx) => Some(value.clone()),
+        _ => None,
+    }
+}
+
 fn run_value(sub: &CSubPlan, node: &mut BoxedNode, cx: &mut ExecContext) -> Result<Datum> {
     let width = sub.types.len();
     match sub.kind {

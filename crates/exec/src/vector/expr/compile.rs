@@ -7,12 +7,12 @@ use super::VExpr;
 use super::arithmetic::Operator;
 use super::rowwise::{Call, Kernel};
 use crate::constants::is_pure_function;
-use crate::expr::{Compiler, proc};
+use crate::expr::{CExpr, Compiler, proc};
 use crate::functions::{self, Builtin, CmpOp, compare_rows};
 use crate::vector::IntKind;
 use std::convert::Infallible;
 use steppe_catalog::builtin::Proc;
-use steppe_sql::expr::{Expr, TypeRef};
+use steppe_sql::expr::{Expr, SubLinkKind, TypeRef};
 use steppe_types::oid::{self, container_element_type};
 use steppe_types::physical::Physical;
 use steppe_types::{Error, Oid, Result};
@@ -35,23 +35,25 @@ impl VExpr {
     }
 }
 
-/// Whether an expression has no effects, and no sub-selects; with an operand of CASE around it, or
-/// without.
+/// Whether an expression has no effects, and no sub-selects but those of one value that depend on
+/// no row, where it is taken apart; with an operand of CASE around it, or without.
 fn is_pure(expr: &Expr, has_operand: bool) -> bool {
     let is_pure_call = |func: Oid| is_pure_function(func, b"is");
     let itself = match expr {
         Expr::Const(..) | Expr::Param { .. } | Expr::ExecParam { .. } | Expr::Slot { .. } => true,
+        Expr::SubPlan(_) => return is_of_no_row(expr),
         Expr::CaseOperand(_) => has_operand,
         Expr::Func { func, .. } | Expr::ScalarArrayOp { func, .. } => is_pure_call(*func),
         Expr::Distinct { eq, .. } | Expr::NullIf { eq, .. } => is_pure_call(*eq),
         Expr::Case { operand: Some(operand), whens, otherwise, .. } => {
             let each = |(when, then): &(Expr, Expr)| is_pure(when, true) && is_pure(then, true);
-            return is_pure(operand, has_operand)
+            return !has_sub_select(expr)
+                && is_pure(operand, has_operand)
                 && whens.iter().all(each)
                 && is_pure(otherwise, true);
         }
         Expr::ArrayCoerce { arg, element, .. } => {
-            return is_pure(arg, has_operand) && is_pure(element, true);
+            return !has_sub_select(expr) && is_pure(arg, has_operand) && is_pure(element, true);
         }
         Expr::And(_)
         | Expr::Or(_)
@@ -61,22 +63,34 @@ fn is_pure(expr: &Expr, has_operand: bool) -> bool {
         | Expr::Case { operand: None, .. }
         | Expr::Coalesce { .. }
         | Expr::MinMax { .. }
-        | Expr::Array { .. }
-        | Expr::Subscript { .. }
-        | Expr::Row(..)
         | Expr::RowCompare { .. }
         | Expr::Field { .. }
         | Expr::Relabel { .. }
         | Expr::CoerceViaIo { .. } => true,
+        Expr::Array { .. } | Expr::Subscript { .. } | Expr::Row(..) => !has_sub_select(expr),
         _ => false,
     };
     itself && expr.children().into_iter().all(|child| is_pure(child, has_operand))
 }
 
-/// Whether it differs from row to row.
+/// Whether some expression in it, or itself, is one of these.
+fn has(expr: &Expr, is_one: fn(&Expr) -> bool) -> bool {
+    let visit = &mut |child: &Expr| if has(child, is_one) { Err(()) } else { Ok(()) };
+    is_one(expr) || expr.try_for_each_child(visit).is_err()
+}
+
+/// Whether it differs from row to row, or is known only behind the first of them.
 fn has_slot(expr: &Expr) -> bool {
-    let visit = &mut |child: &Expr| if has_slot(child) { Err(()) } else { Ok(()) };
-    matches!(expr, Expr::Slot { .. }) || expr.try_for_each_child(visit).is_err()
+    has(expr, |expr| matches!(expr, Expr::Slot { .. } | Expr::SubPlan(_)))
+}
+
+fn has_sub_select(expr: &Expr) -> bool {
+    has(expr, |expr| matches!(expr, Expr::SubPlan(_)))
+}
+
+/// Whether it is a sub-select of one value that is the same for all rows.
+fn is_of_no_row(expr: &Expr) -> bool {
+    matches!(expr, Expr::SubPlan(sub) if sub.kind == SubLinkKind::Scalar && sub.args.is_empty())
 }
 
 /// Whether its value is there without evaluating anything.
@@ -101,6 +115,10 @@ fn node(expr: Expr, compiler: &mut Compiler<'_>) -> Result<VExpr> {
     };
     Ok(match expr {
         Expr::Slot { index, .. } => VExpr::Slot(index),
+        Expr::SubPlan(_) => match compiler.expr(&expr)? {
+            CExpr::SubPlan(sub) => VExpr::SubSelect(sub),
+            _ => return Err(Error::internal("a sub-select was compiled to something else")),
+        },
         Expr::And(args) => VExpr::And(nodes(args, compiler)?),
         Expr::Or(args) => VExpr::Or(nodes(args, compiler)?),
         Expr::Not(arg) => VExpr::Not(Box::new(node(*arg, compiler)?)),

@@ -30,8 +30,9 @@ mod text;
 
 use super::{ColumnBatch, Data, IntKind, Nulls, Vector};
 use crate::context::ExecContext;
-use crate::expr::{CExpr, Row};
+use crate::expr::{CExpr, CSubPlan, Row, kept_value};
 use std::borrow::Cow;
+use std::sync::Arc;
 use steppe_sql::expr::BoolTest;
 use steppe_types::{Datum, Error, interrupt};
 
@@ -55,6 +56,9 @@ pub(crate) enum VExpr {
     Slot(usize),
     /// The same for all rows: of constants and parameters only.
     Same(CExpr),
+    /// The same for all rows, once the row path has come to where it is needed: what runs a
+    /// sub-select for the first time is no kernel, which may be ahead of its consumer.
+    SubSelect(Arc<CSubPlan>),
     /// All operands are evaluated, then the call.
     Call(Box<rowwise::Call>),
     And(Box<[VExpr]>),
@@ -240,6 +244,7 @@ impl VExpr {
         match self {
             VExpr::Slot(index) => input.slot(*index).map(Value::Each),
             VExpr::Same(expr) => expr.eval(cx, Row::EMPTY).map(Value::Same).map_err(GiveUp::on),
+            VExpr::SubSelect(sub) => kept_value(sub, cx).map(Value::Same).ok_or(GiveUp),
             VExpr::Call(call) => Ok(Value::Each(Cow::Owned(call.values(cx, input)?))),
             VExpr::Case { whens, otherwise } => {
                 Ok(Value::Each(Cow::Owned(case::case(whens, otherwise, cx, input)?)))
@@ -265,9 +270,11 @@ impl VExpr {
             }
             VExpr::BoolTest { arg, test } => Ok(logic::bool_test(arg.truths(cx, input)?, *test)),
             VExpr::Call(call) => call.truths(cx, input),
-            VExpr::Slot(_) | VExpr::Same(_) | VExpr::Case { .. } | VExpr::Coalesce(_) => {
-                logic::truths_of(&self.values(cx, input)?, input.len())
-            }
+            VExpr::Slot(_)
+            | VExpr::Same(_)
+            | VExpr::SubSelect(_)
+            | VExpr::Case { .. }
+            | VExpr::Coalesce(_) => logic::truths_of(&self.values(cx, input)?, input.len()),
         }
     }
 
