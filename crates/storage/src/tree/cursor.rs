@@ -1,13 +1,13 @@
 //! Scans over private copies of leaves.
 //!
 //! A page is copied without a latch and validated; then its entries are handed out
-//! from the copy. The next page is found by descending again, to the key at which
-//! the copy ends: its upper fence (going backward: its lower). Since fences tile
+//! from the copy. The next page is found by descending again (`above`: mostly from the node above
+//! the last one), to the key at which the copy ends: its upper fence (going backward: its lower). Since fences tile
 //! the key space (T1), splits and merges in between change which page that is, but
 //! never make the scan see a key twice or miss one.
 
 use super::past::Way;
-use super::{Direction, Target, Tree};
+use super::{Direction, Located, Target, Tree};
 use crate::error::Result;
 use crate::page::node;
 use crate::pool::memory::PageRef;
@@ -36,6 +36,10 @@ pub struct Cursor {
     at_end: bool,
     /// How leaves are read.
     way: Way,
+    /// A page of this range has been copied: the next one is likely to be beside it.
+    goes_on: bool,
+    /// The node above the last leaf.
+    above: Option<Located>,
     page: ScratchPage,
     /// The slots of the copy that are still to come.
     slots: std::ops::Range<usize>,
@@ -65,6 +69,8 @@ impl Cursor {
             upper: owned(upper),
             at_end: false,
             way: Way::Pool,
+            goes_on: false,
+            above: None,
             page: ScratchPage::new(),
             slots: 0..0,
             key: Vec::new(),
@@ -92,6 +98,7 @@ impl Cursor {
         self.direction = direction;
         self.at_end = false;
         self.way = Way::Pool;
+        self.goes_on = false;
         self.slots = 0..0;
     }
 
@@ -117,6 +124,7 @@ impl Cursor {
                 break id;
             }
         };
+        self.goes_on = true;
         let page = self.page.page();
         self.slots = first_slot(page, &self.lower)..end_slot(page, &self.upper);
         self.key.clear();
@@ -152,12 +160,17 @@ impl Cursor {
             (Direction::Backward, _, Bound::Included(key)) => Target::Key(key),
             (Direction::Backward, _, Bound::Excluded(key)) => Target::Below(key),
         };
-        if let Target::Key(key) = target
-            && let Some(id) = self.way.copy_leaf(&self.tree, (key, &self.upper), &mut self.page)?
-        {
-            return Ok(Some(id));
+        let mut leaf = None;
+        if let Target::Key(key) = target {
+            let to = (&mut self.above, &mut *self.page);
+            if let Some(id) = self.way.copy_leaf(&self.tree, (key, &self.upper), to)? {
+                return Ok(Some(id));
+            }
+            if self.goes_on && self.direction == Direction::Forward {
+                leaf = self.tree.next_leaf(key, &mut self.above)?;
+            }
         }
-        let leaf = self.tree.locate(target, 0)?;
+        let leaf = leaf.map_or_else(|| self.tree.locate(target, 0), Ok)?;
         let pool = self.tree.pool();
         let page = pool.page(leaf.id);
         let slots_end = node::SLOTS + node::slot_count(page) * node::SLOT_SIZE;

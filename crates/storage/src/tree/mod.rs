@@ -26,6 +26,7 @@
 //! both children and the allocation bitmap. It is complete in itself: after a
 //! crash it is there or not, and nobody undoes it.
 
+mod above;
 mod check;
 mod cursor;
 mod drop;

@@ -9,8 +9,8 @@
 
 use super::{Located, Target, Tree};
 use crate::error::Result;
-use crate::page::{self, Kind, node};
-use crate::pool::memory::{PageBuf, PageRef};
+use crate::page::node;
+use crate::pool::memory::PageBuf;
 use crate::pool::past::PagesRead;
 use crate::types::PageId;
 use std::ops::Bound;
@@ -25,15 +25,7 @@ pub(super) enum Way {
     /// Into the pool, so many more of them; then it depends on the tree's size.
     Undecided(u32),
     /// Past the pool.
-    Past(Box<Past>),
-}
-
-/// What a scan past the pool keeps.
-#[derive(Default)]
-pub(super) struct Past {
-    read: PagesRead,
-    /// The node above the last leaf.
-    above: Option<Located>,
+    Past(Box<PagesRead>),
 }
 
 impl Way {
@@ -49,7 +41,7 @@ impl Way {
         &mut self,
         tree: &Tree,
         (key, end): (&[u8], &Bound<Vec<u8>>),
-        copy: &mut PageBuf,
+        (above, copy): (&mut Option<Located>, &mut PageBuf),
     ) -> Result<Option<PageId>> {
         match self {
             Way::Pool => return Ok(None),
@@ -66,7 +58,7 @@ impl Way {
             Way::Past(_) => {}
         }
         match self {
-            Way::Past(past) => tree.copy_past((key, end), past, copy),
+            Way::Past(read) => tree.copy_past((key, end), above, read, copy),
             _ => Ok(None),
         }
     }
@@ -86,39 +78,24 @@ impl Tree {
         Ok(pool.is_large(leaves))
     }
 
-    /// The node above the leaf that covers the key, as far as is known before it validates.
-    fn above_leaf(&self, key: &[u8], past: &mut Past) -> Result<Located> {
-        let pool = self.pool();
-        if let Some(above) = past.above
-            && node::covers(pool.page(above.id), key)
-            && pool.validate(above.id, above.version)
-        {
-            return Ok(above);
-        }
-        let above = self.locate(Target::Key(key), 1)?;
-        past.above = Some(above);
-        Ok(above)
-    }
-
     /// Copies the leaf that covers `key`; `None` if it is to be had through the pool.
     fn copy_past(
         &self,
         (key, end): (&[u8], &Bound<Vec<u8>>),
-        past: &mut Past,
+        above: &mut Option<Located>,
+        read: &mut PagesRead,
         copy: &mut PageBuf,
     ) -> Result<Option<PageId>> {
         let pool = self.pool();
-        let above = self.above_leaf(key, past)?;
+        let above = self.above_leaf(key, above)?;
         let page = pool.page(above.id);
-        let child = |position| {
-            node::child_at(page, position).filter(|id| id.0 != 0 && id.0 < pool.max_pages())
-        };
+        let child = |position| self.child_of(page, position);
         let position = node::child_position(page, key);
         let Some(leaf) = child(position).filter(|_| node::level(page) == 1) else {
             return Ok(None);
         };
         let Some(absence) = pool.absence(leaf) else { return Ok(None) };
-        if !past.read.has(leaf, absence) {
+        if !read.has(leaf, absence) {
             if pool.has_spare_room() {
                 return Ok(None);
             }
@@ -129,19 +106,13 @@ impl Tree {
                 _ => node::slot_count(page),
             };
             let siblings = position..=last.max(position);
-            pool.read_past(siblings.map_while(child), &mut past.read);
+            pool.read_past(siblings.map_while(child), read);
         }
         // Behind the reading: the later look of condition F. Then the node above (T2).
         let Some(absence) = pool.absence(leaf) else { return Ok(None) };
         let is_child = pool.validate(above.id, above.version);
-        let taken = is_child && pool.take_past(leaf, absence, &mut past.read, copy);
+        let taken = is_child && pool.take_past(leaf, absence, read, copy);
         Ok((taken && self.is_own_leaf(copy.page())).then_some(leaf))
-    }
-
-    fn is_own_leaf(&self, page: PageRef<'_>) -> bool {
-        page::kind(page) == Some(Kind::Node)
-            && node::level(page) == 0
-            && node::generation(page) == self.id.generation
     }
 }
 
