@@ -5,18 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use steppe_types::interval::Interval;
 use steppe_types::{Oid, oid};
-
-/// A generator of numbers that a seed repeats (xorshift: Marsaglia, 2003).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
-    }
-}
+use steppe_vfs::SeededRandom;
 
 const TYPES: [Oid; 16] = [
     oid::BOOL,
@@ -38,7 +27,7 @@ const TYPES: [Oid; 16] = [
 ];
 
 /// `strange`: numerics are not all of one scale.
-fn value(ty: Oid, strange: bool, random: &mut Random) -> Datum {
+fn value(ty: Oid, strange: bool, random: &SeededRandom) -> Datum {
     let word = random.below(u64::MAX) as i64 >> random.below(64);
     match ty {
         _ if random.below(6) == 0 => Datum::Null,
@@ -66,7 +55,7 @@ fn value(ty: Oid, strange: bool, random: &mut Random) -> Datum {
 }
 
 /// A block of rows, some of them older than the last columns, and their layout.
-fn random_block(random: &mut Random) -> (RowLayout, RowBlock) {
+fn random_block(random: &SeededRandom) -> (RowLayout, RowBlock) {
     let width = 1 + random.below(24) as usize;
     let types: Vec<Oid> = (0..width).map(|_| TYPES[random.below(16) as usize]).collect();
     let mut layout = RowLayout::new(&types);
@@ -91,12 +80,12 @@ fn random_block(random: &mut Random) -> (RowLayout, RowBlock) {
 
 #[test]
 fn columns_are_those_of_the_rows() {
-    let mut random = Random(0x2545_F491_4F6C_DD1D);
+    let random = SeededRandom::new(0);
     let mut representations = [0; 5];
     // One for each position: what it had is replaced.
     let mut columns: Vec<Vector> = (0..24).map(|_| Vector::default()).collect();
     for _ in 0..1000 {
-        let (layout, block) = random_block(&mut random);
+        let (layout, block) = random_block(&random);
         let decode = |row: &[u8], i: usize| layout.decode_column(row, i);
         let stored = StoredRows::new(&layout, &block, 0..block.len(), &decode);
         let rows: Vec<u32> = (0..block.len() as u32).filter(|_| random.below(4) > 0).collect();

@@ -11,6 +11,7 @@ use crate::vector::{NO_ROW, VExpr, Vector, hash_rows, null_keys};
 use std::sync::Arc;
 use steppe_sql::query::JoinKind;
 use steppe_types::{Datum, Oid, oid};
+use steppe_vfs::SeededRandom;
 
 const KINDS: [JoinKind; 8] = [
     JoinKind::Inner,
@@ -23,18 +24,14 @@ const KINDS: [JoinKind; 8] = [
     JoinKind::RightAnti,
 ];
 
-/// A generator of Marsaglia's.
-struct Random(u64);
+struct Random(SeededRandom);
 
 impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
+    fn below(&self, n: u64) -> u64 {
+        self.0.below(n)
     }
 
-    fn value(&mut self, type_oid: Oid) -> Datum {
+    fn value(&self, type_oid: Oid) -> Datum {
         let pick = |values: &[&str], i: u64| values[i as usize % values.len()].to_owned();
         let i = self.below(9);
         match type_oid {
@@ -51,12 +48,12 @@ impl Random {
         }
     }
 
-    fn rows(&mut self, types: &[Oid], count: u64) -> Vec<Vec<Datum>> {
+    fn rows(&self, types: &[Oid], count: u64) -> Vec<Vec<Datum>> {
         (0..count).map(|_| types.iter().map(|ty| self.value(*ty)).collect()).collect()
     }
 
     /// The rows as columns, in one batch or some, of one representation or any.
-    fn keyed(&mut self, rows: &[Vec<Datum>], width: usize) -> Keyed {
+    fn keyed(&self, rows: &[Vec<Datum>], width: usize) -> Keyed {
         let mut keyed = Keyed::new(width, 0);
         keyed.rows = rows.len();
         for (i, column) in keyed.columns.iter_mut().enumerate() {
@@ -150,7 +147,7 @@ fn expected(
 }
 
 fn found(
-    random: &mut Random,
+    random: &Random,
     join: &HashJoinPlan,
     columns: &ColumnJoin,
     (outer, inner): (&[Vec<Datum>], &[Vec<Datum>]),
@@ -195,7 +192,7 @@ fn found(
 fn columns_find_the_pairs_that_all_pairs_have_in_the_order_of_the_join_of_rows() {
     let key_types = [oid::INT8, oid::FLOAT8, oid::NUMERIC, oid::TEXT, oid::BPCHAR];
     for seed in 1..=600u64 {
-        let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let random = Random(SeededRandom::new(seed));
         let types: Vec<Oid> =
             (0..1 + random.below(2)).map(|_| key_types[random.below(5) as usize]).collect();
         let count = [random.below(30), random.below(60)];
@@ -206,7 +203,7 @@ fn columns_find_the_pairs_that_all_pairs_have_in_the_order_of_the_join_of_rows()
             let (join, columns) = (join(kind, &types), columns(types.len(), has_on));
             let sides = (&outer[..], &inner[..]);
             let expected = expected(&join, sides, on);
-            let found = found(&mut random, &join, &columns, sides, on);
+            let found = found(&random, &join, &columns, sides, on);
             assert_eq!(found, expected, "seed {seed}, {kind:?} over {types:?}");
         }
     }

@@ -3,20 +3,9 @@
 use super::pairs::{Pairs, Resolving};
 use crate::vector::NO_ROW;
 use steppe_sql::query::JoinKind;
+use steppe_vfs::SeededRandom;
 
 const KINDS: [JoinKind; 4] = [JoinKind::Inner, JoinKind::Left, JoinKind::Semi, JoinKind::Anti];
-
-/// A generator of Marsaglia's.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
-    }
-}
 
 /// Which of the inner rows that an outer row finds satisfy the conditions.
 type Row = Vec<bool>;
@@ -38,7 +27,7 @@ fn expected(kind: JoinKind, rows: &[Row]) -> Vec<(u32, u32)> {
 }
 
 /// The same in steps, each of which ends anywhere.
-fn in_steps(kind: JoinKind, rows: &[Row], random: &mut Random) -> Vec<(u32, u32)> {
+fn in_steps(kind: JoinKind, rows: &[Row], random: &SeededRandom) -> Vec<(u32, u32)> {
     let (mut out, mut pairs) = (Vec::new(), Pairs::default());
     let (mut row, mut position, mut is_matched) = (0, 0, false);
     while row < rows.len() {
@@ -72,12 +61,12 @@ fn in_steps(kind: JoinKind, rows: &[Row], random: &mut Random) -> Vec<(u32, u32)
 #[test]
 fn steps_hand_up_what_the_loop_does_wherever_they_end() {
     for seed in 1..=2000u64 {
-        let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let random = SeededRandom::new(seed);
         let (count, most, rate) = (random.below(12), random.below(7) + 1, random.below(4) + 1);
-        let mut row = || (0..random.below(most)).map(|_| random.below(4) < rate).collect();
+        let row = || (0..random.below(most)).map(|_| random.below(4) < rate).collect();
         let rows: Vec<Row> = (0..count).map(|_| row()).collect();
         for kind in KINDS {
-            let found = in_steps(kind, &rows, &mut random);
+            let found = in_steps(kind, &rows, &random);
             // A pair without an inner row names none.
             assert_eq!(found, expected(kind, &rows), "seed {seed}, {kind:?} over {rows:?}");
         }
