@@ -1,5 +1,6 @@
 -- Rows of bitmaps, handed up as columns: whatever is above, the rows, their order and the first
 -- error are the same.
+-- Views that PostgreSQL reads back as others, too: 2
 CREATE TABLE bc (id int PRIMARY KEY, a int, b int, n numeric(8, 2), t text, d date);
 INSERT INTO bc
 SELECT i, i * 7 % 500, nullif(i % 11, 3), (i % 300) / 4.0, CASE WHEN i % 9 <> 0 THEN 'text ' || i % 50 END,

@@ -1,5 +1,6 @@
 -- Rows of index scans, of partitions and of UNION ALL, handed up as columns: the rows, their order
 -- and the first error are the same.
+-- Views that PostgreSQL reads back as others, too: 2 3 5 8 10 11 12 22
 CREATE TABLE ic (id int PRIMARY KEY, a int, b int, n numeric(8, 2), t text, d date);
 INSERT INTO ic
 SELECT i, i * 7 % 500, nullif(i % 11, 3), (i % 300) / 4.0, CASE WHEN i % 9 <> 0 THEN 'text ' || i % 50 END,
