@@ -80,7 +80,7 @@ impl Team {
         Team { threads, is_stopped, failed, parts, rows }
     }
 
-    /// The parts of the table that a scan reads. Whoever comes first cuts it.
+    /// The parts of the table that a scan reads. The first thread that asks cuts it.
     pub(crate) fn parts(&self, scan: usize, rows: &TableStore) -> Result<Arc<ScanParts>> {
         let mut parts = self.parts.lock();
         if let Some(parts) = numbered(&parts, scan) {
@@ -91,7 +91,7 @@ impl Team {
         Ok(cut)
     }
 
-    /// The rows that they find together at a node; `store`: for whoever comes first.
+    /// The rows that the threads find together at a node; `store`: for the first thread that asks.
     pub(crate) fn rows(&self, node: usize, store: impl FnOnce() -> TupleStore) -> Arc<SharedRows> {
         let mut rows = self.rows.lock();
         numbered(&rows, node).unwrap_or_else(|| {

@@ -6,13 +6,47 @@
 
 use super::index_entries::IndexEntries;
 use super::index_scan::IndexPlan;
-use super::row_set::RowSet;
+use super::row_set::{BLOCK_ROWS, Block, RowSet};
 use super::{CNode, CPlan};
 use crate::accesses;
 use crate::context::ExecContext;
+use std::ops::Bound;
 use std::time::Instant;
-use steppe_txn::Visibility;
+use steppe_txn::{Direction, RowCursor, RowId, TableStore, Visibility};
 use steppe_types::{Error, Result};
+
+/// A bitmap's blocks with their numbers, in order.
+pub(super) type SetBlocks = dyn Iterator<Item = (u64, Block)> + Send;
+
+/// What has been done since EXPLAIN ANALYZE was last told.
+#[derive(Default)]
+pub(super) struct Counts {
+    /// Blocks of the bitmap, by what it knows of them.
+    pub(super) exact: u64,
+    pub(super) lossy: u64,
+    /// Rows that the recheck has dropped.
+    pub(super) removed: u64,
+}
+
+impl Counts {
+    /// Tells the node's counters, if there are any.
+    pub(super) fn note(&mut self, id: usize, cx: &mut ExecContext) {
+        let counts = std::mem::take(self);
+        if let Some(instrument) = cx.instrument(id) {
+            instrument.exact_blocks += counts.exact;
+            instrument.lossy_blocks += counts.lossy;
+            instrument.rechecked += counts.removed;
+        }
+    }
+}
+
+/// Reads all rows of a block of a bitmap.
+pub(super) fn rows_between(rows: &TableStore, number: u64, cx: &ExecContext) -> Result<RowCursor> {
+    let first = RowId(number * BLOCK_ROWS);
+    let last = RowId(first.0 + (BLOCK_ROWS - 1));
+    let (from, to) = (Bound::Included(first), Bound::Included(last));
+    rows.scan(cx.view()?.clone(), from, to, Direction::Forward)
+}
 
 /// The rows that a bitmap's plan names.
 pub(super) fn rows_of(plan: &CPlan, cx: &mut ExecContext) -> Result<RowSet> {

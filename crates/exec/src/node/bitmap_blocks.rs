@@ -11,7 +11,7 @@
 //! are the index's: they have no effects, and what they fail with waits for its turn as any other
 //! error does.
 
-use super::bitmap::rows_of;
+use super::bitmap::{Counts, SetBlocks, rows_between, rows_of};
 use super::bitmap_scan::BitmapPlan;
 use super::row_blocks::BlockSource;
 use super::row_set::{BLOCK_ROWS, Bits, Block};
@@ -19,11 +19,8 @@ use super::{CNode, CPlan};
 use crate::accesses;
 use crate::context::ExecContext;
 use crate::expr::Row;
-use std::ops::Bound;
-use steppe_txn::{Direction, RowBlock, RowCursor, RowId, TableStore};
+use steppe_txn::{RowBlock, RowCursor, RowId};
 use steppe_types::{Datum, Error, Result};
-
-type SetBlocks = dyn Iterator<Item = (u64, Block)> + Send;
 
 pub(super) struct BitmapBlocks {
     /// Those of the bitmap that rows come from later.
@@ -46,13 +43,6 @@ enum Current {
     Bits(u64, Box<Bits>, u64),
     /// Its number, and what reads all its rows.
     Lossy(u64, Option<Box<RowCursor>>),
-}
-
-#[derive(Default)]
-struct Counts {
-    exact: u64,
-    lossy: u64,
-    removed: u64,
 }
 
 impl BitmapBlocks {
@@ -165,23 +155,6 @@ impl BitmapBlocks {
         }
         Ok(())
     }
-
-    fn count(&mut self, plan: &CPlan, cx: &mut ExecContext) {
-        let counts = std::mem::take(&mut self.counts);
-        if let Some(instrument) = cx.instrument(plan.id) {
-            instrument.exact_blocks += counts.exact;
-            instrument.lossy_blocks += counts.lossy;
-            instrument.rechecked += counts.removed;
-        }
-    }
-}
-
-/// Reads all rows of a block of a bitmap.
-fn rows_between(rows: &TableStore, number: u64, cx: &mut ExecContext) -> Result<RowCursor> {
-    let first = RowId(number * BLOCK_ROWS);
-    let last = RowId(first.0 + (BLOCK_ROWS - 1));
-    let (from, to) = (Bound::Included(first), Bound::Included(last));
-    rows.scan(cx.view()?.clone(), from, to, Direction::Forward)
 }
 
 fn scan_in(plan: &CPlan) -> Result<&BitmapPlan> {
@@ -215,7 +188,7 @@ impl BlockSource for BitmapBlocks {
                 cx.check_interrupts()?;
             }
         }
-        self.count(plan, cx);
+        self.counts.note(plan.id, cx);
         result
     }
 

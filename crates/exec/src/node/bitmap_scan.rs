@@ -11,7 +11,7 @@
 //! The set is made when the first row is wanted (`bitmap`). This node hands up rows; where columns
 //! can be handed up, another one does, of the same rows (`bitmap_blocks`).
 
-use super::bitmap::rows_of;
+use super::bitmap::{Counts, SetBlocks, rows_between, rows_of};
 use super::row_set::{BLOCK_ROWS, Bits, Block};
 use super::{BoxedNode, CNode, CPlan, Node};
 use crate::access::{ScanColumn, TableAccess};
@@ -19,9 +19,8 @@ use crate::accesses;
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
-use std::ops::Bound;
 use std::sync::Arc;
-use steppe_txn::{Direction, RowBuf, RowCursor, RowId, RowMeta};
+use steppe_txn::{RowBuf, RowCursor, RowId, RowMeta};
 use steppe_types::{Datum, Error, Result};
 
 /// A compiled scan of a bitmap's rows.
@@ -36,7 +35,7 @@ pub(crate) struct BitmapPlan {
 struct BitmapScanNode {
     plan: Arc<CPlan>,
     /// `None` before the bitmap has been made.
-    blocks: Option<Box<dyn Iterator<Item = (u64, Block)> + Send>>,
+    blocks: Option<Box<SetBlocks>>,
     current: Current,
     row: RowBuf,
     scratch: Vec<Datum>,
@@ -49,13 +48,6 @@ enum Current {
     /// Its number, its rows, and where to go on.
     Bits(u64, Box<Bits>, u64),
     Lossy(Box<RowCursor>),
-}
-
-#[derive(Default)]
-struct Counts {
-    exact: u64,
-    lossy: u64,
-    removed: u64,
 }
 
 pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
@@ -126,11 +118,7 @@ impl BitmapScanNode {
             Block::Lossy => {
                 self.counts.lossy += 1;
                 let Some(rows) = scan.table.rows() else { return Ok(()) };
-                let first = RowId(number * BLOCK_ROWS);
-                let last = RowId(first.0 + (BLOCK_ROWS - 1));
-                let (from, to) = (Bound::Included(first), Bound::Included(last));
-                let view = cx.view()?.clone();
-                Current::Lossy(Box::new(rows.scan(view, from, to, Direction::Forward)?))
+                Current::Lossy(Box::new(rows_between(rows, number, cx)?))
             }
         };
         Ok(())
@@ -179,12 +167,7 @@ impl Node for BitmapScanNode {
         if read > 0 {
             accesses::found(scan.table.relation.oid, 0, read);
         }
-        let counts = std::mem::take(&mut self.counts);
-        if let Some(instrument) = cx.instrument(plan.id) {
-            instrument.exact_blocks += counts.exact;
-            instrument.lossy_blocks += counts.lossy;
-            instrument.rechecked += counts.removed;
-        }
+        self.counts.note(plan.id, cx);
         Ok(())
     }
 

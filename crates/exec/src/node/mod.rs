@@ -351,7 +351,7 @@ fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
 }
 
 /// Counts and times a node (PostgreSQL's instrument.c). A fetch stays on one thread, so that
-/// the thread's counters are the node's, with those of who has helped it.
+/// the thread's counters are the node's, with those of the threads that have helped it.
 struct Instrumented {
     inner: BoxedNode,
     id: usize,

@@ -4,11 +4,11 @@
 //!
 //! A thread that comes takes parts of the scan, and adds what it makes of them to the common store.
 //! Once one has come to the end there is no part left that nobody has taken: the rows are complete
-//! when those at work have ended, too, and whoever comes later has nothing to add. Nobody waits for
-//! a thread that has not begun, and those at work wait for nobody but at such nodes further below;
-//! so that none waits for ever.
+//! when those at work have ended, too, and a thread that comes later has nothing to add. No thread
+//! waits for one that has not begun, and a thread at work waits only at such nodes further below: so
+//! no thread waits for ever.
 //!
-//! An error of one of them is everybody's: rows are missing.
+//! An error of one thread is an error of all: rows are missing.
 
 use super::{BoxedNode, CNode, CPlan, Node, start as start_node};
 use crate::batch::RowBatch;
@@ -34,7 +34,7 @@ pub(crate) struct SharedRows {
 struct Progress {
     /// Threads at work.
     at_work: usize,
-    /// Nobody who comes finds anything to do.
+    /// A thread that comes now finds nothing to do.
     is_exhausted: bool,
     failed: Option<Error>,
 }
