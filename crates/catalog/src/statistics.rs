@@ -9,7 +9,8 @@
 //! next ANALYZE stores new ones.
 
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::cmp::Ordering;
+use std::sync::{Arc, OnceLock};
 use steppe_types::Datum;
 
 /// What ANALYZE found about a table (pg_class.reltuples, pg_stats).
@@ -61,6 +62,40 @@ pub struct ColumnStatistics {
     /// What an array column's elements are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elements: Option<Arc<ElementStatistics>>,
+    /// Made when a value is first looked for.
+    #[serde(skip)]
+    pub sorted: OnceLock<SortedCommon>,
+}
+
+/// The most common values in the order of their type, so that one is found by binary search.
+#[derive(Clone, Debug, Default)]
+pub struct SortedCommon {
+    /// Where in the list each value is.
+    places: Vec<u32>,
+    /// The frequencies of the values before each one together, and of all.
+    below: Vec<f64>,
+    /// The frequencies of all, added in the order of the list.
+    total: f64,
+}
+
+impl SortedCommon {
+    fn new(list: &[(Datum, f64)], order: impl Fn(&Datum, &Datum) -> Ordering) -> SortedCommon {
+        let mut places: Vec<u32> = (0..list.len() as u32).collect();
+        places.sort_by(|a, b| order(&list[*a as usize].0, &list[*b as usize].0));
+        let mut below = vec![0.0];
+        let mut sum = 0.0;
+        for place in &places {
+            sum += list[*place as usize].1;
+            below.push(sum);
+        }
+        let total = list.iter().map(|(_, frequency)| frequency).sum();
+        SortedCommon { places, below, total }
+    }
+
+    /// The fraction of the rows that have one of the values.
+    pub fn total(&self) -> f64 {
+        self.total
+    }
 }
 
 /// What the elements of a column of arrays are (array_typanalyze.c).
@@ -110,6 +145,22 @@ impl ColumnStatistics {
     /// Whether nothing was found: the column was not analysed.
     pub fn is_absent(&self) -> bool {
         self.null_fraction == 0.0 && self.width == 0
+    }
+
+    /// The most common values by `order`, which is their type's: always the same one.
+    pub fn sorted_common(&self, order: impl Fn(&Datum, &Datum) -> Ordering) -> &SortedCommon {
+        self.sorted.get_or_init(|| SortedCommon::new(&self.most_common, order))
+    }
+
+    /// Where a value is among the most common ones: `of` says how one of them compares with it.
+    /// Returns the frequency of the value, 0 if it is none of them, and that of those below it.
+    pub fn common_at(&self, sorted: &SortedCommon, of: impl Fn(&Datum) -> Ordering) -> (f64, f64) {
+        let value = |place: &u32| self.most_common.get(*place as usize);
+        let compare = |place: &u32| value(place).map_or(Ordering::Greater, |(known, _)| of(known));
+        let at = sorted.places.partition_point(|place| compare(place).is_lt());
+        let here = sorted.places.get(at).filter(|place| compare(place).is_eq());
+        let frequency = here.and_then(value).map_or(0.0, |(_, frequency)| *frequency);
+        (frequency, sorted.below.get(at).copied().unwrap_or(0.0))
     }
 }
 

@@ -52,7 +52,9 @@ pub use recovery::{LogRecord, RecoveryHandler, RecoverySummary, RedoProgress};
 pub use store::{
     CheckpointState, CheckpointStats, CheckpointTotals, ControlData, Store, StoreStats,
 };
-pub use tree::{Cursor, Direction, InsertMany, Matches, Near, Pruned, Tree, TreeSize, WriteOp};
+pub use tree::{
+    Cursor, Direction, InsertMany, Matches, Near, Pruned, Spread, Tree, TreeSize, WriteOp,
+};
 pub use types::{
     FIRST_USER_KIND, LogHeader, MAX_ENTRY_LEN, MAX_KEY_LEN, PAGE_SIZE, PageId, TreeId,
 };

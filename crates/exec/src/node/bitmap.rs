@@ -83,7 +83,7 @@ pub(super) fn rows_of(plan: &CPlan, cx: &mut ExecContext) -> Result<RowSet> {
 
 /// Adds the rows that an index's entries name; returns how many entries there are.
 fn add_entries(id: usize, scan: &IndexPlan, set: &mut RowSet, cx: &mut ExecContext) -> Result<u64> {
-    let (mut entries, mut found) = (IndexEntries::new(scan, cx)?, 0);
+    let (mut entries, mut found) = (IndexEntries::all(scan, cx)?, 0);
     while entries.advance(scan, cx)? {
         let (_, row, visibility) = entries.entry()?;
         set.add(row.0, visibility == Visibility::Definitive);

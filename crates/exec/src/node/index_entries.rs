@@ -2,21 +2,30 @@
 //! look the rows up later and many at a time.
 //!
 //! ```text
-//!   probes ──▶ stretch: a range of keys, or one key ──▶ checks ──▶ entry: key, row, how sure
+//!   probes ──▶ stretch: a range of keys, one key, or some ──▶ checks ──▶ entry: key, row, how sure
 //! ```
+//!
+//! Several keys are looked up together, which waits for memory together
+//! ([`steppe_txn::IndexStore::lookup_many`]): their entries are what one look-up after the other
+//! would have found. The first time it is one key, then some more: what LIMIT does not come to
+//! costs little.
 
 use super::index_scan::IndexPlan;
 use super::key_check::KeyChecks;
 use super::key_cursor::KeyCursor;
 use super::probes::{Probe, Probes};
+use crate::access::long_keys::group_of;
 use crate::context::ExecContext;
-use steppe_txn::{RowId, Visibility};
+use steppe_txn::{Found, LookupKeys, RowId, Visibility};
 use steppe_types::{Error, Result};
 
 pub(super) struct IndexEntries {
     probes: Probes,
     checks: KeyChecks,
     stretch: Stretch,
+    together: Box<Together>,
+    /// So many keys are looked up together next.
+    keys_next: usize,
     postings: Vec<u8>,
     examined: u32,
     /// Probes made, and rows that were looked at to tell keys apart.
@@ -30,7 +39,20 @@ enum Stretch {
     Range(Box<KeyCursor>),
     /// The rows of one key, and how many of them have been visited.
     Point(Vec<u8>, Vec<(RowId, Visibility)>, usize),
+    /// The rows of several keys, in [`Together`], and how many of them have been visited.
+    Keys(usize),
 }
+
+/// Keys that are looked up together, and what was found.
+#[derive(Default)]
+struct Together {
+    keys: LookupKeys,
+    found: Found,
+}
+
+/// The most keys that are looked up together, and rows of them.
+const KEYS_MAX: usize = 64;
+const ROWS_MAX: usize = 1024;
 
 impl IndexEntries {
     /// Evaluates what is searched for, with the present parameters.
@@ -45,11 +67,18 @@ impl IndexEntries {
             probes,
             checks,
             stretch: Stretch::None,
+            together: Box::default(),
+            keys_next: 1,
             postings: Vec::new(),
             examined: 0,
             searches: 0,
             fetches: 0,
         })
+    }
+
+    /// As [`Self::new`], for one who visits all entries.
+    pub(super) fn all(scan: &IndexPlan, cx: &mut ExecContext) -> Result<IndexEntries> {
+        Ok(IndexEntries { keys_next: KEYS_MAX, ..IndexEntries::new(scan, cx)? })
     }
 
     /// Goes on to the next entry; false at the end.
@@ -63,6 +92,10 @@ impl IndexEntries {
                 Stretch::Point(_, rows, visited) => {
                     *visited += 1;
                     *visited <= rows.len()
+                }
+                Stretch::Keys(visited) => {
+                    *visited += 1;
+                    *visited <= self.together.found.rows().len()
                 }
             };
             if !is_there {
@@ -81,6 +114,7 @@ impl IndexEntries {
             let key = match &self.stretch {
                 Stretch::Range(cursor) => cursor.entry().0,
                 Stretch::Point(key, ..) => key,
+                Stretch::Keys(visited) => self.together.found.key(*visited - 1),
                 Stretch::None => return Err(nowhere()),
             };
             if self.checks.pass(key, &scan.index)? {
@@ -92,6 +126,10 @@ impl IndexEntries {
     /// Goes on to the next stretch; false if there is none.
     fn next_stretch(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<bool> {
         self.stretch = Stretch::None;
+        if self.keys_next > 1 && !scan.backward && self.look_up_keys(scan, cx)? {
+            return Ok(true);
+        }
+        self.keys_next = (4 * self.keys_next).min(KEYS_MAX);
         let Some(probe) = self.probes.next(scan, cx)? else { return Ok(false) };
         self.searches += 1;
         cx.check_interrupts()?;
@@ -114,6 +152,30 @@ impl IndexEntries {
         Ok(true)
     }
 
+    /// Looks up the next keys together; false if the next stretch is of another kind.
+    fn look_up_keys(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<bool> {
+        let Together { keys, found } = &mut *self.together;
+        self.probes.take_keys(self.keys_next, keys)?;
+        if keys.is_empty() {
+            return Ok(false);
+        }
+        cx.check_interrupts()?;
+        scan.index.store.lookup_many(cx.view()?, keys, 0, ROWS_MAX, found)?;
+        let looked_up = found.keys();
+        self.probes.take_back(keys.len() - looked_up);
+        // Entries that the index has not got whole are for a cursor, as are those of a key with
+        // very many.
+        if (0..found.rows().len()).any(|at| group_of(found.key(at)).is_some()) {
+            self.probes.take_back(looked_up);
+            self.keys_next = 1;
+            return Ok(false);
+        }
+        self.searches += looked_up as u64;
+        self.keys_next = (4 * self.keys_next).min(KEYS_MAX);
+        self.stretch = Stretch::Keys(0);
+        Ok(looked_up > 0)
+    }
+
     /// The entry that [`Self::advance`] went to: its key, its row, and how much it says.
     pub(super) fn entry(&self) -> Result<(&[u8], RowId, Visibility)> {
         match &self.stretch {
@@ -121,6 +183,11 @@ impl IndexEntries {
             Stretch::Point(key, rows, visited) => {
                 let (row, visibility) = *rows.get(visited.wrapping_sub(1)).ok_or_else(nowhere)?;
                 Ok((key, row, visibility))
+            }
+            Stretch::Keys(visited) => {
+                let (at, found) = (visited.wrapping_sub(1), &self.together.found);
+                let row = *found.rows().get(at).ok_or_else(nowhere)?;
+                Ok((found.key(at), row, found.visibility(at)))
             }
             Stretch::None => Err(nowhere()),
         }

@@ -15,11 +15,12 @@
 use super::index_scan::IndexPlan;
 use super::key_check::{VALUE_MARKER, elements, parts_equal_to};
 use super::key_cursor::{KeyCursor, KeyRange};
-use crate::access::long_keys::shorten;
+use crate::access::long_keys::{group_of, shorten};
 use crate::access::{IndexAccess, KeyValue, key_value};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use std::ops::Bound;
+use steppe_txn::LookupKeys;
 use steppe_types::key::{KeyPart, encode_part, part_len};
 use steppe_types::{Datum, Error, Result};
 
@@ -175,6 +176,39 @@ impl Probes {
                 at -= 1;
             }
             cx.check_interrupts()?;
+        }
+    }
+
+    /// Moves the keys of the next stretches to `keys`, at most so many, where each stretch is all
+    /// the entries with one key: elements of one list, nothing after them. A key that is too long
+    /// for the index to have it whole is left for [`Self::next`].
+    pub(super) fn take_keys(&mut self, most: usize, keys: &mut LookupKeys) -> Result<()> {
+        keys.clear();
+        let ([Level::Parts { parts, next }], Tail::None) = (&mut self.levels[..], &self.tail)
+        else {
+            return Ok(());
+        };
+        let start = self.starts.first().copied().unwrap_or(self.prefix.len());
+        let prefix = self.prefix.get(..start).unwrap_or_default();
+        for part in parts.iter().skip(*next).take(most) {
+            let is_short = keys.push_with(|key| {
+                let from = key.len();
+                key.extend_from_slice(prefix);
+                key.extend_from_slice(part);
+                Ok::<_, Error>(group_of(&key[from..]).is_none())
+            })?;
+            if !is_short {
+                break;
+            }
+            *next += 1;
+        }
+        Ok(())
+    }
+
+    /// Takes the last so many of the keys back that [`Self::take_keys`] has moved.
+    pub(super) fn take_back(&mut self, count: usize) {
+        if let [Level::Parts { next, .. }] = &mut self.levels[..] {
+            *next -= count;
         }
     }
 

@@ -36,8 +36,8 @@ use crate::types::PageId;
 
 /// Descents that are under way together: as many as a processor has misses (ten to twenty).
 const GROUP: usize = 16;
-/// If so many keys in a row lie on one leaf, a group of descents would be to the same one.
-const LONG_RUN: usize = 8;
+/// From so many keys on one leaf on, a descent of its own for each costs more than waiting for one.
+const LONG_RUN: usize = 4;
 
 /// A descent: the last node that was arrived at, and what is known there.
 #[derive(Clone, Copy)]
@@ -66,8 +66,17 @@ impl Way {
     }
 }
 
+/// Where the keys of one call lie, as far as the caller knows. This decides only how many descents
+/// begin together, never what is found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spread {
+    /// Many on each leaf, in their order.
+    Beside,
+    /// Anywhere.
+    Anywhere,
+}
+
 /// The keys before the next ones: how many of them lay beside each other.
-#[derive(Default)]
 struct Run {
     /// Where the last key was looked for.
     last: Option<Way>,
@@ -77,6 +86,15 @@ struct Run {
 }
 
 impl Run {
+    /// Before the first key the caller's word counts as what the leaves before have shown.
+    fn new(spread: Spread) -> Run {
+        let shown = match spread {
+            Spread::Beside => LONG_RUN,
+            Spread::Anywhere => 0,
+        };
+        Run { last: None, keys: shown, before: shown }
+    }
+
     #[inline]
     fn went(&mut self, way: Option<Way>) {
         let leaf = |way: &Option<Way>| way.map(|way| way.id);
@@ -141,15 +159,15 @@ impl Matches {
 impl Tree {
     /// As [`Tree::read`] for `count` keys, in their order: appends the value of key number `i` to
     /// `values` and calls `f` with `i`, where it begins, and `values`; `None`: there is no such key. Ends
-    /// with the first error.
+    /// with the first error. `spread` is a guess.
     pub fn read_many<K: AsRef<[u8]>, E: From<StorageError>>(
         &self,
-        count: usize,
+        (count, spread): (usize, Spread),
         key: impl Fn(usize) -> K,
         values: &mut Vec<u8>,
         mut f: impl FnMut(usize, Option<usize>, &mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.for_each(count, &key, |i, way| {
+        self.for_each((count, spread), &key, |i, way| {
             let start = values.len();
             let mut leaf = way.and_then(|way| Some((way, self.copy_value(&way, values)?)));
             if leaf.is_none() {
@@ -172,7 +190,7 @@ impl Tree {
         matches: &mut Matches,
         mut f: impl FnMut(usize, &Matches) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.for_each(count, &key, |i, way| {
+        self.for_each((count, Spread::Anywhere), &key, |i, way| {
             let key = key(i);
             let mut way =
                 way.filter(|way| self.copy_matches(way, key.as_ref(), matches) && self.holds(way));
@@ -204,11 +222,11 @@ impl Tree {
     #[inline]
     fn for_each<K: AsRef<[u8]>, E: From<StorageError>>(
         &self,
-        count: usize,
+        (count, spread): (usize, Spread),
         key: &impl Fn(usize) -> K,
         mut visit: impl FnMut(usize, Option<Way>) -> Result<Option<Way>, E>,
     ) -> Result<(), E> {
-        let (mut ways, mut run) = ([None; GROUP], Run::default());
+        let (mut ways, mut run) = ([None; GROUP], Run::new(spread));
         let mut next = 0;
         while next < count {
             if let Some(way) = run.last.and_then(|last| self.look_near(&last, key(next).as_ref())) {

@@ -94,10 +94,15 @@ fn some_keys(rng: &SeededRandom) -> Vec<u64> {
     (0..count).map(|i| (first + i * random(rng, spread + 1)) % KEYS).collect()
 }
 
+/// A guess that is as often wrong as right.
+fn some_spread(keys: &[u64]) -> Spread {
+    if keys.len().is_multiple_of(2) { Spread::Beside } else { Spread::Anywhere }
+}
+
 fn read_group(tree: &Tree, keys: &[u64]) -> Result<()> {
     let (mut values, mut single, mut next) = (Vec::new(), Vec::new(), 0);
     tree.read_many(
-        keys.len(),
+        (keys.len(), some_spread(keys)),
         |i| key_of(keys[i]),
         &mut values,
         |i, start, values| {
@@ -224,7 +229,7 @@ fn groups_beside_threads_that_write() {
             let before: Vec<u64> = keys.iter().map(|&n| count(n, &mut single)).collect();
             values.clear();
             let read = tree.read_many(
-                keys.len(),
+                (keys.len(), some_spread(&keys)),
                 |i| key_of(keys[i]),
                 &mut values,
                 |i, start, values| {

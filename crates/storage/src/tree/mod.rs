@@ -41,7 +41,7 @@ pub use check::TreeSize;
 pub(crate) use check::check_space;
 pub use cursor::Cursor;
 pub(crate) use drop::drop_tree;
-pub use group::Matches;
+pub use group::{Matches, Spread};
 pub use near::Near;
 pub use prune::Pruned;
 

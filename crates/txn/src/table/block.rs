@@ -10,12 +10,25 @@
 //!
 //! [`Tree::read_many`]: steppe_storage::Tree::read_many
 
+use steppe_storage::Spread;
 use steppe_types::{Error, Result};
 
 use crate::change::{ROW_HEADER_LEN, RowHeader};
 use crate::cursor::RowBlock;
 use crate::table::{RowId, TableStore};
 use crate::view::{RowBuf, View, meta};
+
+/// Ids that are not much further apart than if they followed each other lie together on leaves.
+fn spread_of(ids: &[RowId]) -> Spread {
+    let span = match ids {
+        [first, .., last] => last.0.abs_diff(first.0),
+        _ => 0,
+    };
+    match span <= 4 * ids.len() as u64 {
+        true => Spread::Beside,
+        false => Spread::Anywhere,
+    }
+}
 
 impl TableStore {
     /// Looks many rows up: puts the versions that the view sees into `block`, in place of what it
@@ -43,7 +56,7 @@ impl TableStore {
         // Every xid below it is seen by everyone; it only moves forward.
         let settled = view.database().status.horizon();
         tree.read_many(
-            ids.len(),
+            (ids.len(), spread_of(ids)),
             |i| ids[i].0.to_be_bytes(),
             bytes,
             |i, start, bytes| {

@@ -1,9 +1,7 @@
 //! `=` and `<>` with a value (eqsel, neqsel: selfuncs.c).
 
-use super::scalar::order;
-use super::variable::Variable;
+use super::variable::{CommonValues, Variable};
 use super::{Comparison, DEFAULT_EQUAL, Estimator, Operand};
-use std::cmp::Ordering;
 use steppe_types::Datum;
 
 impl Estimator<'_> {
@@ -31,14 +29,15 @@ impl Estimator<'_> {
         let Some(found) = variable.statistics else {
             return 1.0 / self.distinct_values(variable).0;
         };
-        let is_it = |known: &Datum| order(variable.type_oid, known, value) == Some(Ordering::Equal);
-        if let Some((_, frequency)) = found.most_common.iter().find(|(known, _)| is_it(known)) {
-            return *frequency;
+        let common = CommonValues::of(variable);
+        if let Some((frequency, _)) = common.look_up(value)
+            && frequency > 0.0
+        {
+            return frequency;
         }
         // What is left is shared by the others; none of them is more common than those that are
         // known to be.
-        let common: f64 = found.most_common.iter().map(|(_, frequency)| frequency).sum();
-        let rest = (1.0 - common - found.null_fraction).clamp(0.0, 1.0);
+        let rest = (1.0 - common.total() - found.null_fraction).clamp(0.0, 1.0);
         let others = self.distinct_values(variable).0 - found.most_common.len() as f64;
         let share = if others > 1.0 { rest / others } else { rest };
         match found.most_common.last() {

@@ -1,12 +1,12 @@
 //! `<`, `<=`, `>` and `>=` with a value (scalarineqsel, ineq_histogram_selectivity: selfuncs.c).
 //!
-//! The most common values are compared one by one. The others are spread over the histogram's
+//! The most common values are in order, and are cut where the value is. The others are spread over the histogram's
 //! buckets alike: which bucket the value is in is found by binary search, where in the bucket by
 //! the values as numbers. A histogram's first and last bound are those that were there when the
 //! table was analyzed; where an index has the present ones, those count.
 
 use super::scalar::{order, place};
-use super::variable::Variable;
+use super::variable::{CommonValues, Variable};
 use super::{Comparison, DEFAULT_INEQUALITY, Estimator, Operand};
 use std::cmp::Ordering;
 use steppe_catalog::RelKind;
@@ -25,14 +25,6 @@ pub(super) struct Side {
 }
 
 impl Side {
-    fn has(self, found: Ordering) -> bool {
-        match found {
-            Ordering::Less => self.is_less,
-            Ordering::Greater => !self.is_less,
-            Ordering::Equal => self.or_equal,
-        }
-    }
-
     /// Whether what is below a bound is what is selected, or is not selected, without the bound.
     fn is_without_equal(self) -> bool {
         self.is_less != self.or_equal
@@ -62,10 +54,15 @@ impl Estimator<'_> {
 
     fn is_on_side(&self, variable: &Variable<'_>, value: &Datum, side: Side) -> f64 {
         let Some(found) = variable.statistics else { return DEFAULT_INEQUALITY };
-        let is_selected = |known: &Datum| {
-            order(variable.type_oid, known, value).is_some_and(|found| side.has(found))
-        };
-        let (selected, common) = self.common_values(variable, is_selected);
+        let common = CommonValues::of(variable);
+        let selected = common.look_up(value).map_or(0.0, |(equal, below)| {
+            let with_equal = if side.or_equal { equal } else { 0.0 };
+            match side.is_less {
+                true => below + with_equal,
+                false => common.total() - below - equal + with_equal,
+            }
+        });
+        let common = common.total();
         let others = 1.0 - found.null_fraction - common;
         // Without a histogram there are hardly any others.
         let share = self.histogram_share(variable, value, side).unwrap_or(0.5);

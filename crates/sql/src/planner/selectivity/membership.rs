@@ -75,10 +75,18 @@ impl Estimator<'_> {
             (_, Some(Operand::Null)) => return 0.0,
             (_, Some(Operand::Value(value))) => {
                 let Datum::Array(values) = &*value else { return UNKNOWN };
-                self.add_values(&mut together, operator, left, &values.elements);
+                let values = values.elements.iter().map(|value| match value {
+                    Datum::Null => Operand::Null,
+                    value => Operand::Value(Cow::Borrowed(value)),
+                });
+                self.add_values(&mut together, operator, left, values);
             }
             (Expr::Array { elements, .. }, None) => {
-                for element in elements {
+                let (values, others): (Vec<_>, Vec<_>) =
+                    elements.iter().partition(|of| rtes_of(of).is_empty() && !joins(left, of));
+                let values = values.into_iter().map(|element| self.operand(element));
+                self.add_values(&mut together, operator, left, values);
+                for element in others {
                     together.add(self.comparison(estimate, joined, left, element));
                 }
             }
@@ -95,24 +103,23 @@ impl Estimator<'_> {
         together.selectivity()
     }
 
-    fn add_values(
+    /// Adds what values select that no row decides. What is known of the left side is looked up
+    /// once.
+    fn add_values<'e>(
         &self,
         together: &mut Together,
         operator: &Operator,
         left: &Expr,
-        values: &[Datum],
+        values: impl Iterator<Item = Operand<'e>>,
     ) {
         if rtes_of(left).is_empty() {
             let selected = self.restriction(operator.estimate, None);
-            return values.iter().for_each(|_| together.add(selected));
+            return values.for_each(|_| together.add(selected));
         }
         let (variable, value) = (self.variable(left), Operand::Unknown);
         let mut sides = Comparison { variable, value, is_left: true };
         for value in values {
-            sides.value = match value {
-                Datum::Null => Operand::Null,
-                value => Operand::Value(Cow::Borrowed(value)),
-            };
+            sides.value = value;
             together.add(self.restriction(operator.estimate, Some(&sides)));
         }
     }

@@ -5,6 +5,7 @@
 //! if it is one. Their fractions are of that table's rows; numbers of distinct values that are
 //! fractions, too, are taken of the rows that the sub-select yields.
 
+use super::scalar::order;
 use super::{DEFAULT_DISTINCT, Estimator};
 use crate::bind::statistics_exprs;
 use crate::expr::Expr;
@@ -18,9 +19,10 @@ use crate::planner::scan::clamp_rows;
 use crate::query::{Distinct, Query, Rte, RteKind};
 use hashbrown::HashMap;
 use std::cell::Cell;
+use std::cmp::Ordering;
 use std::sync::Arc;
-use steppe_catalog::{ColumnStatistics, RelKind, Relation};
-use steppe_types::{Oid, Result, oid};
+use steppe_catalog::{ColumnStatistics, RelKind, Relation, SortedCommon};
+use steppe_types::{Datum, Oid, Result, oid};
 
 /// Attribute numbers of ctid and tableoid.
 const CTID: i32 = -1;
@@ -68,6 +70,37 @@ pub(super) struct Variable<'a> {
 impl Variable<'_> {
     pub(super) fn null_fraction(&self) -> f64 {
         self.statistics.map_or(0.0, |found| found.null_fraction)
+    }
+}
+
+/// The most common values of a column, for looking values up.
+pub(super) struct CommonValues<'a> {
+    type_oid: Oid,
+    known: Option<(&'a ColumnStatistics, &'a SortedCommon)>,
+}
+
+impl<'a> CommonValues<'a> {
+    pub(super) fn of(variable: &Variable<'a>) -> CommonValues<'a> {
+        let type_oid = variable.type_oid;
+        let known = variable.statistics.filter(|found| !found.most_common.is_empty());
+        let in_order = |a: &Datum, b: &Datum| order(type_oid, a, b).unwrap_or(Ordering::Equal);
+        let known = known.map(|found| (found, found.sorted_common(in_order)));
+        CommonValues { type_oid, known }
+    }
+
+    /// The fraction of rows that have one of them.
+    pub(super) fn total(&self) -> f64 {
+        self.known.map_or(0.0, |(_, sorted)| sorted.total())
+    }
+
+    /// The fraction of rows with a value, 0 if it is none of them, and with one of those below it.
+    /// `None`: there are none that it compares with.
+    pub(super) fn look_up(&self, value: &Datum) -> Option<(f64, f64)> {
+        let (found, sorted) = self.known?;
+        // Comparable with one, comparable with all.
+        order(self.type_oid, &found.most_common.first()?.0, value)?;
+        let of = |known: &Datum| order(self.type_oid, known, value).unwrap_or(Ordering::Equal);
+        Some(found.common_at(sorted, of))
     }
 }
 
