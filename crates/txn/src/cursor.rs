@@ -121,6 +121,12 @@ pub(crate) struct LookedUp<'a> {
 }
 
 impl LookedUp<'_> {
+    /// Makes room for so many rows.
+    pub(crate) fn reserve(&mut self, rows: usize) {
+        self.places.reserve(rows);
+        self.metas.reserve(rows);
+    }
+
     /// Takes a row that lies there in the buffer.
     #[inline]
     pub(crate) fn push(&mut self, row: std::ops::Range<usize>, meta: RowMeta) -> Result<()> {

@@ -624,9 +624,8 @@ impl IndexStore {
             cursor: self.file.tree()?.map(|tree| tree.scan(lower, upper, direction)),
             view,
             unique: self.unique,
-            key: Vec::new(),
-            value: Vec::new(),
-            at: 0,
+            key_len: 0,
+            list_at: None,
             done: nothing,
             passed: Passed::default(),
         })
@@ -660,10 +659,10 @@ pub struct IndexCursor {
     cursor: Option<Cursor>,
     view: View,
     unique: bool,
-    key: Vec<u8>,
-    /// The entry's postings as `[row id][word]`, and how far they are used up.
-    value: Vec<u8>,
-    at: usize,
+    /// How much of the entry's key is the index's: in an entry of one posting the row follows.
+    key_len: usize,
+    /// In an entry that is a list of postings, `[row id][word]` each: where the next one is.
+    list_at: Option<usize>,
     done: bool,
     passed: Passed,
 }
@@ -673,33 +672,60 @@ impl IndexCursor {
     /// the posting says.
     #[allow(clippy::should_implement_trait)] // lends from the cursor
     pub fn next(&mut self) -> Result<Option<(&[u8], RowId, Visibility)>> {
-        loop {
-            while let Some(mut posting) = self.value.get(self.at..).map(Reader)
-                && !posting.0.is_empty()
-            {
-                let (row, word) = (RowId(posting.u64()?), Word(posting.u64()?));
-                self.at += POSTING_LEN;
-                let visibility = match self.view.posting(word) {
-                    Some(true) => Visibility::Definitive,
-                    Some(false) => {
-                        self.pass_deleted(word);
-                        continue;
-                    }
-                    None => Visibility::AskRow,
-                };
-                self.passed.live();
-                return Ok(Some((&self.key, row, visibility)));
-            }
-            if self.done || !self.load_entry()? {
-                self.done = true;
-                return Ok(None);
-            }
+        while let Some((row, word)) = self.next_posting()? {
+            let visibility = match self.view.posting(word) {
+                Some(true) => Visibility::Definitive,
+                Some(false) => {
+                    self.pass_deleted(word);
+                    continue;
+                }
+                None => Visibility::AskRow,
+            };
+            self.passed.live();
+            return Ok(Some((self.key(), row, visibility)));
         }
+        Ok(None)
     }
 
     /// The key of the entry that [`IndexCursor::next`] has come to.
+    #[inline]
     pub fn key(&self) -> &[u8] {
-        &self.key
+        let key = self.cursor.as_ref().map_or(&[][..], Cursor::key);
+        key.get(..self.key_len).unwrap_or_default()
+    }
+
+    /// The next posting, whoever sees it.
+    #[inline]
+    fn next_posting(&mut self) -> Result<Option<(RowId, Word)>> {
+        let Some(cursor) = self.cursor.as_mut().filter(|_| !self.done) else { return Ok(None) };
+        loop {
+            if let Some(at) = self.list_at {
+                let mut rest = Reader(cursor.value().get(at..).unwrap_or_default());
+                if !rest.0.is_empty() {
+                    self.list_at = Some(at + POSTING_LEN);
+                    return Ok(Some((RowId(rest.u64()?), Word(rest.u64()?))));
+                }
+                self.list_at = None;
+            }
+            if !cursor.advance() {
+                if cursor.next_page()? {
+                    continue;
+                }
+                self.done = true;
+                return Ok(None);
+            }
+            let (key, value) = (cursor.key(), cursor.value());
+            if self.unique && value.len() != PLAIN_LEN {
+                (self.key_len, self.list_at) = (key.len(), Some(0));
+                continue;
+            }
+            let Some((key, row)) = key.split_last_chunk::<8>() else {
+                return Err(corrupt("index key"));
+            };
+            self.key_len = key.len();
+            let word = Word(Reader(value).u64()?);
+            return Ok(Some((RowId(u64::from_be_bytes(*row)), word)));
+        }
     }
 
     fn pass_deleted(&mut self, word: Word) {
@@ -708,32 +734,5 @@ impl IndexCursor {
         let place = (cursor.tree().id(), entries);
         let key = |out: &mut Vec<u8>| out.extend_from_slice(cursor.key());
         self.passed.deleted(self.view.database(), word, place, key);
-    }
-
-    /// Copies the next entry, in the form of a list, whichever kind it is.
-    fn load_entry(&mut self) -> Result<bool> {
-        let Some(cursor) = &mut self.cursor else { return Ok(false) };
-        loop {
-            if let Some((key, value)) = cursor.next() {
-                self.key.clear();
-                self.value.clear();
-                self.at = 0;
-                if self.unique && value.len() != PLAIN_LEN {
-                    self.key.extend_from_slice(key);
-                    self.value.extend_from_slice(value);
-                    return Ok(true);
-                }
-                let Some((key, row)) = key.split_last_chunk::<8>() else {
-                    return Err(corrupt("index key"));
-                };
-                self.key.extend_from_slice(key);
-                put_u64(&mut self.value, u64::from_be_bytes(*row));
-                self.value.extend_from_slice(value);
-                return Ok(true);
-            }
-            if !cursor.next_page()? {
-                return Ok(false);
-            }
-        }
     }
 }

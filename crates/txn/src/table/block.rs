@@ -18,6 +18,9 @@ use crate::cursor::RowBlock;
 use crate::table::{RowId, TableStore};
 use crate::view::{RowBuf, View, meta};
 
+/// So many bytes are made room for at once.
+const RESERVED_MAX: usize = 256 << 10;
+
 /// Ids that are not much further apart than if they followed each other lie together on leaves.
 fn spread_of(ids: &[RowId]) -> Spread {
     let span = match ids {
@@ -53,6 +56,8 @@ impl TableStore {
         let Some(tree) = self.file.tree()? else { return Ok(()) };
         let (mut version, mut scratch) = (Vec::new(), Vec::new());
         let (bytes, mut rows) = block.parts();
+        rows.reserve(ids.len());
+        places.reserve(ids.len());
         // Every xid below it is seen by everyone; it only moves forward.
         let settled = view.database().status.horizon();
         tree.read_many(
@@ -61,6 +66,10 @@ impl TableStore {
             bytes,
             |i, start, bytes| {
                 let Some(start) = start else { return Ok(()) };
+                if start == 0 {
+                    // The others may be as long.
+                    bytes.reserve((bytes.len() * (ids.len() - 1)).min(RESERVED_MAX));
+                }
                 let (newest, row) = RowHeader::split(&bytes[start..])?;
                 if newest.word.xid() < settled && !newest.word.is_deleted() {
                     rows.push(start + ROW_HEADER_LEN..bytes.len(), meta(newest))?;
