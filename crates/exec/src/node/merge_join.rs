@@ -203,7 +203,11 @@ impl MergeJoinNode {
                 self.phase = Phase::Finished;
                 return Ok(());
             }
-            (true, false) => return self.finish_outer(join, cx, out),
+            (true, false) if join.keeps_outer() => return self.finish_outer(join, cx, out),
+            (true, false) => {
+                self.phase = Phase::Finished;
+                return Ok(());
+            }
             (false, true) if !join.keeps_inner() => {
                 self.phase = Phase::Finished;
                 return Ok(());

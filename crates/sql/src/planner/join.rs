@@ -5,11 +5,13 @@
 
 use super::cost::{self, Estimator};
 use super::equivalence::{Fixed, imply_equalities};
-use super::join_graph::GraphBuilder;
+use super::join_clause::Clause;
+use super::join_graph::{Graph, GraphBuilder};
 use super::join_order::Search;
-use super::joinpath::{BaseTable, Side, output_names};
+use super::joinpath::output_names;
 use super::lateral::{lateral_references, looked_up};
 use super::ordered::WantedOrder;
+use super::path::{BaseTable, OrderUses, Side};
 use super::prep::{drop_unused_outputs, is_barrier, push_down};
 use super::scan::{ScanRequest, clamp_rows};
 use super::selectivity::origins;
@@ -21,6 +23,7 @@ use crate::plan::*;
 use crate::query::{FromItem, JoinKind, Query, Rte, RteKind};
 use hashbrown::{HashMap, HashSet};
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 use steppe_types::{Datum, Error, Result};
 
@@ -105,8 +108,9 @@ impl Planner<'_> {
         let Some(order) = order else {
             return Ok((self.join_items(from, items, conditions)?, Vec::new()));
         };
-        let cheapest = self.join_items(from, items.clone(), conditions.clone())?;
-        let ordered = self.presorted(from, &order, &items, &conditions, &cheapest)?;
+        let (cheapest, mut ordered) =
+            self.join_in_orders(from, items.clone(), conditions.clone(), (Some(&order), &[]))?;
+        ordered.extend(self.presorted(from, &order, &items, &conditions, &cheapest)?);
         Ok((cheapest, ordered))
     }
 
@@ -117,36 +121,55 @@ impl Planner<'_> {
         items: Vec<FromItem>,
         pool: Vec<Expr>,
     ) -> Result<Rel> {
+        Ok(self.join_in_orders(from, items, pool, (None, &[]))?.0)
+    }
+
+    /// The same, and what else gives rows in one of the wanted orders, or in one that a merge join
+    /// above may use by these conditions.
+    fn join_in_orders(
+        &mut self,
+        from: &FromContext<'_>,
+        items: Vec<FromItem>,
+        pool: Vec<Expr>,
+        (wanted, above): (Option<&WantedOrder>, &[Rc<Clause>]),
+    ) -> Result<(Rel, Vec<Rel>)> {
         if items.iter().any(|item| from.has_lateral(item))
             && let Some(rel) = self.join_around_lateral(from, &items, &pool)?
         {
-            return Ok(rel);
+            return Ok((rel, Vec::new()));
         }
         let mut pool = pool;
         let (mut graph, member) = GraphBuilder::new(self, from).build(items, &mut pool);
         let units = std::mem::take(&mut graph.units);
         let lateral = std::mem::take(&mut graph.lateral);
+        let uses = order_uses(&graph, wanted, above);
         let mut sides = Vec::with_capacity(units.len());
         for (at, unit) in units.into_iter().enumerate() {
             let own = graph.conditions.extract_if(.., |condition| condition.needs == 1 << at);
             let own = own.map(|condition| condition.clause.expr.clone()).collect();
-            sides.push(self.plan_unit(from, unit, own)?);
+            let mut side = self.plan_unit(from, unit, own)?;
+            self.add_ordered_scans(from, &mut side, &uses)?;
+            sides.push(side);
         }
-        let mut joined = match sides.len() {
-            0 => None,
-            _ => {
-                let best = Search::new(self, from, &graph, sides).best(&member)?;
-                Some(self.build(&best)?)
+        let (mut joined, mut ordered) = (None, Vec::new());
+        if !sides.is_empty() {
+            let (best, others) = Search::new(self, from, &graph, sides, uses).best(&member)?;
+            joined = Some(self.build(&best)?);
+            if lateral.is_empty() && (wanted.is_some() || !above.is_empty()) {
+                ordered = others.iter().map(|path| self.build(path)).collect::<Result<_>>()?;
             }
-        };
+        }
         for item in lateral {
             joined = Some(self.lateral_join(from, joined, item, &mut pool)?);
         }
         let mut rel = joined.ok_or_else(|| Error::internal("FROM without any item"))?;
         if !pool.is_empty() {
+            for rel in &mut ordered {
+                add_filter(rel, pool.clone())?;
+            }
             add_filter(&mut rel, pool)?;
         }
-        Ok(rel)
+        Ok((rel, ordered))
     }
 
     /// A unit with the conditions on it.
@@ -165,7 +188,7 @@ impl Planner<'_> {
         if kind == JoinKind::Inner {
             conditions.extend(own);
             let rel = self.join_items(from, vec![*left, *right], conditions)?;
-            return Ok(Side::planned(rel, None));
+            return self.side(rel, None);
         }
         let mut above = own;
         let mut rel = self.outer_join(from, kind, *left, *right, conditions, &mut above)?;
@@ -173,7 +196,7 @@ impl Planner<'_> {
         if !above.is_empty() {
             add_filter(&mut rel, above)?;
         }
-        Ok(Side::planned(rel, None))
+        self.side(rel, None)
     }
 
     /// A range-table entry as a side of joins: a table may be looked up by their keys, unless it
@@ -187,7 +210,7 @@ impl Planner<'_> {
             _ => true,
         };
         let base = (is_table && is_scan).then_some(BaseTable { rte, own });
-        Ok(Side::planned(rel, base))
+        self.side(rel, base)
     }
 
     /// A range-table entry with the conditions that concern it alone.
@@ -370,14 +393,29 @@ impl Planner<'_> {
             let (inner, params) = self.lateral_item(from, right, right_pool, &outer)?;
             return self.nest_loop(from, kind, outer, inner, params, on);
         }
-        let outer = self.join_items(from, vec![left], left_pool)?;
-        let inner = self.join_items(from, vec![right], right_pool)?;
+        let above: Vec<Rc<Clause>> = on.iter().map(|on| self.clause(on.clone())).collect();
+        let outer = self.join_in_orders(from, vec![left], left_pool, (None, &above))?;
+        let inner = self.join_in_orders(from, vec![right], right_pool, (None, &above))?;
         // A RIGHT join is a LEFT join the other way round.
         let (kind, outer, inner) = match kind {
             JoinKind::Right => (JoinKind::Left, inner, outer),
             kind => (kind, outer, inner),
         };
-        self.cheapest_join(from, kind, outer, inner, on, None)
+        self.cheapest_join_of(from, kind, outer, inner, on, None)
+    }
+}
+
+/// What orders of rows are of use to the joins of a FROM clause and above it, and to the query.
+fn order_uses(graph: &Graph, wanted: Option<&WantedOrder>, above: &[Rc<Clause>]) -> OrderUses {
+    let of_specials = graph.specials.iter().flat_map(|special| special.on.iter());
+    let within = graph.conditions.iter().map(|condition| &condition.clause);
+    let all = within.chain(of_specials).chain(above);
+    let is_merged = |clause: &&Rc<Clause>| clause.equality.as_ref().is_some_and(|e| e.merges);
+    OrderUses {
+        clauses: all.filter(is_merged).cloned().collect(),
+        wanted: wanted.map_or_else(|| Rc::from([]), |wanted| Rc::from(wanted.orders.as_slice())),
+        rtes: RteSet::default(),
+        is_bounded: wanted.is_some_and(|wanted| wanted.is_bounded),
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::join::add_filter;
 use super::join_clause::{Clause, JoinKey};
-use super::joinpath::{JoinStep, Method, Path, Step};
+use super::merge_path::Sorting;
+use super::ordered::ascending;
+use super::path::{JoinStep, Method, Path, Step};
 use super::path_cost::CostParameters;
 use super::{ColumnId, Planner, Rel, RteSet, and_all, column_id, cost, node, to_slots};
 use crate::expr::{Expr, SortKey, TypeRef};
@@ -62,11 +64,11 @@ impl Planner<'_> {
                     shares_inner: false,
                 })
             }
-            Method::Merge(keys) => {
+            Method::Merge { keys, outer: of_outer, inner: of_inner } => {
                 let slots = self.key_slots(keys, &join.on, &outer, &inner)?;
                 let slots: Vec<(Expr, Expr)> = slots.into_iter().map(|(a, b, _)| (a, b)).collect();
-                let outer = sorted(outer, slots.iter().map(|(key, _)| key), self.costs());
-                let inner = sorted(inner, slots.iter().map(|(_, key)| key), self.costs());
+                let outer = sorted_side(outer, slots.iter().map(|(key, _)| key), *of_outer);
+                let inner = sorted_side(inner, slots.iter().map(|(_, key)| key), *of_inner);
                 self.joined(join, outer, inner, keys, |kind, outer, inner, on| {
                     PlanNode::MergeJoin { kind, outer, inner, keys: slots, on }
                 })
@@ -173,7 +175,8 @@ fn distinct(
     if !is_sorted {
         return Ok(super::upper::hash_distinct(rel, keys, memory_factor));
     }
-    let rel = sorted(rel, keys.iter(), costs);
+    let cost = cost::sort_cost(&rel.plan.cost, None, costs);
+    let rel = sort_rel(rel, keys.iter().cloned().map(ascending).collect(), 0, cost);
     let (names, cost, columns) =
         (output_names(&rel.plan), rel.plan.cost, (0..keys.len()).collect());
     let unique = PlanNode::Unique { child: Box::new(rel.plan), columns };
@@ -187,18 +190,21 @@ fn above(rel: Rel) -> Rel {
     Rel { plan: node(result, types, names, cost), ..rel }
 }
 
-fn sorted<'k>(rel: Rel, keys: impl Iterator<Item = &'k Expr>, costs: &CostParameters) -> Rel {
-    let key = |e: &Expr| SortKey { expr: e.clone(), descending: false, nulls_first: false };
-    let keys: Vec<SortKey> = keys.map(key).collect();
-    if keys.is_empty() { rel } else { sort_rel(rel, keys, costs) }
+/// A side of a merge join in the order of its keys.
+fn sorted_side<'k>(rel: Rel, keys: impl Iterator<Item = &'k Expr>, sorting: Sorting) -> Rel {
+    match sorting {
+        Sorting::No => rel,
+        Sorting::By { presorted, cost } => {
+            sort_rel(rel, keys.cloned().map(ascending).collect(), presorted, cost)
+        }
+    }
 }
 
-/// Sorts a relation's rows.
-fn sort_rel(rel: Rel, keys: Vec<SortKey>, costs: &CostParameters) -> Rel {
-    let cost = cost::sort_cost(&rel.plan.cost, None, costs);
+/// Sorts a relation's rows, where those that have the first keys in common come together.
+fn sort_rel(rel: Rel, keys: Vec<SortKey>, presorted: usize, cost: Cost) -> Rel {
     let types = rel.plan.types.clone();
     let names = output_names(&rel.plan);
-    let sort = PlanNode::Sort { child: Box::new(rel.plan), keys, presorted: 0, bound: None };
+    let sort = PlanNode::Sort { child: Box::new(rel.plan), keys, presorted, bound: None };
     Rel { plan: node(sort, types, names, cost), ..rel }
 }
 

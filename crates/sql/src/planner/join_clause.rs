@@ -39,7 +39,9 @@ pub(super) struct Equality {
     operator: Oid,
     commutator: Oid,
     /// Both sides are of one type, and the operator merges.
-    merges: bool,
+    pub(super) merges: bool,
+    /// Which parts of the sides a merge reads, once that has been asked.
+    parts_read: Cell<Option<[(f64, f64); 2]>>,
     /// How many values each side has, once that has been asked.
     distinct: [Cell<Option<f64>>; 2],
 }
@@ -77,6 +79,22 @@ impl JoinKey {
         known.set(Some(distinct));
         distinct
     }
+
+    /// Which parts of the outer and of the inner side a merge by this key reads.
+    pub(super) fn parts_read(
+        &self,
+        on: &[Rc<Clause>],
+        estimate: impl Fn(&Expr, &Expr) -> [(f64, f64); 2],
+    ) -> [(f64, f64); 2] {
+        let Some(equality) = on.get(self.clause).and_then(|c| c.equality.as_ref()) else {
+            return [(0.0, 1.0); 2];
+        };
+        let known = equality.parts_read.get();
+        let parts = known.unwrap_or_else(|| estimate(&equality.left, &equality.right));
+        equality.parts_read.set(Some(parts));
+        let [left, right] = parts;
+        if self.is_flipped { [right, left] } else { [left, right] }
+    }
 }
 
 impl Planner<'_> {
@@ -104,6 +122,7 @@ impl Planner<'_> {
             operator: operator.oid,
             commutator: operator.commutator,
             merges: left.ty().oid == right.ty().oid && operator.can_merge,
+            parts_read: Cell::default(),
             distinct: Default::default(),
         })
     }

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | nested loop | both sides' | the inner side again for each outer row; of semi and anti joins up to the first match |
 //! | hash join | the inner side, hashed | the outer side, and a chain of the table for each of its rows; pages written and read if the table outgrows memory |
-//! | merge join | both sides' sorts | a comparison for each row |
+//! | merge join | both sides' sorts, and what is passed over of one before the other begins | a comparison for each row, up to where one of them ends |
 
 use super::cost::log2;
 use super::path_cost::CostParameters;
@@ -63,6 +63,14 @@ impl HashSize {
         let batches = (bytes / memory.max(1.0)).max(1.0).log2().ceil().exp2();
         HashSize { buckets, batches }
     }
+}
+
+/// A side of a merge join, in the order of the keys.
+#[derive(Clone, Copy)]
+pub(super) struct MergeSide {
+    pub(super) cost: Cost,
+    /// The part of it that is read: what is before is passed over.
+    pub(super) read: (f64, f64),
 }
 
 impl JoinShape {
@@ -132,12 +140,18 @@ impl JoinShape {
         self.cost(startup, run)
     }
 
-    pub(super) fn merge_join(&self, keys: f64, outer: Cost, inner: Cost) -> Cost {
-        let compared = self.costs.cpu_operator * keys.max(1.0) * (outer.rows + inner.rows);
-        let run = outer.total - outer.startup + inner.total - inner.startup;
+    pub(super) fn merge_join(&self, keys: f64, outer: MergeSide, inner: MergeSide) -> Cost {
+        let mut cost = (0.0, 0.0);
+        for MergeSide { cost: side, read: (from, to) } in [outer, inner] {
+            let (run, compared) =
+                (side.total - side.startup, self.costs.cpu_operator * keys.max(1.0));
+            let (skipped, read) = ((side.rows * from).round(), (side.rows * to).round());
+            cost.0 += side.startup + run * from + compared * skipped;
+            cost.1 += run * (to - from) + compared * (read - skipped);
+        }
         // Rows of one key are kept to be paired again.
-        let again = (self.pairs - inner.rows).max(0.0) * self.costs.cpu_operator;
-        self.cost(outer.startup + inner.startup, run + compared + again + self.handed_up(keys))
+        let again = (self.pairs - inner.cost.rows).max(0.0) * self.costs.cpu_operator;
+        self.cost(cost.0, cost.1 + again + self.handed_up(keys))
     }
 
     /// The conditions besides the keys, and the rows themselves.

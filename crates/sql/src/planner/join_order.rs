@@ -11,12 +11,14 @@
 //! ([`super::join_graph`]): every way to a set decides the same conditions, each once. If the
 //! edges lead to no order that is allowed, the one in which the joins were written is taken.
 
-use super::Planner;
 use super::join::FromContext;
 use super::join_clause::Clause;
 use super::join_graph::{Alternatives, Graph, Joined, Member, Set};
-use super::joinpath::{Cheapest, JoinInput, Lookups, Pair, Path, Side};
+use super::joinpath::JoinInput;
+use super::lookup_path::Lookups;
+use super::path::{OrderUses, Pair, Path, Paths, Side};
 use super::scan::clamp_rows;
+use super::{Planner, RteSet};
 use crate::expr::Expr;
 use crate::query::JoinKind;
 use hashbrown::HashMap;
@@ -39,6 +41,7 @@ pub(super) struct Search<'s, 'a> {
     matching: Vec<Option<f64>>,
     lookups: Lookups,
     pairs: usize,
+    uses: OrderUses,
 }
 
 /// A list that is being put in order: its members by number.
@@ -106,18 +109,21 @@ impl<'s, 'a> Search<'s, 'a> {
         from: &'s FromContext<'s>,
         graph: &'s Graph,
         units: Vec<Side>,
+        uses: OrderUses,
     ) -> Self {
         let sides = units.into_iter().enumerate().map(|(at, side)| (1 << at, side)).collect();
         let (rows, lookups) = Default::default();
         let matching = vec![None; graph.specials.len()];
-        Search { planner, from, graph, sides, rows, matching, lookups, pairs: 0 }
+        Search { planner, from, graph, sides, rows, matching, lookups, pairs: 0, uses }
     }
 
-    /// The cheapest way to join all members.
-    pub(super) fn best(mut self, member: &Member) -> Result<Rc<Path>> {
+    /// The cheapest way to join all members, and those that give wanted orders.
+    pub(super) fn best(mut self, member: &Member) -> Result<(Rc<Path>, Vec<Rc<Path>>)> {
         let all = self.solve(member)?;
         let side = self.sides.remove(&all);
-        side.map(|side| side.best).ok_or_else(|| Error::internal("join order was not found"))
+        let side = side.ok_or_else(|| Error::internal("join order was not found"))?;
+        let others = side.paths().skip(1).cloned().collect();
+        Ok((side.best, others))
     }
 
     /// Joins what a member has; the units of that.
@@ -321,13 +327,15 @@ impl<'s, 'a> Search<'s, 'a> {
         let rows = self.rows_of(a, b, joined);
         let decided = self.graph.decided(a, b);
         let on: Rc<[Rc<Clause>]> = decided.iter().map(|of| of.first.clone()).collect();
-        let mut cheapest = Cheapest::default();
+        let rtes = left.rtes.union(&right.rtes);
+        let uses = OrderUses { rtes: rtes.clone(), ..self.uses.clone() };
+        let mut paths = Paths::in_orders(uses);
         let above = match joined {
             Joined::Inner => {
                 for (outer, inner) in [(&left, &right), (&right, &left)] {
                     let (kind, on, same) = (JoinKind::Inner, on.clone(), decided.as_slice());
                     let pair = Pair { kind, outer, inner, on, same, rows, pairs: rows };
-                    self.consider(&pair, &mut cheapest)?;
+                    self.consider(&pair, &mut paths)?;
                 }
                 Rc::from([])
             }
@@ -338,38 +346,52 @@ impl<'s, 'a> Search<'s, 'a> {
                 let pairs = self.matching_pairs(at, (outer, inner), rows);
                 let pair =
                     Pair { kind, outer, inner, on: special.on.clone(), same: &[], rows, pairs };
-                self.consider(&pair, &mut cheapest)?;
+                self.consider(&pair, &mut paths)?;
                 if kind == JoinKind::Semi {
                     self.planner.consider_distinct_inner(
                         self.from,
                         &pair,
                         &mut self.lookups,
-                        &mut cheapest,
+                        &mut paths,
                     )?;
                 }
                 on
             }
         };
-        let path = cheapest.0.ok_or_else(|| Error::internal("no way to join was found"))?;
-        let path = self.planner.filtered(self.from, path, above);
-        match self.sides.get_mut(&(a | b)) {
-            Some(known) if !path.cost.beats(&known.best.cost) => {}
-            Some(known) => known.best = path,
-            None => {
-                let rtes = left.rtes.union(&right.rtes);
-                self.sides.insert(a | b, Side { rtes, best: path, base: None });
-            }
+        self.keep(a | b, rtes, paths, above)
+    }
+
+    /// Keeps the best paths to a set, with conditions above them.
+    fn keep(
+        &mut self,
+        set: Set,
+        rtes: RteSet,
+        paths: Paths,
+        above: Rc<[Rc<Clause>]>,
+    ) -> Result<()> {
+        let Paths { best, ordered, .. } = paths;
+        let best = best.ok_or_else(|| Error::internal("no way to join was found"))?;
+        let uses = OrderUses { rtes: rtes.clone(), ..self.uses.clone() };
+        let mut all = Paths::in_orders(uses);
+        if let Some(known) = self.sides.remove(&set) {
+            all.best = Some(known.best);
+            all.ordered = known.ordered;
         }
+        let others =
+            ordered.into_iter().filter(|path| !Rc::ptr_eq(path, &best)).collect::<Vec<_>>();
+        for path in std::iter::once(best).chain(others) {
+            all.add(self.planner.filtered(self.from, path, above.clone()));
+        }
+        let Paths { best: Some(best), ordered, .. } = all else { return Ok(()) };
+        self.sides.insert(set, Side { ordered, ..Side::of(rtes, best) });
         Ok(())
     }
 
-    fn consider(&mut self, pair: &Pair<'_>, cheapest: &mut Cheapest) -> Result<()> {
+    fn consider(&mut self, pair: &Pair<'_>, paths: &mut Paths) -> Result<()> {
         if let Some(by_leaf) = self.planner.joined_by_leaf(self.from, pair)? {
-            if cheapest.0.as_ref().is_none_or(|best| by_leaf.cost.beats(&best.cost)) {
-                cheapest.0 = Some(by_leaf);
-            }
+            paths.add(by_leaf);
             return Ok(());
         }
-        self.planner.consider_join(self.from, pair, &mut self.lookups, cheapest)
+        self.planner.consider_join(self.from, pair, &mut self.lookups, paths)
     }
 }

@@ -10,7 +10,8 @@ use super::join::FromContext;
 use super::join_build::output_names;
 use super::join_clause::Clause;
 use super::join_cost::Rescan;
-use super::joinpath::{Pair, Path, Step};
+use super::path::{Pair, Path, Step};
+use super::pathkeys::no_order;
 use super::{Planner, Rel, is_volatile, node, rtes_of, strip};
 use crate::expr::{ExecParamId, Expr};
 use crate::plan::*;
@@ -67,7 +68,7 @@ impl Planner<'_> {
         cost.startup += self.costs().cpu_tuple;
         cost.total += self.costs().cpu_tuple;
         let step = Step::Memoize(Memoized { child: inner.clone(), keys, is_binary, again });
-        Some(Rc::new(Path { cost, step }))
+        Some(Rc::new(Path { cost, step, order: no_order() }))
     }
 
     /// What one of `calls` runs with so many different parameters costs.

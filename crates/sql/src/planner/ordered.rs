@@ -6,6 +6,7 @@
 //! LIMIT needs few of the rows.
 
 use super::join::{FromContext, add_filter, take_conditions};
+use super::path::{OrderUses, Path, Paths, Side};
 use super::scan::ScanRequest;
 use super::{Planner, Rel, RteSet, conjuncts, is_volatile, returns_set, rtes_of, to_slots};
 use crate::expr::{Expr, SortKey, SubLinkKind, TypeRef};
@@ -13,7 +14,7 @@ use crate::prune::{fixes, is_same};
 use crate::query::*;
 use crate::walk;
 use std::sync::Arc;
-use steppe_catalog::{RelKind, Relation};
+use steppe_catalog::{IndexKey, RelKind, Relation};
 use steppe_types::{Datum, Result, oid};
 
 /// A table of a join that is looked up by index.
@@ -27,9 +28,9 @@ struct Step {
 /// The orders that a query can make use of, over FROM's rows.
 pub(crate) struct WantedOrder {
     /// Each of one table's columns, the one with more keys first.
-    orders: Vec<Vec<SortKey>>,
+    pub(super) orders: Vec<Vec<SortKey>>,
     /// Whether LIMIT lets a part of the rows be enough.
-    is_bounded: bool,
+    pub(super) is_bounded: bool,
 }
 
 /// What a query is sorted by first (standard_qp_callback).
@@ -169,6 +170,66 @@ impl Planner<'_> {
             found.extend(self.in_order(from, (lead, keys), steps, pool.clone())?);
         }
         Ok(found)
+    }
+
+    /// Adds the scans of a table in the orders of its indexes that a merge join, or the query, may
+    /// use.
+    pub(super) fn add_ordered_scans(
+        &mut self,
+        from: &FromContext<'_>,
+        side: &mut Side,
+        uses: &OrderUses,
+    ) -> Result<()> {
+        let Some(base) = side.base.clone().filter(|_| !uses.clauses.is_empty()) else {
+            return Ok(());
+        };
+        let RteKind::Relation(relation) = &from.rtes[base.rte].kind else { return Ok(()) };
+        let mut paths = Paths::in_orders(OrderUses { rtes: side.rtes.clone(), ..uses.clone() });
+        paths.add(side.best.clone());
+        let columns = from.columns.get(&base.rte).cloned().unwrap_or_default();
+        let request = ScanRequest {
+            rtes: from.rtes,
+            rte: base.rte,
+            relation,
+            columns: &columns,
+            conditions: &base.own,
+        };
+        for order in self.index_orders(&request, &paths) {
+            let (targets, order_by): (Vec<Target>, Vec<OrderBy>) =
+                order.iter().enumerate().map(as_order_by).unzip();
+            if let Some(rel) = self.ordered_scan(&request, &targets, &order_by)? {
+                let order = self.path_order(&rel)?;
+                paths.add(Path::planned(rel, order));
+            }
+        }
+        side.ordered = paths.ordered;
+        Ok(())
+    }
+
+    /// The orders of a table's indexes, as far as they are of use.
+    fn index_orders(&self, request: &ScanRequest<'_>, paths: &Paths) -> Vec<Vec<SortKey>> {
+        let mut orders: Vec<Vec<SortKey>> = Vec::new();
+        for index in self.ctx.catalog.indexes_of(request.relation) {
+            let Some(info) = &index.index else { continue };
+            let key = |stored: &IndexKey| {
+                let at = usize::try_from(stored.attnum - 1).ok()?;
+                let column = request.relation.columns.get(at)?;
+                let ty = TypeRef { oid: column.type_oid, typmod: column.typmod };
+                Some(SortKey {
+                    expr: Expr::var(request.rte, at, ty),
+                    descending: stored.descending,
+                    nulls_first: stored.nulls_first,
+                })
+            };
+            let is_fixed = |key: &SortKey| request.conditions.iter().any(|c| fixes(c, &key.expr));
+            let keys = info.keys.iter().map_while(key).filter(|key| !is_fixed(key));
+            let mut keys: Vec<SortKey> = keys.collect();
+            keys.truncate(paths.useful(&keys));
+            if !keys.is_empty() && !orders.contains(&keys) {
+                orders.push(keys);
+            }
+        }
+        orders
     }
 
     /// Whether one of the relations is in an order.

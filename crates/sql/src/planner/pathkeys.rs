@@ -7,12 +7,13 @@
 
 use super::cost::strip;
 use super::index::over_entry;
-use super::{Planner, is_volatile};
+use super::{ColumnId, Planner, Rel, is_volatile};
 use crate::bind::index::IndexExprs;
 use crate::expr::{CallSyntax, Expr, SortKey, TypeRef};
 use crate::implies::{canonical, equivalent};
 use crate::plan::*;
 use crate::query::JoinKind;
+use std::rc::Rc;
 use std::sync::Arc;
 use steppe_catalog::builtin::Strategy;
 use steppe_catalog::{Builtins, RelKind, Relation};
@@ -28,22 +29,62 @@ pub(super) struct RowOrder {
 
 /// One key of an order.
 #[derive(Clone, Debug)]
-struct KnownKey {
+pub(super) struct KnownKey {
     key: SortKey,
+    /// What has the same value in each row.
+    same: Vec<Expr>,
     /// Where NULLs would come does not matter.
     never_null: bool,
 }
 
+/// The order of a path's rows: its keys are the query's expressions.
+pub(super) type PathOrder = Rc<[Rc<KnownKey>]>;
+
+pub(super) fn no_order() -> PathOrder {
+    Rc::from([])
+}
+
+/// Whether rows in one order are in that of the first keys of another.
+pub(super) fn covers(order: &PathOrder, other: &PathOrder, keys: usize) -> bool {
+    let given = order.iter().zip(other.iter()).take(keys);
+    order.len() >= keys && given.into_iter().all(|(known, other)| known.gives(&other.key))
+}
+
 impl KnownKey {
-    fn gives(&self, wanted: &SortKey) -> bool {
+    pub(super) fn of(key: SortKey) -> KnownKey {
+        KnownKey { key, same: Vec::new(), never_null: false }
+    }
+
+    pub(super) fn is(&self, expr: &Expr) -> bool {
+        is_same(&self.key.expr, expr) || self.same.iter().any(|same| is_same(same, expr))
+    }
+
+    pub(super) fn is_descending(&self) -> bool {
+        self.key.descending
+    }
+
+    /// The key where others are equal to it, none of which is NULL then.
+    pub(super) fn also(&self, equal: Vec<Expr>) -> KnownKey {
+        let same = self.same.iter().cloned().chain(equal).collect();
+        KnownKey { key: self.key.clone(), same, never_null: true }
+    }
+
+    pub(super) fn gives(&self, wanted: &SortKey) -> bool {
         let nulls = self.never_null || self.key.nulls_first == wanted.nulls_first;
-        is_same(&self.key.expr, &wanted.expr) && self.key.descending == wanted.descending && nulls
+        self.key.descending == wanted.descending && nulls && self.is(&wanted.expr)
+    }
+
+    /// The key over another row, where `place` has at least one of its expressions.
+    fn moved(self, place: impl Fn(&Expr) -> Option<Expr>) -> Option<KnownKey> {
+        let mut same = std::iter::once(&self.key.expr).chain(&self.same).filter_map(place);
+        let key = SortKey { expr: same.next()?, ..self.key };
+        Some(KnownKey { key, same: same.collect(), never_null: self.never_null })
     }
 }
 
 impl RowOrder {
     fn of_keys(keys: &[SortKey]) -> RowOrder {
-        let known = |key: &SortKey| KnownKey { key: key.clone(), never_null: false };
+        let known = |key: &SortKey| KnownKey::of(key.clone());
         RowOrder { keys: keys.iter().map(known).collect(), fixed: Vec::new() }
     }
 
@@ -71,9 +112,7 @@ impl RowOrder {
     pub(super) fn arranged(&self, keys: &[SortKey]) -> Vec<(usize, SortKey)> {
         let mut taken: Vec<(usize, SortKey)> = Vec::with_capacity(keys.len());
         for known in self.unfixed() {
-            let is_next = |i: &usize| {
-                taken.iter().all(|(t, _)| t != i) && is_same(&keys[*i].expr, &known.key.expr)
-            };
+            let is_next = |i: &usize| taken.iter().all(|(t, _)| t != i) && known.is(&keys[*i].expr);
             match (0..keys.len()).find(is_next) {
                 Some(i) => taken.push((i, SortKey { expr: keys[i].expr.clone(), ..known.key })),
                 None => break,
@@ -90,7 +129,20 @@ impl RowOrder {
     }
 
     fn unfixed(&self) -> impl Iterator<Item = &KnownKey> {
-        self.keys.iter().filter(|k| !self.fixed.iter().any(|f| is_same(f, &k.key.expr)))
+        self.keys.iter().filter(|k| !self.fixed.iter().any(|f| k.is(f)))
+    }
+
+    /// The order of an inner join's rows, of which the keys are equal in pairs: the second ones
+    /// are over the inner side's row, which comes after so many columns.
+    fn with_equal(mut self, pairs: &[(Expr, Expr)], width: usize) -> RowOrder {
+        for known in &mut self.keys {
+            let equal = pairs.iter().filter(|(outer, _)| known.is(outer));
+            let equal: Vec<Expr> = equal.map(|(_, inner)| after(inner.clone(), width)).collect();
+            if !equal.is_empty() {
+                *known = known.also(equal);
+            }
+        }
+        self
     }
 
     /// The same order of the rows that `project` makes of these.
@@ -99,13 +151,9 @@ impl RowOrder {
             let index = project.iter().position(|p| is_same(p, expr))?;
             Some(Expr::Slot { index, ty: project[index].ty() })
         };
-        let moved = |known: KnownKey| {
-            let key = SortKey { expr: place(&known.key.expr)?, ..known.key };
-            Some(KnownKey { key, ..known })
-        };
         let fixed = self.fixed;
-        let keys = self.keys.into_iter().filter(|k| !fixed.iter().any(|f| is_same(f, &k.key.expr)));
-        let keys = keys.map_while(moved).collect();
+        let keys = self.keys.into_iter().filter(|k| !fixed.iter().any(|f| k.is(f)));
+        let keys = keys.map_while(|known| known.moved(place)).collect();
         let constants = project.iter().enumerate().filter(|(_, e)| matches!(e, Expr::Const(..)));
         let constants = constants.map(|(index, e)| Expr::Slot { index, ty: e.ty() });
         let fixed = fixed.iter().filter_map(place).chain(constants).collect();
@@ -113,16 +161,60 @@ impl RowOrder {
     }
 }
 
+/// An expression over a row that comes after so many columns of another.
+fn after(expr: Expr, width: usize) -> Expr {
+    let moved = expr.transform::<std::convert::Infallible>(&mut |e| {
+        Ok(match e {
+            Expr::Slot { index, ty } => Expr::Slot { index: index + width, ty },
+            other => other,
+        })
+    });
+    match moved {
+        Ok(expr) => expr,
+        Err(never) => match never {},
+    }
+}
+
+/// An expression over a row as the query has it, if the row's columns are the query's.
+fn over_columns(expr: Expr, layout: &[ColumnId]) -> Option<Expr> {
+    let moved = expr.transform(&mut |e| match e {
+        Expr::Slot { index, ty } => {
+            let (rte, attnum) = *layout.get(index).ok_or(())?;
+            let column = usize::try_from(attnum - 1).map_err(|_| ())?;
+            match StoredForm::of(attnum) {
+                None => Ok(Expr::var(rte, column, ty)),
+                Some(_) => Err(()),
+            }
+        }
+        other => Ok(other),
+    });
+    moved.ok()
+}
+
 /// Whether two expressions over the same row have the same values.
 fn is_same(a: &Expr, b: &Expr) -> bool {
     match (strip(a), strip(b)) {
         (Expr::Slot { index: a, .. }, Expr::Slot { index: b, .. }) => a == b,
         (Expr::Slot { .. }, _) | (_, Expr::Slot { .. }) => false,
+        (
+            Expr::Var { rte: a, column: of_a, levels_up: at_a, .. },
+            Expr::Var { rte: b, column: of_b, levels_up: at_b, .. },
+        ) => (a, of_a, at_a) == (b, of_b, at_b),
+        (Expr::Var { .. }, _) | (_, Expr::Var { .. }) => false,
         (a, b) => equivalent(a, b),
     }
 }
 
 impl Planner<'_> {
+    /// The order of a relation's rows as a path has it.
+    pub(super) fn path_order(&self, rel: &Rel) -> Result<PathOrder> {
+        let order = self.order_of(&rel.plan)?;
+        let column = |expr: &Expr| over_columns(expr.clone(), &rel.layout);
+        let keys: Vec<KnownKey> = order.unfixed().cloned().collect();
+        let keys = keys.into_iter().map_while(|known| known.moved(column));
+        Ok(keys.map(Rc::new).collect())
+    }
+
     /// The order of a plan's rows.
     pub(super) fn order_of(&self, plan: &Plan) -> Result<RowOrder> {
         let mut order = self.order_of_input(plan)?;
@@ -155,6 +247,9 @@ impl Planner<'_> {
             PlanNode::Agg { child, strategy: AggStrategy::Sorted, keys, .. } => {
                 let order = self.order_of(child)?;
                 RowOrder { fixed: Vec::new(), ..order.projected(keys) }
+            }
+            PlanNode::MergeJoin { outer, kind: JoinKind::Inner, keys, .. } => {
+                self.order_of(outer)?.with_equal(keys, outer.types.len())
             }
             PlanNode::NestLoop { outer, kind, .. } | PlanNode::MergeJoin { outer, kind, .. }
                 if !matches!(kind, JoinKind::Right | JoinKind::Full) =>
@@ -206,6 +301,7 @@ impl Planner<'_> {
                 Some(expr) if is_fixed => order.fixed.push(expr),
                 None if is_fixed => {}
                 Some(expr) => order.keys.push(KnownKey {
+                    same: Vec::new(),
                     key: SortKey {
                         expr,
                         descending: stored.descending != backward,
@@ -242,7 +338,7 @@ fn order_of_leaves(template: &Plan, order: &[SortKey], conditions: &[Expr]) -> R
     }
     let moved = |key: &SortKey| {
         let expr = over_row(key.expr.clone(), columns)?;
-        Some(KnownKey { key: SortKey { expr, ..key.clone() }, never_null: false })
+        Some(KnownKey::of(SortKey { expr, ..key.clone() }))
     };
     let mut fixed = Vec::new();
     for condition in conditions {

@@ -89,7 +89,12 @@ impl Planner<'_> {
     }
 
     /// What sorting the groups of rows costs that have the first keys in common.
-    fn incremental_sort_cost(&self, input: &Cost, groups: f64, bound: Option<f64>) -> Cost {
+    pub(super) fn incremental_sort_cost(
+        &self,
+        input: &Cost,
+        groups: f64,
+        bound: Option<f64>,
+    ) -> Cost {
         let groups = groups.clamp(1.0, input.rows.max(1.0));
         let run = (input.total - input.startup).max(0.0) / groups;
         let group = Cost { startup: 0.0, total: 0.0, rows: input.rows / groups, ..*input };

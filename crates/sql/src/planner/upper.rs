@@ -484,7 +484,7 @@ fn cheapest_of(plans: impl Iterator<Item = Result<Plan>>) -> Result<Plan> {
     let mut best: Option<Plan> = None;
     for plan in plans {
         let plan = plan?;
-        if best.as_ref().is_none_or(|best| plan.cost.total < best.cost.total) {
+        if best.as_ref().is_none_or(|best| plan.cost.beats(&best.cost)) {
             best = Some(plan);
         }
     }

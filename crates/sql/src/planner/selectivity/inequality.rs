@@ -52,7 +52,7 @@ impl Estimator<'_> {
         }
     }
 
-    fn is_on_side(&self, variable: &Variable<'_>, value: &Datum, side: Side) -> f64 {
+    pub(super) fn is_on_side(&self, variable: &Variable<'_>, value: &Datum, side: Side) -> f64 {
         let Some(found) = variable.statistics else { return DEFAULT_INEQUALITY };
         let common = CommonValues::of(variable);
         let selected = common.look_up(value).map_or(0.0, |(equal, below)| {

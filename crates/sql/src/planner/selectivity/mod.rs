@@ -29,6 +29,7 @@ mod groups;
 mod inequality;
 mod join;
 mod membership;
+mod merge;
 mod pattern;
 mod pattern_prefix;
 mod scalar;

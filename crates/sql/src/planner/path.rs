@@ -1,0 +1,323 @@
+//! Paths: ways to get rows, before one of them is made a plan (pathnode.c).
+//!
+//! A path knows what it costs, what it is made of, and in which order its rows come. Of all paths to
+//! one set of entries [`Paths`] keeps the cheapest one, and for each order that something above may
+//! use the cheapest one in it (add_path).
+
+use super::join_clause::{Clause, JoinKey};
+use super::join_cost::{self, HashSize, JoinShape, Means, Rescan};
+use super::join_graph::Alternatives;
+use super::memoize::Memoized;
+use super::merge_path::Sorting;
+use super::path_cost::CostParameters;
+use super::pathkeys::{KnownKey, PathOrder, covers};
+use super::{Planner, Rel, RteSet};
+use crate::expr::{ExecParamId, Expr, SortKey};
+use crate::plan::*;
+use crate::query::JoinKind;
+use std::rc::Rc;
+use steppe_catalog::RelKind;
+use steppe_types::Result;
+
+/// What a plan that a setting forbids costs more.
+pub(super) const FORBIDDEN: f64 = 1e10;
+
+/// A way to get rows.
+#[derive(Debug)]
+pub(super) struct Path {
+    pub(super) cost: Cost,
+    pub(super) step: Step,
+    pub(super) order: PathOrder,
+}
+
+#[derive(Debug)]
+pub(super) enum Step {
+    /// What has been planned already.
+    Planned(Box<Rel>),
+    Materialize(Rc<Path>),
+    Memoize(Memoized),
+    /// Each value of these columns once, by a hash table or sorted.
+    Distinct {
+        child: Rc<Path>,
+        columns: Vec<Expr>,
+        is_sorted: bool,
+    },
+    Filter(Rc<Path>, Rc<[Rc<Clause>]>),
+    Join(JoinStep),
+}
+
+#[derive(Debug)]
+pub(super) struct JoinStep {
+    pub(super) method: Method,
+    pub(super) kind: JoinKind,
+    pub(super) outer: Rc<Path>,
+    pub(super) inner: Rc<Path>,
+    pub(super) on: Rc<[Rc<Clause>]>,
+}
+
+#[derive(Debug)]
+pub(super) enum Method {
+    /// With parameters that the outer row sets.
+    NestLoop(Rc<[(ExecParamId, Expr)]>),
+    Hash(Vec<JoinKey>, HashSize),
+    /// How each side comes in the order of the keys.
+    Merge {
+        keys: Vec<JoinKey>,
+        outer: Sorting,
+        inner: Sorting,
+    },
+}
+
+/// One side of a join.
+#[derive(Clone, Debug)]
+pub(super) struct Side {
+    pub(super) rtes: RteSet,
+    pub(super) best: Rc<Path>,
+    /// In orders that may be of use.
+    pub(super) ordered: Vec<Rc<Path>>,
+    pub(super) base: Option<Rc<BaseTable>>,
+}
+
+/// The table that a side is, with the conditions on it: it may be looked up by a join's keys.
+#[derive(Debug)]
+pub(super) struct BaseTable {
+    pub(super) rte: usize,
+    pub(super) own: Vec<Expr>,
+}
+
+/// Two sides to join.
+pub(super) struct Pair<'p> {
+    pub(super) kind: JoinKind,
+    pub(super) outer: &'p Side,
+    pub(super) inner: &'p Side,
+    pub(super) on: Rc<[Rc<Clause>]>,
+    /// What says the same as these conditions.
+    pub(super) same: &'p [Alternatives],
+    /// Rows of the join.
+    pub(super) rows: f64,
+    /// Pairs of rows that match.
+    pub(super) pairs: f64,
+}
+
+/// Which orders of a set's rows something above it may use.
+#[derive(Clone)]
+pub(super) struct OrderUses {
+    /// The conditions that a merge join may have as keys.
+    pub(super) clauses: Rc<[Rc<Clause>]>,
+    /// The orders that the query wants its rows in.
+    pub(super) wanted: Rc<[Vec<SortKey>]>,
+    /// The set's entries.
+    pub(super) rtes: RteSet,
+    /// LIMIT lets a part of the rows be enough.
+    pub(super) is_bounded: bool,
+}
+
+impl OrderUses {
+    /// How many keys of an order may be of use (truncate_useless_pathkeys).
+    fn length(&self, order: &PathOrder) -> usize {
+        let is_merged = |clause: &Rc<Clause>, at: usize| {
+            let Some(equality) = &clause.equality else { return false };
+            !clause.rtes.is_subset(&self.rtes)
+                && (order[at].is(&equality.left) || order[at].is(&equality.right))
+        };
+        let merged = (0..order.len()).take_while(|at| {
+            !order[*at].is_descending() && self.clauses.iter().any(|clause| is_merged(clause, *at))
+        });
+        let given = |wanted: &Vec<SortKey>| {
+            order.iter().zip(wanted).take_while(|(known, wanted)| known.gives(wanted)).count()
+        };
+        let wanted = self.wanted.iter().map(given).max();
+        merged.count().max(wanted.unwrap_or(0))
+    }
+}
+
+/// The best paths so far.
+#[derive(Default)]
+pub(super) struct Paths {
+    pub(super) best: Option<Rc<Path>>,
+    pub(super) ordered: Vec<Rc<Path>>,
+    uses: Option<OrderUses>,
+}
+
+impl Paths {
+    /// Keeps paths in orders that may be of use, too.
+    pub(super) fn in_orders(uses: OrderUses) -> Paths {
+        Paths { uses: Some(uses), ..Paths::default() }
+    }
+
+    pub(super) fn consider(
+        &mut self,
+        cost: Cost,
+        is_allowed: bool,
+        order: &PathOrder,
+        step: impl FnOnce() -> Step,
+    ) {
+        let mut cost = cost;
+        if !is_allowed {
+            cost.total += FORBIDDEN;
+        }
+        let useful = self.uses.as_ref().map_or(0, |uses| uses.length(order));
+        let is_best = self.best.as_ref().is_none_or(|best| cost.beats(&best.cost));
+        let is_kept = self.is_kept(&cost, order, useful);
+        if is_best || is_kept {
+            let path = Rc::new(Path { cost, step: step(), order: order.clone() });
+            self.keep(path, useful, (is_best, is_kept));
+        }
+    }
+
+    /// Adds a path to those that it does not lose against.
+    pub(super) fn add(&mut self, path: Rc<Path>) {
+        let useful = self.uses.as_ref().map_or(0, |uses| uses.length(&path.order));
+        let is_best = self.best.as_ref().is_none_or(|best| path.cost.beats(&best.cost));
+        let is_kept = self.is_kept(&path.cost, &path.order, useful);
+        self.keep(path, useful, (is_best, is_kept));
+    }
+
+    fn keep(&mut self, path: Rc<Path>, useful: usize, (is_best, is_kept): (bool, bool)) {
+        if is_kept {
+            let is_bounded = self.is_bounded();
+            self.ordered.retain(|other| {
+                let is_cheaper = is_no_dearer(&path.cost, &other.cost, is_bounded);
+                // It may be longer than is of use, but so may the new one.
+                !(is_cheaper && covers(&path.order, &other.order, other.order.len().min(useful)))
+            });
+            self.ordered.push(path.clone());
+        }
+        if is_best {
+            self.best = Some(path);
+        }
+    }
+
+    /// How many of the keys may be of use.
+    pub(super) fn useful(&self, keys: &[SortKey]) -> usize {
+        let order = keys.iter().map(|key| Rc::new(KnownKey::of(key.clone()))).collect();
+        self.uses.as_ref().map_or(0, |uses| uses.length(&order))
+    }
+
+    fn is_bounded(&self) -> bool {
+        self.uses.as_ref().is_some_and(|uses| uses.is_bounded)
+    }
+
+    /// Whether no other path is in this order, as far as it is of use, for no more.
+    fn is_kept(&self, cost: &Cost, order: &PathOrder, useful: usize) -> bool {
+        let is_bounded = self.is_bounded();
+        let is_better = |known: &Rc<Path>| {
+            is_no_dearer(&known.cost, cost, is_bounded) && covers(&known.order, order, useful)
+        };
+        useful > 0 && !self.ordered.iter().any(is_better)
+    }
+}
+
+/// Whether a path costs no more than another, to its first row either if that counts.
+fn is_no_dearer(cost: &Cost, other: &Cost, is_bounded: bool) -> bool {
+    cost.total <= other.total && (!is_bounded || cost.startup <= other.startup)
+}
+
+impl Path {
+    pub(super) fn planned(rel: Rel, order: PathOrder) -> Rc<Path> {
+        Rc::new(Path { cost: rel.plan.cost, step: Step::Planned(Box::new(rel)), order })
+    }
+
+    /// Whether a system catalog would be computed again with each scan: however few rows are
+    /// expected, the first scan's are kept then.
+    pub(super) fn is_computed_anew(&self) -> bool {
+        match &self.step {
+            Step::Planned(rel) => matches!(&rel.plan.node,
+                PlanNode::SeqScan { rel, .. } if rel.relation.kind == RelKind::Virtual),
+            Step::Materialize(_) | Step::Memoize(_) => false,
+            Step::Distinct { child, .. } | Step::Filter(child, _) => child.is_computed_anew(),
+            Step::Join(join) => match join.method {
+                Method::NestLoop(_) => {
+                    join.outer.is_computed_anew() || join.inner.is_computed_anew()
+                }
+                Method::Hash(..) => join.outer.is_computed_anew(),
+                Method::Merge { .. } => false,
+            },
+        }
+    }
+
+    /// Whether there is one row at most, whatever the tables have.
+    pub(super) fn is_one_row(&self) -> bool {
+        let Step::Planned(rel) = &self.step else { return false };
+        match &rel.plan.node {
+            PlanNode::Result { child: None, .. } => true,
+            PlanNode::Values(rows) => rows.len() < 2,
+            PlanNode::Agg { strategy: AggStrategy::Plain, .. } => true,
+            PlanNode::IndexScan { index, range, .. } => {
+                let info = index.index.as_ref();
+                info.is_some_and(|info| info.is_unique_now() && range.is_whole_key(info.keys.len()))
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn rescan(&self, means: &Means) -> Rescan {
+        let whole = Rescan { startup: self.cost.startup, total: self.cost.total };
+        match &self.step {
+            Step::Materialize(_) => join_cost::kept_rows(&self.cost, means),
+            Step::Memoize(memoized) => memoized.again,
+            Step::Planned(rel) if is_kept(&rel.plan) => join_cost::kept_rows(&self.cost, means),
+            // The table is there already.
+            Step::Join(JoinStep { method: Method::Hash(_, size), .. }) if size.batches <= 1.0 => {
+                Rescan { startup: 0.0, total: whole.total - whole.startup }
+            }
+            _ => whole,
+        }
+    }
+}
+
+impl Side {
+    pub(super) fn of(rtes: RteSet, best: Rc<Path>) -> Side {
+        Side { rtes, best, ordered: Vec::new(), base: None }
+    }
+
+    /// The cheapest path, then those in orders that may be of use.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Rc<Path>> {
+        let others = self.ordered.iter().filter(|path| !Rc::ptr_eq(path, &self.best));
+        std::iter::once(&self.best).chain(others)
+    }
+
+    pub(super) fn rows(&self) -> f64 {
+        self.best.cost.rows
+    }
+}
+
+impl Planner<'_> {
+    /// What has been planned as a side of joins.
+    pub(super) fn side(&self, rel: Rel, base: Option<BaseTable>) -> Result<Side> {
+        let (rtes, order) = (rel.rtes.clone(), self.path_order(&rel)?);
+        Ok(Side { base: base.map(Rc::new), ..Side::of(rtes, Path::planned(rel, order)) })
+    }
+}
+
+impl Pair<'_> {
+    pub(super) fn shape(
+        &self,
+        kind: JoinKind,
+        outer: &Path,
+        inner: &Path,
+        costs: CostParameters,
+    ) -> JoinShape {
+        JoinShape {
+            costs,
+            kind,
+            outer: outer.cost,
+            inner: inner.cost,
+            rows: self.rows,
+            pairs: self.pairs,
+            conditions: self.on.len() as f64,
+            is_inner_unique: false,
+        }
+    }
+}
+
+/// Whether a plan's rows are kept, or are as cheap to get again.
+pub(super) fn is_kept(plan: &Plan) -> bool {
+    matches!(
+        plan.node,
+        PlanNode::Values(_)
+            | PlanNode::CteScan { .. }
+            | PlanNode::Materialize(_)
+            | PlanNode::Result { child: None, .. }
+    )
+}
