@@ -19,18 +19,21 @@ use super::sorting::{Grouping, Wish};
 use super::subselect::replace_keys;
 use super::upper::has_order;
 use super::{ColumnId, Planner, Rel, RteSet, node, returns_set, to_slots};
-use crate::expr::{Aggregate, Expr, SortKey, TypeRef};
+use crate::expr::{Aggregate, Expr, Place, SortKey, TypeRef};
 use crate::plan::*;
 use crate::query::*;
 use std::sync::Arc;
-use steppe_types::{Datum, Result, oid};
+use steppe_catalog::Builtins;
+use steppe_types::{Datum, Error, Result, oid};
 
 /// What a query's expressions ask of the aggregation.
 struct Wanted {
-    /// GROUP BY, then columns that depend on a grouped primary key.
+    /// GROUP BY; with grouping sets, then the columns that depend on a grouped primary key.
     keys: Vec<Expr>,
     /// How many of them are GROUP BY's.
     written: usize,
+    /// Columns that depend on the keys: the groups' values follow those of the aggregates.
+    dependent: Vec<Expr>,
     /// Arguments of the GROUPING calls.
     groupings: Vec<Vec<Expr>>,
     aggregates: Vec<Aggregate>,
@@ -43,6 +46,7 @@ impl Wanted {
         let mut wanted = Wanted {
             keys: query.group_by.clone(),
             written: query.group_by.len(),
+            dependent: Vec::new(),
             groupings: Vec::new(),
             aggregates: Vec::new(),
             sets: query.grouping_sets.is_some(),
@@ -54,8 +58,29 @@ impl Wanted {
         roots().for_each(|e| wanted.collect_calls(e));
         let mut extra = Vec::new();
         roots().for_each(|e| ungrouped_columns(e, &wanted.keys, &mut extra));
-        wanted.keys.extend(extra);
+        match wanted.sets {
+            true => wanted.keys.extend(extra),
+            false => wanted.dependent = extra,
+        }
         wanted
+    }
+
+    /// The aggregates, and the value of each dependent column in its group.
+    fn all_aggregates(&self) -> Result<Vec<Aggregate>> {
+        let mut procs = Builtins::get().procs_named("any_value");
+        let any_value = procs.next().ok_or_else(|| Error::internal("there is no any_value()"))?.oid;
+        let value = |column: &Expr| Aggregate {
+            func: any_value,
+            args: vec![column.clone()],
+            distinct: false,
+            order_by: Vec::new(),
+            filter: None,
+            star: false,
+            levels_up: 0,
+            ty: column.ty(),
+            at: Place::NONE,
+        };
+        Ok(self.aggregates.iter().cloned().chain(self.dependent.iter().map(value)).collect())
     }
 
     fn collect_calls(&mut self, expr: &Expr) {
@@ -86,12 +111,18 @@ impl Wanted {
         let mut types: Vec<TypeRef> = self.keys.iter().map(Expr::ty).collect();
         types.resize(self.first_aggregate(), TypeRef::plain(oid::INT4));
         types.extend(self.aggregates.iter().map(|a| a.ty));
+        types.extend(self.dependent.iter().map(Expr::ty));
         types
     }
 
     /// Replaces keys, GROUPING and aggregates by their slots, outermost first.
     fn replace(&self, expr: &mut Expr) {
         if let Some(index) = self.keys.iter().position(|k| k == expr) {
+            *expr = Expr::Slot { index, ty: expr.ty() };
+            return;
+        }
+        if let Some(i) = self.dependent.iter().position(|column| column == expr) {
+            let index = self.first_aggregate() + self.aggregates.len() + i;
             *expr = Expr::Slot { index, ty: expr.ty() };
             return;
         }
@@ -212,8 +243,7 @@ impl Planner<'_> {
                 |(i, key): (usize, SortKey)| SortKey { expr: sort[i].expr.clone(), ..key };
             sort = arranged.into_iter().map(written).collect();
         }
-        let further = wanted.keys.split_off(wanted.written);
-        wanted.keys = sort.iter().map(|key| key.expr.clone()).chain(further).collect();
+        wanted.keys = sort.iter().map(|key| key.expr.clone()).collect();
         wanted.written = sort.len();
         Ok((wanted, sort))
     }
@@ -240,7 +270,7 @@ impl Planner<'_> {
         let Rel { plan: child, layout, .. } = rel;
         let to_slots = |e: &Expr| to_slots(e.clone(), &layout);
         let mut keys = wanted.keys.iter().map(to_slots).collect::<Result<Vec<_>>>()?;
-        let mut aggregates = wanted.aggregates.clone();
+        let mut aggregates = wanted.all_aggregates()?;
         let mut child = multiplied(child, &mut keys);
         let mut empty_groups = Vec::new();
         if let Some(sets) = &query.grouping_sets {

@@ -32,6 +32,7 @@ mod by_value;
 mod cost;
 mod equivalence;
 mod exclusion;
+mod group_keys;
 mod grouping;
 mod index;
 mod index_match;

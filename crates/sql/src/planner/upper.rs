@@ -82,6 +82,7 @@ impl Planner<'_> {
             return self.finish_select(query, rels);
         }
         self.simplify(query);
+        self.drop_useless_group_keys(query);
         let recheck = Recheck::of_locks(query);
         let mut wanted = self.wanted_columns(query);
         recheck.collect_columns(&mut wanted);
