@@ -231,6 +231,11 @@ pub struct SubPlan {
     /// Any, uncorrelated, plain equality: hash the sub-select's rows. Left-hand expressions
     /// (over the current row), in column order.
     pub hash_keys: Option<Vec<Expr>>,
+    /// Any, hashed: what would be NULL is false, as EXISTS has it.
+    pub null_is_false: bool,
+    /// Exists, correlated, while the plan around it is made: the same by one evaluation that is
+    /// hashed. The planner chooses once it knows how often it is asked.
+    pub hashed: Option<Box<SubPlan>>,
     /// Result type.
     pub ty: TypeRef,
 }
@@ -376,7 +381,7 @@ macro_rules! each_child {
                 }
             }
             Expr::SubPlan(plan) => {
-                let SubPlan { args, test, hash_keys, .. } = $($reborrow)+ **plan;
+                let SubPlan { args, test, hash_keys, hashed, .. } = $($reborrow)+ **plan;
                 for (_, value) in args {
                     $f(value)?;
                 }
@@ -385,6 +390,15 @@ macro_rules! each_child {
                 }
                 for key in hash_keys.into_iter().flatten() {
                     $f(key)?;
+                }
+                if let Some(hashed) = hashed {
+                    let SubPlan { test, hash_keys, .. } = $($reborrow)+ **hashed;
+                    if let Some(test) = test {
+                        $f(test)?;
+                    }
+                    for key in hash_keys.into_iter().flatten() {
+                        $f(key)?;
+                    }
                 }
             }
             Expr::Aggregate(call) => {

@@ -19,6 +19,7 @@ mod rows;
 mod walk;
 
 pub use rows::{IndexRange, KeyCheck, KeyEnd, KeySearch, TidBound, TidRows, TidValues};
+pub(crate) use walk::for_each_child_mut;
 pub use walk::{for_each_child, for_each_expr, for_each_shown_expr};
 
 use crate::expr::{Aggregate, ExecParamId, Expr, SortKey, TypeRef, WindowCall};

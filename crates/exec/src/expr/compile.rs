@@ -436,6 +436,7 @@ impl<'a> Compiler<'a> {
             test: self.option(&sub.test)?,
             columns: sub.columns.iter().copied().collect(),
             hash_keys,
+            null_is_false: sub.null_is_false,
             dependencies: self.dependencies.of_subplan(sub.plan),
             types: plan.types.iter().map(|t| t.oid).collect(),
         })

@@ -23,6 +23,8 @@ pub(crate) struct CSubPlan {
     pub(crate) test: Option<CExpr>,
     pub(crate) columns: Box<[ExecParamId]>,
     pub(crate) hash_keys: Option<Box<[CExpr]>>,
+    /// Rows with NULLs are none, and what would be NULL is false.
+    pub(crate) null_is_false: bool,
     /// Run-time parameters the sub-select reads.
     pub(crate) dependencies: Arc<[ExecParamId]>,
     /// Types of its columns.
@@ -290,7 +292,10 @@ fn keep_rows(sub: &CSubPlan, node: &mut BoxedNode, cx: &mut ExecContext) -> Resu
             break;
         }
         for row in batch.iter() {
-            rows.push(Row::of(row))?;
+            // One by one they are compared only to tell NULL from false.
+            if !sub.null_is_false {
+                rows.push(Row::of(row))?;
+            }
             if sub.hash_keys.is_some() {
                 if row.iter().any(Datum::is_null) {
                     has_null = true;
@@ -321,7 +326,7 @@ fn probe(
     cx: &mut ExecContext,
     row: Row<'_>,
 ) -> Result<Datum> {
-    if rows.is_empty() {
+    if rows.is_empty() && index.is_empty() {
         return Ok(Datum::Bool(false));
     }
     let values = keys.iter().map(|k| k.eval(cx, row)).collect::<Result<Vec<_>>>()?;
@@ -329,7 +334,7 @@ fn probe(
     if !null_probe && index.contains(&hashed(&sub.types, values.into_iter())) {
         return Ok(Datum::Bool(true));
     }
-    if !null_probe && !has_null {
+    if sub.null_is_false || !null_probe && !has_null {
         return Ok(Datum::Bool(false));
     }
     if sub.types.len() == 1 {

@@ -3,47 +3,59 @@
 use super::{Plan, PlanNode};
 use crate::expr::{Aggregate, Expr};
 
+/// The children of a node, shared or not.
+macro_rules! each_child {
+    ($plan:expr, $f:expr, $($reborrow:tt)+) => {
+        match $($reborrow)+ $plan.node {
+            PlanNode::Result { child, .. } => child.into_iter().for_each(|c| $f(c)),
+            PlanNode::NestLoop { outer, inner, .. }
+            | PlanNode::HashJoin { outer, inner, .. }
+            | PlanNode::MergeJoin { outer, inner, .. } => {
+                $f(outer);
+                $f(inner);
+            }
+            PlanNode::SetOp { left, right, .. } | PlanNode::RecursiveUnion { left, right, .. } => {
+                $f(left);
+                $f(right);
+            }
+            PlanNode::Materialize(child) | PlanNode::ProjectSet(child) => $f(child),
+            PlanNode::Sort { child, .. }
+            | PlanNode::Memoize { child, .. }
+            | PlanNode::Limit { child, .. }
+            | PlanNode::Agg { child, .. }
+            | PlanNode::Expand { child, .. }
+            | PlanNode::WindowAgg { child, .. }
+            | PlanNode::Unique { child, .. }
+            | PlanNode::Gather { child, .. }
+            | PlanNode::SubqueryScan { child, .. }
+            | PlanNode::LockRows { child, .. }
+            | PlanNode::PartitionScan { template: child, .. } => $f(child),
+            PlanNode::Append(children)
+            | PlanNode::MergeAppend { children, .. }
+            | PlanNode::BitmapAnd(children)
+            | PlanNode::BitmapOr(children) => children.into_iter().for_each($f),
+            PlanNode::BitmapScan { bitmap, .. } => $f(bitmap),
+            PlanNode::Modify(modify) => $f($($reborrow)+ modify.child),
+            PlanNode::Values(_)
+            | PlanNode::FunctionScan { .. }
+            | PlanNode::SeqScan { .. }
+            | PlanNode::IndexScan { .. }
+            | PlanNode::BitmapIndexScan { .. }
+            | PlanNode::TidScan { .. }
+            | PlanNode::CteScan { .. }
+            | PlanNode::WorkTableScan { .. } => {}
+        }
+    };
+}
+
 /// Calls `f` on each child plan.
 pub fn for_each_child<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Plan)) {
-    match &plan.node {
-        PlanNode::Result { child, .. } => child.iter().for_each(|c| f(c)),
-        PlanNode::NestLoop { outer, inner, .. }
-        | PlanNode::HashJoin { outer, inner, .. }
-        | PlanNode::MergeJoin { outer, inner, .. } => {
-            f(outer);
-            f(inner);
-        }
-        PlanNode::SetOp { left, right, .. } | PlanNode::RecursiveUnion { left, right, .. } => {
-            f(left);
-            f(right);
-        }
-        PlanNode::Materialize(child) | PlanNode::ProjectSet(child) => f(child),
-        PlanNode::Sort { child, .. }
-        | PlanNode::Memoize { child, .. }
-        | PlanNode::Limit { child, .. }
-        | PlanNode::Agg { child, .. }
-        | PlanNode::Expand { child, .. }
-        | PlanNode::WindowAgg { child, .. }
-        | PlanNode::Unique { child, .. }
-        | PlanNode::Gather { child, .. }
-        | PlanNode::SubqueryScan { child, .. }
-        | PlanNode::LockRows { child, .. }
-        | PlanNode::PartitionScan { template: child, .. } => f(child),
-        PlanNode::Append(children)
-        | PlanNode::MergeAppend { children, .. }
-        | PlanNode::BitmapAnd(children)
-        | PlanNode::BitmapOr(children) => children.iter().for_each(f),
-        PlanNode::BitmapScan { bitmap, .. } => f(bitmap),
-        PlanNode::Modify(modify) => f(&modify.child),
-        PlanNode::Values(_)
-        | PlanNode::FunctionScan { .. }
-        | PlanNode::SeqScan { .. }
-        | PlanNode::IndexScan { .. }
-        | PlanNode::BitmapIndexScan { .. }
-        | PlanNode::TidScan { .. }
-        | PlanNode::CteScan { .. }
-        | PlanNode::WorkTableScan { .. } => {}
-    }
+    each_child!(plan, f, &)
+}
+
+/// Calls `f` on each child plan, mutably.
+pub(crate) fn for_each_child_mut(plan: &mut Plan, f: &mut dyn FnMut(&mut Plan)) {
+    each_child!(plan, f, &mut)
 }
 
 /// Calls `f` on each expression of a node, not of its children.

@@ -3,7 +3,8 @@
 //! ```text
 //!   Query ── virtual generated columns as their expressions  (virtual_columns)
 //!     │      EXISTS and IN as joins, simple sub-selects merged  (prep, sublinks, pullup)
-//!     │      other sub-selects planned (correlation becomes run-time parameters)
+//!     │      other sub-selects planned (correlation becomes run-time parameters: subselect;
+//!     │      EXISTS in two ways: hashed_exists)
 //!     │      conditions factored, outer joins reduced, useless joins dropped  (simplify)
 //!     │
 //!     ├─ from     what follows from equalities with constants (equivalence)
@@ -34,6 +35,7 @@ mod equivalence;
 mod exclusion;
 mod group_keys;
 mod grouping;
+mod hashed_exists;
 mod index;
 mod index_match;
 mod index_path;
@@ -270,7 +272,8 @@ fn plan_interruptibly(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Re
     let mut query = bound.query;
     planner.is_parallel = !planner.for_cursor && parallel::may_be(ctx.settings, &query);
     virtual_columns::expand(ctx.catalog, &mut query)?;
-    let plan = planner.statement(query)?;
+    let mut plan = planner.statement(query)?;
+    hashed_exists::choose(&mut plan, &mut planner.subplans, planner.ctx.settings.costs);
     let mut mentions = bound.mentioned;
     mentions.extend(planner.relations.iter().map(|(oid, _)| *oid));
     mentions.sort_unstable();

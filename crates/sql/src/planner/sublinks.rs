@@ -11,6 +11,7 @@
 //! The join is put on the smallest part of FROM that its condition names columns of. NOT IN stays
 //! a sub-select: a NULL makes it neither true nor false.
 
+use super::hashed_exists::simplify_exists;
 use super::or_lists::array_of;
 use super::pullup::{
     inner_join, is_joins_only, joined, pull_up_subqueries, refers_out, refers_outside,
@@ -116,7 +117,12 @@ fn has_columns(expr: &Expr) -> bool {
 }
 
 /// `EXISTS (SELECT … FROM right WHERE on)`.
-fn exists_join(query: Box<Query>, kind: JoinKind, offset: usize) -> Result<SubJoin, Box<Query>> {
+fn exists_join(
+    mut query: Box<Query>,
+    kind: JoinKind,
+    offset: usize,
+) -> Result<SubJoin, Box<Query>> {
+    simplify_exists(&mut query);
     flat_join(query, kind, offset).map(|(join, _)| join)
 }
 

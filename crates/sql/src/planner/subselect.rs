@@ -4,12 +4,14 @@
 //! query inside it becomes a run-time parameter; the outer side lists which of
 //! its own columns each parameter takes its value from.
 
+use super::hashed_exists::{exists_as_any, simplify_exists, stop_at_first};
 use super::index::same_ordering;
+use super::union::without_limit;
 use super::{Planner, strip};
 use crate::expr::{ExecParamId, Expr, SubLinkKind, SubPlan, TypeRef};
 use crate::query::Query;
 use crate::walk;
-use steppe_types::{Error, Result, oid};
+use steppe_types::{Error, Result};
 
 /// Parameters that a sub-query takes from the query around it.
 pub(crate) type Correlation = Vec<(ExecParamId, Expr)>;
@@ -29,6 +31,11 @@ impl Planner<'_> {
         mut query: Query,
         ty: TypeRef,
     ) -> Result<Expr> {
+        let is_exists = kind == SubLinkKind::Exists;
+        if is_exists {
+            simplify_exists(&mut query);
+        }
+        let hashable = if is_exists { exists_as_any(&query) } else { None };
         let mut args = Correlation::new();
         self.extract_correlation(&mut query, &|_| true, &mut args);
         // An aggregate of the query around it may have sub-selects of its own.
@@ -38,12 +45,10 @@ impl Planner<'_> {
                 *outer = self.replace_sublinks(taken)?;
             }
         }
-        if kind == SubLinkKind::Exists {
-            simplify_exists(&mut query);
-        }
         let width = query.targets.iter().filter(|t| !t.hidden).count();
+        let stops_early = is_exists && stop_at_first(&mut query);
         let (plan, constants) = self.with_own_constants(|planner| planner.query(query))?;
-        self.subplans.push(plan);
+        self.subplans.push(if stops_early { without_limit(plan) } else { plan });
         let plan = self.subplans.len() - 1;
         if !constants.is_empty() {
             self.constants.sub_selects.push((plan, constants));
@@ -62,11 +67,26 @@ impl Planner<'_> {
             (Some(test), SubLinkKind::Any, true) => self.hash_keys(test, &columns),
             _ => None,
         };
-        Ok(Expr::SubPlan(Box::new(SubPlan { kind, plan, args, test, columns, hash_keys, ty })))
+        let hashed = match hashable {
+            Some(hashable) => self.hashed_exists(hashable, ty)?,
+            None => None,
+        };
+        let null_is_false = false;
+        Ok(Expr::SubPlan(Box::new(SubPlan {
+            kind,
+            plan,
+            args,
+            test,
+            columns,
+            hash_keys,
+            null_is_false,
+            hashed,
+            ty,
+        })))
     }
 
     /// The sub-select's columns in an ANY/ALL comparison become parameters.
-    fn bind_test(&mut self, test: Expr, columns: &[ExecParamId]) -> Result<Expr> {
+    pub(super) fn bind_test(&mut self, test: Expr, columns: &[ExecParamId]) -> Result<Expr> {
         test.transform(&mut |e| match e {
             Expr::SubLinkColumn { index, ty } => columns
                 .get(index)
@@ -78,7 +98,7 @@ impl Planner<'_> {
 
     /// `a = p1 AND b = p2 …` with hashable operators, each over types whose equal values hash alike:
     /// the left sides (subplan_is_hashable, testexpr_is_hashable).
-    fn hash_keys(&self, test: &Expr, columns: &[ExecParamId]) -> Option<Vec<Expr>> {
+    pub(super) fn hash_keys(&self, test: &Expr, columns: &[ExecParamId]) -> Option<Vec<Expr>> {
         let clauses: Vec<&Expr> = match test {
             Expr::And(args) => args.iter().collect(),
             one => vec![one],
@@ -165,21 +185,5 @@ pub(super) fn replace_keys(expr: &mut Expr, keys: &[(Expr, Expr)]) {
     match replaced {
         Ok(()) => {}
         Err(never) => match never {},
-    }
-}
-
-/// EXISTS does not look at its columns: an empty select list and at most one row will do.
-fn simplify_exists(query: &mut Query) {
-    let plain = !query.has_aggregates
-        && query.set_operation.is_none()
-        && query.limit.is_none()
-        && query.offset.is_none()
-        && matches!(query.distinct, crate::query::Distinct::No)
-        && !query.targets.iter().any(|t| super::returns_set(&t.expr));
-    if plain {
-        query.targets.clear();
-        query.order_by.clear();
-        let one = Expr::Const(steppe_types::Datum::Int8(1), TypeRef::plain(oid::INT8));
-        query.limit = Some(one);
     }
 }

@@ -240,8 +240,8 @@ fn is_simple(query: &Query) -> bool {
     plain
 }
 
-/// An input without its LIMIT: the whole has one. What it sorts it has been told how much of.
-fn without_limit(plan: Plan) -> Plan {
+/// A plan without its LIMIT, which what is above it has. What it sorts it has been told how much of.
+pub(super) fn without_limit(plan: Plan) -> Plan {
     match plan {
         Plan {
             node: PlanNode::Limit { child, ties: None, .. },

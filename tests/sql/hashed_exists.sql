@@ -1,0 +1,50 @@
+-- EXISTS that cannot be a join: run for each row, or once and looked up in a hash table.
+-- PostgreSQL 15 differs: it prints a hashed sub-select in another way
+CREATE TABLE he_t (a int, b int, v text);
+CREATE TABLE he_u (a int, b int, v varchar(10));
+INSERT INTO he_t SELECT i, i % 10, 'v' || i % 7 FROM generate_series(1, 200) i;
+INSERT INTO he_u SELECT i * 2, i % 5, 'v' || i % 5 FROM generate_series(1, 300) i;
+INSERT INTO he_t VALUES (NULL, 3, NULL), (7, NULL, 'v1');
+INSERT INTO he_u VALUES (NULL, 4, 'v6'), (7, NULL, NULL);
+ANALYZE he_t, he_u;
+EXPLAIN (COSTS OFF) SELECT * FROM he_t t WHERE b = 1 OR EXISTS (SELECT FROM he_u u WHERE u.a = t.a);
+EXPLAIN (COSTS OFF) SELECT * FROM he_t t WHERE b = 1 OR NOT EXISTS (SELECT 1 FROM he_u u WHERE t.b = u.b AND u.a > 5);
+EXPLAIN (COSTS OFF, VERBOSE) SELECT a, EXISTS (SELECT FROM he_u u WHERE u.a = t.a AND u.b = t.b) FROM he_t t;
+EXPLAIN (COSTS OFF) SELECT * FROM he_t t WHERE CASE WHEN b > 5 THEN EXISTS (SELECT FROM he_u u WHERE u.v = t.v) ELSE a = 1 END;
+EXPLAIN (COSTS OFF) SELECT * FROM he_t t WHERE b = 1 OR EXISTS (SELECT FROM he_u u WHERE u.a = t.a + 1 AND u.b IN (SELECT b FROM he_t));
+EXPLAIN (COSTS OFF) SELECT * FROM he_t t WHERE b = 1 OR EXISTS (SELECT u.b FROM he_u u WHERE u.a = t.a GROUP BY u.b);
+EXPLAIN (COSTS OFF) SELECT * FROM he_t t WHERE b = 1 OR EXISTS (SELECT DISTINCT u.b FROM he_u u WHERE u.a = t.a ORDER BY u.b);
+EXPLAIN (COSTS OFF) SELECT * FROM he_t t WHERE EXISTS (SELECT DISTINCT u.b FROM he_u u WHERE u.a = t.a);
+EXPLAIN (COSTS OFF) SELECT x.a FROM he_t x LEFT JOIN he_t y ON x.a = y.a AND (x.b > 5 OR EXISTS (SELECT FROM he_u u WHERE u.a = y.b));
+-- Not hashed: another comparison, something volatile, row locks, an aggregate, few calls.
+EXPLAIN (COSTS OFF) SELECT * FROM he_t t WHERE b = 1 OR EXISTS (SELECT FROM he_u u WHERE u.a = t.a AND u.b < t.b);
+EXPLAIN (COSTS OFF) SELECT * FROM he_t t WHERE b = 1 OR EXISTS (SELECT FROM he_u u WHERE u.a = t.a AND random() < 2);
+EXPLAIN (COSTS OFF) SELECT * FROM he_t t WHERE b = 1 OR EXISTS (SELECT FROM he_u u WHERE u.a = t.a FOR UPDATE);
+EXPLAIN (COSTS OFF) SELECT * FROM he_t t WHERE b = 1 OR EXISTS (SELECT FROM he_u u WHERE u.a = t.a HAVING count(*) > 1);
+EXPLAIN (COSTS OFF) SELECT * FROM he_t t WHERE b = 1 OR EXISTS (SELECT FROM he_u u WHERE u.a = t.a AND u.b + t.b = 2);
+EXPLAIN (COSTS OFF) SELECT * FROM he_t t WHERE b = 1 OR EXISTS (SELECT FROM he_u u WHERE u.a + t.b = t.a);
+EXPLAIN (COSTS OFF) SELECT EXISTS (SELECT FROM he_u u WHERE u.a = t.a) FROM (VALUES (1)) t(a);
+SELECT count(*), sum(a) FROM he_t t WHERE b = 1 OR EXISTS (SELECT FROM he_u u WHERE u.a = t.a);
+SELECT count(*), sum(a) FROM he_t t WHERE b = 1 OR NOT EXISTS (SELECT 1 FROM he_u u WHERE t.b = u.b AND u.a > 5);
+SELECT a, b, EXISTS (SELECT FROM he_u u WHERE u.a = t.a AND u.b = t.b) FROM he_t t WHERE a < 12 OR a IS NULL OR b IS NULL ORDER BY 1, 2;
+SELECT a, b, EXISTS (SELECT FROM he_u u WHERE u.a = t.a) IS NULL, NOT EXISTS (SELECT FROM he_u u WHERE u.a = t.a AND u.b = t.b) FROM he_t t WHERE a IS NULL OR b IS NULL ORDER BY 1, 2;
+SELECT count(*) FILTER (WHERE EXISTS (SELECT FROM he_u u WHERE u.v = t.v)), sum(CASE WHEN NOT EXISTS (SELECT FROM he_u u WHERE u.a = t.a) THEN b END) FROM he_t t;
+SELECT count(*) FROM he_t t WHERE CASE WHEN b > 5 THEN EXISTS (SELECT FROM he_u u WHERE u.v = t.v) ELSE a = 1 END;
+SELECT count(*) FROM he_t t WHERE b = 1 OR EXISTS (SELECT FROM he_u u WHERE u.a = t.a + 1 AND u.b IN (SELECT b FROM he_t));
+SELECT count(*) FROM he_t t WHERE b = 1 OR EXISTS (SELECT FROM he_u u WHERE u.a = t.a AND u.b + t.b = 2);
+SELECT count(*) FROM he_t t WHERE EXISTS (SELECT 1 FROM he_u u WHERE u.a = t.a AND (u.b = 1 OR EXISTS (SELECT FROM he_t x WHERE x.a = u.b AND x.b = t.b)));
+SELECT b, EXISTS (SELECT FROM he_u u WHERE u.b = t.b) FROM he_t t GROUP BY b ORDER BY b;
+SELECT b, EXISTS (SELECT FROM he_u u WHERE u.a = count(t.a)) FROM he_t t GROUP BY b ORDER BY b;
+SELECT count(*) FROM he_t t WHERE b = 1 OR EXISTS (SELECT FROM he_u u WHERE u.a = t.a AND 1 / (u.b - 9) < 1);
+SELECT count(*) FROM he_t t WHERE b = 1 OR EXISTS (SELECT FROM he_u u WHERE u.a = t.a AND 1 / (u.b - 4) < 1);
+SELECT count(*) FROM he_t t WHERE b = 11 AND EXISTS (SELECT FROM he_u u WHERE u.a = t.a AND 1 / (u.b - 4) < 1);
+-- Outer columns of a query further out: evaluated again where they change.
+SELECT t.a, (SELECT count(*) FROM he_u x WHERE x.b = 1 AND (x.a < 0 OR EXISTS (SELECT FROM he_u u WHERE u.b = x.b AND u.a < t.a))) FROM he_t t WHERE a < 6 ORDER BY 1;
+UPDATE he_t t SET v = EXISTS (SELECT FROM he_u u WHERE u.a = t.a)::text WHERE a < 9;
+DELETE FROM he_t t WHERE b > 7 OR NOT EXISTS (SELECT FROM he_u u WHERE u.b = t.b);
+SELECT count(*), count(*) FILTER (WHERE v = 'true'), count(*) FILTER (WHERE v = 'false') FROM he_t;
+PREPARE he_p(int) AS SELECT count(*) FROM he_t t WHERE b = $1 OR EXISTS (SELECT FROM he_u u WHERE u.a = t.a AND u.b > $1);
+EXECUTE he_p(1);
+EXECUTE he_p(3);
+DEALLOCATE he_p;
+DROP TABLE he_t, he_u;
