@@ -196,8 +196,8 @@ impl PlanCompiler<'_, '_> {
             }
             PlanNode::HashJoin { .. } | PlanNode::MergeJoin { .. } => self.key_join(plan)?,
             PlanNode::Materialize(child) => CNode::Materialize(self.plan(child)?),
-            PlanNode::Memoize { child, keys, memory_factor, .. } => {
-                self.memoize(child, keys, *memory_factor)?
+            PlanNode::Memoize { child, keys, is_binary, memory_factor } => {
+                self.memoize(child, (keys, *is_binary), *memory_factor)?
             }
             PlanNode::Sort { child, keys, presorted, bound } => {
                 let keys = self.sort_keys(keys, child.types.len())?;

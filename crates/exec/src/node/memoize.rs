@@ -40,6 +40,8 @@ pub(crate) struct MemoizePlan {
     pub(crate) keys: Box<[ExecParamId]>,
     /// Types to hash and compare them as.
     pub(crate) types: Box<[Oid]>,
+    /// Equal parameters that are written in different ways have entries of their own.
+    pub(crate) is_binary: bool,
     /// What else the child reads from outside.
     pub(crate) others: Arc<[ExecParamId]>,
     /// How much more memory than work_mem the entries may take.
@@ -50,7 +52,7 @@ impl PlanCompiler<'_, '_> {
     pub(super) fn memoize(
         &mut self,
         child: &Plan,
-        keys: &[Expr],
+        (keys, is_binary): (&[Expr], bool),
         memory_factor: f64,
     ) -> Result<CNode> {
         let child = self.plan(child)?;
@@ -64,7 +66,7 @@ impl PlanCompiler<'_, '_> {
         }
         let others = child.dependencies.iter().copied().filter(|id| !ids.contains(id)).collect();
         let (keys, types) = (ids.into(), types.into());
-        Ok(CNode::Memoize(MemoizePlan { child, keys, types, others, memory_factor }))
+        Ok(CNode::Memoize(MemoizePlan { child, keys, types, is_binary, others, memory_factor }))
     }
 }
 
@@ -152,14 +154,17 @@ impl Cache {
     }
 
     /// The entry of a key, as used now; a new one if there is none (`true`).
-    fn find_or_add(&mut self, types: &[Oid], key: &[Datum]) -> (u32, bool) {
+    fn find_or_add(&mut self, memoize: &MemoizePlan, key: &[Datum]) -> (u32, bool) {
+        let types = &memoize.types;
         self.clock += 1;
         let (hash, clock) = (hash_key(types, key), self.clock);
         let Cache { slots, by_key, .. } = self;
         let of = |slot: &u32| slots.get(*slot as usize).and_then(Option::as_ref);
-        let same = |slot: &u32| {
-            of(slot).is_some_and(|e| e.hash == hash && equal_keys(types, &*e.key, key))
+        let is_same = |known: &[Datum]| match memoize.is_binary {
+            true => known == key,
+            false => equal_keys(types, known, key),
         };
+        let same = |slot: &u32| of(slot).is_some_and(|e| e.hash == hash && is_same(&e.key));
         let rehash = |slot: &u32| of(slot).map_or(0, |entry| entry.hash);
         let (slot, is_new) = match by_key.entry(hash, same, rehash) {
             Place::Occupied(found) => (*found.get(), false),
@@ -211,7 +216,7 @@ impl MemoizeNode {
             self.versions = Some(cx.versions(&memoize.others));
         }
         let key: Vec<Datum> = memoize.keys.iter().map(|id| cx.exec_param(*id).clone()).collect();
-        let (slot, is_new) = self.cache.find_or_add(&memoize.types, &key);
+        let (slot, is_new) = self.cache.find_or_add(memoize, &key);
         if !is_new {
             self.counters.hits += 1;
             self.source = Source::Kept { slot, next: 0 };

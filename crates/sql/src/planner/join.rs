@@ -390,7 +390,7 @@ impl Planner<'_> {
         if looks_right && from.refers_outside(&right) {
             let outer = self.join_items(from, vec![left], left_pool)?;
             right_pool.extend(looked_up(&right, &mut on));
-            let (inner, params) = self.lateral_item(from, right, right_pool, &outer)?;
+            let (inner, params) = self.lateral_item(from, right, right_pool)?;
             return self.nest_loop(from, kind, outer, inner, params, on);
         }
         let above: Vec<Rc<Clause>> = on.iter().map(|on| self.clause(on.clone())).collect();

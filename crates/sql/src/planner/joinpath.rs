@@ -253,14 +253,18 @@ impl Planner<'_> {
         if params.is_empty() {
             self.consider_nest_loop(&pair, &mut paths);
         } else {
-            let (outer, inner) = (outer.best.clone(), inner.best.clone());
-            let outer_order = outer.order.clone();
-            let rescan = inner.rescan(&self.means());
-            let cost = pair.shape(kind, &outer, &inner, *self.costs()).nest_loop(rescan, false);
-            paths.consider(cost, true, &outer_order, || {
-                let (method, on) = (Method::NestLoop(Rc::from(params)), pair.on.clone());
-                Step::Join(JoinStep { method, kind, outer, inner, on })
-            });
+            let params: Rc<[(ExecParamId, Expr)]> = Rc::from(params);
+            let memoized = self.memoized_item(from, kind, outer.rows(), (&inner.best, &params));
+            let outer_order = outer.best.order.clone();
+            for inner in std::iter::once(inner.best.clone()).chain(memoized) {
+                let outer = outer.best.clone();
+                let rescan = inner.rescan(&self.means());
+                let cost = pair.shape(kind, &outer, &inner, *self.costs()).nest_loop(rescan, false);
+                paths.consider(cost, true, &outer_order, || {
+                    let (method, on) = (Method::NestLoop(params.clone()), pair.on.clone());
+                    Step::Join(JoinStep { method, kind, outer, inner, on })
+                });
+            }
         }
         let path = paths.best.ok_or_else(|| Error::internal("no nested loop was found"))?;
         self.build(&path)

@@ -27,15 +27,12 @@
 
 use super::join::{FromContext, add_filter, item_rtes, result_rel, take_conditions};
 use super::subselect::Correlation;
-use super::{Planner, Rel, RteSet, conjuncts, is_volatile, rtes_of, to_slots};
-use crate::expr::{ExecParamId, Expr, TypeRef};
+use super::{Planner, Rel, RteSet, conjuncts, is_volatile, rtes_of};
+use crate::expr::{Expr, TypeRef};
 use crate::query::{FromItem, JoinKind, Query, RteKind};
 use crate::walk;
 use hashbrown::HashMap;
 use steppe_types::{Error, Result};
-
-/// Parameters with where in a row their values come from.
-type Params = Vec<(ExecParamId, Expr)>;
 
 impl FromContext<'_> {
     /// Whether one of the items that inner joins join refers to what it stands beside.
@@ -144,7 +141,7 @@ impl Planner<'_> {
         let mut own = take_conditions(pool, &inside);
         let mut on = take_conditions(pool, &outer.rtes.union(&inside));
         own.extend(looked_up(&item, &mut on));
-        let (inner, params) = self.lateral_item(from, item, own, &outer)?;
+        let (inner, params) = self.lateral_item(from, item, own)?;
         self.nest_loop(from, JoinKind::Inner, outer, inner, params, on)
     }
 
@@ -182,14 +179,13 @@ impl Planner<'_> {
         Ok(Some(joined))
     }
 
-    /// A LATERAL item's plan, with the parameters that it takes from `outer`'s rows.
+    /// A LATERAL item's plan, with the parameters that it takes from outside itself.
     pub(super) fn lateral_item(
         &mut self,
         from: &FromContext<'_>,
         mut item: FromItem,
         mut conditions: Vec<Expr>,
-        outer: &Rel,
-    ) -> Result<(Rel, Params)> {
+    ) -> Result<(Rel, Correlation)> {
         let inside = item_rtes(&item);
         let (mut rtes, mut lateral) = (from.rtes.to_vec(), from.lateral.clone());
         let mut found = Correlation::new();
@@ -214,8 +210,7 @@ impl Planner<'_> {
         let sub_selects = from.sub_selects;
         let within = FromContext { rtes: &rtes, sub_selects, columns, lateral, fixed };
         let inner = self.join_items(&within, vec![item], conditions)?;
-        let params = found.into_iter().map(|(id, e)| Ok((id, to_slots(e, &outer.layout)?)));
-        Ok((inner, params.collect::<Result<_>>()?))
+        Ok((inner, found))
     }
 
     /// Puts parameters in place of the columns that an entry takes from outside its item.

@@ -4,7 +4,9 @@
 //! It is right where the inner side's rows depend on its parameters alone: no volatile function is
 //! in it, and it is read to its end for each outer row, which semi and anti joins do not do. Parameters
 //! that are but compared for equality by an operator that hashes may be told apart by it ("logical");
-//! others only as they are ("binary"), so that equal values must be the same ones.
+//! others only as they are ("binary"): 1.0 and 1.00 may lead to different rows. Those of a LATERAL
+//! sub-select or function are of the latter kind. What is in it is looked at whole, its sub-selects
+//! and WITH queries, too, where PostgreSQL looks at its output columns.
 
 use super::join::FromContext;
 use super::join_build::output_names;
@@ -12,12 +14,12 @@ use super::join_clause::Clause;
 use super::join_cost::Rescan;
 use super::path::{Pair, Path, Step};
 use super::pathkeys::no_order;
+use super::upper::has_order;
 use super::{Planner, Rel, is_volatile, node, rtes_of, strip};
 use crate::expr::{ExecParamId, Expr};
 use crate::plan::*;
 use crate::query::JoinKind;
 use std::rc::Rc;
-use steppe_types::{Oid, oid};
 
 /// Bytes of an entry, and of each of its rows, besides the rows' columns.
 const ENTRY_BYTES: f64 = 48.0;
@@ -45,15 +47,41 @@ impl Planner<'_> {
     ) -> Option<Rc<Path>> {
         let is_read_whole = !matches!(pair.kind, JoinKind::Semi | JoinKind::Anti);
         let Step::Planned(rel) = &inner.step else { return None };
-        let calls = pair.outer.rows();
-        if !self.ctx.settings.memoize || !is_read_whole || calls < 2.0 || computes_anew(&rel.plan) {
+        if !is_read_whole || computes_anew(&rel.plan) {
             return None;
         }
         let is_compared = |(_, outer): &(ExecParamId, Expr)| {
             on.iter().filter(|on| names(&on.expr, outer)).all(|on| is_key(on, outer))
         };
         let is_binary = !params.iter().all(is_compared);
-        if is_binary && !params.iter().all(|(_, outer)| is_same_if_equal(outer.ty().oid)) {
+        self.kept_by(from, pair.outer.rows(), (inner, params), is_binary)
+    }
+
+    /// A LATERAL item with its rows kept, if that may be of use. Its parameters are anywhere in it.
+    pub(super) fn memoized_item(
+        &self,
+        from: &FromContext<'_>,
+        kind: JoinKind,
+        outer_rows: f64,
+        (inner, params): (&Rc<Path>, &[(ExecParamId, Expr)]),
+    ) -> Option<Rc<Path>> {
+        let is_read_whole = !matches!(kind, JoinKind::Semi | JoinKind::Anti);
+        let Step::Planned(rel) = &inner.step else { return None };
+        if !is_read_whole || !self.is_repeatable(&rel.plan) {
+            return None;
+        }
+        self.kept_by(from, outer_rows, (inner, params), true)
+    }
+
+    fn kept_by(
+        &self,
+        from: &FromContext<'_>,
+        calls: f64,
+        (inner, params): (&Rc<Path>, &[(ExecParamId, Expr)]),
+        is_binary: bool,
+    ) -> Option<Rc<Path>> {
+        let hashes = params.iter().all(|(_, outer)| has_order(outer.ty()));
+        if !self.ctx.settings.memoize || calls < 2.0 || is_binary && !hashes {
             return None;
         }
         let estimator = from.estimator(self);
@@ -69,6 +97,33 @@ impl Planner<'_> {
         cost.total += self.costs().cpu_tuple;
         let step = Step::Memoize(Memoized { child: inner.clone(), keys, is_binary, again });
         Some(Rc::new(Path { cost, step, order: no_order() }))
+    }
+
+    /// Whether a plan yields the same rows whenever it runs with the same parameters, and does
+    /// nothing else.
+    fn is_repeatable(&self, plan: &Plan) -> bool {
+        let mut is_repeatable = match &plan.node {
+            PlanNode::Modify(_)
+            | PlanNode::LockRows { .. }
+            | PlanNode::RecursiveUnion { .. }
+            | PlanNode::WorkTableScan { .. } => false,
+            PlanNode::CteScan { plan, .. } => self.is_repeatable(&self.subplans[*plan]),
+            _ => true,
+        };
+        for_each_expr(plan, &mut |e| is_repeatable = is_repeatable && self.has_one_value(e));
+        for_each_child(plan, &mut |c| is_repeatable = is_repeatable && self.is_repeatable(c));
+        is_repeatable
+    }
+
+    fn has_one_value(&self, expr: &Expr) -> bool {
+        let here = match expr {
+            Expr::SubPlan(sub) => self.is_repeatable(&self.subplans[sub.plan]),
+            Expr::Func { func, .. } => {
+                self.builtins.proc(*func).is_some_and(|proc| proc.volatility != b'v')
+            }
+            _ => true,
+        };
+        here && !expr.any_child(|child| !self.has_one_value(child))
     }
 
     /// What one of `calls` runs with so many different parameters costs.
@@ -119,20 +174,4 @@ fn is_key(on: &Clause, outer: &Expr) -> bool {
         (is_it(&equality.left) || is_it(&equality.right))
             && rtes_of(other).iter().all(|rte| !rtes_of(outer).contains(rte))
     })
-}
-
-/// Whether equal values of a type are the same in every way.
-fn is_same_if_equal(ty: Oid) -> bool {
-    matches!(
-        ty,
-        oid::BOOL
-            | oid::INT2
-            | oid::INT4
-            | oid::INT8
-            | oid::OID
-            | oid::DATE
-            | oid::TIMESTAMP
-            | oid::TIMESTAMPTZ
-            | oid::UUID
-    )
 }
