@@ -316,3 +316,54 @@ fn no_condition_is_lost_among_outer_joins() {
         assert_eq!(mentions(&ok(sql), "keep"), 1, "{sql}");
     }
 }
+
+/// Whether rows are aggregated before they are joined.
+fn is_eager(sql: &str) -> bool {
+    let plan = format!("{:?}", ok(sql).plan);
+    let modes = ["mode: Partial", "mode: Finalize"].map(|mode| plan.contains(mode));
+    assert_eq!(modes[0], modes[1], "{sql}");
+    modes[0]
+}
+
+#[test]
+fn rows_are_aggregated_before_joins_that_leave_it_so() {
+    for sql in [
+        "SELECT y, count(*) FROM t JOIN u ON b = y GROUP BY y",
+        "SELECT y, sum(c), max(c), min(b) FROM t JOIN u ON b = y GROUP BY y HAVING count(*) > 3",
+        "SELECT count(*), sum(c * c - 1) FROM t JOIN u ON b = y",
+        "SELECT y, sum(c) FILTER (WHERE b > 'x') FROM t LEFT JOIN u ON b = y GROUP BY y",
+        "SELECT y, count(*) FROM u RIGHT JOIN t ON b = y GROUP BY y",
+        // A column's modifier puts numerics into one form.
+        "SELECT y, c, count(*) FROM t JOIN u ON b = y GROUP BY y, c",
+        "SELECT y, count(c) FROM t JOIN u ON b = y WHERE x > 3 GROUP BY y, x ORDER BY y LIMIT 1",
+    ] {
+        assert!(is_eager(sql), "{sql}");
+    }
+}
+
+#[test]
+fn rows_are_joined_first_where_that_is_another_answer_or_dearer() {
+    for sql in [
+        // Padded rows count.
+        "SELECT y, count(*) FROM u LEFT JOIN t ON b = y GROUP BY y",
+        "SELECT y, count(*) FROM u FULL JOIN t ON b = y GROUP BY y",
+        // Equal numerics may not be the same.
+        "SELECT y, max(c * c) FROM t JOIN u ON b = y GROUP BY y",
+        // Floats are rounded, and values come in an order.
+        "SELECT y, sum(c::float8) FROM t JOIN u ON b = y GROUP BY y",
+        "SELECT y, count(DISTINCT c) FROM t JOIN u ON b = y GROUP BY y",
+        "SELECT y, string_agg(b, ',') FROM t JOIN u ON b = y GROUP BY y",
+        // What fails, or is volatile.
+        "SELECT y, sum(1 / a) FROM t JOIN u ON b = y GROUP BY y",
+        "SELECT y, sum(random()) FROM t JOIN u ON b = y GROUP BY y",
+        "SELECT y, count(*) FROM t JOIN u ON b = y AND random() < 0.5 GROUP BY y",
+        // Both sides' columns.
+        "SELECT y, sum(c), sum(x) FROM t JOIN u ON b = y GROUP BY y",
+        // Each row is a group.
+        "SELECT y, count(b) FROM t JOIN u ON a = x GROUP BY y",
+        // Sets of groups.
+        "SELECT y, count(*) FROM t JOIN u ON b = y GROUP BY ROLLUP (y)",
+    ] {
+        assert!(!is_eager(sql), "{sql}");
+    }
+}

@@ -275,7 +275,8 @@ fn extracted() -> Vec<Definition> {
 }
 
 /// Settings that pg_settings does not show. `default_with_oids` is there for what older dumps set,
-/// which is `off`. PostgreSQL does not have the last four:
+/// which is `off`. `enable_eager_aggregate` and `min_eager_agg_group_size` are PostgreSQL 19's.
+/// PostgreSQL does not have the last four:
 /// `debug_sync_delay` makes each sync of a file take so much longer, as on a slow device;
 /// `undo_buffers` is the memory for old versions, which go to a file beyond it; `xloginsert_locks`, once proposed for PostgreSQL, is taken and changes nothing, since
 /// the log here has no insertion lock; `statement_memory_limit` is the memory that a statement
@@ -297,7 +298,11 @@ fn unlisted() -> Vec<Definition> {
         definition(name, unit, category, Context::Postmaster, Kind::Int { min, max }, boot)
     };
     all.push(definition("default_with_oids", None, "", Context::User, Kind::Bool, "off"));
+    let planning = "Query Tuning / Planner Method Configuration";
+    let least = Kind::Real { min: 0.0, max: f64::MAX };
     all.extend([
+        definition("enable_eager_aggregate", None, planning, Context::User, Kind::Bool, "on"),
+        definition("min_eager_agg_group_size", None, planning, Context::User, least, "8"),
         number("debug_sync_delay", Some("ms"), 1000, "Developer Options", "0"),
         number("undo_buffers", Some("MB"), 1 << 20, "Resource Usage / Memory", "256"),
         number("xloginsert_locks", None, 1000, "Write-Ahead Log / Settings", "8"),

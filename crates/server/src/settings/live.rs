@@ -305,6 +305,8 @@ impl Reader<'_> {
             material: self.bool("enable_material"),
             memoize: self.bool("enable_memoize"),
             self_join_elimination: self.bool("enable_self_join_elimination"),
+            eager_aggregate: self.bool("enable_eager_aggregate"),
+            eager_group_rows_min: self.real("min_eager_agg_group_size"),
             partitionwise_join: self.bool("enable_partitionwise_join"),
             partitionwise_aggregate: self.bool("enable_partitionwise_aggregate"),
             partition_pruning: self.bool("enable_partition_pruning"),

@@ -11,6 +11,7 @@
 //! ```
 
 use super::cost;
+use super::eager_aggregate::{JoinedStates, STATES};
 use super::joinpath::output_names;
 use super::ordered::ascending;
 use super::project_set::{project_sets, row_and};
@@ -158,6 +159,11 @@ impl Wanted {
     }
 }
 
+/// A query's aggregates, in the order in which its aggregation has them.
+pub(super) fn aggregates_of(query: &Query) -> Vec<Aggregate> {
+    Wanted::of(query).aggregates
+}
+
 /// An aggregation over a plan's rows.
 #[derive(Clone)]
 pub(super) struct Aggregation {
@@ -257,14 +263,7 @@ impl Planner<'_> {
         strategy: AggStrategy,
     ) -> Result<Rel> {
         let (wanted, written) = self.arranged(query, &rel, strategy)?;
-        for target in &mut query.targets {
-            wanted.replace(&mut target.expr);
-        }
-        query.windows.iter_mut().flat_map(|w| w.exprs_mut()).for_each(|e| wanted.replace(e));
-        let mut having = query.having.take();
-        let kept = having.as_ref().map_or(1.0, |h| self.estimator(&query.rtes).selectivity_of(h));
-        having.iter_mut().for_each(|h| wanted.replace(h));
-
+        let (having, kept) = self.over_groups(query, &wanted);
         let groups = self.estimated_groups(query, &wanted, rel.plan.cost.rows);
         let by_leaf = self.groups_by_leaf(query, &wanted.keys, &rel)?;
         let Rel { plan: child, layout, .. } = rel;
@@ -325,6 +324,57 @@ impl Planner<'_> {
         let saved = (rows - states) * self.costs().cpu_tuple * cost::APPEND_SHARE;
         let is_cheaper = in_parts.plan.cost.total - saved < at_once.plan.cost.total;
         Ok(if is_cheaper { in_parts } else { at_once })
+    }
+
+    /// Makes what a query computes of its groups refer to them; HAVING, and the share of the groups
+    /// that it keeps.
+    fn over_groups(&self, query: &mut Query, wanted: &Wanted) -> (Option<Expr>, f64) {
+        for target in &mut query.targets {
+            wanted.replace(&mut target.expr);
+        }
+        query.windows.iter_mut().flat_map(|w| w.exprs_mut()).for_each(|e| wanted.replace(e));
+        let mut having = query.having.take();
+        let kept = having.as_ref().map_or(1.0, |h| self.estimator(&query.rtes).selectivity_of(h));
+        having.iter_mut().for_each(|h| wanted.replace(h));
+        (having, kept)
+    }
+
+    /// GROUP BY and aggregates, of rows that carry the states of what was aggregated below them.
+    pub(super) fn grouping_of_states(
+        &mut self,
+        query: &mut Query,
+        states: JoinedStates,
+        strategy: AggStrategy,
+    ) -> Result<Rel> {
+        let JoinedStates { rel, aggregates } = states;
+        let (wanted, written) = self.arranged(query, &rel, strategy)?;
+        let (having, kept) = self.over_groups(query, &wanted);
+        let groups = self.estimated_groups(query, &wanted, rel.plan.cost.rows);
+        let to_slots = |e: &Expr| to_slots(e.clone(), &rel.layout);
+        let keys = wanted.keys.iter().map(to_slots).collect::<Result<Vec<_>>>()?;
+        let sort = written.iter().zip(&keys);
+        let sort = sort.map(|(key, expr)| SortKey { expr: expr.clone(), ..*key }).collect();
+        let is_state = |column: &(usize, &ColumnId)| column.1.0 == STATES;
+        let columns = rel.layout.iter().enumerate().filter(is_state);
+        let of_state =
+            columns.map(|(at, id)| (id.1, Expr::Slot { index: at, ty: rel.plan.types[at] }));
+        let mut of_states: Vec<(i16, Expr)> = of_state.collect();
+        of_states.sort_unstable_by_key(|(state, _)| *state);
+        let row = keys.iter().cloned().chain(of_states.into_iter().map(|(_, slot)| slot)).collect();
+        let all = Aggregation {
+            mode: AggMode::Simple,
+            types: wanted.types(),
+            empty_groups: Vec::new(),
+            keys,
+            aggregates,
+            having,
+            kept,
+            groups,
+            strategy,
+            sort,
+        };
+        let rows = self.project(row, rel)?;
+        self.aggregation(rows.plan, all.of_states())
     }
 
     fn estimated_groups(&self, query: &Query, wanted: &Wanted, rows: f64) -> f64 {
@@ -489,7 +539,10 @@ fn ungrouped_columns(expr: &Expr, keys: &[Expr], out: &mut Vec<Expr>) {
     expr.for_each_child(&mut |child| ungrouped_columns(child, keys, out));
 }
 
-fn aggregate_to_slots(mut aggregate: Aggregate, layout: &[ColumnId]) -> Result<Aggregate> {
+pub(super) fn aggregate_to_slots(
+    mut aggregate: Aggregate,
+    layout: &[ColumnId],
+) -> Result<Aggregate> {
     let exprs = aggregate
         .args
         .iter_mut()

@@ -4,6 +4,7 @@
 //! `join_order`, how two sides are joined by `joinpath`.
 
 use super::cost::{self, Estimator};
+use super::eager_aggregate::{EagerAggregation, JoinedStates};
 use super::equivalence::{Fixed, imply_equalities};
 use super::join_clause::Clause;
 use super::join_graph::{Graph, GraphBuilder};
@@ -49,15 +50,48 @@ impl FromContext<'_> {
     }
 }
 
+/// The ways to find FROM's rows.
+pub(super) struct Joined {
+    pub(super) cheapest: Rel,
+    /// In a wanted order.
+    pub(super) ordered: Vec<Rel>,
+    /// With states in place of the rows that an aggregation takes in.
+    pub(super) states: Vec<JoinedStates>,
+}
+
+impl Joined {
+    fn of(cheapest: Rel) -> Joined {
+        Joined { cheapest, ordered: Vec::new(), states: Vec::new() }
+    }
+
+    /// Without what is aggregated already.
+    fn in_orders(self) -> (Rel, Vec<Rel>) {
+        (self.cheapest, self.ordered)
+    }
+
+    /// Each below a condition without columns.
+    fn gated(self, filter: &Expr) -> Joined {
+        let gated = |rel: Rel| gate(rel, filter.clone());
+        let states = self.states.into_iter();
+        Joined {
+            cheapest: gated(self.cheapest),
+            ordered: self.ordered.into_iter().map(gated).collect(),
+            states: states.map(|s| JoinedStates { rel: gated(s.rel), ..s }).collect(),
+        }
+    }
+}
+
 impl Planner<'_> {
     /// Plans FROM and WHERE; conditions without columns become a one-time filter. Besides the
-    /// cheapest plan there may be some whose rows come in a wanted order.
-    pub(crate) fn plan_from_and_where(
+    /// cheapest plan there may be some whose rows come in a wanted order, and some that have done
+    /// a part of the aggregation.
+    pub(super) fn plan_from_and_where(
         &mut self,
         query: &mut Query,
         wanted: HashSet<ColumnId>,
         order: Option<WantedOrder>,
-    ) -> Result<(Rel, Vec<Rel>)> {
+        eager: Option<&EagerAggregation>,
+    ) -> Result<Joined> {
         let (mut conditions, mut items) = (Vec::new(), std::mem::take(&mut query.from));
         items.iter_mut().for_each(|item| take_constants(item, &mut conditions));
         if let Some(filter) = query.filter.take() {
@@ -82,14 +116,13 @@ impl Planner<'_> {
         let mut rtes = std::mem::take(&mut query.rtes);
         let sub_selects = &take_sub_selects(&mut rtes);
         let from = FromContext { rtes: &rtes, sub_selects, columns, lateral, fixed };
-        let planned = self.join_or_ordered(&from, items, conditions, order);
+        let planned = self.join_or_ordered(&from, items, conditions, order, eager);
         query.rtes = rtes;
-        let (mut rel, mut ordered) = planned?;
-        if let Some(filter) = and_all(constant) {
-            rel = gate(rel, filter.clone());
-            ordered = ordered.into_iter().map(|rel| gate(rel, filter.clone())).collect();
-        }
-        Ok((rel, ordered))
+        let joined = planned?;
+        Ok(match and_all(constant) {
+            Some(filter) => joined.gated(&filter),
+            None => joined,
+        })
     }
 
     /// Joins all items most cheaply, and in wanted orders.
@@ -99,19 +132,26 @@ impl Planner<'_> {
         items: Vec<FromItem>,
         conditions: Vec<Expr>,
         order: Option<WantedOrder>,
-    ) -> Result<(Rel, Vec<Rel>)> {
+        eager: Option<&EagerAggregation>,
+    ) -> Result<Joined> {
         if items.is_empty() {
             let mut rel = result_rel();
             rel.plan.filter = and_all(conditions);
-            return Ok((rel, Vec::new()));
+            return Ok(Joined::of(rel));
         }
         let Some(order) = order else {
-            return Ok((self.join_items(from, items, conditions)?, Vec::new()));
+            return self.join_in_orders(from, items, conditions, (None, &[]), eager);
         };
-        let (cheapest, mut ordered) =
-            self.join_in_orders(from, items.clone(), conditions.clone(), (Some(&order), &[]))?;
-        ordered.extend(self.presorted(from, &order, &items, &conditions, &cheapest)?);
-        Ok((cheapest, ordered))
+        let mut joined = self.join_in_orders(
+            from,
+            items.clone(),
+            conditions.clone(),
+            (Some(&order), &[]),
+            eager,
+        )?;
+        let presorted = self.presorted(from, &order, &items, &conditions, &joined.cheapest)?;
+        joined.ordered.extend(presorted);
+        Ok(joined)
     }
 
     /// Joins a list of items under a pool of conditions.
@@ -121,22 +161,23 @@ impl Planner<'_> {
         items: Vec<FromItem>,
         pool: Vec<Expr>,
     ) -> Result<Rel> {
-        Ok(self.join_in_orders(from, items, pool, (None, &[]))?.0)
+        Ok(self.join_in_orders(from, items, pool, (None, &[]), None)?.cheapest)
     }
 
     /// The same, and what else gives rows in one of the wanted orders, or in one that a merge join
-    /// above may use by these conditions.
+    /// above may use by these conditions, and perhaps joins of rows that are aggregated already.
     fn join_in_orders(
         &mut self,
         from: &FromContext<'_>,
         items: Vec<FromItem>,
         pool: Vec<Expr>,
         (wanted, above): (Option<&WantedOrder>, &[Rc<Clause>]),
-    ) -> Result<(Rel, Vec<Rel>)> {
+        eager: Option<&EagerAggregation>,
+    ) -> Result<Joined> {
         if items.iter().any(|item| from.has_lateral(item))
             && let Some(rel) = self.join_around_lateral(from, &items, &pool)?
         {
-            return Ok((rel, Vec::new()));
+            return Ok(Joined::of(rel));
         }
         let mut pool = pool;
         let (mut graph, member) = GraphBuilder::new(self, from).build(items, &mut pool);
@@ -151,9 +192,14 @@ impl Planner<'_> {
             self.add_ordered_scans(from, &mut side, &uses)?;
             sides.push(side);
         }
-        let (mut joined, mut ordered) = (None, Vec::new());
+        let eager = eager.filter(|_| sides.len() > 1 && lateral.is_empty() && pool.is_empty());
+        let (mut joined, mut ordered, mut states) = (None, Vec::new(), Vec::new());
         if !sides.is_empty() {
-            let (best, others) = Search::new(self, from, &graph, sides, uses).best(&member)?;
+            let mut search = Search::new(self, from, &graph, sides, uses);
+            let (best, others) = search.best(&member)?;
+            if let Some(eager) = eager.filter(|_| search.is_complete(&member)) {
+                states = search.joined_states(eager, &best.cost)?;
+            }
             joined = Some(self.build(&best)?);
             if lateral.is_empty() && (wanted.is_some() || !above.is_empty()) {
                 ordered = others.iter().map(|path| self.build(path)).collect::<Result<_>>()?;
@@ -169,7 +215,7 @@ impl Planner<'_> {
             }
             add_filter(&mut rel, pool)?;
         }
-        Ok((rel, ordered))
+        Ok(Joined { cheapest: rel, ordered, states })
     }
 
     /// A unit with the conditions on it.
@@ -394,8 +440,9 @@ impl Planner<'_> {
             return self.nest_loop(from, kind, outer, inner, params, on);
         }
         let above: Vec<Rc<Clause>> = on.iter().map(|on| self.clause(on.clone())).collect();
-        let outer = self.join_in_orders(from, vec![left], left_pool, (None, &above))?;
-        let inner = self.join_in_orders(from, vec![right], right_pool, (None, &above))?;
+        let orders = (None, &above[..]);
+        let outer = self.join_in_orders(from, vec![left], left_pool, orders, None)?.in_orders();
+        let inner = self.join_in_orders(from, vec![right], right_pool, orders, None)?.in_orders();
         // A RIGHT join is a LEFT join the other way round.
         let (kind, outer, inner) = match kind {
             JoinKind::Right => (JoinKind::Left, inner, outer),

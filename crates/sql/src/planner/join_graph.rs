@@ -26,7 +26,7 @@
 use super::equivalence::{equal, equality};
 use super::join::{FromContext, item_rtes};
 use super::join_clause::{Clause, entries_rejecting_null};
-use super::{Planner, RteSet, conjuncts, index::same_ordering, rtes_of};
+use super::{Planner, RteSet, conjuncts, index::same_ordering, is_volatile, rtes_of};
 use crate::expr::Expr;
 use crate::query::{FromItem, JoinKind};
 use hashbrown::HashMap;
@@ -78,6 +78,13 @@ pub(super) struct SpecialJoin {
     is_left_strict: bool,
     /// A condition decided above its left side depends on what that pads.
     stays_below: bool,
+}
+
+impl SpecialJoin {
+    /// Whether a set of units that is joined has this join done.
+    fn is_within(&self, set: Set) -> bool {
+        (self.least_left | self.least_right) & !set == 0
+    }
 }
 
 /// What is joined together, in any order that is allowed.
@@ -585,6 +592,21 @@ impl Graph {
         let special = &self.specials[at];
         let may_associate = special.kind == JoinKind::Left && special.is_left_strict;
         (!is_associated || may_associate).then_some(Joined::Special { at, is_flipped })
+    }
+
+    /// Whether joins above a set leave its rows as they are, but for leaving some out and repeating
+    /// others: no outer join pads them, and no condition is evaluated for each row anew.
+    pub(super) fn may_be_aggregated(&self, set: Set) -> bool {
+        let is_padded = |s: &SpecialJoin| !s.is_within(set) && s.right & set != 0;
+        !self.specials.iter().any(is_padded)
+            && !self.decided_outside(set).any(|clause| is_volatile(&clause.expr))
+    }
+
+    /// The conditions that are decided where a set is joined to others, or above that.
+    pub(super) fn decided_outside(&self, set: Set) -> impl Iterator<Item = &Rc<Clause>> {
+        let conditions = self.conditions.iter().filter(move |c| c.needs & !set != 0);
+        let specials = self.specials.iter().filter(move |special| !special.is_within(set));
+        conditions.map(|c| &c.clause).chain(specials.flat_map(|special| special.on.iter()))
     }
 
     /// The conditions that a join of two sets decides, each with those that say the same of these

@@ -18,7 +18,7 @@ use super::joinpath::JoinInput;
 use super::lookup_path::Lookups;
 use super::path::{OrderUses, Pair, Path, Paths, Side};
 use super::scan::clamp_rows;
-use super::{Planner, RteSet};
+use super::{Planner, Rel, RteSet};
 use crate::expr::Expr;
 use crate::query::JoinKind;
 use hashbrown::HashMap;
@@ -30,9 +30,9 @@ const PAIRS_MAX: usize = 10_000;
 
 /// A search for the cheapest order.
 pub(super) struct Search<'s, 'a> {
-    planner: &'s mut Planner<'a>,
-    from: &'s FromContext<'s>,
-    graph: &'s Graph,
+    pub(super) planner: &'s mut Planner<'a>,
+    pub(super) from: &'s FromContext<'s>,
+    pub(super) graph: &'s Graph,
     /// What sets of units have been joined to.
     sides: HashMap<Set, Side>,
     /// How many rows a join has, whatever its order.
@@ -93,6 +93,10 @@ fn subsets(of: Set) -> impl Iterator<Item = Set> {
     })
 }
 
+fn lost_order() -> Error {
+    Error::internal("join order was not found")
+}
+
 fn exprs(on: &[Rc<Clause>]) -> Vec<Expr> {
     on.iter().map(|clause| clause.expr.clone()).collect()
 }
@@ -118,12 +122,54 @@ impl<'s, 'a> Search<'s, 'a> {
     }
 
     /// The cheapest way to join all members, and those that give wanted orders.
-    pub(super) fn best(mut self, member: &Member) -> Result<(Rc<Path>, Vec<Rc<Path>>)> {
+    pub(super) fn best(&mut self, member: &Member) -> Result<(Rc<Path>, Vec<Rc<Path>>)> {
         let all = self.solve(member)?;
-        let side = self.sides.remove(&all);
-        let side = side.ok_or_else(|| Error::internal("join order was not found"))?;
-        let others = side.paths().skip(1).cloned().collect();
-        Ok((side.best, others))
+        let side = self.sides.get(&all).ok_or_else(lost_order)?;
+        Ok((side.best.clone(), side.paths().skip(1).cloned().collect()))
+    }
+
+    /// Whether each set of members that can be joined has been looked at.
+    pub(super) fn is_complete(&self, member: &Member) -> bool {
+        let settings = self.planner.ctx.settings;
+        let is_short = |list: &Vec<Member>| {
+            list.iter().all(|member| matches!(member, Member::Unit(_)))
+                && !(settings.geqo && list.len() >= settings.geqo_threshold)
+        };
+        matches!(member, Member::List(list) if is_short(list)) && self.pairs <= PAIRS_MAX
+    }
+
+    /// The sets that are not all there is to join.
+    pub(super) fn partial_joins(&self) -> impl Iterator<Item = (Set, &Side)> {
+        let all = self.sides.keys().fold(0, |all, units| all | units);
+        self.sides
+            .iter()
+            .map(|(units, side)| (*units, side))
+            .filter(move |(units, _)| *units != all)
+    }
+
+    /// The plan of the cheapest way to join a set.
+    pub(super) fn build_joined(&self, set: Set) -> Result<Rel> {
+        let side = self.sides.get(&set).ok_or_else(lost_order)?;
+        self.planner.build(&side.best)
+    }
+
+    /// The cheapest way to join all, where a set of units is one side that is there already.
+    pub(super) fn best_over(&mut self, set: Set, side: Side) -> Result<Option<Rc<Path>>> {
+        let is_other = |units: Set| units.count_ones() == 1 && units & set == 0;
+        let others = self.sides.iter().filter(|(units, _)| is_other(**units));
+        let mut sides: HashMap<Set, Side> = others.map(|(at, side)| (*at, side.clone())).collect();
+        sides.insert(set, side);
+        let mut members: Vec<Set> = sides.keys().copied().collect();
+        members.sort_unstable();
+        let all = members.iter().fold(0, |all, units| all | units);
+        let list = self.list(members);
+        let sides = std::mem::replace(&mut self.sides, sides);
+        let rows = std::mem::take(&mut self.rows);
+        let searched = self.by_pairs(&list);
+        let mut found = std::mem::replace(&mut self.sides, sides);
+        self.rows = rows;
+        searched?;
+        Ok(found.remove(&all).map(|side| side.best))
     }
 
     /// Joins what a member has; the units of that.

@@ -13,6 +13,7 @@
 //!     │           join order and methods, cheapest first
 //!     │           (join, join_graph, join_order, joinpath)
 //!     │           or in an index's order                     (ordered)
+//!     │           or of rows that are aggregated already     (eager_aggregate)
 //!     │           partitioned tables: one leaf's scan for all (partition),
 //!     │           joined and grouped leaf by leaf (partitionwise, leaf_match)
 //!     │           tables that others inherit from: each one's scan (inherit)
@@ -31,6 +32,7 @@
 mod bitmap;
 mod by_value;
 mod cost;
+mod eager_aggregate;
 mod equivalence;
 mod exclusion;
 mod group_keys;
@@ -135,6 +137,10 @@ pub struct PlannerSettings {
     pub memoize: bool,
     /// enable_self_join_elimination
     pub self_join_elimination: bool,
+    /// enable_eager_aggregate
+    pub eager_aggregate: bool,
+    /// min_eager_agg_group_size
+    pub eager_group_rows_min: f64,
     /// enable_partitionwise_join
     pub partitionwise_join: bool,
     /// enable_partitionwise_aggregate
@@ -180,6 +186,8 @@ impl Default for PlannerSettings {
             material: true,
             memoize: true,
             self_join_elimination: true,
+            eager_aggregate: true,
+            eager_group_rows_min: 8.0,
             partitionwise_join: false,
             partitionwise_aggregate: false,
             partition_pruning: true,

@@ -51,7 +51,7 @@ impl Planner<'_> {
         self.simplify(query);
         let mut wanted = HashSet::new();
         query.targets.iter().for_each(|t| collect_columns(&t.expr, &mut wanted));
-        let (rel, _) = self.plan_from_and_where(query, wanted, None)?;
+        let rel = self.plan_from_and_where(query, wanted, None, None)?.cheapest;
         let child = project(rel, query.targets.iter().map(|t| t.expr.clone()).collect())?;
         let mut layout = row_layout(target, &relation);
         // The executor says which leaf the row went to.
@@ -104,11 +104,11 @@ impl Planner<'_> {
         self.current_of = query.current_of.take();
         self.cursors.extend(self.current_of.clone());
         self.keeps_partners = true;
-        let planned = self.plan_from_and_where(query, wanted, None);
+        let planned = self.plan_from_and_where(query, wanted, None, None);
         self.changed = None;
         self.current_of = None;
         self.keeps_partners = false;
-        let (rel, _) = planned?;
+        let rel = planned?.cheapest;
         let child = project_columns(rel, &columns)?;
 
         let assignments = std::mem::take(&mut query.assignments)

@@ -3,7 +3,9 @@
 
 use super::by_value::bounded_rows;
 use super::cost;
+use super::eager_aggregate::{EagerAggregation, JoinedStates};
 use super::inline::inline_ctes;
+use super::join::Joined;
 use super::joinpath::output_names;
 use super::ordered::ascending;
 use super::prep;
@@ -28,6 +30,29 @@ use steppe_types::{Error, Result, oid};
 /// How many queries may be planned within one another: the stack is enough for that many. (PostgreSQL
 /// looks at its stack. Views can be nested as deep as one likes.)
 const LEVELS_MAX: usize = 1500;
+
+/// What a query's grouping takes in, or what there is in its stead.
+#[derive(Clone)]
+enum Input {
+    Rows(Rel),
+    States(JoinedStates),
+}
+
+impl Input {
+    fn rel(&self) -> &Rel {
+        match self {
+            Input::Rows(rel) => rel,
+            Input::States(states) => &states.rel,
+        }
+    }
+
+    fn into_rel(self) -> Rel {
+        match self {
+            Input::Rows(rel) => rel,
+            Input::States(states) => states.rel,
+        }
+    }
+}
 
 impl Planner<'_> {
     /// Plans a SELECT: the output row is the visible targets.
@@ -78,8 +103,8 @@ impl Planner<'_> {
         self.plan_ctes(query)?;
         self.preprocess(query)?;
         if let Some(operation) = query.set_operation.take() {
-            let rels = self.set_operation(query, operation)?;
-            return self.finish_select(query, rels);
+            let rels = self.set_operation(query, operation)?.into_iter().map(Input::Rows);
+            return self.finish_select(query, rels.collect());
         }
         self.simplify(query);
         self.drop_useless_group_keys(query);
@@ -90,17 +115,20 @@ impl Planner<'_> {
         let changed = self.changed.take();
         let locks = !query.row_locks.is_empty();
         let keeps_partners = std::mem::replace(&mut self.keeps_partners, locks);
-        let planned = self.plan_from_and_where(query, wanted, order);
+        let eager = EagerAggregation::of(query, self.ctx.settings);
+        let planned = self.plan_from_and_where(query, wanted, order, eager.as_ref());
         self.changed = changed;
         self.keeps_partners = keeps_partners;
-        let (cheapest, ordered) = planned?;
+        let Joined { cheapest, ordered, states } = planned?;
         let gathered = self.gathered(query, &cheapest);
-        let rels = std::iter::once(cheapest).chain(gathered).chain(ordered).collect::<Vec<_>>();
+        let rels = std::iter::once(cheapest).chain(gathered).chain(ordered);
+        let states = states.into_iter().map(Input::States);
+        let rels: Vec<Input> = rels.map(Input::Rows).chain(states).collect();
         if query.row_locks.is_empty() {
             return self.finish_select(query, rels);
         }
-        let plans = rels.into_iter().map(|rel| self.finish_locking(query, rel, recheck.clone()));
-        cheapest_of(plans)
+        let rows = rels.into_iter().map(Input::into_rel);
+        cheapest_of(rows.map(|rel| self.finish_locking(query, rel, recheck.clone())))
     }
 
     /// WITH queries become sub-plans that run once.
@@ -172,24 +200,34 @@ impl Planner<'_> {
 
     /// Grouping, targets, DISTINCT, ORDER BY and LIMIT over FROM's rows, which were found in one way
     /// or in several: what all of it costs with each decides.
-    fn finish_select(&mut self, query: &mut Query, mut rels: Vec<Rel>) -> Result<Plan> {
-        let rows = rels.iter().map(|rel| rel.plan.cost.rows);
+    fn finish_select(&mut self, query: &mut Query, mut inputs: Vec<Input>) -> Result<Plan> {
+        let rows = inputs.iter().map(|input| input.rel().plan.cost.rows);
         self.note_limit(query, rows.fold(0.0, f64::max));
         let mut ways = self.strategies(query);
-        if rels.len() == 1 && ways.len() == 1 {
-            let (Some(rel), Some(way)) = (rels.pop(), ways.pop()) else { return Err(lost_level()) };
-            return self.finish_in_one_way(query, rel, way);
+        if inputs.len() == 1 && ways.len() == 1 {
+            let (Some(input), Some(way)) = (inputs.pop(), ways.pop()) else {
+                return Err(lost_level());
+            };
+            return self.finish_in_one_way(query, input, way);
         }
-        let each = rels.iter().flat_map(|rel| ways.iter().map(move |way| (rel, way)));
+        let each = inputs.iter().flat_map(|input| ways.iter().map(move |way| (input, way)));
         cheapest_of(
-            each.map(|(rel, way)| self.finish_in_one_way(&mut query.clone(), rel.clone(), *way)),
+            each.map(|(input, way)| {
+                self.finish_in_one_way(&mut query.clone(), input.clone(), *way)
+            }),
         )
     }
 
-    fn finish_in_one_way(&mut self, query: &mut Query, rel: Rel, way: Strategy) -> Result<Plan> {
-        let rel = match query.has_aggregates {
-            true => self.grouping(query, rel, way.groups)?,
-            false => rel,
+    fn finish_in_one_way(
+        &mut self,
+        query: &mut Query,
+        input: Input,
+        way: Strategy,
+    ) -> Result<Plan> {
+        let rel = match (query.has_aggregates, input) {
+            (true, Input::Rows(rel)) => self.grouping(query, rel, way.groups)?,
+            (true, Input::States(states)) => self.grouping_of_states(query, states, way.groups)?,
+            (false, input) => input.into_rel(),
         };
         let rel = match query.windows.is_empty() {
             true => rel,
@@ -333,7 +371,7 @@ impl Planner<'_> {
         self.project(exprs, rel)
     }
 
-    fn project(&mut self, exprs: Vec<Expr>, mut rel: Rel) -> Result<Rel> {
+    pub(super) fn project(&mut self, exprs: Vec<Expr>, mut rel: Rel) -> Result<Rel> {
         let types: Vec<TypeRef> = exprs.iter().map(Expr::ty).collect();
         if exprs.iter().any(returns_set) {
             let plan = project_sets(rel.plan, exprs);

@@ -39,6 +39,7 @@ const SWITCHES: &[&str] = &[
     "enable_distinct_reordering",
     "enable_presorted_aggregate",
     "enable_self_join_elimination",
+    "enable_eager_aggregate",
 ];
 
 /// Makes tables and queries from a seed.
@@ -80,6 +81,7 @@ impl Source for Plans {
             ("min_parallel_table_scan_size", ["0", "'8MB'", "'8MB'"]),
             ("parallel_setup_cost", ["0", "1000", "1000"]),
             ("random_page_cost", ["1", "4", "4"]),
+            ("min_eager_agg_group_size", ["0", "1", "8"]),
             ("plan_cache_mode", ["auto", "auto", "force_generic_plan"]),
         ] {
             let value = values[random.below(3) as usize];

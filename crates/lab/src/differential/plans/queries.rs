@@ -154,7 +154,9 @@ impl Plans {
             })
             .collect();
         let more = 1 + self.number(4);
-        let aggregates = self.aggregates(&aliases, more);
+        // Half of them of one table, which may be aggregated before it is joined.
+        let aggregated = if self.chance(50) { vec![self.one_of(&aliases)] } else { aliases };
+        let aggregates = self.aggregates(&aggregated, more);
         let group = match self.number(8) {
             0 => format!("ROLLUP ({})", keys.join(", ")),
             1 => format!("GROUPING SETS (({}), ())", keys.join(", ")),
