@@ -45,6 +45,7 @@ select g || m, sum(n) from facts join names on k = names.id group by g || m orde
 -- Calls with conditions and expressions.
 select g, count(*) filter (where n > 20), sum(n * m - 1) filter (where t is not null) from facts join names on k = names.id group by g order by g;
 select g, sum(case when m = 1 then n else 0 end), sum(coalesce(n, 1)), count(nullif(m, 1)) from facts join names on k = names.id group by g order by g;
+select g, sum(case when m = 1 then n else 0 end), sum(coalesce(n, 1)), sum(case m when 2 then 3::bigint when 3 then 4 end) from facts join names on k = names.id group by g order by g;
 select g, sum(n) filter (where w = 1), sum(n + w) from facts join names on k = names.id group by g order by g;
 select g, count(distinct m), string_agg(distinct t, ',' order by t), sum(f) from facts join names on k = names.id group by g order by g;
 select g, min(q), max(q), sum(q) from facts join names on k = names.id group by g order by g;
@@ -62,6 +63,7 @@ analyze scales;
 select s, count(*), sum(v), max(scaled.n) from scaled join scales using (n) group by s order by s;
 select s, count(*) from scaled join scales on scaled.n = scales.n and scale(scaled.n) = scale(scales.n) group by s order by s;
 select s, count(*) from scaled join scales on scaled.n::text = scales.n::text group by s order by s;
+select s, count(*) from scaled join scales using (n) where scale(scaled.n) <> length(s) group by s order by s;
 create table zeros (f float8, v int);
 insert into zeros select case i % 2 when 0 then '-0'::float8 else 0 end, i from generate_series(1, 2000) as i;
 create table signs (f float8, s text);

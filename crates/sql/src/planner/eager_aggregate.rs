@@ -42,7 +42,7 @@ use super::{ColumnId, PlannerSettings, Rel, RteSet, collect_columns, is_volatile
 use super::{returns_set, rtes_of, to_slots};
 use crate::expr::{Aggregate, CallSyntax, Expr, TypeRef};
 use crate::plan::{AggMode, AggStrategy, Cost};
-use crate::query::{Query, Rte, RteKind, WindowClause};
+use crate::query::{FromItem, Query, Rte, RteKind, WindowClause};
 use hashbrown::HashSet;
 use steppe_catalog::Builtins;
 use steppe_catalog::builtin::Estimate;
@@ -50,7 +50,9 @@ use steppe_types::{Oid, Result, oid};
 
 /// The range-table entry whose columns are states: no query has as many.
 pub(super) const STATES: usize = usize::MAX;
-/// So many sets of tables are tried.
+/// So many sets of tables are looked at, small ones first, and so many are tried: the search for
+/// an order of the joins has met all of them, but has not counted groups.
+const SETS_MAX: usize = 64;
 const PLACES_MAX: usize = 2;
 
 /// An aggregation that may be done below joins.
@@ -82,8 +84,10 @@ struct Place {
 impl EagerAggregation {
     /// That of a query, if its aggregates have states to be joined.
     pub(super) fn of(query: &Query, settings: &PlannerSettings) -> Option<EagerAggregation> {
+        let is_one_entry = matches!(query.from.as_slice(), [] | [FromItem::Rte(_)]);
         if !settings.eager_aggregate
             || !query.has_aggregates
+            || is_one_entry
             || query.grouping_sets.is_some()
             || !query.row_locks.is_empty()
             || query.group_by.iter().any(|key| returns_set(key) || is_volatile(key))
@@ -132,10 +136,16 @@ impl Search<'_, '_> {
 
     /// The sets of tables that it may pay to aggregate: least ones, those that save most.
     fn places(&self, what: &EagerAggregation) -> Vec<Place> {
-        let mut sets: Vec<(u128, &Side)> = self.partial_joins().collect();
+        let least = self.planner.ctx.settings.eager_group_rows_min;
+        let may_be = |(set, side): &(u128, &Side)| {
+            what.reads.is_subset(&side.rtes)
+                && side.rows() >= least
+                && self.graph.may_be_aggregated(*set)
+        };
+        let mut sets: Vec<(u128, &Side)> = self.partial_joins().filter(may_be).collect();
         sets.sort_unstable_by_key(|(set, _)| (set.count_ones(), *set));
         let mut places: Vec<Place> = Vec::new();
-        for (set, side) in sets {
+        for (set, side) in sets.into_iter().take(SETS_MAX) {
             let is_least = places.iter().all(|place| place.set & !set != 0);
             if is_least && let Some(place) = self.place(what, set, side) {
                 places.push(place);
@@ -146,15 +156,8 @@ impl Search<'_, '_> {
         places
     }
 
-    /// A set of tables, if its rows may be aggregated, and are fewer then by far.
+    /// A set of tables, if there are fewer groups of its rows than rows by far.
     fn place(&self, what: &EagerAggregation, set: u128, side: &Side) -> Option<Place> {
-        let least = self.planner.ctx.settings.eager_group_rows_min;
-        if !what.reads.is_subset(&side.rtes)
-            || side.rows() < least
-            || !self.graph.may_be_aggregated(set)
-        {
-            return None;
-        }
         let mut columns = what.above.clone();
         let outside = self.graph.decided_outside(set);
         outside.for_each(|clause| collect_columns(&clause.expr, &mut columns));
@@ -168,6 +171,7 @@ impl Search<'_, '_> {
         }
         let rows = side.rows();
         let groups = self.from.estimator(self.planner).groups(&keys, rows);
+        let least = self.planner.ctx.settings.eager_group_rows_min;
         (rows / groups >= least).then_some(Place { set, keys, groups, saved: rows - groups })
     }
 
