@@ -520,7 +520,7 @@ pub enum PlanNode {
         /// The order, over the output.
         keys: Vec<SortKey>,
     },
-    /// INTERSECT/EXCEPT [ALL] (hashed); UNION is Append + Agg.
+    /// INTERSECT/EXCEPT [ALL]; UNION is Append + Agg.
     SetOp {
         /// Which.
         op: SetOp,
@@ -530,6 +530,8 @@ pub enum PlanNode {
         left: Box<Plan>,
         /// Right.
         right: Box<Plan>,
+        /// The order of all columns that both sides come in; empty: rows are counted by hash.
+        order: Vec<SortKey>,
     },
     /// A sub-select in FROM kept as its own node (EXPLAIN shows it).
     SubqueryScan {

@@ -93,8 +93,9 @@ impl Builder<'_> {
             }
             PlanNode::MergeAppend { .. } => ("Merge Append", "Merge Append".into()),
             PlanNode::Append(_) | PlanNode::PartitionScan { .. } => ("Append", "Append".into()),
-            PlanNode::SetOp { op, all, .. } => {
-                ("SetOp", format!("HashSetOp {}", set_operation(*op, *all)))
+            PlanNode::SetOp { op, all, order, .. } => {
+                let hash = if order.is_empty() { "Hash" } else { "" };
+                ("SetOp", format!("{hash}SetOp {}", set_operation(*op, *all)))
             }
             PlanNode::SubqueryScan { .. } => ("Subquery Scan", "Subquery Scan".into()),
             PlanNode::ProjectSet(_) => ("ProjectSet", "ProjectSet".into()),
@@ -107,7 +108,9 @@ impl Builder<'_> {
         node.headline = headline;
         node.detail("Node Type", kind);
         match &plan.node {
-            PlanNode::SetOp { .. } => node.detail("Strategy", "Hashed"),
+            PlanNode::SetOp { order, .. } => {
+                node.detail("Strategy", if order.is_empty() { "Hashed" } else { "Sorted" });
+            }
             PlanNode::Modify(modify) => node.detail("Operation", operation(modify)),
             _ => {}
         }

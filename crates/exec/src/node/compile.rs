@@ -280,9 +280,10 @@ impl PlanCompiler<'_, '_> {
                 children: children.iter().map(|c| self.plan(c)).collect::<Result<_>>()?,
                 keys: self.sort_keys(keys, plan.types.len())?.columns,
             }),
-            PlanNode::SetOp { op, all, left, right } => CNode::SetOp(SetOpPlan {
+            PlanNode::SetOp { op, all, left, right, order } => CNode::SetOp(SetOpPlan {
                 op: *op,
                 all: *all,
+                order: self.sort_keys(order, left.types.len())?.columns,
                 types: left.types.iter().map(|t| t.oid).collect(),
                 left: self.plan(left)?,
                 right: self.plan(right)?,

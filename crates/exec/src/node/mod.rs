@@ -49,6 +49,7 @@ mod row_blocks;
 mod row_set;
 mod seq_scan;
 mod set_op;
+mod set_op_sorted;
 mod shared_rows;
 mod sort;
 mod stored_input;

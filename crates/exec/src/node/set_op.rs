@@ -4,11 +4,12 @@
 //! from the counts. The left side comes first, so that EXCEPT and INTERSECT keep
 //! the order in which the left side first showed a row.
 
-use super::{BoxedNode, CNode, CPlan, Node, start as start_node};
+use super::{BoxedNode, CNode, CPlan, Node, set_op_sorted, start as start_node};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::Row;
 use crate::hashing::{equal_keys, hash_key};
+use crate::sorter::SortColumn;
 use hashbrown::HashTable;
 use std::sync::Arc;
 use steppe_sql::query::SetOp;
@@ -21,11 +22,13 @@ pub(crate) struct SetOpPlan {
     pub(crate) left: Arc<CPlan>,
     pub(crate) right: Arc<CPlan>,
     pub(crate) types: Box<[Oid]>,
+    /// The order of all columns that both sides come in; empty: they come in none.
+    pub(crate) order: Arc<[SortColumn]>,
 }
 
 impl SetOpPlan {
     /// How often a row with these counts is handed up.
-    fn copies(&self, left: u64, right: u64) -> u64 {
+    pub(super) fn copies(&self, left: u64, right: u64) -> u64 {
         match (self.op, self.all) {
             (SetOp::Intersect, false) => u64::from(left > 0 && right > 0),
             (SetOp::Intersect, true) => left.min(right),
@@ -52,6 +55,9 @@ struct SetOpNode {
 
 pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     let CNode::SetOp(op) = &plan.kind else { unreachable!("started as a set operation") };
+    if !op.order.is_empty() {
+        return set_op_sorted::start(plan, cx);
+    }
     Box::new(SetOpNode {
         left: start_node(&op.left, cx),
         right: start_node(&op.right, cx),

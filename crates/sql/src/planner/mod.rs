@@ -19,7 +19,7 @@
 //!     │           tables that others inherit from: each one's scan (inherit)
 //!     ├─ upper    DISTINCT, ORDER BY, LIMIT over each of FROM's plans, the cheapest is taken;
 //!     │           grouping, window, project_set on the way; sorts only of what is not
-//!     │           in order yet (pathkeys, sorting); set operations (union)
+//!     │           in order yet (pathkeys, sorting); set operations (union, set_op)
 //!     │           by several threads where that is cheaper (parallel)
 //!     └─ modify   INSERT, UPDATE, DELETE on top
 //! ```
@@ -79,6 +79,7 @@ mod scan;
 mod search_cycle;
 mod selectivity;
 mod self_joins;
+mod set_op;
 mod simplify;
 mod sorting;
 mod stored_form;

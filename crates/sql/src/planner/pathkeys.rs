@@ -243,7 +243,9 @@ impl Planner<'_> {
                 fixed: self.order_of(child)?.fixed,
                 ..RowOrder::of_keys(keys)
             },
-            PlanNode::MergeAppend { keys, .. } => RowOrder::of_keys(keys),
+            PlanNode::MergeAppend { keys, .. } | PlanNode::SetOp { order: keys, .. } => {
+                RowOrder::of_keys(keys)
+            }
             PlanNode::Agg { child, strategy: AggStrategy::Sorted, keys, .. } => {
                 let order = self.order_of(child)?;
                 RowOrder { fixed: Vec::new(), ..order.projected(keys) }

@@ -1,4 +1,4 @@
-//! UNION, INTERSECT and EXCEPT (prepunion.c).
+//! UNION (prepunion.c).
 //!
 //! Besides by appending its inputs, a UNION can be made by merging them, each in the order that is
 //! wanted: ORDER BY's, with as many rows of each as LIMIT lets through; a UNION that leaves out
@@ -8,9 +8,9 @@
 use super::cost;
 use super::joinpath::output_names;
 use super::prep::{may_push, push_down};
-use super::scan::clamp_rows;
+use super::set_op::keys_of;
 use super::subselect::contains_sublink;
-use super::upper::{has_order, hash_distinct, sort_bound};
+use super::upper::{has_order, sort_bound};
 use super::{ColumnId, Planner, Rel, RteSet, conjuncts, is_volatile, node, returns_set};
 use crate::expr::{Expr, SortKey, TypeRef};
 use crate::plan::*;
@@ -71,58 +71,64 @@ impl Planner<'_> {
         query: &Query,
         operation: SetOperation,
     ) -> Result<Vec<Rel>> {
-        let is_ordered = !query.order_by.is_empty() || query.limit.is_some();
+        if operation.op != SetOp::Union {
+            return self.intersect_or_except(operation);
+        }
+        let is_of_use = !operation.all || !query.order_by.is_empty() || query.limit.is_some();
         let merged = match merge_keys(query, &operation) {
-            Some(keys) if operation.op == SetOp::Union && is_ordered => {
-                self.merged_union(query, &operation, keys)?
-            }
+            Some(keys) if is_of_use => self.merged_union(query, &operation, keys)?,
             _ => None,
         };
-        let mut rels = vec![self.appended(operation)?];
+        let mut rels = self.appended(operation)?;
         rels.extend(merged);
         Ok(rels)
     }
 
-    fn appended(&mut self, operation: SetOperation) -> Result<Rel> {
+    /// A UNION's inputs one after the other, without duplicates by hash or sorted.
+    fn appended(&mut self, operation: SetOperation) -> Result<Vec<Rel>> {
         let left = self.query(*operation.left)?;
         let right = self.query(*operation.right)?;
-        let names = output_names(&left);
-        let types = operation.types;
-        let width = left.cost.width;
-        let total = left.cost.total + right.cost.total;
-        match operation.op {
-            SetOp::Union => {
-                let rows = left.cost.rows + right.cost.rows;
-                let cost = Cost { startup: left.cost.startup, total, rows, width };
-                // a UNION ALL b UNION ALL c is one Append.
-                let mut children = Vec::new();
-                for child in [left, right] {
-                    match child {
-                        Plan {
-                            node: PlanNode::Append(inner), filter: None, project: None, ..
-                        } => {
-                            children.extend(inner);
-                        }
-                        other => children.push(other),
-                    }
+        let (names, types) = (output_names(&left), operation.types);
+        let mut cost =
+            Cost { startup: left.cost.startup, width: left.cost.width, ..Cost::default() };
+        // a UNION ALL b UNION ALL c is one Append.
+        let mut children = Vec::new();
+        for child in [left, right] {
+            match child {
+                Plan { node: PlanNode::Append(inner), filter: None, project: None, .. } => {
+                    children.extend(inner);
                 }
-                let append =
-                    of_columns(node(PlanNode::Append(children), types.clone(), names, cost));
-                if operation.all {
-                    return Ok(append);
-                }
-                let slot = |(index, ty): (usize, &TypeRef)| Expr::Slot { index, ty: *ty };
-                let keys = types.iter().enumerate().map(slot).collect();
-                Ok(hash_distinct(append, keys, self.ctx.settings.hash_mem_multiplier))
-            }
-            op => {
-                let rows = clamp_rows(left.cost.rows * 0.5);
-                let cost = Cost { startup: total, total, rows, width };
-                let (left, right) = (Box::new(left), Box::new(right));
-                let set_op = PlanNode::SetOp { op, all: operation.all, left, right };
-                Ok(of_columns(node(set_op, types, names, cost)))
+                other => children.push(other),
             }
         }
+        for child in &children {
+            cost.rows += child.cost.rows;
+            cost.total += child.cost.total;
+        }
+        cost.total += cost::APPEND_SHARE * self.costs().cpu_tuple * cost.rows;
+        let append =
+            of_columns(node(PlanNode::Append(children), types.clone(), names.clone(), cost));
+        if operation.all {
+            return Ok(vec![append]);
+        }
+        let mut ways = Vec::with_capacity(2);
+        let keys = keys_of(&types);
+        if !keys.is_empty() {
+            let sorted = self.sorted_rows(append.clone(), keys)?;
+            ways.push(of_columns(self.unique(sorted.plan, types.len())));
+        }
+        let slot = |(index, ty): (usize, &TypeRef)| Expr::Slot { index, ty: *ty };
+        let keys = types.iter().enumerate().map(slot).collect();
+        ways.insert(0, self.hashed_distinct(append, keys, cost.rows));
+        Ok(ways)
+    }
+
+    /// The different ones of sorted rows: all, as far as is known.
+    fn unique(&self, child: Plan, columns: usize) -> Plan {
+        let (types, names, mut cost) = (child.types.clone(), output_names(&child), child.cost);
+        cost.total += cost.rows * self.costs().cpu_operator * columns as f64;
+        let unique = PlanNode::Unique { child: Box::new(child), columns: (0..columns).collect() };
+        node(unique, types, names, cost)
     }
 
     /// The inputs of a UNION merged in the order of the keys, which are places of columns.
@@ -161,18 +167,16 @@ impl Planner<'_> {
         };
         let keys = keys.iter().map(key).collect();
         let merge = PlanNode::MergeAppend { children, keys };
-        let mut plan = node(merge, types.clone(), names.clone(), cost);
+        let mut plan = node(merge, types, names, cost);
         if !operation.all {
-            cost.total += cost.rows * self.costs().cpu_operator * types.len() as f64;
-            let columns = (0..types.len()).collect();
-            plan = node(PlanNode::Unique { child: Box::new(plan), columns }, types, names, cost);
+            plan = self.unique(plan, operation.types.len());
         }
         Ok(Some(of_columns(plan)))
     }
 }
 
 /// The columns of a set operation are those of entry 0.
-fn of_columns(plan: Plan) -> Rel {
+pub(super) fn of_columns(plan: Plan) -> Rel {
     let layout: Vec<ColumnId> = (1..=plan.types.len() as i16).map(|a| (0, a)).collect();
     Rel { plan, layout, rtes: RteSet::one(0) }
 }
@@ -210,10 +214,7 @@ fn collect_inputs<'q>(
     inputs: &mut Vec<&'q Query>,
 ) -> bool {
     [&operation.left, &operation.right].into_iter().all(|input| {
-        let is_bare = input.order_by.is_empty()
-            && input.limit.is_none()
-            && input.offset.is_none()
-            && input.ctes.is_empty();
+        let is_bare = is_bare(input);
         if let Some(below) = &input.set_operation {
             let same = below.op == SetOp::Union && (below.all || !top.all);
             let types = below.types.iter().map(|ty| ty.oid).eq(top.types.iter().map(|ty| ty.oid));
@@ -224,8 +225,16 @@ fn collect_inputs<'q>(
     })
 }
 
+/// Whether a query may be put into an order of its own.
+pub(super) fn is_bare(query: &Query) -> bool {
+    query.order_by.is_empty()
+        && query.limit.is_none()
+        && query.offset.is_none()
+        && query.ctes.is_empty()
+}
+
 /// Whether a query is one of tables, without sub-selects, and may be sorted by its columns.
-fn is_simple(query: &Query) -> bool {
+pub(super) fn is_simple(query: &Query) -> bool {
     let tables = |rte: &Rte| matches!(rte.kind, RteKind::Relation(_) | RteKind::Join { .. });
     let mut plain = query.command == Command::Select
         && matches!(query.distinct, Distinct::No)

@@ -334,7 +334,7 @@ impl Planner<'_> {
     }
 
     /// Each combination of the keys once, by hash.
-    fn hashed_distinct(&self, rel: Rel, keys: Vec<Expr>, groups: f64) -> Rel {
+    pub(super) fn hashed_distinct(&self, rel: Rel, keys: Vec<Expr>, groups: f64) -> Rel {
         let how = Grouping {
             strategy: AggStrategy::Hashed,
             keys: keys.len(),

@@ -1,0 +1,45 @@
+-- INTERSECT and EXCEPT by hash or as both inputs come in order; UNION by hash, merged or sorted.
+-- PostgreSQL 15 differs: it appends both inputs of INTERSECT and EXCEPT to one
+CREATE TABLE so_a (id int PRIMARY KEY, k int, v numeric, t text);
+CREATE TABLE so_b (id int PRIMARY KEY, k int, v numeric, t text);
+INSERT INTO so_a SELECT i, nullif(i % 50, 7), (i % 5)::numeric(8, 1), 't' || i % 11 FROM generate_series(1, 3000) i;
+INSERT INTO so_b SELECT i * 2, nullif(i % 30, 11), (i % 7)::numeric(8, 2), nullif('t' || i % 13, 't3') FROM generate_series(1, 1000) i;
+CREATE INDEX ON so_b (k);
+VACUUM ANALYZE so_a, so_b;
+SET max_parallel_workers_per_gather = 0;
+EXPLAIN (COSTS OFF) SELECT id FROM so_a INTERSECT SELECT id FROM so_b;
+EXPLAIN (COSTS OFF) SELECT id FROM so_a INTERSECT SELECT id FROM so_a x ORDER BY id;
+EXPLAIN (COSTS OFF) SELECT id FROM so_a EXCEPT SELECT id FROM so_b ORDER BY id LIMIT 3;
+EXPLAIN (COSTS OFF) SELECT k, t FROM so_a EXCEPT ALL SELECT k, t FROM so_b;
+EXPLAIN (COSTS OFF) SELECT k FROM so_a UNION SELECT k FROM so_b;
+SET enable_hashagg = off;
+EXPLAIN (COSTS OFF) SELECT id FROM so_a INTERSECT SELECT id FROM so_b;
+EXPLAIN (COSTS OFF) SELECT t FROM so_a EXCEPT ALL SELECT t FROM so_b;
+EXPLAIN (COSTS OFF) SELECT id FROM so_a UNION SELECT id FROM so_b;
+EXPLAIN (COSTS OFF) (SELECT k FROM so_a LIMIT 10) EXCEPT (SELECT count(*)::int FROM so_b);
+RESET enable_hashagg;
+SET work_mem = '64kB';
+SET hash_mem_multiplier = 1;
+EXPLAIN (COSTS OFF) SELECT id, k FROM so_a EXCEPT SELECT id, k FROM so_b;
+RESET work_mem;
+RESET hash_mem_multiplier;
+SELECT k FROM so_a INTERSECT SELECT k FROM so_b WHERE k < 9 OR k IS NULL ORDER BY k;
+SELECT v, count(*) FROM (SELECT v FROM so_a INTERSECT ALL SELECT v FROM so_b) s GROUP BY v ORDER BY v;
+SET enable_hashagg = off;
+SELECT k FROM so_a INTERSECT SELECT k FROM so_b WHERE k < 9 OR k IS NULL ORDER BY k;
+SELECT k FROM so_a EXCEPT SELECT k FROM so_b ORDER BY k DESC LIMIT 4;
+SELECT v, count(*) FROM (SELECT v FROM so_a INTERSECT ALL SELECT v FROM so_b) s GROUP BY v ORDER BY v;
+SELECT v, count(*) FROM (SELECT v FROM so_a EXCEPT ALL SELECT v FROM so_b) s GROUP BY v ORDER BY v;
+SELECT t, v, count(*) FROM (SELECT t, v FROM so_a WHERE id < 40 EXCEPT ALL SELECT t, v FROM so_b WHERE id < 30) s GROUP BY t, v ORDER BY t, v;
+SELECT count(*), sum(id) FROM (SELECT id FROM so_a UNION SELECT id FROM so_b) s;
+SELECT t FROM so_a EXCEPT SELECT t FROM so_b ORDER BY t;
+SELECT t FROM so_b EXCEPT SELECT t FROM so_a ORDER BY t;
+SELECT t FROM so_b WHERE false EXCEPT SELECT t FROM so_a;
+SELECT t FROM so_b WHERE false INTERSECT SELECT t FROM so_a;
+SELECT id FROM so_b WHERE id < 9 EXCEPT SELECT id FROM so_a WHERE false ORDER BY id;
+(SELECT k FROM so_a WHERE id < 5) EXCEPT (SELECT count(*)::int FROM so_b) ORDER BY k;
+SELECT id FROM so_a WHERE id < 20 EXCEPT (SELECT id FROM so_b UNION SELECT 5) INTERSECT SELECT id FROM so_a WHERE id < 12 ORDER BY id;
+-- Run again with other parameters.
+SELECT o.k, (SELECT count(*) FROM (SELECT id FROM so_a a WHERE a.k = o.k EXCEPT SELECT id FROM so_b b WHERE b.k < o.k) s) FROM so_a o WHERE o.id < 8 ORDER BY 1, 2;
+RESET enable_hashagg;
+DROP TABLE so_a, so_b;
