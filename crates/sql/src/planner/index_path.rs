@@ -171,7 +171,7 @@ impl Planner<'_> {
     }
 
     /// Whether an index has all columns that are wanted, as they are.
-    fn answers_alone(&self, request: &ScanRequest<'_>, info: &IndexInfo) -> bool {
+    pub(super) fn answers_alone(&self, request: &ScanRequest<'_>, info: &IndexInfo) -> bool {
         let is_place = |a: i16| self.for_cursor && (a == ROW_ID || a == TABLE_OID);
         let in_key =
             |(_, a): &ColumnId| info.keys.iter().any(|key| key.attnum == *a) || is_place(*a);

@@ -1,0 +1,31 @@
+-- A whole index has all columns that are wanted: it is read where the table may not, or is larger than the cache.
+CREATE TABLE iw_t (id int PRIMARY KEY, k int, pad text);
+INSERT INTO iw_t SELECT i, i % 40, repeat('wide', 100) FROM generate_series(1, 4000) i;
+CREATE INDEX iw_k ON iw_t (k);
+VACUUM ANALYZE iw_t;
+SET max_parallel_workers_per_gather = 0;
+SET enable_bitmapscan = off;
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT sum(k) FROM iw_t;
+EXPLAIN (COSTS OFF) SELECT sum(id) FROM iw_t WHERE id % 7 = 1;
+EXPLAIN (COSTS OFF) SELECT k FROM iw_t ORDER BY k;
+SELECT count(*), sum(k) FROM iw_t;
+SELECT count(*), sum(id) FROM iw_t WHERE id % 7 = 1;
+-- What it reads is what the snapshot sees.
+BEGIN;
+DELETE FROM iw_t WHERE id <= 100;
+UPDATE iw_t SET k = 1000 WHERE id BETWEEN 101 AND 110;
+INSERT INTO iw_t VALUES (5000, NULL, 'x');
+SELECT count(*), count(k), sum(k) FROM iw_t;
+SAVEPOINT s;
+DELETE FROM iw_t WHERE k > 20;
+SELECT count(*), count(k), sum(k) FROM iw_t;
+ROLLBACK TO s;
+SELECT count(*), count(k), sum(k) FROM iw_t;
+ROLLBACK;
+SELECT count(*), count(k), sum(k) FROM iw_t;
+RESET enable_seqscan;
+SET effective_cache_size = '64kB';
+EXPLAIN (COSTS OFF) SELECT sum(k) FROM iw_t;
+SELECT sum(k) FROM iw_t;
+DROP TABLE iw_t;
