@@ -354,6 +354,13 @@ impl ExecContext {
         })
     }
 
+    /// A context for tests of what writes to temporary files.
+    #[cfg(test)]
+    pub(crate) fn with_temp(temp: Arc<TempSpace>) -> ExecContext {
+        let functions = FnContext::pure(Arc::new(steppe_catalog::Catalog::default()));
+        ExecContext { temp: Some(temp), ..ExecContext::for_folding(functions) }
+    }
+
     /// A context in which only constant expressions can be evaluated.
     pub(crate) fn for_folding(functions: FnContext) -> ExecContext {
         ExecContext {

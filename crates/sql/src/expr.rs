@@ -12,7 +12,7 @@
 use crate::ast::Location;
 use std::convert::Infallible;
 use steppe_catalog::Builtins;
-use steppe_types::{Datum, Oid};
+use steppe_types::{Datum, Oid, oid};
 
 /// A type with its modifier (`-1`: none), e.g. `numeric(10,2)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -274,6 +274,19 @@ impl Aggregate {
     /// Whether the sorted rows are the input (WITHIN GROUP), hypothetical sets included.
     pub fn is_ordered_set(&self) -> bool {
         Builtins::get().aggregate(self.func).is_some_and(|info| info.kind != b'n')
+    }
+
+    /// Whether it has DISTINCT and gives the same result in whichever order the values come: what
+    /// counts, compares, or adds exactly and without an end that a part of the values could pass.
+    pub fn is_distinct_by_hash(&self) -> bool {
+        let [arg] = &self.args[..] else { return false };
+        let is_exact = matches!(arg.ty().oid, oid::INT2 | oid::INT4 | oid::INT8 | oid::NUMERIC);
+        let in_any_order = match Builtins::get().proc(self.func).map(|proc| proc.name) {
+            Some("count" | "min" | "max" | "bool_and" | "bool_or" | "every") => true,
+            Some("bit_and" | "bit_or" | "bit_xor" | "sum" | "avg") => is_exact,
+            _ => false,
+        };
+        self.distinct && self.order_by.is_empty() && in_any_order
     }
 }
 

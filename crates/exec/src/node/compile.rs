@@ -435,7 +435,8 @@ impl PlanCompiler<'_, '_> {
         let kind = AggKind::of(aggregate)?;
         let args = self.exprs.list(&[Expr::Slot { index, ty: aggregate.ty }])?;
         let ret = aggregate.ty.oid;
-        Ok(CAggregate { kind, args, filter: None, sort: None, direct: Box::new([]), ret })
+        let direct = Box::new([]);
+        Ok(CAggregate { kind, args, filter: None, sort: None, distinct: None, direct, ret })
     }
 
     fn aggregate(&mut self, aggregate: &Aggregate) -> Result<CAggregate> {
@@ -446,14 +447,19 @@ impl PlanCompiler<'_, '_> {
         if aggregate.is_ordered_set() {
             // The sorted values are WITHIN GROUP's; the arguments are direct.
             let sort = Some(self.agg_sort(&[], &aggregate.order_by, false)?);
-            return Ok(CAggregate { kind, args: Box::new([]), filter, sort, direct: args, ret });
+            let (direct, args) = (args, Box::new([]));
+            return Ok(CAggregate { kind, args, filter, sort, distinct: None, direct, ret });
         }
         let sort = if aggregate.distinct || !aggregate.order_by.is_empty() {
             Some(self.agg_sort(&aggregate.args, &aggregate.order_by, aggregate.distinct)?)
         } else {
             None
         };
-        Ok(CAggregate { kind, args, filter, sort, direct: Box::new([]), ret })
+        let distinct = match &aggregate.args[..] {
+            [arg] if aggregate.is_distinct_by_hash() => Some(arg.ty().oid),
+            _ => None,
+        };
+        Ok(CAggregate { kind, args, filter, sort, distinct, direct: Box::new([]), ret })
     }
 
     /// The rows sorted are the arguments and what ORDER BY adds; DISTINCT sorts by all

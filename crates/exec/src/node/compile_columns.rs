@@ -57,8 +57,9 @@ impl PlanCompiler<'_, '_> {
         let PlanNode::Agg { strategy, mode, keys, aggregates, .. } = node else { return Ok(None) };
         let takes_rows = *strategy == AggStrategy::Sorted
             || *mode == AggMode::Finalize
-            || calls.iter().any(|call| call.sort.is_some());
-        if child.columns.is_none() || takes_rows {
+            || calls.iter().any(|call| call.sort.is_some() && call.distinct.is_none());
+        let is_distinct = calls.iter().any(|call| call.distinct.is_some());
+        if child.columns.is_none() && !is_distinct || takes_rows {
             return Ok(None);
         }
         // Each expression once: sum(x) and avg(x) share theirs.
@@ -73,8 +74,13 @@ impl PlanCompiler<'_, '_> {
         }
         let reads = slots_of(exprs.iter().copied());
         let values = exprs.into_iter().map(|expr| VExpr::compile(expr, self.exprs));
-        let values = values.collect::<Result<Option<_>>>()?;
-        Ok(values.map(|values| AggColumns { values, reads, keys, calls: columns.into() }))
+        let values: Option<Box<[VExpr]>> = values.collect::<Result<Option<_>>>()?;
+        let reads = match &values {
+            Some(_) => reads,
+            None if is_distinct => (0..child.width).collect(),
+            None => return Ok(None),
+        };
+        Ok(Some(AggColumns { values, reads, keys, calls: columns.into() }))
     }
 }
 

@@ -219,7 +219,9 @@ impl Planner<'_> {
         if query.grouping_sets.is_some() {
             return if self.ctx.settings.hashagg { can_hash } else { can_sort };
         }
-        let is_sorted = |a: &Aggregate| a.distinct || !a.order_by.is_empty();
+        // PostgreSQL hashes no group of a call with DISTINCT.
+        let is_sorted =
+            |a: &Aggregate| a.distinct && !a.is_distinct_by_hash() || !a.order_by.is_empty();
         match Wanted::of(query).aggregates.iter().any(is_sorted) {
             true => can_sort,
             false => &[Hashed, Sorted],
@@ -399,7 +401,8 @@ impl Planner<'_> {
         };
         let width = types.iter().map(|t| type_width(*t)).sum();
         let calls = aggregates.len();
-        let how = Grouping { strategy, keys: keys.len(), calls, groups, width };
+        let distinct = aggregates.iter().filter(|call| call.distinct).count();
+        let how = Grouping { strategy, keys: keys.len(), calls, distinct, groups, width };
         let cost = self.grouping_cost(&child.cost, how);
         let names = self.agg_names(&child, &keys, &aggregates);
         let child = Box::new(child);

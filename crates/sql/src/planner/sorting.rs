@@ -112,7 +112,7 @@ impl Planner<'_> {
 
     /// What grouping costs: rows in the order of the keys, by hash, or all in one group.
     pub(super) fn grouping_cost(&self, input: &Cost, how: Grouping) -> Cost {
-        let Grouping { strategy, keys, calls, groups, width } = how;
+        let Grouping { strategy, keys, calls, distinct, groups, width } = how;
         let per_row = self.costs().cpu_operator * (keys + calls) as f64;
         let (work, out) = (input.rows * per_row, groups * self.costs().cpu_tuple);
         match strategy {
@@ -126,6 +126,10 @@ impl Planner<'_> {
             }
             AggStrategy::Hashed => {
                 let mut startup = input.total + work + self.spill_cost(input, groups, width);
+                if distinct > 0 {
+                    let values = input.rows * (distinct as f64);
+                    startup += DISTINCT_TABLES + 2.0 * self.costs().cpu_operator * values;
+                }
                 if !self.ctx.settings.hashagg {
                     startup += DISABLED;
                 }
@@ -149,6 +153,10 @@ impl Planner<'_> {
     }
 }
 
+/// What the tables of distinct values cost before they pay: some thousand rows are as soon sorted,
+/// and come in the order in which PostgreSQL hands them up.
+const DISTINCT_TABLES: f64 = 100.0;
+
 /// A way to group.
 pub(super) struct Grouping {
     pub(super) strategy: AggStrategy,
@@ -156,6 +164,8 @@ pub(super) struct Grouping {
     pub(super) keys: usize,
     /// How many aggregates.
     pub(super) calls: usize,
+    /// How many of them have DISTINCT.
+    pub(super) distinct: usize,
     pub(super) groups: f64,
     /// Of the rows that come out.
     pub(super) width: u32,

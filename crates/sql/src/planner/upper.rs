@@ -339,6 +339,7 @@ impl Planner<'_> {
             strategy: AggStrategy::Hashed,
             keys: keys.len(),
             calls: 0,
+            distinct: 0,
             groups,
             width: rel.plan.cost.width,
         };

@@ -9,6 +9,7 @@
 //! either found a row at a time, or by calls which each say in which row they stopped.
 
 use super::AggPlan;
+use super::distinct::Distinct;
 use super::groups::Groups;
 use super::spilled::{Partition, Spilled, Spilling};
 use crate::aggregate::{CallStates, RowError};
@@ -25,8 +26,9 @@ use steppe_types::{Datum, Error, Result};
 
 /// The expressions of an aggregation over columns.
 pub(crate) struct AggColumns {
-    /// All of them, each once; the others say at which place.
-    pub(crate) values: Box<[VExpr]>,
+    /// All of them, each once; the others say at which place. `None`: they are evaluated row by
+    /// row.
+    pub(crate) values: Option<Box<[VExpr]>>,
     /// The child's columns that they read.
     pub(crate) reads: Box<[usize]>,
     pub(crate) keys: Box<[usize]>,
@@ -43,6 +45,8 @@ pub(crate) struct CallColumns {
 struct Taken {
     groups: Groups,
     states: Vec<CallStates>,
+    /// The values that calls with DISTINCT have taken in.
+    distinct: Vec<Option<Distinct>>,
 }
 
 struct AggColumnsNode {
@@ -93,7 +97,8 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
 impl Taken {
     fn new(agg: &AggPlan) -> Taken {
         let states = agg.aggregates.iter().map(|call| CallStates::new(&call.kind)).collect();
-        let mut taken = Taken { groups: Groups::new(&agg.key_types), states };
+        let distinct = agg.aggregates.iter().map(|call| call.distinct.map(Distinct::new)).collect();
+        let mut taken = Taken { groups: Groups::new(&agg.key_types), states, distinct };
         if agg.strategy == AggStrategy::Plain {
             taken.grow(1);
         }
@@ -113,7 +118,8 @@ impl Taken {
         spilling: &mut Spilling<BlockFile>,
         cx: &mut ExecContext,
     ) -> Result<()> {
-        let Ok(values) = evaluate(&columns.values, batch, cx) else {
+        let values = columns.values.as_ref().map(|exprs| evaluate(exprs, batch, cx));
+        let Some(Ok(values)) = values else {
             return self.take_rows((agg, columns), batch, spilling, cx);
         };
         let mut groups = Vec::new();
@@ -126,9 +132,13 @@ impl Taken {
             }
         }
         let mut failed: Option<RowError> = None;
-        for (call, states) in columns.calls.iter().zip(&mut self.states) {
+        for (i, (call, states)) in columns.calls.iter().zip(&mut self.states).enumerate() {
             let args: Vec<&Vector> = call.args.iter().map(|at| &*values[*at]).collect();
-            let chosen = call.filter.map(|at| chosen(&groups, &values[at]));
+            let mut chosen = call.filter.map(|at| chosen(&groups, &values[at]));
+            if let (Some(distinct), [arg]) = (&mut self.distinct[i], &args[..]) {
+                let counted = chosen.as_ref().unwrap_or(&groups);
+                chosen = Some(distinct.first_of(counted, arg, agg.memory(cx), cx)?);
+            }
             match states.add(chosen.as_ref().unwrap_or(&groups), &args) {
                 Ok(grown) => self.groups.bytes += grown,
                 Err(error) if failed.as_ref().is_none_or(|first| error.0 < first.0) => {
@@ -184,12 +194,30 @@ impl Taken {
                     continue;
                 }
             }
-            for (call, states) in agg.aggregates.iter().zip(&mut self.states) {
-                if call.counts(Row::of(&row), cx)? {
-                    args.clear();
-                    call.args_into(Row::of(&row), &mut args, cx)?;
-                    self.groups.bytes += states.add_row(group[0] as usize, &args)?;
+            let calls = agg.aggregates.iter().zip(&mut self.states).zip(&mut self.distinct);
+            for ((call, states), distinct) in calls {
+                if !call.counts(Row::of(&row), cx)? {
+                    continue;
                 }
+                args.clear();
+                call.args_into(Row::of(&row), &mut args, cx)?;
+                if let (Some(distinct), [arg]) = (distinct, &args[..]) {
+                    let values = Vector::of(vec![arg.clone()]);
+                    if distinct.first_of(&group, &values, agg.memory(cx), cx)?[0] == NO_PLACE {
+                        continue;
+                    }
+                }
+                self.groups.bytes += states.add_row(group[0] as usize, &args)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in the distinct values for which there was no room.
+    fn finish_distinct(&mut self, agg: &AggPlan, cx: &mut ExecContext) -> Result<()> {
+        for (distinct, states) in self.distinct.iter_mut().zip(&mut self.states) {
+            if let Some(distinct) = distinct {
+                distinct.finish(states, agg.memory(cx), cx)?;
             }
         }
         Ok(())
@@ -323,8 +351,10 @@ impl AggColumnsNode {
                 break;
             }
         }
+        let bytes = self.taken.groups.bytes()
+            + self.taken.distinct.iter().flatten().map(Distinct::bytes).sum::<usize>();
+        self.taken.finish_distinct(agg, cx)?;
         if agg.strategy == AggStrategy::Hashed {
-            let bytes = self.taken.groups.bytes();
             self.spilled.take(spilling, bytes, self.plan.id, cx)?;
         }
         Ok(())

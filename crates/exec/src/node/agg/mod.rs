@@ -6,6 +6,7 @@
 //! | `rows` | aggregation of rows |
 //! | `columns` | plain and hashed aggregation of a child's columns |
 //! | `groups` | the groups of keys that are columns |
+//! | `distinct` | which values of DISTINCT arguments each group has had |
 //! | `spilled` | rows of groups for which there is no room |
 //!
 //! The hash table takes new groups until work_mem × hash_mem_multiplier is full.
@@ -15,9 +16,11 @@
 //!
 //! DISTINCT and ORDER BY inside a call: the arguments of a group's rows are kept in
 //! a sorter and fed to the aggregate when the group ends. Those of an ordered-set
-//! aggregate are sorted by WITHIN GROUP and looked at then.
+//! aggregate are sorted by WITHIN GROUP and looked at then. Plain and hashed aggregation
+//! find the duplicates of what may be added in any order by hash.
 
 mod columns;
+mod distinct;
 mod groups;
 mod rows;
 mod spilled;
@@ -39,6 +42,8 @@ pub(crate) struct CAggregate {
     pub(crate) filter: Option<CExpr>,
     /// Rows go through a sorter first: keys over the argument row.
     pub(crate) sort: Option<AggSort>,
+    /// The type of the DISTINCT argument, where its values may be added in any order.
+    pub(crate) distinct: Option<Oid>,
     /// The direct arguments of an ordered-set aggregate: the same for all rows of a group.
     pub(crate) direct: Box<[CExpr]>,
     pub(crate) ret: Oid,
@@ -72,9 +77,10 @@ pub(crate) struct AggPlan {
 }
 
 impl AggPlan {
-    /// How many bytes the groups may take.
+    /// How many bytes the groups may take, and each call's distinct values.
     fn memory(&self, cx: &ExecContext) -> usize {
-        (cx.work_mem_bytes as f64 * self.memory_factor) as usize
+        let tables = 1 + self.aggregates.iter().filter(|call| call.distinct.is_some()).count();
+        (cx.work_mem_bytes as f64 * self.memory_factor) as usize / tables
     }
 }
 

@@ -78,14 +78,7 @@ impl<P: Partition> Spilled<P> {
         id: usize,
         cx: &mut ExecContext,
     ) -> Result<()> {
-        let depth = spilling.depth + 1;
-        for mut partition in spilling.partitions {
-            let bytes = partition.end()?;
-            if bytes > 0 {
-                self.bytes += bytes;
-                self.partitions.push((partition, depth));
-            }
-        }
+        self.keep(spilling)?;
         self.batches += 1;
         self.table_bytes = self.table_bytes.max(table_bytes);
         if let Some(instrument) = cx.instrument(id) {
@@ -94,6 +87,19 @@ impl<P: Partition> Spilled<P> {
                 memory_kilobytes: self.table_bytes.div_ceil(1024).max(24) as u64,
                 disk_kilobytes: self.bytes.div_ceil(1024),
             });
+        }
+        Ok(())
+    }
+
+    /// Takes what a loading has written.
+    pub(super) fn keep(&mut self, spilling: Spilling<P>) -> Result<()> {
+        let depth = spilling.depth + 1;
+        for mut partition in spilling.partitions {
+            let bytes = partition.end()?;
+            if bytes > 0 {
+                self.bytes += bytes;
+                self.partitions.push((partition, depth));
+            }
         }
         Ok(())
     }
