@@ -70,7 +70,7 @@ pub(crate) fn compare_key(key: &SortColumn, a: &Datum, b: &Datum) -> Ordering {
 }
 
 /// An order-preserving digest: a smaller one means an earlier row, equal ones mean nothing.
-fn prefix(key: &SortColumn, value: &Datum) -> u64 {
+pub(crate) fn prefix(key: &SortColumn, value: &Datum) -> u64 {
     let digest = match value {
         Datum::Null => return if key.nulls_first { 0 } else { u64::MAX },
         Datum::Bool(v) => u64::from(*v),

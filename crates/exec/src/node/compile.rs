@@ -200,11 +200,16 @@ impl PlanCompiler<'_, '_> {
                 self.memoize(child, (keys, *is_binary), *memory_factor)?
             }
             PlanNode::Sort { child, keys, presorted, bound } => {
+                let rows = child.cost.rows;
+                let written = keys;
                 let keys = self.sort_keys(keys, child.types.len())?;
                 let bound = self.exprs.option(bound)?;
                 let child = self.plan(child)?;
                 match *presorted {
-                    0 => CNode::Sort(SortPlan { keys, bound, child }),
+                    0 => {
+                        let columns = self.sort_columns(written, &child, rows)?;
+                        CNode::Sort(SortPlan { keys, bound, columns, child })
+                    }
                     presorted => CNode::IncrementalSort(IncrementalSortPlan {
                         keys,
                         presorted,

@@ -6,7 +6,7 @@ use super::{CNode, CPlan, ColumnPlan, PlanCompiler};
 use crate::expr::Compiler;
 use crate::vector::VExpr;
 use std::collections::BTreeSet;
-use steppe_sql::expr::Expr;
+use steppe_sql::expr::{Expr, SortKey};
 use steppe_sql::plan::{AggMode, AggStrategy, Plan, PlanNode};
 use steppe_types::Result;
 
@@ -84,6 +84,25 @@ impl PlanCompiler<'_, '_> {
     }
 }
 
+impl PlanCompiler<'_, '_> {
+    /// The computed keys of a sort over its child's columns; `None`: it takes rows, of which so
+    /// many are likely to come.
+    pub(super) fn sort_columns(
+        &mut self,
+        keys: &[SortKey],
+        child: &CPlan,
+        rows: f64,
+    ) -> Result<Option<Box<[VExpr]>>> {
+        if child.columns.is_none() || rows < SORTED_ROWS_MIN {
+            return Ok(None);
+        }
+        let is_column =
+            |expr: &Expr| matches!(expr, Expr::Slot { index, .. } if *index < child.width);
+        let computed = keys.iter().map(|key| &key.expr).filter(|expr| !is_column(expr));
+        computed.map(|expr| VExpr::compile(expr, self.exprs)).collect()
+    }
+}
+
 /// A condition with the columns that it reads.
 pub(super) struct Condition {
     pub(super) condition: VExpr,
@@ -138,6 +157,8 @@ pub(super) fn slots_of<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> Box<[us
 const ROWS_MIN: f64 = 32.0;
 /// So is one that costs less, however few of its rows pass.
 const COST_MIN: f64 = 100.0;
+/// Fewer rows are sorted as they come.
+const SORTED_ROWS_MIN: f64 = 256.0;
 
 /// Whether columns pay for what is likely to be looked at.
 fn is_worth_it(plan: &Plan) -> bool {
@@ -150,6 +171,7 @@ fn makes_columns(kind: &CNode, plan: &Plan) -> bool {
         CNode::HashJoin(join) => join.columns.is_some(),
         CNode::NestLoop(join) => join.columns.is_some(),
         CNode::Agg(agg) => agg.strategy == AggStrategy::Hashed && agg.columns.is_some(),
+        CNode::Sort(sort) => sort.columns.is_some(),
         CNode::IndexScan(_) => is_worth_it(plan) && kind.scanned().is_some(),
         _ => kind.scanned().is_some(),
     }

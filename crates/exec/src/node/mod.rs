@@ -52,6 +52,7 @@ mod set_op;
 mod set_op_sorted;
 mod shared_rows;
 mod sort;
+mod sort_columns;
 mod stored_input;
 mod subquery;
 mod tid_scan;

@@ -1,10 +1,11 @@
 //! Sort.
 
-use super::{BoxedNode, CNode, CPlan, Node, start as start_node};
+use super::{BoxedNode, CNode, CPlan, Node, sort_columns, start as start_node};
 use crate::batch::RowBatch;
 use crate::context::{ExecContext, Note, Versions};
 use crate::expr::{CExpr, Row};
 use crate::sorter::{SortColumn, SortMethod, Sorter, bound_from};
+use crate::vector::VExpr;
 use std::sync::Arc;
 use steppe_types::{Datum, Error, Result};
 
@@ -13,6 +14,18 @@ pub(crate) struct SortPlan {
     pub(crate) child: Arc<CPlan>,
     pub(crate) keys: SortKeys,
     pub(crate) bound: Option<CExpr>,
+    /// The computed keys over the child's columns; `None`: it takes rows.
+    pub(crate) columns: Option<Box<[VExpr]>>,
+}
+
+impl SortPlan {
+    /// How many rows count, if not all.
+    pub(super) fn bound(&self, cx: &mut ExecContext) -> Result<Option<usize>> {
+        match &self.bound {
+            Some(expr) => bound_from(&expr.eval(cx, Row::EMPTY)?),
+            None => Ok(None),
+        }
+    }
 }
 
 /// Sort keys over rows of some width: plain columns are named, others computed and appended.
@@ -47,6 +60,9 @@ struct SortNode {
 
 pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     let CNode::Sort(sort) = &plan.kind else { unreachable!("started as a sort") };
+    if sort.columns.is_some() {
+        return sort_columns::start(plan, cx);
+    }
     let child = start_node(&sort.child, cx);
     Box::new(SortNode { plan: plan.clone(), child, sorted: None, scratch: Vec::new() })
 }
@@ -56,10 +72,7 @@ impl SortNode {
         let CNode::Sort(sort) = &self.plan.kind else {
             return Err(Error::internal("sort node over another plan"));
         };
-        let bound = match &sort.bound {
-            Some(expr) => bound_from(&expr.eval(cx, Row::EMPTY)?)?,
-            None => None,
-        };
+        let bound = sort.bound(cx)?;
         let width = sort.child.width;
         let mut sorter = Sorter::new(
             sort.keys.columns.clone(),
@@ -83,16 +96,16 @@ impl SortNode {
             }
         }
         sorter.finish()?;
-        note_method(&self.plan, &sorter, cx);
+        note_method(&self.plan, sorter.statistics(), cx);
         self.sorted = Some((versions, sorter));
         Ok(())
     }
 }
 
 /// EXPLAIN ANALYZE's "Sort Method" line.
-fn note_method(plan: &CPlan, sorter: &Sorter, cx: &mut ExecContext) {
+pub(super) fn note_method(plan: &CPlan, how: (SortMethod, u64), cx: &mut ExecContext) {
     let Some(instrument) = cx.instrument(plan.id) else { return };
-    let (method, bytes) = sorter.statistics();
+    let (method, bytes) = how;
     let (method, on_disk) = (method.name(), method == SortMethod::ExternalMerge);
     let kilobytes = bytes.div_ceil(1024).max(25);
     instrument.note = Some(Note::Sort { method, on_disk, kilobytes });

@@ -122,7 +122,7 @@ fn each(key: &Vector, out: &mut [u64], feed: impl Fn(usize, &mut Mixer)) {
 
 /// What counts of a string of this type.
 #[inline]
-fn counted(type_oid: Oid, text: &[u8]) -> &[u8] {
+pub(super) fn counted(type_oid: Oid, text: &[u8]) -> &[u8] {
     match type_oid {
         oid::BPCHAR => {
             let blanks = text.iter().rev().take_while(|byte| **byte == b' ').count();

@@ -30,6 +30,7 @@ mod decode;
 mod expr;
 mod gather;
 mod keys;
+mod order;
 
 pub(crate) use batch::{COLUMN_ROWS, ColumnBatch};
 pub(crate) use block::{read_block, write_block};
@@ -38,3 +39,4 @@ pub(crate) use decode::{DecodeRow, StoredRows};
 pub(crate) use expr::{GiveUp, VExpr};
 pub(crate) use gather::NO_ROW;
 pub(crate) use keys::{NO_PLACE, compare_at, equal_values, hash_rows, null_keys};
+pub(crate) use order::{Barrier, sorted_rows};
