@@ -170,27 +170,43 @@ struct Done {
     used: Resources,
 }
 
+/// How the rows of several threads come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowsCome {
+    /// Whoever's are there.
+    Together,
+    /// Those of each by themselves: they are in order.
+    Apart,
+}
+
 /// The threads that run a part of a plan for a statement.
 pub(crate) struct Helpers {
     team: Arc<Team>,
-    /// `None` once nobody takes rows any more.
-    batches: Option<Receiver<RowBatch>>,
+    /// Their rows, of all together or of each: none once nobody takes rows any more.
+    batches: Vec<Receiver<RowBatch>>,
     threads: Vec<JoinHandle<Done>>,
 }
 
 impl Helpers {
-    /// Has as many threads as may be, at most `wanted`, run the plan.
+    /// Has as many threads as may be, at most `wanted`, run the plan. Their rows come together, or
+    /// apart for each of them.
     pub(crate) fn call(
         plan: &Arc<CPlan>,
         (wanted, most): (usize, usize),
+        come: RowsCome,
         team: &Arc<Team>,
         cx: &ExecContext,
     ) -> Result<Helpers> {
-        let (sender, receiver) = sync_channel(BATCHES_WAITING * wanted.max(1));
-        let mut helpers =
-            Helpers { team: team.clone(), batches: Some(receiver), threads: Vec::new() };
+        let (mut sender, receiver) = sync_channel(BATCHES_WAITING * wanted.max(1));
+        let mut helpers = Helpers { team: team.clone(), batches: Vec::new(), threads: Vec::new() };
+        let mut batches = vec![receiver];
         for _ in 0..wanted {
             let Some(permit) = Permit::take(most) else { break };
+            if come == RowsCome::Apart && !helpers.threads.is_empty() {
+                let own = sync_channel(BATCHES_WAITING);
+                sender = own.0;
+                batches.push(own.1);
+            }
             let helper = Helper {
                 team: team.clone(),
                 plan: plan.clone(),
@@ -208,6 +224,7 @@ impl Helpers {
             let Ok(thread) = thread.stack_size(STACK_BYTES).spawn(work) else { break };
             helpers.threads.push(thread);
         }
+        helpers.batches = batches;
         Ok(helpers)
     }
 
@@ -218,12 +235,12 @@ impl Helpers {
 
     /// Rows that a helper has handed over, if there are any yet.
     pub(crate) fn try_next(&self) -> Option<RowBatch> {
-        self.batches.as_ref().and_then(|batches| batches.try_recv().ok())
+        self.batches.first().and_then(|batches| batches.try_recv().ok())
     }
 
-    /// The next rows of any helper; `None` once all of them have ended.
-    pub(crate) fn next(&self, cx: &ExecContext) -> Result<Option<RowBatch>> {
-        let Some(batches) = &self.batches else { return Ok(None) };
+    /// The next rows of any helper, or of this one if they come apart; `None` at the end.
+    pub(crate) fn next(&self, of: usize, cx: &ExecContext) -> Result<Option<RowBatch>> {
+        let Some(batches) = self.batches.get(of) else { return Ok(None) };
         loop {
             match batches.recv_timeout(LOOK_EVERY) {
                 Ok(batch) => return Ok(Some(batch)),
@@ -238,7 +255,7 @@ impl Helpers {
 
     /// Waits for the threads' ends, and counts what they have done as the leader's.
     pub(crate) fn finish(&mut self, cx: &mut ExecContext) -> Result<()> {
-        self.batches = None;
+        self.batches.clear();
         while let Some(thread) = self.threads.pop() {
             let done = thread.join().map_err(|_| Error::internal("a parallel worker panicked"))?;
             cx.helped.add(done.used);
@@ -253,7 +270,7 @@ impl Drop for Helpers {
     fn drop(&mut self) {
         self.team.stop();
         // Whoever wants to hand rows over learns that nobody takes them.
-        self.batches = None;
+        self.batches.clear();
         for thread in self.threads.drain(..) {
             // What became of it nobody wants to know any more.
             let _ended = thread.join();

@@ -420,6 +420,8 @@ pub enum PlanNode {
         child: Box<Plan>,
         /// How many there are besides the one that waits for the rows.
         workers: usize,
+        /// Gather Merge: the order of the rows of each, and of all.
+        order: Vec<SortKey>,
     },
     /// Keeps the child's rows for re-scans.
     Materialize(Box<Plan>),

@@ -50,6 +50,9 @@ impl Builder<'_> {
             PlanNode::SeqScan { cursor: Some(_), .. } => ("Tid Scan", "Tid Scan".into()),
             PlanNode::SeqScan { parallel: true, .. } => ("Seq Scan", "Parallel Seq Scan".into()),
             PlanNode::SeqScan { .. } => ("Seq Scan", "Seq Scan".into()),
+            PlanNode::Gather { order, .. } if !order.is_empty() => {
+                ("Gather Merge", "Gather Merge".into())
+            }
             PlanNode::Gather { .. } => ("Gather", "Gather".into()),
             PlanNode::IndexScan { backward, index_only, .. } => {
                 let kind = if *index_only { "Index Only Scan" } else { "Index Scan" };
@@ -263,7 +266,7 @@ impl Builder<'_> {
 
     /// How many helpers a Gather wants, and has had.
     fn workers(&self, plan: &Plan, id: usize, node: &mut Node) {
-        let PlanNode::Gather { workers, .. } = &plan.node else { return };
+        let PlanNode::Gather { workers, order, .. } = &plan.node else { return };
         node.property("Workers Planned", *workers as u64);
         if self.options.analyze {
             let launched = match self.instrument(id).and_then(|done| done.note.as_ref()) {
@@ -272,7 +275,9 @@ impl Builder<'_> {
             };
             node.property("Workers Launched", launched);
         }
-        node.detail("Single Copy", Value::Bool(false));
+        if order.is_empty() {
+            node.detail("Single Copy", Value::Bool(false));
+        }
     }
 
     /// What ANALYZE tells of how a scan has found its rows.

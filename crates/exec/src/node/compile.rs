@@ -132,8 +132,10 @@ impl PlanCompiler<'_, '_> {
                 cursor: cursor.clone(),
                 shared_as: parallel.then_some(self.next_id - 1),
             }),
-            PlanNode::Gather { child, workers } => {
-                CNode::Gather(GatherPlan { workers: *workers, child: self.plan(child)? })
+            PlanNode::Gather { child, workers, order } => {
+                let keys = self.sort_keys(order, child.types.len())?.columns;
+                let order = (!keys.is_empty()).then_some(keys);
+                CNode::Gather(GatherPlan { workers: *workers, child: self.plan(child)?, order })
             }
             PlanNode::IndexScan { rel, index, range, backward, index_only, columns } => {
                 CNode::IndexScan(Box::new(self.index_scan(

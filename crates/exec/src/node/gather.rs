@@ -12,7 +12,8 @@ use super::{BoxedNode, CNode, CPlan, Node, start as start_node};
 use crate::batch::RowBatch;
 use crate::context::{ExecContext, Note};
 use crate::expr::Row;
-use crate::team::{Helpers, Team};
+use crate::sorter::SortColumn;
+use crate::team::{Helpers, RowsCome, Team};
 use std::sync::Arc;
 use steppe_types::{Error, Result};
 
@@ -21,15 +22,17 @@ pub(crate) struct GatherPlan {
     pub(crate) child: Arc<CPlan>,
     /// How many helpers it wants.
     pub(crate) workers: usize,
+    /// The order of the rows of each, in which they are merged (`gather_merge`).
+    pub(crate) order: Option<Arc<[SortColumn]>>,
 }
 
 /// Those who run the plan.
-struct Crew {
-    team: Arc<Team>,
+pub(super) struct Crew {
+    pub(super) team: Arc<Team>,
     /// They end before what the leader's own node has, and the team.
-    helpers: Helpers,
+    pub(super) helpers: Helpers,
     /// The leader's own node, until it has no more rows.
-    own: Option<BoxedNode>,
+    pub(super) own: Option<BoxedNode>,
 }
 
 struct GatherNode {
@@ -47,7 +50,7 @@ pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
     Box::new(GatherNode { plan, crew: None, batch, position: 0, is_done: false })
 }
 
-fn gather_of(plan: &CPlan) -> Option<&GatherPlan> {
+pub(super) fn gather_of(plan: &CPlan) -> Option<&GatherPlan> {
     match &plan.kind {
         CNode::Gather(gather) => Some(gather),
         _ => None,
@@ -61,14 +64,15 @@ fn count(cx: &ExecContext, name: &str) -> Result<usize> {
 }
 
 impl Crew {
-    fn call(plan: &CPlan, cx: &mut ExecContext) -> Result<Crew> {
+    pub(super) fn call(plan: &CPlan, cx: &mut ExecContext) -> Result<Crew> {
         let Some(gather) = gather_of(plan) else {
             return Err(Error::internal("gather node over another plan"));
         };
         let may_be_helped = cx.may_be_helped && !cx.view()?.notes_reads();
         let most = if may_be_helped { count(cx, "max_parallel_workers")? } else { 0 };
         let team = Arc::new(Team::new(gather.workers + 1));
-        let helpers = Helpers::call(&gather.child, (gather.workers, most), &team, cx)?;
+        let come = if gather.order.is_some() { RowsCome::Apart } else { RowsCome::Together };
+        let helpers = Helpers::call(&gather.child, (gather.workers, most), come, &team, cx)?;
         if let Some(instrument) = cx.instrument(plan.id) {
             instrument.note = Some(Note::Gather { launched: helpers.len() as u64 });
         }
@@ -94,7 +98,7 @@ impl Crew {
             self.own = None;
         }
         let before = cx.set_team(Some(self.team.clone()));
-        let rows = self.helpers.next(cx);
+        let rows = self.helpers.next(0, cx);
         cx.set_team(before);
         if let Some(rows) = rows? {
             *batch = rows;

@@ -28,6 +28,7 @@ mod cte;
 mod expand;
 mod function_scan;
 mod gather;
+mod gather_merge;
 mod hash_join;
 mod incremental_sort;
 mod index_blocks;
@@ -328,7 +329,8 @@ fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         CNode::NestLoop(_) => nest_loop::start(plan, cx),
         CNode::HashJoin(_) => hash_join::start(plan, cx),
         CNode::MergeJoin(_) => merge_join::start(plan, cx),
-        CNode::Gather(_) => gather::start(plan),
+        CNode::Gather(gather::GatherPlan { order: None, .. }) => gather::start(plan),
+        CNode::Gather(_) => gather_merge::start(plan),
         CNode::SharedRows(_) => shared_rows::start(plan),
         CNode::Materialize(_) => materialize::start(plan, cx),
         CNode::Memoize(_) => memoize::start(plan, cx),
@@ -413,13 +415,12 @@ pub(crate) struct Input {
 
 impl Input {
     pub(crate) fn new(plan: &Arc<CPlan>, cx: &mut ExecContext) -> Input {
-        Input {
-            node: start(plan, cx),
-            batch: RowBatch::new(plan.width),
-            position: 0,
-            finished: false,
-            failed: None,
-        }
+        Input::of(start(plan, cx), plan.width)
+    }
+
+    /// The rows of a node that has started.
+    pub(crate) fn of(node: BoxedNode, width: usize) -> Input {
+        Input { node, batch: RowBatch::new(width), position: 0, finished: false, failed: None }
     }
 
     /// Moves to the next row; false at the end. `wanted` bounds what is asked of the child

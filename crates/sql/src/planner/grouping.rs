@@ -293,10 +293,12 @@ impl Planner<'_> {
                 over_row.map(|(key, expr)| SortKey { expr: expr.clone(), ..*key }).collect()
             }
         };
+        let mut unsorted = None;
         if strategy == AggStrategy::Sorted && !by_leaf {
+            unsorted = self.is_parallel.then(|| child.clone());
             let written = written.iter().map(|key| &key.expr).collect();
             let wish = Wish { keys: sort.clone(), written, bound: None, rows: None };
-            child = self.sorted(bare(child), wish, &query.rtes)?.plan;
+            child = self.sorted_by_workers(query, bare(child), wish)?.plan;
         }
         let mut all = Aggregation {
             mode: AggMode::Simple,
@@ -317,7 +319,7 @@ impl Planner<'_> {
             });
         }
         if !self.is_partial(query, &child, &all) {
-            return self.aggregation_by_workers(query, child, all);
+            return self.aggregation_by_workers(query, (child, unsorted), all);
         }
         let rows = child.cost.rows;
         let (in_parts, states) = self.aggregation_in_parts(child.clone(), &all)?;

@@ -23,8 +23,9 @@
 use super::grouping::Aggregation;
 use super::path_cost::TableSize;
 use super::scan::clamp_rows;
+use super::sorting::{Wish, limited};
 use super::{Planner, PlannerSettings, Rel, node};
-use crate::expr::{ExecParamId, Expr};
+use crate::expr::{ExecParamId, Expr, SortKey};
 use crate::plan::*;
 use crate::query::{Command, JoinKind, Query};
 use std::collections::BTreeSet;
@@ -36,6 +37,9 @@ use steppe_types::{Oid, Result};
 const LEADER_SHARE_LOST: f64 = 0.3;
 /// Bytes of a row besides its columns.
 const ROW_OVERHEAD: f64 = 24.0;
+/// A row that has to come from one thread costs so many times one that may come from any
+/// (cost_gather_merge).
+const MERGED_ROW_FACTOR: f64 = 1.05;
 /// One worker more for a table so many times as large (compute_parallel_worker).
 const PAGES_FACTOR: f64 = 3.0;
 
@@ -54,6 +58,8 @@ pub struct ParallelSettings {
     pub table_pages_min: f64,
     /// enable_parallel_hash
     pub hash: bool,
+    /// enable_gathermerge
+    pub merge: bool,
 }
 
 impl Default for ParallelSettings {
@@ -65,6 +71,7 @@ impl Default for ParallelSettings {
             tuple_cost: 0.1,
             table_pages_min: 1024.0,
             hash: true,
+            merge: true,
         }
     }
 }
@@ -87,45 +94,111 @@ impl Planner<'_> {
     /// The rows of a query's FROM and WHERE by several threads, if they can find them.
     pub(super) fn gathered(&self, query: &Query, rel: &Rel) -> Option<Rel> {
         let shared = self.shared(query, &rel.plan)?;
-        Some(Rel { plan: self.gather(shared), ..rel.clone() })
+        Some(Rel { plan: self.gather(shared, Vec::new()), ..rel.clone() })
     }
 
-    /// The aggregation in one, or of states that several threads make of their rows.
+    /// Rows in the wanted order: sorted by one, or by several of which each sorts its part
+    /// (create_ordered_paths, generate_useful_gather_paths).
+    pub(super) fn sorted_by_workers(&self, query: &Query, rel: Rel, wish: Wish<'_>) -> Result<Rel> {
+        let is_divisible =
+            self.may_merge(&wish.keys) && wish.bound.iter().all(is_safe) && !wish.keys.is_empty();
+        let shared = if is_divisible { self.shared(query, &rel.plan) } else { None };
+        let Some(Shared { plan, workers }) = shared else {
+            return self.sorted(rel, wish, &query.rtes);
+        };
+        let (rows, keys) = (wish.rows, wish.keys.clone());
+        let part = self.sorted(Rel { plan, ..rel.clone() }, wish.clone(), &query.rtes)?.plan;
+        let merged = self.gather(Shared { plan: part, workers }, keys);
+        let at_once = self.sorted(rel, wish, &query.rtes)?;
+        let is_cheaper = limited(&merged.cost, rows) < limited(&at_once.plan.cost, rows);
+        Ok(if is_cheaper { Rel { plan: merged, ..at_once } } else { at_once })
+    }
+
+    /// Whether rows in this order can be merged: its keys are columns of theirs.
+    fn may_merge(&self, keys: &[SortKey]) -> bool {
+        let is_column = |key: &SortKey| matches!(key.expr, Expr::Slot { .. });
+        self.is_parallel && self.ctx.settings.parallel.merge && keys.iter().all(is_column)
+    }
+
+    /// The aggregation in one, or of states that several threads make of their rows; `unsorted`:
+    /// the rows if the child has them in the order of the keys.
     pub(super) fn aggregation_by_workers(
         &mut self,
         query: &Query,
-        child: Plan,
+        (child, unsorted): (Plan, Option<Plan>),
         what: Aggregation,
     ) -> Result<Rel> {
         let is_divisible = query.grouping_sets.is_none()
-            && what.strategy != AggStrategy::Sorted
             && what.has_states()
             && what.aggregates.iter().all(|call| {
                 is_safe_function(call.func) && call.args.iter().chain(&call.filter).all(is_safe)
             })
             && what.keys.iter().all(is_safe);
-        let shared = if is_divisible { self.shared(query, &child) } else { None };
-        let Some(Shared { plan, workers }) = shared else { return self.aggregation(child, what) };
-        let mut part = what.of_a_part();
-        part.groups = part.groups.min(plan.cost.rows);
-        let part = self.aggregation(plan, part)?.plan;
-        let states = self.gather(Shared { plan: part, workers });
-        let in_parts = self.aggregation(states, what.of_states())?;
-        let at_once = self.aggregation(child, what)?;
-        let is_cheaper = in_parts.plan.cost.total < at_once.plan.cost.total;
-        Ok(if is_cheaper { in_parts } else { at_once })
+        let rows = unsorted.as_ref().unwrap_or(&child);
+        let shared = if is_divisible { self.shared(query, rows) } else { None };
+        let Some(shared) = shared else { return self.aggregation(child, what) };
+        let mut best = self.aggregation(child, what.clone())?;
+        for in_parts in self.aggregations_of_states(query, shared, what)? {
+            if in_parts.plan.cost.total < best.plan.cost.total {
+                best = in_parts;
+            }
+        }
+        Ok(best)
     }
 
-    /// All threads' rows (cost_gather).
-    fn gather(&self, shared: Shared) -> Plan {
+    /// The ways to make groups of the states that several threads make of their rows: by hash, or
+    /// in the order of the keys, which the threads' groups are in or are sorted in
+    /// (create_partial_grouping_paths, gather_grouping_paths).
+    fn aggregations_of_states(
+        &mut self,
+        query: &Query,
+        shared: Shared,
+        what: Aggregation,
+    ) -> Result<Vec<Rel>> {
+        let Shared { plan, workers } = shared;
+        let mut part = what.of_a_part();
+        part.groups = self.estimator(&query.rtes).groups(&query.group_by, plan.cost.rows);
+        let states = what.of_states();
+        if what.strategy != AggStrategy::Sorted {
+            let part = self.aggregation(plan, part)?.plan;
+            let states_of_all = self.gather(Shared { plan: part, workers }, Vec::new());
+            return Ok(vec![self.aggregation(states_of_all, states)?]);
+        }
+        let mut ways = Vec::new();
+        for strategy in [AggStrategy::Hashed, AggStrategy::Sorted] {
+            if !self.may_merge(&states.sort) {
+                break;
+            }
+            let part = Aggregation { strategy, ..part.clone() };
+            let part = self.aggregation(plan.clone(), part)?;
+            let keys = states.sort.clone();
+            let wish = Wish { keys, written: Vec::new(), bound: None, rows: None };
+            let part = self.sorted(part, wish, &[])?.plan;
+            let merged = self.gather(Shared { plan: part, workers }, states.sort.clone());
+            ways.push(self.aggregation(merged, states.clone())?);
+        }
+        Ok(ways)
+    }
+
+    /// All threads' rows, in the order of each if there is one (cost_gather, cost_gather_merge).
+    fn gather(&self, shared: Shared, order: Vec<SortKey>) -> Plan {
         let Shared { plan, workers } = shared;
         let settings = &self.ctx.settings.parallel;
         let mut cost = plan.cost;
         cost.rows = clamp_rows(cost.rows * self.divisor(workers));
+        let mut of_rows = settings.tuple_cost * cost.rows;
+        if !order.is_empty() {
+            let threads = workers as f64 + 1.0;
+            let place = 2.0 * self.costs().cpu_operator * threads.log2();
+            cost.startup += place * threads;
+            cost.total += place * threads;
+            of_rows *= MERGED_ROW_FACTOR;
+            of_rows += (place + self.costs().cpu_operator) * cost.rows;
+        }
         cost.startup += settings.setup_cost;
-        cost.total += settings.setup_cost + settings.tuple_cost * cost.rows;
+        cost.total += settings.setup_cost + of_rows;
         let (types, names) = (plan.types.clone(), super::joinpath::output_names(&plan));
-        node(PlanNode::Gather { child: Box::new(plan), workers }, types, names, cost)
+        node(PlanNode::Gather { child: Box::new(plan), workers, order }, types, names, cost)
     }
 
     /// How many threads' work the leader and so many workers do (get_parallel_divisor).

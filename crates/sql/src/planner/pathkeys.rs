@@ -243,7 +243,9 @@ impl Planner<'_> {
                 fixed: self.order_of(child)?.fixed,
                 ..RowOrder::of_keys(keys)
             },
-            PlanNode::MergeAppend { keys, .. } | PlanNode::SetOp { order: keys, .. } => {
+            PlanNode::MergeAppend { keys, .. }
+            | PlanNode::SetOp { order: keys, .. }
+            | PlanNode::Gather { order: keys, .. } => {
                 RowOrder::of_keys(keys)
             }
             PlanNode::Agg { child, strategy: AggStrategy::Sorted, keys, .. } => {

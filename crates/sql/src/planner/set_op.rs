@@ -36,7 +36,7 @@ impl Planner<'_> {
     pub(super) fn intersect_or_except(&mut self, operation: SetOperation) -> Result<Vec<Rel>> {
         let SetOperation { op, all, types, left, right, .. } = operation;
         let keys = keys_of(&types);
-        let (mut left, mut right) = (self.side(*left, &keys)?, self.side(*right, &keys)?);
+        let (mut left, mut right) = (self.set_side(*left, &keys)?, self.set_side(*right, &keys)?);
         if op == SetOp::Intersect && left.groups > right.groups {
             std::mem::swap(&mut left, &mut right);
         }
@@ -78,7 +78,7 @@ impl Planner<'_> {
         left.cost.total + right.cost.total + compared + operator * rows
     }
 
-    fn side(&mut self, query: Query, keys: &[SortKey]) -> Result<Side> {
+    fn set_side(&mut self, query: Query, keys: &[SortKey]) -> Result<Side> {
         let plan = self.query(query.clone())?;
         let is_plain = is_bare(&query) && query.set_operation.is_none() && is_simple(&query);
         let groups = match is_plain && !query.has_aggregates {

@@ -21,6 +21,7 @@ const PAGE_BYTES: f64 = 8192.0;
 const MERGE_ORDER: f64 = 6.0;
 
 /// An order that rows are wanted in.
+#[derive(Clone)]
 pub(super) struct Wish<'q> {
     /// Over the output row of what is to be sorted.
     pub(super) keys: Vec<SortKey>,
@@ -175,4 +176,22 @@ pub(super) struct Grouping {
 pub(super) fn limited(cost: &Cost, rows: Option<f64>) -> f64 {
     let share = rows.map_or(1.0, |rows| (rows / cost.rows.max(1.0)).min(1.0));
     cost.startup + (cost.total - cost.startup) * share
+}
+
+/// Costs that differ by no more than this are the same, and an order decides (pathnode.c:
+/// STD_FUZZ_FACTOR).
+const SAME_COST: f64 = 1.01;
+
+/// Whether a plan is to be preferred to another one; each with whether its rows come in order.
+pub(super) fn is_better(
+    (cost, in_order): (&Cost, bool),
+    (best, is_ordered): (&Cost, bool),
+) -> bool {
+    let not_worse =
+        |a: &Cost, b: &Cost| a.total <= b.total * SAME_COST && a.startup <= b.startup * SAME_COST;
+    match (in_order, is_ordered) {
+        (true, false) => cost.total < best.total || not_worse(cost, best),
+        (false, true) => cost.total < best.total && !not_worse(best, cost),
+        _ => cost.total < best.total,
+    }
 }

@@ -14,7 +14,7 @@ use super::recheck::Recheck;
 use super::scan::clamp_rows;
 use super::search_cycle;
 use super::selectivity::origins;
-use super::sorting::{Grouping, Wish};
+use super::sorting::{Grouping, Wish, is_better};
 use super::{
     ColumnId, CtePlan, Planner, Rel, RteSet, collect_columns, is_volatile, node, returns_set,
     to_slots,
@@ -211,11 +211,18 @@ impl Planner<'_> {
             return self.finish_in_one_way(query, input, way);
         }
         let each = inputs.iter().flat_map(|input| ways.iter().map(move |way| (input, way)));
-        cheapest_of(
-            each.map(|(input, way)| {
-                self.finish_in_one_way(&mut query.clone(), input.clone(), *way)
-            }),
-        )
+        let mut best: Option<(Plan, bool)> = None;
+        for (input, way) in each {
+            let plan = self.finish_in_one_way(&mut query.clone(), input.clone(), *way)?;
+            let in_order = way.gives_order(query);
+            let is_first = |(best, ordered): &(Plan, bool)| {
+                is_better((&plan.cost, in_order), (&best.cost, *ordered))
+            };
+            if best.as_ref().is_none_or(is_first) {
+                best = Some((plan, in_order));
+            }
+        }
+        best.map(|(plan, _)| plan).ok_or_else(lost_level)
     }
 
     fn finish_in_one_way(
@@ -312,7 +319,7 @@ impl Planner<'_> {
             keys = arranged.into_iter().map(|(_, key)| key).collect();
         }
         let wish = Wish { keys, written, bound: None, rows: None };
-        let sorted = self.sorted(rel, wish, &query.rtes)?;
+        let sorted = self.sorted_by_workers(query, rel, wish)?;
         let (types, names) = (sorted.plan.types.clone(), output_names(&sorted.plan));
         let slot = |target: &usize| match &targets[*target] {
             Expr::Slot { index, .. } => Some(*index),
@@ -363,7 +370,7 @@ impl Planner<'_> {
         let keys = order_keys(query, targets);
         let written = query.order_by.iter().map(|o| &query.targets[o.target].expr).collect();
         let rows = bound.as_ref().and_then(|_| self.limit_rows(query));
-        self.sorted(rel, Wish { keys, written, bound, rows }, &query.rtes)
+        self.sorted_by_workers(query, rel, Wish { keys, written, bound, rows })
     }
 
     /// Computes all targets, hidden ones too; slots are then target positions.
@@ -494,6 +501,14 @@ fn targets_over(query: &Query, layout: &[ColumnId]) -> Result<Vec<Expr>> {
 struct Strategy {
     groups: AggStrategy,
     distinct: AggStrategy,
+}
+
+impl Strategy {
+    /// Whether rows come in an order of groups or of what DISTINCT keeps.
+    fn gives_order(self, query: &Query) -> bool {
+        query.has_aggregates && self.groups == AggStrategy::Sorted
+            || matches!(query.distinct, Distinct::All) && self.distinct == AggStrategy::Sorted
+    }
 }
 
 impl Planner<'_> {

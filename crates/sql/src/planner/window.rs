@@ -46,7 +46,7 @@ impl Planner<'_> {
             let written = sort_keys(&windows[number]);
             let written = written.iter().map(|key| &key.expr).collect();
             let wish = Wish { keys: sort_keys(&window), written, bound: None, rows: None };
-            rel = self.sorted(rel, wish, &query.rtes)?;
+            rel = self.sorted_by_workers(query, rel, wish)?;
             let first = rel.plan.types.len();
             slots.extend(own.iter().cloned().enumerate().map(|(i, call)| (call, first + i)));
             let own = own
