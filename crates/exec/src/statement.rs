@@ -166,6 +166,7 @@ impl CompiledStmt {
             work_tables: 0,
             top: true,
             row_params,
+            shared_scans: Vec::new(),
         };
         let root = compile_plan(&mut compiler, &planned.plan)?;
         compiler.top = false;

@@ -41,7 +41,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use steppe_txn::{ScanParts, TableStore};
 use steppe_types::interrupt::{self, Interrupts};
-use steppe_types::{Error, Result};
+use steppe_types::{Error, Oid, Result};
 
 /// Address space for deep expressions, as the sessions' threads have it.
 const STACK_BYTES: usize = 64 << 20;
@@ -62,14 +62,17 @@ pub(crate) struct Team {
     is_stopped: AtomicBool,
     /// Why, if it is an error of one of them.
     failed: Mutex<Option<Error>>,
-    /// The parts of the tables that they scan, by the scans' numbers.
-    parts: Mutex<Vec<(usize, Arc<ScanParts>)>>,
+    /// The parts of the tables that they scan, by the scans' numbers: one scan reads all leaves of
+    /// a partitioned table.
+    parts: Mutex<Vec<((usize, Oid), Arc<ScanParts>)>>,
+    /// The scans of the leaves of partitioned tables, by these tables' scans' numbers.
+    leaves: Mutex<Vec<(usize, Arc<[Arc<CPlan>]>)>>,
     /// The rows that they find together, by the nodes' numbers.
     rows: Mutex<Vec<(usize, Arc<SharedRows>)>>,
 }
 
 /// What is known by this number.
-fn numbered<T: Clone>(all: &[(usize, T)], number: usize) -> Option<T> {
+fn numbered<N: PartialEq, T: Clone>(all: &[(N, T)], number: N) -> Option<T> {
     all.iter().find(|(known, _)| *known == number).map(|(_, found)| found.clone())
 }
 
@@ -77,11 +80,11 @@ impl Team {
     pub(crate) fn new(threads: usize) -> Team {
         let (parts, rows) = (Mutex::default(), Mutex::default());
         let (is_stopped, failed) = (AtomicBool::new(false), Mutex::default());
-        Team { threads, is_stopped, failed, parts, rows }
+        Team { threads, is_stopped, failed, parts, leaves: Mutex::default(), rows }
     }
 
     /// The parts of the table that a scan reads. The first thread that asks cuts it.
-    pub(crate) fn parts(&self, scan: usize, rows: &TableStore) -> Result<Arc<ScanParts>> {
+    pub(crate) fn parts(&self, scan: (usize, Oid), rows: &TableStore) -> Result<Arc<ScanParts>> {
         let mut parts = self.parts.lock();
         if let Some(parts) = numbered(&parts, scan) {
             return Ok(parts);
@@ -89,6 +92,18 @@ impl Team {
         let cut = Arc::new(ScanParts::of(rows, self.threads)?);
         parts.push((scan, cut.clone()));
         Ok(cut)
+    }
+
+    /// Says which scans of leaves a scan of a partitioned table comes to: the leader has locked
+    /// them.
+    pub(crate) fn put_leaves(&self, scan: usize, leaves: Vec<Arc<CPlan>>) {
+        self.leaves.lock().push((scan, leaves.into()));
+    }
+
+    /// The scans of leaves that a scan of a partitioned table comes to.
+    pub(crate) fn leaves(&self, scan: usize) -> Result<Arc<[Arc<CPlan>]>> {
+        let leaves = numbered(&self.leaves.lock(), scan);
+        leaves.ok_or_else(|| Error::internal("leaves that several threads scan are not known"))
     }
 
     /// The rows that the threads find together at a node; `store`: for the first thread that asks.

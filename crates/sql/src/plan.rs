@@ -20,7 +20,7 @@ mod walk;
 
 pub use rows::{IndexRange, KeyCheck, KeyEnd, KeySearch, TidBound, TidRows, TidValues};
 pub(crate) use walk::for_each_child_mut;
-pub use walk::{for_each_child, for_each_expr, for_each_shown_expr};
+pub use walk::{for_each_child, for_each_expr, for_each_shown_expr, is_dealt_out};
 
 use crate::expr::{Aggregate, ExecParamId, Expr, SortKey, TypeRef, WindowCall};
 use crate::partners::MatchedLeaves;

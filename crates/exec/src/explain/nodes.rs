@@ -6,7 +6,9 @@ use super::plan::Builder;
 use crate::context::{Instrument, Note, SortGroups};
 use steppe_sql::deparse::quote_identifier;
 use steppe_sql::expr::Expr;
-use steppe_sql::plan::{AggMode, AggStrategy, ModifyTable, Plan, PlanNode, ScanRelation, TidRows};
+use steppe_sql::plan::{
+    AggMode, AggStrategy, ModifyTable, Plan, PlanNode, ScanRelation, TidRows, is_dealt_out,
+};
 use steppe_sql::query::{Command, Frame, FrameBound, FrameExclusion, FrameMode, JoinKind, SetOp};
 
 /// The name of a kind of join, on its own and between the words of a headline.
@@ -95,6 +97,9 @@ impl Builder<'_> {
                 ("Merge Append", "Merge Append".into())
             }
             PlanNode::MergeAppend { .. } => ("Merge Append", "Merge Append".into()),
+            PlanNode::Append(_) | PlanNode::PartitionScan { .. } if is_dealt_out(plan) => {
+                ("Append", "Parallel Append".into())
+            }
             PlanNode::Append(_) | PlanNode::PartitionScan { .. } => ("Append", "Append".into()),
             PlanNode::SetOp { op, all, order, .. } => {
                 let hash = if order.is_empty() { "Hash" } else { "" };

@@ -38,7 +38,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::expr::{Aggregate, Expr, SortKey, WindowCall};
-use steppe_sql::plan::{AggMode, ModifyTable, Plan, PlanNode, PlannedStmt, RowLock};
+use steppe_sql::plan::{AggMode, ModifyTable, Plan, PlanNode, PlannedStmt, RowLock, is_dealt_out};
 use steppe_sql::query::{FrameBound, FrameOffset, LockStrength};
 use steppe_txn::{Database, RowLockMode};
 use steppe_types::{Datum, Error, Oid, Result, oid};
@@ -57,6 +57,8 @@ pub(crate) struct PlanCompiler<'a, 'b> {
     pub(crate) top: bool,
     /// The next Result node is one row of many, of so many parameters.
     pub(crate) row_params: Option<usize>,
+    /// The scans of partitioned tables that the threads of the next Gather share.
+    pub(crate) shared_scans: Vec<Arc<CPlan>>,
 }
 
 /// The child's rows, which those who run the plan find together.
@@ -95,7 +97,8 @@ impl PlanCompiler<'_, '_> {
             _ => project.map(|project| self.exprs.list(project)),
         };
         let columns = self.column_plan(&kind, plan)?;
-        Ok(Arc::new(CPlan {
+        let is_shared = matches!(&kind, CNode::PartitionScan(scan) if scan.is_shared);
+        let compiled = Arc::new(CPlan {
             id,
             columns: columns.map(Box::new),
             filter: filter.map(|filter| self.exprs.expr(filter)).transpose()?,
@@ -103,7 +106,11 @@ impl PlanCompiler<'_, '_> {
             width: plan.types.len(),
             dependencies: self.exprs.dependencies.of_plan(plan),
             kind,
-        }))
+        });
+        if is_shared {
+            self.shared_scans.push(compiled.clone());
+        }
+        Ok(compiled)
     }
 
     fn node(&mut self, plan: &Plan) -> Result<CNode> {
@@ -135,7 +142,9 @@ impl PlanCompiler<'_, '_> {
             PlanNode::Gather { child, workers, order } => {
                 let keys = self.sort_keys(order, child.types.len())?.columns;
                 let order = (!keys.is_empty()).then_some(keys);
-                CNode::Gather(GatherPlan { workers: *workers, child: self.plan(child)?, order })
+                let child = self.plan(child)?;
+                let scans = std::mem::take(&mut self.shared_scans).into();
+                CNode::Gather(GatherPlan { workers: *workers, child, order, scans })
             }
             PlanNode::IndexScan { rel, index, range, backward, index_only, columns } => {
                 CNode::IndexScan(Box::new(self.index_scan(
@@ -181,6 +190,7 @@ impl PlanCompiler<'_, '_> {
                     is_parameterized: PartitionScanPlan::is_parameterized(conditions),
                     partners: partners.iter().map(Partner::new).collect(),
                     matched: matched.clone(),
+                    is_shared: is_dealt_out(template),
                 }))
             }
             PlanNode::NestLoop { kind, outer, inner, params, on } => {

@@ -8,6 +8,7 @@
 //! wait for the client, between its messages), or the transaction is SERIALIZABLE (what it reads
 //! is noted by its one thread).
 
+use super::partition_scan::leaves_for_all;
 use super::{BoxedNode, CNode, CPlan, Node, start as start_node};
 use crate::batch::RowBatch;
 use crate::context::{ExecContext, Note};
@@ -24,6 +25,8 @@ pub(crate) struct GatherPlan {
     pub(crate) workers: usize,
     /// The order of the rows of each, in which they are merged (`gather_merge`).
     pub(crate) order: Option<Arc<[SortColumn]>>,
+    /// The scans of partitioned tables below, whose leaves it finds for all threads.
+    pub(crate) scans: Box<[Arc<CPlan>]>,
 }
 
 /// Those who run the plan.
@@ -71,6 +74,9 @@ impl Crew {
         let may_be_helped = cx.may_be_helped && !cx.view()?.notes_reads();
         let most = if may_be_helped { count(cx, "max_parallel_workers")? } else { 0 };
         let team = Arc::new(Team::new(gather.workers + 1));
+        for scan in &gather.scans {
+            team.put_leaves(scan.id, leaves_for_all(scan, cx)?);
+        }
         let come = if gather.order.is_some() { RowsCome::Apart } else { RowsCome::Together };
         let helpers = Helpers::call(&gather.child, (gather.workers, most), come, &team, cx)?;
         if let Some(instrument) = cx.instrument(plan.id) {

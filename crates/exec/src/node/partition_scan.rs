@@ -12,6 +12,10 @@
 //! them are touched; if rows are locked, too, a few leaves are locked at a time. What must not
 //! happen until then, that a leaf gets a new file (TRUNCATE), is held off by one lock for all.
 //!
+//! A scan that several threads share goes over the same leaves in each: the leader has found and
+//! locked all of them before ([`leaves_for_all`]), since helpers can lock nothing. The threads share
+//! the rows of each leaf; those that find none left go on to the next one.
+//!
 //! Where order does not matter and a leaf does all there is to do, the leaves' columns are handed
 //! up as they are, and rows of a leaf that makes none as columns.
 
@@ -61,6 +65,8 @@ pub(crate) struct PartitionScanPlan {
     pub(crate) partners: Box<[Partner]>,
     /// Which leaves are joined, if bounds are not the same.
     pub(crate) matched: Option<Arc<MatchedLeaves>>,
+    /// Those who run the plan share the rows.
+    pub(crate) is_shared: bool,
 }
 
 /// What has been compiled for a leaf, and the versions of the partners' leaves that it is for.
@@ -116,21 +122,20 @@ enum Running {
 }
 
 pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
-    let CNode::PartitionScan(scan) = &plan.kind else {
-        unreachable!("started as a partition scan")
-    };
-    let scratch = RowBatch::new(scan.template.plan.types.len());
-    Box::new(PartitionScanNode {
-        plan,
-        leaves: None,
-        are_locked: false,
-        are_kept: false,
-        is_rescan: false,
-        analyzed: HashMap::new(),
-        next: 0,
-        running: None,
-        scratch,
-    })
+    Box::new(PartitionScanNode::new(plan))
+}
+
+/// The scans of all leaves that a scan reads, which are locked from now on: for the threads that
+/// share it.
+pub(super) fn leaves_for_all(plan: &Arc<CPlan>, cx: &mut ExecContext) -> Result<Vec<Arc<CPlan>>> {
+    let mut node = PartitionScanNode::new(plan.clone());
+    let found = node.find_leaves(cx, usize::MAX, true)?;
+    let mut scans = Vec::with_capacity(found.oids.len());
+    for leaf in &found.oids {
+        cx.check_interrupts()?;
+        scans.extend(node.scan_of(*leaf, cx)?);
+    }
+    Ok(scans)
 }
 
 impl PartitionScanPlan {
@@ -288,6 +293,7 @@ impl PartitionScanPlan {
             work_tables: 0,
             top: false,
             row_params: None,
+            shared_scans: Vec::new(),
         };
         compile_plan(&mut compiler, &plan)
     }
@@ -320,6 +326,34 @@ fn is_same(a: &[Option<Arc<Relation>>], b: &[Option<Arc<Relation>>]) -> bool {
 }
 
 impl PartitionScanNode {
+    fn new(plan: Arc<CPlan>) -> PartitionScanNode {
+        let CNode::PartitionScan(scan) = &plan.kind else {
+            unreachable!("started as a partition scan")
+        };
+        let scratch = RowBatch::new(scan.template.plan.types.len());
+        PartitionScanNode {
+            plan,
+            leaves: None,
+            are_locked: false,
+            are_kept: false,
+            is_rescan: false,
+            analyzed: HashMap::new(),
+            next: 0,
+            running: None,
+            scratch,
+        }
+    }
+
+    /// Starts the scan of the leaf that comes next of those that several threads share.
+    fn start_shared(&mut self, cx: &mut ExecContext) -> Result<bool> {
+        let team = cx.team().ok_or_else(|| Error::internal("nobody shares a scan"))?;
+        let leaves = team.leaves(self.plan.id)?;
+        let scan = leaves.get(self.next);
+        self.next += 1;
+        self.running = scan.map(|scan| Running::Leaf(ColumnInput::new(scan, cx)));
+        Ok(self.running.is_some())
+    }
+
     /// The scan of a leaf, which is locked; `None` if it has gone or has no rows.
     fn scan_of(&mut self, leaf: Oid, cx: &mut ExecContext) -> Result<Option<Arc<CPlan>>> {
         let scan = scan_in(&self.plan)?;
@@ -385,6 +419,9 @@ impl PartitionScanNode {
 
     /// Starts what rows come from next; false if there is nothing left.
     fn start_next(&mut self, cx: &mut ExecContext, wanted: usize) -> Result<bool> {
+        if scan_in(&self.plan)?.is_shared {
+            return self.start_shared(cx);
+        }
         while self.running.is_none() {
             let group = self.next_group(cx, wanted)?;
             if group.is_empty() {

@@ -33,7 +33,10 @@ impl SeqScanPlan {
         accesses::scanned(self.table.relation.oid, 1, cx.functions.statement_timestamp);
         let view = cx.view()?.clone();
         match cx.team().zip(self.shared_as) {
-            Some((team, number)) => rows.scan_parts(view, team.parts(number, rows)?).map(Some),
+            Some((team, number)) => {
+                let parts = team.parts((number, self.table.relation.oid), rows)?;
+                rows.scan_parts(view, parts).map(Some)
+            }
             None => rows.scan_all(view).map(Some),
         }
     }

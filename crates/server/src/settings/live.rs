@@ -336,6 +336,7 @@ impl Reader<'_> {
                 leader_participates: self.bool("parallel_leader_participation"),
                 setup_cost: self.real("parallel_setup_cost"),
                 tuple_cost: self.real("parallel_tuple_cost"),
+                append: self.bool("enable_parallel_append"),
                 hash: self.bool("enable_parallel_hash"),
                 merge: self.bool("enable_gathermerge"),
                 table_pages_min: self.int("min_parallel_table_scan_size") as f64,

@@ -157,3 +157,17 @@ fn for_each_aggregate_expr<'a>(a: &'a Aggregate, f: &mut dyn FnMut(&'a Expr)) {
     a.order_by.iter().for_each(|k| f(&k.expr));
     a.filter.iter().for_each(f);
 }
+
+/// Whether the rows of a plan's outermost scan are dealt out to several threads.
+pub fn is_dealt_out(plan: &Plan) -> bool {
+    match &plan.node {
+        PlanNode::SeqScan { parallel, .. } => *parallel,
+        PlanNode::Append(children) => children.first().is_some_and(is_dealt_out),
+        PlanNode::PartitionScan { template: outer, .. }
+        | PlanNode::NestLoop { outer, .. }
+        | PlanNode::HashJoin { outer, .. }
+        | PlanNode::SubqueryScan { child: outer, .. }
+        | PlanNode::Result { child: Some(outer), .. } => is_dealt_out(outer),
+        _ => false,
+    }
+}

@@ -63,6 +63,7 @@ mod or_lists;
 mod ordered;
 mod outer_joins;
 mod parallel;
+mod parallel_append;
 mod partition;
 mod partitionwise;
 mod path;

@@ -50,6 +50,8 @@ pub struct ParallelSettings {
     pub workers_max: usize,
     /// parallel_leader_participation
     pub leader_participates: bool,
+    /// enable_parallel_append
+    pub append: bool,
     /// parallel_setup_cost
     pub setup_cost: f64,
     /// parallel_tuple_cost
@@ -67,6 +69,7 @@ impl Default for ParallelSettings {
         ParallelSettings {
             workers_max: 2,
             leader_participates: true,
+            append: true,
             setup_cost: 1000.0,
             tuple_cost: 0.1,
             table_pages_min: 1024.0,
@@ -85,9 +88,17 @@ pub(super) fn may_be(settings: &PlannerSettings, query: &Query) -> bool {
 }
 
 /// A plan of which each thread has a part of the rows, as its estimates are then.
-struct Shared {
-    plan: Plan,
-    workers: usize,
+pub(super) struct Shared {
+    pub(super) plan: Plan,
+    pub(super) workers: usize,
+}
+
+/// How a table stands in a query.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum TableIs {
+    Alone,
+    /// Of several whose rows come one after the other: it may be as small as it likes.
+    Member,
 }
 
 impl Planner<'_> {
@@ -202,7 +213,7 @@ impl Planner<'_> {
     }
 
     /// How many threads' work the leader and so many workers do (get_parallel_divisor).
-    fn divisor(&self, workers: usize) -> f64 {
+    pub(super) fn divisor(&self, workers: usize) -> f64 {
         let workers = workers as f64;
         let leader = match self.ctx.settings.parallel.leader_participates {
             true => (1.0 - LEADER_SHARE_LOST * workers).max(0.0),
@@ -214,7 +225,8 @@ impl Planner<'_> {
     /// The plan as several threads share it, if they can.
     fn shared(&self, query: &Query, plan: &Plan) -> Option<Shared> {
         let of_query = query.targets.iter().map(|target| &target.expr).chain(&query.having);
-        if !self.is_parallel || self.in_leaf || !query.row_locks.is_empty() {
+        let is_gathered = matches!(plan.node, PlanNode::Gather { .. });
+        if !self.is_parallel || self.in_leaf || is_gathered || !query.row_locks.is_empty() {
             return None;
         }
         let shared = self.dealt_out(plan)?;
@@ -225,7 +237,7 @@ impl Planner<'_> {
     }
 
     /// The plan with the rows of its outermost table dealt out.
-    fn dealt_out(&self, plan: &Plan) -> Option<Shared> {
+    pub(super) fn dealt_out(&self, plan: &Plan) -> Option<Shared> {
         if !has_safe_expressions(plan) {
             return None;
         }
@@ -244,8 +256,14 @@ impl Planner<'_> {
             matches!(kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti)
         };
         match &plan.node {
-            PlanNode::SeqScan { cursor: None, .. } => self.dealt_out_scan(plan),
-            PlanNode::BitmapScan { .. } => self.dealt_out_bitmap(plan),
+            PlanNode::SeqScan { .. } | PlanNode::BitmapScan { .. } => {
+                self.dealt_out_table(plan, TableIs::Alone)
+            }
+            PlanNode::PartitionScan { .. } => self.dealt_out_leaves(plan),
+            PlanNode::Append(inputs) => self.dealt_out_append(plan, inputs),
+            PlanNode::Gather { child, workers, order } if order.is_empty() => {
+                gathered_before(plan, child, *workers)
+            }
             PlanNode::HashJoin { kind, .. } if is_shared_join(*kind) => self.dealt_out_hash(plan),
             PlanNode::NestLoop { kind, outer, inner, params, on }
                 if is_shared_join(*kind) && self.is_safe_plan(inner) =>
@@ -319,8 +337,17 @@ impl Planner<'_> {
         Some((shared, cost))
     }
 
-    /// The rows that a bitmap would name, by a full scan that is dealt out.
-    fn dealt_out_bitmap(&self, plan: &Plan) -> Option<Shared> {
+    /// A table's rows by a full scan that is dealt out.
+    pub(super) fn dealt_out_table(&self, plan: &Plan, is: TableIs) -> Option<Shared> {
+        match &plan.node {
+            PlanNode::SeqScan { cursor: None, .. } => self.dealt_out_scan(plan, is),
+            PlanNode::BitmapScan { .. } => self.dealt_out_bitmap(plan, is),
+            _ => None,
+        }
+    }
+
+    /// The rows that a bitmap would name.
+    fn dealt_out_bitmap(&self, plan: &Plan, is: TableIs) -> Option<Shared> {
         let PlanNode::BitmapScan { rel, recheck, columns, .. } = &plan.node else { return None };
         if !self.ctx.settings.seqscan {
             return None;
@@ -328,24 +355,32 @@ impl Planner<'_> {
         let mut conditions = Vec::new();
         super::conjuncts(recheck.clone(), &mut conditions);
         plan.filter.iter().for_each(|filter| super::conjuncts(filter.clone(), &mut conditions));
-        let (rows, pages) = self.ctx.sizes.size(&rel.relation);
-        let size = TableSize { rows: rows.max(1.0), pages: pages.max(1.0) };
+        let size = self.size_of(&rel.relation);
         let charge = self.costs().seq_scan(size, conditions.len() as f64);
         let cost = charge.for_rows(plan.cost.rows, plan.cost.width);
         let (rel, columns) = (rel.clone(), columns.clone());
         let node = PlanNode::SeqScan { rel, columns, cursor: None, parallel: false };
         let filter = super::and_all(super::cost::cheapest_first(conditions));
-        self.dealt_out_scan(&Plan { node, filter, cost, ..without_node(plan) })
+        self.dealt_out_scan(&Plan { node, filter, cost, ..without_node(plan) }, is)
+    }
+
+    /// Rows and pages of a table; of a partitioned one those of the average leaf.
+    fn size_of(&self, table: &Relation) -> TableSize {
+        let (rows, pages) = match self.known_leaf_size(table) {
+            Some(size) => size,
+            None => self.ctx.sizes.size(table),
+        };
+        TableSize { rows: rows.max(1.0), pages: pages.max(1.0) }
     }
 
     /// A full scan (cost_seqscan): what its rows cost is shared, its pages are not cheaper.
-    fn dealt_out_scan(&self, plan: &Plan) -> Option<Shared> {
+    fn dealt_out_scan(&self, plan: &Plan, is: TableIs) -> Option<Shared> {
         let PlanNode::SeqScan { rel, columns, .. } = &plan.node else { return None };
         if !self.is_shared_table(&rel.relation) {
             return None;
         }
-        let pages = self.ctx.sizes.size(&rel.relation).1.max(1.0);
-        let workers = self.workers_for(&rel.relation, pages)?;
+        let pages = self.size_of(&rel.relation).pages;
+        let workers = self.workers_for(&rel.relation, pages, is)?;
         let divisor = self.divisor(workers);
         let mut cost = plan.cost;
         let reading = (pages * self.costs().seq_page).min(cost.total);
@@ -357,12 +392,12 @@ impl Planner<'_> {
     }
 
     /// How many workers a table's size calls for (compute_parallel_worker).
-    fn workers_for(&self, table: &Relation, pages: f64) -> Option<usize> {
+    fn workers_for(&self, table: &Relation, pages: f64, is: TableIs) -> Option<usize> {
         let settings = &self.ctx.settings.parallel;
         let option = table.options.iter().find(|(name, _)| &**name == "parallel_workers");
         let workers = match option.and_then(|(_, value)| value.parse::<usize>().ok()) {
             Some(workers) => workers,
-            None if pages < settings.table_pages_min => 0,
+            None if is == TableIs::Alone && pages < settings.table_pages_min => 0,
             None => {
                 let mut threshold = settings.table_pages_min.max(1.0) * PAGES_FACTOR;
                 let mut workers = 1;
@@ -378,7 +413,9 @@ impl Planner<'_> {
 
     /// Whether any thread can read a relation's rows.
     fn is_shared_table(&self, table: &Relation) -> bool {
-        table.kind == RelKind::Table && !self.ctx.catalog.is_temporary(table)
+        // A partitioned one stands for its leaves.
+        let is_stored = matches!(table.kind, RelKind::Table | RelKind::PartitionedTable);
+        is_stored && !self.ctx.catalog.is_temporary(table)
     }
 
     /// Whether each thread can run a plan from its beginning to its end, with the same rows.
@@ -412,7 +449,7 @@ impl Planner<'_> {
 }
 
 /// A copy of a node that is going to be another kind's.
-fn without_node(plan: &Plan) -> Plan {
+pub(super) fn without_node(plan: &Plan) -> Plan {
     Plan {
         node: PlanNode::Result { one_time_filter: None, child: None },
         filter: plan.filter.clone(),
@@ -421,6 +458,25 @@ fn without_node(plan: &Plan) -> Plan {
         slot_names: plan.slot_names.clone(),
         cost: plan.cost,
     }
+}
+
+/// What several threads run below a Gather that a plan of fewer rows has been made with.
+fn gathered_before(plan: &Plan, child: &Plan, workers: usize) -> Option<Shared> {
+    if plan.filter.is_some() {
+        return None;
+    }
+    let Some(project) = &plan.project else {
+        return Some(Shared { plan: child.clone(), workers });
+    };
+    let mut part = child.clone();
+    if part.project.is_some() {
+        let (types, names) = (child.types.clone(), super::joinpath::output_names(child));
+        let above = PlanNode::Result { one_time_filter: None, child: Some(Box::new(part)) };
+        part = node(above, types, names, child.cost);
+    }
+    part.project = Some(project.clone());
+    part.types = plan.types.clone();
+    Some(Shared { plan: part, workers })
 }
 
 /// The run-time parameters that a plan reads, and those that it sets itself.
@@ -452,7 +508,7 @@ impl Params {
     }
 }
 
-fn has_safe_expressions(plan: &Plan) -> bool {
+pub(super) fn has_safe_expressions(plan: &Plan) -> bool {
     let mut all = true;
     for_each_expr(plan, &mut |expr| all = all && is_safe(expr));
     all

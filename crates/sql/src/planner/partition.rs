@@ -173,6 +173,13 @@ impl Planner<'_> {
         Ok((size.rows / leaves, size.pages / leaves))
     }
 
+    /// Rows and pages of the average leaf of a partitioned table that a scan has been planned of.
+    pub(super) fn known_leaf_size(&self, relation: &Relation) -> Option<(f64, f64)> {
+        let size = self.partitioned_sizes.get(&relation.oid)?;
+        let leaves = size.leaves.max(1.0);
+        Some((size.rows / leaves, size.pages / leaves))
+    }
+
     /// What a partitioned table's leaves come to: asked once a statement.
     pub(super) fn partitioned_size(&mut self, table: Oid) -> Result<PartitionedSize> {
         if let Some(known) = self.partitioned_sizes.get(&table) {

@@ -79,13 +79,13 @@ impl Planner<'_> {
             Some(keys) if is_of_use => self.merged_union(query, &operation, keys)?,
             _ => None,
         };
-        let mut rels = self.appended(operation)?;
+        let mut rels = self.appended(query, operation)?;
         rels.extend(merged);
         Ok(rels)
     }
 
     /// A UNION's inputs one after the other, without duplicates by hash or sorted.
-    fn appended(&mut self, operation: SetOperation) -> Result<Vec<Rel>> {
+    fn appended(&mut self, query: &Query, operation: SetOperation) -> Result<Vec<Rel>> {
         let left = self.query(*operation.left)?;
         let right = self.query(*operation.right)?;
         let (names, types) = (output_names(&left), operation.types);
@@ -111,6 +111,9 @@ impl Planner<'_> {
         if operation.all {
             return Ok(vec![append]);
         }
+        let gathered = self.gathered(query, &append);
+        let is_cheaper = |rel: &Rel| rel.plan.cost.total < append.plan.cost.total;
+        let append = gathered.filter(is_cheaper).unwrap_or(append);
         let mut ways = Vec::with_capacity(2);
         let keys = keys_of(&types);
         if !keys.is_empty() {

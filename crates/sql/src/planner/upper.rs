@@ -103,8 +103,12 @@ impl Planner<'_> {
         self.plan_ctes(query)?;
         self.preprocess(query)?;
         if let Some(operation) = query.set_operation.take() {
-            let rels = self.set_operation(query, operation)?.into_iter().map(Input::Rows);
-            return self.finish_select(query, rels.collect());
+            let mut rels = self.set_operation(query, operation)?;
+            // One Gather rather than one of each input, if that costs the same.
+            if let Some(gathered) = rels.first().and_then(|rel| self.gathered(query, rel)) {
+                rels.insert(0, gathered);
+            }
+            return self.finish_select(query, rels.into_iter().map(Input::Rows).collect());
         }
         self.simplify(query);
         self.drop_useless_group_keys(query);
