@@ -281,6 +281,9 @@ pub trait SessionServices: Send + Sync {
     /// The running thread is going to help with the statement, beside those that run the sessions'.
     fn begin_helping(&self) {}
 
+    /// The running thread has helped.
+    fn end_helping(&self) {}
+
     /// Sends a notice to the client.
     fn notice(&self, notice: Error) {
         let _ = notice;

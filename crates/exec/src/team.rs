@@ -318,6 +318,7 @@ impl Helper {
         let worked = interrupt::during(&mut { interrupts }, || {
             interrupt::catching(|| hand_over(&plan, &mut cx, &batches))
         });
+        services.end_helping();
         if let Err(error) = worked {
             team.fail(error);
         }

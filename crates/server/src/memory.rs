@@ -3,6 +3,8 @@
 //! The allocator counts, for each thread, what is taken less what is given back. A session that
 //! runs on a thread keeps its own count ([`Count::during`]), which begins at 0 with each message
 //! ([`restart`]).
+//! Threads that help with a statement tell what they have ([`Together`]), so that the limit is for all
+//! of them: rows that one has taken memory for are given back by another.
 //! A look for interrupts also looks at the count: past `statement_memory_limit` the statement
 //! ends with 53200. (An allocator cannot fail itself: that would end the process.)
 //! A single value is refused by its function beforehand if it would be larger than 1 GB.
@@ -24,8 +26,14 @@ use crate::settings::ServerSettings;
 /// A statement that has had so much leaves something to give back.
 const LARGE: isize = 64 << 20;
 
+/// A helper tells what it has when that has changed by so much.
+const TOLD_EVERY: isize = 1 << 20;
+
 thread_local! {
     static HELD: Cell<isize> = const { Cell::new(0) };
+
+    /// What a thread that helps has told of its count.
+    static TOLD: Cell<Option<isize>> = const { Cell::new(None) };
 }
 
 /// A large statement has run since the last [`give_back`].
@@ -78,7 +86,7 @@ pub(crate) struct Count(isize);
 
 /// The session that runs on this thread begins a message.
 #[inline]
-pub(crate) fn restart() {
+fn restart() {
     HELD.set(0);
 }
 
@@ -89,6 +97,58 @@ impl Count {
         let done = work();
         self.0 = HELD.replace(others);
         done
+    }
+}
+
+/// What a session's thread and those that help it have.
+#[derive(Default)]
+pub(crate) struct Together {
+    /// The helpers, as far as they have told.
+    helpers: AtomicIsize,
+    /// The session's thread, when it last looked.
+    own: AtomicIsize,
+}
+
+impl Together {
+    /// The session begins a message: nobody helps it.
+    #[inline]
+    pub(crate) fn restart(&self) {
+        restart();
+        if self.helpers.load(Ordering::Relaxed) != 0 {
+            self.helpers.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// This thread is going to help.
+    pub(crate) fn begin_helping() {
+        HELD.set(0);
+        TOLD.set(Some(0));
+    }
+
+    /// This thread has helped.
+    pub(crate) fn end_helping(&self) {
+        if let Some(told) = TOLD.take() {
+            self.helpers.fetch_add(HELD.get().wrapping_sub(told), Ordering::Relaxed);
+        }
+    }
+
+    /// What all of them have.
+    #[inline]
+    fn held(&self) -> isize {
+        let held = HELD.get();
+        if let Some(told) = TOLD.get() {
+            if held.wrapping_sub(told).abs() >= TOLD_EVERY {
+                self.helpers.fetch_add(held.wrapping_sub(told), Ordering::Relaxed);
+                TOLD.set(Some(held));
+            }
+            return self.own.load(Ordering::Relaxed) + self.helpers.load(Ordering::Relaxed);
+        }
+        let helpers = self.helpers.load(Ordering::Relaxed);
+        // Most statements are small and have no helpers, whom it would be of interest to.
+        if helpers != 0 || held > LARGE || self.own.load(Ordering::Relaxed) != 0 {
+            self.own.store(held, Ordering::Relaxed);
+        }
+        held.saturating_add(helpers)
     }
 }
 
@@ -108,14 +168,15 @@ impl StatementLimit {
 
     /// 53200 if the statement that runs on this thread has more than it may.
     #[inline]
-    pub(crate) fn check(&self) -> Result<()> {
-        let held = HELD.get();
+    pub(crate) fn check(&self, together: &Together) -> Result<()> {
+        let held = together.held();
         if held > LARGE { check_large(held, self) } else { Ok(()) }
     }
 
     /// 53200 if it would have with so many bytes more.
-    pub(crate) fn reserve(&self, bytes: usize) -> Result<()> {
-        let held = HELD.get().max(0).saturating_add(isize::try_from(bytes).unwrap_or(isize::MAX));
+    pub(crate) fn reserve(&self, bytes: usize, together: &Together) -> Result<()> {
+        let bytes = isize::try_from(bytes).unwrap_or(isize::MAX);
+        let held = together.held().max(0).saturating_add(bytes);
         if held > LARGE { check_large(held, self) } else { Ok(()) }
     }
 }
@@ -195,5 +256,30 @@ mod tests {
         assert!(other.0.abs() < 4096, "{}", other.0);
         count.during(|| drop(kept));
         assert!(count.0.abs() < 4096, "{}", count.0);
+    }
+
+    #[test]
+    fn what_helpers_have_is_the_statements() {
+        let together = Together::default();
+        let help = || {
+            Together::begin_helping();
+            let kept = vec![0u8; 80 << 20];
+            let held = together.held();
+            together.end_helping();
+            (kept, held)
+        };
+        let helped = std::thread::scope(|scope| scope.spawn(help).join());
+        let (kept, of_helper) = helped.unwrap_or_default();
+        let about = |held: isize, wanted: isize| (held - wanted).abs() < 1 << 16;
+        assert!(about(of_helper, 80 << 20), "{of_helper}");
+        Count::default().during(|| {
+            assert!(about(together.held(), 80 << 20), "{}", together.held());
+            let limit = StatementLimit(AtomicIsize::new(70 << 20));
+            assert!(limit.check(&together).is_err());
+            // Who gives it back does not matter.
+            drop(kept);
+            assert!(about(together.held(), 0), "{}", together.held());
+            assert!(limit.check(&together).is_ok());
+        });
     }
 }

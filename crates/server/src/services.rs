@@ -31,6 +31,7 @@ use crate::activity::Wait;
 use crate::autovacuum::pace;
 use crate::cursor_place::CursorPlaces;
 use crate::deferred::Constraints;
+use crate::memory::Together;
 use crate::processors;
 use crate::relation_size;
 use crate::server::{Control, Server};
@@ -152,6 +153,8 @@ pub(crate) struct Core {
     pub cursor_places: Mutex<CursorPlaces>,
     /// What the transaction checks later.
     pub constraints: Mutex<Constraints>,
+    /// What those have who run its statement.
+    pub memory: Together,
     names: Mutex<NameSpace>,
     /// The transaction's own changes of the catalog.
     changes: Mutex<Option<CatalogChanges>>,
@@ -195,6 +198,7 @@ impl Core {
             named: Mutex::default(),
             cursor_places: Mutex::default(),
             constraints: Mutex::default(),
+            memory: Together::default(),
             names: Mutex::new(names),
             changes: Mutex::default(),
             changed_by_function: AtomicBool::new(false),
@@ -335,7 +339,7 @@ impl Interrupts for Core {
     }
 
     fn reserve(&self, bytes: usize) -> Result<()> {
-        self.server.statement_memory.reserve(bytes)?;
+        self.server.statement_memory.reserve(bytes, &self.memory)?;
         self.check_interrupts()
     }
 }
@@ -344,12 +348,17 @@ impl SessionServices for Core {
     fn check_interrupts(&self) -> Result<()> {
         pace::nap_if_due();
         workers::hand_over_if_long();
-        self.server.statement_memory.check()?;
+        self.server.statement_memory.check(&self.memory)?;
         self.handle.check_interrupts()
     }
 
     fn begin_helping(&self) {
         processors::give_way();
+        Together::begin_helping();
+    }
+
+    fn end_helping(&self) {
+        self.memory.end_helping();
     }
 
     fn begin_progress(&self, progress: Progress) -> Arc<Progress> {

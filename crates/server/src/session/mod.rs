@@ -429,7 +429,7 @@ impl Session {
         }
         self.control.activity.set_active();
         workers::note_work(self.core.identity.pid);
-        memory::restart();
+        self.core.memory.restart();
         let handled = {
             let mut handling = pin!(self.handle_message(frame));
             poll_fn(|cx| {
