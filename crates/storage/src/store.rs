@@ -471,9 +471,6 @@ impl Inner {
             restored.next_sequence,
         );
         let pool = Pool::new(options.pool_pages, options.max_pages, Arc::clone(&data), writeback)?;
-        if data.len()? / PAGE_SIZE as u64 <= options.pool_pages as u64 {
-            pool.use_huge_pages();
-        }
         let redone = recovery::redo(&pool, &control, &mut open_reader(), end, handler)?;
 
         let file_pages = (data.len()? / PAGE_SIZE as u64).max(redone.file_pages);

@@ -1,9 +1,9 @@
 //! The clock: which pages leave memory.
 //!
 //! One hand over the resident slots. A referenced page is spared once; a clean
-//! one is latched, its memory discarded and its slot freed; dirty ones are
+//! one is latched and its slot freed, with the frame that it lay in; dirty ones are
 //! gathered, written as one batch, and then go too. Batches keep the cost of the
-//! doublewrite's syncs and of the kernel's TLB work per page small.
+//! doublewrite's syncs per page small.
 
 use super::latch::{self, Copied};
 use super::state::{self, DIRTY, LATCHED};
@@ -47,7 +47,6 @@ impl Pool {
             if free >= wanted {
                 return Ok(free);
             }
-            self.end_huge_pages();
             let batch = (self.resident.len() / 16).clamp(1, BATCH);
             let dirty_batch = (self.resident.len() / 4).min(writeback::BATCH);
             let found = self.turn(&mut clock, batch, dirty_batch);
@@ -108,20 +107,8 @@ impl Pool {
         Ok(count)
     }
 
-    /// Gives the victims' memory back and frees their slots.
-    #[allow(unsafe_code)]
-    fn discard(&self, mut victims: Vec<(usize, PageGuard<'_>)>) {
-        victims.sort_unstable_by_key(|(_, guard)| guard.id());
-        let mut run = 0;
-        for end in 1..=victims.len() {
-            let adjacent = |i: usize| victims[i].1.id().0 == victims[i - 1].1.id().0 + 1;
-            if end < victims.len() && adjacent(end) {
-                continue;
-            }
-            // SAFETY: the victims' guards are the exclusive latches of the whole run.
-            unsafe { self.memory.discard(victims[run].1.id(), end - run) };
-            run = end;
-        }
+    /// Frees the victims' slots.
+    fn discard(&self, victims: Vec<(usize, PageGuard<'_>)>) {
         self.counters.evicted.fetch_add(victims.len() as u64, Ordering::Relaxed);
         crate::usage::evicted(victims.len());
         let mut slots = Vec::with_capacity(victims.len());

@@ -12,7 +12,8 @@
 //!
 //! The world is two pages, fewer slots, and a file. What runs is `latch`'s own code;
 //! fault, clock turn, write-back and checkpoint are those of `Pool` in small. Checked:
-//! what an optimistic reader validates is one state of the page (condition L); no
+//! what an optimistic reader validates is one state of the page, which lies in another frame
+//! each time that it comes into memory (condition L); no
 //! increment is lost to eviction (E); what precedes a checkpoint's redo position is
 //! in the file when it ends (C); never more pages are in memory than there are slots.
 //! In a world of its own a reader past the pool takes from the file what is one state of the page (F).
@@ -53,6 +54,8 @@ enum Bug {
     NoSecondLook,
     /// The page becomes dirty after its record's place is reserved.
     DirtyTooLate,
+    /// A reader has looked where the page lies before it takes the version.
+    PlaceTooEarly,
 }
 
 // ----- weak memory -----
@@ -226,21 +229,33 @@ struct Lock(shuttle::sync::Mutex<View>);
 const fn state_of(page: usize) -> usize {
     page
 }
-const fn byte_of(page: usize, half: usize) -> usize {
-    PAGES + page * 2 + half
+const fn frame_of(page: usize) -> usize {
+    PAGES + page
+}
+const fn byte_of(frame: usize, half: usize) -> usize {
+    2 * PAGES + frame * 2 + half
 }
 const fn disk_of(page: usize, half: usize) -> usize {
-    3 * PAGES + page * 2 + half
+    4 * PAGES + page * 2 + half
 }
-const LOG: usize = 5 * PAGES;
+const LOG: usize = 6 * PAGES;
 const FIRST_SLOT: usize = LOG + 1;
 /// A slot holds this more than the page's number; 0 is empty.
 const SLOT_BIAS: u64 = 1;
 
+/// What a page holds after so many increments: nothing that another page does.
+const fn content(page: usize, increments: u64) -> u64 {
+    increments * PAGES as u64 + page as u64
+}
+const fn increments(content: u64) -> u64 {
+    content / PAGES as u64
+}
+
 struct SmallPool {
     memory: Memory,
     slots: usize,
-    free_slots: shuttle::sync::Mutex<Vec<usize>>,
+    free_slots: Mutex<Vec<usize>>,
+    free: Lock,
     clock: Lock,
     batch: Lock,
     /// The log: which page was changed to which value.
@@ -252,7 +267,8 @@ impl SmallPool {
         SmallPool {
             memory: Memory::new(FIRST_SLOT + slots, bug),
             slots,
-            free_slots: shuttle::sync::Mutex::new((0..slots).collect()),
+            free_slots: Mutex::new((0..slots).collect()),
+            free: Lock::default(),
             clock: Lock::default(),
             batch: Lock::default(),
             changes: Mutex::default(),
@@ -276,14 +292,24 @@ impl SmallPool {
         result
     }
 
+    /// `PageMemory::page`: where the page lies.
+    fn frame(&self, page: usize) -> usize {
+        self.memory.load(frame_of(page), Ordering::Relaxed) as usize
+    }
+
     fn read_bytes(&self, page: usize) -> (u64, u64) {
-        let half = |half| self.memory.load(byte_of(page, half), Ordering::Relaxed);
+        self.read_frame(self.frame(page))
+    }
+
+    fn read_frame(&self, frame: usize) -> (u64, u64) {
+        let half = |half| self.memory.load(byte_of(frame, half), Ordering::Relaxed);
         (half(0), half(1))
     }
 
     fn write_bytes(&self, page: usize, value: u64) {
+        let frame = self.frame(page);
         for half in 0..2 {
-            self.memory.store(byte_of(page, half), value, Ordering::Relaxed);
+            self.memory.store(byte_of(frame, half), value, Ordering::Relaxed);
         }
     }
 
@@ -324,9 +350,10 @@ impl SmallPool {
             self.give_slot(slot);
             return None;
         }
+        self.memory.store(frame_of(page), slot as u64, Ordering::Relaxed);
         for half in 0..2 {
             let value = self.memory.load(disk_of(page, half), Ordering::Relaxed);
-            self.memory.store(byte_of(page, half), value, Ordering::Relaxed);
+            self.memory.store(byte_of(slot, half), value, Ordering::Relaxed);
         }
         self.memory.store(FIRST_SLOT + slot, page as u64 + SLOT_BIAS, Ordering::Release);
         Some(with_latch(state, UNLATCHED) | REFERENCED)
@@ -334,8 +361,7 @@ impl SmallPool {
 
     fn take_slot(&self) -> usize {
         loop {
-            let slot = self.free_slots.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            match slot {
+            match self.with_free_slots(Vec::pop) {
                 Some(slot) => return slot,
                 None => self.locked(&self.clock, || self.turn()),
             }
@@ -344,9 +370,16 @@ impl SmallPool {
     }
 
     fn give_slot(&self, slot: usize) {
-        let mut free = self.free_slots.lock().unwrap_or_else(PoisonError::into_inner);
-        assert!(!free.contains(&slot), "a slot is freed once");
-        free.push(slot);
+        self.with_free_slots(|free| {
+            assert!(!free.contains(&slot), "a slot is freed once");
+            free.push(slot);
+        });
+    }
+
+    /// Who gets a frame has seen what was done with it before: its free list is under a mutex.
+    fn with_free_slots<T>(&self, f: impl FnOnce(&mut Vec<usize>) -> T) -> T {
+        let slots = || self.free_slots.lock().unwrap_or_else(PoisonError::into_inner);
+        self.locked(&self.free, || f(&mut slots()))
     }
 
     /// `Pool::latch_load`: latched, and the word to go back to.
@@ -393,7 +426,6 @@ impl SmallPool {
     }
 
     fn discard(&self, slot: usize, page: usize, before: u64) {
-        self.write_bytes(page, 0);
         self.memory.store(FIRST_SLOT + slot, 0, Ordering::Release);
         self.unlatch(page, with_latch(before, EVICTED), true);
         self.give_slot(slot);
@@ -434,7 +466,7 @@ impl SmallPool {
                 None => shuttle::thread::yield_now(),
             }
         };
-        let value = self.read_bytes(page).0 + 1;
+        let value = content(page, increments(self.read_bytes(page).0) + 1);
         if !self.memory.has(Bug::DirtyTooLate) {
             before = latch::set_dirty(&word, before);
         }
@@ -450,10 +482,12 @@ impl SmallPool {
 
     fn read(&self, page: usize) -> u64 {
         loop {
+            let early = self.memory.has(Bug::PlaceTooEarly).then(|| self.frame(page));
             let version = self.optimistic(page);
-            let (a, b) = self.read_bytes(page);
+            let (a, b) = self.read_frame(early.unwrap_or_else(|| self.frame(page)));
             if latch::validate(&self.word(page), version) {
                 assert_eq!(a, b, "page {page} is torn");
+                assert!(a == content(page, increments(a)) || a == 0, "not page {page}");
                 return a;
             }
             shuttle::thread::yield_now();
@@ -538,7 +572,8 @@ fn run(slots: usize, bug: Option<Bug>) {
         let value = pool.read_bytes(page);
         assert_eq!(value, (value.0, value.0));
         let made = (0..WRITERS).flat_map(|w| (0..WRITES).map(move |n| (w + n) % PAGES));
-        assert_eq!(value.0, made.filter(|&p| p == page).count() as u64, "page {page}");
+        let made = made.filter(|&p| p == page).count() as u64;
+        assert_eq!(increments(value.0), made, "page {page}");
         pool.unlatch(page, before, false);
     }
 }
@@ -594,9 +629,12 @@ fn planted_bugs_are_found() {
         CleanBlindly,
         EvictBlindly,
         DirtyTooLate,
+        PlaceTooEarly,
     ];
     for bug in bugs {
-        let found = [1, PAGES].into_iter().any(|slots| {
+        // With one frame only a page cannot move.
+        let worlds = if bug == PlaceTooEarly { [PAGES, 1] } else { [1, PAGES] };
+        let found = worlds.into_iter().any(|slots| {
             let search = move || shuttle::check_random(move || run(slots, Some(bug)), 20_000);
             std::panic::catch_unwind(search).is_err()
         });

@@ -1,14 +1,19 @@
 //! Page memory: the one place with `unsafe` in this crate.
 //!
-//! As in vmcache (Leis et al., SIGMOD 2023) a page's address is
-//! `base + id * PAGE_SIZE` in one anonymous mapping, reserved but not committed:
-//! the kernel gives memory on first touch and takes it back on `discard`.
+//! A page in memory lies in a *frame*; the frames are one anonymous mapping, as large as the pool.
+//! Another mapping has an [`Entry`] for each page id: the state word, and which frame the page lies
+//! in. It is an array, reserved but not committed, so that a page is found by arithmetic, as in
+//! vmcache (Leis et al., "Virtual-Memory Assisted Buffer Management", SIGMOD 2023). vmcache also
+//! does without frames: a page's address follows from its id, and the kernel gives it memory and
+//! takes it back. But then the kernel clears and maps two pages of its own for each page read, and
+//! unmaps them for each one that goes: two thirds of what a page costs that is read from the page
+//! cache. A frame goes from page to page as it is.
 //!
 //! Invariants that make the safe interface sound:
 //!
 //! - M1. A mapping is readable and writable from `new` to `drop`, over its whole
-//!   length, whatever is resident: a discarded range reads as zeros. Hence a load
-//!   at any in-bounds address never faults, however stale the page id is.
+//!   length, and each entry names a frame of the mapping, also that of a page that is not in
+//!   memory (it is another page's then). Hence a load never faults, however stale the page id is.
 //! - M2. Every access checks or masks its offset against `PAGE_SIZE`, so that an
 //!   offset read from a torn page cannot leave the page.
 //! - M3. Nobody holds `&` or `&mut` to mapped bytes that another thread may write.
@@ -16,7 +21,9 @@
 //!   A slice (`PageMut::bytes`) is lent only by the holder of the page's exclusive
 //!   latch, for as long as that holder does not write.
 //! - M4. [`PageMut`] exists at most once a page at a time: the pool makes it from
-//!   the exclusive latch's guard, [`PageBuf`] from `&mut self`.
+//!   the exclusive latch's guard, [`PageBuf`] from `&mut self`. No two pages in memory
+//!   lie in one frame: the pool takes a frame off its free list before it places a page
+//!   there, and puts it back after the page has left memory.
 //! - M5. What `racy_copy` returns may mix two versions of a page. It is plain
 //!   bytes (every bit pattern is valid), and the callers throw it away unless the
 //!   page's version validates (a seqlock, as in Boehm, "Can seqlocks get along
@@ -29,7 +36,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// What the processor loads at once, on the machines we know.
 const CACHE_LINE: usize = 64;
@@ -65,6 +72,13 @@ impl Mapping {
             .ok_or_else(|| io::Error::other("mmap returned address 0"))?;
         Ok(Mapping { base, len })
     }
+
+    /// Asks the kernel for huge pages: a random read then misses the TLB once, not three times. A
+    /// wish: nothing depends on whether it is granted.
+    fn advise_huge_pages(&self) {
+        // SAFETY: the whole mapping; the advice does not change its content.
+        unsafe { libc::madvise(self.base.as_ptr().cast(), self.len, libc::MADV_HUGEPAGE) };
+    }
 }
 
 impl Drop for Mapping {
@@ -74,19 +88,33 @@ impl Drop for Mapping {
     }
 }
 
-/// The pool's address space: the pages and one state word for each.
+/// What there is for each page id, in memory or not. The words share a line of the processor's cache.
+#[repr(C, align(16))]
+struct Entry {
+    state: AtomicU64,
+    /// Where the page lies. It changes as the page's bytes do: under the latch, to be validated.
+    frame: AtomicU32,
+}
+
+/// The pool's memory: the frames, and an entry for each page id.
 pub(crate) struct PageMemory {
-    pages: Mapping,
-    states: Mapping,
+    frames: Mapping,
+    entries: Mapping,
+    frame_count: usize,
     max_pages: u64,
 }
 
 impl PageMemory {
-    /// Reserves address space for `max_pages` pages, or for as many as the process may have
-    /// (`ulimit -v`, a checker's own limits), but for `min_pages` at least. All states start as 0.
-    pub(crate) fn new(mut max_pages: u64, min_pages: u64) -> io::Result<PageMemory> {
+    /// Frames for `frame_count` pages in memory, and entries for `max_pages` ids, or for as many as
+    /// the process may have (`ulimit -v`, a checker's own limits), but for `min_pages` at least. All
+    /// states start as 0.
+    pub(crate) fn new(
+        frame_count: usize,
+        mut max_pages: u64,
+        min_pages: u64,
+    ) -> io::Result<PageMemory> {
         loop {
-            match Self::reserve(max_pages) {
+            match Self::reserve(frame_count, max_pages) {
                 Err(e) if max_pages / 2 < min_pages => return Err(e),
                 Err(_) => max_pages /= 2,
                 memory => return memory,
@@ -94,12 +122,14 @@ impl PageMemory {
         }
     }
 
-    fn reserve(max_pages: u64) -> io::Result<PageMemory> {
+    fn reserve(frame_count: usize, max_pages: u64) -> io::Result<PageMemory> {
         let too_large = || io::Error::other("address space for the buffer pool is too large");
-        let count = usize::try_from(max_pages).map_err(|_| too_large())?;
-        let pages = Mapping::new(count.checked_mul(PAGE_SIZE).ok_or_else(too_large)?)?;
-        let states = Mapping::new(count.checked_mul(8).ok_or_else(too_large)?)?;
-        Ok(PageMemory { pages, states, max_pages })
+        let ids = usize::try_from(max_pages).map_err(|_| too_large())?;
+        let frames = frame_count.checked_mul(PAGE_SIZE).filter(|_| frame_count > 0);
+        let entries = ids.checked_mul(size_of::<Entry>()).ok_or_else(too_large)?;
+        let frames = Mapping::new(frames.ok_or_else(too_large)?)?;
+        frames.advise_huge_pages();
+        Ok(PageMemory { frames, entries: Mapping::new(entries)?, frame_count, max_pages })
     }
 
     /// Page ids are below this.
@@ -109,25 +139,39 @@ impl PageMemory {
     }
 
     #[inline]
-    fn page_address(&self, id: PageId) -> *mut u8 {
+    fn entry(&self, id: PageId) -> &Entry {
         assert!(id.0 < self.max_pages, "page id {} is beyond the address space", id.0);
-        // SAFETY: in bounds of the mapping by the assertion.
-        unsafe { self.pages.base.as_ptr().add(id.0 as usize * PAGE_SIZE) }
+        // SAFETY: in bounds by the assertion, aligned (mappings are page-aligned), and only ever
+        // accessed as an Entry, whose zeros are a valid one.
+        unsafe { &*self.entries.base.as_ptr().cast::<Entry>().add(id.0 as usize) }
     }
 
     /// The page's state word.
     #[inline]
     pub(crate) fn state(&self, id: PageId) -> &AtomicU64 {
-        assert!(id.0 < self.max_pages, "page id {} is beyond the address space", id.0);
-        // SAFETY: in bounds by the assertion, aligned (mappings are page-aligned), and
-        // only ever accessed as an AtomicU64.
-        unsafe { &*self.states.base.as_ptr().cast::<AtomicU64>().add(id.0 as usize) }
+        &self.entry(id).state
     }
 
-    /// The page for reading without a latch (M3, M5).
+    /// The page for reading without a latch (M3, M5). Where it lies is part of what is read: the
+    /// reader has taken the version before, and validates it afterwards.
     #[inline]
     pub(crate) fn page(&self, id: PageId) -> PageRef<'_> {
-        PageRef { base: self.page_address(id), memory: PhantomData }
+        let frame = self.entry(id).frame.load(Relaxed) as usize;
+        debug_assert!(frame < self.frame_count);
+        // SAFETY: in bounds of the mapping by M1: `place` checks what it stores, and there is a
+        // first frame.
+        let base = unsafe { self.frames.base.as_ptr().add(frame * PAGE_SIZE) };
+        PageRef { base, memory: PhantomData }
+    }
+
+    /// Puts a page in a frame, with whatever bytes are there.
+    ///
+    /// # Safety
+    /// The caller holds the page's exclusive latch, and no other page in memory lies in this frame
+    /// until the page has left memory (M4).
+    pub(super) unsafe fn place(&self, id: PageId, frame: u32) {
+        assert!((frame as usize) < self.frame_count, "there is no frame {frame}");
+        self.entry(id).frame.store(frame, Relaxed);
     }
 
     /// The page for writing. Only the pool calls this, from an exclusive latch's guard.
@@ -138,29 +182,6 @@ impl PageMemory {
     #[inline]
     pub(super) unsafe fn page_mut(&self, id: PageId) -> PageMut<'_> {
         PageMut { page: self.page(id) }
-    }
-
-    /// Gives the memory of `count` pages back; they read as zeros afterwards.
-    ///
-    /// # Safety
-    /// The caller holds the exclusive latches of all of them.
-    pub(super) unsafe fn discard(&self, first: PageId, count: usize) {
-        assert!(first.0 + count as u64 <= self.max_pages);
-        // SAFETY: in bounds by the assertion. Private anonymous memory stays mapped and
-        // reads as zeros (M1). The advice can only fail for bad arguments.
-        let result = unsafe {
-            libc::madvise(self.page_address(first).cast(), count * PAGE_SIZE, libc::MADV_DONTNEED)
-        };
-        debug_assert_eq!(result, 0, "madvise: {}", io::Error::last_os_error());
-    }
-
-    /// Asks the kernel to back the first `count` pages with huge pages, or no more to.
-    /// A wish: nothing depends on whether it is granted.
-    pub(super) fn advise_huge_pages(&self, count: u64, wanted: bool) {
-        let len = count.min(self.max_pages) as usize * PAGE_SIZE;
-        let advice = if wanted { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
-        // SAFETY: in bounds of the mapping; the advice does not change its content.
-        unsafe { libc::madvise(self.pages.base.as_ptr().cast(), len, advice) };
     }
 
     /// Asks the processor to load a page's state word, header and first slots.
@@ -539,19 +560,25 @@ mod tests {
     #[test]
     fn fewer_addresses_than_asked_for_will_do() {
         // No processor has so many.
-        let memory = PageMemory::new(1 << 48, 16).unwrap();
+        let memory = PageMemory::new(16, 1 << 48, 16).unwrap();
         assert!((16..1 << 48).contains(&memory.max_pages()));
-        assert!(PageMemory::new(1 << 48, 1 << 47).is_err());
+        assert!(PageMemory::new(16, 1 << 48, 1 << 47).is_err());
     }
 
     #[test]
-    fn discarded_pages_read_as_zeros() {
-        let memory = PageMemory::new(16, 16).unwrap();
-        // SAFETY: single-threaded test; no second PageMut of the page.
-        unsafe { memory.page_mut(PageId(3)) }.write(10, b"hello");
+    fn a_page_lies_where_it_was_placed() {
+        let memory = PageMemory::new(2, 16, 16).unwrap();
+        // SAFETY: single-threaded test; the two pages lie in different frames.
+        unsafe {
+            memory.place(PageId(3), 1);
+            memory.place(PageId(4), 0);
+            memory.page_mut(PageId(3)).write(10, b"hello");
+            memory.page_mut(PageId(4)).write(10, b"world");
+        }
         assert_eq!(memory.page(PageId(3)).u8_at(10), b'h');
-        // SAFETY: single-threaded test.
-        unsafe { memory.discard(PageId(3), 1) };
-        assert_eq!(memory.page(PageId(3)).u8_at(10), 0);
+        // SAFETY: single-threaded test; page 3 is in memory no more.
+        unsafe { memory.place(PageId(5), 1) };
+        assert_eq!(memory.page(PageId(5)).u8_at(10), b'h');
+        assert_eq!(memory.page(PageId(4)).u8_at(10), b'w');
     }
 }

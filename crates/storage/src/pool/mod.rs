@@ -1,12 +1,12 @@
-//! The buffer pool, in the style of vmcache (see `memory` and `state`).
+//! The buffer pool, found through an array of all page ids (see `memory` and `state`).
 //!
-//! - A page is found by arithmetic: no hash table.
+//! - A page is found by arithmetic and a look at the array: no hash table.
 //! - Readers take no latch: they remember the page's version, read, and validate
 //!   ([`Pool::optimistic`], [`Pool::validate`]).
 //! - Writers hold the exclusive latch as a [`PageGuard`]. It is taken from a
 //!   version (failing if the page moved on) or by waiting.
-//! - At most `capacity` pages are in memory. Each resident page holds one slot of
-//!   `resident`, over which the clock hand moves; no slot free means evict first.
+//! - At most `capacity` pages are in memory. Each resident page lies in a frame, whose number
+//!   is its slot of `resident`, over which the clock hand moves; no slot free means evict first.
 //!
 //! Latch order: parent before child, left before right, tree pages before bitmap
 //! pages. Only bitmap pages and fresh pages are ever *waited for* while another
@@ -36,7 +36,7 @@ use scratch::ScratchPage;
 use state::{EVICTED, LATCHED, REFERENCED, UNLATCHED, with_latch};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use writeback::WriteBack;
 
@@ -53,7 +53,6 @@ pub(crate) struct Pool {
     resident: Box<[AtomicU64]>,
     free_slots: Mutex<Vec<u32>>,
     clock: Mutex<evict::Clock>,
-    huge_pages: AtomicBool,
     pub(crate) writeback: WriteBack,
     pub(crate) counters: Counters,
 }
@@ -103,9 +102,9 @@ impl Pool {
         writeback: WriteBack,
     ) -> Result<Pool> {
         let min_pages = (file.len()? / PAGE_SIZE as u64).max(capacity as u64).saturating_mul(2);
-        let memory = PageMemory::new(max_pages, min_pages.min(max_pages)).map_err(|e| {
-            let bytes = min_pages * PAGE_SIZE as u64;
-            let what = format!("could not reserve {bytes} bytes of addresses for pages: {e}");
+        let memory = PageMemory::new(capacity, max_pages, min_pages.min(max_pages));
+        let memory = memory.map_err(|e| {
+            let what = format!("could not reserve addresses for {capacity} pages: {e}");
             StorageError::Invalid(what)
         })?;
         let slots = u32::try_from(capacity)
@@ -116,25 +115,9 @@ impl Pool {
             resident: (0..capacity).map(|_| AtomicU64::new(EMPTY)).collect(),
             free_slots: Mutex::new((0..slots).rev().collect()),
             clock: Mutex::new(evict::Clock::default()),
-            huge_pages: AtomicBool::new(false),
             writeback,
             counters: Counters::default(),
         })
-    }
-
-    /// Lets the kernel use huge pages (a random read then misses the TLB once, not
-    /// three times) as long as all data fits the pool. Only for page ids below the
-    /// capacity, so that memory stays bounded: were the data larger, each page read
-    /// could bring a huge page with it. The first eviction ends it.
-    pub(crate) fn use_huge_pages(&self) {
-        self.huge_pages.store(true, Ordering::Relaxed);
-        self.memory.advise_huge_pages(self.resident.len() as u64, true);
-    }
-
-    fn end_huge_pages(&self) {
-        if self.huge_pages.swap(false, Ordering::Relaxed) {
-            self.memory.advise_huge_pages(self.resident.len() as u64, false);
-        }
     }
 
     /// The data file's name, for messages.
@@ -157,7 +140,7 @@ impl Pool {
     }
 
     /// The page's memory. What is read from it counts only if [`Pool::validate`]
-    /// confirms a version taken before.
+    /// confirms a version taken before this call: where the page lies is part of the reading.
     #[inline]
     pub(crate) fn page(&self, id: PageId) -> PageRef<'_> {
         self.memory.page(id)
@@ -303,6 +286,7 @@ impl Pool {
     /// Brings an evicted page into memory; returns it latched, or `None` if
     /// somebody else is at it.
     #[cold]
+    #[allow(unsafe_code)]
     fn fault(&self, id: PageId, load: Load) -> Result<Option<PageGuard<'_>>> {
         let slot = self.take_slot()?;
         let word = self.memory.state(id);
@@ -312,6 +296,9 @@ impl Pool {
             self.free_slots.lock().push(slot);
             return Ok(None);
         };
+        // SAFETY: `guard` is the exclusive latch. The slot was nobody's, and is this page's until
+        // it is freed, here or by `evict`, after the page has left memory.
+        unsafe { self.memory.place(id, slot) };
         if let Err(error) = self.load(&mut guard, load) {
             guard.abandon();
             self.free_slots.lock().push(slot);
@@ -324,9 +311,10 @@ impl Pool {
         Ok(Some(guard))
     }
 
-    /// Fills a latched, empty page from the file.
+    /// Fills a latched page that has another one's bytes from the file.
     fn load(&self, guard: &mut PageGuard<'_>, load: Load) -> Result<()> {
         if load == Load::Fresh {
+            guard.page_mut().zero(0, PAGE_SIZE);
             return Ok(());
         }
         let id = guard.id;
@@ -344,7 +332,7 @@ impl Pool {
                 self.counters.reads_of_trees.count(guard.page());
             }
             (Err(Bad::NeverWritten), Load::Redo { .. })
-            | (Err(_), Load::Redo { formatted: true }) => {}
+            | (Err(_), Load::Redo { formatted: true }) => guard.page_mut().zero(0, PAGE_SIZE),
             (Err(bad), _) => return Err(self.corrupt(id, bad.what())),
         }
         Ok(())
