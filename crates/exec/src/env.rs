@@ -20,7 +20,7 @@ use steppe_types::{Datum, Error, Oid, Result};
 pub use crate::io::IoContext;
 
 /// Receives the rows of a statement.
-pub trait RowSink {
+pub trait RowSink: Send {
     /// One row, in the statement's column order.
     fn row(&mut self, row: &[Datum]) -> Result<()>;
 

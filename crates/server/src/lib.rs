@@ -25,6 +25,7 @@ pub mod cli;
 mod cursor_place;
 pub mod data_dir;
 mod deferred;
+mod giving_way;
 mod homes;
 mod io_timing;
 pub mod log;

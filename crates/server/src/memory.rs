@@ -81,7 +81,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 /// A session's count.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Count(isize);
 
 /// The session that runs on this thread begins a message.
@@ -91,6 +91,21 @@ fn restart() {
 }
 
 impl Count {
+    /// That of the session that runs on this thread, for another one to go on with.
+    pub(crate) fn take() -> Count {
+        Count(HELD.replace(0))
+    }
+
+    /// Has the running thread go on with it.
+    pub(crate) fn give_back(self) {
+        HELD.set(self.0);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> isize {
+        self.0
+    }
+
     /// Runs a piece of the session's work.
     pub(crate) fn during<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let others = HELD.replace(self.0);

@@ -1,12 +1,25 @@
 //! Which processor the calling thread runs on, how often it had to leave one to others, and having
 //! it go to another or give way.
+//!
+//! Two things decide when Linux lets a thread run that has just been woken where another one runs
+//! (its scheduler is EEVDF, by Stoica and Abdel-Wahab, 1995). By its *weight*, of which ten steps of
+//! the nice value take nine tenths, a thread has had its share sooner or later. And by its *slice*,
+//! the time that it is run at a stretch: one with a shorter slice need not wait for the end of a
+//! longer one (Linux 6.12, which older ones take no notice of). A weight once lowered may not be
+//! raised again by everyone; a slice may be any at any time.
 
 #![allow(unsafe_code)]
 
 use std::mem::{MaybeUninit, size_of};
+use std::time::Duration;
 
-/// The nice value of threads that give way: a tenth of the weight of others.
+/// So much higher is the nice value of threads that give way: a tenth of the weight of others.
 const GIVES_WAY: libc::c_int = 10;
+/// The highest one.
+const NICE_MAX: libc::c_int = 19;
+
+/// The slices of what is long: several times what the system has, 3 ms at most.
+const LONG_SLICE: Duration = Duration::from_millis(20);
 
 /// The processor that the calling thread runs on just now.
 pub(crate) fn current() -> Option<usize> {
@@ -45,9 +58,58 @@ pub(crate) fn times_interrupted() -> u64 {
 /// Has the calling thread run, from now on, when those leave a processor idle that run short
 /// statements, and some of the time besides.
 pub(crate) fn give_way() {
+    // The process's number is that of its first thread, which never gives way: whoever has begun
+    // the calling one may do so already.
+    let nice = (nice_of(std::process::id()) + GIVES_WAY).min(NICE_MAX);
     // SAFETY: it takes numbers; 0 is the calling thread, of which Linux keeps the priority apart.
     // (Where it may not, the thread goes on as it is.)
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, GIVES_WAY) };
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
+    take_slices(LONG_SLICE);
+}
+
+/// Has those that run short statements not wait for the end of the calling thread's slices; for it
+/// to say again with `false` when it runs short statements itself.
+pub(crate) fn be_interrupted(is_long: bool) {
+    take_slices(if is_long { LONG_SLICE } else { Duration::ZERO });
+}
+
+/// What sched_setattr takes.
+#[repr(C)]
+#[derive(Default)]
+struct SchedulingAttributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+/// Slices of this length from now on; of none: as long as the system has them.
+fn take_slices(length: Duration) {
+    // SAFETY: it takes a number; 0 is the calling thread.
+    let policy = unsafe { libc::sched_getscheduler(0) };
+    if policy != libc::SCHED_OTHER && policy != libc::SCHED_BATCH {
+        return;
+    }
+    let attributes = SchedulingAttributes {
+        size: size_of::<SchedulingAttributes>() as u32,
+        policy: policy.unsigned_abs(),
+        nice: nice_of(0),
+        runtime: u64::try_from(length.as_nanos()).unwrap_or(0),
+        ..SchedulingAttributes::default()
+    };
+    // SAFETY: the kernel reads as many bytes as `size` says; 0 is the calling thread.
+    // (Where it may not, the thread goes on as it is.)
+    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+}
+
+/// A thread's nice value; 0 is the calling one.
+fn nice_of(thread: u32) -> libc::c_int {
+    // SAFETY: it takes numbers.
+    unsafe { libc::getpriority(libc::PRIO_PROCESS, thread) }
 }
 
 fn affinity() -> Option<libc::cpu_set_t> {
@@ -82,5 +144,33 @@ mod tests {
         assert!(unsafe { libc::CPU_EQUAL(&now, &allowed) });
         let other = (0..libc::CPU_SETSIZE as usize).find(|cpu| !is_allowed(cpu));
         assert!(!other.is_some_and(go_to));
+    }
+
+    /// How long the calling thread's slices are; 0 where the system does not say.
+    fn slice() -> Duration {
+        let mut attributes = SchedulingAttributes::default();
+        let size = size_of::<SchedulingAttributes>();
+        // SAFETY: the kernel writes at most `size` bytes.
+        unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) };
+        Duration::from_nanos(attributes.runtime)
+    }
+
+    #[test]
+    fn slices_get_long_and_short_again_and_priorities_low_for_good() {
+        std::thread::spawn(|| {
+            let (usual, nice) = (slice(), nice_of(0));
+            let is_known = !usual.is_zero();
+            be_interrupted(true);
+            assert!(!is_known || slice() == LONG_SLICE);
+            be_interrupted(false);
+            assert_eq!((slice(), nice_of(0)), (usual, nice));
+            for _ in 0..2 {
+                give_way();
+                assert_eq!(nice_of(0), (nice_of(std::process::id()) + GIVES_WAY).min(NICE_MAX));
+                assert!(!is_known || slice() == LONG_SLICE);
+            }
+        })
+        .join()
+        .expect("it holds");
     }
 }

@@ -190,7 +190,8 @@ pub fn time_io(timing: Option<Timing>) {
     TIMING.set(timing);
 }
 
-fn timing() -> Timing {
+/// Which I/O the running thread times.
+pub fn timing() -> Timing {
     TIMING.get().unwrap_or_else(|| Timing {
         pages: TIMED_PAGES.load(Ordering::Relaxed),
         log: TIMED_LOG.load(Ordering::Relaxed),

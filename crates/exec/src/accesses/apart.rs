@@ -192,6 +192,18 @@ fn settle_rest(rest: Known) {
 pub struct Apart(Option<&'static Slots>);
 
 impl Apart {
+    /// Takes what the running thread counts apart from it, for another one to go on with.
+    pub fn take() -> Apart {
+        Apart(come_back())
+    }
+
+    /// Has the running thread go on with it.
+    pub fn give_back(mut self) {
+        if let Some(slots) = self.0.take() {
+            go_on(slots);
+        }
+    }
+
     /// Does a part of the session's work, in which a block may begin, go on and end.
     #[inline]
     pub fn during<T>(&mut self, work: impl FnOnce() -> T) -> T {

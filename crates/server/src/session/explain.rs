@@ -21,6 +21,7 @@ use super::Session;
 use super::create_as::{Target, target_of};
 use super::plan::is_plannable;
 use super::portal::{Body, PlanPortal};
+use super::run;
 use super::sink::{NullSink, ResultFormats, WireSink};
 use super::tag::CommandTag;
 use super::utility::text_column;
@@ -231,13 +232,13 @@ impl Session {
                 })
             }
             (None, None) => {
-                self.fetch_all(&mut execution, &mut NullSink)?;
+                self.fetch_all(portal, &mut execution, &mut NullSink)?;
                 None
             }
             (None, Some(formats)) => {
                 let io = Arc::clone(&self.env.io);
                 let mut sink = SerializingSink::new(compiled.columns(), formats, &io);
-                self.fetch_all(&mut execution, &mut sink)?;
+                self.fetch_all(portal, &mut execution, &mut sink)?;
                 Some(sink.done(options.plan.timing))
             }
         };
@@ -245,10 +246,15 @@ impl Session {
         Ok((execution, serialization))
     }
 
-    fn fetch_all(&mut self, execution: &mut Execution, sink: &mut dyn RowSink) -> Result<()> {
+    fn fetch_all(
+        &mut self,
+        portal: &PlanPortal,
+        execution: &mut Execution,
+        sink: &mut dyn RowSink,
+    ) -> Result<()> {
         let txn = &mut self.xact.txn;
         execution.allow_helpers();
-        let status = tokio::task::block_in_place(|| execution.fetch(txn, 0, sink))?;
+        let status = run::aside(portal.gives_way(), || execution.fetch(txn, 0, sink))?;
         debug_assert!(matches!(status, FetchStatus::Done { .. }), "no limit was given");
         Ok(())
     }

@@ -2,6 +2,7 @@
 //! name, with bounds on their number and size.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hashbrown::HashMap;
 use steppe_exec::{ExecEnv, Execution, LeafOfStatement, StoreReader, TupleStore};
@@ -26,6 +27,9 @@ type Map<T> = HashMap<Box<str>, T, foldhash::fast::RandomState>;
 const NAMED_MAX: usize = 10_000;
 /// Bytes of text and parameters that they may take.
 const BYTES_MAX: usize = 256 << 20;
+
+/// Rows that took so long are worth the two changes of threads that lending the plan costs.
+const LONG_TIME: Duration = Duration::from_millis(1);
 
 /// What a prepared statement runs.
 #[derive(Clone)]
@@ -191,6 +195,8 @@ pub(super) struct PlanPortal {
     /// What its runs took that are not counted yet.
     pub(super) spent: Usage,
     pub(super) spilled: Temporary,
+    /// How long the last rows took that were fetched aside.
+    pub(super) took: Option<Duration>,
     /// Rows that are counted; `None`: nothing is.
     pub(super) counted_rows: Option<u64>,
     /// Rows handed up so far.
@@ -220,6 +226,7 @@ impl PlanPortal {
             done: None,
             spent: Usage::default(),
             spilled: Temporary::default(),
+            took: None,
             counted_rows: None,
             handed_rows: 0,
             told: 0,
@@ -228,6 +235,13 @@ impl PlanPortal {
             place: Vec::new(),
             may_run_again: false,
         }
+    }
+
+    /// Whether its next rows are made by a thread that gives way: they are likely to take long, and
+    /// nobody waits for what it changes or locks meanwhile.
+    pub(super) fn gives_way(&self) -> bool {
+        let is_long = self.took.map_or(self.plan.is_heavy, |took| took >= LONG_TIME);
+        is_long && self.plan.refused_read_only.is_none()
     }
 
     /// The tag of an Execute that came to the end. It counts only what this Execute has done.

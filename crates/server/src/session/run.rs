@@ -18,6 +18,7 @@ use super::portal::PlanPortal;
 use super::sink::{MarkingSink, ResultFormats, WireSink};
 use super::tag::CommandTag;
 use super::{SEND_AT_BYTES, Session};
+use crate::giving_way;
 use crate::plan_cache::CachedPlan;
 
 /// Rows asked for at first, before their size is known.
@@ -301,7 +302,8 @@ fn tag_of(plan: &CachedPlan, rows: u64) -> CommandTag {
     CommandTag::of_command(plan.compiled.planned().command, rows)
 }
 
-/// Fetches in place, or where the worker's other sessions are not held up.
+/// Fetches in place, or where the worker's other sessions are not held up, and on a thread that
+/// gives way if it takes long and only reads.
 pub(super) fn fetch(
     portal: &mut PlanPortal,
     txn: &mut Option<Txn>,
@@ -309,28 +311,38 @@ pub(super) fn fetch(
     sink: &mut dyn RowSink,
     is_heavy: bool,
 ) -> Result<FetchStatus> {
+    let gives_way = portal.gives_way();
+    let (compiled, place) = (&portal.plan.compiled, &mut portal.place);
     let Some(execution) = &mut portal.execution else {
         return Err(Error::internal("portal has no execution"));
     };
-    // The closure runs on this thread; the counters are the thread's.
-    let (before, (read, written)) = (Usage::now(), steppe_exec::transferred());
     let helped = execution.used_by_helpers();
-    let mut run = |sink: &mut dyn RowSink| match is_heavy {
-        true => tokio::task::block_in_place(|| execution.fetch(txn, wanted, sink)),
-        false => execution.fetch(txn, wanted, sink),
+    let mut work = || {
+        // The counters are the thread's.
+        let (before, spilled) = (Usage::now(), steppe_exec::transferred());
+        let status = match compiled.planned().positions {
+            None => execution.fetch(txn, wanted, sink),
+            Some(_) => {
+                let columns = compiled.columns().len();
+                execution.fetch(txn, wanted, &mut MarkingSink { sink, columns, place })
+            }
+        };
+        let after = steppe_exec::transferred();
+        let spilled = (after.0 - spilled.0, after.1 - spilled.1);
+        (status, Usage::now() - before, spilled)
     };
-    let compiled = &portal.plan.compiled;
-    let status = match compiled.planned().positions {
-        None => run(sink),
-        Some(_) => {
-            let (columns, place) = (compiled.columns().len(), &mut portal.place);
-            run(&mut MarkingSink { sink, columns, place })
-        }
-    };
-    let (after, by_helpers) = (steppe_exec::transferred(), execution.used_by_helpers());
-    portal.spent += Usage::now() - before;
+    let begun = is_heavy.then(Instant::now);
+    let (status, used, spilled) = if is_heavy { aside(gives_way, work) } else { work() };
+    portal.took = begun.map(|begun| begun.elapsed());
+    let by_helpers = portal.execution.as_ref().map_or(helped, |it| it.used_by_helpers());
+    portal.spent += used;
     portal.spent += by_helpers.0 - helped.0;
-    portal.spilled.read += after.0 - read + by_helpers.1.0 - helped.1.0;
-    portal.spilled.written += after.1 - written + by_helpers.1.1 - helped.1.1;
+    portal.spilled.read += spilled.0 + by_helpers.1.0 - helped.1.0;
+    portal.spilled.written += spilled.1 + by_helpers.1.1 - helped.1.1;
     status
+}
+
+/// Works where the worker's other sessions are not held up.
+pub(super) fn aside<T: Send>(gives_way: bool, work: impl FnOnce() -> T + Send) -> T {
+    tokio::task::block_in_place(|| if gives_way { giving_way::run(work) } else { work() })
 }

@@ -430,7 +430,9 @@ impl Core {
                 if !self.check_durable(lsn)? {
                     self.lead(&leadership)?;
                 }
-            } else if let Some(leadership) = self.flush_lock.try_lock() {
+            } else if !super::leaves_flushes()
+                && let Some(leadership) = self.flush_lock.try_lock()
+            {
                 // Doing it here saves two thread switches.
                 self.lead_and_hand_over(leadership)?;
             } else {

@@ -33,6 +33,7 @@ mod segment;
 mod space;
 mod waiters;
 
+use std::cell::Cell;
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
@@ -57,6 +58,20 @@ use self::core::Core;
 use record::MAX_RECORD_LEN;
 use segment::{BLOCK_SIZE, Layout, Segments};
 use waiters::Ticket;
+
+thread_local! {
+    static LEAVES_FLUSHES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has the running thread leave flushes to the flusher from now on: it may be without a processor
+/// for a while, and all commits would wait for it.
+pub fn leave_flushes() {
+    LEAVES_FLUSHES.set(true);
+}
+
+fn leaves_flushes() -> bool {
+    LEAVES_FLUSHES.get()
+}
 
 /// Called once when the log fails: the server must stop. It is called with locks
 /// of the log held: it must only pass the news on.
