@@ -160,3 +160,22 @@ fn helpers_give_way_as_much_as_their_leader() {
     let lower = (ordinary + LOWER).min(19);
     assert!(busy.iter().all(|thread| thread.nice == lower), "{busy:?}");
 }
+
+#[test]
+fn the_analyzer_gives_way() {
+    let dir = TestDir::new();
+    let server = Steppe::start_with(&dir, &["autovacuum_naptime=1s"]);
+    let mut raw = server.connect();
+    raw.query("create table t as select g, g::text as s from generate_series(1, 100000) g");
+    let analyzed = "select autoanalyze_count > 0 from pg_stat_user_tables where relname = 't'";
+    let patience = Instant::now() + PATIENCE;
+    while rows(&raw.query(analyzed))[0][0].as_deref() != Some("t") {
+        assert!(Instant::now() < patience);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let lower = (own_nice(&server) + LOWER).min(19);
+    let all: Vec<Thread> = threads(&server).into_values().collect();
+    let mut long = all.iter().filter(|thread| thread.name == "steppe-long");
+    assert!(long.any(|thread| thread.ticks > 0 && thread.nice == lower), "{all:?}");
+    assert_workers_do_not(&server);
+}

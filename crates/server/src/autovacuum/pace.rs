@@ -46,6 +46,15 @@ pub(super) fn set(settings: &ServerSettings, delay: Option<f64>, limit: Option<i
     PACE.set(Some(pace).filter(|pace| !pace.nap.is_zero()));
 }
 
+/// The running thread takes its time until this is dropped at most: then sessions may wait for it.
+pub(super) struct Pacing;
+
+impl Drop for Pacing {
+    fn drop(&mut self) {
+        PACE.set(None);
+    }
+}
+
 /// Naps if the running thread has worked enough; called between pages.
 #[inline]
 pub(crate) fn nap_if_due() {

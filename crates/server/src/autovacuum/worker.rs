@@ -4,6 +4,9 @@
 //! it, pg_cancel_backend and pg_terminate_backend reach it, and the server's stop ends it. What
 //! cancels one table's ANALYZE ends the transaction at once; the tables that were done before are
 //! kept.
+//!
+//! Reading the tables gives way to sessions ([`giving_way`]); the commit, which others may wait for,
+//! does not.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,6 +25,7 @@ use steppe_types::{Error, Oid, Result, SqlState};
 use super::due::{number, option};
 use super::{LATER_AFTER_ERROR, LATER_MIN, pace};
 use crate::activity::Activity;
+use crate::giving_way;
 use crate::log;
 use crate::server::{Backend, BackendKind, Control, Phase, Server};
 use crate::services::{Core, Identity, now_micros};
@@ -126,12 +130,7 @@ impl Worker {
         let call = FunctionDdl { txn: &mut txn, services, temp, source: "" };
         let mut context = self.core.context_of_own(call, &mut pending);
         let done = context.run(|context| {
-            let begun = Instant::now();
-            for oid in &self.in_hand {
-                if begun.elapsed() >= BATCH_TIME || !self.analyze(context, *oid, tried) {
-                    break;
-                }
-            }
+            giving_way::run(|| self.analyze_some(context, tried));
             Ok(())
         });
         let changes = pending.filter(|changes: &CatalogChanges| !changes.is_empty());
@@ -140,6 +139,16 @@ impl Worker {
             (Ok(()), None) => txn.rollback(),
             (Ok(()), Some(changes)) => {
                 txn.commit_with(|| server.catalog.publish(&changes)).map(drop)
+            }
+        }
+    }
+
+    /// Analyzes tables for a while.
+    fn analyze_some(&self, context: &mut DdlContext<'_>, tried: &mut Vec<Tried>) {
+        let (begun, _pacing) = (Instant::now(), pace::Pacing);
+        for oid in &self.in_hand {
+            if begun.elapsed() >= BATCH_TIME || !self.analyze(context, *oid, tried) {
+                break;
             }
         }
     }
