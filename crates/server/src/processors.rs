@@ -6,7 +6,7 @@
 //! the nice value take nine tenths, a thread has had its share sooner or later. And by its *slice*,
 //! the time that it is run at a stretch: one with a shorter slice need not wait for the end of a
 //! longer one (Linux 6.12, which older ones take no notice of). A weight once lowered may not be
-//! raised again by everyone; a slice may be any at any time.
+//! raised again by everyone.
 
 #![allow(unsafe_code)]
 
@@ -64,13 +64,7 @@ pub(crate) fn give_way() {
     // SAFETY: it takes numbers; 0 is the calling thread, of which Linux keeps the priority apart.
     // (Where it may not, the thread goes on as it is.)
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
-    take_slices(LONG_SLICE);
-}
-
-/// Has those that run short statements not wait for the end of the calling thread's slices; for it
-/// to say again with `false` when it runs short statements itself.
-pub(crate) fn be_interrupted(is_long: bool) {
-    take_slices(if is_long { LONG_SLICE } else { Duration::ZERO });
+    take_long_slices(nice);
 }
 
 /// What sched_setattr takes.
@@ -87,8 +81,8 @@ struct SchedulingAttributes {
     period: u64,
 }
 
-/// Slices of this length from now on; of none: as long as the system has them.
-fn take_slices(length: Duration) {
+/// Has the calling thread, which has this nice value, take long slices from now on.
+fn take_long_slices(nice: libc::c_int) {
     // SAFETY: it takes a number; 0 is the calling thread.
     let policy = unsafe { libc::sched_getscheduler(0) };
     if policy != libc::SCHED_OTHER && policy != libc::SCHED_BATCH {
@@ -97,8 +91,8 @@ fn take_slices(length: Duration) {
     let attributes = SchedulingAttributes {
         size: size_of::<SchedulingAttributes>() as u32,
         policy: policy.unsigned_abs(),
-        nice: nice_of(0),
-        runtime: u64::try_from(length.as_nanos()).unwrap_or(0),
+        nice,
+        runtime: u64::try_from(LONG_SLICE.as_nanos()).unwrap_or(0),
         ..SchedulingAttributes::default()
     };
     // SAFETY: the kernel reads as many bytes as `size` says; 0 is the calling thread.
@@ -156,14 +150,11 @@ mod tests {
     }
 
     #[test]
-    fn slices_get_long_and_short_again_and_priorities_low_for_good() {
+    fn who_gives_way_has_a_low_priority_and_long_slices() {
         std::thread::spawn(|| {
-            let (usual, nice) = (slice(), nice_of(0));
-            let is_known = !usual.is_zero();
-            be_interrupted(true);
-            assert!(!is_known || slice() == LONG_SLICE);
-            be_interrupted(false);
-            assert_eq!((slice(), nice_of(0)), (usual, nice));
+            let nice = nice_of(0);
+            let is_known = !slice().is_zero();
+            assert_eq!(nice, nice_of(std::process::id()));
             for _ in 0..2 {
                 give_way();
                 assert_eq!(nice_of(0), (nice_of(std::process::id()) + GIVES_WAY).min(NICE_MAX));

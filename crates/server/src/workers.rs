@@ -18,7 +18,6 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::homes::{Home, Homes, Moving};
 use crate::outbox::{self, Outbox};
-use crate::processors;
 use crate::watchdog::{self, Watchdog};
 
 /// Address space for the deepest expressions that pass the parser's limit; pages
@@ -69,13 +68,10 @@ thread_local! {
     /// Whose message was the last one, and how many before it were the same session's.
     static STREAK: Cell<(i32, u32)> = const { Cell::new((0, 0)) };
     static BUSY: Cell<Option<Busy>> = const { Cell::new(None) };
-    /// It has been at a message for long, and has slices as for that.
-    static IS_LONG: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Lets another thread go on with this one's other sessions, until the session in hand waits for
-/// something; it is the other thread's from then on, too. This one's slices are long until its next
-/// message, so that those who are woken need not wait for their end.
+/// something; it is the other thread's from then on, too.
 pub(crate) fn hand_over() {
     let Ok(runtime) = Handle::try_current() else { return };
     // The runtime gives a worker back to one that is done while no other thread has it: so we are
@@ -85,8 +81,6 @@ pub(crate) fn hand_over() {
     runtime.spawn(async move { taken.send(()) });
     // It fails where the runtime ends, which is as good.
     let _ = tokio::task::block_in_place(|| was_taken.recv());
-    processors::be_interrupted(true);
-    IS_LONG.set(true);
 }
 
 /// The same before a text that takes long to read.
@@ -121,10 +115,6 @@ pub(crate) fn hand_over_if_long() {
 #[inline]
 pub(crate) fn note_work(session: i32) {
     WORK.set(WORK.get().wrapping_add(1));
-    if IS_LONG.get() {
-        IS_LONG.set(false);
-        processors::be_interrupted(false);
-    }
     watchdog::note_message();
     let (last, streak) = STREAK.get();
     STREAK.set((session, if last == session { streak.saturating_add(1) } else { 0 }));
@@ -175,8 +165,6 @@ impl Workers {
                 builder.on_thread_park(move || outbox.empty_before_sleep());
             }
             builder.on_thread_start(move || {
-                // Not those of the thread that has begun it.
-                processors::be_interrupted(false);
                 pulse.enter();
                 outbox.iter().for_each(|outbox| outbox.enter());
             });
