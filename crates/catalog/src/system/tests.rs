@@ -288,7 +288,7 @@ fn statistics() {
         histogram: vec![Datum::Int4(1), Datum::Int4(9)],
         correlation: 1.0,
         correlated: true,
-        elements: None,
+        ..ColumnStatistics::default()
     };
     acc.statistics = Some(Statistics { rows: 1000.0, pages: 10, columns, tree: Vec::new() }.into());
     catalog.put_relation(acc);
