@@ -183,7 +183,10 @@ impl Planner<'_> {
         let (mut graph, member) = GraphBuilder::new(self, from).build(items, &mut pool);
         let units = std::mem::take(&mut graph.units);
         let lateral = std::mem::take(&mut graph.lateral);
-        let uses = order_uses(&graph, wanted, above);
+        let mut uses = order_uses(&graph, wanted, above);
+        if !self.ctx.settings.mergejoin {
+            uses.clauses = Rc::from([]);
+        }
         let mut sides = Vec::with_capacity(units.len());
         for (at, unit) in units.into_iter().enumerate() {
             let own = graph.conditions.extract_if(.., |condition| condition.needs == 1 << at);

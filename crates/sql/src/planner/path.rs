@@ -156,32 +156,31 @@ impl Paths {
         if !is_allowed {
             cost.total += FORBIDDEN;
         }
-        let useful = self.uses.as_ref().map_or(0, |uses| uses.length(order));
+        let useful = self.length(order);
         let is_best = self.best.as_ref().is_none_or(|best| cost.beats(&best.cost));
         let is_kept = self.is_kept(&cost, order, useful);
         if is_best || is_kept {
             let path = Rc::new(Path { cost, step: step(), order: order.clone() });
-            self.keep(path, useful, (is_best, is_kept));
+            self.keep(path, (is_best, is_kept));
         }
     }
 
     /// Adds a path to those that it does not lose against.
     pub(super) fn add(&mut self, path: Rc<Path>) {
-        let useful = self.uses.as_ref().map_or(0, |uses| uses.length(&path.order));
         let is_best = self.best.as_ref().is_none_or(|best| path.cost.beats(&best.cost));
-        let is_kept = self.is_kept(&path.cost, &path.order, useful);
-        self.keep(path, useful, (is_best, is_kept));
+        let is_kept = self.is_kept(&path.cost, &path.order, self.length(&path.order));
+        self.keep(path, (is_best, is_kept));
     }
 
-    fn keep(&mut self, path: Rc<Path>, useful: usize, (is_best, is_kept): (bool, bool)) {
+    fn keep(&mut self, path: Rc<Path>, (is_best, is_kept): (bool, bool)) {
         if is_kept {
-            let is_bounded = self.is_bounded();
-            self.ordered.retain(|other| {
-                let is_cheaper = is_no_dearer(&path.cost, &other.cost, is_bounded);
-                // It may be longer than is of use, but so may the new one.
-                !(is_cheaper && covers(&path.order, &other.order, other.order.len().min(useful)))
+            let mut ordered = std::mem::take(&mut self.ordered);
+            ordered.retain(|other| {
+                !is_no_dearer(&path.cost, &other.cost, self.is_bounded())
+                    || !covers(&path.order, &other.order, self.length(&other.order))
             });
-            self.ordered.push(path.clone());
+            ordered.push(path.clone());
+            self.ordered = ordered;
         }
         if is_best {
             self.best = Some(path);
@@ -190,8 +189,12 @@ impl Paths {
 
     /// How many of the keys may be of use.
     pub(super) fn useful(&self, keys: &[SortKey]) -> usize {
-        let order = keys.iter().map(|key| Rc::new(KnownKey::of(key.clone()))).collect();
-        self.uses.as_ref().map_or(0, |uses| uses.length(&order))
+        self.length(&keys.iter().map(|key| Rc::new(KnownKey::of(key.clone()))).collect())
+    }
+
+    /// How many keys of an order may be of use.
+    fn length(&self, order: &PathOrder) -> usize {
+        self.uses.as_ref().map_or(0, |uses| uses.length(order))
     }
 
     fn is_bounded(&self) -> bool {
