@@ -71,3 +71,12 @@ create statistics f_s on (k % 7) from f;
 analyze f;
 explain (costs off) select * from f join g on g.id = f.v where f.k % 7 = 3;
 drop table f, g;
+-- Functions of any volatility: what they gave when the table was analyzed.
+CREATE TABLE ticks (a int, at timestamptz);
+INSERT INTO ticks SELECT i % 5, '2020-01-01 00:00+00'::timestamptz + i * interval '1 hour' FROM generate_series(1, 500) AS i;
+CREATE STATISTICS ticks_age ON (now() - at) FROM ticks;
+CREATE STATISTICS ticks_random ON a, (a + random()) FROM ticks;
+CREATE STATISTICS ticks_day ON (date_trunc('day', at)), a FROM ticks;
+ANALYZE ticks;
+SELECT statistics_name, expr, n_distinct FROM pg_stats_ext_exprs WHERE tablename = 'ticks' ORDER BY 1;
+DROP TABLE ticks;

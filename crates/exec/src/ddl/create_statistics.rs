@@ -14,7 +14,7 @@ use steppe_catalog::{
 use steppe_sql::ast::{
     AlterStatisticsStmt, CreateStatisticsStmt, DropStmt, IndexKey, ObjectName, ObjectRef,
 };
-use steppe_sql::bind::index::{columns_of, is_mutable};
+use steppe_sql::bind::index::columns_of;
 use steppe_sql::bind::typename::format_type;
 use steppe_sql::bind::{ExprPlace, bind_table_expr, is_system_column, statistics_exprs};
 use steppe_sql::deparse;
@@ -190,7 +190,7 @@ fn over_system_column() -> Error {
     refused("statistics creation on system columns is not supported")
 }
 
-/// An expression, which may be evaluated at any time. `is_beside`: of several members.
+/// An expression. `is_beside`: of several members.
 fn expression(
     ctx: &mut DdlContext<'_>,
     table: &Arc<Relation>,
@@ -205,10 +205,6 @@ fn expression(
         return Err(over_virtual_column());
     }
     check_stored(bound, &ctx.catalog())?;
-    if is_mutable(bound) {
-        let what = "CREATE STATISTICS on expressions that call functions not marked IMMUTABLE";
-        return Err(Error::not_supported(what));
-    }
     let type_oid = bound.ty().oid;
     if is_beside && steppe_catalog::Builtins::get().ordering(type_oid).is_none() {
         return Err(refused(&format!(
