@@ -47,6 +47,47 @@ fn a_rare_value_is_looked_up_and_a_common_one_is_scanned_for() {
     });
 }
 
+/// Texts of which nearly all begin alike, and patterns for them.
+async fn texts(client: &Client) {
+    let sql = "create table w (id int primary key, t text);
+        insert into w select g, case when g % 1000 = 0 then 'rare' || g else 'word' || g end
+            from generate_series(1, 100000) g;
+        create index w_t on w (t);
+        analyze w;
+        prepare l (text) as select count(id) from w where t like $1;
+        prepare x (text) as select count(id) from w where t ~ $1";
+    client.batch_execute(sql).await.unwrap();
+}
+
+#[test]
+fn a_pattern_that_says_how_texts_begin_is_looked_up() {
+    run(async {
+        let server = TestServer::start();
+        let client = server.client().await;
+        texts(&client).await;
+        for _ in 0..2 {
+            assert!(uses_index(&client, "l('rare%')").await);
+            assert!(!uses_index(&client, "l('word%')").await);
+            assert!(!uses_index(&client, "l('%re1000')").await);
+            assert!(uses_index(&client, "x('^rare')").await);
+            assert!(!uses_index(&client, "x('re1000$')").await);
+        }
+        for (call, answer) in [
+            ("l('rare%')", "100"),
+            ("l('%re1000')", "1"),
+            ("l('word%')", "99900"),
+            ("l('none%')", "0"),
+            ("l(null)", "0"),
+            ("x('^rare')", "100"),
+            ("x('re1000$')", "1"),
+            ("x('^none')", "0"),
+        ] {
+            let found = rows_of(&client, &format!("execute {call}")).await;
+            assert_eq!(found, [answer], "{call}");
+        }
+    });
+}
+
 #[test]
 fn plan_cache_mode_keeps_its_meaning() {
     run(async {

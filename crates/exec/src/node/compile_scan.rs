@@ -83,7 +83,8 @@ impl PlanCompiler<'_, '_> {
     }
 
     fn key_end(&mut self, end: &KeyEnd) -> Result<CKeyEnd> {
-        Ok(CKeyEnd { values: self.exprs.list(&end.values)?, inclusive: end.inclusive })
+        let (values, inclusive) = (self.exprs.list(&end.values)?, end.inclusive);
+        Ok(CKeyEnd { values, inclusive, pattern: end.pattern })
     }
 
     fn key_check(&mut self, check: &KeyCheck) -> Result<CKeyCheck> {

@@ -20,6 +20,8 @@ use crate::access::{IndexAccess, KeyValue, key_value};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use std::ops::Bound;
+use steppe_catalog::builtin::PatternKind;
+use steppe_sql::planner::pattern_end;
 use steppe_txn::LookupKeys;
 use steppe_types::key::{KeyPart, encode_part, part_len};
 use steppe_types::{Datum, Error, Result};
@@ -36,6 +38,8 @@ pub(crate) enum CKeySearch {
 pub(crate) struct CKeyEnd {
     pub(crate) values: Box<[CExpr]>,
     pub(crate) inclusive: bool,
+    /// The value is a pattern of this kind.
+    pub(crate) pattern: Option<PatternKind>,
 }
 
 /// One stretch of the index.
@@ -309,6 +313,22 @@ fn tail(scan: &IndexPlan, cx: &mut ExecContext) -> Result<Option<Tail>> {
     Ok(bound(first).zip(bound(last)).map(|(first, last)| Tail::Between(first, last)))
 }
 
+/// The end of what begins as a pattern's texts do.
+fn end_of_pattern(
+    limit: &CKeyEnd,
+    (kind, lower): (PatternKind, bool),
+    part: &KeyPart,
+    cx: &mut ExecContext,
+) -> Result<End> {
+    let Some(pattern) = limit.values.first() else { return Ok(End::Open) };
+    // NULL matches nothing.
+    let Datum::Text(pattern) = pattern.eval(cx, Row::EMPTY)? else { return Ok(End::Nothing) };
+    let Some(text) = pattern_end(&pattern, kind, lower) else { return Ok(End::Open) };
+    let mut key = Vec::new();
+    encode_part(&Datum::text(&*text), part, &mut key)?;
+    Ok(End::At(key, limit.inclusive))
+}
+
 /// One end of a range: `lower` tells which. Of a row's values those count whose columns go the
 /// same way; a NULL among them leaves what is beyond the ones before it.
 fn end(
@@ -318,6 +338,9 @@ fn end(
     cx: &mut ExecContext,
 ) -> Result<End> {
     let Some(limit) = limit else { return Ok(End::Open) };
+    if let Some(kind) = limit.pattern {
+        return end_of_pattern(limit, (kind, lower), index_part(index, from)?, cx);
+    }
     let descending = index_part(index, from)?.descending;
     let mut key = Vec::new();
     for (i, value) in limit.values.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! Which rows a scan finds: the part of an index that is searched, or ctids.
 
 use crate::expr::Expr;
+use steppe_catalog::builtin::PatternKind;
 
 /// Part of an index to scan. A value may be an integer of another width than the key column:
 /// it is compared by value (out of the column's range: no row, or no bound). Values are over no
@@ -120,6 +121,16 @@ pub struct KeyEnd {
     pub values: Vec<Expr>,
     /// Whether what is equal to them belongs to the range.
     pub inclusive: bool,
+    /// The value is a pattern of this kind: the range is of what begins as it does. It has no end
+    /// where a pattern's texts may begin with anything.
+    pub pattern: Option<PatternKind>,
+}
+
+impl KeyEnd {
+    /// One value.
+    pub fn of(value: Expr, inclusive: bool) -> KeyEnd {
+        KeyEnd { values: vec![value], inclusive, pattern: None }
+    }
 }
 
 /// A condition that an index entry decides.

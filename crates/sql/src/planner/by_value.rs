@@ -5,7 +5,7 @@
 //! table whose conditions compare a column with a parameter, and each LIMIT that is one
 //! ([`Sensitive`]). When the statement is to run, the values that it has been given are looked up in
 //! the table's statistics, and each estimate is reduced to a class: the power of four of its rows,
-//! as is the number of rows that a LIMIT asks for. The classes together
+//! and whether a pattern says how texts begin, so that an index has them together; as is the number of rows that a LIMIT asks for. The classes together
 //! ([`RowClasses`]) say which variant of the plan runs; each is planned when it is first met, with
 //! the values at hand as examples for its estimates. The values never become part of the plan, so
 //! that all variants give the same answer, take the same locks and fail alike: the choice between
@@ -14,6 +14,7 @@
 //! Compare: PostgreSQL's plancache.c, which plans anew for each values or for none; parameter
 //! sensitive plans of SQL Server 2022, of at most three conditions with three ranges each.
 
+use super::like_prefix::begins_by_value;
 use super::scan::{ScanRequest, clamp_rows};
 use super::selectivity::Estimator;
 use super::{Planner, PlannerContext, PlannerSettings, Rel, TableSizes};
@@ -26,6 +27,8 @@ use steppe_types::io::IoContext;
 
 /// Scans and LIMITs of a statement that are looked at: each has a byte of [`RowClasses`].
 const PLACES_MAX: usize = 8;
+/// A class whose patterns say how texts begin. No number of rows has this bit.
+const WITH_BEGINNING: u8 = 0x80;
 /// Smaller tables are read as fast one way as the other.
 const ROWS_MIN: f64 = 100.0;
 
@@ -103,17 +106,20 @@ impl Sensitive {
     }
 
     fn class(&self, context: &PlannerContext<'_>) -> u8 {
-        let rows = match self {
+        // At most half the exponent of a float.
+        let of_rows = |rows: f64| (rows.log2() / 2.0) as u8;
+        match self {
             Sensitive::Scan(SensitiveScan { entry, conditions, rows }) => {
                 let estimator = Estimator::new(context, entry);
-                clamp_rows(rows * estimator.selectivity(conditions))
+                let rows = clamp_rows(rows * estimator.selectivity(conditions));
+                // An index helps to find what begins so, however much that is.
+                let begins = conditions.iter().any(|c| begins_by_value(c, context.values));
+                of_rows(rows) | if begins { WITH_BEGINNING } else { 0 }
             }
             Sensitive::Limit([limit, offset]) => {
-                bounded_rows(limit.as_ref(), offset.as_ref(), context.values)
+                of_rows(bounded_rows(limit.as_ref(), offset.as_ref(), context.values))
             }
-        };
-        // At most half the exponent of a float.
-        (rows.log2() / 2.0) as u8
+        }
     }
 }
 

@@ -13,10 +13,11 @@ use crate::bind::index::IndexExprs;
 use crate::expr::{CallSyntax, Expr};
 use crate::implies::{canonical, equivalent};
 use crate::query::{OrderBy, Target};
+use std::rc::Rc;
 use std::sync::Arc;
 use steppe_catalog::builtin::Strategy;
 use steppe_catalog::{Builtins, Catalog, IndexInfo, Relation};
-use steppe_types::{Oid, Result, oid};
+use steppe_types::{Datum, Oid, Result, oid};
 
 /// An index with its expressions bound over the query's range-table entry.
 pub(super) struct CandidateIndex {
@@ -26,6 +27,8 @@ pub(super) struct CandidateIndex {
     pub(super) predicate: Option<Expr>,
     /// Constants occur in its expressions or predicate.
     pub(super) has_constants: bool,
+    /// Values that parameters may have, where a pattern is one.
+    pub(super) examples: Rc<[Datum]>,
 }
 
 /// One key of an index.
@@ -73,6 +76,7 @@ impl CandidateIndex {
             keys: keys.collect(),
             predicate: exprs.predicate,
             has_constants,
+            examples: Rc::from([]),
         }))
     }
 

@@ -23,7 +23,7 @@ use crate::expr::{BoolTest, Expr, RowCompareOp};
 use crate::plan::{KeyCheck, KeyEnd, KeySearch};
 use std::collections::BTreeMap;
 use steppe_catalog::builtin::Strategy;
-use steppe_types::oid;
+use steppe_types::{Datum, oid};
 
 /// Combinations of array elements that are searched for one by one.
 const SEARCHES_MAX: f64 = 1000.0;
@@ -102,7 +102,7 @@ impl CandidateIndex {
     /// stepped over where a later one has a condition that can be searched for.
     pub(super) fn matching(&self, rte: usize, conditions: &[Expr], skips: bool) -> IndexMatch {
         let said: Vec<Vec<(usize, Said)>> =
-            self.keys.iter().map(|key| key.said_by(conditions, rte)).collect();
+            self.keys.iter().map(|key| key.said_by(conditions, rte, &self.examples)).collect();
         let rows = self.rows_said(rte, conditions);
         let mut found = IndexMatch { searches: 1.0, ..IndexMatch::default() };
         for (condition, said) in said.iter().flatten() {
@@ -196,15 +196,13 @@ impl CandidateIndex {
                 Said::Bound { value, lower, inclusive } => {
                     let end = if *lower { &mut found.lower } else { &mut found.upper };
                     if end.is_none() {
-                        *end = Some(KeyEnd { values: vec![value.clone()], inclusive: *inclusive });
+                        *end = Some(KeyEnd::of(value.clone(), *inclusive));
                         found.use_up(*condition, true);
                     }
                 }
                 Said::Prefix(bounds) if found.lower.is_none() && found.upper.is_none() => {
-                    let end =
-                        |value: &Expr, inclusive| KeyEnd { values: vec![value.clone()], inclusive };
-                    found.lower = Some(end(&bounds.lower, true));
-                    found.upper = bounds.upper.as_ref().map(|upper| end(upper, false));
+                    found.lower = Some(bounds.lower.clone());
+                    found.upper = bounds.upper.clone();
                     found.derived.extend(bounds.conditions.iter().cloned());
                     found.bounding.push(*condition);
                 }
@@ -221,6 +219,7 @@ impl CandidateIndex {
             *end = Some(KeyEnd {
                 values: row.values[..taken].to_vec(),
                 inclusive: row.inclusive || taken < row.values.len(),
+                pattern: None,
             });
             found.bounding.push(row.condition);
         }
@@ -332,18 +331,17 @@ impl Said {
 impl Key {
     /// Whether bounds of the key depend on what a pattern is.
     pub(super) fn depends_on_pattern(&self, conditions: &[Expr], rte: usize) -> bool {
-        conditions
-            .iter()
-            .filter_map(text_and_pattern)
-            .any(|(text, pattern)| !matches!(strip(pattern), Expr::Const(..)) && self.is(text, rte))
+        conditions.iter().filter_map(text_and_pattern).any(|(text, pattern, _)| {
+            !matches!(strip(pattern), Expr::Const(..)) && self.is(text, rte)
+        })
     }
 
-    fn said_by(&self, conditions: &[Expr], rte: usize) -> Vec<(usize, Said)> {
-        let said = |(i, condition): (usize, &Expr)| Some((i, self.said(condition, rte)?));
+    fn said_by(&self, conditions: &[Expr], rte: usize, examples: &[Datum]) -> Vec<(usize, Said)> {
+        let said = |(i, condition): (usize, &Expr)| Some((i, self.said(condition, rte, examples)?));
         conditions.iter().enumerate().filter_map(said).collect()
     }
 
-    fn said(&self, condition: &Expr, rte: usize) -> Option<Said> {
+    fn said(&self, condition: &Expr, rte: usize, examples: &[Datum]) -> Option<Said> {
         if self.type_oid == oid::BOOL
             && let Some(value) = self.truth(condition, rte)
         {
@@ -357,9 +355,9 @@ impl Key {
                 self.any(condition, rte).map(|(array, any)| Said::Any(array, any))
             }
             _ => {
-                if let Some((text, _)) = text_and_pattern(condition) {
+                if let Some((text, ..)) = text_and_pattern(condition) {
                     let is_text = same_ordering(self.type_oid, oid::TEXT);
-                    let bounds = prefix_bounds(condition);
+                    let bounds = prefix_bounds(condition, examples);
                     return bounds.filter(|_| is_text && self.is(text, rte)).map(Said::Prefix);
                 }
                 let (strategy, value) = self.comparison(condition, rte)?;

@@ -3,41 +3,57 @@
 //!
 //! Keys are ordered by bytes, as PostgreSQL's are in the C collation. The bounds are not all that
 //! the pattern says: it stays a filter.
+//!
+//! A pattern that is a parameter gives bounds when it is known. Whether that is worth an index scan
+//! the value tells which a plan is made for (`by_value`): those without a beginning are of another
+//! class, and if one comes nevertheless, all of the index is read.
 
 use super::cost::strip;
 use super::selectivity::{fixed_prefix, least_greater};
 use crate::expr::{CallSyntax, Expr, TypeRef};
+use crate::plan::KeyEnd;
 use steppe_catalog::Builtins;
 use steppe_catalog::builtin::PatternKind;
 use steppe_types::{Datum, oid};
 
 /// A text column with the bounds that a pattern gives it.
 pub(super) struct PrefixBounds {
-    pub(super) lower: Expr,
-    /// Less than this; `None`: no text is greater than all that begin so.
-    pub(super) upper: Option<Expr>,
-    /// Both as conditions.
+    pub(super) lower: KeyEnd,
+    /// `None`: no text is greater than all that begin so.
+    pub(super) upper: Option<KeyEnd>,
+    /// What the index is shown to decide: both as conditions, or what is to be looked at when the
+    /// pattern is known.
     pub(super) conditions: Vec<Expr>,
 }
 
-/// The two sides of a condition that may give bounds: a text and its pattern.
-pub(super) fn text_and_pattern(condition: &Expr) -> Option<(&Expr, &Expr)> {
+/// The two sides of a condition that may give bounds: a text and its pattern, of which kind.
+pub(super) fn text_and_pattern(condition: &Expr) -> Option<(&Expr, &Expr, PatternKind)> {
     let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = condition else { return None };
-    let operator = Builtins::get().operator(*op)?;
+    let operator = Builtins::get().operator(*op).filter(|operator| operator.left == oid::TEXT)?;
     let [text, pattern] = args.as_slice() else { return None };
-    let is_one = matches!(operator.name, "~~" | "^@") && operator.left == oid::TEXT;
-    is_one.then_some((text, pattern))
+    let kind = match operator.name {
+        "~~" => PatternKind::Like,
+        "~" => PatternKind::Regex,
+        "^@" => PatternKind::Prefix,
+        _ => return None,
+    };
+    Some((text, pattern, kind))
 }
 
-/// The bounds of a condition's text; `None`: its pattern is not known, or begins with anything.
-pub(super) fn prefix_bounds(condition: &Expr) -> Option<PrefixBounds> {
-    let (text, pattern) = text_and_pattern(condition)?;
+/// The bounds of a condition's text. `None`: its pattern is not known, or begins with anything; of a
+/// parameter, the values that stand for all that it may have tell.
+pub(super) fn prefix_bounds(condition: &Expr, examples: &[Datum]) -> Option<PrefixBounds> {
+    let (text, pattern, kind) = text_and_pattern(condition)?;
+    if let Some(example) = example(pattern, examples) {
+        let end =
+            |inclusive| KeyEnd { pattern: Some(kind), ..KeyEnd::of(pattern.clone(), inclusive) };
+        return (!fixed_prefix(example, kind).is_empty()).then(|| PrefixBounds {
+            lower: end(true),
+            upper: Some(end(false)),
+            conditions: vec![condition.clone()],
+        });
+    }
     let Expr::Const(Datum::Text(pattern), _) = strip(pattern) else { return None };
-    let Expr::Func { syntax: CallSyntax::Operator(op), .. } = condition else { return None };
-    let kind = match Builtins::get().operator(*op)?.name {
-        "^@" => PatternKind::Prefix,
-        _ => PatternKind::Like,
-    };
     let prefix = fixed_prefix(pattern, kind);
     if prefix.is_empty() {
         return None;
@@ -49,7 +65,35 @@ pub(super) fn prefix_bounds(condition: &Expr) -> Option<PrefixBounds> {
     if let Some(upper) = &upper {
         conditions.push(comparison("<", text, upper)?);
     }
+    let (lower, upper) = (KeyEnd::of(lower, true), upper.map(|upper| KeyEnd::of(upper, false)));
     Some(PrefixBounds { lower, upper, conditions })
+}
+
+fn example<'v>(pattern: &Expr, examples: &'v [Datum]) -> Option<&'v str> {
+    let Expr::Param { index, .. } = strip(pattern) else { return None };
+    match examples.get(*index)? {
+        Datum::Text(example) => Some(example),
+        _ => None,
+    }
+}
+
+/// Whether a condition compares with a pattern that is a parameter, whose value tells how texts
+/// begin.
+pub(super) fn begins_by_value(condition: &Expr, values: &[Datum]) -> bool {
+    text_and_pattern(condition).is_some_and(|(_, pattern, kind)| {
+        example(pattern, values).is_some_and(|value| !fixed_prefix(value, kind).is_empty())
+    })
+}
+
+/// The end of what begins as a pattern's texts do: the lower one, or the upper one, which does not
+/// belong to it. `None`: there is no such end.
+pub fn pattern_end(pattern: &str, kind: PatternKind, is_lower: bool) -> Option<String> {
+    let prefix = fixed_prefix(pattern, kind);
+    match (prefix.is_empty(), is_lower) {
+        (true, _) => None,
+        (false, true) => Some(prefix),
+        (false, false) => least_greater(&prefix),
+    }
 }
 
 fn comparison(name: &str, left: &Expr, right: &Expr) -> Option<Expr> {

@@ -95,6 +95,7 @@ mod window;
 
 pub use by_value::{RowClasses, Sensitive};
 pub use exclusion::ConstraintExclusion;
+pub use like_prefix::pattern_end;
 pub use parallel::ParallelSettings;
 pub use path_cost::CostParameters;
 pub use scan::type_width;

@@ -2,7 +2,7 @@
 //! they cost: `path_cost`. Which conditions an index can use: `index_match`.
 
 use super::cost;
-use super::index::CandidateIndex;
+use super::index::{CandidateIndex, Key};
 use super::index_path::IndexPath;
 use super::partition::order_over_entry;
 use super::path_cost::TableSize;
@@ -14,6 +14,7 @@ use crate::expr::{Expr, TypeRef};
 use crate::implies::implied_by;
 use crate::plan::*;
 use crate::query::{OrderBy, Rte, Target};
+use std::rc::Rc;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_types::{Result, oid};
@@ -194,17 +195,18 @@ impl Planner<'_> {
             if !self.ctx.has_all_versions(index) {
                 continue;
             }
-            let Some(candidate) =
+            let Some(mut candidate) =
                 CandidateIndex::new(self.ctx.catalog, request.relation, index, request.rte)?
             else {
                 continue;
             };
             // Whether it can be used may depend on what a literal is, not only on its type.
             self.depends_on_literals |= candidate.has_constants;
-            self.depends_on_literals |= candidate
-                .keys
-                .iter()
-                .any(|key| key.depends_on_pattern(request.conditions, request.rte));
+            let depends = |key: &Key| key.depends_on_pattern(request.conditions, request.rte);
+            if candidate.keys.iter().any(depends) {
+                self.depends_on_literals = true;
+                candidate.examples = Rc::from(self.ctx.values);
+            }
             if candidate.predicate.iter().all(|p| implied_by(p, request.conditions)) {
                 usable.push(candidate);
             }
