@@ -41,5 +41,13 @@ FETCH PRIOR FROM x;
 FETCH LAST FROM x;
 COMMIT;
 SELECT count(*), sum(q.id) FROM generate_series(1, 3) AS g, LATERAL (SELECT id FROM s WHERE id > g * 1000 ORDER BY t, id LIMIT 100) AS q;
+-- Of equal rows the first one.
+SET enable_hashagg = off;
+SELECT count(*), sum(k), count(t), min(n) FROM (SELECT DISTINCT k, t, c, n FROM s) AS q;
+SELECT DISTINCT f FROM s ORDER BY f DESC LIMIT 4;
+SELECT DISTINCT c, o FROM s WHERE id > 100 ORDER BY c, o NULLS FIRST;
+SELECT count(*), sum(id), sum(id) FILTER (WHERE t IS NULL) FROM (SELECT DISTINCT ON (t, o) * FROM s ORDER BY t, o, id DESC) AS q WHERE id % 3 > 0;
+SELECT DISTINCT 10 / (id / 1000 - 3) FROM s;
+RESET enable_hashagg;
 DROP VIEW orders;
 DROP TABLE s;

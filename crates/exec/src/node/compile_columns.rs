@@ -172,6 +172,7 @@ fn makes_columns(kind: &CNode, plan: &Plan) -> bool {
         CNode::NestLoop(join) => join.columns.is_some(),
         CNode::Agg(agg) => agg.strategy == AggStrategy::Hashed && agg.columns.is_some(),
         CNode::Sort(sort) => sort.columns.is_some(),
+        CNode::Unique(unique) => unique.child.columns.is_some(),
         CNode::IndexScan(_) => is_worth_it(plan) && kind.scanned().is_some(),
         _ => kind.scanned().is_some(),
     }

@@ -1,9 +1,12 @@
-//! Unique: drops rows equal to the one before (input sorted).
+//! Unique: drops rows equal to the one before (input sorted). Of columns it marks where a row
+//! differs from the one before, column by column, and hands up what is marked.
 
+use super::columns::{ColumnInput, RowsOfColumns};
 use super::{BoxedNode, CNode, CPlan, Input, Node};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::Row;
+use crate::vector::{ColumnBatch, Vector, equal_values, mark_changes};
 use std::sync::Arc;
 use steppe_types::compare::equal_as;
 use steppe_types::{Datum, Error, Oid, Result};
@@ -23,6 +26,11 @@ struct UniqueNode {
 
 pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     let CNode::Unique(unique) = &plan.kind else { unreachable!("started as a unique") };
+    if plan.columns.is_some() {
+        let child = ColumnInput::new(&unique.child, cx);
+        let (last, handed) = (None, RowsOfColumns::default());
+        return Box::new(UniqueColumnsNode { plan, child, last, handed });
+    }
     let child = Input::new(&unique.child, cx);
     Box::new(UniqueNode { plan, child, last: None })
 }
@@ -47,6 +55,74 @@ impl Node for UniqueNode {
 
     fn rescan(&mut self, cx: &mut ExecContext) -> Result<()> {
         self.last = None;
+        self.child.rescan(cx)
+    }
+}
+
+struct UniqueColumnsNode {
+    plan: Arc<CPlan>,
+    child: ColumnInput,
+    /// What is compared of the last row: columns of one value each.
+    last: Option<Vec<Vector>>,
+    /// For a consumer that takes the rows of columns.
+    handed: RowsOfColumns,
+}
+
+impl UniqueColumnsNode {
+    /// The places of the rows that differ from the one before.
+    fn changes(&mut self, unique: &UniquePlan, batch: &ColumnBatch) -> Vec<u32> {
+        let compared = || unique.columns.iter().map(|(i, t)| (&batch.columns[*i], *t));
+        let mut changed = vec![false; batch.len()];
+        compared().for_each(|(column, t)| mark_changes(t, column, &mut changed));
+        let is_same = |((column, t), last): ((&Vector, Oid), &Vector)| {
+            equal_values(t, (column, 0), (last, 0))
+        };
+        changed[0] = self.last.as_ref().is_none_or(|last| !compared().zip(last).all(is_same));
+        let end = [batch.len() as u32 - 1];
+        self.last = Some(compared().map(|(column, _)| column.gather(&end)).collect());
+        (0..batch.len() as u32).filter(|i| changed[*i as usize]).collect()
+    }
+
+    fn fill(&mut self, cx: &mut ExecContext, out: &mut ColumnBatch) -> Result<()> {
+        let plan = self.plan.clone();
+        let CNode::Unique(unique) = &plan.kind else {
+            return Err(Error::internal("unique node over another plan"));
+        };
+        let mut batch = ColumnBatch::new(unique.child.width);
+        while out.is_empty() {
+            batch.clear();
+            batch.wanted = out.wanted;
+            let filled = self.child.next(cx, &mut batch);
+            if batch.is_empty() || cx.is_overtaken {
+                return filled;
+            }
+            cx.check_interrupts()?;
+            let places = self.changes(unique, &batch);
+            match places.len() == batch.len() {
+                true => plan.emit_columns(cx, &batch, out)?,
+                false => plan.emit_columns(cx, &batch.gather(&places), out)?,
+            }
+            filled?;
+        }
+        Ok(())
+    }
+}
+
+impl Node for UniqueColumnsNode {
+    fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
+        let mut handed = std::mem::take(&mut self.handed);
+        let result = handed.next(cx, out, |cx, columns| self.fill(cx, columns));
+        self.handed = handed;
+        result
+    }
+
+    fn next_columns(&mut self, cx: &mut ExecContext, out: &mut ColumnBatch) -> Result<()> {
+        self.fill(cx, out)
+    }
+
+    fn rescan(&mut self, cx: &mut ExecContext) -> Result<()> {
+        self.last = None;
+        self.handed.clear();
         self.child.rescan(cx)
     }
 }

@@ -188,6 +188,19 @@ fn check(places: &[u32], equal: impl Fn(usize, usize) -> bool, mut differs: impl
     }
 }
 
+/// Sets for each row but the first whether its value is another than that of the row before.
+pub(crate) fn mark_changes(type_oid: Oid, values: &Vector, changed: &mut [bool]) {
+    let pairs = changed.iter_mut().enumerate().skip(1);
+    match &values.data {
+        Data::Ints(_, v) | Data::Decimals(_, v) if values.nulls.none() => {
+            pairs.for_each(|(i, changed)| *changed |= v[i] != v[i - 1]);
+        }
+        _ => pairs.for_each(|(i, changed)| {
+            *changed |= !*changed && !equal_values(type_oid, (values, i), (values, i - 1));
+        }),
+    }
+}
+
 /// Which rows have a NULL in their key; empty if none has.
 pub(crate) fn null_keys(keys: &[&Vector], rows: usize) -> Vec<bool> {
     let mut out = Vec::new();
@@ -250,6 +263,33 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn changes_are_where_a_value_is_not_that_of_the_row_before() {
+        let texts = [Some("a"), Some("a  "), None, None, Some("b"), Some("a")];
+        let texts: Vec<Datum> = texts.iter().map(|t| t.map_or(Datum::Null, Datum::text)).collect();
+        let floats = [0.0, -0.0, f64::NAN, -f64::NAN, f64::INFINITY, f64::INFINITY];
+        let floats: Vec<Datum> = floats.map(Datum::Float8).to_vec();
+        let ints = [3, 3, 4, 4, 4, 5].map(Datum::Int4).to_vec();
+        let nulls = [Datum::Int8(1), Datum::Null, Datum::Null, Datum::Int8(0), Datum::Int8(0)];
+        let cases = [
+            (oid::BPCHAR, texts.clone(), "01011"),
+            (oid::TEXT, texts, "11011"),
+            (oid::FLOAT8, floats, "01010"),
+            (oid::INT4, ints, "01001"),
+            (oid::INT8, nulls.to_vec(), "1010"),
+        ];
+        for (type_oid, values, expected) in cases {
+            let expected: Vec<bool> = expected.chars().map(|c| c == '1').collect();
+            for vector in [Vector::of(values.clone()), Vector::datums(values)] {
+                let mut changed = vec![false; vector.len()];
+                mark_changes(type_oid, &vector, &mut changed);
+                assert_eq!(changed[1..], expected, "{type_oid}");
+            }
+        }
+        let mut none: [bool; 0] = [];
+        mark_changes(oid::INT4, &Vector::default(), &mut none);
     }
 
     #[test]

@@ -38,5 +38,5 @@ pub(crate) use column::{Data, IntKind, Nulls, Texts, Vector};
 pub(crate) use decode::{DecodeRow, StoredRows};
 pub(crate) use expr::{GiveUp, VExpr};
 pub(crate) use gather::NO_ROW;
-pub(crate) use keys::{NO_PLACE, compare_at, equal_values, hash_rows, null_keys};
+pub(crate) use keys::{NO_PLACE, compare_at, equal_values, hash_rows, mark_changes, null_keys};
 pub(crate) use order::{Barrier, sorted_rows};

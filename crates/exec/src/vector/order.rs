@@ -241,8 +241,13 @@ impl Barrier {
         let mut key = Vec::new();
         let mut is_before = |i: &u32| {
             key.clear();
-            keyed.iter().for_each(|part| part.write(*i as usize, &mut key));
-            key < self.key
+            // Most rows differ in the first part.
+            let mut orders = keyed.iter().map(|part| {
+                part.write(*i as usize, &mut key);
+                let len = key.len().min(self.key.len());
+                key[..len].cmp(&self.key[..len])
+            });
+            orders.find(|order| order.is_ne()) == Some(Ordering::Less)
         };
         Some((0..rows as u32).filter(|i| is_before(i)).collect())
     }
