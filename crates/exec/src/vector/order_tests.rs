@@ -29,7 +29,7 @@ fn value(type_oid: Oid, which: usize) -> Datum {
         oid::INT4 => integers.get(which).map(|v| Datum::Int4((*v >> 8) as i32)),
         oid::INT8 => integers.get(which).map(|v| Datum::Int8(*v)),
         oid::OID => integers.get(which).map(|v| Datum::Oid(*v as u32)),
-        oid::BOOL => (which < 8).then_some(Datum::Bool(which % 2 == 0)),
+        oid::BOOL => (which < 8).then_some(Datum::Bool(which.is_multiple_of(2))),
         oid::FLOAT8 => floats.get(which).map(|v| Datum::Float8(*v)),
         oid::NUMERIC => numerics.get(which).map(|v| Datum::Numeric(Numeric::parse(v).unwrap())),
         _ => texts.get(which).map(|v| Datum::text(*v)),
