@@ -109,13 +109,20 @@ impl Bad {
 
 /// Checks a page read from disk: checksum, identity, structure.
 pub(crate) fn verify(page: &PageBuf, id: PageId) -> Result<(), Bad> {
-    let bytes = page.bytes();
+    verify_bytes(page.bytes(), page.page(), id)
+}
+
+/// As [`verify`] for a page of the pool that the caller has latched.
+pub(crate) fn verify_latched(page: &PageMut<'_>, id: PageId) -> Result<(), Bad> {
+    verify_bytes(page.all_bytes(), **page, id)
+}
+
+fn verify_bytes(bytes: &[u8; PAGE_SIZE], view: PageRef<'_>, id: PageId) -> Result<(), Bad> {
     let stored = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
     if stored != checksum(bytes) {
         let blank = bytes.iter().all(|&b| b == 0);
         return Err(if blank { Bad::NeverWritten } else { Bad::Damaged("checksum mismatch") });
     }
-    let view = page.page();
     if view.u64_at(PAGE_ID) != id.0 {
         return Err(Bad::Damaged("page belongs to another place"));
     }

@@ -436,6 +436,9 @@ pub(crate) fn used(page: PageRef<'_>) -> usize {
 /// Checks the structure of a node that no one writes: every offset in its
 /// bounds, nothing stored on top of something else, slots in order. What passes can be
 /// edited without further checks.
+///
+/// Each page that is read from the file goes through here, so each slot is loaded once, and what is
+/// laid down one behind the other, as a split or a load leaves it, is seen to overlap nothing at once.
 pub(crate) fn validate(page: PageRef<'_>) -> Result<(), &'static str> {
     let count = usize::from(page.u16_at(SLOT_COUNT));
     let heap_start = usize::from(page.u16_at(HEAP_START));
@@ -443,38 +446,42 @@ pub(crate) fn validate(page: PageRef<'_>) -> Result<(), &'static str> {
         return Err("slots and heap overlap");
     }
     let inside = |offset: usize, len: usize| offset >= heap_start && offset + len <= PAGE_SIZE;
-    let (lower_offset, lower_len) = lower_fence(page);
-    let (upper_offset, upper_len) = upper_fence(page).unwrap_or((PAGE_SIZE, 0));
-    if !inside(lower_offset, lower_len) || !inside(upper_offset, upper_len) {
+    let (lower, upper) = (lower_fence(page), upper_fence(page).unwrap_or((PAGE_SIZE, 0)));
+    if !inside(lower.0, lower.1) || !inside(upper.0, upper.1) {
         return Err("fence outside the page");
     }
-    if prefix_len(page) > lower_len.min(upper_len) {
+    if prefix_len(page) > lower.1.min(upper.1) {
         return Err("prefix longer than a fence");
     }
-    let mut taken = Taken([0; PAGE_SIZE / 2 / 64]);
-    if !taken.take(lower_offset, lower_len) || !taken.take(upper_offset, upper_len) {
-        return Err("fences overlap");
-    }
-    let mut heap_used = fence_cost(lower_len) + fence_cost(upper_len);
+    let mut laid = Downwards::default();
+    laid.take(lower);
+    laid.take(upper);
+    let mut heap_used = fence_cost(lower.1) + fence_cost(upper.1);
+    let inner = level(page) > 0;
+    let mut before = None;
     for index in 0..count {
-        let (key_offset, key_len) = slot_key(slot(page, index));
-        let entry = entry(page, index).filter(|e| inside(e.key_offset - 2, 2 + e.key_len));
-        let Some(entry) = entry.filter(|_| key_offset.is_multiple_of(2)) else {
+        let this = slot(page, index);
+        let (key_offset, key_len) = slot_key(this);
+        let value_len = usize::from(page.u16_at(key_offset - 2));
+        let len = 2 + key_len + value_len;
+        if !inside(key_offset - 2, len) || !key_offset.is_multiple_of(2) {
             return Err("entry outside the page");
-        };
-        if slot_head(slot(page, index)) != page.head_of(key_offset, key_len) {
+        }
+        if slot_head(this) != page.head_of(key_offset, key_len) {
             return Err("slot and key differ");
         }
-        if level(page) > 0 && entry.value_len != CHILD_LEN {
+        if inner && value_len != CHILD_LEN {
             return Err("child pointer of a wrong length");
         }
-        if !taken.take(key_offset - 2, 2 + key_len + entry.value_len) {
-            return Err("entries overlap");
-        }
-        heap_used += heap_cost(key_len, entry.value_len);
-        if index > 0 && !in_order(page, index) {
+        if before.is_some_and(|before| !in_order(page, before, this)) {
             return Err("keys out of order");
         }
+        laid.take((key_offset - 2, len));
+        heap_used += heap_cost(key_len, value_len);
+        before = Some(this);
+    }
+    if !laid.all && !is_disjoint(page, [lower, upper]) {
+        return Err("entries overlap");
     }
     if heap_used != usize::from(page.u16_at(HEAP_USED)) || heap_used > PAGE_SIZE - heap_start {
         return Err("heap accounting is wrong");
@@ -482,13 +489,55 @@ pub(crate) fn validate(page: PageRef<'_>) -> Result<(), &'static str> {
     Ok(())
 }
 
+/// The half-words of the page that a range touches.
+#[inline]
+fn half_words((offset, len): (usize, usize)) -> (usize, usize) {
+    (offset / 2, (offset + len).div_ceil(2))
+}
+
+/// Whether each range lies below the one before it: then no two overlap.
+struct Downwards {
+    all: bool,
+    /// Where the last one begins, in half-words.
+    floor: usize,
+}
+
+impl Default for Downwards {
+    fn default() -> Downwards {
+        Downwards { all: true, floor: PAGE_SIZE / 2 }
+    }
+}
+
+impl Downwards {
+    #[inline]
+    fn take(&mut self, range: (usize, usize)) {
+        let (start, end) = half_words(range);
+        if start < end {
+            self.all &= end <= self.floor;
+            self.floor = start;
+        }
+    }
+}
+
+/// Whether no two of the fences and the entries, which all lie in the page, overlap.
+#[cold]
+fn is_disjoint(page: PageRef<'_>, fences: [(usize, usize); 2]) -> bool {
+    let mut taken = Taken([0; PAGE_SIZE / 2 / 64]);
+    fences.into_iter().all(|fence| taken.take(fence))
+        && (0..slot_count(page)).all(|index| {
+            let (key_offset, key_len) = slot_key(slot(page, index));
+            let value_len = usize::from(page.u16_at(key_offset - 2));
+            taken.take((key_offset - 2, 2 + key_len + value_len))
+        })
+}
+
 /// Which half-words of a page are in use.
 struct Taken([u64; PAGE_SIZE / 2 / 64]);
 
 impl Taken {
-    /// Takes `len` bytes from the even `offset` on; false if one of them is taken.
-    fn take(&mut self, offset: usize, len: usize) -> bool {
-        let (mut at, end) = (offset / 2, (offset + len).div_ceil(2));
+    /// Takes a range; false if something of it is taken.
+    fn take(&mut self, range: (usize, usize)) -> bool {
+        let (mut at, end) = half_words(range);
         while at < end {
             let (bit, count) = (at % 64, (end - at).min(64 - at % 64));
             let mask = u64::MAX >> (64 - count) << bit;
@@ -502,9 +551,9 @@ impl Taken {
     }
 }
 
-/// Whether a slot's key comes behind the one before it.
-fn in_order(page: PageRef<'_>, index: usize) -> bool {
-    let (before, this) = (slot(page, index - 1), slot(page, index));
+/// Whether a slot's key comes behind that of the one before it.
+#[inline]
+fn in_order(page: PageRef<'_>, before: u64, this: u64) -> bool {
     match slot_head(before).cmp(&slot_head(this)) {
         Ordering::Equal => page.compare_ranges(slot_key(before), slot_key(this)) == Ordering::Less,
         heads => heads == Ordering::Less,
@@ -566,6 +615,52 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    /// A leaf without fences whose entries, of a four byte key and a two byte value each, lie at
+    /// these offsets.
+    fn leaf_of(offsets: &[usize]) -> Box<PageBuf> {
+        let mut buffer = PageBuf::zeroed();
+        let mut page = buffer.page_mut();
+        let lowest = offsets.iter().copied().min().unwrap_or(PAGE_SIZE);
+        page.put_u16(SLOT_COUNT, offsets.len() as u16);
+        page.put_u16(HEAP_START, lowest as u16);
+        page.put_u16(HEAP_USED, (offsets.len() * heap_cost(4, 2)) as u16);
+        page.put_u16(LOWER_OFFSET, lowest as u16);
+        page.put_u16(UPPER_LEN, NO_FENCE);
+        for (at, &offset) in offsets.iter().enumerate() {
+            page.put_u16(offset, 2);
+            page.write(offset + 2, &(at as u32).to_be_bytes());
+            page.put_u64(SLOTS + at * SLOT_SIZE, make_slot(at as u32, offset, 4));
+        }
+        buffer
+    }
+
+    #[test]
+    fn entries_on_top_of_each_other_are_noticed_in_any_order() {
+        let random = SeededRandom::new(22);
+        for _ in 0..500 {
+            let count = 2 + random.below(200) as usize;
+            // Room for one more entry between two.
+            let step = 2 * heap_cost(4, 2) + 2 * random.below(3) as usize;
+            let count = count.min((PAGE_SIZE - SLOTS) / (step + SLOT_SIZE));
+            let mut offsets: Vec<usize> = (1..=count).map(|at| PAGE_SIZE - at * step).collect();
+            match random.below(3) {
+                0 => offsets.reverse(),
+                1 => (1..count).for_each(|at| offsets.swap(at, random.below(at as u64) as usize)),
+                _ => {}
+            }
+            assert_eq!(validate(leaf_of(&offsets).page()), Ok(()));
+            // An entry begins where the value of another one is.
+            let other = 1 + random.below(count as u64 - 1) as usize;
+            let one = random.below(other as u64) as usize;
+            let (mut bad, at) = (leaf_of(&offsets), offsets[one] + heap_cost(4, 2) - 2);
+            let mut page = bad.page_mut();
+            page.put_u16(at, 2);
+            page.write(at + 2, &(other as u32).to_be_bytes());
+            page.put_u64(SLOTS + other * SLOT_SIZE, make_slot(other as u32, at, 4));
+            assert_eq!(validate(bad.page()), Err("entries overlap"), "{one}, {other}: {offsets:?}");
         }
     }
 

@@ -426,6 +426,19 @@ impl PageMut<'_> {
         unsafe { std::slice::from_raw_parts(self.page.base.add(offset), len) }
     }
 
+    /// All bytes of the page.
+    pub(crate) fn all_bytes(&self) -> &[u8; PAGE_SIZE] {
+        // SAFETY: as for `bytes`; arrays of bytes need no alignment.
+        unsafe { &*self.page.base.cast() }
+    }
+
+    /// All bytes of the page, to be read into. Another thread may look at them: its version does
+    /// not hold.
+    pub(crate) fn all_bytes_mut(&mut self) -> &mut [u8; PAGE_SIZE] {
+        // SAFETY: as above, and the borrow is exclusive among those who may write (M3, M4).
+        unsafe { &mut *self.page.base.cast() }
+    }
+
     /// Stores bytes at `offset`; the range must lie in the page.
     #[inline]
     pub(crate) fn write(&mut self, offset: usize, bytes: &[u8]) {

@@ -32,7 +32,6 @@ use crate::usage;
 use memory::{PageMemory, PageMut, PageRef};
 use parking_lot::Mutex;
 use reads::TreeReads;
-use scratch::ScratchPage;
 use state::{EVICTED, LATCHED, REFERENCED, UNLATCHED, with_latch};
 use std::path::Path;
 use std::sync::Arc;
@@ -318,21 +317,19 @@ impl Pool {
             return Ok(());
         }
         let id = guard.id;
-        // Verified before it is where readers look.
-        let mut buffer = ScratchPage::new();
         let place = id.0 * PAGE_SIZE as u64;
-        let read = usage::timed(usage::Io::Read, || self.file.read_at(buffer.bytes_mut(), place))?;
+        let mut page = guard.page_mut();
+        let bytes = page.all_bytes_mut();
+        let read = usage::timed(usage::Io::Read, || self.file.read_at(bytes, place))?;
         // A file that ends before the page reads as zeros.
-        buffer.bytes_mut()[read..].fill(0);
+        bytes[read..].fill(0);
         self.counters.read.fetch_add(1, Ordering::Relaxed);
         usage::read();
-        match (page::verify(&buffer, id), load) {
-            (Ok(()), _) => {
-                guard.page_mut().copy_from(&buffer);
-                self.counters.reads_of_trees.count(guard.page());
-            }
+        // It is verified before the latch is let go, and no one believes what he sees before.
+        match (page::verify_latched(&page, id), load) {
+            (Ok(()), _) => self.counters.reads_of_trees.count(*page),
             (Err(Bad::NeverWritten), Load::Redo { .. })
-            | (Err(_), Load::Redo { formatted: true }) => guard.page_mut().zero(0, PAGE_SIZE),
+            | (Err(_), Load::Redo { formatted: true }) => page.zero(0, PAGE_SIZE),
             (Err(bad), _) => return Err(self.corrupt(id, bad.what())),
         }
         Ok(())
