@@ -64,16 +64,19 @@ pub(crate) struct Team {
     failed: Mutex<Option<Error>>,
     /// The parts of the tables that they scan, by the scans' numbers: one scan reads all leaves of
     /// a partitioned table.
-    parts: Mutex<Vec<((usize, Oid), Arc<ScanParts>)>>,
+    parts: Mutex<Numbered<(usize, Oid), ScanParts>>,
     /// The scans of the leaves of partitioned tables, by these tables' scans' numbers.
-    leaves: Mutex<Vec<(usize, Arc<[Arc<CPlan>]>)>>,
+    leaves: Mutex<Numbered<usize, [Arc<CPlan>]>>,
     /// The rows that they find together, by the nodes' numbers.
-    rows: Mutex<Vec<(usize, Arc<SharedRows>)>>,
+    rows: Mutex<Numbered<usize, SharedRows>>,
 }
 
+/// What the threads share, by numbers: there are few of each kind.
+type Numbered<N, T> = Vec<(N, Arc<T>)>;
+
 /// What is known by this number.
-fn numbered<N: PartialEq, T: Clone>(all: &[(N, T)], number: N) -> Option<T> {
-    all.iter().find(|(known, _)| *known == number).map(|(_, found)| found.clone())
+fn numbered<N: PartialEq, T: ?Sized>(all: &[(N, Arc<T>)], number: N) -> Option<Arc<T>> {
+    all.iter().find(|(known, _)| *known == number).map(|(_, found)| Arc::clone(found))
 }
 
 impl Team {

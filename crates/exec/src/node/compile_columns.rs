@@ -158,7 +158,7 @@ const ROWS_MIN: f64 = 32.0;
 /// So is one that costs less, however few of its rows pass.
 const COST_MIN: f64 = 100.0;
 /// Fewer rows are sorted as they come.
-const SORTED_ROWS_MIN: f64 = 256.0;
+const SORTED_ROWS_MIN: f64 = 32.0;
 
 /// Whether columns pay for what is likely to be looked at.
 fn is_worth_it(plan: &Plan) -> bool {

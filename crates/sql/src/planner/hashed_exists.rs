@@ -14,6 +14,7 @@
 //! are aggregated, where PostgreSQL counts the groups.
 
 use super::path_cost::CostParameters;
+use super::subselect::contains_sublink;
 use super::{Planner, and_all, conjuncts, is_volatile};
 use crate::expr::{CallSyntax, Expr, SubLinkKind, SubPlan, TypeRef};
 use crate::plan::*;
@@ -130,17 +131,13 @@ fn correlated_equality(condition: &Expr, index: usize) -> Option<(Expr, Expr)> {
             (right, left)
         }
     };
-    if !refers(outer, 1) || refers(outer, 0) || refers(inner, 1) || has_sub_select(outer) {
+    if !refers(outer, 1) || refers(outer, 0) || refers(inner, 1) || contains_sublink(outer) {
         return None;
     }
     let column = Expr::SubLinkColumn { index, ty: inner.ty() };
     let args = vec![walk::moved_out(outer.clone(), 1), column];
     let syntax = CallSyntax::Operator(operator.oid);
     Some((Expr::Func { func: operator.func, args, ty: *ty, syntax }, inner.clone()))
-}
-
-fn has_sub_select(expr: &Expr) -> bool {
-    matches!(expr, Expr::SubLink { .. }) || expr.any_child(has_sub_select)
 }
 
 /// Whether an expression, or a query in it, refers to the query so many levels out.
