@@ -33,6 +33,13 @@ SELECT t, count(*) AS c FROM p GROUP BY t ORDER BY c DESC, t LIMIT 3;
 SELECT k, t, count(*) FROM p WHERE id < 300 GROUP BY GROUPING SETS ((k), ()) , t ORDER BY 3 DESC, 1, 2 LIMIT 3;
 SELECT d, sum(n) FROM p GROUP BY d ORDER BY d LIMIT 2;
 
+-- Groups that each thread joins with its rows.
+ALTER TABLE q SET (parallel_workers = 0);
+SELECT count(*), sum(p.id), sum(g.v) FROM p
+  JOIN (SELECT p AS pid, sum(v) AS v FROM q GROUP BY p HAVING sum(v) > 15) g ON g.pid = p.id;
+SELECT count(*), sum(id) FROM p WHERE id IN (SELECT p FROM q GROUP BY p HAVING sum(v) > 15);
+ALTER TABLE q RESET (parallel_workers);
+
 -- Rows.
 EXPLAIN (COSTS OFF) SELECT id FROM p WHERE n = 12.5;
 SELECT id FROM p WHERE n = 12.5;

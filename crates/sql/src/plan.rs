@@ -397,8 +397,8 @@ pub enum PlanNode {
         on: Option<Expr>,
         /// How much more memory than work_mem the table may take (hash_mem_multiplier).
         memory_factor: f64,
-        /// Those who run the plan below a [`PlanNode::Gather`] find the inner rows together.
-        shares_inner: bool,
+        /// How threads that run it below a [`PlanNode::Gather`] come to the inner rows.
+        inner_rows: InnerRows,
     },
     /// Merge join of two inputs sorted on the keys.
     MergeJoin {
@@ -584,6 +584,17 @@ pub enum PlanNode {
     /// INSERT, UPDATE, DELETE. `project` and `filter` of this node are RETURNING over
     /// target row (all columns incl. dropped ones, then tableoid/ctid as asked) ‖ child's output.
     Modify(Box<ModifyTable>),
+}
+
+/// How each of the threads that run a hash join has all of its inner rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InnerRows {
+    /// It finds them by itself.
+    Own,
+    /// The threads find them together, each a part.
+    Together,
+    /// The first thread that comes finds them, for all.
+    Once,
 }
 
 /// How much of an aggregation a node does.

@@ -7,7 +7,8 @@ use crate::context::{Instrument, Note, SortGroups};
 use steppe_sql::deparse::quote_identifier;
 use steppe_sql::expr::Expr;
 use steppe_sql::plan::{
-    AggMode, AggStrategy, ModifyTable, Plan, PlanNode, ScanRelation, TidRows, is_dealt_out,
+    AggMode, AggStrategy, InnerRows, ModifyTable, Plan, PlanNode, ScanRelation, TidRows,
+    is_dealt_out,
 };
 use steppe_sql::query::{Command, Frame, FrameBound, FrameExclusion, FrameMode, JoinKind, SetOp};
 
@@ -72,8 +73,8 @@ impl Builder<'_> {
             PlanNode::NestLoop { kind, .. } => {
                 ("Nested Loop", format!("Nested Loop{} Join", join_words(*kind).1))
             }
-            PlanNode::HashJoin { kind, shares_inner, .. } => {
-                let before = if *shares_inner { "Parallel " } else { "" };
+            PlanNode::HashJoin { kind, inner_rows, .. } => {
+                let before = if *inner_rows == InnerRows::Together { "Parallel " } else { "" };
                 ("Hash Join", format!("{before}Hash{} Join", join_words(*kind).1))
             }
             PlanNode::MergeJoin { kind, .. } => {

@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 use std::time::Duration;
 use steppe_sql::expr::{ExecParamId, Expr, SubPlan, SubPlanId};
-use steppe_sql::plan::{Cost, Plan, PlanNode};
+use steppe_sql::plan::{Cost, InnerRows, Plan, PlanNode};
 use steppe_sql::query::Command;
 
 /// A block of a spill file, in bytes.
@@ -114,7 +114,7 @@ impl<'a> Builder<'a> {
         let parallel_aware = matches!(
             &plan.node,
             PlanNode::SeqScan { parallel: true, .. }
-                | PlanNode::HashJoin { shares_inner: true, .. }
+                | PlanNode::HashJoin { inner_rows: InnerRows::Together, .. }
         );
         put_place(&mut node, Place { parallel_aware, ..place });
         self.identity(plan, &mut node);
@@ -298,8 +298,9 @@ impl<'a> Builder<'a> {
         for (i, child) in children.into_iter().enumerate() {
             let place = Place::below(relationships[i.min(relationships.len() - 1)]);
             let built = match &plan.node {
-                PlanNode::HashJoin { shares_inner, .. } if i == 1 => {
-                    self.hash(child, Place { parallel_aware: *shares_inner, ..place })
+                PlanNode::HashJoin { inner_rows, .. } if i == 1 => {
+                    let parallel_aware = *inner_rows == InnerRows::Together;
+                    self.hash(child, Place { parallel_aware, ..place })
                 }
                 _ => self.tree(child, place, false),
             };

@@ -38,7 +38,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::expr::{Aggregate, Expr, SortKey, WindowCall};
-use steppe_sql::plan::{AggMode, ModifyTable, Plan, PlanNode, PlannedStmt, RowLock, is_dealt_out};
+use steppe_sql::plan::{
+    AggMode, InnerRows, ModifyTable, Plan, PlanNode, PlannedStmt, RowLock, is_dealt_out,
+};
 use steppe_sql::query::{FrameBound, FrameOffset, LockStrength};
 use steppe_txn::{Database, RowLockMode};
 use steppe_types::{Datum, Error, Oid, Result, oid};
@@ -61,8 +63,8 @@ pub(crate) struct PlanCompiler<'a, 'b> {
     pub(crate) shared_scans: Vec<Arc<CPlan>>,
 }
 
-/// The child's rows, which those who run the plan find together.
-fn shared_rows(id: usize, child: Arc<CPlan>) -> Arc<CPlan> {
+/// The child's rows, which the threads that run the plan find together, or one of them does.
+fn shared_rows(id: usize, child: Arc<CPlan>, once: bool) -> Arc<CPlan> {
     Arc::new(CPlan {
         id,
         columns: None,
@@ -70,7 +72,7 @@ fn shared_rows(id: usize, child: Arc<CPlan>) -> Arc<CPlan> {
         project: None,
         width: child.width,
         dependencies: child.dependencies.clone(),
-        kind: CNode::SharedRows(child),
+        kind: CNode::SharedRows { child, once },
     })
 }
 
@@ -376,7 +378,7 @@ impl PlanCompiler<'_, '_> {
 
     fn key_join(&mut self, plan: &Plan) -> Result<CNode> {
         match &plan.node {
-            PlanNode::HashJoin { kind, outer, inner, keys, on, memory_factor, shares_inner } => {
+            PlanNode::HashJoin { kind, outer, inner, keys, on, memory_factor, inner_rows } => {
                 let types = keys.iter().map(|(outer, inner, eq)| join_type(outer, inner, *eq));
                 let types = types.collect::<Result<_>>()?;
                 let outer_keys =
@@ -389,7 +391,10 @@ impl PlanCompiler<'_, '_> {
                 let hash_id = self.next_id;
                 self.next_id += 1;
                 let inner = self.plan(inner)?;
-                let inner = if *shares_inner { shared_rows(hash_id, inner) } else { inner };
+                let inner = match inner_rows {
+                    InnerRows::Own => inner,
+                    shared => shared_rows(hash_id, inner, *shared == InnerRows::Once),
+                };
                 let columns = ColumnJoin::compile(plan, (&outer, &inner), self.exprs)?;
                 Ok(CNode::HashJoin(HashJoinPlan {
                     columns,

@@ -2,6 +2,9 @@
 //! side of a hash join (PostgreSQL's Parallel Hash, nodeHash.c; here each thread makes a table of
 //! its own of them).
 //!
+//! Where the rows cannot be found in parts, the first thread that comes finds them all, for the
+//! others as well (`once`).
+//!
 //! A thread that comes takes parts of the scan, and adds what it makes of them to the common store.
 //! Once one has come to the end there is no part left that nobody has taken: the rows are complete
 //! when those at work have ended, too, and a thread that comes later has nothing to add. No thread
@@ -45,11 +48,13 @@ impl SharedRows {
         SharedRows { store, progress, has_changed: Condvar::new() }
     }
 
-    /// Adds the rows of the plan, run by this thread, if there may be any.
-    fn contribute(&self, plan: &Arc<CPlan>, cx: &mut ExecContext) -> Result<()> {
+    /// Adds the rows of the plan, run by this thread, if there may be any; with `once` none if
+    /// another thread does.
+    fn contribute(&self, plan: &Arc<CPlan>, once: bool, cx: &mut ExecContext) -> Result<()> {
         {
             let mut progress = self.progress.lock();
-            if progress.is_exhausted || progress.failed.is_some() {
+            let is_done = progress.is_exhausted || once && progress.at_work > 0;
+            if is_done || progress.failed.is_some() {
                 return Ok(());
             }
             progress.at_work += 1;
@@ -137,12 +142,12 @@ impl Node for SharedRowsNode {
         let rows = match &self.rows {
             Some(rows) => rows,
             None => {
-                let CNode::SharedRows(child) = &self.plan.kind else {
+                let CNode::SharedRows { child, once } = &self.plan.kind else {
                     return Err(Error::internal("shared rows' node over another plan"));
                 };
                 let team = cx.team().ok_or_else(|| Error::internal("nobody shares the rows"))?;
                 let rows = team.rows(self.plan.id, || cx.new_store(child.width));
-                rows.contribute(child, cx)?;
+                rows.contribute(child, *once, cx)?;
                 rows.wait(cx)?;
                 self.rows.insert(rows)
             }

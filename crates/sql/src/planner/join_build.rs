@@ -61,7 +61,7 @@ impl Planner<'_> {
                     keys: slots,
                     on,
                     memory_factor,
-                    shares_inner: false,
+                    inner_rows: InnerRows::Own,
                 })
             }
             Method::Merge { keys, outer: of_outer, inner: of_inner } => {

@@ -37,6 +37,8 @@ use steppe_types::{Oid, Result};
 const LEADER_SHARE_LOST: f64 = 0.3;
 /// Bytes of a row besides its columns.
 const ROW_OVERHEAD: f64 = 24.0;
+/// From so many times the cost of handing its rows over on, a plan is run by one thread for all.
+const MUCH_MORE: f64 = 4.0;
 /// A row that has to come from one thread costs so many times one that may come from any
 /// (cost_gather_merge).
 const MERGED_ROW_FACTOR: f64 = 1.05;
@@ -290,7 +292,7 @@ impl Planner<'_> {
     }
 
     /// A hash join: each thread makes a table of all inner rows, which it has found alone or
-    /// together with the others, whichever is cheaper.
+    /// together with the others, whichever is cheaper; or which one has found for all.
     fn dealt_out_hash(&self, plan: &Plan) -> Option<Shared> {
         let PlanNode::HashJoin { kind, outer, inner, keys, on, memory_factor, .. } = &plan.node
         else {
@@ -298,12 +300,12 @@ impl Planner<'_> {
         };
         let Shared { plan: part, workers } = self.dealt_out(outer)?;
         let (alone, together) = (self.is_safe_plan(inner), self.found_together(inner));
-        let (inner_plan, inner_cost, shares_inner) = match (alone, together) {
+        let (inner_plan, inner_cost, inner_rows) = match (alone, together) {
             (true, Some((_, cost))) if cost >= inner.cost.total => {
-                ((**inner).clone(), inner.cost.total, false)
+                ((**inner).clone(), inner.cost.total, self.found_alone(inner))
             }
-            (_, Some((plan, cost))) => (plan, cost, true),
-            (true, None) => ((**inner).clone(), inner.cost.total, false),
+            (_, Some((plan, cost))) => (plan, cost, InnerRows::Together),
+            (true, None) => ((**inner).clone(), inner.cost.total, self.found_alone(inner)),
             (false, None) => return None,
         };
         let divisor = self.divisor(workers);
@@ -319,17 +321,32 @@ impl Planner<'_> {
             keys: keys.clone(),
             on: on.clone(),
             memory_factor: *memory_factor,
-            shares_inner,
+            inner_rows,
         };
         Some(Shared { plan: Plan { node, cost, ..without_node(plan) }, workers })
+    }
+
+    /// Whether one thread is to find an inner side's rows for all, which takes no longer: PostgreSQL
+    /// lets each thread do it, on a processor of its own, which others may want. It is to be done
+    /// where there is much more to do than to hand the rows over.
+    fn found_alone(&self, plan: &Plan) -> InnerRows {
+        let handed_over = plan.cost.rows * self.costs().cpu_tuple;
+        match self.holds(plan) && plan.cost.total >= MUCH_MORE * handed_over {
+            true => InnerRows::Once,
+            false => InnerRows::Own,
+        }
+    }
+
+    /// Whether memory holds what threads share of a plan's rows.
+    fn holds(&self, plan: &Plan) -> bool {
+        let bytes = plan.cost.rows * (f64::from(plan.cost.width) + ROW_OVERHEAD);
+        self.ctx.settings.parallel.hash && bytes <= self.ctx.settings.work_mem_kb as f64 * 1024.0
     }
 
     /// A plan whose rows threads find together for each of them to have, as far as memory holds
     /// them, and what that costs.
     fn found_together(&self, plan: &Plan) -> Option<(Plan, f64)> {
-        let bytes = plan.cost.rows * (f64::from(plan.cost.width) + ROW_OVERHEAD);
-        if !self.ctx.settings.parallel.hash || bytes > self.ctx.settings.work_mem_kb as f64 * 1024.0
-        {
+        if !self.holds(plan) {
             return None;
         }
         let shared = self.dealt_out(plan)?.plan;

@@ -218,7 +218,7 @@ impl Planner<'_> {
         let mut best: Option<(Plan, bool)> = None;
         for (input, way) in each {
             let plan = self.finish_in_one_way(&mut query.clone(), input.clone(), *way)?;
-            let in_order = way.gives_order(query);
+            let in_order = way.gives_order(query) && !groups_by_sort(&plan);
             let is_first = |(best, ordered): &(Plan, bool)| {
                 is_better((&plan.cost, in_order), (&best.cost, *ordered))
             };
@@ -513,6 +513,18 @@ impl Strategy {
         query.has_aggregates && self.groups == AggStrategy::Sorted
             || matches!(query.distinct, Distinct::All) && self.distinct == AggStrategy::Sorted
     }
+}
+
+/// Whether groups come from a sort of all their rows: then their order is no reason to prefer it.
+/// Of few rows in the estimate there may be many, and a hash table of groups does not grow with
+/// them. (PostgreSQL's order wins a tie here, too.)
+fn groups_by_sort(plan: &Plan) -> bool {
+    let mut found = false;
+    if let PlanNode::Agg { child, .. } | PlanNode::Unique { child, .. } = &plan.node {
+        return matches!(child.node, PlanNode::Sort { .. });
+    }
+    for_each_child(plan, &mut |child| found |= groups_by_sort(child));
+    found
 }
 
 impl Planner<'_> {
