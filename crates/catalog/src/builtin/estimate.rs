@@ -33,6 +33,14 @@ pub enum Estimate {
     None,
 }
 
+impl Estimate {
+    /// Whether it is of `=`, `<` or one of their kin.
+    pub fn is_of_comparison(self) -> bool {
+        use Estimate::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
+        matches!(self, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
+    }
+}
+
 /// Kinds of patterns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatternKind {

@@ -1,7 +1,7 @@
 //! Between nodes that hand up columns and nodes that take rows, and the other way round; and what
 //! becomes of a node's columns.
 
-use super::{BoxedNode, CPlan, ColumnPlan, start};
+use super::{BoxedNode, CPlan, ColumnPlan, Node, start};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::vector::{ColumnBatch, GiveUp, VExpr, Vector};
@@ -114,9 +114,45 @@ impl ColumnInput {
     }
 }
 
+/// A node that makes columns.
+pub(crate) trait ColumnNode: Send + 'static {
+    /// As [`Node::next_columns`].
+    fn next_columns(&mut self, cx: &mut ExecContext, out: &mut ColumnBatch) -> Result<()>;
+
+    /// As [`Node::rescan`].
+    fn rescan(&mut self, cx: &mut ExecContext) -> Result<()>;
+}
+
+/// It for all consumers: those that take columns, and those that take their rows.
+struct ForAll<N> {
+    node: N,
+    rows: RowsOfColumns,
+}
+
+/// The node for a consumer of either kind.
+pub(crate) fn for_all(node: impl ColumnNode) -> BoxedNode {
+    Box::new(ForAll { node, rows: RowsOfColumns::default() })
+}
+
+impl<N: ColumnNode> Node for ForAll<N> {
+    fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
+        let ForAll { node, rows } = self;
+        rows.next(cx, out, |cx, columns| node.next_columns(cx, columns))
+    }
+
+    fn next_columns(&mut self, cx: &mut ExecContext, out: &mut ColumnBatch) -> Result<()> {
+        self.node.next_columns(cx, out)
+    }
+
+    fn rescan(&mut self, cx: &mut ExecContext) -> Result<()> {
+        self.rows = RowsOfColumns::default();
+        self.node.rescan(cx)
+    }
+}
+
 /// The rows of a node that hands up columns, for a consumer that takes rows.
 #[derive(Default)]
-pub(crate) struct RowsOfColumns {
+struct RowsOfColumns {
     batch: ColumnBatch,
     position: usize,
     /// What became of the row behind the batch's last one.
@@ -126,7 +162,7 @@ pub(crate) struct RowsOfColumns {
 impl RowsOfColumns {
     /// Fills the empty batch `out` with the next rows; `fill` makes the next columns. A row that
     /// fails does so when its turn comes.
-    pub(crate) fn next(
+    fn next(
         &mut self,
         cx: &mut ExecContext,
         out: &mut RowBatch,
@@ -151,11 +187,6 @@ impl RowsOfColumns {
             true => self.failed.take().map_or(Ok(()), Err),
             false => Ok(()),
         }
-    }
-
-    /// Forgets what has not been handed up.
-    pub(crate) fn clear(&mut self) {
-        *self = RowsOfColumns::default();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Unique: drops rows equal to the one before (input sorted). Of columns it marks where a row
 //! differs from the one before, column by column, and hands up what is marked.
 
-use super::columns::{ColumnInput, RowsOfColumns};
+use super::columns::{ColumnInput, ColumnNode, for_all};
 use super::{BoxedNode, CNode, CPlan, Input, Node};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
@@ -28,8 +28,7 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     let CNode::Unique(unique) = &plan.kind else { unreachable!("started as a unique") };
     if plan.columns.is_some() {
         let child = ColumnInput::new(&unique.child, cx);
-        let (last, handed) = (None, RowsOfColumns::default());
-        return Box::new(UniqueColumnsNode { plan, child, last, handed });
+        return for_all(UniqueColumnsNode { plan, child, last: None });
     }
     let child = Input::new(&unique.child, cx);
     Box::new(UniqueNode { plan, child, last: None })
@@ -64,8 +63,6 @@ struct UniqueColumnsNode {
     child: ColumnInput,
     /// What is compared of the last row: columns of one value each.
     last: Option<Vec<Vector>>,
-    /// For a consumer that takes the rows of columns.
-    handed: RowsOfColumns,
 }
 
 impl UniqueColumnsNode {
@@ -108,21 +105,13 @@ impl UniqueColumnsNode {
     }
 }
 
-impl Node for UniqueColumnsNode {
-    fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
-        let mut handed = std::mem::take(&mut self.handed);
-        let result = handed.next(cx, out, |cx, columns| self.fill(cx, columns));
-        self.handed = handed;
-        result
-    }
-
+impl ColumnNode for UniqueColumnsNode {
     fn next_columns(&mut self, cx: &mut ExecContext, out: &mut ColumnBatch) -> Result<()> {
         self.fill(cx, out)
     }
 
     fn rescan(&mut self, cx: &mut ExecContext) -> Result<()> {
         self.last = None;
-        self.handed.clear();
         self.child.rescan(cx)
     }
 }

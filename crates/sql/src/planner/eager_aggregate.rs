@@ -45,7 +45,6 @@ use crate::plan::{AggMode, AggStrategy, Cost};
 use crate::query::{FromItem, Query, Rte, RteKind, WindowClause};
 use hashbrown::HashSet;
 use steppe_catalog::Builtins;
-use steppe_catalog::builtin::Estimate;
 use steppe_types::{Oid, Result, oid};
 
 /// The range-table entry whose columns are states: no query has as many.
@@ -288,19 +287,20 @@ fn never_fails(expr: &Expr) -> bool {
 /// Comparisons; sums and products of numerics.
 fn is_safe_operator(op: Oid, args: &[Expr]) -> bool {
     let Some(operator) = Builtins::get().operator(op) else { return false };
-    let compares = matches!(
-        operator.estimate,
-        Estimate::Equal
-            | Estimate::NotEqual
-            | Estimate::Less
-            | Estimate::LessEqual
-            | Estimate::Greater
-            | Estimate::GreaterEqual
-    );
+    let compares = operator.estimate.is_of_comparison() && operator.result == oid::BOOL;
     let calculates = matches!(operator.name, "+" | "-" | "*") && operator.result == oid::NUMERIC;
     let are_plain = args.iter().all(|arg| has_plain_order(arg.ty().oid));
     let are_numeric = [operator.left, operator.right].iter().all(|of| *of == oid::NUMERIC);
-    compares && operator.result == oid::BOOL && are_plain || calculates && are_numeric
+    compares && are_plain || calculates && are_numeric && args.iter().all(has_few_digits)
+}
+
+/// Whether a number is so much shorter than numerics may be that a calculation with it does not
+/// overflow: columns do not have more digits than their type says, 1,000 at the most.
+fn has_few_digits(expr: &Expr) -> bool {
+    match expr {
+        Expr::Var { ty, .. } => ty.oid != oid::NUMERIC || ty.typmod >= 0,
+        other => other.children().into_iter().all(has_few_digits),
+    }
 }
 
 /// Types whose values can all be compared.

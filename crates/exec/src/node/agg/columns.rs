@@ -17,7 +17,7 @@ use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::Row;
 use crate::node::block_file::{BlockFile, BlockReader};
-use crate::node::columns::{ColumnInput, RowsOfColumns, evaluate};
+use crate::node::columns::{ColumnInput, ColumnNode, evaluate, for_all};
 use crate::node::{BoxedNode, CNode, CPlan, Node};
 use crate::vector::{COLUMN_ROWS, ColumnBatch, Data, NO_PLACE, VExpr, Vector, hash_rows};
 use std::sync::Arc;
@@ -62,8 +62,6 @@ struct AggColumnsNode {
     position: usize,
     /// What became of the group behind them.
     failed: Option<Error>,
-    /// For a consumer that takes the rows of columns.
-    handed: RowsOfColumns,
 }
 
 /// Where rows come from.
@@ -80,7 +78,7 @@ impl Partition for BlockFile {
 
 pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     let CNode::Agg(agg) = &plan.kind else { unreachable!("started as an aggregation") };
-    Box::new(AggColumnsNode {
+    let node = AggColumnsNode {
         child: ColumnInput::new(&agg.child, cx),
         taken: Taken::new(agg),
         next_group: 0,
@@ -89,9 +87,12 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         finished: ColumnBatch::default(),
         position: 0,
         failed: None,
-        handed: RowsOfColumns::default(),
         plan: plan.clone(),
-    })
+    };
+    match plan.columns.is_some() {
+        true => for_all(node),
+        false => Box::new(node),
+    }
 }
 
 impl Taken {
@@ -440,12 +441,6 @@ impl Node for AggColumnsNode {
     fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
         let plan = self.plan.clone();
         let agg = agg_of(&plan)?;
-        if plan.columns.is_some() {
-            let mut handed = std::mem::take(&mut self.handed);
-            let result = handed.next(cx, out, |cx, columns| self.fill(cx, columns));
-            self.handed = handed;
-            return result;
-        }
         let mut row = Vec::with_capacity(agg.key_types.len() + agg.aggregates.len());
         while !out.is_full() {
             if self.position >= self.finished.len() {
@@ -462,6 +457,12 @@ impl Node for AggColumnsNode {
         Ok(())
     }
 
+    fn rescan(&mut self, cx: &mut ExecContext) -> Result<()> {
+        ColumnNode::rescan(self, cx)
+    }
+}
+
+impl ColumnNode for AggColumnsNode {
     fn next_columns(&mut self, cx: &mut ExecContext, out: &mut ColumnBatch) -> Result<()> {
         self.fill(cx, out)
     }
@@ -474,7 +475,6 @@ impl Node for AggColumnsNode {
         self.finished.clear();
         self.position = 0;
         self.failed = None;
-        self.handed.clear();
         self.child.rescan(cx)
     }
 }

@@ -12,11 +12,10 @@ use super::pairs::{Collecting, Pairs, Probe, Sides};
 use super::spill::{BlockReader, Open, Partition, Side};
 use super::table::{Comparison, KeyAt, Keyed, Table};
 use super::{DEPTH_MAX, HashJoinPlan, note_size};
-use crate::batch::RowBatch;
 use crate::context::{ExecContext, Versions};
 use crate::expr::{CExpr, Row};
-use crate::node::columns::{ColumnInput, RowsOfColumns};
-use crate::node::{BoxedNode, CNode, CPlan, Node};
+use crate::node::columns::{ColumnInput, ColumnNode, for_all};
+use crate::node::{BoxedNode, CNode, CPlan};
 use crate::sought::Sought;
 use crate::vector::{COLUMN_ROWS, ColumnBatch, GiveUp, NO_ROW, Vector, hash_rows, null_keys};
 use std::sync::Arc;
@@ -35,8 +34,6 @@ struct ColumnJoinNode {
     plan: Arc<CPlan>,
     outer: ColumnInput,
     inner: ColumnInput,
-    /// For a consumer that takes rows.
-    handed: RowsOfColumns,
     table: Table,
     /// Which of its rows have had a match.
     matched: Vec<bool>,
@@ -66,10 +63,9 @@ struct ColumnJoinNode {
 pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     let CNode::HashJoin(join) = &plan.kind else { unreachable!("started as a hash join") };
     cx.seek_all(join.outer.id);
-    Box::new(ColumnJoinNode {
+    for_all(ColumnJoinNode {
         outer: ColumnInput::new(&join.outer, cx),
         inner: ColumnInput::new(&join.inner, cx),
-        handed: RowsOfColumns::default(),
         table: Table::default(),
         matched: Vec::new(),
         built: None,
@@ -493,14 +489,7 @@ fn key_rows(
     Ok((out, None))
 }
 
-impl Node for ColumnJoinNode {
-    fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
-        let mut handed = std::mem::take(&mut self.handed);
-        let result = handed.next(cx, out, |cx, columns| self.fill(cx, columns));
-        self.handed = handed;
-        result
-    }
-
+impl ColumnNode for ColumnJoinNode {
     fn next_columns(&mut self, cx: &mut ExecContext, out: &mut ColumnBatch) -> Result<()> {
         self.fill(cx, out)
     }
@@ -518,7 +507,6 @@ impl Node for ColumnJoinNode {
             self.ever_spilled = false;
             self.peak = (0, 0);
         }
-        self.handed.clear();
         self.phase = Phase::Build;
         self.file = None;
         let width = Parts::of(&self.plan)?.join.outer.width;

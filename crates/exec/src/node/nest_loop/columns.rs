@@ -28,8 +28,8 @@ use super::pairs::{Pairs, Resolving, Sides};
 use crate::batch::RowBatch;
 use crate::context::{ExecContext, Resources};
 use crate::expr::Row;
-use crate::node::columns::{ColumnInput, RowsOfColumns, fill_many};
-use crate::node::{BoxedNode, CNode, CPlan, ColumnPlan, Node};
+use crate::node::columns::{ColumnInput, ColumnNode, fill_many, for_all};
+use crate::node::{BoxedNode, CNode, CPlan, ColumnPlan};
 use crate::vector::{COLUMN_ROWS, ColumnBatch, GiveUp, Vector};
 use std::sync::Arc;
 use std::time::Instant;
@@ -39,8 +39,6 @@ use steppe_types::{Datum, Error, Result};
 struct ColumnLoopNode {
     plan: Arc<CPlan>,
     outer: ColumnInput,
-    /// For a consumer that takes rows.
-    handed: RowsOfColumns,
     batch: ColumnBatch,
     /// Batches that go behind others.
     more: (ColumnBatch, ColumnBatch),
@@ -58,9 +56,8 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     let CNode::NestLoop(join @ NestLoopPlan { columns: Some(columns), .. }) = &plan.kind else {
         unreachable!("started as a nested loop of columns")
     };
-    Box::new(ColumnLoopNode {
+    for_all(ColumnLoopNode {
         outer: ColumnInput::new(&join.outer, cx),
-        handed: RowsOfColumns::default(),
         batch: ColumnBatch::new(join.outer.width),
         more: Default::default(),
         inner: Inner::new(join, columns, cx),
@@ -412,20 +409,12 @@ fn drops(parts: Parts<'_>, outer: &[u32], (scanned, matched): (&[u32], &[u32])) 
     passed
 }
 
-impl Node for ColumnLoopNode {
-    fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
-        let mut handed = std::mem::take(&mut self.handed);
-        let result = handed.next(cx, out, |cx, columns| self.fill(cx, columns));
-        self.handed = handed;
-        result
-    }
-
+impl ColumnNode for ColumnLoopNode {
     fn next_columns(&mut self, cx: &mut ExecContext, out: &mut ColumnBatch) -> Result<()> {
         self.fill(cx, out)
     }
 
     fn rescan(&mut self, cx: &mut ExecContext) -> Result<()> {
-        self.handed.clear();
         self.batch.clear();
         (self.is_matched, self.stretch, self.failed) = (false, 0, None);
         self.inner.rescan(cx)?;

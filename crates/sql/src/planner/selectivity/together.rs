@@ -176,17 +176,7 @@ impl<'a> Estimator<'a> {
     }
 
     fn is_ordering(&self, op: Oid) -> bool {
-        Builtins::get().operator(op).is_some_and(|operator| {
-            matches!(
-                operator.estimate,
-                Estimate::Equal
-                    | Estimate::NotEqual
-                    | Estimate::Less
-                    | Estimate::LessEqual
-                    | Estimate::Greater
-                    | Estimate::GreaterEqual
-            )
-        })
+        Builtins::get().operator(op).is_some_and(|operator| operator.estimate.is_of_comparison())
     }
 
     /// The elements of an array, if all are known.
