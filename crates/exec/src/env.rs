@@ -18,6 +18,7 @@ use steppe_types::row::RowLayout;
 use steppe_types::{Datum, Error, Oid, Result};
 
 pub use crate::io::IoContext;
+use crate::vector::ResultColumns;
 
 /// Receives the rows of a statement.
 pub trait RowSink: Send {
@@ -30,6 +31,17 @@ pub trait RowSink: Send {
     fn raw_row(&mut self, row: &[u8], layout: &RowLayout, columns: &[usize]) -> Result<bool> {
         let _ = (row, layout, columns);
         Ok(false)
+    }
+
+    /// Rows that the last node of the plan has made as columns.
+    fn columns(&mut self, rows: &ResultColumns<'_>) -> Result<()> {
+        let mut row = Vec::new();
+        for i in 0..rows.len() {
+            row.clear();
+            rows.row_into(i, &mut row)?;
+            self.row(&row)?;
+        }
+        Ok(())
     }
 
     /// Forgets all rows that it was handed. Returns false if some have gone further already.

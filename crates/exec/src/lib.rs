@@ -62,3 +62,4 @@ pub use spill::{TempSpace, transferred};
 pub use statement::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, LeafOfStatement};
 pub use system_columns::{row_of_ctid, shown_place};
 pub use tuplestore::{StoreReader, TupleStore};
+pub use vector::{ResultColumns, ResultValue};

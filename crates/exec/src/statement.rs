@@ -14,6 +14,7 @@ use crate::context::{ExecContext, Instrument, LeafRun};
 use crate::env::{FnContext, IoContext, RowSink, SessionServices};
 use crate::expr::{CExpr, Compiler, Row, SubPlanState};
 use crate::modify::finish_keys;
+use crate::node::columns::RowsOfColumns;
 use crate::node::{
     BoxedNode, CPlan, PlanCompiler, StoredSink, compile_plan, start, stored_columns,
 };
@@ -22,6 +23,7 @@ use crate::point::{PointOutcome, PointPlan, PointTable};
 use crate::row_wait::RowWait;
 use crate::spill::TempSpace;
 use crate::tuplestore::{StoreReader, TupleStore};
+use crate::vector::ColumnBatch;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, RelKind};
 use steppe_partition::RoutedPartition;
@@ -439,6 +441,8 @@ pub struct Execution {
     /// Rows of INSERT/UPDATE/DELETE … RETURNING: the command runs to its end first.
     stored: Option<(TupleStore, StoreReader)>,
     batch: RowBatch,
+    /// Of a plan that hands up columns.
+    columns: RowsOfColumns,
     handed: u64,
     finished: bool,
     /// Where the transaction was when the statement began, unless that is long past.
@@ -504,6 +508,7 @@ impl Execution {
         }
         Ok(Execution {
             batch: RowBatch::new(stmt.root.width),
+            columns: RowsOfColumns::default(),
             stmt: stmt.clone(),
             cx,
             view,
@@ -521,6 +526,7 @@ impl Execution {
         cx.subplans = self.stmt.subplans.iter().map(|p| SubPlanState::new(p.clone())).collect();
         Ok(Execution {
             batch: RowBatch::new(self.stmt.root.width),
+            columns: RowsOfColumns::default(),
             stmt: self.stmt.clone(),
             cx,
             view: self.view.clone(),
@@ -611,6 +617,7 @@ impl Execution {
         }
         let hands_up_stored =
             !modifies && self.stmt.stored.is_some() && self.cx.instruments.is_none();
+        let hands_up_columns = !modifies && self.stmt.root.columns.is_some();
         let mut rows = 0;
         while !self.finished {
             if max_rows > 0 && rows == max_rows {
@@ -619,6 +626,10 @@ impl Execution {
             let wanted = if max_rows == 0 { u64::MAX } else { max_rows - rows };
             if hands_up_stored {
                 rows += self.next_stored(wanted, sink)?;
+                continue;
+            }
+            if hands_up_columns {
+                rows += self.next_columns(wanted, sink)?;
                 continue;
             }
             self.batch.clear();
@@ -665,6 +676,20 @@ impl Execution {
         let rows = out.rows as u64;
         self.handed += rows;
         handed?;
+        if rows == 0 {
+            self.end()?;
+        }
+        Ok(rows)
+    }
+
+    /// Hands the next rows to the sink as columns, and says how many; none at the end.
+    fn next_columns(&mut self, wanted: u64, sink: &mut dyn RowSink) -> Result<u64> {
+        self.cx.check_interrupts()?;
+        let (cx, wanted) = (&mut self.cx, wanted.min(BATCH_ROWS as u64) as usize);
+        let root = self.root.get_or_insert_with(|| start(&self.stmt.root, cx));
+        let fill = |cx: &mut ExecContext, out: &mut ColumnBatch| root.next_columns(cx, out);
+        let rows = self.columns.hand_over(cx, (wanted, sink), fill)? as u64;
+        self.handed += rows;
         if rows == 0 {
             self.end()?;
         }

@@ -4,7 +4,8 @@
 use super::{BoxedNode, CPlan, ColumnPlan, Node, start};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
-use crate::vector::{ColumnBatch, GiveUp, VExpr, Vector};
+use crate::env::RowSink;
+use crate::vector::{ColumnBatch, GiveUp, ResultColumns, VExpr, Vector};
 use std::borrow::Cow;
 use std::sync::Arc;
 use steppe_sql::expr::ExecParamId;
@@ -150,9 +151,10 @@ impl<N: ColumnNode> Node for ForAll<N> {
     }
 }
 
-/// The rows of a node that hands up columns, for a consumer that takes rows.
+/// The rows of a node that hands up columns, for a consumer that takes rows, and for the statement's
+/// sink.
 #[derive(Default)]
-struct RowsOfColumns {
+pub(crate) struct RowsOfColumns {
     batch: ColumnBatch,
     position: usize,
     /// What became of the row behind the batch's last one.
@@ -168,22 +170,49 @@ impl RowsOfColumns {
         out: &mut RowBatch,
         fill: impl FnOnce(&mut ExecContext, &mut ColumnBatch) -> Result<()>,
     ) -> Result<()> {
-        if self.position >= self.batch.len() {
-            if let Some(error) = self.failed.take() {
-                return Err(error);
-            }
-            self.batch.clear();
-            self.position = 0;
-            self.batch.wanted = out.wanted;
-            self.failed = fill(cx, &mut self.batch).err();
-            if cx.is_overtaken
-                && let Some(error) = self.failed.take()
-            {
-                return Err(error);
-            }
-        }
+        self.refill(cx, out.wanted, fill)?;
         self.position += self.batch.rows_into(self.position, out)?;
         match out.is_empty() {
+            true => self.failed.take().map_or(Ok(()), Err),
+            false => Ok(()),
+        }
+    }
+
+    /// As [`Self::next`], at most so many rows, to the sink; says how many.
+    pub(crate) fn hand_over(
+        &mut self,
+        cx: &mut ExecContext,
+        (wanted, sink): (usize, &mut dyn RowSink),
+        fill: impl FnOnce(&mut ExecContext, &mut ColumnBatch) -> Result<()>,
+    ) -> Result<usize> {
+        self.refill(cx, wanted, fill)?;
+        let rows = wanted.min(self.batch.len() - self.position);
+        if rows == 0 {
+            return self.failed.take().map_or(Ok(0), Err);
+        }
+        sink.columns(&ResultColumns::of(&self.batch, self.position, rows))?;
+        self.position += rows;
+        Ok(rows)
+    }
+
+    /// Makes the next columns if all rows of the last ones have been taken.
+    fn refill(
+        &mut self,
+        cx: &mut ExecContext,
+        wanted: usize,
+        fill: impl FnOnce(&mut ExecContext, &mut ColumnBatch) -> Result<()>,
+    ) -> Result<()> {
+        if self.position < self.batch.len() {
+            return Ok(());
+        }
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        self.batch.clear();
+        self.position = 0;
+        self.batch.wanted = wanted;
+        self.failed = fill(cx, &mut self.batch).err();
+        match cx.is_overtaken {
             true => self.failed.take().map_or(Ok(()), Err),
             false => Ok(()),
         }

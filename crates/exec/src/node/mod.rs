@@ -20,7 +20,7 @@ mod bitmap_blocks;
 mod bitmap_scan;
 mod block_file;
 mod column_scan;
-mod columns;
+pub(crate) mod columns;
 mod compile;
 mod compile_columns;
 mod compile_scan;

@@ -31,6 +31,7 @@ mod expr;
 mod gather;
 mod keys;
 mod order;
+mod result;
 
 pub(crate) use batch::{COLUMN_ROWS, ColumnBatch};
 pub(crate) use block::{read_block, write_block};
@@ -40,3 +41,4 @@ pub(crate) use expr::{GiveUp, VExpr};
 pub(crate) use gather::NO_ROW;
 pub(crate) use keys::{NO_PLACE, compare_at, equal_values, hash_rows, mark_changes, null_keys};
 pub(crate) use order::{Barrier, sorted_rows};
+pub use result::{ResultColumns, ResultValue};

@@ -1,6 +1,6 @@
 //! Rows to DataRow messages, in text or binary.
 
-use steppe_exec::{RowSink, TupleStore};
+use steppe_exec::{ResultColumns, ResultValue, RowSink, TupleStore};
 use steppe_sql::plan::ResultColumn;
 use steppe_types::io::IoContext;
 use steppe_types::physical::Physical;
@@ -66,6 +66,34 @@ impl RowSink for WireSink<'_> {
             }
         }
         row.finish().map(|()| true)
+    }
+
+    fn columns(&mut self, rows: &ResultColumns<'_>) -> Result<()> {
+        for i in 0..rows.len() {
+            let mut row = DataRow::begin(self.out);
+            for (at, column) in self.columns.iter().enumerate() {
+                let (type_oid, format) = (column.ty.oid, self.formats.get(at));
+                match rows.value(at, i) {
+                    ResultValue::Null => row.null(),
+                    ResultValue::Int4(value) if type_oid == oid::INT4 => {
+                        put_int4(&mut row, value, format);
+                    }
+                    ResultValue::Int8(value) if type_oid == oid::INT8 => {
+                        put_int8(&mut row, value, format);
+                    }
+                    // As stored ones.
+                    ResultValue::Text(text) if Physical::of(type_oid) == Physical::Text => {
+                        row.bytes(text)?;
+                    }
+                    _ => {
+                        let value = rows.datum(at, i)?;
+                        put_value(&mut row, &value, type_oid, format, self.io)?;
+                    }
+                }
+            }
+            row.finish()?;
+        }
+        Ok(())
     }
 
     fn take_back(&mut self) -> bool {
