@@ -45,7 +45,7 @@ pub use relation::{
 pub use row_types::{is_row_type, row_type_of};
 pub use shared::{RareText, Shared};
 pub use snapshot::{Catalog, Schema, TEMPORARY_SCHEMA};
-pub use statistics::{ColumnStatistics, ElementStatistics, SortedCommon, Statistics};
+pub use statistics::{ColumnStatistics, ElementStatistics, SortedCommon, Statistics, WhenNeeded};
 pub use store::{CatalogChanges, CatalogStore};
 
 use steppe_types::Oid;

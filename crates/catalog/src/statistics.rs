@@ -62,9 +62,26 @@ pub struct ColumnStatistics {
     /// What an array column's elements are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elements: Option<Arc<ElementStatistics>>,
-    /// Made when a value is first looked for.
+    /// What the list of common values says in another way.
     #[serde(skip)]
-    pub sorted: OnceLock<SortedCommon>,
+    pub sorted: WhenNeeded<SortedCommon>,
+}
+
+/// What follows from the rest of a value, made when it is first asked for: no part of what the value
+/// is, nor shown with it.
+#[derive(Clone)]
+pub struct WhenNeeded<T>(OnceLock<T>);
+
+impl<T> Default for WhenNeeded<T> {
+    fn default() -> WhenNeeded<T> {
+        WhenNeeded(OnceLock::new())
+    }
+}
+
+impl<T> std::fmt::Debug for WhenNeeded<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("_")
+    }
 }
 
 /// The most common values in the order of their type, so that one is found by binary search.
@@ -149,7 +166,7 @@ impl ColumnStatistics {
 
     /// The most common values by `order`, which is their type's: always the same one.
     pub fn sorted_common(&self, order: impl Fn(&Datum, &Datum) -> Ordering) -> &SortedCommon {
-        self.sorted.get_or_init(|| SortedCommon::new(&self.most_common, order))
+        self.sorted.0.get_or_init(|| SortedCommon::new(&self.most_common, order))
     }
 
     /// Where a value is among the most common ones: `of` says how one of them compares with it.
