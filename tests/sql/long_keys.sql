@@ -4,29 +4,29 @@ SET enable_sort = off;
 
 -- Many that begin alike, and some between them.
 CREATE TABLE k (id int, t text);
-INSERT INTO k SELECT i, repeat('x', 50000) || to_char(i * 7919 % 1000, 'FM0000') FROM generate_series(0, 499) AS i;
+INSERT INTO k SELECT i, repeat('x', 20000) || to_char(i * 7919 % 1000, 'FM0000') FROM generate_series(0, 499) AS i;
 CREATE INDEX k_t ON k (t);
-INSERT INTO k SELECT i, repeat('x', 50000) || to_char(i * 7919 % 1000, 'FM0000') FROM generate_series(500, 999) AS i;
+INSERT INTO k SELECT i, repeat('x', 20000) || to_char(i * 7919 % 1000, 'FM0000') FROM generate_series(500, 999) AS i;
 INSERT INTO k SELECT 2000 + i, repeat('x', 1950 + i * 2) FROM generate_series(0, 40) AS i;
-INSERT INTO k VALUES (3000, ''), (3001, NULL), (3002, repeat('x', 100000)), (3003, repeat('x', 50000)), (3004, 'y'),
-    (3005, repeat('w', 60000)), (3006, repeat('x', 1957) || 'w'), (3007, repeat('x', 1958) || 'y'), (3008, NULL);
+INSERT INTO k VALUES (3000, ''), (3001, NULL), (3002, repeat('x', 40000)), (3003, repeat('x', 20000)), (3004, 'y'),
+    (3005, repeat('w', 24000)), (3006, repeat('x', 1957) || 'w'), (3007, repeat('x', 1958) || 'y'), (3008, NULL);
 ANALYZE k;
 SELECT count(*), count(DISTINCT t) FROM k;
 SELECT id, length(t), right(t, 4) FROM k ORDER BY t LIMIT 8;
 SELECT id, length(t), right(t, 4) FROM k ORDER BY t OFFSET 20 LIMIT 8;
 SELECT id, length(t), right(t, 4) FROM k ORDER BY t DESC OFFSET 2 LIMIT 8;
 SELECT sum((a <= b)::int), count(*) FROM (SELECT t AS a, lead(t) OVER (ORDER BY t) AS b FROM k) AS pairs;
-SELECT id FROM k WHERE t = repeat('x', 50000) || '0123';
-SELECT id FROM k WHERE t = repeat('x', 50000) || '0123456';
-SELECT count(*) FROM k WHERE t > repeat('x', 50000) || '0989';
-SELECT count(*) FROM k WHERE t >= repeat('x', 50000) || '0989';
-SELECT count(*) FROM k WHERE t < repeat('x', 50000) || '0010';
-SELECT count(*) FROM k WHERE t <= repeat('x', 50000) || '0010';
-SELECT id, right(t, 4) FROM k WHERE t BETWEEN repeat('x', 50000) || '0100' AND repeat('x', 50000) || '0103' ORDER BY t;
-SELECT id, right(t, 4) FROM k WHERE t > repeat('x', 50000) || '0100' AND t < repeat('x', 50000) || '0104' ORDER BY t DESC;
+SELECT id FROM k WHERE t = repeat('x', 20000) || '0123';
+SELECT id FROM k WHERE t = repeat('x', 20000) || '0123456';
+SELECT count(*) FROM k WHERE t > repeat('x', 20000) || '0989';
+SELECT count(*) FROM k WHERE t >= repeat('x', 20000) || '0989';
+SELECT count(*) FROM k WHERE t < repeat('x', 20000) || '0010';
+SELECT count(*) FROM k WHERE t <= repeat('x', 20000) || '0010';
+SELECT id, right(t, 4) FROM k WHERE t BETWEEN repeat('x', 20000) || '0100' AND repeat('x', 20000) || '0103' ORDER BY t;
+SELECT id, right(t, 4) FROM k WHERE t > repeat('x', 20000) || '0100' AND t < repeat('x', 20000) || '0104' ORDER BY t DESC;
 SELECT id FROM k WHERE t > repeat('x', 1990) AND t < repeat('x', 2000) ORDER BY t;
 SELECT id FROM k WHERE t >= repeat('x', 1990) AND t <= repeat('x', 2000) ORDER BY t DESC;
-SELECT id, right(t, 4) FROM k WHERE t IN (repeat('x', 50000) || '0500', 'y', repeat('x', 50000) || '0499', repeat('x', 100000), 'z') ORDER BY t;
+SELECT id, right(t, 4) FROM k WHERE t IN (repeat('x', 20000) || '0500', 'y', repeat('x', 20000) || '0499', repeat('x', 40000), 'z') ORDER BY t;
 SELECT length(min(t)), length(max(t)) FROM k WHERE t < 'y' AND t > 'w';
 SELECT length(t) FROM k WHERE t > 'x' ORDER BY t DESC LIMIT 3;
 SET work_mem = '64kB';
@@ -36,8 +36,8 @@ RESET work_mem;
 
 -- Joins by them.
 CREATE TABLE other (t text, n int);
-INSERT INTO other SELECT repeat('x', 50000) || to_char(i, 'FM0000'), i FROM generate_series(0, 2000, 250) AS i;
-INSERT INTO other VALUES (NULL, 0), ('y', 1), (repeat('x', 100000), 2);
+INSERT INTO other SELECT repeat('x', 20000) || to_char(i, 'FM0000'), i FROM generate_series(0, 2000, 250) AS i;
+INSERT INTO other VALUES (NULL, 0), ('y', 1), (repeat('x', 40000), 2);
 CREATE INDEX ON other (t);
 ANALYZE other;
 SET enable_hashjoin = off;
@@ -51,54 +51,54 @@ SET enable_mergejoin = on;
 
 -- What changes.
 BEGIN;
-UPDATE k SET t = t || '!' WHERE t = repeat('x', 50000) || '0123';
-SELECT count(*) FROM k WHERE t = repeat('x', 50000) || '0123';
-SELECT id FROM k WHERE t = repeat('x', 50000) || '0123!';
-DELETE FROM k WHERE t > repeat('x', 50000) || '0500' AND t < repeat('x', 50000) || '0600';
-SELECT count(*) FROM k WHERE t > repeat('x', 50000) || '0499' AND t < repeat('x', 50000) || '0601';
+UPDATE k SET t = t || '!' WHERE t = repeat('x', 20000) || '0123';
+SELECT count(*) FROM k WHERE t = repeat('x', 20000) || '0123';
+SELECT id FROM k WHERE t = repeat('x', 20000) || '0123!';
+DELETE FROM k WHERE t > repeat('x', 20000) || '0500' AND t < repeat('x', 20000) || '0600';
+SELECT count(*) FROM k WHERE t > repeat('x', 20000) || '0499' AND t < repeat('x', 20000) || '0601';
 SAVEPOINT a;
-UPDATE k SET t = repeat('x', 50000) || '0550' WHERE id = 3004;
-SELECT id FROM k WHERE t > repeat('x', 50000) || '0499' AND t < repeat('x', 50000) || '0601' ORDER BY t;
+UPDATE k SET t = repeat('x', 20000) || '0550' WHERE id = 3004;
+SELECT id FROM k WHERE t > repeat('x', 20000) || '0499' AND t < repeat('x', 20000) || '0601' ORDER BY t;
 ROLLBACK TO a;
 SELECT id FROM k WHERE t = 'y';
 ROLLBACK;
-SELECT count(*) FROM k WHERE t > repeat('x', 50000) || '0499' AND t < repeat('x', 50000) || '0601';
-DELETE FROM k WHERE t > repeat('x', 50000) || '0500' AND t < repeat('x', 50000) || '0990';
+SELECT count(*) FROM k WHERE t > repeat('x', 20000) || '0499' AND t < repeat('x', 20000) || '0601';
+DELETE FROM k WHERE t > repeat('x', 20000) || '0500' AND t < repeat('x', 20000) || '0990';
 VACUUM k;
-SELECT id, right(t, 4) FROM k WHERE t > repeat('x', 50000) || '0498' AND t < repeat('x', 50000) || '0992' ORDER BY t;
+SELECT id, right(t, 4) FROM k WHERE t > repeat('x', 20000) || '0498' AND t < repeat('x', 20000) || '0992' ORDER BY t;
 REINDEX INDEX k_t;
-SELECT id, right(t, 4) FROM k WHERE t > repeat('x', 50000) || '0498' AND t < repeat('x', 50000) || '0992' ORDER BY t;
+SELECT id, right(t, 4) FROM k WHERE t > repeat('x', 20000) || '0498' AND t < repeat('x', 20000) || '0992' ORDER BY t;
 
 -- Unique ones: primary key, ON CONFLICT, and an index that is made when it is too late.
 CREATE TABLE u (t text PRIMARY KEY, n int);
-INSERT INTO u SELECT repeat('k', 30000) || i, i FROM generate_series(1, 50) AS i;
+INSERT INTO u SELECT repeat('k', 12000) || i, i FROM generate_series(1, 50) AS i;
 INSERT INTO u VALUES (repeat('k', 1990) || 1, 0), (repeat('k', 1959), -1), (repeat('k', 1988), -2);
 \set VERBOSITY terse
-INSERT INTO u VALUES (repeat('k', 30000) || 7, 0);
-UPDATE u SET t = repeat('k', 30000) || 7 WHERE n = 8;
+INSERT INTO u VALUES (repeat('k', 12000) || 7, 0);
+UPDATE u SET t = repeat('k', 12000) || 7 WHERE n = 8;
 \set VERBOSITY verbose
-SELECT n FROM u WHERE t = repeat('k', 30000) || 7;
-SELECT n FROM u WHERE t IN (repeat('k', 30000) || 7, repeat('k', 30000) || 51, repeat('k', 1959), repeat('k', 1988)) ORDER BY t;
-INSERT INTO u VALUES (repeat('k', 30000) || 7, 70), (repeat('k', 30000) || 51, 51) ON CONFLICT (t) DO UPDATE SET n = excluded.n RETURNING n;
-INSERT INTO u VALUES (repeat('k', 30000) || 7, 71), (repeat('k', 30000) || 52, 52) ON CONFLICT DO NOTHING RETURNING n;
-UPDATE u SET n = n + 100 WHERE t = repeat('k', 30000) || 7 RETURNING n;
-DELETE FROM u WHERE t = repeat('k', 30000) || 7 RETURNING n;
-INSERT INTO u VALUES (repeat('k', 30000) || 7, 7);
-SELECT n FROM u WHERE t = repeat('k', 30000) || 7 FOR UPDATE;
+SELECT n FROM u WHERE t = repeat('k', 12000) || 7;
+SELECT n FROM u WHERE t IN (repeat('k', 12000) || 7, repeat('k', 12000) || 51, repeat('k', 1959), repeat('k', 1988)) ORDER BY t;
+INSERT INTO u VALUES (repeat('k', 12000) || 7, 70), (repeat('k', 12000) || 51, 51) ON CONFLICT (t) DO UPDATE SET n = excluded.n RETURNING n;
+INSERT INTO u VALUES (repeat('k', 12000) || 7, 71), (repeat('k', 12000) || 52, 52) ON CONFLICT DO NOTHING RETURNING n;
+UPDATE u SET n = n + 100 WHERE t = repeat('k', 12000) || 7 RETURNING n;
+DELETE FROM u WHERE t = repeat('k', 12000) || 7 RETURNING n;
+INSERT INTO u VALUES (repeat('k', 12000) || 7, 7);
+SELECT n FROM u WHERE t = repeat('k', 12000) || 7 FOR UPDATE;
 SELECT string_agg(n::text, ' ' ORDER BY t) FROM u;
 SELECT n FROM u ORDER BY t DESC LIMIT 5;
-CREATE TABLE twice AS SELECT repeat('k', 30000) || i / 2 AS t FROM generate_series(2, 9) AS i;
+CREATE TABLE twice AS SELECT repeat('k', 12000) || i / 2 AS t FROM generate_series(2, 9) AS i;
 \set VERBOSITY terse
 CREATE UNIQUE INDEX ON twice (t);
 \set VERBOSITY verbose
 CREATE TABLE late (t text, n int, UNIQUE (t) DEFERRABLE INITIALLY DEFERRED);
-INSERT INTO late SELECT repeat('k', 30000) || i, i FROM generate_series(1, 3) AS i;
+INSERT INTO late SELECT repeat('k', 12000) || i, i FROM generate_series(1, 3) AS i;
 BEGIN;
-UPDATE late SET t = repeat('k', 30000) || (4 - n);
+UPDATE late SET t = repeat('k', 12000) || (4 - n);
 COMMIT;
 SELECT n FROM late ORDER BY t;
 BEGIN;
-UPDATE late SET t = repeat('k', 30000) || 1;
+UPDATE late SET t = repeat('k', 12000) || 1;
 \set VERBOSITY terse
 COMMIT;
 \set VERBOSITY verbose
