@@ -175,7 +175,8 @@ fn the_analyzer_gives_way() {
     }
     let lower = (own_nice(&server) + LOWER).min(19);
     let all: Vec<Thread> = threads(&server).into_values().collect();
+    // Nothing else here is long. (It may have taken less than a hundredth of a second.)
     let mut long = all.iter().filter(|thread| thread.name == "steppe-long");
-    assert!(long.any(|thread| thread.ticks > 0 && thread.nice == lower), "{all:?}");
+    assert!(long.any(|thread| thread.nice == lower), "{all:?}");
     assert_workers_do_not(&server);
 }
