@@ -191,7 +191,7 @@ struct Done {
 /// How the rows of several threads come.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowsCome {
-    /// Whoever's are there.
+    /// The leader takes the rows of any thread that has some.
     Together,
     /// Those of each by themselves: they are in order.
     Apart,
@@ -287,7 +287,7 @@ impl Helpers {
 impl Drop for Helpers {
     fn drop(&mut self) {
         self.team.stop();
-        // Whoever wants to hand rows over learns that nobody takes them.
+        // A helper that wants to hand rows over learns that nobody takes them.
         self.batches.clear();
         for thread in self.threads.drain(..) {
             // What became of it nobody wants to know any more.

@@ -58,8 +58,8 @@ pub(crate) fn times_interrupted() -> u64 {
 /// Has the calling thread run, from now on, when those leave a processor idle that run short
 /// statements, and some of the time besides.
 pub(crate) fn give_way() {
-    // The process's number is that of its first thread, which never gives way: whoever has begun
-    // the calling one may do so already.
+    // The process's number is that of its first thread, which never gives way. The thread that has
+    // begun the calling one may do so already.
     let nice = (nice_of(std::process::id()) + GIVES_WAY).min(NICE_MAX);
     // SAFETY: it takes numbers; 0 is the calling thread, of which Linux keeps the priority apart.
     // (Where it may not, the thread goes on as it is.)

@@ -694,7 +694,7 @@ impl IndexCursor {
         key.get(..self.key_len).unwrap_or_default()
     }
 
-    /// The next posting, whoever sees it.
+    /// The next posting, whether or not the snapshot sees it.
     #[inline]
     fn next_posting(&mut self) -> Result<Option<(RowId, Word)>> {
         let Some(cursor) = self.cursor.as_mut().filter(|_| !self.done) else { return Ok(None) };

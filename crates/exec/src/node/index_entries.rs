@@ -23,7 +23,7 @@ pub(super) struct IndexEntries {
     probes: Probes,
     checks: KeyChecks,
     stretch: Stretch,
-    together: Box<Together>,
+    together: Together,
     /// So many keys are looked up together next.
     keys_next: usize,
     postings: Vec<u8>,
@@ -67,7 +67,7 @@ impl IndexEntries {
             probes,
             checks,
             stretch: Stretch::None,
-            together: Box::default(),
+            together: Together::default(),
             keys_next: 1,
             postings: Vec::new(),
             examined: 0,
@@ -154,7 +154,7 @@ impl IndexEntries {
 
     /// Looks up the next keys together; false if the next stretch is of another kind.
     fn look_up_keys(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<bool> {
-        let Together { keys, found } = &mut *self.together;
+        let Together { keys, found } = &mut self.together;
         self.probes.take_keys(self.keys_next, keys)?;
         if keys.is_empty() {
             return Ok(false);

@@ -24,8 +24,8 @@
 //! 4. that no outer join above S pads its rows: a padded row has no state, where `count(*)` counts
 //!    it. S may be the side that is kept, and may have an outer join within;
 //! 5. that nothing fails or is volatile: arguments are evaluated for rows that meet no other. Those
-//!    are columns, comparisons and sums and products of integers as numerics, which fail only past
-//!    130,000 digits. A volatile condition is one that is evaluated for each row;
+//!    are columns, comparisons and sums and products of integers as numerics and of columns with a
+//!    modifier, which are far from the 130,000 digits that fail. A volatile condition is one that is evaluated for each row;
 //! 6. that there is a key: without any, the aggregate of no rows is a row.
 //!
 //! S is a least set of tables that has all that the aggregates read and whose groups have enough

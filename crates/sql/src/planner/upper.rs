@@ -519,10 +519,10 @@ impl Strategy {
 /// Of few rows in the estimate there may be many, and a hash table of groups does not grow with
 /// them. (PostgreSQL's order wins a tie here, too.)
 fn groups_by_sort(plan: &Plan) -> bool {
-    let mut found = false;
     if let PlanNode::Agg { child, .. } | PlanNode::Unique { child, .. } = &plan.node {
         return matches!(child.node, PlanNode::Sort { .. });
     }
+    let mut found = false;
     for_each_child(plan, &mut |child| found |= groups_by_sort(child));
     found
 }
