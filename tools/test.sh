@@ -20,8 +20,12 @@ step() {
     printf '\n== %s\n' "$name"
     "$@" 2>&1 </dev/null | tee "$log"
     [ "${PIPESTATUS[0]}" -eq 0 ] || { outcome=FAILED; failed=1; }
-    words=$(awk '/^test result:/ { passed += $4; bad += $6 } /^(golden|differential|dumps|ddl_load|kill9|crash simulation): / { last = $0 }
-        END { if (last) print last; else printf "%d passed, %d failed", passed, bad }' "$log")
+    # A test program that dies has no result of its own: cargo names those that failed at the end.
+    words=$(awk '/^test result:/ { passed += $4; bad += $6 }
+        /^    `-p / { gsub(/^ *`|`$/, ""); targets = targets "; " $0 }
+        /^(golden|differential|dumps|ddl_load|kill9|crash simulation): / { last = $0 }
+        END { if (last) print last; else printf "%d passed, %d failed", passed, bad
+              printf "%s", targets }' "$log")
     summary+=("$(printf '%-6s %5ds  %-28s %s' "$outcome" $((SECONDS - started)) "$name" "$words")")
 }
 

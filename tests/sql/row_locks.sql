@@ -108,9 +108,10 @@ C: COMMIT;
 A: SELECT id FROM r WHERE id = 1 FOR UPDATE NOWAIT;
 A: COMMIT;
 
--- Waiters get the row in the order they came.
+-- Waiters get the row in the order they came. (Where A updates it, PostgreSQL's waiters let go of
+-- their place to follow the row to its new version, and either may be the first there.)
 A: BEGIN;
-A: UPDATE r SET v = v + 1 WHERE id = 3;
+A: SELECT v FROM r WHERE id = 3 FOR UPDATE;
 B: UPDATE r SET v = v * 2 WHERE id = 3;
 C: UPDATE r SET v = v + 5 WHERE id = 3;
 A: COMMIT;

@@ -27,9 +27,13 @@ use hashbrown::HashSet;
 use std::sync::Arc;
 use steppe_types::{Error, Result, oid};
 
-/// How many queries may be planned within one another: the stack is enough for that many. (PostgreSQL
-/// looks at its stack. Views can be nested as deep as one likes.)
+/// How many queries may be planned within one another: a thread's stack is enough to run that many.
+/// (PostgreSQL looks at its stack. Views can be nested as deep as one likes.)
 const LEVELS_MAX: usize = 1500;
+/// Stack that must be left before a query within another is planned, and how much to add when it is
+/// not: one level takes 20 to 100 kB, by how far the compiler optimises.
+const LEVEL_STACK: usize = 512 * 1024;
+const MORE_STACK: usize = 16 * 1024 * 1024;
 
 /// What a query's grouping takes in, or what there is in its stead.
 #[derive(Clone)]
@@ -68,7 +72,9 @@ impl Planner<'_> {
         }
         self.cte_levels.push(Vec::new());
         let around = std::mem::take(&mut self.bases);
-        let planned = self.with_constants_of(|planner| planner.query_with_ctes(&mut query));
+        let planned = stacker::maybe_grow(LEVEL_STACK, MORE_STACK, || {
+            self.with_constants_of(|planner| planner.query_with_ctes(&mut query))
+        });
         self.bases = around;
         self.cte_levels.pop();
         planned
