@@ -57,7 +57,8 @@ impl Planner<'_> {
         let rest = (0..request.conditions.len()).filter(|i| !bitmap.settles.contains(i));
         let rest: Vec<usize> = rest.collect();
         let costs = &self.ctx.settings.costs;
-        let operators = (bitmap.rechecks + rest.len()) as f64;
+        let asked = self.operators_of(rest.iter().map(|i| &request.conditions[*i]));
+        let operators = bitmap.rechecks as f64 + asked;
         let charge = costs.bitmap_rows(bitmap.charge, bitmap.rows, size, operators);
         if charge.total >= below {
             return Ok(None);

@@ -2,9 +2,9 @@
 //! rows there are: `selectivity`.
 
 use super::path_cost::CostParameters;
-use super::rtes_of;
+use super::{Planner, rtes_of};
 use crate::bind::index::is_mutable;
-use crate::expr::Expr;
+use crate::expr::{Expr, SubLinkKind, SubPlan};
 use crate::plan::Cost;
 use steppe_types::{Datum, interrupt};
 
@@ -58,6 +58,41 @@ fn operators_in(expr: &Expr) -> f64 {
         _ => 0.0,
     };
     own + expr.children().into_iter().map(operators_in).sum::<f64>()
+}
+
+impl Planner<'_> {
+    /// How many operators conditions cost for each row that is asked: one each, as most have, and
+    /// what their sub-selects take (cost_qual_eval). Whether a cheaper condition comes first and
+    /// leaves fewer rows is not looked at.
+    pub(super) fn operators_of<'e>(&self, conditions: impl IntoIterator<Item = &'e Expr>) -> f64 {
+        let operators = |condition| match self.subplans.is_empty() {
+            true => 1.0,
+            false => 1.0 + self.sub_selects_of(condition) / self.costs().cpu_operator,
+        };
+        conditions.into_iter().map(operators).sum()
+    }
+
+    /// What an expression's sub-selects cost each time.
+    fn sub_selects_of(&self, expr: &Expr) -> f64 {
+        let own = match expr {
+            Expr::SubPlan(sub) => self.subplans.get(sub.plan).map(|plan| per_call(sub, &plan.cost)),
+            _ => None,
+        };
+        let of_children = expr.children().into_iter().map(|child| self.sub_selects_of(child));
+        own.unwrap_or(0.0) + of_children.sum::<f64>()
+    }
+}
+
+/// What one answer of a sub-select costs (cost_subplan), whose plan costs so much: EXISTS asks for
+/// one row, and ANY and ALL look at half of them. What is hashed, or runs once, costs no row more.
+pub(super) fn per_call(sub: &SubPlan, plan: &Cost) -> f64 {
+    let Cost { startup, total, rows, .. } = *plan;
+    match sub.kind {
+        _ if sub.runs_once() || sub.hash_keys.is_some() => 0.0,
+        SubLinkKind::Exists => startup + (total - startup) / rows.max(1.0),
+        SubLinkKind::Any | SubLinkKind::All => startup + (total - startup) * 0.5,
+        _ => total,
+    }
 }
 
 /// How many elements an array has, if that is known.

@@ -257,10 +257,9 @@ impl Choice<'_> {
         }
     }
 
-    /// What so many answers cost from a sub-select that runs for each (cost_subplan).
+    /// What so many answers cost from a sub-select that runs for each.
     fn plain_total(&self, sub: &SubPlan, calls: f64) -> f64 {
-        let Cost { startup, total, rows, .. } = self.subplans[sub.plan];
-        calls * (startup + (total - startup) / rows.max(1.0))
+        calls * super::cost::per_call(sub, &self.subplans[sub.plan])
     }
 
     fn hashed_total(&self, sub: &SubPlan, calls: f64) -> f64 {

@@ -55,7 +55,7 @@ impl Planner<'_> {
     ) -> Option<Cost> {
         let settings = self.ctx.settings;
         let index_only = self.answers_alone(request, index.info());
-        let operators = path.rest.len() as f64;
+        let operators = self.operators_of(path.rest.iter().map(|i| &request.conditions[*i]));
         let charge = settings.costs.index_scan(&path.reads, size, operators, index_only);
         let cost = charge.for_rows(clamp_rows(path.selected), self.row_width(request));
         settings.indexscan.then_some(cost)

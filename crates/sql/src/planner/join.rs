@@ -399,7 +399,7 @@ impl Planner<'_> {
         let costs = self.costs();
         let cost = Cost {
             startup: 0.0,
-            total: rows * (costs.cpu_tuple + costs.cpu_operator * conditions.len() as f64),
+            total: rows * (costs.cpu_tuple + costs.cpu_operator * self.operators_of(&conditions)),
             rows: clamp_rows(selected),
             width: types.iter().map(|t| super::scan::type_width(*t)).sum(),
         };

@@ -192,7 +192,7 @@ impl Planner<'_> {
             let keeps =
                 !is_kept_anyway && (inner.is_computed_anew() || settings.material && is_worth_it);
             let (inner, again) = if keeps { (&kept, kept_again) } else { (inner, again) };
-            let cost = pair.shape(pair.kind, outer, inner, *self.costs()).nest_loop(again, false);
+            let cost = self.shape(pair, pair.kind, outer, inner).nest_loop(again, false);
             paths.consider(cost, settings.nestloop, &outer.order, || {
                 Step::Join(JoinStep {
                     method: Method::NestLoop(Rc::from([])),
@@ -218,7 +218,7 @@ impl Planner<'_> {
         let distinct =
             |key: &JoinKey| key.inner_distinct(&pair.on, |e| from.estimator(self).distinct(e));
         let values = keys.iter().map(distinct).fold(1.0, f64::max);
-        let cost = pair.shape(kind, outer, inner, *self.costs()).hash_join(
+        let cost = self.shape(pair, kind, outer, inner).hash_join(
             keys.len() as f64,
             1.0 / values,
             size,
@@ -259,7 +259,7 @@ impl Planner<'_> {
             for inner in std::iter::once(inner.best.clone()).chain(memoized) {
                 let outer = outer.best.clone();
                 let rescan = inner.rescan(&self.means());
-                let cost = pair.shape(kind, &outer, &inner, *self.costs()).nest_loop(rescan, false);
+                let cost = self.shape(&pair, kind, &outer, &inner).nest_loop(rescan, false);
                 paths.consider(cost, true, &outer_order, || {
                     let (method, on) = (Method::NestLoop(params.clone()), pair.on.clone());
                     Step::Join(JoinStep { method, kind, outer, inner, on })
@@ -281,7 +281,7 @@ impl Planner<'_> {
             return path;
         }
         let mut cost = path.cost;
-        cost.total += cost.rows * self.costs().cpu_operator * conditions.len() as f64;
+        cost.total += cost.rows * self.costs().cpu_operator * self.operators_of_clauses(&conditions);
         cost.rows = clamp_rows(cost.rows * self.selectivity_of_clauses(from, &conditions));
         let order = path.order.clone();
         Rc::new(Path { cost, step: Step::Filter(path, conditions), order })

@@ -79,8 +79,8 @@ impl Planner<'_> {
         for inner in std::iter::once(inner).chain(memoized) {
             let again = inner.rescan(&self.means());
             for outer in pair.outer.paths() {
-                let mut shape = pair.shape(pair.kind, outer, &inner, *self.costs());
-                shape.conditions = rest.len() as f64;
+                let mut shape = self.shape(pair, pair.kind, outer, &inner);
+                shape.conditions = self.operators_of_clauses(&rest);
                 let cost = shape.nest_loop(again, rest.is_empty());
                 paths.consider(cost, self.ctx.settings.nestloop, &outer.order, || {
                     let (method, kind) = (Method::NestLoop(params.clone()), pair.kind);
@@ -195,7 +195,7 @@ impl Planner<'_> {
         let outer = Side::of(outer.rtes.clone(), Path::planned(outer.clone(), no_order()));
         let pair =
             Pair { kind, outer: &outer, inner: &outer, on: rest, same: &[], rows, pairs: rows };
-        let shape = pair.shape(kind, &outer.best, &inner, *self.costs());
+        let shape = self.shape(&pair, kind, &outer.best, &inner);
         let mut cost = shape.nest_loop(inner.rescan(&self.means()), pair.on.is_empty());
         if !self.ctx.settings.nestloop {
             cost.total += FORBIDDEN;

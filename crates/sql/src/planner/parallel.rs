@@ -373,7 +373,7 @@ impl Planner<'_> {
         super::conjuncts(recheck.clone(), &mut conditions);
         plan.filter.iter().for_each(|filter| super::conjuncts(filter.clone(), &mut conditions));
         let size = self.size_of(&rel.relation);
-        let charge = self.costs().seq_scan(size, conditions.len() as f64);
+        let charge = self.costs().seq_scan(size, self.operators_of(&conditions));
         let cost = charge.for_rows(plan.cost.rows, plan.cost.width);
         let (rel, columns) = (rel.clone(), columns.clone());
         let node = PlanNode::SeqScan { rel, columns, cursor: None, parallel: false };

@@ -9,7 +9,6 @@ use super::join_cost::{self, HashSize, JoinShape, Means, Rescan};
 use super::join_graph::Alternatives;
 use super::memoize::Memoized;
 use super::merge_path::Sorting;
-use super::path_cost::CostParameters;
 use super::pathkeys::{KnownKey, PathOrder, covers};
 use super::{Planner, Rel, RteSet};
 use crate::expr::{ExecParamId, Expr, SortKey};
@@ -291,26 +290,28 @@ impl Planner<'_> {
         let (rtes, order) = (rel.rtes.clone(), self.path_order(&rel)?);
         Ok(Side { base: base.map(Rc::new), ..Side::of(rtes, Path::planned(rel, order)) })
     }
-}
 
-impl Pair<'_> {
     pub(super) fn shape(
         &self,
+        pair: &Pair<'_>,
         kind: JoinKind,
         outer: &Path,
         inner: &Path,
-        costs: CostParameters,
     ) -> JoinShape {
         JoinShape {
-            costs,
+            costs: *self.costs(),
             kind,
             outer: outer.cost,
             inner: inner.cost,
-            rows: self.rows,
-            pairs: self.pairs,
-            conditions: self.on.len() as f64,
+            rows: pair.rows,
+            pairs: pair.pairs,
+            conditions: self.operators_of_clauses(&pair.on),
             is_inner_unique: false,
         }
+    }
+
+    pub(super) fn operators_of_clauses(&self, on: &[Rc<Clause>]) -> f64 {
+        self.operators_of(on.iter().map(|clause| &clause.expr))
     }
 }
 

@@ -221,7 +221,7 @@ impl Planner<'_> {
     }
 
     fn seq_scan_cost(&self, request: &ScanRequest<'_>, size: TableSize) -> Cost {
-        let (costs, operators) = (&self.ctx.settings.costs, request.conditions.len() as f64);
+        let (costs, operators) = (&self.ctx.settings.costs, self.operators_of(request.conditions));
         let width = self.row_width(request);
         if self.cursor_of(request).is_some() {
             return costs.row_fetches(1.0, operators).for_rows(1.0, width);

@@ -55,7 +55,7 @@ impl Planner<'_> {
         }
         let size = self.table_size(request.relation)?;
         let estimator = Estimator::new(self.ctx, request.rtes);
-        let (costs, operators) = (&self.ctx.settings.costs, rest.len() as f64);
+        let (costs, operators) = (&self.ctx.settings.costs, self.operators_of(&rest));
         let share = |conditions: &[Expr]| match conditions.is_empty() {
             true => 1.0,
             false => estimator.selectivity(conditions),
