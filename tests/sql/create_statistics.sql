@@ -66,6 +66,16 @@ insert into q select g % 4, g % 2 from generate_series(1, 12) g;
 analyze p;
 select statistics_name, inherited, n_distinct, dependencies from pg_stats_ext order by 1, 2;
 drop table p cascade;
+-- One without a name is where its table is, one with a name where the search path says.
+create schema one;
+create table one.p (a int, b int);
+create statistics on a, b from one.p;
+create statistics named on a, b from one.p;
+set search_path = nope;
+create statistics other on a, b from one.p;
+reset search_path;
+select stxname, stxnamespace::regnamespace from pg_statistic_ext order by stxname;
+drop schema one cascade;
 create table p (a int, b int) partition by list (a);
 create table p1 partition of p for values in (1, 2);
 create table p2 partition of p default;

@@ -2,13 +2,32 @@
 //! are to be looked at, together and the expressions alone (pg_statistic_ext), and what ANALYZE
 //! found about them (pg_statistic_ext_data).
 //!
-//! An object is kept with its table, in whose schema it is: it goes when the table does.
+//! An object is kept with its table, with which it goes; its schema is its own.
+//!
+//! Versions of Steppe before that kept no schema of it, which was always its table's. What they
+//! wrote is completed each time that it is read ([`complete_schemas`]), and on disk when the table
+//! is changed.
 
 use crate::RareText;
+use crate::relation::Relation;
 use crate::statistics::{ColumnStatistics, values};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use steppe_types::{Datum, Oid};
+use steppe_types::{Datum, Oid, oid};
+
+/// The schema of an object that was written without one.
+const OF_TABLE: Oid = oid::INVALID_OID;
+
+/// Gives the objects of a table that has just been read their schemas, where they lack them.
+pub(crate) fn complete_schemas(table: &mut Arc<Relation>) {
+    if table.extended.iter().all(|object| object.schema != OF_TABLE) {
+        return;
+    }
+    let table = Arc::make_mut(table);
+    for object in table.extended.iter_mut().filter(|object| object.schema == OF_TABLE) {
+        object.schema = table.schema;
+    }
+}
 
 /// What is to be found about columns together (pg_statistic_ext.stxkind).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -50,7 +69,10 @@ impl StatisticsKind {
 pub struct ExtendedStatistics {
     /// Its OID.
     pub oid: Oid,
-    /// Name, among the statistics objects of its table's schema.
+    /// Schema OID; [`OF_TABLE`] as long as it is not completed.
+    #[serde(default)]
+    pub schema: Oid,
+    /// Name, among the statistics objects of its schema.
     pub name: Arc<str>,
     /// Attribute numbers, ascending.
     pub columns: Vec<i16>,
@@ -116,4 +138,26 @@ pub struct Combination {
     pub frequency: f64,
     /// What that would be, were the columns independent.
     pub base_frequency: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{StatisticsKind, complete_schemas};
+    use crate::relation::Relation;
+    use std::sync::Arc;
+
+    #[test]
+    fn objects_written_without_a_schema_are_in_their_tables() {
+        let json = r#"{"oid": 16384, "schema": 2200, "name": "t", "kind": "Table", "owner": 10,
+            "columns": [], "extended": [
+                {"oid": 16390, "name": "s", "columns": [1, 2], "kinds": ["Distinct"]},
+                {"oid": 16391, "schema": 16380, "name": "s", "columns": [1, 2], "kinds": []}]}"#;
+        let mut table: Arc<Relation> = Arc::new(serde_json::from_str(json).expect("readable"));
+        complete_schemas(&mut table);
+        let schemas: Vec<u32> = table.extended.iter().map(|object| object.schema).collect();
+        assert_eq!(schemas, [2200, 16380]);
+        assert_eq!(table.extended[0].kinds, [StatisticsKind::Distinct]);
+        let written = serde_json::to_string(&table).expect("written");
+        assert!(written.contains(r#"{"oid":16390,"schema":2200,"#), "{written}");
+    }
 }

@@ -26,6 +26,7 @@
 //! What publications have touched is remembered for a while, so that plans may outlive those that
 //! have nothing to do with them (`history.rs`).
 
+use crate::extended_statistics::complete_schemas;
 use crate::extension::Extension;
 use crate::history::{History, Mentions};
 use crate::not_null;
@@ -587,8 +588,9 @@ fn install(catalog: &mut Catalog, object: StoredObject) -> ObjectId {
             catalog.put_extension(extension);
             id
         }
-        StoredObject::Relation(relation) => {
+        StoredObject::Relation(mut relation) => {
             let id = ObjectId::Relation(relation.oid);
+            complete_schemas(&mut relation);
             catalog.put_relation(relation);
             id
         }

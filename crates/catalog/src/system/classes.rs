@@ -23,7 +23,7 @@ pub(super) const PG_ATTRDEF: Oid = 2604;
 pub(super) const PG_REWRITE: Oid = 2618;
 /// OID of pg_constraint.
 pub(super) const PG_CONSTRAINT: Oid = 2606;
-const PG_STATISTIC_EXT: Oid = 3381;
+pub(super) const PG_STATISTIC_EXT: Oid = 3381;
 /// pg_am OID of the table access method "heap".
 const HEAP_AM: Oid = 2;
 /// reltuples of a table that was never analysed.

@@ -1,7 +1,8 @@
 //! pg_index, pg_constraint, and the pg_depend rows between relations.
 
 use super::classes::{
-    PG_ATTRDEF, PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE, PG_REWRITE, default_oid, own_default,
+    PG_ATTRDEF, PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE, PG_REWRITE, PG_STATISTIC_EXT, default_oid,
+    own_default,
 };
 use super::extensions::{PG_EXTENSION, members};
 use super::facts::{self, OpclassMethod};
@@ -129,8 +130,9 @@ fn constraint_row(
 
 /// pg_depend: relations on schemas, indexes on constraints or columns, constraints on columns,
 /// owned sequences on columns, defaults on columns and on the sequences that they call, tables on
-/// their parents, views on what they read, extensions on schemas and their members on them. (What
-/// expressions use beyond that is not kept, so it is not shown.)
+/// their parents, views on what they read, statistics objects on schemas and columns, extensions on
+/// schemas and their members on them. (What expressions use beyond that is not kept, so it is not
+/// shown.)
 pub(super) fn pg_depend(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     extension_dependencies(context, out);
     for relation in context.catalog.relations().filter(|r| !r.is_system()) {
@@ -146,6 +148,7 @@ pub(super) fn pg_depend(context: &SystemContext<'_>, out: &mut RowsBuilder) {
         }
         default_dependencies(context, relation, out);
         view_dependencies(context, relation, out);
+        statistics_dependencies(relation, out);
         for constraint in &relation.constraints {
             if constraint.parent != 0 {
                 let parent = (PG_CONSTRAINT, constraint.parent, 0);
@@ -204,6 +207,17 @@ fn view_dependencies(context: &SystemContext<'_>, view: &Relation, out: &mut Row
         let is_relation = context.catalog.relation(*object).is_some();
         let class = if is_relation { PG_CLASS } else { PG_CONSTRAINT };
         depend(out, rule, (class, *object, *attnum), b'n');
+    }
+}
+
+/// Statistics objects on their schemas and columns.
+fn statistics_dependencies(table: &Relation, out: &mut RowsBuilder) {
+    for object in table.extended.iter() {
+        let statistics = (PG_STATISTIC_EXT, object.oid);
+        depend(out, statistics, (PG_NAMESPACE, object.schema, 0), b'n');
+        for attnum in &object.columns {
+            depend(out, statistics, (PG_CLASS, table.oid, *attnum), b'a');
+        }
     }
 }
 

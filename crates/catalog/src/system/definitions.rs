@@ -61,8 +61,13 @@ pub fn simple_quote_literal(text: &str) -> String {
 
 /// `schema.name`, both quoted as needed.
 pub fn qualified_name(catalog: &Catalog, relation: &Relation) -> String {
-    let name = quote_identifier(&relation.name);
-    match catalog.schema(relation.schema) {
+    name_in_schema(catalog, relation.schema, &relation.name)
+}
+
+/// `schema.name`, quoted (quote_qualified_identifier).
+pub(super) fn name_in_schema(catalog: &Catalog, schema: Oid, name: &str) -> String {
+    let name = quote_identifier(name);
+    match catalog.schema(schema) {
         Some(schema) => format!("{}.{name}", quote_identifier(&schema.name)),
         None => name.into_owned(),
     }

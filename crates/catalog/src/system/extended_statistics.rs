@@ -1,6 +1,6 @@
 //! pg_statistic_ext, pg_statistic_ext_data, and the readable pg_stats_ext and pg_stats_ext_exprs.
 
-use super::definitions::{Style, key_part, qualified_name, visible_name};
+use super::definitions::{Style, key_part, name_in_schema, quote_identifier, visible_name};
 use super::rows::{RowsBuilder, array, text, vector};
 use super::session::SystemContext;
 use super::statistics::{
@@ -34,6 +34,45 @@ pub fn statistics_object(
     statistics_objects(catalog).find(|(_, object)| object.oid == oid)
 }
 
+/// The statistics object of a name in a schema, with its table.
+pub fn statistics_object_named<'a>(
+    catalog: &'a Catalog,
+    schema: Oid,
+    name: &str,
+) -> Option<(&'a Arc<Relation>, &'a ExtendedStatistics)> {
+    statistics_objects(catalog).find(|(_, object)| object.schema == schema && *object.name == *name)
+}
+
+/// The statistics object that a name without a schema means to a session with this search path,
+/// with its table. One in a temporary schema is not found by it (get_statistics_object_oid).
+pub fn statistics_object_in_path<'a>(
+    catalog: &'a Catalog,
+    name: &str,
+    path: &[Oid],
+) -> Option<(&'a Arc<Relation>, &'a ExtendedStatistics)> {
+    let is_temporary = |oid: Oid| catalog.schema(oid).is_some_and(|schema| schema.is_temporary());
+    let schemas = path.iter().filter(|schema| !is_temporary(**schema));
+    schemas.into_iter().find_map(|schema| statistics_object_named(catalog, *schema, name))
+}
+
+/// Whether the search path finds an object by its name alone (StatisticsObjIsVisible).
+pub fn statistics_object_is_visible(
+    catalog: &Catalog,
+    object: &ExtendedStatistics,
+    path: &[Oid],
+) -> bool {
+    let found = statistics_object_in_path(catalog, &object.name, path);
+    found.is_some_and(|(_, found)| found.oid == object.oid)
+}
+
+/// The name alone if the search path finds the object by it, else `schema.name`.
+pub fn visible_object_name(catalog: &Catalog, object: &ExtendedStatistics, path: &[Oid]) -> String {
+    match statistics_object_is_visible(catalog, object, path) {
+        true => quote_identifier(&object.name).into_owned(),
+        false => name_in_schema(catalog, object.schema, &object.name),
+    }
+}
+
 fn column_name(table: &Relation, attnum: i16) -> Arc<str> {
     let column = usize::try_from(attnum - 1).ok().and_then(|at| table.columns.get(at));
     column.map_or_else(Arc::default, |column| column.name.clone())
@@ -64,9 +103,8 @@ pub fn statistics_definition(
     object: &ExtendedStatistics,
     style: Style<'_>,
 ) -> String {
-    // It has its table's schema.
-    let named = Relation { name: object.name.clone(), ..table.clone() };
-    let mut out = format!("CREATE STATISTICS {}", qualified_name(catalog, &named));
+    let name = name_in_schema(catalog, object.schema, &object.name);
+    let mut out = format!("CREATE STATISTICS {name}");
     if (1..StatisticsKind::ALL.len()).contains(&object.kinds.len()) {
         let kinds: Vec<&str> = object.kinds.iter().map(|kind| kind.name()).collect();
         out.push_str(&format!(" ({})", kinds.join(", ")));
@@ -90,7 +128,7 @@ pub(super) fn pg_statistic_ext(context: &SystemContext<'_>, out: &mut RowsBuilde
             ("oid", Datum::Oid(object.oid)),
             ("stxrelid", Datum::Oid(table.oid)),
             ("stxname", Datum::Text(object.name.clone())),
-            ("stxnamespace", Datum::Oid(table.schema)),
+            ("stxnamespace", Datum::Oid(object.schema)),
             ("stxowner", Datum::Oid(table.owner)),
             ("stxkeys", vector(oid::INT2, keys)),
             ("stxstattarget", object.target.map_or(Datum::Null, Datum::Int2)),
@@ -151,15 +189,14 @@ pub(super) fn pg_statistic_ext_data(context: &SystemContext<'_>, out: &mut RowsB
 pub(super) fn pg_stats_ext(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for (table, object) in statistics_objects(context.catalog) {
         for found in &object.found {
-            let schema = schema_name(context.catalog, table.schema);
             let names = object.columns.iter().map(|at| Datum::Text(column_name(table, *at)));
             let common = Some(found).filter(|found| !found.most_common.is_empty());
             let common = common.map(|found| Common { table, object, found });
             let shown = |f: fn(&Common<'_>) -> Datum| common.as_ref().map_or(Datum::Null, f);
             out.row([
-                ("schemaname", schema.clone()),
+                ("schemaname", schema_name(context.catalog, table.schema)),
                 ("tablename", Datum::Text(table.name.clone())),
-                ("statistics_schemaname", schema),
+                ("statistics_schemaname", schema_name(context.catalog, object.schema)),
                 ("statistics_name", Datum::Text(object.name.clone())),
                 ("statistics_owner", text(SUPERUSER_NAME)),
                 (
@@ -191,11 +228,10 @@ pub(super) fn pg_stats_ext_exprs(context: &SystemContext<'_>, out: &mut RowsBuil
                 let elements = known.elements.as_deref();
                 let of_elements = |f: fn(&_) -> Datum| elements.map_or(Datum::Null, f);
                 let has_common = !known.most_common.is_empty();
-                let schema = schema_name(context.catalog, table.schema);
                 out.row([
-                    ("schemaname", schema.clone()),
+                    ("schemaname", schema_name(context.catalog, table.schema)),
                     ("tablename", Datum::Text(table.name.clone())),
-                    ("statistics_schemaname", schema),
+                    ("statistics_schemaname", schema_name(context.catalog, object.schema)),
                     ("statistics_name", Datum::Text(object.name.clone())),
                     ("statistics_owner", text(SUPERUSER_NAME)),
                     ("expr", Datum::Text(expr.text.clone())),

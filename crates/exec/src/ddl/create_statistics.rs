@@ -1,15 +1,18 @@
 //! CREATE, ALTER and DROP STATISTICS, and COMMENT ON STATISTICS (statscmds.c).
 //!
-//! A statistics object is kept with its table, in whose schema it is; ANALYZE fills it
-//! (`statistics/extended.rs`). It goes with its table, or with one of its columns.
+//! A statistics object is kept with its table; ANALYZE fills it (`statistics/extended.rs`). It goes
+//! with its table, or with one of its columns. Its schema is its own: it stays where it is when the
+//! table moves, and DROP SCHEMA of its own takes it away (`depend.rs`).
 
-use super::{DdlContext, column_hints, truncate_name};
+use super::{DdlContext, column_hints, set_schema, truncate_name};
 use crate::constants::check_stored;
 use std::sync::Arc;
-use steppe_catalog::system::extended_statistics::statistics_objects;
+use steppe_catalog::system::extended_statistics::{
+    statistics_object_in_path, statistics_object_named,
+};
 use steppe_catalog::{
     Catalog, ExtendedStatistics, RareText, RelKind, Relation, StatisticsExpression, StatisticsKind,
-    object_name,
+    TEMPORARY_SCHEMA, object_name,
 };
 use steppe_sql::ast::{
     AlterStatisticsStmt, CreateStatisticsStmt, DropStmt, IndexKey, ObjectName, ObjectRef,
@@ -40,8 +43,8 @@ pub(super) fn create_statistics(
         Some(name) => Some(named(ctx, &table, name)?),
         None => None,
     };
-    if let Some(name) = &named
-        && find(ctx, table.schema, name).is_some()
+    if let Some((schema, name)) = &named
+        && is_taken(ctx, *schema, name)
     {
         let message = format!("statistics object \"{name}\" already exists");
         let present = Error::new(SqlState::DUPLICATE_OBJECT, message);
@@ -59,20 +62,21 @@ pub(super) fn create_statistics(
         kinds.clear();
     }
     check_members(&mut columns, &expressions)?;
-    let name = match named {
-        Some(name) => name,
+    let (schema, name) = match named {
+        Some(named) => named,
         None => {
             let names = stmt.elements.iter().map(|element| match element {
                 IndexKey::Column(name) => name.as_str(),
                 IndexKey::Expr(_) => "expr",
             });
-            free_name(ctx, &table, &names.collect::<Vec<_>>().join("_"))?
+            (table.schema, free_name(ctx, &table, &names.collect::<Vec<_>>().join("_"))?)
         }
     };
     let oid = ctx.store.new_oid()?;
     let (name, found) = (name.into(), Vec::new());
     let object = ExtendedStatistics {
         oid,
+        schema,
         name,
         columns,
         expressions,
@@ -107,33 +111,41 @@ fn check_table(table: &Relation) -> Result<()> {
         .detail(format!("This operation is not supported for {kind}.")))
 }
 
-/// The name that a statement gives, of which no other transaction makes one meanwhile.
-fn named(ctx: &mut DdlContext<'_>, table: &Relation, name: &ObjectName) -> Result<String> {
-    let schema = match name.schema() {
-        Some(schema) => {
-            let catalog = ctx.catalog();
-            let found = catalog.schema_in(schema, &ctx.search_path).map(|found| found.oid);
-            found.ok_or_else(|| {
-                let message = format!("schema \"{schema}\" does not exist");
-                Error::new(SqlState::INVALID_SCHEMA_NAME, message)
-            })?
-        }
-        None => ctx.creation_schema.unwrap_or(table.schema),
-    };
-    if schema != table.schema {
-        return Err(Error::not_supported("a statistics object in another schema than its table"));
+/// The schema and the name that a statement gives, of which no other transaction makes one
+/// meanwhile.
+fn named(ctx: &mut DdlContext<'_>, table: &Relation, name: &ObjectName) -> Result<(Oid, String)> {
+    let schema = creation_schema(ctx, name)?;
+    let is_temporary = ctx.catalog().schema(schema).is_some_and(|schema| schema.is_temporary());
+    if is_temporary && schema != table.schema {
+        // It would go when the session ends, and the table would stay.
+        let what = "a statistics object in a temporary schema whose table is in another";
+        return Err(Error::not_supported(what));
     }
     let name = truncate_name(name.name()).to_string();
     ctx.lock_name(schema, &name)?;
-    Ok(name)
+    Ok((schema, name))
 }
 
-/// The OIDs of the table and of the object of a name in a schema.
-fn find(ctx: &mut DdlContext<'_>, schema: Oid, name: &str) -> Option<(Oid, Oid)> {
-    let catalog = ctx.catalog();
-    let found = statistics_objects(&catalog)
-        .find(|(table, object)| table.schema == schema && *object.name == *name);
-    found.map(|(table, object)| (table.oid, object.oid))
+/// Where an object of a name is made (QualifiedNameGetCreationNamespace).
+fn creation_schema(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<Oid> {
+    let invalid = |message| Err(Error::new(SqlState::INVALID_SCHEMA_NAME, message));
+    match name.schema() {
+        Some(schema) if schema == TEMPORARY_SCHEMA => ctx.own_temporary_schema(),
+        Some(schema) => match ctx.catalog().schema_named(schema) {
+            Some(found) => Ok(found.oid),
+            None => invalid(format!("schema \"{schema}\" does not exist")),
+        },
+        None if ctx.creates_temporary => ctx.own_temporary_schema(),
+        None => match ctx.creation_schema {
+            Some(schema) => Ok(schema),
+            None => invalid("no schema has been selected to create in".to_string()),
+        },
+    }
+}
+
+/// Whether an object of a name is in a schema.
+fn is_taken(ctx: &mut DdlContext<'_>, schema: Oid, name: &str) -> bool {
+    statistics_object_named(&ctx.catalog(), schema, name).is_some()
 }
 
 /// The columns and the expressions that an object is about.
@@ -277,8 +289,8 @@ fn free_name(ctx: &mut DdlContext<'_>, table: &Relation, columns: &str) -> Resul
     for pass in 1u32.. {
         let name = object_name(&table.name, columns, &label);
         ctx.lock_name(table.schema, &name)?;
-        let is_new = table.extended.iter().all(|own| *own.name != *name);
-        if is_new && find(ctx, table.schema, &name).is_none() {
+        let is_own = |own: &ExtendedStatistics| own.schema == table.schema && *own.name == *name;
+        if !table.extended.iter().any(is_own) && !is_taken(ctx, table.schema, &name) {
             return Ok(name);
         }
         label = format!("stat{pass}");
@@ -306,8 +318,10 @@ pub(super) fn copy(
         let expressions = object.expressions.clone();
         let comment = object.comment.clone().filter(|_| with_comments);
         let (oid, kinds) = (ctx.store.new_oid()?, object.kinds.clone());
+        let schema = table.schema;
         table.extended.push(ExtendedStatistics {
             oid,
+            schema,
             name,
             columns,
             expressions,
@@ -353,20 +367,49 @@ pub(super) fn reprint(
 
 /// The table of a named object, locked, and the object's position there; `None`: there is none.
 fn open(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<Option<(Arc<Relation>, usize)>> {
-    let schemas = match name.schema() {
+    let catalog = ctx.catalog();
+    let found = match name.schema() {
         Some(schema) => {
-            let catalog = ctx.catalog();
-            let found = catalog.schema_in(schema, &ctx.search_path);
-            found.map(|schema| schema.oid).into_iter().collect()
+            let schema = catalog.schema_in(schema, &ctx.search_path);
+            schema.and_then(|schema| statistics_object_named(&catalog, schema.oid, name.name()))
         }
-        None => ctx.search_path.clone(),
+        None => statistics_object_in_path(&catalog, name.name(), &ctx.search_path),
     };
-    let mut found = schemas.iter().filter_map(|schema| find(ctx, *schema, name.name()));
-    let Some((table, object)) = found.next() else { return Ok(None) };
+    match found {
+        Some((table, object)) => open_of(ctx, table.oid, object.oid),
+        None => Ok(None),
+    }
+}
+
+/// The same by the OIDs of table and object.
+fn open_of(
+    ctx: &mut DdlContext<'_>,
+    table: Oid,
+    object: Oid,
+) -> Result<Option<(Arc<Relation>, usize)>> {
     ctx.lock(table, RelationLockMode::ShareUpdateExclusive)?;
     let Some(table) = ctx.catalog().relation(table).cloned() else { return Ok(None) };
     let at = table.extended.iter().position(|own| own.oid == object);
     Ok(at.map(|at| (table, at)))
+}
+
+/// The same, where there must be one.
+fn open_existing(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<(Arc<Relation>, usize)> {
+    match open(ctx, name)? {
+        Some(found) => Ok(found),
+        None => Err(missing(ctx, name)),
+    }
+}
+
+/// What is not there: the object, or the schema that it would be in.
+fn missing(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Error {
+    match name.schema() {
+        Some(schema) if ctx.catalog().schema_in(schema, &ctx.search_path).is_none() => {
+            let message = format!("schema \"{schema}\" does not exist");
+            Error::new(SqlState::INVALID_SCHEMA_NAME, message)
+        }
+        _ => undefined(name),
+    }
 }
 
 fn undefined(name: &ObjectName) -> Error {
@@ -378,7 +421,9 @@ fn undefined(name: &ObjectName) -> Error {
 pub(super) fn set_target(ctx: &mut DdlContext<'_>, stmt: &AlterStatisticsStmt) -> Result<()> {
     let target = column_hints::statistics_target(ctx, stmt.target)?;
     let Some((table, at)) = open(ctx, &stmt.name)? else {
-        return ctx.skip_missing(stmt.if_exists, undefined(&stmt.name));
+        // IF EXISTS does not look for the schema.
+        let error = if stmt.if_exists { undefined(&stmt.name) } else { missing(ctx, &stmt.name) };
+        return ctx.skip_missing(stmt.if_exists, error);
     };
     let mut table = (*table).clone();
     table.extended[at].target = target;
@@ -387,39 +432,69 @@ pub(super) fn set_target(ctx: &mut DdlContext<'_>, stmt: &AlterStatisticsStmt) -
 
 /// ALTER STATISTICS … RENAME TO.
 pub(super) fn rename(ctx: &mut DdlContext<'_>, name: &ObjectName, new: String) -> Result<()> {
-    let (table, at) = open(ctx, name)?.ok_or_else(|| undefined(name))?;
-    ctx.lock_name(table.schema, &new)?;
-    if find(ctx, table.schema, &new).is_some() {
-        let catalog = ctx.catalog();
-        let schema = catalog.schema(table.schema).map_or("?", |schema| &*schema.name);
-        let message = format!("statistics object \"{new}\" already exists in schema \"{schema}\"");
-        return Err(Error::new(SqlState::DUPLICATE_OBJECT, message));
-    }
+    let (table, at) = open_existing(ctx, name)?;
+    let schema = table.extended[at].schema;
+    reserve(ctx, schema, &new)?;
     let mut table = (*table).clone();
     table.extended[at].name = new.into();
     ctx.put(table)
 }
 
-/// ALTER STATISTICS … OWNER TO: one role owns everything in this version.
-pub(super) fn check_exists(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<()> {
-    open(ctx, name)?.map(|_| ()).ok_or_else(|| undefined(name))
+/// ALTER STATISTICS … SET SCHEMA.
+pub(super) fn set_schema(ctx: &mut DdlContext<'_>, name: &ObjectName, new: &str) -> Result<()> {
+    let (table, at) = open_existing(ctx, name)?;
+    let object = &table.extended[at];
+    let schema = set_schema::new_schema(ctx, object.schema, new)?;
+    if schema == object.schema {
+        return Ok(());
+    }
+    reserve(ctx, schema, &object.name)?;
+    let mut table = (*table).clone();
+    table.extended[at].schema = schema;
+    ctx.put(table)
 }
 
-/// DROP STATISTICS.
+/// 42710 if an object of a name is in a schema; no other transaction makes one meanwhile.
+fn reserve(ctx: &mut DdlContext<'_>, schema: Oid, name: &str) -> Result<()> {
+    ctx.lock_name(schema, name)?;
+    if !is_taken(ctx, schema, name) {
+        return Ok(());
+    }
+    let catalog = ctx.catalog();
+    let schema = catalog.schema(schema).map_or("?", |schema| &*schema.name);
+    let message = format!("statistics object \"{name}\" already exists in schema \"{schema}\"");
+    Err(Error::new(SqlState::DUPLICATE_OBJECT, message))
+}
+
+/// ALTER STATISTICS … OWNER TO: one role owns everything in this version.
+pub(super) fn check_exists(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<()> {
+    open_existing(ctx, name).map(|_| ())
+}
+
+/// DROP STATISTICS: all of them are looked up before the first one goes.
 pub(super) fn drop_statistics(ctx: &mut DdlContext<'_>, stmt: &DropStmt) -> Result<()> {
+    let mut doomed = Vec::new();
     for object in &stmt.objects {
         let ObjectRef::Name(name) = object else {
             return Err(Error::internal("a statistics object without a name"));
         };
-        let Some((table, at)) = open(ctx, name)? else {
-            ctx.skip_missing(stmt.if_exists, undefined(name))?;
-            continue;
-        };
-        let mut table = (*table).clone();
-        table.extended.remove(at);
-        ctx.put(table)?;
+        match open(ctx, name)? {
+            Some((table, at)) => doomed.push((table.oid, table.extended[at].oid)),
+            None => {
+                let missing = missing(ctx, name);
+                ctx.skip_missing(stmt.if_exists, missing)?;
+            }
+        }
     }
-    Ok(())
+    doomed.into_iter().try_for_each(|(table, object)| remove(ctx, table, object))
+}
+
+/// Removes an object, which may have gone already.
+pub(super) fn remove(ctx: &mut DdlContext<'_>, table: Oid, object: Oid) -> Result<()> {
+    let Some((table, at)) = open_of(ctx, table, object)? else { return Ok(()) };
+    let mut table = (*table).clone();
+    table.extended.remove(at);
+    ctx.put(table)
 }
 
 /// COMMENT ON STATISTICS.
@@ -428,7 +503,7 @@ pub(super) fn comment(
     name: &ObjectName,
     text: Option<RareText>,
 ) -> Result<()> {
-    let (table, at) = open(ctx, name)?.ok_or_else(|| undefined(name))?;
+    let (table, at) = open_existing(ctx, name)?;
     let mut table = (*table).clone();
     table.extended[at].comment = text;
     ctx.put(table)

@@ -2,9 +2,9 @@
 //!
 //! | object | goes with it silently | depends on it: refuses, or goes with CASCADE |
 //! |---|---|---|
-//! | schema | | its tables, views, sequences |
-//! | table | partitions, indexes, constraints, owned sequences | views that read it, tables that inherit from it |
-//! | column | indexes, constraints, owned sequences | views that read it, columns generated from it |
+//! | schema | | its tables, views, sequences, statistics objects |
+//! | table | partitions, indexes, constraints, owned sequences, statistics objects | views that read it, tables that inherit from it |
+//! | column | indexes, constraints, owned sequences, statistics objects | views that read it, columns generated from it |
 //! | primary key | its index | views whose grouping depends on it |
 //! | view | | views that read it |
 //! | sequence | | column defaults that call it |
@@ -17,6 +17,9 @@ use super::DdlContext;
 use hashbrown::HashSet;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
+use steppe_catalog::system::extended_statistics::{
+    statistics_object, statistics_objects, visible_object_name,
+};
 use steppe_catalog::{Catalog, RelKind, Relation};
 use steppe_sql::ast::DropBehavior;
 use steppe_sql::bind::generated_value;
@@ -37,6 +40,8 @@ pub(crate) enum Object {
     Default(Oid, i16),
     /// A constraint of a table, by its OID.
     Constraint(Oid, Oid),
+    /// A statistics object of a table, by its OID.
+    Statistics(Oid, Oid),
 }
 
 /// A dependent with the object that it was found by.
@@ -72,8 +77,15 @@ pub(super) fn dependents(
             .hint("Use DROP ... CASCADE to drop the dependent objects too."));
     }
     for dependent in &found {
-        let (Object::Relation(oid) | Object::Default(oid, _)) = dependent.object else { continue };
-        ctx.lock(oid, RelationLockMode::AccessExclusive)?;
+        match dependent.object {
+            Object::Relation(oid) | Object::Default(oid, _) => {
+                ctx.lock(oid, RelationLockMode::AccessExclusive)?;
+            }
+            Object::Statistics(table, _) => {
+                ctx.lock(table, RelationLockMode::ShareUpdateExclusive)?;
+            }
+            _ => {}
+        }
     }
     let lines: Vec<String> =
         found.iter().map(|d| format!("drop cascades to {}", name(d.object))).collect();
@@ -145,18 +157,23 @@ impl Search<'_> {
     }
 
     /// What goes silently was perhaps found in another way, too. A default goes silently with
-    /// its column or table.
+    /// its column or table, a statistics object with its table.
     fn forget_silent(&mut self) {
         let Search { catalog, found, known, silent } = self;
         found.retain(|dependent| {
             if silent.contains(&dependent.object) {
                 return false;
             }
-            let Object::Default(table, attnum) = dependent.object else { return true };
-            let schema = catalog.relation(table).map_or(0, |r| r.schema);
-            let owners =
-                [Object::Relation(table), Object::Column(table, attnum), Object::Schema(schema)];
-            !owners.iter().any(|owner| known.contains(owner) || silent.contains(owner))
+            let goes = |owner: Object| known.contains(&owner) || silent.contains(&owner);
+            match dependent.object {
+                Object::Default(table, attnum) => {
+                    let schema = catalog.relation(table).map_or(0, |r| r.schema);
+                    let is_own = goes(Object::Column(table, attnum));
+                    !is_own && !goes(Object::Relation(table)) && !goes(Object::Schema(schema))
+                }
+                Object::Statistics(table, _) => !goes(Object::Relation(table)),
+                _ => true,
+            }
         });
     }
 }
@@ -170,7 +187,12 @@ fn direct(catalog: &Catalog, on: Object) -> Vec<Object> {
                     && r.sequence.as_ref().is_none_or(|s| s.owned_by.is_none())
             };
             let members = catalog.relations_in(schema).filter(listed);
-            members.map(|r| Object::Relation(r.oid)).collect()
+            let members = members.map(|r| (r.oid, Object::Relation(r.oid)));
+            let statistics = statistics_objects(catalog).filter(|(_, o)| o.schema == schema);
+            let statistics = statistics.map(|(t, o)| (o.oid, Object::Statistics(t.oid, o.oid)));
+            let mut members: Vec<(Oid, Object)> = members.chain(statistics).collect();
+            members.sort_unstable_by_key(|(oid, _)| *oid);
+            members.into_iter().map(|(_, object)| object).collect()
         }
         Object::Relation(oid) => {
             let views = readers(catalog, oid, 0).map(|v| v.oid);
@@ -188,7 +210,7 @@ fn direct(catalog: &Catalog, on: Object) -> Vec<Object> {
         Object::Constraint(_, constraint) => {
             readers(catalog, constraint, 0).map(|v| Object::Relation(v.oid)).collect()
         }
-        Object::Default(..) => Vec::new(),
+        Object::Default(..) | Object::Statistics(..) => Vec::new(),
     }
 }
 
@@ -224,7 +246,10 @@ fn owned_sequences(catalog: &Catalog, owner: Object) -> Vec<Oid> {
     let (table, column) = match owner {
         Object::Relation(table) => (table, None),
         Object::Column(table, attnum) => (table, Some(attnum)),
-        Object::Schema(_) | Object::Default(..) | Object::Constraint(..) => return Vec::new(),
+        Object::Schema(_)
+        | Object::Default(..)
+        | Object::Constraint(..)
+        | Object::Statistics(..) => return Vec::new(),
     };
     let owned = |r: &&Arc<Relation>| {
         let by = r.sequence.as_ref().and_then(|s| s.owned_by);
@@ -289,5 +314,11 @@ pub(crate) fn describe(catalog: &Catalog, path: &[Oid], object: Object) -> Strin
             let name = found.map_or("?", |constraint| &*constraint.name);
             format!("constraint {name} on {}", relation(oid))
         }
+        Object::Statistics(_, oid) => match statistics_object(catalog, oid) {
+            Some((_, object)) => {
+                format!("statistics object {}", visible_object_name(catalog, object, path))
+            }
+            None => format!("statistics object {oid}"),
+        },
     }
 }

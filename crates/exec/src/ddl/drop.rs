@@ -228,6 +228,9 @@ pub(super) fn drop_dependents(ctx: &mut DdlContext<'_>, dependents: &[Object]) -
                 }
             }
             Object::Column(table, attnum) => drop_column::remove(ctx, *table, *attnum)?,
+            Object::Statistics(table, object) => {
+                create_statistics::remove(ctx, *table, *object)?;
+            }
             Object::Schema(_) | Object::Constraint(..) => {
                 let message = "a schema or constraint does not go with others";
                 return Err(Error::internal(message));

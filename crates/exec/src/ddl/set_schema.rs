@@ -1,18 +1,23 @@
 //! ALTER … SET SCHEMA of relations (AlterTableNamespace in tablecmds.c): indexes and owned
-//! sequences go along, and the views that read what has moved name it anew.
+//! sequences go along, statistics objects stay where they are, and the views that read what has
+//! moved name it anew.
 
 use super::depend::kind_word;
 use super::misc::system_catalog;
-use super::{DdlContext, view};
+use super::{DdlContext, create_statistics, view};
 use std::sync::Arc;
-use steppe_catalog::{RelKind, Relation, TEMPORARY_SCHEMA};
+use steppe_catalog::{RelKind, Relation, Schema, TEMPORARY_SCHEMA};
 use steppe_sql::ast::{AlterSchemaStmt, ObjectKind, ObjectRef};
 use steppe_txn::RelationLockMode;
 use steppe_types::oid::FIRST_NORMAL_OID;
 use steppe_types::{Error, Oid, Result, SqlState};
 
-/// ALTER TABLE, VIEW or SEQUENCE … SET SCHEMA; returns the command tag.
+/// ALTER TABLE, VIEW, SEQUENCE or STATISTICS … SET SCHEMA; returns the command tag.
 pub(super) fn set_schema(ctx: &mut DdlContext<'_>, stmt: &AlterSchemaStmt) -> Result<&'static str> {
+    if let (ObjectKind::Statistics, ObjectRef::Name(name)) = (stmt.kind, &stmt.object) {
+        let moved = create_statistics::set_schema(ctx, name, &stmt.new_schema);
+        return moved.map(|()| "ALTER STATISTICS");
+    }
     let (tag, kind) = match stmt.kind {
         ObjectKind::Table => ("ALTER TABLE", None),
         ObjectKind::View => ("ALTER VIEW", Some(RelKind::View)),
@@ -25,7 +30,11 @@ pub(super) fn set_schema(ctx: &mut DdlContext<'_>, stmt: &AlterSchemaStmt) -> Re
         return Ok(tag);
     };
     check_movable(ctx, &relation, kind)?;
-    let schema = new_schema(ctx, &relation, &stmt.new_schema)?;
+    let schema = new_schema(ctx, relation.schema, &stmt.new_schema)?;
+    // `public` has a number of its own among the first, but takes everything.
+    if schema < FIRST_NORMAL_OID && schema != steppe_catalog::PUBLIC {
+        return Err(Error::not_supported(format!("SET SCHEMA {}", stmt.new_schema)));
+    }
     if schema != relation.schema {
         move_all(ctx, &relation, schema, &stmt.new_schema)?;
     }
@@ -43,11 +52,6 @@ fn check_movable(
 ) -> Result<()> {
     if relation.is_system() {
         return Err(system_catalog(relation));
-    }
-    if !relation.extended.is_empty() {
-        // They stay where they are in PostgreSQL.
-        let what = "ALTER TABLE … SET SCHEMA of a table with extended statistics";
-        return Err(Error::not_supported(what));
     }
     let wrong = |message: String| Error::new(SqlState::WRONG_OBJECT_TYPE, message);
     if let Some(kind) = kind.filter(|kind| *kind != relation.kind) {
@@ -67,25 +71,23 @@ fn check_movable(
     Ok(())
 }
 
-fn new_schema(ctx: &mut DdlContext<'_>, relation: &Relation, name: &str) -> Result<Oid> {
+/// The schema of a name, to which something in the schema `old` may move (CheckSetNamespace).
+pub(super) fn new_schema(ctx: &mut DdlContext<'_>, old: Oid, name: &str) -> Result<Oid> {
     let catalog = ctx.catalog();
     let found = catalog.schema_named(name);
-    let temporary = name == TEMPORARY_SCHEMA || found.is_some_and(|s| s.is_temporary());
+    let is_temporary = |schema: &Arc<Schema>| schema.is_temporary();
+    let temporary = name == TEMPORARY_SCHEMA || found.is_some_and(is_temporary);
     if let (None, false) = (found, temporary) {
         let message = format!("schema \"{name}\" does not exist");
         return Err(Error::new(SqlState::INVALID_SCHEMA_NAME, message));
     }
-    let schema = found.map_or(relation.schema, |schema| schema.oid);
-    if schema == relation.schema && !temporary {
+    let schema = found.map_or(old, |schema| schema.oid);
+    if schema == old && !temporary {
         return Ok(schema);
     }
-    if temporary || catalog.is_temporary(relation) {
+    if temporary || catalog.schema(old).is_some_and(is_temporary) {
         let message = "cannot move objects into or out of temporary schemas";
         return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
-    }
-    // `public` has a number of its own among the first, but takes everything.
-    if schema < FIRST_NORMAL_OID && schema != steppe_catalog::PUBLIC {
-        return Err(Error::not_supported(format!("SET SCHEMA {name}")));
     }
     Ok(schema)
 }

@@ -5,6 +5,7 @@ use super::reg::CatalogNames;
 use super::{Entry, scalar};
 use crate::ddl::depend::{self, Object};
 use crate::env::FnContext;
+use steppe_catalog::system::extended_statistics::statistics_object;
 use steppe_types::io::TypeCatalog;
 use steppe_types::{Datum, Error, Oid, Result, oid};
 
@@ -18,6 +19,7 @@ const PG_CLASS: Oid = 1259;
 const PG_CONSTRAINT: Oid = 2606;
 const PG_NAMESPACE: Oid = 2615;
 const PG_EXTENSION: Oid = 3079;
+const PG_STATISTIC_EXT: Oid = 3381;
 
 /// `pg_describe_object(class, object, column)`; NULL for an object that is not there.
 fn describe(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
@@ -37,6 +39,10 @@ fn describe(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
             extension.map(|extension| format!("extension {}", extension.name))
         }
         PG_PROC => function(object, &names)?,
+        PG_STATISTIC_EXT => {
+            let found = statistics_object(&cx.catalog, object);
+            found.map(|(table, _)| named(Object::Statistics(table.oid, object)))
+        }
         PG_TYPE => {
             let is_there = cx.catalog.has_type(object);
             is_there.then(|| format!("type {}", names.types().format(object, -1)))

@@ -7,6 +7,9 @@ use super::args::oid;
 use super::reg::CatalogNames;
 use super::{Entry, scalar};
 use crate::env::FnContext;
+use steppe_catalog::system::extended_statistics::{
+    statistics_object, statistics_object_is_visible,
+};
 use steppe_catalog::{Builtins, INFORMATION_SCHEMA, PG_CATALOG, TEMPORARY_SCHEMA};
 use steppe_types::{Datum, Result};
 
@@ -22,9 +25,9 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_opclass_is_visible", scalar(|a, _| listed("pg_opclass", oid(a, 0)?))),
     ("pg_opfamily_is_visible", scalar(|a, _| listed("pg_opfamily", oid(a, 0)?))),
     ("pg_collation_is_visible", scalar(|a, _| listed("pg_collation", oid(a, 0)?))),
+    ("pg_statistics_obj_is_visible", scalar(statistics)),
     // None of these objects exists.
     ("pg_conversion_is_visible", scalar(|_, _| Ok(Datum::Null))),
-    ("pg_statistics_obj_is_visible", scalar(|_, _| Ok(Datum::Null))),
     ("pg_ts_parser_is_visible", scalar(|_, _| Ok(Datum::Null))),
     ("pg_ts_dict_is_visible", scalar(|_, _| Ok(Datum::Null))),
     ("pg_ts_template_is_visible", scalar(|_, _| Ok(Datum::Null))),
@@ -74,6 +77,14 @@ fn function(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let names = CatalogNames::of(cx);
     let installed = cx.catalog.extension_named(extension);
     Ok(installed.map_or(Datum::Null, |e| Datum::Bool(names.path().contains(&e.schema))))
+}
+
+fn statistics(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let Some((_, object)) = statistics_object(&cx.catalog, oid(args, 0)?) else {
+        return Ok(Datum::Null);
+    };
+    let names = CatalogNames::of(cx);
+    Ok(Datum::Bool(statistics_object_is_visible(&cx.catalog, object, names.path())))
 }
 
 fn builtin(exists: bool) -> Result<Datum> {
