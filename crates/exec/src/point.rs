@@ -169,7 +169,7 @@ impl PointPlan {
     pub(crate) fn of(plan: &Plan, compiled: &Arc<CPlan>) -> Option<PointPlan> {
         match &compiled.kind {
             CNode::IndexScan(scan) if is_point(scan) => {
-                Some(PointPlan::Select { columns: plain_columns(compiled, scan) })
+                Some(PointPlan::Select { columns: plain_columns(compiled, &scan.columns) })
             }
             CNode::LockRows(lock) => Self::of_lock(compiled, lock),
             CNode::Modify(modify) => Self::of_modify(plan, modify),
@@ -184,7 +184,7 @@ impl PointPlan {
         let is_bare = lock.child.filter.is_none() && lock.child.project.is_none();
         let is_one_row = is_point(scan) && one.leaf.is_none() && lock.outer_joins.is_empty();
         (is_bare && is_one_row).then_some(())?;
-        Some(PointPlan::Lock { columns: plain_columns(root, scan)?, mode: one.mode })
+        Some(PointPlan::Lock { columns: plain_columns(root, &scan.columns)?, mode: one.mode })
     }
 
     fn of_modify(plan: &Plan, modify: &ModifyPlan) -> Option<PointPlan> {
@@ -315,17 +315,17 @@ fn is_point(scan: &IndexPlan) -> bool {
     scan.index.unique && scan.range.is_whole_key(&scan.index)
 }
 
-/// The output's columns, if there is no filter and nothing is computed.
-pub(crate) fn plain_columns(plan: &CPlan, scan: &IndexPlan) -> Option<Box<[usize]>> {
+/// The output's columns, if there is no filter and nothing is computed of the scan's.
+pub(crate) fn plain_columns(plan: &CPlan, columns: &[ScanColumn]) -> Option<Box<[usize]>> {
     if plan.filter.is_some() {
         return None;
     }
-    let stored = |slot: usize| match scan.columns.get(slot) {
+    let stored = |slot: usize| match columns.get(slot) {
         Some(ScanColumn::Stored(i)) => Some(*i),
         _ => None,
     };
     match &plan.project {
-        None => (0..scan.columns.len()).map(stored).collect(),
+        None => (0..columns.len()).map(stored).collect(),
         Some(project) => project
             .iter()
             .map(|e| match e {

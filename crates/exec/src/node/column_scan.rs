@@ -4,6 +4,7 @@
 //!   row_blocks         stored_input
 //!   block of rows ──▶ condition ──▶ condition ──▶ next_columns: columns
 //!                     columns a      columns b    next: the rows left, one by one
+//!              └─ no condition ─▶ next_stored: the rows as they are
 //! ```
 //!
 //! Rows come in blocks, as bytes: all of a table, or those of a bitmap
@@ -26,7 +27,7 @@ use super::bitmap_blocks::BitmapBlocks;
 use super::index_blocks::IndexBlocks;
 use super::row_blocks::{BlockSource, Blocks, TableBlocks};
 use super::stored_input::StoredInput;
-use super::{BoxedNode, CNode, CPlan, ColumnPlan, Node, project_into};
+use super::{BoxedNode, CNode, CPlan, ColumnPlan, Node, StoredSink, project_into};
 use crate::access::{ScanColumn, TableAccess};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
@@ -280,6 +281,28 @@ impl ColumnScanNode {
         Ok(())
     }
 
+    /// Hands the next rows of a stretch to the sink as they are stored. (There is no filter.)
+    fn stored_of_stretch(
+        &mut self,
+        parts: &Parts<'_>,
+        cx: &mut ExecContext,
+        out: &mut StoredSink<'_>,
+    ) -> Result<()> {
+        for i in self.blocks.stretch(out.wanted - out.rows) {
+            self.blocks.position = i + 1;
+            let row = parts.table.whole(self.blocks.block.row(i))?;
+            if !out.sink.raw_row(&row, &parts.table.layout, out.columns)? {
+                drop(row);
+                let mut one = RowBatch::wanting(parts.plan.width, 1);
+                self.decode_row(parts, i)?;
+                parts.plan.emit_owned(cx, &mut self.row, &mut one)?;
+                one.iter().try_for_each(|row| out.sink.row(row))?;
+            }
+            out.rows += 1;
+        }
+        Ok(())
+    }
+
     /// Decodes row `i` of the block: the next one is looked at next.
     #[inline]
     fn decode_row(&mut self, parts: &Parts<'_>, i: usize) -> Result<()> {
@@ -326,6 +349,10 @@ impl Node for ColumnScanNode {
         // What one stretch gives is a batch.
         let wanted = |out: &ColumnBatch| if out.is_empty() { out.wanted.max(1) } else { 0 };
         self.fill(cx, (out, wanted), Self::columns_of_stretch)
+    }
+
+    fn next_stored(&mut self, cx: &mut ExecContext, out: &mut StoredSink<'_>) -> Result<()> {
+        self.fill(cx, (out, |out| out.wanted - out.rows), Self::stored_of_stretch)
     }
 
     fn rescan(&mut self, _: &mut ExecContext) -> Result<()> {

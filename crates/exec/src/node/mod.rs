@@ -109,10 +109,11 @@ pub(crate) struct StoredSink<'a> {
 }
 
 /// The positions of a plan's output columns in its table, if it does nothing but fetch rows by an
-/// index and hand up stored columns of them.
+/// index or a bitmap and hand up stored columns of them.
 pub(crate) fn stored_columns(plan: &CPlan) -> Option<Box<[usize]>> {
     match &plan.kind {
-        CNode::IndexScan(scan) if scan.key_columns.is_none() => plain_columns(plan, scan),
+        CNode::IndexScan(scan) if scan.key_columns.is_none() => plain_columns(plan, &scan.columns),
+        CNode::BitmapScan(scan) if plan.columns.is_some() => plain_columns(plan, &scan.columns),
         _ => None,
     }
 }
