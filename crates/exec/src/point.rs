@@ -1,11 +1,11 @@
 //! The point fast path: one row by its full unique key, or one row of VALUES.
 //!
 //! Such a statement needs no plan nodes and no batches. A SELECT hands the row to
-//! the sink as it is stored; an UPDATE patches fixed-width columns in the row
-//! under one leaf latch, and a DELETE marks it there. Columns of indexes and those of
-//! variable width may be assigned what they hold already, as an ORM does that writes a
+//! the sink as it is stored; an UPDATE patches columns in the row
+//! under one leaf latch, and a DELETE marks it there. Columns of indexes
+//! may be assigned what they hold already, as an ORM does that writes a
 //! whole object back: no index is touched. Where a case turns out to
-//! need more (another value there, one out of line, a NULL), nothing has
+//! need more (another value there, one out of line or that makes the row too long, a NULL), nothing has
 //! been done and the general way is taken. A statement that meets a held row lock
 //! has done nothing either: it hands the wait to the session, which awaits it and
 //! runs the statement again over that row, whatever row may have the key by then. A SELECT …
@@ -28,7 +28,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use steppe_catalog::Builtins;
-use steppe_sql::expr::Expr;
+use steppe_sql::expr::{CallSyntax, Expr};
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode};
 use steppe_sql::query::Command;
 use steppe_txn::{
@@ -66,11 +66,22 @@ pub(crate) enum PointPlan {
         /// The table's other indexes, for a DELETE to take the row out of.
         others: Box<[IndexAccess]>,
         /// For each assignment: whether its column may be given another value in place.
-        patched: Box<[bool]>,
-        /// Whether it is worth trying, if one may not.
+        patched: Box<[Patched]>,
+        /// Whether it is worth trying, if one may not be.
         hope: Hope,
     },
     Insert,
+}
+
+/// Whether a column may be given another value in place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patched {
+    /// Any value.
+    Fixed,
+    /// One that fits into the row.
+    Variable,
+    /// No other than it has.
+    Not,
 }
 
 /// Statements that take the general way after one whose row would not keep its keys: what a try
@@ -231,7 +242,8 @@ impl PointPlan {
         }
         let others = modify.target.indexes.iter();
         let others = others.filter(|index| index.oid != scan.index.oid);
-        let patched = planned.assignments.iter().map(|(column, _)| is_patched(modify, *column));
+        let assigned = planned.assignments.iter();
+        let patched = assigned.map(|(column, expr)| is_patched(modify, *column, expr));
         Some(PointPlan::Change {
             needed: needed.into(),
             others: others.cloned().collect(),
@@ -274,7 +286,7 @@ impl PointPlan {
                 let CNode::IndexScan(scan) = &modify.child.kind else {
                     return Err(Error::internal("point statement over another scan"));
                 };
-                let is_sure = !patched.contains(&false);
+                let is_sure = patched.iter().all(|patched| *patched == Patched::Fixed);
                 if !is_sure && !hope.is_left() {
                     return Ok(PointOutcome::General);
                 }
@@ -301,13 +313,29 @@ impl PointPlan {
     }
 }
 
-/// Whether a column may be given another value in place: it has a fixed width, and no index and no
-/// bound depends on it.
-fn is_patched(modify: &ModifyPlan, column: usize) -> bool {
+/// Whether a column may be given another value in place: no index and no bound depends on it. One of
+/// variable width only if the value is at hand: it may take long to make, and this happens under a
+/// latch.
+fn is_patched(modify: &ModifyPlan, column: usize, value: &Expr) -> Patched {
     let target = &modify.target;
     let is_key = target.indexes.iter().any(|index| index.reads(column))
         || target.partition.as_ref().is_some_and(|partition| partition.reads(column));
-    !is_key && target.table.layout.is_fixed(column)
+    match target.table.layout.is_fixed(column) {
+        _ if is_key => Patched::Not,
+        true => Patched::Fixed,
+        false if is_at_hand(value) => Patched::Variable,
+        false => Patched::Not,
+    }
+}
+
+/// Whether it is a value that is there already, but for a cast to its column's type.
+fn is_at_hand(expr: &Expr) -> bool {
+    match expr {
+        Expr::Const(..) | Expr::Param { .. } | Expr::Slot { .. } => true,
+        Expr::Relabel { arg, .. } => is_at_hand(arg),
+        Expr::Func { args, syntax: CallSyntax::ImplicitCast, .. } => args.iter().all(is_at_hand),
+        _ => false,
+    }
 }
 
 /// Whether the scan is one look-up of a whole unique key.
@@ -425,7 +453,7 @@ enum Kept {
 struct Change<'a> {
     modify: &'a ModifyPlan,
     needed: &'a [usize],
-    patched: &'a [bool],
+    patched: &'a [Patched],
 }
 
 impl Change<'_> {
@@ -454,7 +482,7 @@ impl Change<'_> {
                 Some(Kept::TooNew)
             } else {
                 match self.recheck(layout, current, &mut scratch.values, cx)? {
-                    None if !deletes => self.patch(layout, current, scratch, out, cx)?,
+                    None if !deletes => self.patch(of.table, current, scratch, out, cx)?,
                     kept => kept,
                 }
             };
@@ -530,19 +558,28 @@ impl Change<'_> {
     /// Writes the changed row to `out`, or says why not.
     fn patch(
         &self,
-        layout: &RowLayout,
+        table: &TableAccess,
         current: Current<'_>,
         Scratch { values, stored, .. }: &mut Scratch,
         out: &mut Vec<u8>,
         cx: &mut ExecContext,
     ) -> Result<Option<Kept>> {
+        let layout = &table.layout;
         out.extend_from_slice(current.row);
         for ((column, expr), patched) in self.modify.assignments.iter().zip(self.patched) {
             let value = expr.eval(cx, Row::of(values))?;
             // A row may be older than a NOT NULL constraint.
             let is_allowed = !value.is_null() || !self.modify.target.not_null.contains(column);
-            let is_done = (*patched && layout.patch_fixed(out, *column, &value))
-                || (is_allowed && layout.holds(current.row, *column, &value, stored)?);
+            let is_patched = match patched {
+                Patched::Fixed => layout.patch_fixed(out, *column, &value),
+                Patched::Variable => {
+                    layout.patch_variable(out, *column, &value, stored)?
+                        && table.is_short(out.len())
+                }
+                Patched::Not => false,
+            };
+            let is_done =
+                is_patched || (is_allowed && layout.holds(current.row, *column, &value, stored)?);
             if !is_done {
                 return Ok(Some(Kept::Unpatchable));
             }

@@ -28,6 +28,7 @@
 //! and never reads outside the row.
 
 mod columns;
+mod patch;
 
 pub use columns::{ColumnReader, FixedReader, RowForm, VariableReader};
 
@@ -390,51 +391,6 @@ impl RowLayout {
             ColumnRef::Bytes(bytes) => stored::read(physical, bytes),
             ColumnRef::OutOfLine(pointer) => stored::read(physical, &fetch(i, pointer)?),
         }
-    }
-
-    /// Overwrites column `i` in place; false, with the row untouched, unless the
-    /// column is fixed-width, stored and not NULL, and so is the new value.
-    pub fn patch_fixed(&self, row: &mut [u8], i: usize, value: &Datum) -> bool {
-        let Some(column) = self.columns.get(i) else { return false };
-        let Place::Fixed { offset, width } = column.place else { return false };
-        if value.is_null() || !column.physical.accepts(value) {
-            return false;
-        }
-        let Ok(shape) = self.read_shape(row) else { return false };
-        if i >= shape.stored || row[HEADER_BYTES + i / 8] & (1 << (i % 8)) != 0 {
-            return false;
-        }
-        let at = shape.fixed_at + offset as usize;
-        stored::write_fixed(value, &mut row[at..at + width as usize]).is_ok()
-    }
-
-    /// Whether column `i` of the row holds the very bytes that `value` is stored as: then, and
-    /// not only then, to assign it changes nothing. `scratch` is overwritten.
-    pub fn holds(
-        &self,
-        row: &[u8],
-        i: usize,
-        value: &Datum,
-        scratch: &mut Vec<u8>,
-    ) -> Result<bool> {
-        let stored = match self.column_ref(row, i)? {
-            ColumnRef::Bytes(bytes) => bytes,
-            ColumnRef::Null => return Ok(value.is_null()),
-            ColumnRef::Missing | ColumnRef::OutOfLine(_) => return Ok(false),
-        };
-        let column = &self.columns[i];
-        if value.is_null() || !column.physical.accepts(value) {
-            return Ok(false);
-        }
-        scratch.clear();
-        match column.place {
-            Place::Fixed { width, .. } => {
-                scratch.resize(width as usize, 0);
-                stored::write_fixed(value, scratch)?;
-            }
-            Place::Variable { .. } => stored::write_variable(column.physical, value, scratch)?,
-        }
-        Ok(scratch == stored)
     }
 
     /// Whether column `i` of both rows is stored with the same bytes: then, and

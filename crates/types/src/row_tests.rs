@@ -120,6 +120,45 @@ proptest! {
     }
 
     #[test]
+    fn a_patch_of_another_length_equals_encoding_anew(
+        columns in proptest::collection::vec(column(), 1..20),
+        texts in proptest::collection::vec(proptest::option::of(".{0,40}"), 2..4),
+        length in 0..0x9000usize,
+        at in any::<prop::sample::Index>(),
+    ) {
+        let (mut types, mut values): (Vec<Oid>, Vec<Datum>) = columns.into_iter().unzip();
+        let i = at.index(types.len());
+        types[i] = oid::TEXT;
+        let layout = RowLayout::new(&types);
+        let (mut row, mut scratch) = (Vec::new(), Vec::new());
+        let long = (length > 0x7000).then(|| Some("x".repeat(length)));
+        let texts = texts.into_iter().chain(long).map(|t| t.map_or(Datum::Null, Datum::text));
+        for (nth, text) in texts.enumerate() {
+            let mut expected = Vec::new();
+            let was_null = values[i].is_null();
+            values[i] = text;
+            layout.encode(&values, &mut expected).unwrap();
+            let before = row.clone();
+            let is_narrow = expected[1] & 0x80 == 0;
+            let patches = nth > 0 && !was_null && !values[i].is_null() && is_narrow;
+            let patched = nth > 0
+                && layout.patch_variable(&mut row, i, &values[i], &mut scratch).unwrap();
+            prop_assert_eq!(patched, patches);
+            let left = if patched { &expected } else { &before };
+            prop_assert!(row == *left);
+            row = expected;
+        }
+        let pointer = layout.len() - 1;
+        if !layout.is_fixed(pointer) && pointer != i && !values[i].is_null() {
+            row.clear();
+            layout.encode_with_pointers(&values, &[(pointer, b"far")], &mut row).unwrap();
+            let before = row.clone();
+            prop_assert!(!layout.patch_variable(&mut row, pointer, &values[i], &mut scratch).unwrap());
+            prop_assert!(row == before);
+        }
+    }
+
+    #[test]
     fn a_row_holds_a_value_iff_encoding_it_changes_nothing(
         ty_and_values in column().prop_flat_map(|(ty, value)| {
             (Just(ty), Just(value), column().prop_map(move |other| (other.0 == ty).then_some(other.1)))
