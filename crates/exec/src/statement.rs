@@ -25,6 +25,7 @@ use crate::spill::TempSpace;
 use crate::tuplestore::{StoreReader, TupleStore};
 use crate::vector::ColumnBatch;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use steppe_catalog::{Catalog, RelKind};
 use steppe_partition::RoutedPartition;
 use steppe_sql::plan::{Cost, Plan, PlanNode, PlannedStmt, ResultColumn};
@@ -48,6 +49,9 @@ pub struct CompiledStmt {
     leaves: Option<Box<LeafStatements>>,
     /// It is about as many rows as its parameters make, so many a row.
     row_params: Option<usize>,
+    /// Its constants have been evaluated without values of parameters, and did not fail: they are
+    /// immutable, and never will.
+    constants_hold: AtomicBool,
 }
 
 /// What an execution runs in.
@@ -199,6 +203,7 @@ impl CompiledStmt {
             leaves,
             row_params,
             planned,
+            constants_hold: AtomicBool::new(false),
         })
     }
 
@@ -225,8 +230,15 @@ impl CompiledStmt {
 
     fn check_each(&self, params: Option<&[Datum]>, catalog: &Arc<Catalog>) -> Result<()> {
         let constants = &self.planned.constants;
-        let (Some(params), Some(width)) = (params, self.row_params) else {
-            return crate::constants::check(constants, params, catalog);
+        let Some(params) = params else {
+            if !self.constants_hold.load(Ordering::Relaxed) {
+                crate::constants::check(constants, None, catalog)?;
+                self.constants_hold.store(true, Ordering::Relaxed);
+            }
+            return Ok(());
+        };
+        let Some(width) = self.row_params else {
+            return crate::constants::check(constants, Some(params), catalog);
         };
         for rows in interrupt::pieces(params, width * ROWS_CHECKED) {
             for row in rows?.chunks(width) {
