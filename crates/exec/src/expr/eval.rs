@@ -14,6 +14,14 @@ use steppe_types::compare::{compare_as, equal_as};
 use steppe_types::{Datum, Error, Oid, Result};
 
 impl CExpr {
+    /// What the elements of a list of expressions are, if it is one (`IN (…)`, `ARRAY[…]`).
+    pub(crate) fn elements(&self) -> Option<&[CExpr]> {
+        match self {
+            CExpr::Array(ctor) if !ctor.multidim => Some(&ctor.elements),
+            _ => None,
+        }
+    }
+
     /// The value over `row`.
     pub(crate) fn eval(&self, cx: &mut ExecContext, row: Row<'_>) -> Result<Datum> {
         match self {

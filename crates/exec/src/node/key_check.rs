@@ -48,7 +48,7 @@ enum Test {
     /// The part is one of these, which are sorted.
     OneOf {
         column: usize,
-        parts: Vec<Vec<u8>>,
+        parts: Parts,
     },
     Row {
         fields: Vec<(usize, RowValue, bool)>,
@@ -133,22 +133,20 @@ impl CKeyCheck {
             }
             CKeyCheck::Equal { column, value } => {
                 let part = part_of(index, *column)?;
-                let value = value.eval(cx, Row::EMPTY)?;
-                let parts = parts_equal_to(std::iter::once(value), part)?;
+                let mut parts = Parts::default();
+                parts.add(value.eval(cx, Row::EMPTY)?, part)?;
                 Ok((!parts.is_empty()).then_some(Test::OneOf { column: *column, parts }))
             }
             CKeyCheck::Any { column, array } => {
-                let part = part_of(index, *column)?;
-                let elements = elements(array, cx)?;
-                let parts = parts_equal_to(elements.into_iter(), part)?;
+                let parts = Parts::of_array(array, part_of(index, *column)?, cx)?;
                 Ok((!parts.is_empty()).then_some(Test::OneOf { column: *column, parts }))
             }
             CKeyCheck::Null { column, negated: true } => {
                 Ok(Some(Test::Within { column: *column, first: None, last: None }))
             }
             CKeyCheck::Null { column, negated: false } => {
-                let null = encoded(&Datum::Null, part_of(index, *column)?)?;
-                Ok(Some(Test::OneOf { column: *column, parts: vec![null] }))
+                let parts = Parts::one(&Datum::Null, part_of(index, *column)?)?;
+                Ok(Some(Test::OneOf { column: *column, parts }))
             }
             CKeyCheck::Row { columns, values, lower, inclusive } => {
                 let mut fields = Vec::with_capacity(columns.len());
@@ -172,20 +170,104 @@ pub(super) fn elements(array: &CExpr, cx: &mut ExecContext) -> Result<Vec<Datum>
     }
 }
 
-/// The parts that equal one of the values, sorted; NULL equals nothing.
-pub(super) fn parts_equal_to(
-    values: impl Iterator<Item = Datum>,
-    part: &KeyPart,
-) -> Result<Vec<Vec<u8>>> {
-    let mut parts = Vec::with_capacity(values.size_hint().0);
-    for value in values.filter(|value| !value.is_null()) {
-        if let KeyValue::Exact(value) = key_value(value, part.type_oid)? {
-            parts.push(encoded(&value, part)?);
+/// The parts of a column that are searched for, each once, in order, in one buffer.
+#[derive(Default)]
+pub(super) struct Parts {
+    bytes: Vec<u8>,
+    /// Where each begins and ends.
+    places: Vec<(usize, usize)>,
+}
+
+/// About what a part takes.
+const PART_BYTES: usize = 9;
+
+impl Parts {
+    /// Those that equal an element of an array.
+    pub(super) fn of_array(array: &CExpr, part: &KeyPart, cx: &mut ExecContext) -> Result<Parts> {
+        let mut parts = Parts::default();
+        if let Some(elements) = array.elements() {
+            // It need not be made to be taken apart.
+            parts.reserve(elements.len());
+            for element in elements {
+                parts.add(element.eval(cx, Row::EMPTY)?, part)?;
+            }
+        } else {
+            let elements = elements(array, cx)?;
+            parts.reserve(elements.len());
+            for element in elements {
+                parts.add(element, part)?;
+            }
+        }
+        parts.sort();
+        Ok(parts)
+    }
+
+    /// That of one value, or of NULL.
+    pub(super) fn one(value: &Datum, part: &KeyPart) -> Result<Parts> {
+        let mut parts = Parts::default();
+        parts.push(value, part)?;
+        Ok(parts)
+    }
+
+    fn reserve(&mut self, count: usize) {
+        self.bytes.reserve(count * PART_BYTES);
+        self.places.reserve(count);
+    }
+
+    /// Adds the part that equals a value, behind the others; NULL equals nothing.
+    fn add(&mut self, value: Datum, part: &KeyPart) -> Result<()> {
+        match key_value(value, part.type_oid)? {
+            KeyValue::Exact(Datum::Null) => Ok(()),
+            KeyValue::Exact(value) => self.push(&value, part),
+            _ => Ok(()),
         }
     }
-    parts.sort_unstable();
-    parts.dedup();
-    Ok(parts)
+
+    fn push(&mut self, value: &Datum, part: &KeyPart) -> Result<()> {
+        let start = self.bytes.len();
+        encode_part(value, part, &mut self.bytes)?;
+        self.places.push((start, self.bytes.len()));
+        Ok(())
+    }
+
+    fn sort(&mut self) {
+        let bytes = &self.bytes;
+        let part = |&(start, end): &(usize, usize)| &bytes[start..end];
+        self.places.sort_unstable_by(|a, b| part(a).cmp(part(b)));
+        self.places.dedup_by(|a, b| part(a) == part(b));
+    }
+
+    /// Turns their order round.
+    pub(super) fn reverse(&mut self) {
+        self.places.reverse();
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// How many bytes all take.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    #[inline]
+    pub(super) fn get(&self, i: usize) -> Option<&[u8]> {
+        let (start, end) = *self.places.get(i)?;
+        self.bytes.get(start..end)
+    }
+
+    fn has(&self, part: &[u8]) -> bool {
+        let bytes = &self.bytes;
+        let found = self.places.binary_search_by(|&(start, end)| bytes[start..end].cmp(part));
+        found.is_ok()
+    }
 }
 
 fn bound_test(
@@ -243,7 +325,7 @@ impl Test {
             }
             Test::OneOf { column, parts } => {
                 let bytes = part(*column)?;
-                Some(parts.binary_search_by(|part| part[..].cmp(bytes)).is_ok())
+                Some(parts.has(bytes))
             }
             Test::Row { fields, lower, inclusive } => {
                 for (column, value, descending) in fields {

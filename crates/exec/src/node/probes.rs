@@ -13,7 +13,7 @@
 //! index for the first entry after its present value (Oracle's index skip scan; PostgreSQL 18).
 
 use super::index_scan::IndexPlan;
-use super::key_check::{VALUE_MARKER, elements, parts_equal_to};
+use super::key_check::{Parts, VALUE_MARKER};
 use super::key_cursor::{KeyCursor, KeyRange};
 use crate::access::long_keys::{group_of, shorten};
 use crate::access::{IndexAccess, KeyValue, key_value};
@@ -68,7 +68,7 @@ pub(super) struct Probes {
 /// A column that several values are searched for.
 enum Level {
     /// These, in the order of the scan.
-    Parts { parts: Vec<Vec<u8>>, next: usize },
+    Parts { parts: Parts, next: usize },
     /// Those that the index has after the present one.
     Each { column: usize, present: Option<Vec<u8>> },
 }
@@ -105,14 +105,16 @@ impl Probes {
             let part = index_part(index, column)?;
             let mut parts = match key {
                 CKeySearch::Equal(value) => {
-                    parts_equal_to(std::iter::once(value.eval(cx, Row::EMPTY)?), part)?
+                    match key_value(value.eval(cx, Row::EMPTY)?, part.type_oid)? {
+                        KeyValue::Exact(Datum::Null) => return Ok(Probes::nothing()),
+                        KeyValue::Exact(value) => Parts::one(&value, part)?,
+                        _ => return Ok(Probes::nothing()),
+                    }
                 }
-                CKeySearch::Any(array) => parts_equal_to(elements(array, cx)?.into_iter(), part)?,
+                CKeySearch::Any(array) => Parts::of_array(array, part, cx)?,
                 CKeySearch::IsNull => {
                     null_key = true;
-                    let mut null = Vec::with_capacity(1);
-                    encode_part(&Datum::Null, part, &mut null)?;
-                    vec![null]
+                    Parts::one(&Datum::Null, part)?
                 }
                 CKeySearch::Each => {
                     null_key = true;
@@ -120,16 +122,17 @@ impl Probes {
                     continue;
                 }
             };
-            match &mut parts[..] {
-                [] => return Ok(Probes::nothing()),
-                [one] if probes.levels.is_empty() => probes.prefix.append(one),
-                _ => {
-                    if scan.backward {
-                        parts.reverse();
-                    }
-                    probes.levels.push(Level::Parts { parts, next: 0 });
-                }
+            if parts.is_empty() {
+                return Ok(Probes::nothing());
             }
+            if parts.len() == 1 && probes.levels.is_empty() {
+                probes.prefix.extend_from_slice(parts.get(0).unwrap_or_default());
+                continue;
+            }
+            if scan.backward {
+                parts.reverse();
+            }
+            probes.levels.push(Level::Parts { parts, next: 0 });
         }
         probes.is_whole = range.keys.len() == index.parts.len();
         probes.is_point = probes.is_whole && index.unique && !null_key;
@@ -194,7 +197,11 @@ impl Probes {
         };
         let start = self.starts.first().copied().unwrap_or(self.prefix.len());
         let prefix = self.prefix.get(..start).unwrap_or_default();
-        for part in parts.iter().skip(*next).take(most) {
+        let to = parts.len().min(next.saturating_add(most));
+        keys.reserve(to.saturating_sub(*next), prefix.len() + parts.bytes() / parts.len().max(1));
+        while *next < to
+            && let Some(part) = parts.get(*next)
+        {
             let is_short = keys.push_with(|key| {
                 let from = key.len();
                 key.extend_from_slice(prefix);

@@ -27,6 +27,12 @@ pub struct LookupKeys {
 }
 
 impl LookupKeys {
+    /// Makes room for so many keys of about such a length.
+    pub fn reserve(&mut self, keys: usize, length: usize) {
+        self.bytes.reserve(keys * length);
+        self.ends.reserve(keys);
+    }
+
     /// Adds a key.
     pub fn push(&mut self, key: &[u8]) {
         self.bytes.extend_from_slice(key);
@@ -224,6 +230,7 @@ impl IndexStore {
             }
         };
         let count = keys.len().saturating_sub(from);
+        found.ends.reserve(count);
         let (mut matches, mut passed) = (std::mem::take(&mut found.matches), Passed::default());
         let key = |i: usize| keys.key(from + i);
         let done = tree.match_many(count, key, &mut matches, |i, matches| {

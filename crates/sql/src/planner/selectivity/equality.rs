@@ -4,6 +4,25 @@ use super::variable::{CommonValues, Variable};
 use super::{Comparison, DEFAULT_EQUAL, Estimator, Operand};
 use steppe_types::Datum;
 
+/// How often a column's values are there.
+pub(super) struct Frequencies<'a> {
+    /// `None`: each is as often there as any.
+    common: Option<CommonValues<'a>>,
+    /// Those of the values that are not among them.
+    others: f64,
+}
+
+impl Frequencies<'_> {
+    /// The fraction of rows that have a value.
+    pub(super) fn of(&self, value: &Datum) -> f64 {
+        let found = self.common.as_ref().and_then(|common| common.look_up(value));
+        match found {
+            Some((frequency, _)) if frequency > 0.0 => frequency,
+            _ => self.others,
+        }
+    }
+}
+
 impl Estimator<'_> {
     /// Fraction of rows where a column equals a value, or differs from it.
     pub(super) fn equality(&self, sides: Option<&Comparison<'_, '_>>, negated: bool) -> f64 {
@@ -23,27 +42,25 @@ impl Estimator<'_> {
 
     /// Fraction of rows where it equals a value that is known (var_eq_const).
     pub(super) fn equals(&self, variable: &Variable<'_>, value: &Datum) -> f64 {
-        if let Some(of_one) = self.one_row(variable) {
-            return of_one;
-        }
-        let Some(found) = variable.statistics else {
-            return 1.0 / self.distinct_values(variable).0;
-        };
+        self.frequencies(variable).of(value)
+    }
+
+    /// What is known of how often a column's values are there, for looking several up.
+    pub(super) fn frequencies<'v>(&self, variable: &Variable<'v>) -> Frequencies<'v> {
         let common = CommonValues::of(variable);
-        if let Some((frequency, _)) = common.look_up(value)
-            && frequency > 0.0
-        {
-            return frequency;
-        }
-        // What is left is shared by the others; none of them is more common than those that are
-        // known to be.
-        let rest = (1.0 - common.total() - found.null_fraction).clamp(0.0, 1.0);
-        let others = self.distinct_values(variable).0 - found.most_common.len() as f64;
-        let share = if others > 1.0 { rest / others } else { rest };
-        match found.most_common.last() {
-            Some((_, least)) => share.min(*least),
-            None => share,
-        }
+        let others = if let Some(of_one) = self.one_row(variable) {
+            return Frequencies { common: None, others: of_one };
+        } else if let Some(found) = variable.statistics {
+            // What is left is shared by the others; none of them is more common than those that
+            // are known to be.
+            let rest = (1.0 - common.total() - found.null_fraction).clamp(0.0, 1.0);
+            let others = self.distinct_values(variable).0 - found.most_common.len() as f64;
+            let share = if others > 1.0 { rest / others } else { rest };
+            found.most_common.last().map_or(share, |(_, least)| share.min(*least))
+        } else {
+            1.0 / self.distinct_values(variable).0
+        };
+        Frequencies { common: Some(common), others }
     }
 
     /// Fraction of rows where it equals a value that is not known: any of its own

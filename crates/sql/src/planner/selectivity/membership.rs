@@ -82,11 +82,12 @@ impl Estimator<'_> {
                 self.add_values(&mut together, operator, left, values);
             }
             (Expr::Array { elements, .. }, None) => {
-                let (values, others): (Vec<_>, Vec<_>) =
-                    elements.iter().partition(|of| rtes_of(of).is_empty() && !joins(left, of));
-                let values = values.into_iter().map(|element| self.operand(element));
+                // A value that no row decides joins the tables on the left, if these are several.
+                let is_one = !joins(left, &Expr::Const(Datum::Null, left.ty()));
+                let is_value = |of: &&Expr| is_one && rtes_of(of).is_empty();
+                let values = elements.iter().filter(is_value).map(|element| self.operand(element));
                 self.add_values(&mut together, operator, left, values);
-                for element in others {
+                for element in elements.iter().filter(|of| !is_value(of)) {
                     together.add(self.comparison(estimate, joined, left, element));
                 }
             }
@@ -117,6 +118,16 @@ impl Estimator<'_> {
             return values.for_each(|_| together.add(selected));
         }
         let (variable, value) = (self.variable(left), Operand::Unknown);
+        if operator.estimate == Estimate::Equal {
+            let frequencies = self.frequencies(&variable);
+            return values.for_each(|value| {
+                together.add(match value {
+                    Operand::Null => 0.0,
+                    Operand::Value(value) => frequencies.of(&value),
+                    Operand::Unknown => self.equals_unknown(&variable),
+                });
+            });
+        }
         let mut sides = Comparison { variable, value, is_left: true };
         for value in values {
             sides.value = value;
