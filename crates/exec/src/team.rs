@@ -28,11 +28,12 @@
 //! are never the threads that run the sessions' short statements, and give way to those
 //! ([`SessionServices::begin_helping`]).
 
-use crate::batch::RowBatch;
+use crate::batch::{BATCH_ROWS, RowBatch};
 use crate::context::{ExecContext, Instrument, Resources};
 use crate::env::SessionServices;
-use crate::node::{CPlan, SharedRows, start};
+use crate::node::{BoxedNode, CPlan, SharedRows, start};
 use crate::tuplestore::TupleStore;
+use crate::vector::{COLUMN_ROWS, ColumnBatch};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -197,15 +198,56 @@ pub(crate) enum RowsCome {
     Apart,
 }
 
+/// Rows as threads hand them over: as rows, or as columns.
+pub(crate) trait HandedOver: Send + Sized + 'static {
+    /// No rows of a plan.
+    fn none(plan: &CPlan) -> Self;
+
+    fn is_empty(&self) -> bool;
+
+    /// Fills the empty batch with a node's next rows; leaves it empty at the end.
+    fn fill(&mut self, node: &mut BoxedNode, cx: &mut ExecContext) -> Result<()>;
+}
+
+impl HandedOver for RowBatch {
+    fn none(plan: &CPlan) -> RowBatch {
+        RowBatch::new(plan.width)
+    }
+
+    fn is_empty(&self) -> bool {
+        RowBatch::is_empty(self)
+    }
+
+    fn fill(&mut self, node: &mut BoxedNode, cx: &mut ExecContext) -> Result<()> {
+        self.wanted = BATCH_ROWS;
+        node.next(cx, self)
+    }
+}
+
+impl HandedOver for ColumnBatch {
+    fn none(plan: &CPlan) -> ColumnBatch {
+        ColumnBatch::new(plan.width)
+    }
+
+    fn is_empty(&self) -> bool {
+        ColumnBatch::is_empty(self)
+    }
+
+    fn fill(&mut self, node: &mut BoxedNode, cx: &mut ExecContext) -> Result<()> {
+        self.wanted = COLUMN_ROWS;
+        node.next_columns(cx, self)
+    }
+}
+
 /// The threads that run a part of a plan for a statement.
-pub(crate) struct Helpers {
+pub(crate) struct Helpers<B> {
     team: Arc<Team>,
     /// Their rows, of all together or of each: none once nobody takes rows any more.
-    batches: Vec<Receiver<RowBatch>>,
+    batches: Vec<Receiver<B>>,
     threads: Vec<JoinHandle<Done>>,
 }
 
-impl Helpers {
+impl<B: HandedOver> Helpers<B> {
     /// Has as many threads as may be, at most `wanted`, run the plan. Their rows come together, or
     /// apart for each of them.
     pub(crate) fn call(
@@ -214,7 +256,7 @@ impl Helpers {
         come: RowsCome,
         team: &Arc<Team>,
         cx: &ExecContext,
-    ) -> Result<Helpers> {
+    ) -> Result<Helpers<B>> {
         let (mut sender, receiver) = sync_channel(BATCHES_WAITING * wanted.max(1));
         let mut helpers = Helpers { team: team.clone(), batches: Vec::new(), threads: Vec::new() };
         let mut batches = vec![receiver];
@@ -252,12 +294,12 @@ impl Helpers {
     }
 
     /// Rows that a helper has handed over, if there are any yet.
-    pub(crate) fn try_next(&self) -> Option<RowBatch> {
+    pub(crate) fn try_next(&self) -> Option<B> {
         self.batches.first().and_then(|batches| batches.try_recv().ok())
     }
 
     /// The next rows of any helper, or of this one if they come apart; `None` at the end.
-    pub(crate) fn next(&self, of: usize, cx: &ExecContext) -> Result<Option<RowBatch>> {
+    pub(crate) fn next(&self, of: usize, cx: &ExecContext) -> Result<Option<B>> {
         let Some(batches) = self.batches.get(of) else { return Ok(None) };
         loop {
             match batches.recv_timeout(LOOK_EVERY) {
@@ -284,7 +326,7 @@ impl Helpers {
     }
 }
 
-impl Drop for Helpers {
+impl<B> Drop for Helpers<B> {
     fn drop(&mut self) {
         self.team.stop();
         // A helper that wants to hand rows over learns that nobody takes them.
@@ -297,16 +339,16 @@ impl Drop for Helpers {
 }
 
 /// What a helper's thread begins with.
-struct Helper {
+struct Helper<B> {
     team: Arc<Team>,
     plan: Arc<CPlan>,
     cx: ExecContext,
-    batches: SyncSender<RowBatch>,
+    batches: SyncSender<B>,
     statement: Option<Arc<dyn Interrupts>>,
     times_io: bool,
 }
 
-impl Helper {
+impl<B: HandedOver> Helper<B> {
     fn work(self) -> Done {
         let Helper { team, plan, mut cx, batches, statement, times_io } = self;
         let services: Arc<dyn SessionServices> = cx.functions.services.clone();
@@ -330,15 +372,15 @@ impl Helper {
 }
 
 /// Runs the plan until it ends or nobody takes its rows.
-fn hand_over(
+fn hand_over<B: HandedOver>(
     plan: &Arc<CPlan>,
     cx: &mut ExecContext,
-    batches: &SyncSender<RowBatch>,
+    batches: &SyncSender<B>,
 ) -> Result<()> {
     let mut node = start(plan, cx);
     loop {
-        let mut batch = RowBatch::new(plan.width);
-        let filled = node.next(cx, &mut batch);
+        let mut batch = B::none(plan);
+        let filled = batch.fill(&mut node, cx);
         let is_end = batch.is_empty();
         if !is_end && batches.send(batch).is_err() {
             return Ok(());

@@ -122,13 +122,15 @@ fn shown(result: Result<Datum, Error>) -> Result<String, String> {
     }
 }
 
-fn by_columns(
+/// Whether its values are datums, whether it comes row by row, and its rows.
+type Batch = (bool, bool, Vec<Row>);
+
+fn taken(
     kind: &AggKind,
-    ret: Oid,
     of: &[Datum],
-    batches: &[(bool, bool, Vec<Row>)],
+    batches: &[Batch],
     groups: u32,
-) -> Outcome {
+) -> Result<CallStates, String> {
     let mut states = CallStates::new(kind);
     for (as_datums, by_row, rows) in batches {
         states.grow(groups as usize);
@@ -147,6 +149,11 @@ fn by_columns(
         states.add(&places, args).map_err(|(_, error)| error.to_string())?;
     }
     states.grow(groups as usize);
+    Ok(states)
+}
+
+fn by_columns(kind: &AggKind, ret: Oid, of: &[Datum], batches: &[Batch], groups: u32) -> Outcome {
+    let mut states = taken(kind, of, batches, groups)?;
     let results = states.results(0, groups as usize);
     let one_by_one = answers(kind, ret, (0..groups as usize).map(|group| states.take(group)))?;
     if let Some(results) = results {
@@ -156,12 +163,67 @@ fn by_columns(
     Ok(one_by_one)
 }
 
+/// What comes of states that are put together, each made of a batch.
+fn of_parts_by_rows(kind: &AggKind, ret: Oid, of: &[Datum], batches: &[Batch]) -> Outcome {
+    let start = || (0..GROUPS).map(|_| kind.start()).collect::<Vec<AggState>>();
+    let mut all = start();
+    for (.., rows) in batches {
+        let mut part = start();
+        for (group, which) in rows.iter().filter_map(|row| Some((row.0?, row.1))) {
+            let value = value(of, which);
+            let added = kind.add(&mut part[group as usize], std::slice::from_ref(&value));
+            added.map_err(|error| error.to_string())?;
+        }
+        let parts: Result<Vec<Datum>, Error> =
+            part.into_iter().map(|state| kind.partial(state, ret)).collect();
+        let parts = parts.map_err(|error| error.to_string())?;
+        for (state, part) in all.iter_mut().zip(&parts) {
+            kind.combine(state, part).map_err(|error| error.to_string())?;
+        }
+    }
+    answers(kind, ret, all)
+}
+
+fn of_parts_by_columns(kind: &AggKind, ret: Oid, of: &[Datum], batches: &[Batch]) -> Outcome {
+    let mut all = CallStates::new(kind);
+    all.grow(GROUPS as usize);
+    let places: Vec<u32> = (0..GROUPS).collect();
+    for batch in batches {
+        let mut part = taken(kind, of, std::slice::from_ref(batch), GROUPS)?;
+        let parts: Result<Vec<Datum>, Error> = match part.results(0, GROUPS as usize) {
+            Some(parts) => (0..GROUPS as usize).map(|group| parts.datum(group)).collect(),
+            None => (0..GROUPS as usize).map(|g| kind.partial(part.take(g), ret)).collect(),
+        };
+        let parts = parts.map_err(|error| error.to_string())?;
+        let (as_datums, by_row, _) = batch;
+        if *by_row {
+            for (group, part) in parts.iter().enumerate() {
+                all.combine_row(group, part).map_err(|error| error.to_string())?;
+            }
+            continue;
+        }
+        let parts = vector(&parts, *as_datums);
+        all.combine(&places, &parts).map_err(|(_, error)| error.to_string())?;
+    }
+    answers(kind, ret, (0..GROUPS as usize).map(|group| all.take(group)))
+}
+
 fn value(of: &[Datum], which: usize) -> Datum {
     of.get(which).cloned().unwrap_or(Datum::Null)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn columns_of_states_are_put_together_as_rows_are(batches in batches()) {
+        for (kind, type_oid) in kinds() {
+            let of = values_of(type_oid);
+            let ret = if matches!(kind, AggKind::SumInt) { oid::INT8 } else { type_oid };
+            let rows = of_parts_by_rows(&kind, ret, &of, &batches);
+            prop_assert_eq!(rows, of_parts_by_columns(&kind, ret, &of, &batches), "{:?}", kind);
+        }
+    }
+
     #[test]
     fn columns_answer_as_rows_do(batches in batches()) {
         for (kind, type_oid) in kinds() {

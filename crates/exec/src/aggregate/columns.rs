@@ -173,8 +173,8 @@ impl CallStates {
         }
     }
 
-    /// The results of the groups from `from` up to `end`; `None`: they are to be made one by one
-    /// of the states.
+    /// The results of the groups from `from` up to `end`, which are their states as values as
+    /// well; `None`: either is to be made one by one of the states.
     pub(crate) fn results(&self, from: usize, end: usize) -> Option<Vector> {
         let without =
             |any: &[bool]| Nulls::from_flags(any[from..end].iter().map(|any| !any).collect());
@@ -230,14 +230,52 @@ impl CallStates {
 
     /// Takes one row's arguments into a group; says by how many bytes the state has grown.
     pub(crate) fn add_row(&mut self, group: usize, args: &[Datum]) -> Result<usize> {
+        self.change(group, |kind, state| kind.add(state, args))
+    }
+
+    /// Has a group's state change; says by how many bytes it has grown.
+    fn change(
+        &mut self,
+        group: usize,
+        how: impl FnOnce(&AggKind, &mut AggState) -> Result<()>,
+    ) -> Result<usize> {
         if let States::Any(states) = &mut self.states {
-            return add_growing(&self.kind, &mut states[group], args);
+            let state = &mut states[group];
+            let before = if self.kind.collects() { state.heap_bytes() } else { 0 };
+            how(&self.kind, state)?;
+            let after = if self.kind.collects() { state.heap_bytes() } else { 0 };
+            return Ok(after.saturating_sub(before));
         }
         self.widen();
         let mut state = self.take(group);
-        self.kind.add(&mut state, args)?;
+        how(&self.kind, &mut state)?;
         self.put(group, state)?;
         Ok(0)
+    }
+
+    /// Takes a state that [`AggKind::partial`] has made into a group; says by how many bytes the
+    /// group's has grown.
+    pub(crate) fn combine_row(&mut self, group: usize, part: &Datum) -> Result<usize> {
+        self.change(group, |kind, state| kind.combine(state, part))
+    }
+
+    /// As [`Self::add`], of states that [`AggKind::partial`] has made.
+    pub(crate) fn combine(&mut self, groups: &[u32], part: &Vector) -> Result<usize, RowError> {
+        if self.kind.adds_states() {
+            return self.add(groups, &[part]);
+        }
+        let (mut grown, nulls) = (0, &part.nulls);
+        match (&mut self.states, &part.data) {
+            (States::Counts(counts), Data::Ints(_, values)) => each(groups, nulls, |i, group| {
+                counts[group] += values[i];
+                Ok(())
+            })?,
+            _ => each(groups, nulls, |i, group| {
+                grown += self.combine_row(group, &part.datum(i)?)?;
+                Ok(())
+            })?,
+        }
+        Ok(grown)
     }
 
     /// Takes the arguments of a batch's rows into their groups; rows without a group are passed
@@ -301,14 +339,6 @@ impl CallStates {
         })?;
         Ok(grown)
     }
-}
-
-/// Takes arguments into a state; says by how much memory one that collects has grown.
-fn add_growing(kind: &AggKind, state: &mut AggState, args: &[Datum]) -> Result<usize> {
-    let AggState::Collected(_) = state else { return kind.add(state, args).map(|()| 0) };
-    let before = state.heap_bytes();
-    kind.add(state, args)?;
-    Ok(state.heap_bytes().saturating_sub(before))
 }
 
 /// Calls `take` for each row that has a group and is not NULL.

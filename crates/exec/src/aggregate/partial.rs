@@ -5,7 +5,7 @@
 //!
 //! | aggregates | state |
 //! |---|---|
-//! | sum of bigint and numeric, avg of integers and numeric | sum, number of values |
+//! | avg of integers and numeric | sum, number of values |
 //! | variance and stddev of integers and numeric | sum, sum of squares, number of values |
 //! | avg, variance and stddev of floats | number of values, sum, sum of squared deviations |
 //! | corr, covar_* and regr_* but regr_count | the same of both variables, and sum of products |
@@ -21,12 +21,46 @@ use steppe_types::numeric::Numeric;
 use steppe_types::{Datum, Error, Oid, Result, oid};
 
 impl AggKind {
+    /// Whether a state as a value is taken in as the aggregate's arguments are.
+    pub(super) fn adds_states(&self) -> bool {
+        match self {
+            AggKind::SumInt
+            | AggKind::SumBig
+            | AggKind::SumNumeric
+            | AggKind::SumFloat4
+            | AggKind::SumFloat8
+            | AggKind::Extreme { .. }
+            | AggKind::BoolAnd
+            | AggKind::BoolOr
+            | AggKind::BitAnd
+            | AggKind::BitOr
+            | AggKind::BitXor
+            | AggKind::AnyValue => true,
+            AggKind::CountStar
+            | AggKind::Count
+            | AggKind::SumInterval
+            | AggKind::AvgInt
+            | AggKind::AvgNumeric
+            | AggKind::AvgInterval
+            | AggKind::NumericVariance { .. }
+            | AggKind::FloatMoments(_)
+            | AggKind::Pairs(_)
+            | AggKind::StringAgg
+            | AggKind::ByteaAgg
+            | AggKind::ArrayAgg { .. }
+            | AggKind::Ordered(_) => false,
+        }
+    }
+
     /// The state as a value; NULL if no value has been taken in.
     pub(crate) fn partial(&self, state: AggState, ret: Oid) -> Result<Datum> {
         Ok(match state {
-            AggState::Numeric(sum) => match sum.sum()? {
-                None => Datum::Null,
-                Some(total) => numerics([total, Numeric::from(sum.count())]),
+            AggState::Numeric(sum) => match (self, sum.sum()?) {
+                (_, None) => Datum::Null,
+                (AggKind::AvgInt | AggKind::AvgNumeric, Some(total)) => {
+                    numerics([total, Numeric::from(sum.count())])
+                }
+                (_, Some(total)) => Datum::Numeric(total),
             },
             AggState::Variance(variance) => match variance.parts()? {
                 None => Datum::Null,
@@ -64,6 +98,7 @@ impl AggKind {
             return Ok(());
         }
         match state {
+            state if self.adds_states() => self.add(state, std::slice::from_ref(part))?,
             AggState::Count(count) => *count += part.as_int8()?,
             AggState::Numeric(sum) => {
                 let [total, count] = elements(part)?;
@@ -101,7 +136,7 @@ impl AggKind {
                 }
             },
             AggState::Collected(collected) => collected.combine(self, part)?,
-            simple => self.add(simple, std::slice::from_ref(part))?,
+            _ => return Err(Error::internal("a partial state is of another aggregate")),
         }
         Ok(())
     }

@@ -241,6 +241,20 @@ impl CPlan {
         Ok(())
     }
 
+    /// As [`Self::emit_columns`], of rows that nobody else looks at: columns change hands.
+    pub(crate) fn emit_own_columns(
+        &self,
+        cx: &mut ExecContext,
+        rows: &mut ColumnBatch,
+        out: &mut ColumnBatch,
+    ) -> Result<()> {
+        let Some(columns) = self.columns.as_ref().filter(|plan| plan.filter.is_empty()) else {
+            return self.emit_columns(cx, rows, out);
+        };
+        let done = columns.project_into(cx, rows, out);
+        done.or_else(|GiveUp| self.emit_one_by_one(cx, rows, out))
+    }
+
     /// [`Self::emit_columns`] where a kernel gives up.
     fn emit_one_by_one(
         &self,

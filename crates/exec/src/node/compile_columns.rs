@@ -6,7 +6,7 @@ use super::{CNode, CPlan, ColumnPlan, PlanCompiler};
 use crate::expr::Compiler;
 use crate::vector::VExpr;
 use std::collections::BTreeSet;
-use steppe_sql::expr::{Expr, SortKey};
+use steppe_sql::expr::{Aggregate, Expr, SortKey};
 use steppe_sql::plan::{AggMode, AggStrategy, Plan, PlanNode};
 use steppe_types::Result;
 
@@ -56,7 +56,6 @@ impl PlanCompiler<'_, '_> {
     ) -> Result<Option<AggColumns>> {
         let PlanNode::Agg { strategy, mode, keys, aggregates, .. } = node else { return Ok(None) };
         let takes_rows = *strategy == AggStrategy::Sorted
-            || *mode == AggMode::Finalize
             || calls.iter().any(|call| call.sort.is_some() && call.distinct.is_none());
         let is_distinct = calls.iter().any(|call| call.distinct.is_some());
         if child.columns.is_none() && !is_distinct || takes_rows {
@@ -64,12 +63,19 @@ impl PlanCompiler<'_, '_> {
         }
         // Each expression once: sum(x) and avg(x) share theirs.
         let mut exprs: Vec<&Expr> = Vec::new();
-        let keys = keys.iter().map(|key| place(&mut exprs, key)).collect();
+        let key_places = keys.iter().map(|key| place(&mut exprs, key)).collect();
         let mut columns = Vec::with_capacity(aggregates.len());
-        for call in aggregates {
+        let state =
+            |(i, call): (usize, &Aggregate)| Expr::Slot { index: keys.len() + i, ty: call.ty };
+        let states: Vec<Expr> = aggregates.iter().enumerate().map(state).collect();
+        for (call, state) in aggregates.iter().zip(&states) {
+            let (filter, args) = match mode {
+                AggMode::Finalize => (&None, std::slice::from_ref(state)),
+                _ => (&call.filter, &call.args[..]),
+            };
             columns.push(CallColumns {
-                filter: call.filter.as_ref().map(|filter| place(&mut exprs, filter)),
-                args: call.args.iter().map(|arg| place(&mut exprs, arg)).collect(),
+                filter: filter.as_ref().map(|filter| place(&mut exprs, filter)),
+                args: args.iter().map(|arg| place(&mut exprs, arg)).collect(),
             });
         }
         let reads = slots_of(exprs.iter().copied());
@@ -80,7 +86,7 @@ impl PlanCompiler<'_, '_> {
             None if is_distinct => (0..child.width).collect(),
             None => return Ok(None),
         };
-        Ok(Some(AggColumns { values, reads, keys, calls: columns.into() }))
+        Ok(Some(AggColumns { values, reads, keys: key_places, calls: columns.into() }))
     }
 }
 
@@ -170,6 +176,7 @@ fn makes_columns(kind: &CNode, plan: &Plan) -> bool {
     match kind {
         CNode::HashJoin(join) => join.columns.is_some(),
         CNode::NestLoop(join) => join.columns.is_some(),
+        CNode::Gather(gather) => gather.order.is_none() && gather.child.columns.is_some(),
         CNode::Agg(agg) => agg.strategy == AggStrategy::Hashed && agg.columns.is_some(),
         CNode::Sort(sort) => sort.columns.is_some(),
         CNode::Unique(unique) => unique.child.columns.is_some(),

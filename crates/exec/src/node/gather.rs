@@ -1,20 +1,23 @@
 //! Gather: the rows of a plan that several threads run (PostgreSQL's nodeGather.c).
 //!
 //! Helpers hand their rows over in batches; the thread of the statement runs the plan as well
-//! (parallel_leader_participation) while nothing has come. Rows come in no order.
+//! (parallel_leader_participation) while nothing has come. Rows come in no order. They come as
+//! columns if the plan hands those up: groups that each thread has made may be millions.
 //!
 //! It runs the plan alone, which gives the same rows, where no helper may come: none is free
 //! (max_parallel_workers), the statement's rows are asked for a few at a time (the helpers would
 //! wait for the client, between its messages), or the transaction is SERIALIZABLE (what it reads
 //! is noted by its one thread).
 
+use super::columns::{ColumnNode, for_all};
 use super::partition_scan::leaves_for_all;
 use super::{BoxedNode, CNode, CPlan, Node, start as start_node};
 use crate::batch::RowBatch;
 use crate::context::{ExecContext, Note};
 use crate::expr::Row;
 use crate::sorter::SortColumn;
-use crate::team::{Helpers, RowsCome, Team};
+use crate::team::{HandedOver, Helpers, RowsCome, Team};
+use crate::vector::ColumnBatch;
 use std::sync::Arc;
 use steppe_types::{Error, Result};
 
@@ -30,17 +33,17 @@ pub(crate) struct GatherPlan {
 }
 
 /// Those who run the plan.
-pub(super) struct Crew {
+pub(super) struct Crew<B> {
     pub(super) team: Arc<Team>,
     /// They end before what the leader's own node has, and the team.
-    pub(super) helpers: Helpers,
+    pub(super) helpers: Helpers<B>,
     /// The leader's own node, until it has no more rows.
     pub(super) own: Option<BoxedNode>,
 }
 
 struct GatherNode {
     plan: Arc<CPlan>,
-    crew: Option<Crew>,
+    crew: Option<Crew<RowBatch>>,
     batch: RowBatch,
     /// The next row of the batch.
     position: usize,
@@ -48,6 +51,9 @@ struct GatherNode {
 }
 
 pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
+    if plan.columns.is_some() {
+        return for_all(GatherColumnsNode { plan, crew: None, batch: ColumnBatch::default() });
+    }
     let width = gather_of(&plan).map_or(0, |gather| gather.child.width);
     let batch = RowBatch::new(width);
     Box::new(GatherNode { plan, crew: None, batch, position: 0, is_done: false })
@@ -66,8 +72,8 @@ fn count(cx: &ExecContext, name: &str) -> Result<usize> {
     Ok(value.and_then(|value| value.parse().ok()).unwrap_or(0))
 }
 
-impl Crew {
-    pub(super) fn call(plan: &CPlan, cx: &mut ExecContext) -> Result<Crew> {
+impl<B: HandedOver> Crew<B> {
+    pub(super) fn call(plan: &CPlan, cx: &mut ExecContext) -> Result<Crew<B>> {
         let Some(gather) = gather_of(plan) else {
             return Err(Error::internal("gather node over another plan"));
         };
@@ -88,15 +94,14 @@ impl Crew {
     }
 
     /// Puts the next rows of anybody into the empty batch; leaves it empty once all have ended.
-    fn next(&mut self, cx: &mut ExecContext, batch: &mut RowBatch) -> Result<()> {
+    fn next(&mut self, cx: &mut ExecContext, batch: &mut B) -> Result<()> {
         if let Some(rows) = self.helpers.try_next() {
             *batch = rows;
             return Ok(());
         }
         if let Some(own) = &mut self.own {
-            batch.wanted = crate::batch::BATCH_ROWS;
             let before = cx.set_team(Some(self.team.clone()));
-            let filled = own.next(cx, batch);
+            let filled = batch.fill(own, cx);
             cx.set_team(before);
             if filled.is_err() || !batch.is_empty() {
                 return filled;
@@ -148,6 +153,39 @@ impl Node for GatherNode {
         self.batch.clear();
         self.position = 0;
         self.is_done = false;
+        Ok(())
+    }
+}
+
+/// The rows as columns.
+struct GatherColumnsNode {
+    plan: Arc<CPlan>,
+    crew: Option<Crew<ColumnBatch>>,
+    /// What a thread has handed over last.
+    batch: ColumnBatch,
+}
+
+impl ColumnNode for GatherColumnsNode {
+    fn next_columns(&mut self, cx: &mut ExecContext, out: &mut ColumnBatch) -> Result<()> {
+        let GatherColumnsNode { plan, crew, batch } = self;
+        let crew = match crew {
+            Some(crew) => crew,
+            none => none.insert(Crew::call(plan, cx)?),
+        };
+        while out.is_empty() {
+            batch.clear();
+            let filled = crew.next(cx, batch);
+            if batch.is_empty() {
+                return filled;
+            }
+            plan.emit_own_columns(cx, batch, out)?;
+            filled?;
+        }
+        Ok(())
+    }
+
+    fn rescan(&mut self, _: &mut ExecContext) -> Result<()> {
+        self.crew = None;
         Ok(())
     }
 }

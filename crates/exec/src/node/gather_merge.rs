@@ -53,7 +53,7 @@ struct Arrived {
 /// The rows of all threads, in order.
 struct MergedThreads {
     order: Arc<[SortColumn]>,
-    crew: Crew,
+    crew: Crew<RowBatch>,
     /// By the helpers' numbers.
     helpers: Vec<Arrived>,
     /// The leader's own, behind the helpers in number.

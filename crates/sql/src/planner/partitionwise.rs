@@ -298,8 +298,7 @@ fn state_type(aggregate: &Aggregate) -> Option<TypeRef> {
         "count" | "min" | "max" | "bool_and" | "bool_or" | "every" | "bit_and" | "bit_or"
         | "bit_xor" | "any_value" => Some(aggregate.ty),
         "sum" | "avg" if first == oid::INTERVAL => array(oid::INT8),
-        "sum" if !matches!(first, oid::INT8 | oid::NUMERIC) => Some(aggregate.ty),
-        "sum" => array(oid::NUMERIC),
+        "sum" => Some(aggregate.ty),
         "avg" | "stddev" | "stddev_samp" | "stddev_pop" | "variance" | "var_samp" | "var_pop" => {
             array(if is_float { oid::FLOAT8 } else { oid::NUMERIC })
         }

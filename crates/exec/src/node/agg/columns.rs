@@ -5,6 +5,11 @@
 //! arguments, in one loop. Where a value gives up, the rows of that batch are taken one by one
 //! into the same states. Rows of one group are taken in their order either way.
 //!
+//! Groups whose states are combined above (`AggMode::Partial`) do not wait for the last row: when
+//! there is no room for more of them, they are handed up and new ones begin, unless hardly two rows
+//! are of one group (adaptive pre-aggregation: Larson, "Data Reduction by Partial Preaggregation",
+//! 2002).
+//!
 //! An error is the one that comes first by row, and of a row's by call: what fails of a batch is
 //! either found a row at a time, or by calls which each say in which row they stopped.
 
@@ -41,9 +46,14 @@ pub(crate) struct CallColumns {
     pub(crate) args: Box<[usize]>,
 }
 
+/// States of so many rows a group at least are handed up when there is no room for more.
+const ROWS_A_GROUP: usize = 2;
+
 /// What has been taken in so far.
 struct Taken {
     groups: Groups,
+    /// How many rows they are made of.
+    rows: usize,
     states: Vec<CallStates>,
     /// The values that calls with DISTINCT have taken in.
     distinct: Vec<Option<Distinct>>,
@@ -56,6 +66,8 @@ struct AggColumnsNode {
     /// Next group to hand up.
     next_group: usize,
     loaded: bool,
+    /// The child has more rows than the groups so far are made of.
+    goes_on: bool,
     spilled: Spilled<BlockFile>,
     /// Finished groups that are handed up, and the place of the next one of them.
     finished: ColumnBatch,
@@ -83,6 +95,7 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         taken: Taken::new(agg),
         next_group: 0,
         loaded: false,
+        goes_on: false,
         spilled: Spilled::default(),
         finished: ColumnBatch::default(),
         position: 0,
@@ -99,7 +112,7 @@ impl Taken {
     fn new(agg: &AggPlan) -> Taken {
         let states = agg.aggregates.iter().map(|call| CallStates::new(&call.kind)).collect();
         let distinct = agg.aggregates.iter().map(|call| call.distinct.map(Distinct::new)).collect();
-        let mut taken = Taken { groups: Groups::new(&agg.key_types), states, distinct };
+        let mut taken = Taken { groups: Groups::new(&agg.key_types), rows: 0, states, distinct };
         if agg.strategy == AggStrategy::Plain {
             taken.grow(1);
         }
@@ -140,7 +153,12 @@ impl Taken {
                 let counted = chosen.as_ref().unwrap_or(&groups);
                 chosen = Some(distinct.first_of(counted, arg, agg.memory(cx), cx)?);
             }
-            match states.add(chosen.as_ref().unwrap_or(&groups), &args) {
+            let groups = chosen.as_ref().unwrap_or(&groups);
+            let added = match (agg.mode, &args[..]) {
+                (AggMode::Finalize, [part]) => states.combine(groups, part),
+                _ => states.add(groups, &args),
+            };
+            match added {
                 Ok(grown) => self.groups.bytes += grown,
                 Err(error) if failed.as_ref().is_none_or(|first| error.0 < first.0) => {
                     failed = Some(error);
@@ -163,11 +181,19 @@ impl Taken {
     ) -> Result<Vec<u64>> {
         let mut hashes = Vec::new();
         hash_rows(&agg.key_types, keys, rows, &mut hashes);
-        let limit = if spilling.may_begin() { agg.memory(cx) } else { usize::MAX };
+        let comes_apart = spilling.is_first() && self.may_come_apart(agg);
+        let is_limited = spilling.may_begin() && !comes_apart;
+        let limit = if is_limited { agg.memory(cx) } else { usize::MAX };
         self.groups.state_bytes = self.states.iter().map(CallStates::group_bytes).sum();
         self.groups.find(keys, &hashes, limit, groups)?;
         self.grow(self.groups.len());
         Ok(hashes)
+    }
+
+    /// Whether the groups may be handed up before all rows have come, which makes several states
+    /// of a group: those are combined anyway. It pays where rows of a group come near one another.
+    fn may_come_apart(&self, agg: &AggPlan) -> bool {
+        agg.mode == AggMode::Partial && self.rows >= ROWS_A_GROUP * self.groups.len()
     }
 
     /// Takes in a batch's rows one by one.
@@ -208,7 +234,11 @@ impl Taken {
                         continue;
                     }
                 }
-                self.groups.bytes += states.add_row(group[0] as usize, &args)?;
+                let group = group[0] as usize;
+                self.groups.bytes += match (agg.mode, &args[..]) {
+                    (AggMode::Finalize, [part]) => states.combine_row(group, part)?,
+                    _ => states.add_row(group, &args)?,
+                };
             }
         }
         Ok(())
@@ -235,9 +265,7 @@ impl Taken {
         let mut failed = None;
         let mut results = Vec::with_capacity(agg.aggregates.len());
         for (call, states) in agg.aggregates.iter().zip(&mut self.states) {
-            if agg.mode != AggMode::Partial
-                && let Some(result) = states.results(from, end)
-            {
+            if let Some(result) = states.results(from, end) {
                 results.push(result);
                 continue;
             }
@@ -318,7 +346,7 @@ fn write(
 }
 
 impl AggColumnsNode {
-    /// Takes in the rows of the child, or of one partition.
+    /// Takes in the rows of the child, or of one partition; of the child's maybe only some.
     fn load(
         &mut self,
         agg: &AggPlan,
@@ -346,9 +374,14 @@ impl AggColumnsNode {
             if !batch.is_empty() {
                 cx.check_interrupts()?;
                 self.taken.take_batch((agg, columns), &batch, &mut spilling, cx)?;
+                self.taken.rows += batch.len();
             }
             filled?;
-            if batch.is_empty() {
+            self.goes_on = matches!(source, Source::Child)
+                && self.taken.groups.bytes() > agg.memory(cx)
+                && self.taken.may_come_apart(agg)
+                && !batch.is_empty();
+            if batch.is_empty() || self.goes_on {
                 break;
             }
         }
@@ -356,7 +389,7 @@ impl AggColumnsNode {
             + self.taken.distinct.iter().flatten().map(Distinct::bytes).sum::<usize>();
         self.taken.finish_distinct(agg, cx)?;
         if agg.strategy == AggStrategy::Hashed {
-            self.spilled.take(spilling, bytes, self.plan.id, cx)?;
+            self.spilled.take((spilling, !self.goes_on), bytes, self.plan.id, cx)?;
         }
         Ok(())
     }
@@ -385,6 +418,12 @@ impl AggColumnsNode {
             }
         }
         while self.next_group >= self.group_count(agg) {
+            if self.goes_on {
+                self.taken = Taken::new(agg);
+                self.next_group = 0;
+                self.load(agg, Source::Child, 0, cx)?;
+                continue;
+            }
             let Some((mut file, depth)) = self.spilled.next() else { return Ok(()) };
             self.taken = Taken::new(agg);
             self.next_group = 0;
@@ -471,6 +510,7 @@ impl ColumnNode for AggColumnsNode {
         self.taken = Taken::new(agg_of(&self.plan)?);
         self.next_group = 0;
         self.loaded = false;
+        self.goes_on = false;
         self.spilled = Spilled::default();
         self.finished.clear();
         self.position = 0;

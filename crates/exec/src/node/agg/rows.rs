@@ -443,7 +443,7 @@ impl AggNode {
                 }
             }
         }
-        self.spilled.take(spilling, self.groups.bytes, self.plan.id, cx)
+        self.spilled.take((spilling, true), self.groups.bytes, self.plan.id, cx)
     }
 
     fn run_hashed(

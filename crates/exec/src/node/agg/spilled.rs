@@ -39,6 +39,11 @@ impl<P: Partition> Spilling<P> {
         self.depth < DEPTH_MAX
     }
 
+    /// Whether the rows that come have never been written.
+    pub(super) fn is_first(&self) -> bool {
+        self.depth == 0
+    }
+
     /// The partitions; `create` makes one.
     pub(super) fn partitions(&mut self, create: impl Fn() -> Result<P>) -> Result<&mut [P]> {
         if self.partitions.is_empty() {
@@ -70,16 +75,17 @@ impl<P> Default for Spilled<P> {
 
 impl<P: Partition> Spilled<P> {
     /// Takes what a loading has written of which the table took so many bytes, and notes it for
-    /// the "Batches: … Memory Usage: …" line that EXPLAIN ANALYZE has of node `id`.
+    /// the "Batches: … Memory Usage: …" line that EXPLAIN ANALYZE has of node `id`. Loadings of the
+    /// rows that came together are one batch: `is_last` ends it.
     pub(super) fn take(
         &mut self,
-        spilling: Spilling<P>,
+        (spilling, is_last): (Spilling<P>, bool),
         table_bytes: usize,
         id: usize,
         cx: &mut ExecContext,
     ) -> Result<()> {
         self.keep(spilling)?;
-        self.batches += 1;
+        self.batches += u64::from(is_last);
         self.table_bytes = self.table_bytes.max(table_bytes);
         if let Some(instrument) = cx.instrument(id) {
             instrument.note = Some(Note::HashAggregate {
