@@ -218,11 +218,8 @@ impl Planner<'_> {
         let distinct =
             |key: &JoinKey| key.inner_distinct(&pair.on, |e| from.estimator(self).distinct(e));
         let values = keys.iter().map(distinct).fold(1.0, f64::max);
-        let cost = self.shape(pair, kind, outer, inner).hash_join(
-            keys.len() as f64,
-            1.0 / values,
-            size,
-        );
+        let cost =
+            self.shape(pair, kind, outer, inner).hash_join(keys.len() as f64, 1.0 / values, size);
         paths.consider(cost, self.ctx.settings.hashjoin, &no_order(), || {
             Step::Join(JoinStep {
                 method: Method::Hash(keys.to_vec(), size),
@@ -281,7 +278,8 @@ impl Planner<'_> {
             return path;
         }
         let mut cost = path.cost;
-        cost.total += cost.rows * self.costs().cpu_operator * self.operators_of_clauses(&conditions);
+        cost.total +=
+            cost.rows * self.costs().cpu_operator * self.operators_of_clauses(&conditions);
         cost.rows = clamp_rows(cost.rows * self.selectivity_of_clauses(from, &conditions));
         let order = path.order.clone();
         Rc::new(Path { cost, step: Step::Filter(path, conditions), order })
