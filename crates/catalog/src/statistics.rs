@@ -93,6 +93,8 @@ pub struct SortedCommon {
     below: Vec<f64>,
     /// The frequencies of all, added in the order of the list.
     total: f64,
+    /// The values, if all are integers.
+    integers: Option<Box<[i64]>>,
 }
 
 impl SortedCommon {
@@ -106,7 +108,19 @@ impl SortedCommon {
             below.push(sum);
         }
         let total = list.iter().map(|(_, frequency)| frequency).sum();
-        SortedCommon { places, below, total }
+        let integers = places.iter().map(|place| match list[*place as usize].0 {
+            Datum::Int2(value) => Some(i64::from(value)),
+            Datum::Int4(value) => Some(i64::from(value)),
+            Datum::Int8(value) => Some(value),
+            _ => None,
+        });
+        let integers = integers.collect();
+        SortedCommon { places, below, total, integers }
+    }
+
+    /// The values in their order, if all are integers.
+    pub fn integers(&self) -> Option<&[i64]> {
+        self.integers.as_deref()
     }
 
     /// The fraction of the rows that have one of the values.
@@ -175,8 +189,24 @@ impl ColumnStatistics {
         let value = |place: &u32| self.most_common.get(*place as usize);
         let compare = |place: &u32| value(place).map_or(Ordering::Greater, |(known, _)| of(known));
         let at = sorted.places.partition_point(|place| compare(place).is_lt());
-        let here = sorted.places.get(at).filter(|place| compare(place).is_eq());
-        let frequency = here.and_then(value).map_or(0.0, |(_, frequency)| *frequency);
+        let is_there = sorted.places.get(at).is_some_and(|place| compare(place).is_eq());
+        self.frequencies_at(sorted, at, is_there)
+    }
+
+    /// As [`Self::common_at`], of an integer among `integers`, which are `sorted`'s.
+    pub fn common_integer(
+        &self,
+        (sorted, integers): (&SortedCommon, &[i64]),
+        value: i64,
+    ) -> (f64, f64) {
+        let at = integers.partition_point(|known| *known < value);
+        self.frequencies_at(sorted, at, integers.get(at) == Some(&value))
+    }
+
+    fn frequencies_at(&self, sorted: &SortedCommon, at: usize, is_there: bool) -> (f64, f64) {
+        let here = sorted.places.get(at).filter(|_| is_there);
+        let found = here.and_then(|place| self.most_common.get(*place as usize));
+        let frequency = found.map_or(0.0, |(_, frequency)| *frequency);
         (frequency, sorted.below.get(at).copied().unwrap_or(0.0))
     }
 }

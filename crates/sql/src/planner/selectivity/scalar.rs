@@ -31,8 +31,9 @@ pub(super) fn order(type_oid: Oid, a: &Datum, b: &Datum) -> Option<Ordering> {
     }
 }
 
+/// The value of an integer of any width.
 #[inline]
-fn integer(value: &Datum) -> Option<i64> {
+pub(super) fn integer(value: &Datum) -> Option<i64> {
     match value {
         Datum::Int2(value) => Some(i64::from(*value)),
         Datum::Int4(value) => Some(i64::from(*value)),

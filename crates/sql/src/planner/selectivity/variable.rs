@@ -5,7 +5,7 @@
 //! if it is one. Their fractions are of that table's rows; numbers of distinct values that are
 //! fractions, too, are taken of the rows that the sub-select yields.
 
-use super::scalar::order;
+use super::scalar::{integer, order};
 use super::{DEFAULT_DISTINCT, Estimator};
 use crate::bind::statistics_exprs;
 use crate::expr::Expr;
@@ -97,6 +97,9 @@ impl<'a> CommonValues<'a> {
     /// `None`: there are none that it compares with.
     pub(super) fn look_up(&self, value: &Datum) -> Option<(f64, f64)> {
         let (found, sorted) = self.known?;
+        if let (Some(integers), Some(value)) = (sorted.integers(), integer(value)) {
+            return Some(found.common_integer((sorted, integers), value));
+        }
         // Comparable with one, comparable with all.
         order(self.type_oid, &found.most_common.first()?.0, value)?;
         let of = |known: &Datum| order(self.type_oid, known, value).unwrap_or(Ordering::Equal);
