@@ -289,6 +289,10 @@ impl Session {
                 if self.xact.is_failed() {
                     return Err(failed_block());
                 }
+                if formats == ResultFormats::Text {
+                    self.out.extend_from_slice(&plan.description);
+                    return Ok(());
+                }
                 put_description(&mut self.out, plan.compiled.columns(), &formats)
             }
             _ => {
