@@ -31,7 +31,7 @@
 use crate::batch::{BATCH_ROWS, RowBatch};
 use crate::context::{ExecContext, Instrument, Resources};
 use crate::env::SessionServices;
-use crate::node::{BoxedNode, CPlan, SharedRows, start};
+use crate::node::{BoxedNode, CPlan, SharedRows, SharedTable, start};
 use crate::tuplestore::TupleStore;
 use crate::vector::{COLUMN_ROWS, ColumnBatch};
 use parking_lot::Mutex;
@@ -70,6 +70,8 @@ pub(crate) struct Team {
     leaves: Mutex<Numbered<usize, [Arc<CPlan>]>>,
     /// The rows that they find together, by the nodes' numbers.
     rows: Mutex<Numbered<usize, SharedRows>>,
+    /// The tables that are made of those.
+    tables: Mutex<Numbered<usize, SharedTable>>,
 }
 
 /// What the threads share, by numbers: there are few of each kind.
@@ -84,7 +86,8 @@ impl Team {
     pub(crate) fn new(threads: usize) -> Team {
         let (parts, rows) = (Mutex::default(), Mutex::default());
         let (is_stopped, failed) = (AtomicBool::new(false), Mutex::default());
-        Team { threads, is_stopped, failed, parts, leaves: Mutex::default(), rows }
+        let (leaves, tables) = (Mutex::default(), Mutex::default());
+        Team { threads, is_stopped, failed, parts, leaves, rows, tables }
     }
 
     /// The parts of the table that a scan reads. The first thread that asks cuts it.
@@ -116,6 +119,16 @@ impl Team {
         numbered(&rows, node).unwrap_or_else(|| {
             let new = Arc::new(SharedRows::new(store()));
             rows.push((node, new.clone()));
+            new
+        })
+    }
+
+    /// The hash table that is made of the rows that the threads find together at a node.
+    pub(crate) fn table(&self, node: usize) -> Arc<SharedTable> {
+        let mut tables = self.tables.lock();
+        numbered(&tables, node).unwrap_or_else(|| {
+            let new = Arc::new(SharedTable::default());
+            tables.push((node, new.clone()));
             new
         })
     }

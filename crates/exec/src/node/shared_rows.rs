@@ -1,6 +1,6 @@
 //! Rows that the threads of a team find together, and that each of them then has all of: the inner
-//! side of a hash join (PostgreSQL's Parallel Hash, nodeHash.c; here each thread makes a table of
-//! its own of them).
+//! side of a hash join (PostgreSQL's Parallel Hash, nodeHash.c; here one thread makes the table of
+//! them, `hash_join::shared_table`).
 //!
 //! Where the rows cannot be found in parts, the first thread that comes finds them all, for the
 //! others as well (`once`).
@@ -126,6 +126,18 @@ impl SharedRows {
     }
 }
 
+/// Has all rows of a plan that are found together be there.
+pub(super) fn find(plan: &CPlan, cx: &mut ExecContext) -> Result<Arc<SharedRows>> {
+    let CNode::SharedRows { child, once } = &plan.kind else {
+        return Err(Error::internal("shared rows' node over another plan"));
+    };
+    let team = cx.team().ok_or_else(|| Error::internal("nobody shares the rows"))?;
+    let rows = team.rows(plan.id, || cx.new_store(child.width));
+    rows.contribute(child, *once, cx)?;
+    rows.wait(cx)?;
+    Ok(rows)
+}
+
 struct SharedRowsNode {
     plan: Arc<CPlan>,
     rows: Option<Arc<SharedRows>>,
@@ -141,16 +153,7 @@ impl Node for SharedRowsNode {
     fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
         let rows = match &self.rows {
             Some(rows) => rows,
-            None => {
-                let CNode::SharedRows { child, once } = &self.plan.kind else {
-                    return Err(Error::internal("shared rows' node over another plan"));
-                };
-                let team = cx.team().ok_or_else(|| Error::internal("nobody shares the rows"))?;
-                let rows = team.rows(self.plan.id, || cx.new_store(child.width));
-                rows.contribute(child, *once, cx)?;
-                rows.wait(cx)?;
-                self.rows.insert(rows)
-            }
+            None => self.rows.insert(find(&self.plan, cx)?),
         };
         rows.read((&mut self.reader, &mut self.place), out)
     }

@@ -310,9 +310,18 @@ impl Planner<'_> {
         };
         let divisor = self.divisor(workers);
         let own = (plan.cost.total - outer.cost.total - inner.cost.total).max(0.0);
+        // The table is made by one thread for all, or by each.
+        let costs = self.costs();
+        let a_row = costs.cpu_operator * keys.len() as f64 + costs.cpu_tuple;
+        let making = (inner.cost.rows * a_row).min(own);
+        let handed_over = match inner_rows {
+            InnerRows::Once => inner.cost.rows * costs.cpu_tuple,
+            InnerRows::Own | InnerRows::Together => 0.0,
+        };
         let mut cost = plan.cost;
-        cost.total = part.cost.total + inner_cost + own / divisor;
-        cost.startup = cost.startup.min(cost.total);
+        let before = inner_cost + handed_over + making;
+        cost.startup = part.cost.startup + before;
+        cost.total = part.cost.total + before + (own - making) / divisor;
         cost.rows = clamp_rows(cost.rows / divisor);
         let node = PlanNode::HashJoin {
             kind: *kind,

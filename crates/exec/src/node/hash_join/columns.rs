@@ -3,12 +3,16 @@
 //! Its inner rows are a [`Table`] of those columns that somebody reads; outer rows are looked up a
 //! batch at a time ([`super::pairs`]). It hands up what the join of rows does, in its order.
 //!
+//! Threads that find its inner rows together have the table in common as well
+//! ([`super::shared_table`]).
+//!
 //! An inner join that finds one side empty does not read the other to its end, and where the
 //! outer side's first row costs little, it asks for that before it builds the table: both as
 //! nodeHashjoin.c does.
 
 use super::compile::{ColumnJoin, KeyColumns};
 use super::pairs::{Collecting, Pairs, Probe, Sides};
+use super::shared_table::{Claim, Held};
 use super::spill::{BlockReader, Open, Partition, Side};
 use super::table::{Comparison, KeyAt, Keyed, Table};
 use super::{DEPTH_MAX, HashJoinPlan, note_size};
@@ -34,7 +38,7 @@ struct ColumnJoinNode {
     plan: Arc<CPlan>,
     outer: ColumnInput,
     inner: ColumnInput,
-    table: Table,
+    table: Held,
     /// Which of its rows have had a match.
     matched: Vec<bool>,
     /// Valid for re-scans while the inner side's parameters stay the same.
@@ -66,7 +70,7 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     for_all(ColumnJoinNode {
         outer: ColumnInput::new(&join.outer, cx),
         inner: ColumnInput::new(&join.inner, cx),
-        table: Table::default(),
+        table: Held::default(),
         matched: Vec::new(),
         built: None,
         ever_spilled: false,
@@ -149,11 +153,35 @@ impl ColumnJoinNode {
         Ok(())
     }
 
-    /// Loads the inner side.
+    /// Makes the table, or takes the one that threads have in common.
     fn build(&mut self, parts: Parts<'_>, cx: &mut ExecContext) -> Result<()> {
         let versions = cx.versions(&parts.join.inner.dependencies);
+        match Claim::of(parts.join, cx)? {
+            Claim::Own => self.load(parts, cx)?,
+            Claim::Make(shared) => shared.make(|| {
+                self.load(parts, cx)?;
+                Ok(self.open.is_none().then(|| self.table.share()))
+            })?,
+            Claim::Have(table) => self.table = Held::Shared(table),
+        }
+        self.matched.clear();
+        self.matched.resize(self.table.inner.rows, false);
+        self.built = Some(versions);
+        if let (Some(columns), None) = (&parts.columns.sought, &self.open) {
+            cx.seek(Sought {
+                scan: parts.join.outer.id,
+                columns: columns.clone(),
+                types: parts.join.types.clone(),
+                buckets: self.table.buckets.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Loads the inner side.
+    fn load(&mut self, parts: Parts<'_>, cx: &mut ExecContext) -> Result<()> {
         let mut batch = ColumnBatch::new(parts.join.inner.width);
-        self.table = new_table(parts);
+        self.table = Held::Own(new_table(parts));
         loop {
             batch.clear();
             self.inner.next(cx, &mut batch)?;
@@ -179,21 +207,12 @@ impl ColumnJoinNode {
         let batches = self.open.as_ref().map_or(1, Open::batches);
         let table = (self.table.inner.rows.max(self.peak.0), self.table.bytes.max(self.peak.1));
         note_size(parts.join, table, batches, cx);
-        self.built = Some(versions);
-        if let (Some(columns), None) = (&parts.columns.sought, &self.open) {
-            cx.seek(Sought {
-                scan: parts.join.outer.id,
-                columns: columns.clone(),
-                types: parts.join.types.clone(),
-                buckets: self.table.buckets.clone(),
-            });
-        }
         Ok(())
     }
 
     /// All inner rows of this pass are where they belong.
     fn end_of_inner(&mut self, parts: Parts<'_>) {
-        self.table.index(&parts.columns.inner_keys.at);
+        self.table.own().index(&parts.columns.inner_keys.at);
         self.matched.clear();
         self.matched.resize(self.table.inner.rows, false);
     }
@@ -215,7 +234,7 @@ impl ColumnJoinNode {
             rows.keep(&left);
             hashes = left.iter().map(|i| hashes[*i as usize]).collect();
         }
-        self.table.append(rows, kept, &hashes);
+        self.table.own().append(rows, kept, &hashes);
         let memory = (cx.work_mem_bytes as f64 * join.memory_factor) as usize;
         while self.table.bytes > memory.max(1) && self.depth < DEPTH_MAX {
             self.shed(parts, cx)?;
@@ -235,7 +254,7 @@ impl ColumnJoinNode {
             }
         };
         open.shed();
-        let mut table = std::mem::replace(&mut self.table, new_table(parts));
+        let mut table = std::mem::replace(self.table.own(), new_table(parts));
         if table.bytes > self.peak.1 {
             self.peak = (table.inner.rows, table.bytes);
         }
@@ -243,7 +262,7 @@ impl ColumnJoinNode {
         let left = open.distribute(Side::Inner, (&table.inner, kept), (&table.hashes, &[]))?;
         table.inner.keep(&left);
         let hashes: Vec<u64> = left.iter().map(|i| table.hashes[*i as usize]).collect();
-        self.table.append(&table.inner, kept, &hashes);
+        self.table.own().append(&table.inner, kept, &hashes);
         self.ever_spilled = true;
         Ok(())
     }
@@ -352,7 +371,7 @@ impl ColumnJoinNode {
             (&self.table, &columns.inner_keys.at),
         );
         let (how, limit) = (Collecting::new(join, columns), out.wanted.clamp(1, COLUMN_ROWS));
-        let found = (&self.table, &self.matched[..]);
+        let found = (&*self.table, &self.matched[..]);
         self.probe.collect(found, &comparison, &how, limit);
         let (outer, inner) = (&self.rows, &self.table.inner);
         let sides = Sides { plan, join, columns, outer, inner };
@@ -411,7 +430,7 @@ impl ColumnJoinNode {
                 continue;
             }
             self.depth = partition.depth;
-            self.table = new_table(parts);
+            self.table = Held::Own(new_table(parts));
             let mut reader = partition.inner.reader()?;
             while let Some(mut rows) = reader.next()? {
                 cx.check_interrupts()?;
@@ -499,7 +518,7 @@ impl ColumnNode for ColumnJoinNode {
         if keep {
             self.matched.fill(false);
         } else {
-            self.table = Table::default();
+            self.table = Held::default();
             cx.seek_all(Parts::of(&self.plan)?.join.outer.id);
             if self.built.take().is_some() {
                 self.inner.rescan(cx)?;

@@ -23,6 +23,7 @@ mod columns;
 mod compile;
 mod pairs;
 mod rows;
+mod shared_table;
 mod spill;
 mod table;
 #[cfg(test)]
@@ -36,6 +37,7 @@ use steppe_sql::query::JoinKind;
 use steppe_types::Oid;
 
 pub(super) use compile::ColumnJoin;
+pub(crate) use shared_table::SharedTable;
 
 const PARTITIONS: usize = 32;
 const DEPTH_MAX: u32 = 5;
