@@ -45,17 +45,17 @@ struct Quota {
 }
 
 impl Quota {
-    /// 53400 if so many bytes more would be too many. A session writes from one thread at a time.
+    /// 53400 if so many bytes more would be too many. Threads that help the session write as well.
     fn take(&self, bytes: u64) -> Result<()> {
-        let used = self.used.load(Ordering::Relaxed) + bytes;
-        if let Some(limit) = self.limit.load(Ordering::Relaxed).checked_sub(1)
-            && used > limit.saturating_mul(1024)
-        {
+        let limit = self.limit.load(Ordering::Relaxed).checked_sub(1);
+        let most = limit.map_or(u64::MAX, |limit| limit.saturating_mul(1024));
+        let more = |used: u64| used.checked_add(bytes).filter(|used| *used <= most);
+        let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        taken.map(|_| ()).map_err(|_| {
+            let limit = limit.unwrap_or_default();
             let message = format!("temporary file size exceeds \"temp_file_limit\" ({limit}kB)");
-            return Err(Error::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, message));
-        }
-        self.used.store(used, Ordering::Relaxed);
-        Ok(())
+            Error::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, message)
+        })
     }
 }
 
@@ -345,4 +345,29 @@ pub(crate) fn datum_bytes(datum: &Datum) -> usize {
 /// Bytes of memory a row takes.
 pub(crate) fn row_bytes<'a>(row: impl IntoIterator<Item = &'a Datum>) -> usize {
     row.into_iter().map(datum_bytes).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_take_together_use_what_all_of_them_have_taken() {
+        let quota = Quota::default();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..100_000).for_each(|_| quota.take(3).unwrap()));
+            }
+        });
+        assert_eq!(quota.used.load(Ordering::Relaxed), 4 * 100_000 * 3);
+    }
+
+    #[test]
+    fn no_more_is_taken_than_may_be() {
+        let quota = Quota { limit: AtomicU64::new(1 + 1), ..Quota::default() };
+        assert!(quota.take(1024).is_ok());
+        let refused = quota.take(1).unwrap_err();
+        assert_eq!(refused.sqlstate(), SqlState::CONFIGURATION_LIMIT_EXCEEDED);
+        assert_eq!(quota.used.load(Ordering::Relaxed), 1024);
+    }
 }
