@@ -49,6 +49,22 @@ impl Name {
 }
 
 impl Builder<'_> {
+    /// The slots of the row that a node's own expressions are about: of a join its condition, of an
+    /// aggregation its keys and arguments.
+    pub(super) fn own_input(&self, plan: &Plan, qualified: bool) -> Vec<Name> {
+        match &plan.node {
+            PlanNode::NestLoop { outer, inner, .. }
+            | PlanNode::HashJoin { outer, inner, .. }
+            | PlanNode::MergeJoin { outer, inner, .. } => {
+                let mut names = self.output(outer, qualified);
+                names.extend(self.output(inner, qualified));
+                names
+            }
+            PlanNode::Agg { child, .. } => self.output(child, qualified),
+            _ => self.input(plan, qualified),
+        }
+    }
+
     /// The slots of a node's input row, with or without their relations' names.
     pub(super) fn input(&self, plan: &Plan, qualified: bool) -> Vec<Name> {
         match &plan.node {
@@ -56,12 +72,8 @@ impl Builder<'_> {
             PlanNode::HashJoin {
                 kind: JoinKind::RightSemi | JoinKind::RightAnti, inner, ..
             } => self.output(inner, qualified),
-            PlanNode::NestLoop { outer, inner, .. }
-            | PlanNode::HashJoin { outer, inner, .. }
-            | PlanNode::MergeJoin { outer, inner, .. } => {
-                let mut names = self.output(outer, qualified);
-                names.extend(self.output(inner, qualified));
-                names
+            PlanNode::NestLoop { .. } | PlanNode::HashJoin { .. } | PlanNode::MergeJoin { .. } => {
+                self.own_input(plan, qualified)
             }
             PlanNode::Agg { child, mode, keys, aggregates, .. } => {
                 let slots = self.output(child, qualified);

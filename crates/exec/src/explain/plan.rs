@@ -5,6 +5,7 @@
 
 use super::decimals::{hundredths, whole};
 use super::document::{Buffers, Node, Value};
+use super::names::Name;
 use super::partitions::LeavesOfScans;
 use super::{ExplainOptions, Explained, milliseconds};
 use crate::context::Instrument;
@@ -153,9 +154,18 @@ impl<'a> Builder<'a> {
         if subs.is_empty() {
             return;
         }
-        let slots = self.input(plan, true);
+        self.name_arguments(&subs, &self.own_input(plan, true));
+        // The filter and the output are about what the node has made of that.
+        subs.clear();
+        let above = plan.filter.iter().chain(plan.project.iter().flatten());
+        above.for_each(|e| collect_correlated(e, &mut subs));
+        self.name_arguments(&subs, &self.input(plan, true));
+    }
+
+    /// Notes what the parameters of sub-plans stand for: expressions over a row of such slots.
+    fn name_arguments(&mut self, subs: &[&SubPlan], slots: &[Name]) {
         for (id, expr) in subs.iter().flat_map(|sub| &sub.args) {
-            let text = self.text(expr, &slots);
+            let text = self.text(expr, slots);
             self.exec_params.insert(*id, text);
         }
     }
