@@ -97,7 +97,7 @@ fn calls_window(expr: &Expr) -> bool {
 }
 
 /// Whether a volatile function occurs, in sub-selects as well.
-fn is_volatile_within(expr: &Expr) -> bool {
+pub(super) fn is_volatile_within(expr: &Expr) -> bool {
     let mut found = false;
     walk::visit_levels(expr, 0, &mut |node, _| {
         found |= is_volatile_here(node);

@@ -10,15 +10,23 @@
 //!
 //! The join is put on the smallest part of FROM that its condition names columns of. NOT IN stays
 //! a sub-select: a NULL makes it neither true nor false.
+//!
+//! A sub-select of one table may have sub-selects among its own conditions. Of EXISTS and IN, one
+//! that names only columns from further out is a condition of the query around as well, where it may
+//! become a join of its own. A scalar one, or one that names columns of both, is asked of each row,
+//! or pair of rows, as any condition of the join. One that names columns of that table alone keeps
+//! both as sub-selects: within, it becomes a join, or is hashed. (PostgreSQL joins all of them. Here
+//! a join is not looked up by values of outer rows, so that few of those would read all of it.)
 
 use super::hashed_exists::simplify_exists;
 use super::or_lists::array_of;
+use super::prep::is_volatile_within;
 use super::pullup::{
     inner_join, is_joins_only, joined, pull_up_subqueries, refers_out, refers_outside,
     take_level_away,
 };
 use super::subselect::contains_sublink;
-use super::{and_all, conjuncts, is_volatile, returns_set};
+use super::{RteSet, and_all, conjuncts, is_volatile, returns_set};
 use crate::expr::{CallSyntax, Expr, SubLinkKind, TypeRef};
 use crate::query::*;
 use crate::walk;
@@ -31,10 +39,16 @@ pub(super) fn pull_up_sublinks(query: &mut Query) {
     }
     let mut conditions = Vec::new();
     query.filter.take().into_iter().for_each(|f| conjuncts(f, &mut conditions));
+    conditions.reverse();
     let mut kept = Vec::with_capacity(conditions.len());
-    for condition in conditions {
+    while let Some(condition) = conditions.pop() {
         match join_of(condition, query.rtes.len()) {
-            Ok(join) => attach(query, join),
+            Ok(mut join) => {
+                if join.kind == JoinKind::Semi {
+                    conditions.extend(join.take_outer_sublinks());
+                }
+                attach(query, join);
+            }
             Err(condition) => kept.push(condition),
         }
     }
@@ -47,6 +61,47 @@ struct SubJoin {
     rtes: Vec<Rte>,
     right: FromItem,
     on: Vec<Expr>,
+}
+
+impl SubJoin {
+    /// Takes out the conditions with sub-selects that name no column of the right side.
+    fn take_outer_sublinks(&mut self) -> Vec<Expr> {
+        let inner = super::join::item_rtes(&self.right);
+        let is_outer = |e: &mut Expr| {
+            contains_sublink(e) && !entries_within(e).iter().any(|rte| inner.contains(rte))
+        };
+        self.on.extract_if(.., is_outer).collect()
+    }
+}
+
+/// The entries of this query that an expression names columns of, in sub-selects as well.
+fn entries_within(expr: &Expr) -> RteSet {
+    let mut entries = RteSet::default();
+    walk::visit_levels(expr, 0, &mut |node, depth| {
+        match node {
+            Expr::Var { rte, levels_up, .. } if *levels_up == depth => entries.insert(*rte),
+            _ => {}
+        }
+        true
+    });
+    entries
+}
+
+/// Whether EXISTS or IN of a sub-select occurs that names nothing of the queries around this one.
+fn asks_within(expr: &Expr) -> bool {
+    matches!(expr, Expr::SubLink { kind: SubLinkKind::Exists | SubLinkKind::Any, .. })
+        && !reaches_out(expr)
+        || expr.any_child(asks_within)
+}
+
+/// Whether an expression names anything of the queries around this one, in sub-selects as well.
+fn reaches_out(expr: &Expr) -> bool {
+    let mut found = false;
+    walk::visit_levels(expr, 0, &mut |node, depth| {
+        found |= matches!(node, Expr::Var { levels_up, .. } if *levels_up > depth);
+        !found
+    });
+    found
 }
 
 /// The join that a condition means, or the condition back.
@@ -139,15 +194,16 @@ fn flat_join(
         RteKind::Values(rows) => rows.is_empty(),
         _ => false,
     };
+    let is_one = matches!(query.from.as_slice(), [FromItem::Rte(_)]);
     let convertible = is_joins_only(&query)
         && query.row_locks.is_empty()
         && !query.targets.iter().any(|t| returns_set(&t.expr))
         && query.from.iter().all(|item| !refers_outside(item))
         && query.rtes.iter().all(tables)
-        && query
-            .filter
-            .as_ref()
-            .is_some_and(|f| refers_out(f) && !contains_sublink(f) && !is_volatile(f));
+        && query.filter.as_ref().is_some_and(|f| {
+            let may_ask = is_one && !asks_within(f);
+            refers_out(f) && (may_ask || !contains_sublink(f)) && !is_volatile_within(f)
+        });
     if !convertible {
         return Err(query);
     }
@@ -237,10 +293,10 @@ fn over_columns(test: Expr, column: &dyn Fn(usize, TypeRef) -> Expr) -> Expr {
 
 /// Joins a sub-select to the smallest part of FROM that its condition names columns of.
 fn attach(query: &mut Query, join: SubJoin) {
-    let inner: super::RteSet = super::join::item_rtes(&join.right);
-    let mut outer = super::RteSet::default();
+    let inner: RteSet = super::join::item_rtes(&join.right);
+    let mut outer = RteSet::default();
     for condition in &join.on {
-        for rte in super::rtes_of(condition).iter().filter(|r| !inner.contains(*r)) {
+        for rte in entries_within(condition).iter().filter(|r| !inner.contains(*r)) {
             outer.insert(rte);
         }
     }
@@ -275,7 +331,7 @@ fn attach_below(
     kind: JoinKind,
     right: FromItem,
     conditions: Vec<Expr>,
-    outer: &super::RteSet,
+    outer: &RteSet,
 ) -> FromItem {
     if let FromItem::Join { kind: JoinKind::Inner, left: a, right: b, on, .. } = left {
         let is_in = |item: &FromItem| outer.is_subset(&super::join::item_rtes(item));
