@@ -222,27 +222,6 @@ pub struct Cost {
     pub width: u32,
 }
 
-/// Costs that differ by a smaller factor count as about equal, and as equal.
-const FUZZ_FACTOR: f64 = 1.01;
-const ROUNDING_FACTOR: f64 = 1.000_000_000_1;
-
-impl Cost {
-    /// Whether a plan is the better one of two for all rows: the cheaper one, or of two that cost
-    /// about the same the one that starts sooner, or else the cheaper one after all (add_path). To
-    /// start sooner by less than that does not count, where PostgreSQL asks by what factor: a
-    /// small table that is hashed first would weigh more than what it saves.
-    pub(crate) fn beats(&self, other: &Cost) -> bool {
-        let about = (FUZZ_FACTOR - 1.0) * self.total.min(other.total);
-        if (self.total - other.total).abs() > about {
-            return self.total < other.total;
-        }
-        match self.startup - other.startup {
-            later if later.abs() > about => later < 0.0,
-            _ => self.total * ROUNDING_FACTOR < other.total,
-        }
-    }
-}
-
 /// A relation as a scan needs it.
 #[derive(Clone, Debug)]
 pub struct ScanRelation {

@@ -37,7 +37,7 @@ use super::grouping::{Aggregation, aggregate_to_slots, aggregates_of};
 use super::join_order::Search;
 use super::ordered::ascending;
 use super::path::Side;
-use super::upper::has_order;
+use super::sorting::has_order;
 use super::{ColumnId, PlannerSettings, Rel, RteSet, collect_columns, is_volatile};
 use super::{returns_set, rtes_of, to_slots};
 use crate::expr::{Aggregate, CallSyntax, Expr, TypeRef};

@@ -173,7 +173,7 @@ fn distinct(
     let keys: Vec<Expr> = keys.collect();
     rel.plan.types = types.clone();
     if !is_sorted {
-        return Ok(super::upper::hash_distinct(rel, keys, memory_factor));
+        return Ok(super::distinct::hash_distinct(rel, keys, memory_factor));
     }
     let cost = cost::sort_cost(&rel.plan.cost, None, costs);
     let rel = sort_rel(rel, keys.iter().cloned().map(ascending).collect(), 0, cost);

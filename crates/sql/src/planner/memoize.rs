@@ -14,7 +14,7 @@ use super::join_clause::Clause;
 use super::join_cost::Rescan;
 use super::path::{Pair, Path, Step};
 use super::pathkeys::no_order;
-use super::upper::has_order;
+use super::sorting::has_order;
 use super::{Planner, Rel, is_volatile, node, rtes_of, strip};
 use crate::expr::{ExecParamId, Expr};
 use crate::plan::*;

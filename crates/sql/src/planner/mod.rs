@@ -17,10 +17,11 @@
 //!     │           partitioned tables: one leaf's scan for all (partition),
 //!     │           joined and grouped leaf by leaf (partitionwise, leaf_match)
 //!     │           tables that others inherit from: each one's scan (inherit)
-//!     ├─ upper    DISTINCT, ORDER BY, LIMIT over each of FROM's plans, the cheapest is taken;
-//!     │           grouping, window, project_set on the way; sorts only of what is not
-//!     │           in order yet (pathkeys, sorting); set operations (union, set_op)
-//!     │           by several threads where that is cheaper (parallel)
+//!     ├─ level    WITH (ctes), then FROM, then what stands above it over each of FROM's plans:
+//!     │           upper      grouping, window, project_set, targets, distinct, limit, lock_rows;
+//!     │                      the best plan is taken (ties)
+//!     │           sorts only of what is not in order yet (pathkeys, sorting); set operations
+//!     │           (union, set_op); by several threads where that is cheaper (parallel)
 //!     └─ modify   INSERT, UPDATE, DELETE on top
 //! ```
 //!
@@ -32,6 +33,8 @@
 mod bitmap;
 mod by_value;
 mod cost;
+mod ctes;
+mod distinct;
 mod eager_aggregate;
 mod equivalence;
 mod exclusion;
@@ -52,7 +55,10 @@ mod join_order;
 mod joinpath;
 mod lateral;
 mod leaf_match;
+mod level;
 mod like_prefix;
+mod limit;
+mod lock_rows;
 mod lookup_path;
 mod memoize;
 mod merge_path;
@@ -86,7 +92,9 @@ mod sorting;
 mod stored_form;
 mod sublinks;
 mod subselect;
+mod targets;
 mod tid;
+mod ties;
 mod union;
 mod upper;
 mod useless_joins;

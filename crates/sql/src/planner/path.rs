@@ -2,7 +2,7 @@
 //!
 //! A path knows what it costs, what it is made of, and in which order its rows come. Of all paths to
 //! one set of entries [`Paths`] keeps the cheapest one, and for each order that something above may
-//! use the cheapest one in it (add_path).
+//! use the cheapest one in it (add_path; what cheapest means: [`super::ties`]).
 
 use super::join_clause::{Clause, JoinKey};
 use super::join_cost::{self, HashSize, JoinShape, Means, Rescan};
@@ -175,7 +175,7 @@ impl Paths {
         if is_kept {
             let mut ordered = std::mem::take(&mut self.ordered);
             ordered.retain(|other| {
-                !is_no_dearer(&path.cost, &other.cost, self.is_bounded())
+                !path.cost.is_no_dearer(&other.cost, self.is_bounded())
                     || !covers(&path.order, &other.order, self.length(&other.order))
             });
             ordered.push(path.clone());
@@ -204,15 +204,10 @@ impl Paths {
     fn is_kept(&self, cost: &Cost, order: &PathOrder, useful: usize) -> bool {
         let is_bounded = self.is_bounded();
         let is_better = |known: &Rc<Path>| {
-            is_no_dearer(&known.cost, cost, is_bounded) && covers(&known.order, order, useful)
+            known.cost.is_no_dearer(cost, is_bounded) && covers(&known.order, order, useful)
         };
         useful > 0 && !self.ordered.iter().any(is_better)
     }
-}
-
-/// Whether a path costs no more than another, to its first row either if that counts.
-fn is_no_dearer(cost: &Cost, other: &Cost, is_bounded: bool) -> bool {
-    cost.total <= other.total && (!is_bounded || cost.startup <= other.startup)
 }
 
 impl Path {

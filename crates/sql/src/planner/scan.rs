@@ -8,6 +8,7 @@ use super::partition::order_over_entry;
 use super::path_cost::TableSize;
 use super::selectivity::Estimator;
 use super::stored_form::described;
+use super::ties::scan_beats;
 use super::{ColumnId, Planner, Rel, RteSet, and_all, node, to_slots};
 use crate::deparse::quote_identifier;
 use crate::expr::{Expr, TypeRef};
@@ -18,9 +19,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_types::{Result, oid};
-
-/// Costs that differ by a smaller share count as equal.
-const SAME_COST: f64 = 0.01;
 
 /// A scan to build: a relation with what the query wants from it.
 pub(crate) struct ScanRequest<'q> {
@@ -76,7 +74,7 @@ impl Planner<'_> {
         for (at, path) in paths.iter().enumerate() {
             let Some(path) = path else { continue };
             let Some(found) = self.index_cost(request, &indexes[at], path, size) else { continue };
-            if is_better((&found, path.rest.len()), (&cost, filters)) {
+            if scan_beats((&found, path.rest.len()), (&cost, filters)) {
                 (best, cost, filters) = (Some(at), found, path.rest.len());
             }
         }
@@ -168,7 +166,7 @@ impl Planner<'_> {
                 continue;
             };
             if let Some(rel) = self.index_scan(request, &index, true, backward)?
-                && best.as_ref().is_none_or(|best| is_better(rated(&rel.plan), rated(&best.plan)))
+                && best.as_ref().is_none_or(|best| scan_beats(rated(&rel.plan), rated(&best.plan)))
             {
                 best = Some(rel);
             }
@@ -317,18 +315,6 @@ pub(super) fn row_of(request: &ScanRequest<'_>) -> (Vec<TypeRef>, Arc<[Arc<str>]
 
 pub(super) fn attributes(columns: &[ColumnId]) -> Vec<i16> {
     columns.iter().map(|(_, a)| *a).collect()
-}
-
-/// Whether a scan is the better one of two, by their costs and their numbers of filters: the cheaper
-/// one, or of two that cost the same the one that leaves fewer conditions to its filter. It reads no
-/// more if its estimate is wrong, as that of a queue's rows is which are all new when they are
-/// counted and mostly done later.
-fn is_better((scan, filters): (&Cost, usize), (other, other_filters): (&Cost, usize)) -> bool {
-    let (cost, other_cost) = (scan.total, other.total);
-    match (cost - other_cost).abs() <= other_cost * SAME_COST {
-        true if filters != other_filters => filters < other_filters,
-        _ => cost < other_cost,
-    }
 }
 
 /// What a scan costs, and how many conditions it leaves to its filter.

@@ -10,9 +10,9 @@
 use super::cost::Estimator;
 use super::joinpath::output_names;
 use super::ordered::ascending;
+use super::sorting::has_order;
 use super::sorting::{DISABLED, Wish};
 use super::union::{is_bare, is_simple, of_columns};
-use super::upper::has_order;
 use super::{Planner, Rel, node};
 use crate::expr::{Expr, SortKey, TypeRef};
 use crate::plan::*;

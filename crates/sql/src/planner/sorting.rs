@@ -5,7 +5,7 @@
 use super::cost;
 use super::joinpath::output_names;
 use super::{Planner, Rel, node};
-use crate::expr::{Expr, SortKey};
+use crate::expr::{Expr, SortKey, TypeRef};
 use crate::plan::*;
 use crate::query::Rte;
 use steppe_types::Result;
@@ -178,20 +178,7 @@ pub(super) fn limited(cost: &Cost, rows: Option<f64>) -> f64 {
     cost.startup + (cost.total - cost.startup) * share
 }
 
-/// Costs that differ by no more than this are the same, and an order decides (pathnode.c:
-/// STD_FUZZ_FACTOR).
-const SAME_COST: f64 = 1.01;
-
-/// Whether a plan is to be preferred to another one; each with whether its rows come in order.
-pub(super) fn is_better(
-    (cost, in_order): (&Cost, bool),
-    (best, is_ordered): (&Cost, bool),
-) -> bool {
-    let not_worse =
-        |a: &Cost, b: &Cost| a.total <= b.total * SAME_COST && a.startup <= b.startup * SAME_COST;
-    match (in_order, is_ordered) {
-        (true, false) => cost.total < best.total || not_worse(cost, best),
-        (false, true) => cost.total < best.total && !not_worse(best, cost),
-        _ => cost.total < best.total,
-    }
+/// Whether values of a type can be sorted.
+pub(super) fn has_order(ty: TypeRef) -> bool {
+    steppe_catalog::Builtins::get().ordering(ty.oid).is_some()
 }

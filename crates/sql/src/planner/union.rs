@@ -7,10 +7,11 @@
 
 use super::cost;
 use super::joinpath::output_names;
+use super::limit::sort_bound;
 use super::prep::{may_push, push_down};
 use super::set_op::keys_of;
+use super::sorting::has_order;
 use super::subselect::contains_sublink;
-use super::upper::{has_order, sort_bound};
 use super::{ColumnId, Planner, Rel, RteSet, conjuncts, is_volatile, node, returns_set};
 use crate::expr::{Expr, SortKey, TypeRef};
 use crate::plan::*;
