@@ -13,7 +13,7 @@
 use super::compile::{ColumnJoin, KeyColumns};
 use super::pairs::{Collecting, Pairs, Probe, Sides};
 use super::shared_table::{Claim, Held};
-use super::spill::{BlockReader, Open, Partition, Side};
+use super::spill::{BlockReader, Blocks, Open, Pending, Side};
 use super::table::{Comparison, KeyAt, Keyed, Table};
 use super::{DEPTH_MAX, HashJoinPlan, note_size};
 use crate::context::{ExecContext, Versions};
@@ -59,8 +59,8 @@ struct ColumnJoinNode {
     /// What became of the outer row behind the present batch's last one.
     failed: Option<Error>,
     /// Partitions that are being filled in the present pass.
-    open: Option<Open>,
-    pending: Vec<Partition>,
+    open: Option<Open<Blocks>>,
+    pending: Pending<Blocks>,
     depth: u32,
 }
 
@@ -84,7 +84,7 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         probe: Probe::default(),
         failed: None,
         open: None,
-        pending: Vec::new(),
+        pending: Pending::default(),
         depth: 0,
         plan: plan.clone(),
     })
@@ -250,7 +250,9 @@ impl ColumnJoinNode {
             None => {
                 let inner = (join.inner.width, columns.inner_keys.computed.len());
                 let outer = (join.outer.width, columns.outer_keys.computed.len());
-                self.open.insert(Open::new(&*cx.temp()?, self.depth, (inner, outer))?)
+                let temp = cx.temp()?;
+                let create = || Ok((Blocks::create(&temp, inner)?, Blocks::create(&temp, outer)?));
+                self.open.insert(Open::new(self.depth, create)?)
             }
         };
         open.shed();
@@ -417,30 +419,22 @@ impl ColumnJoinNode {
 
     /// Ends a pass: what it wrote to disk is to be joined next.
     fn next_partition(&mut self, parts: Parts<'_>, cx: &mut ExecContext) -> Result<()> {
-        let join = parts.join;
-        self.pending.extend(self.open.take().into_iter().flat_map(Open::on_disk));
-        loop {
-            let Some(mut partition) = self.pending.pop() else {
-                self.phase = Phase::Finished;
-                return Ok(());
-            };
-            let nothing_outer = partition.outer.len() == 0 && !join.keeps_inner();
-            let nothing_inner = partition.inner.len() == 0 && !join.keeps_outer();
-            if nothing_outer || nothing_inner {
-                continue;
-            }
-            self.depth = partition.depth;
-            self.table = Held::Own(new_table(parts));
-            let mut reader = partition.inner.reader()?;
-            while let Some(mut rows) = reader.next()? {
-                cx.check_interrupts()?;
-                self.add_inner(parts, &mut rows, cx)?;
-            }
-            self.end_of_inner(parts);
-            self.file = Some(partition.outer.reader()?);
-            self.phase = Phase::Probe;
+        self.pending.take(self.open.take());
+        let Some(mut partition) = self.pending.next(parts.join) else {
+            self.phase = Phase::Finished;
             return Ok(());
+        };
+        self.depth = partition.depth;
+        self.table = Held::Own(new_table(parts));
+        let mut reader = partition.inner.reader()?;
+        while let Some(mut rows) = reader.next()? {
+            cx.check_interrupts()?;
+            self.add_inner(parts, &mut rows, cx)?;
         }
+        self.end_of_inner(parts);
+        self.file = Some(partition.outer.reader()?);
+        self.phase = Phase::Probe;
+        Ok(())
     }
 }
 
@@ -533,7 +527,7 @@ impl ColumnNode for ColumnJoinNode {
         self.probe = Probe::default();
         (self.peeked, self.failed) = (false, None);
         self.open = None;
-        self.pending.clear();
+        self.pending = Pending::default();
         self.depth = 0;
         self.outer.rescan(cx)
     }

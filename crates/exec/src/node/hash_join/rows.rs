@@ -1,10 +1,11 @@
 //! Hash join of rows of datums.
 
-use super::{DEPTH_MAX, HashJoinPlan, PARTITIONS, note_size};
+use super::spill::{Open, Pending};
+use super::{DEPTH_MAX, HashJoinPlan, note_size};
 use crate::batch::{BATCH_ROWS, RowBatch};
 use crate::context::{ExecContext, Versions};
 use crate::expr::Row;
-use crate::hashing::{equal_keys, hash_key, partition_of};
+use crate::hashing::{equal_keys, hash_key};
 use crate::node::{BoxedNode, CNode, CPlan, Input, Node, start as start_node};
 use crate::spill::{SpillFile, SpillReader, row_bytes};
 use crate::vector::NO_ROW;
@@ -94,13 +95,6 @@ impl JoinTable {
     }
 }
 
-/// A pair of partitions on disk that is yet to be joined.
-struct Partition {
-    inner: SpillFile,
-    outer: SpillFile,
-    depth: u32,
-}
-
 /// Where probe rows come from.
 enum Source {
     Child,
@@ -127,11 +121,9 @@ struct HashJoinNode {
     peak: (usize, usize),
     phase: Phase,
     source: Source,
-    /// Partitions that are being filled in the present pass: those behind the first `resident`,
-    /// whose rows stay in memory as long as there is room.
-    open: Option<Vec<Partition>>,
-    resident: usize,
-    pending: Vec<Partition>,
+    /// Partitions that are being filled in the present pass.
+    open: Option<Open<SpillFile>>,
+    pending: Pending<SpillFile>,
     depth: u32,
     /// Next candidate for the present outer row.
     candidate: u32,
@@ -155,8 +147,7 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         phase: Phase::Build,
         source: Source::Child,
         open: None,
-        resident: PARTITIONS,
-        pending: Vec::new(),
+        pending: Pending::default(),
         depth: 0,
         candidate: NO_ROW,
         outer_open: false,
@@ -189,7 +180,7 @@ impl HashJoinNode {
                 self.add_inner(join, Row::pair(row, &key), cx)?;
             }
         }
-        let batches = PARTITIONS / self.resident.max(1);
+        let batches = self.open.as_ref().map_or(1, Open::batches);
         let table = (self.table.len().max(self.peak.0), self.table.bytes.max(self.peak.1));
         note_size(join, table, batches, cx);
         self.built = Some(versions);
@@ -203,7 +194,7 @@ impl HashJoinNode {
             return Ok(());
         }
         let hash = hash_key(&join.types, row.iter().skip(join.inner.width));
-        if let Some(partition) = self.on_disk(hash) {
+        if let Some(partition) = self.open.as_mut().and_then(|open| open.on_disk(hash)) {
             return partition.inner.write(row.iter());
         }
         self.table.insert(&join.types, row, hash);
@@ -214,24 +205,17 @@ impl HashJoinNode {
         Ok(())
     }
 
-    /// The partition for a key of this hash, if it is on disk.
-    fn on_disk(&mut self, hash: u64) -> Option<&mut Partition> {
-        let place = partition_of(hash, self.depth, PARTITIONS);
-        let open = self.open.as_mut()?;
-        if place < self.resident { None } else { open.get_mut(place) }
-    }
-
     /// Moves half of the table's partitions to disk.
     fn shed(&mut self, join: &HashJoinPlan, cx: &ExecContext) -> Result<()> {
-        if self.open.is_none() {
-            let temp = cx.temp()?;
-            let create = |_| {
-                let (inner, outer) = (temp.create()?, temp.create()?);
-                Ok(Partition { inner, outer, depth: self.depth + 1 })
-            };
-            self.open = Some((0..PARTITIONS).map(create).collect::<Result<_>>()?);
-        }
-        self.resident /= 2;
+        let open = match &mut self.open {
+            Some(open) => open,
+            None => {
+                let temp = cx.temp()?;
+                let create = || Ok((temp.create()?, temp.create()?));
+                self.open.insert(Open::new(self.depth, create)?)
+            }
+        };
+        open.shed();
         if self.table.bytes > self.peak.1 {
             self.peak = (self.table.len(), self.table.bytes);
         }
@@ -239,7 +223,7 @@ impl HashJoinNode {
         let table = std::mem::replace(&mut self.table, kept);
         for i in 0..table.len() as u32 {
             let (hash, row) = (table.hashes[i as usize], table.stored(i));
-            match self.on_disk(hash) {
+            match open.on_disk(hash) {
                 Some(partition) => partition.inner.write(row.iter())?,
                 None => self.table.insert(&join.types, Row::of(row), hash),
             }
@@ -280,11 +264,8 @@ impl HashJoinNode {
                 return Ok(true);
             }
             let hash = hash_key(&join.types, &self.key);
-            let place = partition_of(hash, self.depth, PARTITIONS);
-            if let Some(open) = &mut self.open
-                && place >= self.resident
-            {
-                open[place].outer.write(row.iter())?;
+            if let Some(partition) = self.open.as_mut().and_then(|open| open.on_disk(hash)) {
+                partition.outer.write(row.iter())?;
                 self.outer_open = false;
                 continue;
             }
@@ -382,31 +363,23 @@ impl HashJoinNode {
         let CNode::HashJoin(join) = &self.plan.clone().kind else {
             return Err(Error::internal("hash join node over another plan"));
         };
-        let resident = std::mem::replace(&mut self.resident, PARTITIONS);
-        self.pending.extend(self.open.take().into_iter().flatten().skip(resident));
-        loop {
-            let Some(mut partition) = self.pending.pop() else {
-                self.phase = Phase::Finished;
-                return Ok(());
-            };
-            let nothing_outer = partition.outer.len() == 0 && !join.keeps_inner();
-            let nothing_inner = partition.inner.len() == 0 && !join.keeps_outer();
-            if nothing_outer || nothing_inner {
-                continue;
-            }
-            cx.check_interrupts()?;
-            self.depth = partition.depth;
-            self.table = JoinTable::new(join.inner.width, join.types.len());
-            let mut reader = partition.inner.reader(0)?;
-            let mut row = Vec::new();
-            while reader.read(&mut row)? {
-                self.add_inner(join, Row::of(&row), cx)?;
-                row.clear();
-            }
-            self.source = Source::File { reader: partition.outer.reader(0)?, row: Vec::new() };
-            self.phase = Phase::Probe;
+        self.pending.take(self.open.take());
+        let Some(mut partition) = self.pending.next(join) else {
+            self.phase = Phase::Finished;
             return Ok(());
+        };
+        cx.check_interrupts()?;
+        self.depth = partition.depth;
+        self.table = JoinTable::new(join.inner.width, join.types.len());
+        let mut reader = partition.inner.reader(0)?;
+        let mut row = Vec::new();
+        while reader.read(&mut row)? {
+            self.add_inner(join, Row::of(&row), cx)?;
+            row.clear();
         }
+        self.source = Source::File { reader: partition.outer.reader(0)?, row: Vec::new() };
+        self.phase = Phase::Probe;
+        Ok(())
     }
 }
 
@@ -471,8 +444,7 @@ impl Node for HashJoinNode {
         self.phase = Phase::Build;
         self.source = Source::Child;
         self.open = None;
-        self.resident = PARTITIONS;
-        self.pending.clear();
+        self.pending = Pending::default();
         self.depth = 0;
         self.outer_open = false;
         self.outer.rescan(cx)

@@ -1,12 +1,14 @@
-//! Partitions of a hash join over columns, in spill files.
+//! Partitions of a hash join in spill files, whatever rows are there: which ones a pass writes, and
+//! in what order they are joined.
 //!
-//! A row there has the columns that somebody reads, and those that were computed for its key.
+//! In a file of columns ([`Blocks`]) a row has those that somebody reads, and those that were
+//! computed for its key.
 
-use super::PARTITIONS;
 use super::table::Keyed;
+use super::{HashJoinPlan, PARTITIONS};
 use crate::hashing::partition_of;
 use crate::node::block_file::{self, BlockFile};
-use crate::spill::TempSpace;
+use crate::spill::{SpillFile, TempSpace};
 use steppe_types::Result;
 
 /// One side of a partition.
@@ -18,13 +20,8 @@ pub(super) struct Blocks {
 
 impl Blocks {
     /// `width`: how many columns rows have, and how many their keys have besides.
-    fn create(temp: &TempSpace, (width, computed): (usize, usize)) -> Result<Blocks> {
+    pub(super) fn create(temp: &TempSpace, (width, computed): (usize, usize)) -> Result<Blocks> {
         Ok(Blocks { file: BlockFile::create(temp, width + computed)?, width })
-    }
-
-    /// How many rows.
-    pub(super) fn len(&self) -> usize {
-        self.file.len()
     }
 
     /// Appends rows with the columns of `kept`.
@@ -57,10 +54,27 @@ impl BlockReader {
     }
 }
 
+/// The rows of one side of a partition.
+pub(super) trait SideFile {
+    fn is_empty(&self) -> bool;
+}
+
+impl SideFile for Blocks {
+    fn is_empty(&self) -> bool {
+        self.file.len() == 0
+    }
+}
+
+impl SideFile for SpillFile {
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 /// A pair of partitions on disk that is yet to be joined.
-pub(super) struct Partition {
-    pub(super) inner: Blocks,
-    pub(super) outer: Blocks,
+pub(super) struct Partition<F> {
+    pub(super) inner: F,
+    pub(super) outer: F,
     pub(super) depth: u32,
 }
 
@@ -73,23 +87,19 @@ pub(super) enum Side {
 
 /// The partitions that one pass fills. The first ones stay in memory as long as there is room:
 /// their rows are in the table.
-pub(super) struct Open {
-    partitions: Vec<Partition>,
+pub(super) struct Open<F> {
+    partitions: Vec<Partition<F>>,
     /// So many are in memory.
     resident: usize,
     depth: u32,
 }
 
-impl Open {
-    /// Those of a pass at `depth`, all of which are in memory still; of each side's rows is known
-    /// how many columns they and their keys have.
-    pub(super) fn new(
-        temp: &TempSpace,
-        depth: u32,
-        (inner, outer): ((usize, usize), (usize, usize)),
-    ) -> Result<Open> {
+impl<F> Open<F> {
+    /// Those of a pass at `depth`, all of which are in memory still; `create` makes the inner and the
+    /// outer side of one.
+    pub(super) fn new(depth: u32, create: impl Fn() -> Result<(F, F)>) -> Result<Open<F>> {
         let create = |_| {
-            let (inner, outer) = (Blocks::create(temp, inner)?, Blocks::create(temp, outer)?);
+            let (inner, outer) = create()?;
             Ok(Partition { inner, outer, depth: depth + 1 })
         };
         let partitions = (0..PARTITIONS).map(create).collect::<Result<_>>()?;
@@ -106,11 +116,43 @@ impl Open {
         PARTITIONS / self.resident.max(1)
     }
 
-    /// Those on disk.
-    pub(super) fn on_disk(self) -> impl Iterator<Item = Partition> {
-        self.partitions.into_iter().skip(self.resident)
+    /// The partition for a key of this hash, if it is on disk.
+    pub(super) fn on_disk(&mut self, hash: u64) -> Option<&mut Partition<F>> {
+        let place = partition_of(hash, self.depth, PARTITIONS);
+        if place < self.resident { None } else { self.partitions.get_mut(place) }
+    }
+}
+
+/// The partitions that are yet to be joined.
+pub(super) struct Pending<F>(Vec<Partition<F>>);
+
+impl<F> Default for Pending<F> {
+    fn default() -> Pending<F> {
+        Pending(Vec::new())
+    }
+}
+
+impl<F: SideFile> Pending<F> {
+    /// Takes what a pass has written, if anything.
+    pub(super) fn take(&mut self, written: Option<Open<F>>) {
+        let on_disk = |open: Open<F>| open.partitions.into_iter().skip(open.resident);
+        self.0.extend(written.into_iter().flat_map(on_disk));
     }
 
+    /// The next one of which any row may come.
+    pub(super) fn next(&mut self, join: &HashJoinPlan) -> Option<Partition<F>> {
+        loop {
+            let partition = self.0.pop()?;
+            let nothing_outer = partition.outer.is_empty() && !join.keeps_inner();
+            let nothing_inner = partition.inner.is_empty() && !join.keeps_outer();
+            if !nothing_outer && !nothing_inner {
+                return Some(partition);
+            }
+        }
+    }
+}
+
+impl Open<Blocks> {
     /// Writes the rows that belong to disk, but for those of `skipped`; answers the places of the
     /// others.
     pub(super) fn distribute(
