@@ -3,8 +3,9 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `rows` | aggregation of rows |
-//! | `columns` | plain and hashed aggregation of a child's columns |
+//! | `plain`, `sorted`, `hashed` | the nodes that take rows, one a strategy |
+//! | `calls` | the states of a group's calls there |
+//! | `columns` | the nodes that take columns: plain and hashed |
 //! | `groups` | the groups of keys that are columns |
 //! | `distinct` | which values of DISTINCT arguments each group has had |
 //! | `spilled` | rows of groups for which there is no room |
@@ -19,10 +20,13 @@
 //! aggregate are sorted by WITHIN GROUP and looked at then. Plain and hashed aggregation
 //! find the duplicates of what may be added in any order by hash.
 
+mod calls;
 mod columns;
 mod distinct;
 mod groups;
-mod rows;
+mod hashed;
+mod plain;
+mod sorted;
 mod spilled;
 
 use super::{BoxedNode, CNode, CPlan, sort::SortKeys};
@@ -31,7 +35,7 @@ use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use std::sync::Arc;
 use steppe_sql::plan::{AggMode, AggStrategy};
-use steppe_types::{Datum, Oid, Result};
+use steppe_types::{Datum, Error, Oid, Result};
 
 pub(crate) use columns::{AggColumns, CallColumns};
 
@@ -109,8 +113,19 @@ impl CAggregate {
 
 /// Starts an aggregation.
 pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
+    let CNode::Agg(agg) = &plan.kind else { unreachable!("started as an aggregation") };
+    match (&agg.columns, agg.strategy) {
+        (Some(columns), _) => columns::start(&plan, (agg, columns), cx),
+        (None, AggStrategy::Plain) => plain::start(&plan, agg, cx),
+        (None, AggStrategy::Sorted) => sorted::start(&plan, agg, cx),
+        (None, AggStrategy::Hashed) => hashed::start(&plan, agg, cx),
+    }
+}
+
+/// The aggregation that a node's plan is.
+fn agg_of(plan: &CPlan) -> Result<&AggPlan> {
     match &plan.kind {
-        CNode::Agg(AggPlan { columns: Some(_), .. }) => columns::start(plan, cx),
-        _ => rows::start(plan, cx),
+        CNode::Agg(agg) => Ok(agg),
+        _ => Err(Error::internal("aggregation node over another plan")),
     }
 }
