@@ -218,8 +218,8 @@ impl Planner<'_> {
         let distinct =
             |key: &JoinKey| key.inner_distinct(&pair.on, |e| from.estimator(self).distinct(e));
         let values = keys.iter().map(distinct).fold(1.0, f64::max);
-        let cost =
-            self.shape(pair, kind, outer, inner).hash_join(keys.len() as f64, 1.0 / values, size);
+        let shape = self.shape_by_keys((from, pair, keys), kind, outer, inner);
+        let cost = shape.hash_join(keys.len() as f64, 1.0 / values, size);
         paths.consider(cost, self.ctx.settings.hashjoin, &no_order(), || {
             Step::Join(JoinStep {
                 method: Method::Hash(keys.to_vec(), size),

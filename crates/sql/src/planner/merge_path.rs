@@ -96,7 +96,7 @@ impl Planner<'_> {
         paths: &mut Paths,
     ) {
         let [read_of_outer, read_of_inner] = self.read_by_merge(from, pair, keys);
-        let shape = self.shape(pair, pair.kind, outer.path, inner.path);
+        let shape = self.shape_by_keys((from, pair, keys), pair.kind, outer.path, inner.path);
         let cost = shape.merge_join(
             keys.len() as f64,
             MergeSide { cost: outer.cost, read: read_of_outer },

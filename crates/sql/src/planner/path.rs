@@ -4,6 +4,7 @@
 //! one set of entries [`Paths`] keeps the cheapest one, and for each order that something above may
 //! use the cheapest one in it (add_path; what cheapest means: [`super::ties`]).
 
+use super::join::FromContext;
 use super::join_clause::{Clause, JoinKey};
 use super::join_cost::{self, HashSize, JoinShape, Means, Rescan};
 use super::join_graph::Alternatives;
@@ -303,6 +304,27 @@ impl Planner<'_> {
             conditions: self.operators_of_clauses(&pair.on),
             is_inner_unique: false,
         }
+    }
+
+    /// The same of a join by keys: the other conditions are asked of each pair that has the same
+    /// keys, of which there are more than come out (approx_tuple_count).
+    pub(super) fn shape_by_keys(
+        &self,
+        (from, pair, keys): (&FromContext<'_>, &Pair<'_>, &[JoinKey]),
+        kind: JoinKind,
+        outer: &Path,
+        inner: &Path,
+    ) -> JoinShape {
+        let mut shape = self.shape(pair, kind, outer, inner);
+        let is_other = |(i, _): &(usize, &Rc<Clause>)| keys.iter().all(|key| key.clause != *i);
+        let others = pair.on.iter().enumerate().filter(is_other);
+        let selected = |expr: &Expr| from.estimator(self).selectivity_of(expr);
+        let passed: f64 = others.map(|(_, clause)| clause.pairs(selected)).product();
+        if passed < 1.0 {
+            let all = (outer.cost.rows * inner.cost.rows).max(shape.pairs);
+            shape.pairs = (shape.pairs / passed.max(f64::MIN_POSITIVE)).min(all);
+        }
+        shape
     }
 
     pub(super) fn operators_of_clauses(&self, on: &[Rc<Clause>]) -> f64 {
