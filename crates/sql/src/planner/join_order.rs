@@ -378,12 +378,16 @@ impl<'s, 'a> Search<'s, 'a> {
         let mut paths = Paths::in_orders(uses);
         let above = match joined {
             Joined::Inner => {
+                // Other ways to join the same have been found: most others lose against them at once.
+                if let Some(known) = self.sides.remove(&(a | b)) {
+                    (paths.best, paths.ordered) = (Some(known.best), known.ordered);
+                }
                 for (outer, inner) in [(&left, &right), (&right, &left)] {
                     let (kind, on, same) = (JoinKind::Inner, on.clone(), decided.as_slice());
                     let pair = Pair { kind, outer, inner, on, same, rows, pairs: rows };
                     self.consider(&pair, &mut paths)?;
                 }
-                Rc::from([])
+                return self.put(a | b, rtes, paths);
             }
             Joined::Special { at, is_flipped } => {
                 let special = &self.graph.specials[at];
@@ -428,7 +432,12 @@ impl<'s, 'a> Search<'s, 'a> {
         for path in std::iter::once(best).chain(others) {
             all.add(self.planner.filtered(self.from, path, above.clone()));
         }
-        let Paths { best: Some(best), ordered, .. } = all else { return Ok(()) };
+        self.put(set, rtes, all)
+    }
+
+    fn put(&mut self, set: Set, rtes: RteSet, paths: Paths) -> Result<()> {
+        let Paths { best, ordered, .. } = paths;
+        let best = best.ok_or_else(|| Error::internal("no way to join was found"))?;
         self.sides.insert(set, Side { ordered, ..Side::of(rtes, best) });
         Ok(())
     }

@@ -186,14 +186,14 @@ impl Planner<'_> {
         let kept = Rc::new(Path { cost, step, order });
         let is_kept_anyway = matches!(&inner.step, Step::Planned(rel) if is_kept(&rel.plan));
         let (again, kept_again) = (inner.rescan(&means), kept.rescan(&means));
-        for outer in pair.outer.paths() {
+        for (outer, useful) in paths.outers(pair.outer) {
             let is_worth_it = !outer.is_one_row() && kept_again.total < again.total;
             // One row that is expected may be many: keeping the inner rows costs next to nothing.
             let keeps =
                 !is_kept_anyway && (inner.is_computed_anew() || settings.material && is_worth_it);
             let (inner, again) = if keeps { (&kept, kept_again) } else { (inner, again) };
             let cost = self.shape(pair, pair.kind, outer, inner).nest_loop(again, false);
-            paths.consider(cost, settings.nestloop, &outer.order, || {
+            paths.consider(cost, settings.nestloop, (&outer.order, useful), || {
                 Step::Join(JoinStep {
                     method: Method::NestLoop(Rc::from([])),
                     kind: pair.kind,
@@ -220,14 +220,15 @@ impl Planner<'_> {
         let values = keys.iter().map(distinct).fold(1.0, f64::max);
         let shape = self.shape_by_keys((from, pair, keys), kind, outer, inner);
         let cost = shape.hash_join(keys.len() as f64, 1.0 / values, size);
-        paths.consider(cost, self.ctx.settings.hashjoin, &no_order(), || {
-            Step::Join(JoinStep {
+        paths.consider_in_any_order(cost, self.ctx.settings.hashjoin, || {
+            let step = Step::Join(JoinStep {
                 method: Method::Hash(keys.to_vec(), size),
                 kind,
                 outer: outer.clone(),
                 inner: inner.clone(),
                 on: pair.on.clone(),
-            })
+            });
+            (no_order(), step)
         });
     }
 
@@ -253,11 +254,12 @@ impl Planner<'_> {
             let params: Rc<[(ExecParamId, Expr)]> = Rc::from(params);
             let memoized = self.memoized_item(from, kind, outer.rows(), (&inner.best, &params));
             let outer_order = outer.best.order.clone();
+            let useful = paths.length(&outer_order);
             for inner in std::iter::once(inner.best.clone()).chain(memoized) {
                 let outer = outer.best.clone();
                 let rescan = inner.rescan(&self.means());
                 let cost = self.shape(&pair, kind, &outer, &inner).nest_loop(rescan, false);
-                paths.consider(cost, true, &outer_order, || {
+                paths.consider(cost, true, (&outer_order, useful), || {
                     let (method, on) = (Method::NestLoop(params.clone()), pair.on.clone());
                     Step::Join(JoinStep { method, kind, outer, inner, on })
                 });

@@ -76,15 +76,17 @@ impl Planner<'_> {
         let found = self.lookup(from, base, on, lookups)?;
         let Some(Lookup { path: inner, params, rest }) = found else { return Ok(()) };
         let memoized = self.memoized(from, pair, on, (&inner, &params));
+        let outers = paths.outers(pair.outer);
+        let conditions = self.operators_of_clauses(&rest);
         for inner in std::iter::once(inner).chain(memoized) {
             let again = inner.rescan(&self.means());
-            for outer in pair.outer.paths() {
+            for (outer, useful) in &outers {
                 let mut shape = self.shape(pair, pair.kind, outer, &inner);
-                shape.conditions = self.operators_of_clauses(&rest);
+                shape.conditions = conditions;
                 let cost = shape.nest_loop(again, rest.is_empty());
-                paths.consider(cost, self.ctx.settings.nestloop, &outer.order, || {
+                paths.consider(cost, self.ctx.settings.nestloop, (&outer.order, *useful), || {
                     let (method, kind) = (Method::NestLoop(params.clone()), pair.kind);
-                    let (outer, inner, on) = (outer.clone(), inner.clone(), rest.clone());
+                    let (outer, inner, on) = (Rc::clone(outer), inner.clone(), rest.clone());
                     Step::Join(JoinStep { method, kind, outer, inner, on })
                 });
             }

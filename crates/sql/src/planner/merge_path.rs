@@ -39,6 +39,25 @@ struct Sorted<'p> {
     cost: Cost,
 }
 
+/// The part of a side that is read: from where to where.
+type Part = (f64, f64);
+
+/// The parts of both sides that are read, by the condition that is the first key.
+#[derive(Default)]
+struct Reads(Vec<(Option<usize>, [Part; 2])>);
+
+impl Reads {
+    fn of(&mut self, keys: &[JoinKey], read: impl FnOnce() -> [Part; 2]) -> [Part; 2] {
+        let first = keys.first().map(|key| key.clause);
+        if let Some((_, known)) = self.0.iter().find(|(clause, _)| *clause == first) {
+            return *known;
+        }
+        let read = read();
+        self.0.push((first, read));
+        read
+    }
+}
+
 impl Planner<'_> {
     /// Considers merge joins by these keys, of which there are none if all rows are of one group.
     pub(super) fn consider_merge_join(
@@ -48,9 +67,10 @@ impl Planner<'_> {
         keys: Vec<JoinKey>,
         paths: &mut Paths,
     ) {
+        let mut reads = Reads::default();
         for keys in first_keys(pair, &keys) {
             let outer = self.in_order_of(from, pair, &keys, (&pair.outer.best, true));
-            self.consider_inner_sides(from, pair, &keys, &outer, paths);
+            self.consider_inner_sides(from, pair, &keys, (&outer, &mut reads), paths);
         }
         for outer in pair.outer.paths() {
             let keys_in_order = outer_prefix(pair, &keys, &outer.order);
@@ -59,7 +79,7 @@ impl Planner<'_> {
                 continue;
             }
             let outer = Sorted { path: outer, sorting: Sorting::No, cost: outer.cost };
-            self.consider_inner_sides(from, pair, &keys_in_order, &outer, paths);
+            self.consider_inner_sides(from, pair, &keys_in_order, (&outer, &mut reads), paths);
         }
     }
 
@@ -70,19 +90,31 @@ impl Planner<'_> {
         from: &FromContext<'_>,
         pair: &Pair<'_>,
         keys: &[JoinKey],
-        outer: &Sorted<'_>,
+        (outer, reads): (&Sorted<'_>, &mut Reads),
         paths: &mut Paths,
     ) {
+        let order = useful_order(pair, keys, outer, paths);
+        if order.is_none() && paths.is_hopeless(outer.cost.startup) {
+            return;
+        }
         let inner = self.in_order_of(from, pair, keys, (&pair.inner.best, false));
         let is_sorted = matches!(inner.sorting, Sorting::By { .. });
-        self.consider_merge(from, pair, keys, (outer, &inner), paths);
+        let read = reads.of(keys, || self.read_by_merge(from, pair, keys));
+        let order = order.as_ref();
+        self.consider_merge(from, pair, keys, (outer, &inner, read), order, paths);
         for path in pair.inner.paths().filter(|path| !path.order.is_empty()) {
             let known = inner_prefix(pair, keys, &path.order);
             let is_whole = known == keys.len();
             let is_new = is_sorted || !Rc::ptr_eq(path, &pair.inner.best);
             if known > 0 && is_new && (is_whole || pair.kind != JoinKind::Full) {
                 let inner = Sorted { path, sorting: Sorting::No, cost: path.cost };
-                self.consider_merge(from, pair, &keys[..known], (outer, &inner), paths);
+                let sides = (outer, &inner, read);
+                if is_whole {
+                    self.consider_merge(from, pair, keys, sides, order, paths);
+                    continue;
+                }
+                let order = useful_order(pair, &keys[..known], outer, paths);
+                self.consider_merge(from, pair, &keys[..known], sides, order.as_ref(), paths);
             }
         }
     }
@@ -92,19 +124,22 @@ impl Planner<'_> {
         from: &FromContext<'_>,
         pair: &Pair<'_>,
         keys: &[JoinKey],
-        (outer, inner): (&Sorted<'_>, &Sorted<'_>),
+        (outer, inner, read): (&Sorted<'_>, &Sorted<'_>, [Part; 2]),
+        order: Option<&(PathOrder, usize)>,
         paths: &mut Paths,
     ) {
-        let [read_of_outer, read_of_inner] = self.read_by_merge(from, pair, keys);
+        if order.is_none() && paths.is_hopeless(outer.cost.startup + inner.cost.startup) {
+            return;
+        }
+        let [read_of_outer, read_of_inner] = read;
         let shape = self.shape_by_keys((from, pair, keys), pair.kind, outer.path, inner.path);
         let cost = shape.merge_join(
             keys.len() as f64,
             MergeSide { cost: outer.cost, read: read_of_outer },
             MergeSide { cost: inner.cost, read: read_of_inner },
         );
-        let order = merged_order(pair, keys, outer);
-        let is_only_way = keys.is_empty();
-        paths.consider(cost, self.ctx.settings.mergejoin || is_only_way, &order, || {
+        let is_allowed = self.ctx.settings.mergejoin || keys.is_empty();
+        let step = || {
             let (outer_sorting, inner_sorting) = (outer.sorting, inner.sorting);
             let keys = keys.to_vec();
             Step::Join(JoinStep {
@@ -114,7 +149,13 @@ impl Planner<'_> {
                 inner: inner.path.clone(),
                 on: pair.on.clone(),
             })
-        });
+        };
+        match order {
+            Some((order, useful)) => paths.consider(cost, is_allowed, (order, *useful), step),
+            None => paths.consider_in_any_order(cost, is_allowed, || {
+                (merged_order(pair, keys, outer), step())
+            }),
+        }
     }
 
     /// Which part of each side is read, from where to where: rows before the other side's first
@@ -124,8 +165,8 @@ impl Planner<'_> {
         from: &FromContext<'_>,
         pair: &Pair<'_>,
         keys: &[JoinKey],
-    ) -> [(f64, f64); 2] {
-        const ALL: (f64, f64) = (0.0, 1.0);
+    ) -> [Part; 2] {
+        const ALL: Part = (0.0, 1.0);
         let Some(first) = keys.first() else { return [ALL; 2] };
         let [outer, inner] =
             first.parts_read(&pair.on, |a, b| from.estimator(self).parts_merged(a, b));
@@ -219,6 +260,21 @@ fn first_keys(pair: &Pair<'_>, keys: &[JoinKey]) -> Vec<Vec<JoinKey>> {
         }
     }
     all
+}
+
+/// The order in which a merge join's rows come, with how many of its keys may be of use, if any may.
+fn useful_order(
+    pair: &Pair<'_>,
+    keys: &[JoinKey],
+    outer: &Sorted<'_>,
+    paths: &Paths,
+) -> Option<(PathOrder, usize)> {
+    if !paths.wants_order() {
+        return None;
+    }
+    let order = merged_order(pair, keys, outer);
+    let useful = paths.length(&order);
+    (useful > 0).then_some((order, useful))
 }
 
 /// The order in which a merge join's rows come.

@@ -11,6 +11,7 @@ use super::join_graph::Alternatives;
 use super::memoize::Memoized;
 use super::merge_path::Sorting;
 use super::pathkeys::{KnownKey, PathOrder, covers};
+use super::ties::is_clearly_less;
 use super::{Planner, Rel, RteSet};
 use crate::expr::{ExecParamId, Expr, SortKey};
 use crate::plan::*;
@@ -112,57 +113,84 @@ pub(super) struct OrderUses {
     pub(super) is_bounded: bool,
 }
 
-impl OrderUses {
-    /// How many keys of an order may be of use (truncate_useless_pathkeys).
-    fn length(&self, order: &PathOrder) -> usize {
-        let is_merged = |clause: &Rc<Clause>, at: usize| {
-            let Some(equality) = &clause.equality else { return false };
-            !clause.rtes.is_subset(&self.rtes)
-                && (order[at].is(&equality.left) || order[at].is(&equality.right))
-        };
-        let merged = (0..order.len()).take_while(|at| {
-            !order[*at].is_descending() && self.clauses.iter().any(|clause| is_merged(clause, *at))
-        });
-        let given = |wanted: &Vec<SortKey>| {
-            order.iter().zip(wanted).take_while(|(known, wanted)| known.gives(wanted)).count()
-        };
-        let wanted = self.wanted.iter().map(given).max();
-        merged.count().max(wanted.unwrap_or(0))
-    }
-}
-
 /// The best paths so far.
 #[derive(Default)]
 pub(super) struct Paths {
     pub(super) best: Option<Rc<Path>>,
     pub(super) ordered: Vec<Rc<Path>>,
-    uses: Option<OrderUses>,
+    /// The conditions by which a merge join with something else may be made.
+    merged: Vec<Rc<Clause>>,
+    /// The orders that the query wants its rows in.
+    wanted: Rc<[Vec<SortKey>]>,
+    /// LIMIT lets a part of the rows be enough.
+    is_bounded: bool,
 }
 
 impl Paths {
     /// Keeps paths in orders that may be of use, too.
     pub(super) fn in_orders(uses: OrderUses) -> Paths {
-        Paths { uses: Some(uses), ..Paths::default() }
+        let OrderUses { clauses, wanted, rtes, is_bounded } = uses;
+        let leads_out = |clause: &&Rc<Clause>| !clause.rtes.is_subset(&rtes);
+        let merged = clauses.iter().filter(leads_out).cloned().collect();
+        Paths { merged, wanted, is_bounded, ..Paths::default() }
     }
 
+    /// Keeps a path that comes in this order, of whose keys so many may be of use, unless it loses
+    /// against those that are there.
     pub(super) fn consider(
         &mut self,
         cost: Cost,
         is_allowed: bool,
-        order: &PathOrder,
+        (order, useful): (&PathOrder, usize),
         step: impl FnOnce() -> Step,
     ) {
         let mut cost = cost;
         if !is_allowed {
             cost.total += FORBIDDEN;
         }
-        let useful = self.length(order);
         let is_best = self.best.as_ref().is_none_or(|best| cost.beats(&best.cost));
         let is_kept = self.is_kept(&cost, order, useful);
         if is_best || is_kept {
             let path = Rc::new(Path { cost, step: step(), order: order.clone() });
             self.keep(path, (is_best, is_kept));
         }
+    }
+
+    /// The same of a path whose order is of no use; it is asked for if the path is kept.
+    pub(super) fn consider_in_any_order(
+        &mut self,
+        cost: Cost,
+        is_allowed: bool,
+        path: impl FnOnce() -> (PathOrder, Step),
+    ) {
+        let mut cost = cost;
+        if !is_allowed {
+            cost.total += FORBIDDEN;
+        }
+        if self.best.as_ref().is_none_or(|best| cost.beats(&best.cost)) {
+            let (order, step) = path();
+            self.best = Some(Rc::new(Path { cost, step, order }));
+        }
+    }
+
+    /// Whether no path whose order is of no use is kept that costs so much at least.
+    pub(super) fn is_hopeless(&self, least: f64) -> bool {
+        self.best.as_ref().is_some_and(|best| is_clearly_less(best.cost.total, least))
+    }
+
+    /// The paths of an outer side whose order the join may hand on, with how many of its keys may be
+    /// of use, after the cheapest one: of the others it is no worse to take the cheapest.
+    pub(super) fn outers<'p>(&self, side: &'p Side) -> Vec<(&'p Rc<Path>, usize)> {
+        let with_length = |path: &'p Rc<Path>| (path, self.length(&path.order));
+        let mut outers: Vec<(&Rc<Path>, usize)> = side.paths().map(with_length).collect();
+        let mut is_first = true;
+        outers.retain(|(_, useful)| std::mem::take(&mut is_first) || *useful > 0);
+        outers
+    }
+
+    /// Whether any order may be of use.
+    pub(super) fn wants_order(&self) -> bool {
+        !self.wanted.is_empty() || !self.merged.is_empty()
     }
 
     /// Adds a path to those that it does not lose against.
@@ -176,7 +204,7 @@ impl Paths {
         if is_kept {
             let mut ordered = std::mem::take(&mut self.ordered);
             ordered.retain(|other| {
-                !path.cost.is_no_dearer(&other.cost, self.is_bounded())
+                !path.cost.is_no_dearer(&other.cost, self.is_bounded)
                     || !covers(&path.order, &other.order, self.length(&other.order))
             });
             ordered.push(path.clone());
@@ -192,18 +220,25 @@ impl Paths {
         self.length(&keys.iter().map(|key| Rc::new(KnownKey::of(key.clone()))).collect())
     }
 
-    /// How many keys of an order may be of use.
-    fn length(&self, order: &PathOrder) -> usize {
-        self.uses.as_ref().map_or(0, |uses| uses.length(order))
-    }
-
-    fn is_bounded(&self) -> bool {
-        self.uses.as_ref().is_some_and(|uses| uses.is_bounded)
+    /// How many keys of an order may be of use (truncate_useless_pathkeys).
+    pub(super) fn length(&self, order: &PathOrder) -> usize {
+        let is_merged = |known: &KnownKey, clause: &Clause| {
+            let equality = clause.equality.as_ref();
+            equality.is_some_and(|sides| known.is(&sides.left) || known.is(&sides.right))
+        };
+        let merged = order.iter().take_while(|known| {
+            !known.is_descending() && self.merged.iter().any(|clause| is_merged(known, clause))
+        });
+        let given = |wanted: &Vec<SortKey>| {
+            order.iter().zip(wanted).take_while(|(known, wanted)| known.gives(wanted)).count()
+        };
+        let wanted = self.wanted.iter().map(given).max();
+        merged.count().max(wanted.unwrap_or(0))
     }
 
     /// Whether no other path is in this order, as far as it is of use, for no more.
     fn is_kept(&self, cost: &Cost, order: &PathOrder, useful: usize) -> bool {
-        let is_bounded = self.is_bounded();
+        let is_bounded = self.is_bounded;
         let is_better = |known: &Rc<Path>| {
             known.cost.is_no_dearer(cost, is_bounded) && covers(&known.order, order, useful)
         };

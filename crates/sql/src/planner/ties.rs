@@ -31,6 +31,11 @@ fn fuzzily(cost: f64, other: f64) -> Ordering {
     }
 }
 
+/// Whether a cost is less than another by more than what makes them about the same.
+pub(super) fn is_clearly_less(cost: f64, other: f64) -> bool {
+    fuzzily(cost, other) == Ordering::Less
+}
+
 impl Cost {
     /// Whether a path is the better one of two for all rows. To start sooner by less than a
     /// hundredth of the total does not count, where PostgreSQL asks by what factor: a small
