@@ -272,7 +272,9 @@ impl KeyOfScan {
 
 /// Whether an expression is a key column.
 pub(crate) fn is_same(expr: &Expr, key: &Expr) -> bool {
-    equivalent(expr, key) || equivalent(strip(expr), strip(key))
+    let is_relabelled = |expr: &Expr| matches!(expr, Expr::Relabel { .. });
+    equivalent(expr, key)
+        || (is_relabelled(expr) || is_relabelled(key)) && equivalent(strip(expr), strip(key))
 }
 
 /// Whether a condition lets an expression have one value only.
