@@ -375,7 +375,7 @@ impl<'s, 'a> Search<'s, 'a> {
         let on: Rc<[Rc<Clause>]> = decided.iter().map(|of| of.first.clone()).collect();
         let rtes = left.rtes.union(&right.rtes);
         let uses = OrderUses { rtes: rtes.clone(), ..self.uses.clone() };
-        let mut paths = Paths::in_orders(uses);
+        let mut paths = Paths::in_orders(uses, self.planner.sorting());
         let above = match joined {
             Joined::Inner => {
                 // Other ways to join the same have been found: most others lose against them at once.
@@ -422,7 +422,7 @@ impl<'s, 'a> Search<'s, 'a> {
         let Paths { best, ordered, .. } = paths;
         let best = best.ok_or_else(|| Error::internal("no way to join was found"))?;
         let uses = OrderUses { rtes: rtes.clone(), ..self.uses.clone() };
-        let mut all = Paths::in_orders(uses);
+        let mut all = Paths::in_orders(uses, self.planner.sorting());
         if let Some(known) = self.sides.remove(&set) {
             all.best = Some(known.best);
             all.ordered = known.ordered;

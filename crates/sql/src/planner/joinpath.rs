@@ -291,6 +291,11 @@ impl Planner<'_> {
         Means { costs: *self.costs(), memory: self.work_memory() }
     }
 
+    /// What rows may be sorted with; `None`: they should not be (enable_sort).
+    pub(super) fn sorting(&self) -> Option<Means> {
+        self.ctx.settings.sort.then(|| self.means())
+    }
+
     /// work_mem in bytes.
     fn work_memory(&self) -> f64 {
         self.ctx.settings.work_mem_kb as f64 * 1024.0

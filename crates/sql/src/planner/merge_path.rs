@@ -42,22 +42,6 @@ struct Sorted<'p> {
 /// The part of a side that is read: from where to where.
 type Part = (f64, f64);
 
-/// The parts of both sides that are read, by the condition that is the first key.
-#[derive(Default)]
-struct Reads(Vec<(Option<usize>, [Part; 2])>);
-
-impl Reads {
-    fn of(&mut self, keys: &[JoinKey], read: impl FnOnce() -> [Part; 2]) -> [Part; 2] {
-        let first = keys.first().map(|key| key.clause);
-        if let Some((_, known)) = self.0.iter().find(|(clause, _)| *clause == first) {
-            return *known;
-        }
-        let read = read();
-        self.0.push((first, read));
-        read
-    }
-}
-
 impl Planner<'_> {
     /// Considers merge joins by these keys, of which there are none if all rows are of one group.
     pub(super) fn consider_merge_join(
@@ -67,10 +51,9 @@ impl Planner<'_> {
         keys: Vec<JoinKey>,
         paths: &mut Paths,
     ) {
-        let mut reads = Reads::default();
         for keys in first_keys(pair, &keys) {
             let outer = self.in_order_of(from, pair, &keys, (&pair.outer.best, true));
-            self.consider_inner_sides(from, pair, &keys, (&outer, &mut reads), paths);
+            self.consider_inner_sides(from, pair, &keys, &outer, paths);
         }
         for outer in pair.outer.paths() {
             let keys_in_order = outer_prefix(pair, &keys, &outer.order);
@@ -79,7 +62,7 @@ impl Planner<'_> {
                 continue;
             }
             let outer = Sorted { path: outer, sorting: Sorting::No, cost: outer.cost };
-            self.consider_inner_sides(from, pair, &keys_in_order, (&outer, &mut reads), paths);
+            self.consider_inner_sides(from, pair, &keys_in_order, &outer, paths);
         }
     }
 
@@ -90,7 +73,7 @@ impl Planner<'_> {
         from: &FromContext<'_>,
         pair: &Pair<'_>,
         keys: &[JoinKey],
-        (outer, reads): (&Sorted<'_>, &mut Reads),
+        outer: &Sorted<'_>,
         paths: &mut Paths,
     ) {
         let order = useful_order(pair, keys, outer, paths);
@@ -99,16 +82,15 @@ impl Planner<'_> {
         }
         let inner = self.in_order_of(from, pair, keys, (&pair.inner.best, false));
         let is_sorted = matches!(inner.sorting, Sorting::By { .. });
-        let read = reads.of(keys, || self.read_by_merge(from, pair, keys));
         let order = order.as_ref();
-        self.consider_merge(from, pair, keys, (outer, &inner, read), order, paths);
+        self.consider_merge(from, pair, keys, (outer, &inner), order, paths);
         for path in pair.inner.paths().filter(|path| !path.order.is_empty()) {
             let known = inner_prefix(pair, keys, &path.order);
             let is_whole = known == keys.len();
             let is_new = is_sorted || !Rc::ptr_eq(path, &pair.inner.best);
             if known > 0 && is_new && (is_whole || pair.kind != JoinKind::Full) {
                 let inner = Sorted { path, sorting: Sorting::No, cost: path.cost };
-                let sides = (outer, &inner, read);
+                let sides = (outer, &inner);
                 if is_whole {
                     self.consider_merge(from, pair, keys, sides, order, paths);
                     continue;
@@ -124,14 +106,14 @@ impl Planner<'_> {
         from: &FromContext<'_>,
         pair: &Pair<'_>,
         keys: &[JoinKey],
-        (outer, inner, read): (&Sorted<'_>, &Sorted<'_>, [Part; 2]),
+        (outer, inner): (&Sorted<'_>, &Sorted<'_>),
         order: Option<&(PathOrder, usize)>,
         paths: &mut Paths,
     ) {
         if order.is_none() && paths.is_hopeless(outer.cost.startup + inner.cost.startup) {
             return;
         }
-        let [read_of_outer, read_of_inner] = read;
+        let [read_of_outer, read_of_inner] = self.read_by_merge(from, pair, keys);
         let shape = self.shape_by_keys((from, pair, keys), pair.kind, outer.path, inner.path);
         let cost = shape.merge_join(
             keys.len() as f64,

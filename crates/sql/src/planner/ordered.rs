@@ -184,7 +184,8 @@ impl Planner<'_> {
             return Ok(());
         };
         let RteKind::Relation(relation) = &from.rtes[base.rte].kind else { return Ok(()) };
-        let mut paths = Paths::in_orders(OrderUses { rtes: side.rtes.clone(), ..uses.clone() });
+        let uses = OrderUses { rtes: side.rtes.clone(), ..uses.clone() };
+        let mut paths = Paths::in_orders(uses, self.sorting());
         paths.add(side.best.clone());
         let columns = from.columns.get(&base.rte).cloned().unwrap_or_default();
         let request = ScanRequest {

@@ -124,15 +124,17 @@ pub(super) struct Paths {
     wanted: Rc<[Vec<SortKey>]>,
     /// LIMIT lets a part of the rows be enough.
     is_bounded: bool,
+    /// What a sort is done with, if one may be done.
+    sorting: Option<Means>,
 }
 
 impl Paths {
     /// Keeps paths in orders that may be of use, too.
-    pub(super) fn in_orders(uses: OrderUses) -> Paths {
+    pub(super) fn in_orders(uses: OrderUses, sorting: Option<Means>) -> Paths {
         let OrderUses { clauses, wanted, rtes, is_bounded } = uses;
         let leads_out = |clause: &&Rc<Clause>| !clause.rtes.is_subset(&rtes);
         let merged = clauses.iter().filter(leads_out).cloned().collect();
-        Paths { merged, wanted, is_bounded, ..Paths::default() }
+        Paths { merged, wanted, is_bounded, sorting, ..Paths::default() }
     }
 
     /// Keeps a path that comes in this order, of whose keys so many may be of use, unless it loses
@@ -236,13 +238,28 @@ impl Paths {
         merged.count().max(wanted.unwrap_or(0))
     }
 
+    /// Whether to sort the cheapest path's rows costs less than a path in an order that only merge
+    /// joins may use, which can sort them as well. (PostgreSQL keeps such paths. What they could save is
+    /// the sort of many more rows above a nested loop, for a merge join that must then beat a hash
+    /// join.)
+    fn is_dearer_than_sorting(&self, cost: &Cost, order: &PathOrder) -> bool {
+        let (Some(best), Some(means)) = (&self.best, &self.sorting) else { return false };
+        let is_wanted = |wanted: &Vec<SortKey>| {
+            order.first().zip(wanted.first()).is_some_and(|(known, wanted)| known.gives(wanted))
+        };
+        cost.total > join_cost::sorted(&best.cost, means).total
+            && !self.wanted.iter().any(is_wanted)
+    }
+
     /// Whether no other path is in this order, as far as it is of use, for no more.
     fn is_kept(&self, cost: &Cost, order: &PathOrder, useful: usize) -> bool {
         let is_bounded = self.is_bounded;
         let is_better = |known: &Rc<Path>| {
             known.cost.is_no_dearer(cost, is_bounded) && covers(&known.order, order, useful)
         };
-        useful > 0 && !self.ordered.iter().any(is_better)
+        useful > 0
+            && !self.is_dearer_than_sorting(cost, order)
+            && !self.ordered.iter().any(is_better)
     }
 }
 
