@@ -241,13 +241,14 @@ impl Paths {
     /// Whether to sort the cheapest path's rows costs less than a path in an order that only merge
     /// joins may use, which can sort them as well. (PostgreSQL keeps such paths. What they could save is
     /// the sort of many more rows above a nested loop, for a merge join that must then beat a hash
-    /// join.)
+    /// join.) If a part of the rows may be enough, not to have to sort is worth more.
     fn is_dearer_than_sorting(&self, cost: &Cost, order: &PathOrder) -> bool {
         let (Some(best), Some(means)) = (&self.best, &self.sorting) else { return false };
         let is_wanted = |wanted: &Vec<SortKey>| {
             order.first().zip(wanted.first()).is_some_and(|(known, wanted)| known.gives(wanted))
         };
-        cost.total > join_cost::sorted(&best.cost, means).total
+        !self.is_bounded
+            && cost.total > join_cost::sorted(&best.cost, means).total
             && !self.wanted.iter().any(is_wanted)
     }
 
