@@ -31,9 +31,10 @@ const CANCEL: &str = "\\cancel";
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often those that have not answered are looked at.
 const LOOK: Duration = Duration::from_millis(5);
-/// How many others a process waits for. The one who asks is none of them: its own snapshot may
-/// be what, for the moment of the question, DETACH PARTITION … FINALIZE waits for.
-const BLOCKERS: &str = "SELECT cardinality(array_remove(pg_blocking_pids($1), pg_backend_pid())) \
+/// How many others of the script a process waits for, prepared transactions (0) among them. Who else
+/// holds it up, as the analyzer may, lets go by itself: that is no wait of the script's.
+const BLOCKERS: &str = "SELECT (SELECT count(*)::int FROM unnest(pg_blocking_pids($1)) AS pid \
+                                WHERE pid = 0 OR pid = ANY($2::int[])) \
                         + cardinality(pg_safe_snapshot_blocking_pids($1))";
 
 type Answer = Result<Vec<SimpleQueryMessage>, tokio_postgres::Error>;
@@ -154,11 +155,12 @@ impl Stage {
     /// Whether each session has answered, or waits for another's lock unless it must answer.
     async fn is_settled(&self, must_answer: Option<&str>) -> io::Result<bool> {
         let pending: Vec<_> = self.sessions.iter().filter(|(_, s)| s.is_running()).collect();
+        let pids: Vec<i32> = self.sessions.values().map(|session| session.pid).collect();
         for (name, Session { pid, .. }) in &pending {
             if must_answer == Some(name.as_str()) {
                 return Ok(false);
             }
-            let row = self.observer.query_one(BLOCKERS, &[pid]).await;
+            let row = self.observer.query_one(BLOCKERS, &[pid, &pids]).await;
             let blockers: i32 = row.and_then(|row| row.try_get(0)).map_err(io::Error::other)?;
             if blockers == 0 {
                 return Ok(false);
