@@ -3,7 +3,7 @@
 //! Rows are taken and kept as the child hands them up. Those that come as rows go to a
 //! [`Sorter`], which spills; those that come as columns are kept as such ([`Held`]), are put in
 //! order by byte keys, and go to a sorter of rows when work_mem is full: such a sort is spent
-//! on files, not on comparisons. What is handed up is columns or rows, whoever asks.
+//! on files, not on comparisons. The node hands up columns or rows, as the node above asks.
 //!
 //! Which of the two is decided when the plan is compiled, since what stands above wants to know
 //! whether columns come, and by the estimate: few rows of a child that could hand up columns are

@@ -374,14 +374,14 @@ impl<'s, 'a> Search<'s, 'a> {
         let decided = self.graph.decided(a, b);
         let on: Rc<[Rc<Clause>]> = decided.iter().map(|of| of.first.clone()).collect();
         let rtes = left.rtes.union(&right.rtes);
-        let uses = OrderUses { rtes: rtes.clone(), ..self.uses.clone() };
-        let mut paths = Paths::in_orders(uses, self.planner.sorting());
+        let mut paths = match joined {
+            // Other ways to join the same have been found: most others lose against them at once.
+            Joined::Inner => self.take_paths(a | b, &rtes),
+            // Conditions above them come to these first.
+            Joined::Special { .. } => self.no_paths(&rtes),
+        };
         let above = match joined {
             Joined::Inner => {
-                // Other ways to join the same have been found: most others lose against them at once.
-                if let Some(known) = self.sides.remove(&(a | b)) {
-                    (paths.best, paths.ordered) = (Some(known.best), known.ordered);
-                }
                 for (outer, inner) in [(&left, &right), (&right, &left)] {
                     let (kind, on, same) = (JoinKind::Inner, on.clone(), decided.as_slice());
                     let pair = Pair { kind, outer, inner, on, same, rows, pairs: rows };
@@ -421,18 +421,27 @@ impl<'s, 'a> Search<'s, 'a> {
     ) -> Result<()> {
         let Paths { best, ordered, .. } = paths;
         let best = best.ok_or_else(|| Error::internal("no way to join was found"))?;
-        let uses = OrderUses { rtes: rtes.clone(), ..self.uses.clone() };
-        let mut all = Paths::in_orders(uses, self.planner.sorting());
-        if let Some(known) = self.sides.remove(&set) {
-            all.best = Some(known.best);
-            all.ordered = known.ordered;
-        }
+        let mut all = self.take_paths(set, &rtes);
         let others =
             ordered.into_iter().filter(|path| !Rc::ptr_eq(path, &best)).collect::<Vec<_>>();
         for path in std::iter::once(best).chain(others) {
             all.add(self.planner.filtered(self.from, path, above.clone()));
         }
         self.put(set, rtes, all)
+    }
+
+    fn no_paths(&self, rtes: &RteSet) -> Paths {
+        let uses = OrderUses { rtes: rtes.clone(), ..self.uses.clone() };
+        Paths::in_orders(uses, self.planner.sorting())
+    }
+
+    /// Takes the paths to a set that are known so far; [`Self::put`] puts them back.
+    fn take_paths(&mut self, set: Set, rtes: &RteSet) -> Paths {
+        let mut paths = self.no_paths(rtes);
+        if let Some(known) = self.sides.remove(&set) {
+            (paths.best, paths.ordered) = (Some(known.best), known.ordered);
+        }
+        paths
     }
 
     fn put(&mut self, set: Set, rtes: RteSet, paths: Paths) -> Result<()> {

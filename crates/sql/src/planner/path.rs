@@ -146,10 +146,7 @@ impl Paths {
         (order, useful): (&PathOrder, usize),
         step: impl FnOnce() -> Step,
     ) {
-        let mut cost = cost;
-        if !is_allowed {
-            cost.total += FORBIDDEN;
-        }
+        let cost = charged(cost, is_allowed);
         let is_best = self.best.as_ref().is_none_or(|best| cost.beats(&best.cost));
         let is_kept = self.is_kept(&cost, order, useful);
         if is_best || is_kept {
@@ -165,10 +162,7 @@ impl Paths {
         is_allowed: bool,
         path: impl FnOnce() -> (PathOrder, Step),
     ) {
-        let mut cost = cost;
-        if !is_allowed {
-            cost.total += FORBIDDEN;
-        }
+        let cost = charged(cost, is_allowed);
         if self.best.as_ref().is_none_or(|best| cost.beats(&best.cost)) {
             let (order, step) = path();
             self.best = Some(Rc::new(Path { cost, step, order }));
@@ -262,6 +256,12 @@ impl Paths {
             && !self.is_dearer_than_sorting(cost, order)
             && !self.ordered.iter().any(is_better)
     }
+}
+
+/// A cost, with what a method that should not be used costs besides.
+fn charged(cost: Cost, is_allowed: bool) -> Cost {
+    let besides = if is_allowed { 0.0 } else { FORBIDDEN };
+    Cost { total: cost.total + besides, ..cost }
 }
 
 impl Path {

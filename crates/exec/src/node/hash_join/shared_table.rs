@@ -1,7 +1,7 @@
 //! A hash join's table that the threads of a team have in common: one of them makes it of the rows
 //! that they have found together (`node::shared_rows`), so that it is made and in memory once.
 //!
-//! A thread comes here when the rows are there, so that whoever makes the table waits for nobody.
+//! A thread comes here when the rows are there, so that the thread that makes the table waits for no other.
 //! Nobody changes it afterwards: the joins that are shared mark no inner rows. A table for which
 //! there is no room is not shared: its partitions are on disk, and are filled with the outer rows
 //! that one thread has. Each thread makes one of its own then.
