@@ -1,9 +1,8 @@
 -- Patterns that are parameters: whatever they say of how texts begin, the answers are the same.
 CREATE TABLE words (id int PRIMARY KEY, t text COLLATE "C", v varchar(20) COLLATE "C", u text);
--- Nearly all begin alike.
-INSERT INTO words SELECT i, CASE WHEN i % 100 = 0 THEN md5(i::text) ELSE 'word' || i END, 'v' || i, NULL FROM generate_series(1, 20000) AS i;
-INSERT INTO words (id, t, v) VALUES (20001, NULL, NULL), (20002, 'a%b', 'a_b'), (20003, 'a\b', ''), (20004, U&'\+10FFFF', 'x'), (20005, U&'\+10FFFFz', 'é');
-UPDATE words SET u = t;
+-- Nearly all begin alike. (No UPDATE before the indexes are made: PostgreSQL would not use them beside an older transaction.)
+INSERT INTO words SELECT i, CASE WHEN i % 100 = 0 THEN md5(i::text) ELSE 'word' || i END, 'v' || i, CASE WHEN i % 100 = 0 THEN md5(i::text) ELSE 'word' || i END FROM generate_series(1, 20000) AS i;
+INSERT INTO words VALUES (20001, NULL, NULL, NULL), (20002, 'a%b', 'a_b', 'a%b'), (20003, 'a\b', '', 'a\b'), (20004, U&'\+10FFFF', 'x', U&'\+10FFFF'), (20005, U&'\+10FFFFz', 'é', U&'\+10FFFFz');
 CREATE INDEX ON words (t);
 CREATE INDEX ON words (u);
 CREATE INDEX ON words (v DESC);
