@@ -28,19 +28,16 @@ pub(super) struct IndexPath {
 }
 
 impl Planner<'_> {
-    /// An index scan over the conditions it can use. Without any only if `ordered`, or if the
-    /// index has only the rows wanted.
+    /// The scan of an index over the conditions it can use, if it can use any.
     pub(super) fn index_scan(
         &mut self,
         request: &ScanRequest<'_>,
         index: &CandidateIndex,
-        ordered: bool,
-        backward: bool,
     ) -> Result<Option<Rel>> {
         let size = self.table_size(request.relation)?;
-        let Some(path) = self.index_path(request, index, size, ordered)? else { return Ok(None) };
+        let Some(path) = self.index_path(request, index, size, false)? else { return Ok(None) };
         match self.index_cost(request, index, &path, size) {
-            Some(cost) => self.build_index_scan(request, index, path, cost, backward).map(Some),
+            Some(cost) => self.build_index_scan(request, index, path, cost, false).map(Some),
             None => Ok(None),
         }
     }
@@ -83,7 +80,8 @@ impl Planner<'_> {
     }
 
     /// What an index scan reads, the cheaper way: with columns stepped over or without. That is
-    /// tried only where statistics tell how many values they have.
+    /// tried only where statistics tell how many values they have. A scan that no condition bounds
+    /// is one only if `ordered`, or if the index has only the rows wanted.
     pub(super) fn index_path(
         &self,
         request: &ScanRequest<'_>,

@@ -56,7 +56,7 @@ impl Planner<'_> {
         }
         let indexes = self.usable_indexes(request)?;
         if let Some(unique) = indexes.iter().find(|i| self.matches_whole_key(request, i))
-            && let Some(rel) = self.index_scan(request, unique, false, false)?
+            && let Some(rel) = self.index_scan(request, unique)?
         {
             return Ok(rel);
         }
@@ -160,23 +160,38 @@ impl Planner<'_> {
         if self.is_inherited(entry) {
             return self.merged_inheritance_scan(request, targets, order_by, &order);
         }
-        let mut best: Option<Rel> = None;
+        match self.ordered_index_scan(request, targets, order_by)? {
+            Some(template) if request.relation.kind == RelKind::PartitionedTable => {
+                self.over_leaves(request, template, order).map(Some)
+            }
+            scan => Ok(scan),
+        }
+    }
+
+    /// The cheapest scan of an index that gives the order. Only that one is made a plan.
+    fn ordered_index_scan(
+        &mut self,
+        request: &ScanRequest<'_>,
+        targets: &[Target],
+        order_by: &[OrderBy],
+    ) -> Result<Option<Rel>> {
+        let size = self.table_size(request.relation)?;
+        let mut best: Option<(CandidateIndex, IndexPath, Cost, bool)> = None;
         for index in self.usable_indexes(request)? {
             let Some(backward) = index.provides_order(request, targets, order_by) else {
                 continue;
             };
-            if let Some(rel) = self.index_scan(request, &index, true, backward)?
-                && best.as_ref().is_none_or(|best| scan_beats(rated(&rel.plan), rated(&best.plan)))
-            {
-                best = Some(rel);
+            let Some(path) = self.index_path(request, &index, size, true)? else { continue };
+            let Some(cost) = self.index_cost(request, &index, &path, size) else { continue };
+            let is_better = best.as_ref().is_none_or(|(_, best, least, _)| {
+                scan_beats((&cost, path.rest.len()), (least, best.rest.len()))
+            });
+            if is_better {
+                best = Some((index, path, cost, backward));
             }
         }
-        match best {
-            Some(template) if request.relation.kind == RelKind::PartitionedTable => {
-                self.over_leaves(request, template, order).map(Some)
-            }
-            best => Ok(best),
-        }
+        let Some((index, path, cost, backward)) = best else { return Ok(None) };
+        self.build_index_scan(request, &index, path, cost, backward).map(Some)
     }
 
     /// The table's indexes that may answer the query: of partial ones those whose predicate the
@@ -295,7 +310,7 @@ impl Planner<'_> {
 pub(super) fn row_of(request: &ScanRequest<'_>) -> (Vec<TypeRef>, Arc<[Arc<str>]>) {
     let entry = &request.rtes[request.rte];
     let alias = quote_identifier(&entry.alias);
-    let qualify = |name: &str| format!("{alias}.{}", quote_identifier(name));
+    let qualify = |name: &str| [&*alias, ".", &*quote_identifier(name)].concat();
     let column = |id: &ColumnId| match (StoredForm::of(id.1), id.1) {
         (Some((form, a)), _) => described(form, &qualify(&entry.columns[a as usize - 1].name)),
         (None, ROW_ID) => (TypeRef::plain(oid::INT8), qualify("ctid")),
@@ -315,16 +330,6 @@ pub(super) fn row_of(request: &ScanRequest<'_>) -> (Vec<TypeRef>, Arc<[Arc<str>]
 
 pub(super) fn attributes(columns: &[ColumnId]) -> Vec<i16> {
     columns.iter().map(|(_, a)| *a).collect()
-}
-
-/// What a scan costs, and how many conditions it leaves to its filter.
-fn rated(plan: &Plan) -> (&Cost, usize) {
-    let filters = match &plan.filter {
-        None => 0,
-        Some(Expr::And(all)) => all.len(),
-        Some(_) => 1,
-    };
-    (&plan.cost, filters)
 }
 
 /// Row estimates are at least one row and whole.
