@@ -26,7 +26,8 @@ S: SELECT query, wait_event_type, wait_event, state FROM pg_stat_activity WHERE 
 S: SELECT b.query AS waits, a.query AS for_this FROM pg_stat_activity b JOIN pg_stat_activity a ON a.pid = ANY (pg_blocking_pids(b.pid)) WHERE b.datname = current_database() ORDER BY 1, 2;
 -- The query that everybody has, which looks for who holds what another wants
 S: SELECT DISTINCT wa.query AS waits, ha.query AS holds FROM pg_locks w JOIN pg_locks h ON h.granted AND h.pid <> w.pid AND h.locktype = w.locktype AND h.database IS NOT DISTINCT FROM w.database AND h.relation IS NOT DISTINCT FROM w.relation AND h.page IS NOT DISTINCT FROM w.page AND h.tuple IS NOT DISTINCT FROM w.tuple AND h.transactionid IS NOT DISTINCT FROM w.transactionid JOIN pg_stat_activity wa ON wa.pid = w.pid JOIN pg_stat_activity ha ON ha.pid = h.pid WHERE NOT w.granted AND wa.datname = current_database() AND w.locktype <> 'relation' ORDER BY 1, 2;
-A: COMMIT;
+-- (A has changed nothing then: after a change B and C may go on in either order.)
+A: ROLLBACK;
 B: COMMIT;
 D: COMMIT;
 S: SELECT count(*) FROM locks;
