@@ -31,8 +31,8 @@ const CANCEL: &str = "\\cancel";
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often those that have not answered are looked at.
 const LOOK: Duration = Duration::from_millis(5);
-/// How many others of the script a process waits for, prepared transactions (0) among them. Who else
-/// holds it up, as the analyzer may, lets go by itself: that is no wait of the script's.
+/// How many others of the script a process waits for, prepared transactions (0) among them. Whatever
+/// else holds it up, as the analyzer may, lets go by itself: that is no wait of the script's.
 const BLOCKERS: &str = "SELECT (SELECT count(*)::int FROM unnest(pg_blocking_pids($1)) AS pid \
                                 WHERE pid = 0 OR pid = ANY($2::int[])) \
                         + cardinality(pg_safe_snapshot_blocking_pids($1))";
