@@ -6,12 +6,12 @@
 
 use crate::ddl::Sequences;
 use crate::modify::KeyCheck;
-use crate::progress::Progress;
 use crate::spi::{DdlFn, FunctionDdl, FunctionFrame};
 use crate::spill::TempSpace;
 use crate::statement::CompiledStmt;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
+use steppe_counting::progress::Progress;
 use steppe_sql::ast::Statement;
 use steppe_txn::{LockWait, RowId};
 use steppe_types::row::RowLayout;

@@ -16,10 +16,8 @@
 //! It knows no sockets and no settings: see [`env`].
 
 mod access;
-pub mod accesses;
 mod aggregate;
 mod batch;
-pub mod blocks;
 mod bulk;
 pub mod constants;
 mod context;
@@ -38,7 +36,6 @@ mod modify;
 mod node;
 mod partition;
 mod point;
-pub mod progress;
 mod row_wait;
 mod sorter;
 mod sought;

@@ -15,7 +15,6 @@
 //! [`PointTable`] of their own, so that partitions defined alike share the rest.
 
 use crate::access::{IndexAccess, ScanColumn, TableAccess, is_stub};
-use crate::accesses;
 use crate::context::ExecContext;
 use crate::env::RowSink;
 use crate::expr::{CExpr, Row};
@@ -28,6 +27,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use steppe_catalog::Builtins;
+use steppe_counting::accesses;
 use steppe_sql::expr::{CallSyntax, Expr};
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode};
 use steppe_sql::query::Command;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use steppe_exec::progress::Progress;
+use steppe_counting::progress::Progress;
 use steppe_types::Oid;
 use steppe_wire::TransactionStatus;
 

@@ -33,7 +33,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use steppe_exec::accesses::Apart;
+use steppe_counting::accesses::Apart;
 use steppe_storage::usage::{Timing, time_io, timing};
 use steppe_storage::wal;
 use steppe_types::interrupt::{self, Interrupts};

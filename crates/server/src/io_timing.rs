@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use steppe_exec::accesses::Apart;
+use steppe_counting::accesses::Apart;
 use steppe_storage::usage::{Timing, time_io, time_io_by_default};
 
 use crate::settings::SharedSettings;

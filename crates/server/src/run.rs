@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use socket2::SockRef;
 use steppe_catalog::CatalogStore;
+use steppe_counting::{accesses, blocks};
+use steppe_exec::TempSpace;
 use steppe_exec::ddl::{Sequences, drop_temporary_schemas};
-use steppe_exec::{TempSpace, accesses, blocks};
 use steppe_storage::usage::{Worker, working_as};
 use steppe_txn::{Database, DatabaseOptions, LockOptions};
 use steppe_vfs::{Random, RealRandom, RealVfs, SlowSyncVfs, Vfs};

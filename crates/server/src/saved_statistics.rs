@@ -15,7 +15,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
-use steppe_exec::accesses::SavedAccesses;
+use steppe_counting::accesses::SavedAccesses;
 
 use crate::log;
 use crate::server::Server;

@@ -14,8 +14,8 @@ use steppe_catalog::{
     BOOTSTRAP_SUPERUSER, Catalog, CatalogChanges, OnCommit, PG_CATALOG, RelKind, Relation,
     TEMPORARY_SCHEMA,
 };
+use steppe_counting::progress::Progress;
 use steppe_exec::ddl::Sequences;
-use steppe_exec::progress::Progress;
 use steppe_exec::{
     AdvisoryKey, AdvisoryMode, CompiledStmt, DdlFn, FunctionDdl, FunctionFrame, KeyCheck,
     SessionServices, TempSpace,

@@ -11,10 +11,10 @@ use super::analyze::{analyze_at_once, pages_of_table, put_statistics};
 use super::sample::Sample;
 use super::statistics::Subject;
 use super::{DdlContext, partition};
-use crate::accesses;
 use crate::partition::ColumnMap;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
+use steppe_counting::accesses;
 use steppe_txn::RelationLockMode;
 use steppe_types::{Oid, Result};
 

@@ -6,9 +6,9 @@
 use super::depend::{self, Object, kind_word};
 use super::misc::system_catalog;
 use super::{DdlContext, create_statistics, drop_column, extension, files_of, partition};
-use crate::accesses;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation, Statistics};
+use steppe_counting::accesses;
 use steppe_sql::ast::{
     DropBehavior, DropStmt, ObjectKind, ObjectName, ObjectRef, RangeVar, TruncateStmt,
 };

@@ -14,10 +14,10 @@ use super::{
     validate,
 };
 use crate::access::TableAccess;
-use crate::accesses;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
 use steppe_catalog::{Builtins, RelKind, Relation};
+use steppe_counting::accesses;
 use steppe_sql::ast::{AlterTableCommand as Command, Location};
 use steppe_sql::bind::index::columns_of;
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, of_stored, parse_expression};

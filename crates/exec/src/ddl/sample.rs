@@ -10,9 +10,9 @@ use super::reservoir::Reservoir;
 use crate::access::TableAccess;
 use crate::env::SessionServices;
 use crate::partition::ColumnMap;
-use crate::progress::{Phase, Progress, Utility};
 use std::sync::Arc;
 use steppe_catalog::Relation;
+use steppe_counting::progress::{Phase, Progress, Utility};
 use steppe_txn::{RowId, TableStore};
 use steppe_types::{Datum, Result};
 

@@ -8,9 +8,9 @@ use super::sequence::{self, SequenceOptions};
 use super::{DdlContext, inherit, like, partition, truncate_name};
 use super::{column_hints, generated, identity};
 use crate::access::TableAccess;
-use crate::accesses;
 use std::sync::Arc;
 use steppe_catalog::{Column, OnCommit, RelKind, Relation};
+use steppe_counting::accesses;
 use steppe_sql::ast::{
     self, ColumnDef, ConstraintKind, CreateTableStmt, DefElem, DefValue, IntoClause, Location,
     RangeVar, TableElement,

@@ -8,9 +8,9 @@
 use super::partitioned::{OpenLeaves, Placed};
 use super::{ModifyPlan, Target, check_partition, check_row, deferred, duplicate_key};
 use crate::access::{IndexAccess, TableAccess};
-use crate::accesses;
 use crate::context::ExecContext;
 use crate::row_wait::{Doing, RowWait};
+use steppe_counting::accesses;
 use steppe_txn::{IndexEntry, IndexInsert, NewRows, RowId};
 use steppe_types::{Datum, Error, Result};
 

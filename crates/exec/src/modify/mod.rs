@@ -23,7 +23,6 @@ mod returned;
 mod update;
 
 use crate::access::{IndexAccess, TableAccess};
-use crate::accesses;
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Compiler, Row};
@@ -32,6 +31,7 @@ use crate::partition::{ColumnMap, Definition, PartitionCheck};
 use crate::system_columns::VersionColumn;
 use std::borrow::Cow;
 use std::sync::Arc;
+use steppe_counting::accesses;
 use steppe_sql::expr::Expr;
 use steppe_sql::plan::VersionOf;
 use steppe_sql::query::Command;

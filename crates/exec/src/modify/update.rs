@@ -11,13 +11,13 @@
 use super::constraints::partition_violation;
 use super::insert::insert_key;
 use super::{Changed, ModifyPlan, Target, WrittenOver, check_row};
-use crate::accesses;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::node::{moved_concurrently, serialization};
 use crate::partition::ColumnMap;
 use crate::row_wait::{Doing, RowWait};
 use std::borrow::Cow;
+use steppe_counting::accesses;
 use steppe_sql::query::Command;
 use steppe_txn::{Action, IsolationLevel, ModifyOutcome, RowBuf, RowId, RowVersion};
 use steppe_types::{Datum, Error, Result, SqlState};

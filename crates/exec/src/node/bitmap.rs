@@ -8,10 +8,10 @@ use super::index_entries::IndexEntries;
 use super::index_scan::IndexPlan;
 use super::row_set::{BLOCK_ROWS, Block, RowSet};
 use super::{CNode, CPlan};
-use crate::accesses;
 use crate::context::ExecContext;
 use std::ops::Bound;
 use std::time::Instant;
+use steppe_counting::accesses;
 use steppe_txn::{Direction, RowCursor, RowId, TableStore, Visibility};
 use steppe_types::{Error, Result};
 

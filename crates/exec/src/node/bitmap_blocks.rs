@@ -16,9 +16,9 @@ use super::bitmap_scan::BitmapPlan;
 use super::row_blocks::BlockSource;
 use super::row_set::{BLOCK_ROWS, Bits, Block};
 use super::{CNode, CPlan};
-use crate::accesses;
 use crate::context::ExecContext;
 use crate::expr::Row;
+use steppe_counting::accesses;
 use steppe_txn::{RowBlock, RowCursor, RowId};
 use steppe_types::{Datum, Error, Result};
 

@@ -15,11 +15,11 @@ use super::bitmap::{Counts, SetBlocks, rows_between, rows_of};
 use super::row_set::{BLOCK_ROWS, Bits, Block};
 use super::{BoxedNode, CNode, CPlan, Node};
 use crate::access::{ScanColumn, TableAccess};
-use crate::accesses;
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use std::sync::Arc;
+use steppe_counting::accesses;
 use steppe_txn::{RowBuf, RowCursor, RowId, RowMeta};
 use steppe_types::{Datum, Error, Result};
 

@@ -12,8 +12,8 @@ use super::index_entries::IndexEntries;
 use super::index_scan::{IndexPlan, has_key};
 use super::row_blocks::BlockSource;
 use super::{CNode, CPlan};
-use crate::accesses;
 use crate::context::ExecContext;
+use steppe_counting::accesses;
 use steppe_txn::{RowBlock, RowId, Visibility};
 use steppe_types::{Error, Result};
 

@@ -12,10 +12,10 @@
 //! wanted.
 
 use super::{CNode, CPlan};
-use crate::accesses;
 use crate::context::ExecContext;
 use crate::vector::COLUMN_ROWS;
 use std::ops::Range;
+use steppe_counting::accesses;
 use steppe_txn::{RowBlock, RowCursor};
 use steppe_types::{Error, Result};
 

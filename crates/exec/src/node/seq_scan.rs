@@ -2,10 +2,10 @@
 
 use super::{BoxedNode, CNode, CPlan, Node};
 use crate::access::{ScanColumn, TableAccess};
-use crate::accesses;
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use std::sync::Arc;
+use steppe_counting::accesses;
 use steppe_txn::{RowBuf, RowCursor, RowId};
 use steppe_types::{Datum, Error, Result};
 

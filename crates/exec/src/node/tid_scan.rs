@@ -7,13 +7,13 @@
 use super::key_check::elements;
 use super::{BoxedNode, CNode, CPlan, Node};
 use crate::access::{ScanColumn, TableAccess};
-use crate::accesses;
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::system_columns::{block_rows, ctid, row_of_ctid};
 use std::ops::Bound;
 use std::sync::Arc;
+use steppe_counting::accesses;
 use steppe_txn::{Direction, RowBuf, RowCursor, RowId, RowMeta};
 use steppe_types::{Datum, Error, Result};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 use steppe_catalog::{Catalog, RelKind, Relation};
-use steppe_exec::accesses::{
+use steppe_counting::accesses::{
     Accesses, Unsettled, add_to_trees, changed_below, changes_ever, estimates, totals, totals_of,
 };
 use steppe_txn::Database;

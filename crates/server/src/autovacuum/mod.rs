@@ -1,7 +1,7 @@
 //! Statistics that keep themselves: the background analyzer (autovacuum.c).
 //!
 //! ```text
-//!   sessions ── count changes; once in a while ──▶ set of changed tables (steppe_exec::accesses)
+//!   sessions ── count changes; once in a while ──▶ set of changed tables (steppe_counting::accesses)
 //!   launcher ── each second: is there any? ── due.rs: over its threshold? ──▶ queue
 //!            ── each autovacuum_naptime: all tables ─────────────────────────▶ queue
 //!   worker   ── takes some tables, analyzes them in one transaction ──▶ one catalog version
@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 
 use hashbrown::{HashMap, HashSet};
 use parking_lot::Mutex;
-use steppe_exec::accesses::{has_changed_tables, take_changed_tables};
+use steppe_counting::accesses::{has_changed_tables, take_changed_tables};
 use steppe_types::Oid;
 use tokio::runtime::Handle;
 use tokio::sync::watch;

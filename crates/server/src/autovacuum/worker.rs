@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use steppe_catalog::{CatalogChanges, DATABASE_NAME, Relation, SUPERUSER_NAME};
-use steppe_exec::accesses::automatically;
+use steppe_counting::accesses::automatically;
 use steppe_exec::ddl::{AutoAnalyzed, DdlContext, auto_analyze};
 use steppe_exec::{FunctionDdl, SessionServices};
 use steppe_storage::usage::Usage;

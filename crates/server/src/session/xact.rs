@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use steppe_catalog::{Catalog, CatalogChanges};
-use steppe_exec::accesses;
+use steppe_counting::accesses;
 use steppe_sql::ast::{self, TransactionModes, TransactionStmt};
 use steppe_txn::{Interrupt, IsolationLevel, Lsn, Txn};
 use steppe_types::{Error, Result, SqlState};

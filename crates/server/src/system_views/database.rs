@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use steppe_catalog::Catalog;
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
-use steppe_exec::accesses::{Accesses, forget_maintenance, reset_estimates, sum, totals};
-use steppe_exec::blocks::Blocks;
+use steppe_counting::accesses::{Accesses, forget_maintenance, reset_estimates, sum, totals};
+use steppe_counting::blocks::Blocks;
 use steppe_storage::usage::Totals;
 use steppe_txn::Database;
 use steppe_types::{Datum, Oid, Result, SqlState};
@@ -113,7 +113,7 @@ struct Reset {
 }
 
 /// What the views show, and from when on, as it is saved for the next start: beside what
-/// [`steppe_exec::accesses`] counts.
+/// [`steppe_counting::accesses`] counts.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct SavedDatabase {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
-use steppe_exec::progress::{Progress, Utility};
+use steppe_counting::progress::{Progress, Utility};
 use steppe_types::{Datum, Result};
 
 use crate::services::Core;

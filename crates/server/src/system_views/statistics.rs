@@ -1,6 +1,6 @@
 //! pg_stat_all_tables, pg_stat_all_indexes and their kin: what was read from relations and written
-//! to them ([`steppe_exec::accesses`]); pg_statio_all_tables, pg_statio_all_indexes and their kin:
-//! what was read from disk for them ([`steppe_exec::blocks`]). Visits of pages in memory are not
+//! to them ([`steppe_counting::accesses`]); pg_statio_all_tables, pg_statio_all_indexes and their kin:
+//! what was read from disk for them ([`steppe_counting::blocks`]). Visits of pages in memory are not
 //! counted by relation: NULL. Out-of-line values have no index.
 //!
 //! An UPDATE never moves a row (n_tup_newpage_upd is 0), and old versions are not in tables
@@ -17,10 +17,10 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::{Catalog, INFORMATION_SCHEMA, PG_CATALOG, RelKind, Relation};
-use steppe_exec::accesses::{
+use steppe_counting::accesses::{
     Accesses, Maintenance, Rounds, estimates, maintenance, of_transaction, totals,
 };
-use steppe_exec::blocks::{Blocks, Part};
+use steppe_counting::blocks::{Blocks, Part};
 use steppe_txn::Database;
 use steppe_types::{Datum, Oid, Result};
 

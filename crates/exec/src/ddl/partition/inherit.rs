@@ -5,9 +5,9 @@ use super::super::{DdlContext, index};
 use super::attach::{find_counterpart, take_over};
 use super::key::check_unique_covers_key;
 use super::{attnum_in, children};
-use crate::progress::{Progress, Utility};
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Constraint, ConstraintKind, IndexKey, RelKind, Relation};
+use steppe_counting::progress::{Progress, Utility};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result};
 

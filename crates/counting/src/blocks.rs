@@ -31,7 +31,7 @@ struct Former {
 static FORMER: Mutex<Option<Former>> = Mutex::new(None);
 
 /// Remembers the trees that a relation's new version does not have any more.
-pub(crate) fn replaced(database: &Database, old: &Relation, new: &Relation) -> Result<()> {
+pub fn replaced(database: &Database, old: &Relation, new: &Relation) -> Result<()> {
     if old.storage == new.storage && old.overflow == new.overflow {
         return Ok(());
     }

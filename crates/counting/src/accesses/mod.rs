@@ -25,7 +25,7 @@ mod trees;
 pub use apart::{Apart, Unsettled, count_apart, of_transaction, settle};
 pub use changed::{has_changed_tables, take_changed_tables};
 pub use live::{Estimates, changes_ever, estimates, reset_estimates, taken_back};
-pub(crate) use live::{Mark, emptied, mark, rewritten};
+pub use live::{Mark, emptied, mark, rewritten};
 pub use saved::SavedAccesses;
 pub use trees::{add_to_trees, changed_below};
 
@@ -423,46 +423,46 @@ fn count(relation: Oid, accesses: Accesses) {
 
 /// A relation is scanned so many times at `now`; what is found is counted apart.
 #[inline]
-pub(crate) fn scanned(relation: Oid, times: u64, now: i64) {
+pub fn scanned(relation: Oid, times: u64, now: i64) {
     count(relation, Accesses { scans: times, last_scan: now, ..Accesses::NONE });
 }
 
 /// A scan has found something.
 #[inline]
-pub(crate) fn found(relation: Oid, returned: u64, fetched: u64) {
+pub fn found(relation: Oid, returned: u64, fetched: u64) {
     count(relation, Accesses { returned, fetched, ..Accesses::NONE });
 }
 
 /// An index is searched once at `now`, and that many entries are found and their rows fetched.
 #[inline]
-pub(crate) fn searched(index: Oid, hits: u64, now: i64) {
+pub fn searched(index: Oid, hits: u64, now: i64) {
     let found = Accesses { returned: hits, fetched: hits, ..Accesses::NONE };
     count(index, Accesses { scans: 1, last_scan: now, ..found });
 }
 
 /// A search that found a row was for nothing: it is done, and counted, again.
 #[cold]
-pub(crate) fn searches_again(index: Oid) {
+pub fn searches_again(index: Oid) {
     let less = 1_u64.wrapping_neg();
     count(index, Accesses { scans: less, returned: less, fetched: less, ..Accesses::NONE });
 }
 
 /// Rows are inserted.
 #[inline]
-pub(crate) fn inserted(table: Oid, rows: u64) {
+pub fn inserted(table: Oid, rows: u64) {
     count(table, Accesses { inserted: rows, ..Accesses::NONE });
 }
 
 /// A row is updated.
 #[inline]
-pub(crate) fn updated(table: Oid, key_changed: bool) {
+pub fn updated(table: Oid, key_changed: bool) {
     let hot_updated = u64::from(!key_changed);
     count(table, Accesses { updated: 1, hot_updated, ..Accesses::NONE });
 }
 
 /// A row is deleted.
 #[inline]
-pub(crate) fn deleted(table: Oid) {
+pub fn deleted(table: Oid) {
     count(table, Accesses { deleted: 1, ..Accesses::NONE });
 }
 
@@ -541,13 +541,13 @@ fn maintain(table: Oid, note: impl FnOnce(&mut Maintenance)) {
 }
 
 /// A table has been vacuumed: it has so many rows.
-pub(crate) fn vacuumed(table: &Relation, rows: u64, begun: i64, ended: i64) {
+pub fn vacuumed(table: &Relation, rows: u64, begun: i64, ended: i64) {
     live::vacuumed(table, rows);
     maintain(table.oid, |maintenance| maintenance.vacuumed.add(begun, ended));
 }
 
 /// A table has been analyzed: it had about so many rows when that began.
-pub(crate) fn analyzed(table: &Relation, rows: u64, begun: &Mark, ended: i64) {
+pub fn analyzed(table: &Relation, rows: u64, begun: &Mark, ended: i64) {
     live::analyzed(table, rows, begun);
     trees::analyzed(table.oid);
     maintain(table.oid, |maintenance| {

@@ -83,13 +83,13 @@ pub struct Course {
 
 impl Course {
     /// There is so much to do.
-    pub(crate) fn begin(&self, total: u64) {
+    pub fn begin(&self, total: u64) {
         self.total.store(total, Ordering::Relaxed);
         self.done.store(0, Ordering::Relaxed);
     }
 
     /// So much more is done.
-    pub(crate) fn advance(&self, more: u64) {
+    pub fn advance(&self, more: u64) {
         self.done.store(self.done() + more, Ordering::Relaxed);
     }
 
@@ -124,7 +124,7 @@ pub struct Progress {
 
 impl Progress {
     /// It begins.
-    pub(crate) fn new(utility: Utility, relation: Oid) -> Progress {
+    pub fn new(utility: Utility, relation: Oid) -> Progress {
         Progress {
             utility,
             relation,
@@ -137,7 +137,7 @@ impl Progress {
     }
 
     /// It comes to another phase.
-    pub(crate) fn enter(&self, phase: Phase) {
+    pub fn enter(&self, phase: Phase) {
         self.phase.store(phase as u8, Ordering::Relaxed);
     }
 

@@ -156,7 +156,7 @@ pub(super) fn vacuumed(table: &Relation, rows: u64) {
 
 /// How a table stood when ANALYZE began.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mark {
+pub struct Mark {
     /// Microseconds since 2000-01-01 UTC.
     pub(super) at: i64,
     lasting: RowChanges,
@@ -167,7 +167,7 @@ pub(crate) struct Mark {
 }
 
 /// ANALYZE of a table begins; it has no snapshot yet.
-pub(crate) fn mark(table: &Relation, at: i64) -> Mark {
+pub fn mark(table: &Relation, at: i64) -> Mark {
     let [mine, others] = apart::unsettled(table.oid);
     Mark {
         at,
@@ -185,7 +185,7 @@ pub(super) fn analyzed(table: &Relation, rows: u64, begun: &Mark) {
 }
 
 /// A table has a new file, without rows.
-pub(crate) fn emptied(table: &Relation, before: &Relation) {
+pub fn emptied(table: &Relation, before: &Relation) {
     know(table, before, |_, now, done| Base {
         modified: now.modified,
         inserted: done.inserted,
@@ -194,7 +194,7 @@ pub(crate) fn emptied(table: &Relation, before: &Relation) {
 }
 
 /// A table has a new file, with as many rows copied into it.
-pub(crate) fn rewritten(table: &Relation, before: &Relation, copied: u64) {
+pub fn rewritten(table: &Relation, before: &Relation, copied: u64) {
     know(table, before, |base, now, _| Base {
         rows: copied,
         modified: now.modified,

@@ -1,0 +1,13 @@
+//! What is counted while statements run.
+//!
+//! - [`accesses`]: rows read from relations and written to them, for pg_stat_all_tables and the
+//!   background analyzer.
+//! - [`blocks`]: pages read from disk for them, for pg_statio_all_tables.
+//! - [`progress`]: how far a long command is, for pg_stat_progress_*.
+//!
+//! The executor and DDL count, sessions show: this crate is below all of them. Counting a row is an
+//! addition to memory that only the running thread writes.
+
+pub mod accesses;
+pub mod blocks;
+pub mod progress;
