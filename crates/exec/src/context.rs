@@ -9,11 +9,11 @@ use crate::env::FnContext;
 use crate::expr::SubPlanState;
 use crate::modify::KeyCheck;
 use crate::sought::Sought;
-use crate::spill::TempSpace;
 use crate::team::Team;
 use crate::tuplestore::TupleStore;
 use std::sync::Arc;
 use steppe_catalog::Catalog;
+use steppe_spill::TempSpace;
 use steppe_sql::expr::ExecParamId;
 use steppe_storage::Usage;
 use steppe_txn::{RowId, View};
@@ -166,7 +166,7 @@ pub(crate) struct Resources {
 impl Resources {
     /// Until now.
     pub(crate) fn now() -> Resources {
-        Resources { usage: Usage::now(), spill: crate::spill::transferred() }
+        Resources { usage: Usage::now(), spill: steppe_spill::transferred() }
     }
 
     /// Until now, with what those have used who have helped.

@@ -7,11 +7,11 @@
 use crate::ddl::Sequences;
 use crate::modify::KeyCheck;
 use crate::spi::{DdlFn, FunctionDdl, FunctionFrame};
-use crate::spill::TempSpace;
 use crate::statement::CompiledStmt;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
 use steppe_counting::progress::Progress;
+use steppe_spill::TempSpace;
 use steppe_sql::ast::Statement;
 use steppe_txn::{LockWait, RowId};
 use steppe_types::row::RowLayout;

@@ -14,9 +14,9 @@
 
 use crate::expr::Row;
 use crate::heap::InputHeap;
-use crate::spill::{SpillFile, SpillReader, TempSpace, row_bytes};
 use std::cmp::Ordering;
 use std::sync::Arc;
+use steppe_spill::{SpillFile, SpillReader, TempSpace, row_bytes};
 use steppe_types::compare::{bpchar_key, compare_as};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
@@ -246,7 +246,7 @@ impl Sorter {
             run.write(self.stored(i).iter())?;
         }
         run.flush()?;
-        self.disk_bytes += run.len();
+        self.disk_bytes += run.written();
         self.runs.push(run);
         self.memory.clear();
         self.rows = 0;

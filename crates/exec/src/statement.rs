@@ -21,13 +21,13 @@ use crate::node::{
 use crate::partition::{LeafStatements, lock_mode_of};
 use crate::point::{PointOutcome, PointPlan, PointTable};
 use crate::row_wait::RowWait;
-use crate::spill::TempSpace;
 use crate::tuplestore::{StoreReader, TupleStore};
 use crate::vector::ColumnBatch;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use steppe_catalog::{Catalog, RelKind};
 use steppe_partition::RoutedPartition;
+use steppe_spill::TempSpace;
 use steppe_sql::plan::{Cost, Plan, PlanNode, PlannedStmt, ResultColumn};
 use steppe_sql::query::Command;
 use steppe_storage::Usage;

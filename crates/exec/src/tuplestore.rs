@@ -7,8 +7,8 @@
 
 use crate::batch::RowBatch;
 use crate::expr::Row;
-use crate::spill::{SpillFile, SpillReader, TempSpace, row_bytes};
 use std::sync::Arc;
+use steppe_spill::{SpillFile, SpillReader, TempSpace, row_bytes};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// Rows between remembered file offsets.
@@ -174,7 +174,7 @@ impl TupleStore {
 impl Spilled {
     fn push<'a>(&mut self, number: u64, row: impl Iterator<Item = &'a Datum>) -> Result<()> {
         if number.is_multiple_of(OFFSET_EVERY) {
-            self.offsets.push(self.file.len());
+            self.offsets.push(self.file.written());
         }
         self.file.write(row)
     }

@@ -18,8 +18,9 @@ use steppe_counting::progress::Progress;
 use steppe_exec::ddl::Sequences;
 use steppe_exec::{
     AdvisoryKey, AdvisoryMode, CompiledStmt, DdlFn, FunctionDdl, FunctionFrame, KeyCheck,
-    SessionServices, TempSpace,
+    SessionServices,
 };
+use steppe_spill::TempSpace;
 use steppe_sql::ast::Statement;
 use steppe_txn::{
     AdvisoryScope, Interrupt, LockTag, LockWait, RelationLockMode, RowId, SessionHandle, SharedMode,

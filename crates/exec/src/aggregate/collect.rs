@@ -3,8 +3,8 @@
 use super::AggKind;
 use super::partial::elements;
 use crate::expr::array::{one_dimensional, stack};
-use crate::spill::datum_bytes;
 use std::sync::Arc;
+use steppe_spill::datum_bytes;
 use steppe_types::datum::Array;
 use steppe_types::{Datum, Error, Result, SqlState};
 

@@ -355,7 +355,7 @@ impl AggState {
             AggState::Numeric(_) | AggState::Variance(_) => 160,
             AggState::Interval(_) => 48,
             AggState::Pairs(_) => 64,
-            AggState::Value(Some(value)) => crate::spill::datum_bytes(value),
+            AggState::Value(Some(value)) => steppe_spill::datum_bytes(value),
             AggState::Collected(collected) => collected.bytes(),
             _ => 0,
         }

@@ -9,13 +9,13 @@
 use super::DdlContext;
 use super::scan::{scan_stored, with_newest};
 use crate::access::{IndexAccess, TableAccess};
-use crate::entries::{EntrySorter, SortedEntries};
 use crate::env::FnContext;
 use crate::expr::Compiler;
 use crate::modify::shown_key;
 use std::sync::Arc;
 use steppe_catalog::{IndexInfo, Relation};
 use steppe_counting::progress::{Phase, Progress, Utility};
+use steppe_spill::entries::{EntrySorter, SortedEntries};
 use steppe_txn::{Database, IndexEntry, IndexInsert, IndexStore, RowId, TableStore};
 use steppe_types::{Error, Result, SqlState};
 

@@ -59,13 +59,13 @@ pub use table::{create_table_as, fill, is_made};
 pub use temporary::{discard_temporary, drop_temporary_schemas, on_commit};
 
 use crate::env::{FnContext, SessionServices};
-use crate::spill::TempSpace;
 use std::sync::Arc;
 use steppe_catalog::{
     Catalog, CatalogChanges, CatalogStore, NAME_BYTES_MAX, PG_CATALOG, RelKind, Relation,
     TEMPORARY_SCHEMA, object_name,
 };
 use steppe_counting::progress::Progress;
+use steppe_spill::TempSpace;
 use steppe_sql::ast::{self, Location, RangeVar, Statement, TypeName};
 use steppe_sql::bind::BindContext;
 use steppe_sql::bind::typename::{TypeNames, reduced_precision};

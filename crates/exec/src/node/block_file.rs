@@ -4,8 +4,8 @@
 //! are gathered and written as one block when there are many: a column that nobody reads takes a
 //! byte a block, others what their values take.
 
-use crate::spill::{SpillFile, SpillReader, TempSpace};
 use crate::vector::{Vector, read_block, write_block};
+use steppe_spill::{SpillFile, SpillReader, TempSpace};
 use steppe_types::{Error, Result};
 
 /// A block has so many rows, or so many bytes if it is not that many.
@@ -85,7 +85,7 @@ impl BlockFile {
     pub(super) fn end(&mut self) -> Result<u64> {
         self.flush()?;
         self.file.flush()?;
-        Ok(self.file.len())
+        Ok(self.file.written())
     }
 
     /// Reads all rows.

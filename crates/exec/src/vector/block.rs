@@ -12,7 +12,7 @@
 //! ```
 
 use super::column::{Data, IntKind, Nulls, Texts, Vector};
-use crate::spill::{cut_short, read_value, take, take_bytes_of, write_value};
+use steppe_spill::{cut_short, read_value, take, take_bytes_of, write_value};
 use steppe_types::Result;
 
 const KINDS: [IntKind; 9] = [

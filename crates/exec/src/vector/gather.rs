@@ -1,8 +1,8 @@
 //! Moving values between vectors: appending to a store of many batches, and picking from it.
 
 use super::column::{Data, MAX_TEXT_BYTES, Nulls, Texts, Vector, representation};
-use crate::spill::datum_bytes;
 use hashbrown::HashMap;
+use steppe_spill::datum_bytes;
 use steppe_types::Datum;
 
 /// The place of a row that is not there: its values are NULL.

@@ -12,8 +12,9 @@ use steppe_catalog::{Catalog, CatalogChanges, CatalogStore, PG_CATALOG, PUBLIC, 
 use steppe_exec::ddl::{self, DdlContext, Detaching, Sequences};
 use steppe_exec::{
     CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, KeyCheck, RowSink, SessionServices,
-    TempSpace, lock_mode,
+    lock_mode,
 };
+use steppe_spill::TempSpace;
 use steppe_sql::ast::Statement;
 use steppe_sql::bind::{BindContext, Params, bind_query};
 use steppe_sql::parser;

@@ -10,8 +10,9 @@ use steppe_catalog::{
 };
 use steppe_exec::explain::{ExplainOptions, Explained, Surroundings, explain};
 use steppe_exec::{
-    CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, NoServices, RowSink, TempSpace,
+    CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, NoServices, RowSink,
 };
+use steppe_spill::TempSpace;
 use steppe_sql::bind::{BindContext, Params, bind_query};
 use steppe_sql::planner::{PlannerContext, PlannerSettings, TableSizes, plan};
 use steppe_txn::{

@@ -319,7 +319,7 @@ pub(super) fn fetch(
     let helped = execution.used_by_helpers();
     let mut work = || {
         // The counters are the thread's.
-        let (before, spilled) = (Usage::now(), steppe_exec::transferred());
+        let (before, spilled) = (Usage::now(), steppe_spill::transferred());
         let status = match compiled.planned().positions {
             None => execution.fetch(txn, wanted, sink),
             Some(_) => {
@@ -327,7 +327,7 @@ pub(super) fn fetch(
                 execution.fetch(txn, wanted, &mut MarkingSink { sink, columns, place })
             }
         };
-        let after = steppe_exec::transferred();
+        let after = steppe_spill::transferred();
         let spilled = (after.0 - spilled.0, after.1 - spilled.1);
         (status, Usage::now() - before, spilled)
     };

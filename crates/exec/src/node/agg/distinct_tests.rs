@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::aggregate::AggKind;
-use crate::spill::TempSpace;
 use proptest::prelude::*;
 use std::sync::Arc;
+use steppe_spill::TempSpace;
 use steppe_types::Datum;
 use steppe_types::compare::equal_as;
 use steppe_types::numeric::Numeric;

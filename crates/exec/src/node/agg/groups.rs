@@ -6,9 +6,9 @@
 //!
 //! A group shows the key of its first row: 1.0 and 1.00 are one group.
 
-use crate::spill::datum_bytes;
 use crate::vector::{Data, NO_PLACE, Vector, compare_at, equal_values};
 use hashbrown::HashTable;
+use steppe_spill::datum_bytes;
 use steppe_types::{Oid, Result};
 
 /// The groups that are in memory.

@@ -9,9 +9,9 @@ use crate::context::ExecContext;
 use crate::expr::Row;
 use crate::hashing::{equal_keys, hash_key};
 use crate::node::{BoxedNode, CPlan, Node, start as start_node};
-use crate::spill::{SpillFile, SpillReader, row_bytes};
 use hashbrown::HashTable;
 use std::sync::Arc;
+use steppe_spill::{SpillFile, SpillReader, row_bytes};
 use steppe_types::{Datum, Result};
 
 /// The groups of a hashed aggregation that are in memory.

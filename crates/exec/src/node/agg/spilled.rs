@@ -2,7 +2,7 @@
 
 use crate::context::{ExecContext, Note};
 use crate::hashing::partition_of;
-use crate::spill::SpillFile;
+use steppe_spill::SpillFile;
 use steppe_types::Result;
 
 const PARTITIONS: usize = 32;
@@ -18,7 +18,7 @@ pub(super) trait Partition {
 impl Partition for SpillFile {
     fn end(&mut self) -> Result<u64> {
         self.flush()?;
-        Ok(self.len())
+        Ok(self.written())
     }
 }
 

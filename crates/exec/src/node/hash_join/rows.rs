@@ -7,10 +7,10 @@ use crate::context::{ExecContext, Versions};
 use crate::expr::Row;
 use crate::hashing::{equal_keys, hash_key};
 use crate::node::{BoxedNode, CNode, CPlan, Input, Node, start as start_node};
-use crate::spill::{SpillFile, SpillReader, row_bytes};
 use crate::vector::NO_ROW;
 use hashbrown::HashTable;
 use std::sync::Arc;
+use steppe_spill::{SpillFile, SpillReader, row_bytes};
 use steppe_sql::query::JoinKind;
 use steppe_types::{Datum, Error, Oid, Result};
 

@@ -8,7 +8,7 @@ use super::table::Keyed;
 use super::{HashJoinPlan, PARTITIONS};
 use crate::hashing::partition_of;
 use crate::node::block_file::{self, BlockFile};
-use crate::spill::{SpillFile, TempSpace};
+use steppe_spill::{SpillFile, TempSpace};
 use steppe_types::Result;
 
 /// One side of a partition.
@@ -67,7 +67,7 @@ impl SideFile for Blocks {
 
 impl SideFile for SpillFile {
     fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.written() == 0
     }
 }
 

@@ -11,7 +11,7 @@
 //! then by the rest, then by row. What comes in order already, as a serial number does, is only
 //! looked at once.
 
-use crate::spill::{SpillFile, SpillReader, TempSpace};
+use crate::{SpillFile, SpillReader, TempSpace};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -71,13 +71,13 @@ impl<'a> Entry<'a> {
 
 /// Where an entry is, with what decides about most pairs.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+struct Place {
     head: u64,
     at: usize,
 }
 
 /// Takes entries in any order and gives them back in the index's.
-pub(crate) struct EntrySorter {
+pub struct EntrySorter {
     arena: Vec<u8>,
     /// How many entries are in the arena.
     count: usize,
@@ -93,7 +93,8 @@ pub(crate) struct EntrySorter {
 }
 
 impl EntrySorter {
-    pub(crate) fn new(memory_bytes: usize, temp: Arc<TempSpace>) -> EntrySorter {
+    /// A sorter of no entries yet, that keeps so many bytes of them in memory.
+    pub fn new(memory_bytes: usize, temp: Arc<TempSpace>) -> EntrySorter {
         EntrySorter {
             arena: Vec::new(),
             count: 0,
@@ -107,7 +108,8 @@ impl EntrySorter {
     }
 
     /// Takes an entry.
-    pub(crate) fn push(&mut self, entry: &IndexEntry<'_>) -> Result<()> {
+    #[inline]
+    pub fn push(&mut self, entry: &IndexEntry<'_>) -> Result<()> {
         let places = if self.in_order { 0 } else { self.count * size_of::<Place>() };
         if self.arena.len() + places >= self.memory_bytes && self.count > 0 {
             self.write_run()?;
@@ -128,17 +130,17 @@ impl EntrySorter {
     }
 
     /// All entries in order.
-    pub(crate) fn finish(mut self) -> Result<SortedEntries> {
+    pub fn finish(mut self) -> Result<SortedEntries> {
         if self.runs.is_empty() {
             let places = self.places();
-            return Ok(SortedEntries::InMemory { arena: self.arena, places });
+            return Ok(SortedEntries(Sorted::InMemory { arena: self.arena, places }));
         }
         if self.count > 0 {
             self.write_run()?;
         }
         let Some(mut file) = self.file.take() else { return Err(lost_file()) };
         let mut heads = BinaryHeap::with_capacity(self.runs.len());
-        let end = file.len();
+        let end = file.written();
         let ends = self.runs.iter().skip(1).copied().chain([end]);
         for (begin, end) in self.runs.iter().zip(ends) {
             let mut run = Run { reader: file.reader_between(*begin, end)?, entry: Vec::new() };
@@ -146,7 +148,7 @@ impl EntrySorter {
                 heads.push(run);
             }
         }
-        Ok(SortedEntries::Merged { heads, _file: file })
+        Ok(SortedEntries(Sorted::Merged { heads, _file: file }))
     }
 
     /// The order of what is in memory; `None`: that in which it lies there.
@@ -174,7 +176,7 @@ impl EntrySorter {
             Some(file) => file,
             none => none.insert(self.temp.create()?),
         };
-        self.runs.push(file.len());
+        self.runs.push(file.written());
         let mut next = 0;
         while let Some(entry) = next_in(&self.arena, places.as_deref(), &mut next) {
             file.write_bytes(entry.0)?;
@@ -203,7 +205,7 @@ fn next_in<'a>(arena: &'a [u8], places: Option<&[Place]>, next: &mut usize) -> O
 }
 
 /// What is read of a run, and its next entry. The least is the greatest, for the heap.
-pub(crate) struct Run {
+struct Run {
     reader: SpillReader,
     entry: Vec<u8>,
 }
@@ -243,7 +245,9 @@ impl PartialEq for Run {
 impl Eq for Run {}
 
 /// Entries in the index's order.
-pub(crate) enum SortedEntries {
+pub struct SortedEntries(Sorted);
+
+enum Sorted {
     /// They fitted into memory.
     InMemory { arena: Vec<u8>, places: Option<Vec<Place>> },
     /// Runs that are merged.
@@ -252,13 +256,13 @@ pub(crate) enum SortedEntries {
 
 impl SortedEntries {
     /// Calls `f` with all entries in order, `count` at a time.
-    pub(crate) fn in_batches(
+    pub fn in_batches(
         self,
         count: usize,
         f: &mut dyn FnMut(&[IndexEntry<'_>]) -> Result<()>,
     ) -> Result<()> {
-        match self {
-            SortedEntries::InMemory { arena, places } => {
+        match self.0 {
+            Sorted::InMemory { arena, places } => {
                 let (mut next, mut batch) = (0, Vec::with_capacity(count));
                 while let Some(entry) = next_in(&arena, places.as_deref(), &mut next) {
                     batch.push(entry.shown());
@@ -269,7 +273,7 @@ impl SortedEntries {
                 }
                 if batch.is_empty() { Ok(()) } else { f(&batch) }
             }
-            SortedEntries::Merged { mut heads, _file } => {
+            Sorted::Merged { mut heads, _file } => {
                 let mut arena = Vec::new();
                 while !heads.is_empty() {
                     arena.clear();

@@ -13,6 +13,8 @@
 //!        | 6 length:u32 bytes     anything else, as steppe_types::stored writes it
 //! ```
 
+pub mod entries;
+
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -95,7 +97,7 @@ impl TempSpace {
     }
 
     /// A new, nameless file.
-    pub(crate) fn create(&self) -> Result<SpillFile> {
+    pub fn create(&self) -> Result<SpillFile> {
         let number = self.next_file.fetch_add(1, Ordering::Relaxed);
         let path = self.directory.join(format!("spill.{}.{number}", std::process::id()));
         let file = self.vfs.open(&path, OpenMode::TRUNCATE).map_err(io_error)?;
@@ -110,7 +112,7 @@ fn io_error(error: steppe_vfs::Error) -> Error {
 }
 
 /// An append-only temporary file.
-pub(crate) struct SpillFile {
+pub struct SpillFile {
     file: Arc<dyn File>,
     flushed: u64,
     buffer: Vec<u8>,
@@ -125,12 +127,12 @@ impl Drop for SpillFile {
 
 impl SpillFile {
     /// Bytes written so far: the offset of the next row.
-    pub(crate) fn len(&self) -> u64 {
+    pub fn written(&self) -> u64 {
         self.flushed + self.buffer.len() as u64
     }
 
     /// Appends a row.
-    pub(crate) fn write<'a>(&mut self, row: impl Iterator<Item = &'a Datum>) -> Result<()> {
+    pub fn write<'a>(&mut self, row: impl Iterator<Item = &'a Datum>) -> Result<()> {
         let start = self.buffer.len();
         self.buffer.extend_from_slice(&[0; 4]);
         for datum in row {
@@ -145,7 +147,7 @@ impl SpillFile {
     }
 
     /// Appends a row that is no more than bytes.
-    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+    pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.buffer.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
         self.buffer.extend_from_slice(bytes);
         if self.buffer.len() >= BUFFER_BYTES {
@@ -155,7 +157,7 @@ impl SpillFile {
     }
 
     /// Hands buffered bytes to the file.
-    pub(crate) fn flush(&mut self) -> Result<()> {
+    pub fn flush(&mut self) -> Result<()> {
         if !self.buffer.is_empty() {
             self.quota.take(self.buffer.len() as u64)?;
             let offset = self.flushed;
@@ -168,19 +170,19 @@ impl SpillFile {
     }
 
     /// Reads rows from `offset` up to what is written now.
-    pub(crate) fn reader(&mut self, offset: u64) -> Result<SpillReader> {
-        self.reader_between(offset, self.len())
+    pub fn reader(&mut self, offset: u64) -> Result<SpillReader> {
+        self.reader_between(offset, self.written())
     }
 
     /// Reads rows from `offset` up to `end`.
-    pub(crate) fn reader_between(&mut self, offset: u64, end: u64) -> Result<SpillReader> {
+    pub fn reader_between(&mut self, offset: u64, end: u64) -> Result<SpillReader> {
         self.flush()?;
         Ok(SpillReader { file: self.file.clone(), offset, end, buffer: Vec::new(), position: 0 })
     }
 }
 
 /// Reads rows of a spill file in order.
-pub(crate) struct SpillReader {
+pub struct SpillReader {
     file: Arc<dyn File>,
     /// File offset of what comes after `buffer`.
     offset: u64,
@@ -227,7 +229,8 @@ impl SpillReader {
     }
 
     /// Appends the next row's values to `out`; false at the end.
-    pub(crate) fn read(&mut self, out: &mut Vec<Datum>) -> Result<bool> {
+    #[inline]
+    pub fn read(&mut self, out: &mut Vec<Datum>) -> Result<bool> {
         let Some(mut rest) = self.next_row()? else { return Ok(false) };
         while !rest.is_empty() {
             out.push(read_value(&mut rest)?);
@@ -236,7 +239,7 @@ impl SpillReader {
     }
 
     /// Puts the next row, which is no more than bytes, into `out`; false at the end.
-    pub(crate) fn read_bytes(&mut self, out: &mut Vec<u8>) -> Result<bool> {
+    pub fn read_bytes(&mut self, out: &mut Vec<u8>) -> Result<bool> {
         out.clear();
         let row = self.next_row()?;
         row.inspect(|row| out.extend_from_slice(row));
@@ -244,7 +247,7 @@ impl SpillReader {
     }
 
     /// Passes over the next row; false at the end.
-    pub(crate) fn skip(&mut self) -> Result<bool> {
+    pub fn skip(&mut self) -> Result<bool> {
         Ok(self.next_row()?.is_some())
     }
 
@@ -256,7 +259,8 @@ impl SpillReader {
 }
 
 /// Appends a value.
-pub(crate) fn write_value(datum: &Datum, out: &mut Vec<u8>) -> Result<()> {
+#[inline]
+pub fn write_value(datum: &Datum, out: &mut Vec<u8>) -> Result<()> {
     match datum {
         Datum::Null => out.push(0),
         Datum::Int8(v) => {
@@ -289,7 +293,8 @@ pub(crate) fn write_value(datum: &Datum, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N]> {
+/// Takes so many bytes.
+pub fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N]> {
     let (head, tail) = rest.split_first_chunk::<N>().ok_or_else(cut_short)?;
     *rest = tail;
     Ok(*head)
@@ -300,19 +305,23 @@ fn take_bytes<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8]> {
     take_bytes_of(rest, length)
 }
 
-pub(crate) fn take_bytes_of<'a>(rest: &mut &'a [u8], length: usize) -> Result<&'a [u8]> {
+/// Takes `length` bytes.
+#[inline]
+pub fn take_bytes_of<'a>(rest: &mut &'a [u8], length: usize) -> Result<&'a [u8]> {
     let (head, tail) = rest.split_at_checked(length).ok_or_else(cut_short)?;
     *rest = tail;
     Ok(head)
 }
 
+/// XX001: what a temporary file has is not what was written.
 #[cold]
-pub(crate) fn cut_short() -> Error {
+pub fn cut_short() -> Error {
     Error::new(SqlState::DATA_CORRUPTED, "temporary file is corrupted")
 }
 
 /// Takes a value that [`write_value`] wrote.
-pub(crate) fn read_value(rest: &mut &[u8]) -> Result<Datum> {
+#[inline]
+pub fn read_value(rest: &mut &[u8]) -> Result<Datum> {
     Ok(match take::<1>(rest)?[0] {
         0 => Datum::Null,
         1 => Datum::Int8(i64::from_le_bytes(take(rest)?)),
@@ -329,7 +338,8 @@ pub(crate) fn read_value(rest: &mut &[u8]) -> Result<Datum> {
 }
 
 /// Bytes of memory a datum takes, for accounting against work_mem.
-pub(crate) fn datum_bytes(datum: &Datum) -> usize {
+#[inline]
+pub fn datum_bytes(datum: &Datum) -> usize {
     let heap = match datum {
         Datum::Text(v) => v.len() + 16,
         Datum::Bytea(v) => v.len() + 16,
@@ -343,7 +353,7 @@ pub(crate) fn datum_bytes(datum: &Datum) -> usize {
 }
 
 /// Bytes of memory a row takes.
-pub(crate) fn row_bytes<'a>(row: impl IntoIterator<Item = &'a Datum>) -> usize {
+pub fn row_bytes<'a>(row: impl IntoIterator<Item = &'a Datum>) -> usize {
     row.into_iter().map(datum_bytes).sum()
 }
 
