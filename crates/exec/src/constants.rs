@@ -22,7 +22,8 @@
 use crate::context::ExecContext;
 use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler, Row, TIMESTAMPTZ_AGE};
-use crate::functions::{self, Builtin};
+use crate::functions::Builtin;
+use crate::registry::{self, Native};
 use crate::statement::no_plan;
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -437,8 +438,8 @@ fn is_immutable_function(func: Oid) -> bool {
 pub(crate) fn is_pure_function(func: Oid, volatilities: &[u8]) -> bool {
     let Some(function) = Builtins::get().proc(func) else { return false };
     let is_pure = matches!(
-        functions::attach(function),
-        Some(Builtin::Scalar(_) | Builtin::Typed(_) | Builtin::Compare { .. })
+        registry::native(function),
+        Some(Native::Builtin(Builtin::Scalar(_) | Builtin::Typed(_) | Builtin::Compare { .. }))
     );
     is_pure && volatilities.contains(&function.volatility) && !function.retset
 }
@@ -452,8 +453,10 @@ fn fails_for_some(expr: &Expr) -> bool {
     match expr {
         Expr::Func { func, args, ty, syntax } => {
             let Some(function) = Builtins::get().proc(*func) else { return true };
-            let is_comparison =
-                matches!(functions::attach(function), Some(Builtin::Compare { .. }));
+            let is_comparison = matches!(
+                registry::native(function),
+                Some(Native::Builtin(Builtin::Compare { .. }))
+            );
             let is_negation = matches!(function.name, "int4um" | "int8um" | "numeric_uminus");
             let is_cast = matches!(syntax, CallSyntax::ImplicitCast | CallSyntax::ExplicitCast)
                 && args.first().is_some_and(|arg| widens(arg.ty(), *ty));

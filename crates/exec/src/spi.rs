@@ -100,6 +100,13 @@ impl<'c> Spi<'c> {
         self.services().function_frame()
     }
 
+    /// The catalog in force, which may be newer than the one that the calling statement was
+    /// planned with.
+    pub(crate) fn catalog_in_force(&self) -> Arc<Catalog> {
+        let planned = &self.cx.functions.catalog;
+        self.services().newer_catalog(planned).unwrap_or_else(|| planned.clone())
+    }
+
     /// Plans a statement with parameters of these types.
     pub(crate) fn prepare(&mut self, text: &str, types: &[Oid]) -> Result<Prepared> {
         let statement = Arc::new(single(text)?);
@@ -182,6 +189,13 @@ impl<'c> Spi<'c> {
             })
         })?;
         done.ok_or_else(|| Error::internal("the session has run no DDL"))
+    }
+
+    /// The same in a transaction apart, which commits at once. False: its locks on `table` could
+    /// not be had, and nothing has been done.
+    pub(crate) fn ddl_apart(&mut self, table: Oid, f: &mut DdlFn<'_>) -> Result<bool> {
+        let (services, temp) = (self.services().clone(), self.cx.temp()?);
+        services.ddl_apart(table, &services, temp, f)
     }
 
     /// Lends the transaction out while the calling statement is suspended.

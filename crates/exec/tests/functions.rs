@@ -19,8 +19,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use steppe_catalog::builtin::CastMethod;
 use steppe_catalog::{Builtins, Catalog, PG_CATALOG, PUBLIC};
-use steppe_exec::functions::attach;
 use steppe_exec::functions::reg::CatalogNames;
+use steppe_exec::registry::native;
 use steppe_exec::{CompiledStmt, ExecEnv, Execution, RowSink, SessionServices};
 use steppe_spill::TempSpace;
 use steppe_sql::bind::{BindContext, Params, bind_query};
@@ -271,7 +271,7 @@ fn every_operator_and_cast_of_the_supported_types_is_attached() {
     let missing: Vec<String> = functions
         .iter()
         .filter_map(|oid| builtins.proc(*oid))
-        .filter(|proc| attach(proc).is_none())
+        .filter(|proc| native(proc).is_none())
         .map(|proc| format!("{} {}", proc.oid, proc.name))
         .collect();
     println!("{} functions behind operators and casts", functions.len());

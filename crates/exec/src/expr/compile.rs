@@ -8,7 +8,8 @@ use super::{
 use crate::context::ExecContext;
 use crate::deps::Dependencies;
 use crate::env::FnContext;
-use crate::functions::{self, Builtin, CallInfo, CmpOp, SetFn, compare_rows};
+use crate::functions::{Builtin, CallInfo, CmpOp, ScalarFn, SetFn, compare_rows};
+use crate::registry::{self, Native};
 use std::sync::Arc;
 use steppe_catalog::builtin::Proc;
 use steppe_catalog::{Builtins, Catalog};
@@ -233,21 +234,23 @@ impl<'a> Compiler<'a> {
         // value is), and inlines others.
         let is_known = |arg: &CExpr| matches!(arg, CExpr::Const(_) | CExpr::Param(_));
         let known_call = proc.volatility == b'i' && compiled.iter().all(is_known);
-        let run_whole = known_call && functions::is_written_in_sql(func);
+        let run_whole = known_call && registry::is_written_in_sql(func);
         let variadic = syntax == CallSyntax::Variadic;
         let types = || args.iter().map(|a| a.ty().oid).collect();
         let info = || CallInfo { func, args: types(), ret, variadic };
-        let expr = match functions::attach(proc) {
-            Some(Builtin::Scalar(function)) => {
+        let expr = match registry::native(proc) {
+            Some(Native::Builtin(Builtin::Scalar(function))) => {
                 CExpr::Call(Box::new(Call { function, strict: proc.strict, args: compiled }))
             }
-            Some(Builtin::Typed(function)) => CExpr::TypedCall(Box::new(TypedCall {
-                function,
-                strict: proc.strict,
-                args: compiled,
-                info: info(),
-            })),
-            Some(Builtin::Compare { op, bpchar }) => {
+            Some(Native::Builtin(Builtin::Typed(function))) => {
+                CExpr::TypedCall(Box::new(TypedCall {
+                    function,
+                    strict: proc.strict,
+                    args: compiled,
+                    info: info(),
+                }))
+            }
+            Some(Native::Builtin(Builtin::Compare { op, bpchar })) => {
                 let [left, right] = <[CExpr; 2]>::try_from(compiled.into_vec())
                     .map_err(|_| Error::internal("comparison without two operands"))?;
                 let type_oid = comparison_type(bpchar, args);
@@ -258,13 +261,13 @@ impl<'a> Compiler<'a> {
                 }
                 CExpr::Compare(Box::new(Compare { op, type_oid, left, right }))
             }
-            Some(Builtin::Set(_)) => {
+            Some(Native::Builtin(Builtin::Set(_))) => {
                 return Err(Error::not_supported(
                     "a set-returning function in this place of an expression",
                 ));
             }
-            Some(Builtin::TransactionId) => CExpr::TransactionId(ret.oid),
-            Some(Builtin::Spi(function)) => CExpr::SpiCall(Box::new(SpiCall {
+            Some(Native::Builtin(Builtin::TransactionId)) => CExpr::TransactionId(ret.oid),
+            Some(Native::Spi(function)) => CExpr::SpiCall(Box::new(SpiCall {
                 function,
                 strict: proc.strict,
                 args: compiled,
@@ -306,7 +309,7 @@ impl<'a> Compiler<'a> {
         if !proc.retset {
             return Ok(None);
         }
-        let Some(Builtin::Set(function)) = functions::attach(proc) else {
+        let Some(Native::Builtin(Builtin::Set(function))) = registry::native(proc) else {
             return Err(not_attached(proc));
         };
         let info = CallInfo {
@@ -319,10 +322,10 @@ impl<'a> Compiler<'a> {
     }
 
     /// A plain function by its OID.
-    pub(crate) fn scalar_function(&self, func: Oid) -> Result<functions::ScalarFn> {
+    pub(crate) fn scalar_function(&self, func: Oid) -> Result<ScalarFn> {
         let proc = proc(func)?;
-        match functions::attach(proc) {
-            Some(Builtin::Scalar(function)) => Ok(function),
+        match registry::native(proc) {
+            Some(Native::Builtin(Builtin::Scalar(function))) => Ok(function),
             _ => Err(not_attached(proc)),
         }
     }
@@ -335,17 +338,21 @@ impl<'a> Compiler<'a> {
         right: TypeRef,
     ) -> Result<BinaryTest> {
         let proc = proc(func)?;
-        Ok(match functions::attach(proc) {
-            Some(Builtin::Compare { op, .. }) if compare_rows::has_rows(left.oid) => {
+        Ok(match registry::native(proc) {
+            Some(Native::Builtin(Builtin::Compare { op, .. }))
+                if compare_rows::has_rows(left.oid) =>
+            {
                 let function = compare_rows::comparison(op);
                 BinaryTest::Call { function, strict: proc.strict }
             }
-            Some(Builtin::Compare { op, bpchar }) => {
+            Some(Native::Builtin(Builtin::Compare { op, bpchar })) => {
                 let type_oid = if bpchar { oid::BPCHAR } else { left.oid };
                 BinaryTest::Compare(op, plain_type(bpchar, type_oid))
             }
-            Some(Builtin::Scalar(function)) => BinaryTest::Call { function, strict: proc.strict },
-            Some(Builtin::Typed(function)) => BinaryTest::Typed {
+            Some(Native::Builtin(Builtin::Scalar(function))) => {
+                BinaryTest::Call { function, strict: proc.strict }
+            }
+            Some(Native::Builtin(Builtin::Typed(function))) => BinaryTest::Typed {
                 function,
                 strict: proc.strict,
                 info: CallInfo {
@@ -355,7 +362,8 @@ impl<'a> Compiler<'a> {
                     variadic: false,
                 },
             },
-            Some(Builtin::Set(_) | Builtin::TransactionId | Builtin::Spi(_)) | None => {
+            Some(Native::Builtin(Builtin::Set(_) | Builtin::TransactionId) | Native::Spi(_))
+            | None => {
                 return Err(not_attached(proc));
             }
         })

@@ -17,7 +17,8 @@ mod compile;
 mod eval;
 mod subplan;
 
-use crate::functions::{CallInfo, CmpOp, ScalarFn, SpiFn, TypedFn};
+use crate::functions::{CallInfo, CmpOp, ScalarFn, TypedFn};
+use crate::registry::SpiFn;
 use hashbrown::HashSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

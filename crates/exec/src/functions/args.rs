@@ -14,24 +14,24 @@ use steppe_types::{Datum, Error, Oid, Result};
 use crate::env::FnContext;
 
 /// Argument `i`, `None` for NULL or where the call leaves it out.
-pub(super) fn given(args: &[Datum], i: usize) -> Option<&Datum> {
+pub(crate) fn given(args: &[Datum], i: usize) -> Option<&Datum> {
     args.get(i).filter(|value| !value.is_null())
 }
 
-pub(super) fn text(args: &[Datum], i: usize) -> Result<&str> {
+pub(crate) fn text(args: &[Datum], i: usize) -> Result<&str> {
     arg(args, i)?.as_text().map(|text| &**text)
 }
 
-pub(super) fn boolean(args: &[Datum], i: usize) -> Result<bool> {
+pub(crate) fn boolean(args: &[Datum], i: usize) -> Result<bool> {
     arg(args, i)?.as_bool()
 }
 
-pub(super) fn int4(args: &[Datum], i: usize) -> Result<i32> {
+pub(crate) fn int4(args: &[Datum], i: usize) -> Result<i32> {
     arg(args, i)?.as_int4()
 }
 
 /// An integer of any width.
-pub(super) fn int(args: &[Datum], i: usize) -> Result<i64> {
+pub(crate) fn int(args: &[Datum], i: usize) -> Result<i64> {
     match arg(args, i)? {
         Datum::Int2(v) => Ok(i64::from(*v)),
         Datum::Int4(v) => Ok(i64::from(*v)),
@@ -39,35 +39,35 @@ pub(super) fn int(args: &[Datum], i: usize) -> Result<i64> {
     }
 }
 
-pub(super) fn float8(args: &[Datum], i: usize) -> Result<f64> {
+pub(crate) fn float8(args: &[Datum], i: usize) -> Result<f64> {
     match arg(args, i)? {
         Datum::Float4(v) => Ok(f64::from(*v)),
         other => other.as_float8(),
     }
 }
 
-pub(super) fn numeric(args: &[Datum], i: usize) -> Result<&Numeric> {
+pub(crate) fn numeric(args: &[Datum], i: usize) -> Result<&Numeric> {
     arg(args, i)?.as_numeric()
 }
 
-pub(super) fn bytes(args: &[Datum], i: usize) -> Result<&[u8]> {
+pub(crate) fn bytes(args: &[Datum], i: usize) -> Result<&[u8]> {
     arg(args, i)?.as_bytea().map(|bytes| &**bytes)
 }
 
-pub(super) fn oid(args: &[Datum], i: usize) -> Result<Oid> {
+pub(crate) fn oid(args: &[Datum], i: usize) -> Result<Oid> {
     arg(args, i)?.as_oid()
 }
 
-pub(super) fn date(args: &[Datum], i: usize) -> Result<i32> {
+pub(crate) fn date(args: &[Datum], i: usize) -> Result<i32> {
     arg(args, i)?.as_date()
 }
 
-pub(super) fn time(args: &[Datum], i: usize) -> Result<i64> {
+pub(crate) fn time(args: &[Datum], i: usize) -> Result<i64> {
     arg(args, i)?.as_time()
 }
 
 /// Time of day and zone in seconds west.
-pub(super) fn timetz(args: &[Datum], i: usize) -> Result<(i64, i32)> {
+pub(crate) fn timetz(args: &[Datum], i: usize) -> Result<(i64, i32)> {
     match arg(args, i)? {
         Datum::TimeTz(time, west) => Ok((*time, *west)),
         _ => Err(Error::internal("expected timetz")),
@@ -75,45 +75,45 @@ pub(super) fn timetz(args: &[Datum], i: usize) -> Result<(i64, i32)> {
 }
 
 /// A timestamp of either kind.
-pub(super) fn moment(args: &[Datum], i: usize) -> Result<i64> {
+pub(crate) fn moment(args: &[Datum], i: usize) -> Result<i64> {
     match arg(args, i)? {
         Datum::Timestamp(v) | Datum::TimestampTz(v) => Ok(*v),
         _ => Err(Error::internal("expected a timestamp")),
     }
 }
 
-pub(super) fn interval(args: &[Datum], i: usize) -> Result<&Interval> {
+pub(crate) fn interval(args: &[Datum], i: usize) -> Result<&Interval> {
     arg(args, i)?.as_interval().map(|span| &**span)
 }
 
-pub(super) fn array(args: &[Datum], i: usize) -> Result<&Arc<Array>> {
+pub(crate) fn array(args: &[Datum], i: usize) -> Result<&Arc<Array>> {
     arg(args, i)?.as_array()
 }
 
 /// The session's time zone.
-pub(super) fn zone(cx: &FnContext) -> &TimeZone {
+pub(crate) fn zone(cx: &FnContext) -> &TimeZone {
     &cx.io.datetime.time_zone
 }
 
 /// The zone that an argument names.
-pub(super) fn zone_named(args: &[Datum], i: usize, cx: &FnContext) -> Result<TimeZone> {
+pub(crate) fn zone_named(args: &[Datum], i: usize, cx: &FnContext) -> Result<TimeZone> {
     TimeZone::by_name_or_abbrev(text(args, i)?, zone(cx))
 }
 
-pub(super) fn text_datum(text: impl Into<Arc<str>>) -> Result<Datum> {
+pub(crate) fn text_datum(text: impl Into<Arc<str>>) -> Result<Datum> {
     Ok(Datum::Text(text.into()))
 }
 
 /// A text, or NULL.
-pub(super) fn text_or_null(text: Option<impl Into<Arc<str>>>) -> Result<Datum> {
+pub(crate) fn text_or_null(text: Option<impl Into<Arc<str>>>) -> Result<Datum> {
     Ok(text.map_or(Datum::Null, |text| Datum::Text(text.into())))
 }
 
-pub(super) fn interval_datum(span: Interval) -> Datum {
+pub(crate) fn interval_datum(span: Interval) -> Datum {
     Datum::Interval(Arc::new(span))
 }
 
 /// What a function without a result returns: psql shows an empty field.
-pub(super) fn void() -> Result<Datum> {
+pub(crate) fn void() -> Result<Datum> {
     Ok(Datum::text(""))
 }

@@ -1,7 +1,8 @@
 //! Built-in functions, attached to pg_proc rows by their C symbol (prosrc).
 //!
-//! One file a family, each with a static table of `(prosrc, Builtin)`. A call of
-//! a function that has no entry is refused when the statement is compiled.
+//! One file a family, each with a static table of `(prosrc, Builtin)`. They are found through
+//! [`crate::registry`]; a call of a function that has no entry anywhere is refused when the
+//! statement is compiled.
 //!
 //! The default comparisons (`int4eq`, `text_lt`, `numeric_ge` …) are entries of
 //! their own kind, [`Builtin::Compare`]: the compiler turns them into an inlined
@@ -9,7 +10,7 @@
 
 mod acl;
 mod advisory;
-mod args;
+pub(crate) mod args;
 mod array;
 mod array_search;
 mod bits;
@@ -33,7 +34,6 @@ mod int;
 mod json;
 mod numeric;
 mod partition;
-pub(crate) mod pathman;
 mod pattern;
 mod pg_lsn;
 mod privilege;
@@ -41,12 +41,12 @@ mod random;
 pub mod reg;
 mod reg_functions;
 pub mod rules;
-mod series;
+pub(crate) mod series;
 mod session;
 pub(crate) mod sha2;
 mod signature;
 mod size;
-mod sql_bodies;
+pub(crate) mod sql_bodies;
 mod text;
 mod text_variadic;
 pub(crate) mod type_info;
@@ -60,11 +60,9 @@ pub(crate) use partition::{Lists, bound_condition, partition_condition};
 pub(crate) use session::transaction_id;
 
 use crate::env::FnContext;
-use crate::spi::Spi;
 use hashbrown::HashMap;
 use std::cmp::Ordering;
 use std::sync::OnceLock;
-use steppe_catalog::builtin::Proc;
 use steppe_sql::expr::TypeRef;
 use steppe_types::{Datum, Error, Oid, Result};
 
@@ -73,9 +71,6 @@ pub type ScalarFn = fn(&[Datum], &mut FnContext) -> Result<Datum>;
 
 /// A function that also depends on the declared types of its arguments or result.
 pub type TypedFn = fn(&[Datum], &CallInfo, &mut FnContext) -> Result<Datum>;
-
-/// A function that runs statements.
-pub type SpiFn = fn(&[Datum], &CallInfo, &mut Spi<'_>) -> Result<Datum>;
 
 /// A set-returning function.
 pub type SetFn = fn(&[Datum], &CallInfo, &mut FnContext) -> Result<Box<dyn SetRows>>;
@@ -138,8 +133,6 @@ pub enum Builtin {
     Set(SetFn),
     /// The transaction's id.
     TransactionId,
-    /// One that runs statements.
-    Spi(SpiFn),
 }
 
 /// A comparison operator.
@@ -201,7 +194,6 @@ const FAMILIES: &[&[Entry]] = &[
     int::TABLE,
     json::TABLE,
     numeric::TABLE,
-    pathman::TABLE,
     pattern::TABLE,
     pg_lsn::TABLE,
     xids::TABLE,
@@ -223,33 +215,22 @@ const FAMILIES: &[&[Entry]] = &[
 ];
 
 /// An entry's implementation: a plain function.
-const fn scalar(f: ScalarFn) -> Builtin {
+pub(crate) const fn scalar(f: ScalarFn) -> Builtin {
     Builtin::Scalar(f)
 }
 
 /// An entry's implementation: a function that looks at its call's types.
-const fn typed(f: TypedFn) -> Builtin {
+pub(crate) const fn typed(f: TypedFn) -> Builtin {
     Builtin::Typed(f)
 }
 
 /// An entry's implementation: a set-returning function.
-const fn set(f: SetFn) -> Builtin {
+pub(crate) const fn set(f: SetFn) -> Builtin {
     Builtin::Set(f)
 }
 
-/// The implementation of a pg_proc row. Functions that PostgreSQL itself writes in
-/// SQL have no symbol to go by: they attach by OID.
-pub fn attach(proc: &Proc) -> Option<Builtin> {
-    sql_bodies::lookup(proc.oid).or_else(|| lookup(proc.src))
-}
-
-/// Whether PostgreSQL itself writes the function in SQL.
-pub(crate) fn is_written_in_sql(function: Oid) -> bool {
-    sql_bodies::lookup(function).is_some()
-}
-
 /// The implementation behind a prosrc name.
-pub fn lookup(source: &str) -> Option<Builtin> {
+pub(crate) fn lookup(source: &str) -> Option<Builtin> {
     static INDEX: OnceLock<HashMap<&'static str, Builtin>> = OnceLock::new();
     let index =
         INDEX.get_or_init(|| FAMILIES.iter().flat_map(|table| table.iter().copied()).collect());

@@ -149,7 +149,7 @@ fn unnest(args: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Box<dyn Set
 }
 
 /// `unnest(array) WITH ORDINALITY`
-pub(super) fn expand_array(
+pub(crate) fn expand_array(
     args: &[Datum],
     call: &CallInfo,
     cx: &mut FnContext,
@@ -250,7 +250,7 @@ impl SetRows for Values {
 }
 
 /// A set whose one-column rows are known.
-pub(super) fn values(rows: Vec<Datum>) -> Box<dyn SetRows> {
+pub(crate) fn values(rows: Vec<Datum>) -> Box<dyn SetRows> {
     Box::new(Values(rows.into_iter()))
 }
 
@@ -265,6 +265,6 @@ impl SetRows for Rows {
 }
 
 /// A set whose rows are known.
-pub(super) fn rows(rows: Vec<Vec<Datum>>) -> Box<dyn SetRows> {
+pub(crate) fn rows(rows: Vec<Vec<Datum>>) -> Box<dyn SetRows> {
     Box::new(Rows(rows.into_iter()))
 }

@@ -13,7 +13,7 @@ use steppe_types::text::{Side, quote};
 use steppe_types::{Datum, Oid, Result};
 
 /// The implementation of an SQL-bodied function.
-pub(super) fn lookup(function: Oid) -> Option<Builtin> {
+pub(crate) fn lookup(function: Oid) -> Option<Builtin> {
     let at = TABLE.binary_search_by_key(&function, |(oid, _)| *oid).ok()?;
     Some(TABLE[at].1)
 }

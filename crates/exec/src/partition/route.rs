@@ -8,10 +8,11 @@ use super::key::{KeyOfRow, shown_key};
 use crate::context::ExecContext;
 use crate::env::FnContext;
 use crate::expr::Compiler;
-use crate::functions::pathman::grow;
+use crate::registry;
+use crate::spi::Spi;
 use crate::statement::no_plan;
 use std::sync::Arc;
-use steppe_catalog::{Catalog, PartitionKey, Relation};
+use steppe_catalog::{Catalog, PATHMAN, PartitionKey, Relation};
 use steppe_partition::{PartitionBound, PartitionMap, Route, route_to_leaf};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
@@ -54,7 +55,7 @@ impl Router {
         if let Some(leaf) = self.find_newer(catalog, row, buffers, cx)? {
             return Ok(leaf);
         }
-        if grow(cx, parent, &buffers.key)?
+        if is_made(cx, parent, &buffers.key)?
             && let Some(leaf) = self.find_newer(catalog, row, buffers, cx)?
         {
             return Ok(leaf);
@@ -166,6 +167,19 @@ impl Router {
         let made = Arc::new(KeyOfRow::new(parent, key, &self.table, &mut compiler)?);
         self.keys.put(parent, &made);
         Ok(made)
+    }
+}
+
+/// Lets the extension that keeps something of `parent` make a partition for a key that none takes.
+/// True: it has, and the row must be routed again, by the catalog then in force.
+#[cold]
+fn is_made(cx: &mut ExecContext, parent: Oid, key: &[Datum]) -> Result<bool> {
+    let spi = &mut Spi::new(cx);
+    let catalog = spi.catalog_in_force();
+    let kept = catalog.relation(parent).is_some_and(|table| table.pathman.is_some());
+    match kept.then(|| registry::missing_partition(PATHMAN)).flatten() {
+        Some(make) => make(spi, parent, key),
+        None => Ok(false),
     }
 }
 

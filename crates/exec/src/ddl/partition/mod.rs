@@ -4,7 +4,7 @@
 //! parent; `attach`: tables that become partitions; `detach`: and cease to be; `convert`: plain
 //! tables that become partitioned, and cease to be.
 //! A statement that adds a partition holds ACCESS EXCLUSIVE on the parent; only a table that grows
-//! by itself gets them under SHARE UPDATE EXCLUSIVE (see [`crate::functions::pathman`]).
+//! by itself gets them under SHARE UPDATE EXCLUSIVE (see [`crate::pathman`]).
 
 mod attach;
 mod bound;

@@ -8,7 +8,8 @@ use super::arithmetic::Operator;
 use super::rowwise::{Call, Kernel};
 use crate::constants::is_pure_function;
 use crate::expr::{CExpr, Compiler, proc};
-use crate::functions::{self, Builtin, CmpOp, compare_rows};
+use crate::functions::{Builtin, CmpOp, compare_rows};
+use crate::registry::{self, Native};
 use crate::vector::IntKind;
 use std::convert::Infallible;
 use steppe_catalog::builtin::Proc;
@@ -240,8 +241,10 @@ fn put_operand(expr: &mut Expr, operand: &Expr) {
 
 /// Whether a function is the default comparison of a type, not of rows: which, and whether char(n)'s.
 fn comparison(func: Oid, left: &Expr) -> Result<Option<(CmpOp, bool)>> {
-    Ok(match functions::attach(proc(func)?) {
-        Some(Builtin::Compare { op, bpchar }) if !compare_rows::has_rows(left.ty().oid) => {
+    Ok(match registry::native(proc(func)?) {
+        Some(Native::Builtin(Builtin::Compare { op, bpchar }))
+            if !compare_rows::has_rows(left.ty().oid) =>
+        {
             Some((op, bpchar))
         }
         _ => None,
@@ -266,7 +269,7 @@ fn in_list(func: Oid, all: bool, left: &Expr, array: &Expr) -> Result<Option<Ker
 
 /// The kernel of a function, if it has one.
 fn kernel(proc: &Proc, args: &[Expr], ret: TypeRef) -> Option<Kernel> {
-    if let Some(Builtin::Compare { op, bpchar }) = functions::attach(proc) {
+    if let Some(Native::Builtin(Builtin::Compare { op, bpchar })) = registry::native(proc) {
         let is_row = args.first().is_some_and(|arg| compare_rows::has_rows(arg.ty().oid));
         return (!is_row).then_some(Kernel::Compare { op, bpchar });
     }

@@ -14,53 +14,71 @@ mod grow;
 mod manage;
 mod ranges;
 
-pub(crate) use grow::grow;
-
-use super::{Builtin, Entry, arg, scalar, set};
+use crate::functions::{arg, scalar, set};
+use crate::registry::{self, ExtensionCode, Family, Native};
 use crate::spi::Spi;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{qualified_name, quote_identifier};
-use steppe_catalog::{Catalog, Pathman, Relation};
+use steppe_catalog::{Catalog, PATHMAN, Pathman, Relation};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 
+/// Tells the executor of pg_pathman.
+pub fn register() {
+    registry::register_extension(&CODE);
+}
+
+static CODE: ExtensionCode =
+    ExtensionCode { name: PATHMAN, family: &FAMILY, missing_partition: Some(grow::grow) };
+
+static FAMILY: Family = Family { name: PATHMAN, by_source: TABLE, by_oid: &[] };
+
 /// The functions by prosrc.
-pub(super) const TABLE: &[Entry] = &[
-    ("pathman_create_range", Builtin::Spi(create::create_range)),
-    ("pathman_create_range_bounds", Builtin::Spi(create::create_range_bounds)),
-    ("pathman_create_hash", Builtin::Spi(create::create_hash)),
-    ("pathman_drop_partitions", Builtin::Spi(create::drop_partitions)),
-    ("pathman_range_bounds", Builtin::Spi(create::range_bounds)),
-    ("pathman_append", Builtin::Spi(manage::append)),
-    ("pathman_prepend", Builtin::Spi(manage::prepend)),
-    ("pathman_add", Builtin::Spi(manage::add)),
-    ("pathman_drop_range", Builtin::Spi(manage::drop_range)),
-    ("pathman_attach", Builtin::Spi(manage::attach)),
-    ("pathman_detach", Builtin::Spi(manage::detach)),
-    ("pathman_split", Builtin::Spi(manage::split)),
-    ("pathman_merge", Builtin::Spi(manage::merge)),
-    ("pathman_replace_hash", Builtin::Spi(manage::replace_hash)),
-    ("pathman_disable", Builtin::Spi(config::disable)),
-    ("pathman_set_interval", Builtin::Spi(config::set_interval)),
-    ("pathman_set_auto", Builtin::Spi(config::set_auto)),
-    ("pathman_set_enable_parent", Builtin::Spi(config::set_enable_parent)),
-    ("pathman_set_spawn_using_bgw", Builtin::Spi(config::set_spawn_using_bgw)),
-    ("pathman_set_init_callback", Builtin::Spi(config::set_init_callback)),
-    ("pathman_count", scalar(config::number_of_partitions)),
-    ("pathman_key", scalar(config::key)),
-    ("pathman_key_type", scalar(config::key_type)),
-    ("pathman_type", scalar(config::partition_type)),
-    ("pathman_parent", scalar(config::parent_of_partition)),
-    ("pathman_sequence_name", scalar(config::sequence_name_of)),
-    ("pathman_version", scalar(|_, _| super::args::text_datum("1.5.12"))),
-    ("pathman_show_config", set(config::show_config)),
-    ("pathman_show_params", set(config::show_params)),
-    ("pathman_show_partitions", set(config::show_partitions)),
+const TABLE: &[(&str, Native)] = &[
+    ("pathman_create_range", Native::Spi(create::create_range)),
+    ("pathman_create_range_bounds", Native::Spi(create::create_range_bounds)),
+    ("pathman_create_hash", Native::Spi(create::create_hash)),
+    ("pathman_drop_partitions", Native::Spi(create::drop_partitions)),
+    ("pathman_range_bounds", Native::Spi(create::range_bounds)),
+    ("pathman_append", Native::Spi(manage::append)),
+    ("pathman_prepend", Native::Spi(manage::prepend)),
+    ("pathman_add", Native::Spi(manage::add)),
+    ("pathman_drop_range", Native::Spi(manage::drop_range)),
+    ("pathman_attach", Native::Spi(manage::attach)),
+    ("pathman_detach", Native::Spi(manage::detach)),
+    ("pathman_split", Native::Spi(manage::split)),
+    ("pathman_merge", Native::Spi(manage::merge)),
+    ("pathman_replace_hash", Native::Spi(manage::replace_hash)),
+    ("pathman_disable", Native::Spi(config::disable)),
+    ("pathman_set_interval", Native::Spi(config::set_interval)),
+    ("pathman_set_auto", Native::Spi(config::set_auto)),
+    ("pathman_set_enable_parent", Native::Spi(config::set_enable_parent)),
+    ("pathman_set_spawn_using_bgw", Native::Spi(config::set_spawn_using_bgw)),
+    ("pathman_set_init_callback", Native::Spi(config::set_init_callback)),
+    ("pathman_count", Native::Builtin(scalar(config::number_of_partitions))),
+    ("pathman_key", Native::Builtin(scalar(config::key))),
+    ("pathman_key_type", Native::Builtin(scalar(config::key_type))),
+    ("pathman_type", Native::Builtin(scalar(config::partition_type))),
+    ("pathman_parent", Native::Builtin(scalar(config::parent_of_partition))),
+    ("pathman_sequence_name", Native::Builtin(scalar(config::sequence_name_of))),
+    (
+        "pathman_version",
+        Native::Builtin(scalar(|_, _| crate::functions::args::text_datum("1.5.12"))),
+    ),
+    ("pathman_show_config", Native::Builtin(set(config::show_config))),
+    ("pathman_show_params", Native::Builtin(set(config::show_params))),
+    ("pathman_show_partitions", Native::Builtin(set(config::show_partitions))),
     // Rows are moved when a table is partitioned: nothing is ever under way.
-    ("pathman_show_tasks", set(|_, _, _| Ok(super::series::rows(Vec::new())))),
-    ("pathman_stop_task", scalar(config::stop_task)),
-    ("pathman_concurrently", scalar(config::move_rows)),
-    ("pathman_data", scalar(config::moved_rows)),
-    ("pathman_add_to_config", scalar(|_, _| Err(unsupported("add_to_pathman_config")))),
+    (
+        "pathman_show_tasks",
+        Native::Builtin(set(|_, _, _| Ok(crate::functions::series::rows(Vec::new())))),
+    ),
+    ("pathman_stop_task", Native::Builtin(scalar(config::stop_task))),
+    ("pathman_concurrently", Native::Builtin(scalar(config::move_rows))),
+    ("pathman_data", Native::Builtin(scalar(config::moved_rows))),
+    (
+        "pathman_add_to_config",
+        Native::Builtin(scalar(|_, _| Err(unsupported("add_to_pathman_config")))),
+    ),
 ];
 
 fn unsupported(function: &str) -> Error {

@@ -21,7 +21,6 @@ use super::ranges::{
     takes_intervals,
 };
 use super::{invalid, output, raised, relation_in};
-use crate::context::ExecContext;
 use crate::ddl::{self, DdlContext};
 use crate::spi::Spi;
 use std::sync::Arc;
@@ -34,11 +33,8 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// Makes the partitions up to a key that no partition of `parent` takes, if it is a table that
 /// grows. False: it is none. The row must be routed again, by the catalog then in force.
-#[cold]
-pub(crate) fn grow(cx: &mut ExecContext, parent: Oid, key: &[Datum]) -> Result<bool> {
-    let services = cx.functions.services.clone();
-    let catalog = services.newer_catalog(&cx.functions.catalog);
-    let catalog = catalog.unwrap_or_else(|| cx.functions.catalog.clone());
+pub(super) fn grow(spi: &mut Spi<'_>, parent: Oid, key: &[Datum]) -> Result<bool> {
+    let catalog = spi.catalog_in_force();
     let grows = |relation: &&Arc<Relation>| {
         relation.pathman.as_ref().is_some_and(|pathman| pathman.auto) && is_range(relation)
     };
@@ -49,11 +45,10 @@ pub(crate) fn grow(cx: &mut ExecContext, parent: Oid, key: &[Datum]) -> Result<b
     }
     let key = BoundValue::new(key_column(relation)?.type_oid, value.clone());
     let growth = Growth { parent, key };
-    let temp = cx.temp()?;
-    if services.ddl_apart(parent, &services, temp, &mut |ctx| growth.run(ctx))? {
+    if spi.ddl_apart(parent, &mut |ctx| growth.run(ctx))? {
         return Ok(true);
     }
-    Spi::new(cx).ddl("CREATE TABLE", "", |ctx| growth.run(ctx))?;
+    spi.ddl("CREATE TABLE", "", |ctx| growth.run(ctx))?;
     Ok(true)
 }
 

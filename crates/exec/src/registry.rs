@@ -1,0 +1,123 @@
+//! The code behind pg_proc's rows, of whichever crate.
+//!
+//! ```text
+//!   functions: by prosrc, by OID ──┐
+//!   a family that a crate above    ├──▶ native(proc) ──▶ what the compiler makes calls of
+//!   has registered ────────────────┘
+//!   an extension's code ──▶ missing_partition(name)
+//! ```
+//!
+//! What it guarantees: built-in functions are found first, and nobody above can take their
+//! place; a family that is registered twice is there once. The tables are static because they are
+//! code, as a shared library is: all that is state (which extensions are installed, what they keep)
+//! is in the catalog. Compiling looks here; running does not.
+
+use crate::functions::{self, Builtin, CallInfo, sql_bodies};
+use crate::spi::Spi;
+use hashbrown::HashMap;
+use std::sync::OnceLock;
+use steppe_catalog::builtin::Proc;
+use steppe_types::{Datum, Oid, Result};
+
+/// A function that runs statements.
+pub type SpiFn = fn(&[Datum], &CallInfo, &mut Spi<'_>) -> Result<Datum>;
+
+/// The code of a function that is written in Rust.
+#[derive(Clone, Copy)]
+pub enum Native {
+    /// It computes its result from its arguments and what it may ask the session.
+    Builtin(Builtin),
+    /// It runs statements.
+    Spi(SpiFn),
+}
+
+/// The functions that a crate above this one brings.
+pub struct Family {
+    /// What it is called; the caller registers one family by one name.
+    pub name: &'static str,
+    /// By pg_proc.prosrc.
+    pub by_source: &'static [(&'static str, Native)],
+    /// By pg_proc.oid: those that PostgreSQL itself writes in SQL, which have no symbol.
+    pub by_oid: &'static [(Oid, Native)],
+}
+
+/// Called for a key that no partition of the parent takes, if the extension keeps something of that
+/// table. True: the catalog has changed, and the row is to be routed again.
+pub type MissingPartition = fn(&mut Spi<'_>, Oid, &[Datum]) -> Result<bool>;
+
+/// What an extension brings besides rows of pg_proc.
+pub struct ExtensionCode {
+    /// The extension.
+    pub name: &'static str,
+    /// Its functions.
+    pub family: &'static Family,
+    /// What it does for rows that no partition takes.
+    pub missing_partition: Option<MissingPartition>,
+}
+
+/// How many families and how many extensions there may be: each has a fixed place, so that looking
+/// takes no lock.
+const PLACES: usize = 16;
+
+static FAMILIES: [OnceLock<Added>; PLACES] = [const { OnceLock::new() }; PLACES];
+
+static EXTENSIONS: [OnceLock<&'static ExtensionCode>; PLACES] = [const { OnceLock::new() }; PLACES];
+
+/// A registered family, indexed.
+struct Added {
+    name: &'static str,
+    by_source: HashMap<&'static str, Native>,
+    by_oid: HashMap<Oid, Native>,
+}
+
+/// Adds a family; one that is there already stays as it is.
+pub fn register(family: &'static Family) {
+    for place in &FAMILIES {
+        let added = place.get_or_init(|| Added {
+            name: family.name,
+            by_source: family.by_source.iter().copied().collect(),
+            by_oid: family.by_oid.iter().copied().collect(),
+        });
+        if added.name == family.name {
+            return;
+        }
+    }
+    debug_assert!(false, "no place is left for the functions of {}", family.name);
+}
+
+/// Adds an extension's code with its functions; what is there already stays as it is.
+pub fn register_extension(code: &'static ExtensionCode) {
+    register(code.family);
+    let is_placed = EXTENSIONS.iter().any(|place| place.get_or_init(|| code).name == code.name);
+    debug_assert!(is_placed, "no place is left for extension {}", code.name);
+}
+
+/// The code of a pg_proc row.
+pub fn native(proc: &Proc) -> Option<Native> {
+    let built_in = sql_bodies::lookup(proc.oid).or_else(|| functions::lookup(proc.src));
+    built_in.map(Native::Builtin).or_else(|| added(proc))
+}
+
+/// The code of a pg_proc row that a crate above this one has brought.
+fn added(proc: &Proc) -> Option<Native> {
+    families().find_map(|family| {
+        let found = family.by_oid.get(&proc.oid).or_else(|| family.by_source.get(proc.src));
+        found.copied()
+    })
+}
+
+fn families() -> impl Iterator<Item = &'static Added> {
+    FAMILIES.iter().map_while(OnceLock::get)
+}
+
+/// Whether PostgreSQL itself writes the function in SQL.
+pub(crate) fn is_written_in_sql(function: Oid) -> bool {
+    sql_bodies::lookup(function).is_some()
+        || families().any(|family| family.by_oid.contains_key(&function))
+}
+
+/// What the extension of a name does for rows that no partition takes.
+pub(crate) fn missing_partition(extension: &str) -> Option<MissingPartition> {
+    let mut codes = EXTENSIONS.iter().map_while(OnceLock::get);
+    codes.find(|code| code.name == extension)?.missing_partition
+}
