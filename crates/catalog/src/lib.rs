@@ -16,6 +16,7 @@ pub mod builtin;
 pub mod extended_statistics;
 pub mod extension;
 mod history;
+mod name_space;
 mod names;
 mod not_null;
 mod oids;
@@ -35,6 +36,7 @@ pub use extended_statistics::{
 };
 pub use extension::{AVAILABLE_EXTENSIONS, AvailableExtension, Extension, PATHMAN, Pathman};
 pub use history::Mentions;
+pub use name_space::NameSpace;
 pub use names::{NAME_BYTES_MAX, object_name};
 pub use oids::Oids;
 pub use partition::{PartitionColumn, PartitionKey, PartitionOf};

@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use parking_lot::{Mutex, MutexGuard};
 use steppe_catalog::system::kind_of_relations;
 use steppe_catalog::{
-    BOOTSTRAP_SUPERUSER, Catalog, CatalogChanges, OnCommit, PG_CATALOG, RelKind, Relation,
+    BOOTSTRAP_SUPERUSER, Catalog, CatalogChanges, NameSpace, PG_CATALOG, RelKind, Relation,
     TEMPORARY_SCHEMA,
 };
 use steppe_counting::progress::Progress;
@@ -61,65 +61,10 @@ impl Identity {
         let temporary_schema = format!("{TEMPORARY_SCHEMA}_{pid}").into();
         Identity { pid, user, database, temporary_schema }
     }
-}
 
-/// The catalog version in use and the search path resolved in it.
-#[derive(Clone, Debug)]
-pub(crate) struct NameSpace {
-    /// The catalog.
-    pub catalog: Arc<Catalog>,
-    /// Schemas searched, pg_catalog included.
-    pub path: Arc<[Oid]>,
-    /// Where new objects go.
-    pub creation: Option<Oid>,
-    /// They go to the session's temporary schema, which may have to be made first.
-    pub creates_temporary: bool,
-    /// A commit has something to do to the session's temporary tables.
-    pub acts_on_commit: bool,
-}
-
-impl NameSpace {
-    /// Before there is a session.
-    fn initial(catalog: Arc<Catalog>) -> NameSpace {
-        let path = Arc::from([PG_CATALOG]);
-        NameSpace { catalog, path, creation: None, creates_temporary: false, acts_on_commit: false }
-    }
-
-    /// Resolves a search path: schemas that do not exist are passed over; pg_catalog comes first
-    /// unless it is named, and before it the session's temporary objects
-    /// (recomputeNamespacePath).
-    pub(crate) fn resolve(
-        catalog: Arc<Catalog>,
-        names: &[String],
-        identity: &Identity,
-    ) -> NameSpace {
-        let mut path = Vec::with_capacity(names.len() + 2);
-        for name in names {
-            let name = match name.as_str() {
-                "$user" => &*identity.user,
-                TEMPORARY_SCHEMA => &*identity.temporary_schema,
-                other => other,
-            };
-            if let Some(schema) = catalog.schema_named(name)
-                && !path.contains(&schema.oid)
-            {
-                path.push(schema.oid);
-            }
-        }
-        let creation = path.first().copied();
-        let creates_temporary = names.first().is_some_and(|name| name == TEMPORARY_SCHEMA);
-        if !path.contains(&PG_CATALOG) {
-            path.insert(0, PG_CATALOG);
-        }
-        let mut acts_on_commit = false;
-        if let Some(temporary) = catalog.schema_named(&identity.temporary_schema) {
-            if !path.contains(&temporary.oid) {
-                path.insert(0, temporary.oid);
-            }
-            let mut tables = catalog.relations_in(temporary.oid);
-            acts_on_commit = tables.any(|table| table.on_commit != OnCommit::PreserveRows);
-        }
-        NameSpace { catalog, path: path.into(), creation, creates_temporary, acts_on_commit }
+    /// The names of a catalog version as this session searches them.
+    pub(crate) fn names(&self, catalog: Arc<Catalog>, search_path: &[String]) -> NameSpace {
+        NameSpace::resolve(catalog, search_path, &self.user, &self.temporary_schema)
     }
 }
 

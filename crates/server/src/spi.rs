@@ -8,7 +8,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use steppe_catalog::{BOOTSTRAP_SUPERUSER, Catalog, CatalogChanges};
+use steppe_catalog::{BOOTSTRAP_SUPERUSER, Catalog, CatalogChanges, NameSpace};
 use steppe_exec::ddl::DdlContext;
 use steppe_exec::functions::reg::CatalogNames;
 use steppe_exec::{CompiledStmt, DdlFn, FunctionDdl, FunctionFrame, SessionServices};
@@ -20,7 +20,7 @@ use steppe_txn::{IsolationLevel, RelationLockMode, Txn};
 use steppe_types::io::{IoContext, TypeCatalog};
 use steppe_types::{Datum, Oid, Result, SqlState};
 
-use crate::services::{Core, NameSpace};
+use crate::services::Core;
 use crate::session::plan::{Planning, compile};
 
 /// The session's settings that matter to statements that functions run.
@@ -136,7 +136,7 @@ impl Core {
         let names = self.names();
         let Some(newer) = self.newer_catalog(&names.catalog) else { return names };
         let mut settings = self.function_settings.lock();
-        let names = NameSpace::resolve(newer, &settings.search_path, &self.identity);
+        let names = self.identity.names(newer, &settings.search_path);
         settings.io = io_of(&settings.io, &names, &self.identity.user);
         drop(settings);
         self.put_names(names.clone());

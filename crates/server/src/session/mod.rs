@@ -57,6 +57,7 @@ use std::task::Poll;
 
 use bytes::{Buf, BytesMut};
 use parking_lot::MutexGuard;
+use steppe_catalog::NameSpace;
 use steppe_exec::ddl::drop_temporary_schemas;
 use steppe_exec::{ExecEnv, SessionServices};
 use steppe_sql::parser::literals::Lifter;
@@ -77,7 +78,7 @@ use crate::memory;
 use crate::plan_cache::LocalPlans;
 use crate::server::{Control, Server};
 pub(crate) use crate::services::Identity;
-use crate::services::{Core, NameSpace, micros_of, now_nanos};
+use crate::services::{Core, micros_of, now_nanos};
 use crate::settings::{Live, SessionSettings};
 use crate::stream::{Accepted, Stream};
 use crate::system_views::SessionEnd;

@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
-use steppe_catalog::{Catalog, Mentions, RelKind};
+use steppe_catalog::{Catalog, Mentions, NameSpace, RelKind};
 use steppe_exec::{CompiledStmt, SessionServices};
 use steppe_sql::ast;
 use steppe_sql::bind::{self, BindContext, Params, Unbound};
@@ -25,7 +25,6 @@ use super::create_as::has_into;
 use super::sizes::Sizes;
 use crate::outbox;
 use crate::plan_cache::{Cached, CachedPlan, KEY_BYTES_MAX, TEXT_KEY};
-use crate::services::NameSpace;
 use crate::spi::{FunctionSettings, io_of, io_of_statement};
 
 /// Plans that the optimiser expects to cost more (in PostgreSQL's units) run where
@@ -106,7 +105,7 @@ impl Session {
         // The plans are not others': `names_older` is part of what they are kept by.
         let seen = then.and_then(|then| catalog.with_partitions_of(then));
         let catalog = seen.map_or(catalog, Arc::new);
-        self.names = NameSpace::resolve(catalog, &self.live.search_path, &self.core.identity);
+        self.names = self.core.identity.names(catalog, &self.live.search_path);
         self.names_generation = self.live.generation;
         let state = foldhash::quality::FixedState::default();
         let deciding = (self.live.fingerprint, &self.names.path, self.names_older);
