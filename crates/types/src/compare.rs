@@ -217,6 +217,31 @@ pub fn hash_as<H: Hasher>(type_oid: Oid, datum: &Datum, state: &mut H) {
     }
 }
 
+/// A datum hashed and compared as its type's default equality does.
+#[derive(Debug, Clone)]
+pub struct HashedDatum {
+    /// The type.
+    pub type_oid: Oid,
+    /// The value.
+    pub value: Datum,
+}
+
+impl Hash for HashedDatum {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        hash_as(self.type_oid, &self.value, state);
+    }
+}
+
+impl PartialEq for HashedDatum {
+    #[inline]
+    fn eq(&self, other: &HashedDatum) -> bool {
+        equal_as(self.type_oid, &self.value, &other.value)
+    }
+}
+
+impl Eq for HashedDatum {}
+
 /// The same bits for floats that are equal.
 pub(crate) fn float_bits(value: f64) -> u64 {
     if value.is_nan() {

@@ -108,6 +108,13 @@ pub struct Array {
     pub elements: Vec<Datum>,
 }
 
+/// A one-dimensional array with lower bound 1.
+pub fn one_dimensional(element_type: crate::Oid, elements: Vec<Datum>) -> Datum {
+    let dimensions =
+        if elements.is_empty() { Vec::new() } else { vec![(elements.len() as i32, 1)] };
+    Datum::Array(Arc::new(Array { element_type, dimensions, elements }))
+}
+
 impl Datum {
     /// Whether this is NULL.
     #[inline]

@@ -2,10 +2,10 @@
 
 use super::AggKind;
 use super::partial::elements;
-use crate::expr::array::{one_dimensional, stack};
+use crate::expr::array::stack;
 use std::sync::Arc;
 use steppe_spill::datum_bytes;
-use steppe_types::datum::Array;
+use steppe_types::datum::{Array, one_dimensional};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// The longest text or bytea (PostgreSQL's MaxAllocSize).

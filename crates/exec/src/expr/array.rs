@@ -4,20 +4,13 @@
 use super::{ArrayCoerce, ArrayCtor, CExpr, Row, Subscript};
 use crate::context::ExecContext;
 use std::sync::Arc;
-use steppe_types::datum::Array;
+use steppe_types::datum::{Array, one_dimensional};
 use steppe_types::interrupt::{self, interruptible};
 use steppe_types::text_io::NAME_BYTES_MAX;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// PostgreSQL's MAXDIM.
 const DIMENSIONS_MAX: usize = 6;
-
-/// A one-dimensional array with lower bound 1.
-pub(crate) fn one_dimensional(element_type: Oid, elements: Vec<Datum>) -> Datum {
-    let dimensions =
-        if elements.is_empty() { Vec::new() } else { vec![(elements.len() as i32, 1)] };
-    Datum::Array(Arc::new(Array { element_type, dimensions, elements }))
-}
 
 /// `ARRAY[…]`; with `multidim` the elements are arrays that become one array
 /// of one more dimension.

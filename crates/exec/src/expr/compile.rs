@@ -2,8 +2,8 @@
 
 use super::subplan::CSubPlan;
 use super::{
-    ArrayCoerce, ArrayCtor, ArrayOp, BinaryTest, CExpr, Call, Case, Compare, Distinct, HashedDatum,
-    InSet, Row, RowCompare, SpiCall, Subscript, TypedCall, ViaIo,
+    ArrayCoerce, ArrayCtor, ArrayOp, BinaryTest, CExpr, Call, Case, Compare, Distinct, InSet, Row,
+    RowCompare, SpiCall, Subscript, TypedCall, ViaIo,
 };
 use crate::context::ExecContext;
 use crate::deps::Dependencies;
@@ -15,6 +15,7 @@ use steppe_catalog::builtin::Proc;
 use steppe_catalog::{Builtins, Catalog};
 use steppe_sql::expr::{CallSyntax, Expr, SubLinkKind, SubPlan, TypeRef};
 use steppe_sql::plan::PlannedStmt;
+use steppe_types::compare::HashedDatum;
 use steppe_types::oid::{self, container_element_type, element_type_of};
 use steppe_types::physical::Physical;
 use steppe_types::{Datum, Error, Oid, Result, interrupt};

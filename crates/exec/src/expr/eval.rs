@@ -3,14 +3,14 @@
 //! Three-valued logic: `test` answers `None` for unknown. AND and OR stop at the
 //! first operand that decides, left to right, as PostgreSQL's do.
 
-use super::{ArrayOp, BinaryTest, CExpr, Call, Case, Compare, Distinct, HashedDatum, InSet, Row};
+use super::{ArrayOp, BinaryTest, CExpr, Call, Case, Compare, Distinct, InSet, Row};
 use super::{RowCompare, SpiCall, TypedCall, array};
 use crate::context::ExecContext;
 use crate::functions::{CmpOp, transaction_id};
 use crate::spi::Spi;
 use std::cmp::Ordering;
 use steppe_sql::expr::{BoolTest, RowCompareOp};
-use steppe_types::compare::{compare_as, equal_as};
+use steppe_types::compare::{HashedDatum, compare_as, equal_as};
 use steppe_types::{Datum, Error, Oid, Result};
 
 impl CExpr {

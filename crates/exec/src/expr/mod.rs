@@ -20,9 +20,9 @@ mod subplan;
 use crate::functions::{CallInfo, CmpOp, ScalarFn, TypedFn};
 use crate::registry::SpiFn;
 use hashbrown::HashSet;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use steppe_sql::expr::{BoolTest, RowCompareOp};
+use steppe_types::compare::HashedDatum;
 use steppe_types::{Datum, Oid};
 
 pub(crate) use compile::{Compiler, SetCall, TIMESTAMPTZ_AGE, proc, signature};
@@ -195,27 +195,6 @@ pub(crate) struct InSet {
     pub(crate) negated: bool,
     pub(crate) type_oid: Oid,
 }
-
-/// A datum hashed and compared as its type's default equality does.
-#[derive(Debug, Clone)]
-pub(crate) struct HashedDatum {
-    pub(crate) type_oid: Oid,
-    pub(crate) value: Datum,
-}
-
-impl Hash for HashedDatum {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        steppe_types::compare::hash_as(self.type_oid, &self.value, state);
-    }
-}
-
-impl PartialEq for HashedDatum {
-    fn eq(&self, other: &HashedDatum) -> bool {
-        steppe_types::compare::equal_as(self.type_oid, &self.value, &other.value)
-    }
-}
-
-impl Eq for HashedDatum {}
 
 /// `x op ANY|ALL (array)`.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 //! on run-time parameters runs again when one of them has been set since: every
 //! parameter has a version, and a kept result remembers the versions it saw.
 
-use super::{CExpr, HashedDatum, Row, array};
+use super::{CExpr, Row, array};
 use crate::batch::RowBatch;
 use crate::context::{ExecContext, Versions};
 use crate::node::{BoxedNode, CPlan};
@@ -12,6 +12,8 @@ use crate::tuplestore::{StoreReader, TupleStore};
 use hashbrown::HashSet;
 use std::sync::Arc;
 use steppe_sql::expr::{ExecParamId, SubLinkKind, SubPlanId};
+use steppe_types::compare::HashedDatum;
+use steppe_types::datum::one_dimensional;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// A compiled sub-select expression.
@@ -216,7 +218,7 @@ fn run_value(sub: &CSubPlan, node: &mut BoxedNode, cx: &mut ExecContext) -> Resu
             if steppe_types::oid::element_type_of(element).is_some() {
                 return array::stack(element, elements);
             }
-            Ok(array::one_dimensional(element, elements))
+            Ok(one_dimensional(element, elements))
         }
         _ => {
             let row = one_row(sub, node, cx)?;

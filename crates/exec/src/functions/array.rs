@@ -4,12 +4,11 @@
 use super::args::{array, boolean, given, int4, text_datum};
 use super::{CallInfo, Entry, arg, scalar, typed};
 use crate::env::FnContext;
-use crate::expr::array::one_dimensional;
 use std::sync::Arc;
 use steppe_catalog::Builtins;
 use steppe_types::arith::out_of_range;
 use steppe_types::compare::compare_as;
-use steppe_types::datum::Array;
+use steppe_types::datum::{Array, one_dimensional};
 use steppe_types::interrupt::{self, interruptible};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 

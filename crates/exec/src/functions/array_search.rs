@@ -6,9 +6,8 @@ use super::args::{array, given, int4};
 use super::array::make;
 use super::{Entry, arg, scalar};
 use crate::env::FnContext;
-use crate::expr::array::one_dimensional;
 use steppe_types::compare::equal_as;
-use steppe_types::datum::Array;
+use steppe_types::datum::{Array, one_dimensional};
 use steppe_types::interrupt::{self, interruptible};
 use steppe_types::{Datum, Error, Result, SqlState, oid};
 

@@ -7,9 +7,9 @@
 use super::args::{bytes, given, int4, text, text_datum, text_or_null};
 use super::{CallInfo, Entry, SetRows, scalar, set};
 use crate::env::FnContext;
-use crate::expr::array::one_dimensional;
 use std::cell::RefCell;
 use std::rc::Rc;
+use steppe_types::datum::one_dimensional;
 use steppe_types::interrupt::interruptible;
 use steppe_types::text::like::{LikePattern, escape_character, like_escape};
 use steppe_types::text::regex::{self, Regex, RegexFlags, similar_to_regex};

@@ -3,9 +3,9 @@
 use super::args::{boolean, float8, int4, text, text_datum, void};
 use super::{Builtin, CallInfo, Entry, SetRows, arg, scalar, set, typed};
 use crate::env::FnContext;
-use crate::expr::array::one_dimensional;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
 use steppe_catalog::{AVAILABLE_EXTENSIONS, AvailableExtension, Builtins};
+use steppe_types::datum::one_dimensional;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 /// Session functions by prosrc.

@@ -4,7 +4,7 @@
 use super::args::{given, int, int4, text, text_datum};
 use super::{Entry, scalar, set};
 use crate::env::FnContext;
-use crate::expr::array::one_dimensional;
+use steppe_types::datum::one_dimensional;
 use steppe_types::interrupt::interruptible;
 use steppe_types::text::{self as strings, Side};
 use steppe_types::{Datum, Error, Result, SqlState, oid};

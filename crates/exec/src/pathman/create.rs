@@ -9,7 +9,6 @@ use super::{
     shown,
 };
 use crate::ddl::partition::convert::{check_convertible, make_partitioned, make_plain};
-use crate::expr::array::one_dimensional;
 use crate::functions::CallInfo;
 use crate::functions::args::{array, boolean, given, int4, text};
 use crate::spi::Spi;
@@ -20,6 +19,7 @@ use steppe_partition::RangeDatum;
 use steppe_sql::ast::{PartitionSpec, Statement};
 use steppe_sql::bind::typename::format_type;
 use steppe_sql::parser;
+use steppe_types::datum::one_dimensional;
 use steppe_types::error::Severity;
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
