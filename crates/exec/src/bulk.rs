@@ -17,10 +17,11 @@ use crate::modify::{
     Inserter, KeyCheck, ModifyPlan, OpenLeaves, Target, finish_keys, null_violation,
 };
 use crate::node::CNode;
-use crate::statement::{CompiledStmt, ExecEnv, no_plan};
+use crate::statement::{CompiledStmt, ExecEnv};
 use std::sync::Arc;
 use steppe_catalog::Catalog;
 use steppe_sql::expr::Expr;
+use steppe_sql::plan::PlannedStmt;
 use steppe_sql::query::Command;
 use steppe_txn::{NewRows, Txn};
 use steppe_types::row::RowWriter;
@@ -131,7 +132,7 @@ impl BulkInsert {
         fields: usize,
         catalog: &Arc<Catalog>,
     ) -> Result<BulkInsert> {
-        let plan = no_plan();
+        let plan = PlannedStmt::nothing();
         let mut compiler = Compiler::new(&plan, FnContext::pure(catalog.clone()));
         self.filter = Some(compiler.expr(condition)?);
         self.pending = Pending::Values { fields, rows: Vec::new() };

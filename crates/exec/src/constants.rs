@@ -24,13 +24,12 @@ use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler, Row, TIMESTAMPTZ_AGE};
 use crate::functions::Builtin;
 use crate::registry::{self, Native};
-use crate::statement::no_plan;
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog};
 use steppe_sql::expr::{CallSyntax, Expr, SubPlanId, TypeRef};
-use steppe_sql::plan::{Constants, PlannedLevel};
+use steppe_sql::plan::{Constants, PlannedLevel, PlannedStmt};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Oid, Result, SqlState, interrupt, oid};
 
@@ -73,7 +72,7 @@ pub fn estimated(expr: &Expr, catalog: &Arc<Catalog>, io: &Arc<IoContext>) -> Op
         transaction_timestamp: io.now,
         ..FnContext::pure(Arc::clone(catalog))
     };
-    let compiled = Compiler::new(&no_plan(), context()).expr(expr).ok()?;
+    let compiled = Compiler::new(&PlannedStmt::nothing(), context()).expr(expr).ok()?;
     compiled.eval(&mut ExecContext::for_folding(context()), Row::EMPTY).ok()
 }
 
@@ -323,7 +322,7 @@ impl<'a> Walk<'a> {
 
     /// The value of an expression over constants. What only a session can tell is left to it.
     fn evaluate(&self, expr: Expr) -> Result<Known> {
-        let stmt = no_plan();
+        let stmt = PlannedStmt::nothing();
         let pure = || FnContext::pure(Arc::clone(self.catalog));
         let Ok(compiled) = Compiler::new(&stmt, pure()).expr(&expr) else {
             return Ok(Known::Nothing);

@@ -20,12 +20,12 @@
 use crate::constants::may_fail;
 use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler};
-use crate::statement::no_plan;
 use std::convert::Infallible;
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog};
 use steppe_sql::expr::{Expr, TypeRef};
 use steppe_sql::negate::without_not;
+use steppe_sql::plan::PlannedStmt;
 use steppe_sql::query::{FromItem, Query, RteKind};
 use steppe_sql::walk::for_each_root;
 use steppe_types::datum::Array;
@@ -180,7 +180,7 @@ fn junction(args: &mut Vec<Expr>, neutral: bool, catalog: &Arc<Catalog>) -> Opti
 /// A call of an immutable function, an array or another type, of constants.
 fn evaluate(call: &Expr, catalog: &Arc<Catalog>) -> Option<Expr> {
     let ty = call.ty();
-    let stmt = no_plan();
+    let stmt = PlannedStmt::nothing();
     match Compiler::new(&stmt, FnContext::pure(Arc::clone(catalog))).expr(call) {
         Ok(CExpr::Const(value)) => Some(Expr::Const(value, ty)),
         _ => None,

@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use steppe_catalog::{Catalog, RelKind};
 use steppe_partition::RoutedPartition;
 use steppe_spill::TempSpace;
-use steppe_sql::plan::{Cost, Plan, PlanNode, PlannedStmt, ResultColumn};
+use steppe_sql::plan::{Plan, PlanNode, PlannedStmt, ResultColumn};
 use steppe_sql::query::Command;
 use steppe_storage::Usage;
 use steppe_txn::{Database, LockWait, RelationLockMode, RowId, Txn, UndoPosition};
@@ -409,33 +409,6 @@ fn is_one_row(planned: &PlannedStmt) -> bool {
         && is_bare
         && modify.child.filter.is_none()
         && modify.child.project.is_some()
-}
-
-/// A statement with no plan, for compiling expressions that stand alone.
-pub(crate) fn no_plan() -> PlannedStmt {
-    let plan = Plan {
-        node: PlanNode::Result { one_time_filter: None, child: None },
-        filter: None,
-        project: None,
-        types: Vec::new(),
-        slot_names: Arc::new([]),
-        cost: Cost::default(),
-    };
-    PlannedStmt {
-        command: Command::Select,
-        plan,
-        subplans: Vec::new(),
-        cursors: Vec::new(),
-        positions: None,
-        exec_params: 0,
-        param_types: Vec::new(),
-        columns: Vec::new(),
-        relations: Vec::new(),
-        depends_on_literals: false,
-        constants: Arc::default(),
-        sensitive: Arc::default(),
-        mentions: Vec::new(),
-    }
 }
 
 fn contains_modify(plan: &Plan) -> bool {

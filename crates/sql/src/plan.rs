@@ -115,6 +115,35 @@ pub struct PlannedStmt {
     pub mentions: Vec<Oid>,
 }
 
+impl PlannedStmt {
+    /// A statement with no plan, for compiling expressions that stand alone.
+    pub fn nothing() -> PlannedStmt {
+        let plan = Plan {
+            node: PlanNode::Result { one_time_filter: None, child: None },
+            filter: None,
+            project: None,
+            types: Vec::new(),
+            slot_names: Arc::new([]),
+            cost: Cost::default(),
+        };
+        PlannedStmt {
+            command: Command::Select,
+            plan,
+            subplans: Vec::new(),
+            cursors: Vec::new(),
+            positions: None,
+            exec_params: 0,
+            param_types: Vec::new(),
+            columns: Vec::new(),
+            relations: Vec::new(),
+            depends_on_literals: false,
+            constants: Arc::default(),
+            sensitive: Arc::default(),
+            mentions: Vec::new(),
+        }
+    }
+}
+
 /// The expressions whose constants and parameters may fail when they are evaluated.
 #[derive(Clone, Debug, Default)]
 pub struct Constants {

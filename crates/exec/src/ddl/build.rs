@@ -16,6 +16,7 @@ use std::sync::Arc;
 use steppe_catalog::{IndexInfo, Relation};
 use steppe_counting::progress::{Phase, Progress, Utility};
 use steppe_spill::entries::{EntrySorter, SortedEntries};
+use steppe_sql::plan::PlannedStmt;
 use steppe_txn::{Database, IndexEntry, IndexInsert, IndexStore, RowId, TableStore};
 use steppe_types::{Error, Result, SqlState};
 
@@ -48,7 +49,7 @@ pub(super) fn build_for(
     let table = Arc::new(table.clone());
     let rows = TableAccess::open(&database, &table)?;
     let catalog = ctx.catalog();
-    let stmt = crate::statement::no_plan();
+    let stmt = PlannedStmt::nothing();
     let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog));
     let access = IndexAccess::open(&database, &table, &Arc::new(index.clone()), &mut compiler)?;
     let mut sorter = EntrySorter::new(ctx.maintenance_work_mem_bytes, ctx.temp.clone());

@@ -5,10 +5,10 @@ use crate::access::TableAccess;
 use crate::context::ExecContext;
 use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler, Row};
-use crate::statement::no_plan;
 use std::sync::Arc;
 use steppe_sql::bind::over_row;
 use steppe_sql::expr::Expr;
+use steppe_sql::plan::PlannedStmt;
 use steppe_txn::{RowId, View};
 use steppe_types::{Datum, Result};
 
@@ -111,7 +111,7 @@ impl RowEvaluator {
     pub(crate) fn new(ctx: &mut DdlContext<'_>, exprs: &[Expr]) -> Result<RowEvaluator> {
         let catalog = ctx.catalog();
         let functions = ctx.functions();
-        let stmt = no_plan();
+        let stmt = PlannedStmt::nothing();
         let slots = exprs.iter().cloned().map(over_row).collect::<Result<Vec<_>>>()?;
         let exprs = Compiler::new(&stmt, FnContext::pure(catalog)).list(&slots)?;
         Ok(RowEvaluator { exprs, context: ExecContext::for_folding(functions), out: Vec::new() })

@@ -22,12 +22,12 @@ use crate::partition::{
     ByLeaf, ColumnMap, Definition, HANDLES_MAX, Models, PartitionCheck, RouteBuffers, Router,
     index_above, leaf_in, lock_leaf,
 };
-use crate::statement::no_plan;
 use hashbrown::HashMap;
 use std::borrow::Cow;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
 use steppe_sql::bind::{stored_checks, stored_generated, stored_never_null};
+use steppe_sql::plan::PlannedStmt;
 use steppe_txn::{Database, RelationLockMode, RowId};
 use steppe_types::{Datum, Error, Oid, Result};
 
@@ -239,7 +239,7 @@ impl Partitioned {
         database: &Database,
     ) -> Result<Target> {
         let Definition { table: leaf, indexes } = leaf;
-        let stmt = no_plan();
+        let stmt = PlannedStmt::nothing();
         let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog.clone()));
         let indexes = indexes.iter();
         let indexes = indexes.map(|index| IndexAccess::open(database, leaf, index, &mut compiler));

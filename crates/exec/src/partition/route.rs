@@ -10,10 +10,10 @@ use crate::env::FnContext;
 use crate::expr::Compiler;
 use crate::registry;
 use crate::spi::Spi;
-use crate::statement::no_plan;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, PATHMAN, PartitionKey, Relation};
 use steppe_partition::{PartitionBound, PartitionMap, Route, route_to_leaf};
+use steppe_sql::plan::PlannedStmt;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// What another map makes of a key from a partitioned table on: the partition that it chooses, if
@@ -162,7 +162,7 @@ impl Router {
         if let Some(found) = self.keys.get(parent) {
             return Ok(found);
         }
-        let stmt = no_plan();
+        let stmt = PlannedStmt::nothing();
         let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog.clone()));
         let made = Arc::new(KeyOfRow::new(parent, key, &self.table, &mut compiler)?);
         self.keys.put(parent, &made);

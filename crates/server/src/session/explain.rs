@@ -11,8 +11,7 @@ use steppe_sql::ast::{DefElem, DefValue, ExplainStmt, Statement};
 use steppe_sql::bind::Params;
 use steppe_sql::expr::{Expr, TypeRef};
 use steppe_sql::parser::normalize::{Parameters, explained};
-use steppe_sql::plan::{Cost, Plan, PlanNode, PlannedStmt, ResultColumn};
-use steppe_sql::query::Command;
+use steppe_sql::plan::{PlannedStmt, ResultColumn};
 use steppe_storage::Usage;
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
@@ -427,26 +426,9 @@ pub(super) fn plan_of_values(exprs: Vec<Expr>) -> PlannedStmt {
         .iter()
         .map(|ty| ResultColumn { name: "?column?".into(), ty: *ty, origin: (0, 0) })
         .collect();
-    PlannedStmt {
-        command: Command::Select,
-        plan: Plan {
-            node: PlanNode::Result { one_time_filter: None, child: None },
-            filter: None,
-            project: Some(exprs),
-            types,
-            slot_names: Arc::from([]),
-            cost: Cost::default(),
-        },
-        subplans: Vec::new(),
-        cursors: Vec::new(),
-        positions: None,
-        exec_params: 0,
-        param_types: Vec::new(),
-        columns,
-        relations: Vec::new(),
-        depends_on_literals: false,
-        constants: Arc::default(),
-        sensitive: Arc::default(),
-        mentions: Vec::new(),
-    }
+    let mut planned = PlannedStmt::nothing();
+    planned.plan.project = Some(exprs);
+    planned.plan.types = types;
+    planned.columns = columns;
+    planned
 }

@@ -8,10 +8,10 @@ use super::compare::DAY;
 use super::*;
 use crate::env::FnContext;
 use crate::expr::Compiler;
-use crate::statement::no_plan;
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog};
 use steppe_sql::expr::{CallSyntax, Expr, Place, RowCompareOp, TypeRef};
+use steppe_sql::plan::PlannedStmt;
 use steppe_types::datum::Array;
 use steppe_types::numeric::Numeric;
 use steppe_types::{Oid, oid};
@@ -414,7 +414,7 @@ fn check(seed: u64) -> bool {
     let type_oid = random.of(&TYPES);
     let depth = 1 + random.below(4);
     let expr = random.expr(type_oid, depth);
-    let stmt = no_plan();
+    let stmt = PlannedStmt::nothing();
     let mut compiler = Compiler::new(&stmt, functions());
     let compiled = compiler.expr(&expr).unwrap();
     let by_column = VExpr::compile(&expr, &mut compiler).unwrap().expect("it has no effects");
@@ -465,7 +465,7 @@ fn a_branch_is_evaluated_for_its_own_rows() {
 
     let mut batch = ColumnBatch::new(1);
     (-2..2).for_each(|value| batch.push_row(&[Datum::Int4(value)]));
-    let stmt = no_plan();
+    let stmt = PlannedStmt::nothing();
     let mut compiler = Compiler::new(&stmt, functions());
     let mut cx = ExecContext::for_folding(functions());
     let mut eval =
@@ -477,7 +477,7 @@ fn a_branch_is_evaluated_for_its_own_rows() {
 /// What has effects, or runs statements, is not for columns.
 #[test]
 fn calls_with_effects_are_refused() {
-    let stmt = no_plan();
+    let stmt = PlannedStmt::nothing();
     let mut compiler = Compiler::new(&stmt, functions());
     for name in ["random", "txid_current", "clock_timestamp", "pg_backend_pid"] {
         let volatile = call(name, Vec::new());
@@ -510,7 +510,7 @@ fn special_values_compare_as_by_row() {
 }
 
 fn compare_all(name: &str, types: [Oid; 2], left: &[Datum], right: &[Datum]) {
-    let stmt = no_plan();
+    let stmt = PlannedStmt::nothing();
     let mut compiler = Compiler::new(&stmt, functions());
     let mut cx = ExecContext::for_folding(functions());
     let (func, ret) = function(name, &types);
