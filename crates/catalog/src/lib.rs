@@ -19,10 +19,12 @@ mod history;
 mod name_space;
 mod names;
 mod not_null;
+pub mod objects;
 mod oids;
 pub mod partition;
 pub mod relation;
 pub mod row_types;
+pub mod sequences;
 mod shared;
 mod shorthand;
 pub mod snapshot;
@@ -45,6 +47,7 @@ pub use relation::{
     SequenceInfo,
 };
 pub use row_types::{is_row_type, row_type_of};
+pub use sequences::{SequenceState, Sequences};
 pub use shared::{RareText, Shared};
 pub use snapshot::{Catalog, Schema, TEMPORARY_SCHEMA};
 pub use statistics::{ColumnStatistics, ElementStatistics, SortedCommon, Statistics, WhenNeeded};

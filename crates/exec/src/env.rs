@@ -4,12 +4,11 @@
 //! [`ExecEnv`] for each execution, whose [`SessionServices`] answer the functions
 //! that look outside (nextval, current_setting, advisory locks …).
 
-use crate::ddl::Sequences;
 use crate::modify::KeyCheck;
 use crate::spi::{DdlFn, FunctionDdl, FunctionFrame};
 use crate::statement::CompiledStmt;
 use std::sync::Arc;
-use steppe_catalog::{Catalog, Relation};
+use steppe_catalog::{Catalog, Relation, Sequences};
 use steppe_counting::progress::Progress;
 use steppe_spill::TempSpace;
 use steppe_sql::ast::Statement;

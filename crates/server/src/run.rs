@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use socket2::SockRef;
-use steppe_catalog::CatalogStore;
+use steppe_catalog::{CatalogStore, Sequences};
 use steppe_counting::{accesses, blocks};
-use steppe_exec::ddl::{Sequences, drop_temporary_schemas};
+use steppe_exec::ddl::drop_temporary_schemas;
 use steppe_spill::TempSpace;
 use steppe_storage::usage::{Worker, working_as};
 use steppe_txn::{Database, DatabaseOptions, LockOptions};

@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
-use steppe_catalog::{Catalog, CatalogStore};
-use steppe_exec::ddl::Sequences;
+use steppe_catalog::{Catalog, CatalogStore, Sequences};
 use steppe_spill::TempSpace;
 use steppe_storage::usage::Worker;
 use steppe_txn::{Database, Interrupt, SessionShared};

@@ -11,11 +11,10 @@ use hashbrown::HashMap;
 use parking_lot::{Mutex, MutexGuard};
 use steppe_catalog::system::kind_of_relations;
 use steppe_catalog::{
-    BOOTSTRAP_SUPERUSER, Catalog, CatalogChanges, NameSpace, PG_CATALOG, RelKind, Relation,
+    BOOTSTRAP_SUPERUSER, Catalog, CatalogChanges, NameSpace, PG_CATALOG, RelKind, Relation, Sequences,
     TEMPORARY_SCHEMA,
 };
 use steppe_counting::progress::Progress;
-use steppe_exec::ddl::Sequences;
 use steppe_exec::{
     AdvisoryKey, AdvisoryMode, CompiledStmt, DdlFn, FunctionDdl, FunctionFrame, KeyCheck,
     SessionServices,

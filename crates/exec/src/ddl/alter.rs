@@ -3,7 +3,7 @@
 use super::cluster;
 use super::column_hints;
 use super::constraint::{self, PendingConstraints};
-use super::depend::{self, Object};
+use super::depend;
 use super::inherit::{self, Inheritor, invalid_table};
 use super::misc::system_catalog;
 use super::reloptions::{self, Owner};
@@ -11,6 +11,7 @@ use super::table::default_text;
 use super::{DdlContext, add_column, create_view, drop, drop_column, not_null, partition};
 use super::{generated, identity, persistence, retype, validate};
 use std::sync::Arc;
+use steppe_catalog::objects::Object;
 use steppe_catalog::{Constraint, RelKind, Relation};
 use steppe_sql::ast::{
     AlterTableCommand as Command, AlterTableStmt, ConstraintKind as AstConstraint, DropBehavior,

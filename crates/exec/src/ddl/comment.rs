@@ -1,8 +1,8 @@
 //! COMMENT ON (comment.c).
 
-use super::depend::kind_word;
 use super::drop::relation_name;
 use super::{DdlContext, create_statistics, misc};
+use steppe_catalog::objects::kind_word;
 use steppe_catalog::{Builtins, RareText, RelKind, Relation};
 use steppe_sql::ast::{CommentStmt, ObjectKind, ObjectName, ObjectRef, ObjectWithArgs};
 use steppe_txn::RelationLockMode;

@@ -16,33 +16,14 @@
 use super::DdlContext;
 use hashbrown::HashSet;
 use std::sync::Arc;
-use steppe_catalog::system::definitions::visible_name;
-use steppe_catalog::system::extended_statistics::{
-    statistics_object, statistics_objects, visible_object_name,
-};
+use steppe_catalog::objects::{Object, describe};
+use steppe_catalog::system::extended_statistics::statistics_objects;
 use steppe_catalog::{Catalog, RelKind, Relation};
 use steppe_sql::ast::DropBehavior;
 use steppe_sql::bind::generated_value;
 use steppe_sql::bind::index::columns_of;
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
-
-/// An object that others depend on, or that depends on others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Object {
-    /// A schema.
-    Schema(Oid),
-    /// A table, view, sequence or index.
-    Relation(Oid),
-    /// A column of a table, by attribute number.
-    Column(Oid, i16),
-    /// The default of a column.
-    Default(Oid, i16),
-    /// A constraint of a table, by its OID.
-    Constraint(Oid, Oid),
-    /// A statistics object of a table, by its OID.
-    Statistics(Oid, Oid),
-}
 
 /// A dependent with the object that it was found by.
 struct Dependent {
@@ -274,51 +255,4 @@ fn defaults_using(catalog: &Catalog, sequence: &Relation) -> Vec<Object> {
         }
     }
     out
-}
-
-/// What kind of relation it is, in words.
-pub(super) fn kind_word(kind: RelKind) -> &'static str {
-    match kind {
-        RelKind::Index | RelKind::PartitionedIndex => "index",
-        RelKind::Sequence => "sequence",
-        RelKind::View => "view",
-        RelKind::Table | RelKind::PartitionedTable | RelKind::Virtual => "table",
-    }
-}
-
-/// An object as messages name it (getObjectDescription): names of schemas, columns and constraints
-/// are not quoted.
-pub(crate) fn describe(catalog: &Catalog, path: &[Oid], object: Object) -> String {
-    let relation = |oid: Oid| match catalog.relation(oid) {
-        Some(relation) => {
-            format!("{} {}", kind_word(relation.kind), visible_name(catalog, relation, path))
-        }
-        None => format!("relation {oid}"),
-    };
-    let column = |oid: Oid, attnum: i16| {
-        let column = catalog.relation(oid).and_then(|r| r.columns.get(attnum as usize - 1));
-        let column = column.map_or("?", |c| &*c.name);
-        format!("column {column} of {}", relation(oid))
-    };
-    match object {
-        Object::Schema(oid) => {
-            let name = catalog.schema(oid).map_or("?", |s| &*s.name);
-            format!("schema {name}")
-        }
-        Object::Relation(oid) => relation(oid),
-        Object::Column(oid, attnum) => column(oid, attnum),
-        Object::Default(oid, attnum) => format!("default value for {}", column(oid, attnum)),
-        Object::Constraint(oid, constraint) => {
-            let table = catalog.relation(oid);
-            let found = table.and_then(|t| t.constraints.iter().find(|c| c.oid == constraint));
-            let name = found.map_or("?", |constraint| &*constraint.name);
-            format!("constraint {name} on {}", relation(oid))
-        }
-        Object::Statistics(_, oid) => match statistics_object(catalog, oid) {
-            Some((_, object)) => {
-                format!("statistics object {}", visible_object_name(catalog, object, path))
-            }
-            None => format!("statistics object {oid}"),
-        },
-    }
 }

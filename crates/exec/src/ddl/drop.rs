@@ -3,10 +3,11 @@
 //! What depends on a dropped object refuses the drop (2BP01) unless CASCADE is
 //! written: see `depend`.
 
-use super::depend::{self, Object, kind_word};
+use super::depend;
 use super::misc::system_catalog;
 use super::{DdlContext, create_statistics, drop_column, extension, files_of, partition};
 use std::sync::Arc;
+use steppe_catalog::objects::{Object, kind_word};
 use steppe_catalog::{RelKind, Relation, Statistics};
 use steppe_counting::accesses;
 use steppe_sql::ast::{

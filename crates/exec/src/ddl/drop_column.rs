@@ -3,10 +3,11 @@
 //! The position stays, marked; indexes and constraints over it go.
 
 use super::alter::{Scope, column_position};
-use super::depend::{self, Object};
+use super::depend;
 use super::inherit::invalid_table;
 use super::{DdlContext, create_statistics, drop, index, partition};
 use std::sync::Arc;
+use steppe_catalog::objects::Object;
 use steppe_catalog::{Relation, Shared};
 use steppe_sql::ast::DropBehavior;
 use steppe_sql::bind::is_system_column;

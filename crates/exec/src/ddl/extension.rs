@@ -3,9 +3,10 @@
 //! An extension's functions are there from the start, invisible; installing it records the schema
 //! that makes them visible and creates its views there. See [`steppe_catalog::extension`].
 
-use super::depend::{self, Object};
+use super::depend;
 use super::{DdlContext, drop, relation_exists};
 use std::sync::Arc;
+use steppe_catalog::objects::{Object, kind_word};
 use steppe_catalog::{AvailableExtension, BOOTSTRAP_SUPERUSER, Column, Extension, PATHMAN};
 use steppe_catalog::{Builtins, PG_CATALOG, RelKind, Relation};
 use steppe_sql::ast::{CreateExtensionStmt, DefValue, DropStmt, ObjectRef};
@@ -186,7 +187,7 @@ pub(super) fn check_member(ctx: &mut DdlContext<'_>, relation: &Relation) -> Res
     let Some(extension) = extensions.find(|e| e.members.contains(&relation.oid)) else {
         return Ok(());
     };
-    let word = depend::kind_word(relation.kind);
+    let word = kind_word(relation.kind);
     Err(Error::new(
         SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
         format!(

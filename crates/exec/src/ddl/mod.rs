@@ -54,7 +54,6 @@ mod view;
 pub use auto_analyze::{AutoAnalyzed, auto_analyze};
 pub use index::reindexes_many;
 pub use partition::{Detaching, begin_detach, detaches_concurrently, finish_detach};
-pub use sequence::{SequenceState, Sequences};
 pub use table::{create_table_as, fill, is_made};
 pub use temporary::{discard_temporary, drop_temporary_schemas, on_commit};
 

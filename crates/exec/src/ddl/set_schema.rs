@@ -2,10 +2,10 @@
 //! sequences go along, statistics objects stay where they are, and the views that read what has
 //! moved name it anew.
 
-use super::depend::kind_word;
 use super::misc::system_catalog;
 use super::{DdlContext, create_statistics, view};
 use std::sync::Arc;
+use steppe_catalog::objects::kind_word;
 use steppe_catalog::{RelKind, Relation, Schema, TEMPORARY_SCHEMA};
 use steppe_sql::ast::{AlterSchemaStmt, ObjectKind, ObjectRef};
 use steppe_txn::RelationLockMode;

@@ -14,9 +14,10 @@
 //! They are logged like any other table: a crash leaves them whole until the next
 //! start takes them away.
 
-use super::depend::{self, Object};
+use super::depend;
 use super::{DdlContext, drop};
 use std::sync::Arc;
+use steppe_catalog::objects::Object;
 use steppe_catalog::{CatalogStore, OnCommit, RelKind, Relation, Schema};
 use steppe_txn::{IsolationLevel, RelationLockMode, SessionHandle, TableStore, Txn};
 use steppe_types::{Oid, Result};

@@ -3,8 +3,8 @@
 use super::args::{int4, oid as oid_at, text_datum};
 use super::reg::CatalogNames;
 use super::{Entry, scalar};
-use crate::ddl::depend::{self, Object};
 use crate::env::FnContext;
+use steppe_catalog::objects::{self, Object};
 use steppe_catalog::system::extended_statistics::statistics_object;
 use steppe_types::io::TypeCatalog;
 use steppe_types::{Datum, Error, Oid, Result, oid};
@@ -28,7 +28,7 @@ fn describe(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
         return Ok(Datum::Null);
     }
     let names = CatalogNames::of(cx);
-    let named = |object| depend::describe(&cx.catalog, names.path(), object);
+    let named = |object| objects::describe(&cx.catalog, names.path(), object);
     let found = match class {
         PG_CLASS => relation(object, column, cx).map(named),
         PG_CONSTRAINT => constraint(object, cx).map(named),

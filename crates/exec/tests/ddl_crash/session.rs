@@ -8,8 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use steppe_catalog::{Catalog, CatalogChanges, CatalogStore, PG_CATALOG, PUBLIC, Relation};
-use steppe_exec::ddl::{self, DdlContext, Detaching, Sequences};
+use steppe_catalog::{
+    Catalog, CatalogChanges, CatalogStore, PG_CATALOG, PUBLIC, Relation, Sequences,
+};
+use steppe_exec::ddl::{self, DdlContext, Detaching};
 use steppe_exec::{
     CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, KeyCheck, RowSink, SessionServices,
     lock_mode,

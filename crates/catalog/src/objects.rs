@@ -1,0 +1,72 @@
+//! What objects there are besides relations, and how messages name them.
+//!
+//! The name of an object is PostgreSQL's (getObjectDescription), as the search path shows it.
+
+use crate::system::definitions::visible_name;
+use crate::system::extended_statistics::{statistics_object, visible_object_name};
+use crate::{Catalog, RelKind};
+use steppe_types::Oid;
+
+/// An object that others depend on, or that depends on others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Object {
+    /// A schema.
+    Schema(Oid),
+    /// A table, view, sequence or index.
+    Relation(Oid),
+    /// A column of a table, by attribute number.
+    Column(Oid, i16),
+    /// The default of a column.
+    Default(Oid, i16),
+    /// A constraint of a table, by its OID.
+    Constraint(Oid, Oid),
+    /// A statistics object of a table, by its OID.
+    Statistics(Oid, Oid),
+}
+
+/// What kind of relation it is, in words.
+pub fn kind_word(kind: RelKind) -> &'static str {
+    match kind {
+        RelKind::Index | RelKind::PartitionedIndex => "index",
+        RelKind::Sequence => "sequence",
+        RelKind::View => "view",
+        RelKind::Table | RelKind::PartitionedTable | RelKind::Virtual => "table",
+    }
+}
+
+/// An object as messages name it (getObjectDescription): names of schemas, columns and constraints
+/// are not quoted.
+pub fn describe(catalog: &Catalog, path: &[Oid], object: Object) -> String {
+    let relation = |oid: Oid| match catalog.relation(oid) {
+        Some(relation) => {
+            format!("{} {}", kind_word(relation.kind), visible_name(catalog, relation, path))
+        }
+        None => format!("relation {oid}"),
+    };
+    let column = |oid: Oid, attnum: i16| {
+        let column = catalog.relation(oid).and_then(|r| r.columns.get(attnum as usize - 1));
+        let column = column.map_or("?", |c| &*c.name);
+        format!("column {column} of {}", relation(oid))
+    };
+    match object {
+        Object::Schema(oid) => {
+            let name = catalog.schema(oid).map_or("?", |s| &*s.name);
+            format!("schema {name}")
+        }
+        Object::Relation(oid) => relation(oid),
+        Object::Column(oid, attnum) => column(oid, attnum),
+        Object::Default(oid, attnum) => format!("default value for {}", column(oid, attnum)),
+        Object::Constraint(oid, constraint) => {
+            let table = catalog.relation(oid);
+            let found = table.and_then(|t| t.constraints.iter().find(|c| c.oid == constraint));
+            let name = found.map_or("?", |constraint| &*constraint.name);
+            format!("constraint {name} on {}", relation(oid))
+        }
+        Object::Statistics(_, oid) => match statistics_object(catalog, oid) {
+            Some((_, object)) => {
+                format!("statistics object {}", visible_object_name(catalog, object, path))
+            }
+            None => format!("statistics object {oid}"),
+        },
+    }
+}

@@ -1,0 +1,274 @@
+//! The states of sequences, behind nextval (sequence.c).
+//!
+//! A sequence's definition is in the catalog and transactional. Its state is a
+//! durable cell outside transactions: nextval is never undone. As in
+//! PostgreSQL the state is logged some values ahead, so that a crash may skip
+//! values but never repeats one.
+//!
+//! A sequence has several cells, and its definition says which of them counts.
+//! What ALTER SEQUENCE does to the state it does in a cell that no version of the
+//! definition names which may come into force again: commit, ROLLBACK, ROLLBACK TO
+//! and a crash decide between the cells with the definition. The lock of ALTER
+//! SEQUENCE keeps others from nextval meanwhile, and they keep it out until their
+//! transactions end.
+//!
+//! An unlogged sequence's cell says besides where it was begun and after how many crashes. One that
+//! was written before the last crash is not believed: the sequence is where it was begun (the init
+//! fork of PostgreSQL's, which nothing but its making and ALTER SEQUENCE writes).
+
+use crate::{Relation, SequenceInfo};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use steppe_txn::Database;
+use steppe_types::{Error, Oid, Result, SqlState};
+
+/// Values logged ahead (PostgreSQL's SEQ_LOG_VALS).
+const LOGGED_AHEAD: i64 = 32;
+
+/// The key of the durable cell that counts. The keys follow the catalog's own.
+fn cell_key(sequence: Oid, info: &SequenceInfo) -> u64 {
+    (u64::from(info.cell) + 1) << 32 | u64::from(sequence)
+}
+
+/// A cell that a transaction may write to: neither the committed one, if there is one, nor one
+/// that it has itself gone on in since, to which ROLLBACK TO may lead back. Cells that earlier
+/// transactions have left are taken again.
+pub fn free_cell(committed: Option<u32>, current: u32) -> u32 {
+    match committed {
+        Some(committed) if committed == current => u32::from(committed == 0),
+        // The transaction's cells but for the first ascend from the committed one.
+        Some(committed) => committed.max(current) + 1,
+        None => current + 1,
+    }
+}
+
+/// The shared state of one sequence.
+pub struct SequenceState {
+    inner: Mutex<Position>,
+    /// Of an unlogged one: where a crash takes it (last_value, is_called).
+    begun_at: Option<(i64, bool)>,
+}
+
+#[derive(Clone, Copy)]
+struct Position {
+    /// Last value given out (or the start, if `called` is false).
+    last: i64,
+    called: bool,
+    /// Values that may be given out before the cell is written again.
+    ahead: i64,
+}
+
+impl SequenceState {
+    /// Reads a sequence's state.
+    pub fn load(database: &Database, sequence: &Relation) -> Result<SequenceState> {
+        let info = sequence_info(sequence)?;
+        let cell = database.cell_get(cell_key(sequence.oid, info))?;
+        let begun_at = match &cell {
+            Some(bytes) if info.unlogged => Some(decode_begin(bytes)?),
+            None if info.unlogged => Some(((info.start, false), 0)),
+            _ => None,
+        };
+        let (last, called) = match (&cell, begun_at) {
+            (_, Some((begun_at, crashes))) if crashes != database.unlogged_crashes()? => begun_at,
+            (Some(bytes), _) => decode(bytes)?,
+            (None, _) => (info.start, false),
+        };
+        let inner = Mutex::new(Position { last, called, ahead: 0 });
+        Ok(SequenceState { inner, begun_at: begun_at.map(|(position, _)| position) })
+    }
+
+    /// nextval.
+    pub fn next(&self, database: &Database, sequence: &Relation) -> Result<i64> {
+        let info = sequence_info(sequence)?;
+        let mut position = self.inner.lock();
+        let value = match position.called {
+            false => position.last,
+            true => advance(sequence, info, position.last)?,
+        };
+        if position.ahead == 0 {
+            let logged = logged_ahead(info, value);
+            store(database, cell_key(sequence.oid, info), (logged.last, true), self.begun_at)?;
+            position.ahead = logged.ahead;
+        } else {
+            position.ahead -= 1;
+        }
+        position.last = value;
+        position.called = true;
+        Ok(value)
+    }
+
+    /// setval.
+    pub fn set(
+        &self,
+        database: &Database,
+        sequence: &Relation,
+        value: i64,
+        called: bool,
+    ) -> Result<()> {
+        let info = sequence_info(sequence)?;
+        if value < info.min || value > info.max {
+            return Err(Error::new(
+                SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+                format!(
+                    "setval: value {value} is out of bounds for sequence \"{}\" ({}..{})",
+                    sequence.name, info.min, info.max
+                ),
+            ));
+        }
+        let mut position = self.inner.lock();
+        store(database, cell_key(sequence.oid, info), (value, called), self.begun_at)?;
+        *position = Position { last: value, called, ahead: 0 };
+        Ok(())
+    }
+
+    /// (last_value, is_called) as SELECT from the sequence shows them.
+    pub fn position(&self) -> (i64, bool) {
+        let position = self.inner.lock();
+        (position.last, position.called)
+    }
+}
+
+/// The definition of a sequence: 42809 for another relation.
+pub fn sequence_info(sequence: &Relation) -> Result<&SequenceInfo> {
+    sequence.sequence.as_deref().ok_or_else(|| {
+        Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a sequence", sequence.name))
+    })
+}
+
+fn decode(bytes: &[u8]) -> Result<(i64, bool)> {
+    let (value, called) = bytes.split_first_chunk::<8>().ok_or_else(unreadable)?;
+    Ok((i64::from_le_bytes(*value), called.first() == Some(&1)))
+}
+
+/// Of an unlogged sequence: where it was begun, and after how many crashes the cell was written.
+fn decode_begin(bytes: &[u8]) -> Result<((i64, bool), u64)> {
+    let begin = bytes.get(POSITION_LEN..).ok_or_else(unreadable)?;
+    let crashes = begin.get(POSITION_LEN..).and_then(|bytes| bytes.try_into().ok());
+    Ok((decode(begin)?, crashes.map(u64::from_le_bytes).ok_or_else(unreadable)?))
+}
+
+fn unreadable() -> Error {
+    Error::internal("unreadable sequence state")
+}
+
+/// Bytes of a value and whether it was given out.
+const POSITION_LEN: usize = 9;
+
+fn store(
+    database: &Database,
+    cell: u64,
+    position: (i64, bool),
+    begun_at: Option<(i64, bool)>,
+) -> Result<()> {
+    let mut bytes = Vec::with_capacity(2 * POSITION_LEN + 8);
+    for (value, called) in [Some(position), begun_at].into_iter().flatten() {
+        bytes.extend_from_slice(&value.to_le_bytes());
+        bytes.push(u8::from(called));
+    }
+    if begun_at.is_some() {
+        bytes.extend_from_slice(&database.unlogged_crashes()?.to_le_bytes());
+    }
+    database.cell_put(cell, &bytes).map(|_| ())
+}
+
+/// The value after `last`: wraps around with CYCLE, else 2200H.
+fn advance(sequence: &Relation, info: &SequenceInfo, last: i64) -> Result<i64> {
+    let next = last.checked_add(info.increment).filter(|v| *v <= info.max && *v >= info.min);
+    match next {
+        Some(value) => Ok(value),
+        None if info.cycle => Ok(if info.increment > 0 { info.min } else { info.max }),
+        None => {
+            let (word, bound) = match info.increment > 0 {
+                true => ("maximum", info.max),
+                false => ("minimum", info.min),
+            };
+            Err(Error::new(
+                SqlState::SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
+                format!(
+                    "nextval: reached {word} value of sequence \"{}\" ({bound})",
+                    sequence.name
+                ),
+            ))
+        }
+    }
+}
+
+/// The furthest value to log when `value` is given out, and how many lie between.
+fn logged_ahead(info: &SequenceInfo, value: i64) -> Position {
+    let mut logged = Position { last: value, called: true, ahead: 0 };
+    while logged.ahead < LOGGED_AHEAD {
+        match logged.last.checked_add(info.increment) {
+            Some(next) if next <= info.max && next >= info.min => logged.last = next,
+            _ => break,
+        }
+        logged.ahead += 1;
+    }
+    logged
+}
+
+/// The states of all sequences in use, shared by the server's sessions.
+#[derive(Default)]
+pub struct Sequences {
+    /// By the key of the cell.
+    states: Mutex<std::collections::HashMap<u64, Arc<SequenceState>>>,
+}
+
+impl Sequences {
+    /// The state of a sequence, read on first use.
+    pub fn get(&self, database: &Database, sequence: &Relation) -> Result<Arc<SequenceState>> {
+        let cell = cell_key(sequence.oid, sequence_info(sequence)?);
+        let mut states = self.states.lock();
+        if let Some(state) = states.get(&cell) {
+            return Ok(state.clone());
+        }
+        let state = Arc::new(SequenceState::load(database, sequence)?);
+        states.insert(cell, state.clone());
+        Ok(state)
+    }
+
+    /// Writes the state of a sequence to a cell that no one else knows of yet.
+    pub fn begin_at(
+        &self,
+        database: &Database,
+        sequence: &Relation,
+        last: i64,
+        called: bool,
+    ) -> Result<()> {
+        let info = sequence_info(sequence)?;
+        let cell = cell_key(sequence.oid, info);
+        let begun_at = info.unlogged.then_some((last, called));
+        store(database, cell, (last, called), begun_at)?;
+        let position = Position { last, called, ahead: 0 };
+        let state = SequenceState { inner: Mutex::new(position), begun_at };
+        self.states.lock().insert(cell, Arc::new(state));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::free_cell;
+
+    #[test]
+    fn a_transaction_writes_to_no_cell_that_it_may_return_to() {
+        for committed in 0..4 {
+            let mut cells = vec![committed];
+            for _ in 0..5 {
+                let current = cells[cells.len() - 1];
+                let free = free_cell(Some(committed), current);
+                assert!(!cells.contains(&free), "{free} after {cells:?}");
+                cells.push(free);
+            }
+        }
+        assert_eq!(free_cell(None, 0), 1, "a sequence that the transaction has made");
+    }
+
+    #[test]
+    fn transactions_one_after_the_other_need_two_cells() {
+        let mut committed = 7;
+        for expected in [0, 1, 0, 1] {
+            committed = free_cell(Some(committed), committed);
+            assert_eq!(committed, expected);
+        }
+    }
+}
