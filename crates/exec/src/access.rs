@@ -39,7 +39,7 @@ pub(crate) struct StatementTxn {
 }
 
 /// A stored table.
-pub(crate) struct TableAccess {
+pub struct TableAccess {
     pub(crate) layout: Arc<RowLayout>,
     rows: Option<TableStore>,
     /// The relation's, which what runs for one of many leaves need not look at.
@@ -79,7 +79,7 @@ impl ScanColumn {
 
 impl TableAccess {
     /// Opens a table.
-    pub(crate) fn open(database: &Database, relation: &Arc<Relation>) -> Result<TableAccess> {
+    pub fn open(database: &Database, relation: &Arc<Relation>) -> Result<TableAccess> {
         let mut layout = RowLayout::new(&relation.column_types());
         for (i, column) in relation.columns.iter().enumerate() {
             if let Some(text) = &column.missing {
@@ -108,7 +108,7 @@ impl TableAccess {
     }
 
     /// The rows; `None` if the relation has none of its own.
-    pub(crate) fn rows(&self) -> Option<&TableStore> {
+    pub fn rows(&self) -> Option<&TableStore> {
         self.rows.as_ref()
     }
 
@@ -121,7 +121,7 @@ impl TableAccess {
     }
 
     /// The rows of a table that is written to.
-    pub(crate) fn rows_for_write(&self) -> Result<&TableStore> {
+    pub fn rows_for_write(&self) -> Result<&TableStore> {
         self.rows.as_ref().ok_or_else(|| match self.relation.kind {
             RelKind::Table => Error::internal("table has no storage"),
             _ => Error::new(
@@ -185,7 +185,7 @@ impl TableAccess {
     }
 
     /// Appends all columns of a row to `out`.
-    pub(crate) fn decode_all(&self, row: &[u8], out: &mut Vec<Datum>) -> Result<()> {
+    pub fn decode_all(&self, row: &[u8], out: &mut Vec<Datum>) -> Result<()> {
         let row = &*self.whole(row)?;
         self.layout.decode_with(row, &mut |_, pointer| self.fetch(pointer), out)
     }
@@ -193,23 +193,25 @@ impl TableAccess {
 
 /// An index of a stored table.
 #[derive(Clone)]
-pub(crate) struct IndexAccess {
+pub struct IndexAccess {
     keys: Arc<IndexKeys>,
-    pub(crate) store: IndexStore,
+    /// Its entries.
+    pub store: IndexStore,
     /// As a table's.
     pub(crate) oid: Oid,
-    pub(crate) relation: Arc<Relation>,
+    /// The index as the catalog has it.
+    pub relation: Arc<Relation>,
 }
 
 /// How an index's keys are made.
-pub(crate) struct IndexKeys {
+pub struct IndexKeys {
     pub(crate) parts: Box<[KeyPart]>,
     /// Where each key comes from.
     sources: Box<[KeySource]>,
     computed: Option<Computed>,
     pub(crate) unique: bool,
     /// Its keys are to be unique once its constraint is checked, which is DEFERRABLE.
-    pub(crate) deferrable: bool,
+    pub deferrable: bool,
     /// NULLs are equal to each other: keys with NULLs are unique too.
     nulls_not_distinct: bool,
 }
@@ -387,7 +389,7 @@ impl IndexAccess {
     }
 
     /// The same from stored bytes.
-    pub(crate) fn key_of_row(
+    pub fn key_of_row(
         &self,
         table: &TableAccess,
         row: &[u8],

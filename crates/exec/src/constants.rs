@@ -56,7 +56,7 @@ pub fn check(
 
 /// Evaluates the constants in an expression that a table is to have: CREATE fails, not each use
 /// (contain_mutable_functions_after_planning).
-pub(crate) fn check_stored(expr: &Expr, catalog: &Arc<Catalog>) -> Result<()> {
+pub fn check_stored(expr: &Expr, catalog: &Arc<Catalog>) -> Result<()> {
     Walk::new(catalog, None).value(expr, &Known::Nothing).map(drop)
 }
 

@@ -42,6 +42,7 @@ mod sorter;
 mod sought;
 mod spi;
 mod statement;
+pub mod stored;
 mod system_columns;
 mod team;
 mod tuplestore;

@@ -11,8 +11,8 @@ use hashbrown::HashMap;
 use parking_lot::{Mutex, MutexGuard};
 use steppe_catalog::system::kind_of_relations;
 use steppe_catalog::{
-    BOOTSTRAP_SUPERUSER, Catalog, CatalogChanges, NameSpace, PG_CATALOG, RelKind, Relation, Sequences,
-    TEMPORARY_SCHEMA,
+    BOOTSTRAP_SUPERUSER, Catalog, CatalogChanges, NameSpace, PG_CATALOG, RelKind, Relation,
+    Sequences, TEMPORARY_SCHEMA,
 };
 use steppe_counting::progress::Progress;
 use steppe_exec::{

@@ -86,7 +86,7 @@ impl TableAccess {
 
     /// Appends an encoded row to `out`, moving out of line what is too long. Columns in
     /// `kept` keep the out-of-line value they have (sorted by column).
-    pub(crate) fn append_row(
+    pub fn append_row(
         &self,
         txn: &mut Txn,
         values: &[Datum],
@@ -247,12 +247,12 @@ impl TableAccess {
     }
 
     /// Where the out-of-line values are, if the table may have any.
-    pub(crate) fn values(&self) -> Option<&OverflowStore> {
+    pub fn values(&self) -> Option<&OverflowStore> {
         self.overflow.as_ref()
     }
 
     /// The out-of-line values that a stored row refers to, itself among them.
-    pub(crate) fn references(&self, row: &[u8], out: &mut Vec<OverflowRef>) -> Result<()> {
+    pub fn references(&self, row: &[u8], out: &mut Vec<OverflowRef>) -> Result<()> {
         if is_stub(row) {
             out.push(read_pointer(stub_parts(row)?.0)?);
         }

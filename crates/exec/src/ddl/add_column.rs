@@ -6,7 +6,7 @@
 use super::constraint::{self, PendingConstraints};
 use super::inherit::{check_same_type, inherited_column, invalid_table};
 use super::retype::rewrite;
-use super::scan::RowEvaluator;
+use super::scan::evaluator;
 use super::table::{add_column, bind_column_default};
 use super::{DdlContext, generated, partition, sequence};
 use std::sync::Arc;
@@ -138,7 +138,7 @@ fn is_stable(expr: &Expr) -> bool {
 }
 
 fn evaluate_once(ctx: &mut DdlContext<'_>, table: &Relation, expr: &Expr) -> Result<Datum> {
-    let mut evaluator = RowEvaluator::new(ctx, std::slice::from_ref(expr))?;
+    let mut evaluator = evaluator(ctx, std::slice::from_ref(expr))?;
     let row = vec![Datum::Null; table.columns.len()];
     Ok(evaluator.evaluate(&row)?.first().cloned().unwrap_or_default())
 }

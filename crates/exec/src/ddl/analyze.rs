@@ -8,8 +8,7 @@
 use super::sample::Sample;
 use super::statistics::{Subject, extended, index};
 use super::{DdlContext, partition, vacuum_options};
-use crate::access::TableAccess;
-use crate::partition::ColumnMap;
+use crate::stored::{ColumnMap, TableAccess};
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation, Statistics};
 use steppe_counting::accesses;

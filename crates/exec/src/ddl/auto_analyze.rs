@@ -11,7 +11,7 @@ use super::analyze::{analyze_at_once, pages_of_table, put_statistics};
 use super::sample::Sample;
 use super::statistics::Subject;
 use super::{DdlContext, partition};
-use crate::partition::ColumnMap;
+use crate::stored::ColumnMap;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_counting::accesses;

@@ -8,15 +8,11 @@
 
 use super::DdlContext;
 use super::scan::{scan_stored, with_newest};
-use crate::access::{IndexAccess, TableAccess};
-use crate::env::FnContext;
-use crate::expr::Compiler;
-use crate::modify::shown_key;
+use crate::stored::{IndexAccess, TableAccess, open_index, shown_key};
 use std::sync::Arc;
 use steppe_catalog::{IndexInfo, Relation};
 use steppe_counting::progress::{Phase, Progress, Utility};
 use steppe_spill::entries::{EntrySorter, SortedEntries};
-use steppe_sql::plan::PlannedStmt;
 use steppe_txn::{Database, IndexEntry, IndexInsert, IndexStore, RowId, TableStore};
 use steppe_types::{Error, Result, SqlState};
 
@@ -48,10 +44,7 @@ pub(super) fn build_for(
     }
     let table = Arc::new(table.clone());
     let rows = TableAccess::open(&database, &table)?;
-    let catalog = ctx.catalog();
-    let stmt = PlannedStmt::nothing();
-    let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog));
-    let access = IndexAccess::open(&database, &table, &Arc::new(index.clone()), &mut compiler)?;
+    let access = open_index(&database, &table, &Arc::new(index.clone()), &ctx.catalog())?;
     let mut sorter = EntrySorter::new(ctx.maintenance_work_mem_bytes, ctx.temp.clone());
     let progress = ctx.spreading.clone().unwrap_or_else(|| {
         let utility = Utility::BuildIndex { index: index.oid, command };

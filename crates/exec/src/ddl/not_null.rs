@@ -9,9 +9,9 @@
 use super::alter::{Scope, column_position, drop_constraint, no_constraint};
 use super::constraint::PendingConstraints;
 use super::inherit::invalid_table;
-use super::scan::{RowEvaluator, scan_rows};
+use super::scan::{evaluator, scan_rows};
 use super::{DdlContext, partition, truncate_name, validate};
-use crate::access::TableAccess;
+use crate::stored::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, RareText, RelKind, Relation};
 use steppe_sql::ast;
@@ -576,7 +576,7 @@ pub(super) fn check_rows(
             }
         }
     }
-    let mut evaluator = RowEvaluator::new(ctx, &exprs)?;
+    let mut evaluator = evaluator(ctx, &exprs)?;
     let table = TableAccess::open(ctx.store.database(), &shared)?;
     scan_rows(ctx, &table, &mut |_, values| {
         let mut found = stored.iter().find(|at| values[**at].is_null());

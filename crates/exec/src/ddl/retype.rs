@@ -7,13 +7,13 @@
 use super::alter::column_position;
 use super::build::build;
 use super::inherit::{self, Inheritor, invalid_table};
-use super::scan::{RowEvaluator, scan_batches};
+use super::scan::{evaluator, scan_batches};
 use super::table::{check_column_type, create_storage, default_text, written_collation};
 use super::{
     DdlContext, create_statistics, depend, files_of, generated, identity, index, partition,
     validate,
 };
-use crate::access::TableAccess;
+use crate::stored::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
 use steppe_catalog::{Builtins, RelKind, Relation};
@@ -284,7 +284,7 @@ pub(super) fn rewrite_as(
     let (catalog, read) = (ctx.catalog(), Arc::new(before.clone()));
     let exprs = exprs.into_iter().map(|expr| of_stored(&catalog, &read, expr));
     let exprs = exprs.collect::<Result<Vec<_>>>()?;
-    let mut evaluator = RowEvaluator::new(ctx, &exprs)?;
+    let mut evaluator = evaluator(ctx, &exprs)?;
     scan_batches(ctx, &source, &mut |ctx, mut rows| {
         for row in &mut rows {
             let found = evaluator.evaluate(row)?.to_vec();

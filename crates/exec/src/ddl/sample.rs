@@ -7,9 +7,8 @@
 
 use super::DdlContext;
 use super::reservoir::Reservoir;
-use crate::access::TableAccess;
 use crate::env::SessionServices;
-use crate::partition::ColumnMap;
+use crate::stored::{ColumnMap, TableAccess};
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_counting::progress::{Phase, Progress, Utility};

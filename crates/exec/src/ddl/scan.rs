@@ -1,14 +1,9 @@
 //! Reading a table's rows for DDL: validation, index builds, rewrites, ANALYZE.
 
 use super::DdlContext;
-use crate::access::TableAccess;
-use crate::context::ExecContext;
-use crate::env::FnContext;
-use crate::expr::{CExpr, Compiler, Row};
+use crate::stored::{RowEvaluator, TableAccess};
 use std::sync::Arc;
-use steppe_sql::bind::over_row;
 use steppe_sql::expr::Expr;
-use steppe_sql::plan::PlannedStmt;
 use steppe_txn::{RowId, View};
 use steppe_types::{Datum, Result};
 
@@ -99,30 +94,7 @@ pub(crate) fn scan_batches(
     })
 }
 
-/// Evaluates expressions over a table's rows.
-pub(crate) struct RowEvaluator {
-    exprs: Box<[CExpr]>,
-    context: ExecContext,
-    out: Vec<Datum>,
-}
-
-impl RowEvaluator {
-    /// Compiles expressions bound over one table.
-    pub(crate) fn new(ctx: &mut DdlContext<'_>, exprs: &[Expr]) -> Result<RowEvaluator> {
-        let catalog = ctx.catalog();
-        let functions = ctx.functions();
-        let stmt = PlannedStmt::nothing();
-        let slots = exprs.iter().cloned().map(over_row).collect::<Result<Vec<_>>>()?;
-        let exprs = Compiler::new(&stmt, FnContext::pure(catalog)).list(&slots)?;
-        Ok(RowEvaluator { exprs, context: ExecContext::for_folding(functions), out: Vec::new() })
-    }
-
-    /// The expressions' values for a row.
-    pub(crate) fn evaluate(&mut self, row: &[Datum]) -> Result<&[Datum]> {
-        self.out.clear();
-        for expr in &self.exprs {
-            self.out.push(expr.eval(&mut self.context, Row::of(row))?);
-        }
-        Ok(&self.out)
-    }
+/// Evaluates expressions bound over one table, as the transaction sees the catalog.
+pub(crate) fn evaluator(ctx: &mut DdlContext<'_>, exprs: &[Expr]) -> Result<RowEvaluator> {
+    RowEvaluator::new(exprs, ctx.catalog(), ctx.functions())
 }

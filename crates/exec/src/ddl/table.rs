@@ -7,7 +7,7 @@ use super::retype::write_rows;
 use super::sequence::{self, SequenceOptions};
 use super::{DdlContext, inherit, like, partition, truncate_name};
 use super::{column_hints, generated, identity};
-use crate::access::TableAccess;
+use crate::stored::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::{Column, OnCommit, RelKind, Relation};
 use steppe_counting::accesses;

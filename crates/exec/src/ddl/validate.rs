@@ -2,9 +2,9 @@
 //! (VALIDATE CONSTRAINT), and those that read columns whose types have changed.
 
 use super::inherit::invalid_table;
-use super::scan::{RowEvaluator, scan_rows};
+use super::scan::{evaluator, scan_rows};
 use super::{DdlContext, not_null, partition};
-use crate::access::TableAccess;
+use crate::stored::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, Relation};
 use steppe_sql::bind::{ExprPlace, bind_table_condition, of_stored, parse_expression};
@@ -29,7 +29,7 @@ pub(super) fn check(
     expr: &Expr,
 ) -> Result<()> {
     let expr = of_stored(&ctx.catalog(), relation, expr.clone())?;
-    let mut evaluator = RowEvaluator::new(ctx, std::slice::from_ref(&expr))?;
+    let mut evaluator = evaluator(ctx, std::slice::from_ref(&expr))?;
     let table = TableAccess::open(ctx.store.database(), relation)?;
     scan_rows(ctx, &table, &mut |_, values| match evaluator.evaluate(values)?.first() {
         Some(steppe_types::Datum::Bool(false)) => Err(Error::new(

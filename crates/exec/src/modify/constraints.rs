@@ -171,7 +171,7 @@ pub(crate) fn duplicate_key(
 }
 
 /// `(names)=(values)` of an index's key (BuildIndexValueDescription).
-pub(crate) fn shown_key(index: &IndexAccess, row: &[Datum], cx: &FnContext) -> Option<String> {
+pub fn shown_key(index: &IndexAccess, row: &[Datum], cx: &FnContext) -> Option<String> {
     let info = index.relation.index.as_ref()?;
     let values = index.key_values(row).ok()?;
     let name = |i: usize| {

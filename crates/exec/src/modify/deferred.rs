@@ -11,12 +11,10 @@
 use super::constraints::duplicate_key;
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
-use crate::env::FnContext;
-use crate::expr::Compiler;
 use crate::row_wait::{Doing, RowWait};
 use crate::statement::ExecEnv;
+use crate::stored;
 use std::sync::Arc;
-use steppe_sql::plan::PlannedStmt;
 use steppe_txn::{IndexInsert, RowBuf, RowId, Txn};
 use steppe_types::{Error, Oid, Result};
 
@@ -90,9 +88,7 @@ fn open_index(oid: Oid, cx: &mut ExecContext) -> Result<Option<(TableAccess, Ind
     let info = index.index.as_ref().ok_or_else(|| Error::internal("a key's index is none"))?;
     let Some(table) = catalog.relation(info.table) else { return Ok(None) };
     let database = Arc::clone(cx.txn()?.txn.database());
-    let stmt = PlannedStmt::nothing();
-    let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog.clone()));
-    let access = IndexAccess::open(&database, table, index, &mut compiler)?;
+    let access = stored::open_index(&database, table, index, &catalog)?;
     Ok(Some((TableAccess::open(&database, table)?, access)))
 }
 

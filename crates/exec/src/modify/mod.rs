@@ -38,8 +38,9 @@ use steppe_sql::query::Command;
 use steppe_txn::{Database, RowId, RowMeta};
 use steppe_types::{Datum, Error, Oid, Result};
 
+pub use constraints::shown_key;
 pub(crate) use constraints::{
-    check_partition, check_row, check_views, duplicate_key, null_violation, shown, shown_key,
+    check_partition, check_row, check_views, duplicate_key, null_violation, shown,
 };
 pub(crate) use deferred::finish as finish_keys;
 pub use deferred::{KeyCheck, check_keys};

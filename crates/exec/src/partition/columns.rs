@@ -10,7 +10,7 @@ use steppe_sql::plan::StoredForm;
 use steppe_types::{Datum, Error, Result};
 
 /// The way between a parent's rows and those of a leaf whose columns are placed otherwise.
-pub(crate) struct ColumnMap {
+pub struct ColumnMap {
     /// The table that the statement names.
     pub(crate) parent: Arc<Relation>,
     /// For each of its columns the position in the leaf; `None` for dropped ones.
@@ -22,7 +22,7 @@ pub(crate) struct ColumnMap {
 
 impl ColumnMap {
     /// `None`: the columns have the same places.
-    pub(crate) fn new(parent: &Arc<Relation>, leaf: &Relation) -> Result<Option<ColumnMap>> {
+    pub fn new(parent: &Arc<Relation>, leaf: &Relation) -> Result<Option<ColumnMap>> {
         let position = |(i, column): (usize, &steppe_catalog::Column)| {
             if column.dropped {
                 return Ok(None);
@@ -54,7 +54,7 @@ impl ColumnMap {
     }
 
     /// A column's position in the leaf.
-    pub(crate) fn in_leaf(&self, column: usize) -> Result<usize> {
+    pub fn in_leaf(&self, column: usize) -> Result<usize> {
         let found = self.to_leaf.get(column).copied().flatten();
         found.ok_or_else(|| Error::internal("a dropped column is asked of a partition"))
     }
@@ -79,7 +79,7 @@ impl ColumnMap {
     }
 
     /// The leaf's row as the parent has it.
-    pub(crate) fn row_in_parent(&self, row: &[Datum]) -> Vec<Datum> {
+    pub fn row_in_parent(&self, row: &[Datum]) -> Vec<Datum> {
         let value = |at: &Option<usize>| at.and_then(|at| row.get(at).cloned());
         self.to_leaf.iter().map(|at| value(at).unwrap_or(Datum::Null)).collect()
     }

@@ -32,7 +32,7 @@ mod template;
 
 pub(crate) use alike::{Definition, Models};
 pub(crate) use cache::{ByLeaf, HANDLES_MAX, LeafCache};
-pub(crate) use columns::ColumnMap;
+pub use columns::ColumnMap;
 pub(crate) use known::{KnownValues, Stage};
 pub(crate) use leaf::{LockedLeaf, index_above, leaf_in, lock_leaf, lock_mode_of};
 pub(crate) use leaf_statement::LeafStatements;

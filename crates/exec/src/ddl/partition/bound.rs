@@ -4,10 +4,10 @@
 //! against the parent's map.
 
 use super::super::DdlContext;
-use super::super::scan::{RowEvaluator, scan_rows};
+use super::super::scan::{evaluator, scan_rows};
 use super::{children, invalid, leaves, map_of};
-use crate::access::TableAccess;
 use crate::functions::bound_condition;
+use crate::stored::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::{PartitionKey, PartitionOf, Relation};
 use steppe_partition::{
@@ -155,7 +155,7 @@ impl Bounds<'_, '_> {
         let datum = match bound {
             Expr::Const(value, _) => value,
             bound => {
-                let mut evaluator = RowEvaluator::new(self.ctx, &[bound])?;
+                let mut evaluator = evaluator(self.ctx, &[bound])?;
                 evaluator.evaluate(&[])?.first().cloned().unwrap_or(Datum::Null)
             }
         };
@@ -295,7 +295,7 @@ fn check_leaf(
     let mut routes = Vec::with_capacity(levels.len());
     for (parent, child) in levels {
         let exprs = stored_key(&catalog, leaf, parent, key_of(parent)?)?;
-        routes.push((RowEvaluator::new(ctx, &exprs)?, catalog.map_of_taken(parent.oid)?, *child));
+        routes.push((evaluator(ctx, &exprs)?, catalog.map_of_taken(parent.oid)?, *child));
     }
     let table = TableAccess::open(ctx.store.database(), leaf)?;
     let mut scratch = Vec::new();

@@ -11,7 +11,7 @@ use super::column::{Wanted, column_statistics};
 use super::target;
 use crate::ddl::DdlContext;
 use crate::ddl::sample::Sample;
-use crate::ddl::scan::RowEvaluator;
+use crate::ddl::scan::evaluator;
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 use steppe_catalog::{
@@ -89,7 +89,7 @@ fn computed(
     let catalog = ctx.catalog();
     let exprs = statistics_exprs(&catalog, table, object)?.into_iter();
     let exprs = exprs.map(|expr| of_stored(&catalog, table, expr)).collect::<Result<Vec<_>>>()?;
-    let mut evaluator = RowEvaluator::new(ctx, &exprs)?;
+    let mut evaluator = evaluator(ctx, &exprs)?;
     let services = Arc::clone(&ctx.services);
     let values = |row: &Vec<Datum>| {
         services.check_interrupts()?;

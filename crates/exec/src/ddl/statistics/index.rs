@@ -7,7 +7,7 @@ use super::{Subject, distinct_told};
 use crate::ddl::DdlContext;
 use crate::ddl::analyze::pages_of_table;
 use crate::ddl::sample::Sample;
-use crate::ddl::scan::RowEvaluator;
+use crate::ddl::scan::evaluator;
 use std::sync::Arc;
 use steppe_catalog::{ColumnStatistics, Relation, Statistics};
 use steppe_sql::bind::index::IndexExprs;
@@ -89,7 +89,7 @@ fn index_rows(
         .unzip();
     let mut evaluator = |exprs: Vec<Expr>| {
         let exprs = exprs.into_iter().map(|expr| of_stored(&catalog, table, expr));
-        RowEvaluator::new(ctx, &exprs.collect::<Result<Vec<_>>>()?)
+        evaluator(ctx, &exprs.collect::<Result<Vec<_>>>()?)
     };
     let (mut condition, mut keys) = (evaluator(condition)?, evaluator(keys)?);
     let services = Arc::clone(&ctx.services);

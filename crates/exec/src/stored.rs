@@ -1,0 +1,63 @@
+//! Stored tables, for what scans, fills and rewrites them: DDL, VACUUM, ANALYZE.
+//!
+//! A table and its indexes are opened here as the executor's nodes open them. Expressions of the
+//! catalog (checks, keys, defaults, values of generated columns) are compiled once, and evaluated
+//! over each row.
+
+pub use crate::access::{IndexAccess, TableAccess};
+pub use crate::modify::shown_key;
+pub use crate::partition::ColumnMap;
+
+use crate::context::ExecContext;
+use crate::env::FnContext;
+use crate::expr::{CExpr, Compiler, Row};
+use std::sync::Arc;
+use steppe_catalog::{Catalog, Relation};
+use steppe_sql::bind::over_row;
+use steppe_sql::expr::Expr;
+use steppe_sql::plan::PlannedStmt;
+use steppe_txn::Database;
+use steppe_types::{Datum, Result};
+
+/// Opens an index of a table, with what its expressions and predicate need.
+pub fn open_index(
+    database: &Database,
+    table: &Arc<Relation>,
+    index: &Arc<Relation>,
+    catalog: &Arc<Catalog>,
+) -> Result<IndexAccess> {
+    let stmt = PlannedStmt::nothing();
+    let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog.clone()));
+    IndexAccess::open(database, table, index, &mut compiler)
+}
+
+/// Evaluates expressions over a table's rows.
+pub struct RowEvaluator {
+    exprs: Box<[CExpr]>,
+    context: ExecContext,
+    out: Vec<Datum>,
+}
+
+impl RowEvaluator {
+    /// Compiles expressions bound over one table. `functions` is what their functions see of the
+    /// session.
+    pub fn new(
+        exprs: &[Expr],
+        catalog: Arc<Catalog>,
+        functions: FnContext,
+    ) -> Result<RowEvaluator> {
+        let stmt = PlannedStmt::nothing();
+        let slots = exprs.iter().cloned().map(over_row).collect::<Result<Vec<_>>>()?;
+        let exprs = Compiler::new(&stmt, FnContext::pure(catalog)).list(&slots)?;
+        Ok(RowEvaluator { exprs, context: ExecContext::for_folding(functions), out: Vec::new() })
+    }
+
+    /// The expressions' values for a row.
+    pub fn evaluate(&mut self, row: &[Datum]) -> Result<&[Datum]> {
+        self.out.clear();
+        for expr in &self.exprs {
+            self.out.push(expr.eval(&mut self.context, Row::of(row))?);
+        }
+        Ok(&self.out)
+    }
+}
