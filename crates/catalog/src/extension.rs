@@ -49,7 +49,7 @@ pub const AVAILABLE_EXTENSIONS: &[AvailableExtension] = &[
     },
 ];
 
-/// The extension that keeps something of tables ([`Pathman`]).
+/// The extension that partitions tables.
 pub const PATHMAN: &str = "pg_pathman";
 
 impl AvailableExtension {
@@ -78,35 +78,12 @@ pub struct Extension {
     pub comment: Option<RareText>,
 }
 
-/// What pg_pathman keeps of a table that its functions partitioned (pathman_config and
-/// pathman_config_params): part of the table, so that it goes with it.
+/// What an extension keeps of a relation: part of the relation, so that it goes with it, and with
+/// the extension.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Pathman {
-    /// The partitioning expression, as written.
-    pub expression: Arc<str>,
-    /// How wide a new range partition is: a value of the key's type, or an interval.
-    pub range_interval: Option<Arc<str>>,
-    /// The parent is part of query plans. It has no rows, so that it makes no difference.
-    pub enable_parent: bool,
-    /// A row beyond the last partition, or before the first, makes the partitions up to it.
-    pub auto: bool,
-    /// Kept to be asked for: partitions are made in transactions of their own anyway.
-    pub spawn_using_bgw: bool,
-    /// Unique constraints that do not cover the key, which each partition has for itself:
-    /// definitions as ALTER TABLE … ADD takes them.
-    pub own_constraints: Vec<Arc<str>>,
-}
-
-impl Pathman {
-    /// A table that has just been partitioned.
-    pub fn new(expression: impl Into<Arc<str>>, range_interval: Option<Arc<str>>) -> Pathman {
-        Pathman {
-            expression: expression.into(),
-            range_interval,
-            enable_parent: false,
-            auto: true,
-            spawn_using_bgw: false,
-            own_constraints: Vec::new(),
-        }
-    }
+pub struct KeptByExtension {
+    /// The extension.
+    pub extension: Arc<str>,
+    /// What it keeps, in a form that only the extension reads.
+    pub state: Box<str>,
 }

@@ -11,7 +11,7 @@
 
 use crate::builtin::Builtins;
 use crate::extended_statistics::ExtendedStatistics;
-use crate::extension::Pathman;
+use crate::extension::KeptByExtension;
 use crate::partition::{PartitionKey, PartitionOf};
 use crate::statistics::Statistics;
 use crate::{Oids, RareText, Shared};
@@ -86,9 +86,9 @@ pub struct Relation {
     /// PARTITION OF; of an index: that it belongs to the parent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition_of: Option<PartitionOf>,
-    /// What pg_pathman's functions keep of a table that they partitioned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pathman: Option<Arc<Pathman>>,
+    /// What an extension keeps of it. (Rows of before it was text are refused, not forgotten.)
+    #[serde(default, alias = "pathman", skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Arc<KeptByExtension>>,
     /// INHERITS: the parents in order.
     #[serde(default, skip_serializing_if = "Shared::is_empty")]
     pub inherits: Shared<Oid>,
@@ -444,7 +444,7 @@ impl Relation {
             overflow: None,
             partition_key: None,
             partition_of: None,
-            pathman: None,
+            kept: None,
             inherits: Shared::default(),
             statistics: None,
             extended: Shared::default(),

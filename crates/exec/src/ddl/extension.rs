@@ -7,7 +7,7 @@ use super::depend;
 use super::{DdlContext, drop, relation_exists};
 use std::sync::Arc;
 use steppe_catalog::objects::{Object, kind_word};
-use steppe_catalog::{AvailableExtension, BOOTSTRAP_SUPERUSER, Column, Extension, PATHMAN};
+use steppe_catalog::{AvailableExtension, BOOTSTRAP_SUPERUSER, Column, Extension};
 use steppe_catalog::{Builtins, PG_CATALOG, RelKind, Relation};
 use steppe_sql::ast::{CreateExtensionStmt, DefValue, DropStmt, ObjectRef};
 use steppe_sql::deparse::quote_identifier;
@@ -160,12 +160,13 @@ fn drop_extension(ctx: &mut DdlContext<'_>, extension: &Extension) -> Result<()>
             drop::drop_relation(ctx, relation)?;
         }
     }
-    // The tables that it partitioned stay as they are, and are nobody's business any more.
+    // The tables that it kept something of stay as they are, and are nobody's business any more.
     let catalog = ctx.catalog();
-    let is_kept = |table: &Relation| *extension.name == *PATHMAN && table.pathman.is_some();
+    let is_kept =
+        |table: &Relation| table.kept.as_ref().is_some_and(|kept| kept.extension == extension.name);
     for table in catalog.relations().filter(|table| is_kept(table)) {
         ctx.lock(table.oid, RelationLockMode::AccessExclusive)?;
-        ctx.put(Relation { pathman: None, ..(**table).clone() })?;
+        ctx.put(Relation { kept: None, ..(**table).clone() })?;
     }
     ctx.store.remove_extension(ctx.store.changes(ctx.pending), extension.oid);
     Ok(())

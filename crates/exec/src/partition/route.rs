@@ -11,7 +11,7 @@ use crate::expr::Compiler;
 use crate::registry;
 use crate::spi::Spi;
 use std::sync::Arc;
-use steppe_catalog::{Catalog, PATHMAN, PartitionKey, Relation};
+use steppe_catalog::{Catalog, PartitionKey, Relation};
 use steppe_partition::{PartitionBound, PartitionMap, Route, route_to_leaf};
 use steppe_sql::plan::PlannedStmt;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
@@ -176,8 +176,8 @@ impl Router {
 fn is_made(cx: &mut ExecContext, parent: Oid, key: &[Datum]) -> Result<bool> {
     let spi = &mut Spi::new(cx);
     let catalog = spi.catalog_in_force();
-    let kept = catalog.relation(parent).is_some_and(|table| table.pathman.is_some());
-    match kept.then(|| registry::missing_partition(PATHMAN)).flatten() {
+    let kept = catalog.relation(parent).and_then(|table| table.kept.as_ref());
+    match kept.and_then(|kept| registry::missing_partition(&kept.extension)) {
         Some(make) => make(spi, parent, key),
         None => Ok(false),
     }

@@ -1,6 +1,7 @@
 //! What pg_pathman keeps of a table: the functions that change it and tell it, and the rows of
 //! its views.
 
+use super::kept::{Pathman, is_kept};
 use super::ranges::{is_range, key_column, ranges, sequence_name, takes_intervals};
 use super::{Parent, not_a_partition, output, raised, relation_in, required_relation, shown};
 use crate::env::FnContext;
@@ -10,7 +11,7 @@ use crate::functions::{CallInfo, SetRows, arg};
 use crate::spi::Spi;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::quote_identifier;
-use steppe_catalog::{Builtins, Catalog, Pathman, Relation};
+use steppe_catalog::{Builtins, Catalog, Relation};
 use steppe_partition::RangeDatum;
 use steppe_sql::bind::typename::format_type;
 use steppe_txn::RelationLockMode;
@@ -34,9 +35,9 @@ fn change(
         ctx.lock(table, RelationLockMode::ShareUpdateExclusive)?;
         let catalog = ctx.catalog();
         let relation = relation_in(&catalog, table)?;
-        let Some(pathman) = &relation.pathman else { return Ok(()) };
-        let pathman = f((**pathman).clone()).map(Arc::new);
-        ctx.put(Relation { pathman, ..(**relation).clone() })
+        let Some(pathman) = Pathman::of(relation)? else { return Ok(()) };
+        let kept = f(pathman).map(Pathman::into_kept).transpose()?.map(Arc::new);
+        ctx.put(Relation { kept, ..(**relation).clone() })
     })?;
     void()
 }
@@ -44,9 +45,9 @@ fn change(
 /// `disable_pathman_for(parent)`: the table stays partitioned.
 pub(super) fn disable(args: &[Datum], _: &CallInfo, spi: &mut Spi<'_>) -> Result<Datum> {
     let table = oid_arg(args, 0)?;
-    match relation_in(&spi.frame()?.catalog, table)?.pathman {
-        Some(_) => change(spi, table, |_| None),
-        None => void(),
+    match is_kept(relation_in(&spi.frame()?.catalog, table)?) {
+        true => change(spi, table, |_| None),
+        false => void(),
     }
 }
 
@@ -117,10 +118,10 @@ fn catalog(cx: &FnContext) -> Arc<Catalog> {
 }
 
 /// Of the table that a function is called for, if pg_pathman has partitioned it.
-fn kept(args: &[Datum], cx: &FnContext) -> Result<Option<(Arc<Relation>, Arc<Pathman>)>> {
+fn kept(args: &[Datum], cx: &FnContext) -> Result<Option<(Arc<Relation>, Pathman)>> {
     let catalog = catalog(cx);
-    let relation = catalog.relation(oid_arg(args, 0)?);
-    Ok(relation.and_then(|relation| Some((relation.clone(), relation.pathman.clone()?))))
+    let Some(relation) = catalog.relation(oid_arg(args, 0)?) else { return Ok(None) };
+    Ok(Pathman::of(relation)?.map(|pathman| (relation.clone(), pathman)))
 }
 
 pub(super) fn number_of_partitions(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
@@ -175,9 +176,9 @@ pub(super) fn move_rows(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
 pub(super) fn moved_rows(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let catalog = catalog(cx);
     let relation = relation_in(&catalog, oid_arg(args, 0)?)?;
-    match relation.pathman {
-        Some(_) => Ok(Datum::Int8(0)),
-        None => Err(raised(format!("relation \"{}\" has no partitions", relation.name))),
+    match is_kept(relation) {
+        true => Ok(Datum::Int8(0)),
+        false => Err(raised(format!("relation \"{}\" has no partitions", relation.name))),
     }
 }
 
@@ -190,9 +191,12 @@ pub(super) fn stop_task(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
 // ----- views -----
 
 /// The tables that pg_pathman has partitioned.
-fn all_kept(cx: &FnContext) -> Vec<(Arc<Relation>, Arc<Pathman>)> {
+fn all_kept(cx: &FnContext) -> Result<Vec<(Arc<Relation>, Pathman)>> {
     let catalog = catalog(cx);
-    let kept = |r: &Arc<Relation>| Some((r.clone(), r.pathman.clone()?));
+    let kept = |relation: &Arc<Relation>| {
+        let pathman = Pathman::of(relation).transpose()?;
+        Some(pathman.map(|pathman| (relation.clone(), pathman)))
+    };
     catalog.relations().filter_map(kept).collect()
 }
 
@@ -206,7 +210,7 @@ pub(super) fn show_config(
     _: &CallInfo,
     cx: &mut FnContext,
 ) -> Result<Box<dyn SetRows>> {
-    let rows = all_kept(cx).into_iter().map(|(table, pathman)| {
+    let rows = all_kept(cx)?.into_iter().map(|(table, pathman)| {
         vec![
             Datum::Oid(table.oid),
             Datum::Text(pathman.expression.clone()),
@@ -223,7 +227,7 @@ pub(super) fn show_params(
     _: &CallInfo,
     cx: &mut FnContext,
 ) -> Result<Box<dyn SetRows>> {
-    let rows = all_kept(cx).into_iter().map(|(table, pathman)| {
+    let rows = all_kept(cx)?.into_iter().map(|(table, pathman)| {
         vec![
             Datum::Oid(table.oid),
             Datum::Bool(pathman.enable_parent),
@@ -243,7 +247,7 @@ pub(super) fn show_partitions(
 ) -> Result<Box<dyn SetRows>> {
     let catalog = catalog(cx);
     let mut rows = Vec::new();
-    for (table, pathman) in all_kept(cx) {
+    for (table, pathman) in all_kept(cx)? {
         let mut row = |partition: Oid, lower: Datum, upper: Datum| {
             rows.push(vec![
                 Datum::Oid(table.oid),

@@ -1,5 +1,6 @@
 //! create_range_partitions, create_hash_partitions; drop_partitions, which undoes them.
 
+use super::kept::Pathman;
 use super::ranges::{
     Placement, create_partition, create_range_partition, edge, in_schema_of, sequence_name,
     written_name,
@@ -14,7 +15,7 @@ use crate::functions::args::{array, boolean, given, int4, text};
 use crate::spi::Spi;
 use std::sync::Arc;
 use steppe_catalog::system::partitions::key_name;
-use steppe_catalog::{PartitionKey, Pathman, RelKind};
+use steppe_catalog::{PartitionKey, RelKind};
 use steppe_partition::RangeDatum;
 use steppe_sql::ast::{PartitionSpec, Statement};
 use steppe_sql::bind::typename::format_type;
@@ -112,7 +113,8 @@ impl Plan {
         let column = column.ok_or_else(|| Error::internal("a partition key without columns"))?;
         let pathman = Pathman::new(key_name(&plain, column).into_owned(), interval);
         let (table, key) = (self.table, self.key);
-        let rows = spi.ddl("ALTER TABLE", "", |ctx| make_partitioned(ctx, table, key, pathman))?;
+        let keep = |own_constraints| Pathman { own_constraints, ..pathman }.into_kept();
+        let rows = spi.ddl("ALTER TABLE", "", |ctx| make_partitioned(ctx, table, key, keep))?;
         Ok((Parent::open(spi, table)?, rows))
     }
 }
@@ -421,7 +423,7 @@ pub(super) fn create_hash(args: &[Datum], _: &CallInfo, spi: &mut Spi<'_>) -> Re
 pub(super) fn drop_partitions(args: &[Datum], _: &CallInfo, spi: &mut Spi<'_>) -> Result<Datum> {
     let table = required_relation(args, 0, "parent_relid")?;
     let delete_data = boolean(args, 1)?;
-    let Some(pathman) = relation(spi, table)?.pathman.clone() else {
+    let Some(pathman) = Pathman::of(&*relation(spi, table)?)? else {
         let name = shown(spi, table)?;
         return Err(raised(format!("table \"{name}\" has no partitions")));
     };

@@ -16,6 +16,7 @@
 //! table, say), the partitions are made in the inserter's transaction under ACCESS EXCLUSIVE,
 //! as CREATE TABLE … PARTITION OF would be, where every wait is seen.
 
+use super::kept::Pathman;
 use super::ranges::{
     Range, compare, in_schema_of, is_range, key_column, literal, range_in, sequence_name,
     takes_intervals,
@@ -23,9 +24,8 @@ use super::ranges::{
 use super::{invalid, output, raised, relation_in};
 use crate::ddl::{self, DdlContext};
 use crate::spi::Spi;
-use std::sync::Arc;
 use steppe_catalog::system::definitions::{qualified_name, simple_quote_literal};
-use steppe_catalog::{Catalog, Pathman, Relation};
+use steppe_catalog::{Catalog, Relation};
 use steppe_partition::{BoundValue, PartitionMap, RangeDatum};
 use steppe_sql::bind::typename::format_type;
 use steppe_sql::parser;
@@ -35,12 +35,10 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState};
 /// grows. False: it is none. The row must be routed again, by the catalog then in force.
 pub(super) fn grow(spi: &mut Spi<'_>, parent: Oid, key: &[Datum]) -> Result<bool> {
     let catalog = spi.catalog_in_force();
-    let grows = |relation: &&Arc<Relation>| {
-        relation.pathman.as_ref().is_some_and(|pathman| pathman.auto) && is_range(relation)
-    };
-    let Some(relation) = catalog.relation(parent).filter(grows) else { return Ok(false) };
+    let Some(relation) = catalog.relation(parent) else { return Ok(false) };
+    let grows = Pathman::of(relation)?.is_some_and(|pathman| pathman.auto) && is_range(relation);
     let [value] = key else { return Ok(false) };
-    if value.is_null() || ends(&catalog, parent)?.is_none() {
+    if !grows || value.is_null() || ends(&catalog, parent)?.is_none() {
         return Ok(false);
     }
     let key = BoundValue::new(key_column(relation)?.type_oid, value.clone());
@@ -72,9 +70,9 @@ impl Growth {
             let catalog = ctx.catalog();
             let parent = relation_in(&catalog, self.parent)?;
             // Others may have changed it while its lock was waited for.
-            let Some(pathman) = &parent.pathman else { return Ok(()) };
+            let Some(pathman) = Pathman::of(parent)? else { return Ok(()) };
             match self.step(ctx, &catalog)? {
-                Some(step) => self.add(ctx, parent, pathman, &step)?,
+                Some(step) => self.add(ctx, parent, &pathman, &step)?,
                 None => return Ok(()),
             }
         }

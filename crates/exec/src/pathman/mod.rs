@@ -1,8 +1,9 @@
 //! pg_pathman's functions, over declarative partitions.
 //!
 //! `create`: a plain table becomes a partitioned one, and back; `ranges`: the partitions of a
-//! range-partitioned table and new ones; `grow`: new ones for rows beyond the ends; `manage`: append, split, merge and the like; `config`: what
-//! is kept of a table ([`steppe_catalog::Pathman`]), and the views.
+//! range-partitioned table and new ones; `grow`: new ones for rows beyond the ends; `manage`: append,
+//! split, merge and the like; `kept`: what is kept of a table; `config`: the functions that change
+//! and tell that, and the views.
 //!
 //! They do their work by statements ([`crate::spi`]), so that whatever PostgreSQL checks when a
 //! partition is attached or a row is inserted is checked here, too. What pg_pathman checks itself
@@ -11,15 +12,17 @@
 mod config;
 mod create;
 mod grow;
+mod kept;
 mod manage;
 mod ranges;
 
 use crate::functions::{arg, scalar, set};
 use crate::registry::{self, ExtensionCode, Family, Native};
 use crate::spi::Spi;
+use kept::Pathman;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{qualified_name, quote_identifier};
-use steppe_catalog::{Catalog, PATHMAN, Pathman, Relation};
+use steppe_catalog::{Catalog, PATHMAN, Relation};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 
 /// Tells the executor of pg_pathman.
@@ -142,14 +145,14 @@ fn output(type_oid: Oid, value: &Datum, io: &steppe_types::io::IoContext) -> Res
 /// A table that pg_pathman has partitioned.
 struct Parent {
     relation: Arc<Relation>,
-    pathman: Arc<Pathman>,
+    pathman: Pathman,
 }
 
 impl Parent {
     /// P0001 if it is none.
     fn open(spi: &Spi<'_>, oid: Oid) -> Result<Parent> {
         let relation = relation(spi, oid)?;
-        match relation.pathman.clone() {
+        match Pathman::of(&relation)? {
             Some(pathman) => Ok(Parent { relation, pathman }),
             None => Err(raised(format!("table \"{}\" is not partitioned", shown(spi, oid)?))),
         }

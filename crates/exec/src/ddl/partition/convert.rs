@@ -1,6 +1,6 @@
 //! A plain table becomes a partitioned one, and back.
 //!
-//! PostgreSQL has no statement for it: pg_pathman's functions ask for it. The table stays what it
+//! PostgreSQL has no statement for it: extensions' functions ask for it. The table stays what it
 //! is (its OID, columns, constraints, views over it); its rows stay where they are, in a
 //! table of their own that the caller moves them out of by ordinary statements.
 //!
@@ -13,7 +13,7 @@ use super::super::{DdlContext, build, drop, files_of, table};
 use super::{check_unique_covers_key, partition_key};
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{Style, constraint_definition};
-use steppe_catalog::{PartitionKey, Pathman, RelKind, Relation};
+use steppe_catalog::{KeptByExtension, PartitionKey, RelKind, Relation};
 use steppe_sql::ast::PartitionSpec;
 use steppe_sql::bind::index::columns_of;
 use steppe_sql::bind::stored_key;
@@ -21,7 +21,7 @@ use steppe_txn::{Persistence, RelationLockMode};
 use steppe_types::{Error, Oid, Result, SqlState};
 
 /// Locks a plain table that is to be partitioned, and binds the key: every column that it reads
-/// must be NOT NULL, as pg_pathman demands.
+/// must be NOT NULL.
 pub(crate) fn check_convertible(
     ctx: &mut DdlContext<'_>,
     oid: Oid,
@@ -56,22 +56,22 @@ fn lock_table(ctx: &mut DdlContext<'_>, oid: Oid) -> Result<Arc<Relation>> {
 /// Makes a table partitioned that [`check_convertible`] has accepted. Its rows are those of a new
 /// table, whose OID is answered.
 ///
-/// Unique constraints that do not cover the key cannot be the partitioned table's: they go, and
-/// `pathman` keeps their definitions for the partitions.
+/// Unique constraints that do not cover the key cannot be the partitioned table's: they go. `keep`
+/// is given their definitions, as ALTER TABLE … ADD takes them, and says what the extension keeps.
 pub(crate) fn make_partitioned(
     ctx: &mut DdlContext<'_>,
     oid: Oid,
     key: PartitionKey,
-    mut pathman: Pathman,
+    keep: impl FnOnce(Vec<Arc<str>>) -> Result<KeptByExtension>,
 ) -> Result<Oid> {
     let plain = lock_table(ctx, oid)?;
     let mut relation = Relation { partition_key: Some(Arc::new(key)), ..(*plain).clone() };
-    pathman.own_constraints = give_up_constraints(ctx, &mut relation)?;
+    let given_up = give_up_constraints(ctx, &mut relation)?;
     let rows = keep_rows(ctx, &plain)?;
     relation.kind = RelKind::PartitionedTable;
     (relation.storage, relation.overflow) = (None, None);
     relation.statistics = None;
-    relation.pathman = Some(Arc::new(pathman));
+    relation.kept = Some(Arc::new(keep(given_up)?));
     let indexes = relation.indexes.clone();
     ctx.put(relation)?;
     for index in &indexes {
@@ -140,7 +140,7 @@ pub(crate) fn make_plain(ctx: &mut DdlContext<'_>, oid: Oid) -> Result<()> {
     }
     let mut plain = (*partitioned).clone();
     plain.kind = RelKind::Table;
-    (plain.partition_key, plain.pathman) = (None, None);
+    (plain.partition_key, plain.kept) = (None, None);
     table::create_storage(ctx, &mut plain, Persistence::Logged)?;
     ctx.put(plain.clone())?;
     for index in &plain.indexes {

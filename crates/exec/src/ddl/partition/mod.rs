@@ -3,8 +3,8 @@
 //! `key`: PARTITION BY; `bound`: FOR VALUES; `inherit`: the indexes that a partition has from its
 //! parent; `attach`: tables that become partitions; `detach`: and cease to be; `convert`: plain
 //! tables that become partitioned, and cease to be.
-//! A statement that adds a partition holds ACCESS EXCLUSIVE on the parent; only a table that grows
-//! by itself gets them under SHARE UPDATE EXCLUSIVE (see [`crate::pathman`]).
+//! A statement that adds a partition holds ACCESS EXCLUSIVE on the parent; only an extension whose
+//! tables grow by themselves adds them under SHARE UPDATE EXCLUSIVE ([`DdlContext::parent_lock`]).
 
 mod attach;
 mod bound;
