@@ -11,11 +11,9 @@
 //!   fields ──▶ values ──▶ expressions ──▶ Inserter ──▶ table, then each index
 //! ```
 
-use crate::env::FnContext;
+use crate::env::{FnContext, KeyCheck};
 use crate::expr::{CExpr, Compiler, Row};
-use crate::modify::{
-    Inserter, KeyCheck, ModifyPlan, OpenLeaves, Target, finish_keys, null_violation,
-};
+use crate::modify::{Inserter, ModifyPlan, OpenLeaves, Target, finish_keys, null_violation};
 use crate::node::CNode;
 use crate::statement::{CompiledStmt, ExecEnv};
 use std::sync::Arc;

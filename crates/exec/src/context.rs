@@ -5,9 +5,8 @@
 //! per execution that every node and expression gets by `&mut`.
 
 use crate::access::StatementTxn;
-use crate::env::FnContext;
+use crate::env::{FnContext, KeyCheck};
 use crate::expr::SubPlanState;
-use crate::modify::KeyCheck;
 use crate::sought::Sought;
 use crate::team::Team;
 use crate::tuplestore::TupleStore;
@@ -450,7 +449,7 @@ impl ExecContext {
         if let Some(team) = &self.team {
             team.check()?;
         }
-        self.functions.services.check_interrupts()
+        self.functions.session.check_interrupts()
     }
 
     /// The transaction.

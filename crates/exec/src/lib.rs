@@ -38,6 +38,7 @@ pub mod pathman;
 mod point;
 pub mod registry;
 mod row_wait;
+mod sink;
 mod sorter;
 mod sought;
 mod spi;
@@ -50,11 +51,14 @@ mod vector;
 
 pub use bulk::{BulkInsert, Fields};
 pub use context::{Instrument, LeafRun, Note};
-pub use env::{AdvisoryKey, AdvisoryMode, FnContext, NoServices, RowSink, SessionServices};
+pub use env::{
+    AdvisoryKey, AdvisoryMode, FnContext, Host, Identity, KeyCheck, NoSession, SessionHost,
+};
 pub use fold::fold_conditions;
-pub use modify::{KeyCheck, check_keys};
+pub use modify::check_keys;
 pub use partition::lock_mode;
 pub use row_wait::RowWait;
+pub use sink::RowSink;
 pub use spi::{DdlFn, FunctionDdl, FunctionFrame, Spi};
 pub use statement::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, LeafOfStatement};
 pub use system_columns::{row_of_ctid, shown_place};

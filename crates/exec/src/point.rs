@@ -16,13 +16,13 @@
 
 use crate::access::{IndexAccess, ScanColumn, TableAccess, is_stub};
 use crate::context::ExecContext;
-use crate::env::RowSink;
 use crate::expr::{CExpr, Row};
 use crate::modify::{Inserter, ModifyPlan, OpenLeaves};
 use crate::node::{
     CNode, CPlan, IndexPlan, LockRowsPlan, find_point, moved_concurrently, serialization,
 };
 use crate::row_wait::{Doing, RowWait};
+use crate::sink::RowSink;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

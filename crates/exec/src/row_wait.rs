@@ -54,6 +54,6 @@ impl RowWait {
 
     /// Waits in place.
     pub(crate) fn wait(self, wait: LockWait, cx: &ExecContext) -> Result<()> {
-        cx.functions.services.block_on(wait).map_err(|error| self.failed(error))
+        cx.functions.session.block_on(wait).map_err(|error| self.failed(error))
     }
 }

@@ -13,13 +13,14 @@
 //! against. If the function fails, the calling statement does.
 //!
 //! Planning and the catalog belong to the session, which does its part through
-//! [`SessionServices::plan_for_function`] and [`SessionServices::ddl_for_function`].
+//! [`SessionHost::plan_for_function`] and [`SessionHost::ddl_for_function`].
 
 use crate::access::StatementTxn;
 use crate::context::ExecContext;
 use crate::ddl::{self, DdlContext};
-use crate::env::{IoContext, RowSink, SessionServices};
+use crate::env::{IoContext, SessionHost};
 use crate::partition::lock_mode;
+use crate::sink::RowSink;
 use crate::statement::{CompiledStmt, ExecEnv, Execution, FetchStatus};
 use std::sync::Arc;
 use steppe_catalog::Catalog;
@@ -44,7 +45,7 @@ pub struct FunctionDdl<'a> {
     /// The transaction.
     pub txn: &'a mut Txn,
     /// The session itself.
-    pub services: Arc<dyn SessionServices>,
+    pub session: Arc<dyn SessionHost>,
     /// Where spill files go.
     pub temp: Arc<TempSpace>,
     /// The statement's text, for error positions.
@@ -91,20 +92,20 @@ impl<'c> Spi<'c> {
     }
 
     /// The session.
-    pub(crate) fn services(&self) -> &Arc<dyn SessionServices> {
-        &self.cx.functions.services
+    pub(crate) fn session(&self) -> &Arc<dyn SessionHost> {
+        &self.cx.functions.session
     }
 
     /// What the function sees at this point.
     pub(crate) fn frame(&self) -> Result<FunctionFrame> {
-        self.services().function_frame()
+        self.session().function_frame()
     }
 
     /// The catalog in force, which may be newer than the one that the calling statement was
     /// planned with.
     pub(crate) fn catalog_in_force(&self) -> Arc<Catalog> {
         let planned = &self.cx.functions.catalog;
-        self.services().newer_catalog(planned).unwrap_or_else(|| planned.clone())
+        self.session().newer_catalog(planned).unwrap_or_else(|| planned.clone())
     }
 
     /// Plans a statement with parameters of these types.
@@ -112,21 +113,21 @@ impl<'c> Spi<'c> {
         let statement = Arc::new(single(text)?);
         let source: Arc<str> = Arc::from(text);
         let epoch = self.frame()?.catalog.epoch;
-        let compiled = self.services().plan_for_function(&statement, &source, types)?;
+        let compiled = self.session().plan_for_function(&statement, &source, types)?;
         Ok(Prepared { statement, source, types: types.into(), compiled, epoch })
     }
 
     /// Runs a planned statement to its end.
     pub(crate) fn run(&mut self, prepared: &mut Prepared, params: &[Datum]) -> Result<Answer> {
         let (work_mem_bytes, temp) = (self.cx.work_mem_bytes, self.cx.temp()?);
-        let services = self.services().clone();
+        let session = self.session().clone();
         let (now, start) =
             (self.cx.functions.statement_timestamp, self.cx.functions.transaction_timestamp);
         self.in_transaction(|txn| {
-            lock(prepared, &services, txn)?;
-            let FunctionFrame { catalog, io } = services.function_frame()?;
+            lock(prepared, &session, txn)?;
+            let FunctionFrame { catalog, io } = session.function_frame()?;
             let env = ExecEnv {
-                services,
+                session,
                 io,
                 catalog,
                 statement_timestamp: now,
@@ -173,7 +174,7 @@ impl<'c> Spi<'c> {
         source: &str,
         f: impl FnOnce(&mut DdlContext<'_>) -> Result<T>,
     ) -> Result<T> {
-        let (services, temp) = (self.services().clone(), self.cx.temp()?);
+        let (session, temp) = (self.session().clone(), self.cx.temp()?);
         let (mut f, mut done) = (Some(f), None);
         self.in_transaction(|txn| {
             let txn = present(txn)?;
@@ -181,8 +182,8 @@ impl<'c> Spi<'c> {
                 return Err(read_only(command));
             }
             txn.start_statement()?;
-            let call = FunctionDdl { txn, services: services.clone(), temp, source };
-            services.ddl_for_function(call, &mut |ctx| {
+            let call = FunctionDdl { txn, session: session.clone(), temp, source };
+            session.ddl_for_function(call, &mut |ctx| {
                 let f = f.take().ok_or_else(|| Error::internal("DDL was run twice"))?;
                 done = Some(f(ctx)?);
                 Ok(())
@@ -194,8 +195,8 @@ impl<'c> Spi<'c> {
     /// The same in a transaction apart, which commits at once. False: its locks on `table` could
     /// not be had, and nothing has been done.
     pub(crate) fn ddl_apart(&mut self, table: Oid, f: &mut DdlFn<'_>) -> Result<bool> {
-        let (services, temp) = (self.services().clone(), self.cx.temp()?);
-        services.ddl_apart(table, &services, temp, f)
+        let (session, temp) = (self.session().clone(), self.cx.temp()?);
+        session.ddl_apart(table, &session, temp, f)
     }
 
     /// Lends the transaction out while the calling statement is suspended.
@@ -241,13 +242,13 @@ fn read_only(command: &str) -> Error {
 /// Locks what a statement touches. Afterwards it is planned for the catalog in force.
 fn lock(
     prepared: &mut Prepared,
-    services: &Arc<dyn SessionServices>,
+    session: &Arc<dyn SessionHost>,
     txn: &mut Option<Txn>,
 ) -> Result<()> {
     loop {
-        let epoch = services.function_frame()?.catalog.epoch;
+        let epoch = session.function_frame()?.catalog.epoch;
         if prepared.epoch != epoch {
-            prepared.compiled = services.plan_for_function(
+            prepared.compiled = session.plan_for_function(
                 &prepared.statement,
                 &prepared.source,
                 &prepared.types,
@@ -261,11 +262,11 @@ fn lock(
         }
         for (relation, mode) in &planned.relations {
             if let Some(wait) = txn.lock_relation(*relation, lock_mode(*mode))? {
-                services.block_on(wait)?;
+                session.block_on(wait)?;
             }
         }
         // A change of a table before we had its lock has moved the epoch.
-        if services.function_frame()?.catalog.epoch == prepared.epoch {
+        if session.function_frame()?.catalog.epoch == prepared.epoch {
             return Ok(());
         }
     }

@@ -11,7 +11,7 @@
 use crate::access::StatementTxn;
 use crate::batch::{BATCH_ROWS, RowBatch};
 use crate::context::{ExecContext, Instrument, LeafRun};
-use crate::env::{FnContext, IoContext, RowSink, SessionServices};
+use crate::env::{FnContext, IoContext, SessionHost};
 use crate::expr::{CExpr, Compiler, Row, SubPlanState};
 use crate::modify::finish_keys;
 use crate::node::columns::RowsOfColumns;
@@ -21,6 +21,7 @@ use crate::node::{
 use crate::partition::{LeafStatements, lock_mode_of};
 use crate::point::{PointOutcome, PointPlan, PointTable};
 use crate::row_wait::RowWait;
+use crate::sink::RowSink;
 use crate::tuplestore::{StoreReader, TupleStore};
 use crate::vector::ColumnBatch;
 use std::sync::Arc;
@@ -56,8 +57,8 @@ pub struct CompiledStmt {
 
 /// What an execution runs in.
 pub struct ExecEnv {
-    /// The session's services.
-    pub services: Arc<dyn SessionServices>,
+    /// The session's session.
+    pub session: Arc<dyn SessionHost>,
     /// Settings that text input and output depend on.
     pub io: Arc<IoContext>,
     /// The catalog the statement was planned against.
@@ -387,7 +388,7 @@ impl ExecEnv {
     /// What functions see of it.
     pub(crate) fn functions(&self) -> FnContext {
         FnContext {
-            services: self.services.clone(),
+            session: self.session.clone(),
             io: self.io.clone(),
             catalog: self.catalog.clone(),
             statement_timestamp: self.statement_timestamp,
@@ -585,7 +586,7 @@ impl Execution {
         let view = txn.view();
         self.view = Some(view.clone());
         let planned = &self.cx.functions.catalog;
-        let catalog = self.cx.functions.services.newer_catalog(planned);
+        let catalog = self.cx.functions.session.newer_catalog(planned);
         self.cx = self.cx.again(catalog.unwrap_or_else(|| planned.clone()));
         self.cx.lend_txn(Some(StatementTxn { txn, view }));
         (self.root, self.stored) = (None, None);

@@ -26,11 +26,11 @@
 //! Helpers are threads of their own, begun for the statement (some 50 µs, where a plan that wants
 //! them takes milliseconds at least) and bounded by max_parallel_workers over all sessions. They
 //! are never the threads that run the sessions' short statements, and give way to those
-//! ([`SessionServices::begin_helping`]).
+//! ([`SessionHost::begin_helping`]).
 
 use crate::batch::{BATCH_ROWS, RowBatch};
 use crate::context::{ExecContext, Instrument, Resources};
-use crate::env::SessionServices;
+use crate::env::SessionHost;
 use crate::node::{BoxedNode, CPlan, SharedRows, SharedTable, start};
 use crate::tuplestore::TupleStore;
 use crate::vector::{COLUMN_ROWS, ColumnBatch};
@@ -364,8 +364,8 @@ struct Helper<B> {
 impl<B: HandedOver> Helper<B> {
     fn work(self) -> Done {
         let Helper { team, plan, mut cx, batches, statement, times_io } = self;
-        let services: Arc<dyn SessionServices> = cx.functions.services.clone();
-        services.begin_helping();
+        let session: Arc<dyn SessionHost> = cx.functions.session.clone();
+        session.begin_helping();
         steppe_storage::usage::time_io(Some(steppe_storage::usage::Timing {
             pages: times_io,
             log: false,
@@ -376,7 +376,7 @@ impl<B: HandedOver> Helper<B> {
         let worked = interrupt::during(&mut { interrupts }, || {
             interrupt::catching(|| hand_over(&plan, &mut cx, &batches))
         });
-        services.end_helping();
+        session.end_helping();
         if let Err(error) = worked {
             team.fail(error);
         }

@@ -21,7 +21,7 @@ use steppe_catalog::builtin::CastMethod;
 use steppe_catalog::{Builtins, Catalog, PG_CATALOG, PUBLIC};
 use steppe_exec::functions::reg::CatalogNames;
 use steppe_exec::registry::native;
-use steppe_exec::{CompiledStmt, ExecEnv, Execution, RowSink, SessionServices};
+use steppe_exec::{CompiledStmt, ExecEnv, Execution, Host, RowSink, SessionHost};
 use steppe_spill::TempSpace;
 use steppe_sql::bind::{BindContext, Params, bind_query};
 use steppe_sql::planner::{PlannerContext, PlannerSettings, TableSizes, plan};
@@ -47,7 +47,7 @@ impl TableSizes for Sizes {
 
 struct Session;
 
-impl SessionServices for Session {
+impl Host for Session {
     fn random(&self) -> f64 {
         0.25
     }
@@ -56,6 +56,8 @@ impl SessionServices for Session {
         Ok((name == "client_encoding").then(|| "UTF8".to_string()))
     }
 }
+
+impl SessionHost for Session {}
 
 /// Collects rows as psql prints them unaligned.
 struct Rows {
@@ -118,7 +120,7 @@ impl World {
         let types = planned.columns.iter().map(|c| c.ty.oid).collect();
         let stmt = Arc::new(CompiledStmt::compile_without_tables(planned, &self.catalog)?);
         let env = ExecEnv {
-            services: Arc::new(Session),
+            session: Arc::new(Session),
             io: self.io.clone(),
             catalog: self.catalog.clone(),
             statement_timestamp: 0,

@@ -39,7 +39,7 @@ impl Constraints {
     /// Keeps the keys of deferred constraints; the others.
     pub(crate) fn keep(&mut self, checks: Vec<KeyCheck>, catalog: &Catalog) -> Vec<KeyCheck> {
         let (deferred, due): (Vec<_>, Vec<_>) =
-            checks.into_iter().partition(|check| self.is_deferred(check.index(), catalog));
+            checks.into_iter().partition(|check| self.is_deferred(check.index, catalog));
         self.pending.extend(deferred);
         due
     }
@@ -56,7 +56,7 @@ impl Constraints {
 
     /// The tables that keys are of.
     pub(crate) fn tables(&self, catalog: &Catalog) -> Vec<Oid> {
-        let mut indexes: Vec<Oid> = self.pending.iter().map(KeyCheck::index).collect();
+        let mut indexes: Vec<Oid> = self.pending.iter().map(|check| check.index).collect();
         indexes.dedup();
         let table = |index: Oid| Some(catalog.relation(index)?.index.as_ref()?.table);
         indexes.into_iter().filter_map(table).collect()

@@ -11,13 +11,12 @@ use hashbrown::HashMap;
 use parking_lot::{Mutex, MutexGuard};
 use steppe_catalog::system::kind_of_relations;
 use steppe_catalog::{
-    BOOTSTRAP_SUPERUSER, Catalog, CatalogChanges, NameSpace, PG_CATALOG, RelKind, Relation,
-    Sequences, TEMPORARY_SCHEMA,
+    Catalog, CatalogChanges, NameSpace, PG_CATALOG, RelKind, Relation, Sequences,
 };
 use steppe_counting::progress::Progress;
 use steppe_exec::{
-    AdvisoryKey, AdvisoryMode, CompiledStmt, DdlFn, FunctionDdl, FunctionFrame, KeyCheck,
-    SessionServices,
+    AdvisoryKey, AdvisoryMode, CompiledStmt, DdlFn, FunctionDdl, FunctionFrame, Host, Identity,
+    KeyCheck, SessionHost,
 };
 use steppe_spill::TempSpace;
 use steppe_sql::ast::Statement;
@@ -41,32 +40,6 @@ use crate::system_views::session::Named;
 use crate::transaction_modes::SharedModes;
 use crate::workers;
 
-/// Who a session is.
-#[derive(Clone, Debug)]
-pub(crate) struct Identity {
-    /// The process id that clients see.
-    pub pid: i32,
-    /// The role.
-    pub user: Arc<str>,
-    /// The database.
-    pub database: Arc<str>,
-    /// What its schema of temporary objects is called.
-    pub temporary_schema: Arc<str>,
-}
-
-impl Identity {
-    /// Who a session with this process id is.
-    pub(crate) fn new(pid: i32, user: Arc<str>, database: Arc<str>) -> Identity {
-        let temporary_schema = format!("{TEMPORARY_SCHEMA}_{pid}").into();
-        Identity { pid, user, database, temporary_schema }
-    }
-
-    /// The names of a catalog version as this session searches them.
-    pub(crate) fn names(&self, catalog: Arc<Catalog>, search_path: &[String]) -> NameSpace {
-        NameSpace::resolve(catalog, search_path, &self.user, &self.temporary_schema)
-    }
-}
-
 /// Values that sequences gave this session.
 #[derive(Default)]
 struct SequenceValues {
@@ -83,7 +56,7 @@ pub(crate) struct Core {
     /// What others see of it.
     pub control: Arc<Control>,
     /// Who it is.
-    pub identity: Identity,
+    pub identity: Arc<Identity>,
     /// Its settings.
     pub settings: Mutex<SessionSettings>,
     /// The nesting level that SET works on: 1 in a transaction, more in savepoints.
@@ -136,7 +109,7 @@ impl Core {
             server,
             handle,
             control,
-            identity,
+            identity: Arc::new(identity),
             level: AtomicU32::new(1),
             notices: Mutex::default(),
             flush_to: AtomicU64::new(0),
@@ -171,6 +144,12 @@ impl Core {
     /// The transaction's changes of the catalog as functions see them, which know no savepoints.
     pub(crate) fn changes(&self) -> MutexGuard<'_, Option<CatalogChanges>> {
         self.changes.lock()
+    }
+
+    /// The names of a catalog version as this session searches them.
+    pub(crate) fn resolve(&self, catalog: Arc<Catalog>, search_path: &[String]) -> NameSpace {
+        let Identity { user, temporary_schema, .. } = &*self.identity;
+        NameSpace::resolve(catalog, search_path, user, temporary_schema)
     }
 
     /// The catalog and search path that functions see.
@@ -289,7 +268,7 @@ impl Interrupts for Core {
     }
 }
 
-impl SessionServices for Core {
+impl Host for Core {
     fn check_interrupts(&self) -> Result<()> {
         pace::nap_if_due();
         workers::hand_over_if_long();
@@ -297,6 +276,216 @@ impl SessionServices for Core {
         self.handle.check_interrupts()
     }
 
+    fn notice(&self, notice: Error) {
+        self.notices.lock().push(notice);
+    }
+
+    fn identity(&self) -> Arc<Identity> {
+        Arc::clone(&self.identity)
+    }
+
+    fn setting(&self, name: &str) -> Result<Option<String>> {
+        match self.modes.show(name) {
+            Some(shown) => Ok(Some(shown.to_owned())),
+            None => Ok(self.settings.lock().show(name)),
+        }
+    }
+
+    fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<String> {
+        if let Some(shown) = self.modes.show(name) {
+            // The function runs within the transaction that it would change.
+            return match value == Some(shown) {
+                true => Ok(shown.to_owned()),
+                false => Err(Error::not_supported(format!("set_config of {name}"))),
+            };
+        }
+        let action = if local { Action::Local } else { Action::Set };
+        let mut settings = self.settings.lock();
+        let level = self.level.load(Ordering::Relaxed);
+        match value {
+            Some(value) => settings.set(name, value, action, level, false)?,
+            // A name that is set for the first time by taking its value away is one from now on.
+            None if settings.show(name).is_none() => {
+                settings.set(name, "", action, level, false)?;
+            }
+            None => settings.reset(name, action, level)?,
+        }
+        Ok(settings.show(name).unwrap_or_default())
+    }
+
+    fn search_path(&self, include_implicit: bool) -> Vec<Arc<str>> {
+        let names = self.names.lock();
+        let explicit_catalog = self.settings.lock().show("search_path").unwrap_or_default();
+        let named = explicit_catalog.contains("pg_catalog");
+        let implicit = |oid: Oid| {
+            let temporary = names.catalog.schema(oid).is_some_and(|schema| schema.is_temporary());
+            (oid == PG_CATALOG && !named) || (temporary && Some(oid) != names.creation)
+        };
+        let shown = names.path.iter().filter(|oid| include_implicit || !implicit(**oid));
+        shown.filter_map(|oid| Some(Arc::clone(&names.catalog.schema(*oid)?.name))).collect()
+    }
+
+    fn clock_timestamp(&self) -> i64 {
+        now_micros()
+    }
+
+    fn random(&self) -> f64 {
+        // SplitMix64; 53 bits make a double in [0, 1).
+        let mut state = self.random.lock();
+        *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = *state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn set_seed(&self, seed: f64) -> Result<()> {
+        *self.random.lock() = seed.to_bits();
+        Ok(())
+    }
+
+    fn random_bytes(&self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        if self.server.random.fill(&mut bytes).is_err() {
+            for half in bytes.chunks_exact_mut(8) {
+                half.copy_from_slice(&self.random().to_bits().to_le_bytes());
+            }
+        }
+        bytes
+    }
+
+    fn nextval(&self, oid: Oid) -> Result<i64> {
+        let sequence = self.sequence(oid)?;
+        self.check_sequence_writable(&sequence, "nextval()")?;
+        let state = self.server.sequences.get(&self.server.database, &sequence)?;
+        let value = state.next(&self.server.database, &sequence)?;
+        self.flush_written();
+        let mut values = self.sequences.lock();
+        values.last_by_sequence.insert(oid, value);
+        values.last = Some(oid);
+        Ok(value)
+    }
+
+    fn currval(&self, oid: Oid) -> Result<i64> {
+        let sequence = self.sequence(oid)?;
+        self.sequences.lock().last_by_sequence.get(&oid).copied().ok_or_else(|| {
+            Error::new(
+                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!(
+                    "currval of sequence \"{}\" is not yet defined in this session",
+                    sequence.name
+                ),
+            )
+        })
+    }
+
+    fn lastval(&self) -> Result<i64> {
+        let values = self.sequences.lock();
+        // It may have been dropped since.
+        let last = values.last.filter(|oid| self.names.lock().catalog.relation(*oid).is_some());
+        let last = last.and_then(|oid| values.last_by_sequence.get(&oid).copied());
+        last.ok_or_else(|| {
+            Error::new(
+                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "lastval is not yet defined in this session",
+            )
+        })
+    }
+
+    fn setval(&self, oid: Oid, value: i64, is_called: bool) -> Result<i64> {
+        let sequence = self.sequence(oid)?;
+        self.check_sequence_writable(&sequence, "setval()")?;
+        let state = self.server.sequences.get(&self.server.database, &sequence)?;
+        state.set(&self.server.database, &sequence, value, is_called)?;
+        self.flush_written();
+        if is_called {
+            self.sequences.lock().last_by_sequence.insert(oid, value);
+        }
+        Ok(value)
+    }
+
+    fn sleep(&self, micros: i64) -> Result<()> {
+        let micros = u64::try_from(micros).unwrap_or(0);
+        let until = Instant::now().checked_add(Duration::from_micros(micros));
+        self.control.activity.set_wait(Some(Wait::Sleep));
+        let slept = tokio::task::block_in_place(|| {
+            loop {
+                self.check_interrupts()?;
+                let left = match until {
+                    Some(until) => until.saturating_duration_since(Instant::now()),
+                    None => Duration::MAX,
+                };
+                if left.is_zero() {
+                    return Ok(());
+                }
+                // Interrupts are looked at this often.
+                std::thread::sleep(left.min(Duration::from_millis(10)));
+            }
+        });
+        self.control.activity.set_wait(None);
+        slept
+    }
+
+    fn signal_backend(&self, pid: i32, terminate: bool) -> Result<bool> {
+        let interrupt = if terminate { Interrupt::Terminate } else { Interrupt::Cancel };
+        let sent = self.server.backends.signal(pid, interrupt);
+        if !sent {
+            let message = format!("PID {pid} is not a PostgreSQL backend process");
+            self.notice(
+                Error::new(SqlState::WARNING, message)
+                    .severity(steppe_types::error::Severity::Warning),
+            );
+        }
+        Ok(sent)
+    }
+
+    fn advisory_lock(&self, key: AdvisoryKey, mode: AdvisoryMode) -> Result<bool> {
+        let scope =
+            if mode.transaction { AdvisoryScope::Transaction } else { AdvisoryScope::Session };
+        let (tag, shared) = (tag(key), shared_mode(mode.shared));
+        if mode.try_only {
+            return self.handle.try_lock_advisory(tag, shared, scope);
+        }
+        while let Some(wait) = self.handle.lock_advisory(tag, shared, scope)? {
+            self.wait_in_place(wait)?;
+            if mode.transaction {
+                break;
+            }
+            // A session-level lock is counted by asking again.
+        }
+        Ok(true)
+    }
+
+    fn advisory_unlock(&self, key: AdvisoryKey, shared: bool) -> Result<bool> {
+        let released = self.handle.unlock_advisory(tag(key), shared_mode(shared));
+        if !released {
+            let mode = if shared { "ShareLock" } else { "ExclusiveLock" };
+            let message = format!("you don't own a lock of type {mode}");
+            self.notice(
+                Error::new(SqlState::WARNING, message)
+                    .severity(steppe_types::error::Severity::Warning),
+            );
+        }
+        Ok(released)
+    }
+
+    fn advisory_unlock_all(&self) {
+        self.handle.unlock_all_advisory();
+    }
+
+    fn call(&self, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
+        match (relation_size::parts_of(source), args.first()) {
+            (Some(parts), Some(Datum::Oid(relation))) => {
+                let fork = relation_size::check_fork(args.get(1));
+                Some(fork.and_then(|fork| relation_size::size(self, *relation, parts, fork)))
+            }
+            _ => relation_size::size_of_all(self, source, args)
+                .or_else(|| self.call_function(source, args)),
+        }
+    }
+}
+
+impl SessionHost for Core {
     fn begin_helping(&self) {
         processors::give_way();
         Together::begin_helping();
@@ -366,238 +555,18 @@ impl SessionServices for Core {
     fn ddl_apart(
         &self,
         table: Oid,
-        services: &Arc<dyn SessionServices>,
+        session: &Arc<dyn SessionHost>,
         temp: Arc<TempSpace>,
         f: &mut DdlFn<'_>,
     ) -> Result<bool> {
-        self.run_ddl_apart(table, services, temp, f)
+        self.run_ddl_apart(table, session, temp, f)
     }
 
     fn sequences(&self) -> Result<&Sequences> {
         Ok(&self.server.sequences)
     }
 
-    fn nextval(&self, oid: Oid) -> Result<i64> {
-        let sequence = self.sequence(oid)?;
-        self.check_sequence_writable(&sequence, "nextval()")?;
-        let state = self.server.sequences.get(&self.server.database, &sequence)?;
-        let value = state.next(&self.server.database, &sequence)?;
-        self.flush_written();
-        let mut values = self.sequences.lock();
-        values.last_by_sequence.insert(oid, value);
-        values.last = Some(oid);
-        Ok(value)
-    }
-
-    fn currval(&self, oid: Oid) -> Result<i64> {
-        let sequence = self.sequence(oid)?;
-        self.sequences.lock().last_by_sequence.get(&oid).copied().ok_or_else(|| {
-            Error::new(
-                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!(
-                    "currval of sequence \"{}\" is not yet defined in this session",
-                    sequence.name
-                ),
-            )
-        })
-    }
-
-    fn lastval(&self) -> Result<i64> {
-        let values = self.sequences.lock();
-        // It may have been dropped since.
-        let last = values.last.filter(|oid| self.names.lock().catalog.relation(*oid).is_some());
-        let last = last.and_then(|oid| values.last_by_sequence.get(&oid).copied());
-        last.ok_or_else(|| {
-            Error::new(
-                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
-                "lastval is not yet defined in this session",
-            )
-        })
-    }
-
-    fn setval(&self, oid: Oid, value: i64, is_called: bool) -> Result<i64> {
-        let sequence = self.sequence(oid)?;
-        self.check_sequence_writable(&sequence, "setval()")?;
-        let state = self.server.sequences.get(&self.server.database, &sequence)?;
-        state.set(&self.server.database, &sequence, value, is_called)?;
-        self.flush_written();
-        if is_called {
-            self.sequences.lock().last_by_sequence.insert(oid, value);
-        }
-        Ok(value)
-    }
-
-    fn setting(&self, name: &str) -> Result<Option<String>> {
-        match self.modes.show(name) {
-            Some(shown) => Ok(Some(shown.to_owned())),
-            None => Ok(self.settings.lock().show(name)),
-        }
-    }
-
-    fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<String> {
-        if let Some(shown) = self.modes.show(name) {
-            // The function runs within the transaction that it would change.
-            return match value == Some(shown) {
-                true => Ok(shown.to_owned()),
-                false => Err(Error::not_supported(format!("set_config of {name}"))),
-            };
-        }
-        let action = if local { Action::Local } else { Action::Set };
-        let mut settings = self.settings.lock();
-        let level = self.level.load(Ordering::Relaxed);
-        match value {
-            Some(value) => settings.set(name, value, action, level, false)?,
-            // A name that is set for the first time by taking its value away is one from now on.
-            None if settings.show(name).is_none() => {
-                settings.set(name, "", action, level, false)?;
-            }
-            None => settings.reset(name, action, level)?,
-        }
-        Ok(settings.show(name).unwrap_or_default())
-    }
-
-    fn backend_pid(&self) -> i32 {
-        self.identity.pid
-    }
-
-    fn database(&self) -> Arc<str> {
-        Arc::clone(&self.identity.database)
-    }
-
-    fn current_user(&self) -> (Arc<str>, Oid) {
-        (Arc::clone(&self.identity.user), BOOTSTRAP_SUPERUSER)
-    }
-
-    fn session_user(&self) -> Arc<str> {
-        Arc::clone(&self.identity.user)
-    }
-
-    fn search_path(&self, include_implicit: bool) -> Vec<Arc<str>> {
-        let names = self.names.lock();
-        let explicit_catalog = self.settings.lock().show("search_path").unwrap_or_default();
-        let named = explicit_catalog.contains("pg_catalog");
-        let implicit = |oid: Oid| {
-            let temporary = names.catalog.schema(oid).is_some_and(|schema| schema.is_temporary());
-            (oid == PG_CATALOG && !named) || (temporary && Some(oid) != names.creation)
-        };
-        let shown = names.path.iter().filter(|oid| include_implicit || !implicit(**oid));
-        shown.filter_map(|oid| Some(Arc::clone(&names.catalog.schema(*oid)?.name))).collect()
-    }
-
-    fn clock_timestamp(&self) -> i64 {
-        now_micros()
-    }
-
-    fn random(&self) -> f64 {
-        // SplitMix64; 53 bits make a double in [0, 1).
-        let mut state = self.random.lock();
-        *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = *state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn set_seed(&self, seed: f64) -> Result<()> {
-        *self.random.lock() = seed.to_bits();
-        Ok(())
-    }
-
-    fn random_bytes(&self) -> [u8; 16] {
-        let mut bytes = [0; 16];
-        if self.server.random.fill(&mut bytes).is_err() {
-            for half in bytes.chunks_exact_mut(8) {
-                half.copy_from_slice(&self.random().to_bits().to_le_bytes());
-            }
-        }
-        bytes
-    }
-
-    fn advisory_lock(&self, key: AdvisoryKey, mode: AdvisoryMode) -> Result<bool> {
-        let scope =
-            if mode.transaction { AdvisoryScope::Transaction } else { AdvisoryScope::Session };
-        let (tag, shared) = (tag(key), shared_mode(mode.shared));
-        if mode.try_only {
-            return self.handle.try_lock_advisory(tag, shared, scope);
-        }
-        while let Some(wait) = self.handle.lock_advisory(tag, shared, scope)? {
-            self.wait_in_place(wait)?;
-            if mode.transaction {
-                break;
-            }
-            // A session-level lock is counted by asking again.
-        }
-        Ok(true)
-    }
-
-    fn advisory_unlock(&self, key: AdvisoryKey, shared: bool) -> Result<bool> {
-        let released = self.handle.unlock_advisory(tag(key), shared_mode(shared));
-        if !released {
-            let mode = if shared { "ShareLock" } else { "ExclusiveLock" };
-            let message = format!("you don't own a lock of type {mode}");
-            self.notice(
-                Error::new(SqlState::WARNING, message)
-                    .severity(steppe_types::error::Severity::Warning),
-            );
-        }
-        Ok(released)
-    }
-
-    fn advisory_unlock_all(&self) {
-        self.handle.unlock_all_advisory();
-    }
-
-    fn sleep(&self, micros: i64) -> Result<()> {
-        let micros = u64::try_from(micros).unwrap_or(0);
-        let until = Instant::now().checked_add(Duration::from_micros(micros));
-        self.control.activity.set_wait(Some(Wait::Sleep));
-        let slept = tokio::task::block_in_place(|| {
-            loop {
-                self.check_interrupts()?;
-                let left = match until {
-                    Some(until) => until.saturating_duration_since(Instant::now()),
-                    None => Duration::MAX,
-                };
-                if left.is_zero() {
-                    return Ok(());
-                }
-                // Interrupts are looked at this often.
-                std::thread::sleep(left.min(Duration::from_millis(10)));
-            }
-        });
-        self.control.activity.set_wait(None);
-        slept
-    }
-
-    fn signal_backend(&self, pid: i32, terminate: bool) -> Result<bool> {
-        let interrupt = if terminate { Interrupt::Terminate } else { Interrupt::Cancel };
-        let sent = self.server.backends.signal(pid, interrupt);
-        if !sent {
-            let message = format!("PID {pid} is not a PostgreSQL backend process");
-            self.notice(
-                Error::new(SqlState::WARNING, message)
-                    .severity(steppe_types::error::Severity::Warning),
-            );
-        }
-        Ok(sent)
-    }
-
     fn virtual_rows(&self, relation: Oid) -> Result<Vec<Vec<Datum>>> {
         crate::system_views::rows(self, relation)
-    }
-
-    fn call(&self, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
-        match (relation_size::parts_of(source), args.first()) {
-            (Some(parts), Some(Datum::Oid(relation))) => {
-                let fork = relation_size::check_fork(args.get(1));
-                Some(fork.and_then(|fork| relation_size::size(self, *relation, parts, fork)))
-            }
-            _ => relation_size::size_of_all(self, source, args)
-                .or_else(|| self.call_function(source, args)),
-        }
-    }
-
-    fn notice(&self, notice: Error) {
-        self.notices.lock().push(notice);
     }
 }

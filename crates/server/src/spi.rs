@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use steppe_catalog::{BOOTSTRAP_SUPERUSER, Catalog, CatalogChanges, NameSpace};
 use steppe_exec::ddl::DdlContext;
 use steppe_exec::functions::reg::CatalogNames;
-use steppe_exec::{CompiledStmt, DdlFn, FunctionDdl, FunctionFrame, SessionServices};
+use steppe_exec::{CompiledStmt, DdlFn, FunctionDdl, FunctionFrame, Host, SessionHost};
 use steppe_spill::TempSpace;
 use steppe_sql::ast::Statement;
 use steppe_sql::bind::Params;
@@ -136,7 +136,7 @@ impl Core {
         let names = self.names();
         let Some(newer) = self.newer_catalog(&names.catalog) else { return names };
         let mut settings = self.function_settings.lock();
-        let names = self.identity.names(newer, &settings.search_path);
+        let names = self.resolve(newer, &settings.search_path);
         settings.io = io_of(&settings.io, &names, &self.identity.user);
         drop(settings);
         self.put_names(names.clone());
@@ -154,14 +154,14 @@ impl Core {
         Some(self.changes().clone())
     }
 
-    /// [`SessionServices::function_frame`]
+    /// [`SessionHost::function_frame`]
     pub(crate) fn frame_of_function(&self) -> FunctionFrame {
         let names = self.current_names();
         let io = Arc::clone(&self.function_settings.lock().io);
         FunctionFrame { catalog: names.catalog, io }
     }
 
-    /// [`SessionServices::plan_for_function`]
+    /// [`SessionHost::plan_for_function`]
     pub(crate) fn plan_of_function(
         &self,
         statement: &Arc<Statement>,
@@ -200,7 +200,7 @@ impl Core {
             creates_temporary: names.creates_temporary,
             io: settings.io,
             source: call.source,
-            services: call.services,
+            session: call.session,
             maintenance_work_mem_bytes: settings.maintenance_work_mem_bytes,
             statistics_target: settings.statistics_target,
             temp: call.temp,
@@ -239,11 +239,11 @@ impl Core {
         there && !in_the_way.into_iter().any(|mode| self.handle.holds_relation(table, mode))
     }
 
-    /// [`SessionServices::ddl_apart`]
+    /// [`SessionHost::ddl_apart`]
     pub(crate) fn run_ddl_apart(
         &self,
         table: Oid,
-        services: &Arc<dyn SessionServices>,
+        session: &Arc<dyn SessionHost>,
         temp: Arc<TempSpace>,
         f: &mut DdlFn<'_>,
     ) -> Result<bool> {
@@ -257,7 +257,7 @@ impl Core {
         txn.start_statement()?;
         let (names, mut pending) = (self.current_names(), None);
         let settings = self.function_settings.lock().clone();
-        let call = FunctionDdl { txn: &mut txn, services: Arc::clone(services), temp, source: "" };
+        let call = FunctionDdl { txn: &mut txn, session: Arc::clone(session), temp, source: "" };
         let mut context = self.ddl_context(&names, settings, call, &mut pending);
         context.parent_lock = RelationLockMode::ShareUpdateExclusive;
         let done = tokio::task::block_in_place(|| context.run(|context| f(context)));
@@ -281,7 +281,7 @@ impl Core {
         Ok(true)
     }
 
-    /// [`SessionServices::ddl_for_function`]
+    /// [`SessionHost::ddl_for_function`]
     pub(crate) fn ddl_of_function(&self, call: FunctionDdl<'_>, f: &mut DdlFn<'_>) -> Result<()> {
         let names = self.current_names();
         let settings = self.function_settings.lock().clone();

@@ -96,7 +96,7 @@ fn fill(ctx: &mut DdlContext<'_>, table: Relation) -> Result<()> {
     };
     // A default may be nextval of a sequence that the statement has just made.
     let catalog = ctx.catalog();
-    ctx.services.see_catalog(&catalog);
+    ctx.session.see_catalog(&catalog);
     match default {
         None => ctx.put(table),
         Some(expr) if !is_generated && is_stable(&expr) => {

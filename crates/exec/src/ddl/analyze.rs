@@ -193,12 +193,12 @@ fn vacuum_target(ctx: &mut DdlContext<'_>, target: &WorkTarget, work: Work) -> R
 
 /// Sweeps a table, its indexes and its out-of-line values.
 fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
-    let begun = ctx.services.clock_timestamp();
+    let begun = ctx.session.clock_timestamp();
     let catalog = ctx.catalog();
     let database = ctx.store.database();
-    let services = Arc::clone(&ctx.services);
-    let check = &mut || services.check_interrupts();
-    let progress = services.begin_progress(Progress::new(Utility::Vacuum, table.oid));
+    let session = Arc::clone(&ctx.session);
+    let check = &mut || session.check_interrupts();
+    let progress = session.begin_progress(Progress::new(Utility::Vacuum, table.oid));
     progress.enter(Phase::VacuumingIndexes);
     progress.indexes.begin(table.indexes.len() as u64);
     for index in catalog.indexes_of(table) {
@@ -211,14 +211,14 @@ fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
     }
     let access = TableAccess::open(database, table)?;
     let Some(rows) = access.rows() else {
-        accesses::vacuumed(table, 0, begun, ctx.services.clock_timestamp());
+        accesses::vacuumed(table, 0, begun, ctx.session.clock_timestamp());
         return put_size(ctx, table, 0);
     };
     progress.enter(Phase::VacuumingHeap);
     progress.pages.begin(pages_of_table(database, table)?);
     let count = &mut || {
         progress.pages.advance(1);
-        services.check_interrupts()
+        session.check_interrupts()
     };
     let swept = database.sweep_rows(rows, count)?;
     progress.enter(Phase::FinalCleanup);
@@ -226,7 +226,7 @@ fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
         let references = &mut |row: &[u8], out: &mut Vec<_>| access.references(row, out);
         database.sweep_values(rows, values, references, check)?;
     }
-    accesses::vacuumed(table, swept.live, begun, ctx.services.clock_timestamp());
+    accesses::vacuumed(table, swept.live, begun, ctx.session.clock_timestamp());
     put_size(ctx, table, swept.live)
 }
 
@@ -297,8 +297,8 @@ fn analyze_tree(
         let table = open_target(ctx, table, named, scope.work)?;
         return table.map(|table| analyze_table(ctx, &table, scope, keep.own)).transpose();
     }
-    let begun = accesses::mark(table, ctx.services.clock_timestamp());
-    let (mut all, services) = (Sample::default(), ctx.services.clone());
+    let begun = accesses::mark(table, ctx.session.clock_timestamp());
+    let (mut all, session) = (Sample::default(), ctx.session.clone());
     let rows = scope.rows.max(Subject::of(ctx, table, scope.columns).sample_rows());
     for child in partition::children(ctx, table.oid)? {
         let keep = Keep { own: keep.below, below: keep.below };
@@ -306,14 +306,14 @@ fn analyze_tree(
             // As it was when it was sampled, under its lock.
             let child = ctx.catalog().relation(child.oid).cloned().unwrap_or(child);
             let columns = ColumnMap::new(table, &child)?;
-            all.add_leaf(rows, sample, columns.as_ref(), &*services);
+            all.add_leaf(rows, sample, columns.as_ref(), &*session);
         }
     }
     // Last: a lock that is held while leaves are waited for would keep them from being dropped.
     let Some(table) = open_target(ctx, table, named, scope.work)? else { return Ok(None) };
     if keep.own {
         put_statistics(ctx, &table, scope.columns, &all)?;
-        accesses::analyzed(&table, 0, &begun, ctx.services.clock_timestamp());
+        accesses::analyzed(&table, 0, &begun, ctx.session.clock_timestamp());
     }
     Ok(Some(all))
 }
@@ -325,7 +325,7 @@ fn analyze_table(
     scope: Scope<'_>,
     keep: bool,
 ) -> Result<Sample> {
-    let begun = accesses::mark(table, ctx.services.clock_timestamp());
+    let begun = accesses::mark(table, ctx.session.clock_timestamp());
     let pages = pages_of_table(ctx.store.database(), table)?;
     // Where columns are named, indexes are let be.
     let indexes = match scope.columns.is_empty() {
@@ -341,7 +341,7 @@ fn analyze_table(
         for index in &indexes {
             index::analyze_index(ctx, table, index, &sample)?;
         }
-        accesses::analyzed(table, sample.rows, &begun, ctx.services.clock_timestamp());
+        accesses::analyzed(table, sample.rows, &begun, ctx.session.clock_timestamp());
     }
     Ok(sample)
 }
@@ -361,7 +361,7 @@ fn analyze_inheritance(
     }
     let Some(table) = ctx.catalog().relation(table.oid).cloned() else { return Ok(true) };
     let subject = Subject::of(ctx, &table, scope.columns);
-    let (services, mut all) = (ctx.services.clone(), own);
+    let (session, mut all) = (ctx.session.clone(), own);
     for child in &below {
         if !scope.work.skip_locked {
             ctx.lock(child.oid, RelationLockMode::AccessShare)?;
@@ -372,7 +372,7 @@ fn analyze_inheritance(
         let pages = pages_of_table(ctx.store.database(), &child)?;
         let sample = Sample::of_table(ctx, &child, pages, subject.sample_rows())?;
         let columns = ColumnMap::new(&table, &child)?;
-        all.add_leaf(subject.sample_rows(), sample, columns.as_ref(), &*services);
+        all.add_leaf(subject.sample_rows(), sample, columns.as_ref(), &*session);
     }
     let mut known = table.statistics.as_deref().cloned().unwrap_or_default();
     subject.compute(&all, true, &mut known.tree)?;
@@ -393,7 +393,7 @@ pub(super) fn put_statistics(
     columns: &[String],
     sample: &Sample,
 ) -> Result<()> {
-    let progress = ctx.services.begin_progress(Progress::new(Utility::Analyze, table.oid));
+    let progress = ctx.session.begin_progress(Progress::new(Utility::Analyze, table.oid));
     progress.enter(Phase::ComputingStatistics);
     progress.pages.begin(sample.pages);
     progress.pages.advance(sample.pages);

@@ -48,7 +48,7 @@ pub fn auto_analyze(ctx: &mut DdlContext<'_>, table: Oid) -> Result<AutoAnalyzed
 }
 
 fn analyze_parent(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<AutoAnalyzed> {
-    let begun = accesses::mark(table, ctx.services.clock_timestamp());
+    let begun = accesses::mark(table, ctx.session.clock_timestamp());
     let mut leaves = Vec::new();
     for leaf in partition::leaves(ctx, table)? {
         if !ctx.txn.try_lock_relation(leaf.oid, RelationLockMode::AccessShare)? {
@@ -58,10 +58,10 @@ fn analyze_parent(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<Aut
             let pages = pages_of_table(ctx.store.database(), &leaf)?;
             leaves.push((leaf, pages));
         }
-        ctx.services.check_interrupts()?;
+        ctx.session.check_interrupts()?;
     }
     let wanted = Subject::of(ctx, table, &[]).sample_rows();
-    let services = Arc::clone(&ctx.services);
+    let session = Arc::clone(&ctx.session);
     let all_pages = leaves.iter().map(|(_, pages)| pages).sum::<u64>().max(1);
     let mut all = Sample::default();
     for (leaf, pages) in leaves {
@@ -69,9 +69,9 @@ fn analyze_parent(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<Aut
         let sample = Sample::of_table(ctx, &leaf, pages, share)?;
         ctx.txn.end_statement();
         let columns = ColumnMap::new(table, &leaf)?;
-        all.add_leaf(wanted, sample, columns.as_ref(), &*services);
+        all.add_leaf(wanted, sample, columns.as_ref(), &*session);
     }
     put_statistics(ctx, table, &[], &all)?;
-    accesses::analyzed(table, 0, &begun, ctx.services.clock_timestamp());
+    accesses::analyzed(table, 0, &begun, ctx.session.clock_timestamp());
     Ok(AutoAnalyzed::Done)
 }

@@ -48,7 +48,7 @@ pub(super) fn build_for(
     let mut sorter = EntrySorter::new(ctx.maintenance_work_mem_bytes, ctx.temp.clone());
     let progress = ctx.spreading.clone().unwrap_or_else(|| {
         let utility = Utility::BuildIndex { index: index.oid, command };
-        ctx.services.begin_progress(Progress::new(utility, table.oid))
+        ctx.session.begin_progress(Progress::new(utility, table.oid))
     });
     progress.enter(Phase::ScanningTable);
     progress.entries.begin(0);
@@ -90,7 +90,7 @@ fn insert_sorted(
 ) -> Result<()> {
     let mut before: Option<Vec<u8>> = None;
     sorted.in_batches(BATCH_ENTRIES, &mut |entries| {
-        ctx.services.check_interrupts()?;
+        ctx.session.check_interrupts()?;
         if index.deferrable {
             // The store would take one key twice.
             for entry in entries.iter().filter(|entry| !entry.has_null) {

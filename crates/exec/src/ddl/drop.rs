@@ -247,7 +247,7 @@ pub(super) fn drop_dependents(ctx: &mut DdlContext<'_>, dependents: &[Object]) -
 pub(crate) fn drop_relation(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -> Result<()> {
     // It may have gone with another one already.
     let Some(relation) = ctx.catalog().relation(relation.oid).cloned() else { return Ok(()) };
-    ctx.services.check_interrupts()?;
+    ctx.session.check_interrupts()?;
     if relation.kind == RelKind::Table {
         ctx.check_not_in_use(&relation, "DROP TABLE")?;
     }
@@ -366,7 +366,7 @@ fn replace_among_leaves(ctx: &mut DdlContext<'_>, name: &RangeVar) -> Result<()>
     let mut below = ctx.find(name)?;
     while let Some(of) = below.as_ref().and_then(|table| table.partition_of.as_ref()) {
         if let Some(wait) = ctx.txn.lock_leaves(of.parent, LeavesLockMode::Replace)? {
-            ctx.services.block_on(wait)?;
+            ctx.session.block_on(wait)?;
         }
         below = ctx.catalog().relation(of.parent).cloned();
     }

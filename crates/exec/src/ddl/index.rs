@@ -511,7 +511,7 @@ pub(crate) fn reindex(ctx: &mut DdlContext<'_>, reindex: &ReindexStmt) -> Result
             if is_system && is_concurrent(reindex) {
                 return refused("cannot reindex system catalogs concurrently");
             }
-            if name.as_ref().is_some_and(|name| **name != *ctx.services.database()) {
+            if name.as_ref().is_some_and(|name| **name != *ctx.session.identity().database) {
                 return refused("can only reindex the currently open database");
             }
             match is_system {

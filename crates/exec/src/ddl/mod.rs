@@ -6,7 +6,7 @@
 //! result when the transaction commits; a rollback undoes objects and storage alike.
 //!
 //! Statements run to their end in the calling thread. Locks are waited for in place
-//! ([`SessionServices::block_on`]), and rows are read so (scan.rs): what [`is_brief`] holds up
+//! ([`SessionHost::block_on`]), and rows are read so (scan.rs): what [`is_brief`] holds up
 //! nobody. With others the caller sees to that.
 //!
 //! Sources: PostgreSQL's src/backend/commands (tablecmds.c, indexcmds.c,
@@ -57,7 +57,7 @@ pub use partition::{Detaching, begin_detach, detaches_concurrently, finish_detac
 pub use table::{create_table_as, fill, is_made};
 pub use temporary::{discard_temporary, drop_temporary_schemas, on_commit};
 
-use crate::env::{FnContext, SessionServices};
+use crate::env::{FnContext, SessionHost};
 use std::sync::Arc;
 use steppe_catalog::{
     Catalog, CatalogChanges, CatalogStore, NAME_BYTES_MAX, PG_CATALOG, RelKind, Relation,
@@ -95,7 +95,7 @@ pub struct DdlContext<'a> {
     /// The statement's text, for error positions.
     pub source: &'a str,
     /// The session: notices and the like.
-    pub services: Arc<dyn SessionServices>,
+    pub session: Arc<dyn SessionHost>,
     /// maintenance_work_mem in bytes: what the build of an index may keep in memory.
     pub maintenance_work_mem_bytes: usize,
     /// default_statistics_target: how many values of a column, and bounds between them, ANALYZE
@@ -248,7 +248,7 @@ impl DdlContext<'_> {
     pub(crate) fn lock_to_index(&mut self, oid: Oid) -> Result<Arc<Relation>> {
         self.lock(oid, RelationLockMode::Share)?;
         if let Some(wait) = self.store.lock_object(self.txn, oid)? {
-            self.services.block_on(wait)?;
+            self.session.block_on(wait)?;
         }
         self.lock_current(oid, RelationLockMode::Share)
     }
@@ -286,7 +286,7 @@ impl DdlContext<'_> {
     /// Locks a relation, waiting in place.
     pub(crate) fn lock(&self, oid: Oid, mode: RelationLockMode) -> Result<()> {
         match self.txn.lock_relation(oid, mode)? {
-            Some(wait) => self.services.block_on(wait),
+            Some(wait) => self.session.block_on(wait),
             None => Ok(()),
         }
     }
@@ -294,7 +294,7 @@ impl DdlContext<'_> {
     /// Keeps other transactions from using a name that is free, until this one ends.
     pub(crate) fn lock_name(&self, schema: Oid, name: &str) -> Result<()> {
         match self.store.lock_name(self.txn, schema, name)? {
-            Some(wait) => self.services.block_on(wait),
+            Some(wait) => self.session.block_on(wait),
             None => Ok(()),
         }
     }
@@ -337,14 +337,14 @@ impl DdlContext<'_> {
     /// once more when it is done, as PostgreSQL does.
     pub(crate) fn warn_of_precision(&self, name: &ast::TypeName, at: Location) {
         if let Some(warning) = reduced_precision(name) {
-            self.services.notice(warning.at(at.position(self.source)));
+            self.session.notice(warning.at(at.position(self.source)));
         }
     }
 
     /// Sends a notice with a detail.
     pub(crate) fn notice_with(&self, message: String, detail: String) {
         let notice = Error::new(SqlState::SUCCESSFUL_COMPLETION, message).detail(detail);
-        self.services.notice(notice.severity(Severity::Notice));
+        self.session.notice(notice.severity(Severity::Notice));
     }
 
     /// The error that something is missing, or the notice in its place if IF EXISTS was said.
@@ -368,7 +368,7 @@ impl DdlContext<'_> {
     }
 
     fn tell(&self, severity: Severity, sqlstate: SqlState, message: String) {
-        self.services.notice(Error::new(sqlstate, message).severity(severity));
+        self.session.notice(Error::new(sqlstate, message).severity(severity));
     }
 
     /// The schema a new object goes to: named, or the first of the search path.
@@ -551,9 +551,9 @@ impl DdlContext<'_> {
 
     /// What functions see.
     pub(crate) fn functions(&mut self) -> FnContext {
-        let now = self.services.clock_timestamp();
+        let now = self.session.clock_timestamp();
         FnContext {
-            services: self.services.clone(),
+            session: self.session.clone(),
             io: self.io.clone(),
             catalog: self.catalog(),
             statement_timestamp: now,

@@ -346,7 +346,7 @@ pub(super) fn write_rows(
     target: &TableAccess,
     rows: &[impl AsRef<[Datum]>],
 ) -> Result<()> {
-    ctx.services.check_interrupts()?;
+    ctx.session.check_interrupts()?;
     let mut encoded = NewRows::default();
     for row in rows.iter().map(AsRef::as_ref) {
         encoded.push_with(|out| target.append_row(ctx.txn, row, &[], out))?;

@@ -7,7 +7,7 @@
 
 use super::DdlContext;
 use super::reservoir::Reservoir;
-use crate::env::SessionServices;
+use crate::env::SessionHost;
 use crate::stored::{ColumnMap, TableAccess};
 use std::sync::Arc;
 use steppe_catalog::Relation;
@@ -39,20 +39,20 @@ impl Sample {
             return Ok(none);
         }
         ctx.txn.start_statement()?;
-        let services = Arc::clone(&ctx.services);
-        let progress = services.begin_progress(Progress::new(Utility::Analyze, table.oid));
+        let session = Arc::clone(&ctx.session);
+        let progress = session.begin_progress(Progress::new(Utility::Analyze, table.oid));
         progress.enter(Phase::AcquiringSampleRows);
         let mut sampled = Vec::new();
         let mut sample = || {
-            let starts = some_pages(store, wanted, &*services)?;
+            let starts = some_pages(store, wanted, &*session)?;
             progress.pages.begin(starts.taken.len() as u64);
             let mut cursor = store.scan_all(ctx.txn.view())?;
             let mut rows = Reservoir::new(wanted);
             for start in &starts.taken {
-                services.check_interrupts()?;
+                session.check_interrupts()?;
                 cursor.seek(*start);
                 cursor.next_batch(&mut |_, row| {
-                    rows.offer(|| row.to_vec(), || services.random());
+                    rows.offer(|| row.to_vec(), || session.random());
                     Ok(())
                 })?;
                 progress.pages.advance(1);
@@ -67,7 +67,7 @@ impl Sample {
             Ok((seen as f64 / share).round() as u64)
         };
         let mut rows: Result<u64> = Ok(0);
-        services.in_place(&mut || rows = sample());
+        session.in_place(&mut || rows = sample());
         Ok(Sample { rows: rows?, pages, sampled })
     }
 
@@ -78,7 +78,7 @@ impl Sample {
         wanted: usize,
         leaf: Sample,
         columns: Option<&ColumnMap>,
-        services: &dyn SessionServices,
+        session: &dyn SessionHost,
     ) {
         let mut added = leaf.sampled;
         let room = wanted.min(self.sampled.len() + added.len());
@@ -86,8 +86,8 @@ impl Sample {
         let share = (room as f64 * leaf.rows as f64 / total.max(1) as f64).round() as usize;
         let least = room.saturating_sub(self.sampled.len());
         let share = share.clamp(least, added.len().max(least));
-        thin(&mut added, share, services);
-        thin(&mut self.sampled, room - share, services);
+        thin(&mut added, share, session);
+        thin(&mut self.sampled, room - share, session);
         match columns {
             None => self.sampled.append(&mut added),
             Some(map) => self.sampled.extend(added.iter().map(|row| map.row_in_parent(row))),
@@ -103,28 +103,24 @@ struct SomePages {
     of: u64,
 }
 
-fn some_pages(
-    store: &TableStore,
-    wanted: usize,
-    services: &dyn SessionServices,
-) -> Result<SomePages> {
+fn some_pages(store: &TableStore, wanted: usize, session: &dyn SessionHost) -> Result<SomePages> {
     let mut starts = Reservoir::new(wanted);
     store.page_starts(&mut |start| {
-        starts.offer(|| start, || services.random());
-        services.check_interrupts()
+        starts.offer(|| start, || session.random());
+        session.check_interrupts()
     })?;
     let (of, taken) = starts.into_parts();
     Ok(SomePages { taken, of })
 }
 
 /// Leaves `wanted` of the rows, each with the same chance.
-fn thin(rows: &mut Vec<Vec<Datum>>, wanted: usize, services: &dyn SessionServices) {
+fn thin(rows: &mut Vec<Vec<Datum>>, wanted: usize, session: &dyn SessionHost) {
     if wanted >= rows.len() {
         return;
     }
     let last = rows.len() - 1;
     for i in 0..wanted {
-        let at = i + (services.random() * (last - i + 1) as f64) as usize;
+        let at = i + (session.random() * (last - i + 1) as f64) as usize;
         rows.swap(i, at.min(last));
     }
     rows.truncate(wanted);
@@ -133,7 +129,7 @@ fn thin(rows: &mut Vec<Vec<Datum>>, wanted: usize, services: &dyn SessionService
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::env::NoServices;
+    use crate::env::NoSession;
 
     const WANTED: usize = 30_000;
 
@@ -145,13 +141,13 @@ mod tests {
     #[test]
     fn leaves_have_their_share() {
         let mut all = Sample::default();
-        all.add_leaf(WANTED, sample(0), None, &NoServices);
-        all.add_leaf(WANTED, sample(10), None, &NoServices);
+        all.add_leaf(WANTED, sample(0), None, &NoSession);
+        all.add_leaf(WANTED, sample(10), None, &NoSession);
         assert_eq!((all.rows, all.sampled.len()), (10, 10));
-        all.add_leaf(WANTED, sample(90_000), None, &NoServices);
+        all.add_leaf(WANTED, sample(90_000), None, &NoSession);
         assert_eq!((all.rows, all.pages, all.sampled.len()), (90_010, 90_010, WANTED));
         let marked = Sample { sampled: vec![vec![Datum::Null]; WANTED], ..sample(90_010) };
-        all.add_leaf(WANTED, marked, None, &NoServices);
+        all.add_leaf(WANTED, marked, None, &NoSession);
         let of_last = all.sampled.iter().filter(|row| row[0].is_null()).count();
         assert_eq!((all.sampled.len(), of_last), (WANTED, WANTED / 2));
     }

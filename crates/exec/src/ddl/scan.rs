@@ -35,9 +35,9 @@ pub(crate) fn scan_stored(
     }
     with_newest(ctx, |ctx, view| {
         let mut cursor = rows.scan_all(view)?;
-        let services = Arc::clone(&ctx.services);
+        let session = Arc::clone(&ctx.session);
         let mut scan = || loop {
-            services.check_interrupts()?;
+            session.check_interrupts()?;
             let more = cursor.next_batch(f)?;
             if !more {
                 return Ok(());
@@ -45,7 +45,7 @@ pub(crate) fn scan_stored(
             page();
         };
         let mut done = Ok(());
-        services.in_place(&mut || done = scan());
+        session.in_place(&mut || done = scan());
         done
     })
 }
@@ -76,7 +76,7 @@ pub(crate) fn scan_batches(
     with_newest(ctx, |ctx, view| {
         let mut cursor = rows.scan_all(view)?;
         loop {
-            ctx.services.check_interrupts()?;
+            ctx.session.check_interrupts()?;
             let mut batch = Vec::new();
             let more = cursor.next_batch(&mut |_, row| {
                 let mut values = Vec::new();

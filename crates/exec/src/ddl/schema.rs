@@ -37,7 +37,7 @@ pub(crate) fn create_schema(ctx: &mut DdlContext<'_>, create: &CreateSchemaStmt)
 
 /// The role that a schema belongs to which is called after it.
 fn role_name(ctx: &DdlContext<'_>, role: &RoleSpec) -> Result<Arc<str>> {
-    let current = ctx.services.current_user().0;
+    let current = ctx.session.identity().user.clone();
     match &role.kind {
         RoleKind::Named(name) if **name == *current || name == SUPERUSER_NAME => {
             Ok(name.as_str().into())
@@ -99,7 +99,7 @@ fn create_elements(ctx: &mut DdlContext<'_>, schema: Oid, elements: Vec<Statemen
     let made = elements.iter().try_for_each(|element| {
         execute(element, ctx)?;
         let catalog = ctx.catalog();
-        ctx.services.see_catalog(&catalog);
+        ctx.session.see_catalog(&catalog);
         Ok(())
     });
     (ctx.search_path, ctx.creation_schema, ctx.creates_temporary) = outside;

@@ -165,7 +165,7 @@ pub(super) fn change(
     }
     let (last, called) = match options.restart {
         Some(value) => (value.unwrap_or(info.start), false),
-        None => ctx.services.sequences()?.get(ctx.txn.database(), sequence)?.position(),
+        None => ctx.session.sequences()?.get(ctx.txn.database(), sequence)?.position(),
     };
     check_last(last, &info)?;
     put_at(ctx, sequence, info, (last, called))
@@ -184,7 +184,7 @@ fn put_at(
     info.cell = free_cell(committed.map(|info| info.cell), info.cell);
     let mut relation = sequence.clone();
     relation.sequence = Some(info.into());
-    ctx.services.sequences()?.begin_at(ctx.txn.database(), &relation, last, called)?;
+    ctx.session.sequences()?.begin_at(ctx.txn.database(), &relation, last, called)?;
     ctx.put(relation)
 }
 
@@ -196,7 +196,7 @@ pub(super) fn set_logged(
     logged: bool,
 ) -> Result<()> {
     let info = SequenceInfo { unlogged: !logged, ..sequence_info(sequence)?.clone() };
-    let position = ctx.services.sequences()?.get(ctx.txn.database(), sequence)?.position();
+    let position = ctx.session.sequences()?.get(ctx.txn.database(), sequence)?.position();
     put_at(ctx, sequence, info, position)
 }
 

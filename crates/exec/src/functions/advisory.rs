@@ -17,21 +17,21 @@ fn key(args: &[Datum]) -> Result<AdvisoryKey> {
 /// Waits for the lock.
 fn lock(args: &[Datum], cx: &FnContext, shared: bool, transaction: bool) -> Result<Datum> {
     let mode = AdvisoryMode { shared, transaction, try_only: false };
-    cx.services.advisory_lock(key(args)?, mode)?;
+    cx.host().advisory_lock(key(args)?, mode)?;
     void()
 }
 
 fn try_lock(args: &[Datum], cx: &FnContext, shared: bool, transaction: bool) -> Result<Datum> {
     let mode = AdvisoryMode { shared, transaction, try_only: true };
-    cx.services.advisory_lock(key(args)?, mode).map(Datum::Bool)
+    cx.host().advisory_lock(key(args)?, mode).map(Datum::Bool)
 }
 
 fn unlock(args: &[Datum], cx: &FnContext, shared: bool) -> Result<Datum> {
-    cx.services.advisory_unlock(key(args)?, shared).map(Datum::Bool)
+    cx.host().advisory_unlock(key(args)?, shared).map(Datum::Bool)
 }
 
 fn unlock_all(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    cx.services.advisory_unlock_all();
+    cx.host().advisory_unlock_all();
     void()
 }
 

@@ -333,7 +333,7 @@ fn drawn(array: &Array, count: usize, cx: &FnContext) -> Result<Vec<usize>> {
             interrupt::check()?;
         }
         let left = (order.len() - i) as f64;
-        let chosen = i + (cx.services.random() * left) as usize;
+        let chosen = i + (cx.host().random() * left) as usize;
         let last = order.len() - 1;
         order.swap(i, chosen.min(last));
     }

@@ -236,7 +236,7 @@ fn to_number(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
 
 /// `timeofday()`: the clock, as text.
 fn time_of_day(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    let now = cx.services.clock_timestamp();
+    let now = cx.host().clock_timestamp();
     let shown = picture::timestamptz_to_char(now, "Dy Mon DD HH24:MI:SS.US YYYY TZ", zone(cx))?;
     text_datum(shown.unwrap_or_default())
 }

@@ -9,7 +9,7 @@ use steppe_types::{Datum, Error, Result, SqlState};
 
 /// Random functions by prosrc.
 pub(super) const TABLE: &[Entry] = &[
-    ("drandom", scalar(|_, cx| Ok(Datum::Float8(cx.services.random())))),
+    ("drandom", scalar(|_, cx| Ok(Datum::Float8(cx.host().random())))),
     ("setseed", scalar(set_seed)),
     ("int4random", scalar(|a, cx| Ok(Datum::Int4(between(int(a, 0)?, int(a, 1)?, cx)? as i32)))),
     ("int8random", scalar(|a, cx| Ok(Datum::Int8(between(int(a, 0)?, int(a, 1)?, cx)? as i64)))),
@@ -28,13 +28,13 @@ fn set_seed(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
         let shown = crate::io::to_text(&shown, steppe_types::oid::FLOAT8, cx)?.unwrap_or_default();
         return Err(invalid(format!("setseed parameter {shown} is out of allowed range [-1,1]")));
     }
-    cx.services.set_seed(seed)?;
+    cx.host().set_seed(seed)?;
     void()
 }
 
 /// 64 random bits, from two draws of 32 each.
 fn bits(cx: &FnContext) -> u64 {
-    let half = || (cx.services.random() * 4_294_967_296.0) as u64;
+    let half = || (cx.host().random() * 4_294_967_296.0) as u64;
     half() << 32 | half()
 }
 
@@ -84,7 +84,7 @@ fn numeric_between(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
 fn normal(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let (mean, deviation) = (float8(args, 0)?, float8(args, 1)?);
     for _ in 0..1000 {
-        let (x, y) = (2.0 * cx.services.random() - 1.0, 2.0 * cx.services.random() - 1.0);
+        let (x, y) = (2.0 * cx.host().random() - 1.0, 2.0 * cx.host().random() - 1.0);
         let square = x * x + y * y;
         if square > 0.0 && square < 1.0 {
             let factor = (-2.0 * square.ln() / square).sqrt();

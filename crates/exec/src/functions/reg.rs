@@ -42,14 +42,15 @@ impl CatalogNames {
 
     /// The view of the session that calls a function.
     pub(crate) fn of(cx: &FnContext) -> CatalogNames {
-        let names = cx.services.search_path(true);
+        let names = cx.host().search_path(true);
         let mut path: Vec<Oid> =
             names.iter().filter_map(|name| cx.catalog.schema_named(name)).map(|s| s.oid).collect();
         // Searched first unless the path names it elsewhere.
         if !path.contains(&PG_CATALOG) {
             path.insert(0, PG_CATALOG);
         }
-        CatalogNames::new(cx.catalog.clone(), path, cx.services.current_user())
+        let identity = cx.host().identity();
+        CatalogNames::new(cx.catalog.clone(), path, (Arc::clone(&identity.user), identity.user_oid))
     }
 
     /// The catalog version.

@@ -113,7 +113,7 @@ fn tablespace_databases(
 
 /// What only the session knows, by the function's prosrc.
 fn asked(args: &[Datum], call: &CallInfo, cx: &FnContext) -> Option<Result<Datum>> {
-    cx.services.call(Builtins::get().proc(call.func)?.src, args)
+    cx.host().call(Builtins::get().proc(call.func)?.src, args)
 }
 
 /// A function that the session computes; 0A000 where it does not.
@@ -161,7 +161,7 @@ fn version(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum>
         return answer;
     }
     // `server_version` tells Steppe's own version, too.
-    let server = cx.services.setting("server_version")?.unwrap_or_else(|| "18.4".to_string());
+    let server = cx.host().setting("server_version")?.unwrap_or_else(|| "18.4".to_string());
     text_datum(format!(
         "PostgreSQL {server} on {}-{}, compiled by rustc, {}-bit",
         std::env::consts::ARCH,
@@ -171,12 +171,12 @@ fn version(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum>
 }
 
 fn current_schemas(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    let path = cx.services.search_path(boolean(args, 0)?);
+    let path = cx.host().search_path(boolean(args, 0)?);
     Ok(one_dimensional(oid::NAME, path.into_iter().map(Datum::Text).collect()))
 }
 
 fn client_encoding(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    text_datum(cx.services.setting("client_encoding")?.unwrap_or_else(|| "UTF8".to_string()))
+    text_datum(cx.host().setting("client_encoding")?.unwrap_or_else(|| "UTF8".to_string()))
 }
 
 /// PG_UTF8, the one encoding there is; SQL_ASCII is 0.
@@ -209,7 +209,8 @@ fn encoding_width(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
 
 fn role_name(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let role = arg(args, 0)?.as_oid()?;
-    let (name, own) = cx.services.current_user();
+    let identity = cx.host().identity();
+    let (name, own) = (identity.user.clone(), identity.user_oid);
     if role == own {
         return Ok(Datum::Text(name));
     }
@@ -221,7 +222,7 @@ fn role_name(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
 
 fn sleep(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     // As a cast saturates: longer than the clock can count is for ever.
-    cx.services.sleep((float8(args, 0)? * 1e6) as i64)?;
+    cx.host().sleep((float8(args, 0)? * 1e6) as i64)?;
     void()
 }
 
@@ -235,7 +236,7 @@ fn signal(args: &[Datum], cx: &FnContext, terminate: bool) -> Result<Datum> {
             "\"timeout\" must not be negative",
         ));
     }
-    cx.services.signal_backend(int4(args, 0)?, terminate).map(Datum::Bool)
+    cx.host().signal_backend(int4(args, 0)?, terminate).map(Datum::Bool)
 }
 
 fn now(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {
@@ -247,52 +248,52 @@ fn statement_timestamp(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {
 }
 
 fn clock_timestamp(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    Ok(Datum::TimestampTz(cx.services.clock_timestamp()))
+    Ok(Datum::TimestampTz(cx.host().clock_timestamp()))
 }
 
 fn nextval(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    cx.services.nextval(arg(args, 0)?.as_oid()?).map(Datum::Int8)
+    cx.host().nextval(arg(args, 0)?.as_oid()?).map(Datum::Int8)
 }
 
 fn currval(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    cx.services.currval(arg(args, 0)?.as_oid()?).map(Datum::Int8)
+    cx.host().currval(arg(args, 0)?.as_oid()?).map(Datum::Int8)
 }
 
 fn lastval(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    cx.services.lastval().map(Datum::Int8)
+    cx.host().lastval().map(Datum::Int8)
 }
 
 fn setval(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let is_called = args.get(2).map_or(Ok(true), Datum::as_bool)?;
     let (sequence, value) = (arg(args, 0)?.as_oid()?, arg(args, 1)?.as_int8()?);
-    cx.services.setval(sequence, value, is_called).map(Datum::Int8)
+    cx.host().setval(sequence, value, is_called).map(Datum::Int8)
 }
 
 fn backend_pid(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    Ok(Datum::Int4(cx.services.backend_pid()))
+    Ok(Datum::Int4(cx.host().identity().pid))
 }
 
 fn current_database(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    Ok(Datum::Text(cx.services.database()))
+    Ok(Datum::Text(cx.host().identity().database.clone()))
 }
 
 fn current_user(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    Ok(Datum::Text(cx.services.current_user().0))
+    Ok(Datum::Text(cx.host().identity().user.clone()))
 }
 
 fn session_user(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    Ok(Datum::Text(cx.services.session_user()))
+    Ok(Datum::Text(cx.host().identity().session_user.clone()))
 }
 
 fn current_schema(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    let path = cx.services.search_path(false);
+    let path = cx.host().search_path(false);
     Ok(path.into_iter().next().map_or(Datum::Null, Datum::Text))
 }
 
 fn current_setting(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let name = arg(args, 0)?.as_text()?;
     let missing_ok = args.get(1).map_or(Ok(false), Datum::as_bool)?;
-    match cx.services.setting(name)? {
+    match cx.host().setting(name)? {
         Some(value) => Ok(Datum::text(value)),
         None if missing_ok => Ok(Datum::Null),
         None => Err(Error::new(
@@ -314,5 +315,5 @@ fn set_config(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
         Datum::Null => None,
         value => Some(&**value.as_text()?),
     };
-    cx.services.set_setting(arg(args, 0)?.as_text()?, value, local).map(Datum::text)
+    cx.host().set_setting(arg(args, 0)?.as_text()?, value, local).map(Datum::text)
 }

@@ -27,7 +27,7 @@ pub(super) const TABLE: &[Entry] = &[
 /// `pg_relation_size(regclass)`: of the main fork.
 pub(super) fn main_fork(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let args = [arg(args, 0)?.clone(), Datum::text("main")];
-    cx.services
+    cx.host()
         .call("pg_relation_size", &args)
         .unwrap_or_else(|| Err(Error::not_supported("pg_relation_size")))
 }

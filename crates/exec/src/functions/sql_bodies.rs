@@ -140,14 +140,14 @@ fn concatenate(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Da
 }
 
 fn sleep_for(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    let now = cx.services.clock_timestamp();
+    let now = cx.host().clock_timestamp();
     let zone = super::args::zone(cx);
     let until = dt::timestamptz_plus_interval(now, interval(args, 0)?, zone)?;
-    cx.services.sleep(until.saturating_sub(now))?;
+    cx.host().sleep(until.saturating_sub(now))?;
     void()
 }
 
 fn sleep_until(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    cx.services.sleep(moment(args, 0)?.saturating_sub(cx.services.clock_timestamp()))?;
+    cx.host().sleep(moment(args, 0)?.saturating_sub(cx.host().clock_timestamp()))?;
     void()
 }

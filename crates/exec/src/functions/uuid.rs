@@ -10,8 +10,8 @@ use steppe_types::{Datum, Error, Result, SqlState};
 
 /// uuid functions by prosrc.
 pub(super) const TABLE: &[Entry] = &[
-    ("gen_random_uuid", scalar(|_, cx| Ok(uuid(marked(cx.services.random_bytes(), 4))))),
-    ("uuidv7", scalar(|_, cx| version_7(cx.services.clock_timestamp(), cx))),
+    ("gen_random_uuid", scalar(|_, cx| Ok(uuid(marked(cx.host().random_bytes(), 4))))),
+    ("uuidv7", scalar(|_, cx| version_7(cx.host().clock_timestamp(), cx))),
     ("uuidv7_interval", scalar(version_7_shifted)),
     ("uuid_extract_version", scalar(extract_version)),
     ("uuid_extract_timestamp", scalar(extract_timestamp)),
@@ -39,7 +39,7 @@ fn version_7(at: i64, cx: &FnContext) -> Result<Datum> {
         .checked_add(UNIX_TO_2000)
         .and_then(|micros| u64::try_from(micros).ok())
         .ok_or_else(|| Error::new(SqlState::DATETIME_FIELD_OVERFLOW, "timestamp out of range"))?;
-    let mut bytes = cx.services.random_bytes();
+    let mut bytes = cx.host().random_bytes();
     bytes[..6].copy_from_slice(&(micros / 1000).to_be_bytes()[2..]);
     let fraction = (micros % 1000 * 4096 / 1000) as u16;
     bytes[6..8].copy_from_slice(&fraction.to_be_bytes());
@@ -48,7 +48,7 @@ fn version_7(at: i64, cx: &FnContext) -> Result<Datum> {
 
 fn version_7_shifted(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let zone = &cx.io.datetime.time_zone;
-    let at = timestamptz_plus_interval(cx.services.clock_timestamp(), interval(args, 0)?, zone)?;
+    let at = timestamptz_plus_interval(cx.host().clock_timestamp(), interval(args, 0)?, zone)?;
     version_7(at, cx)
 }
 

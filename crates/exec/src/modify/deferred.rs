@@ -11,27 +11,13 @@
 use super::constraints::duplicate_key;
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
+use crate::env::KeyCheck;
 use crate::row_wait::{Doing, RowWait};
 use crate::statement::ExecEnv;
 use crate::stored;
 use std::sync::Arc;
 use steppe_txn::{IndexInsert, RowBuf, RowId, Txn};
 use steppe_types::{Error, Oid, Result};
-
-/// A row's key that another row may have, too.
-#[derive(Clone, Debug)]
-pub struct KeyCheck {
-    index: Oid,
-    key: Box<[u8]>,
-    row: RowId,
-}
-
-impl KeyCheck {
-    /// The index.
-    pub fn index(&self) -> Oid {
-        self.index
-    }
-}
 
 /// Notes a key that has been put into the index of a DEFERRABLE constraint, if another row may
 /// have it.
@@ -55,7 +41,7 @@ pub(crate) fn finish(cx: &mut ExecContext) -> Result<()> {
         return Ok(());
     }
     let checks = std::mem::take(&mut cx.key_checks);
-    let checks = cx.functions.services.defer_key_checks(checks);
+    let checks = cx.functions.session.defer_key_checks(checks);
     check(&checks, cx)
 }
 

@@ -42,8 +42,8 @@ pub use constraints::shown_key;
 pub(crate) use constraints::{
     check_partition, check_row, check_views, duplicate_key, null_violation, shown,
 };
+pub use deferred::check_keys;
 pub(crate) use deferred::finish as finish_keys;
-pub use deferred::{KeyCheck, check_keys};
 pub(crate) use insert::Inserter;
 pub(crate) use partitioned::{OpenLeaves, Partitioned};
 

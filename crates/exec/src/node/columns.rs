@@ -4,7 +4,7 @@
 use super::{BoxedNode, CPlan, ColumnPlan, Node, start};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
-use crate::env::RowSink;
+use crate::sink::RowSink;
 use crate::vector::{ColumnBatch, GiveUp, ResultColumns, VExpr, Vector};
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -68,7 +68,7 @@ pub(super) fn gather_of(plan: &CPlan) -> Option<&GatherPlan> {
 
 /// A setting that counts something.
 fn count(cx: &ExecContext, name: &str) -> Result<usize> {
-    let value = cx.functions.services.setting(name)?;
+    let value = cx.functions.session.setting(name)?;
     Ok(value.and_then(|value| value.parse().ok()).unwrap_or(0))
 }
 
@@ -120,7 +120,7 @@ impl<B: HandedOver> Crew<B> {
 }
 
 fn leader_participates(cx: &ExecContext) -> Result<bool> {
-    let value = cx.functions.services.setting("parallel_leader_participation")?;
+    let value = cx.functions.session.setting("parallel_leader_participation")?;
     Ok(value.is_none_or(|value| value != "off"))
 }
 

@@ -63,9 +63,9 @@ mod window_frame;
 
 use crate::batch::RowBatch;
 use crate::context::{ExecContext, Resources};
-use crate::env::RowSink;
 use crate::expr::{CExpr, Row};
 use crate::point::plain_columns;
+use crate::sink::RowSink;
 use crate::vector::{ColumnBatch, VExpr};
 use std::sync::Arc;
 use std::time::Instant;

@@ -195,10 +195,10 @@ impl PartitionScanPlan {
         for table in std::iter::once(&self.rel).chain(self.partners.iter().map(|p| &p.rel)) {
             let wait = cx.txn()?.txn.lock_leaves(table.relation.oid, LeavesLockMode::Read)?;
             if let Some(wait) = wait {
-                cx.functions.services.block_on(wait)?;
+                cx.functions.session.block_on(wait)?;
             }
         }
-        if cx.functions.services.newer_catalog(&cx.functions.catalog).is_none() {
+        if cx.functions.session.newer_catalog(&cx.functions.catalog).is_none() {
             return Ok(());
         }
         // Whether one of them has been given one since the snapshot was taken.

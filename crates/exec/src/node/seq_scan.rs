@@ -13,7 +13,7 @@ use steppe_types::{Datum, Error, Result};
 pub(crate) struct SeqScanPlan {
     pub(crate) table: TableAccess,
     pub(crate) columns: Box<[ScanColumn]>,
-    /// Rows come from the session ([`crate::SessionServices::virtual_rows`]).
+    /// Rows come from the session ([`crate::SessionHost::virtual_rows`]).
     pub(crate) is_virtual: bool,
     /// Only the row that this cursor is on.
     pub(crate) cursor: Option<Arc<str>>,
@@ -64,12 +64,12 @@ pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
 
 fn open(scan: &SeqScanPlan, cx: &mut ExecContext) -> Result<Source> {
     if scan.is_virtual {
-        let rows = cx.functions.services.virtual_rows(scan.table.relation.oid)?;
+        let rows = cx.functions.session.virtual_rows(scan.table.relation.oid)?;
         return Ok(Source::Virtual(rows.into_iter()));
     }
     if let Some(cursor) = &scan.cursor {
         let table = &scan.table.relation;
-        let row = cx.functions.services.cursor_row(cursor, table, &cx.functions.catalog)?;
+        let row = cx.functions.session.cursor_row(cursor, table, &cx.functions.catalog)?;
         return Ok(row.map_or(Source::Finished, Source::Row));
     }
     let rows = scan.open_rows(cx)?;

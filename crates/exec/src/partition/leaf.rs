@@ -46,7 +46,7 @@ impl LockedLeaf {
 
     /// What a leaf is that has been locked before; `None` as for [`Self::lock`].
     pub(crate) fn held(cx: &ExecContext, leaf: Oid, of: &Relation) -> Option<LockedLeaf> {
-        let newer = cx.functions.services.newer_catalog(&cx.functions.catalog);
+        let newer = cx.functions.session.newer_catalog(&cx.functions.catalog);
         LockedLeaf::in_force(cx, newer, leaf, of)
     }
 
@@ -70,9 +70,9 @@ pub(crate) fn lock_leaf(
     mode: RelationLockMode,
 ) -> Result<Option<Arc<Catalog>>> {
     if let Some(wait) = cx.txn()?.txn.lock_relation(leaf, mode)? {
-        cx.functions.services.block_on(wait)?;
+        cx.functions.session.block_on(wait)?;
     }
-    Ok(cx.functions.services.newer_catalog(&cx.functions.catalog))
+    Ok(cx.functions.session.newer_catalog(&cx.functions.catalog))
 }
 
 /// A leaf of a table, unless it is a partition no more.

@@ -72,7 +72,7 @@ impl Router {
         buffers: &mut RouteBuffers,
         cx: &mut ExecContext,
     ) -> Result<Option<Oid>> {
-        let Some(newer) = cx.functions.services.newer_catalog(catalog) else { return Ok(None) };
+        let Some(newer) = cx.functions.session.newer_catalog(catalog) else { return Ok(None) };
         match self.find(&newer, row, buffers, cx)? {
             Route::Leaf(leaf) => Ok(Some(leaf)),
             Route::NoPartition { .. } => Ok(None),

@@ -114,7 +114,7 @@ pub(super) fn set_interval(args: &[Datum], call: &CallInfo, spi: &mut Spi<'_>) -
 
 /// The catalog that a function of no statements of its own sees.
 fn catalog(cx: &FnContext) -> Arc<Catalog> {
-    cx.services.newer_catalog(&cx.catalog).unwrap_or_else(|| cx.catalog.clone())
+    cx.session.newer_catalog(&cx.catalog).unwrap_or_else(|| cx.catalog.clone())
 }
 
 /// Of the table that a function is called for, if pg_pathman has partitioned it.

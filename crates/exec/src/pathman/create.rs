@@ -250,7 +250,7 @@ impl Steps {
         )?;
         let (mut count, mut current) = (0, self.start.clone());
         loop {
-            spi.services().check_interrupts()?;
+            spi.session().check_interrupts()?;
             let params = [current, self.interval.clone(), max.clone()];
             let mut rows = spi.run(&mut step, &params)?.rows.into_iter();
             let row = rows.next().map(|row| row.into_vec());
@@ -274,7 +274,7 @@ impl Steps {
         let mut step = spi.prepare(&format!("SELECT ($1 + $2)::{ty}"), &types)?;
         let mut bounds = vec![self.start.clone()];
         for _ in 0..count {
-            spi.services().check_interrupts()?;
+            spi.session().check_interrupts()?;
             let params = [bounds[bounds.len() - 1].clone(), self.interval.clone()];
             bounds.push(spi.run(&mut step, &params)?.value()?);
         }
@@ -341,7 +341,7 @@ fn create_ranges(
     names: &Names,
 ) -> Result<()> {
     for (i, pair) in bounds.windows(2).enumerate() {
-        spi.services().check_interrupts()?;
+        spi.session().check_interrupts()?;
         let lower = edge(spi, &parent.relation, &pair[0], type_oid, RangeDatum::MinValue)?;
         let upper = edge(spi, &parent.relation, &pair[1], type_oid, RangeDatum::MaxValue)?;
         create_range_partition(spi, parent, (&lower, &upper), names.placement(i))?;
@@ -400,7 +400,7 @@ pub(super) fn create_hash(args: &[Datum], _: &CallInfo, spi: &mut Spi<'_>) -> Re
     let names = Names::of(args, 4, partitions, "partitions_count")?;
     let (parent, rows) = plan.convert(spi, None)?;
     for i in 0..partitions {
-        spi.services().check_interrupts()?;
+        spi.session().check_interrupts()?;
         let Placement { name, tablespace } = names.placement(i);
         let name = match name {
             Some(name) => written_name(spi, &parent.relation, name)?,
@@ -443,7 +443,7 @@ pub(super) fn drop_partitions(args: &[Datum], _: &CallInfo, spi: &mut Spi<'_>) -
             let rows = copy_rows(spi, *child, table)?;
             let message = format!("{rows} rows copied from {}", shown(spi, *child)?);
             let notice = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
-            spi.services().notice(notice.severity(Severity::Notice));
+            spi.session().notice(notice.severity(Severity::Notice));
         }
         let child = qualified(spi, *child)?;
         spi.execute(&format!("DROP TABLE {child}"))?;

@@ -66,7 +66,7 @@ impl Growth {
     fn run(&self, ctx: &mut DdlContext<'_>) -> Result<()> {
         ctx.lock(self.parent, ctx.parent_lock)?;
         loop {
-            ctx.services.check_interrupts()?;
+            ctx.session.check_interrupts()?;
             let catalog = ctx.catalog();
             let parent = relation_in(&catalog, self.parent)?;
             // Others may have changed it while its lock was waited for.
@@ -150,7 +150,7 @@ fn free_name(ctx: &mut DdlContext<'_>, parent: &Relation) -> Result<String> {
         .relation_named(parent.schema, &sequence)
         .ok_or_else(|| raised(format!("auto naming sequence \"{sequence}\" does not exist")))?;
     loop {
-        let number = ctx.services.nextval(sequence.oid)?;
+        let number = ctx.session.nextval(sequence.oid)?;
         let name = format!("{}_{number}", parent.name);
         if catalog.relation_named(parent.schema, &name).is_none() {
             return Ok(in_schema_of(&catalog, parent, &name));

@@ -123,7 +123,7 @@ pub(super) fn drop_range(args: &[Datum], _: &CallInfo, spi: &mut Spi<'_>) -> Res
         }
         let message = format!("0 rows copied from {name}");
         let notice = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
-        spi.services().notice(notice.severity(Severity::Notice));
+        spi.session().notice(notice.severity(Severity::Notice));
     }
     spi.execute(&format!("DROP TABLE {table}"))?;
     text_datum(name)

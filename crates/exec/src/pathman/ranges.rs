@@ -181,7 +181,7 @@ fn numbered_name(spi: &Spi<'_>, parent: &Relation) -> Result<String> {
         .relation_named(parent.schema, &sequence)
         .ok_or_else(|| raised(format!("auto naming sequence \"{sequence}\" does not exist")))?;
     loop {
-        let number = spi.services().nextval(sequence.oid)?;
+        let number = spi.session().nextval(sequence.oid)?;
         let name = format!("{}_{number}", parent.name);
         if catalog.relation_named(parent.schema, &name).is_none() {
             return Ok(in_schema_of(&catalog, parent, &name));

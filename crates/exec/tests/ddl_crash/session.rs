@@ -13,8 +13,8 @@ use steppe_catalog::{
 };
 use steppe_exec::ddl::{self, DdlContext, Detaching};
 use steppe_exec::{
-    CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, KeyCheck, RowSink, SessionServices,
-    lock_mode,
+    CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, Host, KeyCheck, RowSink,
+    SessionHost, lock_mode,
 };
 use steppe_spill::TempSpace;
 use steppe_sql::ast::Statement;
@@ -73,7 +73,9 @@ struct Services {
     catalog: Mutex<Arc<Catalog>>,
 }
 
-impl SessionServices for Services {
+impl Host for Services {}
+
+impl SessionHost for Services {
     fn sequences(&self) -> Result<&Sequences> {
         Ok(&self.engine.sequences)
     }
@@ -345,7 +347,7 @@ impl Session {
             creates_temporary: false,
             io: Arc::new(IoContext::default()),
             source: text,
-            services: self.services.clone(),
+            session: self.services.clone(),
             maintenance_work_mem_bytes: self.memory_bytes,
             statistics_target: 10,
             temp: Arc::clone(&engine.temp),
@@ -399,7 +401,7 @@ impl Session {
     fn env(&mut self) -> ExecEnv {
         *self.services.catalog.lock() = self.catalog();
         ExecEnv {
-            services: self.services.clone(),
+            session: self.services.clone(),
             io: Arc::new(IoContext::default()),
             catalog: self.seen_catalog(),
             statement_timestamp: 0,

@@ -9,9 +9,7 @@ use steppe_catalog::{
     Catalog, Column, Constraint, ConstraintKind, IndexInfo, IndexKey, PUBLIC, RelKind, Relation,
 };
 use steppe_exec::explain::{ExplainOptions, Explained, Surroundings, explain};
-use steppe_exec::{
-    CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, NoServices, RowSink,
-};
+use steppe_exec::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, NoSession, RowSink};
 use steppe_spill::TempSpace;
 use steppe_sql::bind::{BindContext, Params, bind_query};
 use steppe_sql::planner::{PlannerContext, PlannerSettings, TableSizes, plan};
@@ -249,7 +247,7 @@ impl World {
 
     pub fn env(&self) -> ExecEnv {
         ExecEnv {
-            services: Arc::new(NoServices),
+            session: Arc::new(NoSession),
             io: Arc::new(IoContext::default()),
             catalog: Arc::new(self.catalog.clone()),
             statement_timestamp: 0,

@@ -200,7 +200,7 @@ impl CopyIn {
                  {shown}",
                 self.columns[unread.column].name
             );
-            env.services.notice(notice(message).context(format!("COPY {}", self.table)));
+            env.session.notice(notice(message).context(format!("COPY {}", self.table)));
         }
         if reject_limit > 0 && self.skipped > reject_limit as u64 {
             let message = format!(

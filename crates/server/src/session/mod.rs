@@ -59,7 +59,7 @@ use bytes::{Buf, BytesMut};
 use parking_lot::MutexGuard;
 use steppe_catalog::NameSpace;
 use steppe_exec::ddl::drop_temporary_schemas;
-use steppe_exec::{ExecEnv, SessionServices};
+use steppe_exec::{ExecEnv, SessionHost};
 use steppe_sql::parser::literals::Lifter;
 use steppe_txn::{Lsn, SessionHandle};
 use steppe_types::error::Severity;
@@ -77,12 +77,12 @@ use crate::log;
 use crate::memory;
 use crate::plan_cache::LocalPlans;
 use crate::server::{Control, Server};
-pub(crate) use crate::services::Identity;
 use crate::services::{Core, micros_of, now_nanos};
 use crate::settings::{Live, SessionSettings};
 use crate::stream::{Accepted, Stream};
 use crate::system_views::SessionEnd;
 use crate::workers;
+pub(crate) use steppe_exec::Identity;
 
 use client::{Client, HELD_BACK_BYTES, KEEP_BYTES, SEND_AT_BYTES};
 use copy_in::CopyIn;
@@ -161,7 +161,7 @@ impl Session {
         temp.set_limit(live.temp_file_limit);
         let names = core.names();
         let env = ExecEnv {
-            services: Arc::clone(&core) as Arc<dyn SessionServices>,
+            session: Arc::clone(&core) as Arc<dyn SessionHost>,
             io: Arc::clone(&live.io),
             catalog: Arc::clone(&names.catalog),
             statement_timestamp: 0,

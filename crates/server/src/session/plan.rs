@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use steppe_catalog::{Catalog, Mentions, NameSpace, RelKind};
-use steppe_exec::{CompiledStmt, SessionServices};
+use steppe_exec::{CompiledStmt, Host};
 use steppe_sql::ast;
 use steppe_sql::bind::{self, BindContext, Params, Unbound};
 use steppe_sql::expr::Expr;
@@ -105,7 +105,7 @@ impl Session {
         // The plans are not others': `names_older` is part of what they are kept by.
         let seen = then.and_then(|then| catalog.with_partitions_of(then));
         let catalog = seen.map_or(catalog, Arc::new);
-        self.names = self.core.identity.names(catalog, &self.live.search_path);
+        self.names = self.core.resolve(catalog, &self.live.search_path);
         self.names_generation = self.live.generation;
         let state = foldhash::quality::FixedState::default();
         let deciding = (self.live.fingerprint, &self.names.path, self.names_older);

@@ -227,7 +227,7 @@ impl Session {
             creates_temporary: self.names.creates_temporary,
             io: Arc::clone(&self.env.io),
             source,
-            services: Arc::clone(&self.env.services),
+            session: Arc::clone(&self.env.session),
             maintenance_work_mem_bytes: self.live.maintenance_work_mem_bytes,
             statistics_target: self.live.statistics_target,
             temp: Arc::clone(&self.env.temp),
@@ -319,7 +319,7 @@ impl Session {
                 self.portals.remove_all(&mut self.xact);
                 self.core.settings.lock().reset_all(1);
                 self.statements.clear();
-                self.env.services.advisory_unlock_all();
+                self.core.handle.unlock_all_advisory();
                 self.local_plans.clear();
                 self.core.forget_sequences();
                 self.discard_temporary()?;

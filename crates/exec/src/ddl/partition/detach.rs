@@ -143,7 +143,7 @@ pub fn finish_detach(ctx: &mut DdlContext<'_>, detaching: &Detaching) -> Result<
 fn finish(ctx: &mut DdlContext<'_>, parent: Oid, partition: &Relation) -> Result<()> {
     let mut users = ctx.txn.users_of(parent);
     while let Some(wait) = ctx.txn.wait_for_users(&mut users) {
-        ctx.services.block_on(wait)?;
+        ctx.session.block_on(wait)?;
     }
     ctx.lock(partition.oid, RelationLockMode::AccessExclusive)?;
     let catalog = ctx.catalog();

@@ -42,7 +42,7 @@ pub(in super::super) fn spread_index(
         return Ok(());
     }
     let utility = Utility::BuildIndex { index, command: "CREATE INDEX" };
-    let progress = ctx.services.begin_progress(Progress::new(utility, table.oid));
+    let progress = ctx.session.begin_progress(Progress::new(utility, table.oid));
     progress.partitions.begin(partitions_below(&ctx.catalog(), table.oid));
     ctx.spreading = Some(progress);
     let spread = spread_to_children(ctx, table, index);

@@ -46,7 +46,7 @@ pub(in crate::ddl) fn compute(
     let was = Arc::new(table.clone());
     let columns = &was.columns;
     for object in table.extended.iter_mut() {
-        ctx.services.check_interrupts()?;
+        ctx.session.check_interrupts()?;
         let positions = object.columns.iter().map(|attnum| *attnum as usize - 1);
         let positions: Vec<usize> = positions.collect();
         let most = kept(ctx, object, columns);
@@ -90,9 +90,9 @@ fn computed(
     let exprs = statistics_exprs(&catalog, table, object)?.into_iter();
     let exprs = exprs.map(|expr| of_stored(&catalog, table, expr)).collect::<Result<Vec<_>>>()?;
     let mut evaluator = evaluator(ctx, &exprs)?;
-    let services = Arc::clone(&ctx.services);
+    let session = Arc::clone(&ctx.session);
     let values = |row: &Vec<Datum>| {
-        services.check_interrupts()?;
+        session.check_interrupts()?;
         Ok(evaluator.evaluate(row)?.to_vec())
     };
     rows.iter().map(values).collect()

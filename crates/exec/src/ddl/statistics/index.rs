@@ -92,10 +92,10 @@ fn index_rows(
         evaluator(ctx, &exprs.collect::<Result<Vec<_>>>()?)
     };
     let (mut condition, mut keys) = (evaluator(condition)?, evaluator(keys)?);
-    let services = Arc::clone(&ctx.services);
+    let session = Arc::clone(&ctx.session);
     let mut found = Vec::new();
     for row in rows {
-        services.check_interrupts()?;
+        session.check_interrupts()?;
         if !condition.evaluate(row)?.iter().all(|held| matches!(held, Datum::Bool(true))) {
             continue;
         }
