@@ -36,6 +36,7 @@ mod node;
 mod partition;
 pub mod pathman;
 mod point;
+pub mod prepare;
 pub mod registry;
 mod row_wait;
 mod sink;

@@ -8,89 +8,51 @@
 //! one is asked once for each statement and session.
 
 use std::hash::BuildHasher;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
-use steppe_catalog::{CatalogStore, Mentions};
-use steppe_exec::CompiledStmt;
-use steppe_sql::ast;
-use steppe_sql::bind::Params;
+use steppe_exec::prepare::{PreparedPlan, Variants};
 use steppe_sql::parser::normalize::Parameters;
 use steppe_types::Oid;
 
-use crate::session::by_value::Variants;
 use crate::statements::{Statement, Statements};
 
-/// A statement that can be run: shared, immutable.
+/// A plan with what a session keeps of its statement: shared, immutable.
 pub struct CachedPlan {
+    /// The plan, and what planning it again needs.
+    pub prepared: PreparedPlan,
     /// What it is found by; empty if it is not in the cache.
     pub key: Box<str>,
-    /// The catalog version it was planned for.
-    pub epoch: u64,
-    /// A published version, that one or a later one, by which nothing had touched what it was
-    /// made of.
-    pub(crate) good_until: AtomicU64,
-    /// What it was made of, if it may be good for later versions.
-    pub(crate) mentions: Option<Mentions>,
     /// Settings and search path it was planned under.
     pub fingerprint: u64,
-    /// The syntax tree, for planning it again.
-    pub statement: Arc<ast::Statement>,
-    /// The text that positions in errors refer to.
-    pub source: Arc<str>,
     /// The statement alone, of several in the source.
     pub text: Arc<str>,
     /// What counts its runs, once there is one.
     pub(crate) counted: OnceLock<Arc<Statement>>,
-    /// What was declared of its parameters: the others' types came of what it is about.
-    pub declared: Params,
     /// The plans that values of its parameters decide between; `None`: this is one of them, or
     /// there is but one.
-    pub(crate) variants: Option<Box<Variants>>,
-    /// The plan.
-    pub compiled: Arc<CompiledStmt>,
+    pub(crate) variants: Option<Box<Variants<CachedPlan>>>,
     /// RowDescription with all columns in text format; empty if there are none.
     pub description: Box<[u8]>,
     /// The collations of the result's columns that are columns of tables or views, 0 for others.
     pub collations: Box<[Oid]>,
-    /// Likely to take long: the worker's other sessions go elsewhere meanwhile.
-    pub is_heavy: bool,
-    /// It changes rows of a lasting table or locks them: what a READ ONLY transaction refuses it as.
-    pub refused_read_only: Option<&'static str>,
-    /// Whether it is over partitioned tables, which may gain partitions before it runs.
-    pub reads_partitions: bool,
     /// It reads the views of what the session has named.
     pub shows_session: bool,
-    /// It was planned for its literals, which parameters cannot stand for.
-    pub depends_on_literals: bool,
+}
+
+impl Deref for CachedPlan {
+    type Target = PreparedPlan;
+
+    #[inline]
+    fn deref(&self) -> &PreparedPlan {
+        &self.prepared
+    }
 }
 
 impl CachedPlan {
-    /// Types of the parameters.
-    pub fn param_types(&self) -> &[Oid] {
-        &self.compiled.planned().param_types
-    }
-
-    /// Whether it is what planning would come to for a published version of the catalog.
-    #[inline]
-    pub(crate) fn is_good_for(&self, version: u64, catalogs: &CatalogStore) -> bool {
-        self.epoch == version || self.has_outlived(version, catalogs)
-    }
-
-    fn has_outlived(&self, version: u64, catalogs: &CatalogStore) -> bool {
-        let Some(mentions) = self.mentions.as_ref().filter(|_| self.epoch < version) else {
-            return false;
-        };
-        let known = self.good_until.load(Ordering::Relaxed);
-        let is_good = version <= known || catalogs.is_untouched(known, version, mentions);
-        if is_good && version > known {
-            self.good_until.fetch_max(version, Ordering::Relaxed);
-        }
-        is_good
-    }
-
     /// What counts its runs.
     pub(crate) fn statement(&self, statements: &Statements) -> &Arc<Statement> {
         self.counted.get_or_init(|| {
@@ -109,7 +71,7 @@ pub enum Cached {
     Plan(Arc<CachedPlan>),
     /// The statement means something else with its literals lifted, or fails then.
     NotLiftable {
-        /// As in [`CachedPlan::epoch`].
+        /// As in [`PreparedPlan::epoch`].
         epoch: u64,
     },
 }

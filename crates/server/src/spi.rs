@@ -11,6 +11,7 @@ use std::sync::{Arc, Weak};
 use steppe_catalog::{BOOTSTRAP_SUPERUSER, Catalog, CatalogChanges, NameSpace};
 use steppe_exec::ddl::DdlContext;
 use steppe_exec::functions::reg::CatalogNames;
+use steppe_exec::prepare::{Planning, prepare};
 use steppe_exec::{CompiledStmt, DdlFn, FunctionDdl, FunctionFrame, Host, SessionHost};
 use steppe_spill::TempSpace;
 use steppe_sql::ast::Statement;
@@ -21,7 +22,6 @@ use steppe_types::io::{IoContext, TypeCatalog};
 use steppe_types::{Datum, Oid, Result, SqlState};
 
 use crate::services::Core;
-use crate::session::plan::{Planning, compile};
 
 /// The session's settings that matter to statements that functions run.
 #[derive(Clone, Debug)]
@@ -180,7 +180,7 @@ impl Core {
             for_cursor: false,
             values: &[],
         };
-        Ok(Arc::new(compile(&planning, statement, source, Params::fixed(params))?))
+        Ok(Arc::clone(&prepare(&planning, statement, source, Params::fixed(params))?.compiled))
     }
 
     fn ddl_context<'a>(

@@ -10,11 +10,11 @@ use crate::activity::{CopyProgress, SessionCounts};
 use crate::outbox;
 use crate::plan_cache::CachedPlan;
 use steppe_catalog::{RelKind, Relation};
+use steppe_exec::prepare::parse_one;
 use steppe_exec::{BulkInsert, ExecEnv, Fields};
 use steppe_sql::ast::{self, CopyStmt};
 use steppe_sql::bind::{self, BindContext, ExprPlace, Params};
 use steppe_sql::expr::{Expr, TypeRef};
-use steppe_sql::parser;
 use steppe_txn::RelationLockMode;
 use steppe_types::error::Severity;
 use steppe_types::io::IoContext;
@@ -30,7 +30,6 @@ use super::client::connection_lost;
 use super::copy_file::SourceFile;
 use super::copy_options::{OnError, Verbosity};
 use super::copy_out::{column_list, copied_columns, table_sql};
-use super::plan::single;
 use super::simple::SimpleQuery;
 use super::tag::CommandTag;
 use super::utility::Outcome;
@@ -417,7 +416,7 @@ impl Session {
             )
             .into()
         };
-        let statement = Arc::new(single(parser::parse(&text))?.statement);
+        let statement = Arc::new(parse_one(&text)?.statement);
         self.plan(&statement, &text, params, "")
     }
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use steppe_catalog::{RelKind, Relation};
+use steppe_exec::prepare::parse_one;
 use steppe_exec::{FetchStatus, RowSink};
 use steppe_sql::ast::{CopyEndpoint, CopyStmt};
 use steppe_sql::bind::Params;
 use steppe_sql::deparse::quote_identifier;
-use steppe_sql::parser;
 use steppe_sql::plan::ResultColumn;
 use steppe_txn::RelationLockMode;
 use steppe_types::io::IoContext;
@@ -17,7 +17,6 @@ use steppe_wire::backend::{self, CopyDirection};
 use steppe_wire::copy::{CopyEncoder, CopyFormat};
 
 use super::copy_file::TargetFile;
-use super::plan::single;
 use super::portal::PlanPortal;
 use super::run;
 use super::tag::CommandTag;
@@ -168,7 +167,7 @@ impl Session {
                 let list = column_list(&relation, &positions);
                 let table = table_sql(self, &relation);
                 let text: Arc<str> = format!("SELECT {list} FROM ONLY {table}").into();
-                (single(parser::parse(&text))?.statement, text)
+                (parse_one(&text)?.statement, text)
             }
             (None, Some(query)) => ((**query).clone(), Arc::clone(source)),
             (None, None) => return Err(Error::internal("COPY of nothing")),

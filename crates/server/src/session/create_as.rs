@@ -53,7 +53,7 @@ pub(super) fn target_of(statement: &Statement) -> (Option<Target>, Cow<'_, State
             };
             (Some(target), Cow::Borrowed(&*create.query))
         }
-        Statement::Select(select) if has_into(select) => {
+        Statement::Select(select) if select.has_into() => {
             let mut query = select.clone();
             let target = take_into(&mut query).map(|into| Target {
                 into,
@@ -240,14 +240,5 @@ fn take_into(select: &mut SelectStmt) -> Option<IntoClause> {
         SelectBody::Select(core) => core.into.take(),
         SelectBody::SetOp(operation) => take_into(&mut operation.left),
         SelectBody::Values(_) => None,
-    }
-}
-
-/// Whether a SELECT makes a table.
-pub(super) fn has_into(select: &SelectStmt) -> bool {
-    match &select.body {
-        SelectBody::Select(core) => core.into.is_some(),
-        SelectBody::SetOp(operation) => has_into(&operation.left),
-        SelectBody::Values(_) => false,
     }
 }

@@ -18,7 +18,7 @@ use steppe_types::{Datum, Error, Result, SqlState};
 
 use super::Session;
 use super::explain::BoundParams;
-use super::plan::{put_description, writes};
+use super::plan::put_description;
 use super::portal::{PlanPortal, Portal, PortalBody};
 use super::run::{self, Progress};
 use super::sink::{KeepingSink, NullSink, ResultFormats, WireSink};
@@ -167,7 +167,7 @@ impl Session {
         if let Some(command) = plan.refused_read_only {
             self.check_writable(command)?;
         }
-        let locks = writes(plan.compiled.planned());
+        let locks = plan.writes();
         let scroll = declare
             .scroll
             .unwrap_or_else(|| !locks && goes_backward(&plan.compiled.planned().plan));

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use steppe_exec::explain::{
     ExplainOptions, Explained, Format, Serialization, Surroundings, explain, explain_nothing,
 };
+use steppe_exec::prepare::is_plannable;
 use steppe_exec::{Execution, FetchStatus, RowSink};
 use steppe_sql::ast::{DefElem, DefValue, ExplainStmt, Statement};
 use steppe_sql::bind::Params;
@@ -18,7 +19,6 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 use super::Session;
 use super::create_as::{Target, target_of};
-use super::plan::is_plannable;
 use super::portal::{Body, PlanPortal};
 use super::run;
 use super::sink::{NullSink, ResultFormats, WireSink};

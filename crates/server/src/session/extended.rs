@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use steppe_catalog::{Builtins, is_row_type};
+use steppe_exec::prepare::{is_plannable, only};
 use steppe_sql::ast;
 use steppe_sql::bind::row_element;
 use steppe_sql::bind::typename::format_type;
@@ -18,7 +19,7 @@ use steppe_wire::{Format, backend};
 
 use super::Session;
 use super::explain::BoundParams;
-use super::plan::{is_plannable, put_description, single};
+use super::plan::put_description;
 use super::portal::{
     Body, Gathering, PlanPortal, Portal, PortalBody, Prepared, RowsLeft, UtilityRun, cannot_be_run,
 };
@@ -99,7 +100,7 @@ impl Session {
         if parsed.is_empty() {
             return Ok(Body::Empty);
         }
-        let statement = Arc::new(single(Ok(parsed))?.statement);
+        let statement = Arc::new(only(parsed)?.statement);
         if self.xact.is_failed() && !ends_failed_block(&statement) {
             return Err(failed_block());
         }

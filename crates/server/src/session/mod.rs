@@ -17,7 +17,7 @@
 //! session goes on (after the next Sync in the extended protocol), one of severity
 //! FATAL ends the session. A panic is an ERROR with SQLSTATE XX000.
 
-pub(crate) mod by_value;
+mod by_value;
 mod client;
 mod constants;
 mod constraints;
@@ -32,14 +32,13 @@ mod explain;
 mod extended;
 mod lock;
 mod locked;
-pub(crate) mod plan;
+mod plan;
 mod portal;
 mod rows;
 mod run;
 mod set;
 mod simple;
 mod sink;
-mod sizes;
 mod statement_log;
 mod tag;
 mod timers;

@@ -1,50 +1,27 @@
 //! From a statement to a plan: the catalog in force, the plan cache, planning.
 
 use std::hash::BuildHasher;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
-use steppe_catalog::{Catalog, Mentions, NameSpace, RelKind};
-use steppe_exec::{CompiledStmt, Host};
+use steppe_catalog::Catalog;
+use steppe_exec::Host;
+use steppe_exec::prepare::{Planning, Variants, parse_one, prepare};
 use steppe_sql::ast;
-use steppe_sql::bind::{self, BindContext, Params, Unbound};
-use steppe_sql::expr::Expr;
+use steppe_sql::bind::Params;
 use steppe_sql::parser::literals::LiftedLiteral;
-use steppe_sql::parser::{self, ParsedStatement};
-use steppe_sql::plan::{Plan, PlanNode, PlannedStmt, RelationLock};
-use steppe_sql::planner::{self, PlannerContext, PlannerSettings};
-use steppe_sql::query::{Command, LockStrength};
-use steppe_txn::Database;
+use steppe_sql::plan::PlannedStmt;
+use steppe_sql::query::Command;
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 use steppe_wire::backend::{self, Field};
 
 use super::Session;
-use super::by_value::Variants;
-use super::create_as::has_into;
-use super::sizes::Sizes;
 use crate::outbox;
 use crate::plan_cache::{Cached, CachedPlan, KEY_BYTES_MAX, TEXT_KEY};
 use crate::spi::{FunctionSettings, io_of, io_of_statement};
 
-/// Plans that the optimiser expects to cost more (in PostgreSQL's units) run where
-/// they hold up no other session.
-const HEAVY_COST: f64 = 2_000.0;
-
 /// A plan with its parameters.
 pub(super) type BoundPlan = (Arc<CachedPlan>, Arc<[Datum]>);
-
-/// Whether a statement has a plan.
-pub(super) fn is_plannable(statement: &ast::Statement) -> bool {
-    match statement {
-        ast::Statement::Select(select) => !has_into(select),
-        ast::Statement::Insert(_)
-        | ast::Statement::Update(_)
-        | ast::Statement::Delete(_)
-        | ast::Statement::Merge(_) => true,
-        _ => false,
-    }
-}
 
 impl Session {
     /// The epoch of the catalog that statements see now.
@@ -245,8 +222,8 @@ impl Session {
                 LiftedLiteral::Unknown { .. } => 0,
             })
             .collect();
-        let planned = single(parser::parse(sql)).and_then(|statement| {
-            let statement = Arc::new(statement.statement);
+        let planned = parse_one(sql).and_then(|parsed| {
+            let statement = Arc::new(parsed.statement);
             self.plan(&statement, &Arc::from(sql), Params::variable(&declared), key)
         });
         // More parameters than literals would mean that the text had its own.
@@ -378,36 +355,25 @@ impl Session {
         };
         // What follows is not the time of a run that began before.
         self.begun = None;
-        let declared = params.clone();
-        let compiled = compile(&planning, statement, source, params).map_err(|unbound| {
+        let prepared = prepare(&planning, statement, source, params).map_err(|unbound| {
             self.named_in_vain = unbound.mentioned;
             unbound.error
         })?;
-        let planned = Arc::clone(compiled.planned());
+        let planned = prepared.compiled.planned();
         Ok(CachedPlan {
             key: wanted.key.into(),
-            epoch: self.names.catalog.epoch,
-            good_until: AtomicU64::new(self.names.catalog.epoch),
-            mentions: Mentions::of(&planned.mentions, &self.names.catalog),
             fingerprint: self.fingerprint,
-            statement: Arc::clone(statement),
-            source: Arc::clone(source),
             text: self.own_text(source),
             counted: OnceLock::new(),
-            description: describe(&planned)?,
-            collations: collations(&planned, &self.names.catalog),
-            is_heavy: planned.plan.cost.total > HEAVY_COST,
-            refused_read_only: refused_read_only(&planned, &self.names.catalog),
-            reads_partitions: reads_partitions(&planned, &self.names.catalog),
-            shows_session: compiled.reads_virtual(crate::system_views::session::VIEWS),
-            declared,
-            depends_on_literals: planned.depends_on_literals,
+            description: describe(planned)?,
+            collations: collations(planned, &self.names.catalog),
+            shows_session: prepared.compiled.reads_virtual(crate::system_views::session::VIEWS),
             // A plan for values is itself a variant.
             variants: match wanted.values {
                 [] => Variants::of(&planned.sensitive, self.estimates_by()),
                 _ => None,
             },
-            compiled: Arc::new(compiled),
+            prepared,
         })
     }
 }
@@ -420,72 +386,6 @@ pub(super) struct Wanted<'a> {
     pub for_cursor: bool,
     /// Examples of the parameters' values; empty if there are none.
     pub values: &'a [Datum],
-}
-
-/// What a statement is bound and planned with.
-pub(crate) struct Planning<'a> {
-    /// The catalog and the search path.
-    pub names: &'a NameSpace,
-    /// Settings that literals depend on.
-    pub io: &'a Arc<IoContext>,
-    /// The optimiser's settings.
-    pub planner: &'a PlannerSettings,
-    /// The catalog that the transaction's snapshot was taken under, if that is an older one.
-    pub older: Option<&'a Catalog>,
-    /// Where the tables are.
-    pub database: &'a Database,
-    /// Asked now and then.
-    pub interrupts: &'a dyn Fn() -> Result<()>,
-    /// Rows are to tell where they are.
-    pub for_cursor: bool,
-    /// Examples of the parameters' values, for estimates alone; empty if there are none.
-    pub values: &'a [Datum],
-}
-
-/// Binds, plans and compiles a statement.
-pub(crate) fn compile(
-    planning: &Planning<'_>,
-    statement: &Arc<ast::Statement>,
-    source: &Arc<str>,
-    params: Params,
-) -> Result<CompiledStmt, Unbound> {
-    let Planning { names, io, planner: settings, older, database, interrupts, .. } = *planning;
-    let catalog = &names.catalog;
-    let context = BindContext { catalog, search_path: &names.path, io, source };
-    let mut bound = bind::bind_query(&context, statement, params)?;
-    if planning.for_cursor {
-        bound.add_positions();
-    }
-    steppe_exec::fold_conditions(&mut bound.query, catalog);
-    let sizes = &Sizes::new(database, catalog, io);
-    let search_path = &names.path;
-    let may_fail = &|expr: &Expr| steppe_exec::constants::may_fail(expr, catalog);
-    let values = planning.values;
-    let context = PlannerContext {
-        catalog,
-        search_path,
-        older,
-        settings,
-        sizes,
-        io,
-        interrupts,
-        may_fail,
-        values,
-    };
-    let planned = Arc::new(planner::plan(&context, bound)?);
-    Ok(CompiledStmt::compile(planned, catalog, database)?)
-}
-
-/// Exactly one statement.
-pub(super) fn single(parsed: Result<Vec<ParsedStatement>>) -> Result<ParsedStatement> {
-    let mut statements = parsed?;
-    match (statements.pop(), statements.is_empty()) {
-        (Some(statement), true) => Ok(statement),
-        _ => Err(Error::new(
-            SqlState::SYNTAX_ERROR,
-            "cannot insert multiple commands into a prepared statement",
-        )),
-    }
 }
 
 /// The client knows the columns of a prepared statement: they must not change (equalRowTypes).
@@ -539,56 +439,4 @@ pub(super) fn put_description(
         format: formats.get(i),
     });
     backend::row_description(out, fields)
-}
-
-/// What a READ ONLY transaction would refuse the plan as: temporary tables may be written there
-/// (execMain.c, ExecCheckXactReadOnly).
-fn refused_read_only(planned: &PlannedStmt, catalog: &Catalog) -> Option<&'static str> {
-    let is_temporary = |oid| catalog.relation(oid).is_some_and(|r| catalog.is_temporary(r));
-    let lasts = |(oid, lock): &(Oid, RelationLock)| {
-        *lock != RelationLock::AccessShare && !is_temporary(*oid)
-    };
-    if !planned.relations.iter().any(lasts) {
-        return None;
-    }
-    Some(match planned.command {
-        Command::Insert => "INSERT",
-        Command::Update => "UPDATE",
-        Command::Delete => "DELETE",
-        Command::Select if planned.subplans.iter().any(modifies) => "SELECT",
-        Command::Select => match lock_strength(&planned.plan) {
-            LockStrength::KeyShare => "SELECT FOR KEY SHARE",
-            LockStrength::Share => "SELECT FOR SHARE",
-            LockStrength::NoKeyUpdate => "SELECT FOR NO KEY UPDATE",
-            LockStrength::Update => "SELECT FOR UPDATE",
-        },
-    })
-}
-
-/// How a SELECT locks rows.
-fn lock_strength(plan: &Plan) -> LockStrength {
-    match &plan.node {
-        PlanNode::Limit { child, .. } | PlanNode::Result { child: Some(child), .. } => {
-            lock_strength(child)
-        }
-        PlanNode::LockRows { locks, .. } => {
-            locks.first().map_or(LockStrength::Update, |lock| lock.strength)
-        }
-        _ => LockStrength::Update,
-    }
-}
-
-/// Whether a statement locks rows or changes some.
-pub(super) fn writes(planned: &PlannedStmt) -> bool {
-    planned.relations.iter().any(|(_, lock)| *lock != RelationLock::AccessShare)
-}
-
-fn reads_partitions(planned: &PlannedStmt, catalog: &Catalog) -> bool {
-    let is_partitioned =
-        |oid| catalog.relation(oid).is_some_and(|r| r.kind == RelKind::PartitionedTable);
-    planned.relations.iter().any(|(oid, _)| is_partitioned(*oid))
-}
-
-fn modifies(plan: &Plan) -> bool {
-    matches!(plan.node, PlanNode::Modify(_))
 }

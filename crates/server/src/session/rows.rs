@@ -9,16 +9,16 @@
 
 use std::sync::Arc;
 
+use steppe_exec::prepare::parse_one;
 use steppe_sql::bind::Params;
 use steppe_sql::expr::Expr;
-use steppe_sql::parser;
 use steppe_sql::parser::literals::LiftedLiteral;
 use steppe_sql::parser::rows::{Cell, CellColumn, Cells, ColumnKind, ManyRows, many_rows};
 use steppe_sql::plan::PlanNode;
 use steppe_types::{Datum, Error, Oid, Result, interrupt, oid};
 
 use super::Session;
-use super::plan::{BoundPlan, single};
+use super::plan::BoundPlan;
 use crate::plan_cache::{Cached, CachedPlan, ROWS_KEY};
 
 /// Parsing a shorter text takes no time to speak of.
@@ -90,7 +90,7 @@ impl Session {
             Some(Cached::NotLiftable { .. }) => return Ok(None),
             None => {}
         }
-        let planned = single(parser::parse(sql)).and_then(|parsed| {
+        let planned = parse_one(sql).and_then(|parsed| {
             let statement = Arc::new(parsed.statement);
             self.plan(&statement, &Arc::from(sql), Params::variable(declared), key)
         });
@@ -118,9 +118,12 @@ impl Session {
     ) -> Result<Option<Arc<CachedPlan>>> {
         let database = &self.core.server.database;
         let compiled = one.compiled.of_rows(repeated, &self.names.catalog, database)?;
-        let Some((compiled, one)) = compiled.zip(Arc::into_inner(one)) else { return Ok(None) };
-        let text = text.map_or(one.text, Arc::from);
-        Ok(Some(Arc::new(CachedPlan { compiled: Arc::new(compiled), text, ..one })))
+        let Some((compiled, mut one)) = compiled.zip(Arc::into_inner(one)) else { return Ok(None) };
+        one.prepared.compiled = Arc::new(compiled);
+        if let Some(text) = text {
+            one.text = Arc::from(text);
+        }
+        Ok(Some(Arc::new(one)))
     }
 
     /// The same plan for the catalog in force.

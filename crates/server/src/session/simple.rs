@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use steppe_exec::prepare::is_plannable;
 use steppe_sql::ast;
 use steppe_sql::bind::Params;
 use steppe_sql::parser::{self, ParsedStatement};
@@ -10,7 +11,7 @@ use steppe_wire::backend;
 
 use super::Session;
 use super::explain::BoundParams;
-use super::plan::{BoundPlan, is_plannable};
+use super::plan::BoundPlan;
 use super::portal::PlanPortal;
 use super::sink::ResultFormats;
 use super::statement_log::{level_of, level_of_command};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use steppe_exec::ddl::{self, DdlContext};
+use steppe_exec::prepare::is_plannable;
 use steppe_sql::ast::{self, AlterTableStmt, DiscardTarget, ReindexStmt, Statement};
 use steppe_sql::bind::typename::TypeNames;
 use steppe_sql::bind::{self, BindContext, Params};
@@ -16,7 +17,7 @@ use steppe_wire::DataRow;
 use super::Session;
 use super::copy_in::CopyIn;
 use super::explain::{BoundParams, described_column};
-use super::plan::{is_plannable, put_description};
+use super::plan::put_description;
 use super::portal::{Body, PlanPortal, Prepared};
 use super::sink::{ResultFormats, put_value};
 use super::tag::CommandTag;

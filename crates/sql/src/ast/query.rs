@@ -22,6 +22,17 @@ pub struct SelectStmt {
     pub locking: Vec<LockingClause>,
 }
 
+impl SelectStmt {
+    /// Whether it makes a table: SELECT INTO. With set operations INTO stands in the first of them.
+    pub fn has_into(&self) -> bool {
+        match &self.body {
+            SelectBody::Select(core) => core.into.is_some(),
+            SelectBody::SetOp(operation) => operation.left.has_into(),
+            SelectBody::Values(_) => false,
+        }
+    }
+}
+
 impl Clone for SelectStmt {
     /// Every deep tree repeats this node or another with such a clone.
     fn clone(&self) -> SelectStmt {

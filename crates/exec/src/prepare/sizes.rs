@@ -11,6 +11,7 @@
 //! A statement asks for the size of a table or of an index once for each way to read it; storage is
 //! asked once a statement, so that all of its estimates go by the same sizes.
 
+use crate::constants;
 use std::cell::RefCell;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -59,7 +60,7 @@ impl TableSizes for Sizes<'_> {
     }
 
     fn value(&self, expr: &Expr) -> Option<Datum> {
-        steppe_exec::constants::estimated(expr, self.catalog, self.io)
+        constants::estimated(expr, self.catalog, self.io)
     }
 }
 

@@ -1,0 +1,136 @@
+//! The front door to the executor: from a statement's text to a plan that can be run.
+//!
+//! ```text
+//!   text ──parse_one──▶ Statement ──prepare──▶ PreparedPlan ──▶ point path, Execution
+//!                                     │
+//!                                     ├ bind      names, in the path of a catalog version
+//!                                     ├ plan      sizes of tables, settings, examples of values
+//!                                     └ compile   expressions, nodes
+//! ```
+//!
+//! What it guarantees: whatever has a statement planned, a client's message, a cursor, COPY or a
+//! function, it is planned here, from what [`Planning`] has, and in the same way. Nothing is asked
+//! of a session but whether to stop. Nothing is locked: the caller locks what the plan touches and
+//! asks then whether the plan is still good ([`PreparedPlan::is_good_for`]).
+//!
+//! | file | subject |
+//! |---|---|
+//! | `plan` | a prepared plan: what is known of it, how long it is good |
+//! | `sizes` | how large tables and indexes are, as the optimiser asks |
+//! | `variants` | the plans that values of parameters decide between |
+
+mod plan;
+mod sizes;
+mod variants;
+
+pub use plan::PreparedPlan;
+pub use variants::{Found, Vacancy, Variants};
+
+use crate::constants;
+use crate::fold::fold_conditions;
+use crate::statement::CompiledStmt;
+use sizes::Sizes;
+use std::sync::Arc;
+use steppe_catalog::{Catalog, NameSpace};
+use steppe_sql::ast::Statement;
+use steppe_sql::bind::{self, BindContext, Params, Unbound};
+use steppe_sql::expr::Expr;
+use steppe_sql::parser::{self, ParsedStatement};
+use steppe_sql::planner::{self, PlannerContext, PlannerSettings};
+use steppe_txn::Database;
+use steppe_types::io::IoContext;
+use steppe_types::{Datum, Error, Result, SqlState};
+
+/// What a statement is bound and planned with.
+pub struct Planning<'a> {
+    /// The catalog and the search path.
+    pub names: &'a NameSpace,
+    /// Settings that literals depend on.
+    pub io: &'a Arc<IoContext>,
+    /// The optimiser's settings.
+    pub planner: &'a PlannerSettings,
+    /// The catalog that the transaction's snapshot was taken under, if that is an older one.
+    pub older: Option<&'a Catalog>,
+    /// Where the tables are.
+    pub database: &'a Database,
+    /// Asked now and then.
+    pub interrupts: &'a dyn Fn() -> Result<()>,
+    /// Rows are to tell where they are.
+    pub for_cursor: bool,
+    /// Examples of the parameters' values, for estimates alone; empty if there are none.
+    pub values: &'a [Datum],
+}
+
+/// The one statement of a text.
+pub fn parse_one(text: &str) -> Result<ParsedStatement> {
+    only(parser::parse(text)?)
+}
+
+/// The one statement of a text that has been parsed.
+pub fn only(mut statements: Vec<ParsedStatement>) -> Result<ParsedStatement> {
+    match (statements.pop(), statements.is_empty()) {
+        (Some(statement), true) => Ok(statement),
+        _ => Err(Error::new(
+            SqlState::SYNTAX_ERROR,
+            "cannot insert multiple commands into a prepared statement",
+        )),
+    }
+}
+
+/// Whether a statement has a plan.
+pub fn is_plannable(statement: &Statement) -> bool {
+    match statement {
+        Statement::Select(select) => !select.has_into(),
+        Statement::Insert(_)
+        | Statement::Update(_)
+        | Statement::Delete(_)
+        | Statement::Merge(_) => true,
+        _ => false,
+    }
+}
+
+/// Binds, plans and compiles a statement. What is not declared of its parameters comes of what the
+/// statement is about.
+pub fn prepare(
+    planning: &Planning<'_>,
+    statement: &Arc<Statement>,
+    source: &Arc<str>,
+    declared: Params,
+) -> Result<PreparedPlan, Unbound> {
+    let compiled = compile(planning, statement, source, declared.clone())?;
+    let of = Arc::clone(statement);
+    Ok(PreparedPlan::new(of, Arc::clone(source), declared, compiled, &planning.names.catalog))
+}
+
+fn compile(
+    planning: &Planning<'_>,
+    statement: &Statement,
+    source: &str,
+    params: Params,
+) -> Result<CompiledStmt, Unbound> {
+    let Planning { names, io, planner: settings, older, database, interrupts, .. } = *planning;
+    let catalog = &names.catalog;
+    let context = BindContext { catalog, search_path: &names.path, io, source };
+    let mut bound = bind::bind_query(&context, statement, params)?;
+    if planning.for_cursor {
+        bound.add_positions();
+    }
+    fold_conditions(&mut bound.query, catalog);
+    let sizes = &Sizes::new(database, catalog, io);
+    let search_path = &names.path;
+    let may_fail = &|expr: &Expr| constants::may_fail(expr, catalog);
+    let values = planning.values;
+    let context = PlannerContext {
+        catalog,
+        search_path,
+        older,
+        settings,
+        sizes,
+        io,
+        interrupts,
+        may_fail,
+        values,
+    };
+    let planned = Arc::new(planner::plan(&context, bound)?);
+    Ok(CompiledStmt::compile(planned, catalog, database)?)
+}

@@ -1,0 +1,148 @@
+//! A prepared plan: a statement that can be run, and for how long.
+//!
+//! What it guarantees: a plan is immutable and shared between sessions. It is good for the catalog
+//! version that it was made for, and for published ones after that as long as nothing has changed
+//! of what it mentions.
+
+use crate::statement::CompiledStmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use steppe_catalog::{Catalog, CatalogStore, Mentions, RelKind};
+use steppe_sql::ast::Statement;
+use steppe_sql::bind::Params;
+use steppe_sql::plan::{Plan, PlanNode, PlannedStmt, RelationLock};
+use steppe_sql::query::{Command, LockStrength};
+use steppe_types::Oid;
+
+/// Plans that the optimiser expects to cost more (in PostgreSQL's units) run where
+/// they hold up no other session.
+const HEAVY_COST: f64 = 2_000.0;
+
+/// A statement that can be run: shared, immutable.
+pub struct PreparedPlan {
+    /// The syntax tree, for planning it again.
+    pub statement: Arc<Statement>,
+    /// The text that positions in errors refer to.
+    pub source: Arc<str>,
+    /// What was declared of its parameters: the others' types came of what it is about.
+    pub declared: Params,
+    /// The plan.
+    pub compiled: Arc<CompiledStmt>,
+    /// The catalog version it was planned for.
+    pub epoch: u64,
+    /// A published version, that one or a later one, by which nothing had touched what it was
+    /// made of.
+    good_until: AtomicU64,
+    /// What it was made of, if it may be good for later versions.
+    mentions: Option<Mentions>,
+    /// It changes rows of a lasting table or locks them: what a READ ONLY transaction refuses it as.
+    pub refused_read_only: Option<&'static str>,
+    /// Whether it is over partitioned tables, which may gain partitions before it runs.
+    pub reads_partitions: bool,
+    /// Likely to take long: it runs where it holds up no other session.
+    pub is_heavy: bool,
+    /// It was planned for its literals, which parameters cannot stand for.
+    pub depends_on_literals: bool,
+}
+
+impl PreparedPlan {
+    /// Of a statement that has just been compiled against this version of the catalog.
+    pub(super) fn new(
+        statement: Arc<Statement>,
+        source: Arc<str>,
+        declared: Params,
+        compiled: CompiledStmt,
+        catalog: &Catalog,
+    ) -> PreparedPlan {
+        let planned = compiled.planned();
+        PreparedPlan {
+            statement,
+            source,
+            declared,
+            epoch: catalog.epoch,
+            good_until: AtomicU64::new(catalog.epoch),
+            mentions: Mentions::of(&planned.mentions, catalog),
+            refused_read_only: refused_read_only(planned, catalog),
+            reads_partitions: reads_partitions(planned, catalog),
+            is_heavy: planned.plan.cost.total > HEAVY_COST,
+            depends_on_literals: planned.depends_on_literals,
+            compiled: Arc::new(compiled),
+        }
+    }
+
+    /// Types of the parameters.
+    pub fn param_types(&self) -> &[Oid] {
+        &self.compiled.planned().param_types
+    }
+
+    /// Whether it locks rows or changes some.
+    pub fn writes(&self) -> bool {
+        let relations = &self.compiled.planned().relations;
+        relations.iter().any(|(_, lock)| *lock != RelationLock::AccessShare)
+    }
+
+    /// Whether it is what planning would come to for a published version of the catalog.
+    #[inline]
+    pub fn is_good_for(&self, version: u64, catalogs: &CatalogStore) -> bool {
+        self.epoch == version || self.has_outlived(version, catalogs)
+    }
+
+    fn has_outlived(&self, version: u64, catalogs: &CatalogStore) -> bool {
+        let Some(mentions) = self.mentions.as_ref().filter(|_| self.epoch < version) else {
+            return false;
+        };
+        let known = self.good_until.load(Ordering::Relaxed);
+        let is_good = version <= known || catalogs.is_untouched(known, version, mentions);
+        if is_good && version > known {
+            self.good_until.fetch_max(version, Ordering::Relaxed);
+        }
+        is_good
+    }
+}
+
+/// What a READ ONLY transaction would refuse the plan as: temporary tables may be written there
+/// (execMain.c, ExecCheckXactReadOnly).
+fn refused_read_only(planned: &PlannedStmt, catalog: &Catalog) -> Option<&'static str> {
+    let is_temporary = |oid| catalog.relation(oid).is_some_and(|r| catalog.is_temporary(r));
+    let lasts = |(oid, lock): &(Oid, RelationLock)| {
+        *lock != RelationLock::AccessShare && !is_temporary(*oid)
+    };
+    if !planned.relations.iter().any(lasts) {
+        return None;
+    }
+    Some(match planned.command {
+        Command::Insert => "INSERT",
+        Command::Update => "UPDATE",
+        Command::Delete => "DELETE",
+        Command::Select if planned.subplans.iter().any(modifies) => "SELECT",
+        Command::Select => match lock_strength(&planned.plan) {
+            LockStrength::KeyShare => "SELECT FOR KEY SHARE",
+            LockStrength::Share => "SELECT FOR SHARE",
+            LockStrength::NoKeyUpdate => "SELECT FOR NO KEY UPDATE",
+            LockStrength::Update => "SELECT FOR UPDATE",
+        },
+    })
+}
+
+/// How a SELECT locks rows.
+fn lock_strength(plan: &Plan) -> LockStrength {
+    match &plan.node {
+        PlanNode::Limit { child, .. } | PlanNode::Result { child: Some(child), .. } => {
+            lock_strength(child)
+        }
+        PlanNode::LockRows { locks, .. } => {
+            locks.first().map_or(LockStrength::Update, |lock| lock.strength)
+        }
+        _ => LockStrength::Update,
+    }
+}
+
+fn reads_partitions(planned: &PlannedStmt, catalog: &Catalog) -> bool {
+    let is_partitioned =
+        |oid| catalog.relation(oid).is_some_and(|r| r.kind == RelKind::PartitionedTable);
+    planned.relations.iter().any(|(oid, _)| is_partitioned(*oid))
+}
+
+fn modifies(plan: &Plan) -> bool {
+    matches!(plan.node, PlanNode::Modify(_))
+}
