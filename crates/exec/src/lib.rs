@@ -53,14 +53,15 @@ mod vector;
 pub use bulk::{BulkInsert, Fields};
 pub use context::{Instrument, LeafRun, Note};
 pub use env::{
-    AdvisoryKey, AdvisoryMode, FnContext, Host, Identity, KeyCheck, NoSession, SessionHost,
+    AdvisoryKey, AdvisoryMode, FnContext, Frame, Host, Identity, KeyCheck, NoSession, SessionHost,
+    UtilityCall,
 };
 pub use fold::fold_conditions;
 pub use modify::check_keys;
 pub use partition::lock_mode;
 pub use row_wait::RowWait;
 pub use sink::RowSink;
-pub use spi::{DdlFn, FunctionDdl, FunctionFrame, Spi};
+pub use spi::{Answer, Prepared, Spi, check_writable};
 pub use statement::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, LeafOfStatement};
 pub use system_columns::{row_of_ctid, shown_place};
 pub use tuplestore::{StoreReader, TupleStore};

@@ -11,17 +11,17 @@ use hashbrown::HashMap;
 use parking_lot::{Mutex, MutexGuard};
 use steppe_catalog::system::kind_of_relations;
 use steppe_catalog::{
-    Catalog, CatalogChanges, NameSpace, PG_CATALOG, RelKind, Relation, Sequences,
+    Catalog, CatalogChanges, CatalogStore, NameSpace, PG_CATALOG, RelKind, Relation, Sequences,
 };
 use steppe_counting::progress::Progress;
+use steppe_exec::ddl::of_function;
 use steppe_exec::{
-    AdvisoryKey, AdvisoryMode, CompiledStmt, DdlFn, FunctionDdl, FunctionFrame, Host, Identity,
-    KeyCheck, SessionHost,
+    AdvisoryKey, AdvisoryMode, Frame, Host, Identity, KeyCheck, SessionHost, UtilityCall,
 };
 use steppe_spill::TempSpace;
-use steppe_sql::ast::Statement;
 use steppe_txn::{
-    AdvisoryScope, Interrupt, LockTag, LockWait, RelationLockMode, RowId, SessionHandle, SharedMode,
+    AdvisoryScope, Interrupt, LockTag, LockWait, Lsn, RelationLockMode, RowId, SessionHandle,
+    SharedMode,
 };
 use steppe_types::interrupt::Interrupts;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
@@ -35,7 +35,7 @@ use crate::processors;
 use crate::relation_size;
 use crate::server::{Control, Server};
 use crate::settings::{Action, SessionSettings};
-use crate::spi::FunctionSettings;
+use crate::spi::InForce;
 use crate::system_views::session::Named;
 use crate::transaction_modes::SharedModes;
 use crate::workers;
@@ -73,13 +73,12 @@ pub(crate) struct Core {
     pub constraints: Mutex<Constraints>,
     /// What those have who run its statement.
     pub memory: Together,
-    names: Mutex<NameSpace>,
     /// The transaction's own changes of the catalog.
     changes: Mutex<Option<CatalogChanges>>,
     /// A function has changed them, and the session does not know yet.
     pub changed_by_function: AtomicBool,
-    /// What statements need that functions run.
-    pub function_settings: Mutex<FunctionSettings>,
+    /// What functions see.
+    pub in_force: Mutex<InForce>,
     sequences: Mutex<SequenceValues>,
     /// How many snapshots the transaction has exported.
     pub exported: AtomicU32,
@@ -96,9 +95,18 @@ impl Core {
         handle: SessionHandle,
         control: Arc<Control>,
         identity: Identity,
+        temp: Arc<TempSpace>,
     ) -> Core {
-        let catalog = server.catalog.published();
-        let names = NameSpace::initial(catalog);
+        let frame = Frame {
+            names: NameSpace::initial(server.catalog.published()),
+            io: Arc::default(),
+            planner: Arc::default(),
+            older: None,
+            database: Arc::clone(&server.database),
+            temp,
+            maintenance_work_mem_bytes: 0,
+            statistics_target: 0,
+        };
         let mut seed = [0; 8];
         // Without the system's randomness random() starts from the clock.
         if server.random.fill(&mut seed).is_err() {
@@ -117,10 +125,9 @@ impl Core {
             cursor_places: Mutex::default(),
             constraints: Mutex::default(),
             memory: Together::default(),
-            names: Mutex::new(names),
             changes: Mutex::default(),
             changed_by_function: AtomicBool::new(false),
-            function_settings: Mutex::new(FunctionSettings::initial()),
+            in_force: Mutex::new(InForce { search_path: Arc::from([]), frame }),
             sequences: Mutex::default(),
             exported: AtomicU32::new(0),
             modes: SharedModes::default(),
@@ -138,7 +145,7 @@ impl Core {
 
     /// The names alone: the changes are as they were.
     pub(crate) fn put_names(&self, names: NameSpace) {
-        *self.names.lock() = names;
+        self.in_force.lock().frame.names = names;
     }
 
     /// The transaction's changes of the catalog as functions see them, which know no savepoints.
@@ -154,7 +161,7 @@ impl Core {
 
     /// The catalog and search path that functions see.
     pub(crate) fn names(&self) -> NameSpace {
-        self.names.lock().clone()
+        self.in_force.lock().frame.names.clone()
     }
 
     /// DISCARD SEQUENCES.
@@ -164,7 +171,9 @@ impl Core {
 
     /// 25006 where a READ ONLY transaction would change a sequence that is not temporary.
     fn check_sequence_writable(&self, sequence: &Relation, function: &str) -> Result<()> {
-        if !self.modes.is_read_only() || self.names.lock().catalog.is_temporary(sequence) {
+        if !self.modes.is_read_only()
+            || self.in_force.lock().frame.names.catalog.is_temporary(sequence)
+        {
             return Ok(());
         }
         let message = format!("cannot execute {function} in a read-only transaction");
@@ -175,9 +184,10 @@ impl Core {
     /// (lock_and_open_sequence).
     fn sequence(&self, oid: Oid) -> Result<Arc<Relation>> {
         let missing = || Error::internal(format!("could not open relation with OID {oid}"));
-        let names = self.names.lock();
-        let (relation, epoch) = (names.catalog.relation(oid).cloned(), names.catalog.epoch);
-        drop(names);
+        let in_force = self.in_force.lock();
+        let catalog = &in_force.frame.names.catalog;
+        let (relation, epoch) = (catalog.relation(oid).cloned(), catalog.epoch);
+        drop(in_force);
         let relation = relation.ok_or_else(missing)?;
         if relation.kind != RelKind::Sequence {
             let message = format!("cannot open relation \"{}\"", relation.name);
@@ -314,7 +324,7 @@ impl Host for Core {
     }
 
     fn search_path(&self, include_implicit: bool) -> Vec<Arc<str>> {
-        let names = self.names.lock();
+        let names = &self.in_force.lock().frame.names;
         let explicit_catalog = self.settings.lock().show("search_path").unwrap_or_default();
         let named = explicit_catalog.contains("pg_catalog");
         let implicit = |oid: Oid| {
@@ -382,7 +392,9 @@ impl Host for Core {
     fn lastval(&self) -> Result<i64> {
         let values = self.sequences.lock();
         // It may have been dropped since.
-        let last = values.last.filter(|oid| self.names.lock().catalog.relation(*oid).is_some());
+        let is_there =
+            |oid: &Oid| self.in_force.lock().frame.names.catalog.relation(*oid).is_some();
+        let last = values.last.filter(is_there);
         let last = last.and_then(|oid| values.last_by_sequence.get(&oid).copied());
         last.ok_or_else(|| {
             Error::new(
@@ -508,7 +520,7 @@ impl SessionHost for Core {
     }
 
     fn see_catalog(&self, catalog: &Arc<Catalog>) {
-        self.names.lock().catalog = Arc::clone(catalog);
+        self.in_force.lock().frame.names.catalog = Arc::clone(catalog);
     }
 
     fn newer_catalog(&self, planned: &Arc<Catalog>) -> Option<Arc<Catalog>> {
@@ -535,31 +547,34 @@ impl SessionHost for Core {
         self.cursor_places.lock().row(cursor, table, catalog)
     }
 
-    fn function_frame(&self) -> Result<FunctionFrame> {
-        Ok(self.frame_of_function())
+    fn frame(&self) -> Result<Frame> {
+        Ok(self.current_frame())
     }
 
-    fn plan_for_function(
+    fn change_catalog(
         &self,
-        statement: &Arc<Statement>,
-        source: &Arc<str>,
-        params: &[Oid],
-    ) -> Result<Arc<CompiledStmt>> {
-        self.plan_of_function(statement, source, params)
+        change: &mut dyn FnMut(&mut Option<CatalogChanges>) -> Result<()>,
+    ) -> Result<()> {
+        self.change_of_function(change)
     }
 
-    fn ddl_for_function(&self, call: FunctionDdl<'_>, f: &mut DdlFn<'_>) -> Result<()> {
-        self.ddl_of_function(call, f)
+    fn store(&self) -> Result<&CatalogStore> {
+        Ok(&self.server.catalog)
     }
 
-    fn ddl_apart(
-        &self,
-        table: Oid,
-        session: &Arc<dyn SessionHost>,
-        temp: Arc<TempSpace>,
-        f: &mut DdlFn<'_>,
-    ) -> Result<bool> {
-        self.run_ddl_apart(table, session, temp, f)
+    fn utility(&self, call: UtilityCall<'_>) -> Result<()> {
+        match of_function::utility(call)? {
+            true => Ok(()),
+            false => Err(Error::not_supported("this statement in a function")),
+        }
+    }
+
+    fn session_apart(&self, table: Oid) -> Result<Option<SessionHandle>> {
+        Ok(self.new_session_apart(table))
+    }
+
+    fn must_be_durable(&self, up_to: Lsn) {
+        self.flush_to.fetch_max(up_to.0, Ordering::AcqRel);
     }
 
     fn sequences(&self) -> Result<&Sequences> {

@@ -8,50 +8,21 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use steppe_catalog::{BOOTSTRAP_SUPERUSER, Catalog, CatalogChanges, NameSpace};
-use steppe_exec::ddl::DdlContext;
+use steppe_catalog::{BOOTSTRAP_SUPERUSER, CatalogChanges, NameSpace};
 use steppe_exec::functions::reg::CatalogNames;
-use steppe_exec::prepare::{Planning, prepare};
-use steppe_exec::{CompiledStmt, DdlFn, FunctionDdl, FunctionFrame, Host, SessionHost};
-use steppe_spill::TempSpace;
-use steppe_sql::ast::Statement;
-use steppe_sql::bind::Params;
-use steppe_sql::planner::PlannerSettings;
-use steppe_txn::{IsolationLevel, RelationLockMode, Txn};
+use steppe_exec::{Frame, SessionHost};
+use steppe_txn::{RelationLockMode, SessionHandle};
 use steppe_types::io::{IoContext, TypeCatalog};
-use steppe_types::{Datum, Oid, Result, SqlState};
+use steppe_types::{Datum, Oid, Result};
 
 use crate::services::Core;
 
-/// The session's settings that matter to statements that functions run.
-#[derive(Clone, Debug)]
-pub(crate) struct FunctionSettings {
+/// What a session has told last of what is in force, for its functions.
+pub(crate) struct InForce {
     /// search_path
     pub search_path: Arc<[String]>,
-    /// The optimiser's.
-    pub planner: PlannerSettings,
-    /// maintenance_work_mem
-    pub maintenance_work_mem_bytes: usize,
-    /// default_statistics_target
-    pub statistics_target: usize,
-    /// What text input and output depend on, with the names of the catalog in force.
-    pub io: Arc<IoContext>,
-    /// The catalog that the transaction's snapshot was taken under, if that is an older one.
-    pub older: Option<Arc<Catalog>>,
-}
-
-impl FunctionSettings {
-    /// Of a session that has not started.
-    pub(crate) fn initial() -> FunctionSettings {
-        FunctionSettings {
-            search_path: Arc::from([]),
-            planner: PlannerSettings::default(),
-            maintenance_work_mem_bytes: 0,
-            statistics_target: 0,
-            io: Arc::default(),
-            older: None,
-        }
-    }
+    /// What statements are planned and run with.
+    pub frame: Frame,
 }
 
 /// The names that a running statement's values are read and shown with: of the catalog that it
@@ -102,7 +73,7 @@ impl TypeCatalog for StatementNames {
         }
         let core = self.core.upgrade();
         let changed = core.filter(|core| core.changed_by_function.load(Ordering::Relaxed));
-        let names = changed.and_then(|core| core.frame_of_function().io.catalog.clone());
+        let names = changed.and_then(|core| core.current_frame().io.catalog.clone());
         names.is_some_and(|names| names.reg_output(type_oid, value, out))
     }
 }
@@ -131,16 +102,15 @@ pub(crate) fn io_of(io: &IoContext, names: &NameSpace, user: &Arc<str>) -> Arc<I
 }
 
 impl Core {
-    /// The names in force for what a function does next.
-    fn current_names(&self) -> NameSpace {
-        let names = self.names();
-        let Some(newer) = self.newer_catalog(&names.catalog) else { return names };
-        let mut settings = self.function_settings.lock();
-        let names = self.resolve(newer, &settings.search_path);
-        settings.io = io_of(&settings.io, &names, &self.identity.user);
-        drop(settings);
-        self.put_names(names.clone());
-        names
+    /// What is in force for what a function does next ([`SessionHost::frame`]).
+    pub(crate) fn current_frame(&self) -> Frame {
+        let frame = self.in_force.lock().frame.clone();
+        let Some(newer) = self.newer_catalog(&frame.names.catalog) else { return frame };
+        let mut in_force = self.in_force.lock();
+        let names = self.resolve(newer, &in_force.search_path);
+        in_force.frame.io = io_of(&in_force.frame.io, &names, &self.identity.user);
+        in_force.frame.names = names;
+        in_force.frame.clone()
     }
 
     /// What functions have changed in the catalog since the last time, if anything: the
@@ -152,74 +122,6 @@ impl Core {
         }
         self.changed_by_function.store(false, Ordering::Relaxed);
         Some(self.changes().clone())
-    }
-
-    /// [`SessionHost::function_frame`]
-    pub(crate) fn frame_of_function(&self) -> FunctionFrame {
-        let names = self.current_names();
-        let io = Arc::clone(&self.function_settings.lock().io);
-        FunctionFrame { catalog: names.catalog, io }
-    }
-
-    /// [`SessionHost::plan_for_function`]
-    pub(crate) fn plan_of_function(
-        &self,
-        statement: &Arc<Statement>,
-        source: &Arc<str>,
-        params: &[Oid],
-    ) -> Result<Arc<CompiledStmt>> {
-        let names = self.current_names();
-        let settings = self.function_settings.lock().clone();
-        let planning = Planning {
-            names: &names,
-            io: &settings.io,
-            planner: &settings.planner,
-            older: settings.older.as_deref(),
-            database: &self.server.database,
-            interrupts: &|| self.check_interrupts(),
-            for_cursor: false,
-            values: &[],
-        };
-        Ok(Arc::clone(&prepare(&planning, statement, source, Params::fixed(params))?.compiled))
-    }
-
-    fn ddl_context<'a>(
-        &'a self,
-        names: &NameSpace,
-        settings: FunctionSettings,
-        call: FunctionDdl<'a>,
-        pending: &'a mut Option<CatalogChanges>,
-    ) -> DdlContext<'a> {
-        DdlContext {
-            store: &self.server.catalog,
-            txn: call.txn,
-            pending,
-            search_path: names.path.to_vec(),
-            creation_schema: names.creation,
-            temporary_schema: &self.identity.temporary_schema,
-            creates_temporary: names.creates_temporary,
-            io: settings.io,
-            source: call.source,
-            session: call.session,
-            maintenance_work_mem_bytes: settings.maintenance_work_mem_bytes,
-            statistics_target: settings.statistics_target,
-            temp: call.temp,
-            parent_lock: RelationLockMode::AccessExclusive,
-            spreading: None,
-            in_use: Vec::new(),
-            pending_checks: Vec::new(),
-        }
-    }
-
-    /// For what the server does by itself in a transaction of its own.
-    pub(crate) fn context_of_own<'a>(
-        &'a self,
-        call: FunctionDdl<'a>,
-        pending: &'a mut Option<CatalogChanges>,
-    ) -> DdlContext<'a> {
-        let names = self.current_names();
-        let settings = self.function_settings.lock().clone();
-        self.ddl_context(&names, settings, call, pending)
     }
 
     /// Whether a transaction apart can lock a table that this one uses: it is there for others,
@@ -239,55 +141,25 @@ impl Core {
         there && !in_the_way.into_iter().any(|mode| self.handle.holds_relation(table, mode))
     }
 
-    /// [`SessionHost::ddl_apart`]
-    pub(crate) fn run_ddl_apart(
-        &self,
-        table: Oid,
-        session: &Arc<dyn SessionHost>,
-        temp: Arc<TempSpace>,
-        f: &mut DdlFn<'_>,
-    ) -> Result<bool> {
+    /// [`SessionHost::session_apart`]
+    pub(crate) fn new_session_apart(&self, table: Oid) -> Option<SessionHandle> {
         if !self.may_lock_apart(table) {
-            return Ok(false);
+            return None;
         }
         let handle = self.server.database.new_session();
         let patience = self.handle.shared().deadlock_timeout();
         handle.shared().set_lock_timeout(Some(patience));
-        let mut txn = Txn::begin(&handle, IsolationLevel::ReadCommitted, false);
-        txn.start_statement()?;
-        let (names, mut pending) = (self.current_names(), None);
-        let settings = self.function_settings.lock().clone();
-        let call = FunctionDdl { txn: &mut txn, session: Arc::clone(session), temp, source: "" };
-        let mut context = self.ddl_context(&names, settings, call, &mut pending);
-        context.parent_lock = RelationLockMode::ShareUpdateExclusive;
-        let done = tokio::task::block_in_place(|| context.run(|context| f(context)));
-        match done {
-            Err(error) if error.sqlstate() == SqlState::LOCK_NOT_AVAILABLE => {
-                txn.rollback()?;
-                return Ok(false);
-            }
-            Err(error) => {
-                txn.rollback()?;
-                return Err(error);
-            }
-            Ok(()) => {}
-        }
-        let Some(changes) = pending.filter(|changes| !changes.is_empty()) else {
-            txn.rollback()?;
-            return Ok(true);
-        };
-        let commit = txn.commit_with(|| self.server.catalog.publish(&changes))?;
-        self.flush_to.fetch_max(commit.lsn.0, Ordering::AcqRel);
-        Ok(true)
+        Some(handle)
     }
 
-    /// [`SessionHost::ddl_for_function`]
-    pub(crate) fn ddl_of_function(&self, call: FunctionDdl<'_>, f: &mut DdlFn<'_>) -> Result<()> {
-        let names = self.current_names();
-        let settings = self.function_settings.lock().clone();
+    /// [`SessionHost::change_catalog`]. The changes are taken out meanwhile: what asks for the
+    /// catalog in force needs their lock.
+    pub(crate) fn change_of_function(
+        &self,
+        change: &mut dyn FnMut(&mut Option<CatalogChanges>) -> Result<()>,
+    ) -> Result<()> {
         let mut pending = self.changes().take();
-        let mut context = self.ddl_context(&names, settings, call, &mut pending);
-        let done = tokio::task::block_in_place(|| context.run(|context| f(context)));
+        let done = tokio::task::block_in_place(|| change(&mut pending));
         *self.changes() = pending.filter(|changes| !changes.is_empty());
         self.changed_by_function.store(true, Ordering::Relaxed);
         done

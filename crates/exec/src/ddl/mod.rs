@@ -21,6 +21,7 @@ mod cluster;
 mod column_hints;
 mod comment;
 mod constraint;
+mod context;
 mod create_statistics;
 mod create_view;
 pub(crate) mod depend;
@@ -34,6 +35,7 @@ mod inherit;
 mod like;
 mod misc;
 mod not_null;
+pub mod of_function;
 pub(crate) mod partition;
 mod persistence;
 mod reloptions;
@@ -52,6 +54,7 @@ mod validate;
 mod view;
 
 pub use auto_analyze::{AutoAnalyzed, auto_analyze};
+pub use context::Origin;
 pub use index::reindexes_many;
 pub use partition::{Detaching, begin_detach, detaches_concurrently, finish_detach};
 pub use table::{create_table_as, fill, is_made};
@@ -87,7 +90,7 @@ pub struct DdlContext<'a> {
     /// Schema that unqualified new objects go to.
     pub creation_schema: Option<Oid>,
     /// What the session's schema of temporary objects is called, whether or not it exists.
-    pub temporary_schema: &'a str,
+    pub temporary_schema: Arc<str>,
     /// Unqualified new objects go there.
     pub creates_temporary: bool,
     /// Settings that literals depend on.
@@ -375,7 +378,8 @@ impl DdlContext<'_> {
     pub(crate) fn target_schema(&mut self, name: &RangeVar) -> Result<Oid> {
         name.check_database()?;
         let temporary = name.persistence == ast::Persistence::Temporary;
-        let own = |schema: &String| *schema == TEMPORARY_SCHEMA || *schema == self.temporary_schema;
+        let own =
+            |schema: &String| *schema == TEMPORARY_SCHEMA || **schema == *self.temporary_schema;
         match &name.schema {
             Some(schema) if own(schema) && name.persistence == ast::Persistence::Unlogged => {
                 Err(self.error(

@@ -25,7 +25,7 @@ use steppe_types::{Oid, Result};
 impl DdlContext<'_> {
     /// The session's schema of temporary objects; made if it is not there.
     pub(super) fn own_temporary_schema(&mut self) -> Result<Oid> {
-        let name = self.temporary_schema;
+        let name = &*Arc::clone(&self.temporary_schema);
         let oid = match self.catalog().schema_named(name) {
             Some(schema) => schema.oid,
             None => {
@@ -43,7 +43,7 @@ impl DdlContext<'_> {
 
     fn temporary_relations(&mut self) -> Vec<Arc<Relation>> {
         let catalog = self.catalog();
-        match catalog.schema_named(self.temporary_schema) {
+        match catalog.schema_named(&self.temporary_schema) {
             Some(schema) => catalog.relations_in(schema.oid).cloned().collect(),
             None => Vec::new(),
         }

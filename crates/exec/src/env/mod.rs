@@ -19,4 +19,4 @@ mod session;
 pub use crate::io::IoContext;
 pub use context::FnContext;
 pub use host::{AdvisoryKey, AdvisoryMode, Host, Identity};
-pub use session::{KeyCheck, NoSession, SessionHost};
+pub use session::{Frame, KeyCheck, NoSession, SessionHost, UtilityCall};

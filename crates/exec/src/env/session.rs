@@ -6,14 +6,14 @@
 //! session, as [`Host`]'s are.
 
 use super::host::Host;
-use crate::spi::{DdlFn, FunctionDdl, FunctionFrame};
-use crate::statement::CompiledStmt;
 use std::sync::Arc;
-use steppe_catalog::{Catalog, Relation, Sequences};
+use steppe_catalog::{Catalog, CatalogChanges, CatalogStore, NameSpace, Relation, Sequences};
 use steppe_counting::progress::Progress;
 use steppe_spill::TempSpace;
 use steppe_sql::ast::Statement;
-use steppe_txn::{LockWait, RowId};
+use steppe_sql::planner::PlannerSettings;
+use steppe_txn::{Database, LockWait, Lsn, RowId, SessionHandle, Txn};
+use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// A row's key that another row may have, too.
@@ -25,6 +25,39 @@ pub struct KeyCheck {
     pub key: Box<[u8]>,
     /// The row.
     pub row: RowId,
+}
+
+/// What a function's statements are planned and run with, at one point of the session.
+#[derive(Clone)]
+pub struct Frame {
+    /// The catalog, with what the transaction has changed in it, and the search path.
+    pub names: NameSpace,
+    /// Settings that text input and output depend on; its names are those of the catalog.
+    pub io: Arc<IoContext>,
+    /// The optimiser's settings.
+    pub planner: Arc<PlannerSettings>,
+    /// The catalog that the transaction's snapshot was taken under, if that is an older one.
+    pub older: Option<Arc<Catalog>>,
+    /// Where the tables are.
+    pub database: Arc<Database>,
+    /// Where spill files go.
+    pub temp: Arc<TempSpace>,
+    /// maintenance_work_mem
+    pub maintenance_work_mem_bytes: usize,
+    /// default_statistics_target
+    pub statistics_target: usize,
+}
+
+/// A statement without a plan that a function runs.
+pub struct UtilityCall<'a> {
+    /// The session.
+    pub session: &'a Arc<dyn SessionHost>,
+    /// The transaction of the statement that calls the function.
+    pub txn: &'a mut Txn,
+    /// The statement.
+    pub statement: &'a Statement,
+    /// Its text, for error positions.
+    pub source: &'a str,
 }
 
 /// What a session does for the statements that it runs.
@@ -68,44 +101,6 @@ pub trait SessionHost: Host {
         Err(Error::not_supported("WHERE CURRENT OF in this context"))
     }
 
-    /// What a function's statements see of the session at this point.
-    fn function_frame(&self) -> Result<FunctionFrame> {
-        Err(Error::not_supported("a function that runs statements in this context"))
-    }
-
-    /// Plans a statement that a function runs, with parameters of these types, against the
-    /// catalog of [`SessionHost::function_frame`].
-    fn plan_for_function(
-        &self,
-        statement: &Arc<Statement>,
-        source: &Arc<str>,
-        params: &[Oid],
-    ) -> Result<Arc<CompiledStmt>> {
-        let _ = (statement, source, params);
-        Err(Error::not_supported("a function that runs statements in this context"))
-    }
-
-    /// Runs DDL for a function. Afterwards its changes are in force for what the function does
-    /// next, and for the session's later statements.
-    fn ddl_for_function(&self, call: FunctionDdl<'_>, f: &mut DdlFn<'_>) -> Result<()> {
-        let _ = (call, f);
-        Err(Error::not_supported("a function that changes the catalog in this context"))
-    }
-
-    /// Runs DDL that adds partitions to a table in a transaction of its own, which is committed when
-    /// this returns. False: it could not have its locks, because this session's are in the way or
-    /// others' for longer than a deadlock may last; nothing was done.
-    fn ddl_apart(
-        &self,
-        table: Oid,
-        session: &Arc<dyn SessionHost>,
-        temp: Arc<TempSpace>,
-        f: &mut DdlFn<'_>,
-    ) -> Result<bool> {
-        let _ = (table, session, temp, f);
-        Err(Error::not_supported("a transaction apart in this context"))
-    }
-
     /// What functions see from now on: what a statement has made of the catalog so far.
     fn see_catalog(&self, catalog: &Arc<Catalog>) {
         let _ = catalog;
@@ -127,6 +122,45 @@ pub trait SessionHost: Host {
 
     /// The running thread has helped.
     fn end_helping(&self) {}
+
+    /// What a function's statements are planned and run with, at this point.
+    fn frame(&self) -> Result<Frame> {
+        Err(Error::not_supported("a function that runs statements in this context"))
+    }
+
+    /// Lets `change` add to the transaction's changes of the catalog. Afterwards they are in force
+    /// for what the function does next, and for the session's later statements.
+    fn change_catalog(
+        &self,
+        change: &mut dyn FnMut(&mut Option<CatalogChanges>) -> Result<()>,
+    ) -> Result<()> {
+        let _ = change;
+        Err(Error::not_supported("a function that changes the catalog in this context"))
+    }
+
+    /// The stored catalog.
+    fn store(&self) -> Result<&CatalogStore> {
+        Err(Error::not_supported("a function that changes the catalog in this context"))
+    }
+
+    /// Runs a statement of a function's text that has no plan: DDL, and what else a session does
+    /// by itself.
+    fn utility(&self, call: UtilityCall<'_>) -> Result<()> {
+        let _ = call;
+        Err(Error::not_supported("a function that changes the catalog in this context"))
+    }
+
+    /// An engine session for a transaction of its own that may lock a table. `None`: this session's
+    /// locks are in the way, or what it has made of the table.
+    fn session_apart(&self, table: Oid) -> Result<Option<SessionHandle>> {
+        let _ = table;
+        Err(Error::not_supported("a transaction apart in this context"))
+    }
+
+    /// The client hears nothing before the log is durable up to here.
+    fn must_be_durable(&self, up_to: Lsn) {
+        let _ = up_to;
+    }
 }
 
 /// No session: for constant folding, where only pure functions run.

@@ -4,6 +4,7 @@
 use super::kept::{Pathman, is_kept};
 use super::ranges::{is_range, key_column, ranges, sequence_name, takes_intervals};
 use super::{Parent, not_a_partition, output, raised, relation_in, required_relation, shown};
+use crate::ddl::of_function::SpiDdl;
 use crate::env::FnContext;
 use crate::functions::args::{boolean, oid as oid_arg, text_datum, text_or_null, void};
 use crate::functions::series;
@@ -45,7 +46,7 @@ fn change(
 /// `disable_pathman_for(parent)`: the table stays partitioned.
 pub(super) fn disable(args: &[Datum], _: &CallInfo, spi: &mut Spi<'_>) -> Result<Datum> {
     let table = oid_arg(args, 0)?;
-    match is_kept(relation_in(&spi.frame()?.catalog, table)?) {
+    match is_kept(relation_in(&spi.frame()?.names.catalog, table)?) {
         true => change(spi, table, |_| None),
         false => void(),
     }

@@ -9,6 +9,7 @@ use super::{
     Parent, copy_rows, invalid, output, qualified, raised, relation, required, required_relation,
     shown,
 };
+use crate::ddl::of_function::SpiDdl;
 use crate::ddl::partition::convert::{check_convertible, make_partitioned, make_plain};
 use crate::functions::CallInfo;
 use crate::functions::args::{array, boolean, given, int4, text};
@@ -42,7 +43,7 @@ impl Plan {
         let spec = parse_key(&written, strategy)?;
         let frame = spi.frame()?;
         let found = relation(spi, table)?;
-        if frame.catalog.is_temporary(&found) {
+        if frame.names.catalog.is_temporary(&found) {
             let name = shown(spi, table)?;
             return Err(raised(format!("temporary table \"{name}\" cannot be partitioned")));
         }
@@ -57,7 +58,7 @@ impl Plan {
         if found.partition_of.is_some() {
             return Err(Error::not_supported("partitioning a partition by pg_pathman"));
         }
-        if !found.inherits.is_empty() || frame.catalog.children(table).next().is_some() {
+        if !found.inherits.is_empty() || frame.names.catalog.children(table).next().is_some() {
             return Err(Error::not_supported("partitioning a table with inheritance"));
         }
         let key = spi.ddl("ALTER TABLE", "", |ctx| check_convertible(ctx, table, &spec));
@@ -139,13 +140,13 @@ fn parse_key(expression: &str, strategy: &str) -> Result<PartitionSpec> {
 /// A new sequence that numbers the partitions (create_naming_sequence).
 fn create_sequence(spi: &mut Spi<'_>, table: Oid) -> Result<()> {
     drop_sequence(spi, table)?;
-    let (catalog, table) = (spi.frame()?.catalog, relation(spi, table)?);
+    let (catalog, table) = (spi.frame()?.names.catalog, relation(spi, table)?);
     let name = in_schema_of(&catalog, &table, &sequence_name(&table));
     spi.execute(&format!("CREATE SEQUENCE {name} START 1")).map(drop)
 }
 
 fn drop_sequence(spi: &mut Spi<'_>, table: Oid) -> Result<()> {
-    let (catalog, table) = (spi.frame()?.catalog, relation(spi, table)?);
+    let (catalog, table) = (spi.frame()?.names.catalog, relation(spi, table)?);
     let name = sequence_name(&table);
     if catalog.relation_named(table.schema, &name).is_none() {
         return Ok(());
@@ -405,7 +406,7 @@ pub(super) fn create_hash(args: &[Datum], _: &CallInfo, spi: &mut Spi<'_>) -> Re
         let name = match name {
             Some(name) => written_name(spi, &parent.relation, name)?,
             None => {
-                let catalog = spi.frame()?.catalog;
+                let catalog = spi.frame()?.names.catalog;
                 let name = format!("{}_{i}", parent.relation.name);
                 in_schema_of(&catalog, &parent.relation, &name)
             }
@@ -428,7 +429,7 @@ pub(super) fn drop_partitions(args: &[Datum], _: &CallInfo, spi: &mut Spi<'_>) -
         return Err(raised(format!("table \"{name}\" has no partitions")));
     };
     let name = qualified(spi, table)?;
-    let children: Vec<Oid> = spi.frame()?.catalog.children(table).collect();
+    let children: Vec<Oid> = spi.frame()?.names.catalog.children(table).collect();
     for child in &children {
         let child = qualified(spi, *child)?;
         spi.execute(&format!("ALTER TABLE {name} DETACH PARTITION {child}"))?;

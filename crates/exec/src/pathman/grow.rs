@@ -22,6 +22,7 @@ use super::ranges::{
     takes_intervals,
 };
 use super::{invalid, output, raised, relation_in};
+use crate::ddl::of_function::{SpiDdl, apart};
 use crate::ddl::{self, DdlContext};
 use crate::spi::Spi;
 use steppe_catalog::system::definitions::{qualified_name, simple_quote_literal};
@@ -43,7 +44,7 @@ pub(super) fn grow(spi: &mut Spi<'_>, parent: Oid, key: &[Datum]) -> Result<bool
     }
     let key = BoundValue::new(key_column(relation)?.type_oid, value.clone());
     let growth = Growth { parent, key };
-    if spi.ddl_apart(parent, &mut |ctx| growth.run(ctx))? {
+    if apart(spi.session(), parent, |ctx| growth.run(ctx))?.is_some() {
         return Ok(true);
     }
     spi.ddl("CREATE TABLE", "", |ctx| growth.run(ctx))?;

@@ -47,7 +47,7 @@ fn answer(spi: &Spi<'_>, partition: Oid) -> Result<Datum> {
 /// `append_range_partition(parent, name, tablespace)`
 pub(super) fn append(args: &[Datum], _: &CallInfo, spi: &mut Spi<'_>) -> Result<Datum> {
     let parent = range_parent(spi, args)?;
-    let all = ranges(&spi.frame()?.catalog, &parent.relation)?;
+    let all = ranges(&spi.frame()?.names.catalog, &parent.relation)?;
     let Some(last) = all.last() else {
         return Err(raised("cannot append to empty partitions set"));
     };
@@ -62,7 +62,7 @@ pub(super) fn append(args: &[Datum], _: &CallInfo, spi: &mut Spi<'_>) -> Result<
 /// `prepend_range_partition(parent, name, tablespace)`
 pub(super) fn prepend(args: &[Datum], _: &CallInfo, spi: &mut Spi<'_>) -> Result<Datum> {
     let parent = range_parent(spi, args)?;
-    let all = ranges(&spi.frame()?.catalog, &parent.relation)?;
+    let all = ranges(&spi.frame()?.names.catalog, &parent.relation)?;
     let Some(first) = all.first() else {
         return Err(raised("cannot prepend to empty partitions set"));
     };
@@ -143,7 +143,7 @@ pub(super) fn attach(args: &[Datum], call: &CallInfo, spi: &mut Spi<'_>) -> Resu
 
 fn check_attachable(spi: &Spi<'_>, table: Oid) -> Result<()> {
     let found = relation(spi, table)?;
-    match spi.frame()?.catalog.is_temporary(&found) {
+    match spi.frame()?.names.catalog.is_temporary(&found) {
         true => {
             let name = shown(spi, table)?;
             Err(raised(format!("temporary table \"{name}\" cannot be used as a partition")))
@@ -178,7 +178,7 @@ pub(super) fn split(args: &[Datum], call: &CallInfo, spi: &mut Spi<'_>) -> Resul
     required(args, 1, "split_value")?;
     let parent = Parent::of_partition(spi, partition)?;
     check_range(spi, &parent, partition)?;
-    if spi.frame()?.catalog.children(partition).next().is_some() {
+    if spi.frame()?.names.catalog.children(partition).next().is_some() {
         return Err(Error::new(
             SqlState::FEATURE_NOT_SUPPORTED,
             "cannot split partition that has children",
@@ -267,7 +267,7 @@ fn joined_range(
     parent: &Parent,
     partitions: &[Oid],
 ) -> Result<(RangeDatum, RangeDatum)> {
-    let catalog = spi.frame()?.catalog;
+    let catalog = spi.frame()?.names.catalog;
     let mut all = ranges(&catalog, &parent.relation)?;
     all.retain(|range| partitions.contains(&range.partition));
     let type_oid = key_column(&parent.relation)?.type_oid;

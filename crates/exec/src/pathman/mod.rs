@@ -121,12 +121,12 @@ fn relation_in(catalog: &Catalog, relation: Oid) -> Result<&Arc<Relation>> {
 
 /// A relation as it is now.
 fn relation(spi: &Spi<'_>, relation: Oid) -> Result<Arc<Relation>> {
-    relation_in(&spi.frame()?.catalog, relation).cloned()
+    relation_in(&spi.frame()?.names.catalog, relation).cloned()
 }
 
 /// A relation's name in statements.
 fn qualified(spi: &Spi<'_>, relation: Oid) -> Result<String> {
-    let catalog = spi.frame()?.catalog;
+    let catalog = spi.frame()?.names.catalog;
     Ok(qualified_name(&catalog, relation_in(&catalog, relation)?))
 }
 

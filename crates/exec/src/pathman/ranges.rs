@@ -71,7 +71,7 @@ pub(super) fn ranges(catalog: &Catalog, parent: &Relation) -> Result<Vec<Range>>
 
 /// The bounds of one partition.
 pub(super) fn range_of(spi: &Spi<'_>, parent: &Parent, partition: Oid) -> Result<Range> {
-    let all = ranges(&spi.frame()?.catalog, &parent.relation)?;
+    let all = ranges(&spi.frame()?.names.catalog, &parent.relation)?;
     let found = all.into_iter().find(|range| range.partition == partition);
     found.ok_or_else(|| raised("could not find specified partition"))
 }
@@ -156,7 +156,7 @@ pub(super) fn check_available(
         compare(type_oid, lower, &range.upper).is_lt()
             && compare(type_oid, &range.lower, upper).is_lt()
     };
-    if !ranges(&frame.catalog, parent)?.iter().any(meets) {
+    if !ranges(&frame.names.catalog, parent)?.iter().any(meets) {
         return Ok(());
     }
     Err(invalid(format!(
@@ -175,7 +175,7 @@ pub(super) fn sequence_name(parent: &Relation) -> String {
 
 /// The next free name of the form `parent_N`, quoted and qualified.
 fn numbered_name(spi: &Spi<'_>, parent: &Relation) -> Result<String> {
-    let catalog = spi.frame()?.catalog;
+    let catalog = spi.frame()?.names.catalog;
     let sequence = sequence_name(parent);
     let sequence = catalog
         .relation_named(parent.schema, &sequence)
@@ -199,7 +199,7 @@ pub(super) fn in_schema_of(catalog: &Catalog, parent: &Relation, name: &str) -> 
 pub(super) fn written_name(spi: &Spi<'_>, parent: &Relation, name: &str) -> Result<String> {
     let parts = split_qualified(name)?;
     Ok(match parts.as_slice() {
-        [name] => in_schema_of(&spi.frame()?.catalog, parent, name),
+        [name] => in_schema_of(&spi.frame()?.names.catalog, parent, name),
         parts => parts.iter().map(|part| quote_identifier(part)).collect::<Vec<_>>().join("."),
     })
 }
@@ -241,7 +241,7 @@ pub(super) fn create_partition(
         spi.execute(&format!("ALTER TABLE {name} ADD {constraint}"))?;
     }
     // OIDs ascend, and nobody else adds a partition meanwhile.
-    let made = spi.frame()?.catalog.children(parent.relation.oid).next_back();
+    let made = spi.frame()?.names.catalog.children(parent.relation.oid).next_back();
     made.ok_or_else(|| Error::internal("a new partition is not there"))
 }
 

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use steppe_catalog::{
-    Catalog, CatalogChanges, CatalogStore, PG_CATALOG, PUBLIC, Relation, Sequences,
+    Catalog, CatalogChanges, CatalogStore, NameSpace, PG_CATALOG, PUBLIC, Relation, Sequences,
 };
-use steppe_exec::ddl::{self, DdlContext, Detaching};
+use steppe_exec::ddl::{self, DdlContext, Detaching, Origin};
 use steppe_exec::{
-    CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, Host, KeyCheck, RowSink,
-    SessionHost, lock_mode,
+    CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, Frame, Host, Identity, KeyCheck,
+    RowSink, SessionHost, lock_mode,
 };
 use steppe_spill::TempSpace;
 use steppe_sql::ast::Statement;
@@ -73,7 +73,12 @@ struct Services {
     catalog: Mutex<Arc<Catalog>>,
 }
 
-impl Host for Services {}
+impl Host for Services {
+    fn identity(&self) -> Arc<Identity> {
+        let no_one = Identity::superuser();
+        Arc::new(Identity { temporary_schema: Arc::from("pg_temp_1"), ..no_one })
+    }
+}
 
 impl SessionHost for Services {
     fn sequences(&self) -> Result<&Sequences> {
@@ -330,6 +335,23 @@ impl Session {
         self.with_ddl(text, |context| ddl::execute(statement, context).map(drop))
     }
 
+    fn frame(&self) -> Frame {
+        Frame {
+            names: NameSpace {
+                path: Arc::from(SEARCH_PATH.as_slice()),
+                creation: Some(PUBLIC),
+                ..NameSpace::initial(self.engine.catalog.published())
+            },
+            io: Arc::new(IoContext::default()),
+            planner: Arc::new(self.settings.clone()),
+            older: None,
+            database: Arc::clone(&self.engine.database),
+            temp: Arc::clone(&self.engine.temp),
+            maintenance_work_mem_bytes: self.memory_bytes,
+            statistics_target: 10,
+        }
+    }
+
     fn with_ddl<T>(
         &mut self,
         text: &str,
@@ -337,25 +359,11 @@ impl Session {
     ) -> Result<T> {
         let engine = Arc::clone(&self.engine);
         self.start_statement()?;
-        let mut context = DdlContext {
-            store: &engine.catalog,
-            txn: self.txn.as_mut().expect("begun"),
-            pending: &mut self.changes,
-            search_path: SEARCH_PATH.to_vec(),
-            creation_schema: Some(PUBLIC),
-            temporary_schema: "pg_temp_1",
-            creates_temporary: false,
-            io: Arc::new(IoContext::default()),
-            source: text,
-            session: self.services.clone(),
-            maintenance_work_mem_bytes: self.memory_bytes,
-            statistics_target: 10,
-            temp: Arc::clone(&engine.temp),
-            parent_lock: RelationLockMode::AccessExclusive,
-            spreading: None,
-            in_use: Vec::new(),
-            pending_checks: Vec::new(),
-        };
+        let frame = self.frame();
+        let in_transaction = Origin::new(self.txn.as_mut().expect("begun"), &mut self.changes);
+        let origin = Origin { source: text, ..in_transaction };
+        let session = self.services.clone() as Arc<dyn SessionHost>;
+        let mut context = DdlContext::new(&engine.catalog, &frame, &session, origin);
         let done = context.run(f)?;
         if self.changes.as_ref().is_some_and(CatalogChanges::is_empty) {
             self.changes = None;

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use steppe_catalog::{CatalogChanges, DATABASE_NAME, Relation, SUPERUSER_NAME};
 use steppe_counting::accesses::automatically;
-use steppe_exec::ddl::{AutoAnalyzed, DdlContext, auto_analyze};
-use steppe_exec::{FunctionDdl, Identity, SessionHost};
+use steppe_exec::ddl::{AutoAnalyzed, DdlContext, Origin, auto_analyze};
+use steppe_exec::{Identity, SessionHost};
 use steppe_storage::usage::Usage;
 use steppe_txn::{IsolationLevel, SessionHandle, Txn};
 use steppe_types::error::Severity;
@@ -31,7 +31,7 @@ use crate::server::{Backend, BackendKind, Control, Phase, Server};
 use crate::services::{Core, now_micros};
 use crate::session::panic_error;
 use crate::settings::Live;
-use crate::spi::{FunctionSettings, io_of};
+use crate::spi::io_of;
 
 /// Tables that are analyzed in one transaction at most, and for how long it takes more of them.
 const BATCH_MAX: usize = 100;
@@ -81,7 +81,8 @@ impl Worker {
         let (user, database) = (Arc::from(SUPERUSER_NAME), Arc::from(DATABASE_NAME));
         server.backends.add_worker(pid, backend(&handle, &control, &user, &database));
         let identity = Identity::new(pid, user, database);
-        let core = Core::new(Arc::clone(server), handle, control, identity);
+        let temp = Arc::new(server.temp.for_session());
+        let core = Core::new(Arc::clone(server), handle, control, identity, temp);
         Worker { core: Arc::new(core), in_hand: Vec::new() }
     }
 
@@ -126,9 +127,9 @@ impl Worker {
         self.activity().set_xact_start(now_micros());
         let mut pending = None;
         let session = Arc::clone(&self.core) as Arc<dyn SessionHost>;
-        let temp = Arc::new(server.temp.for_session());
-        let call = FunctionDdl { txn: &mut txn, session, temp, source: "" };
-        let mut context = self.core.context_of_own(call, &mut pending);
+        let frame = self.core.current_frame();
+        let origin = Origin::new(&mut txn, &mut pending);
+        let mut context = DdlContext::new(&server.catalog, &frame, &session, origin);
         let done = context.run(|context| {
             giving_way::run(|| self.analyze_some(context, tried));
             Ok(())
@@ -221,13 +222,12 @@ impl Worker {
         let live = Live::derive(&settings);
         drop(settings);
         let names = self.core.names();
-        *self.core.function_settings.lock() = FunctionSettings {
-            planner: live.planner,
-            maintenance_work_mem_bytes: live.maintenance_work_mem_bytes,
-            statistics_target: live.statistics_target,
-            io: io_of(&live.io, &names, &self.core.identity.user),
-            ..FunctionSettings::initial()
-        };
+        let io = io_of(&live.io, &names, &self.core.identity.user);
+        let frame = &mut self.core.in_force.lock().frame;
+        frame.planner = live.planner;
+        frame.maintenance_work_mem_bytes = live.maintenance_work_mem_bytes;
+        frame.statistics_target = live.statistics_target;
+        frame.io = io;
     }
 
     fn full_name(&self, table: &Relation) -> String {

@@ -155,7 +155,8 @@ impl Session {
     ) -> Session {
         let temp = Arc::new(server.temp.for_session());
         let server_generation = server.settings.generation();
-        let core = Arc::new(Core::new(server, handle, Arc::clone(&control), identity));
+        let (of_core, of_files) = (Arc::clone(&control), Arc::clone(&temp));
+        let core = Arc::new(Core::new(server, handle, of_core, identity, of_files));
         let live = Live::derive(&core.settings.lock());
         temp.set_limit(live.temp_file_limit);
         let names = core.names();

@@ -4,8 +4,8 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, OnceLock};
 
 use steppe_catalog::Catalog;
-use steppe_exec::Host;
 use steppe_exec::prepare::{Planning, Variants, parse_one, prepare};
+use steppe_exec::{Frame, Host};
 use steppe_sql::ast;
 use steppe_sql::bind::Params;
 use steppe_sql::parser::literals::LiftedLiteral;
@@ -18,7 +18,7 @@ use steppe_wire::backend::{self, Field};
 use super::Session;
 use crate::outbox;
 use crate::plan_cache::{Cached, CachedPlan, KEY_BYTES_MAX, TEXT_KEY};
-use crate::spi::{FunctionSettings, io_of, io_of_statement};
+use crate::spi::{io_of, io_of_statement};
 
 /// A plan with its parameters.
 pub(super) type BoundPlan = (Arc<CachedPlan>, Arc<[Datum]>);
@@ -91,15 +91,26 @@ impl Session {
         let io = IoContext { now, ..(*self.live.io).clone() };
         self.env.io = io_of_statement(&io, &self.names, &self.core);
         self.env.catalog = Arc::clone(&self.names.catalog);
-        *self.core.function_settings.lock() = FunctionSettings {
-            search_path: Arc::clone(&self.live.search_path),
-            planner: self.live.planner.clone(),
+        let io_of_functions = io_of(&io, &self.names, &self.core.identity.user);
+        let mut in_force = self.core.in_force.lock();
+        in_force.search_path = Arc::clone(&self.live.search_path);
+        in_force.frame = self.frame(io_of_functions);
+        drop(in_force);
+        self.core.set_names(self.names.clone(), self.xact.changes.as_ref());
+    }
+
+    /// What statements without the session are planned and run with, and read and show values with.
+    pub(super) fn frame(&self, io: Arc<IoContext>) -> Frame {
+        Frame {
+            names: self.names.clone(),
+            io,
+            planner: Arc::clone(&self.live.planner),
+            older: self.names_older.and_then(|_| self.xact.snapshot_catalog.clone()),
+            database: Arc::clone(&self.core.server.database),
+            temp: Arc::clone(&self.env.temp),
             maintenance_work_mem_bytes: self.live.maintenance_work_mem_bytes,
             statistics_target: self.live.statistics_target,
-            io: io_of(&io, &self.names, &self.core.identity.user),
-            older: self.names_older.and(self.xact.snapshot_catalog.clone()),
-        };
-        self.core.set_names(self.names.clone(), self.xact.changes.as_ref());
+        }
     }
 
     /// Whether a plan is good for the catalog and settings in force.

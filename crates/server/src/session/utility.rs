@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use steppe_exec::ddl::{self, DdlContext};
+use steppe_exec::ddl::{self, DdlContext, Origin};
 use steppe_exec::prepare::is_plannable;
 use steppe_sql::ast::{self, AlterTableStmt, DiscardTarget, ReindexStmt, Statement};
 use steppe_sql::bind::typename::TypeNames;
@@ -218,25 +218,16 @@ impl Session {
         let core = Arc::clone(&self.core);
         let in_use = self.portals.read_by_cursors();
         let pending_checks = self.core.constraints.lock().tables(&self.names.catalog);
-        let mut context = DdlContext {
-            store: &core.server.catalog,
+        let frame = self.frame(Arc::clone(&self.env.io));
+        let origin = Origin {
             txn: self.xact.txn.as_mut().ok_or_else(|| Error::internal("no transaction"))?,
             pending: &mut self.xact.changes,
-            search_path: self.names.path.to_vec(),
-            creation_schema: self.names.creation,
-            temporary_schema: &core.identity.temporary_schema,
-            creates_temporary: self.names.creates_temporary,
-            io: Arc::clone(&self.env.io),
             source,
-            session: Arc::clone(&self.env.session),
-            maintenance_work_mem_bytes: self.live.maintenance_work_mem_bytes,
-            statistics_target: self.live.statistics_target,
-            temp: Arc::clone(&self.env.temp),
-            parent_lock: RelationLockMode::AccessExclusive,
-            spreading: None,
             in_use,
             pending_checks,
+            parent_lock: RelationLockMode::AccessExclusive,
         };
+        let mut context = DdlContext::new(&core.server.catalog, &frame, &self.env.session, origin);
         let done = context.run(f);
         if done.is_err() {
             // Functions must not see what has failed.

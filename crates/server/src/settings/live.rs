@@ -148,7 +148,7 @@ pub struct Live {
     /// What input and output depend on.
     pub io: Arc<IoContext>,
     /// What plans depend on; the search path's OIDs are filled in by the session.
-    pub planner: PlannerSettings,
+    pub planner: Arc<PlannerSettings>,
     /// track_io_timing and track_wal_io_timing
     pub io_timing: Timing,
     /// A hash of everything that a cached plan depends on.
@@ -204,7 +204,7 @@ impl Live {
             statistics_target: reader.bytes("default_statistics_target", 1),
             search_path: search_path.into(),
             io: Arc::new(io),
-            planner,
+            planner: Arc::new(planner),
             io_timing: Timing {
                 pages: reader.bool("track_io_timing"),
                 log: reader.bool("track_wal_io_timing"),

@@ -113,12 +113,12 @@ impl SessionView for Core {
     }
 
     fn view_definition(&self, view: &Relation) -> Option<String> {
-        let io = self.function_settings.lock().io.clone();
+        let io = self.in_force.lock().frame.io.clone();
         rules::printed_view(&names_of(&self.names(), &self.identity.user), &io, view, false)
     }
 
     fn updatable_columns(&self, view: &Arc<Relation>) -> Option<Vec<bool>> {
-        let io = self.function_settings.lock().io.clone();
+        let io = self.in_force.lock().frame.io.clone();
         rules::updatable_columns(&names_of(&self.names(), &self.identity.user), &io, view)
     }
 
