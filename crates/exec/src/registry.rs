@@ -35,8 +35,8 @@ pub enum Native {
 pub struct Family {
     /// What it is called; the caller registers one family by one name.
     pub name: &'static str,
-    /// By pg_proc.prosrc.
-    pub by_source: &'static [(&'static str, Native)],
+    /// Tables of functions by pg_proc.prosrc, one a subject.
+    pub by_source: &'static [&'static [(&'static str, Native)]],
     /// By pg_proc.oid: those that PostgreSQL itself writes in SQL, which have no symbol.
     pub by_oid: &'static [(Oid, Native)],
 }
@@ -75,7 +75,7 @@ pub fn register(family: &'static Family) {
     for place in &FAMILIES {
         let added = place.get_or_init(|| Added {
             name: family.name,
-            by_source: family.by_source.iter().copied().collect(),
+            by_source: family.by_source.iter().flat_map(|table| table.iter().copied()).collect(),
             by_oid: family.by_oid.iter().copied().collect(),
         });
         if added.name == family.name {

@@ -29,7 +29,7 @@ use crate::statements::Statements;
 use crate::stream::Accepted;
 use crate::system_views::ServerStatistics;
 use crate::workers::Workers;
-use crate::{io_timing, log, process_user, saved_statistics, startup};
+use crate::{functions, io_timing, log, process_user, saved_statistics, startup};
 
 /// How a server is started.
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ impl Running {
     }
 
     fn start_on(vfs: Arc<dyn Vfs>, config: &Config) -> Result<Running, String> {
-        steppe_exec::pathman::register();
+        functions::register();
         let data_dir = DataDir::open(vfs, &config.data_dir)?;
         let settings = read_settings(config, &data_dir)?;
         log::set_threshold(&settings.get("log_min_messages").setting());

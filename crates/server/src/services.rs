@@ -32,7 +32,6 @@ use crate::cursor_place::CursorPlaces;
 use crate::deferred::Constraints;
 use crate::memory::Together;
 use crate::processors;
-use crate::relation_size;
 use crate::server::{Control, Server};
 use crate::settings::{Action, SessionSettings};
 use crate::spi::InForce;
@@ -483,17 +482,6 @@ impl Host for Core {
 
     fn advisory_unlock_all(&self) {
         self.handle.unlock_all_advisory();
-    }
-
-    fn call(&self, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
-        match (relation_size::parts_of(source), args.first()) {
-            (Some(parts), Some(Datum::Oid(relation))) => {
-                let fork = relation_size::check_fork(args.get(1));
-                Some(fork.and_then(|fork| relation_size::size(self, *relation, parts, fork)))
-            }
-            _ => relation_size::size_of_all(self, source, args)
-                .or_else(|| self.call_function(source, args)),
-        }
     }
 }
 

@@ -7,7 +7,7 @@
 use std::any::Any;
 use std::sync::Arc;
 use steppe_catalog::TEMPORARY_SCHEMA;
-use steppe_types::{Datum, Error, Oid, Result};
+use steppe_types::{Error, Oid, Result};
 
 /// The process and the role that a statement runs as.
 #[derive(Clone, Debug)]
@@ -67,6 +67,8 @@ pub struct AdvisoryMode {
 }
 
 /// What a session does for the functions that a statement calls.
+///
+/// A crate above that registers functions gets its own session back by [`Any`].
 pub trait Host: Any + Send + Sync {
     /// 57014 and its kin, if the statement is to stop.
     fn check_interrupts(&self) -> Result<()> {
@@ -172,11 +174,4 @@ pub trait Host: Any + Send + Sync {
 
     /// Releases all session-level advisory locks.
     fn advisory_unlock_all(&self) {}
-
-    /// Functions of the catalog and the server that only the session can compute
-    /// (pg_get_indexdef, pg_relation_size …), by prosrc. `None`: unknown here too.
-    fn call(&self, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
-        let _ = (source, args);
-        None
-    }
 }

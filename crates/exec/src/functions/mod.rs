@@ -19,7 +19,6 @@ mod bytea;
 mod cast;
 mod compare;
 pub(crate) mod compare_rows;
-mod counters;
 mod date_compare;
 mod date_functions;
 mod date_operators;
@@ -41,7 +40,7 @@ mod random;
 pub mod reg;
 mod reg_functions;
 pub mod rules;
-pub(crate) mod series;
+pub mod series;
 mod session;
 pub(crate) mod sha2;
 mod signature;
@@ -57,12 +56,13 @@ mod xids;
 pub(crate) use date_compare::order as order_of_times;
 pub(crate) use json::escape_json;
 pub(crate) use partition::{Lists, bound_condition, partition_condition};
-pub(crate) use session::transaction_id;
+pub use session::transaction_id;
 
 use crate::env::FnContext;
 use hashbrown::HashMap;
 use std::cmp::Ordering;
 use std::sync::OnceLock;
+use steppe_catalog::Builtins;
 use steppe_sql::expr::TypeRef;
 use steppe_types::{Datum, Error, Oid, Result};
 
@@ -86,6 +86,15 @@ pub struct CallInfo {
     pub ret: TypeRef,
     /// The last argument was written VARIADIC, and its elements are the arguments meant.
     pub variadic: bool,
+}
+
+impl CallInfo {
+    /// 0A000 for a function that what is around the statement cannot compute.
+    #[cold]
+    pub fn not_in_this_context(&self) -> Error {
+        let name = Builtins::get().proc(self.func).map_or("?", |proc| proc.name);
+        Error::not_supported(format_args!("function {name} in this context"))
+    }
 }
 
 /// The rows of a set-returning function, produced as they are asked for.
@@ -197,7 +206,6 @@ const FAMILIES: &[&[Entry]] = &[
     pattern::TABLE,
     pg_lsn::TABLE,
     xids::TABLE,
-    counters::TABLE,
     privilege::TABLE,
     random::TABLE,
     reg_functions::TABLE,
@@ -215,17 +223,17 @@ const FAMILIES: &[&[Entry]] = &[
 ];
 
 /// An entry's implementation: a plain function.
-pub(crate) const fn scalar(f: ScalarFn) -> Builtin {
+pub const fn scalar(f: ScalarFn) -> Builtin {
     Builtin::Scalar(f)
 }
 
 /// An entry's implementation: a function that looks at its call's types.
-pub(crate) const fn typed(f: TypedFn) -> Builtin {
+pub const fn typed(f: TypedFn) -> Builtin {
     Builtin::Typed(f)
 }
 
 /// An entry's implementation: a set-returning function.
-pub(crate) const fn set(f: SetFn) -> Builtin {
+pub const fn set(f: SetFn) -> Builtin {
     Builtin::Set(f)
 }
 
@@ -239,6 +247,6 @@ pub(crate) fn lookup(source: &str) -> Option<Builtin> {
 
 /// Argument `i`: the binder has matched the number of arguments to the signature.
 #[inline]
-pub(crate) fn arg(args: &[Datum], i: usize) -> Result<&Datum> {
+pub fn arg(args: &[Datum], i: usize) -> Result<&Datum> {
     args.get(i).ok_or_else(|| Error::internal("function called with too few arguments"))
 }

@@ -1,9 +1,8 @@
-//! pg_lsn: its operators, and what only the server knows about the log
+//! pg_lsn: its operators, and functions about the log that need no server
 //! (src/backend/utils/adt/pg_lsn.c, src/backend/access/transam/xlogfuncs.c).
 
 use super::args::{numeric, text};
-use super::session::by_session;
-use super::{Entry, arg, scalar, typed};
+use super::{Entry, arg, scalar};
 use crate::env::FnContext;
 use steppe_types::numeric::Numeric;
 use steppe_types::pg_lsn::{difference, from_numeric, minus, plus};
@@ -17,9 +16,6 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_lsn_mii", scalar(|a, _| minus(lsn(a, 0)?, numeric(a, 1)?).map(Datum::PgLsn))),
     ("numeric_pg_lsn", scalar(|a, _| from_numeric(numeric(a, 0)?).map(Datum::PgLsn))),
     ("pg_split_walfile_name", scalar(split_walfile_name)),
-    ("pg_current_wal_lsn", typed(by_session)),
-    ("pg_current_wal_insert_lsn", typed(by_session)),
-    ("pg_current_wal_flush_lsn", typed(by_session)),
     ("pg_last_wal_receive_lsn", scalar(|_, _| Ok(Datum::Null))),
     ("pg_last_wal_replay_lsn", scalar(|_, _| Ok(Datum::Null))),
     ("pg_last_xact_replay_timestamp", scalar(|_, _| Ok(Datum::Null))),
@@ -28,13 +24,6 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_wal_replay_pause", scalar(|_, _| Err(no_recovery()))),
     ("pg_wal_replay_resume", scalar(|_, _| Err(no_recovery()))),
     ("pg_promote", scalar(|_, _| Err(no_recovery()))),
-    ("pg_switch_wal", typed(by_session)),
-    ("pg_walfile_name", typed(by_session)),
-    ("pg_walfile_name_offset", typed(by_session)),
-    ("pg_control_checkpoint", typed(by_session)),
-    ("pg_control_system", typed(by_session)),
-    ("pg_control_init", typed(by_session)),
-    ("pg_control_recovery", typed(by_session)),
 ];
 
 /// There are no standbys.

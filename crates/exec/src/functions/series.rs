@@ -265,6 +265,6 @@ impl SetRows for Rows {
 }
 
 /// A set whose rows are known.
-pub(crate) fn rows(rows: Vec<Vec<Datum>>) -> Box<dyn SetRows> {
+pub fn rows(rows: Vec<Vec<Datum>>) -> Box<dyn SetRows> {
     Box::new(Rows(rows.into_iter()))
 }

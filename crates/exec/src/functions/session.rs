@@ -4,7 +4,7 @@ use super::args::{boolean, float8, int4, text, text_datum, void};
 use super::{Builtin, CallInfo, Entry, SetRows, arg, scalar, set, typed};
 use crate::env::FnContext;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
-use steppe_catalog::{AVAILABLE_EXTENSIONS, AvailableExtension, Builtins};
+use steppe_catalog::{AVAILABLE_EXTENSIONS, AvailableExtension};
 use steppe_types::datum::one_dimensional;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
@@ -27,7 +27,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("show_config_by_name_missing_ok", Builtin::Scalar(current_setting)),
     ("set_config_by_name", Builtin::Scalar(set_config)),
     ("current_schemas", scalar(current_schemas)),
-    ("pgsql_version", typed(version)),
+    ("pgsql_version", scalar(version)),
     ("pg_client_encoding", scalar(client_encoding)),
     ("getdatabaseencoding", scalar(|_, _| text_datum("UTF8"))),
     ("PG_encoding_to_char", scalar(encoding_name)),
@@ -41,39 +41,13 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_jit_available", scalar(|_, _| Ok(Datum::Bool(false)))),
     ("pg_trigger_depth", scalar(|_, _| Ok(Datum::Int4(0)))),
     ("pg_listening_channels", set(|_, _, _| Ok(super::series::values(Vec::new())))),
-    ("inet_client_addr", typed(by_session_or_null)),
-    ("inet_client_port", typed(by_session_or_null)),
-    ("inet_server_addr", typed(by_session_or_null)),
-    ("inet_server_port", typed(by_session_or_null)),
-    ("pg_postmaster_start_time", typed(by_session)),
-    ("pg_conf_load_time", typed(by_session)),
-    ("pg_reload_conf", typed(by_session)),
     ("pg_current_xact_id", Builtin::TransactionId),
-    ("pg_current_xact_id_if_assigned", typed(assigned_xid)),
-    ("pg_stat_reset", typed(by_session)),
-    ("pg_stat_reset_single_table_counters", typed(by_session)),
-    ("pg_stat_reset_shared", typed(by_session)),
-    ("pg_stat_reset_slru", typed(by_session)),
-    ("pg_stat_get_slru", set(rows_by_session)),
-    ("pg_stat_statements_1_12", set(rows_by_session)),
-    ("pg_stat_statements_reset_1_11", typed(by_session)),
-    ("pg_stat_statements_info", typed(by_session)),
     ("pg_stat_clear_snapshot", scalar(|_, _| void())),
     ("pg_stat_force_next_flush", scalar(|_, _| void())),
-    ("pg_blocking_pids", typed(by_session)),
-    ("pg_safe_snapshot_blocking_pids", typed(by_session)),
-    ("pg_isolation_test_session_is_blocked", typed(by_session)),
-    ("pg_prepared_xact", set(rows_by_session)),
-    ("pg_sequence_last_value", typed(by_session)),
-    ("pg_get_sequence_data", typed(by_session)),
-    ("pg_ls_tmpdir_noargs", set(rows_by_session)),
-    ("pg_ls_tmpdir_1arg", set(rows_by_session)),
     ("pg_available_extensions", set(available_extensions)),
     ("pg_available_extension_versions", set(available_versions)),
-    ("pg_export_snapshot", typed(by_session)),
-    ("pg_notify", typed(by_session)),
-    ("current_query", typed(by_session)),
-    ("system_user", typed(by_session_or_null)),
+    ("pg_notify", typed(|_, call, _| Err(call.not_in_this_context()))),
+    ("system_user", scalar(|_, _| Ok(Datum::Null))),
     ("pg_tablespace_databases", set(tablespace_databases)),
 ];
 
@@ -111,55 +85,13 @@ fn tablespace_databases(
     Ok(super::series::values(databases.into_iter().collect()))
 }
 
-/// What only the session knows, by the function's prosrc.
-fn asked(args: &[Datum], call: &CallInfo, cx: &FnContext) -> Option<Result<Datum>> {
-    cx.host().call(Builtins::get().proc(call.func)?.src, args)
-}
-
-/// A function that the session computes; 0A000 where it does not.
-pub(super) fn by_session(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum> {
-    asked(args, call, cx).unwrap_or_else(|| {
-        let name = Builtins::get().proc(call.func).map_or("?", |proc| proc.name);
-        Err(Error::not_supported(format_args!("function {name} in this context")))
-    })
-}
-
-/// A set that the session computes: it gives an array of records.
-fn rows_by_session(
-    args: &[Datum],
-    call: &CallInfo,
-    cx: &mut FnContext,
-) -> Result<Box<dyn SetRows>> {
-    let rows = by_session(args, call, cx)?;
-    let rows = rows.as_array()?.elements.iter().map(|row| match row {
-        Datum::Record(columns) => Ok(columns.to_vec()),
-        _ => Err(Error::internal("expected a record")),
-    });
-    Ok(super::series::rows(rows.collect::<Result<_>>()?))
-}
-
 /// A transaction's id as `pg_current_xact_id` (xid8) and `txid_current` (bigint) have it.
-pub(crate) fn transaction_id(xid: u64, type_oid: Oid) -> Datum {
+pub fn transaction_id(xid: u64, type_oid: Oid) -> Datum {
     if type_oid == oid::INT8 { Datum::Int8(xid as i64) } else { Datum::Xid8(xid) }
 }
 
-fn assigned_xid(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum> {
-    Ok(match by_session(args, call, cx)? {
-        Datum::Xid8(xid) => transaction_id(xid, call.ret.oid),
-        other => other,
-    })
-}
-
-/// A property that a session may not have: no address on a Unix socket.
-fn by_session_or_null(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum> {
-    asked(args, call, cx).unwrap_or(Ok(Datum::Null))
-}
-
 /// `version()`, in the form that drivers take apart.
-fn version(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum> {
-    if let Some(answer) = asked(args, call, cx) {
-        return answer;
-    }
+fn version(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     // `server_version` tells Steppe's own version, too.
     let server = cx.host().setting("server_version")?.unwrap_or_else(|| "18.4".to_string());
     text_datum(format!(

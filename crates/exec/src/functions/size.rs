@@ -1,36 +1,19 @@
-//! Sizes: what only the session can measure, and how sizes are written
+//! How sizes are written; the server measures them
 //! (src/backend/utils/adt/dbsize.c).
 
 use super::args::{int, numeric, text, text_datum};
-use super::session::by_session;
-use super::{Entry, arg, scalar, typed};
+use super::{Entry, scalar, typed};
 use crate::env::FnContext;
 use steppe_types::numeric::Numeric;
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// Size functions by prosrc.
 pub(super) const TABLE: &[Entry] = &[
-    ("pg_relation_size", typed(by_session)),
-    ("pg_table_size", typed(by_session)),
-    ("pg_indexes_size", typed(by_session)),
-    ("pg_total_relation_size", typed(by_session)),
-    ("pg_database_size_name", typed(by_session)),
-    ("pg_database_size_oid", typed(by_session)),
-    ("pg_tablespace_size_name", typed(by_session)),
-    ("pg_tablespace_size_oid", typed(by_session)),
-    ("pg_relation_filepath", typed(by_session)),
+    ("pg_relation_filepath", typed(|_, call, _| Err(call.not_in_this_context()))),
     ("pg_size_pretty", scalar(|a, _| pretty(&Numeric::from(int(a, 0)?)))),
     ("pg_size_pretty_numeric", scalar(|a, _| pretty(numeric(a, 0)?))),
     ("pg_size_bytes", scalar(size_bytes)),
 ];
-
-/// `pg_relation_size(regclass)`: of the main fork.
-pub(super) fn main_fork(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    let args = [arg(args, 0)?.clone(), Datum::text("main")];
-    cx.host()
-        .call("pg_relation_size", &args)
-        .unwrap_or_else(|| Err(Error::not_supported("pg_relation_size")))
-}
 
 /// Units: name, the size below which it is used, and how many of the next smaller
 /// unit make one.

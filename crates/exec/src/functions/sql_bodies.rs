@@ -5,7 +5,7 @@ use super::args::{given, int4, interval, moment, numeric, text, text_datum, text
 use super::date_functions::{age_today, date_part};
 use super::date_operators::{add_span, overlaps};
 use super::text_variadic::shown;
-use super::{Builtin, CallInfo, arg, rules, scalar, series, set, size, typed};
+use super::{Builtin, CallInfo, arg, rules, scalar, series, set, typed};
 use crate::env::FnContext;
 use steppe_types::datetime::arith as dt;
 use steppe_types::numeric::Numeric;
@@ -65,7 +65,6 @@ const TABLE: &[(Oid, Builtin)] = &[
     (2044, scalar(overlaps)),
     (2059, scalar(age_today)),
     (2074, scalar(|a, _| super::pattern::similar_substring(text(a, 0)?, text(a, 1)?, text(a, 2)?))),
-    (2325, scalar(size::main_fork)),
     // interval + date, timetz, timestamp, timestamptz; integer + date
     (2546, scalar(|a, cx| add_span(a, 1, 0, cx))),
     (2547, scalar(|a, cx| add_span(a, 1, 0, cx))),

@@ -1,7 +1,7 @@
 //! Transactions by their numbers: pg_snapshot, txid_snapshot, ages
 //! (src/backend/utils/adt/xid8funcs.c, xid.c; src/backend/access/transam/commit_ts.c).
 
-use super::session::{by_session, transaction_id};
+use super::session::transaction_id;
 use super::{CallInfo, Entry, SetRows, arg, scalar, set, typed};
 use crate::env::FnContext;
 use steppe_types::pg_snapshot::PgSnapshot;
@@ -9,7 +9,6 @@ use steppe_types::{Datum, Error, Result, SqlState};
 
 /// Functions by prosrc. Those of txid_snapshot are the same, with bigint for xid8.
 pub(super) const TABLE: &[Entry] = &[
-    ("pg_current_snapshot", typed(by_session)),
     (
         "pg_snapshot_xmin",
         typed(|a, call, _| Ok(transaction_id(snapshot(a, 0)?.xmin, call.ret.oid))),
@@ -20,8 +19,6 @@ pub(super) const TABLE: &[Entry] = &[
     ),
     ("pg_snapshot_xip", set(running)),
     ("pg_visible_in_snapshot", scalar(is_visible)),
-    ("pg_xact_status", typed(by_session)),
-    ("xid_age", typed(by_session)),
     ("mxid_age", scalar(multixact_age)),
     ("pg_xact_commit_timestamp", scalar(|_, _| Err(no_commit_timestamps()))),
     ("pg_xact_commit_timestamp_origin", scalar(|_, _| Err(no_commit_timestamps()))),

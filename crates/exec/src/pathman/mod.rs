@@ -33,7 +33,7 @@ pub fn register() {
 static CODE: ExtensionCode =
     ExtensionCode { name: PATHMAN, family: &FAMILY, missing_partition: Some(grow::grow) };
 
-static FAMILY: Family = Family { name: PATHMAN, by_source: TABLE, by_oid: &[] };
+static FAMILY: Family = Family { name: PATHMAN, by_source: &[TABLE], by_oid: &[] };
 
 /// The functions by prosrc.
 const TABLE: &[(&str, Native)] = &[

@@ -22,7 +22,6 @@ use super::tag::CommandTag;
 use crate::activity::SessionCounts;
 use crate::server::{Phase, Server};
 use crate::services::now_micros;
-use crate::system_views;
 
 /// What is noted with a prepared transaction.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -78,22 +77,19 @@ pub(crate) fn rows(server: &Server) -> Result<Vec<Vec<Datum>>> {
 }
 
 /// The rows of pg_prepared_xact(): the role and the database by their OIDs.
-pub(crate) fn records(server: &Server) -> Result<Datum> {
-    let mut elements = Vec::new();
+pub(crate) fn shown(server: &Server) -> Result<Vec<Vec<Datum>>> {
+    let mut rows = Vec::new();
     for prepared in server.database.prepared_transactions() {
         let note = Note::decode(&prepared.note)?;
-        elements.push(Datum::Record(
-            [
-                Datum::Oid(prepared.xid as u32),
-                Datum::text(&*prepared.gid),
-                Datum::TimestampTz(note.prepared_at),
-                Datum::Oid(BOOTSTRAP_SUPERUSER),
-                Datum::Oid(POSTGRES_DATABASE),
-            ]
-            .into(),
-        ));
+        rows.push(vec![
+            Datum::Oid(prepared.xid as u32),
+            Datum::text(&*prepared.gid),
+            Datum::TimestampTz(note.prepared_at),
+            Datum::Oid(BOOTSTRAP_SUPERUSER),
+            Datum::Oid(POSTGRES_DATABASE),
+        ]);
     }
-    Ok(system_views::records(elements))
+    Ok(rows)
 }
 
 impl Session {

@@ -92,7 +92,7 @@ impl Sessions {
 
 /// What counts of relations and sessions are counted from.
 #[derive(Debug, Default)]
-pub(super) struct DatabaseStatistics {
+pub(crate) struct DatabaseStatistics {
     ended: Mutex<Sessions>,
     reset: Mutex<Reset>,
 }
@@ -142,7 +142,7 @@ impl DatabaseStatistics {
     }
 
     /// Counts from now on.
-    pub(super) fn reset(&self, core: &Core) {
+    pub(crate) fn reset(&self, core: &Core) {
         let sessions = self.all_sessions(core);
         forget_maintenance(|_| true);
         reset_estimates(core.names().catalog.relations().map(|table| &**table));
@@ -186,7 +186,7 @@ impl DatabaseStatistics {
     }
 
     /// Counts accesses to a relation from now on.
-    pub(super) fn reset_relation(&self, core: &Core, relation: Oid) -> Result<()> {
+    pub(crate) fn reset_relation(&self, core: &Core, relation: Oid) -> Result<()> {
         let now = totals().get(&relation).copied().unwrap_or_default();
         forget_maintenance(|table| table == relation);
         let mut reset = self.reset.lock();

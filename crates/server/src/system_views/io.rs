@@ -123,7 +123,7 @@ pub(crate) struct ServerStatistics {
     /// Checkpoints that max_wal_size or a CHECKPOINT asked for.
     pub checkpoints_requested: AtomicU64,
     /// Of relations and sessions.
-    pub(super) database: DatabaseStatistics,
+    pub(crate) database: DatabaseStatistics,
     resets: Mutex<Resets>,
 }
 
@@ -215,13 +215,13 @@ pub(super) fn slru_resets(core: &Core) -> SlruResets {
 }
 
 /// `pg_stat_reset_slru(target)`; without a target all are reset.
-pub(super) fn reset_slru(core: &Core, target: Option<&str>) -> Datum {
+pub(crate) fn reset_slru(core: &Core, target: Option<&str>) -> Datum {
     core.server.statistics.resets.lock().slru.reset(target, now_micros());
     Datum::text("")
 }
 
 /// `pg_stat_reset_shared(target)`; without a target all are reset.
-pub(super) fn reset_shared(core: &Core, target: Option<&str>) -> Result<Datum> {
+pub(crate) fn reset_shared(core: &Core, target: Option<&str>) -> Result<Datum> {
     if let Some(unknown) = target.filter(|target| !TARGETS.contains(target)) {
         let message = format!("unrecognized reset target: \"{unknown}\"");
         return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message).hint(

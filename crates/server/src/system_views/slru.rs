@@ -4,9 +4,9 @@
 //! so that the counts are zero, and what a reset does is that it has been.
 
 use steppe_catalog::system::RowsBuilder;
-use steppe_types::{Datum, Result};
+use steppe_types::Datum;
 
-use super::{io, records};
+use super::io;
 use crate::services::Core;
 
 /// PostgreSQL's caches, the last one for those of extensions (slru_names).
@@ -51,20 +51,13 @@ pub(super) fn rows(core: &Core, builder: &mut RowsBuilder) {
     }
 }
 
-/// A function's value, by prosrc; `None`: it is none of these.
-pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
-    Some(Ok(match (source, args) {
-        ("pg_stat_get_slru", _) => {
-            let row = |(name, at): (&&str, i64)| {
-                let mut row = vec![Datum::text(*name)];
-                row.extend(COUNTERS.map(|_| Datum::Int8(0)));
-                row.push(Datum::TimestampTz(at));
-                Datum::Record(row.into())
-            };
-            records(NAMES.iter().zip(io::slru_resets(core).0).map(row).collect())
-        }
-        ("pg_stat_reset_slru", [Datum::Null]) => io::reset_slru(core, None),
-        ("pg_stat_reset_slru", [Datum::Text(target)]) => io::reset_slru(core, Some(target)),
-        _ => return None,
-    }))
+/// The rows of pg_stat_get_slru().
+pub(crate) fn counters(core: &Core) -> Vec<Vec<Datum>> {
+    let row = |(name, at): (&&str, i64)| {
+        let mut row = vec![Datum::text(*name)];
+        row.extend(COUNTERS.map(|_| Datum::Int8(0)));
+        row.push(Datum::TimestampTz(at));
+        row
+    };
+    NAMES.iter().zip(io::slru_resets(core).0).map(row).collect()
 }

@@ -22,7 +22,7 @@ use steppe_counting::accesses::{
 };
 use steppe_counting::blocks::{Blocks, Part};
 use steppe_txn::Database;
-use steppe_types::{Datum, Oid, Result};
+use steppe_types::{Datum, Error, Oid, Result};
 
 use crate::services::Core;
 
@@ -280,23 +280,25 @@ fn by_indexes(
     Some(sum)
 }
 
-/// pg_stat_get_numscans and its kin, of one table or index; `None`: it is none of them. What is no
-/// relation has done nothing.
-pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Datum> {
-    let counter = source.strip_prefix("pg_stat_get_")?;
-    let [Datum::Oid(oid)] = args else { return None };
+/// pg_stat_get_numscans and its kin, of one table or index. What is no relation has done nothing.
+pub(crate) fn counter(core: &Core, counter: &str, relation: Oid) -> Result<Datum> {
+    let value = known(core, counter, relation);
+    value.ok_or_else(|| Error::internal(format!("{counter} is not counted")))
+}
+
+fn known(core: &Core, counter: &str, oid: Oid) -> Option<Datum> {
     if let Some(counter) = counter.strip_prefix("xact_") {
-        return counted(counter, &of_transaction().get(oid).copied().unwrap_or_default());
+        return counted(counter, &of_transaction().get(&oid).copied().unwrap_or_default());
     }
     // What is dropped has done nothing.
-    let exists = core.names().catalog.relation(*oid).is_some();
-    let own = core.server.statistics.database.relations().get(oid).copied();
+    let exists = core.names().catalog.relation(oid).is_some();
+    let own = core.server.statistics.database.relations().get(&oid).copied();
     let own = own.filter(|_| exists).unwrap_or_default();
-    let kept = || maintenance().get(oid).copied().unwrap_or_default();
+    let kept = || maintenance().get(&oid).copied().unwrap_or_default();
     let estimates = || {
         let names = core.names();
-        let done = totals().get(oid).copied().unwrap_or_default();
-        names.catalog.relation(*oid).map(|table| estimates(table, &done)).unwrap_or_default()
+        let done = totals().get(&oid).copied().unwrap_or_default();
+        names.catalog.relation(oid).map(|table| estimates(table, &done)).unwrap_or_default()
     };
     if let Some(counted) = counted(counter, &own) {
         return Some(counted);

@@ -1,24 +1,27 @@
 //! Where sequences are, for functions that ask for it by OID (src/backend/commands/sequence.c).
 
 use steppe_catalog::RelKind;
+use steppe_exec::functions::arg;
+use steppe_exec::registry::Native;
 use steppe_types::{Datum, Error, Result, SqlState};
 
+use super::record;
 use crate::services::Core;
 
 /// Functions by prosrc.
-pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
-    let [Datum::Oid(sequence)] = args else { return None };
-    Some(match source {
-        "pg_sequence_last_value" => position(core, *sequence).map(|position| match position {
-            Some((last, true)) => Datum::Int8(last),
-            _ => Datum::Null,
-        }),
-        // Of what is no sequence, NULLs.
-        "pg_get_sequence_data" => sequence_data(core, *sequence),
-        _ => return None,
+pub(super) const TABLE: &[(&str, Native)] = &[
+    ("pg_sequence_last_value", value!(|core, args| last_value(core, arg(args, 0)?.as_oid()?))),
+    ("pg_get_sequence_data", value!(|core, args| sequence_data(core, arg(args, 0)?.as_oid()?))),
+];
+
+fn last_value(core: &Core, sequence: u32) -> Result<Datum> {
+    Ok(match position(core, sequence)? {
+        Some((last, true)) => Datum::Int8(last),
+        _ => Datum::Null,
     })
 }
 
+/// Of what is no sequence, NULLs.
 fn sequence_data(core: &Core, oid: u32) -> Result<Datum> {
     let names = core.names();
     let relation = names.catalog.relation(oid);
@@ -28,7 +31,7 @@ fn sequence_data(core: &Core, oid: u32) -> Result<Datum> {
         Some((last, called)) => [Datum::Int8(last), Datum::Bool(called)],
         None => [Datum::Null, Datum::Null],
     };
-    Ok(Datum::Record(columns.into()))
+    Ok(record(columns))
 }
 
 /// Its last value, and whether that was given out. `None`: another session's temporary one.

@@ -3,6 +3,8 @@
 
 use std::sync::atomic::Ordering;
 
+use steppe_exec::functions::arg;
+use steppe_exec::registry::Native;
 use steppe_txn::XidStatus;
 use steppe_types::{Datum, Error, Result, SqlState};
 
@@ -14,15 +16,19 @@ use crate::services::Core;
 const FIRST_NORMAL_XID: u64 = 3;
 
 /// Functions by prosrc.
-pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
-    Some(match (source, args) {
-        ("pg_current_snapshot", _) => current_snapshot(core),
-        ("pg_xact_status", [Datum::Xid8(xid)]) => status(core, *xid),
-        ("pg_xact_status", [Datum::Int8(xid)]) => status(core, *xid as u64),
-        ("xid_age", [Datum::Oid(xid)]) => Ok(age(core, *xid)),
-        ("pg_export_snapshot", _) => export(core),
-        _ => return None,
-    })
+pub(super) const TABLE: &[(&str, Native)] = &[
+    ("pg_current_snapshot", value!(|core, _| current_snapshot(core))),
+    ("pg_xact_status", value!(|core, args| status(core, xid(args)?))),
+    ("xid_age", value!(|core, args| Ok(age(core, arg(args, 0)?.as_oid()?)))),
+    ("pg_export_snapshot", value!(|core, _| export(core))),
+];
+
+/// A transaction's number, xid8 or bigint.
+fn xid(args: &[Datum]) -> Result<u64> {
+    match arg(args, 0)? {
+        Datum::Int8(xid) => Ok(*xid as u64),
+        xid => xid.as_xid8(),
+    }
 }
 
 /// The position of the statement's snapshot.

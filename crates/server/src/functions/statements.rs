@@ -8,52 +8,60 @@ use std::sync::atomic::Ordering;
 
 use steppe_catalog::BOOTSTRAP_SUPERUSER;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
+use steppe_exec::functions::arg;
+use steppe_exec::registry::{ExtensionCode, Family, Native};
 use steppe_storage::PAGE_SIZE;
 use steppe_types::numeric::Numeric;
 use steppe_types::{Datum, Oid, Result};
 
+use super::record;
 use crate::services::Core;
 use crate::statements::Shown;
 
-/// A function's value, by prosrc; `None`: it is none of these.
-pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
+/// The extension.
+pub(super) static EXTENSION: ExtensionCode =
+    ExtensionCode { name: NAME, family: &FAMILY, missing_partition: None };
+
+const NAME: &str = "pg_stat_statements";
+
+static FAMILY: Family = Family { name: NAME, by_source: &[TABLE], by_oid: &[] };
+
+/// Functions by prosrc.
+const TABLE: &[(&str, Native)] = &[
+    ("pg_stat_statements_1_12", rows!(|core, args| Ok(rows(core, arg(args, 0)?.as_bool()?)))),
+    ("pg_stat_statements_reset_1_11", value!(reset)),
+    ("pg_stat_statements_info", value!(info)),
+];
+
+fn info(core: &Core, _: &[Datum]) -> Result<Datum> {
     let statements = &core.server.statements;
-    Some(match (source, args) {
-        ("pg_stat_statements_1_12", [Datum::Bool(with_text)]) => Ok(rows(core, *with_text)),
-        (
-            "pg_stat_statements_reset_1_11",
-            [Datum::Oid(user), Datum::Oid(database), Datum::Int8(id), Datum::Bool(extremes)],
-        ) => Ok(reset(core, *user, *database, *id, *extremes)),
-        ("pg_stat_statements_info", _) => Ok(Datum::Record(
-            [
-                Datum::Int8(statements.deallocations.load(Ordering::Relaxed) as i64),
-                Datum::TimestampTz(statements.reset_at.load(Ordering::Relaxed)),
-            ]
-            .into(),
-        )),
-        _ => return None,
-    })
+    Ok(record([
+        Datum::Int8(statements.deallocations.load(Ordering::Relaxed) as i64),
+        Datum::TimestampTz(statements.reset_at.load(Ordering::Relaxed)),
+    ]))
 }
 
-/// All sessions are the superuser's, in the one database.
-fn reset(core: &Core, user: Oid, database: Oid, id: i64, extremes_only: bool) -> Datum {
+/// `pg_stat_statements_reset(user, database, id, extremes only)`. All sessions are the superuser's,
+/// in the one database.
+fn reset(core: &Core, args: &[Datum]) -> Result<Datum> {
     let is_ours = |given: Oid, ours: Oid| given == 0 || given == ours;
+    let (user, database) = (arg(args, 0)?.as_oid()?, arg(args, 1)?.as_oid()?);
     if !is_ours(user, BOOTSTRAP_SUPERUSER) || !is_ours(database, POSTGRES_DATABASE) {
-        return Datum::TimestampTz(crate::services::now_micros());
+        return Ok(Datum::TimestampTz(crate::services::now_micros()));
     }
-    let id = (id != 0).then_some(id);
-    Datum::TimestampTz(core.server.statements.reset(id, extremes_only))
+    let id = Some(arg(args, 2)?.as_int8()?).filter(|id| *id != 0);
+    Ok(Datum::TimestampTz(core.server.statements.reset(id, arg(args, 3)?.as_bool()?)))
 }
 
-fn rows(core: &Core, with_text: bool) -> Datum {
+fn rows(core: &Core, with_text: bool) -> Vec<Vec<Datum>> {
     let server = &core.server;
     let shown = server.statements.rows(|add| {
         server.backends.for_each(|_, backend| add(&backend.control.tally));
     });
-    super::records(shown.iter().map(|statement| row(statement, with_text)).collect())
+    shown.iter().map(|statement| row(statement, with_text)).collect()
 }
 
-fn row(shown: &Shown, with_text: bool) -> Datum {
+fn row(shown: &Shown, with_text: bool) -> Vec<Datum> {
     let (statement, counts) = (&shown.statement, &shown.counts);
     let count = |value: u64| Datum::Int8(value as i64);
     let none = |columns: usize| std::iter::repeat_n(Datum::Int8(0), columns);
@@ -101,5 +109,5 @@ fn row(shown: &Shown, with_text: bool) -> Datum {
     (0..5).for_each(|_| row.extend(none(1).chain(no_time(1))));
     row.extend(none(2));
     row.extend([Datum::TimestampTz(shown.since), Datum::TimestampTz(shown.extremes_since)]);
-    Datum::Record(row.into())
+    row
 }

@@ -4,22 +4,20 @@ use std::fs::Metadata;
 use std::time::{Duration, UNIX_EPOCH};
 
 use steppe_catalog::system::{PG_DEFAULT, TABLESPACES};
+use steppe_exec::functions::arg;
+use steppe_exec::registry::Native;
 use steppe_types::{Datum, Error, Result, SqlState};
 
-use super::records;
 use crate::services::{Core, micros_since_2000};
 
 /// Functions by prosrc.
-pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
-    Some(match (source, args) {
-        ("pg_ls_tmpdir_noargs", _) => temporary(core, PG_DEFAULT),
-        ("pg_ls_tmpdir_1arg", [Datum::Oid(tablespace)]) => temporary(core, *tablespace),
-        _ => return None,
-    })
-}
+pub(super) const TABLE: &[(&str, Native)] = &[
+    ("pg_ls_tmpdir_noargs", rows!(|core, _| temporary(core, PG_DEFAULT))),
+    ("pg_ls_tmpdir_1arg", rows!(|core, args| temporary(core, arg(args, 0)?.as_oid()?))),
+];
 
 /// Spill files: name, size, when they were last written. All are in pg_default.
-fn temporary(core: &Core, tablespace: u32) -> Result<Datum> {
+fn temporary(core: &Core, tablespace: u32) -> Result<Vec<Vec<Datum>>> {
     if !TABLESPACES.iter().any(|(oid, _)| *oid == tablespace) {
         let message = format!("tablespace with OID {tablespace} does not exist");
         return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
@@ -33,11 +31,10 @@ fn temporary(core: &Core, tablespace: u32) -> Result<Datum> {
         if file.is_file() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let size = i64::try_from(file.len()).unwrap_or(i64::MAX);
-            let row = [Datum::text(name), Datum::Int8(size), written(&file)];
-            rows.push(Datum::Record(row.into()));
+            rows.push(vec![Datum::text(name), Datum::Int8(size), written(&file)]);
         }
     }
-    Ok(records(rows))
+    Ok(rows)
 }
 
 /// In whole seconds, as PostgreSQL tells it.

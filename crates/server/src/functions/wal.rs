@@ -3,9 +3,13 @@
 
 use std::time::UNIX_EPOCH;
 
+use steppe_exec::functions::arg;
+use steppe_exec::registry::Native;
+use steppe_storage::wal::Wal;
 use steppe_storage::{Lsn, PAGE_SIZE};
 use steppe_types::{Datum, Result};
 
+use super::record;
 use crate::services::{Core, micros_since_2000};
 
 /// The log has one history.
@@ -13,39 +17,47 @@ const TIMELINE: i32 = 1;
 /// Bytes of a block of the log.
 const WAL_BLOCK_BYTES: i32 = 4096;
 
-/// A function's value, by prosrc; `None`: it is none of these.
-pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
-    let database = &core.server.database;
-    let wal = database.wal();
-    let position = |lsn: Lsn| Datum::PgLsn(lsn.0);
-    Some(Ok(match (source, args) {
-        ("pg_current_wal_lsn", _) => position(wal.written_lsn()),
-        ("pg_current_wal_insert_lsn", _) => position(wal.insert_position()),
-        ("pg_current_wal_flush_lsn", _) => position(wal.durable_lsn()),
-        ("pg_switch_wal", _) => match database.store().switch_segment() {
-            Ok(lsn) => position(lsn),
-            Err(error) => return Some(Err(error.into())),
-        },
-        ("pg_walfile_name", [Datum::PgLsn(lsn)]) => Datum::text(wal.segment_of(Lsn(*lsn)).0),
-        ("pg_walfile_name_offset", [Datum::PgLsn(lsn)]) => {
-            let (name, offset) = wal.segment_of(Lsn(*lsn));
-            let offset = i32::try_from(offset).unwrap_or(i32::MAX);
-            record([Datum::text(name), Datum::Int4(offset)])
-        }
-        ("pg_control_system", _) => return Some(control_system(core)),
-        ("pg_control_init", _) => control_init(core),
-        ("pg_control_checkpoint", _) => return Some(control_checkpoint(core)),
-        // There is no standby, and no backup to recover from.
-        ("pg_control_recovery", _) => {
-            let none = || Datum::PgLsn(0);
-            record([none(), Datum::Int4(0), none(), none(), Datum::Bool(false)])
-        }
-        _ => return None,
-    }))
+/// Functions by prosrc.
+pub(super) const TABLE: &[(&str, Native)] = &[
+    ("pg_current_wal_lsn", value!(|core, _| Ok(position(wal(core).written_lsn())))),
+    ("pg_current_wal_insert_lsn", value!(|core, _| Ok(position(wal(core).insert_position())))),
+    ("pg_current_wal_flush_lsn", value!(|core, _| Ok(position(wal(core).durable_lsn())))),
+    ("pg_switch_wal", value!(switch)),
+    ("pg_walfile_name", value!(|core, args| Ok(Datum::text(file(core, args)?.0)))),
+    ("pg_walfile_name_offset", value!(file_and_offset)),
+    ("pg_control_system", value!(|core, _| control_system(core))),
+    ("pg_control_init", value!(|core, _| Ok(control_init(core)))),
+    ("pg_control_checkpoint", value!(|core, _| control_checkpoint(core))),
+    ("pg_control_recovery", value!(|_, _| Ok(control_recovery()))),
+];
+
+fn wal(core: &Core) -> &Wal {
+    core.server.database.wal()
 }
 
-fn record<const N: usize>(columns: [Datum; N]) -> Datum {
-    Datum::Record(columns.into())
+fn position(lsn: Lsn) -> Datum {
+    Datum::PgLsn(lsn.0)
+}
+
+fn switch(core: &Core, _: &[Datum]) -> Result<Datum> {
+    Ok(position(core.server.database.store().switch_segment()?))
+}
+
+/// The file that a position is in, and how far into it.
+fn file(core: &Core, args: &[Datum]) -> Result<(String, u64)> {
+    Ok(wal(core).segment_of(Lsn(arg(args, 0)?.as_pg_lsn()?)))
+}
+
+fn file_and_offset(core: &Core, args: &[Datum]) -> Result<Datum> {
+    let (name, offset) = file(core, args)?;
+    let offset = i32::try_from(offset).unwrap_or(i32::MAX);
+    Ok(record([Datum::text(name), Datum::Int4(offset)]))
+}
+
+/// There is no standby, and no backup to recover from.
+fn control_recovery() -> Datum {
+    let none = || Datum::PgLsn(0);
+    record([none(), Datum::Int4(0), none(), none(), Datum::Bool(false)])
 }
 
 /// When the control file was last written: that is when a checkpoint ended.

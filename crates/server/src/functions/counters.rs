@@ -1,0 +1,80 @@
+//! What is counted, for the functions that the views of statistics are made of in PostgreSQL, and
+//! resets of it (src/backend/utils/adt/pgstatfuncs.c).
+
+use steppe_exec::functions::arg;
+use steppe_exec::registry::Native;
+use steppe_types::{Datum, Result};
+
+use crate::services::Core;
+use crate::system_views::{io, slru, statistics};
+
+/// A name of pg_stat_get_… as its prosrc, and what computes it of a relation's OID.
+macro_rules! counter {
+    ($name:literal) => {
+        (
+            concat!("pg_stat_get_", $name),
+            value!(|core, args| statistics::counter(core, $name, arg(args, 0)?.as_oid()?)),
+        )
+    };
+}
+
+/// Functions by prosrc.
+pub(super) const TABLE: &[(&str, Native)] = &[
+    counter!("numscans"),
+    counter!("lastscan"),
+    counter!("tuples_returned"),
+    counter!("tuples_fetched"),
+    counter!("tuples_inserted"),
+    counter!("tuples_updated"),
+    counter!("tuples_deleted"),
+    counter!("tuples_hot_updated"),
+    counter!("tuples_newpage_updated"),
+    counter!("xact_numscans"),
+    counter!("xact_tuples_returned"),
+    counter!("xact_tuples_fetched"),
+    counter!("xact_tuples_inserted"),
+    counter!("xact_tuples_updated"),
+    counter!("xact_tuples_deleted"),
+    counter!("xact_tuples_hot_updated"),
+    counter!("xact_tuples_newpage_updated"),
+    counter!("live_tuples"),
+    counter!("dead_tuples"),
+    counter!("mod_since_analyze"),
+    counter!("ins_since_vacuum"),
+    counter!("last_vacuum_time"),
+    counter!("last_autovacuum_time"),
+    counter!("last_analyze_time"),
+    counter!("last_autoanalyze_time"),
+    counter!("vacuum_count"),
+    counter!("autovacuum_count"),
+    counter!("analyze_count"),
+    counter!("autoanalyze_count"),
+    counter!("total_vacuum_time"),
+    counter!("total_autovacuum_time"),
+    counter!("total_analyze_time"),
+    counter!("total_autoanalyze_time"),
+    ("pg_stat_get_slru", rows!(|core, _| Ok(slru::counters(core)))),
+    ("pg_stat_reset", value!(reset)),
+    ("pg_stat_reset_single_table_counters", value!(reset_relation)),
+    ("pg_stat_reset_shared", value!(|core, args| io::reset_shared(core, target(args)?))),
+    ("pg_stat_reset_slru", value!(|core, args| Ok(io::reset_slru(core, target(args)?)))),
+];
+
+fn reset(core: &Core, _: &[Datum]) -> Result<Datum> {
+    core.server.statistics.database.reset(core);
+    Ok(Datum::text(""))
+}
+
+fn reset_relation(core: &Core, args: &[Datum]) -> Result<Datum> {
+    let relation = arg(args, 0)?.as_oid()?;
+    core.server.statistics.database.reset_relation(core, relation)?;
+    Ok(Datum::text(""))
+}
+
+/// What is to be reset; NULL: all.
+fn target(args: &[Datum]) -> Result<Option<&str>> {
+    match arg(args, 0)? {
+        Datum::Null => Ok(None),
+        name => Ok(Some(name.as_text()?)),
+    }
+}

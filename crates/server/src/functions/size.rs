@@ -1,0 +1,147 @@
+//! pg_relation_size and its kin: pages of a relation's files, and of all (dbsize.c).
+
+use steppe_catalog::system::session::POSTGRES_DATABASE;
+use steppe_catalog::system::{PG_DEFAULT, TABLESPACES};
+use steppe_catalog::{DATABASE_NAME, Relation};
+use steppe_exec::functions::arg;
+use steppe_exec::registry::Native;
+use steppe_storage::PAGE_SIZE;
+use steppe_txn::RelFileNumber;
+use steppe_types::{Datum, Error, Oid, Result, SqlState};
+
+use crate::services::Core;
+
+/// Functions by prosrc.
+pub(super) const TABLE: &[(&str, Native)] = &[
+    ("pg_relation_size", value!(|core, args| size(core, args, ROWS))),
+    ("pg_table_size", value!(|core, args| size(core, args, TABLE_PARTS))),
+    ("pg_indexes_size", value!(|core, args| size(core, args, INDEXES))),
+    ("pg_total_relation_size", value!(|core, args| size(core, args, ALL))),
+    ("pg_database_size_name", value!(size_of_database_named)),
+    ("pg_database_size_oid", value!(size_of_database)),
+    ("pg_tablespace_size_name", value!(size_of_tablespace_named)),
+    ("pg_tablespace_size_oid", value!(size_of_tablespace)),
+];
+
+/// `pg_relation_size(regclass)`, which PostgreSQL writes in SQL: of the main fork.
+pub(super) const BY_OID: &[(Oid, Native)] = &[(2325, value!(|core, args| size(core, args, ROWS)))];
+
+/// Which files a function counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Parts {
+    rows: bool,
+    overflow: bool,
+    indexes: bool,
+}
+
+const ROWS: Parts = Parts { rows: true, overflow: false, indexes: false };
+const TABLE_PARTS: Parts = Parts { rows: true, overflow: true, indexes: false };
+const INDEXES: Parts = Parts { rows: false, overflow: false, indexes: true };
+const ALL: Parts = Parts { rows: true, overflow: true, indexes: true };
+
+/// One of PostgreSQL's files of a relation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fork {
+    /// The rows, or an index's entries.
+    Main,
+    /// What here is no file of its own.
+    Other,
+}
+
+/// pg_relation_size's second argument, if there is one.
+fn check_fork(name: Option<&Datum>) -> Result<Fork> {
+    match name {
+        None => Ok(Fork::Main),
+        Some(name) => match &**name.as_text()? {
+            "main" => Ok(Fork::Main),
+            "fsm" | "vm" | "init" => Ok(Fork::Other),
+            _ => Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, "invalid fork name")
+                .hint("Valid fork names are \"main\", \"fsm\", \"vm\", and \"init\".")),
+        },
+    }
+}
+
+/// Bytes on disk; NULL if there is no such relation.
+fn size(core: &Core, args: &[Datum], parts: Parts) -> Result<Datum> {
+    let fork = check_fork(args.get(1))?;
+    let names = core.names();
+    let relation = names.catalog.relation(arg(args, 0)?.as_oid()?);
+    let Some(relation) = relation else { return Ok(Datum::Null) };
+    if fork == Fork::Other {
+        return Ok(Datum::Int8(0));
+    }
+    let mut files: Vec<RelFileNumber> = Vec::new();
+    files.extend(relation.storage.filter(|_| parts.rows));
+    files.extend(relation.overflow.filter(|_| parts.overflow));
+    if parts.indexes {
+        let storage = |index: &std::sync::Arc<Relation>| index.storage;
+        files.extend(names.catalog.indexes_of(relation).filter_map(storage));
+    }
+    let mut pages = 0u64;
+    let database = &core.server.database;
+    for file in files {
+        if let Some(tree) = database.tree_of(file)? {
+            pages += database.store().tree(tree).page_count()?;
+        }
+    }
+    Ok(Datum::Int8((pages * PAGE_SIZE as u64) as i64))
+}
+
+fn missing(state: SqlState, what: String) -> Error {
+    Error::new(state, format!("{what} does not exist"))
+}
+
+/// 3D000 where there is no such database.
+fn size_of_database_named(core: &Core, args: &[Datum]) -> Result<Datum> {
+    match &**arg(args, 0)?.as_text()? {
+        DATABASE_NAME => Ok(size_of_all(core)),
+        name => Err(missing(SqlState::INVALID_CATALOG_NAME, format!("database \"{name}\""))),
+    }
+}
+
+fn size_of_database(core: &Core, args: &[Datum]) -> Result<Datum> {
+    match arg(args, 0)?.as_oid()? {
+        POSTGRES_DATABASE => Ok(size_of_all(core)),
+        oid => Err(missing(SqlState::UNDEFINED_OBJECT, format!("database with OID {oid}"))),
+    }
+}
+
+/// 42704 where there is no such tablespace.
+fn size_of_tablespace_named(core: &Core, args: &[Datum]) -> Result<Datum> {
+    let name = arg(args, 0)?.as_text()?;
+    match TABLESPACES.iter().find(|(_, tablespace)| *tablespace == &**name) {
+        Some((oid, _)) => Ok(size_within(core, *oid)),
+        None => Err(missing(SqlState::UNDEFINED_OBJECT, format!("tablespace \"{name}\""))),
+    }
+}
+
+fn size_of_tablespace(core: &Core, args: &[Datum]) -> Result<Datum> {
+    let oid = arg(args, 0)?.as_oid()?;
+    match TABLESPACES.iter().any(|(tablespace, _)| *tablespace == oid) {
+        true => Ok(size_within(core, oid)),
+        false => Err(missing(SqlState::UNDEFINED_OBJECT, format!("tablespace with OID {oid}"))),
+    }
+}
+
+/// All relations are in pg_default.
+fn size_within(core: &Core, tablespace: Oid) -> Datum {
+    if tablespace == PG_DEFAULT { size_of_all(core) } else { Datum::Int8(0) }
+}
+
+/// Bytes of the data file, which all relations are in.
+fn size_of_all(core: &Core) -> Datum {
+    let pages = core.server.database.store().stats().file_pages;
+    Datum::Int8((pages * PAGE_SIZE as u64) as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_add_up_to_the_whole() {
+        let count = |p: Parts| [p.rows, p.overflow, p.indexes].map(u8::from);
+        let (table, indexes, total) = (count(TABLE_PARTS), count(INDEXES), count(ALL));
+        assert_eq!([0, 1, 2].map(|i| table[i] + indexes[i]), total);
+    }
+}
