@@ -52,10 +52,7 @@ mod vector;
 
 pub use bulk::{BulkInsert, Fields};
 pub use context::{Instrument, LeafRun, Note};
-pub use env::{
-    AdvisoryKey, AdvisoryMode, FnContext, Frame, Host, Identity, KeyCheck, NoSession, SessionHost,
-    UtilityCall,
-};
+pub use env::{FnContext, Frame, Host, Identity, KeyCheck, NoSession, SessionHost, UtilityCall};
 pub use fold::fold_conditions;
 pub use modify::check_keys;
 pub use partition::lock_mode;

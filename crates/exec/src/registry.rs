@@ -38,7 +38,7 @@ pub struct Family {
     /// Tables of functions by pg_proc.prosrc, one a subject.
     pub by_source: &'static [&'static [(&'static str, Native)]],
     /// By pg_proc.oid: those that PostgreSQL itself writes in SQL, which have no symbol.
-    pub by_oid: &'static [(Oid, Native)],
+    pub by_oid: &'static [&'static [(Oid, Native)]],
 }
 
 /// Called for a key that no partition of the parent takes, if the extension keeps something of that
@@ -76,7 +76,7 @@ pub fn register(family: &'static Family) {
         let added = place.get_or_init(|| Added {
             name: family.name,
             by_source: family.by_source.iter().flat_map(|table| table.iter().copied()).collect(),
-            by_oid: family.by_oid.iter().copied().collect(),
+            by_oid: family.by_oid.iter().flat_map(|table| table.iter().copied()).collect(),
         });
         if added.name == family.name {
             return;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hashbrown::HashMap;
 use parking_lot::{Mutex, MutexGuard};
@@ -15,25 +15,19 @@ use steppe_catalog::{
 };
 use steppe_counting::progress::Progress;
 use steppe_exec::ddl::of_function;
-use steppe_exec::{
-    AdvisoryKey, AdvisoryMode, Frame, Host, Identity, KeyCheck, SessionHost, UtilityCall,
-};
+use steppe_exec::{Frame, Host, Identity, KeyCheck, SessionHost, UtilityCall};
 use steppe_spill::TempSpace;
-use steppe_txn::{
-    AdvisoryScope, Interrupt, LockTag, LockWait, Lsn, RelationLockMode, RowId, SessionHandle,
-    SharedMode,
-};
+use steppe_txn::{LockWait, Lsn, RelationLockMode, RowId, SessionHandle};
 use steppe_types::interrupt::Interrupts;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
-use crate::activity::Wait;
 use crate::autovacuum::pace;
 use crate::cursor_place::CursorPlaces;
 use crate::deferred::Constraints;
 use crate::memory::Together;
 use crate::processors;
 use crate::server::{Control, Server};
-use crate::settings::{Action, SessionSettings};
+use crate::settings::SessionSettings;
 use crate::spi::InForce;
 use crate::system_views::session::Named;
 use crate::transaction_modes::SharedModes;
@@ -222,7 +216,8 @@ impl Core {
         self.flush_to.fetch_max(position.0, Ordering::AcqRel);
     }
 
-    fn wait_in_place(&self, wait: LockWait) -> Result<()> {
+    /// Waits for a lock on the session's own thread.
+    pub(crate) fn wait_in_place(&self, wait: LockWait) -> Result<()> {
         tokio::task::block_in_place(|| wait.wait_blocking())
     }
 }
@@ -253,17 +248,6 @@ pub(crate) fn micros_since_2000(since_epoch: Duration) -> i64 {
     const UNIX_TO_POSTGRES_SECONDS: i64 = 946_684_800;
     let micros = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
     micros - UNIX_TO_POSTGRES_SECONDS * 1_000_000
-}
-
-fn tag(key: AdvisoryKey) -> LockTag {
-    match key {
-        AdvisoryKey::Single(key) => LockTag::AdvisoryBig(key),
-        AdvisoryKey::Pair(a, b) => LockTag::AdvisoryPair(a, b),
-    }
-}
-
-fn shared_mode(shared: bool) -> SharedMode {
-    if shared { SharedMode::Shared } else { SharedMode::Exclusive }
 }
 
 impl Interrupts for Core {
@@ -298,28 +282,6 @@ impl Host for Core {
             Some(shown) => Ok(Some(shown.to_owned())),
             None => Ok(self.settings.lock().show(name)),
         }
-    }
-
-    fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<String> {
-        if let Some(shown) = self.modes.show(name) {
-            // The function runs within the transaction that it would change.
-            return match value == Some(shown) {
-                true => Ok(shown.to_owned()),
-                false => Err(Error::not_supported(format!("set_config of {name}"))),
-            };
-        }
-        let action = if local { Action::Local } else { Action::Set };
-        let mut settings = self.settings.lock();
-        let level = self.level.load(Ordering::Relaxed);
-        match value {
-            Some(value) => settings.set(name, value, action, level, false)?,
-            // A name that is set for the first time by taking its value away is one from now on.
-            None if settings.show(name).is_none() => {
-                settings.set(name, "", action, level, false)?;
-            }
-            None => settings.reset(name, action, level)?,
-        }
-        Ok(settings.show(name).unwrap_or_default())
     }
 
     fn search_path(&self, include_implicit: bool) -> Vec<Arc<str>> {
@@ -413,75 +375,6 @@ impl Host for Core {
             self.sequences.lock().last_by_sequence.insert(oid, value);
         }
         Ok(value)
-    }
-
-    fn sleep(&self, micros: i64) -> Result<()> {
-        let micros = u64::try_from(micros).unwrap_or(0);
-        let until = Instant::now().checked_add(Duration::from_micros(micros));
-        self.control.activity.set_wait(Some(Wait::Sleep));
-        let slept = tokio::task::block_in_place(|| {
-            loop {
-                self.check_interrupts()?;
-                let left = match until {
-                    Some(until) => until.saturating_duration_since(Instant::now()),
-                    None => Duration::MAX,
-                };
-                if left.is_zero() {
-                    return Ok(());
-                }
-                // Interrupts are looked at this often.
-                std::thread::sleep(left.min(Duration::from_millis(10)));
-            }
-        });
-        self.control.activity.set_wait(None);
-        slept
-    }
-
-    fn signal_backend(&self, pid: i32, terminate: bool) -> Result<bool> {
-        let interrupt = if terminate { Interrupt::Terminate } else { Interrupt::Cancel };
-        let sent = self.server.backends.signal(pid, interrupt);
-        if !sent {
-            let message = format!("PID {pid} is not a PostgreSQL backend process");
-            self.notice(
-                Error::new(SqlState::WARNING, message)
-                    .severity(steppe_types::error::Severity::Warning),
-            );
-        }
-        Ok(sent)
-    }
-
-    fn advisory_lock(&self, key: AdvisoryKey, mode: AdvisoryMode) -> Result<bool> {
-        let scope =
-            if mode.transaction { AdvisoryScope::Transaction } else { AdvisoryScope::Session };
-        let (tag, shared) = (tag(key), shared_mode(mode.shared));
-        if mode.try_only {
-            return self.handle.try_lock_advisory(tag, shared, scope);
-        }
-        while let Some(wait) = self.handle.lock_advisory(tag, shared, scope)? {
-            self.wait_in_place(wait)?;
-            if mode.transaction {
-                break;
-            }
-            // A session-level lock is counted by asking again.
-        }
-        Ok(true)
-    }
-
-    fn advisory_unlock(&self, key: AdvisoryKey, shared: bool) -> Result<bool> {
-        let released = self.handle.unlock_advisory(tag(key), shared_mode(shared));
-        if !released {
-            let mode = if shared { "ShareLock" } else { "ExclusiveLock" };
-            let message = format!("you don't own a lock of type {mode}");
-            self.notice(
-                Error::new(SqlState::WARNING, message)
-                    .severity(steppe_types::error::Severity::Warning),
-            );
-        }
-        Ok(released)
-    }
-
-    fn advisory_unlock_all(&self) {
-        self.handle.unlock_all_advisory();
     }
 }
 

@@ -46,26 +46,6 @@ impl Identity {
     }
 }
 
-/// Advisory lock key: one bigint, or two integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AdvisoryKey {
-    /// `pg_advisory_lock(bigint)`
-    Single(i64),
-    /// `pg_advisory_lock(integer, integer)`
-    Pair(i32, i32),
-}
-
-/// How an advisory lock is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AdvisoryMode {
-    /// `…_shared`
-    pub shared: bool,
-    /// `pg_advisory_xact_…`: held until the transaction ends.
-    pub transaction: bool,
-    /// `pg_try_…`: don't wait.
-    pub try_only: bool,
-}
-
 /// What a session does for the functions that a statement calls.
 ///
 /// A crate above that registers functions gets its own session back by [`Any`].
@@ -89,12 +69,6 @@ pub trait Host: Any + Send + Sync {
     fn setting(&self, name: &str) -> Result<Option<String>> {
         let _ = name;
         Ok(None)
-    }
-
-    /// set_config, `None` resets: returns the new value as shown.
-    fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<String> {
-        let _ = (name, value, local);
-        Err(Error::not_supported("set_config in this context"))
     }
 
     /// The effective search path, first the creation schema; implicit schemas on demand.
@@ -147,31 +121,4 @@ pub trait Host: Any + Send + Sync {
         let _ = (sequence, value, is_called);
         Err(Error::not_supported("setval in this context"))
     }
-
-    /// pg_sleep, interruptible.
-    fn sleep(&self, micros: i64) -> Result<()> {
-        let _ = micros;
-        Ok(())
-    }
-
-    /// pg_cancel_backend (false) and pg_terminate_backend (true).
-    fn signal_backend(&self, pid: i32, terminate: bool) -> Result<bool> {
-        let _ = (pid, terminate);
-        Ok(false)
-    }
-
-    /// Takes an advisory lock; false if `try_only` and it is not free.
-    fn advisory_lock(&self, key: AdvisoryKey, mode: AdvisoryMode) -> Result<bool> {
-        let _ = (key, mode);
-        Err(Error::not_supported("advisory locks in this context"))
-    }
-
-    /// Releases a session-level advisory lock; false if it was not held.
-    fn advisory_unlock(&self, key: AdvisoryKey, shared: bool) -> Result<bool> {
-        let _ = (key, shared);
-        Err(Error::not_supported("advisory locks in this context"))
-    }
-
-    /// Releases all session-level advisory locks.
-    fn advisory_unlock_all(&self) {}
 }

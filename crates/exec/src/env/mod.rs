@@ -18,5 +18,5 @@ mod session;
 
 pub use crate::io::IoContext;
 pub use context::FnContext;
-pub use host::{AdvisoryKey, AdvisoryMode, Host, Identity};
+pub use host::{Host, Identity};
 pub use session::{Frame, KeyCheck, NoSession, SessionHost, UtilityCall};

@@ -9,7 +9,6 @@
 //! comparison that looks at its operands where they are.
 
 mod acl;
-mod advisory;
 pub(crate) mod args;
 mod array;
 mod array_search;
@@ -182,7 +181,6 @@ pub type Entry = (&'static str, Builtin);
 /// The families.
 const FAMILIES: &[&[Entry]] = &[
     acl::TABLE,
-    advisory::TABLE,
     array::TABLE,
     array_search::TABLE,
     bits::TABLE,

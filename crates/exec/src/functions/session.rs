@@ -1,6 +1,6 @@
 //! Functions that ask the session: time, sequences, settings, identity.
 
-use super::args::{boolean, float8, int4, text, text_datum, void};
+use super::args::{boolean, int4, text, text_datum, void};
 use super::{Builtin, CallInfo, Entry, SetRows, arg, scalar, set, typed};
 use crate::env::FnContext;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
@@ -25,7 +25,6 @@ pub(super) const TABLE: &[Entry] = &[
     ("current_schema", Builtin::Scalar(current_schema)),
     ("show_config_by_name", Builtin::Scalar(current_setting)),
     ("show_config_by_name_missing_ok", Builtin::Scalar(current_setting)),
-    ("set_config_by_name", Builtin::Scalar(set_config)),
     ("current_schemas", scalar(current_schemas)),
     ("pgsql_version", scalar(version)),
     ("pg_client_encoding", scalar(client_encoding)),
@@ -34,9 +33,6 @@ pub(super) const TABLE: &[Entry] = &[
     ("PG_char_to_encoding", scalar(encoding_number)),
     ("pg_encoding_max_length_sql", scalar(encoding_width)),
     ("pg_get_userbyid", scalar(role_name)),
-    ("pg_sleep", scalar(sleep)),
-    ("pg_cancel_backend", scalar(|a, cx| signal(a, cx, false))),
-    ("pg_terminate_backend", scalar(|a, cx| signal(a, cx, true))),
     ("pg_is_in_recovery", scalar(|_, _| Ok(Datum::Bool(false)))),
     ("pg_jit_available", scalar(|_, _| Ok(Datum::Bool(false)))),
     ("pg_trigger_depth", scalar(|_, _| Ok(Datum::Int4(0)))),
@@ -152,25 +148,6 @@ fn role_name(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     }
 }
 
-fn sleep(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    // As a cast saturates: longer than the clock can count is for ever.
-    cx.host().sleep((float8(args, 0)? * 1e6) as i64)?;
-    void()
-}
-
-/// The time to wait for a terminated session is not waited for.
-fn signal(args: &[Datum], cx: &FnContext, terminate: bool) -> Result<Datum> {
-    if let Some(timeout) = args.get(1)
-        && timeout.as_int8()? < 0
-    {
-        return Err(Error::new(
-            SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
-            "\"timeout\" must not be negative",
-        ));
-    }
-    cx.host().signal_backend(int4(args, 0)?, terminate).map(Datum::Bool)
-}
-
 fn now(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     Ok(Datum::TimestampTz(cx.transaction_timestamp))
 }
@@ -233,19 +210,4 @@ fn current_setting(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
             format!("unrecognized configuration parameter \"{name}\""),
         )),
     }
-}
-
-fn set_config(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    if arg(args, 0)?.is_null() {
-        return Err(Error::new(SqlState::NULL_VALUE_NOT_ALLOWED, "SET requires parameter name"));
-    }
-    let local = match arg(args, 2)? {
-        Datum::Null => false,
-        value => value.as_bool()?,
-    };
-    let value = match arg(args, 1)? {
-        Datum::Null => None,
-        value => Some(&**value.as_text()?),
-    };
-    cx.host().set_setting(arg(args, 0)?.as_text()?, value, local).map(Datum::text)
 }

@@ -1,7 +1,7 @@
 //! The built-in functions that PostgreSQL itself writes in SQL
 //! (src/backend/catalog/system_functions.sql): they have no C symbol to attach by.
 
-use super::args::{given, int4, interval, moment, numeric, text, text_datum, text_or_null, void};
+use super::args::{given, int4, numeric, text, text_datum, text_or_null};
 use super::date_functions::{age_today, date_part};
 use super::date_operators::{add_span, overlaps};
 use super::text_variadic::shown;
@@ -71,8 +71,6 @@ const TABLE: &[(Oid, Builtin)] = &[
     (2548, scalar(|a, cx| add_span(a, 1, 0, cx))),
     (2549, scalar(|a, cx| add_span(a, 1, 0, cx))),
     (2550, scalar(|a, _| dt::date_plus_days(a_date(a, 1)?, int4(a, 0)?).map(Datum::Date))),
-    (3935, scalar(sleep_for)),
-    (3936, scalar(sleep_until)),
     // numeric + pg_lsn
     (5023, scalar(super::pg_lsn::plus_after)),
     // information_schema._pg_expandarray
@@ -136,17 +134,4 @@ fn concatenate(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Da
         }
     }
     text_datum(joined)
-}
-
-fn sleep_for(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    let now = cx.host().clock_timestamp();
-    let zone = super::args::zone(cx);
-    let until = dt::timestamptz_plus_interval(now, interval(args, 0)?, zone)?;
-    cx.host().sleep(until.saturating_sub(now))?;
-    void()
-}
-
-fn sleep_until(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    cx.host().sleep(moment(args, 0)?.saturating_sub(cx.host().clock_timestamp()))?;
-    void()
 }

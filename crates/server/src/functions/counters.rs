@@ -5,6 +5,7 @@ use steppe_exec::functions::arg;
 use steppe_exec::registry::Native;
 use steppe_types::{Datum, Result};
 
+use super::void;
 use crate::services::Core;
 use crate::system_views::{io, slru, statistics};
 
@@ -62,13 +63,13 @@ pub(super) const TABLE: &[(&str, Native)] = &[
 
 fn reset(core: &Core, _: &[Datum]) -> Result<Datum> {
     core.server.statistics.database.reset(core);
-    Ok(Datum::text(""))
+    Ok(void())
 }
 
 fn reset_relation(core: &Core, args: &[Datum]) -> Result<Datum> {
     let relation = arg(args, 0)?.as_oid()?;
     core.server.statistics.database.reset_relation(core, relation)?;
-    Ok(Datum::text(""))
+    Ok(void())
 }
 
 /// What is to be reset; NULL: all.

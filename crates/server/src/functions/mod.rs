@@ -29,10 +29,13 @@ macro_rules! rows {
     };
 }
 
+mod advisory;
 mod counters;
 mod files;
 mod sequences;
 mod session;
+mod settings;
+mod signals;
 mod size;
 mod statements;
 mod wal;
@@ -64,15 +67,18 @@ pub(crate) fn register() {
 static FAMILY: Family = Family {
     name: "server",
     by_source: &[
+        advisory::TABLE,
         counters::TABLE,
         files::TABLE,
         sequences::TABLE,
         session::TABLE,
+        settings::TABLE,
+        signals::TABLE,
         size::TABLE,
         wal::TABLE,
         xids::TABLE,
     ],
-    by_oid: size::BY_OID,
+    by_oid: &[size::BY_OID, signals::BY_OID],
 };
 
 impl Core {
@@ -81,6 +87,11 @@ impl Core {
         let session: &dyn Any = cx.host();
         session.downcast_ref().ok_or_else(|| call.not_in_this_context())
     }
+}
+
+/// What a function without a result returns: psql shows an empty field.
+fn void() -> Datum {
+    Datum::text("")
 }
 
 /// A row as one value.

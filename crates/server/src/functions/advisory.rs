@@ -1,0 +1,105 @@
+//! Advisory locks (src/backend/utils/adt/lockfuncs.c).
+
+use steppe_exec::Host;
+use steppe_exec::functions::arg;
+use steppe_exec::registry::Native;
+use steppe_txn::AdvisoryScope::{self, Session, Transaction};
+use steppe_txn::LockTag;
+use steppe_txn::SharedMode::{self, Exclusive, Shared};
+use steppe_types::error::Severity;
+use steppe_types::{Datum, Error, Result, SqlState};
+
+use super::void;
+use crate::services::Core;
+
+/// The key of a call: one bigint, or two integers.
+fn tag(args: &[Datum]) -> Result<LockTag> {
+    Ok(match args.len() {
+        1 => LockTag::AdvisoryBig(arg(args, 0)?.as_int8()?),
+        _ => LockTag::AdvisoryPair(arg(args, 0)?.as_int4()?, arg(args, 1)?.as_int4()?),
+    })
+}
+
+/// Waits for the lock.
+fn lock(core: &Core, args: &[Datum], mode: SharedMode, scope: AdvisoryScope) -> Result<Datum> {
+    let tag = tag(args)?;
+    while let Some(wait) = core.handle.lock_advisory(tag, mode, scope)? {
+        core.wait_in_place(wait)?;
+        if matches!(scope, Transaction) {
+            break;
+        }
+        // A session-level lock is counted by asking again.
+    }
+    Ok(void())
+}
+
+fn try_lock(core: &Core, args: &[Datum], mode: SharedMode, scope: AdvisoryScope) -> Result<Datum> {
+    core.handle.try_lock_advisory(tag(args)?, mode, scope).map(Datum::Bool)
+}
+
+fn unlock(core: &Core, args: &[Datum], mode: SharedMode) -> Result<Datum> {
+    let released = core.handle.unlock_advisory(tag(args)?, mode);
+    if !released {
+        let mode = match mode {
+            Shared => "ShareLock",
+            Exclusive => "ExclusiveLock",
+        };
+        let message = format!("you don't own a lock of type {mode}");
+        core.notice(Error::new(SqlState::WARNING, message).severity(Severity::Warning));
+    }
+    Ok(Datum::Bool(released))
+}
+
+fn unlock_all(core: &Core, _: &[Datum]) -> Result<Datum> {
+    core.handle.unlock_all_advisory();
+    Ok(void())
+}
+
+/// Advisory lock functions by prosrc.
+pub(super) const TABLE: &[(&str, Native)] = &[
+    ("pg_advisory_lock_int8", value!(|core, args| lock(core, args, Exclusive, Session))),
+    ("pg_advisory_lock_int4", value!(|core, args| lock(core, args, Exclusive, Session))),
+    ("pg_advisory_lock_shared_int8", value!(|core, args| lock(core, args, Shared, Session))),
+    ("pg_advisory_lock_shared_int4", value!(|core, args| lock(core, args, Shared, Session))),
+    ("pg_advisory_xact_lock_int8", value!(|core, args| lock(core, args, Exclusive, Transaction))),
+    ("pg_advisory_xact_lock_int4", value!(|core, args| lock(core, args, Exclusive, Transaction))),
+    (
+        "pg_advisory_xact_lock_shared_int8",
+        value!(|core, args| lock(core, args, Shared, Transaction)),
+    ),
+    (
+        "pg_advisory_xact_lock_shared_int4",
+        value!(|core, args| lock(core, args, Shared, Transaction)),
+    ),
+    ("pg_try_advisory_lock_int8", value!(|core, args| try_lock(core, args, Exclusive, Session))),
+    ("pg_try_advisory_lock_int4", value!(|core, args| try_lock(core, args, Exclusive, Session))),
+    (
+        "pg_try_advisory_lock_shared_int8",
+        value!(|core, args| try_lock(core, args, Shared, Session)),
+    ),
+    (
+        "pg_try_advisory_lock_shared_int4",
+        value!(|core, args| try_lock(core, args, Shared, Session)),
+    ),
+    (
+        "pg_try_advisory_xact_lock_int8",
+        value!(|core, args| try_lock(core, args, Exclusive, Transaction)),
+    ),
+    (
+        "pg_try_advisory_xact_lock_int4",
+        value!(|core, args| try_lock(core, args, Exclusive, Transaction)),
+    ),
+    (
+        "pg_try_advisory_xact_lock_shared_int8",
+        value!(|core, args| try_lock(core, args, Shared, Transaction)),
+    ),
+    (
+        "pg_try_advisory_xact_lock_shared_int4",
+        value!(|core, args| try_lock(core, args, Shared, Transaction)),
+    ),
+    ("pg_advisory_unlock_int8", value!(|core, args| unlock(core, args, Exclusive))),
+    ("pg_advisory_unlock_int4", value!(|core, args| unlock(core, args, Exclusive))),
+    ("pg_advisory_unlock_shared_int8", value!(|core, args| unlock(core, args, Shared))),
+    ("pg_advisory_unlock_shared_int4", value!(|core, args| unlock(core, args, Shared))),
+    ("pg_advisory_unlock_all", value!(unlock_all)),
+];
