@@ -8,44 +8,77 @@
 
 use std::collections::{HashMap, HashSet};
 
-use parking_lot::Mutex;
 use steppe_catalog::{Catalog, Relation};
 use steppe_storage::TreeId;
 use steppe_txn::{Database, RelFileNumber};
 use steppe_types::{Oid, Result};
 
-/// A relation's OID, and whose it is: a process may have several stores.
-type Key = (u64, Oid);
-
-fn key_of(database: &Database, relation: &Relation) -> Key {
-    (database.store().system_id(), relation.oid)
-}
+use crate::RelationStatistics;
 
 /// The trees that relations had, rows' and out-of-line values'.
-#[derive(Default)]
-struct Former {
-    rows: HashMap<Key, HashSet<TreeId>>,
-    overflow: HashMap<Key, HashSet<TreeId>>,
+#[derive(Debug, Default)]
+pub(crate) struct Former {
+    rows: HashMap<Oid, HashSet<TreeId>>,
+    overflow: HashMap<Oid, HashSet<TreeId>>,
 }
 
-static FORMER: Mutex<Option<Former>> = Mutex::new(None);
+impl RelationStatistics {
+    /// Remembers the trees that a relation's new version does not have any more.
+    pub fn replaced(&self, database: &Database, old: &Relation, new: &Relation) -> Result<()> {
+        if old.storage == new.storage && old.overflow == new.overflow {
+            return Ok(());
+        }
+        let (rows, overflow) = (tree_of(database, old.storage)?, tree_of(database, old.overflow)?);
+        let mut former = self.former.lock();
+        if let Some(tree) = rows {
+            former.rows.entry(old.oid).or_default().insert(tree);
+        }
+        if let Some(tree) = overflow {
+            former.overflow.entry(old.oid).or_default().insert(tree);
+        }
+        Ok(())
+    }
+}
 
-/// Remembers the trees that a relation's new version does not have any more.
-pub fn replaced(database: &Database, old: &Relation, new: &Relation) -> Result<()> {
-    if old.storage == new.storage && old.overflow == new.overflow {
-        return Ok(());
+/// A database, and the trees that its relations had.
+#[derive(Clone, Copy)]
+pub struct Files<'a> {
+    /// Has the relations' present trees.
+    pub database: &'a Database,
+    /// Has the former ones.
+    pub statistics: &'a RelationStatistics,
+}
+
+impl Files<'_> {
+    /// The trees that a part of a relation has and had.
+    fn trees(self, relation: &Relation, part: Part) -> Result<HashSet<TreeId>> {
+        let file = match part {
+            Part::Rows => relation.storage,
+            Part::Overflow => relation.overflow,
+        };
+        let has = tree_of(self.database, file)?;
+        let former = self.statistics.former.lock();
+        let had = match part {
+            Part::Rows => former.rows.get(&relation.oid),
+            Part::Overflow => former.overflow.get(&relation.oid),
+        };
+        Ok(had.into_iter().flatten().copied().chain(has).collect())
     }
-    let (rows, overflow) = (tree_of(database, old.storage)?, tree_of(database, old.overflow)?);
-    let key = key_of(database, old);
-    let mut former = FORMER.lock();
-    let former = former.get_or_insert_default();
-    if let Some(tree) = rows {
-        former.rows.entry(key).or_default().insert(tree);
+
+    /// Forgets relations that are gone, and trees that are no relation's any more.
+    pub fn forget_all_but(self, exists: impl Fn(Oid) -> bool) -> Result<()> {
+        // Those of transactions under way, too.
+        let mut trees = self.database.trees()?;
+        let mut former = self.statistics.former.lock();
+        let Former { rows, overflow } = &mut *former;
+        for of in [rows, overflow] {
+            of.retain(|relation, _| exists(*relation));
+            trees.extend(of.values().flatten());
+        }
+        drop(former);
+        self.database.store().forget_page_reads(|tree| trees.contains(&tree));
+        Ok(())
     }
-    if let Some(tree) = overflow {
-        former.overflow.entry(key).or_default().insert(tree);
-    }
-    Ok(())
 }
 
 fn tree_of(database: &Database, file: Option<RelFileNumber>) -> Result<Option<TreeId>> {
@@ -72,10 +105,10 @@ impl Blocks {
     }
 
     /// Sets a relation's back to what they are at another moment.
-    pub fn copy_of(&mut self, now: &Blocks, database: &Database, of: &Relation) -> Result<()> {
+    pub fn copy_of(&mut self, now: &Blocks, files: Files<'_>, of: &Relation) -> Result<()> {
         let mut trees = HashSet::new();
         for part in [Part::Rows, Part::Overflow] {
-            trees.extend(part.trees(database, of)?);
+            trees.extend(files.trees(of, part)?);
         }
         let reads = trees.into_iter().filter_map(|tree| Some((tree, *now.0.get(&tree)?)));
         self.0.extend(reads);
@@ -88,9 +121,9 @@ impl Blocks {
     }
 
     /// Forgets a relation's.
-    pub fn forget(&mut self, database: &Database, of: &Relation) -> Result<()> {
+    pub fn forget(&mut self, files: Files<'_>, of: &Relation) -> Result<()> {
         for part in [Part::Rows, Part::Overflow] {
-            for tree in part.trees(database, of)? {
+            for tree in files.trees(of, part)? {
                 self.0.remove(&tree);
             }
         }
@@ -98,15 +131,11 @@ impl Blocks {
     }
 
     /// By relation: those of rows or entries, and those of out-of-line values.
-    pub fn by_relation(
-        &self,
-        database: &Database,
-        catalog: &Catalog,
-    ) -> Result<Vec<(Oid, u64, u64)>> {
+    pub fn by_relation(&self, files: Files<'_>, catalog: &Catalog) -> Result<Vec<(Oid, u64, u64)>> {
         let mut all = Vec::new();
         for relation in catalog.relations().filter(|relation| relation.storage.is_some()) {
-            let rows = self.of(database, relation, Part::Rows)?.unwrap_or(0);
-            let overflow = self.of(database, relation, Part::Overflow)?.unwrap_or(0);
+            let rows = self.of(files, relation, Part::Rows)?.unwrap_or(0);
+            let overflow = self.of(files, relation, Part::Overflow)?.unwrap_or(0);
             if rows + overflow > 0 {
                 all.push((relation.oid, rows, overflow));
             }
@@ -133,8 +162,8 @@ impl Blocks {
     }
 
     /// Those of a part of a relation; `None`: nothing was ever written to it.
-    pub fn of(&self, database: &Database, relation: &Relation, part: Part) -> Result<Option<u64>> {
-        let trees = part.trees(database, relation)?;
+    pub fn of(&self, files: Files<'_>, relation: &Relation, part: Part) -> Result<Option<u64>> {
+        let trees = files.trees(relation, part)?;
         let reads = trees.iter().filter_map(|tree| self.0.get(tree));
         Ok((!trees.is_empty()).then(|| reads.sum()))
     }
@@ -147,35 +176,4 @@ pub enum Part {
     Rows,
     /// Out-of-line values.
     Overflow,
-}
-
-impl Part {
-    /// The trees that a relation has and had.
-    fn trees(self, database: &Database, relation: &Relation) -> Result<HashSet<TreeId>> {
-        let file = match self {
-            Part::Rows => relation.storage,
-            Part::Overflow => relation.overflow,
-        };
-        let (has, key) = (tree_of(database, file)?, key_of(database, relation));
-        let former = FORMER.lock();
-        let had = former.as_ref().and_then(|former| match self {
-            Part::Rows => former.rows.get(&key),
-            Part::Overflow => former.overflow.get(&key),
-        });
-        Ok(had.into_iter().flatten().copied().chain(has).collect())
-    }
-}
-
-/// Forgets relations that are gone, and trees that are no relation's any more.
-pub fn forget_all_but(database: &Database, exists: impl Fn(Oid) -> bool) -> Result<()> {
-    // Those of transactions under way, too.
-    let (mut trees, own) = (database.trees()?, database.store().system_id());
-    if let Some(former) = &mut *FORMER.lock() {
-        for of in [&mut former.rows, &mut former.overflow] {
-            of.retain(|(store, relation), _| *store != own || exists(*relation));
-            trees.extend(of.values().flatten());
-        }
-    }
-    database.store().forget_page_reads(|tree| trees.contains(&tree));
-    Ok(())
 }

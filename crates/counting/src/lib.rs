@@ -5,9 +5,14 @@
 //! - [`blocks`]: pages read from disk for them, for pg_statio_all_tables.
 //! - [`progress`]: how far a long command is, for pg_stat_progress_*.
 //!
+//! [`RelationStatistics`] has what is counted of one engine's relations.
+//!
 //! The executor and DDL count, sessions show: this crate is below all of them. Counting a row is an
 //! addition to memory that only the running thread writes.
 
 pub mod accesses;
 pub mod blocks;
 pub mod progress;
+mod statistics;
+
+pub use statistics::RelationStatistics;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use socket2::SockRef;
 use steppe_catalog::{CatalogStore, Sequences};
-use steppe_counting::{accesses, blocks};
+use steppe_counting::RelationStatistics;
 use steppe_exec::ddl::drop_temporary_schemas;
 use steppe_spill::TempSpace;
 use steppe_storage::usage::{Worker, working_as};
@@ -105,12 +105,14 @@ impl Running {
             log::write(log::Level::Panic, &[("message", &message)]);
             failed.send_replace(Phase::Failed);
         });
-        let options = database_options(&settings, on_fatal);
+        let counted = Arc::<RelationStatistics>::default();
+        let options = database_options(&settings, &counted, on_fatal);
         let device = device(&settings, &data_dir);
         let open = || Database::open(device, &data_dir.base(), options);
         let database = working_as(Worker::Startup, open).map_err(|error| not_opened(&error))?;
         let files = (settings, data_dir);
-        let started = Running::start_over(Arc::clone(&database), config, files, phase);
+        let engine = (Arc::clone(&database), counted);
+        let started = Running::start_over(engine, config, files, phase);
         if started.is_err() {
             // As after a clean stop, or unlogged tables would be found empty by the next start. What
             // that start could not do is the error to tell.
@@ -121,7 +123,7 @@ impl Running {
 
     /// Starts what serves an open database.
     fn start_over(
-        database: Arc<Database>,
+        (database, relation_statistics): (Arc<Database>, Arc<RelationStatistics>),
         config: &Config,
         (settings, data_dir): (ServerSettings, DataDir),
         phase: watch::Sender<Phase>,
@@ -156,6 +158,7 @@ impl Running {
             data_dir,
             configured: AtomicI64::new(now_micros()),
             statements: Statements::new(statements_max.unwrap_or(usize::MAX)),
+            relation_statistics,
             statistics,
             temp: Arc::new(temp),
             plans: PlanCache::new(),
@@ -313,9 +316,9 @@ impl Running {
                 let done = tokio::task::spawn_blocking(move || database.checkpoint()).await;
                 let catalog = server.catalog.published();
                 let exists = |relation| catalog.relation(relation).is_some();
-                accesses::forget_all_but(&catalog);
+                server.relation_statistics.forget_all_but(&catalog);
                 // What cannot be told apart now can the next time.
-                let _ = blocks::forget_all_but(&server.database, exists);
+                let _ = server.files().forget_all_but(exists);
                 match done {
                     Ok(Ok(stats)) if server.settings.is_on("log_checkpoints") => {
                         let ms = last.elapsed().as_millis();
@@ -494,6 +497,7 @@ fn set_own(settings: &mut ServerSettings, name: &str, value: &str, source: Sourc
 
 fn database_options(
     settings: &ServerSettings,
+    counted: &Arc<RelationStatistics>,
     on_fatal: steppe_storage::FatalCallback,
 ) -> DatabaseOptions {
     let positive = |name| usize::try_from(settings.int(name)).unwrap_or(0);
@@ -505,6 +509,7 @@ fn database_options(
         ..=0 => defaults.wal_buffers_bytes,
         pages => (pages as usize).saturating_mul(8192).next_power_of_two().max(1 << 20),
     };
+    let counted = Arc::clone(counted);
     DatabaseOptions {
         pool_pages,
         wal_buffers_bytes,
@@ -513,7 +518,7 @@ fn database_options(
         locks: LockOptions { max_locks, ..defaults.locks },
         undo_buffers_bytes: (positive("undo_buffers") as u64).saturating_mul(1 << 20),
         on_fatal: Some(on_fatal),
-        on_taken_back: Some(accesses::taken_back),
+        on_taken_back: Some(Arc::new(move |what| counted.taken_back(what))),
         on_progress: Some(Arc::new(|message: &str| log::info(message))),
         ..defaults
     }

@@ -44,12 +44,12 @@ pub(crate) fn save(server: &Server) {
 
 fn to_text(server: &Server) -> Result<String, String> {
     let catalog = server.catalog.published();
-    let counts = server.statistics.save(&server.database, &catalog).map_err(|e| e.to_string())?;
+    let counts = server.statistics.save(server, &catalog).map_err(|e| e.to_string())?;
     let saves_statements = server.settings.is_on("pg_stat_statements.save");
     let saved = Saved {
         format: FORMAT,
         log_end: server.database.wal().insert_position().0,
-        accesses: SavedAccesses::now(&catalog),
+        accesses: server.relation_statistics.save(&catalog),
         server: counts,
         statements: saves_statements.then(|| server.statements.save()),
     };
@@ -85,7 +85,7 @@ fn restore_from(server: &Server, text: &str) -> Result<(), String> {
     let catalog = server.catalog.published();
     let restored = server.statistics.restore(saved.server, &server.database, &catalog);
     restored.map_err(|error| error.to_string())?;
-    saved.accesses.restore();
+    server.relation_statistics.restore(saved.accesses);
     if let Some(statements) = saved.statements {
         server.statements.restore(statements);
     }

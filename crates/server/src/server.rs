@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use steppe_catalog::{Catalog, CatalogStore, Sequences};
+use steppe_counting::RelationStatistics;
+use steppe_counting::blocks::Files;
 use steppe_spill::TempSpace;
 use steppe_storage::usage::Worker;
 use steppe_txn::{Database, Interrupt, SessionShared};
@@ -55,6 +57,8 @@ pub struct Server {
     pub configured: AtomicI64,
     /// What statements took.
     pub(crate) statements: Statements,
+    /// What is counted of the engine's relations.
+    pub(crate) relation_statistics: Arc<RelationStatistics>,
     /// Counts of the whole server.
     pub(crate) statistics: ServerStatistics,
     /// Spill files.
@@ -99,6 +103,11 @@ impl Server {
     /// Whether the server goes on.
     pub fn phase(&self) -> Phase {
         *self.phase.borrow()
+    }
+
+    /// The engine's relations' trees, for what is counted by tree.
+    pub(crate) fn files(&self) -> Files<'_> {
+        Files { database: &self.database, statistics: &self.relation_statistics }
     }
 
     /// Reads steppe.conf again (SIGHUP, pg_reload_conf()). What is wrong in it is logged and

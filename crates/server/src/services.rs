@@ -13,6 +13,7 @@ use steppe_catalog::system::kind_of_relations;
 use steppe_catalog::{
     Catalog, CatalogChanges, CatalogStore, NameSpace, PG_CATALOG, RelKind, Relation, Sequences,
 };
+use steppe_counting::RelationStatistics;
 use steppe_counting::progress::Progress;
 use steppe_exec::ddl::of_function;
 use steppe_exec::{Frame, Host, Identity, KeyCheck, SessionHost, UtilityCall};
@@ -386,6 +387,10 @@ impl SessionHost for Core {
 
     fn end_helping(&self) {
         self.memory.end_helping();
+    }
+
+    fn relation_statistics(&self) -> Arc<RelationStatistics> {
+        Arc::clone(&self.server.relation_statistics)
     }
 
     fn begin_progress(&self, progress: Progress) -> Arc<Progress> {

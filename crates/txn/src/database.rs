@@ -76,7 +76,7 @@ pub struct DatabaseOptions {
     pub on_fatal: Option<FatalCallback>,
     /// Told what rollbacks of transactions, their parts and statements take back; not what
     /// recovery does.
-    pub on_taken_back: Option<fn(TakenBack)>,
+    pub on_taken_back: Option<Arc<dyn Fn(TakenBack) + Send + Sync>>,
     /// Told what recovery does, and how far it is.
     pub on_progress: Option<recovery::Progress>,
     /// Bugs to plant, for the test of the crash simulation.

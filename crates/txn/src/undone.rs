@@ -59,7 +59,7 @@ impl UndoneSum {
             Undone::Rows(tree, changes) => self.add_rows(database, tree, &changes),
             Undone::File(file) => {
                 self.tell(database);
-                if let Some(tell) = database.options.on_taken_back {
+                if let Some(tell) = &database.options.on_taken_back {
                     tell(TakenBack::File(file));
                 }
             }
@@ -80,7 +80,7 @@ impl UndoneSum {
     /// Tells the sums, and begins anew.
     pub(crate) fn tell(&mut self, database: &Database) {
         let sums = self.0.drain(..).filter(|(_, owner, _)| *owner != 0);
-        if let Some(tell) = database.options.on_taken_back {
+        if let Some(tell) = &database.options.on_taken_back {
             sums.for_each(|(_, owner, changes)| tell(TakenBack::Rows(owner, changes)));
         }
     }

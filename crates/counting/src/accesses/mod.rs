@@ -19,15 +19,18 @@
 mod apart;
 mod changed;
 mod live;
+mod maintenance;
 mod saved;
 mod trees;
 
 pub use apart::{Apart, Unsettled, count_apart, of_transaction, settle};
 pub use changed::{has_changed_tables, take_changed_tables};
-pub use live::{Estimates, changes_ever, estimates, reset_estimates, taken_back};
-pub use live::{Mark, emptied, mark, rewritten};
+pub use live::{Estimates, Mark};
+pub use maintenance::{Maintenance, Rounds};
 pub use saved::SavedAccesses;
-pub use trees::{add_to_trees, changed_below};
+
+pub(crate) use live::LiveRows;
+pub(crate) use trees::Trees;
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -35,8 +38,10 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use steppe_catalog::{Catalog, Relation};
+use steppe_catalog::Catalog;
 use steppe_types::Oid;
+
+use crate::RelationStatistics;
 
 /// Counts of a relation, besides the time of the last scan.
 const COUNTERS: usize = 7;
@@ -503,62 +508,6 @@ pub fn sum() -> Accesses {
     sum
 }
 
-/// What VACUUM and ANALYZE have done to a table.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Maintenance {
-    /// How often, when for the last time, and for how long in all.
-    pub vacuumed: Rounds,
-    /// The same of ANALYZE.
-    pub analyzed: Rounds,
-    /// The same of what the background analyzer does.
-    #[serde(default)]
-    pub autoanalyzed: Rounds,
-}
-
-/// Rounds of one kind.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Rounds {
-    /// How many.
-    pub count: u64,
-    /// When the last one ended: microseconds since 2000-01-01 UTC.
-    pub last: i64,
-    /// What they took.
-    pub microseconds: i64,
-}
-
-impl Rounds {
-    fn add(&mut self, begun: i64, ended: i64) {
-        self.count += 1;
-        self.last = ended;
-        self.microseconds += ended - begun;
-    }
-}
-
-static MAINTENANCE: Mutex<Option<HashMap<Oid, Maintenance>>> = Mutex::new(None);
-
-fn maintain(table: Oid, note: impl FnOnce(&mut Maintenance)) {
-    note(MAINTENANCE.lock().get_or_insert_default().entry(table).or_default());
-}
-
-/// A table has been vacuumed: it has so many rows.
-pub fn vacuumed(table: &Relation, rows: u64, begun: i64, ended: i64) {
-    live::vacuumed(table, rows);
-    maintain(table.oid, |maintenance| maintenance.vacuumed.add(begun, ended));
-}
-
-/// A table has been analyzed: it had about so many rows when that began.
-pub fn analyzed(table: &Relation, rows: u64, begun: &Mark, ended: i64) {
-    live::analyzed(table, rows, begun);
-    trees::analyzed(table.oid);
-    maintain(table.oid, |maintenance| {
-        let rounds = match AUTOMATIC.get() {
-            true => &mut maintenance.autoanalyzed,
-            false => &mut maintenance.analyzed,
-        };
-        rounds.add(begun.at, ended);
-    });
-}
-
 /// Does what the background analyzer does, and nobody has asked for.
 pub fn automatically<T>(work: impl FnOnce() -> T) -> T {
     AUTOMATIC.set(true);
@@ -567,33 +516,23 @@ pub fn automatically<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// What was done to tables.
-pub fn maintenance() -> HashMap<Oid, Maintenance> {
-    MAINTENANCE.lock().clone().unwrap_or_default()
-}
-
-/// Forgets what was done to tables.
-pub fn forget_maintenance(of: impl Fn(Oid) -> bool) {
-    if let Some(maintenance) = &mut *MAINTENANCE.lock() {
-        maintenance.retain(|table, _| !of(*table));
-    }
-}
-
-/// Forgets relations that are gone.
-pub fn forget_all_but(catalog: &Catalog) {
-    let exists = |relation: Oid| catalog.relation(relation).is_some();
-    forget_maintenance(|table| !exists(table));
-    live::forget_all_but(catalog);
-    trees::forget_all_but(catalog);
-    for shard in &SHARDS {
-        if let Some(counts) = &mut *shard.lock() {
-            counts.retain(|relation, accesses| {
-                let stays = exists(*relation);
-                if !stays {
-                    GONE.lock().add(accesses);
-                }
-                stays
-            });
+impl RelationStatistics {
+    /// Forgets relations that are gone.
+    pub fn forget_all_but(&self, catalog: &Catalog) {
+        let exists = |relation: Oid| catalog.relation(relation).is_some();
+        self.forget_maintenance(|table| !exists(table));
+        self.rows.forget_all_but(catalog);
+        self.trees.lock().forget_all_but(catalog);
+        for shard in &SHARDS {
+            if let Some(counts) = &mut *shard.lock() {
+                counts.retain(|relation, accesses| {
+                    let stays = exists(*relation);
+                    if !stays {
+                        GONE.lock().add(accesses);
+                    }
+                    stays
+                });
+            }
         }
     }
 }

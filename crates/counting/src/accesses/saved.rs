@@ -4,10 +4,8 @@ use serde::{Deserialize, Serialize};
 use steppe_catalog::Catalog;
 use steppe_types::Oid;
 
-use super::{
-    Accesses, GONE, MAINTENANCE, Maintenance, add_known, forget_all_but, live, maintenance, shard,
-    totals, trees,
-};
+use super::{Accesses, GONE, Maintenance, add_known, live, shard, totals, trees};
+use crate::RelationStatistics;
 
 /// All that this module counts.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -20,28 +18,28 @@ pub struct SavedAccesses {
     trees: trees::Trees,
 }
 
-impl SavedAccesses {
+impl RelationStatistics {
     /// What was counted of the relations that there are, and of all others together.
-    pub fn now(catalog: &Catalog) -> SavedAccesses {
-        forget_all_but(catalog);
+    pub fn save(&self, catalog: &Catalog) -> SavedAccesses {
+        self.forget_all_but(catalog);
         let all = totals().into_iter().filter(|(_, accesses)| *accesses != Accesses::NONE);
         let (relations, others): (Vec<_>, Vec<_>) =
             all.partition(|(relation, _)| catalog.relation(*relation).is_some());
         let mut gone = *GONE.lock();
         others.iter().for_each(|(_, accesses)| gone.add(accesses));
-        let maintenance = maintenance().into_iter().collect();
-        let (rows, trees) = (live::Saved::now(), trees::Trees::now());
+        let maintenance = self.maintenance().into_iter().collect();
+        let (rows, trees) = (self.rows.saved(), self.trees.lock().clone());
         SavedAccesses { relations, gone, maintenance, rows, trees }
     }
 
-    /// Adds it to what is counted.
-    pub fn restore(self) {
-        GONE.lock().add(&self.gone);
-        for (relation, accesses) in self.relations {
+    /// Adds what was saved to what is counted.
+    pub fn restore(&self, saved: SavedAccesses) {
+        GONE.lock().add(&saved.gone);
+        for (relation, accesses) in saved.relations {
             add_known(shard(relation), [(relation, accesses)]);
         }
-        MAINTENANCE.lock().get_or_insert_default().extend(self.maintenance);
-        self.rows.restore();
-        self.trees.restore();
+        self.maintenance.lock().extend(saved.maintenance);
+        self.rows.restore(saved.rows);
+        self.trees.lock().restore(saved.trees);
     }
 }

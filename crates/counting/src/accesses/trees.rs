@@ -8,36 +8,42 @@
 
 use std::collections::HashMap;
 
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use steppe_catalog::{Catalog, Relation};
 use steppe_types::Oid;
 
+use crate::RelationStatistics;
+
 /// What is known of all trees.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Trees {
+pub(crate) struct Trees {
     /// Changes of leaves that their ancestors know of.
     added: HashMap<Oid, u64>,
     /// Changes below tables since these were analyzed.
     below: HashMap<Oid, u64>,
 }
 
-static TREES: Mutex<Option<Trees>> = Mutex::new(None);
+impl RelationStatistics {
+    /// A table has seen so many changes in all, of which its ancestors are to know. Returns these,
+    /// each once.
+    pub fn add_to_trees(&self, catalog: &Catalog, table: &Relation, changes: u64) -> Vec<Oid> {
+        let ancestors = ancestors(catalog, table);
+        if ancestors.is_empty() {
+            return ancestors;
+        }
+        let mut trees = self.trees.lock();
+        let Trees { added, below } = &mut *trees;
+        let more = changes.saturating_sub(added.insert(table.oid, changes).unwrap_or(0));
+        for ancestor in &ancestors {
+            *below.entry(*ancestor).or_default() += more;
+        }
+        ancestors
+    }
 
-/// A table has seen so many changes in all, of which its ancestors are to know. Returns these, each
-/// once.
-pub fn add_to_trees(catalog: &Catalog, table: &Relation, changes: u64) -> Vec<Oid> {
-    let ancestors = ancestors(catalog, table);
-    if ancestors.is_empty() {
-        return ancestors;
+    /// Changes below a table since it was analyzed, as far as they were added.
+    pub fn changed_below(&self, table: Oid) -> u64 {
+        self.trees.lock().below.get(&table).copied().unwrap_or(0)
     }
-    let mut trees = TREES.lock();
-    let Trees { added, below } = trees.get_or_insert_default();
-    let more = changes.saturating_sub(added.insert(table.oid, changes).unwrap_or(0));
-    for ancestor in &ancestors {
-        *below.entry(*ancestor).or_default() += more;
-    }
-    ancestors
 }
 
 fn ancestors(catalog: &Catalog, table: &Relation) -> Vec<Oid> {
@@ -51,37 +57,21 @@ fn ancestors(catalog: &Catalog, table: &Relation) -> Vec<Oid> {
     found
 }
 
-/// Changes below a table since it was analyzed, as far as they were added.
-pub fn changed_below(table: Oid) -> u64 {
-    TREES.lock().as_ref().and_then(|trees| trees.below.get(&table).copied()).unwrap_or(0)
-}
-
-/// A table and all below it have been analyzed.
-pub(super) fn analyzed(table: Oid) {
-    if let Some(trees) = &mut *TREES.lock() {
-        trees.below.remove(&table);
-    }
-}
-
-pub(super) fn forget_all_but(catalog: &Catalog) {
-    if let Some(Trees { added, below }) = &mut *TREES.lock() {
-        added.retain(|table, _| catalog.relation(*table).is_some());
-        below.retain(|table, _| catalog.relation(*table).is_some());
-    }
-}
-
 impl Trees {
-    /// What is known now.
-    pub(super) fn now() -> Trees {
-        TREES.lock().clone().unwrap_or_default()
+    /// A table and all below it have been analyzed.
+    pub(super) fn analyzed(&mut self, table: Oid) {
+        self.below.remove(&table);
     }
 
-    /// Knows it again.
-    pub(super) fn restore(self) {
-        let mut trees = TREES.lock();
-        let known = trees.get_or_insert_default();
-        known.added.extend(self.added);
-        known.below.extend(self.below);
+    pub(super) fn forget_all_but(&mut self, catalog: &Catalog) {
+        self.added.retain(|table, _| catalog.relation(*table).is_some());
+        self.below.retain(|table, _| catalog.relation(*table).is_some());
+    }
+
+    /// Knows again what was saved.
+    pub(super) fn restore(&mut self, saved: Trees) {
+        self.added.extend(saved.added);
+        self.below.extend(saved.below);
     }
 }
 
@@ -104,14 +94,15 @@ mod tests {
         put(2, &[1]);
         put(3, &[1]);
         let leaf = put(4, &[2, 3]);
-        let changed = || [1, 2, 3, 4].map(|oid| changed_below(BASE + oid));
-        let mut told = add_to_trees(&catalog, &leaf, 10);
+        let counts = RelationStatistics::default();
+        let changed = || [1, 2, 3, 4].map(|oid| counts.changed_below(BASE + oid));
+        let mut told = counts.add_to_trees(&catalog, &leaf, 10);
         told.sort_unstable();
         assert_eq!(told, [1, 2, 3].map(|oid| BASE + oid));
         assert_eq!(changed(), [10, 10, 10, 0]);
-        add_to_trees(&catalog, &leaf, 12);
-        analyzed(BASE + 3);
-        add_to_trees(&catalog, &leaf, 15);
+        counts.add_to_trees(&catalog, &leaf, 12);
+        counts.trees.lock().analyzed(BASE + 3);
+        counts.add_to_trees(&catalog, &leaf, 15);
         assert_eq!(changed(), [15, 15, 3, 0]);
     }
 }

@@ -11,7 +11,6 @@ use super::{DdlContext, partition, vacuum_options};
 use crate::stored::{ColumnMap, TableAccess};
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation, Statistics};
-use steppe_counting::accesses;
 use steppe_counting::progress::{Phase, Progress, Utility};
 use steppe_sql::ast::VacuumStmt;
 use steppe_txn::{Database, IndexStore, RelFileNumber, RelationLockMode};
@@ -211,7 +210,7 @@ fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
     }
     let access = TableAccess::open(database, table)?;
     let Some(rows) = access.rows() else {
-        accesses::vacuumed(table, 0, begun, ctx.session.clock_timestamp());
+        ctx.session.relation_statistics().vacuumed(table, 0, begun, ctx.session.clock_timestamp());
         return put_size(ctx, table, 0);
     };
     progress.enter(Phase::VacuumingHeap);
@@ -226,7 +225,12 @@ fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
         let references = &mut |row: &[u8], out: &mut Vec<_>| access.references(row, out);
         database.sweep_values(rows, values, references, check)?;
     }
-    accesses::vacuumed(table, swept.live, begun, ctx.session.clock_timestamp());
+    ctx.session.relation_statistics().vacuumed(
+        table,
+        swept.live,
+        begun,
+        ctx.session.clock_timestamp(),
+    );
     put_size(ctx, table, swept.live)
 }
 
@@ -297,7 +301,7 @@ fn analyze_tree(
         let table = open_target(ctx, table, named, scope.work)?;
         return table.map(|table| analyze_table(ctx, &table, scope, keep.own)).transpose();
     }
-    let begun = accesses::mark(table, ctx.session.clock_timestamp());
+    let begun = ctx.session.relation_statistics().mark(table, ctx.session.clock_timestamp());
     let (mut all, session) = (Sample::default(), ctx.session.clone());
     let rows = scope.rows.max(Subject::of(ctx, table, scope.columns).sample_rows());
     for child in partition::children(ctx, table.oid)? {
@@ -313,7 +317,12 @@ fn analyze_tree(
     let Some(table) = open_target(ctx, table, named, scope.work)? else { return Ok(None) };
     if keep.own {
         put_statistics(ctx, &table, scope.columns, &all)?;
-        accesses::analyzed(&table, 0, &begun, ctx.session.clock_timestamp());
+        ctx.session.relation_statistics().analyzed(
+            &table,
+            0,
+            &begun,
+            ctx.session.clock_timestamp(),
+        );
     }
     Ok(Some(all))
 }
@@ -325,7 +334,7 @@ fn analyze_table(
     scope: Scope<'_>,
     keep: bool,
 ) -> Result<Sample> {
-    let begun = accesses::mark(table, ctx.session.clock_timestamp());
+    let begun = ctx.session.relation_statistics().mark(table, ctx.session.clock_timestamp());
     let pages = pages_of_table(ctx.store.database(), table)?;
     // Where columns are named, indexes are let be.
     let indexes = match scope.columns.is_empty() {
@@ -341,7 +350,12 @@ fn analyze_table(
         for index in &indexes {
             index::analyze_index(ctx, table, index, &sample)?;
         }
-        accesses::analyzed(table, sample.rows, &begun, ctx.session.clock_timestamp());
+        ctx.session.relation_statistics().analyzed(
+            table,
+            sample.rows,
+            &begun,
+            ctx.session.clock_timestamp(),
+        );
     }
     Ok(sample)
 }

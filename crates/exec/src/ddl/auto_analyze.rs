@@ -14,7 +14,6 @@ use super::{DdlContext, partition};
 use crate::stored::ColumnMap;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
-use steppe_counting::accesses;
 use steppe_txn::RelationLockMode;
 use steppe_types::{Oid, Result};
 
@@ -48,7 +47,7 @@ pub fn auto_analyze(ctx: &mut DdlContext<'_>, table: Oid) -> Result<AutoAnalyzed
 }
 
 fn analyze_parent(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<AutoAnalyzed> {
-    let begun = accesses::mark(table, ctx.session.clock_timestamp());
+    let begun = ctx.session.relation_statistics().mark(table, ctx.session.clock_timestamp());
     let mut leaves = Vec::new();
     for leaf in partition::leaves(ctx, table)? {
         if !ctx.txn.try_lock_relation(leaf.oid, RelationLockMode::AccessShare)? {
@@ -72,6 +71,6 @@ fn analyze_parent(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<Aut
         all.add_leaf(wanted, sample, columns.as_ref(), &*session);
     }
     put_statistics(ctx, table, &[], &all)?;
-    accesses::analyzed(table, 0, &begun, ctx.session.clock_timestamp());
+    ctx.session.relation_statistics().analyzed(table, 0, &begun, ctx.session.clock_timestamp());
     Ok(AutoAnalyzed::Done)
 }

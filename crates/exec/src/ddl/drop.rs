@@ -9,7 +9,6 @@ use super::{DdlContext, create_statistics, drop_column, extension, files_of, par
 use std::sync::Arc;
 use steppe_catalog::objects::{Object, kind_word};
 use steppe_catalog::{RelKind, Relation, Statistics};
-use steppe_counting::accesses;
 use steppe_sql::ast::{
     DropBehavior, DropStmt, ObjectKind, ObjectName, ObjectRef, RangeVar, TruncateStmt,
 };
@@ -377,7 +376,7 @@ pub(super) fn empty_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Re
     let mut old = files_of(table);
     let mut new = (**table).clone();
     super::table::create_storage(ctx, &mut new, table.persistence())?;
-    accesses::emptied(&new, table);
+    ctx.session.relation_statistics().emptied(&new, table);
     // As if it had never been analyzed; what is known of its columns stays.
     new.statistics = new
         .statistics

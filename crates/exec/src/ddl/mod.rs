@@ -274,7 +274,7 @@ impl DdlContext<'_> {
     pub(crate) fn put(&mut self, relation: impl Into<Arc<Relation>>) -> Result<()> {
         let relation = relation.into();
         if let Some(old) = self.catalog().relation(relation.oid) {
-            steppe_counting::blocks::replaced(self.store.database(), old, &relation)?;
+            self.session.relation_statistics().replaced(self.store.database(), old, &relation)?;
         }
         self.store.put_relation(self.store.changes(self.pending), relation);
         Ok(())

@@ -17,7 +17,6 @@ use crate::stored::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
 use steppe_catalog::{Builtins, RelKind, Relation};
-use steppe_counting::accesses;
 use steppe_sql::ast::{AlterTableCommand as Command, Location};
 use steppe_sql::bind::index::columns_of;
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, of_stored, parse_expression};
@@ -298,7 +297,7 @@ pub(super) fn rewrite_as(
         copied += rows.len() as u64;
         write_rows(ctx, &target, &rows)
     })?;
-    accesses::rewritten(&new, &before, copied);
+    ctx.session.relation_statistics().rewritten(&new, &before, copied);
     ctx.put(new.clone())?;
     let catalog = ctx.catalog();
     let shared = Arc::new(new.clone());

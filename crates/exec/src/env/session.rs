@@ -8,6 +8,7 @@
 use super::host::Host;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, CatalogChanges, CatalogStore, NameSpace, Relation, Sequences};
+use steppe_counting::RelationStatistics;
 use steppe_counting::progress::Progress;
 use steppe_spill::TempSpace;
 use steppe_sql::ast::Statement;
@@ -70,6 +71,11 @@ pub trait SessionHost: Host {
     /// A command begins whose progress is shown as long as the answer lives.
     fn begin_progress(&self, progress: Progress) -> Arc<Progress> {
         Arc::new(progress)
+    }
+
+    /// What is counted of the relations of the session's engine.
+    fn relation_statistics(&self) -> Arc<RelationStatistics> {
+        Arc::default()
     }
 
     /// Does what may take long, letting other sessions of the worker go on.

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 use steppe_catalog::{Catalog, RelKind, Relation};
-use steppe_counting::accesses::{
-    Accesses, Unsettled, add_to_trees, changed_below, changes_ever, estimates, totals, totals_of,
-};
+use steppe_counting::accesses::{Accesses, Unsettled, totals, totals_of};
 use steppe_txn::Database;
 use steppe_types::Oid;
 use steppe_types::setting_number::leading_number;
@@ -129,14 +127,16 @@ impl<'a> Due<'a> {
 
     /// How a table stands by its counters, of which its ancestors, which are returned, are told.
     fn look_at(&self, table: &Relation, done: &Accesses, unsettled: u64) -> (Standing, Vec<Oid>) {
-        let ever = changes_ever(table, done).saturating_sub(unsettled);
-        let ancestors = add_to_trees(&self.catalog, table, ever);
-        let changes = estimates(table, done).modified.saturating_sub(unsettled);
+        let statistics = &self.server.relation_statistics;
+        let ever = statistics.changes_ever(table, done).saturating_sub(unsettled);
+        let ancestors = statistics.add_to_trees(&self.catalog, table, ever);
+        let changes = statistics.estimates(table, done).modified.saturating_sub(unsettled);
         (self.standing(table, changes, rows(table)), ancestors)
     }
 
     fn standing_of_tree(&self, parent: &Arc<Relation>) -> Standing {
-        self.standing(parent, changed_below(parent.oid), self.rows_of_tree(parent))
+        let changes = self.server.relation_statistics.changed_below(parent.oid);
+        self.standing(parent, changes, self.rows_of_tree(parent))
     }
 
     /// Whether it is one of the tables that are analyzed: rows of temporary ones are for their

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use steppe_catalog::Catalog;
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
-use steppe_counting::accesses::{Accesses, forget_maintenance, reset_estimates, sum, totals};
-use steppe_counting::blocks::Blocks;
+use steppe_counting::accesses::{Accesses, sum, totals};
+use steppe_counting::blocks::{Blocks, Files};
 use steppe_storage::usage::Totals;
 use steppe_txn::Database;
 use steppe_types::{Datum, Oid, Result, SqlState};
@@ -144,8 +144,9 @@ impl DatabaseStatistics {
     /// Counts from now on.
     pub(crate) fn reset(&self, core: &Core) {
         let sessions = self.all_sessions(core);
-        forget_maintenance(|_| true);
-        reset_estimates(core.names().catalog.relations().map(|table| &**table));
+        let counted = &core.server.relation_statistics;
+        counted.forget_maintenance(|_| true);
+        counted.reset_estimates(core.names().catalog.relations().map(|table| &**table));
         let (relations, tuples, pages) = (totals(), sum(), by_clients());
         let blocks = Blocks::now(&core.server.database);
         let at = now_micros();
@@ -154,8 +155,8 @@ impl DatabaseStatistics {
     }
 
     /// What was counted, when all sessions have ended.
-    pub(super) fn save(&self, database: &Database, catalog: &Catalog) -> Result<SavedDatabase> {
-        let blocks = self.blocks_since_reset(database).by_relation(database, catalog)?;
+    pub(super) fn save(&self, files: Files<'_>, catalog: &Catalog) -> Result<SavedDatabase> {
+        let blocks = self.blocks_since_reset(files.database).by_relation(files, catalog)?;
         let reset = self.reset.lock();
         let relations = reset.relations.iter().map(|(oid, counts)| (*oid, *counts));
         Ok(SavedDatabase {
@@ -187,17 +188,18 @@ impl DatabaseStatistics {
 
     /// Counts accesses to a relation from now on.
     pub(crate) fn reset_relation(&self, core: &Core, relation: Oid) -> Result<()> {
+        let counted = &core.server.relation_statistics;
         let now = totals().get(&relation).copied().unwrap_or_default();
-        forget_maintenance(|table| table == relation);
+        counted.forget_maintenance(|table| table == relation);
         let mut reset = self.reset.lock();
         reset.relations.insert(relation, now);
         reset.at = now_micros();
-        let database = &core.server.database;
+        let files = core.server.files();
         match core.names().catalog.relation(relation) {
             Some(relation) => {
-                reset_estimates([&**relation]);
-                reset.carried_blocks.forget(database, relation)?;
-                reset.blocks.copy_of(&Blocks::now(database), database, relation)
+                counted.reset_estimates([&**relation]);
+                reset.carried_blocks.forget(files, relation)?;
+                reset.blocks.copy_of(&Blocks::now(files.database), files, relation)
             }
             None => Ok(()),
         }

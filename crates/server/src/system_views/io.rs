@@ -21,6 +21,7 @@ use steppe_types::{Datum, Error, Result, SqlState};
 use super::database::{DatabaseStatistics, SavedDatabase, SessionEnd};
 use super::slru::SlruResets;
 use crate::activity::Activity;
+use crate::server::Server;
 use crate::services::{Core, now_micros};
 
 /// What all kinds of threads have done.
@@ -173,10 +174,10 @@ impl ServerStatistics {
     }
 
     /// What was counted, when all sessions have ended.
-    pub(crate) fn save(&self, database: &Database, catalog: &Catalog) -> Result<SavedServer> {
-        let saved = self.database.save(database, catalog)?;
+    pub(crate) fn save(&self, server: &Server, catalog: &Catalog) -> Result<SavedServer> {
+        let saved = self.database.save(server.files(), catalog)?;
         let resets = self.resets.lock();
-        let checkpoints = resets.checkpointer.done(&self.checkpoints(database));
+        let checkpoints = resets.checkpointer.done(&self.checkpoints(&server.database));
         Ok(SavedServer {
             io: (resets.io.at, resets.io.done()),
             wal: (resets.wal.at, resets.wal.done(sum(&all_totals()))),

@@ -17,17 +17,16 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::{Catalog, INFORMATION_SCHEMA, PG_CATALOG, RelKind, Relation};
-use steppe_counting::accesses::{
-    Accesses, Maintenance, Rounds, estimates, maintenance, of_transaction, totals,
-};
-use steppe_counting::blocks::{Blocks, Part};
-use steppe_txn::Database;
+use steppe_counting::RelationStatistics;
+use steppe_counting::accesses::{Accesses, Maintenance, Rounds, of_transaction, totals};
+use steppe_counting::blocks::{Blocks, Files, Part};
 use steppe_types::{Datum, Error, Oid, Result};
 
 use crate::services::Core;
 
 /// What is known of all relations.
-struct Known {
+struct Known<'a> {
+    statistics: &'a RelationStatistics,
     /// Since the last reset.
     accesses: HashMap<Oid, Accesses>,
     /// Ever.
@@ -35,7 +34,7 @@ struct Known {
     maintenance: HashMap<Oid, Maintenance>,
 }
 
-impl Known {
+impl Known<'_> {
     fn of(&self, relation: &Relation) -> Accesses {
         self.accesses.get(&relation.oid).copied().unwrap_or_default()
     }
@@ -97,7 +96,9 @@ fn accesses(
     builder: &mut RowsBuilder,
 ) {
     let accesses = core.server.statistics.database.relations();
-    let known = Known { accesses, totals: totals(), maintenance: maintenance() };
+    let statistics = &*core.server.relation_statistics;
+    let maintenance = statistics.maintenance();
+    let known = Known { statistics, accesses, totals: totals(), maintenance };
     for relation in shown {
         match kind {
             RelKind::Index => index_row(catalog, relation, &known, builder),
@@ -138,7 +139,7 @@ fn blocks(
     builder: &mut RowsBuilder,
 ) -> Result<()> {
     let blocks = core.server.statistics.database.blocks(core);
-    let read = (&blocks, &*core.server.database);
+    let read = (&blocks, core.server.files());
     shown.iter().try_for_each(|relation| match kind {
         RelKind::Index => index_blocks(catalog, relation, read, builder),
         RelKind::Sequence => {
@@ -158,7 +159,7 @@ fn blocks(
 fn index_blocks(
     catalog: &Catalog,
     index: &Relation,
-    (blocks, database): (&Blocks, &Database),
+    (blocks, files): (&Blocks, Files<'_>),
     builder: &mut RowsBuilder,
 ) -> Result<()> {
     let Some(table) = table_of(catalog, index) else { return Ok(()) };
@@ -168,7 +169,7 @@ fn index_blocks(
         ("schemaname", schema_name(catalog, index)),
         ("relname", Datum::Text(table.name.clone())),
         ("indexrelname", Datum::Text(index.name.clone())),
-        ("idx_blks_read", count(blocks.of(database, index, Part::Rows)?.unwrap_or(0))),
+        ("idx_blks_read", count(blocks.of(files, index, Part::Rows)?.unwrap_or(0))),
     ]);
     Ok(())
 }
@@ -176,21 +177,21 @@ fn index_blocks(
 fn table_blocks(
     catalog: &Catalog,
     table: &Relation,
-    (blocks, database): (&Blocks, &Database),
+    (blocks, files): (&Blocks, Files<'_>),
     builder: &mut RowsBuilder,
 ) -> Result<()> {
     let mut of_indexes = None;
     for index in catalog.indexes_of(table) {
-        *of_indexes.get_or_insert(0) += blocks.of(database, index, Part::Rows)?.unwrap_or(0);
+        *of_indexes.get_or_insert(0) += blocks.of(files, index, Part::Rows)?.unwrap_or(0);
     }
     let optional = |reads: Option<u64>| reads.map_or(Datum::Null, count);
     builder.row([
         ("relid", Datum::Oid(table.oid)),
         ("schemaname", schema_name(catalog, table)),
         ("relname", Datum::Text(table.name.clone())),
-        ("heap_blks_read", count(blocks.of(database, table, Part::Rows)?.unwrap_or(0))),
+        ("heap_blks_read", count(blocks.of(files, table, Part::Rows)?.unwrap_or(0))),
         ("idx_blks_read", optional(of_indexes)),
-        ("toast_blks_read", optional(blocks.of(database, table, Part::Overflow)?)),
+        ("toast_blks_read", optional(blocks.of(files, table, Part::Overflow)?)),
     ]);
     Ok(())
 }
@@ -250,7 +251,7 @@ fn milliseconds(rounds: &Rounds) -> Datum {
     Datum::Float8(rounds.microseconds as f64 / 1e3)
 }
 
-fn index_row(catalog: &Catalog, index: &Relation, known: &Known, builder: &mut RowsBuilder) {
+fn index_row(catalog: &Catalog, index: &Relation, known: &Known<'_>, builder: &mut RowsBuilder) {
     let Some(table) = table_of(catalog, index) else { return };
     let accesses = known.of(index);
     builder.row([
@@ -294,11 +295,16 @@ fn known(core: &Core, counter: &str, oid: Oid) -> Option<Datum> {
     let exists = core.names().catalog.relation(oid).is_some();
     let own = core.server.statistics.database.relations().get(&oid).copied();
     let own = own.filter(|_| exists).unwrap_or_default();
-    let kept = || maintenance().get(&oid).copied().unwrap_or_default();
+    let statistics = &core.server.relation_statistics;
+    let kept = || statistics.maintenance().get(&oid).copied().unwrap_or_default();
     let estimates = || {
         let names = core.names();
         let done = totals().get(&oid).copied().unwrap_or_default();
-        names.catalog.relation(oid).map(|table| estimates(table, &done)).unwrap_or_default()
+        names
+            .catalog
+            .relation(oid)
+            .map(|table| statistics.estimates(table, &done))
+            .unwrap_or_default()
     };
     if let Some(counted) = counted(counter, &own) {
         return Some(counted);
@@ -339,13 +345,13 @@ fn counted(counter: &str, own: &Accesses) -> Option<Datum> {
     })
 }
 
-fn table_row(catalog: &Catalog, table: &Relation, known: &Known, builder: &mut RowsBuilder) {
+fn table_row(catalog: &Catalog, table: &Relation, known: &Known<'_>, builder: &mut RowsBuilder) {
     let own = known.of(table);
     let indexes = by_indexes(catalog, table, &known.accesses);
     let of_indexes = |f: fn(&Accesses) -> Datum| indexes.as_ref().map_or(Datum::Null, f);
     let kept = known.maintenance.get(&table.oid).copied().unwrap_or_default();
     let done = known.totals.get(&table.oid).copied().unwrap_or_default();
-    let since = estimates(table, &done);
+    let since = known.statistics.estimates(table, &done);
     builder.row([
         ("relid", Datum::Oid(table.oid)),
         ("schemaname", schema_name(catalog, table)),

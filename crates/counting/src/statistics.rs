@@ -1,0 +1,22 @@
+//! The counts of one engine's relations.
+//!
+//! Each engine of a process has its own: relations are told apart by their OIDs, which are an
+//! engine's. Its server makes them before the database is open, so that they learn what a rollback
+//! reverts, and gives them to DDL, to the views and to the background analyzer.
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use steppe_types::Oid;
+
+use crate::accesses::{LiveRows, Maintenance, Trees};
+use crate::blocks::Former;
+
+/// What is counted of the relations of one engine (PostgreSQL's cumulative statistics of
+/// relations).
+#[derive(Debug, Default)]
+pub struct RelationStatistics {
+    pub(crate) rows: LiveRows,
+    pub(crate) trees: Mutex<Trees>,
+    pub(crate) maintenance: Mutex<HashMap<Oid, Maintenance>>,
+    pub(crate) former: Mutex<Former>,
+}
