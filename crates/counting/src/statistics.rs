@@ -8,13 +8,14 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 use steppe_types::Oid;
 
-use crate::accesses::{LiveRows, Maintenance, Trees};
+use crate::accesses::{Counts, LiveRows, Maintenance, Trees};
 use crate::blocks::Former;
 
 /// What is counted of the relations of one engine (PostgreSQL's cumulative statistics of
 /// relations).
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct RelationStatistics {
+    pub(crate) counts: Counts,
     pub(crate) rows: LiveRows,
     pub(crate) trees: Mutex<Trees>,
     pub(crate) maintenance: Mutex<HashMap<Oid, Maintenance>>,

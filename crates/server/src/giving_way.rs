@@ -33,6 +33,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+use steppe_counting::RelationStatistics;
 use steppe_counting::accesses::Apart;
 use steppe_storage::usage::{Timing, time_io, timing};
 use steppe_storage::wal;
@@ -136,6 +137,8 @@ struct Lent {
     timing: Timing,
     /// The memory that the statement has.
     memory: memory::Count,
+    /// The engine that its accesses to relations are counted for.
+    engine: Option<Arc<RelationStatistics>>,
     /// What its transaction counts apart.
     counted: Apart,
 }
@@ -147,13 +150,15 @@ impl Lent {
             interrupts: interrupt::current(),
             timing: timing(),
             memory: memory::Count::take(),
+            engine: RelationStatistics::entered(),
             counted: Apart::take(),
         }
     }
 
     /// Has the running thread work for the session.
     fn during<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        let Lent { interrupts, timing, memory, counted } = self;
+        let Lent { interrupts, timing, memory, engine, counted } = self;
+        engine.iter().for_each(RelationStatistics::enter);
         time_io(Some(*timing));
         let done = memory.during(|| interrupt::during(interrupts, || counted.during(work)));
         time_io(None);

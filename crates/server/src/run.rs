@@ -176,7 +176,7 @@ impl Running {
         });
         saved_statistics::restore(&server);
         io_timing::follow(&server.settings);
-        let workers = Workers::start(max_connections)
+        let workers = Workers::start(max_connections, &server.relation_statistics)
             .map_err(|error| format!("could not start threads: {error}"))?;
         let mut running = Running {
             server,

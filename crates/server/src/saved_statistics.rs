@@ -10,9 +10,7 @@
 //! begins anew, since nobody knows what was counted last. What cannot be read is reported, and
 //! keeps no server from starting.
 //!
-//! Most counts are the process's: of several servers in one process the first one goes on.
-
-use std::sync::atomic::{AtomicBool, Ordering};
+//! Pages read and written are counted for the process: each of several servers in it has those of all.
 
 use serde::{Deserialize, Serialize};
 use steppe_counting::accesses::SavedAccesses;
@@ -58,15 +56,12 @@ fn to_text(server: &Server) -> Result<String, String> {
 
 /// Goes on from the counts that were left.
 pub(crate) fn restore(server: &Server) {
-    static GOES_ON: AtomicBool = AtomicBool::new(true);
     let text = match server.data_dir.take_statistics() {
         Ok(Some(text)) => text,
         Ok(None) => return,
         Err(error) => return warn_if("could not read statistics", Err(error)),
     };
-    if GOES_ON.swap(false, Ordering::Relaxed) {
-        warn_if("could not read statistics", restore_from(server, &text));
-    }
+    warn_if("could not read statistics", restore_from(server, &text));
 }
 
 fn restore_from(server: &Server, text: &str) -> Result<(), String> {

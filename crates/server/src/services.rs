@@ -382,6 +382,7 @@ impl Host for Core {
 impl SessionHost for Core {
     fn begin_helping(&self) {
         processors::give_way();
+        self.server.relation_statistics.enter();
         Together::begin_helping();
     }
 

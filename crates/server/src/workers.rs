@@ -14,6 +14,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use steppe_counting::RelationStatistics;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::homes::{Home, Homes, Moving};
@@ -155,7 +156,11 @@ pub(crate) struct Workers {
 
 impl Workers {
     /// One worker a core. `max_connections`: all sessions may wait in place at once.
-    pub(crate) fn start(max_connections: usize) -> std::io::Result<Workers> {
+    /// They count for `counted`.
+    pub(crate) fn start(
+        max_connections: usize,
+        counted: &Arc<RelationStatistics>,
+    ) -> std::io::Result<Workers> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let mut watchdog = Watchdog::new();
         let make = |_| {
@@ -164,7 +169,9 @@ impl Workers {
             if let Some(outbox) = outbox.clone() {
                 builder.on_thread_park(move || outbox.empty_before_sleep());
             }
+            let counted = Arc::clone(counted);
             builder.on_thread_start(move || {
+                counted.enter();
                 pulse.enter();
                 outbox.iter().for_each(|outbox| outbox.enter());
             });

@@ -1,7 +1,7 @@
 //! The tables of which many rows have changed: what the background analyzer looks at.
 //!
 //! A thread that counts a change compares two sums of its own counters ([`note_if_many`]); once in
-//! [`STEP`] changes it puts the table into a set that all share. So the analyzer learns of a table
+//! [`STEP`] changes it puts the table into a set that all threads of the engine share. So the analyzer learns of a table
 //! soon after it has grown, and looks at no other. Several threads may each have counted fewer
 //! changes than that: the analyzer looks at all tables now and then. (PostgreSQL's autovacuum does
 //! only that, in autovacuum.c, do_autovacuum.)
@@ -15,62 +15,81 @@ use hashbrown::HashSet;
 use parking_lot::Mutex;
 use steppe_types::Oid;
 
+use super::thread::with_engine;
+use crate::RelationStatistics;
+
 /// After how many changes a counter notes its table, as a power of two: fewer than
 /// autovacuum_analyze_threshold's 50.
 const STEP_BITS: u32 = 5;
 
-static CHANGED: Mutex<Option<HashSet<Oid>>> = Mutex::new(None);
-/// Whether there is any, for those that ask often.
-static IS_ANY: AtomicBool = AtomicBool::new(false);
+/// The tables of an engine that were noted.
+#[derive(Debug, Default)]
+pub(super) struct ChangedTables {
+    tables: Mutex<HashSet<Oid>>,
+    /// Whether there is any, for those that ask often.
+    is_any: AtomicBool,
+}
 
-/// Notes a table if a counter of its changes passes a step when `more` are added to it.
+impl ChangedTables {
+    pub(super) fn note(&self, table: Oid) {
+        self.tables.lock().insert(table);
+        self.is_any.store(true, Ordering::Release);
+    }
+}
+
+/// Whether a counter of changes passes a step when `more` are added to it.
+#[inline(always)]
+pub(super) fn is_step(counted: u64, more: u64) -> bool {
+    counted >> STEP_BITS != counted.wrapping_add(more) >> STEP_BITS
+}
+
+/// Notes a table if the running thread's counter of its changes passes a step when `more` are added
+/// to it.
 #[inline(always)]
 pub(super) fn note_if_many(table: Oid, counted: u64, more: u64) {
-    if counted >> STEP_BITS != counted.wrapping_add(more) >> STEP_BITS {
+    if is_step(counted, more) {
         note(table);
     }
 }
 
 #[cold]
 fn note(table: Oid) {
-    CHANGED.lock().get_or_insert_default().insert(table);
-    IS_ANY.store(true, Ordering::Release);
+    with_engine(|engine| engine.counts.changed.note(table));
 }
 
-/// Whether there are tables to take.
-pub fn has_changed_tables() -> bool {
-    IS_ANY.load(Ordering::Acquire)
-}
+impl RelationStatistics {
+    /// Whether there are tables to take.
+    pub fn has_changed_tables(&self) -> bool {
+        self.counts.changed.is_any.load(Ordering::Acquire)
+    }
 
-/// Takes the tables that were noted since the last time.
-pub fn take_changed_tables() -> Vec<Oid> {
-    IS_ANY.store(false, Ordering::Relaxed);
-    CHANGED.lock().take().into_iter().flatten().collect()
+    /// Takes the tables that were noted since the last time.
+    pub fn take_changed_tables(&self) -> Vec<Oid> {
+        let ChangedTables { tables, is_any } = &self.counts.changed;
+        is_any.store(false, Ordering::Relaxed);
+        std::mem::take(&mut *tables.lock()).into_iter().collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::{Apart, count_apart, inserted, scanned, settle, updated};
     use super::*;
+    use std::sync::Arc;
 
-    /// Not the OIDs of any other test's relations.
-    const BASE: Oid = 3_300_000_000;
-
-    fn taken() -> Vec<Oid> {
-        let mut own: Vec<Oid> = take_changed_tables();
-        own.retain(|table| (BASE..BASE + 100_000).contains(table));
-        own.sort_unstable();
-        own
-    }
+    const BASE: Oid = 16_384;
 
     #[test]
     fn a_table_is_noted_when_many_of_its_rows_have_changed() {
+        let counts = Arc::<RelationStatistics>::default();
+        counts.enter();
+        let taken = || counts.take_changed_tables();
         scanned(BASE, 1000, 7);
         inserted(BASE, 20);
         (0..11).for_each(|_| updated(BASE, false));
         assert_eq!(taken(), [0; 0]);
         updated(BASE, true);
-        assert!(has_changed_tables());
+        assert!(counts.has_changed_tables());
         assert_eq!(taken(), [BASE]);
         inserted(BASE, 1000);
         assert_eq!(taken(), [BASE]);

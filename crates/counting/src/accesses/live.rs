@@ -20,7 +20,7 @@ use steppe_catalog::{Catalog, Relation};
 use steppe_txn::{RelFileNumber, RowChanges, TakenBack};
 use steppe_types::Oid;
 
-use super::{Accesses, apart, total, totals};
+use super::{Accesses, apart};
 use crate::RelationStatistics;
 
 /// What was known of the rows in a file.
@@ -186,7 +186,7 @@ impl RelationStatistics {
         before: &Relation,
         known: impl FnOnce(Base, Estimates, &Accesses) -> Base,
     ) {
-        let done = total(table.oid);
+        let done = self.counts.total(table.oid);
         let (base, lasting) = (self.rows.base_of(before), self.rows.lasting(table.oid, &done));
         let base = known(base, base.estimates(&done, &lasting), &done);
         self.rows.put_base(table, Base { lasting, ..base });
@@ -204,10 +204,10 @@ impl RelationStatistics {
 
     /// ANALYZE of a table begins; it has no snapshot yet.
     pub fn mark(&self, table: &Relation, at: i64) -> Mark {
-        let [mine, others] = apart::unsettled(table.oid);
+        let [mine, others] = apart::unsettled(&self.counts, table.oid);
         Mark {
             at,
-            lasting: self.rows.lasting(table.oid, &total(table.oid)),
+            lasting: self.rows.lasting(table.oid, &self.counts.total(table.oid)),
             unsettled: mine.changes() + others.changes(),
             to_come: others.inserted as i64 - others.deleted as i64,
         }
@@ -242,7 +242,7 @@ impl RelationStatistics {
 
     /// Counts from nothing again, as after pg_stat_reset.
     pub fn reset_estimates<'a>(&self, tables: impl IntoIterator<Item = &'a Relation>) {
-        let all = totals();
+        let all = self.totals();
         for table in tables {
             if let Some(done) = all.get(&table.oid) {
                 let lasting = self.rows.lasting(table.oid, done);
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
     use crate::accesses::{deleted, inserted, updated};
 
-    const TABLE: Oid = 3_200_000_000;
+    const TABLE: Oid = 16_384;
 
     fn table(file: u64) -> Relation {
         let names = steppe_catalog::RelKind::Table;
@@ -277,9 +277,11 @@ mod tests {
 
     #[test]
     fn what_is_rolled_back_and_truncated_is_not_there() {
-        let counts = RelationStatistics::default();
+        let counts = std::sync::Arc::<RelationStatistics>::default();
+        counts.enter();
         let of = |table: &Relation| {
-            let Estimates { live, modified, inserted } = counts.estimates(table, &total(TABLE));
+            let Estimates { live, modified, inserted } =
+                counts.estimates(table, &counts.counts.total(TABLE));
             (live, modified, inserted)
         };
         let first = table(100);

@@ -4,7 +4,7 @@
 //! ```text
 //!   thread ── a few slots, a list; written by the thread alone ─┐
 //!   thread ── a few slots, a list                               ├─ totals(): read, summed
-//!   SHARDS ◄─ a slot's counts when another relation needs it,   │
+//!   shards ◄─ a slot's counts when another relation needs it,   │
 //!             what is in the list when it is full              ─┤
 //!   transaction block ── the same, its own until it ends       ─┘
 //! ```
@@ -12,36 +12,36 @@
 //! To count an access to a relation that the thread has met lately is an addition to memory that
 //! only the thread writes. A statement that accesses thousands of leaves in turn finds none of them
 //! there: such accesses are listed, and looked up by relation once there are many, one shard's
-//! together. Counts are kept by OID, for the process: it has one database. What a transaction did
-//! counts though it is rolled back, as in PostgreSQL. A block counts apart from its thread
-//! ([`apart`]). A table of which many rows have changed is noted for the analyzer ([`changed`]).
+//! together. Counts are kept by OID, for one engine ([`counts`]), which the thread has entered
+//! ([`thread`]). Changes count even if the transaction rolls back, as in PostgreSQL. A block counts
+//! apart from its thread ([`apart`]). A table of which many rows have changed is noted for the analyzer ([`changed`]).
 
 mod apart;
 mod changed;
+mod counts;
 mod live;
 mod maintenance;
 mod saved;
+mod slots;
+mod thread;
 mod trees;
 
 pub use apart::{Apart, Unsettled, count_apart, of_transaction, settle};
-pub use changed::{has_changed_tables, take_changed_tables};
 pub use live::{Estimates, Mark};
 pub use maintenance::{Maintenance, Rounds};
 pub use saved::SavedAccesses;
 
+pub(crate) use counts::Counts;
 pub(crate) use live::LiveRows;
 pub(crate) use trees::Trees;
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use hashbrown::HashMap;
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use steppe_catalog::Catalog;
 use steppe_types::Oid;
 
-use crate::RelationStatistics;
+use thread::{CURRENT, lease};
 
 /// Counts of a relation, besides the time of the last scan.
 const COUNTERS: usize = 7;
@@ -115,309 +115,9 @@ impl Accesses {
 
 type Known = HashMap<Oid, Accesses>;
 
-/// Relations that a thread counts without handing over.
-const SLOTS: usize = 64;
-const _: () = assert!(SLOTS == u64::BITS as usize);
-/// Accesses to other relations that it lists before it hands them over.
-const LISTED_MAX: usize = 256;
-/// Of so many such accesses one gets its relation a slot: one that is accessed often has it soon.
-const TURNS: usize = 16;
-const SHARDS_COUNT: usize = 64;
-
-/// Counts of one relation.
-#[derive(Default)]
-#[repr(align(64))]
-struct Slot {
-    last_scan: AtomicI64,
-    counts: [AtomicU64; COUNTERS],
-}
-
-impl Slot {
-    fn read(&self) -> Accesses {
-        let counts = self.counts.each_ref().map(|count| count.load(Ordering::Relaxed));
-        Accesses::of(counts, self.last_scan.load(Ordering::Relaxed))
-    }
-
-    fn clear(&self) {
-        self.counts.iter().for_each(|count| count.store(0, Ordering::Relaxed));
-        self.last_scan.store(0, Ordering::Relaxed);
-    }
-
-    /// Rows that have changed, by what is counted here.
-    #[inline(always)]
-    fn changes(&self) -> u64 {
-        let [.., inserted, updated, _, deleted] = &self.counts;
-        let changes = [inserted, updated, deleted].map(|count| count.load(Ordering::Relaxed));
-        changes.into_iter().fold(0, u64::wrapping_add)
-    }
-
-    /// Counts accesses to the relation whose slot it is. Nobody else writes it.
-    #[inline(always)]
-    fn add(&self, relation: Oid, accesses: &Accesses) {
-        let more = accesses.changes();
-        if more != 0 {
-            changed::note_if_many(relation, self.changes(), more);
-        }
-        for (count, more) in self.counts.iter().zip(accesses.counts()) {
-            if more != 0 {
-                let sum = count.load(Ordering::Relaxed).wrapping_add(more);
-                count.store(sum, Ordering::Relaxed);
-            }
-        }
-        if accesses.last_scan != 0 {
-            self.last_scan.store(accesses.last_scan, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Bits of a count in the list.
-const LISTED_BITS: u32 = 4;
-const LISTED_COUNT_MAX: u64 = (1 << LISTED_BITS) - 1;
-const _: () = assert!(COUNTERS as u32 * LISTED_BITS <= u32::BITS);
-
-/// An access in the list: to most relations there is one of a row or two.
-#[derive(Default)]
-struct Listed {
-    relation: AtomicU32,
-    /// The counts, [`LISTED_BITS`] each.
-    counts: AtomicU32,
-    last_scan: AtomicI64,
-}
-
-impl Listed {
-    /// The counts in one number; `None`: they are too large.
-    #[inline(always)]
-    fn pack(accesses: &Accesses) -> Option<u32> {
-        let counts = accesses.counts();
-        let all = counts.iter().fold(0, |all, count| all | count);
-        let packed = counts.iter().rev().fold(0, |p, count| p << LISTED_BITS | *count as u32);
-        (all <= LISTED_COUNT_MAX).then_some(packed)
-    }
-
-    fn read(&self) -> (Oid, Accesses) {
-        let packed = u64::from(self.counts.load(Ordering::Relaxed));
-        let count = |i: usize| packed >> (i as u32 * LISTED_BITS) & LISTED_COUNT_MAX;
-        let accesses =
-            Accesses::of(std::array::from_fn(count), self.last_scan.load(Ordering::Relaxed));
-        (self.relation.load(Ordering::Relaxed), accesses)
-    }
-}
-
-struct Slots {
-    /// Whose each slot is; 0: nobody's.
-    relations: [AtomicU32; SLOTS],
-    /// The slots that are somebody's, a bit each.
-    held: AtomicU64,
-    slots: [Slot; SLOTS],
-    list: [Listed; LISTED_MAX],
-    /// How many are listed.
-    listed: AtomicUsize,
-    /// Accesses to relations without a slot so far, to know whose turn it is.
-    others: AtomicUsize,
-    /// Held while a slot changes hands, the list is emptied or either is looked at, not to count.
-    /// What a transaction block's slots hand over stays here: `None`, it goes to `SHARDS`.
-    handing_over: Mutex<Option<Known>>,
-}
-
-impl Default for Slots {
-    fn default() -> Slots {
-        Slots {
-            relations: std::array::from_fn(|_| AtomicU32::default()),
-            held: AtomicU64::default(),
-            slots: std::array::from_fn(|_| Slot::default()),
-            list: std::array::from_fn(|_| Listed::default()),
-            listed: AtomicUsize::default(),
-            others: AtomicUsize::default(),
-            handing_over: Mutex::default(),
-        }
-    }
-}
-
-impl Slots {
-    /// The relation that has a slot now.
-    #[inline]
-    fn holder(&self, slot: usize) -> Oid {
-        self.relations[slot].load(Ordering::Relaxed)
-    }
-
-    /// Counts accesses to a relation.
-    #[inline(always)]
-    fn count(&self, relation: Oid, accesses: &Accesses) {
-        let slot = relation as usize % SLOTS;
-        if self.holder(slot) == relation {
-            self.slots[slot].add(relation, accesses);
-        } else {
-            self.add_other(slot, relation, accesses);
-        }
-    }
-
-    /// Counts an access to a relation whose slot another one has.
-    #[inline(never)]
-    fn add_other(&self, slot: usize, relation: Oid, accesses: &Accesses) {
-        let others = self.others.load(Ordering::Relaxed).wrapping_add(1);
-        self.others.store(others, Ordering::Relaxed);
-        let gets_slot = others.is_multiple_of(TURNS) || self.holder(slot) == 0;
-        let packed = Listed::pack(accesses).filter(|_| !gets_slot);
-        let Some(packed) = packed else {
-            self.give(slot, relation);
-            return self.slots[slot].add(relation, accesses);
-        };
-        let mut listed = self.listed.load(Ordering::Relaxed);
-        if listed == LISTED_MAX {
-            self.empty_list();
-            listed = 0;
-        }
-        let entry = &self.list[listed];
-        entry.relation.store(relation, Ordering::Relaxed);
-        entry.counts.store(packed, Ordering::Relaxed);
-        entry.last_scan.store(accesses.last_scan, Ordering::Relaxed);
-        // A thread that sees that it is listed sees what is listed.
-        self.listed.store(listed + 1, Ordering::Release);
-    }
-
-    /// Gives a slot to another relation.
-    #[cold]
-    fn give(&self, slot: usize, relation: Oid) {
-        let mut kept = self.handing_over.lock();
-        let before = self.holder(slot);
-        if before != 0 {
-            let counts = self.slots[slot].read();
-            match &mut *kept {
-                Some(kept) => kept.entry(before).or_default().add(&counts),
-                None => add_known(shard(before), [(before, counts)]),
-            }
-        }
-        self.slots[slot].clear();
-        self.relations[slot].store(relation, Ordering::Relaxed);
-        self.held.store(self.held.load(Ordering::Relaxed) | 1 << slot, Ordering::Relaxed);
-    }
-
-    /// Hands over what is listed.
-    #[cold]
-    fn empty_list(&self) {
-        let mut kept = self.handing_over.lock();
-        match &mut *kept {
-            Some(kept) => {
-                self.in_list().for_each(|(r, counts)| kept.entry(r).or_default().add(&counts))
-            }
-            None => self.list_to_shards(),
-        }
-        self.listed.store(0, Ordering::Relaxed);
-    }
-
-    /// Adds what is listed to `SHARDS`; `handing_over` is held.
-    fn list_to_shards(&self) {
-        let list = &self.list[..self.listed.load(Ordering::Relaxed)];
-        let shard_of =
-            |listed: &Listed| listed.relation.load(Ordering::Relaxed) as usize % SHARDS_COUNT;
-        // Where each shard's entries end in the order of shards.
-        let mut ends = [0; SHARDS_COUNT];
-        list.iter().for_each(|listed| ends[shard_of(listed)] += 1);
-        let mut sum = 0;
-        for end in &mut ends {
-            sum += *end;
-            *end = sum;
-        }
-        let (mut in_order, mut begins) = ([0_u16; LISTED_MAX], ends);
-        for (at, listed) in list.iter().enumerate() {
-            let place = &mut begins[shard_of(listed)];
-            *place -= 1;
-            in_order[*place] = at as u16;
-        }
-        for (shard, (begin, end)) in begins.into_iter().zip(ends).enumerate() {
-            if begin < end {
-                let some = in_order[begin..end].iter();
-                add_known(&SHARDS[shard], some.map(|at| list[usize::from(*at)].read()));
-            }
-        }
-    }
-
-    /// What is listed; `handing_over` is held.
-    fn in_list(&self) -> impl Iterator<Item = (Oid, Accesses)> {
-        self.list[..self.listed.load(Ordering::Acquire)].iter().map(Listed::read)
-    }
-
-    /// Adds all that is counted here.
-    fn add_to(&self, all: &mut Known) {
-        let kept = self.handing_over.lock();
-        for (at, slot) in self.slots.iter().enumerate() {
-            let relation = self.holder(at);
-            if relation != 0 {
-                all.entry(relation).or_default().add(&slot.read());
-            }
-        }
-        let kept = kept.iter().flatten().map(|(relation, accesses)| (*relation, *accesses));
-        for (relation, accesses) in self.in_list().chain(kept) {
-            all.entry(relation).or_default().add(&accesses);
-        }
-    }
-
-    /// What is counted here of one relation.
-    fn of(&self, relation: Oid) -> Accesses {
-        let kept = self.handing_over.lock();
-        let slot = relation as usize % SLOTS;
-        let has_slot = self.holder(slot) == relation;
-        let mut sum = if has_slot { self.slots[slot].read() } else { Accesses::NONE };
-        let listed = self.in_list().filter(|(listed, _)| *listed == relation);
-        listed.for_each(|(_, accesses)| sum.add(&accesses));
-        let kept = kept.as_ref().and_then(|kept| kept.get(&relation));
-        kept.into_iter().for_each(|accesses| sum.add(accesses));
-        sum
-    }
-}
-
-type Shard = Mutex<Option<Known>>;
-
-static SHARDS: [Shard; SHARDS_COUNT] = [const { Mutex::new(None) }; SHARDS_COUNT];
-/// Relations that are forgotten.
-static GONE: Mutex<Accesses> = Mutex::new(Accesses::NONE);
-static THREADS: Mutex<Vec<&'static Slots>> = Mutex::new(Vec::new());
-/// Slots of threads that have ended, for the next ones.
-static FREE: Mutex<Vec<&'static Slots>> = Mutex::new(Vec::new());
-
 thread_local! {
-    static CURRENT: Cell<Option<&'static Slots>> = const { Cell::new(None) };
-    static LEASE: Lease = const { Lease(Cell::new(None)) };
-    /// What the thread does nobody has asked for.
+    /// Whether the thread runs autovacuum.
     static AUTOMATIC: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Gives a thread's slots to the next one when it ends.
-struct Lease(Cell<Option<&'static Slots>>);
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        CURRENT.set(None);
-        FREE.lock().extend(self.0.take());
-    }
-}
-
-#[cold]
-fn lease() -> &'static Slots {
-    let free = FREE.lock().pop();
-    let slots = free.unwrap_or_else(|| {
-        let slots: &'static Slots = Box::leak(Box::default());
-        THREADS.lock().push(slots);
-        slots
-    });
-    CURRENT.set(Some(slots));
-    // A thread that is being taken apart keeps them.
-    let _ending = LEASE.try_with(|lease| lease.0.set(Some(slots)));
-    slots
-}
-
-fn shard(relation: Oid) -> &'static Shard {
-    &SHARDS[relation as usize % SHARDS_COUNT]
-}
-
-fn add_known(shard: &Shard, some: impl IntoIterator<Item = (Oid, Accesses)>) {
-    let mut shard = shard.lock();
-    let known = shard.get_or_insert_default();
-    for (relation, accesses) in some {
-        let counted = known.entry(relation).or_default();
-        changed::note_if_many(relation, counted.changes(), accesses.changes());
-        counted.add(&accesses);
-    }
 }
 
 /// Counts accesses to a relation.
@@ -471,43 +171,6 @@ pub fn deleted(table: Oid) {
     count(table, Accesses { deleted: 1, ..Accesses::NONE });
 }
 
-/// One relation's.
-fn total(relation: Oid) -> Accesses {
-    let known = shard(relation).lock();
-    let mut sum =
-        known.as_ref().and_then(|known| known.get(&relation).copied()).unwrap_or_default();
-    drop(known);
-    THREADS.lock().iter().for_each(|slots| sum.add(&slots.of(relation)));
-    apart::for_each(|slots| sum.add(&slots.of(relation)));
-    sum
-}
-
-/// What is counted of one relation, and how many of its rows' changes blocks under way have.
-pub fn totals_of(relation: Oid) -> (Accesses, u64) {
-    let [mine, others] = apart::unsettled(relation);
-    (total(relation), mine.changes() + others.changes())
-}
-
-/// All relations that were accessed. (What a thread hands over in that very moment may be missed,
-/// and is there the next time. Nothing is counted twice: where counts go is read before where they
-/// come from.)
-pub fn totals() -> HashMap<Oid, Accesses> {
-    let mut all = Known::new();
-    for shard in &SHARDS {
-        all.extend(shard.lock().iter().flatten().map(|(oid, counts)| (*oid, *counts)));
-    }
-    THREADS.lock().iter().for_each(|slots| slots.add_to(&mut all));
-    apart::for_each(|slots| slots.add_to(&mut all));
-    all
-}
-
-/// Accesses to all relations, those included that are gone.
-pub fn sum() -> Accesses {
-    let mut sum = *GONE.lock();
-    totals().values().for_each(|accesses| sum.add(accesses));
-    sum
-}
-
 /// Does what the background analyzer does, and nobody has asked for.
 pub fn automatically<T>(work: impl FnOnce() -> T) -> T {
     AUTOMATIC.set(true);
@@ -516,39 +179,23 @@ pub fn automatically<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-impl RelationStatistics {
-    /// Forgets relations that are gone.
-    pub fn forget_all_but(&self, catalog: &Catalog) {
-        let exists = |relation: Oid| catalog.relation(relation).is_some();
-        self.forget_maintenance(|table| !exists(table));
-        self.rows.forget_all_but(catalog);
-        self.trees.lock().forget_all_but(catalog);
-        for shard in &SHARDS {
-            if let Some(counts) = &mut *shard.lock() {
-                counts.retain(|relation, accesses| {
-                    let stays = exists(*relation);
-                    if !stays {
-                        GONE.lock().add(accesses);
-                    }
-                    stays
-                });
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::Arc;
 
-    /// Not the OIDs of any other test's relations.
-    const BASE: Oid = 3_000_000_000;
+    use super::*;
+    use crate::RelationStatistics;
+
+    const BASE: Oid = 16_384;
 
     #[test]
     fn all_threads_count_and_none_is_lost() {
+        let counts = Arc::<RelationStatistics>::default();
         let threads: Vec<_> = (0..4)
             .map(|_| {
-                std::thread::spawn(|| {
+                let counts = Arc::clone(&counts);
+                std::thread::spawn(move || {
+                    counts.enter();
                     for i in 0..1000 {
                         // More relations than slots, and now and then more than a list takes.
                         let relation = BASE + i % 40 * 8;
@@ -563,7 +210,7 @@ mod tests {
             })
             .collect();
         threads.into_iter().for_each(|thread| thread.join().expect("it only counts"));
-        let all = totals();
+        let all = counts.totals();
         let of = |i: Oid| all[&(BASE + i * 8)];
         let mut sum = Accesses::default();
         (0..40).for_each(|i| sum.add(&of(i)));
@@ -579,6 +226,66 @@ mod tests {
         };
         assert_eq!(sum, expected);
         assert_eq!(of(3).since(&of(3)), Accesses::default());
-        assert_eq!((total(BASE + 3 * 8), total(BASE + 39 * 8)), (of(3), of(39)));
+        assert_eq!(
+            (counts.totals_of(BASE + 3 * 8).0, counts.totals_of(BASE + 39 * 8).0),
+            (of(3), of(39))
+        );
+    }
+
+    /// Waits until the thread has given back what it had, too.
+    fn on_a_thread(work: impl FnOnce() + Send) {
+        std::thread::scope(|scope| scope.spawn(work).join()).expect("it only counts");
+    }
+
+    #[test]
+    fn engines_of_a_process_count_apart() {
+        let engines = [(); 2].map(|()| Arc::<RelationStatistics>::default());
+        let inserted_in = |engine: &Arc<RelationStatistics>| engine.totals_of(BASE).0.inserted;
+        for (rows, engine) in [1, 2].into_iter().zip(&engines) {
+            on_a_thread(|| {
+                engine.enter();
+                (0..1000).for_each(|i| inserted(BASE + i, rows));
+                count_apart();
+                inserted(BASE, rows * 10);
+            });
+        }
+        // A thread that works for none.
+        on_a_thread(|| inserted(BASE, 4));
+        assert_eq!(engines.each_ref().map(inserted_in), [11, 22]);
+        let [one, other] = &engines;
+        on_a_thread(|| {
+            for engine in [one, other, one] {
+                engine.enter();
+                inserted(BASE, 100);
+                assert!(RelationStatistics::entered().is_some_and(|it| Arc::ptr_eq(&it, engine)));
+            }
+        });
+        assert_eq!(engines.each_ref().map(inserted_in), [211, 122]);
+    }
+
+    #[test]
+    fn an_engine_that_is_gone_leaves_its_memory_without_counts() {
+        let first = Arc::<RelationStatistics>::default();
+        let mut session = Apart::default();
+        on_a_thread(|| {
+            first.enter();
+            (0..1000).for_each(|i| inserted(BASE + i, 1000));
+            session.during(|| {
+                count_apart();
+                (0..1000).for_each(|i| deleted(BASE + i));
+            });
+        });
+        let gone = Arc::downgrade(&first);
+        drop(first);
+        assert!(gone.upgrade().is_none());
+        drop(session);
+        let next = Arc::<RelationStatistics>::default();
+        on_a_thread(|| {
+            next.enter();
+            inserted(BASE + 1, 5);
+        });
+        let all = next.totals().into_iter().map(|(of, counts)| (of, counts.inserted));
+        assert_eq!(all.collect::<Vec<_>>(), [(BASE + 1, 5)]);
+        assert_eq!(next.sum().deleted, 0);
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use steppe_catalog::Catalog;
 use steppe_types::Oid;
 
-use super::{Accesses, GONE, Maintenance, add_known, live, shard, totals, trees};
+use super::{Accesses, Maintenance, live, trees};
 use crate::RelationStatistics;
 
 /// All that this module counts.
@@ -22,10 +22,10 @@ impl RelationStatistics {
     /// What was counted of the relations that there are, and of all others together.
     pub fn save(&self, catalog: &Catalog) -> SavedAccesses {
         self.forget_all_but(catalog);
-        let all = totals().into_iter().filter(|(_, accesses)| *accesses != Accesses::NONE);
+        let all = self.totals().into_iter().filter(|(_, accesses)| *accesses != Accesses::NONE);
         let (relations, others): (Vec<_>, Vec<_>) =
             all.partition(|(relation, _)| catalog.relation(*relation).is_some());
-        let mut gone = *GONE.lock();
+        let mut gone = *self.counts.gone.lock();
         others.iter().for_each(|(_, accesses)| gone.add(accesses));
         let maintenance = self.maintenance().into_iter().collect();
         let (rows, trees) = (self.rows.saved(), self.trees.lock().clone());
@@ -34,10 +34,8 @@ impl RelationStatistics {
 
     /// Adds what was saved to what is counted.
     pub fn restore(&self, saved: SavedAccesses) {
-        GONE.lock().add(&saved.gone);
-        for (relation, accesses) in saved.relations {
-            add_known(shard(relation), [(relation, accesses)]);
-        }
+        self.counts.gone.lock().add(&saved.gone);
+        self.counts.add(saved.relations.into_iter().collect());
         self.maintenance.lock().extend(saved.maintenance);
         self.rows.restore(saved.rows);
         self.trees.lock().restore(saved.trees);

@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn all_ancestors_know_of_a_leafs_changes_once() {
-        const BASE: Oid = 3_400_000_000;
+        const BASE: Oid = 16_384;
         let mut catalog = Catalog::default();
         let mut put = |oid: Oid, parents: &[Oid]| {
             let mut table = Relation::new(BASE + oid, 0, format!("t{oid}"), RelKind::Table);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 use steppe_catalog::{Catalog, RelKind, Relation};
-use steppe_counting::accesses::{Accesses, Unsettled, totals, totals_of};
+use steppe_counting::accesses::Accesses;
 use steppe_txn::Database;
 use steppe_types::Oid;
 use steppe_types::setting_number::leading_number;
@@ -73,7 +73,8 @@ impl<'a> Due<'a> {
     /// Of all tables. The counters know nothing of what was before a crash: a first look goes by
     /// the sizes of tables of which nothing is counted. Parents come after what is below them.
     pub(super) fn of_all(&self, is_first: bool) -> Vec<Oid> {
-        let (counts, unsettled) = (totals(), Unsettled::now());
+        let counted = &self.server.relation_statistics;
+        let (counts, unsettled) = (counted.totals(), counted.unsettled());
         let tables = self.catalog.relations().filter(|table| self.is_analyzed(table));
         let (mut due, mut parents, mut outgrown) = (Vec::new(), Oids::default(), Oids::default());
         for table in tables {
@@ -99,7 +100,9 @@ impl<'a> Due<'a> {
 
     /// Of tables that have changed, those that are due, and what they are parts of.
     pub(super) fn of_changed(&self, changed: &[Oid]) -> Vec<Candidate> {
-        let many = (changed.len() > MANY).then(|| (totals(), Unsettled::now()));
+        let counted = &self.server.relation_statistics;
+        let many = changed.len() > MANY;
+        let many = many.then(|| (counted.totals(), counted.unsettled()));
         let tables = changed.iter().filter_map(|oid| self.catalog.relation(*oid));
         let (mut due, mut parents) = (Vec::new(), Oids::default());
         for table in tables {
@@ -114,7 +117,7 @@ impl<'a> Due<'a> {
                     let done = counts.get(&table.oid).copied().unwrap_or_default();
                     (done, unsettled.of(table.oid))
                 }
-                None => totals_of(table.oid),
+                None => counted.totals_of(table.oid),
             };
             let (standing, ancestors) = self.look_at(table, &done, unsettled);
             due.extend(standing.candidate(table.oid));

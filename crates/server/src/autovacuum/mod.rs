@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 
 use hashbrown::{HashMap, HashSet};
 use parking_lot::Mutex;
-use steppe_counting::accesses::{has_changed_tables, take_changed_tables};
+use steppe_counting::RelationStatistics;
 use steppe_types::Oid;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -141,8 +141,8 @@ impl Autovacuum {
     }
 
     /// Whether there are tables to look at.
-    fn has_changed(&self) -> bool {
-        has_changed_tables() || !self.work.lock().changing.is_empty()
+    fn has_changed(&self, counted: &RelationStatistics) -> bool {
+        counted.has_changed_tables() || !self.work.lock().changing.is_empty()
     }
 }
 
@@ -167,7 +167,7 @@ pub(crate) fn launch(server: &Arc<Server>, background: &Handle, mut phase: watch
                 if is_round {
                     last_round = Some(Instant::now());
                 }
-                if is_round || server.autovacuum.has_changed() {
+                if is_round || server.autovacuum.has_changed(&server.relation_statistics) {
                     let server = Arc::clone(&server);
                     let look = move || look(&server, is_round, is_first);
                     is_first &= tokio::task::spawn_blocking(look).await.is_err();
@@ -187,7 +187,7 @@ pub(crate) fn launch(server: &Arc<Server>, background: &Handle, mut phase: watch
 
 /// Queues the tables that are due, of all or of those that have changed.
 fn look(server: &Server, is_round: bool, is_first: bool) {
-    let mut changed = take_changed_tables();
+    let mut changed = server.relation_statistics.take_changed_tables();
     let before = std::mem::take(&mut server.autovacuum.work.lock().changing);
     let due = Due::new(server);
     let (tables, candidates) = if is_round {

@@ -44,7 +44,13 @@ const STACK_BYTES: usize = 16 << 20;
 pub(super) fn start(server: &Arc<Server>) -> std::io::Result<()> {
     let server = Arc::clone(server);
     let thread = std::thread::Builder::new().name("steppe-autovacuum".into());
-    thread.stack_size(STACK_BYTES).spawn(move || Worker::new(&server).run()).map(drop)
+    thread
+        .stack_size(STACK_BYTES)
+        .spawn(move || {
+            server.relation_statistics.enter();
+            Worker::new(&server).run();
+        })
+        .map(drop)
 }
 
 /// A table whose ANALYZE was begun.

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use steppe_catalog::Catalog;
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
-use steppe_counting::accesses::{Accesses, sum, totals};
+use steppe_counting::RelationStatistics;
+use steppe_counting::accesses::Accesses;
 use steppe_counting::blocks::{Blocks, Files};
 use steppe_storage::usage::Totals;
 use steppe_txn::Database;
@@ -147,7 +148,7 @@ impl DatabaseStatistics {
         let counted = &core.server.relation_statistics;
         counted.forget_maintenance(|_| true);
         counted.reset_estimates(core.names().catalog.relations().map(|table| &**table));
-        let (relations, tuples, pages) = (totals(), sum(), by_clients());
+        let (relations, tuples, pages) = (counted.totals(), counted.sum(), by_clients());
         let blocks = Blocks::now(&core.server.database);
         let at = now_micros();
         let none = Reset::default();
@@ -189,7 +190,7 @@ impl DatabaseStatistics {
     /// Counts accesses to a relation from now on.
     pub(crate) fn reset_relation(&self, core: &Core, relation: Oid) -> Result<()> {
         let counted = &core.server.relation_statistics;
-        let now = totals().get(&relation).copied().unwrap_or_default();
+        let now = counted.totals().get(&relation).copied().unwrap_or_default();
         counted.forget_maintenance(|table| table == relation);
         let mut reset = self.reset.lock();
         reset.relations.insert(relation, now);
@@ -230,8 +231,8 @@ impl DatabaseStatistics {
     }
 
     /// Accesses to all relations.
-    pub(super) fn relations(&self) -> HashMap<Oid, Accesses> {
-        let mut all = totals();
+    pub(super) fn relations(&self, counted: &RelationStatistics) -> HashMap<Oid, Accesses> {
+        let mut all = counted.totals();
         let reset = self.reset.lock();
         for (relation, accesses) in &mut all {
             if let Some(before) = reset.relations.get(relation) {
@@ -277,7 +278,7 @@ pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
     let sessions = statistics.all_sessions(core).since(&statistics.reset.lock().sessions);
     let (at, pages, tuples) = {
         let reset = statistics.reset.lock();
-        (reset.at, reset.pages(), sum().since(&reset.tuples))
+        (reset.at, reset.pages(), core.server.relation_statistics.sum().since(&reset.tuples))
     };
     let backends = i32::try_from(core.server.backends.count()).unwrap_or(i32::MAX);
     let count = |value: u64| Datum::Int8(value as i64);

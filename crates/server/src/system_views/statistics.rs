@@ -18,7 +18,7 @@ use hashbrown::HashMap;
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::{Catalog, INFORMATION_SCHEMA, PG_CATALOG, RelKind, Relation};
 use steppe_counting::RelationStatistics;
-use steppe_counting::accesses::{Accesses, Maintenance, Rounds, of_transaction, totals};
+use steppe_counting::accesses::{Accesses, Maintenance, Rounds, of_transaction};
 use steppe_counting::blocks::{Blocks, Files, Part};
 use steppe_types::{Datum, Error, Oid, Result};
 
@@ -95,10 +95,10 @@ fn accesses(
     shown: &[&Arc<Relation>],
     builder: &mut RowsBuilder,
 ) {
-    let accesses = core.server.statistics.database.relations();
     let statistics = &*core.server.relation_statistics;
-    let maintenance = statistics.maintenance();
-    let known = Known { statistics, accesses, totals: totals(), maintenance };
+    let accesses = core.server.statistics.database.relations(statistics);
+    let (totals, maintenance) = (statistics.totals(), statistics.maintenance());
+    let known = Known { statistics, accesses, totals, maintenance };
     for relation in shown {
         match kind {
             RelKind::Index => index_row(catalog, relation, &known, builder),
@@ -293,13 +293,13 @@ fn known(core: &Core, counter: &str, oid: Oid) -> Option<Datum> {
     }
     // What is dropped has done nothing.
     let exists = core.names().catalog.relation(oid).is_some();
-    let own = core.server.statistics.database.relations().get(&oid).copied();
-    let own = own.filter(|_| exists).unwrap_or_default();
     let statistics = &core.server.relation_statistics;
+    let own = core.server.statistics.database.relations(statistics).get(&oid).copied();
+    let own = own.filter(|_| exists).unwrap_or_default();
     let kept = || statistics.maintenance().get(&oid).copied().unwrap_or_default();
     let estimates = || {
         let names = core.names();
-        let done = totals().get(&oid).copied().unwrap_or_default();
+        let done = statistics.totals().get(&oid).copied().unwrap_or_default();
         names
             .catalog
             .relation(oid)

@@ -1,0 +1,208 @@
+//! What all threads of an engine count together.
+//!
+//! The engine knows the slots of all its threads and of all blocks, those included that are free:
+//! a sum reads them. Slots are memory for good. Those of an engine that is gone are the next one's
+//! ([`POOL`]).
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use steppe_catalog::Catalog;
+use steppe_types::Oid;
+
+use super::changed::{ChangedTables, is_step};
+use super::slots::{Kept, Slots};
+use super::{Accesses, Known, apart};
+use crate::RelationStatistics;
+
+pub(super) const SHARDS_COUNT: usize = 64;
+
+/// Slots that no engine has, without counts.
+static POOL: Mutex<Vec<&'static Slots>> = Mutex::new(Vec::new());
+
+/// Gives slots to whichever engine needs some next.
+pub(super) fn give_to_pool(slots: &'static Slots) {
+    slots.reset();
+    POOL.lock().push(slots);
+}
+
+/// The accesses to the relations of one engine.
+pub(crate) struct Counts {
+    shards: [Mutex<Known>; SHARDS_COUNT],
+    /// Relations that are forgotten.
+    pub(super) gone: Mutex<Accesses>,
+    threads: Mutex<Owned>,
+    blocks: Mutex<Owned>,
+    pub(super) changed: ChangedTables,
+}
+
+/// The slots of an engine's threads, or of its blocks.
+#[derive(Default)]
+struct Owned {
+    all: Vec<&'static Slots>,
+    /// Those of them that no thread, and no block, has.
+    free: Vec<&'static Slots>,
+}
+
+impl Owned {
+    fn take(&mut self) -> &'static Slots {
+        self.free.pop().unwrap_or_else(|| {
+            let pooled = POOL.lock().pop();
+            let slots = pooled.unwrap_or_else(|| Box::leak(Box::new(Slots::new())));
+            self.all.push(slots);
+            slots
+        })
+    }
+}
+
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts {
+            shards: std::array::from_fn(|_| Mutex::default()),
+            gone: Mutex::default(),
+            threads: Mutex::default(),
+            blocks: Mutex::default(),
+            changed: ChangedTables::default(),
+        }
+    }
+}
+
+impl Drop for Counts {
+    /// No thread works for the engine any more. Blocks that have not ended keep their slots.
+    fn drop(&mut self) {
+        let threads = std::mem::take(&mut self.threads.get_mut().all);
+        let blocks = std::mem::take(&mut self.blocks.get_mut().free);
+        threads.into_iter().chain(blocks).for_each(give_to_pool);
+    }
+}
+
+fn shard_of(relation: Oid) -> usize {
+    relation as usize % SHARDS_COUNT
+}
+
+impl Counts {
+    /// Slots for a thread.
+    pub(super) fn take_thread(&self) -> &'static Slots {
+        self.threads.lock().take()
+    }
+
+    /// A thread has ended, or works for another engine. Its counts stay where they are.
+    pub(super) fn give_thread(&self, slots: &'static Slots) {
+        self.threads.lock().free.push(slots);
+    }
+
+    /// Slots for a block; `engine`: whose counts these are.
+    pub(super) fn take_block(&self, engine: &Arc<RelationStatistics>) -> &'static Slots {
+        let slots = self.blocks.lock().take();
+        slots
+            .handing_over
+            .lock()
+            .get_or_insert_with(|| Kept { counts: Known::new(), engine: Arc::downgrade(engine) });
+        slots
+    }
+
+    /// A block has ended and left no counts there.
+    pub(super) fn give_block(&self, slots: &'static Slots) {
+        self.blocks.lock().free.push(slots);
+    }
+
+    /// The same of several.
+    pub(super) fn give_blocks(&self, slots: &mut Vec<&'static Slots>) {
+        self.blocks.lock().free.append(slots);
+    }
+
+    /// Looks at the slots of all blocks.
+    pub(super) fn for_each_block(&self, look: impl FnMut(&'static Slots)) {
+        self.blocks.lock().all.iter().copied().for_each(look);
+    }
+
+    pub(super) fn add_one(&self, relation: Oid, accesses: Accesses) {
+        self.add_to_shard(shard_of(relation), [(relation, accesses)]);
+    }
+
+    /// Adds counts of relations of one shard.
+    pub(super) fn add_to_shard(
+        &self,
+        shard: usize,
+        some: impl IntoIterator<Item = (Oid, Accesses)>,
+    ) {
+        let mut known = self.shards[shard].lock();
+        for (relation, accesses) in some {
+            let counted = known.entry(relation).or_default();
+            if is_step(counted.changes(), accesses.changes()) {
+                self.changed.note(relation);
+            }
+            counted.add(&accesses);
+        }
+    }
+
+    /// Adds counts of any relations, one shard's together.
+    pub(super) fn add(&self, all: Known) {
+        let mut all: Vec<(Oid, Accesses)> = all.into_iter().collect();
+        all.sort_unstable_by_key(|(relation, _)| shard_of(*relation));
+        for some in all.chunk_by(|(a, _), (b, _)| shard_of(*a) == shard_of(*b)) {
+            self.add_to_shard(shard_of(some[0].0), some.iter().copied());
+        }
+    }
+
+    /// One relation's.
+    pub(super) fn total(&self, relation: Oid) -> Accesses {
+        let mut sum = {
+            let known = self.shards[shard_of(relation)].lock();
+            known.get(&relation).copied().unwrap_or_default()
+        };
+        self.threads.lock().all.iter().for_each(|slots| sum.add(&slots.of(relation)));
+        self.for_each_block(|slots| sum.add(&slots.of(relation)));
+        sum
+    }
+
+    fn forget_all_but(&self, exists: impl Fn(Oid) -> bool) {
+        for shard in &self.shards {
+            shard.lock().retain(|relation, accesses| {
+                let stays = exists(*relation);
+                if !stays {
+                    self.gone.lock().add(accesses);
+                }
+                stays
+            });
+        }
+    }
+}
+
+impl RelationStatistics {
+    /// What is counted of one relation, and how many of its rows' changes blocks under way have.
+    pub fn totals_of(&self, relation: Oid) -> (Accesses, u64) {
+        let [mine, others] = apart::unsettled(&self.counts, relation);
+        (self.counts.total(relation), mine.changes() + others.changes())
+    }
+
+    /// All relations that were accessed. (What a thread hands over in that very moment may be
+    /// missed, and is there the next time. Nothing is counted twice: where counts go is read before
+    /// where they come from.)
+    pub fn totals(&self) -> HashMap<Oid, Accesses> {
+        let mut all = Known::new();
+        for shard in &self.counts.shards {
+            all.extend(shard.lock().iter().map(|(oid, counts)| (*oid, *counts)));
+        }
+        self.counts.threads.lock().all.iter().for_each(|slots| slots.add_to(&mut all));
+        self.counts.for_each_block(|slots| slots.add_to(&mut all));
+        all
+    }
+
+    /// Accesses to all relations, those included that are gone.
+    pub fn sum(&self) -> Accesses {
+        let mut sum = *self.counts.gone.lock();
+        self.totals().values().for_each(|accesses| sum.add(accesses));
+        sum
+    }
+
+    /// Forgets relations that are gone.
+    pub fn forget_all_but(&self, catalog: &Catalog) {
+        let exists = |relation: Oid| catalog.relation(relation).is_some();
+        self.forget_maintenance(|table| !exists(table));
+        self.rows.forget_all_but(catalog);
+        self.trees.lock().forget_all_but(catalog);
+        self.counts.forget_all_but(exists);
+    }
+}
