@@ -326,3 +326,17 @@ fn long_commands_tell_how_far_they_are() {
         assert_eq!(ask(&mut watcher, &format!("select count(*) from {view}")), ["0"]);
     }
 }
+
+#[test]
+fn servers_of_a_process_count_their_own_relations() {
+    let servers = [10, 20].map(|rows| (rows, TestServer::start()));
+    for (rows, server) in &servers {
+        let mut raw = server.raw();
+        raw.query("create table t (a int)");
+        raw.query(&format!("insert into t select generate_series(1, {rows})"));
+    }
+    for (rows, server) in &servers {
+        let sql = "select n_tup_ins, n_live_tup from pg_stat_user_tables where relname = 't'";
+        assert_eq!(ask(&mut server.raw(), sql), [format!("{rows}|{rows}")]);
+    }
+}
