@@ -19,9 +19,9 @@ use crate::access::StatementTxn;
 use crate::context::ExecContext;
 use crate::env::{Frame, SessionHost, UtilityCall};
 use crate::partition::lock_mode;
-use crate::prepare::{Planning, PreparedPlan, is_plannable, parse_one, prepare};
+use crate::prepare::{Planning, PreparedPlan, is_plannable, parse_one, prepare, run_in_place};
 use crate::sink::RowSink;
-use crate::statement::{ExecEnv, Execution, FetchStatus};
+use crate::statement::ExecEnv;
 use std::sync::Arc;
 use steppe_catalog::Catalog;
 use steppe_sql::ast::Statement;
@@ -90,26 +90,25 @@ impl<'c> Spi<'c> {
         let (now, start) =
             (self.cx.functions.statement_timestamp, self.cx.functions.transaction_timestamp);
         self.lend(|txn| {
-            let Frame { names, io, .. } = lock(&mut prepared.0, &*session, txn)?;
-            let env = ExecEnv {
-                session,
-                io,
-                catalog: names.catalog,
-                statement_timestamp: now,
-                transaction_timestamp: start,
-                work_mem_bytes,
-                temp,
-            };
-            prepared.0.compiled.check_constants(Some(params), &env.catalog)?;
-            present(txn)?.start_statement()?;
-            let mut answer = Answer::default();
-            let mut execution = Execution::start(&prepared.0.compiled, params.into(), &env, txn)?;
-            match execution.fetch(txn, 0, &mut answer)? {
-                FetchStatus::Done { rows } | FetchStatus::Suspended { rows } => {
+            let params: Arc<[Datum]> = params.into();
+            loop {
+                let Frame { names, io, .. } = lock(&mut prepared.0, &*session, txn)?;
+                let env = ExecEnv {
+                    session: session.clone(),
+                    io,
+                    catalog: names.catalog,
+                    statement_timestamp: now,
+                    transaction_timestamp: start,
+                    work_mem_bytes,
+                    temp: temp.clone(),
+                };
+                let (compiled, mut answer) = (&prepared.0.compiled, Answer::default());
+                compiled.check_constants(Some(&params), &env.catalog)?;
+                if let Some(rows) = run_in_place(compiled, &params, &env, txn, &mut answer)? {
                     answer.processed = rows;
+                    return Ok(answer);
                 }
             }
-            Ok(answer)
         })
     }
 

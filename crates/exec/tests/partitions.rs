@@ -5,10 +5,15 @@
 mod support;
 
 use std::sync::Arc;
-use steppe_catalog::{PUBLIC, PartitionColumn, PartitionKey, PartitionOf, RelKind, Relation};
+use steppe_catalog::{
+    Catalog, PUBLIC, PartitionColumn, PartitionKey, PartitionOf, RelKind, Relation,
+};
+use steppe_exec::env::{Host, SessionHost};
+use steppe_exec::prepare::run_in_place;
 use steppe_partition::{BoundValue, PartitionBound, PartitionStrategy, RangeDatum};
+use steppe_txn::{RelationLockMode, Txn};
 use steppe_types::{Datum, Oid, oid};
-use support::World;
+use support::{Rows, World};
 
 fn relation(w: &World, name: &str) -> Relation {
     (**w.catalog.relation_named(PUBLIC, name).expect("relation exists")).clone()
@@ -191,4 +196,97 @@ fn the_plan_names_no_leaf() {
     assert_eq!(rows, ["0|0", "1|2", "2|1"]);
     let catalog = Arc::new(w.catalog.clone());
     assert_eq!(catalog.children(relation(&w, "p").oid).count(), 2);
+}
+
+/// Runs a statement in place in the open transaction.
+fn run_in_open(w: &mut World, text: &str, params: &[i32]) -> (Vec<String>, u64) {
+    let types = vec![oid::INT4; params.len()];
+    let plan = w.prepare(text, &types).expect("statement is prepared");
+    let params: Arc<[Datum]> = params.iter().map(|v| Datum::Int4(*v)).collect();
+    let (env, mut sink) = (w.env(), Rows::of(&plan.compiled));
+    let done = run_in_place(&plan.compiled, &params, &env, &mut w.txn, &mut sink);
+    let rows = done.expect("statement runs").expect("the catalog stays");
+    (sink.rows, rows)
+}
+
+/// Runs a statement in place in a transaction of its own.
+fn run_alone(w: &mut World, text: &str, params: &[i32]) -> (Vec<String>, u64) {
+    w.begin();
+    let done = run_in_open(w, text, params);
+    w.commit();
+    done
+}
+
+#[test]
+fn a_statement_in_place_locks_the_one_leaf_it_is_about() {
+    let mut w = world();
+    for id in [1, 2, 101, 102] {
+        let (_, rows) = run_alone(&mut w, "insert into p values ($1, $1 * 10, 'x')", &[id]);
+        assert_eq!(rows, 1);
+    }
+    let is_free = |w: &World, table: &str| {
+        let txn = Txn::begin(&w.database.new_session(), w.isolation, false);
+        let wait = txn.lock_relation(relation(w, table).oid, RelationLockMode::AccessExclusive);
+        let is_free = wait.expect("a lock or a wait").is_none();
+        txn.rollback().expect("rollback");
+        is_free
+    };
+    w.begin();
+    let update = "update p set v = v + 1 where id = $1 returning id, v, s";
+    assert_eq!(run_in_open(&mut w, update, &[101]), (vec!["101|1011|x".to_owned()], 1));
+    assert_eq!((is_free(&w, "p1"), is_free(&w, "p2")), (true, false));
+    // Each statement sees what those before it did.
+    assert_eq!(run_in_open(&mut w, "select v from p where id = $1", &[101]).0, ["1011"]);
+    let (rows, _) = run_in_open(&mut w, "select sum(v) from p where id > $1", &[1]);
+    assert_eq!(rows, ["2051"]);
+    w.rollback();
+    assert_eq!(run_alone(&mut w, "delete from p where id = $1", &[2]), (Vec::new(), 1));
+    assert_eq!(run_alone(&mut w, "delete from p where id = $1", &[1000]), (Vec::new(), 0));
+    assert_eq!(w.sorted("select id, v from p"), ["101|1010", "102|1020", "1|10"]);
+}
+
+#[test]
+fn a_statement_in_place_waits_for_its_row() {
+    let mut w = world();
+    run_alone(&mut w, "insert into p values (1, $1, 'x')", &[10]);
+    let update = "update p set v = v + $1 where id = 1";
+    w.begin();
+    assert_eq!(run_in_open(&mut w, update, &[1]).1, 1);
+    let mut other = w.another();
+    let waiting = std::thread::spawn(move || run_alone(&mut other, update, &[100]).1);
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    assert!(!waiting.is_finished(), "the row is another transaction's");
+    w.commit();
+    assert_eq!(waiting.join().expect("the wait ends"), 1);
+    assert_eq!(w.rows("select v from p where id = 1"), ["111"]);
+}
+
+/// A session whose catalog others have changed since it planned.
+struct Overtaken(Arc<Catalog>);
+
+impl Host for Overtaken {}
+
+impl SessionHost for Overtaken {
+    fn newer_catalog(&self, _: &Arc<Catalog>) -> Option<Arc<Catalog>> {
+        Some(Arc::clone(&self.0))
+    }
+}
+
+#[test]
+fn a_statement_in_place_does_nothing_by_a_plan_of_before() {
+    let mut w = world();
+    run_alone(&mut w, "insert into p values (1, $1, 'x')", &[10]);
+    let params: Arc<[Datum]> = Arc::new([Datum::Int4(1)]);
+    for text in ["delete from p where id = $1 returning v", "select v from p where id >= $1"] {
+        let plan = w.prepare(text, &[oid::INT4]).expect("statement is prepared");
+        let mut env = w.env();
+        env.session = Arc::new(Overtaken(Arc::clone(&env.catalog)));
+        let mut sink = Rows::of(&plan.compiled);
+        w.begin();
+        let done = run_in_place(&plan.compiled, &params, &env, &mut w.txn, &mut sink);
+        assert_eq!(done.expect("no error"), None, "{text}");
+        assert!(sink.rows.is_empty());
+        w.commit();
+    }
+    assert_eq!(w.rows("select id, v from p"), ["1|10"]);
 }

@@ -17,13 +17,16 @@
 //! |---|---|
 //! | `plan` | a prepared plan: what is known of it, how long it is good |
 //! | `sizes` | how large tables and indexes are, as the optimiser asks |
+//! | `run` | a statement run to its end in place, as functions do |
 //! | `variants` | the plans that values of parameters decide between |
 
 mod plan;
+mod run;
 mod sizes;
 mod variants;
 
 pub use plan::PreparedPlan;
+pub use run::run_in_place;
 pub use variants::{Found, Vacancy, Variants};
 
 use crate::constants;

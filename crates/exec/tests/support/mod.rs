@@ -6,9 +6,11 @@
 use std::path::Path;
 use std::sync::Arc;
 use steppe_catalog::{
-    Catalog, Column, Constraint, ConstraintKind, IndexInfo, IndexKey, PUBLIC, RelKind, Relation,
+    Catalog, Column, Constraint, ConstraintKind, IndexInfo, IndexKey, NameSpace, PUBLIC, RelKind,
+    Relation,
 };
 use steppe_exec::explain::{ExplainOptions, Explained, Surroundings, explain};
+use steppe_exec::prepare::{Planning, PreparedPlan, parse_one, prepare};
 use steppe_exec::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, NoSession, RowSink};
 use steppe_spill::TempSpace;
 use steppe_sql::bind::{BindContext, Params, bind_query};
@@ -243,6 +245,24 @@ impl World {
         let planned = Arc::new(plan(&ctx, bound)?);
         let catalog = Arc::new(self.catalog.clone());
         CompiledStmt::compile(planned, &catalog, &self.database).map(Arc::new)
+    }
+
+    /// A statement by way of the front door, as sessions and functions have theirs.
+    pub fn prepare(&self, text: &str, params: &[Oid]) -> Result<PreparedPlan> {
+        let catalog = Arc::new(self.catalog.clone());
+        let names = NameSpace::resolve(catalog, &["public".to_owned()], "postgres", "pg_temp_1");
+        let planning = Planning {
+            names: &names,
+            io: &Arc::default(),
+            planner: &self.settings,
+            older: None,
+            database: &self.database,
+            interrupts: &|| Ok(()),
+            for_cursor: false,
+            values: &[],
+        };
+        let statement = Arc::new(parse_one(text)?.statement);
+        Ok(prepare(&planning, &statement, &Arc::from(text), Params::fixed(params))?)
     }
 
     pub fn env(&self) -> ExecEnv {

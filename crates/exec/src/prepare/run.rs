@@ -1,0 +1,107 @@
+//! A statement run to its end where it stands: for functions, which have no client to wait for.
+//!
+//! ```text
+//!   the plan's relations are locked (by the caller)
+//!        │ the one leaf that it concerns with these parameters: locked
+//!        │ snapshot
+//!        ├─ a point statement ──▶ run_point, again after each row that is waited for
+//!        └─ others ────────────▶ Execution of the leaf's statement, or of the plan
+//! ```
+//!
+//! What it guarantees: the rows and the count are those that a client would be sent. The catalog
+//! that the plan was made for is in force when the snapshot is taken, or nothing has been done:
+//! a partition that was added meanwhile may have rows that the snapshot sees.
+
+use crate::sink::RowSink;
+use crate::statement::{
+    CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, LeafOfStatement,
+};
+use std::sync::Arc;
+use steppe_txn::{Database, RowId, Txn};
+use steppe_types::{Datum, Error, Result};
+
+/// Runs a statement whose relations are locked; how many rows it returned or changed. `env` has the
+/// catalog that it was planned against. `None`: another catalog has come into force, and nothing
+/// was done. The caller plans it again.
+pub fn run_in_place(
+    compiled: &Arc<CompiledStmt>,
+    params: &Arc<[Datum]>,
+    env: &ExecEnv,
+    txn: &mut Option<Txn>,
+    sink: &mut dyn RowSink,
+) -> Result<Option<u64>> {
+    let database = Arc::clone(lent(txn)?.database());
+    let leaf = compiled.leaf(params, env)?;
+    if let Some((leaf, mode)) = leaf {
+        if let Some(wait) = lent(txn)?.lock_relation(leaf.oid(), mode)? {
+            env.session.block_on(wait)?;
+        }
+        // Before the leaf was locked it may have been dropped, or its bounds changed.
+        if env.session.newer_catalog(&env.catalog).is_some() {
+            return Ok(None);
+        }
+    }
+    let leaf = leaf.map(|(leaf, _)| leaf);
+    lent(txn)?.start_statement()?;
+    let awaited = match run_point(compiled, leaf, params, (env, &database), txn, sink)? {
+        Ran::Point(rows) => return Ok(Some(rows)),
+        Ran::Not { awaited } => awaited,
+    };
+    let of_leaf = match leaf {
+        Some(leaf) => compiled.of_leaf(leaf, env, &database)?,
+        None => None,
+    };
+    // A leaf that takes a key goes on taking it.
+    if of_leaf.is_none() && env.session.newer_catalog(&env.catalog).is_some() {
+        return Ok(None);
+    }
+    let compiled = of_leaf.as_ref().unwrap_or(compiled);
+    let mut execution = Execution::start(compiled, Arc::clone(params), env, txn)?;
+    if let Some(awaited) = awaited {
+        execution.change_only(awaited);
+    }
+    match execution.fetch(txn, 0, sink)? {
+        FetchStatus::Done { rows } | FetchStatus::Suspended { rows } => Ok(Some(rows)),
+    }
+}
+
+/// What the point path came to.
+enum Ran {
+    /// The statement has ended.
+    Point(u64),
+    /// It needs the general way.
+    Not {
+        /// The row that was waited for before that was found.
+        awaited: Option<RowId>,
+    },
+}
+
+/// Runs a statement with a snapshot if it is a point statement.
+fn run_point(
+    compiled: &CompiledStmt,
+    leaf: Option<LeafOfStatement>,
+    params: &Arc<[Datum]>,
+    (env, database): (&ExecEnv, &Database),
+    txn: &mut Option<Txn>,
+    sink: &mut dyn RowSink,
+) -> Result<Ran> {
+    let mut awaited = None;
+    loop {
+        let over = (leaf, awaited);
+        let outcome = compiled.run_point(over, params, (env, database), txn, sink)?;
+        let (wait, row) = match outcome {
+            None => return Ok(Ran::Not { awaited }),
+            Some(ExecOutcome::Done { rows }) => return Ok(Ran::Point(rows)),
+            Some(ExecOutcome::MustWait(wait, row)) => (wait, row),
+        };
+        // Nothing was done: it is run again as the row's owner, at a snapshot of its own.
+        awaited = Some(row.row());
+        lent(txn)?.end_statement();
+        env.session.block_on(wait).map_err(|error| row.failed(error))?;
+        lent(txn)?.start_statement()?;
+    }
+}
+
+fn lent(txn: &mut Option<Txn>) -> Result<&mut Txn> {
+    txn.as_mut().ok_or_else(|| Error::internal("a statement is run without a transaction"))
+}
