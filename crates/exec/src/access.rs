@@ -17,12 +17,12 @@ mod long_rows;
 pub(crate) use long_rows::is_stub;
 
 use crate::context::ExecContext;
-use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler, Row};
 use crate::system_columns::VersionColumn;
 use long_keys::shorten;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
+use steppe_functions::FnContext;
 use steppe_sql::bind::index::IndexExprs;
 use steppe_sql::bind::over_row;
 use steppe_sql::plan::{ROW_ID, StoredForm, TABLE_OID};

@@ -11,13 +11,13 @@
 //!   fields ──▶ values ──▶ expressions ──▶ Inserter ──▶ table, then each index
 //! ```
 
-use crate::env::{FnContext, KeyCheck};
 use crate::expr::{CExpr, Compiler, Row};
 use crate::modify::{Inserter, ModifyPlan, OpenLeaves, Target, finish_keys, null_violation};
 use crate::node::CNode;
 use crate::statement::{CompiledStmt, ExecEnv};
 use std::sync::Arc;
 use steppe_catalog::Catalog;
+use steppe_functions::{FnContext, KeyCheck};
 use steppe_sql::expr::Expr;
 use steppe_sql::plan::PlannedStmt;
 use steppe_sql::query::Command;

@@ -20,14 +20,13 @@
 //! come of it: what a plan computes is folded elsewhere (`fold`, and when it is compiled).
 
 use crate::context::ExecContext;
-use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler, Row, TIMESTAMPTZ_AGE};
-use crate::functions::Builtin;
 use crate::registry::{self, Native};
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog};
+use steppe_functions::{Builtin, FnContext};
 use steppe_sql::expr::{CallSyntax, Expr, SubPlanId, TypeRef};
 use steppe_sql::plan::{Constants, PlannedLevel, PlannedStmt};
 use steppe_types::io::IoContext;

@@ -5,13 +5,13 @@
 //! per execution that every node and expression gets by `&mut`.
 
 use crate::access::StatementTxn;
-use crate::env::{FnContext, KeyCheck};
 use crate::expr::SubPlanState;
 use crate::sought::Sought;
 use crate::team::Team;
 use crate::tuplestore::TupleStore;
 use std::sync::Arc;
 use steppe_catalog::Catalog;
+use steppe_functions::{FnContext, KeyCheck};
 use steppe_spill::TempSpace;
 use steppe_sql::expr::ExecParamId;
 use steppe_storage::Usage;

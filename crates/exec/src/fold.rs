@@ -18,11 +18,11 @@
 //! (`constants`).
 
 use crate::constants::may_fail;
-use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler};
 use std::convert::Infallible;
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog};
+use steppe_functions::FnContext;
 use steppe_sql::expr::{Expr, TypeRef};
 use steppe_sql::negate::without_not;
 use steppe_sql::plan::PlannedStmt;

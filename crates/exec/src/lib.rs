@@ -13,7 +13,7 @@
 //! work_mem for each node that sorts, hashes or keeps rows, and the rest goes to
 //! temporary files; every loop over rows looks at interrupts; no input panics.
 //!
-//! It knows no sockets and no settings: see [`env`].
+//! It knows no sockets and no settings: see [`steppe_functions::SessionHost`].
 
 mod access;
 mod aggregate;
@@ -23,14 +23,11 @@ pub mod constants;
 mod context;
 pub mod ddl;
 mod deps;
-pub mod env;
 pub mod explain;
 mod expr;
 mod fold;
-pub mod functions;
 mod hashing;
 mod heap;
-mod io;
 mod modify;
 mod node;
 mod partition;
@@ -52,7 +49,6 @@ mod vector;
 
 pub use bulk::{BulkInsert, Fields};
 pub use context::{Instrument, LeafRun, Note};
-pub use env::{FnContext, Frame, Host, Identity, KeyCheck, NoSession, SessionHost, UtilityCall};
 pub use fold::fold_conditions;
 pub use modify::check_keys;
 pub use partition::lock_mode;

@@ -12,11 +12,11 @@
 //! code, as a shared library is: all that is state (which extensions are installed, what they keep)
 //! is in the catalog. Compiling looks here; running does not.
 
-use crate::functions::{self, Builtin, CallInfo, sql_bodies};
 use crate::spi::Spi;
 use hashbrown::HashMap;
 use std::sync::OnceLock;
 use steppe_catalog::builtin::Proc;
+use steppe_functions::{Builtin, CallInfo, sql_bodies};
 use steppe_types::{Datum, Oid, Result};
 
 /// A function that runs statements.
@@ -94,7 +94,7 @@ pub fn register_extension(code: &'static ExtensionCode) {
 
 /// The code of a pg_proc row.
 pub fn native(proc: &Proc) -> Option<Native> {
-    let built_in = sql_bodies::lookup(proc.oid).or_else(|| functions::lookup(proc.src));
+    let built_in = sql_bodies::lookup(proc.oid).or_else(|| steppe_functions::lookup(proc.src));
     built_in.map(Native::Builtin).or_else(|| added(proc))
 }
 

@@ -17,13 +17,13 @@
 
 use crate::access::StatementTxn;
 use crate::context::ExecContext;
-use crate::env::{Frame, SessionHost, UtilityCall};
 use crate::partition::lock_mode;
 use crate::prepare::{Planning, PreparedPlan, is_plannable, parse_one, prepare, run_in_place};
 use crate::sink::RowSink;
 use crate::statement::ExecEnv;
 use std::sync::Arc;
 use steppe_catalog::Catalog;
+use steppe_functions::{Frame, SessionHost, UtilityCall};
 use steppe_sql::ast::Statement;
 use steppe_sql::bind::Params;
 use steppe_sql::query::Command;

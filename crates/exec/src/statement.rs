@@ -11,7 +11,6 @@
 use crate::access::StatementTxn;
 use crate::batch::{BATCH_ROWS, RowBatch};
 use crate::context::{ExecContext, Instrument, LeafRun};
-use crate::env::{FnContext, IoContext, SessionHost};
 use crate::expr::{CExpr, Compiler, Row, SubPlanState};
 use crate::modify::finish_keys;
 use crate::node::columns::RowsOfColumns;
@@ -27,12 +26,14 @@ use crate::vector::ColumnBatch;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use steppe_catalog::{Catalog, RelKind};
+use steppe_functions::{FnContext, SessionHost};
 use steppe_partition::RoutedPartition;
 use steppe_spill::TempSpace;
 use steppe_sql::plan::{Plan, PlanNode, PlannedStmt, ResultColumn};
 use steppe_sql::query::Command;
 use steppe_storage::Usage;
 use steppe_txn::{Database, LockWait, RelationLockMode, RowId, Txn, UndoPosition};
+use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, interrupt};
 
 /// A statement ready to run, shared between sessions.

@@ -9,10 +9,10 @@ pub use crate::modify::shown_key;
 pub use crate::partition::ColumnMap;
 
 use crate::context::ExecContext;
-use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler, Row};
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
+use steppe_functions::FnContext;
 use steppe_sql::bind::over_row;
 use steppe_sql::expr::Expr;
 use steppe_sql::plan::PlannedStmt;

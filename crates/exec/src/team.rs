@@ -30,7 +30,6 @@
 
 use crate::batch::{BATCH_ROWS, RowBatch};
 use crate::context::{ExecContext, Instrument, Resources};
-use crate::env::SessionHost;
 use crate::node::{BoxedNode, CPlan, SharedRows, SharedTable, start};
 use crate::tuplestore::TupleStore;
 use crate::vector::{COLUMN_ROWS, ColumnBatch};
@@ -40,6 +39,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use steppe_functions::SessionHost;
 use steppe_txn::{ScanParts, TableStore};
 use steppe_types::interrupt::{self, Interrupts};
 use steppe_types::{Error, Oid, Result};

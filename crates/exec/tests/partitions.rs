@@ -8,8 +8,8 @@ use std::sync::Arc;
 use steppe_catalog::{
     Catalog, PUBLIC, PartitionColumn, PartitionKey, PartitionOf, RelKind, Relation,
 };
-use steppe_exec::env::{Host, SessionHost};
 use steppe_exec::prepare::run_in_place;
+use steppe_functions::{Host, SessionHost};
 use steppe_partition::{BoundValue, PartitionBound, PartitionStrategy, RangeDatum};
 use steppe_txn::{RelationLockMode, Txn};
 use steppe_types::{Datum, Oid, oid};

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 use steppe_catalog::Catalog;
-use steppe_exec::KeyCheck;
+use steppe_functions::KeyCheck;
 use steppe_types::Oid;
 
 /// What SET CONSTRAINTS has said.

@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use steppe_catalog::{BOOTSTRAP_SUPERUSER, CatalogChanges, NameSpace};
-use steppe_exec::functions::reg::CatalogNames;
-use steppe_exec::{Frame, SessionHost};
+use steppe_functions::reg::CatalogNames;
+use steppe_functions::{Frame, SessionHost};
 use steppe_txn::{RelationLockMode, SessionHandle};
 use steppe_types::io::{IoContext, TypeCatalog};
 use steppe_types::{Datum, Oid, Result};

@@ -24,8 +24,8 @@
 //! 3. A whole key is made again from the row version that the snapshot sees, as a posting of the
 //!    snapshot's has that version's key.
 
-use crate::functions::sha2::{Sha2, digest};
 use std::ops::Bound;
+use steppe_functions::sha2::{Sha2, digest};
 use steppe_types::Result;
 
 /// The longest key that is kept as it is.

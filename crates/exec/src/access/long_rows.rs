@@ -23,9 +23,9 @@
 //! is refused here, too, with its words (hio.c).
 
 use super::TableAccess;
-use crate::functions::type_info::{size_in_memory, size_in_row};
 use std::borrow::Cow;
 use steppe_catalog::Builtins;
+use steppe_functions::type_info::{size_in_memory, size_in_row};
 use steppe_sql::plan::StoredForm;
 use steppe_txn::{OverflowRef, OverflowStore, Txn};
 use steppe_types::numeric::Numeric;

@@ -2,9 +2,9 @@
 //! statement, a function, ANALYZE by itself.
 
 use super::DdlContext;
-use crate::env::{Frame, SessionHost};
 use std::sync::Arc;
 use steppe_catalog::{CatalogChanges, CatalogStore};
+use steppe_functions::{Frame, SessionHost};
 use steppe_txn::{RelationLockMode, Txn};
 use steppe_types::Oid;
 

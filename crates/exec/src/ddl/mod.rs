@@ -60,13 +60,13 @@ pub use partition::{Detaching, begin_detach, detaches_concurrently, finish_detac
 pub use table::{create_table_as, fill, is_made};
 pub use temporary::{discard_temporary, drop_temporary_schemas, on_commit};
 
-use crate::env::{FnContext, SessionHost};
 use std::sync::Arc;
 use steppe_catalog::{
     Catalog, CatalogChanges, CatalogStore, NAME_BYTES_MAX, PG_CATALOG, RelKind, Relation,
     TEMPORARY_SCHEMA, object_name,
 };
 use steppe_counting::progress::Progress;
+use steppe_functions::{FnContext, SessionHost};
 use steppe_spill::TempSpace;
 use steppe_sql::ast::{self, Location, RangeVar, Statement, TypeName};
 use steppe_sql::bind::BindContext;

@@ -11,9 +11,9 @@
 //! goes on with the catalog that it was planned against.
 
 use super::{DdlContext, Origin, command_name, execute, is_ddl};
-use crate::env::{SessionHost, UtilityCall};
 use crate::spi::{Spi, check_writable};
 use std::sync::Arc;
+use steppe_functions::{SessionHost, UtilityCall};
 use steppe_txn::{IsolationLevel, RelationLockMode, Txn};
 use steppe_types::{Error, Oid, Result, SqlState};
 

@@ -7,11 +7,11 @@
 
 use super::DdlContext;
 use super::reservoir::Reservoir;
-use crate::env::SessionHost;
 use crate::stored::{ColumnMap, TableAccess};
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_counting::progress::{Phase, Progress, Utility};
+use steppe_functions::SessionHost;
 use steppe_txn::{RowId, TableStore};
 use steppe_types::{Datum, Result};
 
@@ -129,7 +129,7 @@ fn thin(rows: &mut Vec<Vec<Datum>>, wanted: usize, session: &dyn SessionHost) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::env::NoSession;
+    use steppe_functions::NoSession;
 
     const WANTED: usize = 30_000;
 

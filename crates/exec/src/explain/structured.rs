@@ -2,8 +2,8 @@
 
 use super::document::{Item, Node, Value};
 use super::{ExplainOptions, Format, Surroundings, milliseconds};
-use crate::functions::escape_json;
 use std::fmt::Write;
+use steppe_functions::escape_json;
 
 /// Prints a plan and what surrounds it.
 pub(super) fn print(

@@ -7,12 +7,11 @@ use super::{
 };
 use crate::context::ExecContext;
 use crate::deps::Dependencies;
-use crate::env::FnContext;
-use crate::functions::{Builtin, CallInfo, CmpOp, ScalarFn, SetFn, compare_rows};
 use crate::registry::{self, Native};
 use std::sync::Arc;
 use steppe_catalog::builtin::Proc;
 use steppe_catalog::{Builtins, Catalog};
+use steppe_functions::{Builtin, CallInfo, CmpOp, FnContext, ScalarFn, SetFn, compare_rows};
 use steppe_sql::expr::{CallSyntax, Expr, SubLinkKind, SubPlan, TypeRef};
 use steppe_sql::plan::PlannedStmt;
 use steppe_types::compare::HashedDatum;

@@ -6,9 +6,9 @@
 use super::{ArrayOp, BinaryTest, CExpr, Call, Case, Compare, Distinct, InSet, Row};
 use super::{RowCompare, SpiCall, TypedCall, array};
 use crate::context::ExecContext;
-use crate::functions::{CmpOp, transaction_id};
 use crate::spi::Spi;
 use std::cmp::Ordering;
+use steppe_functions::{CmpOp, transaction_id};
 use steppe_sql::expr::{BoolTest, RowCompareOp};
 use steppe_types::compare::{HashedDatum, compare_as, equal_as};
 use steppe_types::{Datum, Error, Oid, Result};
@@ -78,7 +78,12 @@ impl CExpr {
             },
             CExpr::ViaIo(via) => {
                 let value = via.arg.eval(cx, row)?;
-                crate::io::cast_via_text(&value, via.from, via.to, &mut cx.functions)
+                steppe_functions::as_text::cast_via_text(
+                    &value,
+                    via.from,
+                    via.to,
+                    &mut cx.functions,
+                )
             }
             CExpr::AsOid(arg) => Ok(match arg.eval(cx, row)? {
                 Datum::Int4(v) => Datum::Oid(v as u32),
@@ -428,7 +433,7 @@ impl RowCompare {
             }
             let order = match type_oid {
                 Some(type_oid) => compare_as(*type_oid, &left, &right),
-                None => crate::functions::order_of_times(&left, &right, &cx.functions)?,
+                None => steppe_functions::order_of_times(&left, &right, &cx.functions)?,
             };
             match order {
                 Ordering::Equal => {}

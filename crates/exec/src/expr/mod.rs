@@ -17,10 +17,10 @@ mod compile;
 mod eval;
 mod subplan;
 
-use crate::functions::{CallInfo, CmpOp, ScalarFn, TypedFn};
 use crate::registry::SpiFn;
 use hashbrown::HashSet;
 use std::sync::Arc;
+use steppe_functions::{CallInfo, CmpOp, ScalarFn, TypedFn};
 use steppe_sql::expr::{BoolTest, RowCompareOp};
 use steppe_types::compare::HashedDatum;
 use steppe_types::{Datum, Oid};

@@ -4,11 +4,11 @@
 use super::Target;
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
-use crate::env::FnContext;
 use crate::expr::Row;
-use crate::io::to_text;
 use steppe_catalog::system::definitions;
 use steppe_catalog::{Column, IndexKey, Relation};
+use steppe_functions::FnContext;
+use steppe_functions::as_text::to_text;
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// A value in a detail is cut to so many bytes.

@@ -11,11 +11,11 @@
 use super::constraints::duplicate_key;
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
-use crate::env::KeyCheck;
 use crate::row_wait::{Doing, RowWait};
 use crate::statement::ExecEnv;
 use crate::stored;
 use std::sync::Arc;
+use steppe_functions::KeyCheck;
 use steppe_txn::{IndexInsert, RowBuf, RowId, Txn};
 use steppe_types::{Error, Oid, Result};
 

@@ -16,7 +16,6 @@ use super::{
 };
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
-use crate::env::FnContext;
 use crate::expr::Compiler;
 use crate::partition::{
     ByLeaf, ColumnMap, Definition, HANDLES_MAX, Models, PartitionCheck, RouteBuffers, Router,
@@ -26,6 +25,7 @@ use hashbrown::HashMap;
 use std::borrow::Cow;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
+use steppe_functions::FnContext;
 use steppe_sql::bind::{stored_checks, stored_generated, stored_never_null};
 use steppe_sql::plan::PlannedStmt;
 use steppe_txn::{Database, RelationLockMode, RowId};

@@ -8,8 +8,8 @@ use super::{BoxedNode, CNode, CPlan, Input, Node};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row, SetCall, eval_args};
-use crate::functions::{SetRows, as_one_value};
 use std::sync::Arc;
+use steppe_functions::{SetRows, as_one_value};
 use steppe_types::{Datum, Error, Result};
 
 /// A function in FROM.

@@ -25,7 +25,6 @@ use super::{BoxedNode, CNode, CPlan, Node, PlanCompiler, compile_plan, pump, ser
 use crate::batch::{BATCH_ROWS, RowBatch};
 use crate::context::{ExecContext, Instrument, LeafRun};
 use crate::deps::count_nodes;
-use crate::env::FnContext;
 use crate::expr::{Compiler, Row};
 use crate::partition::{
     LeafCache, LeafMember, LeafSet, LeafTemplate, Leaves, LockedLeaf, ScanPruning, lock_leaf,
@@ -37,6 +36,7 @@ use hashbrown::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use steppe_catalog::Relation;
+use steppe_functions::FnContext;
 use steppe_sql::expr::Expr;
 use steppe_sql::partners::{MatchedLeaves, partner};
 use steppe_sql::plan::{PartnerTable, PlanNode, PlannedStmt, ScanRelation};

@@ -8,10 +8,10 @@
 use super::window::{Place, Spool};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
-use crate::functions::ScalarFn;
 use crate::sorter::{SortColumn, compare_rows};
 use std::collections::VecDeque;
 use std::ops::Range;
+use steppe_functions::ScalarFn;
 use steppe_sql::query::{FrameExclusion, FrameMode};
 use steppe_types::{Datum, Error, Result, SqlState};
 

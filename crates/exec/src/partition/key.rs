@@ -1,11 +1,11 @@
 //! The partition key of a row.
 
 use crate::context::ExecContext;
-use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler, Row};
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{Style, partition_key_columns};
 use steppe_catalog::{PartitionColumn, PartitionKey, Relation};
+use steppe_functions::FnContext;
 use steppe_sql::bind::index::columns_of;
 use steppe_sql::bind::{over_row, stored_key};
 use steppe_sql::expr::Expr;

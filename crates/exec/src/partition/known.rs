@@ -8,11 +8,11 @@
 use super::leaves::{Kept, Leaves, LevelKept, Walk};
 use super::pruning::{key_of, said_of, test_value};
 use crate::context::ExecContext;
-use crate::env::FnContext;
 use crate::expr::{Compiler, Row};
 use crate::statement::ExecEnv;
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Relation};
+use steppe_functions::FnContext;
 use steppe_partition::PruningSteps;
 use steppe_sql::expr::{Expr, SortKey};
 use steppe_sql::partners::partner;

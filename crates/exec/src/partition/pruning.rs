@@ -7,11 +7,11 @@
 use super::LeafCache;
 use super::leaves::{Kept, Leaves, LevelKept, Walk};
 use crate::context::ExecContext;
-use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler, Row};
 use std::cell::Cell;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
+use steppe_functions::FnContext;
 use steppe_partition::{KeyOrder, KeySet, PartitionMap, PruningSteps, RoutedPartition};
 use steppe_sql::expr::{Expr, SortKey};
 use steppe_sql::plan::PlannedStmt;

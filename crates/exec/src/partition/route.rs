@@ -6,12 +6,12 @@
 use super::LeafCache;
 use super::key::{KeyOfRow, shown_key};
 use crate::context::ExecContext;
-use crate::env::FnContext;
 use crate::expr::Compiler;
 use crate::registry;
 use crate::spi::Spi;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, PartitionKey, Relation};
+use steppe_functions::FnContext;
 use steppe_partition::{PartitionBound, PartitionMap, Route, route_to_leaf};
 use steppe_sql::plan::PlannedStmt;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};

@@ -11,12 +11,12 @@ use super::{
 };
 use crate::ddl::of_function::SpiDdl;
 use crate::ddl::partition::convert::{check_convertible, make_partitioned, make_plain};
-use crate::functions::CallInfo;
-use crate::functions::args::{array, boolean, given, int4, text};
 use crate::spi::Spi;
 use std::sync::Arc;
 use steppe_catalog::system::partitions::key_name;
 use steppe_catalog::{PartitionKey, RelKind};
+use steppe_functions::CallInfo;
+use steppe_functions::args::{array, boolean, given, int4, text};
 use steppe_partition::RangeDatum;
 use steppe_sql::ast::{PartitionSpec, Statement};
 use steppe_sql::bind::typename::format_type;

@@ -9,10 +9,10 @@ use super::{
     Parent, column_list, copy_rows, invalid, not_a_partition, qualified, raised, relation,
     required, required_relation, shown,
 };
-use crate::functions::CallInfo;
-use crate::functions::args::{array, boolean, given, text_datum};
 use crate::spi::Spi;
 use steppe_catalog::system::partitions::key_name;
+use steppe_functions::CallInfo;
+use steppe_functions::args::{array, boolean, given, text_datum};
 use steppe_partition::{PartitionBound, RangeDatum};
 use steppe_types::error::Severity;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};

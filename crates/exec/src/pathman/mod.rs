@@ -16,13 +16,13 @@ mod kept;
 mod manage;
 mod ranges;
 
-use crate::functions::{arg, scalar, set};
 use crate::registry::{self, ExtensionCode, Family, Native};
 use crate::spi::Spi;
 use kept::Pathman;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{qualified_name, quote_identifier};
 use steppe_catalog::{Catalog, PATHMAN, Relation};
+use steppe_functions::{arg, scalar, set};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 
 /// Tells the executor of pg_pathman.
@@ -65,7 +65,7 @@ const TABLE: &[(&str, Native)] = &[
     ("pathman_sequence_name", Native::Builtin(scalar(config::sequence_name_of))),
     (
         "pathman_version",
-        Native::Builtin(scalar(|_, _| crate::functions::args::text_datum("1.5.12"))),
+        Native::Builtin(scalar(|_, _| steppe_functions::args::text_datum("1.5.12"))),
     ),
     ("pathman_show_config", Native::Builtin(set(config::show_config))),
     ("pathman_show_params", Native::Builtin(set(config::show_params))),
@@ -73,7 +73,7 @@ const TABLE: &[(&str, Native)] = &[
     // Rows are moved when a table is partitioned: nothing is ever under way.
     (
         "pathman_show_tasks",
-        Native::Builtin(set(|_, _, _| Ok(crate::functions::series::rows(Vec::new())))),
+        Native::Builtin(set(|_, _, _| Ok(steppe_functions::series::rows(Vec::new())))),
     ),
     ("pathman_stop_task", Native::Builtin(scalar(config::stop_task))),
     ("pathman_concurrently", Native::Builtin(scalar(config::move_rows))),

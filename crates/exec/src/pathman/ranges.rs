@@ -1,11 +1,11 @@
 //! The partitions of a range-partitioned table, and new partitions.
 
 use super::{Parent, invalid, output, qualified, raised, relation};
-use crate::functions::reg::split_qualified;
 use crate::spi::Spi;
 use std::cmp::Ordering;
 use steppe_catalog::system::definitions::quote_identifier;
 use steppe_catalog::{Catalog, PartitionColumn, Relation};
+use steppe_functions::reg::split_qualified;
 use steppe_partition::{BoundValue, PartitionBound, PartitionStrategy, RangeDatum};
 use steppe_sql::bind::typename::format_type;
 use steppe_sql::deparse;

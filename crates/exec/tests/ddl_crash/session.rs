@@ -12,10 +12,8 @@ use steppe_catalog::{
     Catalog, CatalogChanges, CatalogStore, NameSpace, PG_CATALOG, PUBLIC, Relation, Sequences,
 };
 use steppe_exec::ddl::{self, DdlContext, Detaching, Origin};
-use steppe_exec::{
-    CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, Frame, Host, Identity, KeyCheck,
-    RowSink, SessionHost, lock_mode,
-};
+use steppe_exec::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, RowSink, lock_mode};
+use steppe_functions::{Frame, Host, Identity, KeyCheck, SessionHost};
 use steppe_spill::TempSpace;
 use steppe_sql::ast::Statement;
 use steppe_sql::bind::{BindContext, Params, bind_query};

@@ -11,7 +11,8 @@ use steppe_catalog::{
 };
 use steppe_exec::explain::{ExplainOptions, Explained, Surroundings, explain};
 use steppe_exec::prepare::{Planning, PreparedPlan, parse_one, prepare};
-use steppe_exec::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, NoSession, RowSink};
+use steppe_exec::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, RowSink};
+use steppe_functions::NoSession;
 use steppe_spill::TempSpace;
 use steppe_sql::bind::{BindContext, Params, bind_query};
 use steppe_sql::planner::{PlannerContext, PlannerSettings, TableSizes, plan};

@@ -1,8 +1,7 @@
 //! Advisory locks (src/backend/utils/adt/lockfuncs.c).
 
-use steppe_exec::Host;
-use steppe_exec::functions::arg;
 use steppe_exec::registry::Native;
+use steppe_functions::{Host, arg};
 use steppe_txn::AdvisoryScope::{self, Session, Transaction};
 use steppe_txn::LockTag;
 use steppe_txn::SharedMode::{self, Exclusive, Shared};

@@ -1,8 +1,8 @@
 //! What is counted, for the functions that the views of statistics are made of in PostgreSQL, and
 //! resets of it (src/backend/utils/adt/pgstatfuncs.c).
 
-use steppe_exec::functions::arg;
 use steppe_exec::registry::Native;
+use steppe_functions::arg;
 use steppe_types::{Datum, Result};
 
 use super::void;

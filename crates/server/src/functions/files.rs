@@ -4,8 +4,8 @@ use std::fs::Metadata;
 use std::time::{Duration, UNIX_EPOCH};
 
 use steppe_catalog::system::{PG_DEFAULT, TABLESPACES};
-use steppe_exec::functions::arg;
 use steppe_exec::registry::Native;
+use steppe_functions::arg;
 use steppe_types::{Datum, Error, Result, SqlState};
 
 use crate::services::{Core, micros_since_2000};

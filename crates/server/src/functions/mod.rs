@@ -11,7 +11,7 @@
 /// An entry's code: the value that a body gives, of type [`Body`].
 macro_rules! value {
     ($body:expr) => {
-        steppe_exec::registry::Native::Builtin(steppe_exec::functions::typed(|args, call, cx| {
+        steppe_exec::registry::Native::Builtin(steppe_functions::typed(|args, call, cx| {
             let body: crate::functions::Body = $body;
             body(crate::services::Core::of(cx, call)?, args)
         }))
@@ -21,10 +21,10 @@ macro_rules! value {
 /// An entry's code: the rows that a body gives, of type [`RowsBody`].
 macro_rules! rows {
     ($body:expr) => {
-        steppe_exec::registry::Native::Builtin(steppe_exec::functions::set(|args, call, cx| {
+        steppe_exec::registry::Native::Builtin(steppe_functions::set(|args, call, cx| {
             let body: crate::functions::RowsBody = $body;
             let rows = body(crate::services::Core::of(cx, call)?, args)?;
-            Ok(steppe_exec::functions::series::rows(rows))
+            Ok(steppe_functions::series::rows(rows))
         }))
     };
 }
@@ -43,9 +43,8 @@ mod xids;
 
 use std::any::Any;
 
-use steppe_exec::FnContext;
-use steppe_exec::functions::CallInfo;
 use steppe_exec::registry::{self, Family};
+use steppe_functions::{CallInfo, FnContext};
 use steppe_types::{Datum, Result};
 
 use crate::services::Core;

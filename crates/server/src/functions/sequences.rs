@@ -1,8 +1,8 @@
 //! Where sequences are, for functions that ask for it by OID (src/backend/commands/sequence.c).
 
 use steppe_catalog::RelKind;
-use steppe_exec::functions::arg;
 use steppe_exec::registry::Native;
+use steppe_functions::arg;
 use steppe_types::{Datum, Error, Result, SqlState};
 
 use super::record;

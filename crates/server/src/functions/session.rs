@@ -5,9 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use steppe_exec::FnContext;
-use steppe_exec::functions::{CallInfo, arg, transaction_id, typed};
 use steppe_exec::registry::Native;
+use steppe_functions::{CallInfo, FnContext, arg, transaction_id, typed};
 use steppe_types::datum::Array;
 use steppe_types::{Datum, Result, oid};
 

@@ -3,9 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use steppe_exec::functions::{CallInfo, arg, typed};
 use steppe_exec::registry::Native;
-use steppe_exec::{FnContext, Host};
+use steppe_functions::{CallInfo, FnContext, Host, arg, typed};
 use steppe_txn::Interrupt;
 use steppe_types::datetime::arith::timestamptz_plus_interval;
 use steppe_types::error::Severity;

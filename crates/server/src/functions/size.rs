@@ -3,8 +3,8 @@
 use steppe_catalog::system::session::POSTGRES_DATABASE;
 use steppe_catalog::system::{PG_DEFAULT, TABLESPACES};
 use steppe_catalog::{DATABASE_NAME, Relation};
-use steppe_exec::functions::arg;
 use steppe_exec::registry::Native;
+use steppe_functions::arg;
 use steppe_storage::PAGE_SIZE;
 use steppe_txn::RelFileNumber;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 
 use steppe_catalog::BOOTSTRAP_SUPERUSER;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
-use steppe_exec::functions::arg;
 use steppe_exec::registry::{ExtensionCode, Family, Native};
+use steppe_functions::arg;
 use steppe_storage::PAGE_SIZE;
 use steppe_types::numeric::Numeric;
 use steppe_types::{Datum, Oid, Result};

@@ -3,8 +3,8 @@
 
 use std::time::UNIX_EPOCH;
 
-use steppe_exec::functions::arg;
 use steppe_exec::registry::Native;
+use steppe_functions::arg;
 use steppe_storage::wal::Wal;
 use steppe_storage::{Lsn, PAGE_SIZE};
 use steppe_types::{Datum, Result};

@@ -3,8 +3,8 @@
 
 use std::sync::atomic::Ordering;
 
-use steppe_exec::functions::arg;
 use steppe_exec::registry::Native;
+use steppe_functions::arg;
 use steppe_txn::XidStatus;
 use steppe_types::{Datum, Error, Result, SqlState};
 

@@ -1,7 +1,7 @@
 //! SET CONSTRAINTS, and the checks that a transaction has put off
 //! (AfterTriggerSetState and AfterTriggerFireDeferred in src/backend/commands/trigger.c).
 
-use steppe_exec::KeyCheck;
+use steppe_functions::KeyCheck;
 use steppe_sql::ast::{RangeVar, SetConstraintsStmt};
 use steppe_types::{Error, Oid, Result, SqlState};
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use steppe_catalog::Catalog;
 use steppe_exec::prepare::{Planning, Variants, parse_one, prepare};
-use steppe_exec::{Frame, Host};
+use steppe_functions::{Frame, Host};
 use steppe_sql::ast;
 use steppe_sql::bind::Params;
 use steppe_sql::parser::literals::LiftedLiteral;

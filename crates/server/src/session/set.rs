@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use steppe_catalog::system::role_named;
-use steppe_exec::Host as _;
+use steppe_functions::Host as _;
 use steppe_sql::ast::{SetStmt, SetValue};
 use steppe_sql::deparse::quote_identifier;
 use steppe_sql::plan::ResultColumn;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
 use steppe_catalog::system::{self, SessionView, Setting, SystemContext};
 use steppe_catalog::{RelKind, Relation};
-use steppe_exec::functions::rules;
+use steppe_functions::rules;
 use steppe_types::{Datum, Error, Oid, Result};
 
 use crate::services::Core;

@@ -6,10 +6,10 @@
 use super::super::DdlContext;
 use super::super::scan::{evaluator, scan_rows};
 use super::{children, invalid, leaves, map_of};
-use crate::functions::bound_condition;
 use crate::stored::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::{PartitionKey, PartitionOf, Relation};
+use steppe_functions::bound_condition;
 use steppe_partition::{
     BoundError, BoundPlace, BoundValue, PartitionBound, PartitionStrategy, RangeDatum,
 };

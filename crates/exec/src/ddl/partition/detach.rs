@@ -9,9 +9,9 @@
 
 use super::super::{DdlContext, constraint};
 use super::{map_of, require_partitioned};
-use crate::functions::{Lists, partition_condition};
 use std::sync::Arc;
 use steppe_catalog::{PartitionOf, Relation};
+use steppe_functions::{Lists, partition_condition};
 use steppe_partition::PartitionStrategy;
 use steppe_sql::ast::{AlterTableCommand, AlterTableStmt, RangeVar, Statement};
 use steppe_sql::bind::parse_expression;

@@ -11,10 +11,10 @@
 //! are not kept.
 
 use super::elements::element_statistics;
-use crate::functions::type_info::{size_in_memory, size_in_row};
 use std::cmp::Reverse;
 use std::sync::Arc;
 use steppe_catalog::{Builtins, ColumnStatistics};
+use steppe_functions::type_info::{size_in_memory, size_in_row};
 use steppe_types::{Datum, Oid, Result, compare};
 
 /// Values that take more bytes are not kept (WIDTH_THRESHOLD).

@@ -5,10 +5,10 @@
 //! frequent. An array counts an element once.
 
 use super::column::{has_ordering, single};
-use crate::functions::type_info::size_in_memory;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use steppe_catalog::{Builtins, ElementStatistics};
+use steppe_functions::type_info::size_in_memory;
 use steppe_types::compare::HashedDatum;
 use steppe_types::datum::Array;
 use steppe_types::{Datum, Oid, Result, compare};

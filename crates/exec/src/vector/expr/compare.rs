@@ -5,9 +5,9 @@
 //! scales are compared at the larger one.
 
 use super::{Truths, Value};
-use crate::functions::CmpOp;
 use crate::vector::{Data, IntKind, Nulls, Texts, Vector};
 use std::borrow::Cow;
+use steppe_functions::CmpOp;
 use steppe_types::Datum;
 use steppe_types::datetime::{TIMESTAMP_INFINITY, TIMESTAMP_NEG_INFINITY};
 

@@ -5,9 +5,9 @@ use super::{
 };
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
-use crate::functions::CmpOp;
 use crate::vector::{IntKind, Nulls, Vector};
 use arithmetic::Operator;
+use steppe_functions::CmpOp;
 use steppe_types::Datum;
 
 /// A call, or any other expression whose operands are all evaluated.

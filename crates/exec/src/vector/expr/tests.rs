@@ -6,10 +6,10 @@
 
 use super::compare::DAY;
 use super::*;
-use crate::env::FnContext;
 use crate::expr::Compiler;
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog};
+use steppe_functions::FnContext;
 use steppe_sql::expr::{CallSyntax, Expr, Place, RowCompareOp, TypeRef};
 use steppe_sql::plan::PlannedStmt;
 use steppe_types::datum::Array;

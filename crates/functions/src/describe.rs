@@ -1,0 +1,80 @@
+//! pg_describe_object: what an object is called in messages (src/backend/catalog/objectaddress.c).
+
+use super::args::{int4, oid as oid_at, text_datum};
+use super::reg::CatalogNames;
+use super::{Entry, scalar};
+use crate::FnContext;
+use steppe_catalog::objects::{self, Object};
+use steppe_catalog::system::extended_statistics::statistics_object;
+use steppe_types::io::TypeCatalog;
+use steppe_types::{Datum, Error, Oid, Result, oid};
+
+/// By prosrc.
+pub(super) const TABLE: &[Entry] = &[("pg_describe_object", scalar(describe))];
+
+/// Classes of objects: OIDs of their catalogs.
+const PG_TYPE: Oid = 1247;
+const PG_PROC: Oid = 1255;
+const PG_CLASS: Oid = 1259;
+const PG_CONSTRAINT: Oid = 2606;
+const PG_NAMESPACE: Oid = 2615;
+const PG_EXTENSION: Oid = 3079;
+const PG_STATISTIC_EXT: Oid = 3381;
+
+/// `pg_describe_object(class, object, column)`; NULL for an object that is not there.
+fn describe(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let (class, object, column) = (oid_at(args, 0)?, oid_at(args, 1)?, int4(args, 2)?);
+    if class == oid::INVALID_OID && object == oid::INVALID_OID {
+        return Ok(Datum::Null);
+    }
+    let names = CatalogNames::of(cx);
+    let named = |object| objects::describe(&cx.catalog, names.path(), object);
+    let found = match class {
+        PG_CLASS => relation(object, column, cx).map(named),
+        PG_CONSTRAINT => constraint(object, cx).map(named),
+        PG_NAMESPACE => cx.catalog.schema(object).map(|_| named(Object::Schema(object))),
+        PG_EXTENSION => {
+            let mut extensions = cx.catalog.extensions();
+            let extension = extensions.find(|extension| extension.oid == object);
+            extension.map(|extension| format!("extension {}", extension.name))
+        }
+        PG_PROC => function(object, &names)?,
+        PG_STATISTIC_EXT => {
+            let found = statistics_object(&cx.catalog, object);
+            found.map(|(table, _)| named(Object::Statistics(table.oid, object)))
+        }
+        PG_TYPE => {
+            let is_there = cx.catalog.has_type(object);
+            is_there.then(|| format!("type {}", names.types().format(object, -1)))
+        }
+        other => return Err(Error::not_supported(format!("descriptions of the class {other}"))),
+    };
+    found.map_or(Ok(Datum::Null), text_datum)
+}
+
+/// A relation, or a column of it.
+fn relation(oid: Oid, column: i32, cx: &FnContext) -> Option<Object> {
+    let relation = cx.catalog.relation(oid)?;
+    let attnum = i16::try_from(column).ok()?;
+    match usize::try_from(attnum) {
+        Ok(0) => Some(Object::Relation(oid)),
+        Ok(number) => relation.columns.get(number - 1).map(|_| Object::Column(oid, attnum)),
+        Err(_) => None,
+    }
+}
+
+fn constraint(oid: Oid, cx: &FnContext) -> Option<Object> {
+    let mut tables = cx.catalog.relations();
+    let table = tables.find(|table| table.constraints.iter().any(|c| c.oid == oid))?;
+    Some(Object::Constraint(table.oid, oid))
+}
+
+fn function(function: Oid, names: &CatalogNames) -> Result<Option<String>> {
+    let mut signature = Vec::new();
+    if !names.reg_output(oid::REGPROCEDURE, function, &mut signature) {
+        return Ok(None);
+    }
+    let signature = String::from_utf8(signature);
+    let signature = signature.map_err(|_| Error::internal("a function's name is not UTF-8"))?;
+    Ok(Some(format!("function {signature}")))
+}

@@ -1,0 +1,176 @@
+//! What the executor and DDL ask of the session around them, besides what functions ask.
+//!
+//! The executor knows no sockets, settings or sequences: the server hands it a [`SessionHost`] for
+//! each execution, which waits for locks, keeps what is checked later, and knows which catalog is
+//! in force. The defaults are those of no session, as [`Host`]'s are.
+
+use super::Host;
+use std::sync::Arc;
+use steppe_catalog::{Catalog, CatalogChanges, CatalogStore, NameSpace, Relation, Sequences};
+use steppe_counting::RelationStatistics;
+use steppe_counting::progress::Progress;
+use steppe_spill::TempSpace;
+use steppe_sql::ast::Statement;
+use steppe_sql::planner::PlannerSettings;
+use steppe_txn::{Database, LockWait, Lsn, RowId, SessionHandle, Txn};
+use steppe_types::io::IoContext;
+use steppe_types::{Datum, Error, Oid, Result};
+
+/// A row's key that another row may have, too.
+#[derive(Clone, Debug)]
+pub struct KeyCheck {
+    /// The index.
+    pub index: Oid,
+    /// The key, as it is stored there.
+    pub key: Box<[u8]>,
+    /// The row.
+    pub row: RowId,
+}
+
+/// What a function's statements are planned and run with, at one point of the session.
+#[derive(Clone)]
+pub struct Frame {
+    /// The catalog, with what the transaction has changed in it, and the search path.
+    pub names: NameSpace,
+    /// Settings that text input and output depend on; its names are those of the catalog.
+    pub io: Arc<IoContext>,
+    /// The optimiser's settings.
+    pub planner: Arc<PlannerSettings>,
+    /// The catalog that the transaction's snapshot was taken under, if that is an older one.
+    pub older: Option<Arc<Catalog>>,
+    /// Where the tables are.
+    pub database: Arc<Database>,
+    /// Where spill files go.
+    pub temp: Arc<TempSpace>,
+    /// maintenance_work_mem
+    pub maintenance_work_mem_bytes: usize,
+    /// default_statistics_target
+    pub statistics_target: usize,
+}
+
+/// A statement without a plan that a function runs.
+pub struct UtilityCall<'a> {
+    /// The session.
+    pub session: &'a Arc<dyn SessionHost>,
+    /// The transaction of the statement that calls the function.
+    pub txn: &'a mut Txn,
+    /// The statement.
+    pub statement: &'a Statement,
+    /// Its text, for error positions.
+    pub source: &'a str,
+}
+
+/// What a session does for the statements that it runs.
+pub trait SessionHost: Host {
+    /// Waits for a lock in place, letting other sessions of the worker go on.
+    fn block_on(&self, wait: LockWait) -> Result<()> {
+        wait.wait_blocking()
+    }
+
+    /// A command begins whose progress is shown as long as the answer lives.
+    fn begin_progress(&self, progress: Progress) -> Arc<Progress> {
+        Arc::new(progress)
+    }
+
+    /// What is counted of the relations of the session's engine.
+    fn relation_statistics(&self) -> Arc<RelationStatistics> {
+        Arc::default()
+    }
+
+    /// Does what may take long, letting other sessions of the worker go on.
+    fn in_place(&self, work: &mut dyn FnMut()) {
+        work();
+    }
+
+    /// The catalog in force, if it is newer than the one the statement was planned against: asked
+    /// after a lock was taken in the middle of a statement.
+    fn newer_catalog(&self, planned: &Arc<Catalog>) -> Option<Arc<Catalog>> {
+        let _ = planned;
+        None
+    }
+
+    /// Keeps the keys whose constraints are deferred, and gives the others back, to be checked at
+    /// once.
+    fn defer_key_checks(&self, checks: Vec<KeyCheck>) -> Vec<KeyCheck> {
+        checks
+    }
+
+    /// The row of a table that a cursor is on; `None` if the cursor's row is in another table.
+    fn cursor_row(
+        &self,
+        cursor: &str,
+        table: &Relation,
+        catalog: &Catalog,
+    ) -> Result<Option<RowId>> {
+        let _ = (cursor, table, catalog);
+        Err(Error::not_supported("WHERE CURRENT OF in this context"))
+    }
+
+    /// What functions see from now on: what a statement has made of the catalog so far.
+    fn see_catalog(&self, catalog: &Arc<Catalog>) {
+        let _ = catalog;
+    }
+
+    /// The states of the sequences, for DDL that has locked the sequence that it changes.
+    fn sequences(&self) -> Result<&Sequences> {
+        Err(Error::not_supported("sequences in this context"))
+    }
+
+    /// The rows of a virtual catalog table, in its column order.
+    fn virtual_rows(&self, relation: Oid) -> Result<Vec<Vec<Datum>>> {
+        let _ = relation;
+        Err(Error::not_supported("this system catalog"))
+    }
+
+    /// The running thread is going to help with the statement, beside those that run the sessions'.
+    fn begin_helping(&self) {}
+
+    /// The running thread has helped.
+    fn end_helping(&self) {}
+
+    /// What a function's statements are planned and run with, at this point.
+    fn frame(&self) -> Result<Frame> {
+        Err(Error::not_supported("a function that runs statements in this context"))
+    }
+
+    /// Lets `change` add to the transaction's changes of the catalog. Afterwards they are in force
+    /// for what the function does next, and for the session's later statements.
+    fn change_catalog(
+        &self,
+        change: &mut dyn FnMut(&mut Option<CatalogChanges>) -> Result<()>,
+    ) -> Result<()> {
+        let _ = change;
+        Err(Error::not_supported("a function that changes the catalog in this context"))
+    }
+
+    /// The stored catalog.
+    fn store(&self) -> Result<&CatalogStore> {
+        Err(Error::not_supported("a function that changes the catalog in this context"))
+    }
+
+    /// Runs a statement of a function's text that has no plan: DDL, and what else a session does
+    /// by itself.
+    fn utility(&self, call: UtilityCall<'_>) -> Result<()> {
+        let _ = call;
+        Err(Error::not_supported("a function that changes the catalog in this context"))
+    }
+
+    /// An engine session for a transaction of its own that may lock a table. `None`: this session's
+    /// locks are in the way, or what it has made of the table.
+    fn session_apart(&self, table: Oid) -> Result<Option<SessionHandle>> {
+        let _ = table;
+        Err(Error::not_supported("a transaction apart in this context"))
+    }
+
+    /// The client hears nothing before the log is durable up to here.
+    fn must_be_durable(&self, up_to: Lsn) {
+        let _ = up_to;
+    }
+}
+
+/// No session: for constant folding, where only pure functions run.
+pub struct NoSession;
+
+impl Host for NoSession {}
+
+impl SessionHost for NoSession {}
