@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Extracts PostgreSQL's built-in catalog rows (facts: OIDs, names, signatures; no
-# descriptions) from a live server into crates/catalog/data/*.tsv.
+# descriptions) from a live server into crates/catalog/data/*.tsv; the functions of extensions into
+# the crates that have their code.
 #
 # Usage: tools/extract-catalog.sh HOST PORT        (a fresh PostgreSQL 18 cluster, C locale)
 #
 # Each file is COPY text format with a header line. regproc columns are written as OIDs.
 set -euo pipefail
 host=${1:?host} port=${2:?port}
-out=$(dirname "$0")/../crates/catalog/data
+crates=$(dirname "$0")/../crates
+out=$crates/catalog/data
 run() { psql -X -q -h "$host" -p "$port" -U postgres -d postgres -v ON_ERROR_STOP=1 "$@"; }
 
 # Select list of a catalog: every column, with regproc as oid and without ACLs and parse trees
@@ -79,7 +81,7 @@ run -c "copy (select 15599 + row_number() over (order by t.oid) as oid, proname,
         13 as prolang, $(columns pg_proc | sed 's/^oid, proname, pronamespace, proowner, prolang, //; s/, probin,/, '"'"'\$libdir\/pg_pathman'"'"' as probin,/'),
         pg_get_expr(proargdefaults, 0) as argdefaults
     from pg_catalog.pg_proc t where pronamespace = 'pathman'::regnamespace order by 1) to stdout (header)" \
-    > "$out/pg_pathman.tsv"
+    > "$crates/exec/data/pg_pathman.tsv"
 run -c "drop schema pathman cascade" 2> /dev/null
 
 # The functions of pg_stat_statements, likewise; the module must be there.
@@ -88,5 +90,5 @@ run -c "copy (select 15699 + row_number() over (order by proname) as oid, pronam
         13 as prolang, $(columns pg_proc | sed 's/^oid, proname, pronamespace, proowner, prolang, //'),
         pg_get_expr(proargdefaults, 0) as argdefaults
     from pg_catalog.pg_proc t where probin = '\$libdir/pg_stat_statements' order by 1) to stdout (header)" \
-    > "$out/pg_stat_statements.tsv"
+    > "$crates/server/data/pg_stat_statements.tsv"
 run -c "drop extension pg_stat_statements"

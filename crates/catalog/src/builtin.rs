@@ -4,6 +4,7 @@
 //! tools/extract-catalog.sh into data/*.tsv (COPY text format with a header
 //! line). They are compiled in and indexed once, on first use.
 
+mod brought;
 mod collation;
 mod estimate;
 mod tsv;
@@ -209,7 +210,6 @@ pub struct Builtins {
     row_types: HashMap<Oid, Oid>,
     procs: HashMap<Oid, Proc>,
     procs_by_name: HashMap<&'static str, Vec<Oid>>,
-    extension_procs: HashMap<&'static str, Vec<Oid>>,
     operators: HashMap<Oid, Operator>,
     operators_by_name: HashMap<&'static str, Vec<Oid>>,
     casts: HashMap<(Oid, Oid), Cast>,
@@ -253,27 +253,14 @@ impl Builtins {
         self.row_types.get(&relation).copied()
     }
 
-    /// A function by OID.
+    /// A function by OID; also one that an extension brings, installed or not.
     pub fn proc(&self, oid: Oid) -> Option<&Proc> {
-        self.procs.get(&oid)
+        self.procs.get(&oid).or_else(|| brought::proc(oid))
     }
 
     /// All overloads of a function name.
     pub fn procs_named(&self, name: &str) -> impl Iterator<Item = &Proc> {
         self.procs_by_name.get(name).into_iter().flatten().map(|oid| &self.procs[oid])
-    }
-
-    /// All overloads of a function name that extensions bring, installed or not.
-    pub fn extension_procs_named(&self, name: &str) -> impl Iterator<Item = &Proc> {
-        self.extension_procs.get(name).into_iter().flatten().map(|oid| &self.procs[oid])
-    }
-
-    /// The functions that an extension brings, by OID.
-    pub fn procs_of_extension(&self, extension: &str) -> Vec<&Proc> {
-        let brought = self.procs.values().filter(|p| p.extension == Some(extension));
-        let mut procs: Vec<&Proc> = brought.collect();
-        procs.sort_unstable_by_key(|p| p.oid);
-        procs
     }
 
     /// An operator by OID.
@@ -334,8 +321,6 @@ impl Builtins {
         let tables: HashMap<&'static str, Table> = data_files!(
             "pg_type",
             "pg_proc",
-            "pg_pathman",
-            "pg_stat_statements",
             "pg_operator",
             "pg_cast",
             "pg_aggregate",
@@ -358,14 +343,7 @@ impl Builtins {
         .collect();
 
         let types = load_types(&tables["pg_type"]);
-        let mut procs = load_procs(&tables["pg_proc"], None);
-        let built_in = group_by_name(procs.values().map(|p| (p.name, p.oid)));
-        let mut brought = HashMap::new();
-        for extension in EXTENSIONS_WITH_FUNCTIONS {
-            brought.extend(load_procs(&tables[extension], Some(extension)));
-        }
-        let extension_procs = group_by_name(brought.values().map(|p| (p.name, p.oid)));
-        procs.extend(brought);
+        let procs = load_procs(&tables["pg_proc"], None);
         let operators = load_operators(&tables["pg_operator"]);
         let (orderings, strategies) = load_orderings(&tables["pg_opclass"], &tables["pg_amop"]);
         Builtins {
@@ -376,8 +354,7 @@ impl Builtins {
                 .filter(|ty| ty.relation != 0)
                 .map(|ty| (ty.relation, ty.oid))
                 .collect(),
-            procs_by_name: built_in,
-            extension_procs,
+            procs_by_name: group_by_name(procs.values().map(|p| (p.name, p.oid))),
             operators_by_name: group_by_name(operators.values().map(|o| (o.name, o.oid))),
             casts: load_casts(&tables["pg_cast"]),
             aggregates: load_aggregates(&tables["pg_aggregate"]),
@@ -429,9 +406,6 @@ fn load_types(table: &Table) -> HashMap<Oid, Type> {
     };
     table.rows().map(read).map(|t| (t.oid, t)).collect()
 }
-
-/// The extensions with functions; each has a file of the shape of pg_proc's.
-const EXTENSIONS_WITH_FUNCTIONS: &[&str] = &["pg_pathman", "pg_stat_statements"];
 
 fn load_procs(table: &Table, extension: Option<&'static str>) -> HashMap<Oid, Proc> {
     table.rows().map(|row| load_proc(row, extension)).map(|p| (p.oid, p)).collect()

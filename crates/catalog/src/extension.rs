@@ -1,9 +1,9 @@
 //! Extensions: those that can be installed, those that are, and what they keep.
 //!
-//! An extension is part of the server: CREATE EXTENSION makes its functions visible in a schema and
-//! runs a script there. The functions are facts ([`crate::builtin::Proc::extension`]), with
-//! OIDs of their own; the relations that the script makes are members, which go with the
-//! extension and not without it.
+//! An extension is part of the program: the crate that has its code makes it available. CREATE
+//! EXTENSION makes its functions visible in a schema and runs a script there. The functions are
+//! facts ([`crate::builtin::Proc::extension`]), with OIDs of their own; the relations that the
+//! script makes are members, which go with the extension and not without it.
 
 use crate::RareText;
 use serde::{Deserialize, Serialize};
@@ -19,44 +19,11 @@ pub struct AvailableExtension {
     pub version: &'static str,
     /// What it is, in a few words.
     pub comment: &'static str,
+    /// Its functions: rows of the shape of pg_proc, as COPY writes them with a header line.
+    pub functions: &'static str,
     /// The views that it makes: the name, the function of its own that gives the rows, and that
     /// function's arguments.
     pub views: &'static [(&'static str, &'static str, &'static str)],
-}
-
-/// What can be installed.
-pub const AVAILABLE_EXTENSIONS: &[AvailableExtension] = &[
-    AvailableExtension {
-        name: PATHMAN,
-        version: "1.5",
-        comment: "Partitioning tool for PostgreSQL",
-        views: &[
-            ("pathman_config", "show_config", ""),
-            ("pathman_config_params", "show_config_params", ""),
-            ("pathman_partition_list", "show_partition_list", ""),
-            ("pathman_concurrent_part_tasks", "show_concurrent_part_tasks", ""),
-        ],
-    },
-    // Statements are counted from the start: the extension only shows them.
-    AvailableExtension {
-        name: "pg_stat_statements",
-        version: "1.12",
-        comment: "what the statements that ran have taken",
-        views: &[
-            ("pg_stat_statements", "pg_stat_statements", "true"),
-            ("pg_stat_statements_info", "pg_stat_statements_info", ""),
-        ],
-    },
-];
-
-/// The extension that partitions tables.
-pub const PATHMAN: &str = "pg_pathman";
-
-impl AvailableExtension {
-    /// The extension of a name.
-    pub fn named(name: &str) -> Option<&'static AvailableExtension> {
-        AVAILABLE_EXTENSIONS.iter().find(|extension| extension.name == name)
-    }
 }
 
 /// An installed extension (pg_extension).

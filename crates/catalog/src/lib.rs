@@ -36,9 +36,7 @@ pub use builtin::Builtins;
 pub use extended_statistics::{
     Combination, ExtendedFound, ExtendedStatistics, StatisticsExpression, StatisticsKind,
 };
-pub use extension::{
-    AVAILABLE_EXTENSIONS, AvailableExtension, Extension, KeptByExtension, PATHMAN,
-};
+pub use extension::{AvailableExtension, Extension, KeptByExtension};
 pub use history::Mentions;
 pub use name_space::NameSpace;
 pub use names::{NAME_BYTES_MAX, object_name};

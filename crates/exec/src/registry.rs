@@ -15,6 +15,7 @@
 use crate::spi::Spi;
 use hashbrown::HashMap;
 use std::sync::OnceLock;
+use steppe_catalog::AvailableExtension;
 use steppe_catalog::builtin::Proc;
 use steppe_functions::{Builtin, CallInfo, sql_bodies};
 use steppe_types::{Datum, Oid, Result};
@@ -47,9 +48,9 @@ pub type MissingPartition = fn(&mut Spi<'_>, Oid, &[Datum]) -> Result<bool>;
 
 /// What an extension brings besides rows of pg_proc.
 pub struct ExtensionCode {
-    /// The extension.
-    pub name: &'static str,
-    /// Its functions.
+    /// What CREATE EXTENSION makes of it.
+    pub extension: &'static AvailableExtension,
+    /// The code of its functions.
     pub family: &'static Family,
     /// What it does for rows that no partition takes.
     pub missing_partition: Option<MissingPartition>,
@@ -85,11 +86,15 @@ pub fn register(family: &'static Family) {
     debug_assert!(false, "no place is left for the functions of {}", family.name);
 }
 
-/// Adds an extension's code with its functions; what is there already stays as it is.
+/// Adds an extension's code, and makes the extension available; what is there already stays as it
+/// is.
 pub fn register_extension(code: &'static ExtensionCode) {
     register(code.family);
-    let is_placed = EXTENSIONS.iter().any(|place| place.get_or_init(|| code).name == code.name);
-    debug_assert!(is_placed, "no place is left for extension {}", code.name);
+    AvailableExtension::make_available(code.extension);
+    let name = code.extension.name;
+    let is_placed =
+        EXTENSIONS.iter().any(|place| place.get_or_init(|| code).extension.name == name);
+    debug_assert!(is_placed, "no place is left for extension {name}");
 }
 
 /// The code of a pg_proc row.
@@ -119,5 +124,5 @@ pub(crate) fn is_written_in_sql(function: Oid) -> bool {
 /// What the extension of a name does for rows that no partition takes.
 pub(crate) fn missing_partition(extension: &str) -> Option<MissingPartition> {
     let mut codes = EXTENSIONS.iter().map_while(OnceLock::get);
-    codes.find(|code| code.name == extension)?.missing_partition
+    codes.find(|code| code.extension.name == extension)?.missing_partition
 }

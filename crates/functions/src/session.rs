@@ -3,8 +3,8 @@
 use super::args::{boolean, int4, text, text_datum, void};
 use super::{Builtin, CallInfo, Entry, SetRows, arg, scalar, set, typed};
 use crate::FnContext;
+use steppe_catalog::AvailableExtension;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
-use steppe_catalog::{AVAILABLE_EXTENSIONS, AvailableExtension};
 use steppe_types::datum::one_dimensional;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
@@ -52,7 +52,7 @@ fn available_extensions(_: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<
     let row = |extension: &AvailableExtension| {
         [extension.name, extension.version, extension.comment].map(Datum::text).to_vec()
     };
-    Ok(super::series::rows(AVAILABLE_EXTENSIONS.iter().map(row).collect()))
+    Ok(super::series::rows(AvailableExtension::all().map(row).collect()))
 }
 
 /// `pg_available_extension_versions()`: name, version, superuser, trusted, relocatable, schema,
@@ -64,7 +64,7 @@ fn available_versions(_: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Bo
             [extension.name, extension.version, extension.comment].map(Datum::text);
         vec![name, version, superuser, trusted, relocatable, Datum::Null, Datum::Null, comment]
     };
-    Ok(super::series::rows(AVAILABLE_EXTENSIONS.iter().map(row).collect()))
+    Ok(super::series::rows(AvailableExtension::all().map(row).collect()))
 }
 
 /// PostgreSQL's DEFAULTTABLESPACE_OID.

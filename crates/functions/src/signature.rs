@@ -33,9 +33,7 @@ struct Argument {
 fn declared(function: Oid) -> &'static [Argument] {
     static DECLARED: OnceLock<HashMap<Oid, Vec<Argument>>> = OnceLock::new();
     let all = DECLARED.get_or_init(|| {
-        let tables = ["pg_proc", "pg_pathman"].into_iter();
-        let tables = tables.filter_map(|name| Builtins::get().table(name));
-        let rows = tables.flat_map(|table| table.rows());
+        let rows = Builtins::get().proc_rows();
         rows.filter_map(|row| Some((row.get("oid")?.parse().ok()?, read_arguments(row)))).collect()
     });
     all.get(&function).map_or(&[], Vec::as_slice)

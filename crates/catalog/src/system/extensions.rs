@@ -6,7 +6,7 @@ use super::rows::{RowsBuilder, optional, text};
 use super::session::SystemContext;
 use super::shape::Shape;
 use crate::builtin::Builtins;
-use crate::extension::AVAILABLE_EXTENSIONS;
+use crate::extension::AvailableExtension;
 use std::sync::Arc;
 use steppe_types::{Datum, Error, Oid, Result};
 
@@ -31,7 +31,7 @@ pub(super) fn pg_extension(context: &SystemContext<'_>, out: &mut RowsBuilder) {
 
 /// pg_available_extensions
 pub(super) fn pg_available_extensions(context: &SystemContext<'_>, out: &mut RowsBuilder) {
-    for extension in AVAILABLE_EXTENSIONS {
+    for extension in AvailableExtension::all() {
         let installed = context.catalog.extension_named(extension.name);
         out.row([
             ("name", text(extension.name)),
@@ -44,7 +44,7 @@ pub(super) fn pg_available_extensions(context: &SystemContext<'_>, out: &mut Row
 
 /// pg_available_extension_versions
 pub(super) fn pg_available_extension_versions(context: &SystemContext<'_>, out: &mut RowsBuilder) {
-    for extension in AVAILABLE_EXTENSIONS {
+    for extension in AvailableExtension::all() {
         let installed = context.catalog.extension_named(extension.name).is_some();
         out.row([
             ("name", text(extension.name)),
@@ -79,7 +79,8 @@ pub(super) fn pg_proc(shape: &Shape, context: &SystemContext<'_>) -> Result<Opti
     let namespace = shape.position("pronamespace");
     let namespace = namespace.ok_or_else(|| Error::internal("pg_proc has no namespaces"))?;
     for extension in context.catalog.extensions() {
-        for mut row in facts::brought_rows(&extension.name, shape)? {
+        let brought = Builtins::get().table_of_extension(&extension.name);
+        for mut row in facts::rows_of(brought, &extension.name, shape)? {
             row[namespace] = Datum::Oid(extension.schema);
             rows.push(row);
         }

@@ -5,7 +5,7 @@
 use super::acls;
 use super::extensions::PG_PROC;
 use super::shape::{self, Shape};
-use crate::builtin::{Builtins, Row};
+use crate::builtin::{Builtins, Row, Table};
 use crate::{INFORMATION_SCHEMA, PG_CATALOG, is_row_type};
 use hashbrown::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -51,14 +51,13 @@ pub(super) fn rows(shape: &Shape) -> Result<Option<Rows>> {
 }
 
 fn convert(shape: &Shape) -> Result<Rows> {
-    brought_rows(shape.name, shape).map(Arc::new)
+    rows_of(Builtins::get().table(shape.name), shape.name, shape).map(Arc::new)
 }
 
-/// The rows of a catalog's shape that a file of facts holds: the catalog's own, or an
-/// extension's.
-pub(super) fn brought_rows(file: &str, shape: &Shape) -> Result<Vec<Vec<Datum>>> {
-    let table = Builtins::get().table(file);
-    let table = table.ok_or_else(|| Error::internal(format!("no facts about {file}")))?;
+/// The rows of a catalog's shape that a file of facts holds: the catalog's own, or those that an
+/// extension brings.
+pub(super) fn rows_of(table: Option<&Table>, name: &str, shape: &Shape) -> Result<Vec<Vec<Datum>>> {
+    let table = table.ok_or_else(|| Error::internal(format!("no facts about {name}")))?;
     let context = IoContext::default();
     let rows = table.rows().map(|row| {
         shape.columns.iter().map(|column| convert_field(&row, column, &context)).collect()

@@ -3,9 +3,10 @@
 //! The catalog stores it with the table, as text that is read here alone. It is read for each call
 //! of a function and each row that no partition takes.
 
+use super::PATHMAN;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use steppe_catalog::{KeptByExtension, PATHMAN, Relation};
+use steppe_catalog::{KeptByExtension, Relation};
 use steppe_types::{Error, Result};
 
 /// pathman_config and pathman_config_params.

@@ -21,17 +21,33 @@ use crate::spi::Spi;
 use kept::Pathman;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{qualified_name, quote_identifier};
-use steppe_catalog::{Catalog, PATHMAN, Relation};
+use steppe_catalog::{AvailableExtension, Catalog, Relation};
 use steppe_functions::{arg, scalar, set};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 
-/// Tells the executor of pg_pathman.
+/// Tells the executor of pg_pathman, and makes it available. The server calls it before there is a
+/// session.
 pub fn register() {
     registry::register_extension(&CODE);
 }
 
 static CODE: ExtensionCode =
-    ExtensionCode { name: PATHMAN, family: &FAMILY, missing_partition: Some(grow::grow) };
+    ExtensionCode { extension: &EXTENSION, family: &FAMILY, missing_partition: Some(grow::grow) };
+
+const PATHMAN: &str = "pg_pathman";
+
+static EXTENSION: AvailableExtension = AvailableExtension {
+    name: PATHMAN,
+    version: "1.5",
+    comment: "Partitioning tool for PostgreSQL",
+    functions: include_str!("../../data/pg_pathman.tsv"),
+    views: &[
+        ("pathman_config", "show_config", ""),
+        ("pathman_config_params", "show_config_params", ""),
+        ("pathman_partition_list", "show_partition_list", ""),
+        ("pathman_concurrent_part_tasks", "show_concurrent_part_tasks", ""),
+    ],
+};
 
 static FAMILY: Family = Family { name: PATHMAN, by_source: &[TABLE], by_oid: &[] };
 

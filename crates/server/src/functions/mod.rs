@@ -59,8 +59,8 @@ type RowsBody = fn(&Core, &[Datum]) -> Result<Vec<Vec<Datum>>>;
 /// The server calls it before there is a session.
 pub(crate) fn register() {
     registry::register(&FAMILY);
-    registry::register_extension(&statements::EXTENSION);
     steppe_exec::pathman::register();
+    registry::register_extension(&statements::CODE);
 }
 
 static FAMILY: Family = Family {

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use steppe_catalog::BOOTSTRAP_SUPERUSER;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
+use steppe_catalog::{AvailableExtension, BOOTSTRAP_SUPERUSER};
 use steppe_exec::registry::{ExtensionCode, Family, Native};
 use steppe_functions::arg;
 use steppe_storage::PAGE_SIZE;
@@ -19,10 +19,22 @@ use crate::services::Core;
 use crate::statements::Shown;
 
 /// The extension.
-pub(super) static EXTENSION: ExtensionCode =
-    ExtensionCode { name: NAME, family: &FAMILY, missing_partition: None };
+pub(super) static CODE: ExtensionCode =
+    ExtensionCode { extension: &EXTENSION, family: &FAMILY, missing_partition: None };
 
 const NAME: &str = "pg_stat_statements";
+
+// Statements are counted from the start: the extension only shows them.
+static EXTENSION: AvailableExtension = AvailableExtension {
+    name: NAME,
+    version: "1.12",
+    comment: "what the statements that ran have taken",
+    functions: include_str!("../../data/pg_stat_statements.tsv"),
+    views: &[
+        ("pg_stat_statements", "pg_stat_statements", "true"),
+        ("pg_stat_statements_info", "pg_stat_statements_info", ""),
+    ],
+};
 
 static FAMILY: Family = Family { name: NAME, by_source: &[TABLE], by_oid: &[] };
 
