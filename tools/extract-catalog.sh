@@ -81,7 +81,7 @@ run -c "copy (select 15599 + row_number() over (order by t.oid) as oid, proname,
         13 as prolang, $(columns pg_proc | sed 's/^oid, proname, pronamespace, proowner, prolang, //; s/, probin,/, '"'"'\$libdir\/pg_pathman'"'"' as probin,/'),
         pg_get_expr(proargdefaults, 0) as argdefaults
     from pg_catalog.pg_proc t where pronamespace = 'pathman'::regnamespace order by 1) to stdout (header)" \
-    > "$crates/exec/data/pg_pathman.tsv"
+    > "$crates/pathman/data/pg_pathman.tsv"
 run -c "drop schema pathman cascade" 2> /dev/null
 
 # The functions of pg_stat_statements, likewise; the module must be there.

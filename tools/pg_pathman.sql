@@ -1,5 +1,5 @@
 -- The functions of pg_pathman 1.5 that Steppe has, as signatures: tools/extract-catalog.sh turns them into
--- crates/exec/data/pg_pathman.tsv. A body is the name by which the implementation attaches.
+-- crates/pathman/data/pg_pathman.tsv. A body is the name by which the implementation attaches.
 create schema pathman;
 set search_path = pathman, pg_catalog;
 set check_function_bodies = off;

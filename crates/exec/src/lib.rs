@@ -31,7 +31,6 @@ mod heap;
 mod modify;
 mod node;
 mod partition;
-pub mod pathman;
 mod point;
 pub mod prepare;
 pub mod registry;

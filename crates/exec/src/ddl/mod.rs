@@ -36,7 +36,7 @@ mod like;
 mod misc;
 mod not_null;
 pub mod of_function;
-pub(crate) mod partition;
+mod partition;
 mod persistence;
 mod reloptions;
 mod reservoir;
@@ -56,7 +56,7 @@ mod view;
 pub use auto_analyze::{AutoAnalyzed, auto_analyze};
 pub use context::Origin;
 pub use index::reindexes_many;
-pub use partition::{Detaching, begin_detach, detaches_concurrently, finish_detach};
+pub use partition::{Detaching, begin_detach, convert, detaches_concurrently, finish_detach};
 pub use table::{create_table_as, fill, is_made};
 pub use temporary::{discard_temporary, drop_temporary_schemas, on_commit};
 
@@ -231,7 +231,7 @@ pub fn execute(statement: &Statement, ctx: &mut DdlContext<'_>) -> Result<&'stat
 
 impl DdlContext<'_> {
     /// The transaction's catalog version, on top of the newest published one.
-    pub(crate) fn catalog(&mut self) -> Arc<Catalog> {
+    pub fn catalog(&mut self) -> Arc<Catalog> {
         self.store.changes(self.pending).catalog().clone()
     }
 
@@ -271,7 +271,7 @@ impl DdlContext<'_> {
     }
 
     /// Adds or replaces a relation.
-    pub(crate) fn put(&mut self, relation: impl Into<Arc<Relation>>) -> Result<()> {
+    pub fn put(&mut self, relation: impl Into<Arc<Relation>>) -> Result<()> {
         let relation = relation.into();
         if let Some(old) = self.catalog().relation(relation.oid) {
             self.session.relation_statistics().replaced(self.store.database(), old, &relation)?;
@@ -287,7 +287,7 @@ impl DdlContext<'_> {
     }
 
     /// Locks a relation, waiting in place.
-    pub(crate) fn lock(&self, oid: Oid, mode: RelationLockMode) -> Result<()> {
+    pub fn lock(&self, oid: Oid, mode: RelationLockMode) -> Result<()> {
         match self.txn.lock_relation(oid, mode)? {
             Some(wait) => self.session.block_on(wait),
             None => Ok(()),

@@ -59,7 +59,7 @@ type RowsBody = fn(&Core, &[Datum]) -> Result<Vec<Vec<Datum>>>;
 /// The server calls it before there is a session.
 pub(crate) fn register() {
     registry::register(&FAMILY);
-    steppe_exec::pathman::register();
+    steppe_pathman::register();
     registry::register_extension(&statements::CODE);
 }
 

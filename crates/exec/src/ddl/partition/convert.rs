@@ -22,7 +22,7 @@ use steppe_types::{Error, Oid, Result, SqlState};
 
 /// Locks a plain table that is to be partitioned, and binds the key: every column that it reads
 /// must be NOT NULL.
-pub(crate) fn check_convertible(
+pub fn check_convertible(
     ctx: &mut DdlContext<'_>,
     oid: Oid,
     spec: &PartitionSpec,
@@ -58,7 +58,7 @@ fn lock_table(ctx: &mut DdlContext<'_>, oid: Oid) -> Result<Arc<Relation>> {
 ///
 /// Unique constraints that do not cover the key cannot be the partitioned table's: they go. `keep`
 /// is given their definitions, as ALTER TABLE … ADD takes them, and says what the extension keeps.
-pub(crate) fn make_partitioned(
+pub fn make_partitioned(
     ctx: &mut DdlContext<'_>,
     oid: Oid,
     key: PartitionKey,
@@ -133,7 +133,7 @@ fn give_up_constraints(ctx: &mut DdlContext<'_>, relation: &mut Relation) -> Res
 }
 
 /// Makes a partitioned table without partitions a plain one, without rows.
-pub(crate) fn make_plain(ctx: &mut DdlContext<'_>, oid: Oid) -> Result<()> {
+pub fn make_plain(ctx: &mut DdlContext<'_>, oid: Oid) -> Result<()> {
     let partitioned = lock_table(ctx, oid)?;
     if ctx.catalog().children(oid).next().is_some() {
         return Err(Error::internal("a table with partitions cannot become a plain one"));

@@ -8,7 +8,7 @@
 
 mod attach;
 mod bound;
-pub(crate) mod convert;
+pub mod convert;
 mod detach;
 mod inherit;
 mod key;

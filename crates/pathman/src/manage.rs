@@ -9,8 +9,8 @@ use super::{
     Parent, column_list, copy_rows, invalid, not_a_partition, qualified, raised, relation,
     required, required_relation, shown,
 };
-use crate::spi::Spi;
 use steppe_catalog::system::partitions::key_name;
+use steppe_exec::Spi;
 use steppe_functions::CallInfo;
 use steppe_functions::args::{array, boolean, given, text_datum};
 use steppe_partition::{PartitionBound, RangeDatum};

@@ -22,11 +22,11 @@ use super::ranges::{
     takes_intervals,
 };
 use super::{invalid, output, raised, relation_in};
-use crate::ddl::of_function::{SpiDdl, apart};
-use crate::ddl::{self, DdlContext};
-use crate::spi::Spi;
 use steppe_catalog::system::definitions::{qualified_name, simple_quote_literal};
 use steppe_catalog::{Catalog, Relation};
+use steppe_exec::Spi;
+use steppe_exec::ddl::of_function::{SpiDdl, apart};
+use steppe_exec::ddl::{self, DdlContext};
 use steppe_partition::{BoundValue, PartitionMap, RangeDatum};
 use steppe_sql::bind::typename::format_type;
 use steppe_sql::parser;

@@ -5,9 +5,9 @@
 //! split, merge and the like; `kept`: what is kept of a table; `config`: the functions that change
 //! and tell that, and the views.
 //!
-//! They do their work by statements ([`crate::spi`]), so that whatever PostgreSQL checks when a
-//! partition is attached or a row is inserted is checked here, too. What pg_pathman checks itself
-//! is checked first, with its messages.
+//! They do their work by statements ([`Spi`]), so that whatever PostgreSQL checks when a partition is
+//! attached or a row is inserted is checked here, too. What pg_pathman checks itself is checked
+//! first, with its messages.
 
 mod config;
 mod create;
@@ -16,12 +16,12 @@ mod kept;
 mod manage;
 mod ranges;
 
-use crate::registry::{self, ExtensionCode, Family, Native};
-use crate::spi::Spi;
 use kept::Pathman;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{qualified_name, quote_identifier};
 use steppe_catalog::{AvailableExtension, Catalog, Relation};
+use steppe_exec::Spi;
+use steppe_exec::registry::{self, ExtensionCode, Family, Native};
 use steppe_functions::{arg, scalar, set};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 
@@ -40,7 +40,7 @@ static EXTENSION: AvailableExtension = AvailableExtension {
     name: PATHMAN,
     version: "1.5",
     comment: "Partitioning tool for PostgreSQL",
-    functions: include_str!("../../data/pg_pathman.tsv"),
+    functions: include_str!("../data/pg_pathman.tsv"),
     views: &[
         ("pathman_config", "show_config", ""),
         ("pathman_config_params", "show_config_params", ""),

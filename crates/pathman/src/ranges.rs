@@ -1,10 +1,10 @@
 //! The partitions of a range-partitioned table, and new partitions.
 
 use super::{Parent, invalid, output, qualified, raised, relation};
-use crate::spi::Spi;
 use std::cmp::Ordering;
 use steppe_catalog::system::definitions::quote_identifier;
 use steppe_catalog::{Catalog, PartitionColumn, Relation};
+use steppe_exec::Spi;
 use steppe_functions::reg::split_qualified;
 use steppe_partition::{BoundValue, PartitionBound, PartitionStrategy, RangeDatum};
 use steppe_sql::bind::typename::format_type;
