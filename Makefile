@@ -39,12 +39,12 @@ bench: set-up-test ## Steppe, PostgreSQL and a do-nothing server side by side (A
 crash: set-up-build ## Crash simulation without end; SEED=n replays one
 ifdef SEED
 	STEPPE_SEED=$(SEED) cargo test -p steppe-txn --test crash -- --nocapture
-	STEPPE_SEED=$(SEED) cargo test -p steppe-exec --test ddl_crash -- --nocapture
+	STEPPE_SEED=$(SEED) cargo test -p steppe-ddl --test ddl_crash -- --nocapture
 	STEPPE_CRASH_SEEDS=$(SEED)..$$(($(SEED) + 1)) cargo test -p steppe-storage --test crash -- --nocapture
 else
 	@seed=$$(date +%s); while :; do export STEPPE_FIRST_SEED=$$seed STEPPE_SEEDS=1000; \
 	echo "seeds from $$seed on"; cargo test -q -p steppe-txn --test crash every_recovery || exit 1; \
-	cargo test -q -p steppe-exec --test ddl_crash || exit 1; seed=$$((seed + 1000)); done
+	cargo test -q -p steppe-ddl --test ddl_crash || exit 1; seed=$$((seed + 1000)); done
 endif
 
 fuzz: set-up-build ## Decoders under random and changed bytes without end (SEED=n replays, ROUNDS=n, CASES=n)

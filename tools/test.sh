@@ -50,7 +50,7 @@ crash_simulation() {
     local first=1001 bad=0
     sharded "$crash_seeds" -p steppe-txn --test crash || bad=1
     # These are longer: whole schemas.
-    sharded $((crash_seeds / 4)) -p steppe-exec --test ddl_crash || bad=1
+    sharded $((crash_seeds / 4)) -p steppe-ddl --test ddl_crash || bad=1
     STEPPE_CRASH_SEEDS="$first..$((first + crash_seeds))" \
         cargo test -q -p steppe-storage --test crash || bad=1
     echo "crash simulation: seeds $first to $((first + crash_seeds - 1)), of trees and of transactions," \

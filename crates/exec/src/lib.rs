@@ -21,7 +21,6 @@ mod batch;
 mod bulk;
 pub mod constants;
 mod context;
-pub mod ddl;
 mod deps;
 pub mod explain;
 mod expr;

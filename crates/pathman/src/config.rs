@@ -7,8 +7,8 @@ use super::{Parent, not_a_partition, output, raised, relation_in, required_relat
 use std::sync::Arc;
 use steppe_catalog::system::definitions::quote_identifier;
 use steppe_catalog::{Builtins, Catalog, Relation};
+use steppe_ddl::of_function::SpiDdl;
 use steppe_exec::Spi;
-use steppe_exec::ddl::of_function::SpiDdl;
 use steppe_functions::args::{boolean, oid as oid_arg, text_datum, text_or_null, void};
 use steppe_functions::{CallInfo, FnContext, SetRows, arg, series};
 use steppe_partition::RangeDatum;

@@ -12,9 +12,9 @@ use super::{
 use std::sync::Arc;
 use steppe_catalog::system::partitions::key_name;
 use steppe_catalog::{PartitionKey, RelKind};
+use steppe_ddl::convert::{check_convertible, make_partitioned, make_plain};
+use steppe_ddl::of_function::SpiDdl;
 use steppe_exec::Spi;
-use steppe_exec::ddl::convert::{check_convertible, make_partitioned, make_plain};
-use steppe_exec::ddl::of_function::SpiDdl;
 use steppe_functions::CallInfo;
 use steppe_functions::args::{array, boolean, given, int4, text};
 use steppe_partition::RangeDatum;

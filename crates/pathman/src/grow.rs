@@ -24,9 +24,9 @@ use super::ranges::{
 use super::{invalid, output, raised, relation_in};
 use steppe_catalog::system::definitions::{qualified_name, simple_quote_literal};
 use steppe_catalog::{Catalog, Relation};
+use steppe_ddl::of_function::{SpiDdl, apart};
+use steppe_ddl::{self as ddl, DdlContext};
 use steppe_exec::Spi;
-use steppe_exec::ddl::of_function::{SpiDdl, apart};
-use steppe_exec::ddl::{self, DdlContext};
 use steppe_partition::{BoundValue, PartitionMap, RangeDatum};
 use steppe_sql::bind::typename::format_type;
 use steppe_sql::parser;

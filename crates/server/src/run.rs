@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use socket2::SockRef;
 use steppe_catalog::{CatalogStore, Sequences};
 use steppe_counting::RelationStatistics;
-use steppe_exec::ddl::drop_temporary_schemas;
+use steppe_ddl::drop_temporary_schemas;
 use steppe_spill::TempSpace;
 use steppe_storage::usage::{Worker, working_as};
 use steppe_txn::{Database, DatabaseOptions, LockOptions};

@@ -15,7 +15,7 @@ use steppe_catalog::{
 };
 use steppe_counting::RelationStatistics;
 use steppe_counting::progress::Progress;
-use steppe_exec::ddl::of_function;
+use steppe_ddl::of_function;
 use steppe_functions::{Frame, Host, Identity, KeyCheck, SessionHost, UtilityCall};
 use steppe_spill::TempSpace;
 use steppe_txn::{LockWait, Lsn, RelationLockMode, RowId, SessionHandle};

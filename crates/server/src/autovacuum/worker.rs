@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use steppe_catalog::{CatalogChanges, DATABASE_NAME, Relation, SUPERUSER_NAME};
 use steppe_counting::accesses::automatically;
-use steppe_exec::ddl::{AutoAnalyzed, DdlContext, Origin, auto_analyze};
+use steppe_ddl::{AutoAnalyzed, DdlContext, Origin, auto_analyze};
 use steppe_functions::{Identity, SessionHost};
 use steppe_storage::usage::Usage;
 use steppe_txn::{IsolationLevel, SessionHandle, Txn};

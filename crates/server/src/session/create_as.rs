@@ -10,7 +10,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use steppe_catalog::Relation;
-use steppe_exec::{Execution, FetchStatus, ddl};
+use steppe_ddl as ddl;
+use steppe_exec::{Execution, FetchStatus};
 use steppe_sql::ast::{
     CreateTableAsStmt, InsertStmt, IntoClause, Overriding, Persistence, RangeVar, SelectBody,
     SelectStmt, Statement,

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use steppe_exec::ddl;
+use steppe_ddl as ddl;
 use steppe_sql::ast::Statement;
 use steppe_sql::query::Command;
 

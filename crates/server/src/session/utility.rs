@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use steppe_exec::ddl::{self, DdlContext, Origin};
+use steppe_ddl::{self as ddl, DdlContext, Origin};
 use steppe_exec::prepare::is_plannable;
 use steppe_sql::ast::{self, AlterTableStmt, DiscardTarget, ReindexStmt, Statement};
 use steppe_sql::bind::typename::TypeNames;

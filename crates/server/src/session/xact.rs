@@ -333,7 +333,7 @@ impl Session {
         self.portals.end_transaction(&mut self.xact);
         if self.xact.txn.is_some() && self.names.acts_on_commit {
             self.start_statement()?;
-            self.with_ddl("", steppe_exec::ddl::on_commit)?;
+            self.with_ddl("", steppe_ddl::on_commit)?;
         }
         let Some(txn) = self.xact.txn.take() else {
             self.forget_transaction(true);

@@ -1,0 +1,111 @@
+//! Changes of the catalog that a function makes.
+//!
+//! ```text
+//!   function ── Spi::execute ──▶ SessionHost::utility ──▶ utility ─┐
+//!            ── SpiDdl::ddl ──────────────────────────────────────┴▶ change, in its transaction
+//!            ── apart ──▶ a transaction of its own, committed at once
+//! ```
+//!
+//! What it guarantees: what a function changes is in force for what it does next, and for the
+//! session's later statements, as if the client had sent it; the statement that calls the function
+//! goes on with the catalog that it was planned against.
+
+use super::{DdlContext, Origin, command_name, execute, is_ddl};
+use std::sync::Arc;
+use steppe_exec::{Spi, check_writable};
+use steppe_functions::{SessionHost, UtilityCall};
+use steppe_txn::{IsolationLevel, RelationLockMode, Txn};
+use steppe_types::{Error, Oid, Result, SqlState};
+
+/// Changes the catalog in the transaction of the statement that calls the function. `command` is
+/// what a READ ONLY transaction refuses it as.
+pub fn change<T>(
+    session: &Arc<dyn SessionHost>,
+    txn: &mut Txn,
+    (command, source): (&str, &str),
+    f: impl FnOnce(&mut DdlContext<'_>) -> Result<T>,
+) -> Result<T> {
+    check_writable(txn, command)?;
+    txn.start_statement()?;
+    let (store, frame) = (session.store()?, session.frame()?);
+    let (mut f, mut done) = (Some(f), None);
+    session.change_catalog(&mut |pending| {
+        let f = f.take().ok_or_else(|| Error::internal("DDL was run twice"))?;
+        let origin = Origin { source, ..Origin::new(txn, pending) };
+        done = Some(DdlContext::new(store, &frame, session, origin).run(f)?);
+        Ok(())
+    })?;
+    done.ok_or_else(no_ddl)
+}
+
+/// Adds partitions to a table in a transaction of its own, which is committed when this returns.
+/// `None`: it could not have its locks, because this session's are in the way or others' for longer
+/// than a deadlock may last; nothing was done.
+pub fn apart<T>(
+    session: &Arc<dyn SessionHost>,
+    table: Oid,
+    f: impl FnOnce(&mut DdlContext<'_>) -> Result<T>,
+) -> Result<Option<T>> {
+    let Some(handle) = session.session_apart(table)? else { return Ok(None) };
+    let mut txn = Txn::begin(&handle, IsolationLevel::ReadCommitted, false);
+    txn.start_statement()?;
+    let (store, frame, mut pending) = (session.store()?, session.frame()?, None);
+    let parent_lock = RelationLockMode::ShareUpdateExclusive;
+    let origin = Origin { parent_lock, ..Origin::new(&mut txn, &mut pending) };
+    let mut context = DdlContext::new(store, &frame, session, origin);
+    let (mut f, mut done) = (Some(f), None);
+    session.in_place(&mut || done = f.take().map(|f| context.run(f)));
+    let done = match done.unwrap_or_else(|| Err(no_ddl())) {
+        Ok(done) => done,
+        Err(error) => {
+            txn.rollback()?;
+            return match error.sqlstate() == SqlState::LOCK_NOT_AVAILABLE {
+                true => Ok(None),
+                false => Err(error),
+            };
+        }
+    };
+    let Some(changes) = pending.filter(|changes| !changes.is_empty()) else {
+        txn.rollback()?;
+        return Ok(Some(done));
+    };
+    let commit = txn.commit_with(|| store.publish(&changes))?;
+    session.must_be_durable(commit.lsn);
+    Ok(Some(done))
+}
+
+/// What a session does of [`SessionHost::utility`] for DDL. False: the statement is none.
+pub fn utility(call: UtilityCall<'_>) -> Result<bool> {
+    let UtilityCall { session, txn, statement, source } = call;
+    if !is_ddl(statement) {
+        return Ok(false);
+    }
+    let named = (command_name(statement), source);
+    change(session, txn, named, |context| execute(statement, context)).map(|_| true)
+}
+
+/// Changes of the catalog by a function that runs statements.
+pub trait SpiDdl {
+    /// Changes the catalog. `command` is what a READ ONLY transaction refuses it as.
+    fn ddl<T>(
+        &mut self,
+        command: &str,
+        source: &str,
+        f: impl FnOnce(&mut DdlContext<'_>) -> Result<T>,
+    ) -> Result<T>;
+}
+
+impl SpiDdl for Spi<'_> {
+    fn ddl<T>(
+        &mut self,
+        command: &str,
+        source: &str,
+        f: impl FnOnce(&mut DdlContext<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.in_transaction(|session, txn| change(session, txn, (command, source), f))
+    }
+}
+
+fn no_ddl() -> Error {
+    Error::internal("the session has run no DDL")
+}

@@ -1,0 +1,475 @@
+//! SQL in this thread, as a server's session runs it but for the wire: parser, binder, planner,
+//! executor; DDL with the transaction's catalog changes; savepoints; the new catalog version
+//! published by the commit. What the server awaits is an error here ([`WOULD_WAIT`]): there is no
+//! other thread that could end the wait.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use steppe_catalog::{
+    Catalog, CatalogChanges, CatalogStore, NameSpace, PG_CATALOG, PUBLIC, Relation, Sequences,
+};
+use steppe_ddl::{self as ddl, DdlContext, Detaching, Origin};
+use steppe_exec::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, RowSink, lock_mode};
+use steppe_functions::{Frame, Host, Identity, KeyCheck, SessionHost};
+use steppe_spill::TempSpace;
+use steppe_sql::ast::Statement;
+use steppe_sql::bind::{BindContext, Params, bind_query};
+use steppe_sql::parser;
+use steppe_sql::planner::{PlannerContext, PlannerSettings, TableSizes, plan};
+use steppe_txn::{
+    CommitWait, Database, DatabaseOptions, IsolationLevel, LockWait, RelationLockMode,
+    SessionHandle, Txn,
+};
+use steppe_types::io::IoContext;
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
+use steppe_vfs::{CrashVfs, Vfs};
+
+use crate::deferred::Constraints;
+use crate::{keyed, simulation};
+
+const SEARCH_PATH: [Oid; 2] = [PG_CATALOG, PUBLIC];
+const TEMPORARY: &str = "temporary";
+/// The SQLSTATE of a statement that met another session's lock.
+pub(crate) const WOULD_WAIT: SqlState = SqlState::OBJECT_IN_USE;
+/// A wait that does not come to [`Services`] would be for ever.
+const WAITS_MAX: Duration = Duration::from_secs(20);
+
+/// An open database with its catalog.
+pub(crate) struct Engine {
+    pub(crate) database: Arc<Database>,
+    pub(crate) catalog: CatalogStore,
+    pub(crate) sequences: Sequences,
+    temp: Arc<TempSpace>,
+}
+
+impl Engine {
+    /// Opens them as a server's start does: what was spilled before goes, the database recovers,
+    /// the catalog is read.
+    pub(crate) fn open(vfs: &CrashVfs, options: &DatabaseOptions) -> Result<Arc<Engine>> {
+        let directory = Path::new(TEMPORARY);
+        let failed = |error: steppe_vfs::Error| Error::internal(error.to_string());
+        vfs.create_dir_all(directory).map_err(failed)?;
+        for name in vfs.list_dir(directory).map_err(failed)? {
+            vfs.remove(&directory.join(name)).map_err(failed)?;
+        }
+        let database = simulation::open(vfs, options)?;
+        let catalog = CatalogStore::open(&database)?;
+        let temp = Arc::new(TempSpace::new(Arc::new(vfs.clone()), TEMPORARY));
+        let sequences = Sequences::default();
+        Ok(Arc::new(Engine { database, catalog, sequences, temp }))
+    }
+}
+
+/// Refuses to wait, and keeps the keys that are deferred.
+struct Services {
+    engine: Arc<Engine>,
+    constraints: Mutex<Constraints>,
+    /// Of the statement that runs.
+    catalog: Mutex<Arc<Catalog>>,
+}
+
+impl Host for Services {
+    fn identity(&self) -> Arc<Identity> {
+        let no_one = Identity::superuser();
+        Arc::new(Identity { temporary_schema: Arc::from("pg_temp_1"), ..no_one })
+    }
+}
+
+impl SessionHost for Services {
+    fn sequences(&self) -> Result<&Sequences> {
+        Ok(&self.engine.sequences)
+    }
+
+    fn defer_key_checks(&self, checks: Vec<KeyCheck>) -> Vec<KeyCheck> {
+        self.constraints.lock().keep(checks, &self.catalog.lock())
+    }
+
+    fn block_on(&self, wait: LockWait) -> Result<()> {
+        Err(would_wait(wait))
+    }
+}
+
+fn would_wait(wait: LockWait) -> Error {
+    drop(wait); // It leaves the queue.
+    Error::new(WOULD_WAIT, "another session's lock is in the way")
+}
+
+fn not_waiting(wait: Option<LockWait>) -> Result<()> {
+    wait.map_or(Ok(()), |wait| Err(would_wait(wait)))
+}
+
+/// Sizes that make plans with indexes worth their while.
+struct Sizes;
+
+impl TableSizes for Sizes {
+    fn size(&self, _: &Relation) -> (f64, f64) {
+        (10_000.0, 100.0)
+    }
+}
+
+/// What a statement came to: its rows, and the number of its command tag.
+#[derive(Default)]
+pub(crate) struct Answer {
+    pub(crate) rows: Vec<Vec<Datum>>,
+    pub(crate) count: u64,
+}
+
+impl RowSink for Answer {
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        self.rows.push(row.to_vec());
+        Ok(())
+    }
+}
+
+/// A session.
+pub(crate) struct Session {
+    pub(crate) engine: Arc<Engine>,
+    handle: SessionHandle,
+    services: Arc<Services>,
+    pub(crate) settings: PlannerSettings,
+    /// Of sorts, index builds among them, before they spill.
+    memory_bytes: usize,
+    pub(crate) txn: Option<Txn>,
+    changes: Option<CatalogChanges>,
+    savepoints: Vec<String>,
+    is_repeatable: bool,
+    snapshot_catalog: Option<Arc<Catalog>>,
+}
+
+impl Session {
+    pub(crate) fn new(engine: &Arc<Engine>, memory_bytes: usize) -> Session {
+        let handle = engine.database.new_session();
+        handle.shared().set_lock_timeout(Some(WAITS_MAX));
+        Session {
+            engine: Arc::clone(engine),
+            handle,
+            services: Arc::new(Services {
+                engine: Arc::clone(engine),
+                constraints: Mutex::default(),
+                catalog: Mutex::new(engine.catalog.published()),
+            }),
+            settings: PlannerSettings::default(),
+            memory_bytes,
+            txn: None,
+            changes: None,
+            savepoints: Vec::new(),
+            is_repeatable: false,
+            snapshot_catalog: None,
+        }
+    }
+
+    /// The catalog that the next query sees: partitions that were marked after its snapshot was
+    /// taken are still in their places.
+    fn seen_catalog(&mut self) -> Arc<Catalog> {
+        let catalog = self.catalog();
+        let then = self.snapshot_catalog.as_ref().filter(|then| then.epoch != catalog.epoch);
+        let seen = then.and_then(|then| catalog.with_partitions_of(then));
+        seen.map_or(catalog, Arc::new)
+    }
+
+    /// The catalog as it was when the transaction's one snapshot was taken, if it has one.
+    pub(crate) fn snapshot_catalog(&self) -> Option<&Arc<Catalog>> {
+        self.snapshot_catalog.as_ref()
+    }
+
+    fn start_statement(&mut self) -> Result<()> {
+        if self.is_repeatable {
+            let catalog = self.catalog();
+            self.snapshot_catalog.get_or_insert(catalog);
+        }
+        self.txn().start_statement()
+    }
+
+    /// The catalog that the next DDL sees: the transaction's changes on top of what is published.
+    pub(crate) fn catalog(&mut self) -> Arc<Catalog> {
+        let store = &self.engine.catalog;
+        match &self.changes {
+            Some(_) => Arc::clone(store.changes(&mut self.changes).catalog()),
+            None => store.published(),
+        }
+    }
+
+    // ----- transactions -----
+
+    pub(crate) fn begin(&mut self) {
+        self.begin_at(IsolationLevel::ReadCommitted);
+    }
+
+    pub(crate) fn begin_at(&mut self, level: IsolationLevel) {
+        self.is_repeatable = level == IsolationLevel::RepeatableRead;
+        self.snapshot_catalog = None;
+        self.txn = Some(Txn::begin(&self.handle, level, false));
+    }
+
+    pub(crate) fn txn(&mut self) -> &mut Txn {
+        self.txn.as_mut().expect("begun")
+    }
+
+    /// COMMIT, not yet durable.
+    pub(crate) fn commit(&mut self) -> Result<CommitWait> {
+        let txn = self.txn.take().expect("begun");
+        self.savepoints.clear();
+        self.services.constraints.lock().forget();
+        match self.changes.take().filter(|changes| !changes.is_empty()) {
+            None => txn.commit(),
+            Some(changes) => txn.commit_with(|| self.engine.catalog.publish(&changes)),
+        }
+    }
+
+    pub(crate) fn rollback(&mut self) -> Result<()> {
+        self.savepoints.clear();
+        self.services.constraints.lock().forget();
+        self.changes = None;
+        self.txn.take().expect("begun").rollback()
+    }
+
+    pub(crate) fn savepoint(&mut self, name: &str) {
+        self.txn().savepoint(name);
+        self.savepoints.push(name.to_owned());
+        let depth = self.savepoints.len();
+        if let Some(changes) = &mut self.changes {
+            changes.mark(depth);
+        }
+    }
+
+    fn find_savepoint(&self, name: &str) -> usize {
+        self.savepoints.iter().rposition(|known| known == name).expect("the savepoint exists")
+    }
+
+    pub(crate) fn release(&mut self, name: &str) -> Result<()> {
+        let at = self.find_savepoint(name);
+        self.txn().release(name)?;
+        self.savepoints.truncate(at);
+        self.services.constraints.lock().release(at);
+        if let Some(changes) = &mut self.changes {
+            changes.release(at + 1);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn rollback_to(&mut self, name: &str) -> Result<()> {
+        let at = self.find_savepoint(name);
+        self.txn().rollback_to(name)?;
+        self.savepoints.truncate(at + 1);
+        self.services.constraints.lock().rollback_to(at);
+        let keeps = self.changes.as_mut().is_none_or(|changes| changes.rollback_to(at + 1));
+        if !keeps {
+            self.changes = None;
+        }
+        Ok(())
+    }
+
+    // ----- deferred keys -----
+
+    /// SET CONSTRAINTS of a table's DEFERRABLE key, or ALL.
+    pub(crate) fn set_constraints(&mut self, table: Option<&str>, deferred: bool) -> Result<()> {
+        let (catalog, depth) = (self.catalog(), self.savepoints.len());
+        let due = {
+            let mut constraints = self.services.constraints.lock();
+            constraints.save(depth);
+            match table {
+                None => constraints.set_all(deferred),
+                Some(table) => constraints.set(&[keyed::key_of(&catalog, table).oid], deferred),
+            }
+            constraints.take_due(depth, &catalog)
+        };
+        self.check_keys(&due)
+    }
+
+    /// The tables whose keys are to be checked yet.
+    pub(crate) fn tables_with_pending_keys(&mut self) -> Vec<Oid> {
+        let catalog = self.catalog();
+        self.services.constraints.lock().tables(&catalog)
+    }
+
+    /// What COMMIT checks.
+    pub(crate) fn check_deferred(&mut self) -> Result<()> {
+        let checks = self.services.constraints.lock().take_all();
+        self.check_keys(&checks)
+    }
+
+    fn check_keys(&mut self, checks: &[KeyCheck]) -> Result<()> {
+        if checks.is_empty() {
+            return Ok(());
+        }
+        self.start_statement()?;
+        let env = self.env();
+        steppe_exec::check_keys(checks, &env, &mut self.txn)?;
+        self.txn().end_statement();
+        Ok(())
+    }
+
+    // ----- statements -----
+
+    /// Runs a statement. After an error the transaction is to be rolled back, wholly or to a
+    /// savepoint.
+    pub(crate) fn run(&mut self, text: &str) -> Result<Answer> {
+        let parsed = parser::parse(text)?;
+        let statement = &parsed[0].statement;
+        if ddl::is_ddl(statement) {
+            return self.run_ddl(statement, text).map(|()| Answer::default());
+        }
+        let compiled = self.compile(text, &[])?;
+        self.run_compiled(&compiled, &[])
+    }
+
+    /// The first transaction's part of DETACH PARTITION … CONCURRENTLY.
+    pub(crate) fn begin_detach(&mut self, text: &str) -> Result<Detaching> {
+        let parsed = parser::parse(text)?;
+        let alter = ddl::detaches_concurrently(&parsed[0].statement).expect("it is one");
+        let begun = self.with_ddl(text, |context| ddl::begin_detach(context, alter))?;
+        Ok(begun.expect("the table is there"))
+    }
+
+    /// The second transaction's.
+    pub(crate) fn finish_detach(&mut self, detaching: &Detaching) -> Result<()> {
+        self.with_ddl("", |context| ddl::finish_detach(context, detaching))
+    }
+
+    fn run_ddl(&mut self, statement: &Statement, text: &str) -> Result<()> {
+        self.with_ddl(text, |context| ddl::execute(statement, context).map(drop))
+    }
+
+    fn frame(&self) -> Frame {
+        Frame {
+            names: NameSpace {
+                path: Arc::from(SEARCH_PATH.as_slice()),
+                creation: Some(PUBLIC),
+                ..NameSpace::initial(self.engine.catalog.published())
+            },
+            io: Arc::new(IoContext::default()),
+            planner: Arc::new(self.settings.clone()),
+            older: None,
+            database: Arc::clone(&self.engine.database),
+            temp: Arc::clone(&self.engine.temp),
+            maintenance_work_mem_bytes: self.memory_bytes,
+            statistics_target: 10,
+        }
+    }
+
+    fn with_ddl<T>(
+        &mut self,
+        text: &str,
+        f: impl FnOnce(&mut DdlContext<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let engine = Arc::clone(&self.engine);
+        self.start_statement()?;
+        let frame = self.frame();
+        let in_transaction = Origin::new(self.txn.as_mut().expect("begun"), &mut self.changes);
+        let origin = Origin { source: text, ..in_transaction };
+        let session = self.services.clone() as Arc<dyn SessionHost>;
+        let mut context = DdlContext::new(&engine.catalog, &frame, &session, origin);
+        let done = context.run(f)?;
+        if self.changes.as_ref().is_some_and(CatalogChanges::is_empty) {
+            self.changes = None;
+        }
+        self.txn().end_statement();
+        Ok(done)
+    }
+
+    /// nextval, as the server's sessions compute it.
+    pub(crate) fn nextval(&mut self, name: &str) -> Result<i64> {
+        let engine = Arc::clone(&self.engine);
+        let oid = self.catalog().relation_named(PUBLIC, name).expect("is there").oid;
+        not_waiting(self.txn().lock_relation(oid, RelationLockMode::RowExclusive)?)?;
+        let catalog = self.catalog();
+        let sequence = catalog.relation(oid).expect("is locked");
+        engine.sequences.get(&engine.database, sequence)?.next(&engine.database, sequence)
+    }
+
+    /// Plans a statement over integer parameters.
+    pub(crate) fn compile(&mut self, text: &str, params: &[Oid]) -> Result<Arc<CompiledStmt>> {
+        let (catalog, io) = (self.seen_catalog(), IoContext::default());
+        let parsed = parser::parse(text)?;
+        let search_path = &SEARCH_PATH;
+        let context = BindContext { catalog: &catalog, search_path, io: &io, source: text };
+        let params = if params.is_empty() { Params::none() } else { Params::fixed(params) };
+        let bound = bind_query(&context, &parsed[0].statement, params)?;
+        let epoch = self.catalog().epoch;
+        let context = PlannerContext {
+            older: self.snapshot_catalog.as_deref().filter(|then| then.epoch != epoch),
+            catalog: &catalog,
+            search_path,
+            settings: &self.settings,
+            sizes: &Sizes,
+            io: &io,
+            interrupts: &|| Ok(()),
+            may_fail: &|_| false,
+            values: &[],
+        };
+        let planned = Arc::new(plan(&context, bound)?);
+        CompiledStmt::compile(planned, &catalog, &self.engine.database).map(Arc::new)
+    }
+
+    fn env(&mut self) -> ExecEnv {
+        *self.services.catalog.lock() = self.catalog();
+        ExecEnv {
+            session: self.services.clone(),
+            io: Arc::new(IoContext::default()),
+            catalog: self.seen_catalog(),
+            statement_timestamp: 0,
+            transaction_timestamp: 0,
+            work_mem_bytes: self.memory_bytes,
+            temp: Arc::clone(&self.engine.temp),
+        }
+    }
+
+    /// Runs a planned statement: of one leaf if it concerns only one, by the point path if it can.
+    pub(crate) fn run_compiled(
+        &mut self,
+        stmt: &Arc<CompiledStmt>,
+        params: &[i32],
+    ) -> Result<Answer> {
+        let (engine, env) = (Arc::clone(&self.engine), self.env());
+        let params: Arc<[Datum]> = params.iter().copied().map(Datum::Int4).collect();
+        for (relation, lock) in &stmt.planned().relations {
+            not_waiting(self.txn().lock_relation(*relation, lock_mode(*lock))?)?;
+        }
+        let leaf = stmt.leaf(&params, &env)?;
+        if let Some((leaf, mode)) = leaf {
+            not_waiting(self.txn().lock_relation(leaf.oid(), mode)?)?;
+        }
+        let leaf = leaf.map(|(leaf, _)| leaf);
+        self.start_statement()?;
+        let mut answer = Answer::default();
+        let within = (&env, &*engine.database);
+        let point = stmt.run_point((leaf, None), &params, within, &mut self.txn, &mut answer)?;
+        answer.count = match point {
+            Some(ExecOutcome::Done { rows }) => rows,
+            Some(ExecOutcome::MustWait(wait, _)) => return Err(would_wait(wait)),
+            None => {
+                let of_leaf = match leaf {
+                    Some(leaf) => stmt.of_leaf(leaf, &env, &engine.database)?,
+                    None => None,
+                };
+                let stmt = of_leaf.as_ref().unwrap_or(stmt);
+                self.execute(stmt, params, &env, &mut answer)?
+            }
+        };
+        self.txn().end_statement();
+        Ok(answer)
+    }
+
+    fn execute(
+        &mut self,
+        stmt: &Arc<CompiledStmt>,
+        params: Arc<[Datum]>,
+        env: &ExecEnv,
+        answer: &mut Answer,
+    ) -> Result<u64> {
+        let mut execution = Execution::start(stmt, params, env, &mut self.txn)?;
+        match execution.fetch(&mut self.txn, 0, answer)? {
+            FetchStatus::Done { rows } => Ok(rows),
+            FetchStatus::Suspended { .. } => panic!("suspended without a limit"),
+        }
+    }
+
+    /// The rows of a query over integer parameters, as its text and they say.
+    pub(crate) fn query(&mut self, text: &str, params: &[i32]) -> Result<Vec<Vec<Datum>>> {
+        let compiled = self.compile(text, &vec![oid::INT4; params.len()])?;
+        Ok(self.run_compiled(&compiled, params)?.rows)
+    }
+}
