@@ -19,7 +19,8 @@ use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::modify::{Inserter, ModifyPlan, OpenLeaves};
 use crate::node::{
-    CNode, CPlan, IndexPlan, LockRowsPlan, find_point, moved_concurrently, serialization,
+    CNode, CPlan, IndexPlan, LockRowsPlan, changed_by_triggered, find_point, moved_concurrently,
+    serialization,
 };
 use crate::row_wait::{Doing, RowWait};
 use crate::sink::RowSink;
@@ -32,8 +33,8 @@ use steppe_sql::expr::{CallSyntax, Expr};
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode};
 use steppe_sql::query::Command;
 use steppe_txn::{
-    Action, Current, IsolationLevel, LockOutcome, LockWait, ModifyOutcome, RowBuf, RowId,
-    RowLockMode, RowMeta, WaitPolicy,
+    Action, Current, IsolationLevel, LockOutcome, LockWait, ModifyOutcome, OwnCommand, RowBuf,
+    RowId, RowLockMode, RowMeta, WaitPolicy,
 };
 use steppe_types::row::{ColumnRef, RowLayout};
 use steppe_types::{Datum, Error, Result};
@@ -520,9 +521,12 @@ impl Change<'_> {
             },
             ModifyOutcome::DeletedConcurrently if repeatable => Err(serialization("delete")),
             ModifyOutcome::MovedConcurrently => Err(moved_concurrently(repeatable)),
+            ModifyOutcome::SelfUpdated { by: OwnCommand::Later } => {
+                Err(changed_by_triggered(if deletes { "deleted" } else { "updated" }))
+            }
             ModifyOutcome::NotFound
             | ModifyOutcome::DeletedConcurrently
-            | ModifyOutcome::SelfUpdated => Ok(PointOutcome::Done(0)),
+            | ModifyOutcome::SelfUpdated { by: OwnCommand::This } => Ok(PointOutcome::Done(0)),
             ModifyOutcome::MustWait(wait) => {
                 let doing = if deletes { Doing::Deleting } else { Doing::Updating };
                 Ok(PointOutcome::MustWait(wait, RowWait::new(doing, id, &of.table.relation)))

@@ -359,13 +359,23 @@ impl CompiledStmt {
         })
     }
 
+    /// Whether it changes rows.
+    fn writes(&self) -> bool {
+        self.planned.command != Command::Select || !self.modifying.is_empty()
+    }
+
     pub(crate) fn context(
         &self,
         params: Arc<[Datum]>,
         env: &ExecEnv,
         txn: &mut Option<Txn>,
     ) -> ExecContext {
-        let txn = txn.take().map(|txn| StatementTxn { view: txn.view(), txn });
+        let txn = txn.take().map(|mut txn| {
+            if self.writes() {
+                txn.use_command();
+            }
+            StatementTxn { view: txn.view(), txn }
+        });
         ExecContext::new(
             env.functions(),
             params,
@@ -584,6 +594,9 @@ impl Execution {
             return Err(Error::internal("overtaken without a transaction"));
         };
         let restarted = txn.rollback_to_position(began_at).and_then(|()| txn.start_statement());
+        if self.stmt.writes() {
+            txn.use_command();
+        }
         let view = txn.view();
         self.view = Some(view.clone());
         let planned = &self.cx.functions.catalog;
@@ -598,7 +611,7 @@ impl Execution {
     fn run(&mut self, max_rows: u64, sink: &mut dyn RowSink) -> Result<FetchStatus> {
         let select = self.stmt.planned.command == Command::Select;
         // What changes data runs to its end, however many rows of its result are fetched.
-        let modifies = !select || !self.stmt.modifying.is_empty();
+        let modifies = self.stmt.writes();
         if modifies && self.stored.is_none() && !self.finished {
             self.run_command()?;
         }

@@ -315,6 +315,25 @@ fn functions_change_the_catalog_in_the_transaction_of_their_statement() {
     });
 }
 
+/// The join meets the first row twice, each time with a statement of the function before it.
+#[test]
+fn an_update_goes_on_after_the_statements_of_its_functions() {
+    run(async {
+        let server = TestServer::start();
+        let client = installed(&server).await;
+        rows(&client, "SET search_path = test, pathman").await;
+        rows(&client, "CREATE TABLE t (k int NOT NULL)").await;
+        rows(&client, "SELECT create_range_partitions('t', 'k', 0, 10, 1)").await;
+        rows(&client, "CREATE TABLE s (id int PRIMARY KEY, v int, made text)").await;
+        rows(&client, "INSERT INTO s VALUES (1, 0), (2, 0)").await;
+        let update = "UPDATE s SET v = v + 1, made = append_range_partition('t') \
+                      FROM (VALUES (1), (1), (2)) j (id) WHERE s.id = j.id";
+        rows(&client, update).await;
+        let changed = rows(&client, "SELECT id, v, made FROM s ORDER BY id").await;
+        assert_eq!(changed, ["1|1|t_2", "2|1|t_4"]);
+    });
+}
+
 #[test]
 fn what_is_kept_can_be_changed() {
     run(async {

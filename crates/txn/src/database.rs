@@ -107,6 +107,8 @@ pub enum PlantedBug {
     KeepUnlogged,
     /// A prepared transaction's changes of unlogged files are not noted in the log.
     ForgetUnloggedOfPrepared,
+    /// A statement goes on with the number of those that ran within it.
+    ResumeWithInnerCommand,
 }
 
 impl Default for DatabaseOptions {

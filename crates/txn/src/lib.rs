@@ -68,7 +68,9 @@ pub use session::{Interrupt, SessionShared, statement_timed_out};
 pub use steppe_storage::{Direction, Lsn, TreeId};
 pub use sweep::{Checkpoint, FindReferences, Swept};
 pub use system::VersionOwners;
-pub use table::{Action, Current, LockOutcome, ModifyOutcome, RowId, TableStore, WaitPolicy};
+pub use table::{
+    Action, Current, LockOutcome, ModifyOutcome, OwnCommand, RowId, TableStore, WaitPolicy,
+};
 pub use txn::{CommitWait, IsolationLevel, Persistence, Txn, UndoPosition};
 pub use undone::{RowChanges, TakenBack};
 pub use view::{RowBuf, RowMeta, RowVersion, Snapshot, View};

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | another running transaction | waits for it, first in first out |
 //! | this transaction, earlier command | goes ahead |
-//! | this transaction, this command | is skipped (`SelfUpdated`) |
+//! | this transaction, this command or one that ran within it | is not made (`SelfUpdated`) |
 //! | one that the snapshot sees | goes ahead |
 //! | one that committed after the snapshot | is the caller's decision (READ COMMITTED checks the row again, REPEATABLE READ fails with 40001) |
 //!
@@ -92,10 +92,23 @@ pub enum ModifyOutcome {
         /// The row as it is now.
         newest: RowVersion,
     },
-    /// Already changed by this very command: leave it.
-    SelfUpdated,
+    /// Changed by the transaction itself since the statement's snapshot; nothing was done.
+    SelfUpdated {
+        /// Which of its commands.
+        by: OwnCommand,
+    },
     /// Another transaction has it; nothing was done. Wait, then do it again.
     MustWait(LockWait),
+}
+
+/// Which of a transaction's commands has changed a row that the running one comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnCommand {
+    /// The running one, which meets the row again: it leaves the row alone.
+    This,
+    /// One that ran within the running one, such as a trigger's: what the running one was about
+    /// to change is not there any more.
+    Later,
 }
 
 /// What a row lock request does when it would have to wait.
@@ -124,8 +137,10 @@ pub enum LockOutcome {
         /// The row as it is now.
         newest: RowVersion,
     },
-    /// Changed by this very command.
+    /// Changed by the transaction itself since the statement's snapshot.
     SelfUpdated {
+        /// Which of its commands.
+        by: OwnCommand,
         /// The row as it is now; `None`: deleted.
         newest: Option<RowVersion>,
     },
@@ -149,8 +164,8 @@ enum Standing {
     Running(RowOwner),
     /// It is ours to change, as far as versions go.
     Free { visible: bool, own: bool },
-    /// This command has written it.
-    SelfUpdated,
+    /// The running command has written it, or one that ran within it.
+    SelfUpdated(OwnCommand),
     /// Its deletion is visible to the snapshot.
     DeletedBefore,
     /// Its deletion committed after the snapshot.
@@ -164,7 +179,7 @@ fn standing(view: &View, header: RowHeader) -> Result<Standing> {
     let deleted = header.word.is_deleted();
     if xid == view.snapshot.xid && xid != 0 {
         return Ok(match (view.sees_own(header)?, deleted) {
-            (false, _) => Standing::SelfUpdated,
+            (false, _) => Standing::SelfUpdated(view.replaced_by(header)?),
             (true, true) => Standing::DeletedBefore,
             (true, false) => Standing::Free { visible: true, own: true },
         });
@@ -646,7 +661,7 @@ fn refuse(standing: Standing) -> Step<ModifyOutcome> {
         Standing::Running(owner) => {
             return Step::Blocked(Blocked::By(Some(owner), RowLockMode::NoKeyUpdate));
         }
-        Standing::SelfUpdated => ModifyOutcome::SelfUpdated,
+        Standing::SelfUpdated(by) => ModifyOutcome::SelfUpdated { by },
         Standing::DeletedAfter => ModifyOutcome::DeletedConcurrently,
         Standing::MovedAfter => ModifyOutcome::MovedConcurrently,
         Standing::Absent | Standing::DeletedBefore | Standing::Free { .. } => {

@@ -73,10 +73,12 @@ pub struct Txn {
     isolation: IsolationLevel,
     read_only: bool,
     xid: u64,
+    /// The number of the running command.
     cid: u32,
-    /// Something was written or locked by the command `cid`, so that the next one has another
-    /// number.
-    cid_is_used: bool,
+    /// The greatest that a command has had: another one's, if the running one was suspended.
+    last_cid: u32,
+    /// The command `last_cid` changes or locks rows, so that the next one has another number.
+    last_cid_is_used: bool,
     /// The statement's snapshot, or 0 if there is none.
     snapshot_lsn: u64,
     /// Snapshots of open portals, beside the current one.
@@ -119,7 +121,8 @@ impl Txn {
             read_only,
             xid: 0,
             cid: 0,
-            cid_is_used: false,
+            last_cid: 0,
+            last_cid_is_used: false,
             snapshot_lsn: 0,
             held: Vec::new(),
             last_undo: 0,
@@ -168,12 +171,14 @@ impl Txn {
         self.read_only = read_only;
     }
 
-    /// The current command locks rows: it counts as one that writes.
-    pub(crate) fn use_command(&mut self) {
-        self.cid_is_used = true;
+    /// The running command changes or locks rows, or is going to: those that run within it and
+    /// after it have other numbers (PostgreSQL's `GetCurrentCommandId(true)`).
+    pub fn use_command(&mut self) {
+        // One that was suspended has a number that none gets again.
+        self.last_cid_is_used |= self.cid == self.last_cid;
     }
 
-    /// The number of the current command.
+    /// The number of the running command: what it writes is stamped with it.
     pub fn command_id(&self) -> u32 {
         self.cid
     }
@@ -263,7 +268,7 @@ impl Txn {
     /// The change of this undo record has happened.
     pub(crate) fn chain(&mut self, undo: UndoPtr) -> Result<()> {
         self.last_undo = undo;
-        self.cid_is_used = true;
+        self.use_command();
         self.database().undo.spill_if_needed()
     }
 

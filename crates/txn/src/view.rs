@@ -1,7 +1,8 @@
 //! What a snapshot sees.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic;
 
 use steppe_storage::{Lsn, Near};
 use steppe_types::{Error, Result};
@@ -10,6 +11,7 @@ use crate::change::{Change, DELETED, KEY_CHANGED, Origin, RowHeader, Word, apply
 use crate::database::{Database, SessionInner};
 use crate::serializable::{Member, Serializable};
 use crate::status::TxnStatus;
+use crate::table::OwnCommand;
 use crate::undo::UndoPtr;
 
 /// A moment in the database's history, seen by one transaction's command.
@@ -148,11 +150,33 @@ impl View {
 
     /// Whether an earlier command of the own transaction wrote a version.
     pub(crate) fn sees_own(&self, header: RowHeader) -> Result<bool> {
-        let cid = match header.origin {
-            Origin::Inserted(cid) => cid,
-            Origin::Changed(undo) => self.database().undo.head(undo)?.cid,
-        };
-        Ok(cid < self.snapshot.cid)
+        Ok(self.command_of(header)? < self.snapshot.cid)
+    }
+
+    /// The command of the own transaction that wrote a version.
+    fn command_of(&self, header: RowHeader) -> Result<u32> {
+        match header.origin {
+            Origin::Inserted(cid) => Ok(cid),
+            Origin::Changed(undo) => Ok(self.database().undo.head(undo)?.cid),
+        }
+    }
+
+    /// Which command of the own transaction put a version in the place of the one that the
+    /// snapshot sees, given the row's newest version, which is the own transaction's and unseen.
+    #[cold]
+    pub(crate) fn replaced_by(&self, newest: RowHeader) -> Result<OwnCommand> {
+        let (mut header, mut scratch) = (newest, Vec::new());
+        // A row that the running command has written may have been written again within it.
+        while header.word.xid() == self.snapshot.xid {
+            match self.command_of(header)?.cmp(&self.snapshot.cid) {
+                Ordering::Less => break,
+                Ordering::Equal => return Ok(OwnCommand::This),
+                Ordering::Greater => {}
+            }
+            let Origin::Changed(undo) = header.origin else { break };
+            header = self.before(undo, &mut scratch)?;
+        }
+        Ok(OwnCommand::Later)
     }
 
     /// Whether the changes of another transaction are visible.
@@ -174,7 +198,7 @@ impl View {
     /// Notes that the answer depends on a commit that may not be durable yet.
     pub(crate) fn observe(&self, csn: u64) {
         if csn > self.database().wal().durable_lsn().0 {
-            self.session.observed_lsn.fetch_max(csn, Ordering::AcqRel);
+            self.session.observed_lsn.fetch_max(csn, atomic::Ordering::AcqRel);
         }
     }
 

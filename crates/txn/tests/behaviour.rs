@@ -128,7 +128,8 @@ fn a_command_does_not_meet_its_own_changes() {
     let (table, ids) = table_of(&session, &[b"one"]);
     let mut txn = begin(&session);
     assert!(matches!(replace(&mut txn, &table, ids[0], b"two"), ModifyOutcome::Done));
-    assert!(matches!(replace(&mut txn, &table, ids[0], b"six"), ModifyOutcome::SelfUpdated));
+    let again = replace(&mut txn, &table, ids[0], b"six");
+    assert!(matches!(again, ModifyOutcome::SelfUpdated { by: OwnCommand::This }));
     let mut buffer = RowBuf::new();
     table.get(&txn.view(), ids[0], &mut buffer).expect("reads").expect("is there");
     assert_eq!(buffer.row(), b"one");
@@ -137,7 +138,85 @@ fn a_command_does_not_meet_its_own_changes() {
     assert_eq!(buffer.row(), b"two");
     assert!(matches!(replace(&mut txn, &table, ids[0], b"two"), ModifyOutcome::Done));
     let again = replace(&mut txn, &table, ids[0], b"two");
-    assert!(matches!(again, ModifyOutcome::SelfUpdated), "the same bytes are a new version");
+    let is_skipped = matches!(again, ModifyOutcome::SelfUpdated { by: OwnCommand::This });
+    assert!(is_skipped, "the same bytes are a new version");
+    txn.rollback().expect("ends");
+}
+
+/// A statement with others within it, as a function's are: each with its own number.
+#[test]
+fn a_statement_goes_on_with_its_own_number() {
+    let database = open(&CrashVfs::new(1));
+    let session = database.new_session();
+    let (table, ids) = table_of(&session, &[b"one", b"two", b"three"]);
+    let seen = |txn: &Txn| {
+        let (view, mut buffer) = (txn.view(), RowBuf::new());
+        let rows = ids.iter().map(|&id| {
+            table.get(&view, id, &mut buffer).expect("reads").expect("is there");
+            String::from_utf8(buffer.row().to_vec()).expect("is text")
+        });
+        rows.collect::<Vec<_>>().join(" ")
+    };
+    let by = |txn: &mut Txn, id| match replace(txn, &table, id, b"again") {
+        ModifyOutcome::SelfUpdated { by } => by,
+        other => panic!("{other:?}"),
+    };
+    let is_done = |outcome| matches!(outcome, ModifyOutcome::Done);
+    let mut txn = begin(&session);
+    txn.use_command();
+    let number = txn.command_id();
+    assert!(is_done(replace(&mut txn, &table, ids[0], b"outer")));
+
+    let outer = txn.suspend_statement();
+    txn.start_statement().expect("starts");
+    assert_eq!(seen(&txn), "outer two three", "what has run so far");
+    assert!(is_done(replace(&mut txn, &table, ids[1], b"inner")));
+    txn.resume_statement(outer);
+    assert_eq!((txn.command_id(), &*seen(&txn)), (number, "one two three"));
+    assert_eq!(by(&mut txn, ids[0]), OwnCommand::This, "is met again");
+    assert_eq!(by(&mut txn, ids[1]), OwnCommand::Later, "is taken away");
+    let locked = table.lock_row(&mut txn, ids[1], RowLockMode::Update, WaitPolicy::DontWait);
+    let Ok(LockOutcome::SelfUpdated { by: OwnCommand::Later, newest: Some(newest) }) = locked
+    else {
+        panic!("{locked:?}");
+    };
+    assert_eq!(newest.row, b"inner");
+    assert!(is_done(replace(&mut txn, &table, ids[2], b"late")));
+
+    let outer = txn.suspend_statement();
+    txn.start_statement().expect("starts");
+    assert_eq!(seen(&txn), "outer inner late");
+    assert!(is_done(replace(&mut txn, &table, ids[0], b"over")));
+    txn.resume_statement(outer);
+    assert_eq!(seen(&txn), "one two three");
+    assert_eq!(by(&mut txn, ids[0]), OwnCommand::This, "it was the first of them");
+    txn.end_statement();
+    txn.start_statement().expect("starts");
+    assert_eq!(seen(&txn), "over inner late");
+    txn.rollback().expect("ends");
+}
+
+/// What only reads takes no numbers: they are bounded.
+#[test]
+fn statements_that_only_read_take_no_numbers() {
+    let database = open(&CrashVfs::new(1));
+    let session = database.new_session();
+    let (table, ids) = table_of(&session, &[b"one"]);
+    let mut txn = begin(&session);
+    let lend = |txn: &mut Txn| {
+        let outer = txn.suspend_statement();
+        txn.start_statement().expect("starts");
+        let number = txn.command_id();
+        txn.resume_statement(outer);
+        number
+    };
+    assert_eq!([lend(&mut txn), lend(&mut txn)], [0, 0]);
+    txn.use_command();
+    assert_eq!([lend(&mut txn), lend(&mut txn)], [1, 1]);
+    assert!(matches!(replace(&mut txn, &table, ids[0], b"two"), ModifyOutcome::Done));
+    assert_eq!((txn.command_id(), lend(&mut txn)), (0, 1));
+    txn.start_statement().expect("starts");
+    assert_eq!(txn.command_id(), 1);
     txn.rollback().expect("ends");
 }
 
@@ -159,6 +238,35 @@ fn rollback_to_a_savepoint_lets_waiters_go_on() {
     drop(wait);
     assert!(matches!(replace(&mut second, &table, ids[0], b"six"), ModifyOutcome::Done));
     assert!(first.rollback_to("t").is_err_and(|e| e.sqlstate().as_str() == "3B001"));
+}
+
+/// A part of a transaction that no name was given to, with and without its locks.
+#[test]
+fn a_part_is_taken_back_by_its_position() {
+    let database = open(&CrashVfs::new(1));
+    let (a, b) = (database.new_session(), database.new_session());
+    let (table, ids) = table_of(&a, &[b"one", b"two"]);
+    let mut first = begin(&a);
+    replace(&mut first, &table, ids[1], b"own");
+    first.savepoint("before");
+    let position = first.undo_position();
+    let locked = table.lock_row(&mut first, ids[0], RowLockMode::Update, WaitPolicy::Block);
+    assert!(matches!(locked, Ok(LockOutcome::Locked)));
+    replace(&mut first, &table, ids[0], b"eno");
+    first.savepoint("after");
+    let mut second = begin(&b);
+    let outcome = replace(&mut second, &table, ids[0], b"six");
+    let ModifyOutcome::MustWait(wait) = outcome else { panic!("{outcome:?}") };
+    first.rollback_to_position(position).expect("takes back");
+    assert!(!wait.is_finished(), "a statement keeps its locks");
+    first.rollback_to_savepoint(position).expect("takes back");
+    assert!(wait.is_finished());
+    drop(wait);
+    assert!(matches!(replace(&mut second, &table, ids[0], b"six"), ModifyOutcome::Done));
+    assert!(matches!(replace(&mut second, &table, ids[1], b"six"), ModifyOutcome::MustWait(_)));
+    assert!(first.rollback_to("after").is_err_and(|e| e.sqlstate().as_str() == "3B001"));
+    first.rollback_to("before").expect("is still there");
+    first.rollback_to("before").expect("stays");
 }
 
 #[test]

@@ -223,6 +223,11 @@ mod planted {
     }
 
     #[test]
+    fn a_statement_that_goes_on_with_another_ones_number_is_caught() {
+        assert!(is_caught_within(PlantedBug::ResumeWithInnerCommand, 40));
+    }
+
+    #[test]
     fn an_acknowledgement_before_the_flush_is_caught() {
         assert!(is_caught_within(PlantedBug::AcknowledgeBeforeFlush, 40));
     }

@@ -236,7 +236,7 @@ fn lock_conflicting(
             }
             // The snapshot has the row as it was before this command. It is in nobody's way if
             // the command has deleted it or given it another key since.
-            LockOutcome::SelfUpdated { newest: Some(newest) }
+            LockOutcome::SelfUpdated { newest: Some(newest), .. }
                 if is_in_the_way(target, &newest.row, stored)? =>
             {
                 return Err(affected_twice());

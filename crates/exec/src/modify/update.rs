@@ -13,13 +13,13 @@ use super::insert::insert_key;
 use super::{Changed, ModifyPlan, Target, WrittenOver, check_row};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
-use crate::node::{moved_concurrently, serialization};
+use crate::node::{changed_by_triggered, moved_concurrently, serialization};
 use crate::partition::ColumnMap;
 use crate::row_wait::{Doing, RowWait};
 use std::borrow::Cow;
 use steppe_counting::accesses;
 use steppe_sql::query::Command;
-use steppe_txn::{Action, IsolationLevel, ModifyOutcome, RowBuf, RowId, RowVersion};
+use steppe_txn::{Action, IsolationLevel, ModifyOutcome, OwnCommand, RowBuf, RowId, RowVersion};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// A change to one row that is ready to be tried.
@@ -279,18 +279,21 @@ fn try_change(
         })?;
         return match outcome {
             ModifyOutcome::Done => Ok(Tried::Done),
-            ModifyOutcome::NotFound | ModifyOutcome::SelfUpdated => Ok(Tried::Gone),
+            ModifyOutcome::NotFound | ModifyOutcome::SelfUpdated { by: OwnCommand::This } => {
+                Ok(Tried::Gone)
+            }
+            ModifyOutcome::SelfUpdated { by: OwnCommand::Later } => {
+                let updates = matches!(action, Action::Replace { .. });
+                Err(changed_by_triggered(if updates { "updated" } else { "deleted" }))
+            }
             ModifyOutcome::DeletedConcurrently if repeatable => Err(serialization("delete")),
             ModifyOutcome::DeletedConcurrently => Ok(Tried::Gone),
             ModifyOutcome::MovedConcurrently => Err(moved_concurrently(repeatable)),
             ModifyOutcome::UpdatedConcurrently { .. } if repeatable => Err(serialization("update")),
             ModifyOutcome::UpdatedConcurrently { newest } => Ok(Tried::Newer(newest)),
-            // Our transaction changed the row in an earlier command that this statement's
-            // view should have shown.
-            ModifyOutcome::Kept => Err(Error::new(
-                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
-                "row was already modified by an operation triggered by the current command",
-            )),
+            ModifyOutcome::Kept => {
+                Err(Error::internal("the version to be changed is not the one that was seen"))
+            }
             ModifyOutcome::MustWait(wait) => {
                 let doing = match action {
                     Action::Delete => Doing::Deleting,

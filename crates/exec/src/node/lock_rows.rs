@@ -153,6 +153,18 @@ pub(crate) fn lock_row(
     }
 }
 
+/// 27000: a command within the running one has changed the row that it was about to change.
+#[cold]
+pub(crate) fn changed_by_triggered(what: &str) -> Error {
+    let message = format!(
+        "tuple to be {what} was already modified by an operation triggered by the current command"
+    );
+    Error::new(SqlState::TRIGGERED_DATA_CHANGE_VIOLATION, message).hint(
+        "Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other \
+         rows.",
+    )
+}
+
 /// 40001: another transaction got there first.
 #[cold]
 pub(crate) fn serialization(what: &str) -> Error {

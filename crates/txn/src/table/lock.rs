@@ -92,11 +92,11 @@ impl TableStore {
                         Step::Done(ModifyOutcome::MovedConcurrently) => {
                             Step::Done(LockOutcome::MovedConcurrently)
                         }
-                        Step::Done(ModifyOutcome::SelfUpdated) => {
+                        Step::Done(ModifyOutcome::SelfUpdated { by }) => {
                             let meta = crate::view::meta(header);
                             let is_there = !header.word.is_deleted();
                             let newest = is_there.then(|| RowVersion { row: bytes.to_vec(), meta });
-                            Step::Done(LockOutcome::SelfUpdated { newest })
+                            Step::Done(LockOutcome::SelfUpdated { by, newest })
                         }
                         Step::Done(_) => Step::Done(LockOutcome::NotFound),
                         Step::Blocked(blocked) => Step::Blocked(blocked),

@@ -20,6 +20,7 @@ pub struct UndoPosition {
     owed: Owed,
     locks: LockPosition,
     drops: usize,
+    savepoints: usize,
 }
 
 pub(super) struct Savepoint {
@@ -32,10 +33,12 @@ impl Txn {
     pub fn undo_position(&self) -> UndoPosition {
         let locks = self.database().locks.position(self.shared());
         let (undo, owed) = (self.last_undo, self.budget.owed());
-        UndoPosition { undo, owed, locks, drops: self.drops.len() }
+        let (drops, savepoints) = (self.drops.len(), self.savepoints.len());
+        UndoPosition { undo, owed, locks, drops, savepoints }
     }
 
-    /// Takes back what was done after `position`, keeping locks.
+    /// Takes back what was done after `position`, keeping locks: a part of a statement, or all of
+    /// it.
     pub fn rollback_to_position(&mut self, position: UndoPosition) -> Result<()> {
         self.undo_until(position.undo)?;
         self.budget.settle_to(position.owed);
@@ -49,7 +52,9 @@ impl Txn {
 
     /// SAVEPOINT.
     pub fn savepoint(&mut self, name: &str) {
-        let position = self.undo_position();
+        let before = self.undo_position();
+        // It stays where it is rolled back to.
+        let position = UndoPosition { savepoints: before.savepoints + 1, ..before };
         self.savepoints.push(Savepoint { name: name.to_owned(), position });
     }
 
@@ -64,7 +69,13 @@ impl Txn {
     pub fn rollback_to(&mut self, name: &str) -> Result<()> {
         let at = self.find_savepoint(name)?;
         let position = self.savepoints[at].position;
-        self.savepoints.truncate(at + 1);
+        self.rollback_to_savepoint(position)
+    }
+
+    /// Takes back what was done after `position`, and gives back the locks that were acquired
+    /// since: ROLLBACK TO SAVEPOINT without a name. Savepoints that came since go.
+    pub fn rollback_to_savepoint(&mut self, position: UndoPosition) -> Result<()> {
+        self.savepoints.truncate(position.savepoints);
         self.rollback_to_position(position)?;
         let locks = Arc::clone(&self.database().locks);
         locks.release_to(self.shared(), position.locks);

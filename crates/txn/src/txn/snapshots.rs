@@ -1,4 +1,18 @@
 //! Statements of a transaction, and the snapshots that they look through.
+//!
+//! A statement has a number among the transaction's commands (PostgreSQL's command ID). Its versions
+//! of rows are stamped with it, and it sees the transaction's own of smaller ones. A statement that
+//! runs within another, as a function's does, has a greater number, and the outer one goes on with
+//! its own afterwards:
+//!
+//! ```text
+//!   command 4   ●────●┄┄┄┄┄┄┄┄┄●────●┄┄┄┄┄┄┄┄┄●───   the outer statement
+//!           5         ●───────●                       sees what 4 has written by then
+//!           6                        ●───────●        sees that, and what 5 has written
+//! ```
+//!
+//! So the outer statement sees nothing of what it runs, and tells what it has written itself from
+//! what the others have ([`OwnCommand`](crate::OwnCommand)).
 
 use std::sync::Arc;
 
@@ -6,6 +20,8 @@ use steppe_storage::Lsn;
 use steppe_types::{Error, Result, SqlState};
 
 use super::{IsolationLevel, Txn};
+#[cfg(feature = "planted-bugs")]
+use crate::database::PlantedBug;
 use crate::lock::{Acquire, LockWait};
 use crate::serializable::{Member, Safety, Serializable};
 use crate::view::{Snapshot, View};
@@ -14,11 +30,12 @@ impl Txn {
     /// Starts a statement: what earlier ones wrote becomes visible to it, and in
     /// READ COMMITTED so does what others have committed.
     pub fn start_statement(&mut self) -> Result<()> {
-        let used = std::mem::take(&mut self.cid_is_used);
-        self.cid = self.cid.checked_add(u32::from(used)).ok_or_else(|| {
+        let used = std::mem::take(&mut self.last_cid_is_used);
+        self.last_cid = self.last_cid.checked_add(u32::from(used)).ok_or_else(|| {
             let message = "cannot have more than 2^32-2 commands in a transaction";
             Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
         })?;
+        self.cid = self.last_cid;
         match self.isolation {
             IsolationLevel::ReadCommitted => self.take_snapshot(),
             _ if self.snapshot_lsn != 0 => {}
@@ -83,18 +100,26 @@ impl Txn {
         }
     }
 
-    /// Suspends the running statement, so that another one may run within it: a function's.
-    /// Its snapshot stays valid. Needs one [`Txn::resume_statement`].
+    /// Suspends the running statement, so that others may run within it: a function's. Its
+    /// snapshot stays valid. Needs one [`Txn::resume_statement`].
+    ///
+    /// If it changes or locks rows, the caller has said so ([`Txn::use_command`]).
     pub fn suspend_statement(&mut self) -> Snapshot {
         let outer = self.snapshot();
         self.hold_snapshot(outer);
         outer
     }
 
-    /// Goes on with a statement after those that ran within it. It does not see what they wrote.
+    /// Goes on with a statement after those that ran within it: with its snapshot and its number.
+    /// It does not see what they wrote.
     pub fn resume_statement(&mut self, outer: Snapshot) {
         self.snapshot_lsn = outer.lsn.0;
         self.release_snapshot(outer);
+        #[cfg(feature = "planted-bugs")]
+        if self.database().options.planted_bug == Some(PlantedBug::ResumeWithInnerCommand) {
+            return;
+        }
+        self.cid = outer.cid;
     }
 
     fn take_snapshot(&mut self) {

@@ -1,6 +1,7 @@
 //! Sessions that do random things to random tables.
 
 mod leaves;
+mod nested;
 mod prepared;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -350,7 +351,8 @@ impl<'a> World<'a> {
                 36..60 => self.statement(who, Self::update),
                 60..66 => self.statement(who, Self::delete),
                 66..70 => self.statement(who, Self::move_row),
-                70..74 => self.lock_some_row(who),
+                70..72 => self.lock_some_row(who),
+                72..74 => self.statement(who, Self::nested),
                 74..80 => self.savepoint(who),
                 80..84 => self.rollback_to(who),
                 84..93 => self.commit(who),
