@@ -11,6 +11,7 @@
 //!   fields ──▶ values ──▶ expressions ──▶ Inserter ──▶ table, then each index
 //! ```
 
+use crate::context::ExecContext;
 use crate::expr::{CExpr, Compiler, Row};
 use crate::modify::{Inserter, ModifyPlan, OpenLeaves, Target, finish_keys, null_violation};
 use crate::node::CNode;
@@ -184,9 +185,8 @@ impl BulkInsert {
         }
     }
 
-    /// Stores the rows added since the last time. If it fails they are still held:
-    /// when the transaction has taken back what was done, [`Self::store_row`] finds
-    /// which one it was.
+    /// Stores the rows added since the last time. If it fails, what it has done is taken back and
+    /// the rows are still held: [`Self::store_row`] finds which one it was.
     pub fn flush(&mut self, env: &ExecEnv, txn: &mut Option<Txn>) -> Result<()> {
         if self.pending_rows() == 0 {
             return Ok(());
@@ -221,38 +221,48 @@ impl BulkInsert {
         finished
     }
 
-    /// Stores one pending row, or all.
+    /// Stores one pending row, or all; nothing if it fails.
     fn store(&mut self, one: Option<usize>, env: &ExecEnv, txn: &mut Option<Txn>) -> Result<()> {
         let mut cx = self.stmt.context(Arc::new([]), env, txn);
-        let stored = parts(&self.stmt).and_then(|(modify, exprs)| {
-            cx.check_interrupts()?;
-            let target = &modify.target;
-            let range = one.map_or(0..self.pending.len(), |i| i..i + 1);
-            match &mut self.pending {
-                Pending::Encoded { rows, long: false, .. } if one.is_none() => {
-                    self.inserter.insert_encoded(target, rows, &mut cx)
-                }
-                Pending::Encoded { rows, .. } => {
-                    let mut again = NewRows::default();
-                    for i in range {
-                        append_stored(target, rows.row(i), &mut again, &mut cx)?;
-                    }
-                    self.inserter.insert_encoded(target, &mut again, &mut cx)
-                }
-                Pending::Values { rows, .. } => {
-                    let defaults = self.defaults.as_ref();
-                    let full = rows[range].iter().map(|row| row.full(exprs, defaults, &mut cx));
-                    let mut full = full.collect::<Result<Vec<_>>>()?;
-                    full.iter_mut().try_for_each(|row| target.generate(row, &mut cx))?;
-                    let slices: Vec<&[Datum]> = full.iter().map(|row| &row[..]).collect();
-                    let open = &mut OpenLeaves::default();
-                    modify.insert(&slices, open, &mut self.inserter, &mut cx).map(drop)
-                }
+        cx.key_checks = std::mem::take(&mut self.checks);
+        let stored = cx.mark().and_then(|mark| {
+            let stored = self.store_in(one, &mut cx);
+            if stored.is_err() {
+                cx.rollback_to(mark)?;
             }
+            stored
         });
-        self.checks.append(&mut cx.key_checks);
+        self.checks = std::mem::take(&mut cx.key_checks);
         *txn = cx.take_txn().map(|t| t.txn);
         stored
+    }
+
+    fn store_in(&mut self, one: Option<usize>, cx: &mut ExecContext) -> Result<()> {
+        cx.check_interrupts()?;
+        let (modify, exprs) = parts(&self.stmt)?;
+        let target = &modify.target;
+        let range = one.map_or(0..self.pending.len(), |i| i..i + 1);
+        match &mut self.pending {
+            Pending::Encoded { rows, long: false, .. } if one.is_none() => {
+                self.inserter.insert_encoded(target, rows, cx)
+            }
+            Pending::Encoded { rows, .. } => {
+                let mut again = NewRows::default();
+                for i in range {
+                    append_stored(target, rows.row(i), &mut again, cx)?;
+                }
+                self.inserter.insert_encoded(target, &mut again, cx)
+            }
+            Pending::Values { rows, .. } => {
+                let defaults = self.defaults.as_ref();
+                let full = rows[range].iter().map(|row| row.full(exprs, defaults, cx));
+                let mut full = full.collect::<Result<Vec<_>>>()?;
+                full.iter_mut().try_for_each(|row| target.generate(row, cx))?;
+                let slices: Vec<&[Datum]> = full.iter().map(|row| &row[..]).collect();
+                let open = &mut OpenLeaves::default();
+                modify.insert(&slices, open, &mut self.inserter, cx).map(drop)
+            }
+        }
     }
 }
 
@@ -335,7 +345,7 @@ fn append_stored(
     target: &Target,
     row: &[u8],
     out: &mut NewRows,
-    cx: &mut crate::context::ExecContext,
+    cx: &mut ExecContext,
 ) -> Result<()> {
     if target.table.is_short(row.len()) {
         out.push(row);
@@ -353,7 +363,7 @@ impl HeldRow {
         &self,
         exprs: &[CExpr],
         defaults: Option<&Defaults>,
-        cx: &mut crate::context::ExecContext,
+        cx: &mut ExecContext,
     ) -> Result<Vec<Datum>> {
         let (values, defaulted) = match self {
             HeldRow::Full(row) => return Ok(row.clone()),

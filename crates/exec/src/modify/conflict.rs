@@ -3,9 +3,9 @@
 //! A conflicting row that the snapshot sees is found by a look-up, so that where it is in the way
 //! nothing is written; for DO NOTHING it must be its row's newest version, too.
 //! Else the row is inserted, arbiter indexes first; where one of them refuses, the attempt is taken
-//! back to an undo position, and the row that stood in the way decides. Before
-//! waiting for another transaction's insert the attempt is taken back too, so that
-//! two sessions inserting the same key never wait for each other.
+//! back to its mark, and the row that stood in the way decides. Before waiting for another
+//! transaction's insert the attempt is taken back too, so that two sessions inserting the same key
+//! never wait for each other.
 
 use super::constraints::named;
 use super::insert::insert_key;
@@ -133,7 +133,7 @@ impl ConflictPlan {
         inserter: &mut Inserter,
         cx: &mut ExecContext,
     ) -> Result<Attempt> {
-        let position = cx.txn()?.txn.undo_position();
+        let mark = cx.mark()?;
         inserter.insert_rows(target, &[row], cx)?;
         let id = inserter.ids()[0];
         let mut key = Vec::new();
@@ -144,11 +144,11 @@ impl ConflictPlan {
             match index.store.insert(&mut cx.txn()?.txn, &key, has_null, id)? {
                 IndexInsert::Done => {}
                 IndexInsert::Duplicate(other) => {
-                    cx.txn()?.txn.rollback_to_position(position)?;
+                    cx.rollback_to(mark)?;
                     return Ok(Attempt::Conflict(other));
                 }
                 IndexInsert::MustWait(wait) => {
-                    cx.txn()?.txn.rollback_to_position(position)?;
+                    cx.rollback_to(mark)?;
                     let relation = &target.table.relation;
                     RowWait::new(Doing::InsertingKey, id, relation).wait(wait, cx)?;
                     return Ok(Attempt::Again);

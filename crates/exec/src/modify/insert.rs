@@ -233,12 +233,11 @@ impl ModifyPlan {
         if rows.len() <= 1 {
             return self.insert(rows, open, inserter, cx);
         }
-        let (began_at, checks) = (cx.txn()?.txn.undo_position(), cx.key_checks.len());
+        let mark = cx.mark()?;
         let inserted = self.insert(rows, open, inserter, cx);
         let Err(error) = inserted else { return inserted };
         if is_of_a_row(&error) {
-            cx.txn()?.txn.rollback_to_position(began_at)?;
-            cx.key_checks.truncate(checks);
+            cx.rollback_to(mark)?;
             for row in rows {
                 cx.check_interrupts()?;
                 self.insert(&[row], open, inserter, cx)?;

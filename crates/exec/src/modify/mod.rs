@@ -6,6 +6,7 @@
 //! | `insert` | batches of rows to the table and, sorted, to its indexes |
 //! | `update` | UPDATE and DELETE of one row, with READ COMMITTED's recheck |
 //! | `conflict` | INSERT … ON CONFLICT |
+//! | `mark` | points to which a part of a statement is taken back |
 //! | `deferred` | keys of DEFERRABLE constraints, which are checked later |
 //! | `constraints` | NOT NULL, CHECK, and the errors with their details |
 //! | `returned` | system columns in RETURNING |
@@ -18,6 +19,7 @@ mod conflict;
 mod constraints;
 mod deferred;
 mod insert;
+mod mark;
 mod partitioned;
 mod returned;
 mod update;

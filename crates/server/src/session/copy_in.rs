@@ -492,11 +492,10 @@ impl Session {
             return Ok(());
         }
         self.start_statement()?;
-        let position = self.xact.txn()?.undo_position();
         let (env, txn) = (&self.env, &mut self.xact.txn);
         let inserted = tokio::task::block_in_place(|| copy.insert.flush(env, txn));
         if let Err(error) = inserted {
-            return Err(self.find_bad_row(copy, position, error));
+            return Err(self.find_bad_row(copy, error));
         }
         self.end_statement();
         copy.rows += copy.lines.len() as u64;
@@ -507,17 +506,11 @@ impl Session {
         Ok(())
     }
 
-    /// Which row of a failed batch it was.
-    fn find_bad_row(
-        &mut self,
-        copy: &mut CopyIn,
-        position: steppe_txn::UndoPosition,
-        error: Error,
-    ) -> Error {
+    /// Which row of a batch it was that failed, and was taken back.
+    fn find_bad_row(&mut self, copy: &mut CopyIn, error: Error) -> Error {
         let place = |line: u64| format!("COPY {}, line {line}", copy.table);
         let first_line = copy.lines.first().copied().unwrap_or(0);
-        let Some(txn) = &mut self.xact.txn else { return error };
-        if txn.rollback_to_position(position).is_err() || self.start_statement().is_err() {
+        if self.start_statement().is_err() {
             return with_context(error, place(first_line));
         }
         for (i, line) in copy.lines.iter().enumerate() {

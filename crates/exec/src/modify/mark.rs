@@ -1,0 +1,103 @@
+//! A point inside a statement to which the statement can be taken back.
+//!
+//! A batch of rows is tried at once, and done again row by row if it fails. An attempt of ON CONFLICT
+//! ends where another row has the key. What such a part has done is taken back in one call, so
+//! that nothing of it is forgotten: what it wrote (with the access counters, which follow the
+//! undo), the keys that it noted for later, and the rows that it counted. Locks stay.
+
+use crate::context::ExecContext;
+use steppe_txn::UndoPosition;
+use steppe_types::Result;
+
+/// See the module.
+#[derive(Clone, Copy)]
+pub(crate) struct Mark {
+    written: UndoPosition,
+    key_checks: usize,
+    processed: u64,
+}
+
+impl ExecContext {
+    /// Where the statement is now.
+    pub(crate) fn mark(&mut self) -> Result<Mark> {
+        Ok(Mark {
+            written: self.txn()?.txn.undo_position(),
+            key_checks: self.key_checks.len(),
+            processed: self.processed,
+        })
+    }
+
+    /// Takes back what the statement has done since `mark`, to which it may be taken back again.
+    pub(crate) fn rollback_to(&mut self, mark: Mark) -> Result<()> {
+        self.txn()?.txn.rollback_to_position(mark.written)?;
+        self.key_checks.truncate(mark.key_checks);
+        self.processed = mark.processed;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::access::StatementTxn;
+    use crate::context::ExecContext;
+    use crate::env::{FnContext, KeyCheck};
+    use std::path::Path;
+    use std::sync::Arc;
+    use steppe_catalog::Catalog;
+    use steppe_spill::TempSpace;
+    use steppe_txn::{
+        Database, DatabaseOptions, IsolationLevel, Persistence, RowBuf, RowId, TableStore, Txn,
+    };
+    use steppe_vfs::CrashVfs;
+
+    /// The context of a statement over an empty database.
+    fn statement() -> ExecContext {
+        let vfs = Arc::new(CrashVfs::new(1));
+        let options = DatabaseOptions {
+            pool_pages: 64,
+            pages_max: 1 << 14,
+            wal_buffers_bytes: 64 << 10,
+            wal_segment_bytes: 64 << 10,
+            wal_bytes_min: 64 << 10,
+            background: false,
+            ..DatabaseOptions::default()
+        };
+        let database = Database::open(vfs.clone(), Path::new("data"), options).expect("opens");
+        let session = database.new_session();
+        let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
+        txn.start_statement().expect("starts");
+        let txn = StatementTxn { view: txn.view(), txn };
+        let functions = FnContext::pure(Arc::new(Catalog::default()));
+        let temp = Arc::new(TempSpace::new(vfs, "temp"));
+        ExecContext::new(functions, Arc::new([]), 0, 0, 1 << 20, temp, Some(txn))
+    }
+
+    #[test]
+    fn a_part_of_a_statement_leaves_nothing() {
+        let mut cx = statement();
+        let txn = &mut cx.txn().expect("has one").txn;
+        let rows = TableStore::create(txn, Persistence::Logged).expect("creates");
+        let change = |cx: &mut ExecContext| {
+            let row = rows.insert(&mut cx.txn().expect("has one").txn, b"row").expect("inserts");
+            cx.key_checks.push(KeyCheck { index: 1, key: (*b"key").into(), row });
+            cx.processed += 1;
+            row
+        };
+        let kept = change(&mut cx);
+        let mark = cx.mark().expect("has a transaction");
+        for _ in 0..2 {
+            let gone: Vec<RowId> = (0..3).map(|_| change(&mut cx)).collect();
+            assert_eq!((cx.key_checks.len(), cx.processed), (4, 4));
+            cx.rollback_to(mark).expect("takes back");
+            let noted: Vec<RowId> = cx.key_checks.iter().map(|check| check.row).collect();
+            assert_eq!((noted, cx.processed), (vec![kept], 1));
+            let txn = &mut cx.txn().expect("has one").txn;
+            let outer = txn.suspend_statement();
+            txn.start_statement().expect("starts");
+            let mut is_there =
+                |id| rows.get(&txn.view(), id, &mut RowBuf::new()).expect("reads").is_some();
+            assert!(is_there(kept) && !gone.into_iter().any(&mut is_there));
+            txn.resume_statement(outer);
+        }
+    }
+}
