@@ -82,7 +82,7 @@ impl ConflictPlan {
                 }
                 Some((assignments, filter)) => {
                     let filter = filter.as_ref();
-                    let mode = match target.sets_key(assignments) {
+                    let mode = match target.written.is_key {
                         true => RowLockMode::Update,
                         false => RowLockMode::NoKeyUpdate,
                     };

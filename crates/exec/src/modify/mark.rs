@@ -40,10 +40,10 @@ impl ExecContext {
 mod tests {
     use crate::access::StatementTxn;
     use crate::context::ExecContext;
-    use crate::env::{FnContext, KeyCheck};
     use std::path::Path;
     use std::sync::Arc;
     use steppe_catalog::Catalog;
+    use steppe_functions::{FnContext, KeyCheck};
     use steppe_spill::TempSpace;
     use steppe_txn::{
         Database, DatabaseOptions, IsolationLevel, Persistence, RowBuf, RowId, TableStore, Txn,

@@ -6,6 +6,7 @@
 //! | `insert` | batches of rows to the table and, sorted, to its indexes |
 //! | `update` | UPDATE and DELETE of one row, with READ COMMITTED's recheck |
 //! | `conflict` | INSERT … ON CONFLICT |
+//! | `written` | which columns an UPDATE writes, and what follows |
 //! | `mark` | points to which a part of a statement is taken back |
 //! | `deferred` | keys of DEFERRABLE constraints, which are checked later |
 //! | `constraints` | NOT NULL, CHECK, and the errors with their details |
@@ -23,6 +24,7 @@ mod mark;
 mod partitioned;
 mod returned;
 mod update;
+mod written;
 
 use crate::access::{IndexAccess, TableAccess};
 use crate::batch::RowBatch;
@@ -48,6 +50,7 @@ pub use deferred::check_keys;
 pub(crate) use deferred::finish as finish_keys;
 pub(crate) use insert::Inserter;
 pub(crate) use partitioned::{OpenLeaves, Partitioned};
+pub(crate) use written::Written;
 
 /// Rows of a multi-row INSERT that are put in at a time.
 const INSERT_ROWS: usize = 1024;
@@ -136,6 +139,8 @@ pub(crate) struct TargetRules {
     pub(crate) partition: Option<PartitionCheck>,
     /// Of a leaf whose columns are placed otherwise than those of that table.
     pub(crate) columns: Option<ColumnMap>,
+    /// What an UPDATE writes.
+    pub(crate) written: Written,
 }
 
 impl std::ops::Deref for Target {
@@ -147,6 +152,12 @@ impl std::ops::Deref for Target {
 }
 
 impl TargetRules {
+    /// These rules for a statement that assigns to some columns of the table that it names.
+    pub(crate) fn writing(mut self, assigned: &[usize], indexes: &[IndexAccess]) -> TargetRules {
+        self.written = Written::new(assigned, &self, indexes);
+        self
+    }
+
     /// Whether there is anything that a row must satisfy to be stored.
     pub(crate) fn is_constrained(&self) -> bool {
         !self.not_null.is_empty()
@@ -195,50 +206,15 @@ impl Target {
         }
     }
 
-    /// The places here of the columns that an UPDATE writes: those that it assigns to, and
-    /// those that are generated from them (PostgreSQL's ExecGetAllUpdatedCols).
-    pub(crate) fn assigned(&self, assignments: &[(usize, CExpr)]) -> impl Iterator<Item = usize> {
-        let generated = self.generated_from(assignments).map(|generated| generated.column);
-        self.set_by(assignments).chain(generated)
-    }
-
-    /// The places here of the columns that an UPDATE assigns to.
-    fn set_by(&self, assignments: &[(usize, CExpr)]) -> impl Iterator<Item = usize> {
-        assignments.iter().filter_map(|(column, _)| match &self.columns {
-            None => Some(*column),
-            Some(map) => map.in_leaf(*column).ok(),
-        })
-    }
-
-    fn generated_from(
-        &self,
-        assignments: &[(usize, CExpr)],
-    ) -> impl Iterator<Item = &GeneratedColumn> {
-        let depends =
-            |g: &&GeneratedColumn| self.set_by(assignments).any(|set| g.reads.contains(&set));
-        self.generated.iter().filter(depends)
-    }
-
-    /// Whether an UPDATE sets a column of a key that foreign keys may refer to, be it to what it
-    /// was: its row lock is in mode UPDATE (PostgreSQL's ExecUpdateLockMode).
-    fn sets_key(&self, assignments: &[(usize, CExpr)]) -> bool {
-        let mut keys = self.indexes.iter().flat_map(|i| i.referable_columns());
-        keys.any(|(key, _)| self.assigned(assignments).any(|column| column == key))
-    }
-
     /// Computes the generated columns of a new row, whose other columns are known.
     pub(crate) fn generate(&self, row: &mut [Datum], cx: &mut ExecContext) -> Result<()> {
         self.generated.iter().try_for_each(|generated| generated.compute(row, cx))
     }
 
     /// Computes those that are generated from what an UPDATE sets; the others stay as they are.
-    fn generate_again(
-        &self,
-        assignments: &[(usize, CExpr)],
-        row: &mut [Datum],
-        cx: &mut ExecContext,
-    ) -> Result<()> {
-        self.generated_from(assignments).try_for_each(|generated| generated.compute(row, cx))
+    fn generate_again(&self, row: &mut [Datum], cx: &mut ExecContext) -> Result<()> {
+        let again = self.written.generated.iter().filter_map(|at| self.generated.get(*at));
+        again.into_iter().try_for_each(|generated| generated.compute(row, cx))
     }
 
     /// The rows of a batch with their generated columns, if the table has any.

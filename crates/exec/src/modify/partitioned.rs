@@ -11,8 +11,8 @@
 use super::constraints::partition_violation;
 use super::update::{Outcome, change_row};
 use super::{
-    Change, Changed, GeneratedColumn, Inserter, ModifyPlan, Target, TargetRules, check_partition,
-    check_row, no_row,
+    Change, Changed, GeneratedColumn, Inserter, ModifyPlan, Target, TargetRules, Written,
+    check_partition, check_row, no_row,
 };
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
@@ -38,6 +38,8 @@ pub(crate) struct Partitioned {
     leaf: Option<usize>,
     /// ON CONFLICT's arbiters among the partitioned table's indexes; empty: any unique one.
     arbiters: Option<Box<[Oid]>>,
+    /// The columns that the statement assigns to, as the table has them.
+    assigned: Box<[usize]>,
     /// `None`: the table is not partitioned.
     router: Option<Router>,
     /// By leaf, with the epoch of the catalog that it is as in.
@@ -111,6 +113,7 @@ impl Partitioned {
             table: table.clone(),
             leaf: modify.leaf,
             arbiters: modify.on_conflict.as_ref().map(|c| c.arbiters.clone().into()),
+            assigned: Written::assigned_by(modify),
             router: is_partitioned.then(|| Router::new(table)),
             targets: ByLeaf::new(HANDLES_MAX),
             models: Models::default(),
@@ -261,7 +264,9 @@ impl Partitioned {
             view_checks: Box::new([]),
             partition: PartitionCheck::new(leaf, &mut compiler)?,
             columns: ColumnMap::new(&self.table, leaf)?,
+            written: Written::default(),
         };
+        let rules = rules.writing(&self.assigned, &indexes);
         let table = TableAccess::open(database, leaf)?;
         Ok(Target { rules: Arc::new(rules), table, indexes })
     }

@@ -127,9 +127,8 @@ fn update_version(
     source: &[Datum],
     cx: &mut ExecContext,
 ) -> Result<(Tried, Outcome)> {
-    let assignments = &modify.assignments;
-    let new = assigned_row(assignments, &old, source, cx)?;
-    if leaves_partition(target, assignments, &new, cx)? {
+    let new = assigned_row(&modify.assignments, &old, source, cx)?;
+    if leaves_partition(target, &new, cx)? {
         if modify.partitioned.is_none() {
             return Err(partition_violation(
                 target,
@@ -141,25 +140,19 @@ fn update_version(
         let tried = try_delete(target, id, version, Action::Move, cx)?;
         return Ok((tried, Outcome::Leaves { old, was: (id, version.meta), new }));
     }
-    let attempt = prepare(target, assignments, old, new, version, cx)?;
+    let attempt = prepare(target, old, new, version, cx)?;
     let tried = try_update(target, id, version, &attempt, cx)?;
     if matches!(tried, Tried::Done) {
-        finish_update(target, assignments, id, version, &attempt, cx)?;
+        finish_update(target, id, version, &attempt, cx)?;
     }
     Ok((tried, Outcome::Done(attempt.changed(target, id, version))))
 }
 
 /// Whether a row's new version does not belong into its partition.
-fn leaves_partition(
-    target: &Target,
-    assignments: &[(usize, CExpr)],
-    new: &[Datum],
-    cx: &mut ExecContext,
-) -> Result<bool> {
+fn leaves_partition(target: &Target, new: &[Datum], cx: &mut ExecContext) -> Result<bool> {
     let Some(partition) = &target.partition else { return Ok(false) };
-    let touched = target.assigned(assignments).any(|column| partition.reads(column));
     let table = target.table.oid;
-    Ok(touched && !partition.holds(table, &target.stored(new), cx)?)
+    Ok(target.written.moves && !partition.holds(table, &target.stored(new), cx)?)
 }
 
 /// Updates a row whose newest version is known and locked (ON CONFLICT DO UPDATE).
@@ -173,16 +166,16 @@ pub(super) fn update_known(
     cx: &mut ExecContext,
 ) -> Result<Changed> {
     let new = assigned_row(assignments, &old, source, cx)?;
-    if leaves_partition(target, assignments, &new, cx)? {
+    if leaves_partition(target, &new, cx)? {
         let message = "invalid ON UPDATE specification";
         return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(
             "The result tuple would appear in a different partition than the original tuple.",
         ));
     }
-    let attempt = prepare(target, assignments, old, new, version, cx)?;
+    let attempt = prepare(target, old, new, version, cx)?;
     match try_update(target, id, version, &attempt, cx)? {
         Tried::Done => {
-            finish_update(target, assignments, id, version, &attempt, cx)?;
+            finish_update(target, id, version, &attempt, cx)?;
             Ok(attempt.changed(target, id, version))
         }
         Tried::Gone | Tried::Newer(_) => Err(Error::internal("a locked row was changed")),
@@ -210,7 +203,6 @@ fn assigned_row(
 /// Makes a new version ready to be stored.
 fn prepare(
     target: &Target,
-    assignments: &[(usize, CExpr)],
     old: Vec<Datum>,
     new: Vec<Datum>,
     version: &RowVersion,
@@ -225,16 +217,15 @@ fn prepare(
             (old[*at], new[*at]) = (stored[*at].clone(), stored[*at].clone());
         }
     }
-    target.generate_again(assignments, &mut new, cx)?;
+    target.generate_again(&mut new, cx)?;
     check_row(target, &new, cx)?;
-    let assigned = |i: usize| target.assigned(assignments).any(|column| column == i);
     let mut kept = target.table.out_of_line(&version.row)?;
-    kept.retain(|(i, _)| !assigned(*i));
+    kept.retain(|(i, _)| !target.written.has(*i));
     let mut encoded = Vec::with_capacity(version.row.len() + 16);
     target.table.append_row(&mut cx.txn()?.txn, &new, &kept, &mut encoded)?;
     let key_changed = target.indexes.iter().any(|index| {
         let mut columns = index.referable_columns();
-        columns.any(|(c, p)| assigned(c) && differs(&old[c], &new[c], p.type_oid))
+        columns.any(|(c, p)| target.written.has(c) && differs(&old[c], &new[c], p.type_oid))
     });
     Ok(Attempt { old, new, encoded, key_changed })
 }
@@ -309,33 +300,27 @@ fn try_change(
 /// Indexes whose key has changed, and values that nothing refers to any more.
 fn finish_update(
     target: &Target,
-    assignments: &[(usize, CExpr)],
     id: RowId,
     version: &RowVersion,
     attempt: &Attempt,
     cx: &mut ExecContext,
 ) -> Result<()> {
-    let assigned = |i: usize| target.assigned(assignments).any(|column| column == i);
     // The row is changed, whatever comes of its keys: what takes it back takes this back, too.
-    let moved = change_entries(target, assignments, id, attempt, cx)
+    let moved = change_entries(target, id, attempt, cx)
         .inspect_err(|_| accesses::updated(target.table.oid, true))?;
     accesses::updated(target.table.oid, moved);
-    target.table.let_go(&mut cx.txn()?.txn, &version.row, assigned)
+    target.table.let_go(&mut cx.txn()?.txn, &version.row, |column| target.written.has(column))
 }
 
 /// Indexes whose key has changed: whether there are any.
 fn change_entries(
     target: &Target,
-    assignments: &[(usize, CExpr)],
     id: RowId,
     attempt: &Attempt,
     cx: &mut ExecContext,
 ) -> Result<bool> {
     let mut moved = false;
-    for index in &target.indexes {
-        if !target.assigned(assignments).any(|column| index.reads(column)) {
-            continue;
-        }
+    for index in target.written.indexes.iter().filter_map(|at| target.indexes.get(*at)) {
         let (mut before, mut after) = (Vec::new(), Vec::new());
         let was = index.key_of(&attempt.old, &mut before)?;
         let is = index.key_of(&attempt.new, &mut after)?;

@@ -28,7 +28,7 @@ use crate::aggregate::AggKind;
 use crate::deps::count_nodes;
 use crate::expr::{CExpr, Compiler};
 use crate::modify::{
-    ConflictPlan, GeneratedColumn, ModifyPlan, Partitioned, Target, TargetRules, arbiters,
+    ConflictPlan, GeneratedColumn, ModifyPlan, Partitioned, Target, TargetRules, Written, arbiters,
     not_null_columns,
 };
 use crate::partition::{LeafCache, LeafTemplate, PartitionCheck, ScanPruning};
@@ -641,7 +641,9 @@ impl PlanCompiler<'_, '_> {
             never_null: self.exprs.each_of(&modify.never_null)?,
             checks: self.exprs.each_of(&modify.checks)?,
             view_checks: self.exprs.each_of(&modify.view_checks)?,
+            written: Written::default(),
         };
+        let rules = rules.writing(&Written::assigned_by(modify), &indexes);
         Ok(Target { rules: Arc::new(rules), table: self.table(relation)?, indexes })
     }
 

@@ -297,7 +297,5 @@ fn stays_in_leaf(modify: &ModifyTable, compiled: &ModifyPlan) -> bool {
 /// Whether an UPDATE of a leaf changes columns that decide where a row belongs.
 fn moves_rows(root: &CPlan) -> bool {
     let CNode::Modify(modify) = &root.kind else { return false };
-    let Some(partition) = modify.target.partition.as_ref() else { return false };
-    let mut assigned = modify.target.assigned(&modify.assignments);
-    modify.command == Command::Update && assigned.any(|at| partition.reads(at))
+    modify.command == Command::Update && modify.target.written.moves
 }
