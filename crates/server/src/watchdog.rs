@@ -278,8 +278,7 @@ impl Watchdog {
         let watch = move || {
             let (mut awake_since, mut given_back) = (Instant::now(), Instant::now());
             let mut looked = given_back;
-            // What it has at the start, it is measured by.
-            memory::has_grown();
+            memory::begin_to_watch();
             while !stops.load(Ordering::Relaxed) {
                 let mut all_well = true;
                 // Each is looked at, whatever the others do.
