@@ -282,22 +282,6 @@ fn resident_bytes() -> usize {
     pages.unwrap_or(0) * page.unwrap_or(0)
 }
 
-/// The option of mimalloc for how long what is free stays the process's, in milliseconds
-/// (`mi_option_purge_delay` in its header; the binding does not name it).
-const PURGE_DELAY: mimalloc::mi_option_t = 15;
-
-/// The watchdog begins to look. What the process has now, it is measured by.
-///
-/// From here on the allocator gives nothing back by itself, but when it is asked to
-/// ([`give_back`]). By itself it does so a second after memory came free, on a thread that has
-/// other work: COPY's large buffers, which come and go with each batch, cost a third of its time.
-pub(crate) fn begin_to_watch() {
-    const DAY: std::ffi::c_long = 24 * 3600 * 1000;
-    // SAFETY: the allocator reads its options one at a time, whenever it needs one.
-    unsafe { mimalloc::mi_option_set(PURGE_DELAY, DAY) };
-    has_grown();
-}
-
 /// Gives back to the system what the allocator has free. May take a while.
 pub(crate) fn give_back() {
     // SAFETY: it takes no pointer, and the allocator's own locks where it needs any.

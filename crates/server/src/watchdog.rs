@@ -278,7 +278,8 @@ impl Watchdog {
         let watch = move || {
             let (mut awake_since, mut given_back) = (Instant::now(), Instant::now());
             let mut looked = given_back;
-            memory::begin_to_watch();
+            // What it has at the start, it is measured by.
+            memory::has_grown();
             while !stops.load(Ordering::Relaxed) {
                 let mut all_well = true;
                 // Each is looked at, whatever the others do.
