@@ -21,7 +21,7 @@
 //! 4. the partitions are those of the last change, and no other tables are left (`shapes`).
 //!
 //! Rows that a reader was shown are promised as well: an answer waits until what
-//! it shows is durable (design D7).
+//! it shows is durable (docs/design.md 5.4).
 
 mod shapes;
 mod two_phase;

@@ -10,7 +10,7 @@
 //!
 //! What it guarantees:
 //!
-//! - A client is told nothing before it is durable (design D7).
+//! - A client is told nothing before it is durable (docs/design.md 5.4).
 //! - No input panics, hangs or grows memory without bound: start-ups are limited in
 //!   number and time, messages by the codec, statements and portals by the session.
 //! - A session that waits, for its client, a lock or the log, costs no thread, and one

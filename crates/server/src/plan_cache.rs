@@ -1,4 +1,4 @@
-//! Plans shared between sessions, by statement shape (design D11).
+//! Plans shared between sessions, by statement shape (docs/design.md 7.4).
 //!
 //! A key is the statement's text, with the types of its parameters; an entry is
 //! valid for one set of the settings that plans depend on, and for the catalog version that it was

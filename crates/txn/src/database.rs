@@ -596,7 +596,7 @@ impl SessionHandle {
 
     /// The greatest commit position that the session has read from and that was
     /// not durable then. Rows and commits may be reported to the client only
-    /// when the log is durable up to here (early lock release, design D7).
+    /// when the log is durable up to here (early lock release, docs/design.md 5.4).
     pub fn observed_lsn(&self) -> Lsn {
         Lsn(self.0.observed_lsn.load(Ordering::Acquire))
     }

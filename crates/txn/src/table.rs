@@ -12,7 +12,7 @@
 //! | one that the snapshot sees | goes ahead |
 //! | one that committed after the snapshot | is the caller's decision (READ COMMITTED checks the row again, REPEATABLE READ fails with 40001) |
 //!
-//! An uncommitted version *is* the exclusive row lock (design D8); the lock table
+//! An uncommitted version *is* the exclusive row lock (docs/design.md 5.5); the lock table
 //! comes in only where there are explicit locks or waiters.
 
 mod block;

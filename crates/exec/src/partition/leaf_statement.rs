@@ -1,4 +1,4 @@
-//! Statements about one leaf (design D10: routed when they are bound).
+//! Statements about one leaf (docs/design.md 6.3: routed when they are bound).
 //!
 //! A statement whose conditions fix the whole key of a partitioned table concerns one leaf. The
 //! session asks which, locks it before it takes the snapshot, and runs the statement made for
@@ -14,9 +14,9 @@
 //! each there are but its handles. Thousands of leaves then cost the processor's cache what their
 //! rows cost it, and not a copy of the statement each.
 //!
-//! Correctness: the statement's rows are all in that leaf (invariant 4 of the design, as for
-//! pruning), and its new rows stay there: an UPDATE that assigns to a column of a key is not
-//! among these statements.
+//! Correctness: the statement's rows are all in that leaf (docs/design.md 12.4, as for pruning),
+//! and its new rows stay there: an UPDATE that assigns to a column of a key is not among these
+//! statements.
 
 use super::alike::{Definition, Model, Models};
 use super::cache::{ByLeaf, ByPlace, HANDLES_MAX};

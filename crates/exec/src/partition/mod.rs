@@ -1,4 +1,4 @@
-//! Partitioned tables at run time (design D10).
+//! Partitioned tables at run time (docs/design.md 6.2).
 //!
 //! A compiled statement names the partitioned table and never its leaves. They are
 //! taken from the catalog when the statement runs; each is locked when it is first

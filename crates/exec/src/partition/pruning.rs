@@ -1,8 +1,9 @@
-//! Which leaves a scan's conditions leave (design D10; partprune.c).
+//! Which leaves a scan's conditions leave (docs/design.md 6.2; partprune.c).
 //!
 //! Correctness: a leaf is left out only if its bound says that no row of it satisfies the
-//! conditions, which the leaf's scan checks all the same (invariant 4). Each level is pruned by
-//! its own key; steps are compiled when a level is first met, and kept with the statement.
+//! conditions, which the leaf's scan checks all the same (docs/design.md 12.4). Each level is
+//! pruned by its own key; steps are compiled when a level is first met, and kept with the
+//! statement.
 
 use super::LeafCache;
 use super::leaves::{Kept, Leaves, LevelKept, Walk};

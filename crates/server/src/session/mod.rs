@@ -11,7 +11,7 @@
 //! A statement runs to its end on the thread that read it and appends its answer to
 //! the send buffer. What it may have to wait for is awaited between: a lock that a
 //! point statement met, room in the socket, and, before anything is sent, that the
-//! log is durable up to what the answer tells (early lock release, design D7).
+//! log is durable up to what the answer tells (early lock release, docs/design.md 5.4).
 //!
 //! Errors are PostgreSQL's: one of severity ERROR aborts the transaction and the
 //! session goes on (after the next Sync in the extended protocol), one of severity
@@ -391,7 +391,7 @@ impl Session {
         self.client.as_ref().filter(|_| is_idle).and_then(|client| home.elsewhere(&client.stream))
     }
 
-    /// Design D7: nothing is told before it is durable. synchronous_commit = off gives
+    /// docs/design.md 5.4: nothing is told before it is durable. synchronous_commit = off gives
     /// that up for this session's commits and what it reads. Tags of changes in a block
     /// do not wait for what the changes went by: COMMIT will
     /// (docs/decisions/2026-11-21-what-an-answer-waits-for.md).

@@ -173,8 +173,9 @@ impl Session {
         }
     }
 
-    /// The plan of a Query message with its literals lifted into parameters (design
-    /// D11). `None`: take the general way, which also finds the error if there is one.
+    /// The plan of a Query message with its literals lifted into parameters
+    /// (docs/design.md 7.4). `None`: take the general way, which also finds the error if there
+    /// is one.
     pub(super) fn lifted_plan(&mut self, text: &str) -> Result<Option<BoundPlan>> {
         let mut lifter = std::mem::take(&mut self.lifter);
         let mut is_refused = false;

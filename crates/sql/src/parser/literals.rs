@@ -1,5 +1,5 @@
 //! Statement shapes: literals lifted into parameters by one pass of the lexer, so
-//! that `… WHERE aid = 42` and `… WHERE aid = 43` share one plan (design D11).
+//! that `… WHERE aid = 42` and `… WHERE aid = 43` share one plan (docs/design.md 7.4).
 //!
 //! ```text
 //! SELECT abalance FROM pgbench_accounts WHERE aid = 42

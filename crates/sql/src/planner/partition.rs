@@ -1,4 +1,4 @@
-//! Scans of partitioned tables: one plan for all leaves (design D10).
+//! Scans of partitioned tables: one plan for all leaves (docs/design.md 6.2).
 //!
 //! The table is planned as if it were one leaf of average size, and that scan is
 //! the template of every leaf's. Neither planning nor the plan depends on how many
