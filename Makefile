@@ -25,7 +25,9 @@ run: set-up-build ## Build a release and start the server (LISTEN=127.0.0.1:5433
 test: set-up-test ## Every test: unit, crash simulation, golden SQL, kill -9
 	@CRASH_SEEDS=$(CRASH_SEEDS) CYCLES=$(CYCLES) tools/test.sh
 
-lint: set-up-build ## Formatting and lints; warnings are errors
+lint: set-up-build ## Formatting and lints; warnings are errors; references to the design, words of comments
+	tools/lint/design.sh
+	tools/lint/words.sh
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
