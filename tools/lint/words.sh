@@ -6,6 +6,7 @@
 #   tools/lint/words.sh --update   writes tools/lint/words.txt: after a rewrite, or when comments moved
 #                                  from one crate to another
 set -euo pipefail
+export LC_ALL=C
 cd "$(dirname "$0")/../.."
 counts=tools/lint/words.txt
 
@@ -50,7 +51,7 @@ case ${1:-} in
 esac
 
 grown=$(by_crate | awk 'NR == FNR { allowed[$1] = $2; next }
-    $2 > allowed[$1] + 0 { printf "%s has %d hard sentences, %d were allowed\n", $1, $2, allowed[$1] }' "$counts" -)
+    $2 > allowed[$1] + 0 { printf "%s has %d hard sentences, %d were allowed\n", $1, $2, allowed[$1] + 0 }' "$counts" -)
 if [ -n "$grown" ]; then
     printf '%s\n' "$grown"
     echo "Rewrite the new sentences: actor first, one clause a sentence. 'tools/lint/words.sh CRATE' lists all of a crate."
