@@ -11,9 +11,9 @@
 //!   fields ──▶ values ──▶ expressions ──▶ Inserter ──▶ table, then each index
 //! ```
 
+use crate::change::{Inserter, ModifyPlan, OpenLeaves, Target, finish_keys, null_violation};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Compiler, Row};
-use crate::modify::{Inserter, ModifyPlan, OpenLeaves, Target, finish_keys, null_violation};
 use crate::node::CNode;
 use crate::statement::{CompiledStmt, ExecEnv};
 use std::sync::Arc;

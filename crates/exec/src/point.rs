@@ -15,9 +15,9 @@
 //! [`PointTable`] of their own, so that partitions defined alike share the rest.
 
 use crate::access::{IndexAccess, ScanColumn, TableAccess, is_stub};
+use crate::change::{Inserter, ModifyPlan, OpenLeaves};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
-use crate::modify::{Inserter, ModifyPlan, OpenLeaves};
 use crate::node::{
     CNode, CPlan, IndexPlan, LockRowsPlan, changed_by_triggered, find_point, moved_concurrently,
     serialization,

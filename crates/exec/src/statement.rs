@@ -10,9 +10,9 @@
 
 use crate::access::StatementTxn;
 use crate::batch::{BATCH_ROWS, RowBatch};
+use crate::change::finish_keys;
 use crate::context::{ExecContext, Instrument, LeafRun};
 use crate::expr::{CExpr, Compiler, Row, SubPlanState};
-use crate::modify::finish_keys;
 use crate::node::columns::RowsOfColumns;
 use crate::node::{
     BoxedNode, CPlan, PlanCompiler, StoredSink, compile_plan, start, stored_columns,

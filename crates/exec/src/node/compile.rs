@@ -25,12 +25,12 @@ use super::window_frame::{CFrame, CFrameBound, CFrameOffset};
 use super::{CNode, CPlan};
 use crate::access::{IndexAccess, ScanColumn, TableAccess};
 use crate::aggregate::AggKind;
-use crate::deps::count_nodes;
-use crate::expr::{CExpr, Compiler};
-use crate::modify::{
+use crate::change::{
     ConflictPlan, GeneratedColumn, ModifyPlan, Partitioned, Target, TargetRules, Written, arbiters,
     not_null_columns,
 };
+use crate::deps::count_nodes;
+use crate::expr::{CExpr, Compiler};
 use crate::partition::{LeafCache, LeafTemplate, PartitionCheck, ScanPruning};
 use crate::sorter::SortColumn;
 use crate::system_columns::VersionColumn;

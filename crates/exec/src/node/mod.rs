@@ -194,7 +194,7 @@ pub(crate) enum CNode {
     CteScan(cte::CteScanPlan),
     RecursiveUnion(cte::RecursiveUnionPlan),
     WorkTableScan(usize),
-    Modify(Box<crate::modify::ModifyPlan>),
+    Modify(Box<crate::change::ModifyPlan>),
 }
 
 impl CPlan {
@@ -355,7 +355,7 @@ fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         CNode::CteScan(_) => cte::start_scan(plan),
         CNode::RecursiveUnion(_) => cte::start_recursive(plan, cx),
         CNode::WorkTableScan(_) => cte::start_work_table(plan),
-        CNode::Modify(_) => crate::modify::start(plan, cx),
+        CNode::Modify(_) => crate::change::start(plan, cx),
     }
 }
 

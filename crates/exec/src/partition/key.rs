@@ -76,7 +76,7 @@ pub(super) fn shown_key(parent: &Relation, values: &[Datum], cx: &FnContext) -> 
     let key = parent.partition_key.as_ref()?;
     let names = partition_key_columns(parent, Style::PRETTY)?;
     let shown = |(value, column): (&Datum, &PartitionColumn)| {
-        crate::modify::shown(value, column.type_oid, cx)
+        crate::change::shown(value, column.type_oid, cx)
     };
     let values: Vec<String> = values.iter().zip(&key.columns).map(shown).collect();
     Some(format!("({}) = ({})", names.join(", "), values.join(", ")))

@@ -23,7 +23,7 @@ use super::cache::{ByLeaf, ByPlace, HANDLES_MAX};
 use super::pruning::{LeafRouting, SlotValue};
 use super::{ColumnMap, LeafMember, LeafSet, LeafTemplate, ScanPruning};
 use crate::access::{IndexAccess, TableAccess};
-use crate::modify::ModifyPlan;
+use crate::change::ModifyPlan;
 use crate::node::{CNode, CPlan};
 use crate::point::{PointPlan, PointTable};
 use crate::statement::CompiledStmt;

@@ -8,8 +8,8 @@
 //! - READ COMMITTED takes the newest version, checks the statement's WHERE again
 //!   over it, and computes the new version from it (EvalPlanQual).
 
-use super::constraints::partition_violation;
-use super::insert::insert_key;
+use super::checks::partition_violation;
+use super::writer::insert_key;
 use super::{Changed, ModifyPlan, Target, WrittenOver, check_row};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};

@@ -7,9 +7,9 @@
 //! transaction's insert the attempt is taken back too, so that two sessions inserting the same key
 //! never wait for each other.
 
-use super::constraints::named;
-use super::insert::insert_key;
-use super::update::update_known;
+use super::checks::named;
+use super::row::update_known;
+use super::writer::insert_key;
 use super::{Changed, Inserter, Target};
 use crate::access::IndexAccess;
 use crate::context::ExecContext;

@@ -3,27 +3,27 @@
 //! | file | subject |
 //! |---|---|
 //! | `mod` | the plan node: batches in, RETURNING out |
-//! | `insert` | batches of rows to the table and, sorted, to its indexes |
-//! | `update` | UPDATE and DELETE of one row, with READ COMMITTED's recheck |
+//! | `writer` | batches of rows to the table and, sorted, to its indexes |
+//! | `row` | UPDATE and DELETE of one row, with READ COMMITTED's recheck |
 //! | `conflict` | INSERT … ON CONFLICT |
 //! | `written` | which columns an UPDATE writes, and what follows |
 //! | `mark` | points to which a part of a statement is taken back |
 //! | `deferred` | keys of DEFERRABLE constraints, which are checked later |
-//! | `constraints` | NOT NULL, CHECK, and the errors with their details |
+//! | `checks` | NOT NULL, CHECK, and the errors with their details |
 //! | `returned` | system columns in RETURNING |
-//! | `partitioned` | each row of a partitioned or inherited table to its leaf |
+//! | `route` | each row of a partitioned or inherited table to its leaf |
 //!
 //! A statement that fails half-way leaves its changes to the session, which takes
 //! them back to the statement's start (an undo position).
 
+mod checks;
 mod conflict;
-mod constraints;
 mod deferred;
-mod insert;
 mod mark;
-mod partitioned;
 mod returned;
-mod update;
+mod route;
+mod row;
+mod writer;
 mod written;
 
 use crate::access::{IndexAccess, TableAccess};
@@ -42,14 +42,14 @@ use steppe_sql::query::Command;
 use steppe_txn::{Database, RowId, RowMeta};
 use steppe_types::{Datum, Error, Oid, Result};
 
-pub use constraints::shown_key;
-pub(crate) use constraints::{
+pub use checks::shown_key;
+pub(crate) use checks::{
     check_partition, check_row, check_views, duplicate_key, null_violation, shown,
 };
 pub use deferred::check_keys;
 pub(crate) use deferred::finish as finish_keys;
-pub(crate) use insert::Inserter;
-pub(crate) use partitioned::{OpenLeaves, Partitioned};
+pub(crate) use route::{OpenLeaves, Partitioned};
+pub(crate) use writer::Inserter;
 pub(crate) use written::Written;
 
 /// Rows of a multi-row INSERT that are put in at a time.

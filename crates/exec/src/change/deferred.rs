@@ -8,7 +8,7 @@
 //!
 //! What is taken back by then has no entry left, and is in nobody's way.
 
-use super::constraints::duplicate_key;
+use super::checks::duplicate_key;
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
 use crate::row_wait::{Doing, RowWait};

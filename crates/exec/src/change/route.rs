@@ -8,8 +8,8 @@
 //! An UPDATE whose new row belongs to another partition deletes the old one and inserts
 //! the new one there. INSERT into a table that others inherit from is of that table alone.
 
-use super::constraints::partition_violation;
-use super::update::{Outcome, change_row};
+use super::checks::partition_violation;
+use super::row::{Outcome, change_row};
 use super::{
     Change, Changed, GeneratedColumn, Inserter, ModifyPlan, Target, TargetRules, Written,
     check_partition, check_row, no_row,

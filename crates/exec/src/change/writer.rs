@@ -5,7 +5,7 @@
 //! batch that fails is taken back and its rows are put in one by one: the first that fails says
 //! why (PostgreSQL's ExecInsert).
 
-use super::partitioned::{OpenLeaves, Placed};
+use super::route::{OpenLeaves, Placed};
 use super::{ModifyPlan, Target, check_partition, check_row, deferred, duplicate_key};
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
