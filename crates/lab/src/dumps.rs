@@ -49,7 +49,7 @@ const VARIANTS: &[&[&str]] = &[
     &["-Z", "0", "--enable-row-security", "--no-sync"],
 ];
 
-/// What to run.
+/// The options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The binary `steppe`.
@@ -264,8 +264,8 @@ impl Bench<'_> {
     }
 }
 
-/// What psql is to describe. Each version of PostgreSQL qualifies views in its own way: only their
-/// rows are compared.
+/// The relations that psql describes. Each version of PostgreSQL qualifies views in its own way:
+/// only their rows are compared.
 const DESCRIBED: &str = r#"SELECT oid::regclass FROM pg_class
  WHERE relnamespace IN ('s'::regnamespace, 'public'::regnamespace)
    AND relkind IN ('r', 'p', 'S', 'i', 'I') ORDER BY relname COLLATE "C""#;

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-/// What went wrong.
+/// Why a test ended without success.
 #[derive(Debug)]
 pub enum Failure {
     /// The server did what it must not do.

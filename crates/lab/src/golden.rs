@@ -67,7 +67,7 @@ pub struct Case {
     differs: Vec<(u32, String)>,
     /// Why Steppe does not pass it yet.
     pending: Option<String>,
-    /// No other runs beside it.
+    /// The case runs alone.
     alone: bool,
 }
 
@@ -84,13 +84,13 @@ pub enum Verdict {
     Failed(String),
 }
 
-/// Whom to ask.
+/// The server to test.
 #[derive(Debug)]
 pub enum Subject {
     /// A fresh server of this binary for each file.
     Steppe(PathBuf),
-    /// As Steppe; but what is judged is whether each query reads back as itself when it is made
-    /// a view: see [`round_trip`].
+    /// A server of this binary, which must read back each query as itself from a view: see
+    /// [`round_trip`].
     Views(PathBuf),
     /// A database of its own for each file.
     Postgres(Oracle),
@@ -148,8 +148,8 @@ fn differing_versions(script: &str) -> Vec<(u32, String)> {
     marks.filter_map(|(major, why)| Some((major.parse().ok()?, why.to_owned()))).collect()
 }
 
-/// Runs cases on `jobs` threads, then those that run alone, and hands each verdict to `report` as
-/// it comes.
+/// Runs cases on `jobs` threads, then the cases that run alone, and hands each verdict to `report`
+/// at once.
 pub fn run(
     cases: &[Case],
     subject: &Subject,
@@ -229,7 +229,7 @@ fn steppe_options(binary: &Path, directory: &Path) -> ServerOptions {
     }
 }
 
-/// What is wrong with Steppe's answers, if anything.
+/// The difference between Steppe's output and the expected one, if any.
 fn steppe_difference(case: &Case, options: &ServerOptions) -> io::Result<Option<String>> {
     let (mut server, address) = ServerProcess::start(options, SERVER_TIMEOUT)?;
     let output = play(&case.script, address, "postgres")?;

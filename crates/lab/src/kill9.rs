@@ -7,14 +7,14 @@
 //!     └── verify through SQL ◄──────────── again while it recovers ◄──┘
 //! ```
 //!
-//! A transaction moves money between two accounts, notes it in `entries`, writes
-//! four rows into `parts` and deletes older ones; some move an account to another
-//! partition, some take part of it back to a savepoint, some roll back, some are
-//! prepared before they commit or roll back. Meanwhile the
-//! partitions of `accounts` are split, merged, exchanged, rewritten, detached and attached.
-//! After each restart:
+//! A transaction moves money between two accounts, notes it in `entries`, writes four rows into
+//! `parts` and deletes older ones. Some move an account to another partition, some roll back to a
+//! savepoint, some roll back, and some are prepared before they commit or roll back. Meanwhile the
+//! partitions of `accounts` are split, merged, exchanged, rewritten, detached and attached. After
+//! each restart:
 //!
-//! 0. what was prepared still is, and is ended one way or the other (`two_phase`);
+//! 0. prepared transactions are still prepared, and are then committed or rolled back
+//!    (`two_phase`);
 //! 1. each client's ledger holds ([`Ledger::settle`]);
 //! 2. each balance is what the ledgers say, so the total never changes;
 //! 3. every index leads to the same rows as its table;
@@ -68,7 +68,7 @@ const SCHEMA: &str = "
 pub struct Options {
     /// The binary `steppe`.
     pub server: PathBuf,
-    /// How often to kill the server; none: until something is wrong.
+    /// How often to kill the server; `None` runs until a check fails.
     pub cycles: Option<u64>,
     /// Clients that write; one more reads.
     pub clients: usize,

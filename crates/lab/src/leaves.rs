@@ -25,7 +25,7 @@ pub(crate) struct Change {
 }
 
 impl Leaves {
-    /// One leaf with all of so many regions.
+    /// One leaf with all of `regions` regions.
     pub(crate) fn one(regions: i32) -> Leaves {
         Leaves { regions: BTreeMap::from([(0, (0..regions).collect())]), next: 1 }
     }

@@ -1,19 +1,19 @@
-//! What a client knows about its own transactions, and what it may therefore
-//! demand of a database that comes back from a crash.
+//! A client's knowledge of its own transactions, and what it may therefore demand of a database
+//! after a crash.
 //!
 //! Each client numbers its transactions. A number is
 //!
-//! - *committed* if the answer to its COMMIT arrived: it must be there for ever;
-//! - *in doubt* if COMMIT was sent and no answer came: there as a whole, or not;
+//! - *committed* if the answer to its COMMIT arrived (it must be there for ever);
+//! - *in doubt* if COMMIT was sent and no answer came (it is there as a whole, or not);
 //! - *given up* if it was rolled back, or lost its connection before COMMIT: it
 //!   must not be there.
 //!
-//! One that is prepared is in doubt twice: whether it is prepared, then whether it has been
-//! ended. In between it must be there, and be seen by nobody.
+//! One that is prepared is in doubt twice: whether it is prepared, then whether it has been ended.
+//! In between it must be there, and be invisible to others.
 //!
-//! Somebody else may have *read* a transaction's row: then it was promised too.
-//! What the rows of a transaction are follows from its number alone, except for
-//! the accounts and the amount, which the ledger keeps.
+//! Another client may have *read* a transaction's row: then it was promised too. What the rows of a
+//! transaction are follows from its number alone, except for the accounts and the amount, which the
+//! ledger keeps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -111,8 +111,8 @@ impl Ledger {
         self.prepared.map(|prepared| (prepared.number, prepared.transfer))
     }
 
-    /// Holds that against whether it is prepared after a restart. If it is, somebody has to end
-    /// it; if it is not, what became of it is settled.
+    /// Holds that against whether it is prepared after a restart. If it is, a client has to end it.
+    /// If it is not, its end is settled.
     pub fn settle_prepared(&mut self, is_there: bool) -> Result<(), String> {
         let Some(prepared) = self.prepared.filter(|_| !is_there) else { return Ok(()) };
         match prepared.ending {

@@ -1,10 +1,11 @@
 //! Workloads and whole-process tests against servers that speak PostgreSQL's
 //! protocol: Steppe, PostgreSQL, anything else.
 //!
-//! - [`process`]: a Steppe server as a child process: start, `kill -9`, stop.
+//! - [`process`]: a Steppe server as a child process (start, `kill -9`, stop).
 //! - [`oracle`]: a private PostgreSQL cluster to ask for the right answer.
-//! - [`differential`]: random statements that both must answer alike.
-//! - [`ddl_load`]: leaves of partitioned tables come and go while clients read and write.
+//! - [`differential`]: random statements to which both must give the same answer.
+//! - [`ddl_load`]: leaves of partitioned tables are attached and detached while clients read and
+//!   write.
 //! - [`dumps`]: what pg_dump writes of one server comes into another.
 //! - [`command_line`]: what the binaries of this crate are told.
 //! - [`failure`]: why they ended without success.
@@ -16,7 +17,7 @@
 //! - [`histories`]: is there an anomaly that an isolation level does not allow?
 //! - [`kill9`] and [`ledger`]: what clients were promised must survive `kill -9`.
 //!
-//! No engine code is reachable from here: a server is a binary and an address.
+//! This crate uses no engine code: a server is a binary and an address.
 
 pub mod bench;
 pub mod command_line;

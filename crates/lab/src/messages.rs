@@ -23,11 +23,11 @@ use crate::sessions::without_numbers;
 
 /// The first line of such a script.
 const MARK: &str = "-- Messages";
-/// What stands between messages on one line.
+/// The separator of messages on one line.
 const SEPARATOR: &str = " ;; ";
-/// How long an answer may take that waits for nobody.
+/// The time limit for an answer that waits for no other session.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often those that have not answered are looked at.
+/// The interval between looks at sessions that have not answered.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Whether a script is one of messages.
@@ -52,7 +52,7 @@ pub fn run(script: &str, address: SocketAddr, database: &str) -> io::Result<Stri
     }
 }
 
-/// What the server is to send for what has been sent to it.
+/// An answer that the server still has to send.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owed {
     /// A message of one of these types.
@@ -64,10 +64,10 @@ enum Owed {
 struct Session {
     stream: TcpStream,
     pid: i32,
-    /// Not sent yet, and what it will be answered by.
+    /// Messages that are not sent yet, and the answers to expect.
     gathered: (Vec<u8>, Vec<Owed>),
     received: Vec<u8>,
-    /// What has been answered, to be shown.
+    /// The answers so far, as text.
     answer: String,
     owed: Vec<Owed>,
     /// After an error: nothing is answered up to the next Sync.
@@ -105,7 +105,7 @@ impl Session {
         !self.owed.is_empty()
     }
 
-    /// Adds one message to those that are to be sent; whether they are now.
+    /// Adds one message to the unsent ones. Whether they are to be sent now.
     fn gather(&mut self, text: &str) -> io::Result<bool> {
         let (kind, rest) = text.split_once(' ').unwrap_or((text, ""));
         let mut words = rest.split(' ').map(|word| if word == "-" { "" } else { word });

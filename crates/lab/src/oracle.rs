@@ -25,7 +25,7 @@ const BUILTIN_LOCALES: u32 = 17;
 pub struct Oracle {
     address: SocketAddr,
     major: u32,
-    /// Ends before its directory goes: fields are dropped in order.
+    /// The server ends before its directory is removed: fields are dropped in order.
     _server: Option<PrivateServer>,
     _directory: Option<TempDir>,
 }
@@ -156,14 +156,14 @@ impl Drop for PrivateServer {
             .arg(&self.data)
             .output();
         if !stopped.is_ok_and(|output| output.status.success()) {
-            // It has ended already, or it goes with its wrapper.
+            // The server has ended already, or dies with its wrapper.
             let _ = self.child.kill();
         }
         let _ = self.child.wait();
     }
 }
 
-/// Whom PostgreSQL runs as.
+/// The user that runs PostgreSQL.
 #[derive(Debug, Clone, Copy)]
 enum User {
     Myself,

@@ -1,8 +1,7 @@
 //! A Steppe server as a child process.
 //!
-//! The server is told to listen on port 0; its `ready` line says where it is.
-//! Whatever it prints is kept (the last lines of it), so that a test that fails
-//! can show what the server had to say. A server whose handle is dropped is
+//! The server is told to listen on port 0; its `ready` line says where it is. The last lines of its
+//! output are kept, so that a failing test can show them. A server whose handle is dropped is
 //! killed: a test that panics leaves nothing behind.
 
 use std::collections::VecDeque;
@@ -28,7 +27,7 @@ pub(crate) fn is_root() -> io::Result<bool> {
     Ok(id.stdout.trim_ascii() == b"0")
 }
 
-/// What to start.
+/// The options of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
     /// The binary `steppe`.
@@ -89,7 +88,7 @@ impl ServerProcess {
                 for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
                     let line = String::from_utf8_lossy(&line).into_owned();
                     if let Some(address) = ready_address(&line) {
-                        // Nobody listens when the server was not waited for.
+                        // The channel has no receiver if the start was not awaited.
                         let _ = sender.send(address);
                     }
                     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);

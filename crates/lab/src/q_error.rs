@@ -1,10 +1,11 @@
 //! How far row estimates are off, Steppe's beside PostgreSQL's.
 //!
-//! The q-error of a plan node is by what factor its estimate is off (Moerkotte, Neumann and
-//! Steidl: Preventing bad plans by bounding the impact of cardinality estimation errors, 2009):
-//! `max(estimate / rows, rows / estimate)`, of at least one row each. It is taken of every node that
-//! ran, by EXPLAIN ANALYZE of each query of a corpus, on either server. Each has its own plans, so
-//! that the nodes are not the same ones: what is compared is how they are distributed.
+//! The q-error of a plan node is the factor by which its estimate is off:
+//! `max(estimate / rows, rows / estimate)`, of at least one row each (Moerkotte, Neumann and
+//! Steidl, "Preventing bad plans by bounding the impact of cardinality estimation errors", 2009).
+//! It is taken of every node that ran, by EXPLAIN ANALYZE of each query of a corpus, on either
+//! server. Each has its own plans, so that the nodes are not the same ones: what is compared is how
+//! they are distributed.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -19,7 +20,7 @@ const SERVER_TIMEOUT: Duration = Duration::from_secs(60);
 /// A query is ended after this long.
 const QUERY_TIMEOUT: &str = "60s";
 
-/// What to run.
+/// The options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The binary `steppe`.
@@ -123,7 +124,7 @@ struct Client {
 }
 
 impl Client {
-    /// What psql's unaligned format shows of the statements' results.
+    /// The statements' results in psql's unaligned format.
     fn run(&self, sql: &str) -> Result<String> {
         Ok(query(self.address, self.database, sql)?)
     }

@@ -30,10 +30,10 @@ pub fn instrumented(script: &str) -> String {
     out
 }
 
-/// What an instrumented script's output complains about: the number of each query whose view
-/// did not read back as itself, and the view's text. A script may name those of which PostgreSQL's
-/// own text is none that reads back as itself (an AND within an AND, a cast of ARRAY): they are
-/// expected here, too.
+/// The complaints in an instrumented script's output: the number of each query whose view did not
+/// read back as itself, and the view's text. A script may name those of which PostgreSQL's own text
+/// is none that reads back as itself (an AND within an AND, a cast of ARRAY): they are expected
+/// here, too.
 pub fn complaints(script: &str, output: &str) -> Vec<String> {
     let marks = script.lines().filter_map(|line| line.strip_prefix(EXPECTED));
     let expected: Vec<&str> = marks.flat_map(str::split_whitespace).collect();

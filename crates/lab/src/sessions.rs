@@ -25,14 +25,14 @@ use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 /// The first line of such a script.
 const MARK: &str = "-- Sessions";
-/// What asks for the cancellation of a statement.
+/// The line that cancels a statement.
 const CANCEL: &str = "\\cancel";
-/// How long an answer may take that waits for nobody.
+/// The time limit for an answer that waits for no other session.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often those that have not answered are looked at.
+/// The interval between looks at sessions that have not answered.
 const LOOK: Duration = Duration::from_millis(5);
-/// How many others of the script a process waits for, prepared transactions (0) among them. Whatever
-/// else holds it up, as the analyzer may, lets go by itself: that is no wait of the script's.
+/// How many others of the script a process waits for, prepared transactions (0) among them. Other
+/// waits, as for auto-analyze, end by themselves and do not count.
 const BLOCKERS: &str = "SELECT (SELECT count(*)::int FROM unnest(pg_blocking_pids($1)) AS pid \
                                 WHERE pid = 0 OR pid = ANY($2::int[])) \
                         + cardinality(pg_safe_snapshot_blocking_pids($1))";
@@ -70,7 +70,7 @@ struct Place {
 struct Session {
     client: Arc<Client>,
     pid: i32,
-    /// What it has not answered yet, and whether that has been said.
+    /// The pending answer, and whether "waits" has been printed for it.
     pending: Option<(JoinHandle<Answer>, bool)>,
 }
 
@@ -83,7 +83,7 @@ impl Place {
             .user("postgres")
             .dbname(&self.database);
         let (client, connection) = config.connect(NoTls).await.map_err(io::Error::other)?;
-        // It ends with the client; what went wrong the client hears, too.
+        // The connection ends with the client, which also sees its errors.
         tokio::spawn(connection);
         let row = client.query_one("SELECT pg_backend_pid()", &[]).await;
         let pid = row.and_then(|row| row.try_get(0)).map_err(io::Error::other)?;
@@ -134,8 +134,9 @@ impl Stage {
         self.settle(name, false).await
     }
 
-    /// Waits until nobody's answer is to be expected, and shows those that came: first that of
-    /// `name`, to whom something was sent last and who may have to answer.
+    /// Waits until every session has answered or waits for another one, then shows the answers:
+    /// that of `name` first, because it was sent a statement last. With `must_answer` session
+    /// `name` has to answer.
     async fn settle(&mut self, name: &str, must_answer: bool) -> io::Result<()> {
         let deadline = Instant::now() + ANSWER_TIMEOUT;
         while !self.is_settled(must_answer.then_some(name)).await? {
@@ -166,7 +167,8 @@ impl Stage {
                 return Ok(false);
             }
         }
-        // Whoever has answered meanwhile may have let go on those that were looked at before.
+        // A session that answered meanwhile may have released locks that another session was found
+        // waiting for.
         Ok(pending.iter().all(|(_, session)| session.is_running()))
     }
 

@@ -6,15 +6,15 @@ use std::net::TcpStream;
 use super::client::Client;
 use super::{Failure, Result, interrupt};
 
-/// What is held.
+/// The sessions that a workload keeps open beside itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Beside {
-    /// Open transactions with so many savepoints each, in each of which a row was inserted:
-    /// one without a change would not count as a subtransaction.
+    /// Open transactions with `each` savepoints. A row was inserted in each of them, because a
+    /// savepoint without a change does not count as a subtransaction.
     Savepoints { sessions: u32, each: u32 },
     /// A REPEATABLE READ transaction that has read.
     Snapshot,
-    /// So many connections that have run a statement and wait for the next one.
+    /// Connections that have run a statement and wait for the next one.
     Idle(u32),
 }
 
@@ -23,7 +23,7 @@ pub(super) enum Beside {
 pub(super) struct Holding {
     sessions: Vec<Client>,
     _idle: Vec<TcpStream>,
-    /// What the snapshot saw.
+    /// The answer of [`SEEN`] in the snapshot.
     seen: Option<String>,
 }
 

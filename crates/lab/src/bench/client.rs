@@ -10,7 +10,7 @@ use super::{Failure, Result, interrupt};
 
 /// How long a server may be silent before we call it hung.
 const SILENCE_LIMIT: Duration = Duration::from_secs(120);
-/// No server sends us anything large; a longer word is a broken stream.
+/// All messages of these servers are short; a greater length is a broken stream.
 const MESSAGE_LEN_MAX: usize = 1 << 20;
 /// Between two pieces of this size we look whether to stop.
 const PIECE_LEN: usize = 1 << 18;
@@ -31,7 +31,7 @@ struct Message {
     body: Vec<u8>,
 }
 
-/// What a statement was answered with.
+/// The answer to a statement.
 #[derive(Debug, Default)]
 struct Answer {
     /// The first column of the first row, if there is one and it is not null.
@@ -225,7 +225,7 @@ fn error_text(body: &[u8]) -> String {
     )
 }
 
-/// The values of a DataRow, as far as it goes.
+/// The values of a DataRow; a truncated row ends early.
 fn columns(row: &[u8]) -> Row {
     let mut rest = row.get(2..).unwrap_or_default();
     let mut values = Vec::new();

@@ -10,13 +10,13 @@ use super::workload::{Conditions, Data, Flat, Kept, Load, Script, Section, Workl
 const URLS: u32 = 100_000;
 /// Columns of it that are indexed, beside the key.
 const PARAMETERS: u32 = 20;
-/// What each sync takes longer on the slow device.
+/// The extra time of each sync on the slow device.
 const SLOW_SYNC_MS: u32 = 1;
 /// Connections that do nothing.
 const IDLE: u32 = 10_000;
 
-/// All of them, for pgbench tables of this scale. What only reads goes first, and what
-/// needs servers of its own last.
+/// All of them, for pgbench tables of this scale. Read-only workloads run first, workloads that
+/// need servers of their own last.
 pub(super) fn workloads(scale: u32) -> Vec<Workload> {
     let mut all = share_locks(scale);
     all.extend(tpcb(scale));
@@ -105,7 +105,7 @@ fn hits(name: &str, sync_delay_ms: u32) -> Vec<Workload> {
     vec![narrow, wide, zipfian, one]
 }
 
-/// The statements that make the table of hits with so many indexed columns.
+/// The statements that make the table of hits with `parameters` indexed columns.
 fn url(table: &str, parameters: u32) -> String {
     let each = |f: &dyn Fn(u32) -> String| (1..=parameters).map(f).collect::<String>();
     format!(
@@ -167,8 +167,8 @@ fn tpcb(scale: u32) -> Vec<Workload> {
     ]
 }
 
-/// pgbench's script of that name; `sets_keys`: each UPDATE also sets the key that it has
-/// looked up to the value that it has, as mapping tools do.
+/// pgbench's script of that name. With `sets_keys` each UPDATE also sets the key to the value that
+/// it has, as object-relational mappers do.
 fn tpcb_like(scale: u32, sets_keys: bool) -> String {
     let same = |key: &str| if sets_keys { format!(", {key} = {key}") } else { String::new() };
     format!(

@@ -1,6 +1,6 @@
-//! What dropping a thousand tables costs, one by one and in one transaction, with a large
-//! and a small buffer pool, and what others lose meanwhile. PostgreSQL looks through its
-//! whole pool for the pages of a table that goes.
+//! The cost of dropping a thousand tables, one by one and in one transaction, with a large and a
+//! small buffer pool, and the throughput that other sessions lose meanwhile. PostgreSQL searches
+//! its whole pool for the pages of a dropped table.
 
 use std::fs;
 use std::path::Path;

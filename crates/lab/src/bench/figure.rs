@@ -1,4 +1,4 @@
-//! What is measured once, on servers of its own, and not as a rate.
+//! A measurement that is made once, on servers of its own, and is not a rate.
 
 use super::server::Kind;
 
@@ -8,7 +8,7 @@ pub(super) struct Figure {
     pub(super) title: String,
     pub(super) unit: &'static str,
     values: Vec<(Kind, f64)>,
-    /// What Steppe's has to be.
+    /// The bound for Steppe's value.
     pub(super) limit: Option<Limit>,
     /// How many times Steppe's PostgreSQL's has to be.
     pub(super) target_to_postgresql: Option<f64>,
@@ -31,7 +31,7 @@ impl Limit {
 }
 
 impl Figure {
-    /// What was measured on one server.
+    /// A measurement of one server.
     pub(super) fn new(
         kind: Kind,
         title: String,
@@ -81,7 +81,7 @@ impl Figure {
 pub(super) struct Chapter {
     pub(super) title: String,
     pub(super) figures: Vec<Figure>,
-    /// Queries that were not answered, or not alike.
+    /// Queries that failed, or whose answers differ between the servers.
     pub(super) wrong: u32,
 }
 

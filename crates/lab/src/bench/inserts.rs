@@ -101,7 +101,7 @@ fn extended(table: &str, first: u64) -> Result<Vec<u8>> {
         let comma = if row == 0 { "" } else { ", " };
         let _ = write!(sql, "{comma}(${a}, ${b}, ${c}, ${d})");
     }
-    // No type of a parameter is given.
+    // The message gives no parameter types.
     sql.push_str("\0\0\0");
     let mut messages = message(b'P', sql.as_bytes())?;
     // The unnamed portal and statement, all values as text.

@@ -14,18 +14,18 @@
 //!   report.rs: medians, ratios, verdicts, noise
 //! ```
 //!
-//! What makes the figures comparable:
+//! The following makes the figures comparable:
 //! - Measurements alternate, so that a machine that gets slower or faster over the
 //!   minutes (a neighbour, heat) does so for every server.
-//! - Between two of them the last server gets time to finish what it still does.
-//!   No checkpoint is forced: right after one PostgreSQL logs whole pages, which would
-//!   flatter us; the run without measurement takes most of that away.
+//! - Between two of them the last server gets time to finish what it still does. The benchmark
+//!   forces no checkpoint: right after one PostgreSQL logs whole pages, which would flatter Steppe.
+//!   The run without measurement avoids most of that.
 //! - The load generator shares the processors with the server, as it does for everyone.
 //!   The do-nothing server shows how much of the machine that costs.
 //! - Processor time per transaction hardly depends on what else the machine does:
 //!   it tells a slow server from a busy machine.
 //!
-//! Every wait has a limit; servers and files go away however it ends (process.rs).
+//! Every wait has a limit. Servers and files are removed however the benchmark ends (process.rs).
 
 mod beside;
 mod client;
@@ -77,7 +77,7 @@ use workload::{Data, Kept, Load, Workload};
 pub enum Failure {
     /// The user asked to stop.
     Interrupted,
-    /// This went wrong.
+    /// The benchmark failed with this message.
     Failed(String),
 }
 
@@ -167,7 +167,7 @@ pub fn run(options: &Options) -> Result<String> {
     Ok(text)
 }
 
-/// What has been measured so far.
+/// The results so far.
 #[derive(Default)]
 struct Found {
     outcomes: Vec<Outcome>,

@@ -12,7 +12,7 @@ use super::server::Kind;
 use super::workload::{self, Section, Workload};
 use super::{cliffs, drops, inserts, partitions, planning, sysbench};
 
-/// What `bench --help` prints, before the list of workloads.
+/// The output of `bench --help`, before the list of workloads.
 const USAGE: &str = "\
 bench measures Steppe, PostgreSQL and a server that does nothing, in turn, on this machine,
 with pgbench and COPY, and prints medians and ratios.
@@ -47,7 +47,7 @@ usage: bench [option]...
   --output FILE        write the report, in Markdown, to FILE too
 ";
 
-/// What to measure, and with what.
+/// The options of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     pub(super) only: Vec<String>,
@@ -96,7 +96,7 @@ impl Default for Options {
             pg_bin: None,
             pgbench: PathBuf::from("pgbench"),
             sysbench: PathBuf::from("sysbench"),
-            // Not /tmp: that is memory on many machines, where a sync costs nothing.
+            // /tmp is memory on many machines, where a sync costs nothing.
             work_dir: PathBuf::from("/var/tmp"),
             keep: false,
             output: None,
@@ -104,7 +104,7 @@ impl Default for Options {
     }
 }
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug, PartialEq)]
 pub enum Request {
     /// To measure.
@@ -253,7 +253,7 @@ impl Options {
         idle.max().unwrap_or(100)
     }
 
-    /// Whether a server is to be measured with so many leaves.
+    /// Whether a server is to be measured with this number of leaves.
     pub(super) fn takes_leaves(&self, server: Kind, leaves: u32) -> bool {
         server != Kind::PostgreSql || leaves <= self.postgresql_leaves
     }

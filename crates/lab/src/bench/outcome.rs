@@ -1,4 +1,4 @@
-//! What was measured of a workload, and how it is judged.
+//! The measurements of a workload, and how they are judged.
 
 use super::procfs::Usage;
 use super::server::Kind;
@@ -19,7 +19,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Of so many items; what it took is not known yet.
+    /// A sample without resource usage, which is filled in later.
     pub(super) fn new(items: u64, items_per_second: f64, latency_ms: Option<f64>) -> Sample {
         let (usage, elapsed_seconds, written) = (Usage::default(), 0.0, 0);
         Sample { items, items_per_second, latency_ms, usage, elapsed_seconds, written }
@@ -43,7 +43,7 @@ pub(super) struct Series {
     pub(super) kind: Kind,
     pub(super) label: String,
     pub(super) samples: Vec<Sample>,
-    /// What the server held afterwards is not what it was told.
+    /// The tables did not hold what the clients had written.
     pub(super) is_wrong: bool,
 }
 
@@ -194,7 +194,7 @@ mod tests {
         assert!((series.samples[0].others_share(2) - 0.05).abs() < 1e-9);
     }
 
-    /// 0.95 of the plain table's rate, round by round.
+    /// The target is 0.95 of the plain table's rate, round by round.
     #[test]
     fn a_partitioned_table_is_compared_with_the_plain_one() {
         let all = partitions::workloads(&[100]);

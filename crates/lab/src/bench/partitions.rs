@@ -1,4 +1,4 @@
-//! What partitions cost: two published experiments, and the tables they use.
+//! The cost of partitions: two published experiments, and the tables they use.
 //!
 //! * One row into 128 partitions by range and by list (of a hash of a text) with 64
 //!   clients, beside the same table without partitions.
@@ -25,7 +25,7 @@ use super::{Failure, Result, interrupt};
 /// A workload of the second experiment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Leaves {
-    /// How many; 0: a plain table.
+    /// The number of leaves; 0 stands for a plain table.
     pub(super) count: u32,
     pub(super) statement: Statement,
 }
@@ -143,12 +143,12 @@ fn insert_into_128() -> Vec<Workload> {
     ]
 }
 
-/// The schema that holds the tables of so many leaves.
+/// The schema of the tables with this number of leaves.
 fn schema(count: u32) -> String {
     format!("leaves_{count}")
 }
 
-/// The accounts of so many leaves: every leaf has one.
+/// The number of accounts for this number of leaves: every leaf has at least one.
 pub(super) fn accounts(count: u32) -> u32 {
     ACCOUNTS.max(count)
 }
@@ -193,7 +193,7 @@ impl Leaves {
         Ok(())
     }
 
-    /// Puts back the accounts that have gone.
+    /// Puts back the deleted accounts.
     pub(super) fn refill(&self, client: &mut Client) -> Result<()> {
         refill(client, &schema(self.count), accounts(self.count))
     }
@@ -248,7 +248,7 @@ impl Table {
     }
 }
 
-/// The statements that make the given tables with so many leaves, a line each.
+/// The statements that make the given tables with `leaves` leaves, a line each.
 pub(super) fn tables(schema: &str, leaves: u32, tables: &[Table]) -> Vec<String> {
     let mut statements = Vec::new();
     for table in tables {

@@ -1,8 +1,8 @@
-//! What it takes to plan 2, 6 and 12 relations: EXPLAIN without ANALYZE from one client, with
-//! statistics and indexes to think about.
+//! The time to plan 2, 6 and 12 relations: EXPLAIN without ANALYZE from one client, with statistics
+//! and indexes to consider.
 //!
-//! Several plans go with one message, so that the way there and back counts little, and each has a
-//! column name that nobody has used before, so that none is a plan kept from another.
+//! One message carries several plans, so that the round trip counts little. Each has a column name
+//! of its own, so that no plan comes from the plan cache.
 
 use std::borrow::Cow;
 use std::fmt::Write;

@@ -92,7 +92,7 @@ fn run_until(query: &Query, setting: &str, port: u16, stop: &AtomicBool) -> Resu
     }
 }
 
-/// The 99th percentile of a point SELECT's latency over so long, in microseconds.
+/// The 99th percentile of a point SELECT's latency over `duration`, in microseconds.
 fn p99_us(client: &mut Client, duration: Duration) -> Result<f64> {
     let customers: u64 = client
         .query("SELECT max(c_custkey) FROM customer")?

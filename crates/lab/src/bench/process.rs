@@ -20,9 +20,9 @@ pub(super) struct Launch {
     pub(super) arguments: Vec<String>,
     /// Variables that it finds beside ours.
     pub(super) environment: Vec<(&'static str, String)>,
-    /// Who it runs as, if not we.
+    /// The user that runs the program; `None` stands for the benchmark's own.
     pub(super) user: Option<&'static str>,
-    /// What stops it.
+    /// The signal that stops the program.
     pub(super) stop_signal: &'static str,
     /// The file that its output goes to.
     pub(super) log: PathBuf,
@@ -38,9 +38,9 @@ pub(super) struct Daemon {
 impl Daemon {
     /// Starts a program.
     ///
-    /// The kernel sends it `stop_signal` should the benchmark die without a chance to
-    /// stop it (setpriv's pdeathsig; as it goes with the *thread* that started the
-    /// program, call this on the main thread).
+    /// The kernel sends it `stop_signal` should the benchmark die without a chance to stop it
+    /// (setpriv's pdeathsig). The kernel ties this signal to the *thread* that started the program,
+    /// so call this on the main thread.
     pub(super) fn start(launch: &Launch) -> Result<Daemon> {
         let Launch { program, arguments, environment, user, stop_signal, log } = launch;
         let output = File::create(log)?;
@@ -137,7 +137,7 @@ pub(super) fn run_client_watched(
 ) -> Result<String> {
     let (out_path, err_path) = (scratch.join("client.out"), scratch.join("client.err"));
     let name = Path::new(command.get_program()).display().to_string();
-    // Files, not pipes: nobody has to empty them while we wait.
+    // Files need no reader while the benchmark waits, as pipes would.
     command.stdin(Stdio::null()).process_group(0);
     command.stdout(File::create(&out_path)?).stderr(File::create(&err_path)?);
     let mut child =
@@ -181,7 +181,7 @@ fn wait(
     }
 }
 
-/// The line of a client's standard error that says what went wrong first.
+/// The line of a client's standard error that names the first error.
 fn complaint(stderr: &str, name: &str) -> String {
     let telling = ["error:", "ERROR:", "FATAL:", "fatal:"];
     let line = stderr
@@ -212,7 +212,7 @@ pub(super) fn await_ready(
     }
 }
 
-/// Lets this process, and the servers that it starts from now on, have so many open files.
+/// Lets this process, and the servers that it starts from now on, have `files` open files.
 pub(super) fn raise_file_limit(files: u32, scratch: &Path) -> Result<()> {
     let limits = fs::read_to_string("/proc/self/limits")?;
     let limit = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
@@ -225,7 +225,7 @@ pub(super) fn raise_file_limit(files: u32, scratch: &Path) -> Result<()> {
     run_client(command, scratch, Duration::from_secs(10)).map(drop)
 }
 
-/// A folder of its own, gone with this value unless it is to be kept.
+/// A folder that is removed when this value is dropped, unless `keep` is set.
 pub(super) struct Scratch {
     path: PathBuf,
     keep: bool,

@@ -1,6 +1,6 @@
-//! What Linux says about processor time, read from /proc: of a server with all its
-//! processes, of the benchmark with the clients it ran, and of the whole machine.
-//! Their difference is what something else on the machine took: the noise.
+//! Processor time as Linux reports it in /proc: of a server with all its processes, of the
+//! benchmark with the clients it ran, and of the whole machine. Their difference is what something
+//! else on the machine took: the noise.
 
 use std::collections::HashMap;
 use std::fs;
@@ -31,7 +31,7 @@ impl Usage {
         }
     }
 
-    /// What was used since `earlier`.
+    /// The processor time used since `earlier`.
     pub(super) fn since(&self, earlier: &Usage) -> Usage {
         Usage {
             server: (self.server - earlier.server).max(0.0),
@@ -40,7 +40,7 @@ impl Usage {
         }
     }
 
-    /// What neither the server nor the clients used.
+    /// The processor time that neither the server nor the clients used.
     pub(super) fn others(&self) -> f64 {
         (self.machine - self.server - self.client).max(0.0)
     }

@@ -1,5 +1,5 @@
-//! Suites of queries: each query is run by PostgreSQL and by Steppe in turn, on servers of their
-//! own that hold the same tables, and has to be answered alike.
+//! Suites of queries. PostgreSQL and Steppe run each query in turn, on servers of their own that
+//! hold the same tables, and must give the same answer.
 //!
 //! A query is first run once on each server without measurement; those are the answers that are
 //! compared. One that fails or takes too long is named in the notes and counted, since a mean of
@@ -53,7 +53,7 @@ pub(super) struct Aims {
     pub(super) least: f64,
 }
 
-/// A query that is ended has run for so long; it is less than a client waits.
+/// The statement_timeout of a query; it is less than the time a client waits.
 const QUERY_LIMIT: &str = "100s";
 
 /// A server that holds the tables.

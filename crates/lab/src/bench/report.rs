@@ -89,7 +89,7 @@ impl Report<'_> {
         self.outcomes.iter().all(is_measured) && self.chapters.iter().all(is_answered)
     }
 
-    /// Who plays a workload as fast as whom.
+    /// The rates of the servers, and how they compare.
     fn servers_table(&self) -> Vec<Vec<String>> {
         let mut rows = vec![words([
             "workload",
@@ -122,8 +122,8 @@ impl Report<'_> {
         rows
     }
 
-    /// What partitions or contention cost each server: its rate as a part of that in the
-    /// flat case, which is the plain table or the workload without contention.
+    /// The cost of partitions or contention for each server: its rate relative to the flat case,
+    /// which is the plain table or the workload without contention.
     fn flat_table(&self, section: Section) -> Vec<Vec<String>> {
         let mut rows = vec![words([
             "workload",
@@ -184,7 +184,7 @@ impl Report<'_> {
         rows
     }
 
-    /// What was measured, not as a rate.
+    /// The measurements that are not rates.
     fn figures_table(&self, figures: &[Figure]) -> Vec<Vec<String>> {
         let mut rows = vec![words([
             "figure",
@@ -338,7 +338,7 @@ fn at_least(target: Option<f64>) -> String {
     target.map_or(String::new(), |target| format!("≥ {target}"))
 }
 
-/// A whole number with its thousands set apart.
+/// A whole number with separators between the thousands.
 pub(super) fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();

@@ -1,10 +1,10 @@
-//! What thousands of leaves cost once: to make them, to keep them in memory, to start with
-//! them, to connect, to read through all of them and to drop them.
+//! The one-time costs of thousands of leaves: making them, keeping them in memory, starting with
+//! them, connecting, reading all of them and dropping them.
 //!
 //! Each server is started afresh for this, with a plain table that has as many rows as the
-//! partitioned one will have: it is what is compared with. Memory is what the process
-//! has resident (Steppe's alone: PostgreSQL's is spread over its sessions) right after a
-//! start, before and after the leaves were made; and right after they were made.
+//! partitioned one will have: it is what is compared with. Memory is the resident size of the
+//! process right after a start, before and after the leaves were made, and right after they were
+//! made. It is measured for Steppe alone, because PostgreSQL's memory is spread over its sessions.
 
 use std::fmt::Write;
 use std::fs;
@@ -33,7 +33,7 @@ const LEAVES_MIN: u32 = 1000;
 /// How many leaves the published experiment has at most. It makes two tables of them;
 /// beyond that one must do.
 const LEAVES_OF_TWO_TABLES: u32 = 6400;
-/// Leaves made in one transaction, if they are so many.
+/// Leaves made in one transaction, above [`LEAVES_OF_TWO_TABLES`].
 const LEAVES_A_TRANSACTION: usize = 1000;
 const PSQL_LIMIT: Duration = Duration::from_secs(900);
 /// Statements or connections that a median is taken of.
@@ -52,7 +52,7 @@ impl Scale {
         format!("making, keeping, starting with and dropping {} leaves", self.leaves)
     }
 
-    /// Measures on each server that takes part in so many leaves.
+    /// Measures each server that takes part with this number of leaves.
     pub(super) fn measure(
         &self,
         options: &Options,
@@ -134,7 +134,7 @@ fn resident(server: &Server) -> Result<f64> {
 /// The measurements on one server.
 struct Run {
     kind: Kind,
-    /// Of one table, and of all tables.
+    /// The leaves of one table; `made` counts those of all tables.
     leaves: u32,
     made: u32,
     resident_before: f64,

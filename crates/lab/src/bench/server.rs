@@ -14,11 +14,11 @@ use super::{Failure, Result, interrupt, procfs};
 /// Which server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
-    /// What everyone knows.
+    /// The server that Steppe is compared with.
     PostgreSql,
-    /// What is being built.
+    /// The server under development.
     Steppe,
-    /// What only speaks the protocol.
+    /// A server that only speaks the protocol.
     Noop,
 }
 
@@ -122,7 +122,7 @@ impl Server {
     }
 }
 
-/// A port that nobody listens on (or did not a moment ago).
+/// A port without a listener (a moment ago).
 fn free_port() -> Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
@@ -185,7 +185,7 @@ fn slow_sync(home: &Path) -> Result<PathBuf> {
     let mut cc = Command::new("cc");
     cc.args(["-shared", "-fPIC", "-O2", "-o"]).arg(&library).arg(&source).arg("-ldl");
     run_client(cc, home, START_LIMIT)?;
-    // Its owner may not be who runs the server.
+    // Another user may run the server.
     let mut chmod = Command::new("chmod");
     chmod.arg("a+rx").arg(&library);
     run_client(chmod, home, START_LIMIT)?;
@@ -219,7 +219,7 @@ fn postgresql_programs(options: &Options, scratch: &Path, user: Option<&str>) ->
 }
 
 fn is_root() -> bool {
-    // The owner of our own process entry is who we are.
+    // The owner of this process's entry is the user that runs it.
     std::fs::metadata("/proc/self")
         .is_ok_and(|entry| std::os::unix::fs::MetadataExt::uid(&entry) == 0)
 }

@@ -1,7 +1,7 @@
-//! The ten workloads of sysbench for transactions (Debian's package has them), over four tables that
-//! are its own, right after its `prepare`: nobody runs ANALYZE.
+//! The ten OLTP workloads of sysbench (Debian's package has them), over four tables of their own,
+//! right after sysbench's `prepare`, without ANALYZE.
 //!
-//! What reads only goes first, DELETE last: it takes rows away from those that follow.
+//! Read-only workloads run first and DELETE last, because it removes rows that the others need.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,6 @@
-//! What is measured, and what has to be reached: the table of workloads. Those over
-//! partitions are made in partitions.rs, those that look for cliffs in cliffs.rs; sysbench's, plans and inserts of
-//! many rows have files of their own, too.
+//! The table of workloads, with their targets. Other files make the workloads over partitions
+//! (partitions.rs), with cliffs (cliffs.rs), of sysbench (sysbench.rs), of plans (planning.rs) and
+//! with inserts of many rows (inserts.rs).
 //!
 //! A workload that writes to a table of its own finds it empty at every measurement.
 //! After the last one, what the server then holds is compared with what pgbench or COPY
@@ -22,14 +22,14 @@ pub(super) struct Workload {
     pub(super) load: Load,
     pub(super) data: Data,
     pub(super) clients: u32,
-    /// What Steppe's rate has to be, as a multiple of PostgreSQL's.
+    /// The target for Steppe's rate, as a multiple of PostgreSQL's.
     pub(super) target_to_postgresql: Option<f64>,
     /// And of the do-nothing server's, where that can play it.
     pub(super) target_to_noop: Option<f64>,
     pub(super) section: Section,
     /// Workloads of one group are measured in turn.
     pub(super) group: String,
-    /// What it is compared with on the same server.
+    /// The workload that it is compared with on the same server.
     pub(super) flat: Option<Flat>,
     pub(super) conditions: Conditions,
 }
@@ -39,9 +39,9 @@ pub(super) struct Workload {
 pub(super) enum Section {
     /// Servers compared with each other.
     Servers,
-    /// What partitions cost a server.
+    /// The cost of partitions for each server.
     Partitions,
-    /// What contention and the like cost it.
+    /// The cost of contention and similar conditions for each server.
     Cliffs,
     /// The workloads of sysbench.
     Sysbench,
@@ -56,11 +56,11 @@ pub(super) enum Section {
 pub(super) struct Flat {
     /// Its name.
     pub(super) name: String,
-    /// What Steppe's rate has to be, as a part of its rate there.
+    /// The target for Steppe's rate, relative to its rate there.
     pub(super) target: f64,
 }
 
-/// What surrounds a workload while it is measured.
+/// The conditions under which a workload is measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Conditions {
     /// Sessions that hold something meanwhile.
@@ -108,7 +108,7 @@ pub(super) enum Data {
     Kept(Kept),
     /// Those of sysbench.
     Sysbench,
-    /// What is only read: a name and the statements that make it.
+    /// Data that is only read: a name and the statements that make it.
     Read { name: &'static str, create: String },
 }
 
@@ -220,7 +220,7 @@ fn copy(name: &str, title: &str, table: &'static str, clients: u32) -> Workload 
     }
 }
 
-/// Those that compare servers, in the order in which they run: what reads only goes first.
+/// The workloads that compare servers, in the order in which they run: read-only ones first.
 pub(super) fn of_servers() -> Vec<Workload> {
     vec![
         select_only(

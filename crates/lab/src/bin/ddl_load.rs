@@ -1,4 +1,4 @@
-//! Leaves of partitioned tables come and go under load. See [`steppe_lab::ddl_load`].
+//! Attaches and detaches leaves of partitioned tables under load. See [`steppe_lab::ddl_load`].
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,20 +1,19 @@
 //! A server that speaks the protocol and does nothing: the ceiling for pgbench
 //! on a machine, to which a real server's throughput is compared.
 //!
-//! It answers unmodified `pgbench -n` (built-in and custom scripts; simple,
-//! extended and prepared modes; pipelines): a query gets one row, a command its
-//! tag. It looks at a statement's first words only and stores nothing.
+//! It answers unmodified `pgbench -n`: built-in and custom scripts, in simple, extended and
+//! prepared mode, with pipelines. A query gets one row, any other statement its tag. It looks at a
+//! statement's first words only and stores nothing.
 //!
-//! Each wake-up of a session costs one read for all messages that arrived and
-//! one write for all their answers. How sessions are put on threads can be
-//! chosen, because the real server takes the way that wins here (pinned, the
-//! default: no wake-ups between threads):
+//! Each wake-up of a session costs one read for all messages that arrived and one write for all
+//! their answers. Options choose how sessions are put on threads, because the real server uses the
+//! placement that wins here. The default, pinned, needs no wake-ups between threads:
 //!
-//! - `--threads-as steal`: one work-stealing runtime, sessions move between its threads;
-//! - `--threads-as pinned`: one single-threaded runtime a thread; an acceptor
-//!   deals connections out in turn;
-//! - `--threads-as reuseport`: as pinned, but each has a listener of its own and
-//!   the kernel deals them out (by hash: unevenly).
+//! - `--threads-as steal`: one work-stealing runtime, sessions move between its threads
+//! - `--threads-as pinned`: one single-threaded runtime a thread, to which an acceptor deals
+//!   connections in turn
+//! - `--threads-as reuseport`: as pinned, but each has a listener of its own and the kernel deals
+//!   them out (unevenly, by hash).
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -180,7 +179,7 @@ async fn accept(listener: TcpListener) -> IoResult<()> {
 
 /// One connection, to its end.
 async fn serve(mut stream: TcpStream) {
-    // A client that went away is not this server's concern.
+    // An error means that the client has closed the connection; the server ignores it.
     let _ = stream.set_nodelay(true);
     let _ = converse(&mut stream).await;
 }
@@ -207,7 +206,7 @@ async fn converse(stream: &mut TcpStream) -> IoResult<()> {
     }
 }
 
-/// What a statement is answered with.
+/// The answer to a statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     /// One row of one int4.
@@ -220,7 +219,7 @@ enum Answer {
     RowsTag(&'static str),
     /// A tag.
     Tag(&'static str),
-    /// No statement at all.
+    /// An empty query.
     Empty,
 }
 

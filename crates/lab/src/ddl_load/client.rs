@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::ledger::Transfer;
 use steppe_vfs::SeededRandom;
 
-/// What a client has done, as the server has told it.
+/// The results of a client, as acknowledged by the server.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     pub(super) client: i32,
@@ -142,7 +142,7 @@ impl LoadClient {
         let Transfer { source, target, amount } = transfer;
         let number = self.next_entry;
         self.client.batch_execute("BEGIN").await?;
-        // In the order of the accounts: nobody has to wait for whom they keep waiting.
+        // Rows are changed in the order of the accounts, so that no deadlock arises.
         if self.random.chance(1, 5) {
             one(self.query(&statements.lock, &[&source.min(target)]).await?.len() as u64, LOCK)?;
         }

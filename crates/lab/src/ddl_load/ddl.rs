@@ -123,7 +123,7 @@ impl Entries {
         Ok(())
     }
 
-    /// The last window, which is dropped if nobody has come to it.
+    /// Drops the last window if no client has inserted into it; otherwise attaches it again.
     async fn drop_ahead(&mut self) -> Result<()> {
         let last = self.windows - 1;
         let detach = format!("ALTER TABLE entries DETACH PARTITION entries_{last}");

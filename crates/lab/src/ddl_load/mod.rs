@@ -1,4 +1,5 @@
-//! DDL under load: leaves come and go while clients read and write, and nobody notices.
+//! DDL under load: leaves are attached and detached while clients read and write, without a visible
+//! effect on them.
 //!
 //! ```text
 //!   16 clients   transfers between accounts, moves of accounts to other regions, sums
@@ -6,11 +7,11 @@
 //!   DDL on `entries`    windows are created ahead, detached, attached, dropped: one by one
 //! ```
 //!
-//! What must hold, whatever is interleaved:
+//! The following must hold for every interleaving:
 //!
 //! 1. every statement that sums the accounts sees all of them and the same total;
 //! 2. an UPDATE of an account that exists finds exactly one row;
-//! 3. nothing fails but as PostgreSQL fails ([`Allowed`]);
+//! 3. every error is one that PostgreSQL gives, too ([`Allowed`]);
 //! 4. in the end each balance is what the clients' ledgers say, and each acknowledged entry is
 //!    there once.
 //!
@@ -40,10 +41,10 @@ use steppe_vfs::SeededRandom;
 const ACCOUNTS: i32 = 200;
 const BALANCE: i64 = 1000;
 const REGIONS: i32 = 16;
-/// Entries are numbered; so many numbers are a leaf.
+/// Entries are numbered; a leaf holds this many numbers.
 const WINDOW: i64 = 40;
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// Nothing here takes long: who waits longer waits for ever.
+/// Statements here are short: a wait of this length means that the server hangs.
 const HANG_TIMEOUT: Duration = Duration::from_secs(60);
 
 type Result<T> = std::result::Result<T, Failure>;
@@ -63,8 +64,8 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// Errors that PostgreSQL gives under this load, too: the client rolls back and goes on. No
-/// deadlock (40P01) is among them.
+/// Errors that PostgreSQL gives under this load, too: the client rolls back and goes on. A deadlock
+/// (40P01) is not allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Allowed {
     /// 40001: the row that was waited for has been moved to another partition.
@@ -87,7 +88,7 @@ impl Allowed {
     }
 }
 
-/// What the tasks share.
+/// The state that all tasks share.
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,

@@ -1,4 +1,4 @@
-//! What servers answer, in a form that can be compared.
+//! Answers of servers, in a form that can be compared.
 
 use std::error::Error as _;
 use std::io;
@@ -16,7 +16,7 @@ const STATEMENT_TIMEOUT_MS: u64 = 5_000;
 /// A row's columns as text.
 pub(super) type TextRow = Vec<Option<String>>;
 
-/// What a server made of a statement.
+/// A server's answer to a statement.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Rows(Vec<TextRow>),
@@ -129,7 +129,7 @@ fn texts_of(execution: usize, row: &Row) -> TextRow {
     std::iter::once(Some(format!("execution {execution}"))).chain(columns).collect()
 }
 
-/// A parameter of whatever type, as its text.
+/// A parameter of any type, as its text.
 #[derive(Debug)]
 struct TextParameter<'a>(Option<&'a str>);
 

@@ -1,22 +1,23 @@
-//! What may be evaluated when: constants that fail, in places that a row may never reach.
+//! The time at which expressions may be evaluated: constants that fail, in places that a row may
+//! never reach.
 //!
 //! Expressions are random over constants (some of which fail, each with a SQLSTATE of its own),
 //! NULLs, parameters and columns; queries over tables without rows and with some. A constant that
 //! fails must do so on both servers or on neither, and with the same SQLSTATE where several might.
-//! Only constants fail: a failure that depended on a row would depend on the plan. The rows of a
-//! table are all alike, so that it does not matter which of them a LIMIT leaves.
+//! Only constants fail: a failure that depended on a row would depend on the plan. All rows of a
+//! table are equal, so that it does not matter which of them a LIMIT leaves.
 //!
 //! Mostly the constants of a statement fail in the same way, so that it does not matter which of
 //! them comes first; in simpler statements they fail in several ways, and it does.
 //!
-//! About one statement of 2,000 differs for reasons that are known: conditions are folded before
-//! sub-selects become joins (a constant beside `x IN (SELECT …)` leaves that out), and a plan that
-//! statements with other literals share may evaluate at run time, where a row is there, what
-//! PostgreSQL has folded away. So the tests have a seed of their own.
+//! About one statement of 2,000 differs for two known reasons. Steppe folds conditions before
+//! sub-selects become joins (a constant beside `x IN (SELECT …)` leaves that out). And a plan
+//! shared with other literals may evaluate at run time, where there is a row, what PostgreSQL has
+//! folded. So the tests have a seed of their own.
 //!
-//! A statement is asked as it stands, after another one of the same message, explained (the error
-//! counts, not the plan), in a block that is rolled back, or prepared and executed with several
-//! lists of parameters, under a random plan_cache_mode.
+//! Some statements are sent alone, others after another one in the same message, with EXPLAIN (only
+//! its error counts), or in a block that is rolled back. Others are prepared and executed with
+//! several lists of parameters, under a random plan_cache_mode.
 
 use tokio_postgres::Client;
 
@@ -98,7 +99,7 @@ pub(super) async fn compare_all(
     Ok(total)
 }
 
-/// What of an answer counts: a plan's text does not.
+/// The part of an answer that is compared: the text of a plan is left out.
 fn comparable(text: &str, answer: Answer) -> Answer {
     match answer {
         Answer::Rows(_) if text.starts_with("EXPLAIN") => Answer::Rows(Vec::new()),
@@ -106,12 +107,13 @@ fn comparable(text: &str, answer: Answer) -> Answer {
     }
 }
 
-/// What parameters may stand for.
+/// The use of parameters in a statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Params {
     /// Anything.
     Any,
-    /// Nothing that a value fails for: where a plan does not know them, the rows do.
+    /// Only where no value makes an expression fail: with a generic plan, the failure would depend
+    /// on the rows.
     Harmless,
 }
 
@@ -122,7 +124,7 @@ struct Generator {
     scope: Vec<String>,
     /// `$1` and `$2` may occur.
     params: Option<Params>,
-    /// The one constant that fails; `None`: any of them.
+    /// The one constant that fails; `None` stands for any of [`FAILING`].
     failing: Option<&'static str>,
     /// Constants may fail where the generator is.
     may_fail: bool,
@@ -145,7 +147,7 @@ impl Generator {
         format!("x{}", self.aliases)
     }
 
-    /// What to send, one after the other.
+    /// The messages to send, in order.
     fn texts(&mut self) -> Vec<String> {
         let is_simple = self.chance(30);
         let depth = if is_simple { 0 } else { 1 };
@@ -310,7 +312,7 @@ impl Generator {
         }
     }
 
-    /// A SELECT of so many columns.
+    /// A SELECT of `columns` columns.
     fn plain(&mut self, columns: usize, depth: u32) -> String {
         let outside = self.scope.len();
         let from = self.from(depth);
@@ -343,7 +345,8 @@ impl Generator {
         self.may_fail = !self.has_nulls;
         let (a, b) = (self.integer(1, 0), self.integer(2, 0));
         self.may_fail = true;
-        // No constant: merged into the query around it, it would decide about that one's WHERE.
+        // The condition is no constant: pulled up into the outer query, a constant would decide
+        // that query's WHERE.
         let filter = match self.chance(40) {
             true => format!(" WHERE ({alias}.a < 9 OR {})", self.boolean(1, 0)),
             false => String::new(),

@@ -1,10 +1,10 @@
 //! Random tables and statements whose answer does not depend on the plan.
 //!
-//! All tables are alike (`id`, `a`, `b` integer, `c` text; few different values, some
-//! NULL), so that joins meet and set operations fit. Nothing is generated that may
-//! fail for some rows (no division, no casts), because then the plan would decide
-//! which row fails first; and a LIMIT comes only with an ORDER BY of all columns.
-//! In one table `b` is generated: it is [`STORED`] in PostgreSQL, virtual in Steppe.
+//! All tables have the same columns (`id`, `a`, `b` integer, `c` text) with few different values,
+//! some NULL, so that joins find rows and set operations fit. Generated expressions fail for no row
+//! (there is no division and no cast), because otherwise the plan would decide which row fails
+//! first. A LIMIT always has an ORDER BY of all columns. In one table `b` is generated: it is
+//! [`STORED`] in PostgreSQL, virtual in Steppe.
 
 mod joins;
 
@@ -152,7 +152,7 @@ impl Generator {
         Statement { sql, ordered: limited }
     }
 
-    /// A query of so many columns: integers, the last a text if there are three.
+    /// A query of `columns` columns: integers, the last a text if there are three.
     fn query(&mut self, columns: usize, depth: u32) -> String {
         if depth > 0 && self.chance(12) {
             let operator = self.pick(&["UNION", "INTERSECT", "EXCEPT"]);

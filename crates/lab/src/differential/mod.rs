@@ -5,10 +5,10 @@
 //! compared by their SQLSTATE. What Steppe refuses with 0A000 is counted, not excused: the
 //! report says how much of it there was.
 //!
-//! There are four [`Subject`]s: [`statements`] of all kinds over plain tables ([`generate`]),
-//! [`plans`] of joins, groups and orders over tables large enough to be planned in many ways,
-//! [`constants`] that fail where they are not needed, and [`partitions`], which says more of
-//! pruning than of SQL.
+//! There are four [`Subject`]s. [`statements`] asks all kinds of statements over plain tables
+//! ([`generate`]). [`plans`] asks joins, groups and orders over tables large enough to be planned
+//! in many ways. [`constants`] places constants that fail where they are not needed. [`partitions`]
+//! tests pruning more than SQL.
 
 mod answer;
 mod constants;
@@ -42,7 +42,7 @@ const SWITCHES: &[&str] = &[
     "enable_partitionwise_aggregate",
 ];
 
-/// What the statements are about.
+/// The subject of the statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// SQL in general.
@@ -55,22 +55,22 @@ pub enum Subject {
     Partitions,
 }
 
-/// What to run.
+/// The options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The binary `steppe`.
     pub server: PathBuf,
     /// PostgreSQL: `HOST:PORT`, or the directory of its binaries.
     pub postgres: String,
-    /// What the statements are about.
+    /// The subject of the statements.
     pub subject: Subject,
     /// Where statements come from.
     pub seed: u64,
-    /// How many; none: until somebody ends it.
+    /// The number of statements; `None` runs until it is interrupted.
     pub statements: Option<u64>,
 }
 
-/// What came out.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Report {
     /// Statements with the same rows on both.

@@ -22,7 +22,7 @@ pub(super) trait Source {
 
     fn statement(&mut self) -> Statement;
 
-    /// What Steppe is told before a statement.
+    /// The settings of Steppe for a statement.
     fn settings(random: &SeededRandom) -> String;
 }
 

@@ -1,8 +1,8 @@
 //! Whether a history of appends and reads is what its isolation level allows.
 //!
-//! Every element is appended once, so a list that was read tells who wrote before the reader, in
-//! which order, and who did not (Kingsbury and Alvaro, "Elle", VLDB 2020). From that follows who
-//! must come before whom:
+//! Every element is appended once. So a list that was read shows which transactions wrote before
+//! the reader, in which order, and which did not (Kingsbury and Alvaro, "Elle", VLDB 2020). The
+//! order of transactions follows from that:
 //!
 //! | edge | because |
 //! |---|---|
@@ -10,11 +10,11 @@
 //! | a →wr b | b has read a list that ends with a's element |
 //! | a →rw b | a has read a list without b's element, which comes next |
 //!
-//! A cycle is an anomaly at SERIALIZABLE whatever its edges; at REPEATABLE READ (snapshot
-//! isolation) unless two rw edges follow each other in it; at READ COMMITTED if it has none
-//! (Adya, 1999; Fekete et al., 2005). What must hold at every level is checked first: what
-//! committed is there, once and as a whole; nobody has read what was rolled back, or the middle
-//! of a transaction.
+//! At SERIALIZABLE every cycle is an anomaly. At REPEATABLE READ (snapshot isolation) a cycle is
+//! one unless two rw edges follow each other in it. At READ COMMITTED it is one if it has no rw
+//! edge (Adya, 1999; Fekete et al., 2005). First the conditions of every level are checked: the
+//! effects of a committed transaction are there, once and as a whole, and no transaction has read
+//! effects that were rolled back, or the middle of a transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ pub type Key = i32;
 /// An element: no two are the same.
 pub type Element = u64;
 
-/// What a transaction did with a list.
+/// An operation of a transaction on a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
     /// Put an element at its end.
@@ -43,7 +43,7 @@ pub enum Operation {
     Read(Key, Vec<Element>),
 }
 
-/// What its client knows of a transaction's end.
+/// The client's knowledge of a transaction's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// COMMIT was answered.
@@ -85,7 +85,7 @@ impl Transaction {
 struct History<'a> {
     transactions: &'a [Transaction],
     lists: &'a Lists,
-    /// Who appended an element.
+    /// The transaction that appended an element.
     writer: BTreeMap<Element, usize>,
     happened: Vec<bool>,
 }
@@ -111,7 +111,8 @@ impl History<'_> {
         self.lists.get(&key).map_or(&[], Vec::as_slice)
     }
 
-    /// What committed is there as a whole, what was rolled back is not, and nothing is twice.
+    /// The appends of a committed transaction are all there, those of a rolled back one are not,
+    /// and no element is there twice.
     fn check_lists(&mut self) -> Result<(), String> {
         let mut there = BTreeSet::new();
         for (key, element) in
@@ -250,7 +251,7 @@ fn on_cycles(after: &[Vec<usize>]) -> Vec<usize> {
     (0..after.len()).filter(|&node| behind[node] && ahead[node]).collect()
 }
 
-/// Which nodes are left when those that nothing leads to are taken away again and again.
+/// Which nodes remain when nodes without an incoming edge are removed again and again.
 fn without_ends(after: &[Vec<usize>], before: &[Vec<usize>]) -> Vec<bool> {
     let mut count: Vec<usize> = before.iter().map(Vec::len).collect();
     let mut ready: Vec<usize> = (0..after.len()).filter(|&node| count[node] == 0).collect();

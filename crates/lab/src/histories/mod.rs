@@ -5,7 +5,7 @@
 //!   for each level:  load ─► kill -9 ─► restart ─► end what is prepared ─► load ─► check
 //! ```
 //!
-//! What counts as an anomaly is in [`check`]. One transaction in ten is prepared first.
+//! The module [`check`] defines anomalies. One transaction in ten is prepared first.
 
 pub mod check;
 
@@ -34,7 +34,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 pub struct Options {
     /// The binary `steppe`.
     pub server: PathBuf,
-    /// Histories at each level; none: until something is wrong.
+    /// Histories at each level; `None` runs until an anomaly is found.
     pub rounds: Option<u64>,
     /// Clients.
     pub clients: usize,
@@ -127,7 +127,7 @@ async fn history(
     Ok((transactions, lists))
 }
 
-/// What the clients of a history share.
+/// The state that the clients of a history share.
 struct Shared {
     level: Level,
     next_element: AtomicU64,

@@ -1,7 +1,7 @@
 //! The client that changes the leaves of `accounts`, and what must be left of its changes.
 //!
-//! A change and its number in `shapes` are one transaction: whatever has become of it, the
-//! catalog must have the leaves, and the leaves the rows, that belong to the number found.
+//! A change and its number in `shapes` are one transaction. However it ended, the catalog must have
+//! the leaves, and the leaves the rows, that belong to the number found.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use tokio_postgres::Client;
 use super::{Ended, Failure, REGIONS, Result, lock};
 use crate::leaves::{Change, Leaves};
 
-/// What the changing client knows.
+/// The expected leaves.
 #[derive(Debug)]
 pub(super) struct Shapes {
     /// As of the last change that was acknowledged.
@@ -42,7 +42,7 @@ impl Shapes {
     }
 }
 
-/// Changes leaves until the server is gone.
+/// Changes leaves until the connection is lost.
 pub(super) async fn change(
     client: Client,
     shapes: Arc<Mutex<Shapes>>,

@@ -1,5 +1,5 @@
-//! Transactions that are prepared first, and what becomes of them over a crash: one that was
-//! acknowledged is there, what it did is pending and its rows are locked, until somebody ends it.
+//! Transactions that are prepared first, across a crash. An acknowledged one is still there, with
+//! its changes pending and its rows locked, until a client ends it.
 
 use std::collections::BTreeSet;
 
@@ -67,7 +67,7 @@ pub(super) async fn settle(
     }
 }
 
-/// Nobody sees what it did, and nobody can change what it has changed.
+/// Checks that no other transaction sees the changes of a prepared one, or can change its rows.
 async fn check_pending(
     client: &Client,
     (number, transaction): (i32, i64),

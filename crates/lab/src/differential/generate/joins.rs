@@ -5,7 +5,7 @@
 use super::Generator;
 
 impl Generator {
-    /// What a tree of joins has, counted and summed up.
+    /// Counts and sums over a tree of joins.
     pub(super) fn joined(&mut self) -> String {
         let count = 2 + self.random.below(4);
         let (from, aliases) = self.join_tree(count);
@@ -28,7 +28,7 @@ impl Generator {
         format!("SELECT count(*), {} FROM {from}{filter}", sums.join(", "))
     }
 
-    /// A FROM item of so many tables, and their aliases.
+    /// A FROM item of `count` tables, and their aliases.
     fn join_tree(&mut self, count: u64) -> (String, Vec<String>) {
         if count == 1 {
             let (table, alias) = (self.table(), self.alias());

@@ -1,12 +1,12 @@
 //! Pruned = unpruned = PostgreSQL, over random partitioned tables.
 //!
 //! A *world* is a set of tables from a seed ([`tables`]) and some statements about them
-//! ([`predicate`]). Each statement is asked three times: of Steppe, of Steppe with
-//! `enable_partition_pruning` off, and of PostgreSQL, with it off as well: what its partitions
-//! hold is the measure, not which of them it leaves out. (PostgreSQL 18.4 loses the rows of the
-//! default partition for `k >= ANY (array) AND k IS NOT NULL`.) Every row comes with its leaf,
-//! by tableoid. A change is compared by what it returns and by what all leaves hold
-//! afterwards. Between statements leaves are detached and attached again, under cached plans.
+//! ([`predicate`]). Each statement is run three times: by Steppe, by Steppe with
+//! `enable_partition_pruning` off, and by PostgreSQL, with it off as well, because the rows of its
+//! partitions are the measure and not its pruning. (PostgreSQL 18.4 loses the rows of the default
+//! partition for `k >= ANY (array) AND k IS NOT NULL`.) Every row comes with its leaf, by tableoid.
+//! A change is compared by what it returns and by what all leaves hold afterwards. Between
+//! statements leaves are detached and attached again, under cached plans.
 //!
 //! Before the first world come two [`sessions`] on one row, in all their interleavings.
 

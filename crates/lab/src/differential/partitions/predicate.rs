@@ -32,7 +32,7 @@ struct Parameter {
 pub(super) struct Statements<'a> {
     pub(super) random: &'a SeededRandom,
     pub(super) tables: &'a Tables,
-    /// Values may be parameters: those that there are.
+    /// Values may be these parameters.
     parameters: Option<Vec<Parameter>>,
     /// Values may be columns of this table, which is outside.
     outer: Option<&'static str>,
@@ -244,8 +244,8 @@ impl<'a> Statements<'a> {
         self.pick(&["=", "=", "=", "<", "<=", ">", ">=", "<>"])
     }
 
-    /// What a column is compared with: a value, perhaps of another type, a parameter, a column of
-    /// the outer table, or what a sub-select or a stable function comes to.
+    /// An operand to compare a column with: a value, perhaps of another type, a parameter, a column
+    /// of the outer table, a sub-select or a stable function.
     fn operand(&mut self, kind: &'static Kind, nth: Option<usize>) -> String {
         if let (Some(outer), Some(nth)) = (self.outer, nth)
             && self.chance(50)

@@ -7,7 +7,7 @@
 //!
 //! All combinations of [`CHANGES`], [`STATEMENTS`], isolation levels and ends are asked of both
 //! servers. A row that moves to another partition is deleted there, and its new version is not
-//! followed: who waited for it fails with 40001, and says so in PostgreSQL's words.
+//! followed. A session that waited for it fails with 40001 and PostgreSQL's message.
 
 use std::net::SocketAddr;
 
@@ -25,7 +25,7 @@ const TABLES: &str = "
     CREATE TABLE s_d PARTITION OF s DEFAULT;
     INSERT INTO s VALUES (1, 1, 10), (2, 2, 20), (3, 3, 30)";
 
-/// What the first session does to the row 1.
+/// The changes that the first session makes to row 1.
 const CHANGES: &[&str] = &[
     "UPDATE s SET k = 2 WHERE id = 1",
     "UPDATE s SET k = 7, v = 11 WHERE id = 1",
@@ -37,7 +37,7 @@ const CHANGES: &[&str] = &[
     "DELETE FROM s WHERE id = 1; INSERT INTO s VALUES (1, 2, 12)",
 ];
 
-/// What the second one asks meanwhile.
+/// The statements that the second session runs meanwhile.
 const STATEMENTS: &[&str] = &[
     "UPDATE s SET v = v + 1 WHERE id = 1 RETURNING *",
     "UPDATE s SET v = v + 1 WHERE k = 1 AND id = 1 RETURNING *",
@@ -81,8 +81,9 @@ impl Interleaving {
                 ends.into_iter().map(move |end| Interleaving { change, statement, isolation, end })
             })
         });
-        // PostgreSQL waits for who updates the row that is in the way, to say no more than that
-        // it is; in REPEATABLE READ it then fails. We neither wait nor fail: the key stays.
+        // PostgreSQL waits for the transaction that updates the conflicting row, although it only
+        // reports a conflict; in REPEATABLE READ it then fails. We neither wait nor fail: the key
+        // stays.
         all.filter(|case| case.statement != DO_NOTHING || case.change != NO_KEY_UPDATE)
     }
 
@@ -114,7 +115,7 @@ impl Sessions {
         Ok(Sessions { first, second, second_pid, observer })
     }
 
-    /// What the second session is told, then what the table holds.
+    /// The answer of the second session, then the rows of the table.
     pub(super) async fn run(&self, case: Interleaving) -> Result<[Answer; 2], Failure> {
         self.first.batch_execute(TABLES).await?;
         self.first.batch_execute(&format!("BEGIN; {}", case.change)).await?;

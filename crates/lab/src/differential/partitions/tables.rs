@@ -1,10 +1,10 @@
 //! A random partitioned table `p`, one by the same key (`s`) and a plain one (`o`) to join it
 //! with, and their rows.
 //!
-//! Bounds come from the values of [`super::values`], mostly in order and side by side; now and
-//! then one that overlaps, is empty or has the wrong modulus, which both servers must refuse
-//! alike. Leaves are made as partitions or attached, then with their columns in another order,
-//! sometimes with a dropped one between and with rows that may not belong there.
+//! Bounds come from the values of [`super::values`], mostly in order and side by side. Now and then
+//! one overlaps, is empty or has the wrong modulus, which both servers must refuse in the same way.
+//! Leaves are made as partitions or attached, then with their columns in another order, sometimes
+//! with a dropped one between and with rows that may not belong there.
 
 use steppe_vfs::SeededRandom;
 
@@ -13,9 +13,9 @@ use super::values::{Kind, quoted};
 /// Partitions below partitions, so deep.
 const LEVELS_MAX: u32 = 3;
 
-/// What both servers are asked to make.
+/// The tables that both servers are asked to make.
 pub(super) struct Tables {
-    /// Statements, each of which both must accept or refuse alike.
+    /// Statements; both servers must accept or refuse each.
     pub(super) script: Vec<String>,
     /// Types of the columns k0, k1 … of `p`.
     pub(super) columns: Vec<&'static Kind>,

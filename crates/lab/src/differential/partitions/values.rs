@@ -17,7 +17,7 @@ pub(super) struct Kind {
 const INTEGERS: &[&str] = &["smallint", "integer", "bigint", "numeric", "double precision"];
 const TIMES: &[&str] = &["date", "timestamp", "timestamptz"];
 
-/// The types of columns, then those that others are only compared with.
+/// The types of columns, then the types that columns are only compared with.
 pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "integer",

@@ -1,5 +1,5 @@
 //! Queries that can be planned in many ways: joins of up to six tables, groups, sub-selects, sets,
-//! windows, ORDER BY with LIMIT; some are prepared, and executed with values that select much and
+//! windows, ORDER BY with LIMIT. Some are prepared, and executed with values that select much and
 //! little.
 //!
 //! Tables have from no rows to some thousands, more than fit into the 64 kB that a sort or a hash
@@ -7,8 +7,8 @@
 //! random, with the bounds of its searches and `work_mem`. What joins is equal often enough to find
 //! rows and seldom enough to end in time.
 //!
-//! An answer is the same whatever the plan: a LIMIT comes with an ORDER BY of all columns, and what
-//! is summed up is no float. The stream of statements is this mode's own.
+//! An answer does not depend on the plan: a LIMIT has an ORDER BY of all columns, and floats are
+//! not summed up. The stream of statements is this mode's own.
 
 mod conditions;
 mod queries;
@@ -52,7 +52,7 @@ pub(super) struct Plans {
 
 impl Source for Plans {
     fn new(seed: u64) -> Plans {
-        // Not the seeds of the other modes.
+        // This mode uses seeds of its own.
         Plans { random: SeededRandom::new(seed ^ 0x70_6c61_6e73), aliases: 0, inserts: 0 }
     }
 

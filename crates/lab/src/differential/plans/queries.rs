@@ -99,7 +99,7 @@ impl Plans {
         format!("({query}) AS {alias}")
     }
 
-    /// What does not depend on the order in which rows come.
+    /// An aggregate whose result does not depend on the order of its rows.
     fn aggregate(&self, x: &str) -> String {
         let only = match self.chance(15) {
             true => format!(" FILTER (WHERE {})", self.condition(x)),

@@ -1,10 +1,10 @@
-//! The tables: alike in their columns, not in their rows, indexes and statistics.
+//! The tables: they have the same columns, but different rows, indexes and statistics.
 
 use super::{Plans, TABLES};
 
 impl Plans {
-    /// Tables with an `id`, an integer `a` of few values most of which are small, an integer `b` of
-    /// many, a numeric `n`, a text `c` of up to 60 bytes and a date `d`; all but `id` may be NULL.
+    /// The columns are `id`, an integer `a` of few values (most of them small), an integer `b` of
+    /// many, a numeric `n`, a text `c` of up to 60 bytes and a date `d`. All but `id` may be NULL.
     pub(super) fn tables(&self) -> Vec<String> {
         let mut statements = Vec::new();
         for number in 0..TABLES {
