@@ -39,7 +39,7 @@ const NAMES: [&str; LETTERS.len()] = [
 /// Grant options are this many bits above their privilege.
 const OPTION_SHIFT: u32 = 32;
 
-/// What one role granted another.
+/// The privileges that one role granted to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AclItem {
     /// The role that may, or [`PUBLIC`].
@@ -113,8 +113,8 @@ fn bits(letters: &str) -> u64 {
     letters.as_bytes().iter().map(bit).sum()
 }
 
-/// What an object's owner and everybody may do where nothing was granted; `None` for a letter
-/// that stands for no kind of object.
+/// The default privileges of an object's owner and of PUBLIC; `None` for a letter that stands for
+/// no kind of object.
 pub fn default_privileges(object: u8, owner: Oid) -> Option<Vec<AclItem>> {
     let (public, own) = match object {
         b'c' => ("", ""),
@@ -156,8 +156,8 @@ pub fn write(datum: &Datum, context: &IoContext, out: &mut Vec<u8>) -> Result<()
     Ok(())
 }
 
-/// A role's name, in double quotes unless it is of letters, digits and underscores (putid); the
-/// number of one that is gone.
+/// A role's name, in double quotes unless it consists of letters, digits and underscores (putid),
+/// or the number of a dropped role.
 fn write_role(role: Oid, context: &IoContext, out: &mut Vec<u8>) {
     let Some(name) = context.catalog.as_ref().and_then(|catalog| catalog.role_name(role)) else {
         out.extend_from_slice(role.to_string().as_bytes());

@@ -87,7 +87,7 @@ fn float_value(datum: &Datum) -> Option<f64> {
     }
 }
 
-/// Float order: NaN equals NaN and is greatest; -0 equals 0.
+/// Float order: NaN equals NaN and is greatest, and -0 equals 0.
 #[inline]
 pub fn compare_floats(a: f64, b: f64) -> Ordering {
     match a.partial_cmp(&b) {
@@ -153,7 +153,7 @@ pub fn equal_as(type_oid: Oid, a: &Datum, b: &Datum) -> bool {
     compare_as(type_oid, a, b).is_eq()
 }
 
-/// What counts of a `char(n)` value.
+/// The significant part of a `char(n)` value: without trailing blanks.
 pub fn bpchar_key(text: &str) -> &str {
     text.trim_end_matches(' ')
 }
@@ -169,8 +169,8 @@ pub fn check_comparable_records(a: &[Datum], b: &[Datum]) -> Result<()> {
     ))
 }
 
-/// Feeds a value to a hasher so that equal values hash equal: 1.0 as 1.00, -0 as
-/// 0, every NaN alike, `1 day` as `24 hours`.
+/// Feeds a value to a hasher so that equal values hash equal: 1.0 as 1.00, -0 as 0, all NaNs the
+/// same, `1 day` as `24 hours`.
 ///
 /// For in-memory hash tables only; what is stored or must agree with PostgreSQL
 /// uses [`crate::hashfuncs`].

@@ -1,9 +1,8 @@
 //! One SQL value.
 //!
-//! A `Datum` is 24 bytes: fixed-width types are inline, the others are
-//! reference-counted so that a clone in the executor never copies the bytes.
-//! A datum does not know its SQL type beyond its representation: `varchar`,
-//! `text` and `name` are all `Text`; the expression that made it knows.
+//! A `Datum` is 24 bytes: fixed-width types are inline, the others are reference-counted so that a
+//! clone in the executor never copies the bytes. A datum knows only its representation: `varchar`,
+//! `text` and `name` are all `Text`. The expression that made it knows the SQL type.
 
 use crate::error::{Error, Result};
 use crate::{interval::Interval, numeric::Numeric};
@@ -37,13 +36,13 @@ pub enum Datum {
     Char(u8),
     /// numeric
     Numeric(Numeric),
-    /// date: days since 2000-01-01; i32::MIN/MAX are -infinity/infinity
+    /// date: days since 2000-01-01 (i32::MIN/MAX are -infinity/infinity)
     Date(i32),
     /// time without time zone: microseconds since midnight
     Time(i64),
     /// time with time zone: microseconds since midnight, zone in seconds west of UTC
     TimeTz(i64, i32),
-    /// timestamp: microseconds since 2000-01-01; i64::MIN/MAX are -infinity/infinity
+    /// timestamp: microseconds since 2000-01-01 (i64::MIN/MAX are -infinity/infinity)
     Timestamp(i64),
     /// timestamptz: microseconds since 2000-01-01 00:00 UTC
     TimestampTz(i64),

@@ -179,13 +179,13 @@ pub enum Severity {
     Fatal,
     /// The server ends: data could be at risk.
     Panic,
-    /// Not a failure: sent as NoticeResponse.
+    /// Sent as NoticeResponse; the statement continues.
     Warning,
-    /// Not a failure: sent as NoticeResponse.
+    /// Sent as NoticeResponse; the statement continues.
     Notice,
-    /// Not a failure: sent as NoticeResponse.
+    /// Sent as NoticeResponse; the statement continues.
     Info,
-    /// Not a failure: sent as NoticeResponse to a client that has asked for DEBUG1.
+    /// Sent as NoticeResponse to a client that has asked for DEBUG1.
     Debug,
 }
 

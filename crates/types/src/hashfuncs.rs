@@ -145,8 +145,8 @@ pub fn partition_hash<'a>(key: impl IntoIterator<Item = (Oid, &'a Datum)>) -> Re
     })
 }
 
-/// What a value gives to the hash: one word, a byte string, or something of its
-/// own. Both widths of hash are made from it.
+/// The input of a value's hash: one word, the value's bytes, or bytes made for the hash. Both
+/// widths of hash are made from it.
 enum Image<'a> {
     Word(u32),
     Slice(&'a [u8]),

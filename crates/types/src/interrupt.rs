@@ -17,12 +17,12 @@ use std::sync::Arc;
 use crate::error::Severity;
 use crate::{Error, Result, SqlState};
 
-/// What can end a statement.
+/// The interrupts of a statement: requests to end it (a cancel, a timeout), and its memory limit.
 pub trait Interrupts: Send + Sync {
     /// An error if the statement is to end.
     fn check(&self) -> Result<()>;
 
-    /// An error if the statement would have more memory than it may with so many bytes more.
+    /// An error if `bytes` more would exceed the statement's memory.
     fn reserve(&self, bytes: usize) -> Result<()>;
 }
 
@@ -40,7 +40,7 @@ thread_local! {
 
 type Current = ManuallyDrop<Option<Arc<dyn Interrupts>>>;
 
-/// What unwinding carries.
+/// The payload of the panic that unwinds.
 struct Interrupted(Error);
 
 /// Runs `work`, in which `interrupts` are asked; gives them back, for the next time.
@@ -61,7 +61,7 @@ fn replace(interrupts: Option<Arc<dyn Interrupts>>) -> Option<Arc<dyn Interrupts
     ManuallyDrop::into_inner(CURRENT.replace(Current::new(interrupts)))
 }
 
-/// What can end the statement that this thread runs, for a thread that helps it.
+/// The interrupts of the statement that this thread runs, for another thread that works on it.
 pub fn current() -> Option<Arc<dyn Interrupts>> {
     let current = replace(None);
     replace(current.clone());
@@ -76,8 +76,8 @@ pub fn check() -> Result<()> {
     checked
 }
 
-/// An error if the statement that this thread runs may not take so many bytes more. For what is
-/// made in one piece, which no check can stop half-way.
+/// An error if the statement that this thread runs may not take `bytes` more. For what is made in
+/// one piece, which no check can stop half-way.
 pub fn reserve(bytes: usize) -> Result<()> {
     if bytes < CHECK_EVERY_BYTES {
         return Ok(());
@@ -95,8 +95,8 @@ pub fn check_unwinding() {
     }
 }
 
-/// Goes on unwinding with an error that ends the statement, for those who leave errors to later: it
-/// is told once only.
+/// Unwinds with an error that ends the statement (a cancel or FATAL). Callers that defer other
+/// errors use it, because such an error is reported only once.
 pub fn pass_on(error: &Error) {
     if error.sqlstate() == SqlState::QUERY_CANCELED || error.fields().severity == Severity::Fatal {
         resume_unwind(Box::new(Interrupted(error.clone())));

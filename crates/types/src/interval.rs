@@ -1,13 +1,12 @@
-//! The interval value: months, days and microseconds kept apart, as in PostgreSQL
+//! The interval value: separate months, days and microseconds, as in PostgreSQL
 //! (src/backend/utils/adt/timestamp.c).
 //!
 //! Comparison counts a month as 30 days and a day as 24 hours, so that different
 //! intervals can be equal: `1 mon` = `30 days`.
 //!
-//! The infinities are the values all of whose fields are extreme, so that they also
-//! compare as such. No finite computation may end at one by accident: what would is
-//! out of range. An infinity absorbs what is added to it; infinities of opposite signs
-//! have no sum.
+//! The infinities are the values all of whose fields are extreme, so that they also compare as
+//! such. A finite computation never results in an infinity: it is out of range instead. An infinity
+//! absorbs what is added to it; infinities of opposite signs have no sum.
 
 use crate::datetime::calendar::{USECS_PER_DAY, USECS_PER_HOUR, USECS_PER_MINUTE};
 use crate::datetime::token::Unit;
@@ -17,8 +16,8 @@ use std::cmp::Ordering;
 /// Days in a month where one is needed.
 const DAYS_PER_MONTH: i64 = 30;
 
-/// An interval: months, days and microseconds are kept apart, as in PostgreSQL.
-/// `==` compares the fields; SQL's comparison is [`Interval::compare`].
+/// An interval: separate months, days and microseconds, as in PostgreSQL. `==` compares the fields;
+/// SQL's comparison is [`Interval::compare`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Interval {
     /// Months (years are 12 of them).
@@ -35,7 +34,7 @@ pub struct Interval {
 pub struct IntervalFields(pub u16);
 
 impl IntervalFields {
-    /// No restriction.
+    /// All fields, without restriction.
     pub const ALL: IntervalFields = IntervalFields(0x7FFF);
     /// YEAR
     pub const YEAR: IntervalFields = IntervalFields(1 << 2);
@@ -356,8 +355,8 @@ impl IntervalSum {
         Ok(())
     }
 
-    /// What was taken in: the sum of the finite values and their number, and how many were
-    /// infinite and negative infinite.
+    /// The values so far: the sum of the finite values and their number, and the numbers of
+    /// infinite and negative infinite ones.
     pub fn parts(&self) -> (Interval, [i64; 3]) {
         (self.sum, [self.count, self.infinities, self.negative_infinities])
     }
@@ -371,7 +370,7 @@ impl IntervalSum {
         Ok(())
     }
 
-    /// What the infinities among the values make of any result.
+    /// The result that the infinities among the values determine, if there are any.
     fn infinity(&self) -> Result<Option<Interval>> {
         let sign = |positive: bool, count: i64| (count > 0).then_some(positive);
         infinite_sum(sign(true, self.infinities), sign(false, self.negative_infinities))

@@ -1,4 +1,4 @@
-//! What the text and binary formats depend on besides the value.
+//! The context of the text and binary formats: settings and the catalog.
 
 use crate::array_io::default_type_of;
 use crate::datetime::DateTimeConfig;
@@ -17,8 +17,8 @@ pub enum ByteaOutput {
     Escape,
 }
 
-/// What only the catalog knows about types: names behind OIDs, and types that
-/// are not built in. The session gives its view of the catalog here.
+/// The catalog's knowledge of types: names behind OIDs, and types that are not built in. The
+/// session gives its view of the catalog here.
 pub trait TypeCatalog: Send + Sync {
     /// The OID a `reg*` type's text names; asked only where it is not a number.
     fn reg_input(&self, type_oid: Oid, text: &str) -> Result<Oid>;

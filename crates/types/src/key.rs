@@ -208,9 +208,9 @@ pub fn prefix_successor(key: &mut Vec<u8>) -> bool {
     false
 }
 
-/// Whether a value of the type can be told exactly from its key, so that an index
-/// alone can answer. Not so: floats (-0), numeric (display scale), interval
-/// (1 day is 24 hours), `char(n)` (its blanks), arrays and composites.
+/// Whether a value of the type can be told exactly from its key, so that an index alone can answer.
+/// The exceptions are floats (-0), numeric (display scale), interval (1 day is 24 hours), `char(n)`
+/// (its blanks), arrays and composites.
 pub fn is_exact(type_oid: Oid) -> bool {
     type_oid != oid::BPCHAR
         && !matches!(
@@ -234,7 +234,8 @@ pub fn decode_key<'a>(key: &'a [u8], parts: &[KeyPart], out: &mut Vec<Datum>) ->
     Ok(rest)
 }
 
-/// Whether [`part_len`] can tell where a part of the type ends. Not so: arrays and composites.
+/// Whether [`part_len`] can tell where a part of the type ends. The exceptions are arrays and
+/// composites.
 pub fn is_measurable(type_oid: Oid) -> bool {
     !matches!(Physical::of(type_oid), Physical::Array | Physical::Any)
 }

@@ -225,7 +225,7 @@ pub fn write_int64(value: i64, out: &mut Vec<u8>) {
     write_uint64(value.unsigned_abs(), out);
 }
 
-/// What a float's text turned out to be.
+/// The result of scanning a float's text.
 enum Scanned<'a> {
     Special(f64),
     /// A decimal number, and whether it has a digit other than zero.

@@ -4,7 +4,7 @@
 /// A PostgreSQL object identifier.
 pub type Oid = u32;
 
-/// No object.
+/// The OID that stands for no object (InvalidOid).
 pub const INVALID_OID: Oid = 0;
 /// The first OID given to user-created objects (PostgreSQL's FirstNormalObjectId).
 pub const FIRST_NORMAL_OID: Oid = 16384;

@@ -43,7 +43,7 @@ pub fn from_numeric(bytes: &Numeric) -> Result<u64> {
     value.ok_or_else(|| Error::new(SqlState::INVALID_PARAMETER_VALUE, message))
 }
 
-/// The position so many bytes later.
+/// The position `bytes` later.
 pub fn plus(lsn: u64, bytes: &Numeric) -> Result<u64> {
     if bytes.is_nan() {
         return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, "cannot add NaN to pg_lsn"));
@@ -51,7 +51,7 @@ pub fn plus(lsn: u64, bytes: &Numeric) -> Result<u64> {
     from_numeric(&Numeric::from(lsn).add(bytes)?)
 }
 
-/// The position so many bytes earlier.
+/// The position `bytes` earlier.
 pub fn minus(lsn: u64, bytes: &Numeric) -> Result<u64> {
     if bytes.is_nan() {
         return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, "cannot subtract NaN from pg_lsn"));

@@ -10,9 +10,9 @@ use crate::{Error, Result, SqlState};
 pub struct PgSnapshot {
     /// All transactions before it have ended.
     pub xmin: u64,
-    /// None from here on has.
+    /// Transactions from here on have not ended.
     pub xmax: u64,
-    /// Those in between that have not, in order.
+    /// The transactions in between that have not ended, in order.
     pub running: Vec<u64>,
 }
 

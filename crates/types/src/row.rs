@@ -1,8 +1,7 @@
 //! The stored row.
 //!
-//! Any column is reached in constant time, whatever stands before it, and a row
-//! written before `ALTER TABLE ADD COLUMN` is read through the longer layout
-//! without being rewritten.
+//! Any column is reached in constant time, independent of the columns before it. A row written
+//! before `ALTER TABLE ADD COLUMN` is read through the longer layout without being rewritten.
 //!
 //! ```text
 //! ┌────────┬──────────────┬───────────────┬────────────────┬──────────────────┐
@@ -75,7 +74,7 @@ enum Place {
 struct Column {
     physical: Physical,
     place: Place,
-    /// What a row older than the column holds.
+    /// The value in rows older than the column.
     missing: Datum,
 }
 
@@ -92,12 +91,13 @@ pub struct RowLayout {
     columns: Vec<Column>,
     /// `prefixes[n]` describes a row of `n` columns; one longer than `columns`.
     prefixes: Vec<Prefix>,
-    /// What a row begins as: all before its payloads, with narrow offsets, and where what is.
+    /// The beginning of a row: all before its payloads, with narrow offsets. `blank_shape` has the
+    /// places.
     blank: Box<[u8]>,
     blank_shape: Shape,
 }
 
-/// What the header of one row says.
+/// The places in one row, as its header determines them.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     stored: usize,
@@ -159,7 +159,7 @@ impl RowLayout {
         Ok(())
     }
 
-    /// What rows older than column `i` hold there.
+    /// The value of column `i` in rows older than the column.
     pub fn missing_value(&self, i: usize) -> Result<&Datum> {
         self.columns.get(i).map(|c| &c.missing).ok_or_else(|| no_such_column(i))
     }
@@ -494,7 +494,7 @@ impl<'a> RowWriter<'a> {
         self.push_padded(text, 0)
     }
 
-    /// The same, with so many blanks after the text.
+    /// The same, with `blanks` blanks after the text.
     #[inline]
     pub fn push_padded(&mut self, text: &str, blanks: usize) -> Result<()> {
         self.push_bytes(text.as_bytes(), blanks, false)

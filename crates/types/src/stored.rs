@@ -1,8 +1,8 @@
 //! The bytes of one stored value, without its row.
 //!
-//! Fixed-width values are little-endian at their natural width. Variable-width
-//! ones are their payload: UTF-8 for text, the bytes of a bytea, numeric's own
-//! stored form, and for arrays and composites a self-describing form:
+//! Fixed-width values are little-endian at their natural width. The payload of variable-width
+//! values is UTF-8 for text, the bytes of a bytea, and numeric's own stored form. Arrays and
+//! composites have a self-describing form:
 //!
 //! ```text
 //! value    := tag:u8 body                       tag 0 is NULL, without a body

@@ -206,7 +206,7 @@ pub fn output_string(type_oid: Oid, datum: &Datum, context: &IoContext) -> Resul
     String::from_utf8(out).map_err(|_| Error::internal("a value's text is not valid UTF-8"))
 }
 
-/// Reads a boolean: any unambiguous prefix of true, false, yes, no, on, off; 1, 0.
+/// Reads a boolean: any unambiguous prefix of true, false, yes, no, on and off, or 1 or 0.
 pub fn parse_bool(text: &str) -> Result<bool> {
     let word = trim_spaces(text).to_ascii_lowercase();
     let prefix_of = |full: &str, least: usize| word.len() >= least && full.starts_with(&word);
@@ -300,8 +300,8 @@ fn parse_tid(text: &str) -> Result<Datum> {
     parse().ok_or_else(|| invalid_syntax("tid", text))
 }
 
-/// C's strtoul with base 10: a number and what follows it; without digits 0 and the whole text.
-/// `None`: it is too large.
+/// C's strtoul with base 10: a number and the text after it, or 0 and the whole text if there are
+/// no digits. `None`: it is too large.
 fn strtoul(text: &str) -> Option<(u64, &str)> {
     let body = text.trim_start_matches(|c: char| c.is_ascii() && is_space(c as u8));
     let (negative, body) = match body.strip_prefix('-') {
@@ -389,7 +389,7 @@ fn typmod_length(typmod: i32) -> Option<usize> {
 
 /// Splits after `length` characters.
 fn split_at_char(text: &str, length: usize) -> (&str, &str) {
-    // No string has more characters than bytes.
+    // A string has at most as many characters as bytes.
     if text.len() <= length {
         return (text, "");
     }
@@ -420,7 +420,8 @@ pub fn fit_bpchar(text: &str, typmod: i32, explicit: bool) -> Result<String> {
     Ok(padded)
 }
 
-/// What of a text `char(n)` keeps, and how many blanks follow it: [`fit_bpchar`] in parts.
+/// The part of a text that `char(n)` keeps, and the number of blanks after it: [`fit_bpchar`] in
+/// parts.
 pub fn split_bpchar(text: &str, typmod: i32, explicit: bool) -> Result<(&str, usize)> {
     let Some(length) = typmod_length(typmod) else { return Ok((text, 0)) };
     let (kept, lost) = split_at_char(text, length);

@@ -1,4 +1,4 @@
-//! Decoders of values under bytes and texts that nobody meant: binary and text input, rows, keys.
+//! Decoders of values under unexpected bytes and texts: binary and text input, rows, keys.
 //!
 //! Each input is random, or one that is right with some of it changed. What must hold: it ends
 //! with a value or an error, never with a panic, and a value that was read is written so that it
@@ -82,7 +82,7 @@ fn read(type_oid: Oid, text: &str) -> steppe_types::Result<Datum> {
     text_io::input(type_oid, -1, text, &IoContext::default())
 }
 
-/// What a value that was read must stand: its binary form is read as the same value.
+/// Checks a value that was read: its binary form is read as the same value.
 fn sent_and_received(type_oid: Oid, value: &Datum) -> Result<(), TestCaseError> {
     let mut bytes = Vec::new();
     binary_io::send(type_oid, value, &IoContext::default(), &mut bytes)

@@ -3,7 +3,7 @@
 //! Most stand for a fixed offset; those whose meaning changed over time name a zone
 //! that tells the offset in force at a date.
 
-/// What an abbreviation stands for.
+/// The meaning of an abbreviation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Abbrev {
     /// Seconds east of UTC, and whether it is a daylight-saving time.

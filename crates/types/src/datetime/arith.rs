@@ -89,7 +89,7 @@ pub fn date_plus_timetz(date: i32, time: i64, west: i32) -> Result<i64> {
         .ok_or_else(timestamp_out_of_range)
 }
 
-/// Compares a date with a timestamp, whatever their ranges.
+/// Compares a date with a timestamp, even if one is outside the other's range.
 pub fn compare_date_timestamp(date: i32, timestamp: i64) -> Ordering {
     match (date, timestamp) {
         (DATE_INFINITY, TIMESTAMP_INFINITY) | (DATE_NEG_INFINITY, TIMESTAMP_NEG_INFINITY) => {

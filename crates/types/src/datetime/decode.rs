@@ -24,7 +24,7 @@ const TIME: Mask = HOUR | 0b11111 << 10;
 /// Largest displacement hour in input (MAX_TZDISP_HOUR).
 const MAX_ZONE_HOUR: i32 = 15;
 
-/// What an input stands for.
+/// The value of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decoded {
     /// A date and time, and its offset in seconds east of UTC.
@@ -417,7 +417,7 @@ impl<'a> Decoder<'a> {
                 .find(|c: char| if digits { !c.is_ascii_digit() } else { !c.is_ascii_alphabetic() })
                 .unwrap_or(rest.len());
             parts.push((digits, &rest[..end]));
-            // The character after a part is its delimiter, whatever it is.
+            // Any character after a part is its delimiter.
             rest = rest.get(end + 1..).unwrap_or("");
         }
         let mut mask = self.mask;
@@ -444,7 +444,7 @@ impl<'a> Decoder<'a> {
             let seen = self.decode_number(part, mask)?;
             add(&mut mask, seen)?;
         }
-        // Whatever came before a delimited date, only a zone may have.
+        // Only a zone may stand before a delimited date.
         if mask & !(DOY | TZ) != DATE {
             return Err(Fault::BadFormat);
         }

@@ -1,9 +1,8 @@
 //! Reading intervals (DecodeInterval, DecodeISO8601Interval).
 //!
-//! The fields are read from right to left, so that a unit is known before its value.
-//! Fractions of larger units spill into smaller ones: of years into months, of
-//! months and weeks into days, of days into the time; the day is 24 hours and the
-//! month 30 days for that.
+//! The fields are read from right to left, so that a unit is known before its value. Fractions of
+//! larger units spill into smaller ones: of years into months, of months and weeks into days, of
+//! days into the time. For that a day has 24 hours and a month 30 days.
 
 use super::calendar::{USECS_PER_DAY, USECS_PER_HOUR, USECS_PER_MINUTE, USECS_PER_SEC};
 use super::config::IntervalStyle;
@@ -98,7 +97,7 @@ impl Parts {
         })
     }
 
-    /// None: out of range.
+    /// The interval; None if it is out of range.
     fn finish(self) -> Option<Interval> {
         let months = self.years.checked_mul(12)?.checked_add(self.months)?;
         Some(Interval {
@@ -191,7 +190,7 @@ fn infinity(text: &str) -> Option<Interval> {
     }
 }
 
-/// Reads the traditional forms and SQL's; None: out of range.
+/// Reads the traditional forms and SQL's; None if the value is out of range.
 pub(super) fn decode_interval(
     fields: &[Field],
     wanted: IntervalFields,
@@ -246,7 +245,7 @@ pub(super) fn decode_interval(
                 0
             }
             Kind::Text | Kind::Special if infinity(text).is_some() => {
-                // Nothing may stand beside it, not even "ago".
+                // An infinity must stand alone, even without "ago".
                 return if fields.len() == 1 { Ok(infinity(text)) } else { Err(Fault::BadFormat) };
             }
             Kind::Text | Kind::Special => {
@@ -304,8 +303,8 @@ fn iso_number(text: &str) -> Step<(i64, f64, usize, &str)> {
     Ok((value.trunc() as i64, value.fract(), width, &text[end..]))
 }
 
-/// Reads `P1Y2M3DT4H5M6S`, `P1W`, `P0001-02-03T04:05:06` and `P00010203T040506`;
-/// None: out of range.
+/// Reads `P1Y2M3DT4H5M6S`, `P1W`, `P0001-02-03T04:05:06` and `P00010203T040506`; None if the value
+/// is out of range.
 pub(super) fn decode_iso8601(text: &str) -> Step<Option<Interval>> {
     let body = text.strip_prefix('P').filter(|b| !b.is_empty()).ok_or(Fault::BadFormat)?;
     let mut parts = Parts::default();

@@ -283,7 +283,7 @@ fn encode_sql(interval: &Interval, fields: &Fields, out: &mut Vec<u8>) {
     }
     let sign = |v: i64| if v < 0 { '-' } else { '+' };
     if negative && positive || year_month && day_time {
-        // Not a value of standard SQL: say every sign.
+        // Standard SQL has no form for this value, so every sign is written.
         let (y, m, d) = (fields.years.abs(), fields.months.abs(), fields.days.abs());
         let (ys, ds, ts) = (sign(parts[0]), sign(parts[1]), sign(parts[2]));
         out.extend_from_slice(format!("{ys}{y}-{m} {ds}{d} {ts}").as_bytes());

@@ -140,7 +140,7 @@ fn fraction_of_day(time: i64) -> Result<Numeric> {
     Numeric::from(time).div(&Numeric::from(USECS_PER_DAY))
 }
 
-/// A field of an infinite value: NULL for those that oscillate.
+/// A field of an infinite value; NULL for a field that oscillates.
 fn infinite_part(part: Part, positive: bool) -> Option<Numeric> {
     let grows = matches!(
         part,
@@ -271,8 +271,8 @@ pub fn interval_epoch(span: &Interval) -> f64 {
     seconds + DAY * f64::from(span.days)
 }
 
-/// A field of an infinite interval: NULL for those that oscillate; None if intervals
-/// have no such field.
+/// A field of an infinite interval; NULL for a field that oscillates, None for a field that
+/// intervals do not have.
 fn infinite_interval_part(part: Part, positive: bool) -> Option<Option<Numeric>> {
     let value = if positive { Numeric::INFINITY } else { Numeric::NEG_INFINITY };
     match part {

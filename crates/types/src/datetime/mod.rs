@@ -10,9 +10,9 @@
 //! | timestamptz | microseconds since 2000-01-01 00:00 UTC |
 //! | interval | months, days, microseconds |
 //!
-//! The extreme values of date and the timestamps are -infinity and infinity. Reading
-//! text goes input → fields (`token`) → broken-down time (`decode`) → value (`io`);
-//! writing goes value → broken-down time → text (`encode`).
+//! The extreme values of date and the timestamps are -infinity and infinity. Reading turns text
+//! into fields (`token`), a broken-down time (`decode`) and a value (`io`). Writing turns a value
+//! into a broken-down time and then into text (`encode`).
 
 mod abbrev;
 pub mod arith;

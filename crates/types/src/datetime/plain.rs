@@ -1,6 +1,5 @@
-//! `YYYY-MM-DD`, `YYYY-MM-DD HH:MM:SS[.ffffff]` and the same with a numeric zone:
-//! the form that clients, pg_dump and COPY write, read without the general decoder,
-//! whatever DateStyle says.
+//! Reads `YYYY-MM-DD`, `YYYY-MM-DD HH:MM:SS[.ffffff]` and the same with a numeric zone without the
+//! general decoder, under any DateStyle. Clients, pg_dump and COPY write this form.
 //!
 //! Anything else (more digits, named zones, years beyond four digits, fields out of
 //! range) is `None`: the decoder reads it, or has the error.

@@ -8,7 +8,7 @@ const MAX_LENGTH: usize = 128 + 25;
 /// Keywords are compared up to this length (TOKMAXLEN).
 const TOKEN_LENGTH: usize = 10;
 
-/// What is wrong with an input (the DTERR codes).
+/// The error in an input (the DTERR codes).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     BadFormat,
@@ -20,7 +20,7 @@ pub(crate) enum Fault {
     BadZone(String),
 }
 
-/// What a field looks like.
+/// The form of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Number,

@@ -52,12 +52,12 @@ pub struct AbbrevShown {
     pub is_dst: bool,
 }
 
-/// What an abbreviation in input stands for.
+/// The meaning of an abbreviation in input.
 #[derive(Clone, Debug)]
 pub(crate) enum AbbrevMeaning {
-    /// Seconds east of UTC, whatever the date.
+    /// Seconds east of UTC, the same at every date.
     Fixed(i32),
-    /// What the zone says of the abbreviation at a date.
+    /// An offset that depends on the date: the zone's.
     Dated(TimeZone),
 }
 
@@ -67,11 +67,11 @@ enum Kind {
     Fixed { offset: i32, abbrev: Box<str> },
     /// Offsets by date.
     Ruled(Rules),
-    /// What an abbreviation stood for in a zone by date.
+    /// An abbreviation of a zone, with an offset that depends on the date.
     Abbreviation { abbrev: Box<str>, zone: TimeZone },
 }
 
-/// What a zone says about an instant.
+/// A zone's properties at an instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneInfo {
     /// Seconds east of UTC.
@@ -125,8 +125,8 @@ impl TimeZone {
         TimeZone::fixed(&format!("<{abbrev}>{}", clock(west)), offset, &abbrev)
     }
 
-    /// A zone by its full name, any case, or by a POSIX rule such as `EST5EDT`
-    /// (pg_tzset). None: no such zone.
+    /// A zone by its full name, any case, or by a POSIX rule such as `EST5EDT` (pg_tzset). Returns
+    /// None if there is no such zone.
     pub fn by_name(name: &str) -> Option<TimeZone> {
         if name.len() > 255 || !name.is_ascii() {
             return None;
@@ -194,8 +194,8 @@ impl TimeZone {
         Ok(TimeZone::from_offset(seconds as i32))
     }
 
-    /// The zone that AT TIME ZONE or a function argument names: an abbreviation, as the
-    /// session's zone has it, or a full name; 22023 if neither (DecodeTimezoneName).
+    /// The zone that AT TIME ZONE or a function argument names: an abbreviation, as the session's
+    /// zone has it, or a full name. The error is 22023 (DecodeTimezoneName).
     pub fn by_name_or_abbrev(name: &str, session: &TimeZone) -> Result<TimeZone> {
         match session.abbrev_meaning(name) {
             Some(AbbrevMeaning::Fixed(offset)) => {
@@ -227,8 +227,8 @@ impl TimeZone {
         }
     }
 
-    /// What an abbreviation, in any case, means to a session in this zone: what the zone has
-    /// used it for, else what timezone_abbreviations has (DecodeTimezoneAbbrev).
+    /// The meaning of an abbreviation, in any case, in a session with this zone: the zone's own use
+    /// of it, else the entry of timezone_abbreviations (DecodeTimezoneAbbrev).
     pub(crate) fn abbrev_meaning(&self, abbreviation: &str) -> Option<AbbrevMeaning> {
         let known = self.known_abbrevs();
         if let Some(known) = known.iter().find(|k| k.name.eq_ignore_ascii_case(abbreviation)) {
@@ -341,9 +341,9 @@ impl TimeZone {
         }
     }
 
-    /// The offset that goes with an abbreviation at an instant, and whether it is daylight-saving
-    /// time: what it meant last until then, or else first afterwards
-    /// (pg_interpret_timezone_abbrev). None: never used.
+    /// The offset of an abbreviation at an instant, and whether it is daylight-saving time: its
+    /// last use until then, or else its first use afterwards (pg_interpret_timezone_abbrev). The
+    /// result is None if the zone has never used it.
     fn abbrev_used_at(&self, abbreviation: &str, utc: i64) -> Option<(i32, bool)> {
         let info = self.info_at(utc);
         if info.abbrev.eq_ignore_ascii_case(abbreviation) {
@@ -358,7 +358,7 @@ impl TimeZone {
         found.map(|transition| (transition.offset().seconds(), transition.dst().is_dst()))
     }
 
-    /// What an abbreviation that this zone tells means at an instant
+    /// The meaning of one of this zone's abbreviations at an instant
     /// (DetermineTimeZoneAbbrevOffsetTS).
     fn abbrev_at(&self, abbreviation: &str, utc: i64) -> (i32, bool) {
         self.abbrev_used_at(abbreviation, utc).unwrap_or_else(|| {
@@ -367,8 +367,8 @@ impl TimeZone {
         })
     }
 
-    /// The abbreviations that the zone has used, without those that are no words, as they are
-    /// read at an instant (pg_timezone_abbrevs_zone).
+    /// The abbreviations that the zone has used and that are words, as they are read at an instant
+    /// (pg_timezone_abbrevs_zone).
     pub fn own_abbrevs_at(&self, utc: i64) -> Vec<AbbrevShown> {
         let is_word = |k: &&KnownAbbrev| k.name.bytes().all(|b| b.is_ascii_uppercase());
         let shown = |k: &KnownAbbrev| {
@@ -404,7 +404,7 @@ impl TimeZone {
     }
 }
 
-/// 22023: no such zone.
+/// The error of an unknown zone: 22023.
 #[cold]
 pub(crate) fn not_recognized(name: &str) -> Error {
     Error::new(SqlState::INVALID_PARAMETER_VALUE, format!("time zone \"{name}\" not recognized"))
@@ -412,8 +412,8 @@ pub(crate) fn not_recognized(name: &str) -> Error {
 
 /// The seconds east of UTC that an abbreviation means at a local time.
 pub(crate) fn abbrev_offset(zone: &TimeZone, abbreviation: &str, tm: &Tm) -> i32 {
-    // A dynamic abbreviation means the zone's offset under that abbreviation if it was
-    // used around then, else whatever the zone says.
+    // A dynamic abbreviation means the zone's offset under that abbreviation if it was used around
+    // then, else the zone's offset at that time.
     let offset = zone.offset_of_local(tm);
     let utc = tm.to_timestamp_at(offset);
     let used = utc.and_then(|utc| zone.abbrev_used_at(abbreviation, utc));

@@ -76,7 +76,7 @@ impl NumericSum {
         self.add_small(i128::from(mantissa), dscale.into());
     }
 
-    /// Adds so many numerics of one display scale by the sum of their mantissas.
+    /// Adds `count` numerics of one display scale by the sum of their mantissas.
     pub fn add_scaled_sum(&mut self, count: i64, mantissas: i128, dscale: u8) {
         if count > 0 {
             self.count += count;
@@ -130,7 +130,7 @@ impl NumericSum {
         }
     }
 
-    /// Adds so many values by their sum.
+    /// Adds `count` values by their sum.
     pub fn add_sum(&mut self, count: i64, sum: &Numeric) {
         self.add(sum);
         self.count += count - 1;
@@ -235,7 +235,7 @@ impl NumericVariance {
         Ok(sum.zip(squares).map(|(sum, squares)| (self.sum.count, sum, squares)))
     }
 
-    /// Adds so many values by what [`Self::parts`] says of them.
+    /// Adds `count` values by their [`Self::parts`].
     pub fn add_parts(&mut self, count: i64, sum: &Numeric, squares: &Numeric) {
         self.sum.add_sum(count, sum);
         self.squares.add_sum(count, squares);

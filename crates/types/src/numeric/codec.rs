@@ -30,7 +30,7 @@ use crate::error::{Error, Result, SqlState};
 const WIRE_POS: u16 = 0x0000;
 const WIRE_NEG: u16 = 0x4000;
 const WIRE_NAN: u16 = 0xC000;
-/// What PostgreSQL reads as the scale in the stored header of an infinity, and sends.
+/// The scale that PostgreSQL reads from the stored header of an infinity, and sends.
 const INFINITY_DSCALE: i32 = 0x20;
 const WIRE_PINF: u16 = 0xD000;
 const WIRE_NINF: u16 = 0xF000;

@@ -47,8 +47,8 @@ impl Numeric {
         })
     }
 
-    /// `width_bucket(self, low, high, count)`: which of `count` equal buckets between
-    /// the bounds holds the value; 0 and count+1 are outside.
+    /// `width_bucket(self, low, high, count)`: which of `count` equal buckets between the bounds
+    /// holds the value. Values outside give 0 or count+1.
     pub fn width_bucket(&self, low: &Numeric, high: &Numeric, count: i32) -> Result<i32> {
         let invalid =
             |message| Error::new(SqlState::INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION, message);
@@ -82,7 +82,7 @@ impl Numeric {
         Ok(bucket.min(count - 1) + 1)
     }
 
-    /// `min_scale(self)`: the smallest scale that loses nothing; None if not finite.
+    /// `min_scale(self)`: the smallest scale without loss of digits, or None if not finite.
     pub fn min_scale(&self) -> Option<i32> {
         self.finite().map(|v| v.min_scale())
     }

@@ -98,7 +98,7 @@ impl Numeric {
     pub const ZERO: Numeric = Numeric(Repr::Small { mantissa: 0, dscale: 0 });
     /// One with display scale 0.
     pub const ONE: Numeric = Numeric(Repr::Small { mantissa: 1, dscale: 0 });
-    /// Not a number.
+    /// The value NaN.
     pub const NAN: Numeric = Numeric(Repr::NaN);
     /// Positive infinity.
     pub const INFINITY: Numeric = Numeric(Repr::PosInf);
@@ -285,8 +285,8 @@ impl PartialEq for Numeric {
 impl Eq for Numeric {}
 
 impl Hash for Numeric {
-    /// Equal values hash equally whatever their display scale: what is hashed is
-    /// the value at its smallest scale, which is canonical.
+    /// Equal values hash equally for any display scale: the hash is that of the value at its
+    /// smallest scale, which is canonical.
     fn hash<H: Hasher>(&self, state: &mut H) {
         match &self.0 {
             Repr::Small { mantissa, dscale } => {

@@ -178,7 +178,7 @@ impl Numeric {
         if self.is_nan() { Numeric::NAN } else { Numeric::from(self.signum()) }
     }
 
-    /// `round(self, scale)`: half away from zero; the scale may be negative.
+    /// `round(self, scale)`: half away from zero, also for a negative scale.
     pub fn round(&self, scale: i32) -> Result<Numeric> {
         let scale = clamp_scale(scale);
         if let Repr::Small { mantissa, dscale } = self.0
@@ -191,7 +191,7 @@ impl Numeric {
         self.map_var(|v| v.round(scale))
     }
 
-    /// `trunc(self, scale)`: toward zero; the scale may be negative.
+    /// `trunc(self, scale)`: toward zero, also for a negative scale.
     pub fn trunc(&self, scale: i32) -> Result<Numeric> {
         let scale = clamp_scale(scale);
         if let Repr::Small { mantissa, dscale } = self.0
@@ -234,7 +234,7 @@ pub(super) fn infinity_of_sign(sign: i32) -> Numeric {
     }
 }
 
-/// The scales that round and trunc can give; whatever lies outside changes nothing more.
+/// The scales that round and trunc can give; a scale outside has the effect of the nearest one.
 fn clamp_scale(scale: i32) -> i32 {
     scale.clamp(-(WEIGHT_MAX + 1) * 4 - 1, DSCALE_MAX)
 }

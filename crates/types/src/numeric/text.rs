@@ -321,7 +321,7 @@ fn build_decimal(neg: bool, decimal: &[u8], dweight: i64, dscale: i64) -> Result
     Ok(Var::from_decimal(neg, decimal, dweight as i32, dscale as i32))
 }
 
-/// The digits after `0x`, `0o` or `0b`. None: bad syntax.
+/// The digits after `0x`, `0o` or `0b`. Returns None for bad syntax.
 fn parse_radix(digits: &[u8], bits: u32) -> Option<Result<Var>> {
     let mut value = Var::zero(0);
     let (mut chunk, mut chunk_bits, mut seen) = (0i64, 0, false);

@@ -12,7 +12,8 @@ use std::cmp::Ordering;
 
 use crate::interrupt;
 
-/// Factors and divisors of so many digits take long enough to look for interrupts between rows.
+/// Factors and divisors with this many digits take long enough to check for interrupts between
+/// rows.
 const LONG_DIGITS: usize = 1024;
 
 /// The base of a digit.
@@ -349,8 +350,8 @@ impl Var {
         self.strip();
     }
 
-    /// How many digits remain at `rscale`, and of the last of them how many decimal
-    /// digits (0: all four). None if nothing remains, not even to round by.
+    /// How many digits remain at `rscale`, and of the last of them how many decimal digits (0: all
+    /// four). Returns None if no digit remains, not even one to round by.
     fn cut_position(&self, rscale: i32) -> Option<(usize, i32)> {
         if self.is_zero() {
             return None;
@@ -488,7 +489,7 @@ fn divide_digits(dividend: &[i16], divisor: &[i16], wanted: usize) -> Vec<i16> {
     quotient
 }
 
-/// num -= den * guess; false if that went below zero (num wraps around then).
+/// num -= den * guess; false if the result is below zero (num wraps around then).
 fn subtract_multiple(num: &mut [i64], den: &[i64], guess: i64) -> bool {
     let mut borrow = 0;
     for i in (0..den.len()).rev() {

@@ -1,11 +1,12 @@
 //! One column of many rows.
 //!
 //! Most rows of a table have the same header, hence the same form: a column is at the same place in
-//! all of them. A reader knows that place. Whether a row has the form is asked once a row, whatever
-//! the number of columns read (as X100's scans read a block column by column: Boncz et al., 2005).
+//! all of them. A reader knows that place. The caller checks once a row whether it has the form,
+//! for any number of columns read (as X100's scans read a block column by column: Boncz et al.,
+//! 2005).
 //!
-//! Readers are quick or silent: what is kept out of line, is corrupted or has another form is left
-//! to [`RowLayout::column_ref`], which says what it is. A reader never reads outside the row.
+//! Readers read only what is quick to read. They leave values out of line, corrupted rows and rows
+//! of another form to [`RowLayout::column_ref`]. A reader never reads outside the row.
 
 use super::{
     HEADER_BYTES, HEADER_WIDE, NARROW_OUT_OF_LINE, Place, RowLayout, Shape, no_such_column,
@@ -13,7 +14,7 @@ use super::{
 use crate::Result;
 use crate::physical::Physical;
 
-/// What rows with a given header look like, whose offsets are narrow.
+/// The form of rows with a given header and narrow offsets.
 #[derive(Clone, Copy, Debug)]
 pub struct RowForm<'l> {
     layout: &'l RowLayout,
@@ -87,7 +88,7 @@ impl RowForm<'_> {
         row.len() >= self.shape.payload_at && row.first_chunk() == Some(&self.header)
     }
 
-    /// What reads column `i`.
+    /// The reader of column `i`.
     pub fn reader(&self, i: usize) -> Result<ColumnReader> {
         let column = self.layout.columns.get(i).ok_or_else(|| no_such_column(i))?;
         if i >= self.shape.stored {

@@ -29,7 +29,7 @@ fn value(ty: oid::Oid, random: &mut Random) -> Datum {
     }
 }
 
-/// What a reader says of a row: that it leaves it to others is `None`.
+/// The result of a reader for a row; `None` if it leaves the row to the general path.
 fn read<'r>(reader: ColumnReader, width: usize, row: &'r [u8]) -> Option<ColumnRef<'r>> {
     match reader {
         ColumnReader::Missing => Some(ColumnRef::Missing),

@@ -1,8 +1,8 @@
 //! A column of a stored row gets another value without the others being decoded.
 //!
-//! What a patch makes is what encoding all values anew would make; a row that would be laid out
-//! otherwise (a NULL comes or goes, offsets get wide, the column is missing or out of line) is left
-//! as it is.
+//! A patched row equals the row that encoding all values anew would make. A row is left as it is if
+//! its layout would change: a column becomes NULL or not NULL, offsets get wide, or the column is
+//! missing or out of line.
 
 use super::{
     ColumnRef, HEADER_BYTES, NARROW_PAYLOAD_MAX, Place, RowLayout, read_entry, write_entry,
@@ -27,10 +27,10 @@ impl RowLayout {
         stored::write_fixed(value, &mut row[at..at + width as usize]).is_ok()
     }
 
-    /// Puts another value in the place of column `i`; false, with the row untouched, unless the
-    /// column is of variable width, stored in the row itself and not NULL, as is the new value, and
-    /// narrow offsets reach the row's end before and after. The row is then what [`Self::encode`] of
-    /// all its values makes. `scratch` is overwritten.
+    /// Replaces the value of column `i`. Returns false, with the row untouched, unless the column
+    /// is of variable width, its old and new values are not NULL and stored in the row itself, and
+    /// narrow offsets reach the row's end before and after. After true, the row is what
+    /// [`Self::encode`] of all its values makes. `scratch` is overwritten.
     pub fn patch_variable(
         &self,
         row: &mut Vec<u8>,

@@ -40,7 +40,7 @@ fn is_newer(c: char) -> bool {
     SINCE_UNICODE_17.iter().any(|(first, last)| (*first..=*last).contains(&c))
 }
 
-/// What a character is mapped to, if Unicode 16 knew both.
+/// The mapping of a character, if Unicode 16 knew both.
 fn known(c: char, mapped: char) -> char {
     let is_old = c == mapped || mapped.is_ascii() || !is_newer(c) && !is_newer(mapped);
     if is_old { mapped } else { c }

@@ -1,8 +1,8 @@
 //! LIKE and ILIKE (like_match.c).
 //!
-//! A pattern is compiled once into pieces between its `%` signs. Since a piece is
-//! found as early as possible, the earliest find of each leaves the most for the
-//! rest, so that matching never goes back: the time is at most text × pattern.
+//! A pattern is compiled once into pieces between its `%` signs. A piece is found as early as
+//! possible, which leaves the most text for the rest. So matching never backtracks: the time is at
+//! most text × pattern.
 
 use super::lower;
 use crate::{Error, Result, SqlState, interrupt};
@@ -18,7 +18,7 @@ enum Item {
     DanglingEscape,
 }
 
-/// What stands between two `%` signs.
+/// The part of a pattern between two `%` signs.
 #[derive(Clone, Debug)]
 enum Piece {
     Literal(String),
@@ -38,13 +38,13 @@ impl Piece {
     }
 }
 
-/// What matching a piece can meet besides a match and none.
+/// Matching has reached an escape character at the pattern's end.
 struct Dangling;
 
 /// A compiled LIKE pattern.
 #[derive(Clone, Debug)]
 pub struct LikePattern {
-    /// What stands between `%` signs; one piece means there is none.
+    /// The parts between `%` signs; one piece means there is no `%`.
     pieces: Vec<Piece>,
     fold_case: bool,
 }
@@ -128,8 +128,8 @@ impl LikePattern {
         }
     }
 
-    /// What stands between the `%` signs, if it stands for itself throughout: without `_`, without
-    /// case folding. One piece means there is no `%`.
+    /// The parts between the `%` signs, if they are literal: without `_`, without case folding. One
+    /// piece means there is no `%`.
     pub fn literals(&self) -> Option<Vec<&str>> {
         let pieces = self.pieces.iter().map(|piece| match piece {
             Piece::Literal(text) if !self.fold_case => Some(text.as_str()),

@@ -41,8 +41,8 @@ fn check_size(bytes: usize) -> Result<()> {
     if bytes > STRING_BYTES_MAX { Err(too_large()) } else { interrupt::reserve(bytes) }
 }
 
-/// Before a string of so many bytes is made: PostgreSQL's palloc refuses one past 1 GB, which is
-/// an error of its own (XX000) there and a limit here.
+/// Checks the length of a string before it is made: 54000 past 1 GB, where PostgreSQL's palloc
+/// fails with XX000.
 pub fn check_length(bytes: usize) -> Result<()> {
     if bytes <= STRING_BYTES_MAX {
         return interrupt::reserve(bytes);
@@ -172,7 +172,7 @@ pub fn pad(text: &str, length: i32, fill: &str, side: Side) -> Result<String> {
     })
 }
 
-/// `replace`: every `from` by `to`; an empty `from` occurs nowhere.
+/// `replace`: every `from` becomes `to`. An empty `from` occurs nowhere.
 pub fn replace(text: &str, from: &str, to: &str) -> Result<String> {
     if from.is_empty() {
         return Ok(text.to_string());
@@ -297,7 +297,7 @@ pub fn translate(text: &str, from: &str, to: &str) -> Result<String> {
     interrupt::catching(|| Ok(interruptible(text.chars()).filter_map(one).collect()))
 }
 
-/// `ascii`: the first character's code point; 0 for an empty text.
+/// `ascii`: the first character's code point, or 0 for an empty text.
 pub fn ascii(text: &str) -> i32 {
     text.chars().next().map_or(0, |c| c as i32)
 }

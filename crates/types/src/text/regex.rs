@@ -8,10 +8,10 @@
 //! 1. the leftmost start is found by the usual engine, which agrees on it;
 //! 2. where the two rules can differ (alternation, several quantifiers), the
 //!    longest end is found from there by an automaton that runs to the very end;
-//! 3. what cannot be made to agree (greedy and lazy quantifiers mixed, choices in
-//!    patterns that need backtracking) answers 0A000, never another match. The same
-//!    goes for the text of a group that several ways of matching could fill
-//!    differently, such as `(.+)+`; the match as a whole is then still given.
+//! 3. patterns for which the two rules cannot be made to agree (greedy and lazy quantifiers mixed,
+//!    choices in patterns that need backtracking) fail with 0A000, so that no other match is given.
+//!    The text of a group that several ways of matching could fill differently, such as `(.+)+`, is
+//!    refused in the same way; the match as a whole is still given.
 //!
 //! Patterns without look-around and back-references run in linear time.
 
@@ -46,7 +46,7 @@ pub struct RegexFlags {
     pub expanded: bool,
     /// `q`: the pattern is plain text.
     pub literal: bool,
-    /// `g`: all matches; the functions look at it, the pattern does not.
+    /// `g`: all matches, which the functions use and the pattern ignores.
     pub global: bool,
     /// `b`, `e`: another flavour of syntax.
     other_flavour: bool,
@@ -113,7 +113,7 @@ enum Extent {
     Same,
     /// The longest from the same start.
     Longest(PikeVM),
-    /// Neither: the reason is the feature that 0A000 names.
+    /// Both are impossible; the string names the feature for 0A000.
     Unknown(&'static str),
 }
 
@@ -124,7 +124,7 @@ pub struct Regex {
     groups_unknown: bool,
     /// The pattern as the engine knows it.
     pattern: Box<str>,
-    /// How long texts are searched, once there was one; `None`: by the engine.
+    /// Searches long texts, once there was one; with `None` the engine does.
     long: OnceLock<Option<LongSearch>>,
 }
 
@@ -528,8 +528,7 @@ pub fn regexp_substr<'t>(
     Ok(nth_match(text, regex, start, n, group)?.map(|(start, end)| &text[start..end]))
 }
 
-/// `regexp_instr`: the position of the match, or after it if `after_end`; 0 if
-/// there is none.
+/// `regexp_instr`: the position of the match (after it if `after_end`), or 0 if there is none.
 pub fn regexp_instr(
     text: &str,
     regex: &Regex,
@@ -590,7 +589,7 @@ pub fn similar_to_regex(pattern: &str, escape: Option<char>) -> Result<String> {
 struct Brackets {
     /// How many are open: those of `[:alpha:]` count as well.
     depth: usize,
-    /// Nothing but `^` has come since the first: a closing bracket is a member.
+    /// Only `^` has come since the first: a closing bracket is a member.
     at_start: bool,
     negated: bool,
 }

@@ -5,9 +5,9 @@
 //! the match alone. They find the same match: it ends where the leftmost match does that the
 //! pattern's order prefers, and begins where the reversed pattern matches longest from there back.
 //!
-//! Patterns whose literals say where a match may begin are left to the engines in texts of a moderate
-//! length, which find those at gigabytes a second, and so are those that match nothing at all: they
-//! do so right away, mostly.
+//! Patterns whose literals say where a match may begin are left to the engines up to a larger
+//! length, because engines find literals at gigabytes a second. Patterns that match an empty text
+//! are always left to them: they mostly match right away.
 
 use crate::{Result, interrupt};
 use regex_automata::hybrid::LazyStateID;
@@ -29,7 +29,7 @@ pub(super) struct LongSearch {
     longest: Option<DFA>,
 }
 
-/// What is known of a match.
+/// The result of a search.
 pub(super) enum Found {
     /// There is none.
     Nothing,
@@ -77,7 +77,7 @@ impl LongSearch {
         }
     }
 
-    /// Whether any part of the text matches; `None`: an engine has to look.
+    /// Whether any part of the text matches; with `None` an engine has to look.
     pub(super) fn is_match(&self, text: &str) -> Result<Option<bool>> {
         let forward = self.automata.forward();
         let input = Input::new(text).earliest(true);
@@ -111,7 +111,7 @@ impl LongSearch {
     }
 }
 
-/// What the automata have worked out so far, of use for the next search as well.
+/// The states that the automata have computed so far, reused by the next search.
 pub(super) struct Caches {
     forward: Cache,
     reverse: Cache,
@@ -187,10 +187,10 @@ fn walk_back(dfa: &DFA, cache: &mut Cache, input: &Input<'_>) -> Result<Walked> 
     })
 }
 
-/// What a state says.
+/// The meaning of a state.
 enum Told {
     Match,
-    /// No match from here on.
+    /// A match is impossible from here on.
     Dead,
     /// A byte that the automaton does not know to go on from.
     Lost,

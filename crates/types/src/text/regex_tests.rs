@@ -141,7 +141,7 @@ fn similar_to_is_translated() {
     assert!(similar("]", "[]]") && similar("x%", "[^%]%"));
 }
 
-/// The match that the engine finds in one go, and that of a search which looks for interrupts.
+/// The match that the engine finds in one call, and that of a search which looks for interrupts.
 #[test]
 fn long_texts_are_searched_alike() {
     let pad = "é. x-".repeat(300_000);

@@ -39,9 +39,8 @@ pub(super) struct Translated {
     pub(super) greedy: usize,
     pub(super) lazy: usize,
     pub(super) alternation: bool,
-    /// What a group holds after a repetition can depend on rules that the engines
-    /// do not share: a group inside may or may not be reset by a later round, and a
-    /// round may be empty.
+    /// The text of a group after a repetition can depend on rules that the engines do not share: a
+    /// group inside may or may not be reset by a later round, and a round may be empty.
     pub(super) groups_unknown: bool,
     /// The same of a group inside a repetition alone, which even a match can depend on where
     /// there is a back-reference.
@@ -49,7 +48,7 @@ pub(super) struct Translated {
     pub(super) back_references: bool,
 }
 
-/// What the last token was, which decides whether a quantifier may follow.
+/// The kind of the last token, which decides whether a quantifier may follow.
 #[derive(Clone, Copy, PartialEq)]
 enum Last {
     Nothing,
@@ -66,7 +65,7 @@ struct Group {
     start: usize,
     /// Where its later branches begin.
     branches: Vec<usize>,
-    /// Nothing but characters that stand for themselves, so far.
+    /// So far the group has only characters that stand for themselves.
     literal: bool,
     /// Has captures inside, in branches or optional parts.
     conditional_captures: bool,
@@ -350,7 +349,7 @@ impl Translator<'_> {
         let mut look_around = false;
         let is_plain = self.input.next_if_eq(&'?').is_none();
         let opening = if is_plain && self.in_look_around() {
-            // Nothing is captured there.
+            // Groups in look-around do not capture.
             "(?:"
         } else if is_plain {
             self.captures_closed.push(false);
@@ -623,7 +622,7 @@ impl Translator<'_> {
     }
 }
 
-/// A back-reference, apart from what follows it.
+/// A back-reference in a group of its own, separate from digits that follow.
 fn reference(number: usize) -> String {
     format!("(?:\\{number})")
 }

@@ -11,7 +11,7 @@ use crate::interrupt::interruptible;
 const FM_HINT: &str = "If your source string is not fixed-width, try using the \"FM\" modifier.";
 const MAX_ZONE_HOUR: i32 = 15;
 
-/// What was read; zero is "not given", as in PostgreSQL.
+/// The fields that were read; zero is "not given", as in PostgreSQL.
 #[derive(Default)]
 struct Parsed {
     hour: i32,
@@ -95,7 +95,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Other text of the picture: one character, whatever it is.
+    /// Other text of the picture, which stands for any one character.
     fn text(&mut self) {
         if !self.fixed && self.extra > 0 {
             self.extra -= 1;
@@ -385,7 +385,7 @@ fn read_zone_sign(parsed: &mut Parsed, reader: &mut Reader<'_>) {
     }
 }
 
-/// OF: hours and perhaps minutes of a displacement.
+/// The pattern OF: hours and perhaps minutes of a displacement.
 fn read_offset(
     parsed: &mut Parsed,
     reader: &mut Reader<'_>,
@@ -543,7 +543,7 @@ fn clock(parsed: &Parsed, tm: &mut Tm) -> Result<()> {
     Ok(())
 }
 
-/// The year from year, century and era. Whether one was given; None: out of range.
+/// The year from year, century and era. True if one was given, None if it is out of range.
 fn year(parsed: &mut Parsed, tm: &mut Tm) -> Option<bool> {
     let signed = if parsed.bc { parsed.century.checked_neg()? } else { parsed.century };
     if parsed.year != 0 && signed != 0 && parsed.year_digits <= 2 {

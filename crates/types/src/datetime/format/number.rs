@@ -76,7 +76,7 @@ pub(super) enum Anchor {
     After,
 }
 
-/// What a picture asks for (NUMDesc).
+/// The properties of a picture (NUMDesc).
 #[derive(Default)]
 pub(super) struct Desc {
     pub(super) pre: usize,

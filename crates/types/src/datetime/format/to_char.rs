@@ -16,7 +16,7 @@ use std::fmt::Write;
 pub(super) const ROMAN: [&str; 12] =
     ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
 
-/// What a picture is filled from.
+/// The values that fill a picture.
 struct Source {
     year: i32,
     month: i32,
