@@ -1,10 +1,10 @@
 //! Pages that were read from disk for a relation, for pg_statio_all_tables and its kin.
 //!
-//! Storage counts them by tree ([`steppe_storage::Store::page_reads`]); a relation's are those of
-//! the trees that it has, and of those that it had before REINDEX, TRUNCATE and their kin gave it
-//! new ones. Which it had is a set: what is rolled back leaves one in it that is the relation's
-//! still, and counts once all the same. Pages found in memory are not counted: that is what happens
-//! all the time, and would cost every time.
+//! Storage counts them by tree ([`steppe_storage::Store::page_reads`]). A relation's reads are
+//! those of its trees, and of the trees that it had before REINDEX, TRUNCATE and their kin gave it
+//! new ones. These former trees are a set: after a rollback it contains a tree that the relation
+//! still has, which counts once all the same. Pages found in memory are not counted: that would
+//! cost time at every access.
 
 use std::collections::{HashMap, HashSet};
 
@@ -65,7 +65,7 @@ impl Files<'_> {
         Ok(had.into_iter().flatten().copied().chain(has).collect())
     }
 
-    /// Forgets relations that are gone, and trees that are no relation's any more.
+    /// Forgets dropped relations, and trees that no relation has any more.
     pub fn forget_all_but(self, exists: impl Fn(Oid) -> bool) -> Result<()> {
         // Those of transactions under way, too.
         let mut trees = self.database.trees()?;
@@ -95,7 +95,7 @@ impl Blocks {
         Blocks(database.store().page_reads())
     }
 
-    /// What has come since.
+    /// The reads since `before`.
     #[must_use]
     pub fn since(mut self, before: &Blocks) -> Blocks {
         for (tree, reads) in &mut self.0 {
@@ -161,7 +161,7 @@ impl Blocks {
         Ok(blocks)
     }
 
-    /// Those of a part of a relation; `None`: nothing was ever written to it.
+    /// The reads of a part of a relation; `None` if that part was never written to.
     pub fn of(&self, files: Files<'_>, relation: &Relation, part: Part) -> Result<Option<u64>> {
         let trees = files.trees(relation, part)?;
         let reads = trees.iter().filter_map(|tree| self.0.get(tree));
@@ -169,7 +169,7 @@ impl Blocks {
     }
 }
 
-/// What a relation's pages are of.
+/// The part of a relation that pages belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Rows, or an index's entries.

@@ -1,14 +1,14 @@
-//! What is counted while statements run.
+//! Counts of running statements.
 //!
 //! - [`accesses`]: rows read from relations and written to them, for pg_stat_all_tables and the
 //!   background analyzer.
 //! - [`blocks`]: pages read from disk for them, for pg_statio_all_tables.
 //! - [`progress`]: how far a long command is, for pg_stat_progress_*.
 //!
-//! [`RelationStatistics`] has what is counted of one engine's relations.
+//! [`RelationStatistics`] has the counts of one engine's relations.
 //!
-//! The executor and DDL count, sessions show: this crate is below all of them. Counting a row is an
-//! addition to memory that only the running thread writes.
+//! The executor and DDL count, and sessions show the counts: this crate is below all of them.
+//! Counting a row is an addition to memory that only the running thread writes.
 
 pub mod accesses;
 pub mod blocks;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use steppe_types::Oid;
 
-/// What is under way.
+/// The utility command that is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Utility {
     /// VACUUM of a table.
@@ -25,7 +25,7 @@ pub enum Utility {
 /// PostgreSQL's phases, as they apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Of all of them.
+    /// The first phase of each command.
     Initializing,
     /// VACUUM sweeps an index.
     VacuumingIndexes,
@@ -107,7 +107,7 @@ impl Course {
 /// A command's progress.
 #[derive(Debug)]
 pub struct Progress {
-    /// What it is.
+    /// The command.
     pub utility: Utility,
     /// The table; that of a partitioned index, while its leaves' are built.
     pub relation: Oid,
@@ -136,12 +136,12 @@ impl Progress {
         }
     }
 
-    /// It comes to another phase.
+    /// The command enters another phase.
     pub fn enter(&self, phase: Phase) {
         self.phase.store(phase as u8, Ordering::Relaxed);
     }
 
-    /// Where it is.
+    /// The current phase.
     pub fn phase(&self) -> Phase {
         Phase::ALL[usize::from(self.phase.load(Ordering::Relaxed))]
     }

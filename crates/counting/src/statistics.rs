@@ -1,8 +1,8 @@
 //! The counts of one engine's relations.
 //!
-//! Each engine of a process has its own: relations are told apart by their OIDs, which are an
-//! engine's. Its server makes them before the database is open, so that they learn what a rollback
-//! reverts, and gives them to DDL, to the views and to the background analyzer.
+//! Each engine of a process has its own: counts are kept by OID, and OIDs belong to an engine. Its
+//! server makes them before the database is open, so that they learn what a rollback reverts, and
+//! gives them to DDL, to the views and to the background analyzer.
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
@@ -11,8 +11,7 @@ use steppe_types::Oid;
 use crate::accesses::{Counts, LiveRows, Maintenance, Trees};
 use crate::blocks::Former;
 
-/// What is counted of the relations of one engine (PostgreSQL's cumulative statistics of
-/// relations).
+/// The counts of the relations of one engine (PostgreSQL's cumulative statistics of relations).
 #[derive(Default)]
 pub struct RelationStatistics {
     pub(crate) counts: Counts,

@@ -1,15 +1,15 @@
-//! What one transaction block has counted so far, for pg_stat_xact_all_tables and its kin.
+//! The counts of one transaction block so far, for pg_stat_xact_all_tables and its kin.
 //!
 //! ```text
 //!   BEGIN ──▶ count_apart: the thread counts into slots of the block
-//!   the session waits, goes on on another thread ──▶ Apart takes them along
-//!   COMMIT, ROLLBACK ──▶ settle: added to the thread's own, whose the block's are from then on
+//!   the session waits, and continues on another thread ──▶ Apart takes them along
+//!   COMMIT, ROLLBACK ──▶ settle: the counts are added to the thread's own
 //! ```
 //!
-//! To count is what it is outside a block: an addition to the slots that the thread has in hand.
-//! A statement that is a transaction by itself pays for a test of whether there are others when
-//! the session is polled and when its transaction ends. Slots keep the relations that the last
-//! block counted, so that blocks alike find them there; other relations are let go.
+//! Counting costs what it does outside a block: an addition to the thread's current slots. A
+//! statement that is a transaction by itself pays for a test of whether there are others when the
+//! session is polled and when its transaction ends. Slots keep the relations that the last block
+//! counted, because the next block often counts the same ones. Other relations lose their slots.
 //!
 //! A sum of counts reads the threads' own before the blocks', so that none is counted twice.
 
@@ -28,8 +28,8 @@ thread_local! {
     static APART: Cell<Option<&'static Slots>> = const { Cell::new(None) };
 }
 
-/// Has the running thread count apart, if it does not yet: its session has begun a block, or a
-/// statement that may change many rows before they are there for others.
+/// Has the running thread count for a transaction block, if it does not yet. Its session has begun
+/// a block, or a statement that may change many rows before they become visible to others.
 pub fn count_apart() {
     if APART.get().is_none()
         && let Some(slots) = take_spare()
@@ -54,7 +54,7 @@ fn come_back() -> Option<&'static Slots> {
     apart
 }
 
-/// The transaction has ended: what it counted apart, if it did, is the thread's own.
+/// The transaction has ended: its counts are added to the thread's own.
 #[inline]
 pub fn settle() {
     if let Some(slots) = come_back() {
@@ -78,7 +78,7 @@ pub(super) fn end_block() {
     }
 }
 
-/// What the transaction that the running thread works for has counted apart.
+/// The counts of the transaction that the running thread works for.
 pub fn of_transaction() -> Known {
     let mut all = Known::new();
     if let Some(slots) = APART.get() {
@@ -87,7 +87,7 @@ pub fn of_transaction() -> Known {
     all
 }
 
-/// What blocks under way have counted of a table: the running thread's own, and all others.
+/// The counts of running blocks for a table: the running thread's own, and all others.
 pub(super) fn unsettled(counts: &Counts, table: Oid) -> [Accesses; 2] {
     let own = APART.get();
     let (mut mine, mut others) = (Accesses::NONE, Accesses::NONE);
@@ -111,18 +111,18 @@ impl RelationStatistics {
 }
 
 impl Unsettled {
-    /// Of one table.
+    /// The changes of one table.
     pub fn of(&self, table: Oid) -> u64 {
         self.0.get(&table).map_or(0, Accesses::changes)
     }
 }
 
-/// What a session's block counts apart while no thread works for the session.
+/// The counts of a session's block while no thread works for the session.
 #[derive(Default)]
 pub struct Apart(Option<&'static Slots>);
 
 impl Apart {
-    /// Takes what the running thread counts apart from it, for another one to go on with.
+    /// Takes the block's counts from the running thread, so that another one can continue them.
     pub fn take() -> Apart {
         Apart(come_back())
     }
@@ -143,7 +143,7 @@ impl Apart {
 }
 
 impl Drop for Apart {
-    /// A session that has gone without an end of its transaction.
+    /// A session has ended before its transaction.
     fn drop(&mut self) {
         if let Some(slots) = self.0.take() {
             slots.end();

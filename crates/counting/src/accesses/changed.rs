@@ -6,8 +6,8 @@
 //! changes than that: the analyzer looks at all tables now and then. (PostgreSQL's autovacuum does
 //! only that, in autovacuum.c, do_autovacuum.)
 //!
-//! What a transaction block counts is noted again when the block has ended: before, nobody else
-//! sees its rows.
+//! A block's counts are noted again when the block has ended, because other sessions do not see its
+//! rows before.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,7 +26,7 @@ const STEP_BITS: u32 = 5;
 #[derive(Debug, Default)]
 pub(super) struct ChangedTables {
     tables: Mutex<HashSet<Oid>>,
-    /// Whether there is any, for those that ask often.
+    /// Whether there is any, for frequent checks without the lock.
     is_any: AtomicBool,
 }
 

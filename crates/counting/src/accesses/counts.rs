@@ -1,7 +1,7 @@
-//! What all threads of an engine count together.
+//! The counts of all threads of an engine.
 //!
-//! The engine knows the slots of all its threads and of all blocks, those included that are free:
-//! a sum reads them. Slots are memory for good. Those of an engine that is gone are the next one's
+//! The engine knows the slots of all its threads and blocks, including free ones: a sum reads them
+//! all. The memory of slots is never freed. After an engine has ended, the next one uses its slots
 //! ([`POOL`]).
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(super) const SHARDS_COUNT: usize = 64;
 /// Slots that no engine has, without counts.
 static POOL: Mutex<Vec<&'static Slots>> = Mutex::new(Vec::new());
 
-/// Gives slots to whichever engine needs some next.
+/// Gives slots to the next engine that needs some.
 pub(super) fn give_to_pool(slots: &'static Slots) {
     slots.reset();
     POOL.lock().push(slots);
@@ -69,7 +69,7 @@ impl Default for Counts {
 }
 
 impl Drop for Counts {
-    /// No thread works for the engine any more. Blocks that have not ended keep their slots.
+    /// All threads have left the engine. Blocks that have not ended keep their slots.
     fn drop(&mut self) {
         let threads = std::mem::take(&mut self.threads.get_mut().all);
         let blocks = std::mem::take(&mut self.blocks.get_mut().free);
@@ -92,7 +92,7 @@ impl Counts {
         self.threads.lock().free.push(slots);
     }
 
-    /// Slots for a block; `engine`: whose counts these are.
+    /// Slots for a block of `engine`.
     pub(super) fn take_block(&self, engine: &Arc<RelationStatistics>) -> &'static Slots {
         let slots = self.blocks.lock().take();
         slots
@@ -171,15 +171,15 @@ impl Counts {
 }
 
 impl RelationStatistics {
-    /// What is counted of one relation, and how many of its rows' changes blocks under way have.
+    /// The counts of one relation, and the changes of its rows that running blocks have counted.
     pub fn totals_of(&self, relation: Oid) -> (Accesses, u64) {
         let [mine, others] = apart::unsettled(&self.counts, relation);
         (self.counts.total(relation), mine.changes() + others.changes())
     }
 
-    /// All relations that were accessed. (What a thread hands over in that very moment may be
-    /// missed, and is there the next time. Nothing is counted twice: where counts go is read before
-    /// where they come from.)
+    /// All relations that were accessed. (Counts that a thread hands over at that moment may be
+    /// missed, and appear the next time. A count is read at most once: shards are read before the
+    /// threads' slots, and these before the blocks'.)
     pub fn totals(&self) -> HashMap<Oid, Accesses> {
         let mut all = Known::new();
         for shard in &self.counts.shards {
@@ -190,14 +190,14 @@ impl RelationStatistics {
         all
     }
 
-    /// Accesses to all relations, those included that are gone.
+    /// Accesses to all relations, including dropped ones.
     pub fn sum(&self) -> Accesses {
         let mut sum = *self.counts.gone.lock();
         self.totals().values().for_each(|accesses| sum.add(accesses));
         sum
     }
 
-    /// Forgets relations that are gone.
+    /// Forgets dropped relations.
     pub fn forget_all_but(&self, catalog: &Catalog) {
         let exists = |relation: Oid| catalog.relation(relation).is_some();
         self.forget_maintenance(|table| !exists(table));

@@ -5,13 +5,14 @@
 //!   live rows     = rows when they were known (a Base) + inserted since − deleted since
 //! ```
 //!
-//! Rows are known when a table is vacuumed, analyzed, emptied or rewritten. A base is of a file:
-//! TRUNCATE and what rewrites a table give it a new one, which is nobody else's before the
-//! transaction commits and gone when it is rolled back, and so is its base. (PostgreSQL keeps what
-//! it had counted before a TRUNCATE, and subtransactions' counts apart, in pgstat_relation.c.)
+//! Rows are known when a table is vacuumed, analyzed, emptied or rewritten. A base belongs to a
+//! file. TRUNCATE and commands that rewrite a table give it a new file with a new base. Both are
+//! invisible to others before the commit, and a rollback removes both. (PostgreSQL keeps the counts
+//! from before a TRUNCATE, and those of subtransactions, separately, in pgstat_relation.c.)
 //!
-//! What a running transaction has done is counted as if it lasted. ANALYZE does not see it, so that
-//! it is what has changed since: its counts are taken when it begins ([`RelationStatistics::mark`]).
+//! Changes of a running transaction are counted as if they lasted. ANALYZE does not see them, so
+//! that they count as changes since ANALYZE: the counts are taken when ANALYZE begins
+//! ([`RelationStatistics::mark`]).
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
@@ -23,14 +24,14 @@ use steppe_types::Oid;
 use super::{Accesses, apart};
 use crate::RelationStatistics;
 
-/// What was known of the rows in a file.
+/// The known number of rows in a file, and what was counted at that time.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Base {
     table: Oid,
-    /// Rows there were, and changes since ANALYZE.
+    /// The rows at that time, and the changes since ANALYZE.
     rows: u64,
     modified: u64,
-    /// What had lasted of the table's changes.
+    /// The lasting changes of the table at that time.
     #[serde(with = "Changes")]
     lasting: RowChanges,
     /// Rows inserted ever, lasting or not, when VACUUM last came.
@@ -68,7 +69,7 @@ pub(crate) struct LiveRows {
 }
 
 impl LiveRows {
-    /// What has lasted of a table's changes.
+    /// The changes of a table that were not rolled back.
     fn lasting(&self, table: Oid, done: &Accesses) -> RowChanges {
         let gone = self.taken_back.lock().get(&table).copied().unwrap_or_default();
         // A change is counted right after it is made, so perhaps after it is taken back.
@@ -91,8 +92,8 @@ impl LiveRows {
         }
     }
 
-    /// Forgets tables that are gone, and files that tables have no more. (A newer file than a
-    /// table's may be that of a transaction that goes on.)
+    /// Forgets dropped tables, and files that tables no longer use. (A newer file than a table's
+    /// may be that of a transaction that goes on.)
     pub(super) fn forget_all_but(&self, catalog: &Catalog) {
         self.bases.lock().retain(|file, base| {
             catalog.relation(base.table).is_some_and(|table| table.storage <= Some(*file))
@@ -100,7 +101,7 @@ impl LiveRows {
         self.taken_back.lock().retain(|table, _| catalog.relation(*table).is_some());
     }
 
-    /// What is known now, to be saved.
+    /// The state of now, to be saved.
     pub(super) fn saved(&self) -> Saved {
         let (bases, taken_back) = (self.bases.lock(), self.taken_back.lock());
         let bases = bases.iter().map(|(file, base)| (file.0, *base));
@@ -158,7 +159,8 @@ impl RelationStatistics {
             }
             TakenBack::File(file) => {
                 let base = bases.lock().remove(&file);
-                // That copies were put into the file was not counted; that they are gone was.
+                // The copies in the file were not counted as inserted, but their removal was
+                // counted as a rollback.
                 if let Some(base) = base.filter(|base| base.copied > 0)
                     && let Some(changes) = taken_back.lock().get_mut(&base.table)
                 {
@@ -192,7 +194,7 @@ impl RelationStatistics {
         self.rows.put_base(table, Base { lasting, ..base });
     }
 
-    /// A table has so many rows, by VACUUM's count.
+    /// Sets the number of a table's rows, by VACUUM's count.
     pub(super) fn know_vacuumed(&self, table: &Relation, rows: u64) {
         self.know(table, table, |base, now, done| Base {
             rows,
@@ -213,7 +215,7 @@ impl RelationStatistics {
         }
     }
 
-    /// A table had about so many rows, as ANALYZE found.
+    /// Sets about how many rows a table had, as ANALYZE found.
     pub(super) fn know_analyzed(&self, table: &Relation, rows: u64, begun: &Mark) {
         let (lasting, modified) = (begun.lasting, begun.unsettled);
         let rows = rows.saturating_add_signed(begun.to_come);
@@ -253,7 +255,7 @@ impl RelationStatistics {
     }
 }
 
-/// What is known of tables' rows, as it is saved.
+/// The known state of tables' rows, as it is saved.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Saved {
     bases: Vec<(u64, Base)>,
@@ -306,7 +308,7 @@ mod tests {
         counts.taken_back(TakenBack::Rows(TABLE, RowChanges { inserted: 2, ..changes }));
         counts.taken_back(TakenBack::File(RelFileNumber(101)));
         assert_eq!(of(&first), (50, 1, 3));
-        // The same with a rewrite: its copies are taken back, too, though nobody counted them.
+        // The same with a rewrite: its copies are taken back, too, although they were not counted.
         let third = table(102);
         counts.rewritten(&third, &first, 50);
         inserted(TABLE, 3);

@@ -1,4 +1,4 @@
-//! What VACUUM and ANALYZE have done to tables: last_vacuum, analyze_count and their kin.
+//! The work of VACUUM and ANALYZE on tables: last_vacuum, analyze_count and their kin.
 
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,14 @@ use steppe_types::Oid;
 use super::{AUTOMATIC, Mark};
 use crate::RelationStatistics;
 
-/// What VACUUM and ANALYZE have done to a table.
+/// The work of VACUUM and ANALYZE on a table.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Maintenance {
     /// How often, when for the last time, and for how long in all.
     pub vacuumed: Rounds,
     /// The same of ANALYZE.
     pub analyzed: Rounds,
-    /// The same of what the background analyzer does.
+    /// The same of the background analyzer.
     #[serde(default)]
     pub autoanalyzed: Rounds,
 }
@@ -27,7 +27,7 @@ pub struct Rounds {
     pub count: u64,
     /// When the last one ended: microseconds since 2000-01-01 UTC.
     pub last: i64,
-    /// What they took.
+    /// The time of all of them together.
     pub microseconds: i64,
 }
 
@@ -44,13 +44,13 @@ impl RelationStatistics {
         note(self.maintenance.lock().entry(table).or_default());
     }
 
-    /// A table has been vacuumed: it has so many rows.
+    /// VACUUM of a table has ended; the table has `rows` rows.
     pub fn vacuumed(&self, table: &Relation, rows: u64, begun: i64, ended: i64) {
         self.know_vacuumed(table, rows);
         self.maintain(table.oid, |maintenance| maintenance.vacuumed.add(begun, ended));
     }
 
-    /// A table has been analyzed: it had about so many rows when that began.
+    /// ANALYZE of a table has ended; the table had about `rows` rows when it began.
     pub fn analyzed(&self, table: &Relation, rows: u64, begun: &Mark, ended: i64) {
         self.know_analyzed(table, rows, begun);
         self.trees.lock().analyzed(table.oid);
@@ -63,12 +63,12 @@ impl RelationStatistics {
         });
     }
 
-    /// What was done to tables.
+    /// The maintenance of all tables.
     pub fn maintenance(&self) -> HashMap<Oid, Maintenance> {
         self.maintenance.lock().clone()
     }
 
-    /// Forgets what was done to tables.
+    /// Forgets the maintenance of some tables.
     pub fn forget_maintenance(&self, of: impl Fn(Oid) -> bool) {
         self.maintenance.lock().retain(|table, _| !of(*table));
     }

@@ -13,8 +13,9 @@
 //! only the thread writes. A statement that accesses thousands of leaves in turn finds none of them
 //! there: such accesses are listed, and looked up by relation once there are many, one shard's
 //! together. Counts are kept by OID, for one engine ([`counts`]), which the thread has entered
-//! ([`thread`]). Changes count even if the transaction rolls back, as in PostgreSQL. A block counts
-//! apart from its thread ([`apart`]). A table of which many rows have changed is noted for the analyzer ([`changed`]).
+//! ([`thread`]). Changes count even if the transaction rolls back, as in PostgreSQL. A block has
+//! counts of its own ([`apart`]). A table of which many rows have changed is noted for the analyzer
+//! ([`changed`]).
 
 mod apart;
 mod changed;
@@ -53,7 +54,8 @@ macro_rules! counters {
         #[serde(default)]
         pub struct Accesses {
             $($(#[$doc])* pub $name: u64,)*
-            /// When it was scanned for the last time: microseconds since 2000-01-01 UTC; 0: never.
+            /// When it was scanned for the last time, in microseconds since 2000-01-01 UTC; 0 means
+            /// never.
             pub last_scan: i64,
         }
 
@@ -104,7 +106,7 @@ impl Accesses {
         self.inserted.wrapping_add(self.updated).wrapping_add(self.deleted)
     }
 
-    /// What has come since.
+    /// The accesses since `before`.
     pub fn since(&self, before: &Accesses) -> Accesses {
         let (counts, others) = (self.counts(), before.counts());
         let more = std::array::from_fn(|i| counts[i].wrapping_sub(others[i]));
@@ -126,7 +128,7 @@ fn count(relation: Oid, accesses: Accesses) {
     CURRENT.get().unwrap_or_else(lease).count(relation, &accesses);
 }
 
-/// A relation is scanned so many times at `now`; what is found is counted apart.
+/// A relation is scanned `times` times at `now`; [`found`] counts the rows.
 #[inline]
 pub fn scanned(relation: Oid, times: u64, now: i64) {
     count(relation, Accesses { scans: times, last_scan: now, ..Accesses::NONE });
@@ -171,7 +173,7 @@ pub fn deleted(table: Oid) {
     count(table, Accesses { deleted: 1, ..Accesses::NONE });
 }
 
-/// Does what the background analyzer does, and nobody has asked for.
+/// Marks the work as the background analyzer's, which no user has asked for.
 pub fn automatically<T>(work: impl FnOnce() -> T) -> T {
     AUTOMATIC.set(true);
     let done = work();

@@ -1,4 +1,4 @@
-//! What was counted, for the next start of the server to go on from.
+//! The counts, as they are saved for the next start of the server.
 
 use serde::{Deserialize, Serialize};
 use steppe_catalog::Catalog;
@@ -19,7 +19,7 @@ pub struct SavedAccesses {
 }
 
 impl RelationStatistics {
-    /// What was counted of the relations that there are, and of all others together.
+    /// The counts of existing relations, and of all others together.
     pub fn save(&self, catalog: &Catalog) -> SavedAccesses {
         self.forget_all_but(catalog);
         let all = self.totals().into_iter().filter(|(_, accesses)| *accesses != Accesses::NONE);

@@ -19,7 +19,8 @@ const SLOTS: usize = 64;
 const _: () = assert!(SLOTS == u64::BITS as usize);
 /// Accesses to other relations that it lists before it hands them over.
 const LISTED_MAX: usize = 256;
-/// Of so many such accesses one gets its relation a slot: one that is accessed often has it soon.
+/// One of this many such accesses gives its relation a slot, so that a frequently accessed relation
+/// soon has one.
 const TURNS: usize = 16;
 
 /// Counts of one relation.
@@ -52,7 +53,7 @@ impl Slot {
         changes.into_iter().fold(0, u64::wrapping_add)
     }
 
-    /// Counts accesses to the relation whose slot it is. Nobody else writes it.
+    /// Counts accesses to the relation whose slot it is. The counting thread alone writes it.
     #[inline(always)]
     fn add(&self, relation: Oid, accesses: &Accesses) {
         let more = accesses.changes();
@@ -93,7 +94,7 @@ impl Listed {
         }
     }
 
-    /// The counts in one number; `None`: they are too large.
+    /// The counts in one number; `None` if they are too large.
     #[inline(always)]
     fn pack(accesses: &Accesses) -> Option<u32> {
         let counts = accesses.counts();
@@ -111,7 +112,8 @@ impl Listed {
     }
 }
 
-/// What a transaction block's slots hand over stays with them until the block ends.
+/// The counts that a transaction block's slots hand over. They stay with the slots until the block
+/// ends.
 pub(super) struct Kept {
     pub(super) counts: Known,
     /// The engine whose relations are counted.
@@ -120,9 +122,9 @@ pub(super) struct Kept {
 
 /// Memory of a thread, or of a transaction block, to count in.
 pub(super) struct Slots {
-    /// Whose each slot is; 0: nobody's.
+    /// The relation of each slot; 0 if the slot is free.
     relations: [AtomicU32; SLOTS],
-    /// The slots that are somebody's, a bit each.
+    /// The slots in use, a bit each.
     held: AtomicU64,
     slots: [Slot; SLOTS],
     list: [Listed; LISTED_MAX],
@@ -246,7 +248,7 @@ impl Slots {
         }
     }
 
-    /// What is listed; `handing_over` is held.
+    /// The listed accesses; the caller holds `handing_over`.
     pub(super) fn in_list(&self) -> impl Iterator<Item = (Oid, Accesses)> {
         self.list[..self.listed.load(Ordering::Acquire)].iter().map(Listed::read)
     }
@@ -271,7 +273,7 @@ impl Slots {
         }
     }
 
-    /// What is counted here of one relation.
+    /// The counts of one relation here.
     pub(super) fn of(&self, relation: Oid) -> Accesses {
         let kept = self.handing_over.lock();
         let slot = relation as usize % SLOTS;
@@ -284,8 +286,8 @@ impl Slots {
         sum
     }
 
-    /// Adds what a block has counted here to the running thread's own, and lets go of the relations
-    /// that were not counted this time. Returns counts of relations that are too many for slots.
+    /// Adds a block's counts to the running thread's own, and frees the slots of relations that
+    /// were not counted this time. Returns counts of relations that are too many for slots.
     pub(super) fn settle_to(&self, own: &Slots) -> Known {
         let mut kept = self.handing_over.lock();
         let mut held = self.held.load(Ordering::Relaxed);

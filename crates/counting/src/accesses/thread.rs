@@ -24,7 +24,7 @@ thread_local! {
     };
 }
 
-/// What a thread has of an engine.
+/// A thread's part of an engine.
 struct Own {
     engine: RefCell<Option<Arc<RelationStatistics>>>,
     /// The slots that it counts in outside of blocks.
@@ -101,7 +101,7 @@ pub(super) fn own_or_new() -> Option<&'static Slots> {
     own().or_else(try_lease)
 }
 
-/// Slots for a block; `None`: the thread works for no engine.
+/// Slots for a block; `None` if the thread works for no engine.
 pub(super) fn take_spare() -> Option<&'static Slots> {
     let taken = OWN.try_with(|own| {
         let spare = own.spare.borrow_mut().pop();

@@ -14,7 +14,7 @@ use steppe_types::Oid;
 
 use crate::RelationStatistics;
 
-/// What is known of all trees.
+/// The counts of all inheritance trees.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Trees {
     /// Changes of leaves that their ancestors know of.
@@ -24,8 +24,8 @@ pub(crate) struct Trees {
 }
 
 impl RelationStatistics {
-    /// A table has seen so many changes in all, of which its ancestors are to know. Returns these,
-    /// each once.
+    /// Adds a table's changes to its ancestors; `changes` counts all changes ever. Returns the
+    /// ancestors, each once.
     pub fn add_to_trees(&self, catalog: &Catalog, table: &Relation, changes: u64) -> Vec<Oid> {
         let ancestors = ancestors(catalog, table);
         if ancestors.is_empty() {
