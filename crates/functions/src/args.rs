@@ -119,7 +119,7 @@ pub(crate) fn interval_datum(span: Interval) -> Datum {
     Datum::Interval(Arc::new(span))
 }
 
-/// What a function without a result returns: psql shows an empty field.
+/// The result of a function without one: psql shows an empty field.
 pub fn void() -> Result<Datum> {
     Ok(Datum::text(""))
 }

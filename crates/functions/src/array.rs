@@ -178,7 +178,7 @@ fn too_large() -> Error {
     )
 }
 
-/// Before an array of so many elements is made.
+/// Checks that an array of `count` elements may be made.
 fn check_count(count: i64) -> Result<()> {
     if count > ELEMENTS_MAX {
         return Err(too_large());

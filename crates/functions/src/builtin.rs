@@ -1,4 +1,5 @@
-//! What a built-in function is: the forms that it may have, and what a call tells it.
+//! The definition of a built-in function: its possible forms, and the information that a call gives
+//! it.
 
 use crate::FnContext;
 use std::cmp::Ordering;

@@ -351,7 +351,7 @@ fn three_way_bpchar(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     Ok(sign(bpchar_key(a).as_bytes().cmp(bpchar_key(b).as_bytes())))
 }
 
-/// Of equal values the second, as in PostgreSQL: they may look different.
+/// If both are equal, returns the second, as PostgreSQL does: they may look different.
 fn larger(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     let (a, b) = (arg(args, 0)?, arg(args, 1)?);
     Ok(if compare(a, b).is_gt() { a.clone() } else { b.clone() })

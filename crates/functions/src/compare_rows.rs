@@ -1,6 +1,6 @@
 //! Comparison of rows and of arrays of rows, which may have nothing to compare (rowtypes.c).
 //!
-//! Rows keep no column types: two columns are told apart by how their values are represented.
+//! Rows keep no column types: columns are distinguished by the representation of their values.
 
 use super::{CmpOp, ScalarFn};
 use std::cmp::Ordering;
@@ -17,8 +17,8 @@ pub fn has_rows(ty: Oid) -> bool {
     is_row(ty) || Builtins::get().ty(ty).is_some_and(|ty| is_row(ty.element))
 }
 
-/// The comparison of two rows or arrays of rows: 42804 where they come to columns of different
-/// types, or are equal up to the end of the shorter one.
+/// The comparison of two rows or arrays of rows. It fails with 42804 at columns of different types,
+/// or if both are equal up to the end of the shorter one.
 pub fn comparison(op: CmpOp) -> ScalarFn {
     match op {
         CmpOp::Eq => |args, _| test(CmpOp::Eq, args),

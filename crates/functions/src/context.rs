@@ -1,11 +1,11 @@
-//! What a function is called with besides its arguments.
+//! The context of a function call, besides the arguments.
 
 use crate::host::{Host, NoSession, SessionHost};
 use std::sync::Arc;
 use steppe_catalog::Catalog;
 use steppe_types::io::IoContext;
 
-/// What functions see of the session.
+/// A function's view of the session.
 #[derive(Clone)]
 pub struct FnContext {
     /// The session.
@@ -21,7 +21,7 @@ pub struct FnContext {
 }
 
 impl FnContext {
-    /// What functions may ask of the session.
+    /// The services of the session that functions may use.
     #[inline]
     pub fn host(&self) -> &dyn Host {
         &*self.session

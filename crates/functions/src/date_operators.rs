@@ -121,7 +121,7 @@ fn date_and_timetz(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
 
 /// `timezone(zone, timestamp or timestamptz)`: each becomes the other.
 fn at_zone(args: &[Datum], zone: impl Fn() -> Result<TimeZone>) -> Result<Datum> {
-    // An infinity is the other type's, whatever the zone.
+    // An infinity stays an infinity in any zone.
     let moment = match arg(args, 1)? {
         Datum::Timestamp(v) if is_infinite_timestamp(*v) => return Ok(Datum::TimestampTz(*v)),
         Datum::TimestampTz(v) if is_infinite_timestamp(*v) => return Ok(Datum::Timestamp(*v)),
@@ -166,7 +166,7 @@ pub(super) fn overlaps(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     Ok(dt::overlaps(first, second).map_or(Datum::Null, Datum::Bool))
 }
 
-/// What a moment is ordered by: a timetz by its instant, then its zone.
+/// The sort key of a moment: for timetz its instant, then its zone.
 fn ordinal(value: &Datum) -> Result<Option<(i64, i32)>> {
     Ok(Some(match value {
         Datum::Null => return Ok(None),

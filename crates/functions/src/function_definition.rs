@@ -59,7 +59,7 @@ fn language(row: &Row<'_>) -> &'static str {
     }
 }
 
-/// What the function is declared as, each after a blank.
+/// The options of the function's declaration, each after a blank.
 fn options(proc: &Proc, row: &Row<'_>, language: &str) -> String {
     let is = |column: &str, value: &str| row.get(column) == Some(value);
     let flags = [

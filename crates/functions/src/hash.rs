@@ -1,6 +1,5 @@
-//! The hash support functions, as SQL can call them; equal to PostgreSQL's bit for
-//! bit, since hash partitions are chosen by them (hashfunc.c; see
-//! [`steppe_types::hashfuncs`]).
+//! The hash support functions, as SQL can call them. They equal PostgreSQL's bit for bit, since
+//! they choose hash partitions (hashfunc.c, see [`steppe_types::hashfuncs`]).
 
 use super::args::int;
 use super::{CallInfo, Entry, arg, typed};

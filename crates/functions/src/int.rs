@@ -1,7 +1,7 @@
 //! smallint, integer and bigint arithmetic (src/backend/utils/adt/int.c, int8.c).
 //!
-//! Every overflow answers 22003 naming the result's type; a division by zero
-//! 22012; MIN / -1 overflows and MIN % -1 is 0, as in PostgreSQL.
+//! Every overflow fails with 22003 and names the result's type. A division by zero fails with
+//! 22012. MIN / -1 overflows and MIN % -1 is 0, as in PostgreSQL.
 
 use super::{Builtin, Entry, arg};
 use crate::FnContext;
@@ -17,7 +17,7 @@ fn division_by_zero() -> Error {
     Error::new(SqlState::DIVISION_BY_ZERO, "division by zero")
 }
 
-/// The operands' values whatever their width.
+/// The value of an operand of any width.
 #[inline]
 fn int(args: &[Datum], i: usize) -> Result<i64> {
     match arg(args, i)? {

@@ -82,7 +82,7 @@ fn to_json(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum>
     text_datum(out)
 }
 
-/// Dates are written as ISO 8601 whatever DateStyle is.
+/// Dates are written as ISO 8601 under any DateStyle.
 fn json_io(io: &IoContext) -> IoContext {
     let mut io = io.clone();
     io.datetime.date_style = DateStyle::Iso;

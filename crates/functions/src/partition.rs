@@ -1,5 +1,5 @@
-//! What partitioned tables look like from SQL: pg_get_partkeydef, the partition tree, and
-//! partition constraints as conditions (partitionfuncs.c, partbounds.c, ruleutils.c).
+//! Partitioned tables in SQL: pg_get_partkeydef, the partition tree, and partition constraints as
+//! conditions (partitionfuncs.c, partbounds.c, ruleutils.c).
 
 use super::args::{int4, oid, text_datum, text_or_null};
 use super::{CallInfo, Entry, scalar, series, set, typed};
@@ -61,7 +61,8 @@ fn root(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     Ok(last.map_or(Datum::Null, Datum::Oid))
 }
 
-/// pg_partition_tree: relid, parentrelid, isleaf, level; level by level, by OID in each.
+/// pg_partition_tree: relid, parentrelid, isleaf, level. The rows are in the order of levels, and
+/// by OID in each.
 fn tree(args: &[Datum], cx: &FnContext) -> Result<Vec<Vec<Datum>>> {
     let catalog = &cx.catalog;
     let mut rows = Vec::new();
@@ -129,7 +130,7 @@ fn satisfies_hash_partition(args: &[Datum], call: &CallInfo, cx: &mut FnContext)
             key.columns.len()
         ));
     }
-    // Of an array's elements the message quotes the types.
+    // The message quotes the types of an array's elements.
     let quote = if call.variadic { "\"" } else { "" };
     for (i, (column, given)) in key.columns.iter().zip(value_types).enumerate() {
         if !same_hash_type(column.type_oid, given) {
@@ -173,7 +174,7 @@ fn same_hash_type(column: Oid, given: Oid) -> bool {
 
 // ----- partition constraints -----
 
-/// `pg_get_partition_constraintdef(relation)`: the conditions of all levels; NULL: none.
+/// `pg_get_partition_constraintdef(relation)`: the conditions of all levels, or NULL without any.
 fn constraint_definition(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     match partition_condition(&cx.catalog, oid(args, 0)?, Lists::Written)? {
         None => Ok(Datum::Null),
@@ -186,11 +187,11 @@ fn constraint_definition(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
 pub enum Lists {
     /// `ARRAY[1, 2]`
     Written,
-    /// `'{1,2}'::integer[]`, as the constant that it comes to.
+    /// `'{1,2}'::integer[]`, as a constant.
     Folded,
 }
 
-/// What the bounds of a partition, and of those that it is in, say about its rows.
+/// The conditions on a partition's rows, by its bound and those of all ancestors.
 pub fn partition_condition(
     catalog: &Catalog,
     partition: Oid,
@@ -207,13 +208,13 @@ pub fn partition_condition(
     Ok(all_of(conditions))
 }
 
-/// What the bound of a partition of a table says about its rows; the bounds of those that the
-/// table is in may say more.
+/// The conditions on a partition's rows, by its own bound; the bounds of its ancestors may add
+/// more.
 pub fn bound_condition(catalog: &Catalog, partition: &Relation) -> Result<Option<String>> {
     Ok(all_of(conditions_of(catalog, partition, Lists::Folded)?))
 }
 
-/// Conditions as one; `None`: there are none.
+/// The conjunction of conditions; `None` if there are none.
 fn all_of(conditions: Vec<String>) -> Option<String> {
     (!conditions.is_empty()).then(|| joined(conditions, " AND "))
 }
@@ -387,7 +388,7 @@ impl Key<'_> {
         arms
     }
 
-    /// What no other partition takes.
+    /// The rows that no other partition takes.
     fn default_conditions(&self, catalog: &Catalog, default: Oid) -> Result<Vec<String>> {
         let mut values: Vec<BoundValue> = Vec::new();
         let mut ranges: Vec<String> = Vec::new();

@@ -1,8 +1,7 @@
 //! has_…_privilege and pg_has_role (src/backend/utils/adt/acl.c).
 //!
-//! There is one role, a superuser, who may do everything: what is left are the
-//! errors about objects, roles and privileges that do not exist, and NULL for an
-//! OID without an object.
+//! There is one role, a superuser, which has all privileges. What remains are the errors about
+//! objects, roles and privileges that do not exist, and NULL for an OID without an object.
 
 use super::args::text;
 use super::reg::CatalogNames;
@@ -11,7 +10,7 @@ use crate::FnContext;
 use steppe_catalog::{Builtins, RelKind};
 use steppe_types::{Datum, Error, Result, SqlState};
 
-/// What the privilege is on.
+/// The kind of object that the privilege is on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Object {
     Table,
@@ -125,7 +124,7 @@ fn check_role(role: &Datum, names: &CatalogNames) -> Result<()> {
     }
 }
 
-/// Arguments: `[role,] object, privileges`; the suffix says how they are given.
+/// Checks `[role,] object, privileges`; the suffix says how they are given.
 fn check(args: &[Datum], suffix: &str, object: Object, cx: &FnContext) -> Result<Datum> {
     let names = CatalogNames::of(cx);
     if suffix.contains('_') {

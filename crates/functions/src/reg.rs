@@ -177,7 +177,7 @@ pub fn split_qualified(text: &str) -> Result<Vec<String>> {
         let (part, tail) = match rest.strip_prefix('"') {
             Some(quoted) => unquote(quoted).ok_or_else(invalid)?,
             None => {
-                // Anything goes that is no blank and no dot.
+                // Any character may occur but a blank and a dot.
                 let end = rest.find(|c| is_space(c) || c == '.').unwrap_or(rest.len());
                 if end == 0 {
                     return Err(invalid());
@@ -405,8 +405,8 @@ fn with_types(name: &str, types: impl IntoIterator<Item = Oid>) -> String {
 }
 
 impl TypeCatalog for CatalogNames {
-    /// Asked only for types that have no representation here: those that are PostgreSQL's are
-    /// named in the refusal.
+    /// Called only for types that have no representation here: PostgreSQL's types are named in the
+    /// error.
     fn input(
         &self,
         type_oid: Oid,

@@ -164,7 +164,7 @@ pub fn printed_view(
     }
 }
 
-/// Whether each column of a view can be assigned to; `None`: its rows cannot be changed.
+/// Whether each column of a view can be assigned to; `None` if its rows cannot be changed.
 pub fn updatable_columns(
     names: &CatalogNames,
     io: &IoContext,

@@ -1,5 +1,5 @@
-//! Set-returning functions: generate_series, unnest, generate_subscripts; and the
-//! sets of known rows that other families return.
+//! Set-returning functions (generate_series, unnest, generate_subscripts), and the sets of known
+//! rows that other families return.
 
 use super::{Builtin, CallInfo, Entry, SetRows, arg};
 use crate::FnContext;
@@ -57,10 +57,10 @@ impl SetRows for Integers {
         let up = self.step > 0;
         let (from, to) = if up { (first, self.stop) } else { (self.stop, first) };
         let steps = (i128::from(to) - i128::from(from)).div_euclid(self.step.unsigned_abs().into());
-        // None if the first is past the stop already.
+        // `left` is 0 if the first is past the stop already.
         let left = usize::try_from(steps + 1).unwrap_or(if steps < 0 { 0 } else { usize::MAX });
         let count = left.min(wanted);
-        // Values between start and stop do not overflow, however far apart those are.
+        // Values between start and stop do not overflow, even if those are far from each other.
         let value = |i: usize| first.wrapping_add((i as i64).wrapping_mul(self.step));
         match self.wide {
             true => out.extend((0..count).map(|i| Datum::Int8(value(i)))),
@@ -90,7 +90,7 @@ fn integers(args: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Box<dyn S
 }
 
 struct Numerics {
-    /// None once a value would leave the type's range, which is beyond any stop.
+    /// The next value; None once it would leave the type's range, which is beyond any stop.
     next: Option<Numeric>,
     stop: Numeric,
     step: Numeric,

@@ -86,7 +86,7 @@ pub fn transaction_id(xid: u64, type_oid: Oid) -> Datum {
     if type_oid == oid::INT8 { Datum::Int8(xid as i64) } else { Datum::Xid8(xid) }
 }
 
-/// `version()`, in the form that drivers take apart.
+/// `version()`, in the form that drivers parse.
 fn version(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     // `server_version` tells Steppe's own version, too.
     let server = cx.host().setting("server_version")?.unwrap_or_else(|| "18.4".to_string());

@@ -1,5 +1,5 @@
-//! Functions about functions: pg_get_function_arguments and its kin, as psql's \df
-//! shows them (ruleutils.c); pg_get_keywords.
+//! Functions about functions: pg_get_function_arguments and its kin, as psql's \df shows them
+//! (ruleutils.c), and pg_get_keywords.
 
 use super::args::{oid, text_datum, text_or_null};
 use super::{CallInfo, Entry, SetRows, scalar, set};

@@ -126,7 +126,7 @@ fn concatenate(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Da
     for i in 0..2 {
         match given(args, i) {
             Some(Datum::Bool(v)) => joined.push_str(if *v { "true" } else { "false" }),
-            // Trailing blanks go, as in any cast of char(n) to text.
+            // Trailing blanks are removed, as in any cast of char(n) to text.
             Some(Datum::Text(v)) if call.args.get(i) == Some(&steppe_types::oid::BPCHAR) => {
                 joined.push_str(v.trim_end_matches(' '));
             }

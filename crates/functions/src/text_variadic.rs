@@ -1,5 +1,5 @@
-//! concat, concat_ws, format, `||` with any other type: functions that print their
-//! arguments as their types' output functions do; and the counting of NULL arguments.
+//! concat, concat_ws, format, `||` with any other type: these functions print their arguments as
+//! their types' output functions do. Also functions that count NULL arguments.
 
 use super::args::{array, given, text, text_datum};
 use super::{CallInfo, Entry, typed};
@@ -39,8 +39,8 @@ pub(super) fn shown<'a>(
     }
 }
 
-/// The arguments from the `first` on, which are an array's elements where the call says
-/// VARIADIC. None: that array is NULL.
+/// The arguments from the `first` on, which are an array's elements where the call says VARIADIC.
+/// The result is None if that array is NULL.
 fn spread<'a>(args: &'a [Datum], first: usize, call: &CallInfo) -> Result<Option<&'a [Datum]>> {
     if !call.variadic {
         return Ok(Some(args.get(first..).unwrap_or_default()));

@@ -124,7 +124,7 @@ fn collation_for(_: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datu
     }
 }
 
-/// What reading the first argument as the type that the second names fails with.
+/// The error of reading the first argument as the type that the second names.
 fn input_failure(args: &[Datum], cx: &FnContext) -> Result<Option<Error>> {
     let ty = CatalogNames::of(cx).parse_type(text(args, 1)?)?;
     Ok(text_io::input(ty.oid, ty.typmod, text(args, 0)?, &cx.io).err())

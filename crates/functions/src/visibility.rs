@@ -26,7 +26,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_opfamily_is_visible", scalar(|a, _| listed("pg_opfamily", oid(a, 0)?))),
     ("pg_collation_is_visible", scalar(|a, _| listed("pg_collation", oid(a, 0)?))),
     ("pg_statistics_obj_is_visible", scalar(statistics)),
-    // None of these objects exists.
+    // Objects of these kinds do not exist.
     ("pg_conversion_is_visible", scalar(|_, _| Ok(Datum::Null))),
     ("pg_ts_parser_is_visible", scalar(|_, _| Ok(Datum::Null))),
     ("pg_ts_dict_is_visible", scalar(|_, _| Ok(Datum::Null))),
@@ -101,7 +101,7 @@ fn relation(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let Some(relation) = cx.catalog.relation(oid(args, 0)?).cloned() else {
         return Ok(Datum::Null);
     };
-    // Nothing can hide what the catalog schema holds.
+    // A relation of the catalog schema cannot be hidden.
     let visible = relation.schema == PG_CATALOG || CatalogNames::of(cx).is_visible(&relation);
     Ok(Datum::Bool(visible))
 }

@@ -1,5 +1,5 @@
 //! Transactions by their numbers: pg_snapshot, txid_snapshot, ages
-//! (src/backend/utils/adt/xid8funcs.c, xid.c; src/backend/access/transam/commit_ts.c).
+//! (src/backend/utils/adt/xid8funcs.c, xid.c, and src/backend/access/transam/commit_ts.c).
 
 use super::session::transaction_id;
 use super::{CallInfo, Entry, SetRows, arg, scalar, set, typed};

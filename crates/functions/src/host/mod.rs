@@ -1,8 +1,8 @@
-//! What a built-in function may ask of the session that calls it.
+//! The services of the calling session for built-in functions.
 //!
 //! This is all that families of functions see of a session ([`crate::FnContext::host`]): they know
-//! no statements, locks or progress. The defaults are those of no session at all: what only a
-//! session has is refused with 0A000, so that a test implements only what it needs.
+//! no statements, locks or progress. The defaults are those without a session: a service that needs
+//! one is refused with 0A000, so that a test implements only what it needs.
 
 mod session;
 
@@ -20,7 +20,7 @@ pub struct Identity {
     pub pid: i32,
     /// The database.
     pub database: Arc<str>,
-    /// What the session's schema of temporary objects is called, whether or not it exists.
+    /// The name of the session's schema of temporary objects, which need not exist.
     pub temporary_schema: Arc<str>,
     /// The current role.
     pub user: Arc<str>,
@@ -31,7 +31,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Of a session whose current role is the one that the client has connected as.
+    /// The identity of a session whose current role is the one that the client has connected as.
     pub fn new(pid: i32, user: Arc<str>, database: Arc<str>) -> Identity {
         Identity {
             pid,
@@ -43,14 +43,14 @@ impl Identity {
         }
     }
 
-    /// Of no session: the superuser's.
+    /// The identity without a session: the superuser's.
     pub fn superuser() -> Identity {
         let user = Arc::from(steppe_catalog::SUPERUSER_NAME);
         Identity::new(0, user, Arc::from(steppe_catalog::DATABASE_NAME))
     }
 }
 
-/// What a session does for the functions that a statement calls.
+/// The services of a session for the functions that a statement calls.
 ///
 /// A crate above that registers functions gets its own session back by [`Any`].
 pub trait Host: Any + Send + Sync {

@@ -1,4 +1,4 @@
-//! What the executor and DDL ask of the session around them, besides what functions ask.
+//! The services of the session for the executor and DDL, besides those for functions.
 //!
 //! The executor knows no sockets, settings or sequences: the server hands it a [`SessionHost`] for
 //! each execution, which waits for locks, keeps what is checked later, and knows which catalog is
@@ -27,7 +27,7 @@ pub struct KeyCheck {
     pub row: RowId,
 }
 
-/// What a function's statements are planned and run with, at one point of the session.
+/// The context in which a function's statements are planned and run, at one point of the session.
 #[derive(Clone)]
 pub struct Frame {
     /// The catalog, with what the transaction has changed in it, and the search path.
@@ -40,7 +40,7 @@ pub struct Frame {
     pub older: Option<Arc<Catalog>>,
     /// Where the tables are.
     pub database: Arc<Database>,
-    /// Where spill files go.
+    /// The place of temporary files.
     pub temp: Arc<TempSpace>,
     /// maintenance_work_mem
     pub maintenance_work_mem_bytes: usize,
@@ -60,9 +60,9 @@ pub struct UtilityCall<'a> {
     pub source: &'a str,
 }
 
-/// What a session does for the statements that it runs.
+/// The services of a session for the statements that it runs.
 pub trait SessionHost: Host {
-    /// Waits for a lock in place, letting other sessions of the worker go on.
+    /// Waits for a lock in this thread, and lets other sessions of the worker go on.
     fn block_on(&self, wait: LockWait) -> Result<()> {
         wait.wait_blocking()
     }
@@ -72,12 +72,12 @@ pub trait SessionHost: Host {
         Arc::new(progress)
     }
 
-    /// What is counted of the relations of the session's engine.
+    /// The counts of the relations of the session's engine.
     fn relation_statistics(&self) -> Arc<RelationStatistics> {
         Arc::default()
     }
 
-    /// Does what may take long, letting other sessions of the worker go on.
+    /// Runs work that may take long, and lets other sessions of the worker go on.
     fn in_place(&self, work: &mut dyn FnMut()) {
         work();
     }
@@ -106,7 +106,7 @@ pub trait SessionHost: Host {
         Err(Error::not_supported("WHERE CURRENT OF in this context"))
     }
 
-    /// What functions see from now on: what a statement has made of the catalog so far.
+    /// Functions see this catalog from now on: it has the running statement's changes so far.
     fn see_catalog(&self, catalog: &Arc<Catalog>) {
         let _ = catalog;
     }
@@ -122,13 +122,13 @@ pub trait SessionHost: Host {
         Err(Error::not_supported("this system catalog"))
     }
 
-    /// The running thread is going to help with the statement, beside those that run the sessions'.
+    /// The running thread begins to work for the statement, as a parallel worker.
     fn begin_helping(&self) {}
 
-    /// The running thread has helped.
+    /// The running thread has ended its work as a parallel worker.
     fn end_helping(&self) {}
 
-    /// What a function's statements are planned and run with, at this point.
+    /// The context in which a function's statements are planned and run, at this point.
     fn frame(&self) -> Result<Frame> {
         Err(Error::not_supported("a function that runs statements in this context"))
     }
@@ -148,27 +148,26 @@ pub trait SessionHost: Host {
         Err(Error::not_supported("a function that changes the catalog in this context"))
     }
 
-    /// Runs a statement of a function's text that has no plan: DDL, and what else a session does
-    /// by itself.
+    /// Runs a statement of a function's text that has no plan: DDL and other utility statements.
     fn utility(&self, call: UtilityCall<'_>) -> Result<()> {
         let _ = call;
         Err(Error::not_supported("a function that changes the catalog in this context"))
     }
 
     /// An engine session for a transaction of its own that may lock a table. `None`: this session's
-    /// locks are in the way, or what it has made of the table.
+    /// locks conflict, or it has changed the table.
     fn session_apart(&self, table: Oid) -> Result<Option<SessionHandle>> {
         let _ = table;
         Err(Error::not_supported("a transaction apart in this context"))
     }
 
-    /// The client hears nothing before the log is durable up to here.
+    /// The answer waits until the log is durable up to here.
     fn must_be_durable(&self, up_to: Lsn) {
         let _ = up_to;
     }
 }
 
-/// No session: for constant folding, where only pure functions run.
+/// The services without a session: for constant folding, where only pure functions run.
 pub struct NoSession;
 
 impl Host for NoSession {}
