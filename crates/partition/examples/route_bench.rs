@@ -1,5 +1,5 @@
-//! What a partition map costs: time to build it leaf by leaf, bytes a leaf, and
-//! nanoseconds to route a row and to find the partition of `key = $1`.
+//! The cost of a partition map: time to build it leaf by leaf, bytes a leaf, and nanoseconds to
+//! route a row and to find the partition of `key = $1`.
 //!
 //! `cargo run --release -p steppe-partition --example route_bench [LEAVES]`
 //!

@@ -1,4 +1,4 @@
-//! What FOR VALUES says: the bound of one partition, its stored form and its text.
+//! The bound of one partition (FOR VALUES), its stored form and its text.
 
 use crate::exact::make_exact;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};

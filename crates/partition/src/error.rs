@@ -22,14 +22,14 @@ pub enum BoundError {
     Overlap {
         /// The partition that has the key.
         existing: Oid,
-        /// What in the new bound reaches into it.
+        /// The part of the new bound that reaches into it.
         place: BoundPlace,
     },
     /// Hash moduli must form a chain of factors.
     Modulus {
         /// The new partition's modulus.
         modulus: u32,
-        /// The modulus it does not go with.
+        /// The modulus that conflicts with it.
         other: u32,
         /// A partition that has it.
         existing: Oid,
@@ -60,7 +60,7 @@ pub enum BoundPlace {
 }
 
 impl BoundError {
-    /// What the error's cursor position is of, where it has one.
+    /// The part of the bound that the error's cursor position points at, if it has one.
     pub fn place(&self) -> Option<BoundPlace> {
         match self {
             BoundError::SecondDefault { .. } => Some(BoundPlace::Whole),

@@ -1,8 +1,8 @@
 //! Lists that take no more memory than they need.
 
-/// Gives up memory that a list does not use, as `Vec::shrink_to_fit` does, by moving it: cut off in
-/// place, what is left over is a hole in the heap that the next list, which grows as this one did,
-/// does not fit in. With a hundred thousand lists that would be more than the lists.
+/// Gives up memory that a list does not use, by moving the list. `Vec::shrink_to_fit` would cut it
+/// off in place and leave a hole in the heap, into which the next list that grows in the same way
+/// does not fit. With a hundred thousand lists the holes would take more than the lists.
 pub fn make_exact<T>(list: &mut Vec<T>) {
     if list.len() < list.capacity() {
         let mut exact = Vec::with_capacity(list.len());

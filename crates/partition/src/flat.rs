@@ -10,9 +10,9 @@
 //! blocks   eight lower bounds, one line    each ends where the next begins
 //! ```
 //!
-//! It is made when as many rows have been routed as there are partitions, so that each has cost
-//! no more for it, and only where a bound is a number of eight bytes and where partitions leave no
-//! gap between them. A map that changes begins anew.
+//! It is made when as many rows have been routed as there are partitions, so that its cost for each
+//! of them is small. Bounds must be numbers of eight bytes, and partitions must leave no gap
+//! between them. A map that changes begins anew.
 
 use crate::key::Key;
 use std::sync::OnceLock;
@@ -113,7 +113,7 @@ impl FlatRanges {
     }
 }
 
-/// What is asked needs the whole keys.
+/// The flat bounds cannot decide: the whole keys are needed.
 pub(crate) struct Undecided;
 
 #[cfg(test)]

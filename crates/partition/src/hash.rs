@@ -99,8 +99,8 @@ impl HashPartitions {
     /// The partition that shares hashes with a bound; of several, the one with the
     /// least remainder, as PostgreSQL meets it first.
     fn overlapping(&self, modulus: u32, remainder: u32) -> Option<Oid> {
-        // Of two moduli the lesser is a factor of the greater one: they share hashes
-        // where the remainders agree by the lesser.
+        // The lesser of two moduli is a factor of the greater one: they share hashes if the
+        // remainders agree modulo the lesser.
         let mut not_greater = self.moduli.iter().take_while(|(other, _)| *other <= modulus);
         let found =
             not_greater.find_map(|(other, _)| self.by_bound.get(&key(*other, remainder % *other)));

@@ -38,9 +38,9 @@ const HEAD_BYTES: usize = 16;
 
 /// A point of the key space.
 ///
-/// Trailing zeros are dropped. No row's key begins with another one's, and nothing
-/// sorts between a point and the same point with zeros after it but points of that
-/// kind: to drop them makes one point of several that no row can tell apart.
+/// Trailing zeros are dropped. This makes one point of several that no row distinguishes: only such
+/// points lie between a point and the same point with zeros after it, and a row's key never begins
+/// with another row's.
 ///
 /// Most keys fit the head, which is compared without a look elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -198,7 +198,7 @@ pub(crate) fn encode_hash(hash: u64) -> Vec<u8> {
     [&[VALUE], &hash.to_be_bytes()[..]].concat()
 }
 
-/// What [`encode_hash`] encoded.
+/// The hash that [`encode_hash`] encoded.
 pub(crate) fn decode_hash(bytes: &[u8]) -> Option<u64> {
     bytes.strip_prefix(&[VALUE])?.first_chunk().map(|hash| u64::from_be_bytes(*hash))
 }

@@ -4,13 +4,16 @@
 //! Pure functions over [`steppe_types`]: no catalog, no I/O. Relations are OIDs.
 //! The README states what must be true and why it is.
 //!
-//! - `bound`: what FOR VALUES says; `error`: why a bound is refused.
+//! - `bound`: the bound of a partition.
+//! - `error`: why a bound is refused.
 //! - `key`: the space of bytes that rows and bounds share.
-//! - `map`: a parent's partitions, over `range`, `list` and `hash`, in
-//!   `sorted` maps; `flat`: range bounds where many rows go; `route`: levels.
-//! - `prune`: predicates, their steps, sets of keys; `select`: the partitions that meet
-//!   a set; `same`: parents with the same bounds; `merge`: parents whose partitions match
-//!   one by one though the bounds are others.
+//! - `map`: a parent's partitions, over `range`, `list` and `hash`, in `sorted` maps.
+//! - `flat`: range bounds of a parent that many rows are routed through.
+//! - `route`: routing through several levels.
+//! - `prune`: predicates, their steps, sets of keys.
+//! - `select`: the partitions that meet a set.
+//! - `same`: parents with the same bounds.
+//! - `merge`: parents whose partitions match one by one although their bounds differ.
 
 mod bound;
 mod error;

@@ -126,8 +126,7 @@ impl PartitionMap {
         self.default
     }
 
-    /// The partitions with the least and with the greatest range; `None`: there is none, or the
-    /// bounds are no ranges.
+    /// The partitions with the least and with the greatest range; `None` without ranges.
     pub fn range_ends(&self) -> Option<(Oid, Oid)> {
         match &self.partitions {
             Partitions::Range(partitions) => partitions.ends(),

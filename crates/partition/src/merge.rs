@@ -6,13 +6,13 @@
 //!   b     ├─ b1 ─┤           ├─ b2 ─┤   (a2, b2: no row of theirs has a partner)
 //! ```
 //!
-//! What is promised of the pairs: a row of a partition finds rows with an equal key in the
-//! partition that it is paired with and in no other, and a side that keeps all its rows has all
-//! its partitions in pairs. Where there is no such pairing, since a partition would need two
-//! partners or, on a side that is kept, has none, there is no answer, and in a few cases where
-//! PostgreSQL finds none: a default partition is the partner of one partition at most.
+//! The pairs have two guarantees. A row of a partition finds rows with an equal key in the partner
+//! of its partition and in no other. A side that keeps all its rows has all its partitions in
+//! pairs. Without such a pairing there is no answer: a partition would need two partners or, on a
+//! side that is kept, has none. There is also none in a few cases in which PostgreSQL finds none,
+//! because a default partition is the partner of one partition at most.
 //!
-//! What pairs take is a set of bounds again, so that they can be matched with a third parent.
+//! The keys of the pairs are bounds again, so that they can be matched with a third parent.
 
 use crate::key::Key;
 use crate::map::{PartitionMap, Partitions};
@@ -24,7 +24,7 @@ use steppe_types::oid::Oid;
 /// Which sides of a join keep the rows that find no partner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowsKept {
-    /// Neither (inner and semi joins).
+    /// The rows of neither side (inner and semi joins).
     None,
     /// The first (left and anti joins).
     First,
@@ -32,7 +32,7 @@ pub enum RowsKept {
     Both,
 }
 
-/// What numbered partitions take: those of a parent, or pairs of them.
+/// The keys of numbered partitions: those of a parent, or pairs of them.
 #[derive(Clone, Debug)]
 pub struct JoinBounds {
     types: Arc<[Oid]>,
@@ -43,7 +43,7 @@ pub struct JoinBounds {
 
 #[derive(Clone, Debug)]
 enum Taken {
-    /// Ascending and apart.
+    /// Ascending and disjoint.
     Ranges(Vec<Range>),
     /// Ascending; each value is there once.
     Values { by_value: Vec<(Key, usize)>, null: Option<usize> },
@@ -52,7 +52,7 @@ enum Taken {
 #[derive(Clone, Debug)]
 struct Range {
     lower: Key,
-    /// Not included.
+    /// The exclusive end.
     upper: Key,
     partition: usize,
 }
@@ -62,12 +62,12 @@ struct Range {
 pub struct Pairs {
     /// The numbers of both partitions of each pair, in the order of what they take.
     pub numbers: Vec<(usize, usize)>,
-    /// What the pairs take.
+    /// The keys of the pairs.
     pub bounds: JoinBounds,
 }
 
 impl PartitionMap {
-    /// What the partitions take, and which they are, by number. `None`: hashes match only where
+    /// The keys of the partitions, and the partitions by number. `None`: hashes match only where
     /// they are the same.
     pub fn join_bounds(&self) -> Option<(JoinBounds, Vec<Oid>)> {
         let mut numbers: HashMap<Oid, usize> = HashMap::with_capacity(self.len());
@@ -125,7 +125,7 @@ struct Matching {
     kept: RowsKept,
 }
 
-/// No pairing.
+/// The partitions do not match one by one.
 struct Unmatched;
 
 type Matched<T> = Result<T, Unmatched>;
@@ -236,8 +236,8 @@ impl Matching {
         Ok(Taken::Ranges(ranges))
     }
 
-    /// Neither range may have another partner: the next one, or the default partition for what is
-    /// not in both.
+    /// Checks that both ranges have one partner only. The second one would be the next range, or
+    /// the default partition for keys that are not in both.
     fn check_overlap(
         &self,
         (x, after_x): (&Range, Option<&Range>),
@@ -252,7 +252,7 @@ impl Matching {
         if first_has_two || second_has_two || is_in_default { Err(Unmatched) } else { Ok(()) }
     }
 
-    /// What the rows of a pair take (get_merged_range_bounds).
+    /// The keys of a pair's rows (get_merged_range_bounds).
     fn bounds_of_both<'r>(&self, x: &'r Range, y: &'r Range) -> (&'r Key, &'r Key) {
         match self.kept {
             RowsKept::None => ((&x.lower).max(&y.lower), (&x.upper).min(&y.upper)),
@@ -307,8 +307,8 @@ impl Matching {
         pair
     }
 
-    /// A key that only one side has a bound for: on the other it is in the default partition,
-    /// or nowhere (process_outer_partition, process_inner_partition). `None`: it comes to nothing.
+    /// A key that only one side has a bound for: on the other it is in the default partition, or
+    /// nowhere (process_outer_partition, process_inner_partition). `None`: the key is in no pair.
     fn only_in(&mut self, side: Side, partition: usize) -> Matched<Option<usize>> {
         let (own, other, is_kept, acts_as_default) = match (side, self.defaults) {
             (Side::First, (own, other)) => {
@@ -335,7 +335,7 @@ impl Matching {
         Ok(Some(pair))
     }
 
-    /// What becomes of default partitions (merge_default_partitions).
+    /// Matches the default partitions (merge_default_partitions).
     fn match_defaults(&mut self) -> Matched<()> {
         let default = match (self.defaults, self.kept) {
             ((Some(a), Some(b)), _) => self.match_both(a, b)?,

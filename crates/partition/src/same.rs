@@ -10,8 +10,8 @@ use steppe_types::Result;
 use steppe_types::oid::Oid;
 
 impl PartitionMap {
-    /// Whether both parents' partitions take the same keys, one by one, and keys are compared
-    /// alike (partition_bounds_equal).
+    /// Whether both parents' partitions take the same keys, one by one, and compare keys in the
+    /// same way (partition_bounds_equal).
     pub fn has_same_bounds(&self, other: &PartitionMap) -> bool {
         let alike = self.types() == other.types()
             && self.len() == other.len()

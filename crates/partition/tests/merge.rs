@@ -45,7 +45,7 @@ fn parent(case: &Case, which: usize) -> (PartitionMap, Model) {
     (map, model)
 }
 
-/// What a matching promises: `first` and `second` are the partitions that a key is in.
+/// Checks the guarantees of a matching: `first` and `second` are the partitions that a key is in.
 fn check(
     pairs: &[(Oid, Oid)],
     all: (&[Oid], &[Oid]),
@@ -84,7 +84,7 @@ proptest! {
             let pairs: Vec<(Oid, Oid)> = matched.numbers.iter().map(named).collect();
             let keys = rows.iter().map(|row| (route(0, row), route(1, row)));
             check(&pairs, (&bounds[0].1, &bounds[1].1), keys, kept);
-            // And with a third: a pair goes by the first partition's name.
+            // Also with a third parent: a pair has the first partition's name.
             for again in [RowsKept::None, RowsKept::First, RowsKept::Both] {
                 let Some(third) = matched.bounds.pairs(&bounds[2].0, again) else { continue };
                 let named = |(pair, c): &(usize, usize)| (pairs[*pair].0, bounds[2].1[*c]);
@@ -105,7 +105,7 @@ proptest! {
         }
     }
 
-    /// The same bounds match each other, whatever is kept.
+    /// The same bounds match each other, for any kept rows.
     #[test]
     fn a_parent_matches_itself(case in any_case()) {
         let (map, _) = parent(&case, 0);

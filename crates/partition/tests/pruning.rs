@@ -291,14 +291,14 @@ proptest! {
         }
         let rows = Rows { types: &case.model.types, context: &context };
         if set.is_empty() {
-            // Of no value it is true, which is more than the bounds can tell.
+            // The predicate is true for no value, which is more than the bounds can tell.
             for text in model::domain(case.map.types()[0]) {
                 let row = [model::datum(case.map.types()[0], text)];
                 prop_assert!(!rows.satisfies(&case.predicate, &row));
             }
             return Ok(());
         }
-        // Of two values, what is not the one is the other.
+        // A boolean that is not the one value is the other.
         let (operator, value) = match (operator, value) {
             (Comparison::NotEqual, Datum::Bool(value)) => (Comparison::Equal, Datum::Bool(!value)),
             other => other,
@@ -334,8 +334,7 @@ fn pruning_too_much_is_caught() {
     check_sound(&Case { map, model, rows, zone: "UTC", predicate, slots: Vec::new() }, &set);
 }
 
-/// What a point statement asks is routed like a row, however the planner has put the
-/// conditions together.
+/// The key of a point statement is routed like a row, for any combination of its conditions.
 #[test]
 fn equality_fixes_the_key_within_any_conjunction() {
     let equal = |column: usize| Predicate::Compare {

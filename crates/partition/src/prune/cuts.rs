@@ -1,9 +1,8 @@
 //! Where a value falls among the values of a key column.
 //!
-//! A comparison may be with a value of another type than the column's: `int4_key <
-//! 3000000000`, `date_key <= now()`. The value is not converted, which could fail
-//! or round; it is *placed*: which values of the column are below it, and which
-//! equal it. Understood are
+//! A comparison may be with a value of another type than the column's: `int4_key < 3000000000`,
+//! `date_key <= now()`. The value is not converted, because that could fail or round. It is
+//! *placed*: which values of the column are below it, and which equal it. Understood are
 //!
 //! ```text
 //! column                      value

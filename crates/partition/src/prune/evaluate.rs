@@ -98,7 +98,7 @@ impl PruningSteps {
 /// How many columns a key may have to be routed without an allocation.
 const ROUTED_COLUMNS_MAX: usize = 4;
 
-/// What a column of the key is fixed to.
+/// The value that a column of the key is fixed to.
 enum Fixed {
     /// A value of its type.
     To(Datum),
@@ -357,7 +357,7 @@ fn hash_of_equals(type_oid: Oid, value: &Datum) -> Result<ColumnSet> {
     let is_integer = matches!(physical, Physical::Int2 | Physical::Int4 | Physical::Int8);
     let is_float = matches!(physical, Physical::Float4 | Physical::Float8);
     let value = match value {
-        // Integers of every width hash alike, and so do floats.
+        // Integers of all widths have the same hash, and so do floats.
         Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) if is_integer => value,
         Datum::Float4(_) | Datum::Float8(_) if is_float => value,
         Datum::Numeric(number) if is_integer => {

@@ -30,7 +30,7 @@ use steppe_types::Datum;
 
 pub use steps::PruningSteps;
 
-/// What a predicate says about the columns of a partition key, by their index.
+/// The conditions of a predicate on the columns of a partition key, by their index.
 ///
 /// Operators are those of the column's own btree or hash operator family: a
 /// comparison of `column::text` is not one of the column, unless the cast keeps
@@ -88,12 +88,12 @@ pub enum Predicate {
     IsBool {
         /// The key column.
         column: usize,
-        /// What it is, or is not.
+        /// The value of the test.
         value: bool,
         /// Whether it is not.
         negated: bool,
     },
-    /// What is said of no column: FALSE and NULL are no key, TRUE every one.
+    /// A condition without columns: FALSE and NULL select no key, TRUE every key.
     Known {
         /// A boolean.
         value: Operand,
@@ -149,7 +149,7 @@ impl KeySet {
         KeySet { ranges: KeyRanges::all(), null: true }
     }
 
-    /// No key.
+    /// The empty set.
     pub fn none() -> KeySet {
         KeySet { ranges: KeyRanges::none(), null: false }
     }

@@ -18,8 +18,8 @@ impl KeyRange {
         KeyRange { start: prefix, end }
     }
 
-    /// Whether this is a value, or several columns', with all that may follow. No
-    /// other range looks so: its ends are values, with MAXVALUE behind them or not.
+    /// Whether this is a value, or several columns', with all that may follow. Other ranges end at
+    /// another value, with or without MAXVALUE behind it.
     pub(crate) fn is_prefix(&self) -> bool {
         !self.start.is_empty() && self.end.strip_suffix(&[MAXVALUE]) == Some(&self.start[..])
     }
@@ -35,7 +35,7 @@ impl KeyRange {
 pub(crate) struct KeyRanges(Vec<KeyRange>);
 
 impl KeyRanges {
-    /// No key.
+    /// The empty set.
     pub(crate) fn none() -> KeyRanges {
         KeyRanges(Vec::new())
     }

@@ -11,7 +11,7 @@ use steppe_types::Datum;
 #[derive(Clone, Debug, PartialEq)]
 pub struct PruningSteps {
     pub(super) root: Step,
-    /// What each column of the key has to equal, if the predicate says so of all.
+    /// The value of each column of the key, if the predicate fixes all of them.
     pub(super) key: Option<Vec<Operand>>,
 }
 
@@ -26,12 +26,12 @@ pub(super) enum Step {
     Known(Operand),
 }
 
-/// What is said together.
+/// Conditions that must hold together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Conjunction {
-    /// Of single columns; a column may come more than once.
+    /// Conditions on single columns; a column may occur more than once.
     pub(super) columns: Vec<(usize, ColumnStep)>,
-    /// Of the first columns of the key together.
+    /// Conditions on the first columns of the key together.
     pub(super) rows: Vec<RowStep>,
     /// Other sets that the keys are in.
     pub(super) sets: Vec<Step>,
@@ -119,7 +119,7 @@ fn is_slot(operand: &Operand) -> bool {
 }
 
 impl ColumnStep {
-    /// What the column must be equal to, if that is said.
+    /// The value that the column must equal, if the step has one.
     fn equal_to(&self) -> Option<&Operand> {
         match self {
             ColumnStep::Compare(Comparison::Equal, operand) => Some(operand),
@@ -128,7 +128,7 @@ impl ColumnStep {
         }
     }
 
-    /// What the column is compared with by an operator, if that is said.
+    /// The value that the column is compared with by an operator, if the step has one.
     fn compared(&self, by: Comparison) -> Option<&Operand> {
         match self {
             ColumnStep::Compare(operator, operand) if *operator == by => Some(operand),
@@ -205,7 +205,8 @@ fn row_of_columns(parts: &Conjunction, toward: Comparison, columns: usize) -> Op
             break;
         }
     }
-    // Of one column it is said already; equal ones are put before ranges where they have values.
+    // A single column has this condition already. Columns that must all be equal form a prefix when
+    // they have values.
     (operands.len() > 1 && !are_equal).then_some(RowStep { operator, operands })
 }
 
@@ -274,8 +275,8 @@ fn same_column(parts: &[Predicate], columns: usize) -> Option<(usize, Vec<Column
     common.map(|column| (column, steps))
 }
 
-/// Of a row comparison only the columns count with which the key begins; of one
-/// that begins elsewhere, its first column.
+/// The comparison counts for the columns with which the key begins, or only for its first column if
+/// it begins elsewhere in the key.
 fn row_comparison(
     keys: &[Option<usize>],
     operator: Comparison,

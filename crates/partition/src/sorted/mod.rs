@@ -189,7 +189,7 @@ impl<V: Clone> SortedMap<V> {
 
     /// Removes an entry.
     pub(crate) fn remove(&mut self, key: &Key) -> Option<V> {
-        // Nothing is copied for a key that is not there.
+        // A missing key must not cause a copy.
         self.get(key)?;
         let removed = remove(&mut self.root, key)?;
         self.len -= 1;

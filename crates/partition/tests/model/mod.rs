@@ -86,7 +86,7 @@ pub(crate) fn any_value(type_oid: Oid) -> impl Strategy<Value = Datum> {
     prop_oneof![8 => value, 1 => Just(Datum::Null)]
 }
 
-/// What a column of the type is compared with, sometimes of another type.
+/// An operand for a column of the type, sometimes of another type.
 pub(crate) fn any_operand(type_oid: Oid) -> BoxedStrategy<Datum> {
     let others = || OTHERS.iter().filter(move |(column, ..)| *column == type_oid);
     let others: Vec<Datum> = others()

@@ -199,7 +199,7 @@ impl Rows<'_> {
         operands: &[Operand],
         row: &[Datum],
     ) -> Option<bool> {
-        // Not what (a, b) = (x, y) means, but true wherever that is.
+        // This is weaker than (a, b) = (x, y), but true wherever that is.
         if matches!(operator, Comparison::Equal | Comparison::NotEqual) {
             return Some(true);
         }
