@@ -11,7 +11,7 @@ use crate::row::put_int;
 use crate::startup::ProtocolVersion;
 use crate::{Format, too_many_columns};
 
-/// What ReadyForQuery says of the transaction.
+/// The transaction status in ReadyForQuery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionStatus {
     /// `I`: none under way.

@@ -7,7 +7,7 @@ use steppe_types::{Error, Result, SqlState};
 
 use crate::text;
 
-/// What is left of a message's body.
+/// The unread rest of a message's body.
 #[derive(Clone, Copy)]
 pub(crate) struct Body<'a> {
     rest: &'a [u8],

@@ -104,9 +104,9 @@ fn cut(buf: &mut BytesMut, tag: u8, len: usize) -> OwnedFrame {
 
 /// How much free space to have before the next read, given what has arrived.
 ///
-/// What is missing of the message under way, but never more than has come of it
-/// so far: a length word alone reserves nothing, and a large message still takes
-/// only a logarithm of reallocations.
+/// The number of bytes that the current message still needs, but at most the number of its bytes
+/// that have arrived. So a length word alone reserves nothing, and a large message still takes only
+/// a logarithm of reallocations.
 pub fn read_ahead(input: &[u8]) -> usize {
     let missing = match input.get(1..HEADER_LEN) {
         Some(word) => {

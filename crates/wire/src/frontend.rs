@@ -26,14 +26,14 @@ pub enum FrontendMessage<'a> {
     Execute {
         /// The portal's name.
         portal: &'a str,
-        /// The most rows to return; zero or less: all.
+        /// The most rows to return; zero or less asks for all.
         max_rows: i32,
     },
     /// `C`: forget a statement or portal.
     Close(Target<'a>),
     /// `H`: send what is buffered.
     Flush,
-    /// `S`: the end of a batch; errors skip to here.
+    /// `S`: the end of a batch, to which errors skip.
     Sync,
     /// `X`: goodbye.
     Terminate,
@@ -53,18 +53,18 @@ pub enum FrontendMessage<'a> {
 /// Parse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parse<'a> {
-    /// The statement's name; empty: the unnamed one.
+    /// The statement's name, empty for the unnamed one.
     pub statement: &'a str,
     /// Its text.
     pub query: &'a str,
-    /// Parameter types given ahead; zero: to be inferred.
+    /// Parameter types given in advance; zero asks for inference.
     pub types: Oids<'a>,
 }
 
 /// Bind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bind<'a> {
-    /// The portal's name; empty: the unnamed one.
+    /// The portal's name, empty for the unnamed one.
     pub portal: &'a str,
     /// The statement's name.
     pub statement: &'a str,
@@ -76,7 +76,7 @@ pub struct Bind<'a> {
     pub result_formats: Formats<'a>,
 }
 
-/// What Describe and Close are about.
+/// The object of Describe and Close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target<'a> {
     /// A prepared statement.

@@ -7,15 +7,15 @@
 //!                      copy: the three COPY data formats, both ways
 //! ```
 //!
-//! Nothing here does I/O, waits, or knows what a session is. What it guarantees:
+//! This crate does no I/O, never waits, and does not know sessions. It guarantees:
 //!
 //! - **Zero copy.** A decoded message borrows from the receive buffer; the
 //!   writers append to one `Vec<u8>` in place and patch lengths afterwards, so
 //!   a row costs no allocation in either direction.
-//! - **No trust in lengths.** A length word is checked against PostgreSQL's
-//!   limit for its message type, but it never reserves memory: the buffer grows
-//!   only as bytes arrive ([`frame::read_ahead`]). Each count and length inside
-//!   a message is checked against the bytes that are there.
+//! - **Lengths are not trusted.** A length word is checked against PostgreSQL's limit for its
+//!   message type, but it never reserves memory: the buffer grows only as bytes arrive
+//!   ([`frame::read_ahead`]). Each count and length inside a message is checked against the bytes
+//!   that are there.
 //! - **Two kinds of failure.** Lost framing (bad length word, unknown type) is
 //!   `FATAL`: no later byte can be trusted. A bad message body is `ERROR`: the
 //!   framing stands, and the session goes on after it, as PostgreSQL's does.

@@ -10,7 +10,7 @@ use crate::{MAX_ALLOC_SIZE, too_large, too_many_columns};
 /// function failed), it takes itself back.
 pub struct DataRow<'b> {
     message: Message<'b>,
-    /// Where the column count goes.
+    /// The place of the column count.
     count_at: usize,
     columns: u32,
 }

@@ -1,9 +1,8 @@
 //! The packets that open a connection; they have a length word but no type.
 //!
-//! Follows ProcessStartupPacket (src/backend/tcop/backend_startup.c). All
-//! errors are FATAL. PostgreSQL answers those about the packet's length by
-//! closing the connection without a word, since the peer is likely not a
-//! PostgreSQL client at all: [`is_silent`] tells them apart.
+//! Follows ProcessStartupPacket (src/backend/tcop/backend_startup.c). All errors are FATAL. At an
+//! error about the packet's length PostgreSQL closes the connection without a message, since the
+//! peer is likely not a PostgreSQL client at all: [`is_silent`] recognizes these errors.
 
 use steppe_types::error::Severity;
 use steppe_types::{Error, Result, SqlState};
@@ -53,14 +52,14 @@ impl ProtocolVersion {
     }
 }
 
-/// What a new connection asks for.
+/// The request of a new connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartupPacket<'a> {
     /// A session.
     Startup(Startup<'a>),
-    /// TLS: answered by one byte, `S` or `N`; another packet follows.
+    /// TLS: answered by one byte (`S` or `N`), and followed by another packet.
     SslRequest,
-    /// GSSAPI encryption: answered by one byte, `G` or `N`; another follows.
+    /// GSSAPI encryption: answered by one byte (`G` or `N`), and followed by another packet.
     GssEncRequest,
     /// To cancel another session's statement; never answered.
     Cancel(CancelRequest<'a>),

@@ -1,6 +1,6 @@
-//! Both sides of the codec against each other, and against bytes that nobody
-//! meant: what one writes the other reads; how the bytes were delivered makes no
-//! difference; junk is an error, never a panic and never memory.
+//! Both sides of the codec against each other, and against unexpected bytes. The one side reads
+//! what the other writes. The way in which bytes are delivered makes no difference. Invalid input
+//! is an error, never a panic and never memory.
 
 use bytes::BytesMut;
 use proptest::collection::vec;

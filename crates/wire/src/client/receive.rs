@@ -31,9 +31,9 @@ pub enum BackendMessage<'a> {
     },
     /// `K`.
     BackendKeyData {
-        /// What CancelRequest names the session by.
+        /// The process id of the session, for CancelRequest.
         process_id: i32,
-        /// And the secret it must show.
+        /// The secret that CancelRequest must show.
         key: &'a [u8],
     },
     /// `Z`.
@@ -68,12 +68,12 @@ pub enum BackendMessage<'a> {
         process_id: i32,
         /// The channel.
         channel: &'a str,
-        /// What it said.
+        /// The text of the notification.
         payload: &'a str,
     },
     /// `G`, `H`, `W`.
     CopyResponse {
-        /// Which way the data goes.
+        /// The direction of the data.
         direction: CopyDirection,
         /// The data's overall format.
         format: Format,

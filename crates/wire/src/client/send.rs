@@ -91,7 +91,7 @@ pub fn close(buf: &mut Vec<u8>, target: Target<'_>) {
     put_target(buf, b'C', target);
 }
 
-/// Execute; `max_rows` zero: all.
+/// Execute; a `max_rows` of zero asks for all rows.
 pub fn execute(buf: &mut Vec<u8>, portal: &str, max_rows: i32) {
     let mut message = Message::begin(buf, b'E');
     message.str(portal).i32(max_rows);

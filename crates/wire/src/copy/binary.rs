@@ -6,8 +6,8 @@ use steppe_types::Result;
 use super::{FieldPos, Raw, Row, bad_format};
 use crate::{MAX_ALLOC_SIZE, too_large};
 
-/// What every binary COPY begins with; the odd bytes catch transfers that
-/// change newlines or drop the eighth bit or NULs.
+/// The beginning of every binary COPY. Its odd bytes reveal transfers that change newlines or drop
+/// the eighth bit or NULs.
 pub(super) const SIGNATURE: [u8; 11] = *b"PGCOPY\n\xff\r\n\0";
 
 /// The header's flags, of which none is defined any more.

@@ -20,8 +20,8 @@ impl CopyEncoder {
         CopyEncoder { options }
     }
 
-    /// What goes before the first row: the binary header, or the line of column
-    /// names if asked for.
+    /// Writes the data before the first row: the binary header, or the line of column names if
+    /// asked for.
     pub fn header(&self, buf: &mut Vec<u8>, names: &[&str]) -> Result<()> {
         if self.options.format == CopyFormat::Binary {
             buf.extend_from_slice(&SIGNATURE);
@@ -50,7 +50,7 @@ impl CopyEncoder {
         RowEncoder { options: &self.options, buf, column: 0, columns, is_header: false }
     }
 
-    /// What goes behind the last row: the binary trailer.
+    /// Writes the data behind the last row: the binary trailer.
     pub fn trailer(&self, buf: &mut Vec<u8>) {
         if self.options.format == CopyFormat::Binary {
             buf.extend_from_slice(&(-1i16).to_be_bytes());

@@ -17,7 +17,7 @@ enum Newline {
     CrLf,
 }
 
-/// What the search for a line's end found.
+/// The result of the search for a line's end.
 enum Found {
     /// A line up to `end`; the next begins at `next`.
     Line { end: usize, next: usize },
@@ -27,7 +27,7 @@ enum Found {
     Mark,
 }
 
-/// What a backslash at `at` turned out to be.
+/// The meaning of a backslash at `at`.
 enum Backslash {
     Mark,
     NotMark,
@@ -47,7 +47,7 @@ pub(super) struct LineDecoder {
     in_quote: bool,
     /// CSV: the byte before was an escape that is not itself escaped.
     after_escape: bool,
-    /// No more data comes.
+    /// The data has ended.
     ended: bool,
     /// The mark was seen, or all data was returned.
     done: bool,
@@ -412,7 +412,7 @@ impl LineDecoder {
     }
 }
 
-/// Where a line's fields go. Fields past the last column are counted, not kept.
+/// The place for a line's fields. Fields past the last column are counted, not kept.
 pub(super) struct Fields<'d> {
     limit: usize,
     pub(super) count: usize,

@@ -35,13 +35,13 @@ pub enum CopyFormat {
     /// `FORMAT text`: backslash escapes, one line a row.
     #[default]
     Text,
-    /// `FORMAT csv`: quotes; a row may span lines.
+    /// `FORMAT csv`: with quotes, so that a row may span lines.
     Csv,
     /// `FORMAT binary`: length words and the types' binary forms.
     Binary,
 }
 
-/// What the data's first line is.
+/// The kind of the data's first line.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Header {
     /// A row like the others.
@@ -150,7 +150,7 @@ impl CopyOptions {
     }
 }
 
-/// What can follow a backslash, and so cannot be the text format's delimiter.
+/// Whether a byte can follow a backslash, so that it cannot be the text format's delimiter.
 fn is_text_special(byte: u8) -> bool {
     matches!(byte, b'\\' | b'.' | b'a'..=b'z' | b'0'..=b'9')
 }
@@ -180,7 +180,7 @@ enum FieldPos {
 /// A row as it came.
 #[derive(Clone, Copy, Debug)]
 enum Raw<'a> {
-    /// Of the text and CSV formats.
+    /// A line of the text and CSV formats.
     Line(&'a str),
     Binary(&'a [u8]),
 }
@@ -194,8 +194,8 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// How many fields came: at most as many as there are columns; when fewer,
-    /// the caller reports the first missing one ([`missing_data`]).
+    /// The number of fields in the row, which is at most the number of columns. If it is less, the
+    /// caller reports the first missing one ([`missing_data`]).
     pub fn len(&self) -> usize {
         self.fields.len()
     }
@@ -257,7 +257,7 @@ pub fn no_default(column: &str) -> Error {
         .detail(format!("Column \"{column}\" has no default value."))
 }
 
-/// What COPY FROM was doing, for the error's context line.
+/// The activity of COPY FROM, for the error's context line.
 #[derive(Clone, Copy, Debug)]
 pub enum Doing<'a> {
     /// Cutting the row into fields, or something with the whole row.

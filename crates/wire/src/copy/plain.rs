@@ -18,12 +18,12 @@ const CHUNK: usize = 32;
 /// Whether a byte ends a field, or makes a line one that is not plain.
 #[inline]
 fn is_mark(byte: u8, delimiter: u8) -> bool {
-    // No short cuts: they would be branches.
+    // The operators avoid short cuts, which would be branches.
     (byte == delimiter) | (byte == b'\n') | (byte == b'\\') | (byte == b'\r') | (byte == 0)
 }
 
-/// For each eight bytes of the chunk a word with a bit in each byte that is a mark. It is the
-/// loop over so many bytes that compilers make a few vector instructions of.
+/// For each eight bytes of the chunk a word with a bit in each byte that is a mark. Compilers turn
+/// a loop over exactly this many bytes into a few vector instructions.
 #[inline]
 fn marks(chunk: &[u8; CHUNK], delimiter: u8) -> [u64; CHUNK / 8] {
     let mut marks = [0; CHUNK];

@@ -89,8 +89,8 @@ fn unescape(
     }
 }
 
-/// What stands for the escape whose letter is `letter`, the first of `rest`, and
-/// how many bytes it takes there.
+/// The byte for the escape with the letter `letter`, the first of `rest`, and the length of the
+/// escape there.
 fn escape(letter: u8, rest: &[u8]) -> (u8, usize) {
     match letter {
         b'0'..=b'7' => number(&rest[..rest.len().min(3)], 8),
