@@ -1,7 +1,7 @@
 //! Memory that a device can take as it is (see [`crate::OpenMode::direct`]).
 
-/// What memory, offset and length of a write past the page cache must be multiples of: no device
-/// in use has longer blocks.
+/// Memory, offset and length of a write past the page cache must be multiples of this: no device in
+/// use has longer blocks.
 pub const DIRECT_ALIGNMENT: usize = 4096;
 
 /// A growing run of bytes, like a [`Vec`], that begins at a multiple of [`DIRECT_ALIGNMENT`].
@@ -61,7 +61,7 @@ impl std::ops::Deref for AlignedBuffer {
     }
 }
 
-/// Whether a write of `bytes` at `offset` may go past the page cache.
+/// Whether a write of `bytes` at `offset` may bypass the page cache.
 pub(crate) fn is_aligned(bytes: &[u8], offset: u64) -> bool {
     let memory = bytes.as_ptr().addr() | bytes.len();
     !bytes.is_empty()

@@ -8,7 +8,7 @@ pub trait Clock: Send + Sync {
     /// Microseconds since 1970-01-01 00:00:00 UTC. May jump when the machine's clock is set.
     fn now_micros(&self) -> i64;
 
-    /// Microseconds since some fixed moment; never goes back.
+    /// Microseconds since some fixed moment; they never decrease.
     fn monotonic_micros(&self) -> u64;
 }
 

@@ -1,4 +1,4 @@
-//! One error type: what was being done, to which path, and what went wrong.
+//! One error type: the operation, its path, and the kind of failure.
 
 use std::fmt;
 use std::io;
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 /// The result of an operation on files.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What callers distinguish.
+/// The kinds of failure that callers distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// No file of this name.
+    /// The file does not exist.
     NotFound,
     /// A file of this name exists and must not.
     AlreadyExists,
     /// The device or the quota is full (ENOSPC, EDQUOT): the same call may succeed later.
     OutOfSpace,
-    /// Somebody else holds the file's lock.
+    /// Another process or handle holds the file's lock.
     Locked,
     /// The file ended before the bytes asked for.
     UnexpectedEof,
@@ -68,7 +68,7 @@ impl Error {
         Error::new("read", path, ErrorKind::UnexpectedEof, &message)
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

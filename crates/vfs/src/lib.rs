@@ -4,16 +4,15 @@
 //! traits, so that the whole engine runs unchanged on
 //!
 //! - [`RealVfs`], the operating system's files;
-//! - [`CrashVfs`], a disk in memory that forgets, reorders or tears whatever was
-//!   not synced when its power is cut, that returns EIO or ENOSPC on demand, and
-//!   that does all of this by seed, hence repeatably;
+//! - [`CrashVfs`], a disk in memory: a power cut loses, reorders or tears unsynced writes, and it
+//!   returns EIO or ENOSPC on demand. A seed determines all of this, so that runs can be repeated;
 //! - [`SlowSyncVfs`], any of them with a chosen latency per sync.
 //!
-//! What a caller may rely on, on every implementation:
+//! Every implementation guarantees:
 //!
 //! 1. Bytes written are on stable storage when a later `sync_data` or `sync_all`
 //!    of the same file has returned `Ok`, and never earlier.
-//! 2. A 512-byte sector is written whole or not at all. Nothing larger is atomic.
+//! 2. A 512-byte sector is written whole or not at all. Larger writes are not atomic.
 //! 3. A name created, renamed or removed is durable when a later `sync_dir` of
 //!    its directory has returned `Ok`, and never earlier. A rename is atomic.
 //! 4. Directories made by `create_dir_all` are durable when it returns.
@@ -130,15 +129,15 @@ pub trait File: Send + Sync {
     /// write inside may still meet a full disk).
     fn set_len(&self, len: u64) -> Result<()>;
 
-    /// Makes the file at least `len` bytes long, writing zeros past its old end,
-    /// so that later writes below `len` neither meet a full disk nor change
-    /// metadata. Not durable until synced.
+    /// Makes the file at least `len` bytes long, writing zeros past its old end, so that later
+    /// writes below `len` neither meet a full disk nor change metadata. The change is durable only after
+    /// the next sync.
     fn allocate(&self, len: u64) -> Result<()>;
 
-    /// Makes the file at least `len` bytes long, with zeros past its old end, so that
-    /// later writes below `len` do not meet a full disk. Unlike [`File::allocate`] it
-    /// writes nothing if the file system can promise the space, and the first write into
-    /// it changes metadata then. Not durable until synced.
+    /// Makes the file at least `len` bytes long, with zeros past its old end, so that later writes
+    /// below `len` do not meet a full disk. Unlike [`File::allocate`] it writes nothing if the file
+    /// system can promise the space, and the first write into it changes metadata then. The change
+    /// is durable after the next sync.
     fn reserve(&self, len: u64) -> Result<()>;
 
     /// Gives the space of `len` bytes at `offset` back to the file system, if it takes it: false
@@ -148,18 +147,19 @@ pub trait File: Send + Sync {
     fn punch_hole(&self, offset: u64, len: u64) -> Result<bool>;
 
     /// Has the file system promise the space of `len` bytes at `offset` again, so that later writes
-    /// there do not meet a full disk. What they read as stays. Not durable until synced.
+    /// there do not meet a full disk. What they read as stays. The promise is durable only after the
+    /// next sync.
     fn fill_hole(&self, offset: u64, len: u64) -> Result<()>;
 }
 
 /// An exclusive lock on a path, held until dropped (or until the process ends).
 pub struct FileLock {
-    /// What holds the lock: released by its own drop.
+    /// The holder of the lock, which it releases when it is dropped.
     _holder: Box<dyn std::any::Any + Send + Sync>,
 }
 
 impl FileLock {
-    /// Wraps whatever releases the lock when it is dropped.
+    /// Wraps a value that releases the lock when it is dropped.
     pub fn new(holder: impl std::any::Any + Send + Sync) -> FileLock {
         FileLock { _holder: Box::new(holder) }
     }

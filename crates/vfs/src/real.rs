@@ -21,13 +21,13 @@ impl RealVfs {
         RealVfs::default()
     }
 
-    /// What was read, written and synced through this instance.
+    /// Counts of reads, writes and syncs through this instance.
     pub fn stats(&self) -> &IoStats {
         &self.stats
     }
 }
 
-/// Nobody but the server's user reads what it writes, as in PostgreSQL.
+/// Only the server's user can read its files, as in PostgreSQL.
 const PRIVATE_FILE: u32 = 0o600;
 const PRIVATE_DIR: u32 = 0o700;
 
@@ -207,7 +207,7 @@ impl Vfs for RealVfs {
             let mode = if dir == path { PRIVATE_DIR } else { 0o777 };
             match DirBuilder::new().mode(mode).create(dir) {
                 Ok(()) => self.sync_dir(parent_dir(dir))?,
-                // Somebody else made it meanwhile.
+                // Another thread or process has made it meanwhile.
                 Err(_) if dir.is_dir() => {}
                 Err(e) => return Err(Error::from_io("create directory", dir, e)),
             }

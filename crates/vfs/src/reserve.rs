@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Has the file system promise space for the bytes from the file's end to `len`, and makes the
-/// file so long; they read as zeros. False, with nothing done, if it has no such thing.
+/// Has the file system promise space for the bytes from the file's end to `len`, and extends the
+/// file to `len`; the bytes read as zeros. False, with nothing done, if it has no such thing.
 pub(crate) fn reserve(file: &File, from: u64, len: u64) -> io::Result<bool> {
     fallocate(file, 0, from, len - from)
 }

@@ -1,4 +1,4 @@
-//! What every implementation of `Vfs` promises, checked on each.
+//! The guarantees of every implementation of `Vfs`, checked on each.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -84,7 +84,7 @@ fn the_real_file_system_keeps_the_contract() {
     check_contract(&RealVfs::new(), &dir.0);
 }
 
-/// Writes past the page cache and through it see one another, whatever their order.
+/// Writes past the page cache and through it see one another in any order.
 fn check_direct(vfs: &dyn Vfs, base: &Path) {
     const BLOCK: usize = DIRECT_ALIGNMENT;
     vfs.create_dir_all(base).expect("creates");

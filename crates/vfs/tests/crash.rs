@@ -1,4 +1,4 @@
-//! What the crashable disk keeps, loses and tears.
+//! The data that the crashable disk keeps, loses and tears.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -9,9 +9,9 @@
 //!                                                 torn by sector, or lost
 //! ```
 //!
-//! A pending write holds *whole sectors as they looked just after it*, since
-//! that is what a page cache writes back: a sector after a power cut is one of
-//! the versions that the file really had, never a mixture that no program wrote.
+//! A pending write holds *whole sectors as they looked just after it*, since a page cache writes
+//! whole sectors back. So a sector after a power cut is one of the versions that the file really
+//! had, never a mixture that no program wrote.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -22,7 +22,7 @@ use crate::{Error, ErrorKind, Result, SeededRandom, parent_dir};
 
 pub(super) type InodeId = u64;
 
-/// What a name stands for.
+/// The object behind a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Node {
     Directory,
@@ -50,7 +50,7 @@ pub(super) struct Inode {
     holes: BTreeSet<u64>,
 }
 
-/// What a file system gives back at the least.
+/// The smallest unit that a file system can free.
 const HOLE_BYTES: u64 = 4096;
 
 /// The blocks that lie wholly within some bytes.
@@ -114,13 +114,13 @@ pub(super) struct Fault {
     pub(super) countdown: u64,
 }
 
-/// Whether the power goes while an operation is in flight.
+/// Whether the power is cut while an operation is in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(super) struct InFlight(bool);
 
 impl InFlight {
-    /// Fails if the power went during this operation.
+    /// Fails if the power was cut during this operation.
     pub(super) fn finish(self, operation: &'static str, path: &Path) -> Result<()> {
         if self.0 { Err(power_cut(operation, path)) } else { Ok(()) }
     }
@@ -175,8 +175,8 @@ impl Disk {
         if self.powered { Ok(()) } else { Err(power_cut(operation, path)) }
     }
 
-    /// Counts an operation that changes the disk; at the armed one the power
-    /// goes while it is in flight: it is begun, and its caller sees it fail.
+    /// Counts an operation that changes the disk. At the armed operation the power is cut while it
+    /// is in flight: the operation begins, and its caller sees it fail.
     pub(super) fn begin_change(
         &mut self,
         operation: &'static str,
@@ -521,7 +521,7 @@ enum Survival {
 
 /// The plan by which a sequence of unsynced changes survives.
 enum Fate {
-    /// None of them.
+    /// All of them are lost.
     Nothing,
     /// All of them.
     Everything,

@@ -43,9 +43,9 @@ impl CrashVfs {
         }
     }
 
-    /// Cuts the power now, and returns the disk as it is found when the power is
-    /// back: synced data, and a seeded choice of what was not synced. Whatever
-    /// still uses the old disk meets [`ErrorKind::PowerCut`] from now on.
+    /// Cuts the power now, and returns the disk as it is found when the power is back: synced data,
+    /// and a seeded choice of what was not synced. Users of the old disk get
+    /// [`ErrorKind::PowerCut`] from now on.
     pub fn crash(&self) -> CrashVfs {
         let mut disk = self.machine.disk.lock();
         disk.powered = false;
@@ -137,7 +137,7 @@ impl CrashVfs {
         Ok(byte)
     }
 
-    /// What was read, written and synced.
+    /// Counts of reads, writes and syncs.
     pub fn stats(&self) -> &IoStats {
         &self.machine.stats
     }
