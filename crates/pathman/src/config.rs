@@ -1,4 +1,4 @@
-//! What pg_pathman keeps of a table: the functions that change it and tell it, and the rows of
+//! The state that pg_pathman keeps for a table: functions that change and read it, and the rows of
 //! its views.
 
 use super::kept::{Pathman, is_kept};
@@ -23,7 +23,7 @@ const RANGE: i32 = 2;
 
 // ----- changing -----
 
-/// Changes what is kept of a table; `None`: nothing is kept any more.
+/// Changes the state of a table; with `None` it is removed.
 fn change(
     spi: &mut Spi<'_>,
     table: Oid,
@@ -116,7 +116,7 @@ fn catalog(cx: &FnContext) -> Arc<Catalog> {
     cx.session.newer_catalog(&cx.catalog).unwrap_or_else(|| cx.catalog.clone())
 }
 
-/// Of the table that a function is called for, if pg_pathman has partitioned it.
+/// The state of the table that a function is called for, if pg_pathman has partitioned it.
 fn kept(args: &[Datum], cx: &FnContext) -> Result<Option<(Arc<Relation>, Pathman)>> {
     let catalog = catalog(cx);
     let Some(relation) = catalog.relation(oid_arg(args, 0)?) else { return Ok(None) };

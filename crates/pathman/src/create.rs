@@ -265,7 +265,7 @@ impl Steps {
         }
     }
 
-    /// The edges of `count` ranges; none: no range has an edge.
+    /// The edges of `count` ranges; none if `count` is 0.
     fn bounds(&self, spi: &mut Spi<'_>, count: i32) -> Result<Vec<Datum>> {
         if count == 0 {
             return Ok(Vec::new());

@@ -4,17 +4,17 @@
 //! many sessions that insert beyond the end one does it, and the others, which wait no longer than
 //! that takes, find it done. It is committed at once: a rollback of the row leaves it.
 //!
-//! The inserter holds ROW EXCLUSIVE on the parent, so that the other transaction takes SHARE UPDATE
-//! EXCLUSIVE: against others that add partitions, not against those that read and write rows. No
-//! row that is there belongs into a range that nobody had. A statement whose snapshot sees a
-//! new partition's rows finds the partition, because it looks whether the catalog has moved
-//! once it has the snapshot.
+//! The inserter holds ROW EXCLUSIVE on the parent. Therefore the other transaction takes SHARE
+//! UPDATE EXCLUSIVE, which excludes other sessions that add partitions, but no session that reads
+//! or writes rows. Rows of the new range cannot exist yet, because the range had no partition. A
+//! statement whose snapshot sees a new partition's rows finds the partition, because it looks
+//! whether the catalog has moved once it has the snapshot.
 //!
-//! What the deadlock detector cannot see is that the inserter waits for the other transaction,
-//! which therefore waits for locks only so long as a deadlock takes to be found. When it
-//! gives up, or where the inserter's own locks on the parent are in its way (it has created the
-//! table, say), the partitions are made in the inserter's transaction under ACCESS EXCLUSIVE,
-//! as CREATE TABLE … PARTITION OF would be, where every wait is seen.
+//! The deadlock detector cannot see that the inserter waits for the other transaction. Therefore
+//! that transaction waits for a lock for deadlock_timeout at most. The inserter's transaction makes
+//! the partitions itself when the other one gives up, or if the inserter's own locks on the parent
+//! conflict with it (it has created the table, say). It takes ACCESS EXCLUSIVE, as CREATE TABLE …
+//! PARTITION OF would, and the detector sees every wait.
 
 use super::kept::Pathman;
 use super::ranges::{
@@ -79,7 +79,7 @@ impl Growth {
         }
     }
 
-    /// What to do next; `None`: some partition takes the key, or there is none to go on from.
+    /// The next step; `None` if a partition takes the key, or if there is none to extend.
     fn step(&self, ctx: &DdlContext<'_>, catalog: &Catalog) -> Result<Option<Step>> {
         let Some(map) = catalog.partition_map(self.parent)? else { return Ok(None) };
         if map.route(std::slice::from_ref(self.key.datum()), &mut Vec::new())?.is_some() {
@@ -143,7 +143,7 @@ fn ends(catalog: &Catalog, parent: Oid) -> Result<Option<(Range, Range)>> {
     Ok(ends.and_then(|(first, last)| range(first).zip(range(last))))
 }
 
-/// The next name that the parent's sequence gives and nobody has, quoted and qualified.
+/// The next name from the parent's sequence that no relation has, quoted and qualified.
 fn free_name(ctx: &mut DdlContext<'_>, parent: &Relation) -> Result<String> {
     let catalog = ctx.catalog();
     let sequence = sequence_name(parent);

@@ -1,4 +1,4 @@
-//! What pg_pathman keeps of a table that its functions partitioned.
+//! The state that pg_pathman keeps for a table that its functions partitioned.
 //!
 //! The catalog stores it with the table, as text that is read here alone. It is read for each call
 //! of a function and each row that no partition takes.
@@ -28,7 +28,7 @@ pub(super) struct Pathman {
 }
 
 impl Pathman {
-    /// Of a table that has just been partitioned.
+    /// The state of a table that has just been partitioned.
     pub(super) fn new(
         expression: impl Into<Arc<str>>,
         range_interval: Option<Arc<str>>,
@@ -43,7 +43,7 @@ impl Pathman {
         }
     }
 
-    /// Of a table, if pg_pathman has partitioned it.
+    /// The state of a table, if pg_pathman has partitioned it.
     pub(super) fn of(relation: &Relation) -> Result<Option<Pathman>> {
         let kept = relation.kept.as_ref().filter(|kept| *kept.extension == *PATHMAN);
         let read = kept.map(|kept| serde_json::from_str(&kept.state)).transpose();

@@ -1,13 +1,15 @@
 //! pg_pathman's functions, over declarative partitions.
 //!
-//! `create`: a plain table becomes a partitioned one, and back; `ranges`: the partitions of a
-//! range-partitioned table and new ones; `grow`: new ones for rows beyond the ends; `manage`: append,
-//! split, merge and the like; `kept`: what is kept of a table; `config`: the functions that change
-//! and tell that, and the views.
+//! - `create`: a plain table becomes a partitioned one, and back.
+//! - `ranges`: the partitions of a range-partitioned table, and new ones.
+//! - `grow`: new partitions for rows beyond the ends.
+//! - `manage`: append, split, merge and the like.
+//! - `kept`: the state that pg_pathman keeps for a table.
+//! - `config`: functions that change and read that state, and the views.
 //!
-//! They do their work by statements ([`Spi`]), so that whatever PostgreSQL checks when a partition is
-//! attached or a row is inserted is checked here, too. What pg_pathman checks itself is checked
-//! first, with its messages.
+//! They execute statements ([`Spi`]), so that all of PostgreSQL's checks when a partition is
+//! attached or a row is inserted apply here, too. The checks of pg_pathman itself come first, with
+//! its messages.
 
 mod config;
 mod create;
@@ -104,7 +106,7 @@ fn unsupported(function: &str) -> Error {
     Error::not_supported(format_args!("function {function}"))
 }
 
-/// What RAISE EXCEPTION raises.
+/// The error of RAISE EXCEPTION.
 fn raised(message: impl Into<String>) -> Error {
     Error::new(SqlState(*b"P0001"), message)
 }

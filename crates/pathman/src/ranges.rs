@@ -195,7 +195,8 @@ pub(super) fn in_schema_of(catalog: &Catalog, parent: &Relation, name: &str) -> 
     format!("{}.{}", quote_identifier(schema), quote_identifier(name))
 }
 
-/// What a caller calls a new partition: in the parent's schema, unless the name says otherwise.
+/// The name that a caller gives a new partition: in the parent's schema, unless the name has
+/// another one.
 pub(super) fn written_name(spi: &Spi<'_>, parent: &Relation, name: &str) -> Result<String> {
     let parts = split_qualified(name)?;
     Ok(match parts.as_slice() {
@@ -240,7 +241,8 @@ pub(super) fn create_partition(
     for constraint in &parent.pathman.own_constraints {
         spi.execute(&format!("ALTER TABLE {name} ADD {constraint}"))?;
     }
-    // OIDs ascend, and nobody else adds a partition meanwhile.
+    // OIDs ascend, and the lock on the parent keeps other sessions from adding a partition
+    // meanwhile.
     let made = spi.frame()?.names.catalog.children(parent.relation.oid).next_back();
     made.ok_or_else(|| Error::internal("a new partition is not there"))
 }
