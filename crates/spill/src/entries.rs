@@ -93,7 +93,7 @@ pub struct EntrySorter {
 }
 
 impl EntrySorter {
-    /// A sorter of no entries yet, that keeps so many bytes of them in memory.
+    /// A sorter without entries that keeps at most `memory_bytes` of them in memory.
     pub fn new(memory_bytes: usize, temp: Arc<TempSpace>) -> EntrySorter {
         EntrySorter {
             arena: Vec::new(),
@@ -151,7 +151,7 @@ impl EntrySorter {
         Ok(SortedEntries(Sorted::Merged { heads, _file: file }))
     }
 
-    /// The order of what is in memory; `None`: that in which it lies there.
+    /// The order of the entries in memory; `None` if they are already in order.
     fn places(&self) -> Option<Vec<Place>> {
         if self.in_order {
             return None;
@@ -204,7 +204,7 @@ fn next_in<'a>(arena: &'a [u8], places: Option<&[Place]>, next: &mut usize) -> O
     }
 }
 
-/// What is read of a run, and its next entry. The least is the greatest, for the heap.
+/// A reader of a run, and the run's next entry. The least is the greatest, for the heap.
 struct Run {
     reader: SpillReader,
     entry: Vec<u8>,

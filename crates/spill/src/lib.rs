@@ -38,16 +38,16 @@ pub fn transferred() -> (u64, u64) {
     (READ.get(), WRITTEN.get())
 }
 
-/// What one session's spill files take together, and may take.
+/// The size of one session's spill files together, and its limit.
 #[derive(Default)]
 struct Quota {
     used: AtomicU64,
-    /// In kilobytes, as the setting is; 0: any number, `n + 1`: at most `n`.
+    /// In kilobytes, as the setting is: 0 stands for no limit, `n + 1` for `n` kilobytes.
     limit: AtomicU64,
 }
 
 impl Quota {
-    /// 53400 if so many bytes more would be too many. Threads that help the session write as well.
+    /// 53400 if `bytes` more would exceed the limit. Parallel workers of the session write as well.
     fn take(&self, bytes: u64) -> Result<()> {
         let limit = self.limit.load(Ordering::Relaxed).checked_sub(1);
         let most = limit.map_or(u64::MAX, |limit| limit.saturating_mul(1024));
@@ -61,7 +61,7 @@ impl Quota {
     }
 }
 
-/// Where spill files go.
+/// The place of spill files.
 pub struct TempSpace {
     vfs: Arc<dyn Vfs>,
     directory: PathBuf,
@@ -86,7 +86,7 @@ impl TempSpace {
         }
     }
 
-    /// temp_file_limit, in kilobytes; `None`: no limit.
+    /// Sets temp_file_limit, in kilobytes; `None` is no limit.
     pub fn set_limit(&self, kilobytes: Option<u64>) {
         self.quota.limit.store(kilobytes.map_or(0, |limit| limit + 1), Ordering::Relaxed);
     }
@@ -293,7 +293,7 @@ pub fn write_value(datum: &Datum, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Takes so many bytes.
+/// Takes `N` bytes.
 pub fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N]> {
     let (head, tail) = rest.split_first_chunk::<N>().ok_or_else(cut_short)?;
     *rest = tail;
