@@ -5,7 +5,7 @@ use super::column_hints;
 use super::constraint::{self, PendingConstraints};
 use super::depend;
 use super::inherit::{self, Inheritor, invalid_table};
-use super::misc::system_catalog;
+use super::open::system_catalog;
 use super::reloptions::{self, Owner};
 use super::table::default_text;
 use super::{DdlContext, add_column, create_view, drop, drop_column, not_null, partition};

@@ -1,7 +1,8 @@
 //! COMMENT ON (comment.c).
 
 use super::drop::relation_name;
-use super::{DdlContext, create_statistics, misc};
+use super::open::system_catalog;
+use super::{DdlContext, create_statistics};
 use steppe_catalog::objects::kind_word;
 use steppe_catalog::{Builtins, RareText, RelKind, Relation};
 use steppe_sql::ast::{CommentStmt, ObjectKind, ObjectName, ObjectRef, ObjectWithArgs};
@@ -102,7 +103,7 @@ fn on_relation(
 fn open(ctx: &mut DdlContext<'_>, name: &steppe_sql::ast::RangeVar) -> Result<Relation> {
     let relation = ctx.open(name, RelationLockMode::ShareUpdateExclusive)?;
     if relation.is_system() {
-        return Err(misc::system_catalog(&relation));
+        return Err(system_catalog(&relation));
     }
     Ok((*relation).clone())
 }

@@ -1,12 +1,54 @@
-//! What a DDL statement runs with, made in one place for all that change the catalog: a client's
-//! statement, a function, ANALYZE by itself.
+//! The environment of a DDL statement, made in one place for all that change the catalog: a client's
+//! statement, a function, autovacuum's ANALYZE.
 
-use super::DdlContext;
 use std::sync::Arc;
-use steppe_catalog::{CatalogChanges, CatalogStore};
-use steppe_functions::{Frame, SessionHost};
+use steppe_catalog::{Catalog, CatalogChanges, CatalogStore, Relation};
+use steppe_counting::progress::Progress;
+use steppe_functions::{FnContext, Frame, SessionHost};
+use steppe_spill::TempSpace;
+use steppe_sql::bind::BindContext;
 use steppe_txn::{RelationLockMode, Txn};
-use steppe_types::Oid;
+use steppe_types::io::IoContext;
+use steppe_types::{Error, Oid, Result, SqlState};
+
+/// What a DDL statement runs with.
+pub struct DdlContext<'a> {
+    /// The stored catalog.
+    pub store: &'a CatalogStore,
+    /// The session's transaction.
+    pub txn: &'a mut Txn,
+    /// The transaction's catalog changes so far.
+    pub pending: &'a mut Option<CatalogChanges>,
+    /// Schemas of the search path, in order (pg_catalog included).
+    pub search_path: Vec<Oid>,
+    /// Schema that unqualified new objects go to.
+    pub creation_schema: Option<Oid>,
+    /// What the session's schema of temporary objects is called, whether or not it exists.
+    pub temporary_schema: Arc<str>,
+    /// Unqualified new objects go there.
+    pub creates_temporary: bool,
+    /// Settings that literals depend on.
+    pub io: Arc<IoContext>,
+    /// The statement's text, for error positions.
+    pub source: &'a str,
+    /// The session: notices and the like.
+    pub session: Arc<dyn SessionHost>,
+    /// maintenance_work_mem in bytes: what the build of an index may keep in memory.
+    pub maintenance_work_mem_bytes: usize,
+    /// default_statistics_target: how many values of a column, and bounds between them, ANALYZE
+    /// keeps at most.
+    pub statistics_target: usize,
+    /// Where the rest of it goes.
+    pub temp: Arc<TempSpace>,
+    /// The lock on a partitioned table under which partitions are added to it.
+    pub parent_lock: RelationLockMode,
+    /// That of an index which is being created on partitions: what is built for them is part of it.
+    pub spreading: Option<Arc<Progress>>,
+    /// What the session's open cursors read.
+    pub in_use: Vec<Oid>,
+    /// The tables with keys that are checked when the transaction ends.
+    pub pending_checks: Vec<Oid>,
+}
 
 /// What differs between those that change the catalog.
 pub struct Origin<'a> {
@@ -65,5 +107,91 @@ impl<'a> DdlContext<'a> {
             in_use: origin.in_use,
             pending_checks: origin.pending_checks,
         }
+    }
+}
+
+impl DdlContext<'_> {
+    /// The transaction's catalog version, on top of the newest published one.
+    pub fn catalog(&mut self) -> Arc<Catalog> {
+        self.store.changes(self.pending).catalog().clone()
+    }
+
+    /// 55006 if a cursor of the session reads a relation that is about to be changed under it
+    /// (CheckTableNotInUse). Those of other sessions hold locks.
+    pub(crate) fn check_not_in_use(&self, relation: &Relation, command: &str) -> Result<()> {
+        let why = if self.in_use.contains(&relation.oid) {
+            "it is being used by active queries in this session"
+        } else if self.pending_checks.contains(&relation.oid) {
+            "it has pending trigger events"
+        } else {
+            return Ok(());
+        };
+        let message = format!("cannot {command} \"{}\" because {why}", relation.name);
+        Err(Error::new(SqlState::OBJECT_IN_USE, message))
+    }
+
+    /// Adds or replaces a relation.
+    pub fn put(&mut self, relation: impl Into<Arc<Relation>>) -> Result<()> {
+        let relation = relation.into();
+        if let Some(old) = self.catalog().relation(relation.oid) {
+            self.session.relation_statistics().replaced(self.store.database(), old, &relation)?;
+        }
+        self.store.put_relation(self.store.changes(self.pending), relation);
+        Ok(())
+    }
+
+    /// Removes a relation.
+    pub(crate) fn remove(&mut self, oid: Oid) -> Result<()> {
+        self.store.remove_relation(self.store.changes(self.pending), oid);
+        Ok(())
+    }
+
+    /// Runs a statement, and writes what it has changed.
+    pub fn run<T>(&mut self, statement: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let done = statement(self)?;
+        if let Some(changes) = self.pending {
+            self.store.write(self.txn, changes)?;
+        }
+        Ok(done)
+    }
+
+    /// Names the table in an integrity violation (class 23) that its rows caused.
+    pub(crate) fn naming<T>(&mut self, table: &Relation, result: Result<T>) -> Result<T> {
+        result.map_err(|error| {
+            let violation = error.sqlstate().as_str().starts_with("23");
+            if !violation || error.fields().table.is_some() {
+                return error;
+            }
+            let catalog = self.catalog();
+            let schema = catalog.schema(table.schema).map_or("public", |s| &s.name);
+            error.table(schema, &table.name)
+        })
+    }
+
+    /// What functions see.
+    pub(crate) fn functions(&mut self) -> FnContext {
+        let now = self.session.clock_timestamp();
+        FnContext {
+            session: self.session.clone(),
+            io: self.io.clone(),
+            catalog: self.catalog(),
+            statement_timestamp: now,
+            transaction_timestamp: now,
+        }
+    }
+
+    /// Runs `f` with a binding context over the current catalog.
+    pub(crate) fn binding<T>(
+        &mut self,
+        f: impl FnOnce(&BindContext<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let catalog = self.catalog();
+        let ctx = BindContext {
+            catalog: &catalog,
+            search_path: &self.search_path,
+            io: &self.io,
+            source: self.source,
+        };
+        f(&ctx)
     }
 }

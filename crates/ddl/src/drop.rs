@@ -4,7 +4,7 @@
 //! written: see `depend`.
 
 use super::depend;
-use super::misc::system_catalog;
+use super::open::system_catalog;
 use super::{DdlContext, create_statistics, drop_column, extension, files_of, partition};
 use std::sync::Arc;
 use steppe_catalog::objects::{Object, kind_word};

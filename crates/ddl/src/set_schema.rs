@@ -2,7 +2,7 @@
 //! sequences go along, statistics objects stay where they are, and the views that read what has
 //! moved name it anew.
 
-use super::misc::system_catalog;
+use super::open::system_catalog;
 use super::{DdlContext, create_statistics, view};
 use std::sync::Arc;
 use steppe_catalog::objects::kind_word;

@@ -4,7 +4,8 @@
 //! types and NOT NULL, its CHECK constraints, and rows within the bound. Indexes that it lacks
 //! are made; those it has are taken over.
 
-use super::super::{DdlContext, identity, index, inherit, misc};
+use super::super::open::system_catalog;
+use super::super::{DdlContext, identity, index, inherit};
 use super::bound::check_rows;
 use super::{attnum_in, check_default_partition, check_persistence, inherit_indexes, partition_of};
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub(crate) fn attach(
     let table = ctx.open(name, RelationLockMode::AccessExclusive)?;
     match table.kind {
         RelKind::Table | RelKind::PartitionedTable => {}
-        RelKind::Virtual => return Err(misc::system_catalog(&table)),
+        RelKind::Virtual => return Err(system_catalog(&table)),
         _ => return Err(wrong_kind(&table, "ATTACH PARTITION")),
     }
     if table.partition_of.is_some() {

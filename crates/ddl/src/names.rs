@@ -1,0 +1,148 @@
+//! Names of new objects: the schema that they go to, names that are free, types by name.
+
+use super::DdlContext;
+use steppe_catalog::{NAME_BYTES_MAX, PG_CATALOG, TEMPORARY_SCHEMA, object_name};
+use steppe_sql::ast::{self, RangeVar, TypeName};
+use steppe_sql::bind::typename::TypeNames;
+use steppe_sql::expr::TypeRef;
+use steppe_types::{Error, Oid, Result, SqlState};
+
+impl DdlContext<'_> {
+    /// The schema a new object goes to: named, or the first of the search path.
+    pub(crate) fn target_schema(&mut self, name: &RangeVar) -> Result<Oid> {
+        name.check_database()?;
+        let temporary = name.persistence == ast::Persistence::Temporary;
+        let own =
+            |schema: &String| *schema == TEMPORARY_SCHEMA || **schema == *self.temporary_schema;
+        match &name.schema {
+            Some(schema) if own(schema) && name.persistence == ast::Persistence::Unlogged => {
+                Err(self.error(
+                    SqlState::INVALID_TABLE_DEFINITION,
+                    "only temporary relations may be created in temporary schemas",
+                    name.location,
+                ))
+            }
+            Some(schema) if own(schema) => self.own_temporary_schema(),
+            None if temporary || self.creates_temporary => self.own_temporary_schema(),
+            Some(_) if temporary => Err(self.error(
+                SqlState::INVALID_TABLE_DEFINITION,
+                "cannot create temporary relation in non-temporary schema",
+                name.location,
+            )),
+            Some(schema) => {
+                let found = self.catalog().schema_named(schema).map(|s| s.oid);
+                let oid = found.ok_or_else(|| {
+                    self.error(
+                        SqlState::INVALID_SCHEMA_NAME,
+                        format!("schema \"{schema}\" does not exist"),
+                        name.location,
+                    )
+                })?;
+                if oid == PG_CATALOG {
+                    return Err(Error::new(
+                        SqlState::INSUFFICIENT_PRIVILEGE,
+                        format!("permission denied to create \"pg_catalog.{}\"", name.name),
+                    )
+                    .detail("System catalog modifications are currently disallowed."));
+                }
+                Ok(oid)
+            }
+            None => self.creation_schema.ok_or_else(|| {
+                self.error(
+                    SqlState::INVALID_SCHEMA_NAME,
+                    "no schema has been selected to create in",
+                    name.location,
+                )
+            }),
+        }
+    }
+
+    /// Reserves a new relation's name; `None`: it exists and `if_not_exists` says that's fine.
+    pub(crate) fn new_name(
+        &mut self,
+        name: &RangeVar,
+        if_not_exists: bool,
+    ) -> Result<Option<(Oid, String)>> {
+        let schema = self.target_schema(name)?;
+        let short = truncate_name(&name.name).to_string();
+        self.lock_name(schema, &short)?;
+        if self.catalog().relation_named(schema, &short).is_none() {
+            return Ok(Some((schema, short)));
+        }
+        self.skip_present(if_not_exists, relation_exists(&short))?;
+        Ok(None)
+    }
+
+    /// Keeps other transactions from using a name that is free, until this one ends.
+    pub(crate) fn lock_name(&self, schema: Oid, name: &str) -> Result<()> {
+        match self.store.lock_name(self.txn, schema, name)? {
+            Some(wait) => self.session.block_on(wait),
+            None => Ok(()),
+        }
+    }
+
+    /// A free name made of parts, as PostgreSQL's ChooseRelationName: `t_a_key`, `t_a_key1` ….
+    pub(crate) fn choose_name(&mut self, schema: Oid, parts: (&str, &str, &str)) -> Result<String> {
+        self.choose_free_name(schema, parts, false)
+    }
+
+    /// As [`DdlContext::choose_name`], for the index of a constraint that is called the same.
+    pub(crate) fn choose_key_name(
+        &mut self,
+        schema: Oid,
+        parts: (&str, &str, &str),
+    ) -> Result<String> {
+        self.choose_free_name(schema, parts, true)
+    }
+
+    fn choose_free_name(
+        &mut self,
+        schema: Oid,
+        (first, second, label): (&str, &str, &str),
+        is_key: bool,
+    ) -> Result<String> {
+        for pass in 0u32.. {
+            let label = match pass {
+                0 => label.to_string(),
+                n => format!("{label}{n}"),
+            };
+            let name = object_name(first, second, &label);
+            self.lock_name(schema, &name)?;
+            let catalog = self.catalog();
+            let is_free = match is_key {
+                true => catalog.is_free_for_key(schema, &name),
+                false => catalog.relation_named(schema, &name).is_none(),
+            };
+            if is_free {
+                return Ok(name);
+            }
+        }
+        Err(Error::internal("no free name was found"))
+    }
+
+    /// A type by its name as written: 42704.
+    pub(crate) fn resolve_type(&mut self, name: &TypeName) -> Result<TypeRef> {
+        let catalog = self.catalog();
+        TypeNames { catalog: &catalog, path: &self.search_path }.resolve(name)
+    }
+
+    /// The SQL name of a type, for messages.
+    pub(crate) fn format_type(&mut self, type_oid: Oid) -> String {
+        let catalog = self.catalog();
+        TypeNames { catalog: &catalog, path: &self.search_path }.format(type_oid, -1)
+    }
+}
+
+/// Names are cut to 63 bytes, at a character's start.
+pub(crate) fn truncate_name(name: &str) -> &str {
+    if name.len() <= NAME_BYTES_MAX {
+        return name;
+    }
+    let end = (0..=NAME_BYTES_MAX).rev().find(|i| name.is_char_boundary(*i)).unwrap_or(0);
+    &name[..end]
+}
+
+/// 42P07: a relation has the name already.
+pub(crate) fn relation_exists(name: &str) -> Error {
+    Error::new(SqlState::DUPLICATE_TABLE, format!("relation \"{name}\" already exists"))
+}

@@ -1,0 +1,19 @@
+//! ALTER … OWNER TO.
+
+use super::{DdlContext, create_statistics};
+use steppe_sql::ast::{AlterOwnerStmt, ObjectKind, ObjectRef};
+use steppe_types::{Error, Result};
+
+/// ALTER … OWNER TO: one role owns everything in this version.
+pub(crate) fn alter_owner(ctx: &mut DdlContext<'_>, stmt: &AlterOwnerStmt) -> Result<&'static str> {
+    if let (ObjectKind::Statistics, ObjectRef::Name(name)) = (stmt.kind, &stmt.object) {
+        return create_statistics::check_exists(ctx, name).map(|()| "ALTER STATISTICS");
+    }
+    match stmt.kind {
+        ObjectKind::Table => Ok("ALTER TABLE"),
+        ObjectKind::Sequence => Ok("ALTER SEQUENCE"),
+        ObjectKind::View => Ok("ALTER VIEW"),
+        ObjectKind::Schema => Ok("ALTER SCHEMA"),
+        other => Err(Error::not_supported(format!("ALTER {} … OWNER TO", other.as_str()))),
+    }
+}

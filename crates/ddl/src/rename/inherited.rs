@@ -1,0 +1,77 @@
+//! Columns and constraints that tables below have, too: all are renamed, or none.
+
+use super::super::DdlContext;
+use super::super::inherit::{Inheritor, inheritors, invalid_table};
+use super::column::rename_column;
+use super::constraint::rename_constraint;
+use std::sync::Arc;
+use steppe_catalog::{Constraint, RelKind, Relation};
+use steppe_types::{Error, Result};
+
+/// What a table has from a parent is renamed there, for all parents at once: 42P16.
+fn inherited(what: &str, name: &str) -> Error {
+    invalid_table(format!("cannot rename inherited {what} \"{name}\""))
+}
+
+/// What inherits from a table. With ONLY there must be nothing: 42P16.
+fn renamed_below(
+    ctx: &mut DdlContext<'_>,
+    relation: &Relation,
+    (what, name): (&str, &str),
+    only: bool,
+) -> Result<Vec<Inheritor>> {
+    let below = match relation.kind {
+        RelKind::Table | RelKind::PartitionedTable => inheritors(ctx, relation.oid)?,
+        _ => Vec::new(),
+    };
+    if only && !below.is_empty() {
+        let what = format!("inherited {what} \"{name}\"");
+        return Err(invalid_table(format!("{what} must be renamed in child tables too")));
+    }
+    Ok(below)
+}
+
+pub(super) fn rename_inherited_column(
+    ctx: &mut DdlContext<'_>,
+    relation: &Arc<Relation>,
+    column: &str,
+    new: String,
+    only: bool,
+) -> Result<()> {
+    let below = renamed_below(ctx, relation, ("column", column), only)?;
+    let itself = Inheritor { table: relation.clone(), parents: 0 };
+    for Inheritor { table, parents } in below.into_iter().chain([itself]) {
+        let position = table.column_index(column);
+        if position.is_some_and(|position| table.inherit_count(position) > parents) {
+            return Err(inherited("column", column));
+        }
+        rename_column(ctx, &table, column, new.clone())?;
+    }
+    Ok(())
+}
+
+pub(super) fn rename_inherited_constraint(
+    ctx: &mut DdlContext<'_>,
+    relation: &Arc<Relation>,
+    constraint: &str,
+    new: String,
+    only: bool,
+) -> Result<()> {
+    use steppe_catalog::ConstraintKind::{Check, NotNull};
+    let goes_down = |c: &Constraint| {
+        *c.name == *constraint && !c.no_inherit && matches!(c.kind, Check { .. } | NotNull)
+    };
+    let below = match relation.constraints.iter().any(goes_down) {
+        true => renamed_below(ctx, relation, ("constraint", constraint), only)?,
+        false => Vec::new(),
+    };
+    let itself = Inheritor { table: relation.clone(), parents: 0 };
+    for Inheritor { table, parents } in below.into_iter().chain([itself]) {
+        let own = table.constraints.iter().find(|c| *c.name == *constraint);
+        if own.is_some_and(|own| own.parent == 0 && own.inherit_count > parents) {
+            return Err(inherited("constraint", constraint));
+        }
+        rename_constraint(ctx, &table, constraint, new.clone())?;
+    }
+    Ok(())
+}
