@@ -4,11 +4,12 @@ use super::cluster;
 use super::column_hints;
 use super::constraint::{self, PendingConstraints};
 use super::depend;
+use super::drop_column::{self, DropColumn};
 use super::inherit::{self, Inheritor, invalid_table};
 use super::open::system_catalog;
 use super::reloptions::{self, Owner};
 use super::table::default_text;
-use super::{DdlContext, add_column, create_view, drop, drop_column, not_null, partition};
+use super::{DdlContext, add_column, create_view, drop, not_null, partition};
 use super::{generated, identity, persistence, retype, validate};
 use std::sync::Arc;
 use steppe_catalog::objects::Object;
@@ -199,7 +200,8 @@ fn run(ctx: &mut DdlContext<'_>, table: Relation, group: &[&Command], only: bool
         }
         Command::DropColumn { name, behavior, if_exists } => {
             let scope = Scope { only, recursing: false };
-            drop_column::drop_column(ctx, table, name, (*behavior, *if_exists), scope)
+            let column = DropColumn { name, behavior: *behavior, if_exists: *if_exists };
+            drop_column::drop_column(ctx, table, column, scope)
         }
         Command::DropConstraint { name, if_exists, behavior } => {
             let scope = Scope { only, recursing: false };
@@ -545,7 +547,8 @@ pub(super) fn drop_constraint(
     }
     for child in partition::children(ctx, table.oid)? {
         let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
-        drop_from_child(ctx, &child, (&table, &constraint), scope.only)?;
+        let theirs = ConstraintOf { table: &table, constraint: &constraint };
+        drop_from_child(ctx, &child, theirs, scope.only)?;
     }
     ctx.put(table)?;
     if let Some(index) = constraint.index() {
@@ -557,14 +560,21 @@ pub(super) fn drop_constraint(
     Ok(())
 }
 
+/// A constraint and its table.
+struct ConstraintOf<'a> {
+    table: &'a Relation,
+    constraint: &'a Constraint,
+}
+
 /// A child loses a constraint of its parent's, unless it has it from elsewhere or, since only the
 /// parent loses it, keeps it as its own.
 fn drop_from_child(
     ctx: &mut DdlContext<'_>,
     child: &Relation,
-    (parent, theirs): (&Relation, &Constraint),
+    of_parent: ConstraintOf<'_>,
     only: bool,
 ) -> Result<()> {
+    let ConstraintOf { table: parent, constraint: theirs } = of_parent;
     let belongs = |own: &Constraint| match own.parent {
         0 => own.is_inherited() && own.name == theirs.name && own.not_null_column().is_none(),
         parent => parent == theirs.oid,

@@ -150,12 +150,19 @@ fn warn_locked(ctx: &DdlContext<'_>, verb: &str, name: &str) {
     ctx.warn(SqlState::LOCK_NOT_AVAILABLE, message);
 }
 
+/// The command as warnings call it, and the table's name if the user gave it.
+#[derive(Clone, Copy)]
+struct NamedFor<'a> {
+    verb: &'a str,
+    name: Option<&'a str>,
+}
+
 /// Locks a table whose turn has come; `None`: it cannot be had, which a user that has named it is
 /// told (vacuum_open_relation).
 fn open_target(
     ctx: &mut DdlContext<'_>,
     table: &Relation,
-    (verb, name): (&str, Option<&str>),
+    NamedFor { verb, name }: NamedFor<'_>,
     work: Work,
 ) -> Result<Option<Arc<Relation>>> {
     let mode = RelationLockMode::ShareUpdateExclusive;
@@ -182,7 +189,7 @@ fn vacuum_target(ctx: &mut DdlContext<'_>, target: &WorkTarget, work: Work) -> R
         return Ok(found);
     }
     for leaf in partition::leaves(ctx, &target.table)? {
-        if let Some(leaf) = open_target(ctx, &leaf, ("vacuum", name), work)? {
+        if let Some(leaf) = open_target(ctx, &leaf, NamedFor { verb: "vacuum", name }, work)? {
             vacuum_table(ctx, &leaf)?;
             found = true;
         }
@@ -296,7 +303,7 @@ fn analyze_tree(
     scope: Scope<'_>,
     keep: Keep,
 ) -> Result<Option<Sample>> {
-    let named = ("analyze", name);
+    let named = NamedFor { verb: "analyze", name };
     if table.kind != RelKind::PartitionedTable {
         let table = open_target(ctx, table, named, scope.work)?;
         return table.map(|table| analyze_table(ctx, &table, scope, keep.own)).transpose();

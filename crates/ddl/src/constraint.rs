@@ -2,9 +2,11 @@
 
 use super::index::{self, NewIndex};
 use super::inherit::invalid_table;
-use super::not_null::{self, PendingNotNull};
+use super::not_null::{self, NotNullPlace, PendingNotNull};
 use super::reloptions::{self, Options, Owner};
-use super::{DdlContext, generated, partition, relation_exists, truncate_name, validate};
+use super::{
+    DdlContext, NameParts, generated, partition, relation_exists, truncate_name, validate,
+};
 use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, Deferral, IndexKey, RareText, Relation};
 use steppe_sql::ast;
@@ -37,6 +39,17 @@ struct PendingKey {
     using_index: Option<String>,
     /// Where it was written, for errors.
     location: ast::Location,
+}
+
+/// The table that gets a key, as the statement finds it.
+#[derive(Clone, Copy)]
+struct KeyPlace {
+    /// The table had a primary key before the statement.
+    had_primary: bool,
+    /// Partitions do not get the key.
+    only: bool,
+    /// CREATE TABLE makes the table.
+    is_new: bool,
 }
 
 struct PendingCheck {
@@ -76,19 +89,18 @@ impl PendingConstraints {
     /// A CHECK copied from another table, under its name there.
     pub(crate) fn add_copied_check(
         &mut self,
-        name: &str,
+        model: &Constraint,
         expr: ast::Expr,
-        (comment, no_inherit): (Option<RareText>, bool),
+        comment: Option<RareText>,
     ) {
-        let name = Some(name.to_string());
         self.checks.push(PendingCheck {
-            name,
+            name: Some(model.name.to_string()),
             expr,
             not_valid: false,
             is_known: false,
             comment,
             inherited: false,
-            no_inherit,
+            no_inherit: model.no_inherit,
             merges: self.is_new,
         });
     }
@@ -168,7 +180,11 @@ impl PendingConstraints {
                 return Err(Error::not_supported("exclusion constraints"));
             }
             ast::ConstraintKind::NotNull { column: Some(column) } => {
-                self.not_nulls.push(PendingNotNull::written(truncate_name(column), c, false));
+                self.not_nulls.push(PendingNotNull::written(
+                    truncate_name(column),
+                    c,
+                    NotNullPlace::Table,
+                ));
                 return Ok(());
             }
             _ => return Err(Error::internal("unexpected table constraint")),
@@ -202,7 +218,11 @@ pub(crate) fn add_all(
     pending: PendingConstraints,
 ) -> Result<()> {
     let mut relation = relation;
-    let had_primary = relation.primary_key().is_some();
+    let place = KeyPlace {
+        had_primary: relation.primary_key().is_some(),
+        only: pending.only,
+        is_new: pending.is_new,
+    };
     for check in pending.checks {
         relation = add_check(ctx, relation, check, pending.is_new)?;
     }
@@ -212,7 +232,7 @@ pub(crate) fn add_all(
     // The primary key comes first, as its index does.
     let (primary, others): (Vec<_>, Vec<_>) = pending.keys.into_iter().partition(|k| k.primary);
     for key in primary.into_iter().chain(others) {
-        relation = add_key(ctx, relation, key, (had_primary, pending.only, pending.is_new))?;
+        relation = add_key(ctx, relation, key, place)?;
     }
     Ok(())
 }
@@ -381,8 +401,9 @@ fn add_key(
     ctx: &mut DdlContext<'_>,
     relation: Relation,
     key: PendingKey,
-    (had_primary, only, is_new): (bool, bool, bool),
+    place: KeyPlace,
 ) -> Result<Relation> {
+    let KeyPlace { had_primary, only, is_new } = place;
     if key.using_index.is_some() {
         return Err(Error::not_supported("constraints USING INDEX"));
     }
@@ -452,8 +473,9 @@ fn add_key(
         None => {
             let names: Vec<&str> =
                 key.columns.iter().chain(&key.include).map(String::as_str).collect();
-            let middle = if key.primary { String::new() } else { names.join("_") };
-            ctx.choose_key_name(relation.schema, (&relation.name, &middle, label))?
+            let columns = if key.primary { String::new() } else { names.join("_") };
+            let parts = NameParts { table: &relation.name, columns: &columns, label };
+            ctx.choose_key_name(relation.schema, parts)?
         }
     };
     let new = NewIndex {

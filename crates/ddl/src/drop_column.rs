@@ -14,14 +14,22 @@ use steppe_sql::bind::is_system_column;
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
 
+/// `DROP COLUMN [IF EXISTS] name [CASCADE]`.
+#[derive(Clone, Copy)]
+pub(super) struct DropColumn<'a> {
+    pub(super) name: &'a str,
+    pub(super) behavior: DropBehavior,
+    pub(super) if_exists: bool,
+}
+
 /// DROP COLUMN [IF EXISTS].
 pub(super) fn drop_column(
     ctx: &mut DdlContext<'_>,
     table: Relation,
-    name: &str,
-    (behavior, if_exists): (DropBehavior, bool),
+    column: DropColumn<'_>,
     scope: Scope,
 ) -> Result<()> {
+    let DropColumn { name, behavior, if_exists } = column;
     let Some(position) = table.column_index(name) else {
         if is_system_column(name) {
             let message = format!("cannot drop system column \"{name}\"");
@@ -51,7 +59,8 @@ pub(super) fn drop_column(
     remove(ctx, oid, attnum)?;
     for child in partition::children(ctx, oid)? {
         let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
-        drop_from_child(ctx, (*child).clone(), name, behavior, scope.only)?;
+        let column = DropColumn { if_exists: false, ..column };
+        drop_from_child(ctx, (*child).clone(), column, scope.only)?;
     }
     Ok(())
 }
@@ -89,16 +98,16 @@ fn is_lost(child: &Relation, position: usize) -> bool {
 fn drop_from_child(
     ctx: &mut DdlContext<'_>,
     child: Relation,
-    name: &str,
-    behavior: DropBehavior,
+    column: DropColumn<'_>,
     only: bool,
 ) -> Result<()> {
+    let name = column.name;
     let Some(position) = child.column_index(name) else {
         return Err(Error::internal(format!("\"{}\" has not inherited \"{name}\"", child.name)));
     };
     if !only && is_lost(&child, position) {
         let scope = Scope { only, recursing: true };
-        return drop_column(ctx, child, name, (behavior, false), scope);
+        return drop_column(ctx, child, column, scope);
     }
     let mut child = child;
     let column = &mut child.columns[position];

@@ -2,7 +2,7 @@
 
 use super::build::{build, build_for};
 use super::reloptions::{self, Owner};
-use super::{DdlContext, generated, partition, relation_exists, truncate_name};
+use super::{DdlContext, NameParts, generated, partition, relation_exists, truncate_name};
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{self, OpclassMethod};
 use steppe_catalog::{
@@ -105,7 +105,9 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
         None => {
             // Included columns name it, too.
             let names: Vec<&str> = key_names.iter().chain(&included).map(String::as_str).collect();
-            ctx.choose_name(table.schema, (&table.name, &names.join("_"), "idx"))?
+            let columns = &names.join("_");
+            let parts = NameParts { table: &table.name, columns, label: "idx" };
+            ctx.choose_name(table.schema, parts)?
         }
     };
     let new = NewIndex {

@@ -64,7 +64,7 @@ pub use partition::{Detaching, begin_detach, convert, detaches_concurrently, fin
 pub use table::{create_table_as, fill, is_made};
 pub use temporary::{discard_temporary, drop_temporary_schemas, on_commit};
 
-pub(crate) use names::{relation_exists, truncate_name};
+pub(crate) use names::{NameParts, relation_exists, truncate_name};
 
 use steppe_catalog::Relation;
 use steppe_sql::ast::{self, Statement};

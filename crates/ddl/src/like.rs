@@ -10,7 +10,7 @@ use super::inherit::Merged;
 use super::not_null::PendingNotNull;
 use super::sequence::SequenceOptions;
 use super::table::check_column_name;
-use super::{DdlContext, create_statistics};
+use super::{DdlContext, NameParts, create_statistics};
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Column, ConstraintKind, IndexInfo, RelKind, Relation, SequenceInfo};
 use steppe_sql::ast::{LikeClause, LikeOptions};
@@ -66,8 +66,7 @@ pub(super) fn copy(
             ConstraintKind::Check { expression } if wanted.constraints => {
                 let comment = constraint.comment.clone().filter(|_| wanted.comments);
                 let expr = parse_expression(expression)?;
-                let also = (comment, constraint.no_inherit);
-                pending.add_copied_check(&constraint.name, expr, also);
+                pending.add_copied_check(constraint, expr, comment);
             }
             ConstraintKind::NotNull => {
                 let column = constraint.columns.first().copied().unwrap_or_default();
@@ -189,7 +188,9 @@ fn like_index(
     let include = info.include.iter().map(|a| attnum(*a)).collect::<Result<_>>()?;
     let mut key_names: Vec<String> =
         copy.index.columns.iter().map(|c| c.name.to_string()).collect();
-    let name = ctx.choose_name(table.schema, (&table.name, &key_names.join("_"), "idx"))?;
+    let columns = &key_names.join("_");
+    let parts = NameParts { table: &table.name, columns, label: "idx" };
+    let name = ctx.choose_name(table.schema, parts)?;
     key_names.truncate(keys.len());
     Ok(NewIndex {
         name,

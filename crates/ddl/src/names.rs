@@ -1,11 +1,20 @@
 //! Names of new objects: the schema that they go to, names that are free, types by name.
 
 use super::DdlContext;
-use steppe_catalog::{NAME_BYTES_MAX, PG_CATALOG, TEMPORARY_SCHEMA, object_name};
+use steppe_catalog::{Catalog, NAME_BYTES_MAX, PG_CATALOG, TEMPORARY_SCHEMA, object_name};
 use steppe_sql::ast::{self, RangeVar, TypeName};
 use steppe_sql::bind::typename::TypeNames;
 use steppe_sql::expr::TypeRef;
 use steppe_types::{Error, Oid, Result, SqlState};
+
+/// The parts of a name that the server makes up: `t_a_b_key`.
+#[derive(Clone, Copy)]
+pub(crate) struct NameParts<'a> {
+    pub(crate) table: &'a str,
+    /// Names of columns, joined by underscores; empty if the name has none.
+    pub(crate) columns: &'a str,
+    pub(crate) label: &'a str,
+}
 
 impl DdlContext<'_> {
     /// The schema a new object goes to: named, or the first of the search path.
@@ -82,38 +91,31 @@ impl DdlContext<'_> {
     }
 
     /// A free name made of parts, as PostgreSQL's ChooseRelationName: `t_a_key`, `t_a_key1` ….
-    pub(crate) fn choose_name(&mut self, schema: Oid, parts: (&str, &str, &str)) -> Result<String> {
-        self.choose_free_name(schema, parts, false)
+    pub(crate) fn choose_name(&mut self, schema: Oid, parts: NameParts<'_>) -> Result<String> {
+        self.choose_free_name(schema, parts, |catalog, name| {
+            catalog.relation_named(schema, name).is_none()
+        })
     }
 
     /// As [`DdlContext::choose_name`], for the index of a constraint that is called the same.
-    pub(crate) fn choose_key_name(
-        &mut self,
-        schema: Oid,
-        parts: (&str, &str, &str),
-    ) -> Result<String> {
-        self.choose_free_name(schema, parts, true)
+    pub(crate) fn choose_key_name(&mut self, schema: Oid, parts: NameParts<'_>) -> Result<String> {
+        self.choose_free_name(schema, parts, |catalog, name| catalog.is_free_for_key(schema, name))
     }
 
     fn choose_free_name(
         &mut self,
         schema: Oid,
-        (first, second, label): (&str, &str, &str),
-        is_key: bool,
+        parts: NameParts<'_>,
+        is_free: impl Fn(&Catalog, &str) -> bool,
     ) -> Result<String> {
         for pass in 0u32.. {
             let label = match pass {
-                0 => label.to_string(),
-                n => format!("{label}{n}"),
+                0 => parts.label.to_string(),
+                n => format!("{}{n}", parts.label),
             };
-            let name = object_name(first, second, &label);
+            let name = object_name(parts.table, parts.columns, &label);
             self.lock_name(schema, &name)?;
-            let catalog = self.catalog();
-            let is_free = match is_key {
-                true => catalog.is_free_for_key(schema, &name),
-                false => catalog.relation_named(schema, &name).is_none(),
-            };
-            if is_free {
+            if is_free(&self.catalog(), &name) {
                 return Ok(name);
             }
         }

@@ -19,12 +19,20 @@ use steppe_sql::bind::{of_stored, virtual_value};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
 
+/// The place of a statement where a NOT NULL is written.
+#[derive(Clone, Copy)]
+pub(crate) enum NotNullPlace {
+    /// The column's own definition.
+    Column,
+    /// A constraint of the table.
+    Table,
+}
+
 /// A column that is to be NOT NULL.
 pub(crate) struct PendingNotNull {
     name: Option<Arc<str>>,
     column: String,
-    /// The column's own definition says so.
-    in_definition: bool,
+    place: NotNullPlace,
     no_inherit: bool,
     /// The rows that are there need not comply.
     not_valid: bool,
@@ -33,21 +41,21 @@ pub(crate) struct PendingNotNull {
 
 impl PendingNotNull {
     /// Of a column whose primary key, identity or the like implies it.
-    pub(crate) fn implied(column: &str, in_definition: bool) -> PendingNotNull {
+    pub(crate) fn implied(column: &str, place: NotNullPlace) -> PendingNotNull {
         let (name, column) = (None, column.to_string());
         let (no_inherit, not_valid, comment) = (false, false, None);
-        PendingNotNull { name, column, in_definition, no_inherit, not_valid, comment }
+        PendingNotNull { name, column, place, no_inherit, not_valid, comment }
     }
 
     /// `[CONSTRAINT name] NOT NULL` of a column. (A new table has no rows for NOT VALID.)
     pub(crate) fn written(
         column: &str,
         c: &ast::Constraint,
-        in_definition: bool,
+        place: NotNullPlace,
     ) -> PendingNotNull {
         let name = c.name.as_deref().map(|name| truncate_name(name).into());
         let (no_inherit, not_valid) = (c.no_inherit, c.not_valid);
-        let implied = PendingNotNull::implied(column, in_definition);
+        let implied = PendingNotNull::implied(column, place);
         PendingNotNull { name, no_inherit, not_valid, ..implied }
     }
 
@@ -58,14 +66,22 @@ impl PendingNotNull {
         comment: Option<RareText>,
     ) -> PendingNotNull {
         let (name, no_inherit) = (Some(model.name.clone()), model.no_inherit);
-        PendingNotNull { name, no_inherit, comment, ..PendingNotNull::implied(column, false) }
+        PendingNotNull {
+            name,
+            no_inherit,
+            comment,
+            ..PendingNotNull::implied(column, NotNullPlace::Table)
+        }
     }
 
     /// Takes over what another one says of the same column.
     fn merge(&mut self, other: PendingNotNull) -> Result<()> {
         if self.no_inherit != other.no_inherit {
-            let in_definition = self.in_definition && other.in_definition;
-            return Err(conflicting_inheritance(&self.column, in_definition));
+            let place = match other.place {
+                NotNullPlace::Column => self.place,
+                NotNullPlace::Table => NotNullPlace::Table,
+            };
+            return Err(conflicting_inheritance(&self.column, place));
         }
         match (&self.name, &other.name) {
             (Some(own), Some(other)) if own != other => {
@@ -81,10 +97,10 @@ impl PendingNotNull {
     }
 }
 
-fn conflicting_inheritance(column: &str, in_definition: bool) -> Error {
-    let what = match in_definition {
-        true => "declarations for not-null constraints",
-        false => "declaration for not-null constraint",
+fn conflicting_inheritance(column: &str, place: NotNullPlace) -> Error {
+    let what = match place {
+        NotNullPlace::Column => "declarations for not-null constraints",
+        NotNullPlace::Table => "declaration for not-null constraint",
     };
     let message = format!("conflicting NO INHERIT {what} on column \"{column}\"");
     Error::new(SqlState::SYNTAX_ERROR, message)
@@ -160,9 +176,11 @@ fn once_each(relation: &Relation, pending: &mut PendingConstraints) -> Result<Ve
     let columns = pending.primary_columns().filter(|name| relation.column_index(name).is_some());
     for column in columns {
         match written.iter().find(|known| known.column == *column) {
-            Some(known) if known.no_inherit => return Err(conflicting_inheritance(column, false)),
+            Some(known) if known.no_inherit => {
+                return Err(conflicting_inheritance(column, NotNullPlace::Table));
+            }
             Some(_) => {}
-            None => written.push(PendingNotNull::implied(column, false)),
+            None => written.push(PendingNotNull::implied(column, NotNullPlace::Table)),
         }
     }
     Ok(written)
@@ -258,7 +276,20 @@ impl Wanted {
     }
 }
 
-/// What wants it.
+/// Why a column is to be NOT NULL: the command, and whether the command was given for a parent.
+#[derive(Clone, Copy)]
+struct Origin {
+    source: Source,
+    inherited: bool,
+}
+
+impl Origin {
+    fn written(source: Source) -> Origin {
+        Origin { source, inherited: false }
+    }
+}
+
+/// The command that makes a column NOT NULL.
 #[derive(Clone, Copy, PartialEq)]
 enum Source {
     /// ADD CONSTRAINT, ADD COLUMN, or a primary key.
@@ -277,7 +308,7 @@ pub(super) fn add(
     check_partitioned(&relation, no_inherit)?;
     let position = existing_column(&relation, &column)?;
     let wanted = Wanted { position, name, no_inherit, not_valid };
-    require(ctx, relation, vec![wanted], (Source::Add, false))
+    require(ctx, relation, vec![wanted], Origin::written(Source::Add))
 }
 
 /// SET NOT NULL.
@@ -298,7 +329,7 @@ pub(super) fn set(
         None => relation,
     };
     let wanted = vec![Wanted { no_inherit, ..Wanted::new(position) }];
-    require(ctx, relation, wanted, (Source::Set, false))
+    require(ctx, relation, wanted, Origin::written(Source::Set))
 }
 
 /// The columns of a primary key. If it is one of ONLY a parent, those of its children must be NOT
@@ -334,7 +365,7 @@ pub(super) fn of_key(
     }
     match wanted.is_empty() {
         true => Ok(relation),
-        false => require(ctx, relation, wanted, (Source::Add, false)),
+        false => require(ctx, relation, wanted, Origin::written(Source::Add)),
     }
 }
 
@@ -383,8 +414,9 @@ fn require(
     ctx: &mut DdlContext<'_>,
     relation: Relation,
     wanted: Vec<Wanted>,
-    (source, inherited): (Source, bool),
+    origin: Origin,
 ) -> Result<Relation> {
+    let Origin { source, inherited } = origin;
     let mut relation = relation;
     let mut new: Vec<Wanted> = Vec::new();
     for wanted in wanted {
@@ -395,7 +427,7 @@ fn require(
                 if source == Source::Set && relation.constraints[at].not_valid {
                     relation = validate::at(ctx, relation, at, false)?;
                 }
-                adjust(&mut relation, at, &wanted, (source, inherited))?;
+                adjust(&mut relation, at, &wanted, origin)?;
             }
             None => new.push(wanted),
         }
@@ -438,7 +470,7 @@ fn require_below(
             Ok(Wanted { name, not_valid, ..Wanted::new(position) })
         };
         let theirs = new.iter().map(theirs).collect::<Result<Vec<_>>>()?;
-        let done = require(ctx, (*child).clone(), theirs, (source, true));
+        let done = require(ctx, (*child).clone(), theirs, Origin { source, inherited: true });
         ctx.naming(&child, done)?;
     }
     Ok(())
@@ -449,7 +481,7 @@ fn adjust(
     relation: &mut Relation,
     at: usize,
     wanted: &Wanted,
-    (source, inherited): (Source, bool),
+    Origin { source, inherited }: Origin,
 ) -> Result<()> {
     let table = relation.name.clone();
     let own = &relation.constraints[at];

@@ -17,12 +17,20 @@ use steppe_functions::{SessionHost, UtilityCall};
 use steppe_txn::{IsolationLevel, RelationLockMode, Txn};
 use steppe_types::{Error, Oid, Result, SqlState};
 
-/// Changes the catalog in the transaction of the statement that calls the function. `command` is
-/// what a READ ONLY transaction refuses it as.
+/// A statement of a function.
+#[derive(Clone, Copy)]
+pub struct StatementOf<'a> {
+    /// The command, as a READ ONLY transaction refuses it.
+    pub command: &'a str,
+    /// The statement's text, for error positions.
+    pub source: &'a str,
+}
+
+/// Changes the catalog in the transaction of the statement that calls the function.
 pub fn change<T>(
     session: &Arc<dyn SessionHost>,
     txn: &mut Txn,
-    (command, source): (&str, &str),
+    StatementOf { command, source }: StatementOf<'_>,
     f: impl FnOnce(&mut DdlContext<'_>) -> Result<T>,
 ) -> Result<T> {
     check_writable(txn, command)?;
@@ -80,8 +88,8 @@ pub fn utility(call: UtilityCall<'_>) -> Result<bool> {
     if !is_ddl(statement) {
         return Ok(false);
     }
-    let named = (command_name(statement), source);
-    change(session, txn, named, |context| execute(statement, context)).map(|_| true)
+    let of = StatementOf { command: command_name(statement), source };
+    change(session, txn, of, |context| execute(statement, context)).map(|_| true)
 }
 
 /// Changes of the catalog by a function that runs statements.
@@ -102,7 +110,7 @@ impl SpiDdl for Spi<'_> {
         source: &str,
         f: impl FnOnce(&mut DdlContext<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.in_transaction(|session, txn| change(session, txn, (command, source), f))
+        self.in_transaction(|session, txn| change(session, txn, StatementOf { command, source }, f))
     }
 }
 

@@ -105,7 +105,7 @@ fn change_here(ctx: &mut DdlContext<'_>, table: Relation, commands: &[&Command])
         if !table.columns[position].is_virtual {
             values.push((position, changed_value(ctx, &table, position, ty, using.as_ref())?));
         }
-        retype(ctx, &mut new, position, (ty, collation))?;
+        retype(ctx, &mut new, position, NewType { ty, collation })?;
     }
     let attnums: Vec<i16> = changed.iter().map(|position| *position as i16 + 1).collect();
     validate::retype_checks(ctx, &mut new, &attnums)?;
@@ -172,12 +172,19 @@ fn changed_value(
     })
 }
 
+/// The type that a column gets, with its collation.
+#[derive(Clone, Copy)]
+struct NewType {
+    ty: TypeRef,
+    collation: Oid,
+}
+
 /// Gives a column another type; its default follows, or cannot: 42804.
 fn retype(
     ctx: &mut DdlContext<'_>,
     new: &mut Relation,
     position: usize,
-    (ty, collation): (TypeRef, Oid),
+    NewType { ty, collation }: NewType,
 ) -> Result<()> {
     let attnum = position as i16 + 1;
     let column = &mut new.columns[position];

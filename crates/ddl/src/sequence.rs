@@ -6,7 +6,7 @@ pub(crate) use options::SequenceOptions;
 
 use super::reloptions::invalid;
 use super::table::persistence_of_new;
-use super::{DdlContext, drop};
+use super::{DdlContext, NameParts, drop};
 use steppe_catalog::sequences::{free_cell, sequence_info};
 use steppe_catalog::{RelKind, Relation, SequenceInfo};
 use steppe_sql::ast::{AlterSequenceStmt, CreateSequenceStmt, DefElem, ObjectName};
@@ -91,7 +91,10 @@ pub(crate) fn create_owned(
     let column = table.columns[position].name.clone();
     let name = match &options.name {
         Some(name) => named(ctx, table, name)?,
-        None => ctx.choose_name(table.schema, (&table.name, &column, "seq"))?,
+        None => {
+            let parts = NameParts { table: &table.name, columns: &column, label: "seq" };
+            ctx.choose_name(table.schema, parts)?
+        }
     };
     let mut info = options.apply(None)?;
     info.owned_by = Some((table.oid, position as i16 + 1));
@@ -163,28 +166,42 @@ pub(super) fn change(
         relation.sequence = Some(info.into());
         return ctx.put(relation);
     }
-    let (last, called) = match options.restart {
-        Some(value) => (value.unwrap_or(info.start), false),
-        None => ctx.session.sequences()?.get(ctx.txn.database(), sequence)?.position(),
+    let position = match options.restart {
+        Some(value) => Position { last: value.unwrap_or(info.start), is_called: false },
+        None => position_of(ctx, sequence)?,
     };
-    check_last(last, &info)?;
-    put_at(ctx, sequence, info, (last, called))
+    check_last(position.last, &info)?;
+    put_at(ctx, sequence, info, position)
 }
 
-/// Replaces a sequence that is locked against others' nextval by one that goes on from
-/// (last_value, is_called) if the transaction commits.
+/// Where a sequence is: its last_value and is_called.
+#[derive(Clone, Copy)]
+struct Position {
+    last: i64,
+    is_called: bool,
+}
+
+fn position_of(ctx: &mut DdlContext<'_>, sequence: &Relation) -> Result<Position> {
+    let state = ctx.session.sequences()?.get(ctx.txn.database(), sequence)?;
+    let (last, is_called) = state.position();
+    Ok(Position { last, is_called })
+}
+
+/// Replaces a sequence that is locked against others' nextval by one that goes on from `position`
+/// if the transaction commits.
 fn put_at(
     ctx: &mut DdlContext<'_>,
     sequence: &Relation,
     mut info: SequenceInfo,
-    (last, called): (i64, bool),
+    position: Position,
 ) -> Result<()> {
     let published = ctx.store.published();
     let committed = published.relation(sequence.oid).and_then(|r| r.sequence.as_ref());
     info.cell = free_cell(committed.map(|info| info.cell), info.cell);
     let mut relation = sequence.clone();
     relation.sequence = Some(info.into());
-    ctx.session.sequences()?.begin_at(ctx.txn.database(), &relation, last, called)?;
+    let Position { last, is_called } = position;
+    ctx.session.sequences()?.begin_at(ctx.txn.database(), &relation, last, is_called)?;
     ctx.put(relation)
 }
 
@@ -196,7 +213,7 @@ pub(super) fn set_logged(
     logged: bool,
 ) -> Result<()> {
     let info = SequenceInfo { unlogged: !logged, ..sequence_info(sequence)?.clone() };
-    let position = ctx.session.sequences()?.get(ctx.txn.database(), sequence)?.position();
+    let position = position_of(ctx, sequence)?;
     put_at(ctx, sequence, info, position)
 }
 
@@ -226,8 +243,8 @@ pub(crate) fn restart_owned(ctx: &mut DdlContext<'_>, table: Oid) -> Result<()> 
         // It may have been changed or dropped before it was locked.
         let Some(sequence) = ctx.catalog().relation(oid).cloned() else { continue };
         let info = sequence_info(&sequence)?.clone();
-        let start = info.start;
-        put_at(ctx, &sequence, info, (start, false))?;
+        let start = Position { last: info.start, is_called: false };
+        put_at(ctx, &sequence, info, start)?;
     }
     Ok(())
 }

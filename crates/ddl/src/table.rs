@@ -1,7 +1,7 @@
 //! CREATE TABLE (tablecmds.c, parse_utilcmd.c).
 
 use super::constraint::{self, PendingConstraints};
-use super::not_null::{self, PendingNotNull};
+use super::not_null::{self, NotNullPlace, PendingNotNull};
 use super::reloptions::{self, Owner};
 use super::retype::write_rows;
 use super::sequence::{self, SequenceOptions};
@@ -280,7 +280,7 @@ pub(crate) fn add_column(
     }
     column_hints::of_definition(&mut column, def)?;
     if serial.is_some() {
-        pending.add_not_null(PendingNotNull::implied(&name, true));
+        pending.add_not_null(PendingNotNull::implied(&name, NotNullPlace::Column));
         serials.push(SequenceOptions::serial(position, ty.oid));
     }
     relation.columns.push(column);
@@ -444,12 +444,12 @@ fn column_constraint(
         ConstraintKind::Null => {}
         ConstraintKind::NotNull { .. } => {
             not_null::check_partitioned(relation, c.no_inherit)?;
-            pending.add_not_null(PendingNotNull::written(&column, c, true));
+            pending.add_not_null(PendingNotNull::written(&column, c, NotNullPlace::Column));
         }
         // Bound when all columns are known.
         ConstraintKind::Default(_) => {}
         ConstraintKind::Identity { always, options } => {
-            pending.add_not_null(PendingNotNull::implied(&column, true));
+            pending.add_not_null(PendingNotNull::implied(&column, NotNullPlace::Column));
             relation.columns[position].identity = Some(if *always { 'a' } else { 'd' });
             let ty = relation.columns[position].type_oid;
             identity::check_type(ty)?;
@@ -461,7 +461,7 @@ fn column_constraint(
             (column.generated, column.is_virtual) = (true, !stored);
         }
         ConstraintKind::PrimaryKey(_) => {
-            pending.add_not_null(PendingNotNull::implied(&column, true));
+            pending.add_not_null(PendingNotNull::implied(&column, NotNullPlace::Column));
             pending.add_column_constraint(&column, c)?;
         }
         ConstraintKind::Check(_) | ConstraintKind::Unique { .. } => {

@@ -9,7 +9,7 @@
 //!   t (no partitions)  ──make_plain────────▶  t (no rows, indexes)
 //! ```
 
-use super::super::{DdlContext, build, drop, files_of, table};
+use super::super::{DdlContext, NameParts, build, drop, files_of, table};
 use super::{check_unique_covers_key, partition_key};
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{Style, constraint_definition};
@@ -86,7 +86,8 @@ pub fn make_partitioned(
 
 /// A new table with the rows of one that gives them up.
 fn keep_rows(ctx: &mut DdlContext<'_>, plain: &Relation) -> Result<Oid> {
-    let name = ctx.choose_name(plain.schema, (&plain.name, "", "rows"))?;
+    let parts = NameParts { table: &plain.name, columns: "", label: "rows" };
+    let name = ctx.choose_name(plain.schema, parts)?;
     let mut rows = Relation::new(ctx.store.new_oid()?, plain.schema, name, RelKind::Table);
     rows.columns = plain.columns.clone();
     for column in &mut rows.columns {

@@ -1,7 +1,7 @@
 //! The indexes that a partition has from its parent.
 
 use super::super::inherit::invalid_table;
-use super::super::{DdlContext, index};
+use super::super::{DdlContext, NameParts, index};
 use super::attach::{find_counterpart, take_over};
 use super::key::check_unique_covers_key;
 use super::{attnum_in, children};
@@ -119,12 +119,13 @@ fn index_partition(
     let include = info.include.iter().map(|a| moved(*a)).collect::<Result<Vec<_>>>()?;
     let constraint = parent.constraints.iter().find(|c| c.index() == Some(parent_index.oid));
     let names: Vec<&str> = parent_index.columns.iter().map(|column| &*column.name).collect();
-    let (middle, label) = match (info.primary, constraint) {
+    let (columns, label) = match (info.primary, constraint) {
         (true, _) => (String::new(), "pkey"),
         (false, Some(_)) => (names.join("_"), "key"),
         (false, None) => (names.join("_"), "idx"),
     };
-    let (schema, parts) = (partition.schema, (&*partition.name, &*middle, label));
+    let schema = partition.schema;
+    let parts = NameParts { table: &partition.name, columns: &columns, label };
     let name = match constraint {
         Some(_) => ctx.choose_key_name(schema, parts)?,
         None => ctx.choose_name(schema, parts)?,

@@ -8,16 +8,24 @@ use std::sync::Arc;
 use steppe_catalog::{Constraint, RelKind, Relation};
 use steppe_types::{Error, Result};
 
+/// A column or a constraint that is renamed.
+#[derive(Clone, Copy)]
+struct Renamed<'a> {
+    /// The word for it in messages.
+    kind: &'a str,
+    name: &'a str,
+}
+
 /// What a table has from a parent is renamed there, for all parents at once: 42P16.
-fn inherited(what: &str, name: &str) -> Error {
-    invalid_table(format!("cannot rename inherited {what} \"{name}\""))
+fn inherited(Renamed { kind, name }: Renamed<'_>) -> Error {
+    invalid_table(format!("cannot rename inherited {kind} \"{name}\""))
 }
 
 /// What inherits from a table. With ONLY there must be nothing: 42P16.
 fn renamed_below(
     ctx: &mut DdlContext<'_>,
     relation: &Relation,
-    (what, name): (&str, &str),
+    renamed: Renamed<'_>,
     only: bool,
 ) -> Result<Vec<Inheritor>> {
     let below = match relation.kind {
@@ -25,8 +33,9 @@ fn renamed_below(
         _ => Vec::new(),
     };
     if only && !below.is_empty() {
-        let what = format!("inherited {what} \"{name}\"");
-        return Err(invalid_table(format!("{what} must be renamed in child tables too")));
+        let Renamed { kind, name } = renamed;
+        let message = format!("inherited {kind} \"{name}\" must be renamed in child tables too");
+        return Err(invalid_table(message));
     }
     Ok(below)
 }
@@ -38,12 +47,12 @@ pub(super) fn rename_inherited_column(
     new: String,
     only: bool,
 ) -> Result<()> {
-    let below = renamed_below(ctx, relation, ("column", column), only)?;
+    let below = renamed_below(ctx, relation, Renamed { kind: "column", name: column }, only)?;
     let itself = Inheritor { table: relation.clone(), parents: 0 };
     for Inheritor { table, parents } in below.into_iter().chain([itself]) {
         let position = table.column_index(column);
         if position.is_some_and(|position| table.inherit_count(position) > parents) {
-            return Err(inherited("column", column));
+            return Err(inherited(Renamed { kind: "column", name: column }));
         }
         rename_column(ctx, &table, column, new.clone())?;
     }
@@ -62,14 +71,17 @@ pub(super) fn rename_inherited_constraint(
         *c.name == *constraint && !c.no_inherit && matches!(c.kind, Check { .. } | NotNull)
     };
     let below = match relation.constraints.iter().any(goes_down) {
-        true => renamed_below(ctx, relation, ("constraint", constraint), only)?,
+        true => {
+            let renamed = Renamed { kind: "constraint", name: constraint };
+            renamed_below(ctx, relation, renamed, only)?
+        }
         false => Vec::new(),
     };
     let itself = Inheritor { table: relation.clone(), parents: 0 };
     for Inheritor { table, parents } in below.into_iter().chain([itself]) {
         let own = table.constraints.iter().find(|c| *c.name == *constraint);
         if own.is_some_and(|own| own.parent == 0 && own.inherit_count > parents) {
-            return Err(inherited("constraint", constraint));
+            return Err(inherited(Renamed { kind: "constraint", name: constraint }));
         }
         rename_constraint(ctx, &table, constraint, new.clone())?;
     }
