@@ -8,9 +8,8 @@
 //! A list is what was there before, without what is set or reset, then what is set. All of it is
 //! looked through in that order, so that the first that is wrong is the one that is told.
 
-use super::table::{def_text, refuse_oids};
 use std::sync::Arc;
-use steppe_sql::ast::DefElem;
+use steppe_sql::ast::{DefElem, DefValue};
 use steppe_sql::bind::{CHECK_OPTION, SECURITY_BARRIER, SECURITY_INVOKER};
 use steppe_types::text_io::parse_bool;
 use steppe_types::{Error, Result, SqlState, setting_number};
@@ -145,6 +144,30 @@ pub(crate) fn of_new(owner: Owner, given: &[DefElem]) -> Result<Options> {
     }
     check(owner, &options)?;
     Ok(options)
+}
+
+/// 0A000 for `oids`, unless it says that there shall be none, as older dumps do
+/// (interpretOidsOption).
+fn refuse_oids(option: &DefElem) -> Result<()> {
+    let value = def_text(option).unwrap_or_else(|| "true".into());
+    match parse_bool(&value) {
+        Ok(false) => Ok(()),
+        _ => Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            "tables declared WITH OIDS are not supported",
+        )),
+    }
+}
+
+/// The value of `name = value` as text.
+pub(crate) fn def_text(option: &DefElem) -> Option<String> {
+    Some(match option.value.as_ref()? {
+        DefValue::Integer(n) => n.to_string(),
+        DefValue::Float(text) | DefValue::String(text) => text.clone(),
+        DefValue::Boolean(b) => b.to_string(),
+        DefValue::TypeName(name) => name.name.to_string(),
+        _ => return None,
+    })
 }
 
 /// SET (…).

@@ -4,7 +4,7 @@
 //! nothing to freeze, and no page is skipped.
 
 use super::DdlContext;
-use super::table::def_text;
+use super::reloptions::def_text;
 use steppe_sql::ast::{DefElem, DefValue, VacuumStmt};
 use steppe_types::{Error, Result, SqlState};
 

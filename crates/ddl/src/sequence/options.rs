@@ -1,7 +1,6 @@
 //! The options of CREATE and ALTER SEQUENCE, and of identity columns (init_params).
 
-use crate::reloptions::invalid;
-use crate::table::def_text;
+use crate::reloptions::{def_text, invalid};
 use steppe_catalog::SequenceInfo;
 use steppe_sql::ast::{DefElem, DefValue, ObjectName};
 use steppe_sql::bind::typename::resolve_built_in;
