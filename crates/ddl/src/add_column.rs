@@ -7,8 +7,8 @@ use super::constraint::{self, PendingConstraints};
 use super::inherit::{check_same_type, inherited_column, invalid_table};
 use super::retype::rewrite;
 use super::scan::evaluator;
-use super::table::{add_column, bind_column_default};
-use super::{DdlContext, generated, partition, sequence};
+use super::table::{TableParts, bind_column_default};
+use super::{DdlContext, generated, partition};
 use std::sync::Arc;
 use steppe_catalog::{Column, RelKind, Relation};
 use steppe_sql::ast::{self, ColumnDef};
@@ -41,21 +41,20 @@ pub(super) fn add(
     if let Some(ty) = &def.type_name {
         ctx.warn_of_precision(ty, ty.location);
     }
-    let mut table = table;
     let (oid, position) = (table.oid, table.columns.len());
-    let (mut pending, mut serials) = (PendingConstraints::default(), Vec::new());
-    add_column(ctx, &mut table, def, &mut pending, &mut serials)?;
-    for serial in serials {
-        sequence::create_owned(ctx, &mut table, serial)?;
-    }
+    let constraints = PendingConstraints::default();
+    let mut parts = TableParts { table, constraints, sequences: Vec::new() };
+    parts.add_column(ctx, def)?;
+    parts.create_sequences(ctx)?;
+    let TableParts { mut table, constraints, .. } = parts;
     bind_column_default(ctx, &mut table, position, def)?;
     generated::bind_expression(ctx, &mut table, position, def).map_err(Error::without_position)?;
     let column = table.columns[position].clone();
     fill(ctx, table)?;
     add_below(ctx, oid, &column)?;
     // The rows are checked when the column is there in all tables.
-    let table = (*ctx.lock_current(oid, RelationLockMode::AccessExclusive)?).clone();
-    constraint::add_all(ctx, table, pending)
+    let mut table = (*ctx.lock_current(oid, RelationLockMode::AccessExclusive)?).clone();
+    constraint::add_all(ctx, &mut table, constraints)
 }
 
 /// Gives the children of a table its new column, and theirs.

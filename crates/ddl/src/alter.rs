@@ -149,7 +149,12 @@ fn pass(command: &Command, read: &[Arc<str>], made: &[&str]) -> u8 {
 }
 
 /// Runs a command, or several that change types: those are one change of the table.
-fn run(ctx: &mut DdlContext<'_>, table: Relation, group: &[&Command], only: bool) -> Result<()> {
+fn run(
+    ctx: &mut DdlContext<'_>,
+    mut table: Relation,
+    group: &[&Command],
+    only: bool,
+) -> Result<()> {
     let Some(command) = group.first().copied() else { return Ok(()) };
     match command {
         Command::AttachPartition { bound: Some(_), .. }
@@ -212,14 +217,14 @@ fn run(ctx: &mut DdlContext<'_>, table: Relation, group: &[&Command], only: bool
             let mut pending = PendingConstraints::default();
             pending.add_table_constraint(c)?;
             pending.only = only;
-            constraint::add_all(ctx, table, pending)
+            constraint::add_all(ctx, &mut table, pending)
         }
         Command::SetNotNull(name) => {
             let position = column_position(&table, name)?;
-            not_null::set(ctx, table, position, only).map(|_| ())
+            not_null::set(ctx, &mut table, position, only)
         }
         Command::DropNotNull(name) => not_null::drop(ctx, table, name, only),
-        Command::ValidateConstraint(name) => validate::constraint(ctx, table, name, only),
+        Command::ValidateConstraint(name) => validate::constraint(ctx, &mut table, name, only),
         Command::AlterConstraint { name, deferrable, enforced, no_inherit, .. } => {
             let (deferrability, enforceability) = (deferrable.is_some(), enforced.is_some());
             let no_inherit = *no_inherit;

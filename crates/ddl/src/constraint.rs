@@ -1,12 +1,10 @@
 //! Table constraints: NOT NULL, CHECK, PRIMARY KEY, UNIQUE.
 
-use super::index::{self, NewIndex};
+use super::index::{self, IndexBuilder};
 use super::inherit::invalid_table;
 use super::not_null::{self, NotNullPlace, PendingNotNull};
 use super::reloptions::{self, Options, Owner};
-use super::{
-    DdlContext, NameParts, generated, partition, relation_exists, truncate_name, validate,
-};
+use super::{DdlContext, generated, partition, relation_exists, truncate_name, validate};
 use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, Deferral, IndexKey, RareText, Relation};
 use steppe_sql::ast;
@@ -16,11 +14,21 @@ use steppe_sql::deparse;
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
 
+/// The table that gets constraints, as the statement finds it.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum TableStage {
+    /// CREATE TABLE makes it: it has no rows and no children, may have its parents' constraints
+    /// written again, and is put when it has all constraints.
+    New,
+    /// It is in the catalog: each constraint is put, and goes down to the children.
+    #[default]
+    Existing,
+}
+
 /// Constraints of a CREATE or ALTER TABLE that are added once the columns are there.
 #[derive(Default)]
 pub(crate) struct PendingConstraints {
-    /// The table is a new one, which may have its parents' constraints written again.
-    is_new: bool,
+    stage: TableStage,
     /// Keys are not made on partitions, too.
     pub(crate) only: bool,
     keys: Vec<PendingKey>,
@@ -48,8 +56,7 @@ struct KeyPlace {
     had_primary: bool,
     /// Partitions do not get the key.
     only: bool,
-    /// CREATE TABLE makes the table.
-    is_new: bool,
+    stage: TableStage,
 }
 
 struct PendingCheck {
@@ -69,7 +76,16 @@ struct PendingCheck {
 impl PendingConstraints {
     /// The constraints of a CREATE TABLE.
     pub(crate) fn of_new_table() -> PendingConstraints {
-        PendingConstraints { is_new: true, ..PendingConstraints::default() }
+        PendingConstraints { stage: TableStage::New, ..PendingConstraints::default() }
+    }
+
+    fn is_new(&self) -> bool {
+        self.stage == TableStage::New
+    }
+
+    /// Whether none is pending.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty() && self.checks.is_empty() && self.not_nulls.is_empty()
     }
 
     /// A constraint written behind a column.
@@ -101,7 +117,7 @@ impl PendingConstraints {
             comment,
             inherited: false,
             no_inherit: model.no_inherit,
-            merges: self.is_new,
+            merges: self.is_new(),
         });
     }
 
@@ -162,12 +178,12 @@ impl PendingConstraints {
                     name,
                     expr: expr.clone(),
                     // A new table has no rows that could break it.
-                    not_valid: c.not_valid && !self.is_new,
+                    not_valid: c.not_valid && !self.is_new(),
                     is_known: false,
                     comment: None,
                     inherited: false,
                     no_inherit: c.no_inherit,
-                    merges: self.is_new,
+                    merges: self.is_new(),
                 });
                 return Ok(());
             }
@@ -211,44 +227,38 @@ impl PendingConstraints {
     }
 }
 
-/// Adds all pending constraints to a table that is in the catalog already.
+/// Adds all pending constraints to a table whose columns are complete. A new table is put by the
+/// caller.
 pub(crate) fn add_all(
     ctx: &mut DdlContext<'_>,
-    relation: Relation,
+    table: &mut Relation,
     pending: PendingConstraints,
 ) -> Result<()> {
-    let mut relation = relation;
-    let place = KeyPlace {
-        had_primary: relation.primary_key().is_some(),
-        only: pending.only,
-        is_new: pending.is_new,
-    };
+    let stage = pending.stage;
+    let place = KeyPlace { had_primary: table.primary_key().is_some(), only: pending.only, stage };
     for check in pending.checks {
-        relation = add_check(ctx, relation, check, pending.is_new)?;
+        add_check(ctx, table, check, stage)?;
     }
     for not_null in pending.not_nulls {
-        relation = not_null::add(ctx, relation, not_null)?;
+        not_null::add(ctx, table, not_null)?;
     }
     // The primary key comes first, as its index does.
     let (primary, others): (Vec<_>, Vec<_>) = pending.keys.into_iter().partition(|k| k.primary);
-    for key in primary.into_iter().chain(others) {
-        relation = add_key(ctx, relation, key, place)?;
-    }
-    Ok(())
+    primary.into_iter().chain(others).try_for_each(|key| add_key(ctx, table, key, place))
 }
 
 /// Adds a CHECK that the rows are known to satisfy, unless the table has it.
 pub(crate) fn add_implied(
     ctx: &mut DdlContext<'_>,
-    relation: Relation,
+    table: &mut Relation,
     expr: ast::Expr,
 ) -> Result<()> {
-    let shared = Arc::new(relation.clone());
+    let shared = Arc::new(table.clone());
     let place = ExprPlace::Check;
     let bound = ctx.binding(|b| bind_table_condition(b, &shared, &expr, "CHECK", place))?;
-    let expression = deparse::table_expression(&bound, Some(&relation)).into();
+    let expression = deparse::table_expression(&bound, Some(table)).into();
     let kind = ConstraintKind::Check { expression };
-    if relation.constraints.iter().any(|own| own.kind == kind) {
+    if table.constraints.iter().any(|own| own.kind == kind) {
         return Ok(());
     }
     let check = PendingCheck {
@@ -261,73 +271,90 @@ pub(crate) fn add_implied(
         no_inherit: false,
         merges: false,
     };
-    add_check(ctx, relation, check, false).map(drop)
+    add_check(ctx, table, check, TableStage::Existing)
 }
 
-/// An error of the condition says where, if it `has_position`, as CREATE TABLE does.
+/// Adds a CHECK. Only CREATE TABLE says the position of an error of the condition.
 fn add_check(
     ctx: &mut DdlContext<'_>,
-    relation: Relation,
+    table: &mut Relation,
     check: PendingCheck,
-    has_position: bool,
-) -> Result<Relation> {
-    let mut relation = relation;
-    let shared = Arc::new(relation.clone());
+    stage: TableStage,
+) -> Result<()> {
+    let shared = Arc::new(table.clone());
     let place = ExprPlace::Check;
     let expr = ctx
         .binding(|b| bind_table_condition(b, &shared, &check.expr, "CHECK", place))
-        .map_err(|error| if has_position { error } else { error.without_position() })?;
+        .map_err(|error| match stage {
+            TableStage::New => error,
+            TableStage::Existing => error.without_position(),
+        })?;
     let columns = columns_of(&expr);
-    if check.no_inherit && relation.partition_key.is_some() {
+    if check.no_inherit && table.partition_key.is_some() {
         return Err(invalid_table(format!(
             "cannot add NO INHERIT constraint to partitioned table \"{}\"",
-            relation.name
+            table.name
         )));
     }
-    let expression: RareText = deparse::table_expression(&expr, Some(&relation)).into();
-    let kind = ConstraintKind::Check { expression };
+    let expression: RareText = deparse::table_expression(&expr, Some(table)).into();
+    let kind = ConstraintKind::Check { expression: expression.clone() };
     let name = match &check.name {
         Some(name) => {
-            if let Some(at) = relation.constraints.iter().position(|c| *c.name == *name) {
-                merge_check(ctx, &mut relation, at, &check, &kind)?;
-                return Ok(relation);
+            if let Some(at) = table.constraints.iter().position(|c| *c.name == *name) {
+                merge_check(ctx, table, at, &check, &kind)?;
+                return if stage == TableStage::New { Ok(()) } else { ctx.put(table.clone()) };
             }
             name.clone()
         }
-        None => {
-            // The column that it reads names it, if that is only one.
-            let column = match columns.as_slice() {
-                [only] => relation.columns[*only as usize - 1].name.to_string(),
-                _ => String::new(),
-            };
-            let parts = (&*relation.name, &*column, "check");
-            ctx.catalog().free_constraint_name(relation.schema, parts, &[])
-        }
+        None => check_name(ctx, table, &columns),
     };
     if !check.not_valid && !check.is_known {
         validate::check(ctx, &shared, &name, &expr)?;
     }
-    let own = Constraint::new(ctx.store.new_oid()?, name.as_str(), kind.clone(), columns);
+    let own = Constraint::new(ctx.store.new_oid()?, name.as_str(), kind, columns);
     let own = if check.inherited { own.inherited() } else { own };
     let (comment, no_inherit) = (check.comment.clone(), check.no_inherit);
     let not_valid = check.not_valid;
-    relation.constraints.push(Constraint { comment, no_inherit, not_valid, ..own });
-    ctx.put(relation.clone())?;
-    let ConstraintKind::Check { expression } = &kind else {
-        return Err(Error::internal("a CHECK constraint is of another kind"));
-    };
-    if check.no_inherit {
-        return Ok(relation);
+    table.constraints.push(Constraint { comment, no_inherit, not_valid, ..own });
+    if stage == TableStage::New {
+        return Ok(());
     }
-    for child in partition::children(ctx, relation.oid)? {
-        // Where no row is looked at, no writer is in the way.
+    ctx.put(table.clone())?;
+    match check.no_inherit {
+        true => Ok(()),
+        false => add_check_below(ctx, table, &name, &expression, &check),
+    }
+}
+
+/// A name for a CHECK that has none.
+fn check_name(ctx: &mut DdlContext<'_>, table: &Relation, columns: &[i16]) -> String {
+    // The column that it reads names it, if that is only one.
+    let column = match columns {
+        [only] => table.columns[*only as usize - 1].name.to_string(),
+        _ => String::new(),
+    };
+    let parts = (&*table.name, &*column, "check");
+    let own: Vec<&str> = table.constraints.iter().map(|own| &*own.name).collect();
+    ctx.catalog().free_constraint_name(table.schema, parts, &own)
+}
+
+/// Adds a table's new CHECK to its children.
+fn add_check_below(
+    ctx: &mut DdlContext<'_>,
+    table: &Relation,
+    name: &str,
+    expression: &str,
+    check: &PendingCheck,
+) -> Result<()> {
+    for child in partition::children(ctx, table.oid)? {
+        // A scan of rows is what keeps writers out.
         let mode = match check.is_known {
             true => RelationLockMode::ShareUpdateExclusive,
             false => RelationLockMode::AccessExclusive,
         };
         let child = ctx.lock_current(child.oid, mode)?;
-        let check = PendingCheck {
-            name: Some(name.clone()),
+        let theirs = PendingCheck {
+            name: Some(name.to_string()),
             // The parent's name does not stand for the child.
             expr: parse_expression(expression)?,
             not_valid: check.not_valid,
@@ -337,16 +364,16 @@ fn add_check(
             no_inherit: false,
             merges: true,
         };
-        let done = add_check(ctx, (*child).clone(), check, false);
+        let done = add_check(ctx, &mut (*child).clone(), theirs, TableStage::Existing);
         ctx.naming(&child, done)?;
     }
-    Ok(relation)
+    Ok(())
 }
 
 /// A CHECK that the table has under that name already, from a parent or for one
 /// (MergeWithExistingConstraint).
 fn merge_check(
-    ctx: &mut DdlContext<'_>,
+    ctx: &DdlContext<'_>,
     relation: &mut Relation,
     at: usize,
     check: &PendingCheck,
@@ -384,7 +411,7 @@ fn merge_check(
     } else {
         own.local = true;
     }
-    ctx.put(relation.clone())
+    Ok(())
 }
 
 /// The columns of a parent's constraint as a child's.
@@ -397,34 +424,83 @@ pub(crate) fn columns_in(
     columns.map(|attnum| partition::attnum_in(child, parent, *attnum as usize - 1)).collect()
 }
 
+/// Adds a primary key or a unique constraint, with its index.
 fn add_key(
     ctx: &mut DdlContext<'_>,
-    relation: Relation,
+    table: &mut Relation,
     key: PendingKey,
     place: KeyPlace,
-) -> Result<Relation> {
-    let KeyPlace { had_primary, only, is_new } = place;
+) -> Result<()> {
     if key.using_index.is_some() {
         return Err(Error::not_supported("constraints USING INDEX"));
     }
-    let mut relation = relation;
-    if key.primary && relation.primary_key().is_some() {
-        // The position is told only where both are written in one statement.
-        let location = if had_primary { ast::Location::NONE } else { key.location };
+    if key.primary && table.primary_key().is_some() {
+        // The error has a position only if the statement has both.
+        let location = if place.had_primary { ast::Location::NONE } else { key.location };
         return Err(ctx.error(
             SqlState::INVALID_TABLE_DEFINITION,
-            format!("multiple primary keys for table \"{}\" are not allowed", relation.name),
+            format!("multiple primary keys for table \"{}\" are not allowed", table.name),
             location,
         ));
     }
-    let mut keys = Vec::with_capacity(key.columns.len());
+    let columns = key_columns(ctx, table, &key, place)?;
+    let type_of = |attnum: &i16| table.columns[*attnum as usize - 1].type_oid;
+    let keys = columns.iter().map(|attnum| IndexKey::ascending(*attnum, type_of(attnum))).collect();
+    let include = index::include_columns(table, &key.include)?;
+    let what = if key.primary { "primary keys" } else { "unique constraints" };
+    generated::check_indexed(table, columns.iter().chain(&include).copied(), what)?;
+    if key.primary {
+        not_null::of_key(ctx, table, &columns, place.only)?;
+    }
+    let name = key_name(ctx, table, &key)?;
+    let what = if key.primary { "PRIMARY KEY" } else { "UNIQUE" };
+    partition::check_unique_covers_key(table, &columns, what)?;
+    let new = IndexBuilder {
+        name: name.clone(),
+        keys,
+        key_names: key.columns,
+        predicate: None,
+        include,
+        unique: true,
+        primary: key.primary,
+        nulls_not_distinct: key.nulls_not_distinct,
+        deferral: key.deferral,
+        options: key.options,
+        parent: None,
+        comment: None,
+    };
+    let index = new.finish(ctx, table)?;
+    let kind = match key.primary {
+        true => ConstraintKind::Primary { index },
+        false => ConstraintKind::Unique { index },
+    };
+    let oid = ctx.store.new_oid()?;
+    table.constraints.push(Constraint::new(oid, name, kind, columns));
+    if place.stage == TableStage::New {
+        return Ok(());
+    }
+    ctx.put(table.clone())?;
+    match place.only {
+        true => Ok(()),
+        false => partition::spread_index(ctx, table, index),
+    }
+}
+
+/// The attribute numbers of a key's columns: 42703, 42701.
+fn key_columns(
+    ctx: &DdlContext<'_>,
+    table: &Relation,
+    key: &PendingKey,
+    place: KeyPlace,
+) -> Result<Vec<i16>> {
+    let is_new = place.stage == TableStage::New;
     let mut columns = Vec::with_capacity(key.columns.len());
     for name in &key.columns {
-        let Some(position) = relation.column_index(name) else {
+        let Some(position) = table.column_index(name) else {
             if key.primary && !is_new {
                 // NOT NULL would come first.
                 let message =
-                    format!("column \"{name}\" of relation \"{}\" does not exist", relation.name);
+                    format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
                 return Err(Error::new(SqlState::UNDEFINED_COLUMN, message));
             }
             return Err(ctx.error(
@@ -443,66 +519,29 @@ fn add_key(
             ));
         }
         columns.push(attnum);
-        keys.push(IndexKey::ascending(attnum, relation.columns[position].type_oid));
     }
-    let include = index::include_columns(&relation, &key.include)?;
-    let what = if key.primary { "primary keys" } else { "unique constraints" };
-    generated::check_indexed(&relation, columns.iter().chain(&include).copied(), what)?;
-    if key.primary {
-        relation = not_null::of_key(ctx, relation, &columns, only)?;
+    Ok(columns)
+}
+
+/// The name of a key and its index, as written or a free one.
+fn key_name(ctx: &mut DdlContext<'_>, table: &Relation, key: &PendingKey) -> Result<String> {
+    let Some(name) = &key.name else {
+        let names: Vec<&str> = key.columns.iter().chain(&key.include).map(String::as_str).collect();
+        let (columns, label) = match key.primary {
+            true => (String::new(), "pkey"),
+            false => (names.join("_"), "key"),
+        };
+        return ctx.choose_key_name(table, &columns, label);
+    };
+    ctx.lock_name(table.schema, name)?;
+    if ctx.catalog().relation_named(table.schema, name).is_some() {
+        return Err(relation_exists(name));
     }
-    let label = if key.primary { "pkey" } else { "key" };
-    let name = match key.name {
-        Some(name) => {
-            let schema = relation.schema;
-            ctx.lock_name(schema, &name)?;
-            if ctx.catalog().relation_named(schema, &name).is_some() {
-                return Err(relation_exists(&name));
-            }
-            if relation.constraints.iter().any(|own| *own.name == *name) {
-                return Err(Error::new(
-                    SqlState::DUPLICATE_OBJECT,
-                    format!(
-                        "constraint \"{name}\" for relation \"{}\" already exists",
-                        relation.name
-                    ),
-                ));
-            }
-            name
-        }
-        None => {
-            let names: Vec<&str> =
-                key.columns.iter().chain(&key.include).map(String::as_str).collect();
-            let columns = if key.primary { String::new() } else { names.join("_") };
-            let parts = NameParts { table: &relation.name, columns: &columns, label };
-            ctx.choose_key_name(relation.schema, parts)?
-        }
-    };
-    let new = NewIndex {
-        name: name.clone(),
-        keys,
-        key_names: key.columns,
-        predicate: None,
-        include,
-        unique: true,
-        primary: key.primary,
-        nulls_not_distinct: key.nulls_not_distinct,
-        deferral: key.deferral,
-        options: key.options,
-        parent: None,
-    };
-    let what = if key.primary { "PRIMARY KEY" } else { "UNIQUE" };
-    partition::check_unique_covers_key(&relation, &columns, what)?;
-    let (mut relation, index_oid) = index::create(ctx, relation, new)?;
-    let kind = match key.primary {
-        true => ConstraintKind::Primary { index: index_oid },
-        false => ConstraintKind::Unique { index: index_oid },
-    };
-    let oid = ctx.store.new_oid()?;
-    relation.constraints.push(Constraint::new(oid, name, kind, columns));
-    ctx.put(relation.clone())?;
-    if !only {
-        partition::spread_index(ctx, &relation, index_oid)?;
+    if table.constraints.iter().any(|own| *own.name == *name) {
+        return Err(Error::new(
+            SqlState::DUPLICATE_OBJECT,
+            format!("constraint \"{name}\" for relation \"{}\" already exists", table.name),
+        ));
     }
-    Ok(relation)
+    Ok(name.clone())
 }

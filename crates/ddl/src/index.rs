@@ -6,8 +6,8 @@ use super::{DdlContext, NameParts, generated, partition, relation_exists, trunca
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{self, OpclassMethod};
 use steppe_catalog::{
-    Column, ConstraintKind, Deferral, IndexInfo, IndexKey, PG_CATALOG, PartitionOf, RelKind,
-    Relation,
+    Column, ConstraintKind, Deferral, IndexInfo, IndexKey, PG_CATALOG, PartitionOf, RareText,
+    RelKind, Relation,
 };
 use steppe_exec::constants::check_stored;
 use steppe_sql::ast::{self, CreateIndexStmt, IndexElem, ReindexStmt, ReindexTarget};
@@ -28,8 +28,8 @@ const KEYS_MAX: usize = 32;
 /// What CREATE INDEX makes, as errors name it.
 const INDEXES: &str = "indexes";
 
-/// An index to create.
-pub(crate) struct NewIndex {
+/// An index before it is in the catalog.
+pub(crate) struct IndexBuilder {
     pub(crate) name: String,
     pub(crate) keys: Vec<IndexKey>,
     /// What the keys' columns are called.
@@ -43,6 +43,7 @@ pub(crate) struct NewIndex {
     pub(crate) options: Vec<(Arc<str>, Arc<str>)>,
     /// The index of the partitioned parent that it belongs to.
     pub(crate) parent: Option<Oid>,
+    pub(crate) comment: Option<RareText>,
 }
 
 /// CREATE INDEX.
@@ -110,7 +111,7 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
             ctx.choose_name(table.schema, parts)?
         }
     };
-    let new = NewIndex {
+    let new = IndexBuilder {
         name,
         keys,
         key_names,
@@ -122,12 +123,14 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
         deferral: Deferral::NotDeferrable,
         options: reloptions::of_new(Owner::Index, &create.options)?,
         parent: None,
+        comment: None,
     };
     if new.unique {
         let attnums: Vec<i16> = new.keys.iter().map(|key| key.attnum).collect();
         partition::check_unique_covers_key(&table, &attnums, "UNIQUE")?;
     }
-    let (table, oid) = self::create(ctx, (*table).clone(), new)?;
+    let mut table = (*table).clone();
+    let oid = new.finish(ctx, &mut table)?;
     ctx.put(table.clone())?;
     match create.relation.inherit {
         true => partition::spread_index(ctx, &table, oid),
@@ -358,57 +361,55 @@ pub(crate) fn include_columns(table: &Relation, names: &[String]) -> Result<Vec<
         .collect()
 }
 
-/// Creates an index with its entries; returns its table's new version, which is to be stored with
-/// what else is new in it, and the index's OID.
-pub(crate) fn create(
-    ctx: &mut DdlContext<'_>,
-    table: Relation,
-    new: NewIndex,
-) -> Result<(Relation, Oid)> {
-    let mut table = table;
-    let oid = ctx.store.new_oid()?;
-    let kind = match table.kind {
-        RelKind::PartitionedTable => RelKind::PartitionedIndex,
-        _ => RelKind::Index,
-    };
-    let mut index = Relation::new(oid, table.schema, new.name, kind);
-    index.partition_of =
-        new.parent.map(|parent| PartitionOf { parent, bound: None, detach_pending: false });
-    let key_column = |(key, name): (&IndexKey, String)| match key.attnum {
-        0 => Column { collation: key.collation(&table), ..Column::new(name, key.type_oid, -1) },
-        attnum => Column {
-            collation: key.collation(&table),
-            ..column_like(&table.columns[attnum as usize - 1], name)
-        },
-    };
-    index.columns = new.keys.iter().zip(new.key_names).map(key_column).collect();
-    for attnum in &new.include {
-        let source = &table.columns[*attnum as usize - 1];
-        index.columns.push(column_like(source, source.name.to_string()));
+impl IndexBuilder {
+    /// Makes the index with its entries, and puts it. Adds it to its table's list; the caller puts
+    /// the table.
+    pub(crate) fn finish(self, ctx: &mut DdlContext<'_>, table: &mut Relation) -> Result<Oid> {
+        let oid = ctx.store.new_oid()?;
+        let kind = match table.kind {
+            RelKind::PartitionedTable => RelKind::PartitionedIndex,
+            _ => RelKind::Index,
+        };
+        let mut index = Relation::new(oid, table.schema, self.name, kind);
+        index.partition_of =
+            self.parent.map(|parent| PartitionOf { parent, bound: None, detach_pending: false });
+        let key_column = |(key, name): (&IndexKey, String)| match key.attnum {
+            0 => Column { collation: key.collation(table), ..Column::new(name, key.type_oid, -1) },
+            attnum => Column {
+                collation: key.collation(table),
+                ..column_like(&table.columns[attnum as usize - 1], name)
+            },
+        };
+        index.columns = self.keys.iter().zip(self.key_names).map(key_column).collect();
+        for attnum in &self.include {
+            let source = &table.columns[*attnum as usize - 1];
+            index.columns.push(column_like(source, source.name.to_string()));
+        }
+        index.options = self.options.into();
+        index.comment = self.comment;
+        index.index = Some(Box::new(IndexInfo {
+            table: table.oid,
+            keys: self.keys.into(),
+            include: self.include.into(),
+            unique: self.unique,
+            primary: self.primary,
+            nulls_not_distinct: self.nulls_not_distinct,
+            clustered: false,
+            deferral: self.deferral,
+            predicate: self.predicate,
+        }));
+        if kind == RelKind::Index {
+            let built = build(ctx, table, &mut index);
+            ctx.naming(table, built)?;
+        }
+        ctx.put(index)?;
+        if self.primary {
+            table.indexes.push_front(oid);
+        } else {
+            table.indexes.push(oid);
+        }
+        Ok(oid)
     }
-    index.options = new.options.into();
-    index.index = Some(Box::new(IndexInfo {
-        table: table.oid,
-        keys: new.keys.into(),
-        include: new.include.into(),
-        unique: new.unique,
-        primary: new.primary,
-        nulls_not_distinct: new.nulls_not_distinct,
-        clustered: false,
-        deferral: new.deferral,
-        predicate: new.predicate,
-    }));
-    if kind == RelKind::Index {
-        let built = build(ctx, &table, &mut index);
-        ctx.naming(&table, built)?;
-    }
-    ctx.put(index)?;
-    if new.primary {
-        table.indexes.push_front(oid);
-    } else {
-        table.indexes.push(oid);
-    }
-    Ok((table, oid))
 }
 
 fn column_like(source: &Column, name: String) -> Column {

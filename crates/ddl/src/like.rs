@@ -4,19 +4,18 @@
 //! are entered as if they had been written in the statement; indexes that serve no
 //! constraint are built last, under names of their own.
 
-use super::constraint::PendingConstraints;
-use super::index::{self, NewIndex};
+use super::index::{self, IndexBuilder};
 use super::inherit::Merged;
 use super::not_null::PendingNotNull;
 use super::sequence::SequenceOptions;
-use super::table::check_column_name;
+use super::table::{TableParts, check_column_name};
 use super::{DdlContext, NameParts, create_statistics};
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Column, ConstraintKind, IndexInfo, RelKind, Relation, SequenceInfo};
 use steppe_sql::ast::{LikeClause, LikeOptions};
 use steppe_sql::bind::parse_expression;
 use steppe_txn::RelationLockMode;
-use steppe_types::{Error, Oid, Result, SqlState};
+use steppe_types::{Error, Result, SqlState};
 
 /// An index to copy: its model and the model's table.
 pub(super) struct CopiedIndex {
@@ -28,10 +27,9 @@ pub(super) struct CopiedIndex {
 /// Adds to a table under construction what LIKE copies; returns the indexes to build at the end.
 pub(super) fn copy(
     ctx: &mut DdlContext<'_>,
-    relation: &mut Relation,
-    like: &LikeClause,
-    (pending, serials): (&mut PendingConstraints, &mut Vec<SequenceOptions>),
+    parts: &mut TableParts,
     merged: &mut Merged,
+    like: &LikeClause,
 ) -> Result<Vec<CopiedIndex>> {
     let found = ctx.try_open(&like.relation, RelationLockMode::AccessShare)?;
     let model = found
@@ -48,17 +46,17 @@ pub(super) fn copy(
     for (column, attnum) in model.columns.iter().zip(1..).filter(|(c, _)| !c.dropped) {
         let copy = copied_column(column, wanted);
         let has_identity = copy.identity.is_some();
-        let position = match merged.merge_copied(ctx, relation, &copy)? {
+        let position = match merged.merge_copied(ctx, &mut parts.table, &copy)? {
             Some(position) => position,
             None => {
-                check_column_name(relation, &copy.name)?;
-                relation.columns.push(copy);
-                relation.columns.len() - 1
+                check_column_name(&parts.table, &copy.name)?;
+                parts.table.columns.push(copy);
+                parts.table.columns.len() - 1
             }
         };
         if has_identity {
             let info = owned_sequence(&catalog, &model, attnum)?;
-            serials.push(SequenceOptions::like(position, info));
+            parts.sequences.push(SequenceOptions::like(position, info));
         }
     }
     for constraint in &model.constraints {
@@ -66,13 +64,14 @@ pub(super) fn copy(
             ConstraintKind::Check { expression } if wanted.constraints => {
                 let comment = constraint.comment.clone().filter(|_| wanted.comments);
                 let expr = parse_expression(expression)?;
-                pending.add_copied_check(constraint, expr, comment);
+                parts.constraints.add_copied_check(constraint, expr, comment);
             }
             ConstraintKind::NotNull => {
                 let column = constraint.columns.first().copied().unwrap_or_default();
                 let comment = constraint.comment.clone().filter(|_| wanted.comments);
                 let name = column_name(&model, column);
-                pending.add_not_null(PendingNotNull::copied(&name, constraint, comment));
+                let not_null = PendingNotNull::copied(&name, constraint, comment);
+                parts.constraints.add_not_null(not_null);
             }
             _ => {}
         }
@@ -83,7 +82,7 @@ pub(super) fn copy(
         if index::constraint_of(&model, index.oid).is_some() {
             let columns = info.keys.iter().map(|k| column_name(&model, k.attnum)).collect();
             let include = info.include.iter().map(|a| column_name(&model, *a)).collect();
-            pending.add_copied_key(columns, index, info, include);
+            parts.constraints.add_copied_key(columns, index, info, include);
         } else {
             copied.push(CopiedIndex {
                 index: index.clone(),
@@ -93,7 +92,7 @@ pub(super) fn copy(
         }
     }
     if wanted.statistics {
-        create_statistics::copy(ctx, relation, &model, wanted.comments)?;
+        create_statistics::copy(ctx, &mut parts.table, &model, wanted.comments)?;
     }
     Ok(copied)
 }
@@ -143,25 +142,15 @@ fn column_name(table: &Relation, attnum: i16) -> String {
     table.columns[attnum as usize - 1].name.to_string()
 }
 
-/// Builds the copied indexes on the table, which is in the catalog now.
+/// Builds the copied indexes on the new table.
 pub(super) fn create_indexes(
     ctx: &mut DdlContext<'_>,
-    table: Oid,
+    table: &mut Relation,
     copied: Vec<CopiedIndex>,
 ) -> Result<()> {
     for copy in copied {
-        let catalog = ctx.catalog();
-        let found = catalog.relation(table).ok_or_else(|| Error::internal("table has gone"))?;
         let Some(info) = &copy.index.index else { continue };
-        let new = like_index(ctx, found, &copy, info)?;
-        let (table, oid) = index::create(ctx, (**found).clone(), new)?;
-        ctx.put(table)?;
-        if let Some(comment) = copy.index.comment.as_ref().filter(|_| copy.comments) {
-            let catalog = ctx.catalog();
-            if let Some(index) = catalog.relation(oid) {
-                ctx.put(Relation { comment: Some(comment.clone()), ..(**index).clone() })?;
-            }
-        }
+        like_index(ctx, table, &copy, info)?.finish(ctx, table)?;
     }
     Ok(())
 }
@@ -171,7 +160,7 @@ fn like_index(
     table: &Relation,
     copy: &CopiedIndex,
     info: &IndexInfo,
-) -> Result<NewIndex> {
+) -> Result<IndexBuilder> {
     // Expressions name columns, which are called the same here.
     let attnum = |model: i16| -> Result<i16> {
         if model == 0 {
@@ -192,7 +181,7 @@ fn like_index(
     let parts = NameParts { table: &table.name, columns, label: "idx" };
     let name = ctx.choose_name(table.schema, parts)?;
     key_names.truncate(keys.len());
-    Ok(NewIndex {
+    Ok(IndexBuilder {
         name,
         keys,
         key_names,
@@ -204,5 +193,6 @@ fn like_index(
         predicate: info.predicate.clone(),
         options: copy.index.options.to_vec(),
         parent: None,
+        comment: copy.index.comment.clone().filter(|_| copy.comments),
     })
 }

@@ -1,7 +1,9 @@
 //! Names of new objects: the schema that they go to, names that are free, types by name.
 
 use super::DdlContext;
-use steppe_catalog::{Catalog, NAME_BYTES_MAX, PG_CATALOG, TEMPORARY_SCHEMA, object_name};
+use steppe_catalog::{
+    Catalog, NAME_BYTES_MAX, PG_CATALOG, Relation, TEMPORARY_SCHEMA, object_name,
+};
 use steppe_sql::ast::{self, RangeVar, TypeName};
 use steppe_sql::bind::typename::TypeNames;
 use steppe_sql::expr::TypeRef;
@@ -97,9 +99,19 @@ impl DdlContext<'_> {
         })
     }
 
-    /// As [`DdlContext::choose_name`], for the index of a constraint that is called the same.
-    pub(crate) fn choose_key_name(&mut self, schema: Oid, parts: NameParts<'_>) -> Result<String> {
-        self.choose_free_name(schema, parts, |catalog, name| catalog.is_free_for_key(schema, name))
+    /// As [`DdlContext::choose_name`], for the index of a constraint that is called the same. The
+    /// table may have constraints that are not in the catalog yet.
+    pub(crate) fn choose_key_name(
+        &mut self,
+        table: &Relation,
+        columns: &str,
+        label: &str,
+    ) -> Result<String> {
+        let (schema, parts) = (table.schema, NameParts { table: &table.name, columns, label });
+        self.choose_free_name(schema, parts, |catalog, name| {
+            let is_own = table.constraints.iter().any(|own| *own.name == *name);
+            !is_own && catalog.is_free_for_key(schema, name)
+        })
     }
 
     fn choose_free_name(

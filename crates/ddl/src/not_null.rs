@@ -301,12 +301,12 @@ enum Source {
 /// `[CONSTRAINT name] NOT NULL column` of ALTER TABLE, and of a new column.
 pub(super) fn add(
     ctx: &mut DdlContext<'_>,
-    relation: Relation,
+    relation: &mut Relation,
     pending: PendingNotNull,
-) -> Result<Relation> {
+) -> Result<()> {
     let PendingNotNull { name, column, no_inherit, not_valid, .. } = pending;
-    check_partitioned(&relation, no_inherit)?;
-    let position = existing_column(&relation, &column)?;
+    check_partitioned(relation, no_inherit)?;
+    let position = existing_column(relation, &column)?;
     let wanted = Wanted { position, name, no_inherit, not_valid };
     require(ctx, relation, vec![wanted], Origin::written(Source::Add))
 }
@@ -314,20 +314,19 @@ pub(super) fn add(
 /// SET NOT NULL.
 pub(super) fn set(
     ctx: &mut DdlContext<'_>,
-    relation: Relation,
+    relation: &mut Relation,
     position: usize,
     only: bool,
-) -> Result<Relation> {
+) -> Result<()> {
     let existing = relation.not_null_constraint(position);
     // What is asked of ONLY the parent of others is not theirs. (A partitioned one cannot ask.)
     let no_inherit = match existing {
         Some(at) => only && relation.constraints[at].no_inherit,
         None => only && !partition::children(ctx, relation.oid)?.is_empty(),
     };
-    let relation = match existing.filter(|at| relation.constraints[*at].not_valid) {
-        Some(at) => validate::at(ctx, relation, at, only)?,
-        None => relation,
-    };
+    if let Some(at) = existing.filter(|at| relation.constraints[*at].not_valid) {
+        validate::at(ctx, relation, at, only)?;
+    }
     let wanted = vec![Wanted { no_inherit, ..Wanted::new(position) }];
     require(ctx, relation, wanted, Origin::written(Source::Set))
 }
@@ -336,14 +335,14 @@ pub(super) fn set(
 /// NULL already.
 pub(super) fn of_key(
     ctx: &mut DdlContext<'_>,
-    relation: Relation,
+    relation: &mut Relation,
     columns: &[i16],
     only: bool,
-) -> Result<Relation> {
+) -> Result<()> {
     let mut wanted: Vec<Wanted> = Vec::new();
     for position in columns.iter().map(|attnum| *attnum as usize - 1) {
         match relation.not_null_constraint(position) {
-            Some(at) => check_for_key(&relation, position, at)?,
+            Some(at) => check_for_key(relation, position, at)?,
             None => wanted.push(Wanted::new(position)),
         }
     }
@@ -354,7 +353,7 @@ pub(super) fn of_key(
     for (child, Wanted { position, .. }) in
         below.iter().flat_map(|child| wanted.iter().map(move |wanted| (child, wanted)))
     {
-        let position = partition::attnum_in(child, &relation, *position)? as usize - 1;
+        let position = partition::attnum_in(child, relation, *position)? as usize - 1;
         let Some(at) = child.not_null_constraint(position) else {
             let (column, table) = (&child.columns[position].name, &child.name);
             let message =
@@ -364,7 +363,7 @@ pub(super) fn of_key(
         check_for_key(child, position, at)?;
     }
     match wanted.is_empty() {
-        true => Ok(relation),
+        true => Ok(()),
         false => require(ctx, relation, wanted, Origin::written(Source::Add)),
     }
 }
@@ -412,12 +411,11 @@ const MAKE_INHERITABLE: &str = "You might need to make the existing constraint i
 /// Makes columns NOT NULL, or knows one more reason why they are; here and below.
 fn require(
     ctx: &mut DdlContext<'_>,
-    relation: Relation,
+    relation: &mut Relation,
     wanted: Vec<Wanted>,
     origin: Origin,
-) -> Result<Relation> {
+) -> Result<()> {
     let Origin { source, inherited } = origin;
-    let mut relation = relation;
     let mut new: Vec<Wanted> = Vec::new();
     for wanted in wanted {
         match relation.not_null_constraint(wanted.position) {
@@ -425,35 +423,35 @@ fn require(
                 // What is SET on a parent holds for all rows below: PostgreSQL counts such a one
                 // as it is, and then misses the NULLs that are there.
                 if source == Source::Set && relation.constraints[at].not_valid {
-                    relation = validate::at(ctx, relation, at, false)?;
+                    validate::at(ctx, relation, at, false)?;
                 }
-                adjust(&mut relation, at, &wanted, origin)?;
+                adjust(relation, at, &wanted, origin)?;
             }
             None => new.push(wanted),
         }
     }
     let checked = new.iter().filter(|wanted| !wanted.not_valid).map(|wanted| wanted.position);
-    check_rows(ctx, &relation, &checked.collect::<Vec<_>>())?;
+    check_rows(ctx, relation, &checked.collect::<Vec<_>>())?;
     for wanted in &mut new {
         let name = match wanted.name.take() {
             Some(name) if relation.constraints.iter().any(|own| own.name == name) => {
-                return Err(already_exists(&relation, &name));
+                return Err(already_exists(relation, &name));
             }
             Some(name) => name,
-            None => free_name(ctx, &relation, wanted.position, &PendingConstraints::default()),
+            None => free_name(ctx, relation, wanted.position, &PendingConstraints::default()),
         };
         wanted.name = Some(name.clone());
         let own = new_constraint(ctx, name, wanted.position)?;
         let own = if inherited { own.inherited() } else { own };
         let (no_inherit, not_valid) = (wanted.no_inherit, wanted.not_valid);
-        store(&mut relation, wanted.position, Constraint { no_inherit, not_valid, ..own });
+        store(relation, wanted.position, Constraint { no_inherit, not_valid, ..own });
     }
     ctx.put(relation.clone())?;
     new.retain(|wanted| !wanted.no_inherit);
-    if !new.is_empty() {
-        require_below(ctx, &relation, &new, source)?;
+    match new.is_empty() {
+        true => Ok(()),
+        false => require_below(ctx, relation, &new, source),
     }
-    Ok(relation)
 }
 
 fn require_below(
@@ -470,7 +468,7 @@ fn require_below(
             Ok(Wanted { name, not_valid, ..Wanted::new(position) })
         };
         let theirs = new.iter().map(theirs).collect::<Result<Vec<_>>>()?;
-        let done = require(ctx, (*child).clone(), theirs, Origin { source, inherited: true });
+        let done = require(ctx, &mut (*child).clone(), theirs, Origin { source, inherited: true });
         ctx.naming(&child, done)?;
     }
     Ok(())

@@ -48,7 +48,7 @@ pub(super) fn check(
 /// from now on.
 pub(super) fn constraint(
     ctx: &mut DdlContext<'_>,
-    table: Relation,
+    table: &mut Relation,
     name: &str,
     only: bool,
 ) -> Result<()> {
@@ -59,9 +59,7 @@ pub(super) fn constraint(
         ));
     };
     match &table.constraints[at].kind {
-        ConstraintKind::Check { .. } | ConstraintKind::NotNull => {
-            self::at(ctx, table, at, only).map(drop)
-        }
+        ConstraintKind::Check { .. } | ConstraintKind::NotNull => self::at(ctx, table, at, only),
         _ => Err(Error::new(
             SqlState::WRONG_OBJECT_TYPE,
             format!("cannot validate constraint \"{name}\" of relation \"{}\"", table.name),
@@ -73,13 +71,13 @@ pub(super) fn constraint(
 /// Validates a CHECK or NOT NULL, unless it is valid.
 pub(super) fn at(
     ctx: &mut DdlContext<'_>,
-    table: Relation,
+    table: &mut Relation,
     at: usize,
     only: bool,
-) -> Result<Relation> {
+) -> Result<()> {
     let own = &table.constraints[at];
     if !own.not_valid {
-        return Ok(table);
+        return Ok(());
     }
     let children = match own.no_inherit {
         true => Vec::new(),
@@ -90,8 +88,8 @@ pub(super) fn at(
     }
     for child in children {
         let child = ctx.lock_current(child.oid, RelationLockMode::ShareUpdateExclusive)?;
-        let place = place_in(&child, &table, own)?;
-        let done = self::at(ctx, (*child).clone(), place, false);
+        let place = place_in(&child, table, own)?;
+        let done = self::at(ctx, &mut (*child).clone(), place, false);
         ctx.naming(&child, done)?;
     }
     match &own.kind {
@@ -100,13 +98,11 @@ pub(super) fn at(
         }
         _ => {
             let column: Vec<usize> = own.not_null_column().into_iter().collect();
-            not_null::check_rows(ctx, &table, &column)?;
+            not_null::check_rows(ctx, table, &column)?;
         }
     }
-    let mut table = table;
     table.constraints[at].not_valid = false;
-    ctx.put(table.clone())?;
-    Ok(table)
+    ctx.put(table.clone())
 }
 
 /// Where a child has its parent's constraint: a NOT NULL may have another name there.

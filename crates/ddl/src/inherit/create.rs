@@ -1,9 +1,8 @@
 //! CREATE TABLE … INHERITS: the parents' columns and constraints, merged with each other and with
 //! those that the statement has itself (MergeAttributes).
 
-use super::super::constraint::{PendingConstraints, columns_in};
-use super::super::sequence::SequenceOptions;
-use super::super::table::add_column;
+use super::super::constraint::columns_in;
+use super::super::table::TableParts;
 use super::super::{DdlContext, truncate_name};
 use super::{check_parent, inherited_column, more_than_once, versus, wrong_type};
 use std::sync::Arc;
@@ -84,6 +83,14 @@ pub(crate) struct Merged {
     written: usize,
 }
 
+/// A column that the statement writes, and that comes from a parent as well.
+struct Written<'a> {
+    new: Column,
+    def: &'a ColumnDef,
+    /// Its default is a sequence: it is serial or an identity column.
+    has_sequence: bool,
+}
+
 impl Merged {
     /// Gives a new table, or a new partition, its parents' columns.
     pub(crate) fn new(
@@ -145,22 +152,24 @@ impl Merged {
     pub(crate) fn merge_written(
         &mut self,
         ctx: &mut DdlContext<'_>,
-        relation: &mut Relation,
+        parts: &mut TableParts,
         def: &ColumnDef,
-        (pending, serials): (&mut PendingConstraints, &mut Vec<SequenceOptions>),
     ) -> Result<bool> {
-        let Some(at) = self.next(relation, truncate_name(&def.name)) else { return Ok(false) };
+        let Some(at) = self.next(&parts.table, truncate_name(&def.name)) else {
+            return Ok(false);
+        };
         // As if the column were written in the parent's place.
-        let mut written = relation.clone();
-        written.columns.truncate(at);
-        let sequences = serials.len();
-        add_column(ctx, &mut written, def, pending, serials)?;
-        let has_sequence = serials.len() > sequences;
+        let whole = parts.table.clone();
+        parts.table.columns.truncate(at);
+        let sequences = parts.sequences.len();
+        parts.add_column(ctx, def)?;
+        let has_sequence = parts.sequences.len() > sequences;
+        let mut written = std::mem::replace(&mut parts.table, whole);
         let Some(new) = written.columns.pop() else {
             return Err(Error::internal("a written column was not added"));
         };
-        self.say(ctx, (&new, at));
-        self.adopt((&mut relation.columns[at], at), new, def, has_sequence)?;
+        self.say(ctx, &new.name, at);
+        self.adopt(&mut parts.table, at, Written { new, def, has_sequence })?;
         Ok(true)
     }
 
@@ -171,8 +180,7 @@ impl Merged {
         found.filter(|at| !relation.columns[*at].local)
     }
 
-    fn say(&self, ctx: &DdlContext<'_>, (new, at): (&Column, usize)) {
-        let name = &new.name;
+    fn say(&self, ctx: &DdlContext<'_>, name: &str, at: usize) {
         if self.written == at + 1 {
             ctx.notice(format!("merging column \"{name}\" with inherited definition"));
         } else {
@@ -194,7 +202,7 @@ impl Merged {
         copied: &Column,
     ) -> Result<Option<usize>> {
         let Some(at) = self.next(relation, &copied.name) else { return Ok(None) };
-        self.say(ctx, (copied, at));
+        self.say(ctx, &copied.name, at);
         let table = relation.name.clone();
         let own = &mut relation.columns[at];
         check_agreement(own, copied)?;
@@ -220,11 +228,11 @@ impl Merged {
     /// What the statement says about an inherited column.
     fn adopt(
         &mut self,
-        (own, at): (&mut Column, usize),
-        new: Column,
-        def: &ColumnDef,
-        has_sequence: bool,
+        table: &mut Relation,
+        at: usize,
+        Written { new, def, has_sequence }: Written<'_>,
     ) -> Result<()> {
+        let own = &mut table.columns[at];
         check_agreement(own, &new)?;
         let says =
             |wanted: fn(&AstConstraint) -> bool| def.constraints.iter().any(|c| wanted(&c.kind));

@@ -105,7 +105,7 @@ fn mark(ctx: &mut DdlContext<'_>, parent: &Relation, partition: &Arc<Relation>) 
     let is_hash =
         parent.partition_key.as_ref().is_some_and(|k| k.strategy == PartitionStrategy::Hash);
     match condition.filter(|_| !is_hash) {
-        Some(condition) => constraint::add_implied(ctx, marked, parse_expression(&condition)?),
+        Some(condition) => constraint::add_implied(ctx, &mut marked, parse_expression(&condition)?),
         None => Ok(()),
     }
 }

@@ -1,7 +1,8 @@
 //! The indexes that a partition has from its parent.
 
+use super::super::index::IndexBuilder;
 use super::super::inherit::invalid_table;
-use super::super::{DdlContext, NameParts, index};
+use super::super::{DdlContext, NameParts};
 use super::attach::{find_counterpart, take_over};
 use super::key::check_unique_covers_key;
 use super::{attnum_in, children};
@@ -11,7 +12,23 @@ use steppe_counting::progress::{Progress, Utility};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result};
 
-/// Gives a new partition an index for each that its parent has.
+/// Gives a partition that CREATE TABLE makes an index for each that its parent has. The caller puts
+/// the partition.
+pub(crate) fn index_new_partition(
+    ctx: &mut DdlContext<'_>,
+    parent: &Relation,
+    partition: &mut Relation,
+) -> Result<()> {
+    for index in &parent.indexes {
+        let index = ctx.catalog().relation(*index).cloned();
+        let index = index.ok_or_else(|| Error::internal("a parent's index has gone"))?;
+        add_part(ctx, parent, &index, partition)?;
+    }
+    Ok(())
+}
+
+/// Gives a table that becomes a partition an index for each that its parent has: its own, or a new
+/// one.
 pub(crate) fn inherit_indexes(
     ctx: &mut DdlContext<'_>,
     parent: &Relation,
@@ -84,8 +101,6 @@ fn index_partition(
     partition: &Arc<Relation>,
     valid_only: bool,
 ) -> Result<bool> {
-    let info = parent_index.index.as_ref();
-    let info = info.ok_or_else(|| Error::internal("relation is not an index"))?;
     if has_part(&ctx.catalog(), parent_index, partition) {
         return Ok(true);
     }
@@ -98,6 +113,22 @@ fn index_partition(
         take_over(ctx, parent_index, parent, &own, partition)?;
         return Ok(true);
     }
+    let mut table = (**partition).clone();
+    let oid = add_part(ctx, parent, parent_index, &mut table)?;
+    ctx.put(table.clone())?;
+    spread_to_children(ctx, &table, oid).map(|()| false)
+}
+
+/// Makes a partition's part of its parent's index, and of the constraint that the index serves. The
+/// caller puts the partition.
+fn add_part(
+    ctx: &mut DdlContext<'_>,
+    parent: &Relation,
+    parent_index: &Relation,
+    partition: &mut Relation,
+) -> Result<Oid> {
+    let info = parent_index.index.as_ref();
+    let info = info.ok_or_else(|| Error::internal("relation is not an index"))?;
     if info.primary && partition.primary_key().is_some() {
         return Err(invalid_table(format!(
             "multiple primary keys for table \"{}\" are not allowed",
@@ -119,18 +150,21 @@ fn index_partition(
     let include = info.include.iter().map(|a| moved(*a)).collect::<Result<Vec<_>>>()?;
     let constraint = parent.constraints.iter().find(|c| c.index() == Some(parent_index.oid));
     let names: Vec<&str> = parent_index.columns.iter().map(|column| &*column.name).collect();
-    let (columns, label) = match (info.primary, constraint) {
+    let (named_after, label) = match (info.primary, constraint) {
         (true, _) => (String::new(), "pkey"),
         (false, Some(_)) => (names.join("_"), "key"),
         (false, None) => (names.join("_"), "idx"),
     };
-    let schema = partition.schema;
-    let parts = NameParts { table: &partition.name, columns: &columns, label };
     let name = match constraint {
-        Some(_) => ctx.choose_key_name(schema, parts)?,
-        None => ctx.choose_name(schema, parts)?,
+        Some(_) => ctx.choose_key_name(partition, &named_after, label)?,
+        None => {
+            let parts = NameParts { table: &partition.name, columns: &named_after, label };
+            ctx.choose_name(partition.schema, parts)?
+        }
     };
-    let new = index::NewIndex {
+    let columns = constraint.iter().flat_map(|constraint| &constraint.columns);
+    let columns = columns.map(|attnum| moved(*attnum)).collect::<Result<Vec<_>>>()?;
+    let new = IndexBuilder {
         name: name.clone(),
         key_names: names.iter().take(keys.len()).map(|name| name.to_string()).collect(),
         keys,
@@ -142,18 +176,16 @@ fn index_partition(
         predicate: info.predicate.clone(),
         options: parent_index.options.to_vec(),
         parent: Some(parent_index.oid),
+        comment: None,
     };
-    let (mut table, oid) = index::create(ctx, (**partition).clone(), new)?;
+    let oid = new.finish(ctx, partition)?;
     if let Some(constraint) = constraint {
         let kind = match info.primary {
             true => ConstraintKind::Primary { index: oid },
             false => ConstraintKind::Unique { index: oid },
         };
-        let columns = constraint.columns.iter().map(|attnum| moved(*attnum));
-        let columns = columns.collect::<Result<Vec<_>>>()?;
         let copy = Constraint::new(ctx.store.new_oid()?, name, kind, columns);
-        table.constraints.push(Constraint { parent: constraint.oid, ..copy.inherited() });
+        partition.constraints.push(Constraint { parent: constraint.oid, ..copy.inherited() });
     }
-    ctx.put(table.clone())?;
-    spread_to_children(ctx, &table, oid).map(|()| false)
+    Ok(oid)
 }

@@ -17,7 +17,8 @@ pub(super) use attach::{adopt_constraints, attach, attach_index, require_partiti
 pub(super) use bound::{check_default_partition, partition_of};
 pub use detach::{Detaching, begin_detach, detaches_concurrently, finish_detach};
 pub(super) use detach::{check_not_detaching, detach, finalize};
-pub(super) use inherit::{inherit_indexes, spread_index};
+use inherit::inherit_indexes;
+pub(super) use inherit::{index_new_partition, spread_index};
 pub(super) use key::{check_unique_covers_key, key_reads, partition_key, rename_in_key};
 
 use super::DdlContext;
