@@ -9,14 +9,15 @@ use super::inherit::{self, Inheritor, invalid_table};
 use super::open::system_catalog;
 use super::reloptions::{self, Owner};
 use super::table::default_text;
+use super::table_change::TableChange;
 use super::{DdlContext, add_column, create_view, drop, not_null, partition};
 use super::{generated, identity, persistence, retype, validate};
 use std::sync::Arc;
 use steppe_catalog::objects::Object;
 use steppe_catalog::{Constraint, RelKind, Relation};
 use steppe_sql::ast::{
-    AlterTableCommand as Command, AlterTableStmt, ConstraintKind as AstConstraint, DropBehavior,
-    Expr, ObjectKind,
+    AlterTableCommand as Command, AlterTableStmt, ConstraintKind as AstConstraint, DefElem,
+    DropBehavior, Expr, ObjectKind,
 };
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
@@ -56,16 +57,13 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
     let mut commands: Vec<&Command> = stmt.commands.iter().collect();
     let made: Vec<&str> = commands.iter().filter_map(|command| has_made(command)).collect();
     commands.sort_by_key(|command| pass(command, &read, &made));
+    let mut change = TableChange::open(ctx, relation.oid)?;
     for group in commands.chunk_by(|a, b| is_type_change(a) && is_type_change(b)) {
-        let catalog = ctx.catalog();
-        let relation = catalog
-            .relation(relation.oid)
-            .ok_or_else(|| Error::internal("the table being altered has gone"))?;
-        let only = !stmt.relation.inherit;
-        let done = run(ctx, (**relation).clone(), group, only);
-        ctx.naming(relation, done)?;
+        change.renew(ctx)?;
+        let done = run(ctx, &mut change, group, !stmt.relation.inherit);
+        ctx.naming(change.before(), done)?;
     }
-    Ok(tag)
+    change.put(ctx).map(|()| tag)
 }
 
 /// The relation that is altered, locked. `None`: there is none, and IF EXISTS says that's fine.
@@ -151,34 +149,66 @@ fn pass(command: &Command, read: &[Arc<str>], made: &[&str]) -> u8 {
 /// Runs a command, or several that change types: those are one change of the table.
 fn run(
     ctx: &mut DdlContext<'_>,
-    mut table: Relation,
+    change: &mut TableChange,
     group: &[&Command],
     only: bool,
 ) -> Result<()> {
     let Some(command) = group.first().copied() else { return Ok(()) };
+    if matches!(
+        command,
+        Command::AttachPartition { .. } | Command::DetachPartition { concurrently: false, .. }
+    ) {
+        return change.replace(ctx, |ctx, table| change_partitions(ctx, table, command));
+    }
+    check_fits(change.table(), command)?;
+    for command in group {
+        check_lineage(ctx, change.table(), command, only)?;
+    }
+    if sees_to_children(command) {
+        return change.replace(ctx, |ctx, table| run_with_children(ctx, table, group, only));
+    }
+    let below = match goes_down(command) && !only {
+        true => inherit::inheritors(ctx, change.table().oid)?,
+        false => Vec::new(),
+    };
+    run_here(ctx, change, command)?;
+    for Inheritor { table, .. } in below {
+        let mut below = TableChange::open(ctx, table.oid)?;
+        let done = run_here(ctx, &mut below, command).and_then(|()| below.put(ctx));
+        ctx.naming(&table, done)?;
+    }
+    Ok(())
+}
+
+/// ATTACH and DETACH PARTITION.
+fn change_partitions(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Result<()> {
     match command {
         Command::AttachPartition { bound: Some(_), .. }
             if table.kind == RelKind::PartitionedIndex =>
         {
             let message = format!("\"{}\" is not a partitioned table", table.name);
-            return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
+            Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message))
         }
         Command::AttachPartition { partition, bound: Some(bound) } => {
             partition::require_partitioned(&table, "ATTACH PARTITION")?;
-            return partition::attach(ctx, table, partition, bound);
+            partition::attach(ctx, table, partition, bound)
         }
         Command::AttachPartition { partition, bound: None } => {
-            return partition::attach_index(ctx, &table, partition);
+            partition::attach_index(ctx, &table, partition)
         }
-        Command::DetachPartition { partition, concurrently: false, finalize } => {
+        Command::DetachPartition { partition, finalize, .. } => {
             partition::require_partitioned(&table, "DETACH PARTITION")?;
-            return match finalize {
+            match finalize {
                 true => partition::finalize(ctx, &table, partition),
                 false => partition::detach(ctx, &table, partition),
-            };
+            }
         }
-        _ => {}
+        _ => Err(Error::internal("a command that changes no partitions")),
     }
+}
+
+/// 42809 for a command that is not for such a kind of relation.
+fn check_fits(table: &Relation, command: &Command) -> Result<()> {
     let fits = match command {
         Command::ChangeOwner(_) => true,
         // What has no pages has no storage parameters.
@@ -189,15 +219,38 @@ fn run(
         Command::ColumnDefault { .. } if table.kind == RelKind::View => true,
         _ => matches!(table.kind, RelKind::Table | RelKind::PartitionedTable),
     };
-    if !fits {
-        let is_index = matches!(table.kind, RelKind::Index | RelKind::PartitionedIndex);
-        if !(is_index && matches!(command, Command::SetStatistics { .. })) {
-            return Err(partition::wrong_kind(&table, describe(command)));
-        }
+    let is_index = matches!(table.kind, RelKind::Index | RelKind::PartitionedIndex);
+    match fits || (is_index && matches!(command, Command::SetStatistics { .. })) {
+        true => Ok(()),
+        false => Err(partition::wrong_kind(table, describe(command))),
     }
-    for command in group {
-        check_lineage(ctx, &table, command, only)?;
-    }
+}
+
+/// Whether a command changes the table's children by itself, and puts all of them.
+fn sees_to_children(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::AlterColumnType { .. }
+            | Command::AddColumn { .. }
+            | Command::DropColumn { .. }
+            | Command::DropConstraint { .. }
+            | Command::AddConstraint(_)
+            | Command::SetNotNull(_)
+            | Command::DropNotNull(_)
+            | Command::ValidateConstraint(_)
+            | Command::AlterConstraint { .. }
+            | Command::Inherit(_)
+            | Command::NoInherit(_)
+    )
+}
+
+fn run_with_children(
+    ctx: &mut DdlContext<'_>,
+    mut table: Relation,
+    group: &[&Command],
+    only: bool,
+) -> Result<()> {
+    let Some(command) = group.first().copied() else { return Ok(()) };
     match command {
         Command::AlterColumnType { .. } => retype::change(ctx, table, group, only),
         Command::AddColumn { column, if_not_exists } => {
@@ -233,21 +286,7 @@ fn run(
         }
         Command::Inherit(parent) => inherit::add_parent(ctx, table, parent),
         Command::NoInherit(parent) => inherit::remove_parent(ctx, table, parent),
-        command => {
-            let below = match goes_down(command) && !only {
-                true => inherit::inheritors(ctx, table.oid)?,
-                false => Vec::new(),
-            };
-            run_here(ctx, table, command)?;
-            for Inheritor { table, .. } in below {
-                let catalog = ctx.catalog();
-                let below = catalog.relation(table.oid);
-                let below = below.ok_or_else(|| Error::internal("a child has gone"))?;
-                let done = run_here(ctx, (**below).clone(), command);
-                ctx.naming(&table, done)?;
-            }
-            Ok(())
-        }
+        other => Err(Error::internal(format!("{} does not see to children", describe(other)))),
     }
 }
 
@@ -358,96 +397,103 @@ fn is_not_null(table: &Relation, column: &str) -> bool {
     table.column_index(column).is_some_and(|position| table.columns[position].not_null)
 }
 
-fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Result<()> {
+/// Runs a command on one table.
+fn run_here(ctx: &mut DdlContext<'_>, change: &mut TableChange, command: &Command) -> Result<()> {
     match command {
         Command::ColumnDefault { name, default } => {
-            let position = column_position(&table, name)?;
-            set_default(ctx, table, position, default.as_ref())
+            let position = column_position(change.table(), name)?;
+            set_default(ctx, change, position, default.as_ref())
         }
         Command::DropExpression { name, if_exists } => {
-            let position = column_position(&table, name)?;
-            generated::drop_expression(ctx, table, position, *if_exists)
+            let position = column_position(change.table(), name)?;
+            generated::drop_expression(ctx, change, position, *if_exists)
         }
         Command::SetExpression { name, expr } => {
-            let position = column_position(&table, name)?;
-            generated::set_expression(ctx, table, position, expr)
+            let position = column_position(change.table(), name)?;
+            change.replace(ctx, |ctx, table| generated::set_expression(ctx, table, position, expr))
         }
         Command::AddIdentity { name, constraint } => {
-            let position = column_position(&table, name)?;
-            identity::add(ctx, table, position, &constraint.kind)
+            let position = column_position(change.table(), name)?;
+            change.replace(ctx, |ctx, table| identity::add(ctx, table, position, &constraint.kind))
         }
         Command::SetIdentity { name, options } => {
-            let position = column_position(&table, name)?;
-            identity::set(ctx, table, position, options)
+            let position = column_position(change.table(), name)?;
+            change.replace(ctx, |ctx, table| identity::set(ctx, table, position, options))
         }
         Command::DropIdentity { name, if_exists } => {
-            let position = column_position(&table, name)?;
-            identity::drop(ctx, table, position, *if_exists)
+            let position = column_position(change.table(), name)?;
+            change.replace(ctx, |ctx, table| identity::drop(ctx, table, position, *if_exists))
         }
-        Command::SetOptions(options) if table.kind == RelKind::View => {
-            create_view::set_options(ctx, table, options)
-        }
-        Command::SetOptions(options) => {
-            let mut table = table;
-            partition::check_options(&table, options)?;
-            let owner = match table.kind {
-                RelKind::Index => Owner::Index,
-                _ => Owner::Table,
-            };
-            table.options = reloptions::set(owner, &table.options, options)?.into();
-            ctx.put(table)
-        }
+        Command::SetOptions(options) => set_options(ctx, change, options),
         Command::ResetOptions(options) => {
-            let mut table = table;
-            table.options = reloptions::reset(&table.options, options)?.into();
-            ctx.put(table)
+            let kept = reloptions::reset(&change.table().options, options)?;
+            change.edit().options = kept.into();
+            Ok(())
         }
         Command::SetStatistics { column, target } => {
-            column_hints::set_statistics(ctx, table, column, *target)
+            column_hints::set_statistics(ctx, change, column, *target)
         }
         Command::SetColumnOptions { name, options } => {
             let set = |old: &[_]| reloptions::set(Owner::Column, old, options);
-            column_hints::change_options(ctx, table, name, set)
+            column_hints::change_options(change, name, set)
         }
         Command::ResetColumnOptions { name, options } => {
             let reset = |old: &[_]| reloptions::reset(old, options);
-            column_hints::change_options(ctx, table, name, reset)
+            column_hints::change_options(change, name, reset)
         }
-        Command::SetStorage { name, storage } => {
-            column_hints::set_storage(ctx, table, name, storage)
-        }
+        Command::SetStorage { name, storage } => column_hints::set_storage(change, name, storage),
         Command::SetCompression { name, method } => {
-            column_hints::set_compression(ctx, table, name, method)
+            column_hints::set_compression(change, name, method)
         }
-        Command::SetLogged(logged) => persistence::set(ctx, table, *logged),
-        Command::ClusterOn(index) => cluster::mark(ctx, &table, Some(index)),
-        Command::DropCluster => cluster::mark(ctx, &table, None),
+        Command::SetLogged(logged) => {
+            change.replace(ctx, |ctx, table| persistence::set(ctx, table, *logged))
+        }
+        Command::ClusterOn(index) => cluster::mark(ctx, change.table(), Some(index)),
+        Command::DropCluster => cluster::mark(ctx, change.table(), None),
         // One role owns everything in this version.
         Command::ChangeOwner(_) => Ok(()),
         other => Err(Error::not_supported(format!("ALTER TABLE … {}", describe(other)))),
     }
 }
 
+/// SET (…) of a table, an index or a view.
+fn set_options(
+    ctx: &mut DdlContext<'_>,
+    change: &mut TableChange,
+    options: &[DefElem],
+) -> Result<()> {
+    let owner = match change.table().kind {
+        RelKind::View => return create_view::set_options(ctx, change, options),
+        RelKind::Index => Owner::Index,
+        _ => Owner::Table,
+    };
+    partition::check_options(change.table(), options)?;
+    let set = reloptions::set(owner, &change.table().options, options)?;
+    change.edit().options = set.into();
+    Ok(())
+}
+
 /// SET DEFAULT and DROP DEFAULT.
 fn set_default(
     ctx: &mut DdlContext<'_>,
-    mut table: Relation,
+    change: &mut TableChange,
     position: usize,
     default: Option<&Expr>,
 ) -> Result<()> {
-    let column = table.columns[position].clone();
+    let column = &change.table().columns[position];
     if column.generated {
         let instead = if default.is_some() { "SET" } else { "DROP" };
-        return Err(generated::refuse_default(&table, &column, instead));
+        return Err(generated::refuse_default(change.table(), column, instead));
     }
     if column.identity.is_some() {
-        return Err(identity::refuse_default(&table, position, default.is_some()));
+        return Err(identity::refuse_default(change.table(), position, default.is_some()));
     }
-    table.columns[position].default = match default {
-        Some(expr) => default_text(ctx, &column, expr).map_err(Error::without_position)?,
+    let text = match default {
+        Some(expr) => default_text(ctx, column, expr).map_err(Error::without_position)?,
         None => None,
     };
-    ctx.put(table)
+    change.edit().columns[position].default = text;
+    Ok(())
 }
 
 /// A subcommand's name in messages: of 0A000, and that it is none for a kind of relation.

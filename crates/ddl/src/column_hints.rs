@@ -4,6 +4,7 @@
 use super::DdlContext;
 use super::alter::column_position;
 use super::reloptions::Options;
+use super::table_change::TableChange;
 use std::sync::Arc;
 use steppe_catalog::system::type_storage;
 use steppe_catalog::{Column, Relation};
@@ -32,11 +33,12 @@ pub(super) fn statistics_target(ctx: &DdlContext<'_>, target: Option<i32>) -> Re
 
 /// ALTER COLUMN … SET STATISTICS.
 pub(super) fn set_statistics(
-    ctx: &mut DdlContext<'_>,
-    mut table: Relation,
+    ctx: &DdlContext<'_>,
+    change: &mut TableChange,
     column: &ColumnAddress,
     target: Option<i32>,
 ) -> Result<()> {
+    let table = change.table();
     if table.index.is_none() && matches!(column, ColumnAddress::Number(_)) {
         return Err(Error::new(
             SqlState::FEATURE_NOT_SUPPORTED,
@@ -45,12 +47,12 @@ pub(super) fn set_statistics(
     }
     let target = statistics_target(ctx, target)?;
     let position = match column {
-        ColumnAddress::Name(name) => column_position(&table, name)?,
-        ColumnAddress::Number(number) => numbered(&table, *number)?,
+        ColumnAddress::Name(name) => column_position(table, name)?,
+        ColumnAddress::Number(number) => numbered(table, *number)?,
     };
-    check_index_column(&table, position)?;
-    table.columns[position].statistics = target;
-    ctx.put(table)
+    check_index_column(table, position)?;
+    change.edit().columns[position].statistics = target;
+    Ok(())
 }
 
 /// The position of an index's column by its number.
@@ -83,41 +85,30 @@ fn check_index_column(index: &Relation, position: usize) -> Result<()> {
 
 /// ALTER COLUMN … SET (…) and RESET (…): the options as `change` makes them of the old ones.
 pub(super) fn change_options(
-    ctx: &mut DdlContext<'_>,
-    mut table: Relation,
+    table: &mut TableChange,
     name: &str,
     change: impl FnOnce(&[(Arc<str>, Arc<str>)]) -> Result<Options>,
 ) -> Result<()> {
-    let position = column_position(&table, name)?;
-    let options = &mut table.columns[position].options;
-    *options = change(options)?.into();
-    ctx.put(table)
+    let position = column_position(table.table(), name)?;
+    let options = change(&table.table().columns[position].options)?;
+    table.edit().columns[position].options = options.into();
+    Ok(())
 }
 
 /// ALTER COLUMN … SET STORAGE.
-pub(super) fn set_storage(
-    ctx: &mut DdlContext<'_>,
-    mut table: Relation,
-    name: &str,
-    storage: &str,
-) -> Result<()> {
-    let position = column_position(&table, name)?;
-    let ty = table.columns[position].type_oid;
-    table.columns[position].storage = storage_of(ty, storage)?;
-    ctx.put(table)
+pub(super) fn set_storage(change: &mut TableChange, name: &str, storage: &str) -> Result<()> {
+    let position = column_position(change.table(), name)?;
+    let storage = storage_of(change.table().columns[position].type_oid, storage)?;
+    change.edit().columns[position].storage = storage;
+    Ok(())
 }
 
 /// ALTER COLUMN … SET COMPRESSION.
-pub(super) fn set_compression(
-    ctx: &mut DdlContext<'_>,
-    mut table: Relation,
-    name: &str,
-    method: &str,
-) -> Result<()> {
-    let position = column_position(&table, name)?;
-    let ty = table.columns[position].type_oid;
-    table.columns[position].compression = compression_of(ty, method)?;
-    ctx.put(table)
+pub(super) fn set_compression(change: &mut TableChange, name: &str, method: &str) -> Result<()> {
+    let position = column_position(change.table(), name)?;
+    let compression = compression_of(change.table().columns[position].type_oid, method)?;
+    change.edit().columns[position].compression = compression;
+    Ok(())
 }
 
 /// STORAGE and COMPRESSION of a new column.

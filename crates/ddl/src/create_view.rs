@@ -4,6 +4,7 @@
 
 use super::DdlContext;
 use super::reloptions::{self, Options, Owner};
+use super::table_change::TableChange;
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog, Column, RelKind, Relation};
 use steppe_sql::ast::Persistence::{Temporary, Unlogged};
@@ -156,10 +157,12 @@ fn require_updatable(ctx: &mut DdlContext<'_>, query: &SelectStmt) -> Result<()>
 /// ALTER VIEW … SET (…).
 pub(super) fn set_options(
     ctx: &mut DdlContext<'_>,
-    mut view: Relation,
+    change: &mut TableChange,
     given: &[DefElem],
 ) -> Result<()> {
-    view.options = reloptions::set(Owner::View, &view.options, given)?.into();
+    let set = reloptions::set(Owner::View, &change.table().options, given)?;
+    let view = change.edit();
+    view.options = set.into();
     if view.options.iter().any(|(name, _)| **name == *CHECK_OPTION) {
         let text = view.view.as_deref().map_or("", String::as_str);
         let parsed = steppe_sql::parser::parse(text)?;
@@ -167,7 +170,7 @@ pub(super) fn set_options(
             require_updatable(ctx, select)?;
         }
     }
-    ctx.put(view)
+    Ok(())
 }
 
 /// Whether SELECT INTO is written in a query.

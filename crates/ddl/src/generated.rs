@@ -5,6 +5,7 @@
 //!
 //! A partition may have another expression than its parent, but not one of the other kind.
 
+use super::table_change::TableChange;
 use super::{DdlContext, not_null, retype, validate};
 use std::sync::Arc;
 use steppe_catalog::{Column, Constraint, ConstraintKind as TableConstraint, Relation};
@@ -241,20 +242,21 @@ pub(super) fn follow_rename(
 /// DROP EXPRESSION: the values stay.
 pub(super) fn drop_expression(
     ctx: &mut DdlContext<'_>,
-    mut table: Relation,
+    change: &mut TableChange,
     position: usize,
     if_exists: bool,
 ) -> Result<()> {
+    let table = change.table();
     if !table.columns[position].generated {
-        return ctx.skip_missing(if_exists, not_generated(&table, position));
+        return ctx.skip_missing(if_exists, not_generated(table, position));
     }
     if table.columns[position].is_virtual {
         let what = "DROP EXPRESSION is not supported for virtual generated columns";
-        return Err(refused_of_virtual(&table, position, what));
+        return Err(refused_of_virtual(table, position, what));
     }
-    let column = &mut table.columns[position];
+    let column = &mut change.edit().columns[position];
     (column.generated, column.default) = (false, None);
-    ctx.put(table)
+    Ok(())
 }
 
 /// 55000

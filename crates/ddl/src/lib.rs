@@ -52,6 +52,7 @@ mod sequence;
 mod set_schema;
 mod statistics;
 mod table;
+mod table_change;
 mod temporary;
 mod vacuum_options;
 mod validate;
