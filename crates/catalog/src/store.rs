@@ -482,8 +482,8 @@ impl CatalogChanges {
         self.catalog = Arc::new(catalog);
     }
 
-    /// The same changes for somebody who knows nothing of savepoints.
-    pub fn without_marks(&self) -> CatalogChanges {
+    /// The same changes without what is remembered of savepoints.
+    fn without_marks(&self) -> CatalogChanges {
         CatalogChanges {
             catalog: self.catalog.clone(),
             base_epoch: self.base_epoch,
@@ -492,11 +492,6 @@ impl CatalogChanges {
             row_ids: self.row_ids.clone(),
             marks: Vec::new(),
         }
-    }
-
-    /// Takes over what somebody has added to them; the savepoints' states stay.
-    pub fn take_over(&mut self, added: CatalogChanges) {
-        *self = CatalogChanges { marks: std::mem::take(&mut self.marks), ..added };
     }
 
     /// Remembers the present state for the savepoint at nesting depth `depth`.

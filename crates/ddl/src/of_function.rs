@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   function ── Spi::execute ──▶ SessionHost::utility ──▶ utility ─┐
-//!            ── SpiDdl::ddl ──────────────────────────────────────┴▶ change, in its transaction
+//!            ── SpiDdl::ddl ──────────────────────────────────────┴▶ change, in the transaction
 //!            ── apart ──▶ a transaction of its own, committed at once
 //! ```
 //!
@@ -17,33 +17,21 @@ use steppe_functions::{SessionHost, UtilityCall};
 use steppe_txn::{IsolationLevel, RelationLockMode, Txn};
 use steppe_types::{Error, Oid, Result, SqlState};
 
-/// A statement of a function.
-#[derive(Clone, Copy)]
-pub struct StatementOf<'a> {
-    /// The command, as a READ ONLY transaction refuses it.
-    pub command: &'a str,
-    /// The statement's text, for error positions.
-    pub source: &'a str,
-}
-
-/// Changes the catalog in the transaction of the statement that calls the function.
+/// Changes the catalog in the transaction of the statement that calls the function. A READ ONLY
+/// transaction refuses it as `command`.
 pub fn change<T>(
     session: &Arc<dyn SessionHost>,
-    txn: &mut Txn,
-    StatementOf { command, source }: StatementOf<'_>,
+    origin: Origin<'_>,
+    command: &str,
     f: impl FnOnce(&mut DdlContext<'_>) -> Result<T>,
 ) -> Result<T> {
-    check_writable(txn, command)?;
-    txn.start_statement()?;
+    check_writable(origin.txn, command)?;
+    origin.txn.start_statement()?;
     let (store, frame) = (session.store()?, session.frame()?);
+    let mut context = DdlContext::new(store, &frame, session, origin);
     let (mut f, mut done) = (Some(f), None);
-    session.change_catalog(&mut |pending| {
-        let f = f.take().ok_or_else(|| Error::internal("DDL was run twice"))?;
-        let origin = Origin { source, ..Origin::new(txn, pending) };
-        done = Some(DdlContext::new(store, &frame, session, origin).run(f)?);
-        Ok(())
-    })?;
-    done.ok_or_else(no_ddl)
+    session.in_place(&mut || done = f.take().map(|f| context.run(f)));
+    done.unwrap_or_else(|| Err(no_ddl()))
 }
 
 /// Adds partitions to a table in a transaction of its own, which is committed when this returns.
@@ -84,12 +72,13 @@ pub fn apart<T>(
 
 /// What a session does of [`SessionHost::utility`] for DDL. False: the statement is none.
 pub fn utility(call: UtilityCall<'_>) -> Result<bool> {
-    let UtilityCall { session, txn, statement, source } = call;
+    let UtilityCall { session, txn, pending, statement, source } = call;
     if !is_ddl(statement) {
         return Ok(false);
     }
-    let of = StatementOf { command: command_name(statement), source };
-    change(session, txn, of, |context| execute(statement, context)).map(|_| true)
+    let origin = Origin { source, ..Origin::new(txn, pending) };
+    let run = |context: &mut DdlContext<'_>| execute(statement, context);
+    change(session, origin, command_name(statement), run).map(|_| true)
 }
 
 /// Changes of the catalog by a function that runs statements.
@@ -110,7 +99,10 @@ impl SpiDdl for Spi<'_> {
         source: &str,
         f: impl FnOnce(&mut DdlContext<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.in_transaction(|session, txn| change(session, txn, StatementOf { command, source }, f))
+        self.in_transaction(|session, transaction| {
+            let (txn, pending) = transaction.for_ddl();
+            change(session, Origin { source, ..Origin::new(txn, pending) }, command, f)
+        })
     }
 }
 

@@ -26,17 +26,10 @@ use steppe_functions::FnContext;
 use steppe_sql::bind::index::IndexExprs;
 use steppe_sql::bind::over_row;
 use steppe_sql::plan::{ROW_ID, StoredForm, TABLE_OID};
-use steppe_txn::{Database, IndexStore, OverflowStore, RowId, RowMeta, TableStore, Txn, View};
+use steppe_txn::{Database, IndexStore, OverflowStore, RowId, RowMeta, TableStore, View};
 use steppe_types::key::{KeyPart, encode_part};
 use steppe_types::row::{ColumnRef, RowLayout};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, text_io};
-
-/// A running statement's transaction and what it sees.
-pub(crate) struct StatementTxn {
-    pub(crate) txn: Txn,
-    /// The statement's snapshot.
-    pub(crate) view: View,
-}
 
 /// A stored table.
 pub struct TableAccess {

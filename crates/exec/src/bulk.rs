@@ -16,13 +16,14 @@ use crate::context::ExecContext;
 use crate::expr::{CExpr, Compiler, Row};
 use crate::node::CNode;
 use crate::statement::{CompiledStmt, ExecEnv};
+use crate::transaction::{StatementTxn, Transaction};
 use std::sync::Arc;
 use steppe_catalog::Catalog;
 use steppe_functions::{FnContext, KeyCheck};
 use steppe_sql::expr::Expr;
 use steppe_sql::plan::PlannedStmt;
 use steppe_sql::query::Command;
-use steppe_txn::{NewRows, Txn};
+use steppe_txn::NewRows;
 use steppe_types::row::RowWriter;
 use steppe_types::{Datum, Error, Result};
 
@@ -187,7 +188,7 @@ impl BulkInsert {
 
     /// Stores the rows added since the last time. If it fails, what it has done is taken back and
     /// the rows are still held: [`Self::store_row`] finds which one it was.
-    pub fn flush(&mut self, env: &ExecEnv, txn: &mut Option<Txn>) -> Result<()> {
+    pub fn flush(&mut self, env: &ExecEnv, txn: &mut Option<Transaction>) -> Result<()> {
         if self.pending_rows() == 0 {
             return Ok(());
         }
@@ -203,7 +204,12 @@ impl BulkInsert {
     }
 
     /// Stores the pending row `i`, and goes on holding it.
-    pub fn store_row(&mut self, i: usize, env: &ExecEnv, txn: &mut Option<Txn>) -> Result<()> {
+    pub fn store_row(
+        &mut self,
+        i: usize,
+        env: &ExecEnv,
+        txn: &mut Option<Transaction>,
+    ) -> Result<()> {
         self.store(Some(i), env, txn)
     }
 
@@ -213,16 +219,21 @@ impl BulkInsert {
     }
 
     /// Checks the DEFERRABLE constraints that are not deferred.
-    pub fn finish(&mut self, env: &ExecEnv, txn: &mut Option<Txn>) -> Result<()> {
+    pub fn finish(&mut self, env: &ExecEnv, txn: &mut Option<Transaction>) -> Result<()> {
         let mut cx = env.context(txn);
         cx.key_checks = std::mem::take(&mut self.checks);
         let finished = finish_keys(&mut cx);
-        *txn = cx.take_txn().map(|t| t.txn);
+        *txn = cx.take_txn().map(StatementTxn::into_transaction);
         finished
     }
 
     /// Stores one pending row, or all; nothing if it fails.
-    fn store(&mut self, one: Option<usize>, env: &ExecEnv, txn: &mut Option<Txn>) -> Result<()> {
+    fn store(
+        &mut self,
+        one: Option<usize>,
+        env: &ExecEnv,
+        txn: &mut Option<Transaction>,
+    ) -> Result<()> {
         let mut cx = self.stmt.context(Arc::new([]), env, txn);
         cx.key_checks = std::mem::take(&mut self.checks);
         let stored = cx.mark().and_then(|mark| {
@@ -233,7 +244,7 @@ impl BulkInsert {
             stored
         });
         self.checks = std::mem::take(&mut cx.key_checks);
-        *txn = cx.take_txn().map(|t| t.txn);
+        *txn = cx.take_txn().map(StatementTxn::into_transaction);
         stored
     }
 

@@ -4,14 +4,14 @@
 //! working tables, counters and the transaction's handle are here, in one object
 //! per execution that every node and expression gets by `&mut`.
 
-use crate::access::StatementTxn;
 use crate::expr::SubPlanState;
 use crate::sought::Sought;
 use crate::team::Team;
+use crate::transaction::StatementTxn;
 use crate::tuplestore::TupleStore;
 use std::sync::Arc;
 use steppe_catalog::Catalog;
-use steppe_functions::{FnContext, KeyCheck};
+use steppe_functions::{FnContext, KeyCheck, SessionHost};
 use steppe_spill::TempSpace;
 use steppe_sql::expr::ExecParamId;
 use steppe_storage::Usage;
@@ -486,6 +486,18 @@ impl ExecContext {
         self.txn.take()
     }
 
+    /// The catalog in force, if it is newer than the one that the statement was planned against:
+    /// asked after a lock was taken in the middle of a statement.
+    pub(crate) fn newer_catalog(&mut self) -> Result<Option<Arc<Catalog>>> {
+        let FnContext { session, catalog, .. } = &self.functions;
+        newer_catalog(&mut self.txn, &**session, catalog)
+    }
+
+    /// The catalog in force, if it is newer than this one.
+    pub(crate) fn newer_than(&mut self, catalog: &Arc<Catalog>) -> Result<Option<Arc<Catalog>>> {
+        newer_catalog(&mut self.txn, &*self.functions.session, catalog)
+    }
+
     /// Where spill files go.
     pub(crate) fn temp(&self) -> Result<Arc<TempSpace>> {
         self.temp.clone().ok_or_else(|| Error::internal("no temporary space in this context"))
@@ -518,4 +530,15 @@ impl ExecContext {
     pub(crate) fn instrument(&mut self, node: usize) -> Option<&mut Instrument> {
         self.instruments.as_mut().and_then(|all| all.get_mut(node))
     }
+}
+
+fn newer_catalog(
+    txn: &mut Option<StatementTxn>,
+    session: &dyn SessionHost,
+    planned: &Arc<Catalog>,
+) -> Result<Option<Arc<Catalog>>> {
+    if let Some(txn) = txn {
+        txn.rebase(session)?;
+    }
+    Ok(session.newer_catalog(planned))
 }

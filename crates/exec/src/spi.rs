@@ -13,14 +13,15 @@
 //! against. If the function fails, the calling statement does.
 //!
 //! The session tells what statements are planned and run with at that point
-//! ([`SessionHost::frame`]), and runs what has no plan ([`SessionHost::utility`]).
+//! ([`SessionHost::frame`]), and runs what has no plan ([`SessionHost::utility`]). A function's DDL
+//! changes the catalog in the transaction itself ([`Transaction`]).
 
-use crate::access::StatementTxn;
 use crate::context::ExecContext;
 use crate::partition::lock_mode;
 use crate::prepare::{Planning, PreparedPlan, is_plannable, parse_one, prepare, run_in_place};
 use crate::sink::RowSink;
 use crate::statement::ExecEnv;
+use crate::transaction::{StatementTxn, Transaction};
 use std::sync::Arc;
 use steppe_catalog::Catalog;
 use steppe_functions::{Frame, SessionHost, UtilityCall};
@@ -72,9 +73,8 @@ impl<'c> Spi<'c> {
 
     /// The catalog in force, which may be newer than the one that the calling statement was
     /// planned with.
-    pub fn catalog_in_force(&self) -> Arc<Catalog> {
-        let planned = &self.cx.functions.catalog;
-        self.session().newer_catalog(planned).unwrap_or_else(|| planned.clone())
+    pub fn catalog_in_force(&mut self) -> Result<Arc<Catalog>> {
+        Ok(self.cx.newer_catalog()?.unwrap_or_else(|| self.cx.functions.catalog.clone()))
     }
 
     /// Plans a statement with parameters of these types.
@@ -116,9 +116,10 @@ impl<'c> Spi<'c> {
     pub fn execute(&mut self, text: &str) -> Result<Answer> {
         let statement = Arc::new(parse_one(text)?.statement);
         if !is_plannable(&statement) {
-            self.in_transaction(|session, txn| {
+            self.in_transaction(|session, transaction| {
+                let (txn, pending) = transaction.for_ddl();
                 let (statement, source) = (&*statement, text);
-                session.utility(UtilityCall { session, txn, statement, source })
+                session.utility(UtilityCall { session, txn, pending, statement, source })
             })?;
             return Ok(Answer::default());
         }
@@ -136,23 +137,28 @@ impl<'c> Spi<'c> {
     /// Does in the transaction what is no statement with a plan, while the calling one is suspended.
     pub fn in_transaction<T>(
         &mut self,
-        f: impl FnOnce(&Arc<dyn SessionHost>, &mut Txn) -> Result<T>,
+        f: impl FnOnce(&Arc<dyn SessionHost>, &mut Transaction) -> Result<T>,
     ) -> Result<T> {
         let session = Arc::clone(self.session());
         self.lend(|txn| f(&session, present(txn)?))
     }
 
-    /// Lends the transaction out while the calling statement is suspended.
-    fn lend<T>(&mut self, f: impl FnOnce(&mut Option<Txn>) -> Result<T>) -> Result<T> {
-        let Some(StatementTxn { mut txn, view }) = self.cx.take_txn() else {
+    /// Lends the transaction out while the calling statement is suspended. Afterwards
+    /// [`Self::frame`] tells of what has been changed, by others too.
+    fn lend<T>(&mut self, f: impl FnOnce(&mut Option<Transaction>) -> Result<T>) -> Result<T> {
+        let Some(statement) = self.cx.take_txn() else {
             return Err(Error::not_supported("a function that runs statements in this context"));
         };
-        let outer = txn.suspend_statement();
-        let mut lent = Some(txn);
+        let (mut transaction, view) = statement.into_parts();
+        let outer = transaction.txn.suspend_statement();
+        let mut lent = Some(transaction);
         let done = f(&mut lent);
-        let mut txn = lent.ok_or_else(|| Error::internal("the transaction was not given back"))?;
-        txn.resume_statement(outer);
-        self.cx.lend_txn(Some(StatementTxn { txn, view }));
+        let lost = || Error::internal("the transaction was not given back");
+        let mut transaction = lent.ok_or_else(lost)?;
+        transaction.txn.resume_statement(outer);
+        transaction.forget_no_changes();
+        let done = done.and_then(|done| transaction.rebase(&**self.session()).map(|()| done));
+        self.cx.lend_txn(Some(StatementTxn::with_view(transaction, view)));
         done
     }
 }
@@ -165,7 +171,7 @@ impl Answer {
     }
 }
 
-fn present(txn: &mut Option<Txn>) -> Result<&mut Txn> {
+fn present(txn: &mut Option<Transaction>) -> Result<&mut Transaction> {
     txn.as_mut().ok_or_else(|| Error::internal("a function's statement has no transaction"))
 }
 
@@ -204,24 +210,26 @@ fn plan(
 fn lock(
     prepared: &mut PreparedPlan,
     session: &dyn SessionHost,
-    txn: &mut Option<Txn>,
+    txn: &mut Option<Transaction>,
 ) -> Result<Frame> {
+    let transaction = present(txn)?;
     loop {
+        transaction.rebase(session)?;
         if prepared.epoch != session.frame()?.names.catalog.epoch {
             let params = prepared.declared.clone();
             *prepared = plan(session, &prepared.statement, &prepared.source, params)?;
         }
         let planned = prepared.compiled.planned();
-        let txn = present(txn)?;
         if planned.command != Command::Select {
-            check_writable(txn, "data-modifying statements")?;
+            check_writable(&transaction.txn, "data-modifying statements")?;
         }
         for (relation, mode) in &planned.relations {
-            if let Some(wait) = txn.lock_relation(*relation, lock_mode(*mode))? {
+            if let Some(wait) = transaction.txn.lock_relation(*relation, lock_mode(*mode))? {
                 session.block_on(wait)?;
             }
         }
         // A change of a table before we had its lock has moved the epoch.
+        transaction.rebase(session)?;
         let frame = session.frame()?;
         if frame.names.catalog.epoch == prepared.epoch {
             return Ok(frame);

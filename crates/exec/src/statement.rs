@@ -8,7 +8,6 @@
 //!                                          (portal)   ◀─Suspended──
 //! ```
 
-use crate::access::StatementTxn;
 use crate::batch::{BATCH_ROWS, RowBatch};
 use crate::change::finish_keys;
 use crate::context::{ExecContext, Instrument, LeafRun};
@@ -21,6 +20,7 @@ use crate::partition::{LeafStatements, lock_mode_of};
 use crate::point::{PointOutcome, PointPlan, PointTable};
 use crate::row_wait::RowWait;
 use crate::sink::RowSink;
+use crate::transaction::{StatementTxn, Transaction};
 use crate::tuplestore::{StoreReader, TupleStore};
 use crate::vector::ColumnBatch;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use steppe_spill::TempSpace;
 use steppe_sql::plan::{Plan, PlanNode, PlannedStmt, ResultColumn};
 use steppe_sql::query::Command;
 use steppe_storage::Usage;
-use steppe_txn::{Database, LockWait, RelationLockMode, RowId, Txn, UndoPosition};
+use steppe_txn::{Database, LockWait, RelationLockMode, RowId, UndoPosition};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, interrupt};
 
@@ -327,7 +327,7 @@ impl CompiledStmt {
         (leaf, awaited): (Option<LeafOfStatement>, Option<RowId>),
         params: &Arc<[Datum]>,
         (env, database): (&ExecEnv, &Database),
-        txn: &mut Option<Txn>,
+        txn: &mut Option<Transaction>,
         sink: &mut dyn RowSink,
     ) -> Result<Option<ExecOutcome>> {
         let Some((leaves, LeafOfStatement(leaf))) = self.leaves.as_ref().zip(leaf) else {
@@ -344,14 +344,14 @@ impl CompiledStmt {
         over: (Option<PointTable<'_>>, Option<RowId>),
         params: &Arc<[Datum]>,
         env: &ExecEnv,
-        txn: &mut Option<Txn>,
+        txn: &mut Option<Transaction>,
         sink: &mut dyn RowSink,
     ) -> Result<Option<ExecOutcome>> {
         let Some(point) = &self.point else { return Ok(None) };
         let mut cx = self.context(params.clone(), env, txn);
         let outcome = point.run(&self.root, over, &mut cx, sink);
         let outcome = outcome.and_then(|done| finish_keys(&mut cx).map(|()| done));
-        *txn = cx.take_txn().map(|t| t.txn);
+        *txn = cx.take_txn().map(StatementTxn::into_transaction);
         Ok(match outcome? {
             PointOutcome::Done(rows) => Some(ExecOutcome::Done { rows }),
             PointOutcome::MustWait(wait, row) => Some(ExecOutcome::MustWait(wait, row)),
@@ -368,13 +368,13 @@ impl CompiledStmt {
         &self,
         params: Arc<[Datum]>,
         env: &ExecEnv,
-        txn: &mut Option<Txn>,
+        txn: &mut Option<Transaction>,
     ) -> ExecContext {
-        let txn = txn.take().map(|mut txn| {
+        let txn = txn.take().map(|mut transaction| {
             if self.writes() {
-                txn.use_command();
+                transaction.txn.use_command();
             }
-            StatementTxn { view: txn.view(), txn }
+            StatementTxn::new(transaction)
         });
         ExecContext::new(
             env.functions(),
@@ -390,8 +390,8 @@ impl CompiledStmt {
 
 impl ExecEnv {
     /// What runs without a statement.
-    pub(crate) fn context(&self, txn: &mut Option<Txn>) -> ExecContext {
-        let txn = txn.take().map(|txn| StatementTxn { view: txn.view(), txn });
+    pub(crate) fn context(&self, txn: &mut Option<Transaction>) -> ExecContext {
+        let txn = txn.take().map(StatementTxn::new);
         let (work_mem, temp) = (self.work_mem_bytes, self.temp.clone());
         ExecContext::new(self.functions(), Arc::new([]), 0, 0, work_mem, temp, txn)
     }
@@ -453,7 +453,7 @@ impl Execution {
         stmt: &Arc<CompiledStmt>,
         params: Arc<[Datum]>,
         env: &ExecEnv,
-        txn: &mut Option<Txn>,
+        txn: &mut Option<Transaction>,
     ) -> Result<Execution> {
         Self::start_inner(stmt, params, env, txn, false)
     }
@@ -480,7 +480,7 @@ impl Execution {
         stmt: &Arc<CompiledStmt>,
         params: Arc<[Datum]>,
         env: &ExecEnv,
-        txn: &mut Option<Txn>,
+        txn: &mut Option<Transaction>,
     ) -> Result<Execution> {
         Self::start_inner(stmt, params, env, txn, true)
     }
@@ -489,15 +489,12 @@ impl Execution {
         stmt: &Arc<CompiledStmt>,
         params: Arc<[Datum]>,
         env: &ExecEnv,
-        txn: &mut Option<Txn>,
+        txn: &mut Option<Transaction>,
         analyze: bool,
     ) -> Result<Execution> {
         let mut cx = stmt.context(params, env, txn);
-        let (taken, view) = match cx.take_txn() {
-            Some(t) => (Some(t.txn), Some(t.view)),
-            None => (None, None),
-        };
-        let began_at = taken.as_ref().map(Txn::undo_position);
+        let (taken, view) = cx.take_txn().map(StatementTxn::into_parts).unzip();
+        let began_at = taken.as_ref().map(|taken: &Transaction| taken.txn.undo_position());
         *txn = taken;
         cx.subplans = stmt.subplans.iter().map(|p| SubPlanState::new(p.clone())).collect();
         if analyze {
@@ -554,12 +551,12 @@ impl Execution {
     /// duration of the call and put back, also after an error.
     pub fn fetch(
         &mut self,
-        txn: &mut Option<Txn>,
+        txn: &mut Option<Transaction>,
         max_rows: u64,
         sink: &mut dyn RowSink,
     ) -> Result<FetchStatus> {
         let lent = match (txn.take(), &self.view) {
-            (Some(txn), Some(view)) => Some(StatementTxn { txn, view: view.clone() }),
+            (Some(txn), Some(view)) => Some(StatementTxn::with_view(txn, view.clone())),
             (Some(unused), None) => {
                 *txn = Some(unused);
                 None
@@ -575,7 +572,7 @@ impl Execution {
             result = self.begin_again(position).and_then(|()| self.run(max_rows, sink));
         }
         if lent_any {
-            *txn = self.cx.take_txn().map(|t| t.txn);
+            *txn = self.cx.take_txn().map(StatementTxn::into_transaction);
         }
         if result.is_err() {
             self.finished = true;
@@ -590,19 +587,24 @@ impl Execution {
     #[cold]
     fn begin_again(&mut self, began_at: UndoPosition) -> Result<()> {
         self.cx.is_overtaken = false;
-        let Some(StatementTxn { mut txn, .. }) = self.cx.take_txn() else {
+        let Some(statement) = self.cx.take_txn() else {
             return Err(Error::internal("overtaken without a transaction"));
         };
+        let mut transaction = statement.into_transaction();
+        let txn = &mut transaction.txn;
         let restarted = txn.rollback_to_position(began_at).and_then(|()| txn.start_statement());
         if self.stmt.writes() {
             txn.use_command();
         }
-        let view = txn.view();
-        self.view = Some(view.clone());
-        let planned = &self.cx.functions.catalog;
-        let catalog = self.cx.functions.session.newer_catalog(planned);
-        self.cx = self.cx.again(catalog.unwrap_or_else(|| planned.clone()));
-        self.cx.lend_txn(Some(StatementTxn { txn, view }));
+        let statement = StatementTxn::new(transaction);
+        self.view = Some(statement.view.clone());
+        self.cx.lend_txn(Some(statement));
+        // Asked after the snapshot was taken: it has the partitions whose rows that sees.
+        let catalog = self.cx.newer_catalog()?;
+        let catalog = catalog.unwrap_or_else(|| self.cx.functions.catalog.clone());
+        let statement = self.cx.take_txn();
+        self.cx = self.cx.again(catalog);
+        self.cx.lend_txn(statement);
         (self.root, self.stored) = (None, None);
         (self.handed, self.finished) = (0, false);
         restarted

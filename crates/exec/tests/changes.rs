@@ -241,7 +241,7 @@ fn bulk_insert_with(expression: &str, expected: &str) {
     let stmt = w.compile(&sql, &[oid::INT4, oid::INT4]).expect("compiles");
     let mut bulk = BulkInsert::new(&stmt, 2).expect("an insert of one row");
     w.begin();
-    w.txn.as_mut().expect("open").start_statement().expect("statement");
+    w.txn.as_mut().expect("open").txn.start_statement().expect("statement");
     let env = w.env();
     for i in 0..2500 {
         bulk.push(&same(i), &env).expect("push");
@@ -253,7 +253,7 @@ fn bulk_insert_with(expression: &str, expected: &str) {
     assert_eq!(w.rows("select count(*), count(s) from t"), ["2500|0"]);
     assert_eq!(w.rows("select v from t where id = 1777"), [expected]);
     w.begin();
-    w.txn.as_mut().expect("open").start_statement().expect("statement");
+    w.txn.as_mut().expect("open").txn.start_statement().expect("statement");
     bulk.push(&same(2500), &env).expect("push");
     bulk.push(&same(5), &env).expect("push");
     bulk.flush(&env, &mut w.txn).expect_err("duplicate");
@@ -273,7 +273,7 @@ fn bulk_insert_of_long_rows_and_nulls() {
         .expect("compiles");
     let mut bulk = BulkInsert::new(&stmt, 2).expect("an insert of one row");
     w.begin();
-    w.txn.as_mut().expect("open").start_statement().expect("statement");
+    w.txn.as_mut().expect("open").txn.start_statement().expect("statement");
     let env = w.env();
     // In the row, out of line, and past what narrow offsets reach.
     for (id, length) in [(1, 100), (2, 5000), (3, 100_000)] {
@@ -295,7 +295,7 @@ fn portals_suspend_and_go_on() {
     w.rows("insert into t select g, g, '', null from generate_series(1,10) g");
     let stmt = w.compile("select id from t order by id", &[]).expect("compiles");
     w.begin();
-    w.txn.as_mut().expect("open").start_statement().expect("statement");
+    w.txn.as_mut().expect("open").txn.start_statement().expect("statement");
     let env = w.env();
     let mut portal = Execution::start(&stmt, Vec::new().into(), &env, &mut w.txn).expect("starts");
     let mut sink = Rows::of(&stmt);

@@ -35,7 +35,7 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState};
 /// Makes the partitions up to a key that no partition of `parent` takes, if it is a table that
 /// grows. False: it is none. The row must be routed again, by the catalog then in force.
 pub(super) fn grow(spi: &mut Spi<'_>, parent: Oid, key: &[Datum]) -> Result<bool> {
-    let catalog = spi.catalog_in_force();
+    let catalog = spi.catalog_in_force()?;
     let Some(relation) = catalog.relation(parent) else { return Ok(false) };
     let grows = Pathman::of(relation)?.is_some_and(|pathman| pathman.auto) && is_range(relation);
     let [value] = key else { return Ok(false) };

@@ -4,15 +4,13 @@
 //! shared and behind short locks: settings, notices, sequences, the catalog in use.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hashbrown::HashMap;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use steppe_catalog::system::kind_of_relations;
-use steppe_catalog::{
-    Catalog, CatalogChanges, CatalogStore, NameSpace, PG_CATALOG, RelKind, Relation, Sequences,
-};
+use steppe_catalog::{Catalog, CatalogStore, NameSpace, PG_CATALOG, RelKind, Relation, Sequences};
 use steppe_counting::RelationStatistics;
 use steppe_counting::progress::Progress;
 use steppe_ddl::of_function;
@@ -67,10 +65,6 @@ pub(crate) struct Core {
     pub constraints: Mutex<Constraints>,
     /// What those have who run its statement.
     pub memory: Together,
-    /// The transaction's own changes of the catalog.
-    changes: Mutex<Option<CatalogChanges>>,
-    /// A function has changed them, and the session does not know yet.
-    pub changed_by_function: AtomicBool,
     /// What functions see.
     pub in_force: Mutex<InForce>,
     sequences: Mutex<SequenceValues>,
@@ -119,32 +113,12 @@ impl Core {
             cursor_places: Mutex::default(),
             constraints: Mutex::default(),
             memory: Together::default(),
-            changes: Mutex::default(),
-            changed_by_function: AtomicBool::new(false),
-            in_force: Mutex::new(InForce { search_path: Arc::from([]), frame }),
+            in_force: Mutex::new(InForce { search_path: Arc::from([]), own: None, frame }),
             sequences: Mutex::default(),
             exported: AtomicU32::new(0),
             modes: SharedModes::default(),
             random: Mutex::new(u64::from_le_bytes(seed)),
         }
-    }
-
-    /// The catalog, with what the transaction has changed in it, and search path that functions
-    /// see.
-    pub(crate) fn set_names(&self, names: NameSpace, changes: Option<&CatalogChanges>) {
-        self.put_names(names);
-        *self.changes() = changes.map(CatalogChanges::without_marks);
-        self.changed_by_function.store(false, Ordering::Relaxed);
-    }
-
-    /// The names alone: the changes are as they were.
-    pub(crate) fn put_names(&self, names: NameSpace) {
-        self.in_force.lock().frame.names = names;
-    }
-
-    /// The transaction's changes of the catalog as functions see them, which know no savepoints.
-    pub(crate) fn changes(&self) -> MutexGuard<'_, Option<CatalogChanges>> {
-        self.changes.lock()
     }
 
     /// The names of a catalog version as this session searches them.
@@ -407,17 +381,11 @@ impl SessionHost for Core {
     }
 
     fn see_catalog(&self, catalog: &Arc<Catalog>) {
-        self.in_force.lock().frame.names.catalog = Arc::clone(catalog);
+        self.see_own_catalog(catalog);
     }
 
     fn newer_catalog(&self, planned: &Arc<Catalog>) -> Option<Arc<Catalog>> {
-        let catalogs = &self.server.catalog;
-        let in_force = match &mut *self.changes.lock() {
-            None if catalogs.published_epoch() == planned.epoch => return None,
-            None => catalogs.published(),
-            pending => Arc::clone(catalogs.changes(pending).catalog()),
-        };
-        (in_force.epoch != planned.epoch).then_some(in_force)
+        self.catalog_unlike(planned)
     }
 
     fn defer_key_checks(&self, checks: Vec<KeyCheck>) -> Vec<KeyCheck> {
@@ -436,13 +404,6 @@ impl SessionHost for Core {
 
     fn frame(&self) -> Result<Frame> {
         Ok(self.current_frame())
-    }
-
-    fn change_catalog(
-        &self,
-        change: &mut dyn FnMut(&mut Option<CatalogChanges>) -> Result<()>,
-    ) -> Result<()> {
-        self.change_of_function(change)
     }
 
     fn store(&self) -> Result<&CatalogStore> {

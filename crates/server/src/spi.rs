@@ -1,26 +1,28 @@
 //! The session's part in statements that functions run ([`steppe_exec::Spi`]): the catalog in
 //! force, planning, DDL.
 //!
-//! While a statement runs the session itself is lent out, so that what functions change in the
-//! catalog is kept here, and the session takes it over when it looks at the catalog next
-//! ([`Core::take_changes`]).
+//! While a statement runs the session itself is lent out. What functions change in the catalog is
+//! the transaction's, which they have been lent ([`steppe_exec::Transaction`]); the version that is
+//! in force then is kept here.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use steppe_catalog::{BOOTSTRAP_SUPERUSER, CatalogChanges, NameSpace};
+use steppe_catalog::{BOOTSTRAP_SUPERUSER, Catalog, NameSpace};
+use steppe_functions::Frame;
 use steppe_functions::reg::CatalogNames;
-use steppe_functions::{Frame, SessionHost};
 use steppe_txn::{RelationLockMode, SessionHandle};
 use steppe_types::io::{IoContext, TypeCatalog};
 use steppe_types::{Datum, Oid, Result};
 
 use crate::services::Core;
 
-/// What a session has told last of what is in force, for its functions.
+/// What is in force for a session's functions: as the session has told last, or as the transaction
+/// has changed it since.
 pub(crate) struct InForce {
     /// search_path
     pub search_path: Arc<[String]>,
+    /// The transaction's version of the catalog, if it has one of its own.
+    pub own: Option<Arc<Catalog>>,
     /// What statements are planned and run with.
     pub frame: Frame,
 }
@@ -29,6 +31,8 @@ pub(crate) struct InForce {
 /// was planned against, and behind it of what its functions have made since.
 struct StatementNames {
     planned: Arc<CatalogNames>,
+    /// That catalog's.
+    epoch: u64,
     core: Weak<Core>,
 }
 
@@ -71,10 +75,8 @@ impl TypeCatalog for StatementNames {
         if self.planned.reg_output(type_oid, value, out) {
             return true;
         }
-        let core = self.core.upgrade();
-        let changed = core.filter(|core| core.changed_by_function.load(Ordering::Relaxed));
-        let names = changed.and_then(|core| core.current_frame().io.catalog.clone());
-        names.is_some_and(|names| names.reg_output(type_oid, value, out))
+        let newer = self.core.upgrade().and_then(|core| core.names_made_since(self.epoch));
+        newer.is_some_and(|names| names.reg_output(type_oid, value, out))
     }
 }
 
@@ -85,7 +87,8 @@ pub(crate) fn io_of_statement(
     core: &Arc<Core>,
 ) -> Arc<IoContext> {
     let planned = names_of(names, &core.identity.user);
-    let names = StatementNames { planned, core: Arc::downgrade(core) };
+    let epoch = names.catalog.epoch;
+    let names = StatementNames { planned, epoch, core: Arc::downgrade(core) };
     Arc::new(IoContext { catalog: Some(Arc::new(names)), ..io.clone() })
 }
 
@@ -104,31 +107,76 @@ pub(crate) fn io_of(io: &IoContext, names: &NameSpace, user: &Arc<str>) -> Arc<I
 impl Core {
     /// What is in force for what a function does next ([`SessionHost::frame`]).
     pub(crate) fn current_frame(&self) -> Frame {
-        let frame = self.in_force.lock().frame.clone();
-        let Some(newer) = self.newer_catalog(&frame.names.catalog) else { return frame };
         let mut in_force = self.in_force.lock();
-        let names = self.resolve(newer, &in_force.search_path);
-        in_force.frame.io = io_of(&in_force.frame.io, &names, &self.identity.user);
-        in_force.frame.names = names;
+        if in_force.own.is_none() {
+            let published = &self.server.catalog;
+            if published.published_epoch() != in_force.frame.names.catalog.epoch {
+                self.resolve_in_force(&mut in_force, published.published());
+            }
+        }
         in_force.frame.clone()
     }
 
-    /// What functions have changed in the catalog since the last time, if anything: the
-    /// transaction's changes altogether.
-    pub(crate) fn take_changes(&self) -> Option<Option<CatalogChanges>> {
-        // Asked several times a statement, by the one session whose functions they are.
-        if !self.changed_by_function.load(Ordering::Relaxed) {
-            return None;
+    /// The catalog in force, unless it is this one ([`SessionHost::newer_catalog`]).
+    pub(crate) fn catalog_unlike(&self, planned: &Catalog) -> Option<Arc<Catalog>> {
+        let own = self.in_force.lock().own.clone();
+        let catalogs = &self.server.catalog;
+        let in_force = match own {
+            None if catalogs.published_epoch() == planned.epoch => return None,
+            None => catalogs.published(),
+            Some(own) => own,
+        };
+        (in_force.epoch != planned.epoch).then_some(in_force)
+    }
+
+    /// The names of the transaction's version of the catalog, if that has been made after the one
+    /// with this epoch.
+    fn names_made_since(&self, epoch: u64) -> Option<Arc<dyn TypeCatalog>> {
+        let in_force = self.in_force.lock();
+        let made = in_force.own.as_ref().filter(|own| own.epoch != epoch);
+        made.and_then(|_| in_force.frame.io.catalog.clone())
+    }
+
+    /// The transaction has made this version of the catalog ([`SessionHost::see_catalog`]).
+    pub(crate) fn see_own_catalog(&self, catalog: &Arc<Catalog>) {
+        let mut in_force = self.in_force.lock();
+        in_force.own = Some(Arc::clone(catalog));
+        if in_force.frame.names.catalog.epoch != catalog.epoch {
+            self.resolve_in_force(&mut in_force, Arc::clone(catalog));
         }
-        self.changed_by_function.store(false, Ordering::Relaxed);
-        Some(self.changes().clone())
+    }
+
+    fn resolve_in_force(&self, in_force: &mut InForce, catalog: Arc<Catalog>) {
+        let names = self.resolve(catalog, &in_force.search_path);
+        self.put_names(in_force, names);
+    }
+
+    fn put_names(&self, in_force: &mut InForce, names: NameSpace) {
+        in_force.frame.io = io_of(&in_force.frame.io, &names, &self.identity.user);
+        in_force.frame.names = names;
+    }
+
+    /// What functions, or a statement that failed, changed in the catalog is taken back: others see
+    /// it as the session does. `own`: the transaction's version of the catalog, if it has one.
+    pub(crate) fn take_back(&self, names: &NameSpace, own: Option<&Arc<Catalog>>) {
+        let mut in_force = self.in_force.lock();
+        if in_force.own.is_none() && own.is_none() {
+            return;
+        }
+        in_force.own = own.cloned();
+        self.put_names(&mut in_force, names.clone());
+    }
+
+    /// The transaction has published its version of the catalog.
+    pub(crate) fn has_published(&self) {
+        self.in_force.lock().own = None;
     }
 
     /// Whether a transaction apart can lock a table that this one uses: it is there for others,
     /// as this one sees it, and no lock of this one's is in the way.
     fn may_lock_apart(&self, table: Oid) -> bool {
         let published = self.server.catalog.published();
-        let own = self.changes().as_ref().map(|changes| Arc::clone(changes.catalog()));
+        let own = self.in_force.lock().own.clone();
         let seen = own.as_ref().unwrap_or(&published).relation(table);
         let there = published.relation(table).zip(seen).is_some_and(|(a, b)| Arc::ptr_eq(a, b));
         let in_the_way = [
@@ -150,18 +198,5 @@ impl Core {
         let patience = self.handle.shared().deadlock_timeout();
         handle.shared().set_lock_timeout(Some(patience));
         Some(handle)
-    }
-
-    /// [`SessionHost::change_catalog`]. The changes are taken out meanwhile: what asks for the
-    /// catalog in force needs their lock.
-    pub(crate) fn change_of_function(
-        &self,
-        change: &mut dyn FnMut(&mut Option<CatalogChanges>) -> Result<()>,
-    ) -> Result<()> {
-        let mut pending = self.changes().take();
-        let done = tokio::task::block_in_place(|| change(&mut pending));
-        *self.changes() = pending.filter(|changes| !changes.is_empty());
-        self.changed_by_function.store(true, Ordering::Relaxed);
-        done
     }
 }

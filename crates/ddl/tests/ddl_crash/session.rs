@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use steppe_catalog::{
-    Catalog, CatalogChanges, CatalogStore, NameSpace, PG_CATALOG, PUBLIC, Relation, Sequences,
-};
+use steppe_catalog::{Catalog, CatalogStore, NameSpace, PG_CATALOG, PUBLIC, Relation, Sequences};
 use steppe_ddl::{self as ddl, DdlContext, Detaching, Origin};
-use steppe_exec::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, RowSink, lock_mode};
+use steppe_exec::{
+    CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, RowSink, Transaction, lock_mode,
+};
 use steppe_functions::{Frame, Host, Identity, KeyCheck, SessionHost};
 use steppe_spill::TempSpace;
 use steppe_sql::ast::Statement;
@@ -79,6 +79,10 @@ impl Host for Services {
 }
 
 impl SessionHost for Services {
+    fn store(&self) -> Result<&CatalogStore> {
+        Ok(&self.engine.catalog)
+    }
+
     fn sequences(&self) -> Result<&Sequences> {
         Ok(&self.engine.sequences)
     }
@@ -132,8 +136,7 @@ pub(crate) struct Session {
     pub(crate) settings: PlannerSettings,
     /// Of sorts, index builds among them, before they spill.
     memory_bytes: usize,
-    pub(crate) txn: Option<Txn>,
-    changes: Option<CatalogChanges>,
+    pub(crate) txn: Option<Transaction>,
     savepoints: Vec<String>,
     is_repeatable: bool,
     snapshot_catalog: Option<Arc<Catalog>>,
@@ -154,7 +157,6 @@ impl Session {
             settings: PlannerSettings::default(),
             memory_bytes,
             txn: None,
-            changes: None,
             savepoints: Vec::new(),
             is_repeatable: false,
             snapshot_catalog: None,
@@ -186,8 +188,8 @@ impl Session {
     /// The catalog that the next DDL sees: the transaction's changes on top of what is published.
     pub(crate) fn catalog(&mut self) -> Arc<Catalog> {
         let store = &self.engine.catalog;
-        match &self.changes {
-            Some(_) => Arc::clone(store.changes(&mut self.changes).catalog()),
+        match self.txn.as_mut().filter(|transaction| transaction.changes().is_some()) {
+            Some(transaction) => Arc::clone(store.changes(transaction.for_ddl().1).catalog()),
             None => store.published(),
         }
     }
@@ -201,19 +203,23 @@ impl Session {
     pub(crate) fn begin_at(&mut self, level: IsolationLevel) {
         self.is_repeatable = level == IsolationLevel::RepeatableRead;
         self.snapshot_catalog = None;
-        self.txn = Some(Txn::begin(&self.handle, level, false));
+        self.txn = Some(Transaction::new(Txn::begin(&self.handle, level, false)));
     }
 
     pub(crate) fn txn(&mut self) -> &mut Txn {
+        &mut self.transaction().txn
+    }
+
+    fn transaction(&mut self) -> &mut Transaction {
         self.txn.as_mut().expect("begun")
     }
 
     /// COMMIT, not yet durable.
     pub(crate) fn commit(&mut self) -> Result<CommitWait> {
-        let txn = self.txn.take().expect("begun");
+        let (txn, changes) = self.txn.take().expect("begun").into_parts();
         self.savepoints.clear();
         self.services.constraints.lock().forget();
-        match self.changes.take().filter(|changes| !changes.is_empty()) {
+        match changes {
             None => txn.commit(),
             Some(changes) => txn.commit_with(|| self.engine.catalog.publish(&changes)),
         }
@@ -222,15 +228,14 @@ impl Session {
     pub(crate) fn rollback(&mut self) -> Result<()> {
         self.savepoints.clear();
         self.services.constraints.lock().forget();
-        self.changes = None;
-        self.txn.take().expect("begun").rollback()
+        self.txn.take().expect("begun").txn.rollback()
     }
 
     pub(crate) fn savepoint(&mut self, name: &str) {
         self.txn().savepoint(name);
         self.savepoints.push(name.to_owned());
         let depth = self.savepoints.len();
-        if let Some(changes) = &mut self.changes {
+        if let Some(changes) = self.transaction().changes_mut() {
             changes.mark(depth);
         }
     }
@@ -244,7 +249,7 @@ impl Session {
         self.txn().release(name)?;
         self.savepoints.truncate(at);
         self.services.constraints.lock().release(at);
-        if let Some(changes) = &mut self.changes {
+        if let Some(changes) = self.transaction().changes_mut() {
             changes.release(at + 1);
         }
         Ok(())
@@ -255,10 +260,7 @@ impl Session {
         self.txn().rollback_to(name)?;
         self.savepoints.truncate(at + 1);
         self.services.constraints.lock().rollback_to(at);
-        let keeps = self.changes.as_mut().is_none_or(|changes| changes.rollback_to(at + 1));
-        if !keeps {
-            self.changes = None;
-        }
+        self.transaction().rollback_changes(at + 1);
         Ok(())
     }
 
@@ -358,14 +360,12 @@ impl Session {
         let engine = Arc::clone(&self.engine);
         self.start_statement()?;
         let frame = self.frame();
-        let in_transaction = Origin::new(self.txn.as_mut().expect("begun"), &mut self.changes);
-        let origin = Origin { source: text, ..in_transaction };
+        let (txn, pending) = self.txn.as_mut().expect("begun").for_ddl();
+        let origin = Origin { source: text, ..Origin::new(txn, pending) };
         let session = self.services.clone() as Arc<dyn SessionHost>;
         let mut context = DdlContext::new(&engine.catalog, &frame, &session, origin);
         let done = context.run(f)?;
-        if self.changes.as_ref().is_some_and(CatalogChanges::is_empty) {
-            self.changes = None;
-        }
+        self.transaction().forget_no_changes();
         self.txn().end_statement();
         Ok(done)
     }

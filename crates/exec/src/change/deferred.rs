@@ -14,9 +14,10 @@ use crate::context::ExecContext;
 use crate::row_wait::{Doing, RowWait};
 use crate::statement::ExecEnv;
 use crate::stored;
+use crate::transaction::{StatementTxn, Transaction};
 use std::sync::Arc;
 use steppe_functions::KeyCheck;
-use steppe_txn::{IndexInsert, RowBuf, RowId, Txn};
+use steppe_txn::{IndexInsert, RowBuf, RowId};
 use steppe_types::{Error, Oid, Result};
 
 /// Notes a key that has been put into the index of a DEFERRABLE constraint, if another row may
@@ -46,10 +47,10 @@ pub(crate) fn finish(cx: &mut ExecContext) -> Result<()> {
 }
 
 /// Checks keys that were deferred: 23505.
-pub fn check_keys(checks: &[KeyCheck], env: &ExecEnv, txn: &mut Option<Txn>) -> Result<()> {
+pub fn check_keys(checks: &[KeyCheck], env: &ExecEnv, txn: &mut Option<Transaction>) -> Result<()> {
     let mut cx = env.context(txn);
     let checked = check(checks, &mut cx);
-    *txn = cx.take_txn().map(|t| t.txn);
+    *txn = cx.take_txn().map(StatementTxn::into_transaction);
     checked
 }
 

@@ -38,8 +38,8 @@ impl ExecContext {
 
 #[cfg(test)]
 mod tests {
-    use crate::access::StatementTxn;
     use crate::context::ExecContext;
+    use crate::transaction::{StatementTxn, Transaction};
     use std::path::Path;
     use std::sync::Arc;
     use steppe_catalog::Catalog;
@@ -66,7 +66,7 @@ mod tests {
         let session = database.new_session();
         let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
         txn.start_statement().expect("starts");
-        let txn = StatementTxn { view: txn.view(), txn };
+        let txn = StatementTxn::new(Transaction::new(txn));
         let functions = FnContext::pure(Arc::new(Catalog::default()));
         let temp = Arc::new(TempSpace::new(vfs, "temp"));
         ExecContext::new(functions, Arc::new([]), 0, 0, 1 << 20, temp, Some(txn))

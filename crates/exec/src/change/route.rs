@@ -161,7 +161,7 @@ impl Partitioned {
             return Ok(target);
         }
         // Detached since the statement was planned.
-        if let Some(newer) = cx.functions.session.newer_catalog(&catalog) {
+        if let Some(newer) = cx.newer_than(&catalog)? {
             catalog = newer;
         }
         let leaf = router.route(&catalog, row, &mut open.buffers, cx)?;

@@ -198,7 +198,7 @@ impl PartitionScanPlan {
                 cx.functions.session.block_on(wait)?;
             }
         }
-        if cx.functions.session.newer_catalog(&cx.functions.catalog).is_none() {
+        if cx.newer_catalog()?.is_none() {
             return Ok(());
         }
         // Whether one of them has been given one since the snapshot was taken.

@@ -72,7 +72,7 @@ pub(crate) fn lock_leaf(
     if let Some(wait) = cx.txn()?.txn.lock_relation(leaf, mode)? {
         cx.functions.session.block_on(wait)?;
     }
-    Ok(cx.functions.session.newer_catalog(&cx.functions.catalog))
+    cx.newer_catalog()
 }
 
 /// A leaf of a table, unless it is a partition no more.

@@ -72,7 +72,7 @@ impl Router {
         buffers: &mut RouteBuffers,
         cx: &mut ExecContext,
     ) -> Result<Option<Oid>> {
-        let Some(newer) = cx.functions.session.newer_catalog(catalog) else { return Ok(None) };
+        let Some(newer) = cx.newer_than(catalog)? else { return Ok(None) };
         match self.find(&newer, row, buffers, cx)? {
             Route::Leaf(leaf) => Ok(Some(leaf)),
             Route::NoPartition { .. } => Ok(None),
@@ -175,7 +175,7 @@ impl Router {
 #[cold]
 fn is_made(cx: &mut ExecContext, parent: Oid, key: &[Datum]) -> Result<bool> {
     let spi = &mut Spi::new(cx);
-    let catalog = spi.catalog_in_force();
+    let catalog = spi.catalog_in_force()?;
     let kept = catalog.relation(parent).and_then(|table| table.kept.as_ref());
     match kept.and_then(|kept| registry::missing_partition(&kept.extension)) {
         Some(make) => make(spi, parent, key),

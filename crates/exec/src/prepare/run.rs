@@ -16,6 +16,7 @@ use crate::sink::RowSink;
 use crate::statement::{
     CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, LeafOfStatement,
 };
+use crate::transaction::Transaction;
 use std::sync::Arc;
 use steppe_txn::{Database, RowId, Txn};
 use steppe_types::{Datum, Error, Result};
@@ -27,7 +28,7 @@ pub fn run_in_place(
     compiled: &Arc<CompiledStmt>,
     params: &Arc<[Datum]>,
     env: &ExecEnv,
-    txn: &mut Option<Txn>,
+    txn: &mut Option<Transaction>,
     sink: &mut dyn RowSink,
 ) -> Result<Option<u64>> {
     let database = Arc::clone(lent(txn)?.database());
@@ -37,7 +38,7 @@ pub fn run_in_place(
             env.session.block_on(wait)?;
         }
         // Before the leaf was locked it may have been dropped, or its bounds changed.
-        if env.session.newer_catalog(&env.catalog).is_some() {
+        if is_overtaken(env, txn)? {
             return Ok(None);
         }
     }
@@ -52,7 +53,7 @@ pub fn run_in_place(
         None => None,
     };
     // A leaf that takes a key goes on taking it.
-    if of_leaf.is_none() && env.session.newer_catalog(&env.catalog).is_some() {
+    if of_leaf.is_none() && is_overtaken(env, txn)? {
         return Ok(None);
     }
     let compiled = of_leaf.as_ref().unwrap_or(compiled);
@@ -63,6 +64,14 @@ pub fn run_in_place(
     match execution.fetch(txn, 0, sink)? {
         FetchStatus::Done { rows } | FetchStatus::Suspended { rows } => Ok(Some(rows)),
     }
+}
+
+/// Whether another catalog is in force than the one that the statement was planned against.
+fn is_overtaken(env: &ExecEnv, txn: &mut Option<Transaction>) -> Result<bool> {
+    if let Some(transaction) = txn {
+        transaction.rebase(&*env.session)?;
+    }
+    Ok(env.session.newer_catalog(&env.catalog).is_some())
 }
 
 /// What the point path came to.
@@ -82,7 +91,7 @@ fn run_point(
     leaf: Option<LeafOfStatement>,
     params: &Arc<[Datum]>,
     (env, database): (&ExecEnv, &Database),
-    txn: &mut Option<Txn>,
+    txn: &mut Option<Transaction>,
     sink: &mut dyn RowSink,
 ) -> Result<Ran> {
     let mut awaited = None;
@@ -102,6 +111,7 @@ fn run_point(
     }
 }
 
-fn lent(txn: &mut Option<Txn>) -> Result<&mut Txn> {
-    txn.as_mut().ok_or_else(|| Error::internal("a statement is run without a transaction"))
+fn lent(txn: &mut Option<Transaction>) -> Result<&mut Txn> {
+    let transaction = txn.as_mut().map(|transaction| &mut transaction.txn);
+    transaction.ok_or_else(|| Error::internal("a statement is run without a transaction"))
 }

@@ -11,7 +11,9 @@ use steppe_catalog::{
 };
 use steppe_exec::explain::{ExplainOptions, Explained, Surroundings, explain};
 use steppe_exec::prepare::{Planning, PreparedPlan, parse_one, prepare};
-use steppe_exec::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, RowSink};
+use steppe_exec::{
+    CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, RowSink, Transaction,
+};
 use steppe_functions::NoSession;
 use steppe_spill::TempSpace;
 use steppe_sql::bind::{BindContext, Params, bind_query};
@@ -31,7 +33,7 @@ pub struct World {
     pub catalog: Catalog,
     pub settings: PlannerSettings,
     pub work_mem_bytes: usize,
-    pub txn: Option<Txn>,
+    pub txn: Option<Transaction>,
     pub vfs: Arc<CrashVfs>,
     pub isolation: IsolationLevel,
     next_oid: Oid,
@@ -279,17 +281,17 @@ impl World {
     }
 
     pub fn begin(&mut self) {
-        self.txn = Some(Txn::begin(&self.session, self.isolation, false));
+        self.txn = Some(Transaction::new(Txn::begin(&self.session, self.isolation, false)));
     }
 
     pub fn commit(&mut self) {
-        if let Some(txn) = self.txn.take() {
+        if let Some(Transaction { txn, .. }) = self.txn.take() {
             let _ = txn.commit().expect("commit");
         }
     }
 
     pub fn rollback(&mut self) {
-        if let Some(txn) = self.txn.take() {
+        if let Some(Transaction { txn, .. }) = self.txn.take() {
             txn.rollback().expect("rollback");
         }
     }
@@ -303,9 +305,9 @@ impl World {
         if own {
             self.begin();
         }
-        self.txn.as_mut().expect("a transaction").start_statement()?;
+        self.txn.as_mut().expect("a transaction").txn.start_statement()?;
         let result = self.run_compiled(&stmt, params);
-        if let Some(txn) = &mut self.txn {
+        if let Some(Transaction { txn, .. }) = &mut self.txn {
             txn.end_statement();
         }
         match (own, result.is_ok()) {

@@ -54,6 +54,8 @@ pub struct UtilityCall<'a> {
     pub session: &'a Arc<dyn SessionHost>,
     /// The transaction of the statement that calls the function.
     pub txn: &'a mut Txn,
+    /// The transaction's changes of the catalog so far.
+    pub pending: &'a mut Option<CatalogChanges>,
     /// The statement.
     pub statement: &'a Statement,
     /// Its text, for error positions.
@@ -83,7 +85,8 @@ pub trait SessionHost: Host {
     }
 
     /// The catalog in force, if it is newer than the one the statement was planned against: asked
-    /// after a lock was taken in the middle of a statement.
+    /// after a lock was taken in the middle of a statement. What the transaction has changed itself
+    /// is in force as it was last told ([`Self::see_catalog`]).
     fn newer_catalog(&self, planned: &Arc<Catalog>) -> Option<Arc<Catalog>> {
         let _ = planned;
         None
@@ -106,7 +109,7 @@ pub trait SessionHost: Host {
         Err(Error::not_supported("WHERE CURRENT OF in this context"))
     }
 
-    /// Functions see this catalog from now on: it has the running statement's changes so far.
+    /// Functions see this catalog from now on: the transaction's own version.
     fn see_catalog(&self, catalog: &Arc<Catalog>) {
         let _ = catalog;
     }
@@ -131,16 +134,6 @@ pub trait SessionHost: Host {
     /// The context in which a function's statements are planned and run, at this point.
     fn frame(&self) -> Result<Frame> {
         Err(Error::not_supported("a function that runs statements in this context"))
-    }
-
-    /// Lets `change` add to the transaction's changes of the catalog. Afterwards they are in force
-    /// for what the function does next, and for the session's later statements.
-    fn change_catalog(
-        &self,
-        change: &mut dyn FnMut(&mut Option<CatalogChanges>) -> Result<()>,
-    ) -> Result<()> {
-        let _ = change;
-        Err(Error::not_supported("a function that changes the catalog in this context"))
     }
 
     /// The stored catalog.

@@ -26,7 +26,7 @@ pub(super) type BoundPlan = (Arc<CachedPlan>, Arc<[Datum]>);
 impl Session {
     /// The epoch of the catalog that statements see now.
     fn catalog_epoch(&self) -> u64 {
-        match &self.xact.changes {
+        match self.xact.changes() {
             Some(changes) => changes.catalog().epoch,
             None => self.core.server.catalog.published_epoch(),
         }
@@ -34,11 +34,9 @@ impl Session {
 
     /// Takes the catalog in force and resolves the search path in it.
     pub(super) fn refresh_names(&mut self) {
-        self.take_function_changes();
-        if self.xact.changes.is_some() {
+        if let Some(transaction) = self.xact.txn.as_mut().filter(|txn| txn.changes().is_some()) {
             // Puts the transaction's own changes on top of what others have committed.
-            let server = Arc::clone(self.server());
-            server.catalog.changes(&mut self.xact.changes);
+            self.core.server.catalog.changes(transaction.for_ddl().1);
         }
         let epoch = self.catalog_epoch();
         let current = epoch == self.names.catalog.epoch
@@ -53,23 +51,14 @@ impl Session {
     /// commits can have changed what is in force.
     pub(super) fn refresh_names_after_locks(&mut self) {
         let published = self.core.server.catalog.published_epoch();
-        if self.xact.changes.is_some() || published != self.names.catalog.epoch {
+        if self.xact.changes().is_some() || published != self.names.catalog.epoch {
             self.refresh_names();
-        }
-    }
-
-    /// What functions have changed in the catalog is the transaction's.
-    pub(super) fn take_function_changes(&mut self) {
-        let Some(Some(added)) = self.core.take_changes() else { return };
-        match &mut self.xact.changes {
-            Some(changes) => changes.take_over(added),
-            None => self.xact.changes = Some(added),
         }
     }
 
     /// The catalog with what the transaction has changed.
     pub(super) fn newest_catalog(&self) -> Arc<Catalog> {
-        match &self.xact.changes {
+        match self.xact.changes() {
             Some(changes) => Arc::clone(changes.catalog()),
             None => self.server().catalog.published(),
         }
@@ -95,8 +84,7 @@ impl Session {
         let mut in_force = self.core.in_force.lock();
         in_force.search_path = Arc::clone(&self.live.search_path);
         in_force.frame = self.frame(io_of_functions);
-        drop(in_force);
-        self.core.set_names(self.names.clone(), self.xact.changes.as_ref());
+        in_force.own = self.xact.changes().map(|changes| Arc::clone(changes.catalog()));
     }
 
     /// What statements without the session are planned and run with, and read and show values with.
@@ -131,16 +119,17 @@ impl Session {
 
     /// Whether others have published a catalog that the session's is not based on.
     pub(super) fn catalog_has_moved(&self) -> bool {
-        let base = match &self.xact.changes {
-            Some(changes) => changes.base_epoch(),
-            None => self.names.catalog.epoch,
-        };
-        self.core.server.catalog.published_epoch() != base
+        let (published, seen) =
+            (self.core.server.catalog.published_epoch(), self.names.catalog.epoch);
+        match self.xact.changes() {
+            Some(changes) => changes.base_epoch() != published || changes.catalog().epoch != seen,
+            None => published != seen,
+        }
     }
 
     /// Whether plans may be shared: not while a transaction sees a catalog of its own.
     pub(super) fn may_share(&self) -> bool {
-        self.xact.changes.is_none()
+        self.xact.changes().is_none()
     }
 
     /// What the caches know about a key.

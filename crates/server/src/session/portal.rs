@@ -269,7 +269,7 @@ impl PlanPortal {
     pub(super) fn release(&mut self, xact: &mut Xact) {
         self.execution = None;
         if let (Some(snapshot), Some(txn)) = (self.held.take(), &mut xact.txn) {
-            txn.release_snapshot(snapshot);
+            txn.txn.release_snapshot(snapshot);
         }
     }
 }

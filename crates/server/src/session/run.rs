@@ -9,9 +9,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use steppe_exec::{ExecOutcome, Execution, FetchStatus, RowSink, RowWait};
+use steppe_exec::{ExecOutcome, Execution, FetchStatus, RowSink, RowWait, Transaction};
 use steppe_storage::Usage;
-use steppe_txn::{LockWait, Txn};
+use steppe_txn::LockWait;
 use steppe_types::{Error, Result};
 
 use super::portal::PlanPortal;
@@ -306,7 +306,7 @@ fn tag_of(plan: &CachedPlan, rows: u64) -> CommandTag {
 /// gives way if it takes long and only reads.
 pub(super) fn fetch(
     portal: &mut PlanPortal,
-    txn: &mut Option<Txn>,
+    txn: &mut Option<Transaction>,
     wanted: u64,
     sink: &mut dyn RowSink,
     is_heavy: bool,

@@ -115,7 +115,6 @@ impl Session {
     fn end_by_preparing(&mut self, gid: &str) -> Result<()> {
         // Whatever becomes of it, the block ends, as after COMMIT.
         self.end_block_now();
-        self.take_function_changes();
         self.check_deferred()?;
         if self.portals.cursors_mut().any(|cursor| cursor.is_to_be_held()) {
             return Err(cannot("cannot PREPARE a transaction that has created a cursor WITH HOLD"));
@@ -125,7 +124,8 @@ impl Session {
             return Err(cannot("cannot PREPARE a transaction that has exported snapshots"));
         }
         self.check_no_temporary()?;
-        let changes = self.xact.changes.take().filter(|changes| !changes.is_empty());
+        let transaction = self.xact.txn.take().ok_or_else(|| Error::internal("no transaction"))?;
+        let (txn, changes) = transaction.into_parts();
         let note = Note {
             prepared_at: now_micros(),
             changes_catalog: changes.is_some(),
@@ -133,7 +133,7 @@ impl Session {
             database: self.core.identity.database.to_string(),
         };
         let attached = changes.map(|changes| Arc::new(changes) as _);
-        let txn = self.xact.txn.take().ok_or_else(|| Error::internal("no transaction"))?;
+        self.forget_catalog_changes();
         tokio::task::block_in_place(|| txn.prepare(gid, &note.encode(), attached))?;
         self.forget_transaction(true);
         Ok(())
@@ -142,7 +142,7 @@ impl Session {
     /// 0A000 if the transaction has used a temporary table: that goes with the session.
     fn check_no_temporary(&mut self) -> Result<()> {
         let published = self.server().catalog.published();
-        let own = self.xact.changes.as_ref().map(|changes| Arc::clone(changes.catalog()));
+        let own = self.xact.changes().map(|changes| Arc::clone(changes.catalog()));
         let is_temporary = |oid: u32| {
             let catalogs = own.iter().chain(std::iter::once(&published));
             let mut found = catalogs.filter_map(|catalog| Some((catalog, catalog.relation(oid)?)));

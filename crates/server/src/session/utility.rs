@@ -219,9 +219,12 @@ impl Session {
         let in_use = self.portals.read_by_cursors();
         let pending_checks = self.core.constraints.lock().tables(&self.names.catalog);
         let frame = self.frame(Arc::clone(&self.env.io));
+        let transaction = self.xact.txn.as_mut();
+        let transaction = transaction.ok_or_else(|| Error::internal("no transaction"))?;
+        let (txn, pending) = transaction.for_ddl();
         let origin = Origin {
-            txn: self.xact.txn.as_mut().ok_or_else(|| Error::internal("no transaction"))?,
-            pending: &mut self.xact.changes,
+            txn,
+            pending,
             source,
             in_use,
             pending_checks,
@@ -229,22 +232,14 @@ impl Session {
         };
         let mut context = DdlContext::new(&core.server.catalog, &frame, &self.env.session, origin);
         let done = context.run(f);
-        if done.is_err() {
+        transaction.forget_no_changes();
+        if done.is_err() || transaction.changes().is_none() {
             // Functions must not see what has failed.
-            self.core.set_names(self.names.clone(), self.xact.changes.as_ref());
+            self.forget_catalog_changes();
         }
         let done = done?;
-        self.mark_new_changes();
         self.refresh_names();
         Ok(done)
-    }
-
-    /// Catalog changes that began inside savepoints: ROLLBACK TO drops them all, which
-    /// is what a missing mark says.
-    fn mark_new_changes(&mut self) {
-        if self.xact.changes.as_ref().is_some_and(|changes| changes.is_empty()) {
-            self.xact.changes = None;
-        }
     }
 
     /// The columns of a statement without a plan; `None`: it returns no rows.

@@ -18,6 +18,7 @@ use std::sync::atomic::Ordering;
 
 use steppe_catalog::{Catalog, CatalogChanges};
 use steppe_counting::accesses;
+use steppe_exec::Transaction;
 use steppe_sql::ast::{self, TransactionModes, TransactionStmt};
 use steppe_txn::{Interrupt, IsolationLevel, Lsn, Txn};
 use steppe_types::{Error, Result, SqlState};
@@ -58,10 +59,8 @@ struct Savepoint {
 #[derive(Default)]
 pub(super) struct Xact {
     pub(super) block: Block,
-    /// The engine's transaction, while there is one.
-    pub(super) txn: Option<Txn>,
-    /// Its catalog changes.
-    pub(super) changes: Option<CatalogChanges>,
+    /// What executions are lent, while a transaction runs.
+    pub(super) txn: Option<Transaction>,
     /// The savepoints, outermost first.
     savepoints: Vec<Savepoint>,
     isolation: Option<Isolation>,
@@ -107,7 +106,18 @@ impl Xact {
 
     /// The engine's transaction.
     pub(super) fn txn(&mut self) -> Result<&mut Txn> {
-        self.txn.as_mut().ok_or_else(|| Error::internal("no transaction is running"))
+        let running = self.txn.as_mut().map(|transaction| &mut transaction.txn);
+        running.ok_or_else(|| Error::internal("no transaction is running"))
+    }
+
+    /// Its own changes of the catalog.
+    #[inline]
+    pub(super) fn changes(&self) -> Option<&CatalogChanges> {
+        self.txn.as_ref()?.changes()
+    }
+
+    fn changes_mut(&mut self) -> Option<&mut CatalogChanges> {
+        self.txn.as_mut()?.changes_mut()
     }
 
     /// The epoch that the transaction's snapshot was taken under, if it is not this one.
@@ -183,7 +193,8 @@ impl Session {
         self.core.level.store(1, Ordering::Relaxed);
         let level = engine_level(isolation);
         self.tell_modes();
-        self.xact.txn = Some(Txn::begin(&self.core.handle, level, self.xact.read_only));
+        let txn = Txn::begin(&self.core.handle, level, self.xact.read_only);
+        self.xact.txn = Some(Transaction::new(txn));
         self.env.transaction_timestamp = self.env.statement_timestamp;
         self.control.activity.set_xact_start(self.env.transaction_timestamp);
         self.start_transaction_timer();
@@ -218,7 +229,7 @@ impl Session {
     /// Ends a statement: lets its snapshot go.
     pub(super) fn end_statement(&mut self) {
         let exported = self.core.exported.load(Ordering::Relaxed);
-        if let Some(txn) = &mut self.xact.txn {
+        if let Some(Transaction { txn, .. }) = &mut self.xact.txn {
             if exported != self.xact.exports_held {
                 self.xact.exports_held = exported;
                 txn.hold_snapshot(txn.snapshot());
@@ -327,7 +338,6 @@ impl Session {
     /// Commits. The client hears of it when the log is durable.
     pub(super) fn commit(&mut self) -> Result<()> {
         self.end_block_now();
-        self.take_function_changes();
         self.check_deferred()?;
         self.keep_held_cursors()?;
         self.portals.end_transaction(&mut self.xact);
@@ -335,18 +345,21 @@ impl Session {
             self.start_statement()?;
             self.with_ddl("", steppe_ddl::on_commit)?;
         }
-        let Some(txn) = self.xact.txn.take() else {
+        let Some(running) = self.xact.txn.take() else {
             self.forget_transaction(true);
             return Ok(());
         };
-        let commit = match self.xact.changes.take().filter(|changes| !changes.is_empty()) {
+        let (txn, changes) = running.into_parts();
+        let commit = match changes {
             None => txn.commit()?,
             // A session that waits for our locks finds the new catalog version when it gets them.
             Some(changes) => {
                 let server = Arc::clone(self.server());
                 let waits = txn.drops_files();
                 let commit = || txn.commit_with(|| server.catalog.publish(&changes));
-                if waits { tokio::task::block_in_place(commit)? } else { commit()? }
+                let commit = if waits { tokio::task::block_in_place(commit)? } else { commit()? };
+                self.core.has_published();
+                commit
             }
         };
         SessionCounts::add(&self.control.activity.counts.commits, 1);
@@ -367,10 +380,10 @@ impl Session {
 
     fn rollback_engine(&mut self) -> Result<()> {
         self.forget_exports();
-        self.xact.changes = None;
+        let running = self.xact.txn.take();
         self.forget_catalog_changes();
-        match self.xact.txn.take() {
-            Some(txn) => {
+        match running {
+            Some(Transaction { txn, .. }) => {
                 SessionCounts::add(&self.control.activity.counts.rollbacks, 1);
                 if txn.rollback_bytes() > ROLLBACK_BYTES_MAX {
                     workers::hand_over();
@@ -383,11 +396,9 @@ impl Session {
 
     /// What functions, or a statement that failed, changed in the catalog is taken back: a session
     /// that asks for the catalog in force while a statement runs sees it as the session does.
-    fn forget_catalog_changes(&mut self) {
-        let were_seen = self.core.changes().is_some();
-        if self.core.take_changes().is_some() || were_seen {
-            self.core.set_names(self.names.clone(), self.xact.changes.as_ref());
-        }
+    pub(super) fn forget_catalog_changes(&mut self) {
+        let own = self.xact.changes().map(CatalogChanges::catalog);
+        self.core.take_back(&self.names, own);
     }
 
     /// Whatever becomes of what ends a block, the block ends: an error is followed by no ROLLBACK.
@@ -409,7 +420,6 @@ impl Session {
         accesses::settle();
         self.xact.savepoints.clear();
         self.core.constraints.lock().forget();
-        self.xact.changes = None;
         self.core.settings.lock().end_level(1, committed);
         self.core.level.store(1, Ordering::Relaxed);
         self.refresh_settings();
@@ -484,7 +494,9 @@ impl Session {
             accesses::count_apart();
         }
         if let Err(error) = self.set_transaction_modes(modes) {
-            if self.xact.txn.as_ref().is_some_and(|txn| txn.xid() == 0) && !self.xact.queried {
+            if self.xact.txn.as_ref().is_some_and(|running| running.txn.xid() == 0)
+                && !self.xact.queried
+            {
                 // BEGIN itself failed: there is no block.
                 self.xact.block = Block::Implicit;
             }
@@ -607,12 +619,11 @@ impl Session {
 
     fn savepoint(&mut self, name: &str) -> Result<CommandTag> {
         self.require_begun("SAVEPOINT")?;
-        self.take_function_changes();
         self.xact.txn()?.savepoint(name);
         let read_only = self.xact.read_only;
         self.xact.savepoints.push(Savepoint { name: name.to_owned(), read_only });
         let depth = self.xact.depth();
-        if let Some(changes) = &mut self.xact.changes {
+        if let Some(changes) = self.xact.changes_mut() {
             changes.mark(depth);
         }
         self.set_level();
@@ -643,7 +654,7 @@ impl Session {
         self.xact.savepoints.truncate(at);
         self.core.constraints.lock().release(at);
         self.portals.lower_depth(at);
-        if let Some(changes) = &mut self.xact.changes {
+        if let Some(changes) = self.xact.changes_mut() {
             changes.release(at + 1);
         }
         self.set_level();
@@ -675,9 +686,8 @@ impl Session {
         self.put_read_only(self.xact.savepoints[at].read_only)?;
         self.xact.savepoints.truncate(at + 1);
         self.core.constraints.lock().rollback_to(at);
-        let keeps = self.xact.changes.as_mut().is_none_or(|changes| changes.rollback_to(at + 1));
-        if !keeps {
-            self.xact.changes = None;
+        if let Some(running) = &mut self.xact.txn {
+            running.rollback_changes(at + 1);
         }
         self.forget_catalog_changes();
         self.set_level();

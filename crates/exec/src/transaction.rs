@@ -1,0 +1,148 @@
+//! The transaction that a session lends to executions, and they to the functions they call.
+//!
+//! ```text
+//!   session ──Option<Transaction>──▶ Execution ──▶ Spi ──▶ a function's statements, its DDL
+//!           ◀──── given back ───────           ◀──
+//! ```
+//!
+//! What it guarantees: all that a transaction owns is in one place, and whoever runs has it. A
+//! function that changes the catalog changes what its caller, and the session, go on with.
+//!
+//! What few transactions have is behind one pointer: the transaction is passed by value.
+
+use steppe_catalog::CatalogChanges;
+use steppe_functions::SessionHost;
+use steppe_txn::{Txn, View};
+use steppe_types::Result;
+
+/// What a transaction owns.
+pub struct Transaction {
+    /// The engine's transaction.
+    pub txn: Txn,
+    rare: Rare,
+}
+
+/// What a transaction has that does more than read and change rows; it is made when it is needed.
+#[derive(Default)]
+struct Rare(Option<Box<Owned>>);
+
+#[derive(Default)]
+struct Owned {
+    /// Its own changes of the catalog.
+    changes: Option<CatalogChanges>,
+}
+
+impl Transaction {
+    /// One that has just begun.
+    pub fn new(txn: Txn) -> Transaction {
+        Transaction { txn, rare: Rare::default() }
+    }
+
+    /// Its own changes of the catalog.
+    #[inline]
+    pub fn changes(&self) -> Option<&CatalogChanges> {
+        self.rare.changes()
+    }
+
+    /// Its own changes of the catalog, if there are any, to be marked.
+    pub fn changes_mut(&mut self) -> Option<&mut CatalogChanges> {
+        self.rare.0.as_mut()?.changes.as_mut()
+    }
+
+    /// What DDL works with: the engine's transaction, and the changes of the catalog so far.
+    pub fn for_ddl(&mut self) -> (&mut Txn, &mut Option<CatalogChanges>) {
+        (&mut self.txn, &mut self.rare.0.get_or_insert_default().changes)
+    }
+
+    /// DDL that has changed nothing leaves no version of the catalog of its own.
+    pub fn forget_no_changes(&mut self) {
+        if self.changes().is_some_and(CatalogChanges::is_empty) {
+            self.forget_changes();
+        }
+    }
+
+    /// Takes its changes of the catalog back to the savepoint at a nesting depth. Those that began
+    /// inside it are all dropped: a missing mark says so.
+    pub fn rollback_changes(&mut self, depth: usize) {
+        let keeps = self.changes_mut().is_none_or(|changes| changes.rollback_to(depth));
+        if !keeps {
+            self.forget_changes();
+        }
+    }
+
+    fn forget_changes(&mut self) {
+        if let Some(owned) = &mut self.rare.0 {
+            owned.changes = None;
+        }
+    }
+
+    /// Puts its own changes of the catalog on top of what others have committed, and tells the
+    /// session.
+    pub(crate) fn rebase(&mut self, session: &dyn SessionHost) -> Result<()> {
+        self.rare.rebase(session)
+    }
+
+    /// At its end: the engine's transaction, and what it publishes if it commits.
+    pub fn into_parts(self) -> (Txn, Option<CatalogChanges>) {
+        let changes = self.rare.0.and_then(|owned| owned.changes);
+        (self.txn, changes.filter(|changes| !changes.is_empty()))
+    }
+}
+
+impl Rare {
+    #[inline]
+    fn changes(&self) -> Option<&CatalogChanges> {
+        self.0.as_ref()?.changes.as_ref()
+    }
+
+    fn rebase(&mut self, session: &dyn SessionHost) -> Result<()> {
+        let Some(owned) = self.0.as_mut().filter(|owned| owned.changes.is_some()) else {
+            return Ok(());
+        };
+        let catalog = session.store()?.changes(&mut owned.changes).catalog().clone();
+        session.see_catalog(&catalog);
+        Ok(())
+    }
+}
+
+/// A running statement's transaction and what it sees.
+pub(crate) struct StatementTxn {
+    pub(crate) txn: Txn,
+    rare: Rare,
+    /// The statement's snapshot.
+    pub(crate) view: View,
+}
+
+impl StatementTxn {
+    /// Of a statement that sees what the running one of the transaction sees.
+    #[inline]
+    pub(crate) fn new(transaction: Transaction) -> StatementTxn {
+        let view = transaction.txn.view();
+        StatementTxn::with_view(transaction, view)
+    }
+
+    /// Of a statement with a snapshot of its own.
+    #[inline]
+    pub(crate) fn with_view(transaction: Transaction, view: View) -> StatementTxn {
+        let Transaction { txn, rare } = transaction;
+        StatementTxn { txn, rare, view }
+    }
+
+    /// The transaction, to be given back, and the statement's snapshot.
+    #[inline]
+    pub(crate) fn into_parts(self) -> (Transaction, View) {
+        let StatementTxn { txn, rare, view } = self;
+        (Transaction { txn, rare }, view)
+    }
+
+    /// The transaction, to be given back.
+    #[inline]
+    pub(crate) fn into_transaction(self) -> Transaction {
+        Transaction { txn: self.txn, rare: self.rare }
+    }
+
+    /// As [`Transaction::rebase`].
+    pub(crate) fn rebase(&mut self, session: &dyn SessionHost) -> Result<()> {
+        self.rare.rebase(session)
+    }
+}
