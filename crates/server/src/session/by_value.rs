@@ -38,7 +38,7 @@ impl Session {
         plan: Arc<CachedPlan>,
         params: &[Datum],
     ) -> Result<Arc<CachedPlan>> {
-        match self.live.plan_cache_mode {
+        match self.settings.live.plan_cache_mode {
             PlanCacheMode::Auto => self.for_values(plan, params),
             PlanCacheMode::Generic => Ok(plan),
             PlanCacheMode::Custom if params.is_empty() => Ok(plan),
@@ -48,7 +48,7 @@ impl Session {
 
     /// What estimates depend on besides values.
     pub(super) fn estimates_by(&self) -> (&Catalog, &PlannerSettings, &IoContext) {
-        (&self.names.catalog, &self.live.planner, &self.env.io)
+        (&self.names.catalog, &self.settings.live.planner, &self.statement.env.io)
     }
 
     fn variant(&mut self, plan: Arc<CachedPlan>, params: &[Datum]) -> Result<Arc<CachedPlan>> {

@@ -81,17 +81,18 @@ impl Client {
 impl Session {
     /// Reads more; false: the client has gone.
     pub(super) async fn receive(&mut self, input: &mut BytesMut) -> Result<bool> {
-        self.has_begun = false;
+        self.statement.has_begun = false;
         input.reserve(frame::read_ahead(input));
-        let idle_limit = match (self.copy.is_some(), self.xact.in_block()) {
+        let idle_limit = match (self.wire.copy.is_some(), self.transaction.in_block()) {
             (true, _) => None,
-            (false, true) => self.live.idle_in_transaction_timeout,
-            (false, false) => self.live.idle_session_timeout,
+            (false, true) => self.settings.live.idle_in_transaction_timeout,
+            (false, false) => self.settings.live.idle_session_timeout,
         };
         let (shared, control) = (self.core.handle.shared(), &self.control);
         // Between Parse and Sync the statement's time runs on while nothing comes.
-        let (in_copy, is_timed) = (self.copy.is_some(), self.timers.time_statement());
-        let Some(Client { queued, stream, .. }) = &mut self.client else { return Ok(false) };
+        let (in_copy, is_timed) =
+            (self.wire.copy.is_some(), self.statement.timers.time_statement());
+        let Some(Client { queued, stream, .. }) = &mut self.wire.client else { return Ok(false) };
         let read = {
             let mut reading = pin!(stream.read(input));
             let waiting = poll_fn(|cx| {
@@ -130,7 +131,7 @@ impl Session {
     }
 
     fn idle_too_long(&self) -> Error {
-        let (state, what) = if self.xact.in_block() {
+        let (state, what) = if self.transaction.in_block() {
             (SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT, "idle-in-transaction")
         } else {
             (SqlState(*b"57P05"), "idle-session")
@@ -142,18 +143,18 @@ impl Session {
     /// Lets the rows of the running statement out of the send buffer once it is large: to the
     /// client, or to be kept where it has asked for a part of them only.
     pub(super) async fn pass_rows_on(&mut self) -> Result<()> {
-        if self.out.len() < SEND_AT_BYTES {
+        if self.wire.out.len() < SEND_AT_BYTES {
             return Ok(());
         }
-        match &mut self.gathering {
-            Some(gathering) => gathering.rows.take(&mut self.out, gathering.start),
+        match &mut self.wire.held_rows {
+            Some(gathering) => gathering.rows.take(&mut self.wire.out, gathering.start),
             None => self.send().await,
         }
     }
 
     /// Sends the answer so far, once all that it tells is durable.
     pub(super) async fn send(&mut self) -> Result<()> {
-        if self.out.is_empty() {
+        if self.wire.out.is_empty() {
             return Ok(());
         }
         self.finish_run();
@@ -164,13 +165,13 @@ impl Session {
     /// Sends the answer to all that has come, once all that it tells is durable: with those of the
     /// worker's other sessions, if it can.
     pub(super) async fn answer(&mut self) -> Result<()> {
-        if self.out.is_empty() {
+        if self.wire.out.is_empty() {
             return Ok(());
         }
         self.finish_run();
         self.wait_durable().await?;
-        if self.client.as_ref().is_some_and(|client| client.put(&self.out)) {
-            self.out.clear();
+        if self.wire.client.as_ref().is_some_and(|client| client.put(&self.wire.out)) {
+            self.wire.out.clear();
             return Ok(());
         }
         self.write().await
@@ -179,14 +180,14 @@ impl Session {
     /// Writes what is in the send buffer, and what has come back from the outbox before it.
     pub(super) async fn write(&mut self) -> Result<()> {
         let (shared, control) = (self.core.handle.shared(), &self.control);
-        let Some(client) = &mut self.client else { return Ok(()) };
+        let Some(client) = &mut self.wire.client else { return Ok(()) };
         match client.settle() {
             None => {}
-            Some(Returned::Rest(rest)) => drop(self.out.splice(..0, rest)),
+            Some(Returned::Rest(rest)) => drop(self.wire.out.splice(..0, rest)),
             Some(Returned::Lost) => return Err(connection_lost()),
         }
         let stream = &mut client.stream;
-        let (out, mut sent, mut waited) = (&self.out, 0, false);
+        let (out, mut sent, mut waited) = (&self.wire.out, 0, false);
         let written = poll_fn(|cx| {
             while sent < out.len() {
                 match stream.poll_write(cx, &out[sent..]) {
@@ -216,12 +217,12 @@ impl Session {
         control.activity.set_wait(None);
         written?;
         if waited {
-            self.answered_at = None;
+            self.counters.answer_sent_at = None;
         }
-        self.writes += 1;
-        self.out.clear();
-        if self.out.capacity() > KEEP_BYTES {
-            self.out = Vec::new();
+        self.wire.writes += 1;
+        self.wire.out.clear();
+        if self.wire.out.capacity() > KEEP_BYTES {
+            self.wire.out = Vec::new();
         }
         Ok(())
     }
@@ -229,7 +230,7 @@ impl Session {
     /// Tells the client why it is sent away, if it still listens.
     pub(super) async fn say_goodbye(&mut self, error: Error) {
         let fields = error.fields();
-        self.end = SessionEnd::of(fields.sqlstate);
+        self.wire.end = SessionEnd::of(fields.sqlstate);
         if fields.sqlstate == SqlState::CONNECTION_EXCEPTION {
             return;
         }
@@ -241,14 +242,15 @@ impl Session {
             Severity::Panic => error,
             _ => error.severity(Severity::Fatal),
         };
-        self.out.clear();
-        let Some(client) = &mut self.client else { return };
+        self.wire.out.clear();
+        let Some(client) = &mut self.wire.client else { return };
         if let Some(Returned::Rest(rest)) = client.settle() {
-            self.out = rest;
+            self.wire.out = rest;
         }
-        backend::error_response(&mut self.out, &fatal);
+        backend::error_response(&mut self.wire.out, &fatal);
         let stream = &mut client.stream;
-        let sent = tokio::time::timeout(Duration::from_secs(5), stream.write_all(&self.out)).await;
+        let sent =
+            tokio::time::timeout(Duration::from_secs(5), stream.write_all(&self.wire.out)).await;
         if matches!(sent, Ok(Ok(()))) {
             stream.shutdown().await;
         }

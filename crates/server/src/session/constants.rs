@@ -47,7 +47,7 @@ impl Session {
         plan: &CachedPlan,
         params: &[Datum],
     ) -> Result<()> {
-        let is_custom = match self.live.plan_cache_mode {
+        let is_custom = match self.settings.live.plan_cache_mode {
             PlanCacheMode::Generic => false,
             PlanCacheMode::Custom => true,
             PlanCacheMode::Auto => self.statements.get(name)?.custom_plans < CUSTOM_PLANS,

@@ -14,10 +14,10 @@ impl Session {
         for name in &set.constraints {
             self.deferrable_keys(name, set.deferred, &mut indexes)?;
         }
-        if !self.xact.in_block() {
+        if !self.transaction.in_block() {
             return Ok(());
         }
-        let depth = self.xact.depth();
+        let depth = self.transaction.depth();
         let due = {
             let mut constraints = self.core.constraints.lock();
             constraints.save(depth);
@@ -84,7 +84,7 @@ impl Session {
         }
         self.refresh_names();
         self.start_statement()?;
-        let (env, txn) = (&self.env, &mut self.xact.txn);
+        let (env, txn) = (&self.statement.env, &mut self.transaction.txn);
         tokio::task::block_in_place(|| steppe_exec::check_keys(&checks, env, txn))?;
         self.end_statement();
         Ok(())

@@ -339,7 +339,7 @@ impl Session {
         source: &Arc<str>,
     ) -> Result<Expr> {
         let (catalog, search_path) = (&self.names.catalog, &self.names.path[..]);
-        let ctx = BindContext { catalog, search_path, io: &self.env.io, source };
+        let ctx = BindContext { catalog, search_path, io: &self.statement.env.io, source };
         let place = ExprPlace::CopyWhere;
         let bound = bind::bind_table_condition(&ctx, relation, condition, "WHERE", place)?;
         let over_row = bind::over_row(bound)?;
@@ -361,7 +361,7 @@ impl Session {
     ) -> Result<Arc<Relation>> {
         loop {
             let oid = self.find_relation(name)?.oid;
-            if let Some(wait) = self.xact.txn()?.lock_relation(oid, lock)? {
+            if let Some(wait) = self.transaction.txn()?.lock_relation(oid, lock)? {
                 wait.await?;
             }
             self.refresh_names();
@@ -422,13 +422,13 @@ impl Session {
 
     /// CopyInResponse; from now on messages are data.
     pub(super) fn begin_copy_in(&mut self, mut copy: CopyIn, query: Option<SimpleQuery>) {
-        self.is_due = true;
+        self.wire.is_due = true;
         copy.is_simple = query.is_some();
         copy.query = query;
         let format = if copy.is_binary { Format::Binary } else { Format::Text };
         let count = u16::try_from(copy.columns.len()).unwrap_or(u16::MAX);
-        backend::copy_response(&mut self.out, CopyDirection::In, format, count);
-        self.copy = Some(Box::new(copy));
+        backend::copy_response(&mut self.wire.out, CopyDirection::In, format, count);
+        self.wire.copy = Some(Box::new(copy));
     }
 
     /// A message during COPY FROM STDIN.
@@ -436,12 +436,12 @@ impl Session {
         match message {
             FrontendMessage::CopyData(data) => {
                 outbox::send_now();
-                let Some(mut copy) = self.copy.take() else { return Ok(()) };
+                let Some(mut copy) = self.wire.copy.take() else { return Ok(()) };
                 SessionCounts::add(&copy.progress.bytes, data.len() as u64);
                 copy.decoder.feed(data);
                 let result = self.copy_rows(&mut copy, false);
                 // Put back in any case: it knows how the protocol goes on.
-                self.copy = Some(copy);
+                self.wire.copy = Some(copy);
                 result
             }
             FrontendMessage::CopyDone => self.end_copy_in().await,
@@ -463,7 +463,7 @@ impl Session {
     /// Decodes the rows that have arrived, and inserts whole batches; all, at the end.
     fn copy_rows(&mut self, copy: &mut CopyIn, at_end: bool) -> Result<()> {
         self.core.handle.check_interrupts()?;
-        while copy.take_row(&self.env)? {
+        while copy.take_row(&self.statement.env)? {
             if copy.lines.len() >= BATCH_ROWS || copy.batch_bytes >= BATCH_BYTES {
                 self.insert_batch(copy)?;
             }
@@ -474,7 +474,7 @@ impl Session {
         self.insert_batch(copy)?;
         if copy.insert.has_checks() {
             self.start_statement()?;
-            let (env, txn) = (&self.env, &mut self.xact.txn);
+            let (env, txn) = (&self.statement.env, &mut self.transaction.txn);
             tokio::task::block_in_place(|| copy.insert.finish(env, txn))?;
             self.end_statement();
         }
@@ -492,7 +492,7 @@ impl Session {
             return Ok(());
         }
         self.start_statement()?;
-        let (env, txn) = (&self.env, &mut self.xact.txn);
+        let (env, txn) = (&self.statement.env, &mut self.transaction.txn);
         let inserted = tokio::task::block_in_place(|| copy.insert.flush(env, txn));
         if let Err(error) = inserted {
             return Err(self.find_bad_row(copy, error));
@@ -514,7 +514,7 @@ impl Session {
             return with_context(error, place(first_line));
         }
         for (i, line) in copy.lines.iter().enumerate() {
-            let (env, txn) = (&self.env, &mut self.xact.txn);
+            let (env, txn) = (&self.statement.env, &mut self.transaction.txn);
             let one = tokio::task::block_in_place(|| copy.insert.store_row(i, env, txn));
             if let Err(error) = one {
                 // As in PostgreSQL, what an index finds is told without the row.
@@ -527,10 +527,10 @@ impl Session {
     }
 
     async fn end_copy_in(&mut self) -> Result<()> {
-        let Some(mut copy) = self.copy.take() else { return Ok(()) };
+        let Some(mut copy) = self.wire.copy.take() else { return Ok(()) };
         copy.decoder.finish();
         if let Err(error) = self.copy_rows(&mut copy, true) {
-            self.copy = Some(copy);
+            self.wire.copy = Some(copy);
             return Err(error);
         }
         let tag = CommandTag::Rows("COPY", copy.rows);
@@ -541,13 +541,13 @@ impl Session {
                 if resumed.is_err() {
                     // The failure belongs to the Query message that went on.
                     copy.is_simple = true;
-                    self.copy = self.copy.take().or(Some(copy));
+                    self.wire.copy = self.wire.copy.take().or(Some(copy));
                 }
                 resumed
             }
             None => {
                 self.put_notices();
-                tag.put(&mut self.out);
+                tag.put(&mut self.wire.out);
                 Ok(())
             }
         }

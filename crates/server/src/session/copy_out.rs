@@ -112,27 +112,27 @@ impl Session {
         if file.is_none() {
             let format = if is_binary { Format::Binary } else { Format::Text };
             let count = u16::try_from(columns.len()).unwrap_or(u16::MAX);
-            backend::copy_response(&mut self.out, CopyDirection::Out, format, count);
+            backend::copy_response(&mut self.wire.out, CopyDirection::Out, format, count);
         }
         // The binary header has no message of its own: drivers look for it before the first row.
         let mut header = Vec::new();
         encoder.header(&mut header, &names)?;
         if !is_binary {
-            CopyOut::to(&mut self.out, &mut file).put(&std::mem::take(&mut header))?;
+            CopyOut::to(&mut self.wire.out, &mut file).put(&std::mem::take(&mut header))?;
         }
         let mut rows = 0;
         loop {
             let mut sink = CopySink {
-                out: CopyOut::to(&mut self.out, &mut file),
+                out: CopyOut::to(&mut self.wire.out, &mut file),
                 columns: &columns,
                 encoder: &encoder,
                 header: &mut header,
                 is_binary,
-                io: &self.env.io,
+                io: &self.statement.env.io,
                 progress: &progress,
                 rows: 0,
             };
-            let txn = &mut self.xact.txn;
+            let txn = &mut self.transaction.txn;
             let status = run::fetch(&mut portal, txn, CHUNK_ROWS, &mut sink, true)?;
             rows += sink.rows;
             if let FetchStatus::Done { rows: total } = status {
@@ -144,15 +144,15 @@ impl Session {
                     file.write()?;
                     self.core.handle.check_interrupts()?;
                 }
-                None if self.out.len() >= SEND_AT_BYTES => self.send().await?,
+                None if self.wire.out.len() >= SEND_AT_BYTES => self.send().await?,
                 _ => {}
             }
         }
         encoder.trailer(&mut header);
-        CopyOut::to(&mut self.out, &mut file).put(&header)?;
+        CopyOut::to(&mut self.wire.out, &mut file).put(&header)?;
         match (file, &copy.endpoint) {
             (Some(file), CopyEndpoint::File(name)) => file.finish(name)?,
-            _ => backend::copy_done(&mut self.out),
+            _ => backend::copy_done(&mut self.wire.out),
         }
         Ok(CommandTag::Rows("COPY", rows))
     }

@@ -61,7 +61,7 @@ impl Counting {
 impl Session {
     /// The running statement's own text.
     pub(super) fn own_text(&self, source: &Arc<str>) -> Arc<str> {
-        match self.own_range.clone().and_then(|range| source.get(range)) {
+        match self.statement.range.clone().and_then(|range| source.get(range)) {
             Some(own) => own.into(),
             None => Arc::clone(source),
         }
@@ -70,20 +70,21 @@ impl Session {
     /// Whether plans that run now are counted.
     #[inline]
     pub(super) fn counts_plans(&self) -> bool {
-        self.live.tracks_statements && self.counting.depth == 0
+        self.settings.live.tracks_statements && self.counters.counting.depth == 0
     }
 
     /// Whether plans that run now have a number: a setting asks for it (compute_query_id), and
     /// they are not part of a statement that has its own.
     #[inline]
     pub(super) fn numbers_plans(&self) -> bool {
-        (self.live.tracks_statements || self.live.shows_query_id) && self.counting.depth == 0
+        (self.settings.live.tracks_statements || self.settings.live.shows_query_id)
+            && self.counters.counting.depth == 0
     }
 
     /// When what runs now began: nanoseconds since the Unix epoch.
     #[inline]
     pub(super) fn run_begins(&mut self) -> u64 {
-        match self.begun.take() {
+        match self.counters.begun_at.take() {
             Some(begun) => begun,
             None => self.read_clock(),
         }
@@ -93,7 +94,8 @@ impl Session {
     #[inline]
     pub(super) fn read_clock(&mut self) -> u64 {
         let now = now_nanos();
-        if let Some(Unfinished { place, begun, mut run }) = self.counting.unfinished.take() {
+        if let Some(Unfinished { place, begun, mut run }) = self.counters.counting.unfinished.take()
+        {
             run.milliseconds = now.saturating_sub(begun) as f64 / 1e6;
             self.control.tally.count(place, &run);
         }
@@ -103,8 +105,8 @@ impl Session {
     /// The answer is about to be sent: if something has run, that is its end.
     #[inline]
     pub(super) fn finish_run(&mut self) {
-        if self.counting.unfinished.is_some() {
-            self.answered_at = Some(self.read_clock());
+        if self.counters.counting.unfinished.is_some() {
+            self.counters.answer_sent_at = Some(self.read_clock());
         }
     }
 
@@ -121,7 +123,7 @@ impl Session {
             temp: std::mem::take(&mut portal.spilled),
         };
         let place = self.control.tally.place(statements, portal.plan.statement(statements));
-        self.counting.unfinished = Some(Unfinished { place, begun, run });
+        self.counters.counting.unfinished = Some(Unfinished { place, begun, run });
     }
 
     /// Runs a statement without a plan. An EXECUTE or FETCH that fails has sent no rows: they go out
@@ -134,13 +136,13 @@ impl Session {
         describe: bool,
         bound: &BoundParams,
     ) -> Result<Outcome> {
-        let (start, sent) = (self.out.len(), self.writes);
+        let (start, sent) = (self.wire.out.len(), self.wire.writes);
         // Apart, so that the future of a message without a utility statement is small.
         let counted = Box::pin(self.utility_counted(syntax, source, formats, describe, bound));
         let outcome = counted.await;
         let hands_rows_on = matches!(**syntax, Syntax::Execute(_) | Syntax::Fetch(_));
-        if outcome.is_err() && self.writes == sent && hands_rows_on {
-            self.out.truncate(start);
+        if outcome.is_err() && self.wire.writes == sent && hands_rows_on {
+            self.wire.out.truncate(start);
         }
         outcome
     }
@@ -154,7 +156,7 @@ impl Session {
         describe: bool,
         bound: &BoundParams,
     ) -> Result<Outcome> {
-        let is_counted = self.live.tracks_utility && self.counting.depth == 0;
+        let is_counted = self.settings.live.tracks_utility && self.counters.counting.depth == 0;
         match &**syntax {
             // The plans that they run count themselves.
             Syntax::Execute(_) | Syntax::Prepare(_) => {
@@ -168,10 +170,10 @@ impl Session {
             self.control.activity.set_query_id(statement.id);
         }
         let statement = statement.filter(|_| is_counted);
-        self.counting.depth += 1;
+        self.counters.counting.depth += 1;
         let (before, thread) = (Usage::now(), std::thread::current().id());
         let outcome = self.utility_uncounted(syntax, source, formats, describe, bound).await;
-        self.counting.depth -= 1;
+        self.counters.counting.depth -= 1;
         let outcome = outcome?;
         let Some(statement) = statement else { return Ok(outcome) };
         match &outcome {
@@ -181,7 +183,7 @@ impl Session {
                 let usage = if stayed { Usage::now() - before } else { Usage::default() };
                 self.count_utility(&statement, begun, rows_of(tag), usage);
             }
-            Outcome::CopyIn(_) => self.counting.copy = Some((statement, begun)),
+            Outcome::CopyIn(_) => self.counters.counting.copy = Some((statement, begun)),
         }
         Ok(outcome)
     }
@@ -190,24 +192,24 @@ impl Session {
         let run =
             Run { milliseconds: 0.0, goes_on: false, rows, usage, temp: Temporary::default() };
         let place = self.control.tally.place(&self.core.server.statements, statement);
-        self.counting.unfinished = Some(Unfinished { place, begun, run });
+        self.counters.counting.unfinished = Some(Unfinished { place, begun, run });
     }
 
     /// A COPY FROM STDIN has ended.
     pub(super) fn count_copy_in(&mut self, rows: u64) {
-        if let Some((statement, begun)) = self.counting.copy.take() {
+        if let Some((statement, begun)) = self.counters.counting.copy.take() {
             self.count_utility(&statement, begun, rows, Usage::default());
         }
     }
 
     fn utility_statement(&mut self, source: &Arc<str>) -> Arc<Statement> {
         let text = self.own_text(source);
-        if let Some(known) = self.counting.by_text.get(&*text) {
+        if let Some(known) = self.counters.counting.by_text.get(&*text) {
             return Arc::clone(known);
         }
         let statement = self.core.server.statements.statement(&text, Parameters::Own, []);
         if text.len() <= TEXT_BYTES_MAX {
-            let known = &mut self.counting.by_text;
+            let known = &mut self.counters.counting.by_text;
             if known.len() >= TEXTS_MAX {
                 known.clear();
             }

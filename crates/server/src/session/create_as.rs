@@ -120,7 +120,7 @@ impl Session {
         const BATCH: u64 = 1000;
         loop {
             let mut batch = CollectingSink::default();
-            let txn = &mut self.xact.txn;
+            let txn = &mut self.transaction.txn;
             let status = tokio::task::block_in_place(|| execution.fetch(txn, BATCH, &mut batch))?;
             self.with_ddl(source, |context| ddl::fill(context, table, &batch.rows))?;
             if matches!(status, FetchStatus::Done { .. }) {

@@ -193,8 +193,8 @@ impl Session {
             body: PortalBody::Cursor(cursor),
             source: Arc::clone(source),
             formats: ResultFormats::Text,
-            depth: self.xact.depth(),
-            created_at: self.env.statement_timestamp,
+            depth: self.transaction.depth(),
+            created_at: self.statement.env.statement_timestamp,
             bytes: 0,
             has_failed: false,
         });
@@ -206,13 +206,13 @@ impl Session {
     pub(super) fn close_cursor(&mut self, name: Option<&str>) -> Result<CommandTag> {
         match name {
             None => {
-                self.portals.remove_all(&mut self.xact);
+                self.portals.remove_all(&mut self.transaction);
                 Ok(CommandTag::Plain("CLOSE CURSOR ALL"))
             }
             Some(name) => {
                 let portal = self.portals.take_cursor(name)?;
                 self.portals.put_back(name, portal);
-                self.portals.remove(name, &mut self.xact);
+                self.portals.remove(name, &mut self.transaction);
                 Ok(CommandTag::Plain("CLOSE CURSOR"))
             }
         }
@@ -254,7 +254,7 @@ impl Session {
             _ => Err(Error::internal("unsupported portal strategy")),
         };
         if fetched.is_err() {
-            portal.fail(&mut self.xact);
+            portal.fail(&mut self.transaction);
         }
         self.portals.put_back(&fetch.cursor, portal);
         let rows = fetched?;
@@ -270,7 +270,7 @@ impl Session {
     ) -> Result<u64> {
         let formats = if cursor.binary { &ResultFormats::Binary } else { formats };
         if describe && !fetch.is_move {
-            put_description(&mut self.out, cursor.plan.plan.compiled.columns(), formats)?;
+            put_description(&mut self.wire.out, cursor.plan.plan.compiled.columns(), formats)?;
         }
         if cursor.plan.may_run_again && !goes_on(fetch, cursor.at) {
             self.keep_from_now(cursor)?;
@@ -281,7 +281,7 @@ impl Session {
             self.fetch_forward(cursor, fetch, formats).await
         };
         if fetched.is_err() {
-            cursor.plan.release(&mut self.xact);
+            cursor.plan.release(&mut self.transaction);
         }
         fetched
     }
@@ -352,9 +352,9 @@ impl Session {
     /// What a cursor over this plan will keep its rows in.
     fn nothing_kept(&self, portal: &PlanPortal) -> Box<Kept> {
         let width = row_width(portal);
-        let temp = Some(Arc::clone(&self.env.temp));
+        let temp = Some(Arc::clone(&self.statement.env.temp));
         Box::new(Kept {
-            rows: TupleStore::new(width, self.env.work_mem_bytes, temp),
+            rows: TupleStore::new(width, self.statement.env.work_mem_bytes, temp),
             reader: StoreReader::default(),
             complete: false,
             position: 0,
@@ -366,7 +366,7 @@ impl Session {
         let Some(execution) = &cursor.plan.execution else {
             return Err(Error::internal("cursor has no execution"));
         };
-        let again = execution.again(Arc::clone(&cursor.plan.params), &self.env)?;
+        let again = execution.again(Arc::clone(&cursor.plan.params), &self.statement.env)?;
         cursor.plan.execution = Some(Box::new(again));
         cursor.plan.done = None;
         cursor.plan.may_run_again = false;
@@ -457,7 +457,8 @@ impl Session {
         if cursor.at_end {
             return Ok(0);
         }
-        let status = run::fetch(&mut cursor.plan, &mut self.xact.txn, count, &mut NullSink, true)?;
+        let status =
+            run::fetch(&mut cursor.plan, &mut self.transaction.txn, count, &mut NullSink, true)?;
         let rows = match status {
             FetchStatus::Suspended { rows } => rows,
             FetchStatus::Done { rows } => {
@@ -514,8 +515,8 @@ impl Session {
         let (count, mut values) = (rows.len(), Vec::new());
         tokio::task::block_in_place(|| kept.read(rows, &mut values))?;
         let columns = cursor.plan.plan.compiled.columns();
-        let io = &self.env.io;
-        let mut sink = WireSink { out: &mut self.out, columns, formats, io, rows_at: None };
+        let io = &self.statement.env.io;
+        let mut sink = WireSink { out: &mut self.wire.out, columns, formats, io, rows_at: None };
         let width = row_width(&cursor.plan);
         for i in 0..count {
             let at = width * if backward { count - 1 - i } else { i };
@@ -602,7 +603,8 @@ impl Session {
             let missing = (wanted - kept.rows.len()) as u64;
             let mut sink = KeepingSink(&mut kept.rows);
             let chunk = missing.min(KEEP_CHUNK_ROWS);
-            let status = run::fetch(&mut cursor.plan, &mut self.xact.txn, chunk, &mut sink, true)?;
+            let status =
+                run::fetch(&mut cursor.plan, &mut self.transaction.txn, chunk, &mut sink, true)?;
             if let FetchStatus::Done { rows } = status {
                 kept.complete = true;
                 self.finish_execution(&mut cursor.plan, rows);

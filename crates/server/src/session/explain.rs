@@ -113,10 +113,10 @@ impl Session {
         let explained = Explained {
             stmt: portal.plan.compiled.planned(),
             catalog: &self.names.catalog,
-            env: &self.env,
+            env: &self.statement.env,
             params: &portal.params,
             is_generic: matches!(*query, Statement::Execute(_))
-                && self.live.plan_cache_mode == PlanCacheMode::Generic,
+                && self.settings.live.plan_cache_mode == PlanCacheMode::Generic,
             instruments: execution.as_ref().map_or(&[], Execution::instruments),
             leaf_runs: execution.as_ref().map_or(&[], Execution::leaf_runs),
         };
@@ -148,7 +148,7 @@ impl Session {
         source: &Arc<str>,
         options: &Options,
     ) -> Option<i64> {
-        if !(options.plan.verbose && self.live.shows_query_id) {
+        if !(options.plan.verbose && self.settings.live.shows_query_id) {
             return None;
         }
         let text = self.own_text(source);
@@ -218,15 +218,20 @@ impl Session {
         };
         let compiled = &portal.plan.compiled;
         let params = Arc::clone(&portal.params);
-        let mut execution =
-            Execution::start_analyzed(compiled, params, &self.env, &mut self.xact.txn)?;
+        let mut execution = Execution::start_analyzed(
+            compiled,
+            params,
+            &self.statement.env,
+            &mut self.transaction.txn,
+        )?;
         let serialization = match (made, &options.serialize) {
             (Some(table), formats) => {
                 if target.is_some_and(|target| !target.with_no_data) {
                     self.fill(&mut execution, &table, source)?;
                 }
                 formats.as_ref().map(|formats| {
-                    let sink = SerializingSink::new(compiled.columns(), formats, &self.env.io);
+                    let sink =
+                        SerializingSink::new(compiled.columns(), formats, &self.statement.env.io);
                     sink.done(options.plan.timing)
                 })
             }
@@ -235,7 +240,7 @@ impl Session {
                 None
             }
             (None, Some(formats)) => {
-                let io = Arc::clone(&self.env.io);
+                let io = Arc::clone(&self.statement.env.io);
                 let mut sink = SerializingSink::new(compiled.columns(), formats, &io);
                 self.fetch_all(portal, &mut execution, &mut sink)?;
                 Some(sink.done(options.plan.timing))
@@ -251,7 +256,7 @@ impl Session {
         execution: &mut Execution,
         sink: &mut dyn RowSink,
     ) -> Result<()> {
-        let txn = &mut self.xact.txn;
+        let txn = &mut self.transaction.txn;
         execution.allow_helpers();
         let status = run::aside(portal.gives_way(), || execution.fetch(txn, 0, sink))?;
         debug_assert!(matches!(status, FetchStatus::Done { .. }), "no limit was given");

@@ -47,7 +47,7 @@ impl Session {
             parse.types.iter().map(|ty| if ty == oid::UNKNOWN { 0 } else { ty }).collect();
         let prepared = self.prepare(parse.query, &declared).await?;
         self.statements.put(parse.statement, prepared)?;
-        backend::parse_complete(&mut self.out);
+        backend::parse_complete(&mut self.wire.out);
         Ok(())
     }
 
@@ -58,7 +58,7 @@ impl Session {
         };
         let declared: Arc<[Oid]> = match &body {
             Body::Utility(statement) => match query_within(statement) {
-                Some(query) if !self.xact.is_failed() => {
+                Some(query) if !self.transaction.is_failed() => {
                     self.param_types_within(query, &text.into(), declared).await?
                 }
                 _ => declared.into(),
@@ -69,7 +69,7 @@ impl Session {
             text: text.into(),
             body,
             declared,
-            prepared_at: self.env.statement_timestamp,
+            prepared_at: self.statement.env.statement_timestamp,
             from_sql: false,
             custom_plans: 0,
         })
@@ -80,7 +80,7 @@ impl Session {
         text: &str,
         declared: &[Oid],
     ) -> Result<Option<Arc<CachedPlan>>> {
-        if self.xact.is_failed() {
+        if self.transaction.is_failed() {
             return Ok(None);
         }
         self.start_transaction()?;
@@ -101,7 +101,7 @@ impl Session {
             return Ok(Body::Empty);
         }
         let statement = Arc::new(only(parsed)?.statement);
-        if self.xact.is_failed() && !ends_failed_block(&statement) {
+        if self.transaction.is_failed() && !ends_failed_block(&statement) {
             return Err(failed_block());
         }
         if !is_plannable(&statement) {
@@ -135,11 +135,11 @@ impl Session {
             Body::Plan(_) => false,
             Body::Utility(statement) => ends_failed_block(statement),
         };
-        if self.xact.is_failed() && !(may_run && expected == 0) {
+        if self.transaction.is_failed() && !(may_run && expected == 0) {
             return Err(failed_block());
         }
         if bind.portal.is_empty() {
-            self.portals.remove("", &mut self.xact);
+            self.portals.remove("", &mut self.transaction);
         } else {
             self.portals.check_free("cursor", bind.portal)?;
         }
@@ -188,12 +188,12 @@ impl Session {
         source: Arc<str>,
         (body, bytes, formats): (PortalBody, usize, ResultFormats),
     ) -> Result<()> {
-        let depth = self.xact.depth();
-        let created_at = self.env.statement_timestamp;
+        let depth = self.transaction.depth();
+        let created_at = self.statement.env.statement_timestamp;
         let has_failed = false;
         let portal = Portal { body, source, formats, depth, created_at, bytes, has_failed };
         self.portals.put(name, Box::new(portal))?;
-        backend::bind_complete(&mut self.out);
+        backend::bind_complete(&mut self.wire.out);
         Ok(())
     }
 
@@ -230,20 +230,20 @@ impl Session {
 
     async fn describe_statement(&mut self, name: &str) -> Result<()> {
         let prepared = self.statements.get(name)?.clone();
-        if self.xact.is_failed() && self.returns_rows(&prepared.body)? {
+        if self.transaction.is_failed() && self.returns_rows(&prepared.body)? {
             return Err(failed_block());
         }
-        backend::parameter_description(&mut self.out, prepared.param_types());
+        backend::parameter_description(&mut self.wire.out, prepared.param_types());
         match &prepared.body {
-            Body::Empty => backend::no_data(&mut self.out),
+            Body::Empty => backend::no_data(&mut self.wire.out),
             Body::Plan(plan) => {
                 self.start_transaction()?;
                 let mut plan = Arc::clone(plan);
                 self.lock_plan(&mut plan).await?;
                 if plan.description.is_empty() {
-                    backend::no_data(&mut self.out);
+                    backend::no_data(&mut self.wire.out);
                 } else {
-                    self.out.extend_from_slice(&plan.description);
+                    self.wire.out.extend_from_slice(&plan.description);
                 }
             }
             Body::Utility(statement) => self.describe_utility(statement, &ResultFormats::Text)?,
@@ -265,9 +265,9 @@ impl Session {
         formats: &ResultFormats,
     ) -> Result<()> {
         match self.utility_columns(statement)? {
-            Some(columns) => put_description(&mut self.out, &columns, formats),
+            Some(columns) => put_description(&mut self.wire.out, &columns, formats),
             None => {
-                backend::no_data(&mut self.out);
+                backend::no_data(&mut self.wire.out);
                 Ok(())
             }
         }
@@ -287,17 +287,17 @@ impl Session {
         };
         match plan {
             Some(plan) if !plan.description.is_empty() => {
-                if self.xact.is_failed() {
+                if self.transaction.is_failed() {
                     return Err(failed_block());
                 }
                 if formats == ResultFormats::Text {
-                    self.out.extend_from_slice(&plan.description);
+                    self.wire.out.extend_from_slice(&plan.description);
                     return Ok(());
                 }
-                put_description(&mut self.out, plan.compiled.columns(), &formats)
+                put_description(&mut self.wire.out, plan.compiled.columns(), &formats)
             }
             _ => {
-                backend::no_data(&mut self.out);
+                backend::no_data(&mut self.wire.out);
                 Ok(())
             }
         }
@@ -306,17 +306,17 @@ impl Session {
     /// Execute.
     pub(super) async fn execute_portal(&mut self, name: &str, max_rows: i32) -> Result<()> {
         self.begin_message();
-        self.has_begun = false;
+        self.statement.has_begun = false;
         self.check_executable(name)?;
         let mut portal = self.portals.take(name)?;
         let max_rows = u64::try_from(max_rows).unwrap_or(0);
         let executed = self.execute_taken(name, &mut portal, max_rows).await;
         if executed.is_err() {
-            portal.fail(&mut self.xact);
+            portal.fail(&mut self.transaction);
         }
         // A statement that ended the transaction has taken its portals along.
         let is_empty = matches!(portal.body, PortalBody::Empty);
-        if self.xact.txn.is_some() || is_empty || executed.is_err() {
+        if self.transaction.txn.is_some() || is_empty || executed.is_err() {
             self.portals.put_back(name, portal);
         }
         executed
@@ -330,7 +330,7 @@ impl Session {
             PortalBody::Empty => true,
             _ => false,
         };
-        if self.xact.is_failed() && !ends_block {
+        if self.transaction.is_failed() && !ends_block {
             return Err(failed_block());
         }
         portal.check_runnable(name)
@@ -344,11 +344,11 @@ impl Session {
     ) -> Result<()> {
         let source = Arc::clone(&portal.source);
         self.set_running(&source);
-        if self.live.logs_statements {
+        if self.settings.live.logs_statements {
             self.log_start(level_of_portal(&portal.body), &format!("execute {name}"));
         }
         match &mut portal.body {
-            PortalBody::Empty => backend::empty_query_response(&mut self.out),
+            PortalBody::Empty => backend::empty_query_response(&mut self.wire.out),
             PortalBody::Plan(plan) => {
                 if plan.is_spent() {
                     return Err(cannot_be_run(name));
@@ -357,10 +357,10 @@ impl Session {
                 let progress = self.run_plan(plan, &portal.formats, max_rows).await?;
                 self.put_notices();
                 match (progress, plan.tag()) {
-                    (Progress::Done, Some(tag)) => tag.put(&mut self.out),
+                    (Progress::Done, Some(tag)) => tag.put(&mut self.wire.out),
                     _ => {
                         plan.told += max_rows;
-                        backend::portal_suspended(&mut self.out);
+                        backend::portal_suspended(&mut self.wire.out);
                     }
                 }
             }
@@ -369,8 +369,8 @@ impl Session {
                 let rows = Box::pin(self.execute_cursor(cursor, max_rows, &portal.formats)).await?;
                 self.put_notices();
                 match max_rows > 0 && rows == max_rows {
-                    true => backend::portal_suspended(&mut self.out),
-                    false => CommandTag::Rows("SELECT", rows).put(&mut self.out),
+                    true => backend::portal_suspended(&mut self.wire.out),
+                    false => CommandTag::Rows("SELECT", rows).put(&mut self.wire.out),
                 }
             }
             PortalBody::Utility { statement, params, ran } => match ran {
@@ -385,7 +385,7 @@ impl Session {
             },
         }
         self.log_end();
-        self.xact.is_pipelined = self.xact.txn.is_some();
+        self.transaction.is_pipelined = self.transaction.txn.is_some();
         Ok(())
     }
 
@@ -402,11 +402,11 @@ impl Session {
         let gives_rows = self.utility_columns(statement).is_ok_and(|columns| columns.is_some());
         let is_short = matches!(&**statement, ast::Statement::Explain(_) | ast::Statement::Show(_));
         if gives_rows && (max_rows > 0 || is_short) {
-            let rows = RowsLeft::new(&self.env);
-            self.gathering = Some(Box::new(Gathering { start: self.out.len(), rows }));
+            let rows = RowsLeft::new(&self.statement.env);
+            self.wire.held_rows = Some(Box::new(Gathering { start: self.wire.out.len(), rows }));
         }
         let outcome = self.utility(statement, source, formats, false, params).await;
-        let gathered = self.gathering.take();
+        let gathered = self.wire.held_rows.take();
         let tag = match outcome? {
             Outcome::Tag(tag) => tag,
             Outcome::CopyIn(copy) => {
@@ -418,7 +418,7 @@ impl Session {
             None => None,
             Some(gathered) => {
                 let Gathering { start, mut rows } = *gathered;
-                rows.take(&mut self.out, start)?;
+                rows.take(&mut self.wire.out, start)?;
                 rows.tag = tag.clone();
                 Some(rows)
             }
@@ -429,11 +429,11 @@ impl Session {
         self.put_notices();
         match &mut left {
             Some(left) => self.put_rows_left(left, max_rows).await?,
-            None => tag.put(&mut self.out),
+            None => tag.put(&mut self.wire.out),
         }
         if gives_rows && left.is_none() {
             // It may be executed again: there are no rows any more.
-            let mut none = RowsLeft::new(&self.env);
+            let mut none = RowsLeft::new(&self.statement.env);
             none.tag = tag;
             left = Some(none);
         }
@@ -443,14 +443,14 @@ impl Session {
     /// Gives `max_rows` rows (0: all), and the tag, which counts these, once there are no more.
     async fn put_rows_left(&mut self, left: &mut RowsLeft, max_rows: u64) -> Result<()> {
         let mut rows = 0;
-        while (max_rows == 0 || rows < max_rows) && left.put_row(&mut self.out)? {
+        while (max_rows == 0 || rows < max_rows) && left.put_row(&mut self.wire.out)? {
             rows += 1;
             self.pass_rows_on().await?;
         }
         if max_rows > 0 && rows == max_rows {
-            backend::portal_suspended(&mut self.out);
+            backend::portal_suspended(&mut self.wire.out);
         } else {
-            left.tag.of_rows(rows).put(&mut self.out);
+            left.tag.of_rows(rows).put(&mut self.wire.out);
         }
         Ok(())
     }
@@ -462,15 +462,15 @@ impl Session {
                 self.statements.remove(name);
             }
             Target::Portal(name) => {
-                self.portals.remove(name, &mut self.xact);
+                self.portals.remove(name, &mut self.transaction);
             }
         }
-        backend::close_complete(&mut self.out);
+        backend::close_complete(&mut self.wire.out);
     }
 
     /// Sync.
     pub(super) fn sync(&mut self) -> Result<()> {
-        self.skipping = false;
+        self.wire.skips_to_sync = false;
         self.end_implicit()?;
         self.ready();
         Ok(())

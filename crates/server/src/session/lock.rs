@@ -56,7 +56,7 @@ impl Session {
         mode: RelationLockMode,
         nowait: bool,
     ) -> Result<()> {
-        let txn = self.xact.txn()?;
+        let txn = self.transaction.txn()?;
         if nowait {
             if !txn.try_lock_relation(relation.oid, mode)? {
                 let message = format!("could not obtain lock on relation \"{}\"", relation.name);

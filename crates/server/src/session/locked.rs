@@ -63,7 +63,7 @@ impl Session {
     /// it is still the plan for the catalog in force then.
     pub(super) async fn lock_relations_of(&mut self, plan: &CachedPlan) -> Result<bool> {
         for (oid, lock) in &plan.compiled.planned().relations {
-            let wait = self.xact.txn()?.lock_relation(*oid, lock_mode(*lock))?;
+            let wait = self.transaction.txn()?.lock_relation(*oid, lock_mode(*lock))?;
             if let Some(wait) = wait {
                 wait.await?;
             }
@@ -85,7 +85,7 @@ impl Session {
         statement: &Statement,
         error: &Error,
     ) -> Result<bool> {
-        let named = std::mem::take(&mut self.named_in_vain);
+        let named = std::mem::take(&mut self.planning.unbound_relations);
         // What no change of a table mends.
         if named.is_empty() || error.sqlstate() == SqlState::FEATURE_NOT_SUPPORTED {
             return Ok(false);
@@ -97,7 +97,7 @@ impl Session {
                 true => RelationLockMode::RowExclusive,
                 false => RelationLockMode::AccessShare,
             };
-            if let Some(wait) = self.xact.txn()?.lock_relation(oid, mode)? {
+            if let Some(wait) = self.transaction.txn()?.lock_relation(oid, mode)? {
                 wait.await?;
             }
         }
@@ -137,10 +137,11 @@ impl Session {
     /// before the caller tries again.
     pub(super) fn lock_leaf(&mut self, portal: &mut PlanPortal) -> Result<Option<StartWait>> {
         portal.leaf = None;
-        let Some((leaf, mode)) = portal.plan.compiled.leaf(&portal.params, &self.env)? else {
+        let Some((leaf, mode)) = portal.plan.compiled.leaf(&portal.params, &self.statement.env)?
+        else {
             return Ok(None);
         };
-        if let Some(wait) = self.xact.txn()?.lock_relation(leaf.oid(), mode)? {
+        if let Some(wait) = self.transaction.txn()?.lock_relation(leaf.oid(), mode)? {
             return Ok(Some(StartWait::Leaf(wait)));
         }
         self.refresh_names_after_locks();
@@ -160,7 +161,7 @@ impl Session {
             self.end_statement();
             loop {
                 *plan = self.replan(plan)?;
-                let txn = self.xact.txn()?;
+                let txn = self.transaction.txn()?;
                 for (oid, lock) in &plan.compiled.planned().relations {
                     if let Some(wait) = txn.lock_relation(*oid, lock_mode(*lock))? {
                         tokio::task::block_in_place(|| wait.wait_blocking())?;

@@ -39,6 +39,7 @@ mod run;
 mod set;
 mod simple;
 mod sink;
+mod state;
 mod statement_log;
 mod tag;
 mod timers;
@@ -47,7 +48,6 @@ mod utility;
 mod xact;
 
 use std::future::{Future, poll_fn};
-use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -60,12 +60,11 @@ use steppe_catalog::NameSpace;
 use steppe_ddl::drop_temporary_schemas;
 use steppe_exec::ExecEnv;
 use steppe_functions::SessionHost;
-use steppe_sql::parser::literals::Lifter;
 use steppe_txn::{Lsn, SessionHandle};
 use steppe_types::error::Severity;
 use steppe_types::interrupt::{self, Interrupts};
 use steppe_types::io::IoContext;
-use steppe_types::{Error, Oid, Result, SqlState};
+use steppe_types::{Error, Result, SqlState};
 use steppe_wire::frame::{self, Frame};
 use steppe_wire::frontend::{self, FrontendMessage};
 use steppe_wire::{Phase, backend};
@@ -75,7 +74,6 @@ use crate::homes::{Home, Moving, Place};
 use crate::io_timing::IoTiming;
 use crate::log;
 use crate::memory;
-use crate::plan_cache::LocalPlans;
 use crate::server::{Control, Server};
 use crate::services::{Core, micros_of, now_nanos};
 use crate::settings::{Live, SessionSettings};
@@ -85,22 +83,15 @@ use crate::workers;
 pub(crate) use steppe_functions::Identity;
 
 use client::{Client, HELD_BACK_BYTES, KEEP_BYTES, SEND_AT_BYTES};
-use copy_in::CopyIn;
-use counting::Counting;
-use portal::{Gathering, Portals, Statements};
-use statement_log::StatementClock;
-use timers::Timers;
-use xact::Xact;
+use portal::{Portals, Statements};
+use state::{Counters, PlanningState, SettingsView, StatementState, Wire};
+use xact::TransactionState;
 
 /// One client's session.
 pub(crate) struct Session {
     core: Arc<Core>,
     control: Arc<Control>,
-    client: Option<Client>,
-    /// The answer so far.
-    out: Vec<u8>,
-    live: Live,
-    io_timing: IoTiming,
+    settings: SettingsView,
     names: NameSpace,
     /// The settings that `names` was resolved under.
     names_generation: u64,
@@ -109,41 +100,13 @@ pub(crate) struct Session {
     names_older: Option<u64>,
     /// What plans in the cache must have been made under, to be of use here.
     fingerprint: u64,
-    env: ExecEnv,
-    xact: Xact,
+    transaction: TransactionState,
+    statement: StatementState,
     statements: Statements,
     portals: Portals,
-    lifter: Lifter,
-    local_plans: LocalPlans,
-    /// The relations that the statement had named which could not be bound last.
-    named_in_vain: Vec<Oid>,
-    copy: Option<Box<CopyIn>>,
-    /// The running statement's rows are kept rather than sent.
-    gathering: Option<Box<Gathering>>,
-    /// After an error in the extended protocol: up to the next Sync.
-    skipping: bool,
-    /// The answer so far is to go out. In the extended protocol it waits for Sync or Flush.
-    is_due: bool,
-    /// How many times a part of an answer has gone out.
-    writes: u64,
-    /// What [`Session::begin_message`] does is done for the message in hand.
-    has_begun: bool,
-    timers: Timers,
-    /// How it ends, as far as that is known.
-    end: SessionEnd,
-    /// When the message in hand began, until that is used or no longer tells when a statement did:
-    /// nanoseconds since the Unix epoch.
-    begun: Option<u64>,
-    /// Where the running statement is in its source, if that has several.
-    own_range: Option<Range<usize>>,
-    /// What is being counted.
-    counting: Counting,
-    /// When the answer was sent, if nothing was waited for since: nanoseconds since the Unix epoch.
-    answered_at: Option<u64>,
-    /// The statement that the log is told about.
-    statement_clock: Option<StatementClock>,
-    /// Which of the server's settings the session's are based on.
-    server_generation: u64,
+    planning: PlanningState,
+    counters: Counters,
+    wire: Wire,
 }
 
 impl Session {
@@ -173,37 +136,23 @@ impl Session {
         Session {
             core,
             control,
-            client: None,
-            out: Vec::new(),
-            // Not yet the settings of the start-up packet.
-            io_timing: IoTiming::new(live.io_timing),
-            live: Live { generation: 0, ..live },
+            settings: SettingsView {
+                io_timing: IoTiming::new(live.io_timing),
+                // Not yet the settings of the start-up packet.
+                live: Live { generation: 0, ..live },
+                server_generation,
+            },
             names,
             names_generation: 0,
             names_older: None,
             fingerprint: 0,
-            env,
-            xact: Xact::default(),
+            transaction: TransactionState::default(),
+            statement: StatementState::new(env),
             statements: Statements::default(),
             portals: Portals::default(),
-            lifter: Lifter::new(),
-            local_plans: LocalPlans::default(),
-            named_in_vain: Vec::new(),
-            copy: None,
-            gathering: None,
-            skipping: false,
-            // The greeting.
-            is_due: true,
-            writes: 0,
-            has_begun: false,
-            timers: Timers::default(),
-            end: SessionEnd::Normal,
-            begun: None,
-            own_range: None,
-            counting: Counting::default(),
-            answered_at: None,
-            statement_clock: None,
-            server_generation,
+            planning: PlanningState::new(),
+            counters: Counters::default(),
+            wire: Wire::new(),
         }
     }
 
@@ -214,7 +163,7 @@ impl Session {
 
     /// What of its I/O is timed.
     pub(crate) fn io_timing(&self) -> IoTiming {
-        self.io_timing.clone()
+        self.settings.io_timing.clone()
     }
 
     /// The process id.
@@ -224,7 +173,7 @@ impl Session {
 
     /// The send buffer.
     pub(crate) fn output(&mut self) -> &mut Vec<u8> {
-        &mut self.out
+        &mut self.wire.out
     }
 
     fn server(&self) -> &Arc<Server> {
@@ -253,10 +202,10 @@ impl Session {
         mut input: BytesMut,
         mut home: Home,
     ) -> Option<Moving> {
-        self.client = Some(Client::new(stream, &self.control));
+        self.wire.client = Some(Client::new(stream, &self.control));
         let ended = match self.serve_watched(&mut input, &mut home).await {
             Ok(None) => Ok(()),
-            Ok(Some(to)) => match self.client.take().map(Client::leave) {
+            Ok(Some(to)) => match self.wire.client.take().map(Client::leave) {
                 Some(Ok(socket)) => {
                     return Some(Moving { to, session: self.continued(socket, input, home) });
                 }
@@ -289,13 +238,13 @@ impl Session {
     }
 
     async fn finish(mut self: Box<Session>, ended: Result<()>) {
-        self.timers.stop();
+        self.statement.timers.stop();
         self.close_transaction();
         self.drop_temporary();
         if let Err(error) = ended {
             self.say_goodbye(error).await;
         }
-        if self.live.log_disconnections {
+        if self.settings.live.log_disconnections {
             self.log_connection("disconnection");
         }
     }
@@ -365,11 +314,14 @@ impl Session {
             if input.is_empty() && input.capacity() > KEEP_BYTES {
                 *input = BytesMut::new();
             }
-            if self.is_due || self.out.len() >= HELD_BACK_BYTES || self.out.is_empty() {
-                self.is_due = false;
+            if self.wire.is_due
+                || self.wire.out.len() >= HELD_BACK_BYTES
+                || self.wire.out.is_empty()
+            {
+                self.wire.is_due = false;
                 self.answer().await?;
-                let now = self.answered_at.take().unwrap_or_else(now_nanos);
-                self.control.activity.set_idle(self.xact.status(), micros_of(now));
+                let now = self.counters.answer_sent_at.take().unwrap_or_else(now_nanos);
+                self.control.activity.set_idle(self.transaction.status(), micros_of(now));
             }
             if home.is_to_look()
                 && let Some(place) = self.elsewhere(input, home)
@@ -378,7 +330,7 @@ impl Session {
                 return Ok(Some(place));
             }
             if !self.receive(input).await? {
-                self.end = SessionEnd::Abandoned;
+                self.wire.end = SessionEnd::Abandoned;
                 return Ok(None);
             }
         }
@@ -386,9 +338,15 @@ impl Session {
 
     /// Where the session is to go on, if nothing of it is under way and that is not here.
     fn elsewhere(&self, input: &BytesMut, home: &mut Home) -> Option<Place> {
-        let is_idle =
-            input.is_empty() && self.out.is_empty() && self.copy.is_none() && !self.xact.in_block();
-        self.client.as_ref().filter(|_| is_idle).and_then(|client| home.elsewhere(&client.stream))
+        let is_idle = input.is_empty()
+            && self.wire.out.is_empty()
+            && self.wire.copy.is_none()
+            && !self.transaction.in_block();
+        self.wire
+            .client
+            .as_ref()
+            .filter(|_| is_idle)
+            .and_then(|client| home.elsewhere(&client.stream))
     }
 
     /// docs/design.md 5.4: nothing is told before it is durable. synchronous_commit = off gives
@@ -396,19 +354,19 @@ impl Session {
     /// do not wait for what the changes went by: COMMIT will
     /// (docs/decisions/2026-11-21-what-an-answer-waits-for.md).
     async fn wait_durable(&mut self) -> Result<()> {
-        if !self.live.synchronous_commit {
+        if !self.settings.live.synchronous_commit {
             return Ok(());
         }
         let flush_to = self.core.flush_to.load(Ordering::Acquire);
         let mut lsn = self.core.handle.observed_lsn().max(Lsn(flush_to));
-        if self.xact.in_block() && tag::only_tags_of_changes(&self.out) {
+        if self.transaction.in_block() && tag::only_tags_of_changes(&self.wire.out) {
             lsn = Lsn(flush_to);
         }
         let wal = self.core.server.database.wal();
         if wal.is_durable(lsn) {
             return Ok(());
         }
-        self.answered_at = None;
+        self.counters.answer_sent_at = None;
         self.control.activity.set_wait(Some(Wait::LogFlush));
         workers::others_first(|| wal.is_durable(lsn)).await;
         let flushed = match wal.try_flush(lsn, workers::longest_sync()) {
@@ -426,7 +384,7 @@ impl Session {
 
     /// Handles one message; false: goodbye. An error ends the session.
     async fn message(&mut self, frame: Frame<'_>) -> Result<bool> {
-        if self.skipping && !matches!(frame.tag, b'S' | b'X') {
+        if self.wire.skips_to_sync && !matches!(frame.tag, b'S' | b'X') {
             return Ok(true);
         }
         self.control.activity.set_active();
@@ -448,7 +406,7 @@ impl Session {
 
     async fn handle_message(&mut self, frame: Frame<'_>) -> Result<bool> {
         let message = frontend::decode(frame)?;
-        if self.copy.is_some() {
+        if self.wire.copy.is_some() {
             self.copy_message(message).await?;
             return Ok(true);
         }
@@ -492,15 +450,15 @@ impl Session {
             SessionCounts::add(&self.control.activity.counts.deadlocks, 1);
         }
         log::session_error(self.core.handle.pid(), &error, &self.control.activity.query());
-        self.statement_clock = None;
-        self.gathering = None;
-        self.counting.forget_running();
-        self.has_begun = false;
-        self.timers.stop();
+        self.counters.statement_clock = None;
+        self.wire.held_rows = None;
+        self.counters.counting.forget_running();
+        self.statement.has_begun = false;
+        self.statement.timers.stop();
         self.put_notices();
-        backend::error_response(&mut self.out, &error);
-        self.is_due = true;
-        let copied_in_simple = self.copy.take().map(|copy| copy.is_simple());
+        backend::error_response(&mut self.wire.out, &error);
+        self.wire.is_due = true;
+        let copied_in_simple = self.wire.copy.take().map(|copy| copy.is_simple());
         self.abort_after_error()?;
         let simple = match (tag, copied_in_simple) {
             (_, Some(simple)) => simple,
@@ -510,7 +468,7 @@ impl Session {
         if simple {
             self.ready();
         } else {
-            self.skipping = true;
+            self.wire.skips_to_sync = true;
         }
         Ok(())
     }
@@ -518,25 +476,25 @@ impl Session {
     /// ReadyForQuery, with the notices and setting changes that come before it.
     fn ready(&mut self) {
         self.log_end();
-        self.has_begun = false;
-        self.timers.stop();
+        self.statement.has_begun = false;
+        self.statement.timers.stop();
         self.put_notices();
         self.put_parameter_status();
-        backend::ready_for_query(&mut self.out, self.xact.status());
-        self.is_due = true;
+        backend::ready_for_query(&mut self.wire.out, self.transaction.status());
+        self.wire.is_due = true;
     }
 
     /// Tells what runs.
     fn set_running(&mut self, text: &str) {
-        self.control.activity.set_query(text, self.env.statement_timestamp);
+        self.control.activity.set_query(text, self.statement.env.statement_timestamp);
     }
 
     fn put_notices(&mut self) {
         let notices = std::mem::take(&mut *self.core.notices.lock());
         for notice in notices {
-            if self.live.shows(notice.fields().severity) {
-                backend::error_response(&mut self.out, &notice);
-                self.is_due = true;
+            if self.settings.live.shows(notice.fields().severity) {
+                backend::error_response(&mut self.wire.out, &notice);
+                self.wire.is_due = true;
             }
         }
     }
@@ -547,7 +505,7 @@ impl Session {
             return;
         }
         for (name, value) in settings.take_unreported() {
-            backend::parameter_status(&mut self.out, name, &value);
+            backend::parameter_status(&mut self.wire.out, name, &value);
         }
     }
 
@@ -573,18 +531,18 @@ impl Session {
     /// At the start of every message that runs something. Bind, Describe and Execute that have
     /// come together are one statement: it begins, and the clock is read, with the first.
     fn begin_message(&mut self) {
-        if std::mem::replace(&mut self.has_begun, true) {
+        if std::mem::replace(&mut self.statement.has_begun, true) {
             return;
         }
         let shared = self.core.handle.shared();
         if shared.has_interrupt() {
             shared.clear_statement_interrupts();
         }
-        self.own_range = None;
+        self.statement.range = None;
         let now = self.read_clock();
-        self.begun = Some(now);
-        self.env.statement_timestamp = micros_of(now);
-        if self.server().settings.generation() != self.server_generation {
+        self.counters.begun_at = Some(now);
+        self.statement.env.statement_timestamp = micros_of(now);
+        if self.server().settings.generation() != self.settings.server_generation {
             self.follow_server_settings();
         }
         self.refresh_settings();
@@ -595,31 +553,31 @@ impl Session {
     #[cold]
     fn follow_server_settings(&mut self) {
         let server = Arc::clone(self.server());
-        self.server_generation = server.settings.generation();
+        self.settings.server_generation = server.settings.generation();
         self.core.settings.lock().rebase(server.settings.current());
     }
 
     /// Derives what follows from the settings, if they have changed.
     fn refresh_settings(&mut self) {
         let settings = self.core.settings.lock();
-        if settings.generation() == self.live.generation {
+        if settings.generation() == self.settings.live.generation {
             return;
         }
-        self.live = Live::derive(&settings);
+        self.settings.live = Live::derive(&settings);
         drop(settings);
         let shared = self.core.handle.shared();
-        shared.set_deadlock_timeout(self.live.deadlock_timeout);
-        shared.set_lock_timeout(self.live.lock_timeout);
-        self.env.work_mem_bytes = self.live.work_mem_bytes;
-        self.env.temp.set_limit(self.live.temp_file_limit);
-        self.io_timing.set(self.live.io_timing);
-        self.control.activity.set_application_name(&self.live.application_name);
+        shared.set_deadlock_timeout(self.settings.live.deadlock_timeout);
+        shared.set_lock_timeout(self.settings.live.lock_timeout);
+        self.statement.env.work_mem_bytes = self.settings.live.work_mem_bytes;
+        self.statement.env.temp.set_limit(self.settings.live.temp_file_limit);
+        self.settings.io_timing.set(self.settings.live.io_timing);
+        self.control.activity.set_application_name(&self.settings.live.application_name);
         // The names are resolved again, and with them the I/O context is made anew.
         self.names_generation = 0;
     }
 
     fn io(&self) -> &IoContext {
-        &self.env.io
+        &self.statement.env.io
     }
 }
 
@@ -631,7 +589,7 @@ impl Drop for Session {
         self.control.tally.hand_over();
         let since = self.core.server.backends.started(self.core.identity.pid);
         let lasted = since.map_or(0, |since| micros_of(now_nanos()) - since);
-        self.server().statistics.session_ended(&self.control.activity, lasted, self.end);
+        self.server().statistics.session_ended(&self.control.activity, lasted, self.wire.end);
         self.core.server.backends.remove(self.core.identity.pid);
     }
 }

@@ -26,7 +26,7 @@ pub(super) type BoundPlan = (Arc<CachedPlan>, Arc<[Datum]>);
 impl Session {
     /// The epoch of the catalog that statements see now.
     fn catalog_epoch(&self) -> u64 {
-        match self.xact.changes() {
+        match self.transaction.changes() {
             Some(changes) => changes.catalog().epoch,
             None => self.core.server.catalog.published_epoch(),
         }
@@ -34,14 +34,16 @@ impl Session {
 
     /// Takes the catalog in force and resolves the search path in it.
     pub(super) fn refresh_names(&mut self) {
-        if let Some(transaction) = self.xact.txn.as_mut().filter(|txn| txn.changes().is_some()) {
+        if let Some(transaction) =
+            self.transaction.txn.as_mut().filter(|txn| txn.changes().is_some())
+        {
             // Puts the transaction's own changes on top of what others have committed.
             self.core.server.catalog.changes(transaction.for_ddl().1);
         }
         let epoch = self.catalog_epoch();
         let current = epoch == self.names.catalog.epoch
-            && self.names_generation == self.live.generation
-            && self.names_older == self.xact.older_snapshot(epoch);
+            && self.names_generation == self.settings.live.generation
+            && self.names_older == self.transaction.older_snapshot(epoch);
         if !current {
             self.resolve_names();
         }
@@ -51,14 +53,14 @@ impl Session {
     /// commits can have changed what is in force.
     pub(super) fn refresh_names_after_locks(&mut self) {
         let published = self.core.server.catalog.published_epoch();
-        if self.xact.changes().is_some() || published != self.names.catalog.epoch {
+        if self.transaction.changes().is_some() || published != self.names.catalog.epoch {
             self.refresh_names();
         }
     }
 
     /// The catalog with what the transaction has changed.
     pub(super) fn newest_catalog(&self) -> Arc<Catalog> {
-        match self.xact.changes() {
+        match self.transaction.changes() {
             Some(changes) => Arc::clone(changes.catalog()),
             None => self.server().catalog.published(),
         }
@@ -66,25 +68,26 @@ impl Session {
 
     fn resolve_names(&mut self) {
         let catalog = self.newest_catalog();
-        self.names_older = self.xact.older_snapshot(catalog.epoch);
-        let then = self.xact.snapshot_catalog.as_deref().filter(|_| self.names_older.is_some());
+        self.names_older = self.transaction.older_snapshot(catalog.epoch);
+        let then =
+            self.transaction.snapshot_catalog.as_deref().filter(|_| self.names_older.is_some());
         // The plans are not others': `names_older` is part of what they are kept by.
         let seen = then.and_then(|then| catalog.with_partitions_of(then));
         let catalog = seen.map_or(catalog, Arc::new);
-        self.names = self.core.resolve(catalog, &self.live.search_path);
-        self.names_generation = self.live.generation;
+        self.names = self.core.resolve(catalog, &self.settings.live.search_path);
+        self.names_generation = self.settings.live.generation;
         let state = foldhash::quality::FixedState::default();
-        let deciding = (self.live.fingerprint, &self.names.path, self.names_older);
+        let deciding = (self.settings.live.fingerprint, &self.names.path, self.names_older);
         self.fingerprint = state.hash_one(deciding);
-        let now = self.env.transaction_timestamp;
-        let io = IoContext { now, ..(*self.live.io).clone() };
-        self.env.io = io_of_statement(&io, &self.names, &self.core);
-        self.env.catalog = Arc::clone(&self.names.catalog);
+        let now = self.statement.env.transaction_timestamp;
+        let io = IoContext { now, ..(*self.settings.live.io).clone() };
+        self.statement.env.io = io_of_statement(&io, &self.names, &self.core);
+        self.statement.env.catalog = Arc::clone(&self.names.catalog);
         let io_of_functions = io_of(&io, &self.names, &self.core.identity.user);
         let mut in_force = self.core.in_force.lock();
-        in_force.search_path = Arc::clone(&self.live.search_path);
+        in_force.search_path = Arc::clone(&self.settings.live.search_path);
         in_force.frame = self.frame(io_of_functions);
-        in_force.own = self.xact.changes().map(|changes| Arc::clone(changes.catalog()));
+        in_force.own = self.transaction.changes().map(|changes| Arc::clone(changes.catalog()));
     }
 
     /// What statements without the session are planned and run with, and read and show values with.
@@ -92,12 +95,12 @@ impl Session {
         Frame {
             names: self.names.clone(),
             io,
-            planner: Arc::clone(&self.live.planner),
-            older: self.names_older.and_then(|_| self.xact.snapshot_catalog.clone()),
+            planner: Arc::clone(&self.settings.live.planner),
+            older: self.names_older.and_then(|_| self.transaction.snapshot_catalog.clone()),
             database: Arc::clone(&self.core.server.database),
-            temp: Arc::clone(&self.env.temp),
-            maintenance_work_mem_bytes: self.live.maintenance_work_mem_bytes,
-            statistics_target: self.live.statistics_target,
+            temp: Arc::clone(&self.statement.env.temp),
+            maintenance_work_mem_bytes: self.settings.live.maintenance_work_mem_bytes,
+            statistics_target: self.settings.live.statistics_target,
         }
     }
 
@@ -121,7 +124,7 @@ impl Session {
     pub(super) fn catalog_has_moved(&self) -> bool {
         let (published, seen) =
             (self.core.server.catalog.published_epoch(), self.names.catalog.epoch);
-        match self.xact.changes() {
+        match self.transaction.changes() {
             Some(changes) => changes.base_epoch() != published || changes.catalog().epoch != seen,
             None => published != seen,
         }
@@ -129,12 +132,12 @@ impl Session {
 
     /// Whether plans may be shared: not while a transaction sees a catalog of its own.
     pub(super) fn may_share(&self) -> bool {
-        self.xact.changes().is_none()
+        self.transaction.changes().is_none()
     }
 
     /// What the caches know about a key.
     pub(super) fn cached(&mut self, hash: u64, key: &str) -> Option<Cached> {
-        match self.local_plans.get(hash) {
+        match self.planning.local_plans.get(hash) {
             Some(Cached::Plan(plan)) if *plan.key == *key && self.is_current(plan) => {
                 return Some(Cached::Plan(Arc::clone(plan)));
             }
@@ -151,14 +154,14 @@ impl Session {
         if !is_current {
             return None;
         }
-        self.local_plans.put(hash, cached.clone());
+        self.planning.local_plans.put(hash, cached.clone());
         Some(cached)
     }
 
     pub(super) fn remember(&mut self, hash: u64, key: &str, cached: Cached) {
         if key.len() <= KEY_BYTES_MAX {
             self.core.server.plans.put(hash, key, self.fingerprint, cached.clone());
-            self.local_plans.put(hash, cached);
+            self.planning.local_plans.put(hash, cached);
         }
     }
 
@@ -166,7 +169,7 @@ impl Session {
     /// (docs/design.md 7.4). `None`: take the general way, which also finds the error if there
     /// is one.
     pub(super) fn lifted_plan(&mut self, text: &str) -> Result<Option<BoundPlan>> {
-        let mut lifter = std::mem::take(&mut self.lifter);
+        let mut lifter = std::mem::take(&mut self.planning.lifter);
         let mut is_refused = false;
         let found = if self.may_share() && lifter.lift(text) {
             self.refresh_names();
@@ -185,7 +188,7 @@ impl Session {
             let values = lifter.literals().iter().zip(types);
             values.map(|(literal, ty)| self.literal(literal, *ty, text)).collect()
         });
-        self.lifter = lifter;
+        self.planning.lifter = lifter;
         match is_refused {
             true => self.rows_of_literals(text),
             false => Ok(found.zip(params)),
@@ -346,18 +349,18 @@ impl Session {
         outbox::send_now();
         let planning = Planning {
             names: &self.names,
-            io: &self.env.io,
-            planner: &self.live.planner,
-            older: self.names_older.and(self.xact.snapshot_catalog.as_deref()),
+            io: &self.statement.env.io,
+            planner: &self.settings.live.planner,
+            older: self.names_older.and(self.transaction.snapshot_catalog.as_deref()),
             database: &self.core.server.database,
             interrupts: &|| self.core.check_interrupts(),
             for_cursor: wanted.for_cursor,
             values: wanted.values,
         };
         // What follows is not the time of a run that began before.
-        self.begun = None;
+        self.counters.begun_at = None;
         let prepared = prepare(&planning, statement, source, params).map_err(|unbound| {
-            self.named_in_vain = unbound.mentioned;
+            self.planning.unbound_relations = unbound.mentioned;
             unbound.error
         })?;
         let planned = prepared.compiled.planned();

@@ -16,7 +16,7 @@ use super::cursor::Cursor;
 use super::explain::BoundParams;
 use super::sink::ResultFormats;
 use super::tag::CommandTag;
-use super::xact::Xact;
+use super::xact::TransactionState;
 use crate::plan_cache::CachedPlan;
 use crate::statements::Temporary;
 use crate::system_views::session::{ShownCursor, ShownStatement};
@@ -266,7 +266,7 @@ impl PlanPortal {
     }
 
     /// Lets go of what a suspended execution holds.
-    pub(super) fn release(&mut self, xact: &mut Xact) {
+    pub(super) fn release(&mut self, xact: &mut TransactionState) {
         self.execution = None;
         if let (Some(snapshot), Some(txn)) = (self.held.take(), &mut xact.txn) {
             txn.txn.release_snapshot(snapshot);
@@ -448,14 +448,14 @@ impl Portals {
     }
 
     /// Close: whether there was one.
-    pub(super) fn remove(&mut self, name: &str, xact: &mut Xact) -> bool {
+    pub(super) fn remove(&mut self, name: &str, xact: &mut TransactionState) -> bool {
         let Some(mut portal) = self.take_any(name) else { return false };
         portal.release(xact);
         true
     }
 
     /// CLOSE ALL.
-    pub(super) fn remove_all(&mut self, xact: &mut Xact) {
+    pub(super) fn remove_all(&mut self, xact: &mut TransactionState) {
         for portal in self.all_mut() {
             portal.release(xact);
         }
@@ -473,7 +473,7 @@ impl Portals {
     }
 
     /// Only cursors WITH HOLD outlive their transaction.
-    pub(super) fn end_transaction(&mut self, xact: &mut Xact) {
+    pub(super) fn end_transaction(&mut self, xact: &mut TransactionState) {
         if self.named.is_empty() && self.unnamed.is_none() {
             return;
         }
@@ -485,7 +485,7 @@ impl Portals {
 
     /// An error aborts the transaction, or what came after the savepoint at position `at`: the
     /// portals that were made in it fail (AtAbort_Portals, AtSubAbort_Portals).
-    pub(super) fn fail_deeper(&mut self, at: Option<usize>, xact: &mut Xact) {
+    pub(super) fn fail_deeper(&mut self, at: Option<usize>, xact: &mut TransactionState) {
         for portal in self.all_mut() {
             let is_held = matches!(&portal.body, PortalBody::Cursor(cursor) if cursor.is_held());
             if !is_held && at.is_none_or(|at| portal.depth > at) {
@@ -495,7 +495,7 @@ impl Portals {
     }
 
     /// ROLLBACK TO the savepoint at position `at`: portals made after it go.
-    pub(super) fn drop_deeper(&mut self, at: usize, xact: &mut Xact) {
+    pub(super) fn drop_deeper(&mut self, at: usize, xact: &mut TransactionState) {
         self.retain(xact, |portal| portal.depth <= at);
     }
 
@@ -506,7 +506,7 @@ impl Portals {
         }
     }
 
-    fn retain(&mut self, xact: &mut Xact, keep: impl Fn(&Portal) -> bool) {
+    fn retain(&mut self, xact: &mut TransactionState, keep: impl Fn(&Portal) -> bool) {
         let mut bytes = 0;
         let mut keeps = |portal: &mut Box<Portal>| {
             let keeps = keep(portal);
@@ -568,12 +568,12 @@ impl Portal {
     }
 
     /// Ends it as an error does.
-    pub(super) fn fail(&mut self, xact: &mut Xact) {
+    pub(super) fn fail(&mut self, xact: &mut TransactionState) {
         self.release(xact);
         self.has_failed = true;
     }
 
-    fn release(&mut self, xact: &mut Xact) {
+    fn release(&mut self, xact: &mut TransactionState) {
         match &mut self.body {
             PortalBody::Plan(plan) => plan.release(xact),
             PortalBody::Cursor(cursor) => cursor.plan.release(xact),

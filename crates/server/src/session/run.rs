@@ -142,7 +142,7 @@ impl Session {
             }
             if portal.describes {
                 // Not earlier: a plan made anew may have other columns.
-                self.out.extend_from_slice(&portal.plan.description);
+                self.wire.out.extend_from_slice(&portal.plan.description);
             }
         }
         if max_rows > 0 {
@@ -168,9 +168,9 @@ impl Session {
 
     /// `now` in literals means the transaction's time.
     fn set_now(&mut self) {
-        let now = self.env.transaction_timestamp;
-        if self.env.io.now != now {
-            Arc::make_mut(&mut self.env.io).now = now;
+        let now = self.statement.env.transaction_timestamp;
+        if self.statement.env.io.now != now {
+            Arc::make_mut(&mut self.statement.env.io).now = now;
         }
     }
 
@@ -182,16 +182,16 @@ impl Session {
     ) -> Result<Option<ExecOutcome>> {
         self.start_statement()?;
         let compiled = &portal.plan.compiled;
-        let within = (&self.env, &*self.core.server.database);
+        let within = (&self.statement.env, &*self.core.server.database);
         let mut sink = WireSink {
-            out: &mut self.out,
+            out: &mut self.wire.out,
             columns: compiled.columns(),
             formats,
-            io: &self.env.io,
+            io: &self.statement.env.io,
             rows_at: None,
         };
         let before = Usage::now();
-        let txn = &mut self.xact.txn;
+        let txn = &mut self.transaction.txn;
         let outcome = compiled.run_point(
             (portal.leaf, portal.awaited),
             &portal.params,
@@ -207,7 +207,7 @@ impl Session {
     pub(super) fn start_execution(&mut self, portal: &mut PlanPortal) -> Result<()> {
         let database = &self.core.server.database;
         let of_leaf = match portal.leaf {
-            Some(leaf) => portal.plan.compiled.of_leaf(leaf, &self.env, database)?,
+            Some(leaf) => portal.plan.compiled.of_leaf(leaf, &self.statement.env, database)?,
             None => None,
         };
         // A leaf that takes a key goes on taking it.
@@ -217,7 +217,8 @@ impl Session {
         let params = Arc::clone(&portal.params);
         let compiled = of_leaf.as_ref().unwrap_or(&portal.plan.compiled);
         self.place_cursors(&portal.plan);
-        let mut execution = Execution::start(compiled, params, &self.env, &mut self.xact.txn)?;
+        let mut execution =
+            Execution::start(compiled, params, &self.statement.env, &mut self.transaction.txn)?;
         if let Some(awaited) = portal.awaited {
             execution.change_only(awaited);
         }
@@ -238,18 +239,18 @@ impl Session {
             execution.allow_helpers();
         }
         let (mut is_heavy, begun) = (portal.plan.is_heavy, Instant::now());
-        let mut rows_at = (max_rows == 0).then_some(self.out.len());
+        let mut rows_at = (max_rows == 0).then_some(self.wire.out.len());
         loop {
             let wanted = if max_rows == 0 { chunk } else { chunk.min(max_rows - handed) };
-            let (before, plan) = (self.out.len(), Arc::clone(&portal.plan));
+            let (before, plan) = (self.wire.out.len(), Arc::clone(&portal.plan));
             let mut sink = WireSink {
-                out: &mut self.out,
+                out: &mut self.wire.out,
                 columns: plan.compiled.columns(),
                 formats,
-                io: &self.env.io,
+                io: &self.statement.env.io,
                 rows_at,
             };
-            let status = fetch(portal, &mut self.xact.txn, wanted, &mut sink, is_heavy)?;
+            let status = fetch(portal, &mut self.transaction.txn, wanted, &mut sink, is_heavy)?;
             match status {
                 FetchStatus::Done { rows } => {
                     self.finish_execution(portal, rows);
@@ -266,9 +267,9 @@ impl Session {
             }
             is_heavy |= handed >= BRIEF_ROWS || begun.elapsed() > BRIEF_TIME;
             let chunk_max = if is_heavy { CHUNK_ROWS_MAX } else { chunk * CHUNK_GROWTH };
-            let row_bytes = ((self.out.len() - before) as u64 / wanted.max(1)).max(1);
+            let row_bytes = ((self.wire.out.len() - before) as u64 / wanted.max(1)).max(1);
             chunk = (SEND_AT_BYTES as u64 / row_bytes).clamp(1, chunk_max);
-            if self.out.len() >= SEND_AT_BYTES {
+            if self.wire.out.len() >= SEND_AT_BYTES {
                 rows_at = None;
                 Box::pin(self.pass_rows_on()).await?;
             }
@@ -278,7 +279,7 @@ impl Session {
     /// A portal that will go on needs its snapshot.
     pub(super) fn suspend(&mut self, portal: &mut PlanPortal) -> Result<()> {
         if portal.held.is_none() {
-            let txn = self.xact.txn()?;
+            let txn = self.transaction.txn()?;
             let snapshot = txn.snapshot();
             txn.hold_snapshot(snapshot);
             portal.held = Some(snapshot);
@@ -292,7 +293,7 @@ impl Session {
         portal.done = Some(tag_of(&portal.plan, rows));
         portal.handed_rows = rows;
         if !portal.may_run_again {
-            portal.release(&mut self.xact);
+            portal.release(&mut self.transaction);
         }
         self.end_statement();
     }

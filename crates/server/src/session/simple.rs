@@ -33,12 +33,12 @@ impl Session {
     /// A Query message.
     pub(super) async fn simple_query(&mut self, text: &str) -> Result<()> {
         self.begin_message();
-        self.has_begun = false;
+        self.statement.has_begun = false;
         self.set_running(text);
         workers::hand_over_if_large(text);
         self.statements.drop_unnamed();
-        self.portals.remove("", &mut self.xact);
-        if !self.xact.is_failed()
+        self.portals.remove("", &mut self.transaction);
+        if !self.transaction.is_failed()
             && let Some(mut plan) = self.lifted_plan(text)?
         {
             self.log_start(level_of_command(plan.0.compiled.planned().command), "statement");
@@ -58,7 +58,7 @@ impl Session {
         let statements = parser::parse(text)?;
         let is_single = statements.len() == 1;
         if statements.is_empty() {
-            backend::empty_query_response(&mut self.out);
+            backend::empty_query_response(&mut self.wire.out);
             self.ready();
             return Ok(());
         }
@@ -74,7 +74,7 @@ impl Session {
         let mut portal = Box::new(PlanPortal::new(plan, params));
         let tag = self.plan_to_client(&mut portal).await?;
         self.end_implicit()?;
-        tag.put(&mut self.out);
+        tag.put(&mut self.wire.out);
         self.ready();
         Ok(())
     }
@@ -92,11 +92,11 @@ impl Session {
     pub(super) async fn run_statements(&mut self, mut query: SimpleQuery) -> Result<()> {
         while let Some(ParsedStatement { statement, range }) = query.rest.next() {
             let statement = Arc::new(statement);
-            self.own_range = (!query.is_single).then_some(range);
-            if self.xact.is_failed() && !ends_failed_block(&statement) {
+            self.statement.range = (!query.is_single).then_some(range);
+            if self.transaction.is_failed() && !ends_failed_block(&statement) {
                 return Err(failed_block());
             }
-            self.xact.is_one_of_several = !query.is_single;
+            self.transaction.is_one_of_several = !query.is_single;
             self.refresh_settings();
             self.restart_timers();
             let is_last = query.rest.len() == 0;
@@ -112,7 +112,7 @@ impl Session {
                 self.end_implicit()?;
             }
             self.put_notices();
-            tag.put(&mut self.out);
+            tag.put(&mut self.wire.out);
         }
         self.ready();
         Ok(())
@@ -124,7 +124,7 @@ impl Session {
             self.end_implicit()?;
         }
         self.put_notices();
-        tag.put(&mut self.out);
+        tag.put(&mut self.wire.out);
         self.run_statements(query).await
     }
 

@@ -44,22 +44,22 @@ pub(super) fn level_of_command(command: Command) -> LoggedStatements {
 impl Session {
     /// A statement starts. `what`: "statement", or "execute" and the statement's name.
     pub(super) fn log_start(&mut self, level: LoggedStatements, what: &str) {
-        if !self.live.logs_statements {
+        if !self.settings.live.logs_statements {
             return;
         }
-        let is_logged = level <= self.live.log_statement;
+        let is_logged = level <= self.settings.live.log_statement;
         if is_logged {
             let (pid, text) = (self.pid(), self.control.activity.query());
             log::write(log::Level::Log, &[("pid", &pid), ("message", &what), ("statement", &text)]);
         }
-        self.statement_clock = Some(StatementClock { begin: Instant::now(), is_logged });
+        self.counters.statement_clock = Some(StatementClock { begin: Instant::now(), is_logged });
     }
 
     /// It has ended.
     pub(super) fn log_end(&mut self) {
-        let Some(clock) = self.statement_clock.take() else { return };
+        let Some(clock) = self.counters.statement_clock.take() else { return };
         let elapsed = clock.begin.elapsed();
-        if self.live.log_min_duration.is_none_or(|least| elapsed < least) {
+        if self.settings.live.log_min_duration.is_none_or(|least| elapsed < least) {
             return;
         }
         let (pid, ms) = (self.pid(), format!("{:.3}", elapsed.as_secs_f64() * 1000.0));

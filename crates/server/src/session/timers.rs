@@ -43,35 +43,35 @@ impl Session {
 
     /// The same for the next statement of a message: statement_timeout begins anew.
     pub(super) fn restart_timers(&mut self) {
-        if let Some(running) = self.timers.statement.take() {
+        if let Some(running) = self.statement.timers.statement.take() {
             running.abort();
         }
         self.start_timers();
     }
 
     fn start_statement_timer(&mut self) {
-        let Some(limit) = self.live.statement_timeout else { return };
-        if self.timers.statement.is_some() {
+        let Some(limit) = self.settings.live.statement_timeout else { return };
+        if self.statement.timers.statement.is_some() {
             return;
         }
         let (server, pid) = (Arc::clone(self.server()), self.pid());
-        self.timers.statement = Some(self.server().timers.spawn(async move {
+        self.statement.timers.statement = Some(self.server().timers.spawn(async move {
             tokio::time::sleep(limit).await;
             server.backends.signal(pid, Interrupt::StatementTimeout);
         }));
     }
 
     fn watch_client(&mut self) {
-        let Some(interval) = self.live.client_check_interval else { return };
-        if self.timers.client.is_some() {
+        let Some(interval) = self.settings.live.client_check_interval else { return };
+        if self.statement.timers.client.is_some() {
             return;
         }
         // A descriptor of its own, as the session may close its socket at any time. If there is
         // none left, the client is not looked after during this message.
-        let socket = self.client.as_ref().map(|client| client.stream.descriptor());
+        let socket = self.wire.client.as_ref().map(|client| client.stream.descriptor());
         let Some(Ok(socket)) = socket.map(|socket| socket.try_clone_to_owned()) else { return };
         let (server, pid) = (Arc::clone(self.server()), self.pid());
-        self.timers.client = Some(self.server().timers.spawn(async move {
+        self.statement.timers.client = Some(self.server().timers.spawn(async move {
             loop {
                 tokio::time::sleep(interval).await;
                 if has_hung_up(socket.as_fd()) {

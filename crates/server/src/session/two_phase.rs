@@ -95,7 +95,7 @@ pub(crate) fn shown(server: &Server) -> Result<Vec<Vec<Datum>>> {
 impl Session {
     /// PREPARE TRANSACTION.
     pub(super) fn prepare_transaction(&mut self, gid: &str) -> Result<CommandTag> {
-        if !self.xact.in_block() {
+        if !self.transaction.in_block() {
             self.warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress");
             if !self.in_block_of_any_kind() {
                 self.commit()?;
@@ -104,7 +104,7 @@ impl Session {
             // What statements that are sent together have done is prepared all the same.
             self.start_transaction()?;
         }
-        if self.xact.is_failed() {
+        if self.transaction.is_failed() {
             self.rollback()?;
             return Ok(CommandTag::Plain("ROLLBACK"));
         }
@@ -119,12 +119,13 @@ impl Session {
         if self.portals.cursors_mut().any(|cursor| cursor.is_to_be_held()) {
             return Err(cannot("cannot PREPARE a transaction that has created a cursor WITH HOLD"));
         }
-        self.portals.end_transaction(&mut self.xact);
+        self.portals.end_transaction(&mut self.transaction);
         if self.core.exported.load(Ordering::Relaxed) != 0 {
             return Err(cannot("cannot PREPARE a transaction that has exported snapshots"));
         }
         self.check_no_temporary()?;
-        let transaction = self.xact.txn.take().ok_or_else(|| Error::internal("no transaction"))?;
+        let transaction =
+            self.transaction.txn.take().ok_or_else(|| Error::internal("no transaction"))?;
         let (txn, changes) = transaction.into_parts();
         let note = Note {
             prepared_at: now_micros(),
@@ -142,13 +143,13 @@ impl Session {
     /// 0A000 if the transaction has used a temporary table: that goes with the session.
     fn check_no_temporary(&mut self) -> Result<()> {
         let published = self.server().catalog.published();
-        let own = self.xact.changes().map(|changes| Arc::clone(changes.catalog()));
+        let own = self.transaction.changes().map(|changes| Arc::clone(changes.catalog()));
         let is_temporary = |oid: u32| {
             let catalogs = own.iter().chain(std::iter::once(&published));
             let mut found = catalogs.filter_map(|catalog| Some((catalog, catalog.relation(oid)?)));
             found.any(|(catalog, relation)| catalog.is_temporary(relation))
         };
-        if self.xact.txn()?.locked_relations().into_iter().any(is_temporary) {
+        if self.transaction.txn()?.locked_relations().into_iter().any(is_temporary) {
             let what = "cannot PREPARE a transaction that has operated on temporary objects";
             return Err(cannot(what));
         }

@@ -47,7 +47,7 @@ impl Session {
         describe: bool,
         bound: &BoundParams,
     ) -> Result<Outcome> {
-        if self.xact.is_failed() && !ends_failed_block(statement) {
+        if self.transaction.is_failed() && !ends_failed_block(statement) {
             return Err(failed_block());
         }
         if let Statement::Transaction(stmt) = &**statement {
@@ -218,8 +218,8 @@ impl Session {
         let core = Arc::clone(&self.core);
         let in_use = self.portals.read_by_cursors();
         let pending_checks = self.core.constraints.lock().tables(&self.names.catalog);
-        let frame = self.frame(Arc::clone(&self.env.io));
-        let transaction = self.xact.txn.as_mut();
+        let frame = self.frame(Arc::clone(&self.statement.env.io));
+        let transaction = self.transaction.txn.as_mut();
         let transaction = transaction.ok_or_else(|| Error::internal("no transaction"))?;
         let (txn, pending) = transaction.for_ddl();
         let origin = Origin {
@@ -230,7 +230,8 @@ impl Session {
             pending_checks,
             parent_lock: RelationLockMode::AccessExclusive,
         };
-        let mut context = DdlContext::new(&core.server.catalog, &frame, &self.env.session, origin);
+        let mut context =
+            DdlContext::new(&core.server.catalog, &frame, &self.statement.env.session, origin);
         let done = context.run(f);
         transaction.forget_no_changes();
         if done.is_err() || transaction.changes().is_none() {
@@ -270,12 +271,12 @@ impl Session {
         describe: bool,
     ) -> Result<()> {
         if describe {
-            put_description(&mut self.out, columns, formats)?;
+            put_description(&mut self.wire.out, columns, formats)?;
         }
         for values in rows {
-            let mut row = DataRow::begin(&mut self.out);
+            let mut row = DataRow::begin(&mut self.wire.out);
             for (i, (value, column)) in values.iter().zip(columns).enumerate() {
-                put_value(&mut row, value, column.ty.oid, formats.get(i), &self.env.io)?;
+                put_value(&mut row, value, column.ty.oid, formats.get(i), &self.statement.env.io)?;
             }
             row.finish()?;
         }
@@ -303,17 +304,17 @@ impl Session {
         let tag = match target {
             DiscardTarget::All => {
                 self.prevent_in_block("DISCARD ALL")?;
-                self.portals.remove_all(&mut self.xact);
+                self.portals.remove_all(&mut self.transaction);
                 self.core.settings.lock().reset_all(1);
                 self.statements.clear();
                 self.core.handle.unlock_all_advisory();
-                self.local_plans.clear();
+                self.planning.local_plans.clear();
                 self.core.forget_sequences();
                 self.discard_temporary()?;
                 "DISCARD ALL"
             }
             DiscardTarget::Plans => {
-                self.local_plans.clear();
+                self.planning.local_plans.clear();
                 "DISCARD PLANS"
             }
             DiscardTarget::Sequences => {
@@ -361,7 +362,7 @@ impl Session {
         let types = types.collect::<Result<Vec<Oid>>>()?;
         let statement = Arc::new((*prepare.query).clone());
         let plan = self.plan_locked(&statement, source, &Params::variable(&types)).await?;
-        if self.xact.in_block() {
+        if self.transaction.in_block() {
             self.start_statement()?;
             self.end_statement();
         }
@@ -369,7 +370,7 @@ impl Session {
             text: Arc::clone(source),
             body: Body::Plan(plan),
             declared: types.into(),
-            prepared_at: self.env.statement_timestamp,
+            prepared_at: self.statement.env.statement_timestamp,
             from_sql: true,
             custom_plans: 0,
         };
@@ -428,7 +429,7 @@ impl Session {
         let context = BindContext {
             catalog: &self.names.catalog,
             search_path: &self.names.path,
-            io: &self.env.io,
+            io: &self.statement.env.io,
             source,
         };
         let values = bind::bind_execute_args(&context, &execute.args, types)?;
@@ -445,8 +446,12 @@ impl Session {
         let compiled =
             steppe_exec::CompiledStmt::compile_without_tables(Arc::new(planned), catalog)?;
         let (compiled, mut none) = (Arc::new(compiled), None);
-        let mut execution =
-            steppe_exec::Execution::start(&compiled, Arc::from([]), &self.env, &mut none)?;
+        let mut execution = steppe_exec::Execution::start(
+            &compiled,
+            Arc::from([]),
+            &self.statement.env,
+            &mut none,
+        )?;
         let mut sink = super::sink::CollectingSink::default();
         execution.fetch(&mut none, 0, &mut sink)?;
         match sink.rows.pop() {

@@ -55,9 +55,9 @@ struct Savepoint {
     read_only: bool,
 }
 
-/// A session's transaction.
+/// Where a session is with regard to transactions.
 #[derive(Default)]
-pub(super) struct Xact {
+pub(super) struct TransactionState {
     pub(super) block: Block,
     /// What executions are lent, while a transaction runs.
     pub(super) txn: Option<Transaction>,
@@ -79,7 +79,7 @@ pub(super) struct Xact {
     timer: Option<tokio::task::JoinHandle<()>>,
 }
 
-impl Xact {
+impl TransactionState {
     /// What ReadyForQuery says.
     pub(super) fn status(&self) -> TransactionStatus {
         match self.block {
@@ -172,39 +172,39 @@ fn engine_level(isolation: Isolation) -> IsolationLevel {
 impl Session {
     /// Makes sure that a transaction runs; outside a block, one that ends by itself.
     pub(super) fn start_transaction(&mut self) -> Result<()> {
-        match self.xact.block {
+        match self.transaction.block {
             Block::Failed => return Err(failed_block()),
             Block::Idle => {
-                self.xact.block = Block::Implicit;
-                if self.xact.is_one_of_several {
+                self.transaction.block = Block::Implicit;
+                if self.transaction.is_one_of_several {
                     accesses::count_apart();
                 }
             }
             Block::Implicit | Block::Explicit => {}
         }
-        if self.xact.txn.is_some() {
+        if self.transaction.txn.is_some() {
             return Ok(());
         }
-        let isolation = self.live.default_isolation;
-        self.xact.isolation = Some(isolation);
-        self.xact.read_only = self.live.default_read_only;
-        self.xact.deferrable = self.live.default_deferrable;
-        self.xact.queried = false;
+        let isolation = self.settings.live.default_isolation;
+        self.transaction.isolation = Some(isolation);
+        self.transaction.read_only = self.settings.live.default_read_only;
+        self.transaction.deferrable = self.settings.live.default_deferrable;
+        self.transaction.queried = false;
         self.core.level.store(1, Ordering::Relaxed);
         let level = engine_level(isolation);
         self.tell_modes();
-        let txn = Txn::begin(&self.core.handle, level, self.xact.read_only);
-        self.xact.txn = Some(Transaction::new(txn));
-        self.env.transaction_timestamp = self.env.statement_timestamp;
-        self.control.activity.set_xact_start(self.env.transaction_timestamp);
+        let txn = Txn::begin(&self.core.handle, level, self.transaction.read_only);
+        self.transaction.txn = Some(Transaction::new(txn));
+        self.statement.env.transaction_timestamp = self.statement.env.statement_timestamp;
+        self.control.activity.set_xact_start(self.statement.env.transaction_timestamp);
         self.start_transaction_timer();
         Ok(())
     }
 
     fn start_transaction_timer(&mut self) {
-        let Some(limit) = self.live.transaction_timeout else { return };
+        let Some(limit) = self.settings.live.transaction_timeout else { return };
         let (server, pid) = (Arc::clone(self.server()), self.pid());
-        self.xact.timer = Some(self.server().timers.spawn(async move {
+        self.transaction.timer = Some(self.server().timers.spawn(async move {
             tokio::time::sleep(limit).await;
             server.backends.signal(pid, Interrupt::TransactionTimeout);
         }));
@@ -212,26 +212,28 @@ impl Session {
 
     /// Starts a statement in the running transaction: its snapshot.
     pub(super) fn start_statement(&mut self) -> Result<()> {
-        self.xact.queried = true;
-        if matches!(self.xact.isolation, Some(Isolation::RepeatableRead | Isolation::Serializable))
-        {
+        self.transaction.queried = true;
+        if matches!(
+            self.transaction.isolation,
+            Some(Isolation::RepeatableRead | Isolation::Serializable)
+        ) {
             let catalog = &self.names.catalog;
-            self.xact.snapshot_catalog.get_or_insert_with(|| Arc::clone(catalog));
+            self.transaction.snapshot_catalog.get_or_insert_with(|| Arc::clone(catalog));
         }
-        if self.xact.awaits_safe_snapshot() {
-            while let Some(wait) = self.xact.txn()?.await_safe_snapshot()? {
+        if self.transaction.awaits_safe_snapshot() {
+            while let Some(wait) = self.transaction.txn()?.await_safe_snapshot()? {
                 tokio::task::block_in_place(|| wait.wait_blocking())?;
             }
         }
-        self.xact.txn()?.start_statement()
+        self.transaction.txn()?.start_statement()
     }
 
     /// Ends a statement: lets its snapshot go.
     pub(super) fn end_statement(&mut self) {
         let exported = self.core.exported.load(Ordering::Relaxed);
-        if let Some(Transaction { txn, .. }) = &mut self.xact.txn {
-            if exported != self.xact.exports_held {
-                self.xact.exports_held = exported;
+        if let Some(Transaction { txn, .. }) = &mut self.transaction.txn {
+            if exported != self.transaction.exports_held {
+                self.transaction.exports_held = exported;
                 txn.hold_snapshot(txn.snapshot());
             }
             txn.end_statement();
@@ -245,18 +247,20 @@ impl Session {
             let pid = self.core.handle.pid();
             self.server().exported.lock().retain(|_, snapshot| snapshot.pid != pid);
         }
-        self.xact.exports_held = 0;
+        self.transaction.exports_held = 0;
     }
 
     /// SET TRANSACTION SNAPSHOT: sees what a transaction sees that runs in another session.
     pub(super) fn import_snapshot(&mut self, name: &str) -> Result<()> {
         let refused = |state, message: String| Err(Error::new(state, message));
-        let has_begun = self.xact.queried || self.xact.depth() > 0 || self.xact.txn()?.xid() != 0;
+        let has_begun = self.transaction.queried
+            || self.transaction.depth() > 0
+            || self.transaction.txn()?.xid() != 0;
         if has_begun {
             let message = "SET TRANSACTION SNAPSHOT must be called before any query".to_owned();
             return refused(SqlState::ACTIVE_SQL_TRANSACTION, message);
         }
-        let serializable = match self.xact.isolation {
+        let serializable = match self.transaction.isolation {
             Some(Isolation::Serializable) => true,
             Some(Isolation::RepeatableRead) => false,
             _ => {
@@ -277,21 +281,21 @@ impl Session {
         if serializable {
             return Err(Error::not_supported("SET TRANSACTION SNAPSHOT with SERIALIZABLE"));
         }
-        if !self.xact.txn()?.import_snapshot(Lsn(exported.lsn), exported.pid) {
+        if !self.transaction.txn()?.import_snapshot(Lsn(exported.lsn), exported.pid) {
             let message = "could not import the requested snapshot";
             let detail =
                 format!("The source process with PID {} is not running anymore.", exported.pid);
             let state = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
             return Err(Error::new(state, message).detail(detail));
         }
-        self.xact.queried = true;
-        self.xact.snapshot_catalog = Some(exported.catalog);
+        self.transaction.queried = true;
+        self.transaction.snapshot_catalog = Some(exported.catalog);
         Ok(())
     }
 
     /// 25006 if the transaction is READ ONLY.
     pub(super) fn check_writable(&self, command: &str) -> Result<()> {
-        if !self.xact.read_only {
+        if !self.transaction.read_only {
             return Ok(());
         }
         let message = format!("cannot execute {command} in a read-only transaction");
@@ -318,12 +322,14 @@ impl Session {
     /// Whether statements are held together: by BEGIN, by being sent in one Query message, or by
     /// following others of a pipeline (BeginImplicitTransactionBlock).
     pub(super) fn in_block_of_any_kind(&self) -> bool {
-        self.xact.in_block() || self.xact.is_one_of_several || self.xact.is_pipelined
+        self.transaction.in_block()
+            || self.transaction.is_one_of_several
+            || self.transaction.is_pipelined
     }
 
     /// 25P01 for what makes sense only after BEGIN.
     fn require_begun(&self, command: &str) -> Result<()> {
-        if self.xact.in_block() {
+        if self.transaction.in_block() {
             return Ok(());
         }
         let message = format!("{command} can only be used in transaction blocks");
@@ -332,7 +338,7 @@ impl Session {
 
     /// At the end of a statement outside a block.
     pub(super) fn end_implicit(&mut self) -> Result<()> {
-        if self.xact.block == Block::Implicit { self.commit() } else { Ok(()) }
+        if self.transaction.block == Block::Implicit { self.commit() } else { Ok(()) }
     }
 
     /// Commits. The client hears of it when the log is durable.
@@ -340,12 +346,12 @@ impl Session {
         self.end_block_now();
         self.check_deferred()?;
         self.keep_held_cursors()?;
-        self.portals.end_transaction(&mut self.xact);
-        if self.xact.txn.is_some() && self.names.acts_on_commit {
+        self.portals.end_transaction(&mut self.transaction);
+        if self.transaction.txn.is_some() && self.names.acts_on_commit {
             self.start_statement()?;
             self.with_ddl("", steppe_ddl::on_commit)?;
         }
-        let Some(running) = self.xact.txn.take() else {
+        let Some(running) = self.transaction.txn.take() else {
             self.forget_transaction(true);
             return Ok(());
         };
@@ -372,7 +378,7 @@ impl Session {
 
     /// Rolls back and is idle again.
     pub(super) fn rollback(&mut self) -> Result<()> {
-        self.portals.end_transaction(&mut self.xact);
+        self.portals.end_transaction(&mut self.transaction);
         let rolled_back = self.rollback_engine();
         self.forget_transaction(false);
         rolled_back
@@ -380,7 +386,7 @@ impl Session {
 
     fn rollback_engine(&mut self) -> Result<()> {
         self.forget_exports();
-        let running = self.xact.txn.take();
+        let running = self.transaction.txn.take();
         self.forget_catalog_changes();
         match running {
             Some(Transaction { txn, .. }) => {
@@ -397,28 +403,28 @@ impl Session {
     /// What functions, or a statement that failed, changed in the catalog is taken back: a session
     /// that asks for the catalog in force while a statement runs sees it as the session does.
     pub(super) fn forget_catalog_changes(&mut self) {
-        let own = self.xact.changes().map(CatalogChanges::catalog);
+        let own = self.transaction.changes().map(CatalogChanges::catalog);
         self.core.take_back(&self.names, own);
     }
 
     /// Whatever becomes of what ends a block, the block ends: an error is followed by no ROLLBACK.
     pub(super) fn end_block_now(&mut self) {
-        self.xact.block = Block::Implicit;
+        self.transaction.block = Block::Implicit;
     }
 
     pub(super) fn forget_transaction(&mut self, committed: bool) {
-        if let Some(timer) = self.xact.timer.take() {
+        if let Some(timer) = self.transaction.timer.take() {
             timer.abort();
         }
-        self.xact.block = Block::Idle;
-        self.xact.isolation = None;
-        self.xact.snapshot_catalog = None;
-        self.xact.is_one_of_several = false;
-        self.xact.is_pipelined = false;
+        self.transaction.block = Block::Idle;
+        self.transaction.isolation = None;
+        self.transaction.snapshot_catalog = None;
+        self.transaction.is_one_of_several = false;
+        self.transaction.is_pipelined = false;
         self.control.activity.set_xact_start(0);
         self.forget_exports();
         accesses::settle();
-        self.xact.savepoints.clear();
+        self.transaction.savepoints.clear();
         self.core.constraints.lock().forget();
         self.core.settings.lock().end_level(1, committed);
         self.core.level.store(1, Ordering::Relaxed);
@@ -428,19 +434,24 @@ impl Session {
     /// After an error: a block is failed, anything else is rolled back. An error here
     /// ends the session.
     pub(super) fn abort_after_error(&mut self) -> Result<()> {
-        match self.xact.block {
+        match self.transaction.block {
             Block::Idle | Block::Implicit => self.rollback(),
             Block::Failed => Ok(()),
             Block::Explicit => {
-                self.xact.block = Block::Failed;
-                let innermost = self.xact.savepoints.last().map(|savepoint| savepoint.name.clone());
-                let within = self.xact.depth().checked_sub(1).filter(|_| self.xact.txn.is_some());
-                self.portals.fail_deeper(within, &mut self.xact);
-                match (innermost, &mut self.xact.txn) {
+                self.transaction.block = Block::Failed;
+                let innermost =
+                    self.transaction.savepoints.last().map(|savepoint| savepoint.name.clone());
+                let within = self
+                    .transaction
+                    .depth()
+                    .checked_sub(1)
+                    .filter(|_| self.transaction.txn.is_some());
+                self.portals.fail_deeper(within, &mut self.transaction);
+                match (innermost, &mut self.transaction.txn) {
                     // A panic may have taken the transaction along: then all is undone.
                     (Some(innermost), Some(_)) => self.rollback_to_name(&innermost),
                     _ => {
-                        self.xact.savepoints.clear();
+                        self.transaction.savepoints.clear();
                         let rolled_back = self.rollback_engine();
                         self.core.settings.lock().end_level(1, false);
                         self.refresh_settings();
@@ -453,8 +464,8 @@ impl Session {
 
     /// The session ends.
     pub(super) fn close_transaction(&mut self) {
-        self.copy = None;
-        self.portals.end_transaction(&mut self.xact);
+        self.wire.copy = None;
+        self.portals.end_transaction(&mut self.transaction);
         // Its failure has stopped the server; nobody is left to be told.
         let _ = self.rollback_engine();
         self.portals.clear();
@@ -478,27 +489,27 @@ impl Session {
     }
 
     fn begin(&mut self, modes: &TransactionModes, start: bool) -> Result<CommandTag> {
-        if self.xact.in_block() {
+        if self.transaction.in_block() {
             self.warn(
                 SqlState::ACTIVE_SQL_TRANSACTION,
                 "there is already a transaction in progress",
             );
         } else {
             // Statements of the same message that came before belong to the block too.
-            self.xact.block = Block::Explicit;
+            self.transaction.block = Block::Explicit;
             let started = self.start_transaction();
             if let Err(error) = started {
-                self.xact.block = Block::Idle;
+                self.transaction.block = Block::Idle;
                 return Err(error);
             }
             accesses::count_apart();
         }
         if let Err(error) = self.set_transaction_modes(modes) {
-            if self.xact.txn.as_ref().is_some_and(|running| running.txn.xid() == 0)
-                && !self.xact.queried
+            if self.transaction.txn.as_ref().is_some_and(|running| running.txn.xid() == 0)
+                && !self.transaction.queried
             {
                 // BEGIN itself failed: there is no block.
-                self.xact.block = Block::Implicit;
+                self.transaction.block = Block::Implicit;
             }
             return Err(error);
         }
@@ -522,32 +533,32 @@ impl Session {
     /// transaction_isolation.
     pub(super) fn set_isolation(&mut self, isolation: Isolation) -> Result<()> {
         let level = engine_level(isolation);
-        if self.xact.queried && self.xact.isolation != Some(isolation) {
+        if self.transaction.queried && self.transaction.isolation != Some(isolation) {
             return Err(Error::new(
                 SqlState::ACTIVE_SQL_TRANSACTION,
                 "SET TRANSACTION ISOLATION LEVEL must be called before any query",
             ));
         }
-        if self.xact.depth() > 0 && self.xact.isolation != Some(isolation) {
+        if self.transaction.depth() > 0 && self.transaction.isolation != Some(isolation) {
             return Err(Error::new(
                 SqlState::ACTIVE_SQL_TRANSACTION,
                 "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction",
             ));
         }
-        self.xact.txn()?.set_isolation(level)?;
-        self.xact.isolation = Some(isolation);
+        self.transaction.txn()?.set_isolation(level)?;
+        self.transaction.isolation = Some(isolation);
         self.tell_modes();
         Ok(())
     }
 
     /// transaction_read_only.
     pub(super) fn set_read_only(&mut self, read_only: bool) -> Result<()> {
-        if !read_only && self.xact.read_only {
-            let message = match self.xact.depth() {
+        if !read_only && self.transaction.read_only {
+            let message = match self.transaction.depth() {
                 0 => "transaction read-write mode must be set before any query",
                 _ => "cannot set transaction read-write mode inside a read-only transaction",
             };
-            if self.xact.depth() > 0 || self.xact.queried {
+            if self.transaction.depth() > 0 || self.transaction.queried {
                 return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
             }
         }
@@ -555,15 +566,15 @@ impl Session {
     }
 
     fn put_read_only(&mut self, read_only: bool) -> Result<()> {
-        self.xact.read_only = read_only;
+        self.transaction.read_only = read_only;
         self.tell_modes();
-        self.xact.txn()?.set_read_only(read_only);
+        self.transaction.txn()?.set_read_only(read_only);
         Ok(())
     }
 
     /// transaction_deferrable.
     pub(super) fn set_deferrable(&mut self, deferrable: bool) -> Result<()> {
-        let refused = match (self.xact.depth(), self.xact.queried) {
+        let refused = match (self.transaction.depth(), self.transaction.queried) {
             (0, false) => None,
             (0, true) => Some("must be called before any query"),
             _ => Some("cannot be called within a subtransaction"),
@@ -572,7 +583,7 @@ impl Session {
             let message = format!("SET TRANSACTION [NOT] DEFERRABLE {refused}");
             return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
         }
-        self.xact.deferrable = deferrable;
+        self.transaction.deferrable = deferrable;
         self.tell_modes();
         Ok(())
     }
@@ -580,15 +591,15 @@ impl Session {
     /// Says what the transaction is to all that ask while it runs.
     fn tell_modes(&self) {
         self.core.modes.put(Modes {
-            isolation: self.xact.isolation.unwrap_or(self.live.default_isolation),
-            read_only: self.xact.read_only,
-            deferrable: self.xact.deferrable,
+            isolation: self.transaction.isolation.unwrap_or(self.settings.live.default_isolation),
+            read_only: self.transaction.read_only,
+            deferrable: self.transaction.deferrable,
         });
     }
 
     /// COMMIT and ROLLBACK.
     fn end_block(&mut self, commit: bool, chain: bool) -> Result<CommandTag> {
-        let no_block = !self.xact.in_block();
+        let no_block = !self.transaction.in_block();
         if no_block && chain {
             let what = if commit { "COMMIT AND CHAIN" } else { "ROLLBACK AND CHAIN" };
             return Err(self.require_begun(what).err().unwrap_or_else(failed_block));
@@ -596,22 +607,23 @@ impl Session {
         if no_block {
             self.warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress");
         }
-        let modes = (self.xact.isolation, self.xact.read_only, self.xact.deferrable);
-        let commits = commit && !self.xact.is_failed();
+        let modes =
+            (self.transaction.isolation, self.transaction.read_only, self.transaction.deferrable);
+        let commits = commit && !self.transaction.is_failed();
         if commits {
             self.commit()?;
         } else {
             self.rollback()?;
         }
         if chain {
-            self.xact.block = Block::Explicit;
+            self.transaction.block = Block::Explicit;
             self.start_transaction()?;
             accesses::count_apart();
             let (isolation, read_only, deferrable) = modes;
             if let Some(isolation) = isolation {
                 self.set_isolation(isolation)?;
             }
-            self.xact.deferrable = deferrable;
+            self.transaction.deferrable = deferrable;
             self.set_read_only(read_only)?;
         }
         Ok(CommandTag::Plain(if commits { "COMMIT" } else { "ROLLBACK" }))
@@ -619,11 +631,11 @@ impl Session {
 
     fn savepoint(&mut self, name: &str) -> Result<CommandTag> {
         self.require_begun("SAVEPOINT")?;
-        self.xact.txn()?.savepoint(name);
-        let read_only = self.xact.read_only;
-        self.xact.savepoints.push(Savepoint { name: name.to_owned(), read_only });
-        let depth = self.xact.depth();
-        if let Some(changes) = self.xact.changes_mut() {
+        self.transaction.txn()?.savepoint(name);
+        let read_only = self.transaction.read_only;
+        self.transaction.savepoints.push(Savepoint { name: name.to_owned(), read_only });
+        let depth = self.transaction.depth();
+        if let Some(changes) = self.transaction.changes_mut() {
             changes.mark(depth);
         }
         self.set_level();
@@ -632,29 +644,31 @@ impl Session {
 
     /// Settings are stacked one level deeper for each savepoint.
     fn set_level(&self) {
-        let level = u32::try_from(self.xact.depth() + 1).unwrap_or(u32::MAX);
+        let level = u32::try_from(self.transaction.depth() + 1).unwrap_or(u32::MAX);
         self.core.level.store(level, Ordering::Relaxed);
     }
 
     fn find_savepoint(&self, name: &str) -> Result<usize> {
-        self.xact.savepoints.iter().rposition(|savepoint| savepoint.name == name).ok_or_else(|| {
-            Error::new(
-                SqlState::INVALID_SAVEPOINT_SPECIFICATION,
-                format!("savepoint \"{name}\" does not exist"),
-            )
-        })
+        self.transaction.savepoints.iter().rposition(|savepoint| savepoint.name == name).ok_or_else(
+            || {
+                Error::new(
+                    SqlState::INVALID_SAVEPOINT_SPECIFICATION,
+                    format!("savepoint \"{name}\" does not exist"),
+                )
+            },
+        )
     }
 
     fn release_savepoint(&mut self, name: &str) -> Result<CommandTag> {
         self.require_begun("RELEASE SAVEPOINT")?;
         let at = self.find_savepoint(name)?;
-        self.xact.txn()?.release(name)?;
+        self.transaction.txn()?.release(name)?;
         self.end_settings_levels(at, true);
-        self.put_read_only(self.xact.savepoints[at].read_only)?;
-        self.xact.savepoints.truncate(at);
+        self.put_read_only(self.transaction.savepoints[at].read_only)?;
+        self.transaction.savepoints.truncate(at);
         self.core.constraints.lock().release(at);
         self.portals.lower_depth(at);
-        if let Some(changes) = self.xact.changes_mut() {
+        if let Some(changes) = self.transaction.changes_mut() {
             changes.release(at + 1);
         }
         self.set_level();
@@ -664,7 +678,7 @@ impl Session {
     /// Ends the levels of the savepoints from position `at` on, innermost first.
     fn end_settings_levels(&mut self, at: usize, commit: bool) {
         let mut settings = self.core.settings.lock();
-        for depth in (at + 1..=self.xact.depth()).rev() {
+        for depth in (at + 1..=self.transaction.depth()).rev() {
             settings.end_level(u32::try_from(depth + 1).unwrap_or(u32::MAX), commit);
         }
     }
@@ -672,9 +686,9 @@ impl Session {
     fn rollback_to_savepoint(&mut self, name: &str) -> Result<CommandTag> {
         self.require_begun("ROLLBACK TO SAVEPOINT")?;
         let at = self.find_savepoint(name)?;
-        self.portals.drop_deeper(at, &mut self.xact);
+        self.portals.drop_deeper(at, &mut self.transaction);
         self.rollback_to_name(name)?;
-        self.xact.block = Block::Explicit;
+        self.transaction.block = Block::Explicit;
         Ok(CommandTag::Plain("ROLLBACK"))
     }
 
@@ -682,11 +696,11 @@ impl Session {
     fn rollback_to_name(&mut self, name: &str) -> Result<()> {
         let at = self.find_savepoint(name)?;
         self.end_settings_levels(at, false);
-        self.xact.txn()?.rollback_to(name)?;
-        self.put_read_only(self.xact.savepoints[at].read_only)?;
-        self.xact.savepoints.truncate(at + 1);
+        self.transaction.txn()?.rollback_to(name)?;
+        self.put_read_only(self.transaction.savepoints[at].read_only)?;
+        self.transaction.savepoints.truncate(at + 1);
         self.core.constraints.lock().rollback_to(at);
-        if let Some(running) = &mut self.xact.txn {
+        if let Some(running) = &mut self.transaction.txn {
             running.rollback_changes(at + 1);
         }
         self.forget_catalog_changes();
