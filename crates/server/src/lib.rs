@@ -31,6 +31,7 @@ mod homes;
 mod io_timing;
 pub mod log;
 mod memory;
+mod namespace;
 mod outbox;
 pub mod plan_cache;
 pub mod process_user;

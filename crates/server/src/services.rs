@@ -18,16 +18,17 @@ use steppe_functions::{Frame, Host, Identity, KeyCheck, SessionHost, UtilityCall
 use steppe_spill::TempSpace;
 use steppe_txn::{LockWait, Lsn, RelationLockMode, RowId, SessionHandle};
 use steppe_types::interrupt::Interrupts;
+use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 use crate::autovacuum::pace;
 use crate::cursor_place::CursorPlaces;
 use crate::deferred::Constraints;
 use crate::memory::Together;
+use crate::namespace::{NamespaceCell, SessionNamespace};
 use crate::processors;
 use crate::server::{Control, Server};
 use crate::settings::SessionSettings;
-use crate::spi::InForce;
 use crate::system_views::session::Named;
 use crate::transaction_modes::SharedModes;
 use crate::workers;
@@ -65,8 +66,10 @@ pub(crate) struct Core {
     pub constraints: Mutex<Constraints>,
     /// What those have who run its statement.
     pub memory: Together,
-    /// What functions see.
-    pub in_force: Mutex<InForce>,
+    /// What names mean, to the session's functions.
+    pub namespace: NamespaceCell,
+    /// Where spill files go.
+    temp: Arc<TempSpace>,
     sequences: Mutex<SequenceValues>,
     /// How many snapshots the transaction has exported.
     pub exported: AtomicU32,
@@ -85,16 +88,6 @@ impl Core {
         identity: Identity,
         temp: Arc<TempSpace>,
     ) -> Core {
-        let frame = Frame {
-            names: NameSpace::initial(server.catalog.published()),
-            io: Arc::default(),
-            planner: Arc::default(),
-            older: None,
-            database: Arc::clone(&server.database),
-            temp,
-            maintenance_work_mem_bytes: 0,
-            statistics_target: 0,
-        };
         let mut seed = [0; 8];
         // Without the system's randomness random() starts from the clock.
         if server.random.fill(&mut seed).is_err() {
@@ -102,6 +95,7 @@ impl Core {
         }
         Core {
             settings: Mutex::new(SessionSettings::new(server.settings.current())),
+            namespace: NamespaceCell::new(server.catalog.published()),
             server,
             handle,
             control,
@@ -113,7 +107,7 @@ impl Core {
             cursor_places: Mutex::default(),
             constraints: Mutex::default(),
             memory: Together::default(),
-            in_force: Mutex::new(InForce { search_path: Arc::from([]), own: None, frame }),
+            temp,
             sequences: Mutex::default(),
             exported: AtomicU32::new(0),
             modes: SharedModes::default(),
@@ -129,7 +123,22 @@ impl Core {
 
     /// The catalog and search path that functions see.
     pub(crate) fn names(&self) -> NameSpace {
-        self.in_force.lock().frame.names.clone()
+        self.namespace.get().names.clone()
+    }
+
+    /// What statements without the session are planned and run with, and read and show values with.
+    pub(crate) fn frame_of(&self, namespace: &SessionNamespace, io: Arc<IoContext>) -> Frame {
+        let settings = &namespace.settings;
+        Frame {
+            names: namespace.names.clone(),
+            io,
+            planner: Arc::clone(&settings.planner),
+            older: namespace.older.clone(),
+            database: Arc::clone(&self.server.database),
+            temp: Arc::clone(&self.temp),
+            maintenance_work_mem_bytes: settings.maintenance_work_mem_bytes,
+            statistics_target: settings.statistics_target,
+        }
     }
 
     /// DISCARD SEQUENCES.
@@ -139,9 +148,7 @@ impl Core {
 
     /// 25006 where a READ ONLY transaction would change a sequence that is not temporary.
     fn check_sequence_writable(&self, sequence: &Relation, function: &str) -> Result<()> {
-        if !self.modes.is_read_only()
-            || self.in_force.lock().frame.names.catalog.is_temporary(sequence)
-        {
+        if !self.modes.is_read_only() || self.namespace.get().names.catalog.is_temporary(sequence) {
             return Ok(());
         }
         let message = format!("cannot execute {function} in a read-only transaction");
@@ -152,10 +159,9 @@ impl Core {
     /// (lock_and_open_sequence).
     fn sequence(&self, oid: Oid) -> Result<Arc<Relation>> {
         let missing = || Error::internal(format!("could not open relation with OID {oid}"));
-        let in_force = self.in_force.lock();
-        let catalog = &in_force.frame.names.catalog;
+        let namespace = self.namespace.get();
+        let catalog = &namespace.names.catalog;
         let (relation, epoch) = (catalog.relation(oid).cloned(), catalog.epoch);
-        drop(in_force);
         let relation = relation.ok_or_else(missing)?;
         if relation.kind != RelKind::Sequence {
             let message = format!("cannot open relation \"{}\"", relation.name);
@@ -260,7 +266,7 @@ impl Host for Core {
     }
 
     fn search_path(&self, include_implicit: bool) -> Vec<Arc<str>> {
-        let names = &self.in_force.lock().frame.names;
+        let names = &self.namespace.get().names;
         let explicit_catalog = self.settings.lock().show("search_path").unwrap_or_default();
         let named = explicit_catalog.contains("pg_catalog");
         let implicit = |oid: Oid| {
@@ -328,8 +334,7 @@ impl Host for Core {
     fn lastval(&self) -> Result<i64> {
         let values = self.sequences.lock();
         // It may have been dropped since.
-        let is_there =
-            |oid: &Oid| self.in_force.lock().frame.names.catalog.relation(*oid).is_some();
+        let is_there = |oid: &Oid| self.namespace.get().names.catalog.relation(*oid).is_some();
         let last = values.last.filter(is_there);
         let last = last.and_then(|oid| values.last_by_sequence.get(&oid).copied());
         last.ok_or_else(|| {

@@ -3,7 +3,7 @@
 //!
 //! While a statement runs the session itself is lent out. What functions change in the catalog is
 //! the transaction's, which they have been lent ([`steppe_exec::Transaction`]); the version that is
-//! in force then is kept here.
+//! in force then is in the session's [`crate::namespace::NamespaceCell`].
 
 use std::sync::{Arc, Weak};
 
@@ -14,18 +14,8 @@ use steppe_txn::{RelationLockMode, SessionHandle};
 use steppe_types::io::{IoContext, TypeCatalog};
 use steppe_types::{Datum, Oid, Result};
 
+use crate::namespace::SessionNamespace;
 use crate::services::Core;
-
-/// What is in force for a session's functions: as the session has told last, or as the transaction
-/// has changed it since.
-pub(crate) struct InForce {
-    /// search_path
-    pub search_path: Arc<[String]>,
-    /// The transaction's version of the catalog, if it has one of its own.
-    pub own: Option<Arc<Catalog>>,
-    /// What statements are planned and run with.
-    pub frame: Frame,
-}
 
 /// The names that a running statement's values are read and shown with: of the catalog that it
 /// was planned against, and behind it of what its functions have made since.
@@ -107,24 +97,22 @@ pub(crate) fn io_of(io: &IoContext, names: &NameSpace, user: &Arc<str>) -> Arc<I
 impl Core {
     /// What is in force for what a function does next ([`SessionHost::frame`]).
     pub(crate) fn current_frame(&self) -> Frame {
-        let mut in_force = self.in_force.lock();
-        if in_force.own.is_none() {
-            let published = &self.server.catalog;
-            if published.published_epoch() != in_force.frame.names.catalog.epoch {
-                self.resolve_in_force(&mut in_force, published.published());
-            }
+        let mut namespace = self.namespace.get();
+        let published = &self.server.catalog;
+        let is_left_behind = published.published_epoch() != namespace.names.catalog.epoch;
+        if namespace.own.is_none() && is_left_behind {
+            namespace = self.see(published.published(), None);
         }
-        in_force.frame.clone()
+        self.frame_of(&namespace, Arc::clone(&namespace.io))
     }
 
     /// The catalog in force, unless it is this one ([`SessionHost::newer_catalog`]).
     pub(crate) fn catalog_unlike(&self, planned: &Catalog) -> Option<Arc<Catalog>> {
-        let own = self.in_force.lock().own.clone();
         let catalogs = &self.server.catalog;
-        let in_force = match own {
+        let in_force = match &self.namespace.get().own {
             None if catalogs.published_epoch() == planned.epoch => return None,
             None => catalogs.published(),
-            Some(own) => own,
+            Some(own) => Arc::clone(own),
         };
         (in_force.epoch != planned.epoch).then_some(in_force)
     }
@@ -132,52 +120,35 @@ impl Core {
     /// The names of the transaction's version of the catalog, if that has been made after the one
     /// with this epoch.
     fn names_made_since(&self, epoch: u64) -> Option<Arc<dyn TypeCatalog>> {
-        let in_force = self.in_force.lock();
-        let made = in_force.own.as_ref().filter(|own| own.epoch != epoch);
-        made.and_then(|_| in_force.frame.io.catalog.clone())
+        let namespace = self.namespace.get();
+        let made = namespace.own.as_ref().filter(|own| own.epoch != epoch);
+        made.and_then(|_| namespace.io.catalog.clone())
     }
 
     /// The transaction has made this version of the catalog ([`SessionHost::see_catalog`]).
     pub(crate) fn see_own_catalog(&self, catalog: &Arc<Catalog>) {
-        let mut in_force = self.in_force.lock();
-        in_force.own = Some(Arc::clone(catalog));
-        if in_force.frame.names.catalog.epoch != catalog.epoch {
-            self.resolve_in_force(&mut in_force, Arc::clone(catalog));
+        let seen = self.namespace.get();
+        if seen.own.as_ref().is_none_or(|own| own.epoch != catalog.epoch) {
+            self.see(Arc::clone(catalog), Some(Arc::clone(catalog)));
         }
     }
 
-    fn resolve_in_force(&self, in_force: &mut InForce, catalog: Arc<Catalog>) {
-        let names = self.resolve(catalog, &in_force.search_path);
-        self.put_names(in_force, names);
-    }
-
-    fn put_names(&self, in_force: &mut InForce, names: NameSpace) {
-        in_force.frame.io = io_of(&in_force.frame.io, &names, &self.identity.user);
-        in_force.frame.names = names;
-    }
-
-    /// What functions, or a statement that failed, changed in the catalog is taken back: others see
-    /// it as the session does. `own`: the transaction's version of the catalog, if it has one.
-    pub(crate) fn take_back(&self, names: &NameSpace, own: Option<&Arc<Catalog>>) {
-        let mut in_force = self.in_force.lock();
-        if in_force.own.is_none() && own.is_none() {
-            return;
-        }
-        in_force.own = own.cloned();
-        self.put_names(&mut in_force, names.clone());
-    }
-
-    /// The transaction has published its version of the catalog.
-    pub(crate) fn has_published(&self) {
-        self.in_force.lock().own = None;
+    /// Another catalog is in force.
+    fn see(&self, catalog: Arc<Catalog>, own: Option<Arc<Catalog>>) -> Arc<SessionNamespace> {
+        let before = self.namespace.get();
+        let names = self.resolve(catalog, &before.settings.search_path);
+        let io = io_of(&before.io, &names, &self.identity.user);
+        let namespace = Arc::new(SessionNamespace { names, own, io, ..(*before).clone() });
+        self.namespace.put(Arc::clone(&namespace));
+        namespace
     }
 
     /// Whether a transaction apart can lock a table that this one uses: it is there for others,
     /// as this one sees it, and no lock of this one's is in the way.
     fn may_lock_apart(&self, table: Oid) -> bool {
         let published = self.server.catalog.published();
-        let own = self.in_force.lock().own.clone();
-        let seen = own.as_ref().unwrap_or(&published).relation(table);
+        let namespace = self.namespace.get();
+        let seen = namespace.own.as_ref().unwrap_or(&published).relation(table);
         let there = published.relation(table).zip(seen).is_some_and(|(a, b)| Arc::ptr_eq(a, b));
         let in_the_way = [
             RelationLockMode::ShareUpdateExclusive,

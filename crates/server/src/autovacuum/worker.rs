@@ -27,6 +27,7 @@ use super::{LATER_AFTER_ERROR, LATER_MIN, pace};
 use crate::activity::Activity;
 use crate::giving_way;
 use crate::log;
+use crate::namespace::{FunctionSettings, SessionNamespace};
 use crate::server::{Backend, BackendKind, Control, Phase, Server};
 use crate::services::{Core, now_micros};
 use crate::session::panic_error;
@@ -227,13 +228,12 @@ impl Worker {
         settings.rebase(self.core.server.settings.current());
         let live = Live::derive(&settings);
         drop(settings);
-        let names = self.core.names();
-        let io = io_of(&live.io, &names, &self.core.identity.user);
-        let frame = &mut self.core.in_force.lock().frame;
-        frame.planner = live.planner;
-        frame.maintenance_work_mem_bytes = live.maintenance_work_mem_bytes;
-        frame.statistics_target = live.statistics_target;
-        frame.io = io;
+        let before = self.core.namespace.get();
+        let io = io_of(&live.io, &before.names, &self.core.identity.user);
+        let search_path = Arc::clone(&before.settings.search_path);
+        let settings = FunctionSettings { search_path, ..FunctionSettings::of(&live) };
+        let namespace = SessionNamespace { io, settings, ..(*before).clone() };
+        self.core.namespace.put(Arc::new(namespace));
     }
 
     fn full_name(&self, table: &Relation) -> String {

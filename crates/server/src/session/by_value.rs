@@ -48,7 +48,7 @@ impl Session {
 
     /// What estimates depend on besides values.
     pub(super) fn estimates_by(&self) -> (&Catalog, &PlannerSettings, &IoContext) {
-        (&self.names.catalog, &self.settings.live.planner, &self.statement.env.io)
+        (&self.namespace.names.catalog, &self.settings.live.planner, &self.statement.env.io)
     }
 
     fn variant(&mut self, plan: Arc<CachedPlan>, params: &[Datum]) -> Result<Arc<CachedPlan>> {

@@ -18,12 +18,12 @@ impl Session {
     /// Fails if constants of a plan do that is about to run with these parameters.
     #[inline]
     pub(super) fn check_constants(&self, plan: &CachedPlan, params: &[Datum]) -> Result<()> {
-        plan.compiled.check_constants(Some(params), &self.names.catalog)
+        plan.compiled.check_constants(Some(params), &self.namespace.names.catalog)
     }
 
     /// As [`Self::check_constants`], whatever the parameters will be.
     pub(super) fn check_constants_alone(&self, plan: &CachedPlan) -> Result<()> {
-        plan.compiled.check_constants(None, &self.names.catalog)
+        plan.compiled.check_constants(None, &self.namespace.names.catalog)
     }
 
     /// As [`Self::check_constants`], of a prepared statement.

@@ -25,7 +25,7 @@ impl Session {
                 true => constraints.set_all(set.deferred),
                 false => constraints.set(&indexes, set.deferred),
             }
-            constraints.take_due(depth, &self.names.catalog)
+            constraints.take_due(depth, &self.namespace.names.catalog)
         };
         self.check_keys(due)
     }
@@ -35,8 +35,8 @@ impl Session {
     fn deferrable_keys(&self, name: &RangeVar, deferred: bool, out: &mut Vec<Oid>) -> Result<()> {
         let (catalog, wanted) = (self.newest_catalog(), name.name.as_str());
         let schemas = match &name.schema {
-            None => self.names.path.to_vec(),
-            Some(schema) => match catalog.schema_in(schema, &self.names.path) {
+            None => self.namespace.names.path.to_vec(),
+            Some(schema) => match catalog.schema_in(schema, &self.namespace.names.path) {
                 Some(schema) => vec![schema.oid],
                 None => {
                     let message = format!("schema \"{schema}\" does not exist");

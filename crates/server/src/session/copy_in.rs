@@ -310,7 +310,8 @@ impl Session {
         let mut insert = self.bulk_insert(&relation, &positions, has_default)?;
         if let Some(condition) = &copy.where_clause {
             let condition = self.copy_condition(&relation, condition, source)?;
-            insert = insert.with_filter(&condition, positions.len(), &self.names.catalog)?;
+            insert =
+                insert.with_filter(&condition, positions.len(), &self.namespace.names.catalog)?;
         }
         let decoder = CopyDecoder::new(parsed.options.clone(), columns.len());
         Ok(CopyIn {
@@ -338,7 +339,8 @@ impl Session {
         condition: &ast::Expr,
         source: &Arc<str>,
     ) -> Result<Expr> {
-        let (catalog, search_path) = (&self.names.catalog, &self.names.path[..]);
+        let (catalog, search_path) =
+            (&self.namespace.names.catalog, &self.namespace.names.path[..]);
         let ctx = BindContext { catalog, search_path, io: &self.statement.env.io, source };
         let place = ExprPlace::CopyWhere;
         let bound = bind::bind_table_condition(&ctx, relation, condition, "WHERE", place)?;

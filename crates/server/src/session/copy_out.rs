@@ -29,7 +29,7 @@ const CHUNK_ROWS: u64 = 512;
 
 /// A table's name as SQL.
 pub(super) fn table_sql(session: &Session, relation: &Relation) -> String {
-    let schema = session.names.catalog.schema(relation.schema);
+    let schema = session.namespace.names.catalog.schema(relation.schema);
     let schema = schema.map_or("public", |schema| &schema.name);
     format!("{}.{}", quote_identifier(schema), quote_identifier(&relation.name))
 }

@@ -211,7 +211,7 @@ impl Session {
             return Ok(TAG);
         }
         self.check_constants(&plan, &params)?;
-        let schema = self.names.catalog.schema(table.schema).map(|s| s.name.to_string());
+        let schema = self.namespace.names.catalog.schema(table.schema).map(|s| s.name.to_string());
         let insert = Statement::Insert(Box::new(InsertStmt {
             with: None,
             relation: RangeVar { schema, name: table.name.to_string(), ..into.relation.clone() },

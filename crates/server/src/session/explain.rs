@@ -112,7 +112,7 @@ impl Session {
         }
         let explained = Explained {
             stmt: portal.plan.compiled.planned(),
-            catalog: &self.names.catalog,
+            catalog: &self.namespace.names.catalog,
             env: &self.statement.env,
             params: &portal.params,
             is_generic: matches!(*query, Statement::Execute(_))

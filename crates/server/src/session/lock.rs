@@ -38,7 +38,7 @@ impl Session {
 
     /// What is locked together with a relation.
     fn below(&self, relation: Oid, with_descendants: bool) -> Vec<Arc<Relation>> {
-        let catalog = &self.names.catalog;
+        let catalog = &self.namespace.names.catalog;
         let Some(relation) = catalog.relation(relation) else { return Vec::new() };
         let below: Vec<Oid> = match relation.kind {
             RelKind::View => relation.refers_to().collect(),

@@ -90,7 +90,7 @@ impl Session {
         if named.is_empty() || error.sqlstate() == SqlState::FEATURE_NOT_SUPPORTED {
             return Ok(false);
         }
-        let epoch = self.names.catalog.epoch;
+        let epoch = self.namespace.names.catalog.epoch;
         let target = written(statement).and_then(|name| self.find_relation(name).ok());
         for oid in named {
             let mode = match target.as_ref().is_some_and(|target| target.oid == oid) {
@@ -102,7 +102,7 @@ impl Session {
             }
         }
         self.refresh_names();
-        Ok(self.names.catalog.epoch != epoch)
+        Ok(self.namespace.names.catalog.epoch != epoch)
     }
 
     /// Whether a portal's plan was locked when it was made, and is still good.

@@ -56,7 +56,6 @@ use std::task::Poll;
 
 use bytes::{Buf, BytesMut};
 use parking_lot::MutexGuard;
-use steppe_catalog::NameSpace;
 use steppe_ddl::drop_temporary_schemas;
 use steppe_exec::ExecEnv;
 use steppe_functions::SessionHost;
@@ -74,6 +73,7 @@ use crate::homes::{Home, Moving, Place};
 use crate::io_timing::IoTiming;
 use crate::log;
 use crate::memory;
+use crate::namespace::SessionNamespace;
 use crate::server::{Control, Server};
 use crate::services::{Core, micros_of, now_nanos};
 use crate::settings::{Live, SessionSettings};
@@ -92,12 +92,10 @@ pub(crate) struct Session {
     core: Arc<Core>,
     control: Arc<Control>,
     settings: SettingsView,
-    names: NameSpace,
-    /// The settings that `names` was resolved under.
-    names_generation: u64,
-    /// The epoch of the catalog that the transaction's snapshot was taken under, if that is older
-    /// than the catalog in force.
-    names_older: Option<u64>,
+    /// What names mean, as it has been put in force last.
+    namespace: Arc<SessionNamespace>,
+    /// Its version; 0 if something else than the catalog has changed since that it depends on.
+    namespace_version: u64,
     /// What plans in the cache must have been made under, to be of use here.
     fingerprint: u64,
     transaction: TransactionState,
@@ -123,11 +121,11 @@ impl Session {
         let core = Arc::new(Core::new(server, handle, of_core, identity, of_files));
         let live = Live::derive(&core.settings.lock());
         temp.set_limit(live.temp_file_limit);
-        let names = core.names();
+        let namespace = core.namespace.get();
         let env = ExecEnv {
             session: Arc::clone(&core) as Arc<dyn SessionHost>,
             io: Arc::clone(&live.io),
-            catalog: Arc::clone(&names.catalog),
+            catalog: Arc::clone(&namespace.names.catalog),
             statement_timestamp: 0,
             transaction_timestamp: 0,
             work_mem_bytes: live.work_mem_bytes,
@@ -142,9 +140,8 @@ impl Session {
                 live: Live { generation: 0, ..live },
                 server_generation,
             },
-            names,
-            names_generation: 0,
-            names_older: None,
+            namespace,
+            namespace_version: 0,
             fingerprint: 0,
             transaction: TransactionState::default(),
             statement: StatementState::new(env),
@@ -573,7 +570,7 @@ impl Session {
         self.settings.io_timing.set(self.settings.live.io_timing);
         self.control.activity.set_application_name(&self.settings.live.application_name);
         // The names are resolved again, and with them the I/O context is made anew.
-        self.names_generation = 0;
+        self.namespace_version = 0;
     }
 
     fn io(&self) -> &IoContext {

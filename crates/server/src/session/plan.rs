@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use steppe_catalog::Catalog;
 use steppe_exec::prepare::{Planning, Variants, parse_one, prepare};
-use steppe_functions::{Frame, Host};
+use steppe_functions::Host;
 use steppe_sql::ast;
 use steppe_sql::bind::Params;
 use steppe_sql::parser::literals::LiftedLiteral;
@@ -16,6 +16,7 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 use steppe_wire::backend::{self, Field};
 
 use super::Session;
+use crate::namespace::{FunctionSettings, SessionNamespace};
 use crate::outbox;
 use crate::plan_cache::{Cached, CachedPlan, KEY_BYTES_MAX, TEXT_KEY};
 use crate::spi::{io_of, io_of_statement};
@@ -41,10 +42,9 @@ impl Session {
             self.core.server.catalog.changes(transaction.for_ddl().1);
         }
         let epoch = self.catalog_epoch();
-        let current = epoch == self.names.catalog.epoch
-            && self.names_generation == self.settings.live.generation
-            && self.names_older == self.transaction.older_snapshot(epoch);
-        if !current {
+        let is_current = epoch == self.statement.env.catalog.epoch
+            && self.namespace_version == self.core.namespace.version();
+        if !is_current {
             self.resolve_names();
         }
     }
@@ -53,7 +53,7 @@ impl Session {
     /// commits can have changed what is in force.
     pub(super) fn refresh_names_after_locks(&mut self) {
         let published = self.core.server.catalog.published_epoch();
-        if self.transaction.changes().is_some() || published != self.names.catalog.epoch {
+        if self.transaction.changes().is_some() || published != self.statement.env.catalog.epoch {
             self.refresh_names();
         }
     }
@@ -68,40 +68,26 @@ impl Session {
 
     fn resolve_names(&mut self) {
         let catalog = self.newest_catalog();
-        self.names_older = self.transaction.older_snapshot(catalog.epoch);
-        let then =
-            self.transaction.snapshot_catalog.as_deref().filter(|_| self.names_older.is_some());
-        // The plans are not others': `names_older` is part of what they are kept by.
-        let seen = then.and_then(|then| catalog.with_partitions_of(then));
-        let catalog = seen.map_or(catalog, Arc::new);
-        self.names = self.core.resolve(catalog, &self.settings.live.search_path);
-        self.names_generation = self.settings.live.generation;
+        let (live, then) = (&self.settings.live, &self.transaction.snapshot_catalog);
+        let older = then.as_ref().filter(|then| then.epoch != catalog.epoch);
+        // The plans are not others': the older catalog is part of what they are kept by.
+        let seen = older.and_then(|then| catalog.with_partitions_of(then));
+        let names = self.core.resolve(seen.map_or(catalog, Arc::new), &live.search_path);
         let state = foldhash::quality::FixedState::default();
-        let deciding = (self.settings.live.fingerprint, &self.names.path, self.names_older);
+        let deciding = (live.fingerprint, &names.path, older.map(|then| then.epoch));
         self.fingerprint = state.hash_one(deciding);
         let now = self.statement.env.transaction_timestamp;
-        let io = IoContext { now, ..(*self.settings.live.io).clone() };
-        self.statement.env.io = io_of_statement(&io, &self.names, &self.core);
-        self.statement.env.catalog = Arc::clone(&self.names.catalog);
-        let io_of_functions = io_of(&io, &self.names, &self.core.identity.user);
-        let mut in_force = self.core.in_force.lock();
-        in_force.search_path = Arc::clone(&self.settings.live.search_path);
-        in_force.frame = self.frame(io_of_functions);
-        in_force.own = self.transaction.changes().map(|changes| Arc::clone(changes.catalog()));
-    }
-
-    /// What statements without the session are planned and run with, and read and show values with.
-    pub(super) fn frame(&self, io: Arc<IoContext>) -> Frame {
-        Frame {
-            names: self.names.clone(),
-            io,
-            planner: Arc::clone(&self.settings.live.planner),
-            older: self.names_older.and_then(|_| self.transaction.snapshot_catalog.clone()),
-            database: Arc::clone(&self.core.server.database),
-            temp: Arc::clone(&self.statement.env.temp),
-            maintenance_work_mem_bytes: self.settings.live.maintenance_work_mem_bytes,
-            statistics_target: self.settings.live.statistics_target,
-        }
+        let io = IoContext { now, ..(*live.io).clone() };
+        self.statement.env.io = io_of_statement(&io, &names, &self.core);
+        self.statement.env.catalog = Arc::clone(&names.catalog);
+        self.namespace = Arc::new(SessionNamespace {
+            own: self.transaction.changes().map(|changes| Arc::clone(changes.catalog())),
+            older: older.cloned(),
+            io: io_of(&io, &names, &self.core.identity.user),
+            settings: FunctionSettings::of(live),
+            names,
+        });
+        self.namespace_version = self.core.namespace.put(Arc::clone(&self.namespace));
     }
 
     /// Whether a plan is good for the catalog and settings in force.
@@ -113,7 +99,7 @@ impl Session {
     /// other.
     #[inline]
     pub(super) fn is_as_planned(&self, plan: &CachedPlan) -> bool {
-        let version = self.names.catalog.epoch;
+        let version = self.statement.env.catalog.epoch;
         match self.may_share() {
             true => plan.is_good_for(version, &self.core.server.catalog),
             false => plan.epoch == version,
@@ -123,7 +109,7 @@ impl Session {
     /// Whether others have published a catalog that the session's is not based on.
     pub(super) fn catalog_has_moved(&self) -> bool {
         let (published, seen) =
-            (self.core.server.catalog.published_epoch(), self.names.catalog.epoch);
+            (self.core.server.catalog.published_epoch(), self.statement.env.catalog.epoch);
         match self.transaction.changes() {
             Some(changes) => changes.base_epoch() != published || changes.catalog().epoch != seen,
             None => published != seen,
@@ -141,7 +127,7 @@ impl Session {
             Some(Cached::Plan(plan)) if *plan.key == *key && self.is_current(plan) => {
                 return Some(Cached::Plan(Arc::clone(plan)));
             }
-            Some(Cached::NotLiftable { epoch }) if *epoch == self.names.catalog.epoch => {
+            Some(Cached::NotLiftable { epoch }) if *epoch == self.namespace.names.catalog.epoch => {
                 return Some(Cached::NotLiftable { epoch: *epoch });
             }
             _ => {}
@@ -149,7 +135,7 @@ impl Session {
         let cached = self.core.server.plans.get(hash, key, self.fingerprint)?;
         let is_current = match &cached {
             Cached::Plan(plan) => self.is_as_planned(plan),
-            Cached::NotLiftable { epoch } => *epoch == self.names.catalog.epoch,
+            Cached::NotLiftable { epoch } => *epoch == self.namespace.names.catalog.epoch,
         };
         if !is_current {
             return None;
@@ -235,7 +221,7 @@ impl Session {
         let plan = planned.ok().filter(|p| fits(p) && !p.depends_on_literals);
         let cached = match &plan {
             Some(plan) => Cached::Plan(Arc::clone(plan)),
-            None => Cached::NotLiftable { epoch: self.names.catalog.epoch },
+            None => Cached::NotLiftable { epoch: self.namespace.names.catalog.epoch },
         };
         self.remember(hash, key, cached);
         plan
@@ -348,10 +334,10 @@ impl Session {
     ) -> Result<CachedPlan> {
         outbox::send_now();
         let planning = Planning {
-            names: &self.names,
+            names: &self.namespace.names,
             io: &self.statement.env.io,
             planner: &self.settings.live.planner,
-            older: self.names_older.and(self.transaction.snapshot_catalog.as_deref()),
+            older: self.namespace.older.as_deref(),
             database: &self.core.server.database,
             interrupts: &|| self.core.check_interrupts(),
             for_cursor: wanted.for_cursor,
@@ -370,7 +356,7 @@ impl Session {
             text: self.own_text(source),
             counted: OnceLock::new(),
             description: describe(planned)?,
-            collations: collations(planned, &self.names.catalog),
+            collations: collations(planned, &self.namespace.names.catalog),
             shows_session: prepared.compiled.reads_virtual(crate::system_views::session::VIEWS),
             // A plan for values is itself a variant.
             variants: match wanted.values {

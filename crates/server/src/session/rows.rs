@@ -102,7 +102,7 @@ impl Session {
             None => None,
         };
         if repeated * declared.len() <= PARAMS_MAX {
-            let epoch = self.names.catalog.epoch;
+            let epoch = self.namespace.names.catalog.epoch;
             let cached = plan.clone().map_or(Cached::NotLiftable { epoch }, Cached::Plan);
             self.remember(hash, key, cached);
         }
@@ -117,7 +117,7 @@ impl Session {
         text: Option<&str>,
     ) -> Result<Option<Arc<CachedPlan>>> {
         let database = &self.core.server.database;
-        let compiled = one.compiled.of_rows(repeated, &self.names.catalog, database)?;
+        let compiled = one.compiled.of_rows(repeated, &self.namespace.names.catalog, database)?;
         let Some((compiled, mut one)) = compiled.zip(Arc::into_inner(one)) else { return Ok(None) };
         one.prepared.compiled = Arc::new(compiled);
         if let Some(text) = text {

@@ -127,6 +127,8 @@ impl Session {
         let transaction =
             self.transaction.txn.take().ok_or_else(|| Error::internal("no transaction"))?;
         let (txn, changes) = transaction.into_parts();
+        // COMMIT PREPARED may publish them as they are: they are not the session's any more.
+        self.namespace_version = 0;
         let note = Note {
             prepared_at: now_micros(),
             changes_catalog: changes.is_some(),
@@ -134,7 +136,6 @@ impl Session {
             database: self.core.identity.database.to_string(),
         };
         let attached = changes.map(|changes| Arc::new(changes) as _);
-        self.forget_catalog_changes();
         tokio::task::block_in_place(|| txn.prepare(gid, &note.encode(), attached))?;
         self.forget_transaction(true);
         Ok(())

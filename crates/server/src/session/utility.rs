@@ -217,8 +217,8 @@ impl Session {
     ) -> Result<T> {
         let core = Arc::clone(&self.core);
         let in_use = self.portals.read_by_cursors();
-        let pending_checks = self.core.constraints.lock().tables(&self.names.catalog);
-        let frame = self.frame(Arc::clone(&self.statement.env.io));
+        let pending_checks = self.core.constraints.lock().tables(&self.namespace.names.catalog);
+        let frame = core.frame_of(&self.namespace, Arc::clone(&self.statement.env.io));
         let transaction = self.transaction.txn.as_mut();
         let transaction = transaction.ok_or_else(|| Error::internal("no transaction"))?;
         let (txn, pending) = transaction.for_ddl();
@@ -234,10 +234,6 @@ impl Session {
             DdlContext::new(&core.server.catalog, &frame, &self.statement.env.session, origin);
         let done = context.run(f);
         transaction.forget_no_changes();
-        if done.is_err() || transaction.changes().is_none() {
-            // Functions must not see what has failed.
-            self.forget_catalog_changes();
-        }
         let done = done?;
         self.refresh_names();
         Ok(done)
@@ -289,7 +285,7 @@ impl Session {
         name: &ast::RangeVar,
     ) -> Result<Arc<steppe_catalog::Relation>> {
         name.check_database()?;
-        let (catalog, path) = (&self.names.catalog, &self.names.path);
+        let (catalog, path) = (&self.namespace.names.catalog, &self.namespace.names.path);
         if let Some(schema) = &name.schema
             && catalog.schema_in(schema, path).is_none()
         {
@@ -354,7 +350,8 @@ impl Session {
         if !is_plannable(&prepare.query) {
             return Err(Error::not_supported("PREPARE of this statement"));
         }
-        let types = TypeNames { catalog: &self.names.catalog, path: &self.names.path };
+        let types =
+            TypeNames { catalog: &self.namespace.names.catalog, path: &self.namespace.names.path };
         let types = prepare.arg_types.iter().map(|name| {
             let resolved = types.resolve(name).map(|ty| ty.oid);
             resolved.map_err(|error| error.at(name.location.position(source)))
@@ -427,8 +424,8 @@ impl Session {
             )));
         }
         let context = BindContext {
-            catalog: &self.names.catalog,
-            search_path: &self.names.path,
+            catalog: &self.namespace.names.catalog,
+            search_path: &self.namespace.names.path,
             io: &self.statement.env.io,
             source,
         };
@@ -442,7 +439,7 @@ impl Session {
             return Ok(Arc::from([]));
         }
         let planned = super::explain::plan_of_values(exprs);
-        let catalog = &self.names.catalog;
+        let catalog = &self.namespace.names.catalog;
         let compiled =
             steppe_exec::CompiledStmt::compile_without_tables(Arc::new(planned), catalog)?;
         let (compiled, mut none) = (Arc::new(compiled), None);

@@ -120,11 +120,6 @@ impl TransactionState {
         self.txn.as_mut()?.changes_mut()
     }
 
-    /// The epoch that the transaction's snapshot was taken under, if it is not this one.
-    pub(super) fn older_snapshot(&self, epoch: u64) -> Option<u64> {
-        self.snapshot_catalog.as_ref().map(|then| then.epoch).filter(|then| *then != epoch)
-    }
-
     /// The depth of savepoints.
     pub(super) fn depth(&self) -> usize {
         self.savepoints.len()
@@ -217,7 +212,7 @@ impl Session {
             self.transaction.isolation,
             Some(Isolation::RepeatableRead | Isolation::Serializable)
         ) {
-            let catalog = &self.names.catalog;
+            let catalog = &self.namespace.names.catalog;
             self.transaction.snapshot_catalog.get_or_insert_with(|| Arc::clone(catalog));
         }
         if self.transaction.awaits_safe_snapshot() {
@@ -290,6 +285,7 @@ impl Session {
         }
         self.transaction.queried = true;
         self.transaction.snapshot_catalog = Some(exported.catalog);
+        self.namespace_version = 0;
         Ok(())
     }
 
@@ -347,7 +343,7 @@ impl Session {
         self.check_deferred()?;
         self.keep_held_cursors()?;
         self.portals.end_transaction(&mut self.transaction);
-        if self.transaction.txn.is_some() && self.names.acts_on_commit {
+        if self.transaction.txn.is_some() && self.namespace.names.acts_on_commit {
             self.start_statement()?;
             self.with_ddl("", steppe_ddl::on_commit)?;
         }
@@ -364,7 +360,8 @@ impl Session {
                 let waits = txn.drops_files();
                 let commit = || txn.commit_with(|| server.catalog.publish(&changes));
                 let commit = if waits { tokio::task::block_in_place(commit)? } else { commit()? };
-                self.core.has_published();
+                // It is not the transaction's own version any more.
+                self.namespace_version = 0;
                 commit
             }
         };
@@ -386,9 +383,7 @@ impl Session {
 
     fn rollback_engine(&mut self) -> Result<()> {
         self.forget_exports();
-        let running = self.transaction.txn.take();
-        self.forget_catalog_changes();
-        match running {
+        match self.transaction.txn.take() {
             Some(Transaction { txn, .. }) => {
                 SessionCounts::add(&self.control.activity.counts.rollbacks, 1);
                 if txn.rollback_bytes() > ROLLBACK_BYTES_MAX {
@@ -398,13 +393,6 @@ impl Session {
             }
             None => Ok(()),
         }
-    }
-
-    /// What functions, or a statement that failed, changed in the catalog is taken back: a session
-    /// that asks for the catalog in force while a statement runs sees it as the session does.
-    pub(super) fn forget_catalog_changes(&mut self) {
-        let own = self.transaction.changes().map(CatalogChanges::catalog);
-        self.core.take_back(&self.names, own);
     }
 
     /// Whatever becomes of what ends a block, the block ends: an error is followed by no ROLLBACK.
@@ -418,7 +406,9 @@ impl Session {
         }
         self.transaction.block = Block::Idle;
         self.transaction.isolation = None;
-        self.transaction.snapshot_catalog = None;
+        if self.transaction.snapshot_catalog.take().is_some() && self.namespace.older.is_some() {
+            self.namespace_version = 0;
+        }
         self.transaction.is_one_of_several = false;
         self.transaction.is_pipelined = false;
         self.control.activity.set_xact_start(0);
@@ -703,7 +693,6 @@ impl Session {
         if let Some(running) = &mut self.transaction.txn {
             running.rollback_changes(at + 1);
         }
-        self.forget_catalog_changes();
         self.set_level();
         self.refresh_settings();
         Ok(())

@@ -105,13 +105,15 @@ impl SessionView for Core {
     }
 
     fn view_definition(&self, view: &Relation) -> Option<String> {
-        let io = self.in_force.lock().frame.io.clone();
-        rules::printed_view(&names_of(&self.names(), &self.identity.user), &io, view, false)
+        let namespace = self.namespace.get();
+        let names = names_of(&namespace.names, &self.identity.user);
+        rules::printed_view(&names, &namespace.io, view, false)
     }
 
     fn updatable_columns(&self, view: &Arc<Relation>) -> Option<Vec<bool>> {
-        let io = self.in_force.lock().frame.io.clone();
-        rules::updatable_columns(&names_of(&self.names(), &self.identity.user), &io, view)
+        let namespace = self.namespace.get();
+        let names = names_of(&namespace.names, &self.identity.user);
+        rules::updatable_columns(&names, &namespace.io, view)
     }
 
     fn rows(&self, relation: &str) -> Result<Option<Vec<Vec<Datum>>>> {
