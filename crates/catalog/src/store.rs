@@ -108,7 +108,7 @@ pub struct CatalogStore {
     oids: Mutex<OidRange>,
 }
 
-/// The catalog changes of one transaction.
+/// The catalog changes of one transaction. A copy costs little: what is in it is persistent.
 #[derive(Clone)]
 pub struct CatalogChanges {
     catalog: Arc<Catalog>,
@@ -119,8 +119,6 @@ pub struct CatalogChanges {
     unwritten: OrdSet<ObjectId>,
     /// Rows that this transaction inserted.
     row_ids: OrdMap<ObjectId, RowId>,
-    /// States to return to on ROLLBACK TO, by savepoint depth.
-    marks: Vec<(usize, Box<CatalogChanges>)>,
 }
 
 impl CatalogStore {
@@ -443,7 +441,6 @@ impl CatalogChanges {
             changed: OrdSet::new(),
             unwritten: OrdSet::new(),
             row_ids: OrdMap::new(),
-            marks: Vec::new(),
         }
     }
 
@@ -480,42 +477,6 @@ impl CatalogChanges {
         }
         catalog.epoch = epoch;
         self.catalog = Arc::new(catalog);
-    }
-
-    /// The same changes without what is remembered of savepoints.
-    fn without_marks(&self) -> CatalogChanges {
-        CatalogChanges {
-            catalog: self.catalog.clone(),
-            base_epoch: self.base_epoch,
-            changed: self.changed.clone(),
-            unwritten: self.unwritten.clone(),
-            row_ids: self.row_ids.clone(),
-            marks: Vec::new(),
-        }
-    }
-
-    /// Remembers the present state for the savepoint at nesting depth `depth`.
-    pub fn mark(&mut self, depth: usize) {
-        let state = self.without_marks();
-        self.marks.push((depth, Box::new(state)));
-    }
-
-    /// Forgets the marks of savepoints at `depth` and deeper: they were released.
-    pub fn release(&mut self, depth: usize) {
-        self.marks.retain(|(at, _)| *at < depth);
-    }
-
-    /// Returns to the state at the savepoint at `depth`, which stays marked. False: there were no
-    /// changes yet; the caller drops them all.
-    pub fn rollback_to(&mut self, depth: usize) -> bool {
-        self.marks.retain(|(at, _)| *at <= depth);
-        let Some((at, state)) = self.marks.last() else { return false };
-        if *at != depth {
-            return false;
-        }
-        let state = (**state).clone();
-        *self = CatalogChanges { marks: std::mem::take(&mut self.marks), ..state };
-        true
     }
 }
 

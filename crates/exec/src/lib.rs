@@ -56,6 +56,6 @@ pub use sink::RowSink;
 pub use spi::{Answer, Prepared, Spi, check_writable};
 pub use statement::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, LeafOfStatement};
 pub use system_columns::{row_of_ctid, shown_place};
-pub use transaction::Transaction;
+pub use transaction::{SavepointMark, Transaction};
 pub use tuplestore::{StoreReader, TupleStore};
 pub use vector::{ResultColumns, ResultValue};

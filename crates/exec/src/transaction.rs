@@ -12,7 +12,7 @@
 
 use steppe_catalog::CatalogChanges;
 use steppe_functions::SessionHost;
-use steppe_txn::{Txn, View};
+use steppe_txn::{Txn, UndoPosition, View};
 use steppe_types::Result;
 
 /// What a transaction owns.
@@ -20,6 +20,13 @@ pub struct Transaction {
     /// The engine's transaction.
     pub txn: Txn,
     rare: Rare,
+}
+
+/// A point in a transaction to which it can be taken back.
+pub struct SavepointMark {
+    undo: UndoPosition,
+    /// Its changes of the catalog so far.
+    changes: Option<Box<CatalogChanges>>,
 }
 
 /// What a transaction has that does more than read and change rows; it is made when it is needed.
@@ -44,11 +51,6 @@ impl Transaction {
         self.rare.changes()
     }
 
-    /// Its own changes of the catalog, if there are any, to be marked.
-    pub fn changes_mut(&mut self) -> Option<&mut CatalogChanges> {
-        self.rare.0.as_mut()?.changes.as_mut()
-    }
-
     /// What DDL works with: the engine's transaction, and the changes of the catalog so far.
     pub fn for_ddl(&mut self) -> (&mut Txn, &mut Option<CatalogChanges>) {
         (&mut self.txn, &mut self.rare.0.get_or_insert_default().changes)
@@ -61,13 +63,21 @@ impl Transaction {
         }
     }
 
-    /// Takes its changes of the catalog back to the savepoint at a nesting depth. Those that began
-    /// inside it are all dropped: a missing mark says so.
-    pub fn rollback_changes(&mut self, depth: usize) {
-        let keeps = self.changes_mut().is_none_or(|changes| changes.rollback_to(depth));
-        if !keeps {
-            self.forget_changes();
+    /// Where it is now: SAVEPOINT.
+    pub fn mark(&self) -> SavepointMark {
+        let changes = self.changes().cloned().map(Box::new);
+        SavepointMark { undo: self.txn.undo_position(), changes }
+    }
+
+    /// Takes back what was done after a mark, and gives back the locks that were acquired since:
+    /// ROLLBACK TO SAVEPOINT. It can be taken back to the same mark again.
+    pub fn rollback_to(&mut self, mark: &SavepointMark) -> Result<()> {
+        self.txn.rollback_to_savepoint(mark.undo)?;
+        match &mark.changes {
+            Some(changes) => *self.for_ddl().1 = Some((**changes).clone()),
+            None => self.forget_changes(),
         }
+        Ok(())
     }
 
     fn forget_changes(&mut self) {

@@ -11,7 +11,8 @@ use parking_lot::Mutex;
 use steppe_catalog::{Catalog, CatalogStore, NameSpace, PG_CATALOG, PUBLIC, Relation, Sequences};
 use steppe_ddl::{self as ddl, DdlContext, Detaching, Origin};
 use steppe_exec::{
-    CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, RowSink, Transaction, lock_mode,
+    CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, RowSink, SavepointMark,
+    Transaction, lock_mode,
 };
 use steppe_functions::{Frame, Host, Identity, KeyCheck, SessionHost};
 use steppe_spill::TempSpace;
@@ -137,7 +138,7 @@ pub(crate) struct Session {
     /// Of sorts, index builds among them, before they spill.
     memory_bytes: usize,
     pub(crate) txn: Option<Transaction>,
-    savepoints: Vec<String>,
+    savepoints: Vec<(String, SavepointMark)>,
     is_repeatable: bool,
     snapshot_catalog: Option<Arc<Catalog>>,
 }
@@ -232,35 +233,27 @@ impl Session {
     }
 
     pub(crate) fn savepoint(&mut self, name: &str) {
-        self.txn().savepoint(name);
-        self.savepoints.push(name.to_owned());
-        let depth = self.savepoints.len();
-        if let Some(changes) = self.transaction().changes_mut() {
-            changes.mark(depth);
-        }
+        let mark = self.transaction().mark();
+        self.savepoints.push((name.to_owned(), mark));
     }
 
     fn find_savepoint(&self, name: &str) -> usize {
-        self.savepoints.iter().rposition(|known| known == name).expect("the savepoint exists")
+        self.savepoints.iter().rposition(|(known, _)| known == name).expect("the savepoint exists")
     }
 
     pub(crate) fn release(&mut self, name: &str) -> Result<()> {
         let at = self.find_savepoint(name);
-        self.txn().release(name)?;
         self.savepoints.truncate(at);
         self.services.constraints.lock().release(at);
-        if let Some(changes) = self.transaction().changes_mut() {
-            changes.release(at + 1);
-        }
         Ok(())
     }
 
     pub(crate) fn rollback_to(&mut self, name: &str) -> Result<()> {
         let at = self.find_savepoint(name);
-        self.txn().rollback_to(name)?;
         self.savepoints.truncate(at + 1);
+        let (_, mark) = self.savepoints.last().expect("the savepoint exists");
+        self.txn.as_mut().expect("begun").rollback_to(mark)?;
         self.services.constraints.lock().rollback_to(at);
-        self.transaction().rollback_changes(at + 1);
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 
 use steppe_catalog::{Catalog, CatalogChanges};
 use steppe_counting::accesses;
-use steppe_exec::Transaction;
+use steppe_exec::{SavepointMark, Transaction};
 use steppe_sql::ast::{self, TransactionModes, TransactionStmt};
 use steppe_txn::{Interrupt, IsolationLevel, Lsn, Txn};
 use steppe_types::{Error, Result, SqlState};
@@ -51,6 +51,8 @@ pub(super) enum Block {
 /// A savepoint.
 struct Savepoint {
     name: String,
+    /// What is taken back to it.
+    mark: SavepointMark,
     /// Whether the transaction was READ ONLY there: it is again when this level ends.
     read_only: bool,
 }
@@ -106,8 +108,7 @@ impl TransactionState {
 
     /// The engine's transaction.
     pub(super) fn txn(&mut self) -> Result<&mut Txn> {
-        let running = self.txn.as_mut().map(|transaction| &mut transaction.txn);
-        running.ok_or_else(|| Error::internal("no transaction is running"))
+        self.running().map(|transaction| &mut transaction.txn)
     }
 
     /// Its own changes of the catalog.
@@ -116,8 +117,16 @@ impl TransactionState {
         self.txn.as_ref()?.changes()
     }
 
-    fn changes_mut(&mut self) -> Option<&mut CatalogChanges> {
-        self.txn.as_mut()?.changes_mut()
+    fn running(&mut self) -> Result<&mut Transaction> {
+        self.txn.as_mut().ok_or_else(|| Error::internal("no transaction is running"))
+    }
+
+    /// Takes back what was done after the savepoint at a position, which stays; those after it go.
+    fn rollback_to(&mut self, at: usize) -> Result<()> {
+        self.savepoints.truncate(at + 1);
+        let lost = || Error::internal("no transaction is running");
+        let running = self.txn.as_mut().ok_or_else(lost)?;
+        self.savepoints.last().map_or(Ok(()), |savepoint| running.rollback_to(&savepoint.mark))
     }
 
     /// The depth of savepoints.
@@ -429,18 +438,16 @@ impl Session {
             Block::Failed => Ok(()),
             Block::Explicit => {
                 self.transaction.block = Block::Failed;
-                let innermost =
-                    self.transaction.savepoints.last().map(|savepoint| savepoint.name.clone());
                 let within = self
                     .transaction
                     .depth()
                     .checked_sub(1)
                     .filter(|_| self.transaction.txn.is_some());
                 self.portals.fail_deeper(within, &mut self.transaction);
-                match (innermost, &mut self.transaction.txn) {
+                match within {
+                    Some(innermost) => self.rollback_to(innermost),
                     // A panic may have taken the transaction along: then all is undone.
-                    (Some(innermost), Some(_)) => self.rollback_to_name(&innermost),
-                    _ => {
+                    None => {
                         self.transaction.savepoints.clear();
                         let rolled_back = self.rollback_engine();
                         self.core.settings.lock().end_level(1, false);
@@ -621,13 +628,8 @@ impl Session {
 
     fn savepoint(&mut self, name: &str) -> Result<CommandTag> {
         self.require_begun("SAVEPOINT")?;
-        self.transaction.txn()?.savepoint(name);
-        let read_only = self.transaction.read_only;
-        self.transaction.savepoints.push(Savepoint { name: name.to_owned(), read_only });
-        let depth = self.transaction.depth();
-        if let Some(changes) = self.transaction.changes_mut() {
-            changes.mark(depth);
-        }
+        let (mark, read_only) = (self.transaction.running()?.mark(), self.transaction.read_only);
+        self.transaction.savepoints.push(Savepoint { name: name.to_owned(), mark, read_only });
         self.set_level();
         Ok(CommandTag::Plain("SAVEPOINT"))
     }
@@ -652,15 +654,11 @@ impl Session {
     fn release_savepoint(&mut self, name: &str) -> Result<CommandTag> {
         self.require_begun("RELEASE SAVEPOINT")?;
         let at = self.find_savepoint(name)?;
-        self.transaction.txn()?.release(name)?;
         self.end_settings_levels(at, true);
         self.put_read_only(self.transaction.savepoints[at].read_only)?;
         self.transaction.savepoints.truncate(at);
         self.core.constraints.lock().release(at);
         self.portals.lower_depth(at);
-        if let Some(changes) = self.transaction.changes_mut() {
-            changes.release(at + 1);
-        }
         self.set_level();
         Ok(CommandTag::Plain("RELEASE"))
     }
@@ -677,22 +675,17 @@ impl Session {
         self.require_begun("ROLLBACK TO SAVEPOINT")?;
         let at = self.find_savepoint(name)?;
         self.portals.drop_deeper(at, &mut self.transaction);
-        self.rollback_to_name(name)?;
+        self.rollback_to(at)?;
         self.transaction.block = Block::Explicit;
         Ok(CommandTag::Plain("ROLLBACK"))
     }
 
-    /// Rolls back to a savepoint, which stays.
-    fn rollback_to_name(&mut self, name: &str) -> Result<()> {
-        let at = self.find_savepoint(name)?;
+    /// Rolls back to the savepoint at a position, which stays.
+    fn rollback_to(&mut self, at: usize) -> Result<()> {
         self.end_settings_levels(at, false);
-        self.transaction.txn()?.rollback_to(name)?;
+        self.transaction.rollback_to(at)?;
         self.put_read_only(self.transaction.savepoints[at].read_only)?;
-        self.transaction.savepoints.truncate(at + 1);
         self.core.constraints.lock().rollback_to(at);
-        if let Some(running) = &mut self.transaction.txn {
-            running.rollback_changes(at + 1);
-        }
         self.set_level();
         self.refresh_settings();
         Ok(())
