@@ -5,7 +5,7 @@
 //!            │ Query          simple.rs     ┐
 //!            │ Parse, Bind …  extended.rs   ├─► run.rs     plans
 //!            │ CopyData …     copy_in.rs    │   utility.rs everything else
-//!            └ Sync, …                      ┘   xact.rs    transactions
+//!            └ Sync, …                      ┘   transaction  transactions
 //! ```
 //!
 //! A statement runs to its end on the thread that read it and appends its answer to
@@ -43,9 +43,9 @@ mod state;
 mod statement_log;
 mod tag;
 mod timers;
+mod transaction;
 pub(crate) mod two_phase;
 mod utility;
-mod xact;
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -85,7 +85,7 @@ pub(crate) use steppe_functions::Identity;
 use client::{Client, HELD_BACK_BYTES, KEEP_BYTES, SEND_AT_BYTES};
 use portal::{Portals, Statements};
 use state::{Counters, PlanningState, SettingsView, StatementState, Wire};
-use xact::TransactionState;
+use transaction::TransactionState;
 
 /// One client's session.
 pub(crate) struct Session {

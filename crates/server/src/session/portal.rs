@@ -16,7 +16,7 @@ use super::cursor::Cursor;
 use super::explain::BoundParams;
 use super::sink::ResultFormats;
 use super::tag::CommandTag;
-use super::xact::TransactionState;
+use super::transaction::TransactionState;
 use crate::plan_cache::CachedPlan;
 use crate::statements::Temporary;
 use crate::system_views::session::{ShownCursor, ShownStatement};
@@ -266,9 +266,9 @@ impl PlanPortal {
     }
 
     /// Lets go of what a suspended execution holds.
-    pub(super) fn release(&mut self, xact: &mut TransactionState) {
+    pub(super) fn release(&mut self, transaction: &mut TransactionState) {
         self.execution = None;
-        if let (Some(snapshot), Some(txn)) = (self.held.take(), &mut xact.txn) {
+        if let (Some(snapshot), Some(txn)) = (self.held.take(), &mut transaction.txn) {
             txn.txn.release_snapshot(snapshot);
         }
     }
@@ -448,16 +448,16 @@ impl Portals {
     }
 
     /// Close: whether there was one.
-    pub(super) fn remove(&mut self, name: &str, xact: &mut TransactionState) -> bool {
+    pub(super) fn remove(&mut self, name: &str, transaction: &mut TransactionState) -> bool {
         let Some(mut portal) = self.take_any(name) else { return false };
-        portal.release(xact);
+        portal.release(transaction);
         true
     }
 
     /// CLOSE ALL.
-    pub(super) fn remove_all(&mut self, xact: &mut TransactionState) {
+    pub(super) fn remove_all(&mut self, transaction: &mut TransactionState) {
         for portal in self.all_mut() {
-            portal.release(xact);
+            portal.release(transaction);
         }
         self.clear();
     }
@@ -473,11 +473,11 @@ impl Portals {
     }
 
     /// Only cursors WITH HOLD outlive their transaction.
-    pub(super) fn end_transaction(&mut self, xact: &mut TransactionState) {
+    pub(super) fn end_transaction(&mut self, transaction: &mut TransactionState) {
         if self.named.is_empty() && self.unnamed.is_none() {
             return;
         }
-        self.retain(xact, |portal| match &portal.body {
+        self.retain(transaction, |portal| match &portal.body {
             PortalBody::Cursor(cursor) => cursor.is_held(),
             _ => false,
         });
@@ -485,18 +485,18 @@ impl Portals {
 
     /// An error aborts the transaction, or what came after the savepoint at position `at`: the
     /// portals that were made in it fail (AtAbort_Portals, AtSubAbort_Portals).
-    pub(super) fn fail_deeper(&mut self, at: Option<usize>, xact: &mut TransactionState) {
+    pub(super) fn fail_deeper(&mut self, at: Option<usize>, transaction: &mut TransactionState) {
         for portal in self.all_mut() {
             let is_held = matches!(&portal.body, PortalBody::Cursor(cursor) if cursor.is_held());
             if !is_held && at.is_none_or(|at| portal.depth > at) {
-                portal.fail(xact);
+                portal.fail(transaction);
             }
         }
     }
 
     /// ROLLBACK TO the savepoint at position `at`: portals made after it go.
-    pub(super) fn drop_deeper(&mut self, at: usize, xact: &mut TransactionState) {
-        self.retain(xact, |portal| portal.depth <= at);
+    pub(super) fn drop_deeper(&mut self, at: usize, transaction: &mut TransactionState) {
+        self.retain(transaction, |portal| portal.depth <= at);
     }
 
     /// RELEASE of the savepoint at position `at`: portals belong to the level below.
@@ -506,14 +506,14 @@ impl Portals {
         }
     }
 
-    fn retain(&mut self, xact: &mut TransactionState, keep: impl Fn(&Portal) -> bool) {
+    fn retain(&mut self, transaction: &mut TransactionState, keep: impl Fn(&Portal) -> bool) {
         let mut bytes = 0;
         let mut keeps = |portal: &mut Box<Portal>| {
             let keeps = keep(portal);
             if keeps {
                 bytes += portal.bytes;
             } else {
-                portal.release(xact);
+                portal.release(transaction);
             }
             keeps
         };
@@ -568,15 +568,15 @@ impl Portal {
     }
 
     /// Ends it as an error does.
-    pub(super) fn fail(&mut self, xact: &mut TransactionState) {
-        self.release(xact);
+    pub(super) fn fail(&mut self, transaction: &mut TransactionState) {
+        self.release(transaction);
         self.has_failed = true;
     }
 
-    fn release(&mut self, xact: &mut TransactionState) {
+    fn release(&mut self, transaction: &mut TransactionState) {
         match &mut self.body {
-            PortalBody::Plan(plan) => plan.release(xact),
-            PortalBody::Cursor(cursor) => cursor.plan.release(xact),
+            PortalBody::Plan(plan) => plan.release(transaction),
+            PortalBody::Cursor(cursor) => cursor.plan.release(transaction),
             PortalBody::Empty | PortalBody::Utility { .. } => {}
         }
     }

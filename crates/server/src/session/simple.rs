@@ -16,8 +16,8 @@ use super::portal::PlanPortal;
 use super::sink::ResultFormats;
 use super::statement_log::{level_of, level_of_command};
 use super::tag::CommandTag;
+use super::transaction::{ends_failed_block, failed_block};
 use super::utility::Outcome;
-use super::xact::{ends_failed_block, failed_block};
 use crate::settings::live::LoggedStatements;
 use crate::workers;
 

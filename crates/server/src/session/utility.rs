@@ -21,7 +21,7 @@ use super::plan::put_description;
 use super::portal::{Body, PlanPortal, Prepared};
 use super::sink::{ResultFormats, put_value};
 use super::tag::CommandTag;
-use super::xact::{ends_failed_block, failed_block};
+use super::transaction::{ends_failed_block, failed_block};
 use crate::outbox;
 
 /// What a statement came to.
