@@ -13,23 +13,27 @@
 //! transaction is over already (its locks are free); with savepoints it is rolled
 //! back to the innermost one, so that ROLLBACK TO can go on from there.
 
+mod modes;
+mod savepoints;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use steppe_catalog::{Catalog, CatalogChanges};
 use steppe_counting::accesses;
-use steppe_exec::{SavepointMark, Transaction};
+use steppe_exec::Transaction;
 use steppe_sql::ast::{self, TransactionModes, TransactionStmt};
-use steppe_txn::{Interrupt, IsolationLevel, Lsn, Txn};
+use steppe_txn::{Interrupt, Txn};
 use steppe_types::{Error, Result, SqlState};
 use steppe_wire::TransactionStatus;
 
 use super::Session;
 use super::tag::CommandTag;
 use crate::activity::SessionCounts;
-use crate::settings::{Action, Isolation};
-use crate::transaction_modes::Modes;
+use crate::settings::Isolation;
 use crate::workers;
+use modes::engine_level;
+use savepoints::Savepoint;
 
 /// A rollback that writes more of the log hands the worker's other sessions over first.
 const ROLLBACK_BYTES_MAX: u64 = 128 * 1024;
@@ -46,15 +50,6 @@ pub(super) enum Block {
     Explicit,
     /// After BEGIN and an error.
     Failed,
-}
-
-/// A savepoint.
-struct Savepoint {
-    name: String,
-    /// What is taken back to it.
-    mark: SavepointMark,
-    /// Whether the transaction was READ ONLY there: it is again when this level ends.
-    read_only: bool,
 }
 
 /// Where a session is with regard to transactions.
@@ -156,23 +151,6 @@ pub(super) fn ends_failed_block(statement: &ast::Statement) -> bool {
     )
 }
 
-fn isolation_of(level: ast::IsolationLevel) -> Isolation {
-    match level {
-        ast::IsolationLevel::ReadUncommitted => Isolation::ReadUncommitted,
-        ast::IsolationLevel::ReadCommitted => Isolation::ReadCommitted,
-        ast::IsolationLevel::RepeatableRead => Isolation::RepeatableRead,
-        ast::IsolationLevel::Serializable => Isolation::Serializable,
-    }
-}
-
-fn engine_level(isolation: Isolation) -> IsolationLevel {
-    match isolation {
-        Isolation::ReadUncommitted | Isolation::ReadCommitted => IsolationLevel::ReadCommitted,
-        Isolation::RepeatableRead => IsolationLevel::RepeatableRead,
-        Isolation::Serializable => IsolationLevel::Serializable,
-    }
-}
-
 impl Session {
     /// Makes sure that a transaction runs; outside a block, one that ends by itself.
     pub(super) fn start_transaction(&mut self) -> Result<()> {
@@ -252,59 +230,6 @@ impl Session {
             self.server().exported.lock().retain(|_, snapshot| snapshot.pid != pid);
         }
         self.transaction.exports_held = 0;
-    }
-
-    /// SET TRANSACTION SNAPSHOT: sees what a transaction sees that runs in another session.
-    pub(super) fn import_snapshot(&mut self, name: &str) -> Result<()> {
-        let refused = |state, message: String| Err(Error::new(state, message));
-        let has_begun = self.transaction.queried
-            || self.transaction.depth() > 0
-            || self.transaction.txn()?.xid() != 0;
-        if has_begun {
-            let message = "SET TRANSACTION SNAPSHOT must be called before any query".to_owned();
-            return refused(SqlState::ACTIVE_SQL_TRANSACTION, message);
-        }
-        let serializable = match self.transaction.isolation {
-            Some(Isolation::Serializable) => true,
-            Some(Isolation::RepeatableRead) => false,
-            _ => {
-                let message = "a snapshot-importing transaction must have isolation level \
-                               SERIALIZABLE or REPEATABLE READ";
-                return refused(SqlState::FEATURE_NOT_SUPPORTED, message.to_owned());
-            }
-        };
-        if !name.bytes().all(|b| b"0123456789ABCDEF-".contains(&b)) {
-            let message = format!("invalid snapshot identifier: \"{name}\"");
-            return refused(SqlState::INVALID_PARAMETER_VALUE, message);
-        }
-        let exported = self.server().exported.lock().get(name).cloned();
-        let Some(exported) = exported else {
-            let message = format!("snapshot \"{name}\" does not exist");
-            return refused(SqlState::UNDEFINED_OBJECT, message);
-        };
-        if serializable {
-            return Err(Error::not_supported("SET TRANSACTION SNAPSHOT with SERIALIZABLE"));
-        }
-        if !self.transaction.txn()?.import_snapshot(Lsn(exported.lsn), exported.pid) {
-            let message = "could not import the requested snapshot";
-            let detail =
-                format!("The source process with PID {} is not running anymore.", exported.pid);
-            let state = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
-            return Err(Error::new(state, message).detail(detail));
-        }
-        self.transaction.queried = true;
-        self.transaction.snapshot_catalog = Some(exported.catalog);
-        self.namespace_version = 0;
-        Ok(())
-    }
-
-    /// 25006 if the transaction is READ ONLY.
-    pub(super) fn check_writable(&self, command: &str) -> Result<()> {
-        if !self.transaction.read_only {
-            return Ok(());
-        }
-        let message = format!("cannot execute {command} in a read-only transaction");
-        Err(Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message))
     }
 
     /// 25001 for what cannot be rolled back (PreventInTransactionBlock).
@@ -513,87 +438,6 @@ impl Session {
         Ok(CommandTag::Plain(if start { "START TRANSACTION" } else { "BEGIN" }))
     }
 
-    /// BEGIN's and SET TRANSACTION's modes, applied to the running transaction.
-    pub(super) fn set_transaction_modes(&mut self, modes: &TransactionModes) -> Result<()> {
-        if let Some(level) = modes.isolation {
-            self.set_isolation(isolation_of(level))?;
-        }
-        if let Some(read_only) = modes.read_only {
-            self.set_read_only(read_only)?;
-        }
-        if let Some(deferrable) = modes.deferrable {
-            self.set_deferrable(deferrable)?;
-        }
-        Ok(())
-    }
-
-    /// transaction_isolation.
-    pub(super) fn set_isolation(&mut self, isolation: Isolation) -> Result<()> {
-        let level = engine_level(isolation);
-        if self.transaction.queried && self.transaction.isolation != Some(isolation) {
-            return Err(Error::new(
-                SqlState::ACTIVE_SQL_TRANSACTION,
-                "SET TRANSACTION ISOLATION LEVEL must be called before any query",
-            ));
-        }
-        if self.transaction.depth() > 0 && self.transaction.isolation != Some(isolation) {
-            return Err(Error::new(
-                SqlState::ACTIVE_SQL_TRANSACTION,
-                "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction",
-            ));
-        }
-        self.transaction.txn()?.set_isolation(level)?;
-        self.transaction.isolation = Some(isolation);
-        self.tell_modes();
-        Ok(())
-    }
-
-    /// transaction_read_only.
-    pub(super) fn set_read_only(&mut self, read_only: bool) -> Result<()> {
-        if !read_only && self.transaction.read_only {
-            let message = match self.transaction.depth() {
-                0 => "transaction read-write mode must be set before any query",
-                _ => "cannot set transaction read-write mode inside a read-only transaction",
-            };
-            if self.transaction.depth() > 0 || self.transaction.queried {
-                return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
-            }
-        }
-        self.put_read_only(read_only)
-    }
-
-    fn put_read_only(&mut self, read_only: bool) -> Result<()> {
-        self.transaction.read_only = read_only;
-        self.tell_modes();
-        self.transaction.txn()?.set_read_only(read_only);
-        Ok(())
-    }
-
-    /// transaction_deferrable.
-    pub(super) fn set_deferrable(&mut self, deferrable: bool) -> Result<()> {
-        let refused = match (self.transaction.depth(), self.transaction.queried) {
-            (0, false) => None,
-            (0, true) => Some("must be called before any query"),
-            _ => Some("cannot be called within a subtransaction"),
-        };
-        if let Some(refused) = refused {
-            let message = format!("SET TRANSACTION [NOT] DEFERRABLE {refused}");
-            return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
-        }
-        self.transaction.deferrable = deferrable;
-        self.tell_modes();
-        Ok(())
-    }
-
-    /// Says what the transaction is to all that ask while it runs.
-    fn tell_modes(&self) {
-        self.core.modes.put(Modes {
-            isolation: self.transaction.isolation.unwrap_or(self.settings.live.default_isolation),
-            read_only: self.transaction.read_only,
-            deferrable: self.transaction.deferrable,
-        });
-    }
-
     /// COMMIT and ROLLBACK.
     fn end_block(&mut self, commit: bool, chain: bool) -> Result<CommandTag> {
         let no_block = !self.transaction.in_block();
@@ -624,90 +468,5 @@ impl Session {
             self.set_read_only(read_only)?;
         }
         Ok(CommandTag::Plain(if commits { "COMMIT" } else { "ROLLBACK" }))
-    }
-
-    fn savepoint(&mut self, name: &str) -> Result<CommandTag> {
-        self.require_begun("SAVEPOINT")?;
-        let (mark, read_only) = (self.transaction.running()?.mark(), self.transaction.read_only);
-        self.transaction.savepoints.push(Savepoint { name: name.to_owned(), mark, read_only });
-        self.set_level();
-        Ok(CommandTag::Plain("SAVEPOINT"))
-    }
-
-    /// Settings are stacked one level deeper for each savepoint.
-    fn set_level(&self) {
-        let level = u32::try_from(self.transaction.depth() + 1).unwrap_or(u32::MAX);
-        self.core.level.store(level, Ordering::Relaxed);
-    }
-
-    fn find_savepoint(&self, name: &str) -> Result<usize> {
-        self.transaction.savepoints.iter().rposition(|savepoint| savepoint.name == name).ok_or_else(
-            || {
-                Error::new(
-                    SqlState::INVALID_SAVEPOINT_SPECIFICATION,
-                    format!("savepoint \"{name}\" does not exist"),
-                )
-            },
-        )
-    }
-
-    fn release_savepoint(&mut self, name: &str) -> Result<CommandTag> {
-        self.require_begun("RELEASE SAVEPOINT")?;
-        let at = self.find_savepoint(name)?;
-        self.end_settings_levels(at, true);
-        self.put_read_only(self.transaction.savepoints[at].read_only)?;
-        self.transaction.savepoints.truncate(at);
-        self.core.constraints.lock().release(at);
-        self.portals.lower_depth(at);
-        self.set_level();
-        Ok(CommandTag::Plain("RELEASE"))
-    }
-
-    /// Ends the levels of the savepoints from position `at` on, innermost first.
-    fn end_settings_levels(&mut self, at: usize, commit: bool) {
-        let mut settings = self.core.settings.lock();
-        for depth in (at + 1..=self.transaction.depth()).rev() {
-            settings.end_level(u32::try_from(depth + 1).unwrap_or(u32::MAX), commit);
-        }
-    }
-
-    fn rollback_to_savepoint(&mut self, name: &str) -> Result<CommandTag> {
-        self.require_begun("ROLLBACK TO SAVEPOINT")?;
-        let at = self.find_savepoint(name)?;
-        self.portals.drop_deeper(at, &mut self.transaction);
-        self.rollback_to(at)?;
-        self.transaction.block = Block::Explicit;
-        Ok(CommandTag::Plain("ROLLBACK"))
-    }
-
-    /// Rolls back to the savepoint at a position, which stays.
-    fn rollback_to(&mut self, at: usize) -> Result<()> {
-        self.end_settings_levels(at, false);
-        self.transaction.rollback_to(at)?;
-        self.put_read_only(self.transaction.savepoints[at].read_only)?;
-        self.core.constraints.lock().rollback_to(at);
-        self.set_level();
-        self.refresh_settings();
-        Ok(())
-    }
-
-    /// SET for the three settings that belong to the transaction; false for others.
-    pub(super) fn set_transaction_setting(
-        &mut self,
-        name: &str,
-        value: &str,
-        _action: Action,
-    ) -> Result<bool> {
-        let invalid = || crate::settings::value::invalid_value(name, value);
-        let parse_bool = || steppe_types::text_io::parse_bool(value).map_err(|_| invalid());
-        match name.to_ascii_lowercase().as_str() {
-            "transaction_isolation" => {
-                self.set_isolation(Isolation::of(value).ok_or_else(invalid)?)?;
-            }
-            "transaction_read_only" => self.set_read_only(parse_bool()?)?,
-            "transaction_deferrable" => self.set_deferrable(parse_bool()?)?,
-            _ => return Ok(false),
-        }
-        Ok(true)
     }
 }
