@@ -20,7 +20,7 @@ use steppe_catalog::{Catalog, NameSpace};
 use steppe_sql::planner::PlannerSettings;
 use steppe_types::io::IoContext;
 
-use crate::settings::Live;
+use crate::settings::LiveSettings;
 
 /// What names mean now, and what else the statements of functions are planned and run with.
 #[derive(Clone)]
@@ -52,7 +52,7 @@ pub(crate) struct FunctionSettings {
 
 impl FunctionSettings {
     /// Of a session's settings.
-    pub(crate) fn of(live: &Live) -> FunctionSettings {
+    pub(crate) fn of(live: &LiveSettings) -> FunctionSettings {
         FunctionSettings {
             search_path: Arc::clone(&live.search_path),
             planner: Arc::clone(&live.planner),

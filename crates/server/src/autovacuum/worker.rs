@@ -31,7 +31,7 @@ use crate::namespace::{FunctionSettings, SessionNamespace};
 use crate::server::{Backend, BackendKind, Control, Phase, Server};
 use crate::services::{Core, now_micros};
 use crate::session::panic_error;
-use crate::settings::Live;
+use crate::settings::LiveSettings;
 use crate::spi::io_of;
 
 /// Tables that are analyzed in one transaction at most, and for how long it takes more of them.
@@ -226,7 +226,7 @@ impl Worker {
     fn take_settings(&self) {
         let mut settings = self.core.settings.lock();
         settings.rebase(self.core.server.settings.current());
-        let live = Live::derive(&settings);
+        let live = LiveSettings::derive(&settings);
         drop(settings);
         let before = self.core.namespace.get();
         let io = io_of(&live.io, &before.names, &self.core.identity.user);

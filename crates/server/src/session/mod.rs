@@ -76,7 +76,7 @@ use crate::memory;
 use crate::namespace::SessionNamespace;
 use crate::server::{Control, Server};
 use crate::services::{Core, micros_of, now_nanos};
-use crate::settings::{Live, SessionSettings};
+use crate::settings::{LiveSettings, SessionSettings};
 use crate::stream::{Accepted, Stream};
 use crate::system_views::SessionEnd;
 use crate::workers;
@@ -119,7 +119,7 @@ impl Session {
         let server_generation = server.settings.generation();
         let (of_core, of_files) = (Arc::clone(&control), Arc::clone(&temp));
         let core = Arc::new(Core::new(server, handle, of_core, identity, of_files));
-        let live = Live::derive(&core.settings.lock());
+        let live = LiveSettings::derive(&core.settings.lock());
         temp.set_limit(live.temp_file_limit);
         let namespace = core.namespace.get();
         let env = ExecEnv {
@@ -137,7 +137,7 @@ impl Session {
             settings: SettingsView {
                 io_timing: IoTiming::new(live.io_timing),
                 // Not yet the settings of the start-up packet.
-                live: Live { generation: 0, ..live },
+                live: LiveSettings { generation: 0, ..live },
                 server_generation,
             },
             namespace,
@@ -560,7 +560,7 @@ impl Session {
         if settings.generation() == self.settings.live.generation {
             return;
         }
-        self.settings.live = Live::derive(&settings);
+        self.settings.live = LiveSettings::derive(&settings);
         drop(settings);
         let shared = self.core.handle.shared();
         shared.set_deadlock_timeout(self.settings.live.deadlock_timeout);

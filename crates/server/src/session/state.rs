@@ -23,7 +23,7 @@ use super::statement_log::StatementClock;
 use super::timers::Timers;
 use crate::io_timing::IoTiming;
 use crate::plan_cache::LocalPlans;
-use crate::settings::Live;
+use crate::settings::LiveSettings;
 use crate::system_views::SessionEnd;
 
 /// The connection, and where the protocol stands.
@@ -114,7 +114,7 @@ impl PlanningState {
 
 /// The session's settings as typed values.
 pub(super) struct SettingsView {
-    pub(super) live: Live,
+    pub(super) live: LiveSettings,
     /// What of the session's I/O is timed.
     pub(super) io_timing: IoTiming,
     /// Which of the server's settings the session's are based on.

@@ -89,7 +89,7 @@ impl LoggedStatements {
 
 /// Typed values of a session's settings.
 #[derive(Clone, Debug)]
-pub struct Live {
+pub struct LiveSettings {
     /// [`SessionSettings::generation`] that this was derived from.
     pub generation: u64,
     /// statement_timeout
@@ -155,9 +155,9 @@ pub struct Live {
     pub fingerprint: u64,
 }
 
-impl Live {
+impl LiveSettings {
     /// Derives the typed values.
-    pub fn derive(settings: &SessionSettings) -> Live {
+    pub fn derive(settings: &SessionSettings) -> LiveSettings {
         let reader = Reader(settings);
         let path = reader.text("search_path");
         // The value has been checked when it was set.
@@ -170,7 +170,7 @@ impl Live {
         let query_id = reader.word("compute_query_id");
         let tracks_statements =
             reader.word("pg_stat_statements.track") != "none" && query_id != "off";
-        let mut live = Live {
+        let mut live = LiveSettings {
             generation: settings.generation(),
             statement_timeout: reader.timeout("statement_timeout"),
             lock_timeout: reader.timeout("lock_timeout"),
@@ -375,7 +375,7 @@ mod tests {
     #[test]
     fn follows_set() {
         let mut settings = SessionSettings::new(Arc::new(ServerSettings::default()));
-        let before = Live::derive(&settings);
+        let before = LiveSettings::derive(&settings);
         assert_eq!(before.statement_timeout, None);
         assert_eq!(before.work_mem_bytes, 4 << 20);
         assert_eq!(&before.search_path[..], ["$user", "public"]);
@@ -386,12 +386,12 @@ mod tests {
         set("statement_timeout", "5s");
         set("client_min_messages", "warning");
         set("synchronous_commit", "off");
-        let timed = Live::derive(&settings);
+        let timed = LiveSettings::derive(&settings);
         assert_eq!(timed.statement_timeout, Some(Duration::from_secs(5)));
         assert!(!timed.shows(Severity::Notice) && timed.shows(Severity::Warning));
         assert!(!timed.synchronous_commit);
         assert_eq!(timed.fingerprint, before.fingerprint);
         settings.set("enable_seqscan", "off", Action::Set, 1, false).unwrap();
-        assert_ne!(Live::derive(&settings).fingerprint, before.fingerprint);
+        assert_ne!(LiveSettings::derive(&settings).fingerprint, before.fingerprint);
     }
 }

@@ -6,11 +6,11 @@
 //!   check       canonical forms           -c name=value ──────┘        │ shared
 //!                                         SET, SET LOCAL ──► store::SessionSettings
 //!                                                                      │ derived
-//!                                                                 live::Live
+//!                                                                 live::LiveSettings
 //! ```
 //!
 //! Every setting of PostgreSQL 18 can be set and shown as there. Those that mean
-//! something here are the fields of [`Live`] and what `Config` reads at start-up;
+//! something here are the fields of [`LiveSettings`] and what `Config` reads at start-up;
 //! the others are kept and change nothing.
 
 pub mod check;
@@ -21,7 +21,7 @@ pub mod shared;
 pub mod store;
 pub mod value;
 
-pub use live::{Isolation, Live};
+pub use live::{Isolation, LiveSettings};
 pub use shared::SharedSettings;
 pub use store::{Action, ServerSettings, SessionSettings, Source, unrecognized};
 pub use value::Value;
