@@ -7,7 +7,7 @@
 //! The allocator counts, for each thread, what is taken less what is given back. A session that
 //! runs on a thread keeps its own count ([`Count::during`]), which begins at 0 with each message
 //! ([`restart`]).
-//! Threads that help with a statement tell what they have ([`Together`]), so that the limit is for all
+//! Threads that help with a statement tell what they have ([`StatementMemory`]), so that the limit is for all
 //! of them: rows that one has taken memory for are given back by another.
 //! A look for interrupts also looks at the count: past `statement_memory_limit` the statement
 //! ends with 53200. (An allocator cannot fail itself: that would end the process.)
@@ -150,14 +150,14 @@ impl Count {
 
 /// What a session's thread and those that help it have.
 #[derive(Default)]
-pub(crate) struct Together {
+pub(crate) struct StatementMemory {
     /// The helpers, as far as they have told.
     helpers: AtomicIsize,
     /// The session's thread, when it last looked.
     own: AtomicIsize,
 }
 
-impl Together {
+impl StatementMemory {
     /// The session begins a message: nobody helps it.
     #[inline]
     pub(crate) fn restart(&self) {
@@ -216,15 +216,15 @@ impl StatementLimit {
 
     /// 53200 if the statement that runs on this thread has more than it may.
     #[inline]
-    pub(crate) fn check(&self, together: &Together) -> Result<()> {
-        let held = together.held();
+    pub(crate) fn check(&self, memory: &StatementMemory) -> Result<()> {
+        let held = memory.held();
         if held > LARGE { check_large(held, self) } else { Ok(()) }
     }
 
     /// 53200 if it would have with so many bytes more.
-    pub(crate) fn reserve(&self, bytes: usize, together: &Together) -> Result<()> {
+    pub(crate) fn reserve(&self, bytes: usize, memory: &StatementMemory) -> Result<()> {
         let bytes = isize::try_from(bytes).unwrap_or(isize::MAX);
-        let held = together.held().max(0).saturating_add(bytes);
+        let held = memory.held().max(0).saturating_add(bytes);
         if held > LARGE { check_large(held, self) } else { Ok(()) }
     }
 }
@@ -305,12 +305,12 @@ mod tests {
 
     #[test]
     fn what_helpers_have_is_the_statements() {
-        let together = Together::default();
+        let memory = StatementMemory::default();
         let help = || {
-            Together::begin_helping();
+            StatementMemory::begin_helping();
             let kept = vec![0u8; 80 << 20];
-            let held = together.held();
-            together.end_helping();
+            let held = memory.held();
+            memory.end_helping();
             (kept, held)
         };
         let helped = std::thread::scope(|scope| scope.spawn(help).join());
@@ -318,13 +318,13 @@ mod tests {
         let about = |held: isize, wanted: isize| (held - wanted).abs() < 1 << 16;
         assert!(about(of_helper, 80 << 20), "{of_helper}");
         Count::default().during(|| {
-            assert!(about(together.held(), 80 << 20), "{}", together.held());
+            assert!(about(memory.held(), 80 << 20), "{}", memory.held());
             let limit = StatementLimit(AtomicIsize::new(70 << 20));
-            assert!(limit.check(&together).is_err());
+            assert!(limit.check(&memory).is_err());
             // Who gives it back does not matter.
             drop(kept);
-            assert!(about(together.held(), 0), "{}", together.held());
-            assert!(limit.check(&together).is_ok());
+            assert!(about(memory.held(), 0), "{}", memory.held());
+            assert!(limit.check(&memory).is_ok());
         });
     }
 }

@@ -24,7 +24,7 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState};
 use crate::autovacuum::pace;
 use crate::cursor_place::CursorPlaces;
 use crate::deferred::Constraints;
-use crate::memory::Together;
+use crate::memory::StatementMemory;
 use crate::namespace::{NamespaceCell, SessionNamespace};
 use crate::processors;
 use crate::server::{Control, Server};
@@ -65,7 +65,7 @@ pub(crate) struct Core {
     /// What the transaction checks later.
     pub constraints: Mutex<Constraints>,
     /// What those have who run its statement.
-    pub memory: Together,
+    pub memory: StatementMemory,
     /// What names mean, to the session's functions.
     pub namespace: NamespaceCell,
     /// Where spill files go.
@@ -106,7 +106,7 @@ impl Core {
             named: Mutex::default(),
             cursor_places: Mutex::default(),
             constraints: Mutex::default(),
-            memory: Together::default(),
+            memory: StatementMemory::default(),
             temp,
             sequences: Mutex::default(),
             exported: AtomicU32::new(0),
@@ -362,7 +362,7 @@ impl SessionHost for Core {
     fn begin_helping(&self) {
         processors::give_way();
         self.server.relation_statistics.enter();
-        Together::begin_helping();
+        StatementMemory::begin_helping();
     }
 
     fn end_helping(&self) {
