@@ -39,7 +39,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use io_uring::{IoUring, Probe, opcode, types};
 use parking_lot::Mutex;
 
-use crate::server::Control;
+use crate::server::SessionControl;
 
 /// Longer answers are not worth copying.
 const ANSWER_BYTES_MAX: usize = 4096;
@@ -89,7 +89,7 @@ struct Delivery {
     has_returned: AtomicBool,
     returned: Mutex<Option<Returned>>,
     /// Whom to tell.
-    control: Arc<Control>,
+    control: Arc<SessionControl>,
 }
 
 /// What could not be sent.
@@ -250,11 +250,11 @@ pub(crate) struct Queued {
 
 impl Queued {
     /// Of a session of the calling thread's worker.
-    pub(crate) fn new(control: &Arc<Control>) -> Queued {
+    pub(crate) fn new(control: &Arc<SessionControl>) -> Queued {
         Queued::with(OWN.with(|own| own.get().cloned()), control)
     }
 
-    fn with(outbox: Option<Arc<Outbox>>, control: &Arc<Control>) -> Queued {
+    fn with(outbox: Option<Arc<Outbox>>, control: &Arc<SessionControl>) -> Queued {
         let delivery = Delivery {
             is_queued: AtomicBool::new(false),
             has_returned: AtomicBool::new(false),
@@ -350,7 +350,7 @@ mod tests {
         fn new(outbox: &Arc<Outbox>) -> (Session, UnixStream) {
             let (socket, client) = UnixStream::pair().unwrap();
             socket.set_nonblocking(true).unwrap();
-            let (control, woken) = (Arc::<Control>::default(), Arc::<Woken>::default());
+            let (control, woken) = (Arc::<SessionControl>::default(), Arc::<Woken>::default());
             control.register(&Waker::from(Arc::clone(&woken)));
             let queued = Queued::with(Some(Arc::clone(outbox)), &control);
             (Session { queued, socket, woken }, client)

@@ -139,7 +139,7 @@ impl Server {
 
 /// How other threads reach a session that waits for its client.
 #[derive(Default)]
-pub struct Control {
+pub struct SessionControl {
     waker: Mutex<Option<Waker>>,
     /// What it does.
     pub(crate) activity: Activity,
@@ -147,7 +147,7 @@ pub struct Control {
     pub(crate) tally: Tally,
 }
 
-impl Control {
+impl SessionControl {
     /// Remembers whom to wake; called while waiting.
     pub(crate) fn register(&self, waker: &Waker) {
         let mut slot = self.waker.lock();
@@ -180,7 +180,7 @@ pub struct Backend {
     /// The engine's side: interrupts.
     pub shared: Arc<SessionShared>,
     /// Wakes it from waiting for its client.
-    pub control: Arc<Control>,
+    pub control: Arc<SessionControl>,
     /// The secret that a cancel request must name.
     pub cancel_key: Vec<u8>,
     /// Its role.

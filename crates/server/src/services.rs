@@ -27,7 +27,7 @@ use crate::deferred::Constraints;
 use crate::memory::StatementMemory;
 use crate::namespace::{NamespaceCell, SessionNamespace};
 use crate::processors;
-use crate::server::{Control, Server};
+use crate::server::{Server, SessionControl};
 use crate::settings::SessionSettings;
 use crate::system_views::session::Named;
 use crate::transaction_modes::SharedModes;
@@ -47,7 +47,7 @@ pub(crate) struct Core {
     /// The engine's side of the session.
     pub handle: SessionHandle,
     /// What others see of it.
-    pub control: Arc<Control>,
+    pub control: Arc<SessionControl>,
     /// Who it is.
     pub identity: Arc<Identity>,
     /// Its settings.
@@ -84,7 +84,7 @@ impl Core {
     pub(crate) fn new(
         server: Arc<Server>,
         handle: SessionHandle,
-        control: Arc<Control>,
+        control: Arc<SessionControl>,
         identity: Identity,
         temp: Arc<TempSpace>,
     ) -> Core {

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::homes::{Home, Moving};
 use crate::log;
-use crate::server::{Backend, BackendKind, Control, Phase, Server, Starting};
+use crate::server::{Backend, BackendKind, Phase, Server, SessionControl, Starting};
 use crate::session::{Identity, Session};
 use crate::settings::Action;
 use crate::stream::Stream;
@@ -258,7 +258,7 @@ fn open_session(server: &Arc<Server>, stream: &Stream, request: Request) -> Resu
     if server.random.fill(&mut cancel_key).is_err() {
         return Err(fatal(SqlState::INTERNAL_ERROR, "could not generate random cancel key"));
     }
-    let control = Arc::new(Control::default());
+    let control = Arc::new(SessionControl::default());
     let backend = Backend {
         kind: BackendKind::Client,
         shared: Arc::clone(handle.shared()),

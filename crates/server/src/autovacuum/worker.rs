@@ -28,7 +28,7 @@ use crate::activity::Activity;
 use crate::giving_way;
 use crate::log;
 use crate::namespace::{FunctionSettings, SessionNamespace};
-use crate::server::{Backend, BackendKind, Control, Phase, Server};
+use crate::server::{Backend, BackendKind, Phase, Server, SessionControl};
 use crate::services::{Core, now_micros};
 use crate::session::panic_error;
 use crate::settings::LiveSettings;
@@ -84,7 +84,7 @@ impl Worker {
         let handle = server.database.new_session();
         handle.shared().give_way_to_all();
         let pid = i32::try_from(handle.pid()).unwrap_or(i32::MAX);
-        let control = Arc::new(Control::default());
+        let control = Arc::new(SessionControl::default());
         let (user, database) = (Arc::from(SUPERUSER_NAME), Arc::from(DATABASE_NAME));
         server.backends.add_worker(pid, backend(&handle, &control, &user, &database));
         let identity = Identity::new(pid, user, database);
@@ -303,7 +303,7 @@ impl Worker {
 /// What others know of the worker.
 fn backend(
     handle: &SessionHandle,
-    control: &Arc<Control>,
+    control: &Arc<SessionControl>,
     user: &Arc<str>,
     database: &Arc<str>,
 ) -> Backend {

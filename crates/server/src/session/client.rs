@@ -21,7 +21,7 @@ use super::Session;
 use crate::activity::Wait;
 use crate::log;
 use crate::outbox::{Queued, Returned};
-use crate::server::Control;
+use crate::server::SessionControl;
 use crate::stream::{Accepted, Stream};
 use crate::system_views::SessionEnd;
 
@@ -52,7 +52,7 @@ enum Woken {
 
 impl Client {
     /// Of a session on the calling thread's worker.
-    pub(super) fn new(stream: Stream, control: &Arc<Control>) -> Client {
+    pub(super) fn new(stream: Stream, control: &Arc<SessionControl>) -> Client {
         Client { queued: Queued::new(control), is_local: stream.is_local(), stream }
     }
 

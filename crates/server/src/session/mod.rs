@@ -74,7 +74,7 @@ use crate::io_timing::IoTiming;
 use crate::log;
 use crate::memory;
 use crate::namespace::SessionNamespace;
-use crate::server::{Control, Server};
+use crate::server::{Server, SessionControl};
 use crate::services::{Core, micros_of, now_nanos};
 use crate::settings::{LiveSettings, SessionSettings};
 use crate::stream::{Accepted, Stream};
@@ -90,7 +90,7 @@ use transaction::TransactionState;
 /// One client's session.
 pub(crate) struct Session {
     core: Arc<Core>,
-    control: Arc<Control>,
+    control: Arc<SessionControl>,
     settings: SettingsView,
     /// What names mean, as it has been put in force last.
     namespace: Arc<SessionNamespace>,
@@ -112,7 +112,7 @@ impl Session {
     pub(crate) fn new(
         server: Arc<Server>,
         handle: SessionHandle,
-        control: Arc<Control>,
+        control: Arc<SessionControl>,
         identity: Identity,
     ) -> Session {
         let temp = Arc::new(server.temp.for_session());
