@@ -20,6 +20,7 @@
 //! not there yet.
 
 mod activity;
+mod affinity;
 mod autovacuum;
 pub mod cli;
 mod cursor_place;
@@ -27,7 +28,6 @@ pub mod data_dir;
 mod deferred;
 mod functions;
 mod giving_way;
-mod homes;
 mod io_timing;
 pub mod log;
 mod memory;

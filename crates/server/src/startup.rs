@@ -13,7 +13,7 @@ use steppe_wire::startup::{self, ProtocolVersion, Startup, StartupPacket, split_
 use steppe_wire::{TransactionStatus, backend};
 use tokio::time::timeout;
 
-use crate::homes::{Home, Moving};
+use crate::affinity::{Migration, SessionAffinity};
 use crate::log;
 use crate::server::{Backend, BackendKind, Phase, Server, SessionControl, Starting};
 use crate::session::{Identity, Session};
@@ -39,7 +39,11 @@ struct Request {
 }
 
 /// Serves a connection from its first byte to its last, or to where it moves on.
-pub(crate) async fn serve(server: Arc<Server>, mut stream: Stream, home: Home) -> Option<Moving> {
+pub(crate) async fn serve(
+    server: Arc<Server>,
+    mut stream: Stream,
+    home: SessionAffinity,
+) -> Option<Migration> {
     let Some(starting) = Starting::begin(&server, STARTING_MAX) else {
         turn_away(&server, &mut stream).await;
         return None;

@@ -1,7 +1,7 @@
 //! The threads that run sessions.
 //!
 //! Each worker is a runtime of its own with one thread at work, to which sessions are dealt
-//! (and where they mostly stay, see [`crate::homes`]): a message is read, its statement
+//! (and where they mostly stay, see [`crate::affinity`]): a message is read, its statement
 //! run and its answer written without a wake-up between threads, which measures faster
 //! than one work-stealing runtime. A statement that may take long, or waits in place, hands its thread's
 //! other sessions over first ([`tokio::task::block_in_place`]), and one that turns out
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use steppe_counting::RelationStatistics;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::homes::{Home, Homes, Moving};
+use crate::affinity::{Migration, Seats, SessionAffinity};
 use crate::outbox::{self, Outbox};
 use crate::watchdog::{self, Watchdog};
 
@@ -151,7 +151,7 @@ pub(crate) struct Workers {
     /// Goes first: a runtime ends when all its threads do, also those in reserve.
     watchdog: Watchdog,
     runtimes: Vec<Runtime>,
-    homes: Arc<Homes>,
+    affinity: Arc<Seats>,
 }
 
 impl Workers {
@@ -186,18 +186,18 @@ impl Workers {
         let runtimes = (0..cores).map(make).collect::<std::io::Result<Vec<_>>>()?;
         watchdog.start(runtimes.iter().map(Runtime::handle))?;
         let worker = |runtime: &Runtime| (runtime.handle().clone(), AtomicUsize::default());
-        let homes = Arc::new(Homes(runtimes.iter().map(worker).collect()));
-        Ok(Workers { watchdog, runtimes, homes })
+        let affinity = Arc::new(Seats(runtimes.iter().map(worker).collect()));
+        Ok(Workers { watchdog, runtimes, affinity })
     }
 
     /// Gives a session to a worker; `cpu` is where its client's packets come in.
-    pub(crate) fn deal<F>(&self, cpu: Option<usize>, session: impl FnOnce(Home) -> F)
+    pub(crate) fn deal<F>(&self, cpu: Option<usize>, session: impl FnOnce(SessionAffinity) -> F)
     where
-        F: Future<Output = Option<Moving>> + Send + 'static,
+        F: Future<Output = Option<Migration>> + Send + 'static,
     {
-        let place = self.homes.take(self.homes.for_new(cpu));
-        let home = Home::new(&place);
-        self.homes.run(place, session(home));
+        let place = self.affinity.take(self.affinity.for_new(cpu));
+        let home = SessionAffinity::new(&place);
+        self.affinity.run(place, session(home));
     }
 
     /// Stops without waiting for sessions: they have ended, or are not to be waited for.

@@ -69,7 +69,7 @@ use steppe_wire::frontend::{self, FrontendMessage};
 use steppe_wire::{Phase, backend};
 
 use crate::activity::{SessionCounts, Wait};
-use crate::homes::{Home, Moving, Place};
+use crate::affinity::{Migration, Seat, SessionAffinity};
 use crate::io_timing::IoTiming;
 use crate::log;
 use crate::memory;
@@ -184,8 +184,8 @@ impl Session {
         mut self: Box<Session>,
         stream: Stream,
         input: BytesMut,
-        home: Home,
-    ) -> Option<Moving> {
+        home: SessionAffinity,
+    ) -> Option<Migration> {
         if self.logs_connections() {
             self.log_connection("connection authorized");
         }
@@ -197,14 +197,14 @@ impl Session {
         mut self: Box<Session>,
         stream: Stream,
         mut input: BytesMut,
-        mut home: Home,
-    ) -> Option<Moving> {
+        mut home: SessionAffinity,
+    ) -> Option<Migration> {
         self.wire.client = Some(Client::new(stream, &self.control));
         let ended = match self.serve_watched(&mut input, &mut home).await {
             Ok(None) => Ok(()),
             Ok(Some(to)) => match self.wire.client.take().map(Client::leave) {
                 Some(Ok(socket)) => {
-                    return Some(Moving { to, session: self.continued(socket, input, home) });
+                    return Some(Migration { to, session: self.continued(socket, input, home) });
                 }
                 // As if the client had gone.
                 Some(Err(_)) | None => Ok(()),
@@ -220,8 +220,8 @@ impl Session {
         self: Box<Session>,
         socket: Accepted,
         input: BytesMut,
-        home: Home,
-    ) -> Pin<Box<dyn Future<Output = Option<Moving>> + Send>> {
+        home: SessionAffinity,
+    ) -> Pin<Box<dyn Future<Output = Option<Migration>> + Send>> {
         let timing = self.io_timing();
         Box::pin(timing.during(async move {
             match socket.open() {
@@ -286,8 +286,8 @@ impl Session {
     async fn serve_watched(
         &mut self,
         input: &mut BytesMut,
-        home: &mut Home,
-    ) -> Result<Option<Place>> {
+        home: &mut SessionAffinity,
+    ) -> Result<Option<Seat>> {
         let mut interrupts = Some(Arc::clone(&self.core) as Arc<dyn Interrupts>);
         let mut memory = memory::Count::default();
         let mut serving = pin!(self.serve(input, home));
@@ -298,7 +298,11 @@ impl Session {
     }
 
     /// Ok: the client has gone, or where to go on. An error ends the session.
-    async fn serve(&mut self, input: &mut BytesMut, home: &mut Home) -> Result<Option<Place>> {
+    async fn serve(
+        &mut self,
+        input: &mut BytesMut,
+        home: &mut SessionAffinity,
+    ) -> Result<Option<Seat>> {
         loop {
             let mut used = 0;
             while let Some(frame) = frame::peek(&input[used..], Phase::Ready)? {
@@ -334,7 +338,7 @@ impl Session {
     }
 
     /// Where the session is to go on, if nothing of it is under way and that is not here.
-    fn elsewhere(&self, input: &BytesMut, home: &mut Home) -> Option<Place> {
+    fn elsewhere(&self, input: &BytesMut, home: &mut SessionAffinity) -> Option<Seat> {
         let is_idle = input.is_empty()
             && self.wire.out.is_empty()
             && self.wire.copy.is_none()

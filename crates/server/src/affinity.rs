@@ -14,8 +14,8 @@
 //! a task of the other one:
 //!
 //! ```text
-//!   worker 0: Homes::run ── session … Moving ─┐
-//!   worker 1:                                 └─ Homes::run ── session …
+//!   worker 0: Seats::run ── session … Migration ─┐
+//!   worker 1:                                    └─ Seats::run ── session …
 //! ```
 //!
 //! Answers within a transaction count, since it is they that cross: counted between transactions, a
@@ -85,29 +85,29 @@ impl Apart {
 }
 
 /// Sessions of each worker.
-pub(crate) struct Homes(pub(crate) Vec<(Handle, AtomicUsize)>);
+pub(crate) struct Seats(pub(crate) Vec<(Handle, AtomicUsize)>);
 
 /// A session's place on a worker, where it is counted.
-pub(crate) struct Place {
-    homes: Arc<Homes>,
+pub(crate) struct Seat {
+    seats: Arc<Seats>,
     worker: usize,
 }
 
-impl Drop for Place {
+impl Drop for Seat {
     fn drop(&mut self) {
-        self.homes.0[self.worker].1.fetch_sub(1, Ordering::Relaxed);
+        self.seats.0[self.worker].1.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// A session that goes on elsewhere.
-pub(crate) struct Moving {
+pub(crate) struct Migration {
     /// Where.
-    pub to: Place,
+    pub to: Seat,
     /// What is left of it.
-    pub session: Pin<Box<dyn Future<Output = Option<Moving>> + Send>>,
+    pub session: Pin<Box<dyn Future<Output = Option<Migration>> + Send>>,
 }
 
-impl Homes {
+impl Seats {
     fn load(&self, worker: usize) -> usize {
         self.0[worker].1.load(Ordering::Relaxed)
     }
@@ -131,32 +131,32 @@ impl Homes {
     }
 
     /// Counts a session on a worker.
-    pub(crate) fn take(self: &Arc<Homes>, worker: usize) -> Place {
+    pub(crate) fn take(self: &Arc<Seats>, worker: usize) -> Seat {
         self.0[worker].1.fetch_add(1, Ordering::Relaxed);
-        Place { homes: Arc::clone(self), worker }
+        Seat { seats: Arc::clone(self), worker }
     }
 
     /// Runs a session on a worker, then where it moves to.
     pub(crate) fn run(
-        self: &Arc<Homes>,
-        place: Place,
-        session: impl Future<Output = Option<Moving>> + Send + 'static,
+        self: &Arc<Seats>,
+        place: Seat,
+        session: impl Future<Output = Option<Migration>> + Send + 'static,
     ) {
-        let homes = Arc::clone(self);
+        let seats = Arc::clone(self);
         let (handle, _) = &self.0[place.worker];
         handle.spawn(async move {
             let moving = session.await;
             drop(place);
-            if let Some(Moving { to, session }) = moving {
-                homes.run(to, session);
+            if let Some(Migration { to, session }) = moving {
+                seats.run(to, session);
             }
         });
     }
 }
 
 /// What a session knows of where it lives.
-pub(crate) struct Home {
-    homes: Arc<Homes>,
+pub(crate) struct SessionAffinity {
+    seats: Arc<Seats>,
     worker: usize,
     /// Answers since the last look.
     answers: u32,
@@ -164,10 +164,10 @@ pub(crate) struct Home {
     seen: Option<usize>,
 }
 
-impl Home {
-    pub(crate) fn new(place: &Place) -> Home {
-        let Place { homes, worker } = place;
-        Home { homes: Arc::clone(homes), worker: *worker, answers: 0, seen: None }
+impl SessionAffinity {
+    pub(crate) fn new(place: &Seat) -> SessionAffinity {
+        let Seat { seats, worker } = place;
+        SessionAffinity { seats: Arc::clone(seats), worker: *worker, answers: 0, seen: None }
     }
 
     /// Counts an answer; whether it is time to look where the session should live.
@@ -179,7 +179,7 @@ impl Home {
 
     /// Looks, between transactions: whether, and where, the session is to go on elsewhere.
     #[cold]
-    pub(crate) fn elsewhere(&mut self, stream: &Stream) -> Option<Place> {
+    pub(crate) fn elsewhere(&mut self, stream: &Stream) -> Option<Seat> {
         self.answers = 0;
         let cpu = stream.incoming_cpu();
         if stream.is_local() {
@@ -191,7 +191,7 @@ impl Home {
     /// Has the worker, whose thread this is, go to the processor of its clients, if this session's
     /// packets come in there and it is time.
     fn bring_worker(&self, cpu: Option<usize>) {
-        let Some(cpu) = cpu.filter(|cpu| self.homes.of_cpu(*cpu) == self.worker) else {
+        let Some(cpu) = cpu.filter(|cpu| self.seats.of_cpu(*cpu) == self.worker) else {
             return APART.set(Apart::default());
         };
         let is_apart = processors::current().is_some_and(|here| here != cpu);
@@ -202,14 +202,14 @@ impl Home {
         }
     }
 
-    fn look(&mut self, cpu: Option<usize>) -> Option<Place> {
-        let own = cpu.map(|cpu| self.homes.of_cpu(cpu));
+    fn look(&mut self, cpu: Option<usize>) -> Option<Seat> {
+        let own = cpu.map(|cpu| self.seats.of_cpu(cpu));
         let other = own.filter(|own| *own != self.worker);
         let again = other.filter(|_| other == self.seen);
         self.seen = other;
-        let to = again.filter(|to| self.homes.may_move(self.worker, *to))?;
+        let to = again.filter(|to| self.seats.may_move(self.worker, *to))?;
         (self.worker, self.seen) = (to, None);
-        Some(self.homes.take(to))
+        Some(self.seats.take(to))
     }
 }
 
@@ -220,32 +220,32 @@ mod tests {
     use std::time::Duration;
     use tokio::runtime::{Builder, Runtime};
 
-    fn workers(count: usize) -> (Vec<Runtime>, Arc<Homes>) {
+    fn workers(count: usize) -> (Vec<Runtime>, Arc<Seats>) {
         let make = |at: usize| {
             let builder = &mut Builder::new_multi_thread();
             builder.worker_threads(1).thread_name(format!("worker {at}")).build().expect("starts")
         };
         let runtimes: Vec<Runtime> = (0..count).map(make).collect();
         let worker = |runtime: &Runtime| (runtime.handle().clone(), AtomicUsize::default());
-        let homes = Homes(runtimes.iter().map(worker).collect());
-        (runtimes, Arc::new(homes))
+        let seats = Seats(runtimes.iter().map(worker).collect());
+        (runtimes, Arc::new(seats))
     }
 
-    fn loads(homes: &Homes) -> Vec<usize> {
-        (0..homes.0.len()).map(|worker| homes.load(worker)).collect()
+    fn loads(seats: &Seats) -> Vec<usize> {
+        (0..seats.0.len()).map(|worker| seats.load(worker)).collect()
     }
 
-    fn dealt(homes: &Arc<Homes>, cpus: &[usize]) -> Vec<(Place, Home)> {
+    fn dealt(seats: &Arc<Seats>, cpus: &[usize]) -> Vec<(Seat, SessionAffinity)> {
         let deal = |cpu: &usize| {
-            let place = homes.take(homes.for_new(Some(*cpu)));
-            let home = Home::new(&place);
+            let place = seats.take(seats.for_new(Some(*cpu)));
+            let home = SessionAffinity::new(&place);
             (place, home)
         };
         cpus.iter().map(deal).collect()
     }
 
     /// Looks of all sessions, their packets where they were, until none moves any more.
-    fn settle(sessions: &mut [(Place, Home)], cpus: &[usize]) -> usize {
+    fn settle(sessions: &mut [(Seat, SessionAffinity)], cpus: &[usize]) -> usize {
         let mut moves = 0;
         loop {
             let before = moves;
@@ -266,23 +266,23 @@ mod tests {
 
     #[test]
     fn new_sessions_go_where_there_are_fewest_then_to_their_processor() {
-        let (_runtimes, homes) = workers(2);
-        let sessions = dealt(&homes, &[1, 1, 1, 0, 2]);
+        let (_runtimes, seats) = workers(2);
+        let sessions = dealt(&seats, &[1, 1, 1, 0, 2]);
         let places: Vec<usize> = sessions.iter().map(|(place, _)| place.worker).collect();
         assert_eq!(places, [1, 0, 1, 0, 0]);
-        assert_eq!(loads(&homes), [3, 2]);
+        assert_eq!(loads(&seats), [3, 2]);
         drop(sessions);
-        assert_eq!(loads(&homes), [0, 0]);
+        assert_eq!(loads(&seats), [0, 0]);
     }
 
     #[test]
     fn a_crowd_is_sorted_by_processors() {
-        let (_runtimes, homes) = workers(2);
+        let (_runtimes, seats) = workers(2);
         // Eight each that came in the worst order: each worker has half of each.
         let cpus: Vec<usize> = (0..16).map(|at| usize::from(at % 4 >= 2)).collect();
-        let mut sessions = dealt(&homes, &cpus);
+        let mut sessions = dealt(&seats, &cpus);
         settle(&mut sessions, &cpus);
-        assert_eq!(loads(&homes), [8, 8]);
+        assert_eq!(loads(&seats), [8, 8]);
         for ((place, home), cpu) in sessions.iter().zip(&cpus) {
             assert_eq!((place.worker, home.worker), (*cpu, *cpu));
         }
@@ -290,12 +290,12 @@ mod tests {
 
     #[test]
     fn workers_stay_even() {
-        let (_runtimes, homes) = workers(2);
+        let (_runtimes, seats) = workers(2);
         for (sessions, apart) in [(2, 0), (9, 1), (12, 2), (16, 6), (40, 6)] {
             let cpus = vec![0; sessions];
-            let mut sessions = dealt(&homes, &cpus);
+            let mut sessions = dealt(&seats, &cpus);
             settle(&mut sessions, &cpus);
-            let loads = loads(&homes);
+            let loads = loads(&seats);
             assert_eq!(loads[0] - loads[1], apart, "{loads:?}");
         }
     }
@@ -323,8 +323,8 @@ mod tests {
 
     #[test]
     fn a_look_is_due_by_all_answers_and_waits_for_the_end_of_the_transaction() {
-        let (_runtimes, homes) = workers(1);
-        let mut sessions = dealt(&homes, &[0]);
+        let (_runtimes, seats) = workers(1);
+        let mut sessions = dealt(&seats, &[0]);
         let (_, home) = &mut sessions[0];
         assert!((1..LOOK_EVERY).all(|_| !home.is_to_look()));
         assert!((0..3).all(|_| home.is_to_look()));
@@ -332,8 +332,8 @@ mod tests {
 
     #[test]
     fn a_session_without_a_processor_stays() {
-        let (_runtimes, homes) = workers(2);
-        let mut sessions = dealt(&homes, &[0; 20]);
+        let (_runtimes, seats) = workers(2);
+        let mut sessions = dealt(&seats, &[0; 20]);
         for (_, home) in &mut sessions {
             assert!((0..3).all(|_| home.look(None).is_none()));
         }
@@ -350,24 +350,24 @@ mod tests {
 
     #[test]
     fn what_moves_goes_on_on_the_other_worker() {
-        let (runtimes, homes) = workers(2);
+        let (runtimes, seats) = workers(2);
         let (said, heard) = mpsc::channel();
         let thread = || std::thread::current().name().map(str::to_owned);
-        let (first, to) = (homes.take(0), homes.take(1));
+        let (first, to) = (seats.take(0), seats.take(1));
         let session = async move {
             let _ = said.send(thread());
             let rest = async move {
                 let _ = said.send(thread());
                 None
             };
-            Some(Moving { to, session: Box::pin(rest) })
+            Some(Migration { to, session: Box::pin(rest) })
         };
-        homes.run(first, session);
+        seats.run(first, session);
         let names: Vec<_> = heard.iter().collect();
         assert_eq!(names, [Some("worker 0".to_owned()), Some("worker 1".to_owned())]);
         for runtime in runtimes {
             runtime.shutdown_timeout(Duration::from_secs(10));
         }
-        assert_eq!(loads(&homes), [0, 0]);
+        assert_eq!(loads(&seats), [0, 0]);
     }
 }
