@@ -245,7 +245,7 @@ impl Interrupts for Core {
 impl Host for Core {
     fn check_interrupts(&self) -> Result<()> {
         pace::nap_if_due();
-        workers::hand_over_if_long();
+        workers::unblock_if_long();
         self.server.statement_memory.check(&self.memory)?;
         self.handle.check_interrupts()
     }

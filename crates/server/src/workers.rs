@@ -5,7 +5,7 @@
 //! run and its answer written without a wake-up between threads, which measures faster
 //! than one work-stealing runtime. A statement that may take long, or waits in place, hands its thread's
 //! other sessions over first ([`tokio::task::block_in_place`]), and one that turns out
-//! to take long does so when it looks for interrupts ([`hand_over_if_long`]), so that it
+//! to take long does so when it looks for interrupts ([`unblock_if_long`]), so that it
 //! holds up nobody. For those that do not look there is [`crate::watchdog`].
 
 use std::cell::Cell;
@@ -26,7 +26,7 @@ use crate::watchdog::{self, Watchdog};
 pub(crate) const STACK_BYTES: usize = 64 << 20;
 
 /// How long a session lets others go first.
-const OTHERS_FIRST_MAX: Duration = Duration::from_millis(1);
+const YIELD_MAX: Duration = Duration::from_millis(1);
 
 /// A worker whose last messages, this many, were one session's works for that one alone.
 const ALONE_AFTER: u32 = 16;
@@ -73,7 +73,7 @@ thread_local! {
 
 /// Lets another thread go on with this one's other sessions, until the session in hand waits for
 /// something; it is the other thread's from then on, too.
-pub(crate) fn hand_over() {
+pub(crate) fn unblock() {
     let Ok(runtime) = Handle::try_current() else { return };
     // The runtime gives a worker back to one that is done while no other thread has it: so we are
     // done when something has run there. (It may happen even then, if that thread hands it over
@@ -85,15 +85,15 @@ pub(crate) fn hand_over() {
 }
 
 /// The same before a text that takes long to read.
-pub(crate) fn hand_over_if_large(text: &str) {
+pub(crate) fn unblock_if_large(text: &str) {
     if text.len() > TEXT_BYTES_MAX {
-        hand_over();
+        unblock();
     }
 }
 
 /// The same, if the session has worked on its message for a while: again and again, since the
 /// runtime may give the worker back.
-pub(crate) fn hand_over_if_long() {
+pub(crate) fn unblock_if_long() {
     let work = WORK.get();
     let busy = match BUSY.get() {
         Some(busy) if busy.work == work => {
@@ -104,7 +104,7 @@ pub(crate) fn hand_over_if_long() {
             if elapsed <= busy.limit {
                 return;
             }
-            hand_over();
+            unblock();
             Busy { limit: (busy.limit * 2).min(HOLD_AGAIN_MAX), since: Instant::now(), work }
         }
         _ => Busy { limit: HOLD_MAX, since: Instant::now(), work },
@@ -130,7 +130,7 @@ pub(crate) fn longest_sync() -> Duration {
 /// Lets the worker's other sessions go first, as long as any of them has something to do and
 /// `is_done` is false: what they commit meanwhile shares the flush that the caller wants, and a
 /// worker that would be idle loses nothing by doing it.
-pub(crate) async fn others_first(is_done: impl Fn() -> bool) {
+pub(crate) async fn yield_to_others(is_done: impl Fn() -> bool) {
     let started = Instant::now();
     let mut seen = WORK.get();
     loop {
@@ -139,7 +139,7 @@ pub(crate) async fn others_first(is_done: impl Fn() -> bool) {
         // Comes back when every session that was ready, or has got a message, has run.
         tokio::task::yield_now().await;
         let now = WORK.get();
-        if now == seen || is_done() || started.elapsed() > OTHERS_FIRST_MAX {
+        if now == seen || is_done() || started.elapsed() > YIELD_MAX {
             return;
         }
         seen = now;

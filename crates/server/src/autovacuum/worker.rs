@@ -5,7 +5,7 @@
 //! cancels one table's ANALYZE ends the transaction at once; the tables that were done before are
 //! kept.
 //!
-//! Reading the tables gives way to sessions ([`giving_way`]); the commit, which others may wait for,
+//! Reading the tables gives way to sessions ([`low_priority`]); the commit, which others may wait for,
 //! does not.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,8 +25,8 @@ use steppe_types::{Error, Oid, Result, SqlState};
 use super::due::{number, option};
 use super::{LATER_AFTER_ERROR, LATER_MIN, pace};
 use crate::activity::Activity;
-use crate::giving_way;
 use crate::log;
+use crate::low_priority;
 use crate::namespace::{FunctionSettings, SessionNamespace};
 use crate::server::{Backend, BackendKind, Phase, Server, SessionControl};
 use crate::services::{Core, now_micros};
@@ -138,7 +138,7 @@ impl Worker {
         let origin = Origin::new(&mut txn, &mut pending);
         let mut context = DdlContext::new(&server.catalog, &frame, &session, origin);
         let done = context.run(|context| {
-            giving_way::run(|| self.analyze_some(context, tried));
+            low_priority::run(|| self.analyze_some(context, tried));
             Ok(())
         });
         let changes = pending.filter(|changes: &CatalogChanges| !changes.is_empty());

@@ -38,7 +38,7 @@ impl Session {
     pub(super) async fn parse(&mut self, parse: &Parse<'_>) -> Result<()> {
         self.begin_message();
         self.set_running(parse.query);
-        workers::hand_over_if_large(parse.query);
+        workers::unblock_if_large(parse.query);
         self.statements.check_free(parse.statement)?;
         if parse.statement.is_empty() {
             self.statements.drop_unnamed();

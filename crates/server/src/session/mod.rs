@@ -369,7 +369,7 @@ impl Session {
         }
         self.counters.answer_sent_at = None;
         self.control.activity.set_wait(Some(Wait::LogFlush));
-        workers::others_first(|| wal.is_durable(lsn)).await;
+        workers::yield_to_others(|| wal.is_durable(lsn)).await;
         let flushed = match wal.try_flush(lsn, workers::longest_sync()) {
             Ok(true) => Ok(()),
             Ok(false) => wal.flush_async(lsn).await,

@@ -18,7 +18,7 @@ use super::portal::PlanPortal;
 use super::sink::{MarkingSink, ResultFormats, WireSink};
 use super::tag::CommandTag;
 use super::{SEND_AT_BYTES, Session};
-use crate::giving_way;
+use crate::low_priority;
 use crate::plan_cache::CachedPlan;
 
 /// Rows asked for at first, before their size is known.
@@ -345,5 +345,5 @@ pub(super) fn fetch(
 
 /// Works where the worker's other sessions are not held up.
 pub(super) fn aside<T: Send>(gives_way: bool, work: impl FnOnce() -> T + Send) -> T {
-    tokio::task::block_in_place(|| if gives_way { giving_way::run(work) } else { work() })
+    tokio::task::block_in_place(|| if gives_way { low_priority::run(work) } else { work() })
 }

@@ -35,7 +35,7 @@ impl Session {
         self.begin_message();
         self.statement.has_begun = false;
         self.set_running(text);
-        workers::hand_over_if_large(text);
+        workers::unblock_if_large(text);
         self.statements.drop_unnamed();
         self.portals.remove("", &mut self.transaction);
         if !self.transaction.is_failed()

@@ -321,7 +321,7 @@ impl Session {
             Some(Transaction { txn, .. }) => {
                 SessionCounts::add(&self.control.activity.counts.rollbacks, 1);
                 if txn.rollback_bytes() > ROLLBACK_BYTES_MAX {
-                    workers::hand_over();
+                    workers::unblock();
                 }
                 txn.rollback()
             }

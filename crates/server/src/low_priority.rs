@@ -57,12 +57,12 @@ static WAITING: Mutex<Waiting> = Mutex::new(Waiting { jobs: VecDeque::new(), idl
 static MORE: Condvar = Condvar::new();
 
 thread_local! {
-    static GIVES_WAY: Cell<bool> = const { Cell::new(false) };
+    static LOW_PRIORITY: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Runs `work` on a thread that gives way, and waits for it; a panic goes on in the caller.
 pub(crate) fn run<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    if GIVES_WAY.get() {
+    if LOW_PRIORITY.get() {
         return work();
     }
     let mut lent = Lent::take();
@@ -111,7 +111,7 @@ fn hand_in(job: Job) {
 fn serve() {
     processors::give_way();
     wal::leave_flushes();
-    GIVES_WAY.set(true);
+    LOW_PRIORITY.set(true);
     let mut waiting = WAITING.lock();
     loop {
         if let Some(job) = waiting.jobs.pop_front() {
