@@ -147,7 +147,7 @@ impl Session {
             return Ok(());
         }
         match &mut self.wire.held_rows {
-            Some(gathering) => gathering.rows.take(&mut self.wire.out, gathering.start),
+            Some(held) => held.rows.take(&mut self.wire.out, held.start),
             None => self.send().await,
         }
     }

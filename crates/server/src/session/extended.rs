@@ -21,7 +21,7 @@ use super::Session;
 use super::explain::BoundParams;
 use super::plan::put_description;
 use super::portal::{
-    Body, Gathering, PlanPortal, Portal, PortalBody, Prepared, RowsLeft, UtilityRun, cannot_be_run,
+    Body, HeldRows, PlanPortal, Portal, PortalBody, Prepared, RowsLeft, UtilityRun, cannot_be_run,
 };
 use super::run::Progress;
 use super::sink::ResultFormats;
@@ -403,7 +403,7 @@ impl Session {
         let is_short = matches!(&**statement, ast::Statement::Explain(_) | ast::Statement::Show(_));
         if gives_rows && (max_rows > 0 || is_short) {
             let rows = RowsLeft::new(&self.statement.env);
-            self.wire.held_rows = Some(Box::new(Gathering { start: self.wire.out.len(), rows }));
+            self.wire.held_rows = Some(Box::new(HeldRows { start: self.wire.out.len(), rows }));
         }
         let outcome = self.utility(statement, source, formats, false, params).await;
         let gathered = self.wire.held_rows.take();
@@ -417,7 +417,7 @@ impl Session {
         let mut left = match gathered {
             None => None,
             Some(gathered) => {
-                let Gathering { start, mut rows } = *gathered;
+                let HeldRows { start, mut rows } = *gathered;
                 rows.take(&mut self.wire.out, start)?;
                 rows.tag = tag.clone();
                 Some(rows)

@@ -332,7 +332,7 @@ impl RowsLeft {
 
 /// What the running statement's rows are put by for, instead of being sent: the client asked for
 /// a part of them.
-pub(super) struct Gathering {
+pub(super) struct HeldRows {
     /// Where they begin in the send buffer.
     pub(super) start: usize,
     pub(super) rows: RowsLeft,

@@ -18,7 +18,7 @@ use steppe_types::Oid;
 use super::client::Client;
 use super::copy_in::CopyIn;
 use super::counting::Counting;
-use super::portal::Gathering;
+use super::portal::HeldRows;
 use super::statement_log::StatementClock;
 use super::timers::Timers;
 use crate::io_timing::IoTiming;
@@ -39,7 +39,7 @@ pub(super) struct Wire {
     pub(super) copy: Option<Box<CopyIn>>,
     /// The running statement's rows are kept rather than sent: the client has asked for a part of
     /// them.
-    pub(super) held_rows: Option<Box<Gathering>>,
+    pub(super) held_rows: Option<Box<HeldRows>>,
     /// After an error in the extended protocol: messages up to the next Sync are skipped.
     pub(super) skips_to_sync: bool,
     /// How the session ends, as far as that is known.
