@@ -41,7 +41,7 @@ struct SequenceValues {
 }
 
 /// The part of a session that functions reach.
-pub(crate) struct Core {
+pub(crate) struct SharedSession {
     /// The server.
     pub server: Arc<Server>,
     /// The engine's side of the session.
@@ -79,7 +79,7 @@ pub(crate) struct Core {
     random: Mutex<u64>,
 }
 
-impl Core {
+impl SharedSession {
     /// The services of a new session.
     pub(crate) fn new(
         server: Arc<Server>,
@@ -87,13 +87,13 @@ impl Core {
         control: Arc<SessionControl>,
         identity: Identity,
         temp: Arc<TempSpace>,
-    ) -> Core {
+    ) -> SharedSession {
         let mut seed = [0; 8];
         // Without the system's randomness random() starts from the clock.
         if server.random.fill(&mut seed).is_err() {
             seed = (now_micros() as u64).to_le_bytes();
         }
-        Core {
+        SharedSession {
             settings: Mutex::new(SessionSettings::new(server.settings.current())),
             namespace: NamespaceCell::new(server.catalog.published()),
             server,
@@ -231,7 +231,7 @@ pub(crate) fn micros_since_2000(since_epoch: Duration) -> i64 {
     micros - UNIX_TO_POSTGRES_SECONDS * 1_000_000
 }
 
-impl Interrupts for Core {
+impl Interrupts for SharedSession {
     fn check(&self) -> Result<()> {
         self.check_interrupts()
     }
@@ -242,7 +242,7 @@ impl Interrupts for Core {
     }
 }
 
-impl Host for Core {
+impl Host for SharedSession {
     fn check_interrupts(&self) -> Result<()> {
         pace::nap_if_due();
         workers::unblock_if_long();
@@ -358,7 +358,7 @@ impl Host for Core {
     }
 }
 
-impl SessionHost for Core {
+impl SessionHost for SharedSession {
     fn begin_helping(&self) {
         processors::give_way();
         self.server.relation_statistics.enter();

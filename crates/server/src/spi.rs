@@ -15,7 +15,7 @@ use steppe_types::io::{IoContext, TypeCatalog};
 use steppe_types::{Datum, Oid, Result};
 
 use crate::namespace::SessionNamespace;
-use crate::services::Core;
+use crate::services::SharedSession;
 
 /// The names that a running statement's values are read and shown with: of the catalog that it
 /// was planned against, and behind it of what its functions have made since.
@@ -23,7 +23,7 @@ struct StatementNames {
     planned: Arc<CatalogNames>,
     /// That catalog's.
     epoch: u64,
-    core: Weak<Core>,
+    core: Weak<SharedSession>,
 }
 
 impl TypeCatalog for StatementNames {
@@ -74,7 +74,7 @@ impl TypeCatalog for StatementNames {
 pub(crate) fn io_of_statement(
     io: &IoContext,
     names: &NameSpace,
-    core: &Arc<Core>,
+    core: &Arc<SharedSession>,
 ) -> Arc<IoContext> {
     let planned = names_of(names, &core.identity.user);
     let epoch = names.catalog.epoch;
@@ -94,7 +94,7 @@ pub(crate) fn io_of(io: &IoContext, names: &NameSpace, user: &Arc<str>) -> Arc<I
     Arc::new(IoContext { catalog: Some(names_of(names, user)), ..io.clone() })
 }
 
-impl Core {
+impl SharedSession {
     /// What is in force for what a function does next ([`SessionHost::frame`]).
     pub(crate) fn current_frame(&self) -> Frame {
         let mut namespace = self.namespace.get();

@@ -29,7 +29,7 @@ use crate::log;
 use crate::low_priority;
 use crate::namespace::{FunctionSettings, SessionNamespace};
 use crate::server::{Backend, BackendKind, Phase, Server, SessionControl};
-use crate::services::{Core, now_micros};
+use crate::services::{SharedSession, now_micros};
 use crate::session::panic_error;
 use crate::settings::LiveSettings;
 use crate::spi::io_of;
@@ -63,7 +63,7 @@ struct Tried {
 }
 
 struct Worker {
-    core: Arc<Core>,
+    core: Arc<SharedSession>,
     /// Tables that are neither analyzed nor given back.
     in_hand: Vec<Oid>,
 }
@@ -89,7 +89,7 @@ impl Worker {
         server.backends.add_worker(pid, backend(&handle, &control, &user, &database));
         let identity = Identity::new(pid, user, database);
         let temp = Arc::new(server.temp.for_session());
-        let core = Core::new(Arc::clone(server), handle, control, identity, temp);
+        let core = SharedSession::new(Arc::clone(server), handle, control, identity, temp);
         Worker { core: Arc::new(core), in_hand: Vec::new() }
     }
 

@@ -9,7 +9,7 @@ use steppe_types::error::Severity;
 use steppe_types::{Datum, Error, Result, SqlState};
 
 use super::void;
-use crate::services::Core;
+use crate::services::SharedSession;
 
 /// The key of a call: one bigint, or two integers.
 fn tag(args: &[Datum]) -> Result<LockTag> {
@@ -20,7 +20,12 @@ fn tag(args: &[Datum]) -> Result<LockTag> {
 }
 
 /// Waits for the lock.
-fn lock(core: &Core, args: &[Datum], mode: SharedMode, scope: AdvisoryScope) -> Result<Datum> {
+fn lock(
+    core: &SharedSession,
+    args: &[Datum],
+    mode: SharedMode,
+    scope: AdvisoryScope,
+) -> Result<Datum> {
     let tag = tag(args)?;
     while let Some(wait) = core.handle.lock_advisory(tag, mode, scope)? {
         core.wait_in_place(wait)?;
@@ -32,11 +37,16 @@ fn lock(core: &Core, args: &[Datum], mode: SharedMode, scope: AdvisoryScope) -> 
     Ok(void())
 }
 
-fn try_lock(core: &Core, args: &[Datum], mode: SharedMode, scope: AdvisoryScope) -> Result<Datum> {
+fn try_lock(
+    core: &SharedSession,
+    args: &[Datum],
+    mode: SharedMode,
+    scope: AdvisoryScope,
+) -> Result<Datum> {
     core.handle.try_lock_advisory(tag(args)?, mode, scope).map(Datum::Bool)
 }
 
-fn unlock(core: &Core, args: &[Datum], mode: SharedMode) -> Result<Datum> {
+fn unlock(core: &SharedSession, args: &[Datum], mode: SharedMode) -> Result<Datum> {
     let released = core.handle.unlock_advisory(tag(args)?, mode);
     if !released {
         let mode = match mode {
@@ -49,7 +59,7 @@ fn unlock(core: &Core, args: &[Datum], mode: SharedMode) -> Result<Datum> {
     Ok(Datum::Bool(released))
 }
 
-fn unlock_all(core: &Core, _: &[Datum]) -> Result<Datum> {
+fn unlock_all(core: &SharedSession, _: &[Datum]) -> Result<Datum> {
     core.handle.unlock_all_advisory();
     Ok(void())
 }

@@ -6,7 +6,7 @@ use steppe_functions::arg;
 use steppe_types::{Datum, Result};
 
 use super::void;
-use crate::services::Core;
+use crate::services::SharedSession;
 use crate::system_views::{io, slru, statistics};
 
 /// A name of pg_stat_get_… as its prosrc, and what computes it of a relation's OID.
@@ -61,12 +61,12 @@ pub(super) const TABLE: &[(&str, Native)] = &[
     ("pg_stat_reset_slru", value!(|core, args| Ok(io::reset_slru(core, target(args)?)))),
 ];
 
-fn reset(core: &Core, _: &[Datum]) -> Result<Datum> {
+fn reset(core: &SharedSession, _: &[Datum]) -> Result<Datum> {
     core.server.statistics.database.reset(core);
     Ok(void())
 }
 
-fn reset_relation(core: &Core, args: &[Datum]) -> Result<Datum> {
+fn reset_relation(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     let relation = arg(args, 0)?.as_oid()?;
     core.server.statistics.database.reset_relation(core, relation)?;
     Ok(void())

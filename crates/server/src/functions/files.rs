@@ -8,7 +8,7 @@ use steppe_exec::registry::Native;
 use steppe_functions::arg;
 use steppe_types::{Datum, Error, Result, SqlState};
 
-use crate::services::{Core, micros_since_2000};
+use crate::services::{SharedSession, micros_since_2000};
 
 /// Functions by prosrc.
 pub(super) const TABLE: &[(&str, Native)] = &[
@@ -17,7 +17,7 @@ pub(super) const TABLE: &[(&str, Native)] = &[
 ];
 
 /// Spill files: name, size, when they were last written. All are in pg_default.
-fn temporary(core: &Core, tablespace: u32) -> Result<Vec<Vec<Datum>>> {
+fn temporary(core: &SharedSession, tablespace: u32) -> Result<Vec<Vec<Datum>>> {
     if !TABLESPACES.iter().any(|(oid, _)| *oid == tablespace) {
         let message = format!("tablespace with OID {tablespace} does not exist");
         return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));

@@ -2,7 +2,7 @@
 //! sessions share.
 //!
 //! ```text
-//!   steppe_exec::registry ──▶ an entry of a TABLE here ── Core::of(context) ──▶ its body
+//!   steppe_exec::registry ──▶ an entry of a TABLE here ── SharedSession::of(context) ──▶ its body
 //! ```
 //!
 //! One file a subject, each with a table of functions by prosrc. What it guarantees: a body sees the
@@ -13,7 +13,7 @@ macro_rules! value {
     ($body:expr) => {
         steppe_exec::registry::Native::Builtin(steppe_functions::typed(|args, call, cx| {
             let body: crate::functions::Body = $body;
-            body(crate::services::Core::of(cx, call)?, args)
+            body(crate::services::SharedSession::of(cx, call)?, args)
         }))
     };
 }
@@ -23,7 +23,7 @@ macro_rules! rows {
     ($body:expr) => {
         steppe_exec::registry::Native::Builtin(steppe_functions::set(|args, call, cx| {
             let body: crate::functions::RowsBody = $body;
-            let rows = body(crate::services::Core::of(cx, call)?, args)?;
+            let rows = body(crate::services::SharedSession::of(cx, call)?, args)?;
             Ok(steppe_functions::series::rows(rows))
         }))
     };
@@ -47,13 +47,13 @@ use steppe_exec::registry::{self, Family};
 use steppe_functions::{CallInfo, FnContext};
 use steppe_types::{Datum, Result};
 
-use crate::services::Core;
+use crate::services::SharedSession;
 
 /// Computes a value for a session.
-type Body = fn(&Core, &[Datum]) -> Result<Datum>;
+type Body = fn(&SharedSession, &[Datum]) -> Result<Datum>;
 
 /// Computes rows for a session.
-type RowsBody = fn(&Core, &[Datum]) -> Result<Vec<Vec<Datum>>>;
+type RowsBody = fn(&SharedSession, &[Datum]) -> Result<Vec<Vec<Datum>>>;
 
 /// Tells the executor of the server's functions, and of the extensions that are part of the server.
 /// The server calls it before there is a session.
@@ -80,9 +80,9 @@ static FAMILY: Family = Family {
     by_oid: &[size::BY_OID, signals::BY_OID],
 };
 
-impl Core {
+impl SharedSession {
     /// The session that calls a function; 0A000 where there is none.
-    fn of<'c>(cx: &'c FnContext, call: &CallInfo) -> Result<&'c Core> {
+    fn of<'c>(cx: &'c FnContext, call: &CallInfo) -> Result<&'c SharedSession> {
         let session: &dyn Any = cx.host();
         session.downcast_ref().ok_or_else(|| call.not_in_this_context())
     }

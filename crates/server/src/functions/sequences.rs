@@ -6,7 +6,7 @@ use steppe_functions::arg;
 use steppe_types::{Datum, Error, Result, SqlState};
 
 use super::record;
-use crate::services::Core;
+use crate::services::SharedSession;
 
 /// Functions by prosrc.
 pub(super) const TABLE: &[(&str, Native)] = &[
@@ -14,7 +14,7 @@ pub(super) const TABLE: &[(&str, Native)] = &[
     ("pg_get_sequence_data", value!(|core, args| sequence_data(core, arg(args, 0)?.as_oid()?))),
 ];
 
-fn last_value(core: &Core, sequence: u32) -> Result<Datum> {
+fn last_value(core: &SharedSession, sequence: u32) -> Result<Datum> {
     Ok(match position(core, sequence)? {
         Some((last, true)) => Datum::Int8(last),
         _ => Datum::Null,
@@ -22,7 +22,7 @@ fn last_value(core: &Core, sequence: u32) -> Result<Datum> {
 }
 
 /// Of what is no sequence, NULLs.
-fn sequence_data(core: &Core, oid: u32) -> Result<Datum> {
+fn sequence_data(core: &SharedSession, oid: u32) -> Result<Datum> {
     let names = core.names();
     let relation = names.catalog.relation(oid);
     let is_sequence = relation.is_some_and(|relation| relation.kind == RelKind::Sequence);
@@ -35,7 +35,7 @@ fn sequence_data(core: &Core, oid: u32) -> Result<Datum> {
 }
 
 /// Its last value, and whether that was given out. `None`: another session's temporary one.
-fn position(core: &Core, sequence: u32) -> Result<Option<(i64, bool)>> {
+fn position(core: &SharedSession, sequence: u32) -> Result<Option<(i64, bool)>> {
     let names = core.names();
     let relation = names.catalog.relation(sequence).ok_or_else(|| {
         let message = format!("could not open relation with OID {sequence}");

@@ -10,7 +10,7 @@ use steppe_functions::{CallInfo, FnContext, arg, transaction_id, typed};
 use steppe_types::datum::Array;
 use steppe_types::{Datum, Result, oid};
 
-use crate::services::Core;
+use crate::services::SharedSession;
 use crate::session::two_phase;
 
 /// Functions by prosrc.
@@ -33,19 +33,19 @@ pub(super) const TABLE: &[(&str, Native)] = &[
     ("inet_server_port", value!(|core, _| Ok(address(core, |[_, server]| port(server))))),
 ];
 
-fn configured(core: &Core, _: &[Datum]) -> Result<Datum> {
+fn configured(core: &SharedSession, _: &[Datum]) -> Result<Datum> {
     Ok(Datum::TimestampTz(core.server.configured.load(Ordering::Relaxed)))
 }
 
 fn assigned_xid(_: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum> {
-    Ok(match Core::of(cx, call)?.handle.shared().xid() {
+    Ok(match SharedSession::of(cx, call)?.handle.shared().xid() {
         0 => Datum::Null,
         xid => transaction_id(xid, call.ret.oid),
     })
 }
 
 /// Something of the addresses of the session's connection; NULL on a Unix socket.
-fn address(core: &Core, show: impl Fn([SocketAddr; 2]) -> Datum) -> Datum {
+fn address(core: &SharedSession, show: impl Fn([SocketAddr; 2]) -> Datum) -> Datum {
     let mut addresses = None;
     let pid = i32::try_from(core.handle.pid()).unwrap_or(0);
     core.server.backends.with(pid, |backend| addresses = backend.addresses);
@@ -65,7 +65,7 @@ fn pid(args: &[Datum]) -> Result<i32> {
 }
 
 /// Whose locks the session waits for, held or asked for before it.
-fn blocking(core: &Core, pid: i32) -> Vec<u32> {
+fn blocking(core: &SharedSession, pid: i32) -> Vec<u32> {
     match u32::try_from(pid) {
         // A session that waits for a safe snapshot is blocked by nobody's lock.
         Ok(pid) if blocking_safe_snapshot(core, pid as i32).is_empty() => {
@@ -76,14 +76,14 @@ fn blocking(core: &Core, pid: i32) -> Vec<u32> {
 }
 
 /// Whose serializable transactions the session waits for to have a safe snapshot.
-fn blocking_safe_snapshot(core: &Core, pid: i32) -> Vec<u32> {
+fn blocking_safe_snapshot(core: &SharedSession, pid: i32) -> Vec<u32> {
     let pid = u32::try_from(pid).unwrap_or(0);
     core.server.database.blocking_safe_snapshot(pid)
 }
 
 /// What PostgreSQL's isolation tester asks for: whether a session waits for a lock of one among
 /// these, or for a safe snapshot.
-fn is_blocked(core: &Core, args: &[Datum]) -> Result<Datum> {
+fn is_blocked(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     let pid = pid(args)?;
     let among = &arg(args, 1)?.as_array()?.elements;
     let is_among = |blocker: &u32| {

@@ -6,14 +6,14 @@ use steppe_exec::registry::Native;
 use steppe_functions::arg;
 use steppe_types::{Datum, Error, Result, SqlState};
 
-use crate::services::Core;
+use crate::services::SharedSession;
 use crate::settings::Action;
 
 /// Functions by prosrc.
 pub(super) const TABLE: &[(&str, Native)] = &[("set_config_by_name", value!(set_config))];
 
 /// `set_config(name, value, is_local)`: NULL takes the value away.
-fn set_config(core: &Core, args: &[Datum]) -> Result<Datum> {
+fn set_config(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     if arg(args, 0)?.is_null() {
         return Err(Error::new(SqlState::NULL_VALUE_NOT_ALLOWED, "SET requires parameter name"));
     }
@@ -29,7 +29,7 @@ fn set_config(core: &Core, args: &[Datum]) -> Result<Datum> {
 }
 
 /// Sets or resets a setting; its new value as shown.
-fn set(core: &Core, name: &str, value: Option<&str>, local: bool) -> Result<String> {
+fn set(core: &SharedSession, name: &str, value: Option<&str>, local: bool) -> Result<String> {
     if let Some(shown) = core.modes.show(name) {
         // The function runs within the transaction that it would change.
         return match value == Some(shown) {

@@ -12,7 +12,7 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 use super::void;
 use crate::activity::Wait;
-use crate::services::{Core, now_micros};
+use crate::services::{SharedSession, now_micros};
 
 /// Functions by prosrc.
 pub(super) const TABLE: &[(&str, Native)] = &[
@@ -25,7 +25,7 @@ pub(super) const TABLE: &[(&str, Native)] = &[
 pub(super) const BY_OID: &[(Oid, Native)] =
     &[(3935, Native::Builtin(typed(sleep_for))), (3936, value!(sleep_until))];
 
-fn sleep_seconds(core: &Core, args: &[Datum]) -> Result<Datum> {
+fn sleep_seconds(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     // As a cast saturates: longer than the clock can count is for ever.
     sleep(core, (arg(args, 0)?.as_float8()? * 1e6) as i64)
 }
@@ -33,10 +33,10 @@ fn sleep_seconds(core: &Core, args: &[Datum]) -> Result<Datum> {
 fn sleep_for(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum> {
     let (now, zone) = (now_micros(), &cx.io.datetime.time_zone);
     let until = timestamptz_plus_interval(now, arg(args, 0)?.as_interval()?, zone)?;
-    sleep(Core::of(cx, call)?, until.saturating_sub(now))
+    sleep(SharedSession::of(cx, call)?, until.saturating_sub(now))
 }
 
-fn sleep_until(core: &Core, args: &[Datum]) -> Result<Datum> {
+fn sleep_until(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     match arg(args, 0)? {
         Datum::TimestampTz(until) => sleep(core, until.saturating_sub(now_micros())),
         _ => Err(Error::internal("expected a timestamp")),
@@ -44,7 +44,7 @@ fn sleep_until(core: &Core, args: &[Datum]) -> Result<Datum> {
 }
 
 /// Interruptible.
-fn sleep(core: &Core, micros: i64) -> Result<Datum> {
+fn sleep(core: &SharedSession, micros: i64) -> Result<Datum> {
     let micros = u64::try_from(micros).unwrap_or(0);
     let until = Instant::now().checked_add(Duration::from_micros(micros));
     core.control.activity.set_wait(Some(Wait::Sleep));
@@ -67,7 +67,7 @@ fn sleep(core: &Core, micros: i64) -> Result<Datum> {
 }
 
 /// The time to wait for a terminated session is not waited for.
-fn signal(core: &Core, args: &[Datum], interrupt: Interrupt) -> Result<Datum> {
+fn signal(core: &SharedSession, args: &[Datum], interrupt: Interrupt) -> Result<Datum> {
     if let Some(timeout) = args.get(1)
         && timeout.as_int8()? < 0
     {

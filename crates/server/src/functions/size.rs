@@ -9,7 +9,7 @@ use steppe_storage::PAGE_SIZE;
 use steppe_txn::RelFileNumber;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
-use crate::services::Core;
+use crate::services::SharedSession;
 
 /// Functions by prosrc.
 pub(super) const TABLE: &[(&str, Native)] = &[
@@ -62,7 +62,7 @@ fn check_fork(name: Option<&Datum>) -> Result<Fork> {
 }
 
 /// Bytes on disk; NULL if there is no such relation.
-fn size(core: &Core, args: &[Datum], parts: Parts) -> Result<Datum> {
+fn size(core: &SharedSession, args: &[Datum], parts: Parts) -> Result<Datum> {
     let fork = check_fork(args.get(1))?;
     let names = core.names();
     let relation = names.catalog.relation(arg(args, 0)?.as_oid()?);
@@ -92,14 +92,14 @@ fn missing(state: SqlState, what: String) -> Error {
 }
 
 /// 3D000 where there is no such database.
-fn size_of_database_named(core: &Core, args: &[Datum]) -> Result<Datum> {
+fn size_of_database_named(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     match &**arg(args, 0)?.as_text()? {
         DATABASE_NAME => Ok(size_of_all(core)),
         name => Err(missing(SqlState::INVALID_CATALOG_NAME, format!("database \"{name}\""))),
     }
 }
 
-fn size_of_database(core: &Core, args: &[Datum]) -> Result<Datum> {
+fn size_of_database(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     match arg(args, 0)?.as_oid()? {
         POSTGRES_DATABASE => Ok(size_of_all(core)),
         oid => Err(missing(SqlState::UNDEFINED_OBJECT, format!("database with OID {oid}"))),
@@ -107,7 +107,7 @@ fn size_of_database(core: &Core, args: &[Datum]) -> Result<Datum> {
 }
 
 /// 42704 where there is no such tablespace.
-fn size_of_tablespace_named(core: &Core, args: &[Datum]) -> Result<Datum> {
+fn size_of_tablespace_named(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     let name = arg(args, 0)?.as_text()?;
     match TABLESPACES.iter().find(|(_, tablespace)| *tablespace == &**name) {
         Some((oid, _)) => Ok(size_within(core, *oid)),
@@ -115,7 +115,7 @@ fn size_of_tablespace_named(core: &Core, args: &[Datum]) -> Result<Datum> {
     }
 }
 
-fn size_of_tablespace(core: &Core, args: &[Datum]) -> Result<Datum> {
+fn size_of_tablespace(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     let oid = arg(args, 0)?.as_oid()?;
     match TABLESPACES.iter().any(|(tablespace, _)| *tablespace == oid) {
         true => Ok(size_within(core, oid)),
@@ -124,12 +124,12 @@ fn size_of_tablespace(core: &Core, args: &[Datum]) -> Result<Datum> {
 }
 
 /// All relations are in pg_default.
-fn size_within(core: &Core, tablespace: Oid) -> Datum {
+fn size_within(core: &SharedSession, tablespace: Oid) -> Datum {
     if tablespace == PG_DEFAULT { size_of_all(core) } else { Datum::Int8(0) }
 }
 
 /// Bytes of the data file, which all relations are in.
-fn size_of_all(core: &Core) -> Datum {
+fn size_of_all(core: &SharedSession) -> Datum {
     let pages = core.server.database.store().stats().file_pages;
     Datum::Int8((pages * PAGE_SIZE as u64) as i64)
 }

@@ -15,7 +15,7 @@ use steppe_types::numeric::Numeric;
 use steppe_types::{Datum, Oid, Result};
 
 use super::record;
-use crate::services::Core;
+use crate::services::SharedSession;
 use crate::statements::Shown;
 
 /// The extension.
@@ -45,7 +45,7 @@ const TABLE: &[(&str, Native)] = &[
     ("pg_stat_statements_info", value!(info)),
 ];
 
-fn info(core: &Core, _: &[Datum]) -> Result<Datum> {
+fn info(core: &SharedSession, _: &[Datum]) -> Result<Datum> {
     let statements = &core.server.statements;
     Ok(record([
         Datum::Int8(statements.deallocations.load(Ordering::Relaxed) as i64),
@@ -55,7 +55,7 @@ fn info(core: &Core, _: &[Datum]) -> Result<Datum> {
 
 /// `pg_stat_statements_reset(user, database, id, extremes only)`. All sessions are the superuser's,
 /// in the one database.
-fn reset(core: &Core, args: &[Datum]) -> Result<Datum> {
+fn reset(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     let is_ours = |given: Oid, ours: Oid| given == 0 || given == ours;
     let (user, database) = (arg(args, 0)?.as_oid()?, arg(args, 1)?.as_oid()?);
     if !is_ours(user, BOOTSTRAP_SUPERUSER) || !is_ours(database, POSTGRES_DATABASE) {
@@ -65,7 +65,7 @@ fn reset(core: &Core, args: &[Datum]) -> Result<Datum> {
     Ok(Datum::TimestampTz(core.server.statements.reset(id, arg(args, 3)?.as_bool()?)))
 }
 
-fn rows(core: &Core, with_text: bool) -> Vec<Vec<Datum>> {
+fn rows(core: &SharedSession, with_text: bool) -> Vec<Vec<Datum>> {
     let server = &core.server;
     let shown = server.statements.rows(|add| {
         server.backends.for_each(|_, backend| add(&backend.control.tally));

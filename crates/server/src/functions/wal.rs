@@ -10,7 +10,7 @@ use steppe_storage::{Lsn, PAGE_SIZE};
 use steppe_types::{Datum, Result};
 
 use super::record;
-use crate::services::{Core, micros_since_2000};
+use crate::services::{SharedSession, micros_since_2000};
 
 /// The log has one history.
 const TIMELINE: i32 = 1;
@@ -31,7 +31,7 @@ pub(super) const TABLE: &[(&str, Native)] = &[
     ("pg_control_recovery", value!(|_, _| Ok(control_recovery()))),
 ];
 
-fn wal(core: &Core) -> &Wal {
+fn wal(core: &SharedSession) -> &Wal {
     core.server.database.wal()
 }
 
@@ -39,16 +39,16 @@ fn position(lsn: Lsn) -> Datum {
     Datum::PgLsn(lsn.0)
 }
 
-fn switch(core: &Core, _: &[Datum]) -> Result<Datum> {
+fn switch(core: &SharedSession, _: &[Datum]) -> Result<Datum> {
     Ok(position(core.server.database.store().switch_segment()?))
 }
 
 /// The file that a position is in, and how far into it.
-fn file(core: &Core, args: &[Datum]) -> Result<(String, u64)> {
+fn file(core: &SharedSession, args: &[Datum]) -> Result<(String, u64)> {
     Ok(wal(core).segment_of(Lsn(arg(args, 0)?.as_pg_lsn()?)))
 }
 
-fn file_and_offset(core: &Core, args: &[Datum]) -> Result<Datum> {
+fn file_and_offset(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     let (name, offset) = file(core, args)?;
     let offset = i32::try_from(offset).unwrap_or(i32::MAX);
     Ok(record([Datum::text(name), Datum::Int4(offset)]))
@@ -61,7 +61,7 @@ fn control_recovery() -> Datum {
 }
 
 /// When the control file was last written: that is when a checkpoint ended.
-fn control_written(core: &Core) -> Datum {
+fn control_written(core: &SharedSession) -> Datum {
     let path = core.server.database.store().control_data().path;
     let modified = std::fs::metadata(path).and_then(|file| file.modified());
     let since = modified.ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
@@ -73,7 +73,7 @@ fn control_written(core: &Core) -> Datum {
 }
 
 /// pg_control_version, catalog_version_no, system_identifier, pg_control_last_modified
-fn control_system(core: &Core) -> Result<Datum> {
+fn control_system(core: &SharedSession) -> Result<Datum> {
     let control = core.server.database.store().control_data();
     let version = Datum::Int4(i32::try_from(control.version).unwrap_or(i32::MAX));
     Ok(record([
@@ -85,7 +85,7 @@ fn control_system(core: &Core) -> Result<Datum> {
     ]))
 }
 
-fn control_init(core: &Core) -> Datum {
+fn control_init(core: &SharedSession) -> Datum {
     let control = core.server.database.store().control_data();
     let segment = i32::try_from(control.wal_segment_bytes).unwrap_or(i32::MAX);
     record([
@@ -107,7 +107,7 @@ fn control_init(core: &Core) -> Datum {
 }
 
 /// No record says that a checkpoint was: it is where redo starts.
-fn control_checkpoint(core: &Core) -> Result<Datum> {
+fn control_checkpoint(core: &SharedSession) -> Result<Datum> {
     let database = &core.server.database;
     let control = database.store().control_data();
     let redo = Datum::PgLsn(control.redo.0);

@@ -9,7 +9,7 @@ use steppe_txn::XidStatus;
 use steppe_types::{Datum, Error, Result, SqlState};
 
 use crate::server::ExportedSnapshot;
-use crate::services::Core;
+use crate::services::SharedSession;
 
 /// The transactions that PostgreSQL takes for committed since ever (BootstrapTransactionId,
 /// FrozenTransactionId), and the first that is not.
@@ -32,19 +32,19 @@ fn xid(args: &[Datum]) -> Result<u64> {
 }
 
 /// The position of the statement's snapshot.
-fn position(core: &Core) -> Result<u64> {
+fn position(core: &SharedSession) -> Result<u64> {
     let held = core.handle.shared().newest_held();
     held.ok_or_else(|| Error::internal("no active snapshot set"))
 }
 
-fn current_snapshot(core: &Core) -> Result<Datum> {
+fn current_snapshot(core: &SharedSession) -> Result<Datum> {
     let own = core.handle.shared().xid();
     let snapshot = core.server.database.xids_at(position(core)?, own);
     Ok(Datum::text(snapshot.shown()))
 }
 
 /// NULL where it is not known any more.
-fn status(core: &Core, xid: u64) -> Result<Datum> {
+fn status(core: &SharedSession, xid: u64) -> Result<Datum> {
     let database = &core.server.database;
     if xid >= database.next_xid() {
         let message = format!("transaction ID {xid} is in the future");
@@ -65,7 +65,7 @@ fn status(core: &Core, xid: u64) -> Result<Datum> {
 }
 
 /// How many transactions have begun since, up to one's own.
-fn age(core: &Core, xid: u32) -> Datum {
+fn age(core: &SharedSession, xid: u32) -> Datum {
     if u64::from(xid) < FIRST_NORMAL_XID {
         return Datum::Int4(i32::MAX);
     }
@@ -77,7 +77,7 @@ fn age(core: &Core, xid: u32) -> Datum {
 }
 
 /// pg_export_snapshot: others may take the statement's snapshot as long as the transaction runs.
-fn export(core: &Core) -> Result<Datum> {
+fn export(core: &SharedSession) -> Result<Datum> {
     if core.level.load(Ordering::Relaxed) > 1 {
         let message = "cannot export a snapshot from a subtransaction";
         return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));

@@ -75,7 +75,7 @@ use crate::log;
 use crate::memory;
 use crate::namespace::SessionNamespace;
 use crate::server::{Server, SessionControl};
-use crate::services::{Core, micros_of, now_nanos};
+use crate::services::{SharedSession, micros_of, now_nanos};
 use crate::settings::{LiveSettings, SessionSettings};
 use crate::stream::{Accepted, Stream};
 use crate::system_views::SessionEnd;
@@ -89,7 +89,7 @@ use transaction::TransactionState;
 
 /// One client's session.
 pub(crate) struct Session {
-    core: Arc<Core>,
+    core: Arc<SharedSession>,
     control: Arc<SessionControl>,
     settings: SettingsView,
     /// What names mean, as it has been put in force last.
@@ -118,7 +118,7 @@ impl Session {
         let temp = Arc::new(server.temp.for_session());
         let server_generation = server.settings.generation();
         let (of_core, of_files) = (Arc::clone(&control), Arc::clone(&temp));
-        let core = Arc::new(Core::new(server, handle, of_core, identity, of_files));
+        let core = Arc::new(SharedSession::new(server, handle, of_core, identity, of_files));
         let live = LiveSettings::derive(&core.settings.lock());
         temp.set_limit(live.temp_file_limit);
         let namespace = core.namespace.get();

@@ -13,7 +13,7 @@ use steppe_types::{Datum, Result};
 use crate::activity::{State, Wait};
 use crate::autovacuum;
 use crate::server::{Backend, BackendKind};
-use crate::services::Core;
+use crate::services::SharedSession;
 
 /// A moment, or NULL.
 fn moment(micros: i64) -> Datum {
@@ -35,7 +35,7 @@ fn address(backend: &Backend) -> Datum {
 
 /// wait_event_type and wait_event.
 fn wait_event(
-    core: &Core,
+    core: &SharedSession,
     pid: i32,
     backend: &Backend,
 ) -> (Option<&'static str>, Option<&'static str>) {
@@ -69,7 +69,7 @@ fn wait_event(
 }
 
 /// The rows of pg_stat_activity.
-pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
+pub(super) fn rows(core: &SharedSession) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new("pg_stat_activity")?;
     let mut sessions = Vec::new();
     core.server.backends.for_each(|pid, backend| sessions.push((pid, Arc::clone(&backend.shared))));
@@ -146,7 +146,11 @@ pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
 }
 
 /// The rows of pg_stat_ssl and pg_stat_gssapi: no connection is encrypted, as a `column` says.
-pub(super) fn encryption(core: &Core, view: &str, column: &'static str) -> Result<Vec<Vec<Datum>>> {
+pub(super) fn encryption(
+    core: &SharedSession,
+    view: &str,
+    column: &'static str,
+) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new(view)?;
     core.server.backends.for_each(|pid, backend| {
         if backend.kind != BackendKind::Client {

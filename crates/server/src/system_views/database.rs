@@ -19,7 +19,7 @@ use steppe_types::{Datum, Oid, Result, SqlState};
 
 use super::io::{by_clients, nanoseconds};
 use crate::activity::Activity;
-use crate::services::{Core, now_micros};
+use crate::services::{SharedSession, now_micros};
 
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +143,7 @@ impl DatabaseStatistics {
     }
 
     /// Counts from now on.
-    pub(crate) fn reset(&self, core: &Core) {
+    pub(crate) fn reset(&self, core: &SharedSession) {
         let sessions = self.all_sessions(core);
         let counted = &core.server.relation_statistics;
         counted.forget_maintenance(|_| true);
@@ -188,7 +188,7 @@ impl DatabaseStatistics {
     }
 
     /// Counts accesses to a relation from now on.
-    pub(crate) fn reset_relation(&self, core: &Core, relation: Oid) -> Result<()> {
+    pub(crate) fn reset_relation(&self, core: &SharedSession, relation: Oid) -> Result<()> {
         let counted = &core.server.relation_statistics;
         let now = counted.totals().get(&relation).copied().unwrap_or_default();
         counted.forget_maintenance(|table| table == relation);
@@ -207,7 +207,7 @@ impl DatabaseStatistics {
     }
 
     /// Pages read for relations.
-    pub(super) fn blocks(&self, core: &Core) -> Blocks {
+    pub(super) fn blocks(&self, core: &SharedSession) -> Blocks {
         self.blocks_since_reset(&core.server.database)
     }
 
@@ -243,7 +243,7 @@ impl DatabaseStatistics {
     }
 
     /// Of all sessions there were and are.
-    fn all_sessions(&self, core: &Core) -> Sessions {
+    fn all_sessions(&self, core: &SharedSession) -> Sessions {
         let now = now_micros();
         let mut sum = *self.ended.lock();
         core.server.backends.for_each(|_, backend| {
@@ -254,7 +254,7 @@ impl DatabaseStatistics {
 }
 
 /// The rows of pg_stat_database_conflicts: only a standby's recovery is in the way of queries.
-pub(super) fn conflicts(core: &Core) -> Result<Vec<Vec<Datum>>> {
+pub(super) fn conflicts(core: &SharedSession) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new("pg_stat_database_conflicts")?;
     let kinds = [
         "confl_tablespace",
@@ -273,7 +273,7 @@ pub(super) fn conflicts(core: &Core) -> Result<Vec<Vec<Datum>>> {
 }
 
 /// The rows of pg_stat_database. Times are of I/O that was timed; spill files are not counted.
-pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
+pub(super) fn rows(core: &SharedSession) -> Result<Vec<Vec<Datum>>> {
     let statistics = &core.server.statistics.database;
     let sessions = statistics.all_sessions(core).since(&statistics.reset.lock().sessions);
     let (at, pages, tuples) = {

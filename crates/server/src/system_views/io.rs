@@ -22,7 +22,7 @@ use super::database::{DatabaseStatistics, SavedDatabase, SessionEnd};
 use super::slru::SlruResets;
 use crate::activity::Activity;
 use crate::server::Server;
-use crate::services::{Core, now_micros};
+use crate::services::{SharedSession, now_micros};
 
 /// What all kinds of threads have done.
 type AllTotals = [Totals; Worker::ALL.len()];
@@ -211,18 +211,18 @@ impl ServerStatistics {
 }
 
 /// When the counters of SLRU caches were last reset.
-pub(super) fn slru_resets(core: &Core) -> SlruResets {
+pub(super) fn slru_resets(core: &SharedSession) -> SlruResets {
     core.server.statistics.resets.lock().slru
 }
 
 /// `pg_stat_reset_slru(target)`; without a target all are reset.
-pub(crate) fn reset_slru(core: &Core, target: Option<&str>) -> Datum {
+pub(crate) fn reset_slru(core: &SharedSession, target: Option<&str>) -> Datum {
     core.server.statistics.resets.lock().slru.reset(target, now_micros());
     Datum::text("")
 }
 
 /// `pg_stat_reset_shared(target)`; without a target all are reset.
-pub(crate) fn reset_shared(core: &Core, target: Option<&str>) -> Result<Datum> {
+pub(crate) fn reset_shared(core: &SharedSession, target: Option<&str>) -> Result<Datum> {
     if let Some(unknown) = target.filter(|target| !TARGETS.contains(target)) {
         let message = format!("unrecognized reset target: \"{unknown}\"");
         return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message).hint(
@@ -259,10 +259,10 @@ pub(crate) fn reset_shared(core: &Core, target: Option<&str>) -> Result<Datum> {
 }
 
 /// Adds the rows of a view.
-type Provider = fn(&Core, &mut RowsBuilder);
+type Provider = fn(&SharedSession, &mut RowsBuilder);
 
 /// The rows of one of the views; `None`: it is none of them.
-pub(super) fn rows(core: &Core, view: &str) -> Result<Option<Vec<Vec<Datum>>>> {
+pub(super) fn rows(core: &SharedSession, view: &str) -> Result<Option<Vec<Vec<Datum>>>> {
     let provider: Provider = match view {
         "pg_stat_io" => io,
         "pg_stat_wal" => wal,
@@ -296,7 +296,7 @@ pub(super) fn nanoseconds(time: u64) -> Datum {
 }
 
 /// The log is not archived.
-fn archiver(core: &Core, builder: &mut RowsBuilder) {
+fn archiver(core: &SharedSession, builder: &mut RowsBuilder) {
     builder.row([
         ("archived_count", Datum::Int8(0)),
         ("failed_count", Datum::Int8(0)),
@@ -305,7 +305,7 @@ fn archiver(core: &Core, builder: &mut RowsBuilder) {
 }
 
 /// Nothing is fetched ahead of redo.
-fn recovery_prefetch(core: &Core, builder: &mut RowsBuilder) {
+fn recovery_prefetch(core: &SharedSession, builder: &mut RowsBuilder) {
     let zero = || Datum::Int8(0);
     builder.row([
         ("stats_reset", Datum::TimestampTz(core.server.statistics.resets.lock().others[1])),
@@ -322,7 +322,7 @@ fn recovery_prefetch(core: &Core, builder: &mut RowsBuilder) {
 }
 
 /// Pages are never in the log as a whole (the doublewrite area is for that).
-fn wal(core: &Core, builder: &mut RowsBuilder) {
+fn wal(core: &SharedSession, builder: &mut RowsBuilder) {
     let since = core.server.statistics.resets.lock().wal;
     let done = since.done(sum(&all_totals()));
     builder.row([
@@ -335,7 +335,7 @@ fn wal(core: &Core, builder: &mut RowsBuilder) {
 }
 
 /// The background writer has no limit to stop at.
-fn bgwriter(core: &Core, builder: &mut RowsBuilder) {
+fn bgwriter(core: &SharedSession, builder: &mut RowsBuilder) {
     let since = core.server.statistics.resets.lock().bgwriter;
     let done = since.done();
     let writer = Worker::ALL.iter().position(|worker| *worker == Worker::BackgroundWriter);
@@ -347,7 +347,7 @@ fn bgwriter(core: &Core, builder: &mut RowsBuilder) {
     ]);
 }
 
-fn checkpointer(core: &Core, builder: &mut RowsBuilder) {
+fn checkpointer(core: &SharedSession, builder: &mut RowsBuilder) {
     let statistics = &core.server.statistics;
     let since = statistics.resets.lock().checkpointer;
     let done = since.done(&statistics.checkpoints(&core.server.database));
@@ -380,7 +380,7 @@ fn backend_type(worker: Worker) -> &'static str {
 /// Pages and the log, by who did it. What large scans read past the buffer pool has a context of
 /// its own; the time it took is in the row of all other reads. Times are those of I/O that was timed (track_io_timing,
 /// track_wal_io_timing).
-fn io(core: &Core, builder: &mut RowsBuilder) {
+fn io(core: &SharedSession, builder: &mut RowsBuilder) {
     let since = core.server.statistics.resets.lock().io;
     for (worker, done) in Worker::ALL.iter().zip(since.done()) {
         let reset = Datum::TimestampTz(since.at);

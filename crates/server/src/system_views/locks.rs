@@ -13,7 +13,7 @@ use steppe_catalog::system::session::POSTGRES_DATABASE;
 use steppe_txn::{Granule, LockReport, LockTag, RelFileNumber, SireadReport};
 use steppe_types::{Datum, Oid, Result};
 
-use crate::services::{Core, micros_at};
+use crate::services::{SharedSession, micros_at};
 
 /// What names the lock: columns of pg_locks.
 #[derive(Default)]
@@ -63,7 +63,7 @@ fn of_session(pid: u32) -> Target {
 }
 
 /// Tables by the root of their tree.
-fn tables(core: &Core) -> Result<HashMap<u64, Oid>> {
+fn tables(core: &SharedSession) -> Result<HashMap<u64, Oid>> {
     let mut tables = HashMap::new();
     for relation in core.names().catalog.relations() {
         let Some(file) = relation.storage else { continue };
@@ -89,7 +89,7 @@ fn read_target(granule: Granule, relation: Option<Oid>) -> Target {
 }
 
 /// Relations by their file.
-fn files(core: &Core) -> HashMap<RelFileNumber, Oid> {
+fn files(core: &SharedSession) -> HashMap<RelFileNumber, Oid> {
     let catalog = core.names().catalog;
     catalog.relations().filter_map(|r| Some((r.storage?, r.oid))).collect()
 }
@@ -131,7 +131,7 @@ impl Lock {
 }
 
 /// The sessions that are in a transaction.
-fn in_transaction(core: &Core) -> Vec<u32> {
+fn in_transaction(core: &SharedSession) -> Vec<u32> {
     let mut pids = Vec::new();
     core.server.backends.for_each(|pid, backend| {
         let is_in_one = backend.control.activity.xact_start() != 0;
@@ -141,7 +141,7 @@ fn in_transaction(core: &Core) -> Vec<u32> {
 }
 
 /// All locks there are.
-fn all(core: &Core) -> Result<Vec<Lock>> {
+fn all(core: &SharedSession) -> Result<Vec<Lock>> {
     let locks = core.server.database.locks().report();
     let names_rows = locks.iter().any(|lock| matches!(lock.tag, LockTag::Row(..)));
     let tables = if names_rows { tables(core)? } else { HashMap::new() };
@@ -158,7 +158,7 @@ fn all(core: &Core) -> Result<Vec<Lock>> {
 }
 
 /// The rows of pg_locks.
-pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
+pub(super) fn rows(core: &SharedSession) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new("pg_locks")?;
     let ended = core.server.database.locks().transactions_ended();
     let virtual_xid = |pid: u32| {

@@ -22,14 +22,14 @@ use steppe_catalog::{RelKind, Relation};
 use steppe_functions::rules;
 use steppe_types::{Datum, Error, Oid, Result};
 
-use crate::services::Core;
+use crate::services::SharedSession;
 use crate::session::two_phase;
 use crate::settings::definition::Kind;
 use crate::settings::value::format_g;
 use crate::spi::names_of;
 
 /// The rows of a virtual relation.
-pub(crate) fn rows(core: &Core, relation: Oid) -> Result<Vec<Vec<Datum>>> {
+pub(crate) fn rows(core: &SharedSession, relation: Oid) -> Result<Vec<Vec<Datum>>> {
     let names = core.names();
     if let Some(sequence) = names.catalog.relation(relation)
         && sequence.kind == RelKind::Sequence
@@ -54,7 +54,7 @@ pub(crate) fn rows(core: &Core, relation: Oid) -> Result<Vec<Vec<Datum>>> {
     }
 }
 
-impl SessionView for Core {
+impl SessionView for SharedSession {
     fn settings(&self) -> Vec<Setting> {
         let rows = self.settings.lock().rows();
         let file = self.server.data_dir.configuration_path().display().to_string();

@@ -7,10 +7,10 @@ use steppe_catalog::system::session::POSTGRES_DATABASE;
 use steppe_counting::progress::{Progress, Utility};
 use steppe_types::{Datum, Result};
 
-use crate::services::Core;
+use crate::services::SharedSession;
 
 /// The rows of a view of commands other than COPY.
-pub(super) fn rows(core: &Core, view: &str) -> Result<Vec<Vec<Datum>>> {
+pub(super) fn rows(core: &SharedSession, view: &str) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new(view)?;
     core.server.backends.for_each(|pid, backend| {
         let Some(progress) = backend.control.activity.progress() else { return };
@@ -92,7 +92,7 @@ fn create_index(progress: &Progress) -> Columns {
 }
 
 /// The rows of pg_stat_progress_copy. Data come from the client or a file, and go there.
-pub(super) fn copies(core: &Core) -> Result<Vec<Vec<Datum>>> {
+pub(super) fn copies(core: &SharedSession) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new("pg_stat_progress_copy")?;
     core.server.backends.for_each(|pid, backend| {
         let Some(copy) = backend.control.activity.copy() else { return };

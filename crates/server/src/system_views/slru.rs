@@ -7,7 +7,7 @@ use steppe_catalog::system::RowsBuilder;
 use steppe_types::Datum;
 
 use super::io;
-use crate::services::Core;
+use crate::services::SharedSession;
 
 /// PostgreSQL's caches, the last one for those of extensions (slru_names).
 const NAMES: [&str; 8] = [
@@ -43,7 +43,7 @@ impl SlruResets {
 }
 
 /// pg_stat_slru
-pub(super) fn rows(core: &Core, builder: &mut RowsBuilder) {
+pub(super) fn rows(core: &SharedSession, builder: &mut RowsBuilder) {
     for (name, at) in NAMES.iter().zip(io::slru_resets(core).0) {
         let counters = COUNTERS.map(|counter| (counter, Datum::Int8(0)));
         let ends = [("name", Datum::text(*name)), ("stats_reset", Datum::TimestampTz(at))];
@@ -52,7 +52,7 @@ pub(super) fn rows(core: &Core, builder: &mut RowsBuilder) {
 }
 
 /// The rows of pg_stat_get_slru().
-pub(crate) fn counters(core: &Core) -> Vec<Vec<Datum>> {
+pub(crate) fn counters(core: &SharedSession) -> Vec<Vec<Datum>> {
     let row = |(name, at): (&&str, i64)| {
         let mut row = vec![Datum::text(*name)];
         row.extend(COUNTERS.map(|_| Datum::Int8(0)));

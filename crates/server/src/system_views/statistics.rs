@@ -22,7 +22,7 @@ use steppe_counting::accesses::{Accesses, Maintenance, Rounds, of_transaction};
 use steppe_counting::blocks::{Blocks, Files, Part};
 use steppe_types::{Datum, Error, Oid, Result};
 
-use crate::services::Core;
+use crate::services::SharedSession;
 
 /// What is known of all relations.
 struct Known<'a> {
@@ -72,7 +72,7 @@ fn named(view: &str) -> Option<(Family, RelKind, Whose)> {
 }
 
 /// The rows of one of the views; `None`: it is none of them.
-pub(super) fn rows(core: &Core, view: &str) -> Result<Option<Vec<Vec<Datum>>>> {
+pub(super) fn rows(core: &SharedSession, view: &str) -> Result<Option<Vec<Vec<Datum>>>> {
     if view == "pg_stat_database" {
         return super::database::rows(core).map(Some);
     }
@@ -89,7 +89,7 @@ pub(super) fn rows(core: &Core, view: &str) -> Result<Option<Vec<Vec<Datum>>>> {
 }
 
 fn accesses(
-    core: &Core,
+    core: &SharedSession,
     catalog: &Catalog,
     kind: RelKind,
     shown: &[&Arc<Relation>],
@@ -132,7 +132,7 @@ fn own_transaction(catalog: &Catalog, tables: &[&Arc<Relation>], builder: &mut R
 }
 
 fn blocks(
-    core: &Core,
+    core: &SharedSession,
     catalog: &Catalog,
     kind: RelKind,
     shown: &[&Arc<Relation>],
@@ -282,12 +282,12 @@ fn by_indexes(
 }
 
 /// pg_stat_get_numscans and its kin, of one table or index. What is no relation has done nothing.
-pub(crate) fn counter(core: &Core, counter: &str, relation: Oid) -> Result<Datum> {
+pub(crate) fn counter(core: &SharedSession, counter: &str, relation: Oid) -> Result<Datum> {
     let value = known(core, counter, relation);
     value.ok_or_else(|| Error::internal(format!("{counter} is not counted")))
 }
 
-fn known(core: &Core, counter: &str, oid: Oid) -> Option<Datum> {
+fn known(core: &SharedSession, counter: &str, oid: Oid) -> Option<Datum> {
     if let Some(counter) = counter.strip_prefix("xact_") {
         return counted(counter, &of_transaction().get(&oid).copied().unwrap_or_default());
     }

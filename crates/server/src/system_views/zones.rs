@@ -6,12 +6,12 @@ use steppe_types::datetime::TimeZone;
 use steppe_types::interval::Interval;
 use steppe_types::{Datum, Result};
 
-use crate::services::{Core, now_micros};
+use crate::services::{SharedSession, now_micros};
 
 const MICROS: i64 = 1_000_000;
 
 /// Those that the session's zone has used, and of the others what timezone_abbreviations says.
-pub(super) fn abbreviations(core: &Core) -> Result<Vec<Vec<Datum>>> {
+pub(super) fn abbreviations(core: &SharedSession) -> Result<Vec<Vec<Datum>>> {
     let zone = core.settings.lock().show("TimeZone").unwrap_or_default();
     let (zone, now) = (TimeZone::from_setting(&zone).unwrap_or_default(), now_micros());
     let own = zone.own_abbrevs_at(now);
