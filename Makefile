@@ -9,7 +9,7 @@ CRASH_SEEDS ?= 2000
 binaries := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format bench crash fuzz kill9 histories golden differential ddl-load set-up-build set-up-test
+.PHONY: help run test lint format docs bench crash fuzz kill9 histories golden differential ddl-load set-up-build set-up-test
 
 help: ## This list
 	@echo 'make COMMAND, where COMMAND is'
@@ -33,6 +33,9 @@ lint: set-up-build ## Formatting and lints; warnings are errors; references to t
 
 format: ## Format all code
 	cargo fmt --all
+
+docs: set-up-build ## Write the pages of docs/sql anew from the code and a server's answers
+	STEPPE_REWRITE=1 cargo test -p steppe-server --test sql_pages
 
 bench: set-up-test ## Steppe, PostgreSQL and a do-nothing server side by side (ARGS=--help)
 	cargo build --release --bin steppe --bin bench --bin noop_server

@@ -38,7 +38,7 @@ pub use classes::kind_of_relations;
 pub(crate) use cluster::DATABASE_OWNER;
 pub use cluster::{PG_DEFAULT, TABLESPACES, predefined_role, role_named};
 pub use facts::Rows;
-pub use rows::{RowsBuilder, rows};
+pub use rows::{RowsBuilder, is_of_an_absent_feature, rows};
 pub use session::{Role, SessionView, Setting, SystemContext};
 pub use shape::relations;
 

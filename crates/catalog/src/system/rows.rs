@@ -147,6 +147,15 @@ const EMPTY: &[&str] = &[
     "pg_user_mappings",
 ];
 
+/// Whether a system catalog is about a feature that Steppe does not have: it has no rows, unless
+/// the session tells of some.
+pub fn is_of_an_absent_feature(relation: Oid) -> bool {
+    shape::by_oid(relation).is_some_and(|shape| match shape.schema == PG_CATALOG {
+        true => EMPTY.contains(&shape.name),
+        false => information_schema::EMPTY.contains(&shape.name),
+    })
+}
+
 /// Builds rows of a system catalog from named columns; those not named have the value that means
 /// "nothing": NULL, or zero where NULL is not allowed.
 pub struct RowsBuilder {
