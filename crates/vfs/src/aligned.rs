@@ -1,4 +1,4 @@
-//! Memory that a device can take as it is (see [`crate::OpenMode::direct`]).
+//! Memory with the alignment that a device needs (see [`crate::OpenMode::direct`]).
 
 /// Memory, offset and length of a write past the page cache must be multiples of this: no device in
 /// use has longer blocks.
@@ -8,7 +8,7 @@ pub const DIRECT_ALIGNMENT: usize = 4096;
 /// Its capacity is fixed when it is made.
 #[derive(Debug)]
 pub struct AlignedBuffer {
-    /// Longer than the capacity, by what the alignment may take.
+    /// Longer than the capacity, so that an aligned part of it has that size.
     memory: Box<[u8]>,
     start: usize,
     len: usize,

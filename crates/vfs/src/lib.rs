@@ -57,8 +57,8 @@ pub struct OpenMode {
     /// Cut the file to length 0. Needs `write`.
     pub truncate: bool,
     /// Writes whose memory, offset and length are multiples of [`DIRECT_ALIGNMENT`] go to the
-    /// device past the page cache, if the file system can (O_DIRECT). Others, and reads, are as
-    /// usual, and all see one another. Says nothing of durability: that takes a sync as ever.
+    /// device past the page cache, if the file system can (O_DIRECT). Other writes, and reads, use
+    /// the page cache, and all see one another. Durability takes a sync in both cases.
     pub direct: bool,
 }
 
@@ -130,25 +130,25 @@ pub trait File: Send + Sync {
     fn set_len(&self, len: u64) -> Result<()>;
 
     /// Makes the file at least `len` bytes long, writing zeros past its old end, so that later
-    /// writes below `len` neither meet a full disk nor change metadata. The change is durable only after
-    /// the next sync.
+    /// writes below `len` neither meet a full disk nor change metadata. Only a later sync makes
+    /// this durable.
     fn allocate(&self, len: u64) -> Result<()>;
 
     /// Makes the file at least `len` bytes long, with zeros past its old end, so that later writes
     /// below `len` do not meet a full disk. Unlike [`File::allocate`] it writes nothing if the file
-    /// system can promise the space, and the first write into it changes metadata then. The change
-    /// is durable after the next sync.
+    /// system can promise the space, and the first write into it changes metadata then. Only a
+    /// later sync makes this durable.
     fn reserve(&self, len: u64) -> Result<()>;
 
-    /// Gives the space of `len` bytes at `offset` back to the file system, if it takes it: false
-    /// if it has no such thing, and nothing was done. The file stays as long as it is, and the
-    /// bytes read as zeros; after a crash before the next sync, each sector may read as before.
-    /// A later write there may meet a full disk, unless [`File::fill_hole`] comes before.
+    /// Gives the space of `len` bytes at `offset` back to the file system. Returns false, with
+    /// nothing done, if the file system does not support it. The file keeps its length, and the
+    /// bytes read as zeros; after a crash before the next sync, each sector may read as before. A
+    /// later write there may meet a full disk, unless [`File::fill_hole`] is called before.
     fn punch_hole(&self, offset: u64, len: u64) -> Result<bool>;
 
     /// Has the file system promise the space of `len` bytes at `offset` again, so that later writes
-    /// there do not meet a full disk. What they read as stays. The promise is durable only after the
-    /// next sync.
+    /// there do not meet a full disk. The bytes read as before. Only a later sync makes this
+    /// durable.
     fn fill_hole(&self, offset: u64, len: u64) -> Result<()>;
 }
 

@@ -58,7 +58,7 @@ impl RealFile {
             && is_aligned(bytes, offset)
         {
             match direct.write_all_at(bytes, offset) {
-                // The device wants it otherwise, or the rest of a short write is not aligned.
+                // The device needs another alignment, or the rest of a short write is not aligned.
                 Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {}
                 written => return written,
             }
@@ -67,8 +67,8 @@ impl RealFile {
     }
 }
 
-/// The file once more, for writes past the page cache; none where the file system has no such
-/// thing (tmpfs).
+/// Opens the file once more, for writes past the page cache; `None` if the file system does not
+/// support them (tmpfs).
 fn open_direct(path: &Path) -> std::io::Result<Option<fs::File>> {
     match OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(path) {
         Ok(file) => Ok(Some(file)),
@@ -203,7 +203,7 @@ impl Vfs for RealVfs {
             dir = parent_dir(dir);
         }
         for dir in missing.into_iter().rev() {
-            // Those above it are not the server's own.
+            // The directories above it are not the server's own.
             let mode = if dir == path { PRIVATE_DIR } else { 0o777 };
             match DirBuilder::new().mode(mode).create(dir) {
                 Ok(()) => self.sync_dir(parent_dir(dir))?,

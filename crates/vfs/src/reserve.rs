@@ -1,5 +1,6 @@
-//! Disk space without writing it, and given back without cutting the file: the one module of this
-//! crate with `unsafe` code, for the one call that the standard library has no counterpart of.
+//! Reserves disk space without writing it, and frees space without cutting the file. This is the
+//! only module of this crate with `unsafe` code: the standard library has no counterpart of
+//! fallocate.
 
 #![allow(unsafe_code)]
 
@@ -8,13 +9,14 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 /// Has the file system promise space for the bytes from the file's end to `len`, and extends the
-/// file to `len`; the bytes read as zeros. False, with nothing done, if it has no such thing.
+/// file to `len`; the bytes read as zeros. Returns false, with nothing done, if the file system
+/// does not support it.
 pub(crate) fn reserve(file: &File, from: u64, len: u64) -> io::Result<bool> {
     fallocate(file, 0, from, len - from)
 }
 
-/// Gives the space of bytes back; they read as zeros. False, with nothing done, if the file system
-/// has no such thing.
+/// Gives the space of bytes back; they read as zeros. Returns false, with nothing done, if the file
+/// system does not support it.
 pub(crate) fn punch_hole(file: &File, offset: u64, len: u64) -> io::Result<bool> {
     if len == 0 {
         return Ok(true);
@@ -23,7 +25,7 @@ pub(crate) fn punch_hole(file: &File, offset: u64, len: u64) -> io::Result<bool>
 }
 
 /// Has the file system promise space for bytes that may have none, within the file or not; they
-/// read as before. False, with nothing done, if it has no such thing.
+/// read as before. Returns false, with nothing done, if the file system does not support it.
 pub(crate) fn fill_hole(file: &File, offset: u64, len: u64) -> io::Result<bool> {
     fallocate(file, libc::FALLOC_FL_KEEP_SIZE, offset, len)
 }

@@ -1,4 +1,4 @@
-//! Counts of what was asked of a file system.
+//! Counts of operations on a file system.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -100,7 +100,7 @@ fn check_direct(vfs: &dyn Vfs, base: &Path) {
         aligned.extend_from_slice(&fill);
         let at = (round * 7 % 60) * BLOCK;
         if round % 3 == 0 {
-            // In the middle of what other rounds write whole blocks of.
+            // In the middle of bytes of which other rounds write whole blocks.
             file.write_at(&fill, at as u64 + 100).expect("writes");
             expected[at + 100..at + 100 + fill.len()].copy_from_slice(&fill);
         } else {
@@ -123,7 +123,7 @@ fn check_direct(vfs: &dyn Vfs, base: &Path) {
 fn writes_past_the_page_cache_are_seen_as_any() {
     check_direct(&CrashVfs::new(1), Path::new("base"));
     check_direct(&RealVfs::new(), &TestDir::new("direct").0);
-    // A file system in memory has no such thing.
+    // A file system in memory does not support writes past the page cache.
     let memory = Path::new("/dev/shm");
     if memory.is_dir() {
         let name = format!("steppe-vfs-{}", std::process::id());

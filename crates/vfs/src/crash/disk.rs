@@ -348,7 +348,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Zeros, which survive a power cut or not, sector by sector, as what is written does.
+    /// Writes zeros, which survive a power cut sector by sector or not, as other writes do.
     pub(super) fn punch_hole(
         &mut self,
         path: &Path,
@@ -429,7 +429,7 @@ impl Disk {
 
     // ---- the end of the machine ----
 
-    /// The disk as it is found after the power comes back.
+    /// The disk after the power is back.
     pub(super) fn after_power_cut(&self, random: &SeededRandom) -> Disk {
         let mut disk = Disk::new(random.next());
         disk.next_inode = self.next_inode;
@@ -464,7 +464,7 @@ impl Disk {
         let mut names = self.durable_names.clone();
         let mut fate = Fate::draw(random, self.pending_names.len());
         for change in &self.pending_names {
-            // A change of names is atomic: a torn one did not happen.
+            // A change of names is atomic: if it is torn, it has no effect.
             if fate.next(random) == Survival::Whole {
                 change.apply(&mut names);
             }

@@ -190,8 +190,8 @@ impl CrashFile {
         let mut disk = self.machine.disk.lock();
         let in_flight = disk.begin_change(operation, &self.path)?;
         self.machine.stats.count_sync();
-        // A sync that the power cut interrupts promises nothing: what it covers
-        // stays pending and is left to chance.
+        // A sync that a power cut interrupts promises nothing: its changes stay pending, and the
+        // seed decides about each.
         in_flight.finish(operation, &self.path)?;
         disk.sync(operation, &self.path, self.inode)
     }
