@@ -1,7 +1,7 @@
 //! A server's messages, appended to a send buffer.
 //!
-//! Every writer leaves either one whole message or, where it answers an error,
-//! nothing. Rows are built with [`crate::DataRow`].
+//! Every writer appends either one whole message or, if it returns an error, nothing. Rows are
+//! built with [`crate::DataRow`].
 
 use steppe_types::error::{ErrorFields, Severity};
 use steppe_types::{Error, Oid, Result};
@@ -14,7 +14,7 @@ use crate::{Format, too_many_columns};
 /// The transaction status in ReadyForQuery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionStatus {
-    /// `I`: none under way.
+    /// `I`: outside a transaction.
     Idle,
     /// `T`: in a transaction block.
     InTransaction,

@@ -35,7 +35,7 @@ const MIN_READ: usize = 8 * 1024;
 pub enum Phase {
     /// Waiting for an answer to an authentication request: only `p`.
     Authentication,
-    /// Let in: everything but `p`.
+    /// Authenticated: everything but `p`.
     Ready,
 }
 
@@ -49,7 +49,7 @@ pub struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// How far the receive buffer advances past this message.
+    /// The message's length in the receive buffer.
     #[inline]
     pub fn wire_len(&self) -> usize {
         HEADER_LEN + self.body.len()
@@ -102,7 +102,7 @@ fn cut(buf: &mut BytesMut, tag: u8, len: usize) -> OwnedFrame {
     OwnedFrame { tag, body: buf.split_to(len).freeze() }
 }
 
-/// How much free space to have before the next read, given what has arrived.
+/// The free space that a receive buffer needs before the next read.
 ///
 /// The number of bytes that the current message still needs, but at most the number of its bytes
 /// that have arrived. So a length word alone reserves nothing, and a large message still takes only
@@ -147,8 +147,8 @@ fn limit(tag: u8, phase: Phase) -> Result<usize> {
     }
 }
 
-/// libpq's rule: only types that can be long may be long, so that a stream that
-/// is not PostgreSQL's is found out at once (src/interfaces/libpq/fe-protocol3.c).
+/// libpq's rule: only types that can be long may be long, so that another protocol's stream is
+/// recognized at once (src/interfaces/libpq/fe-protocol3.c).
 #[inline]
 fn backend_limit(tag: u8) -> Result<usize> {
     match tag {

@@ -35,13 +35,13 @@ pub enum FrontendMessage<'a> {
     Flush,
     /// `S`: the end of a batch, to which errors skip.
     Sync,
-    /// `X`: goodbye.
+    /// `X`: the end of the session.
     Terminate,
     /// `d`: a piece of COPY data, cut anywhere.
     CopyData(&'a [u8]),
     /// `c`: the end of COPY data.
     CopyDone,
-    /// `f`: COPY is given up, for this reason.
+    /// `f`: the client ends COPY with an error, for this reason.
     CopyFail(&'a str),
     /// `F`: call a function by OID (the old "fast path").
     FunctionCall(FunctionCall<'a>),
@@ -112,7 +112,7 @@ pub fn decode<'a>(frame: Frame<'a>) -> Result<FrontendMessage<'a>> {
         b'F' => FrontendMessage::FunctionCall(function_call(&mut body)?),
         b'S' => FrontendMessage::Sync,
         b'H' => FrontendMessage::Flush,
-        // PostgreSQL does not look into these two at all.
+        // PostgreSQL ignores the bodies of these two.
         b'X' => return Ok(FrontendMessage::Terminate),
         b'c' => return Ok(FrontendMessage::CopyDone),
         b'd' => return Ok(FrontendMessage::CopyData(frame.body)),
@@ -199,12 +199,12 @@ impl<'a> Oids<'a> {
 pub struct Formats<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Formats<'a> {
-    /// How many codes came.
+    /// The number of codes.
     pub fn len(&self) -> usize {
         self.0.len() / 2
     }
 
-    /// Whether none came.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -313,7 +313,7 @@ pub fn password(body: &[u8]) -> Result<&[u8]> {
 pub struct SaslInitialResponse<'a> {
     /// The mechanism that the client chose.
     pub mechanism: &'a str,
-    /// Its first message, if it sent one along.
+    /// Its first message, if it sent one.
     pub data: Option<&'a [u8]>,
 }
 

@@ -19,9 +19,8 @@
 //! - **Two kinds of failure.** Lost framing (bad length word, unknown type) is
 //!   `FATAL`: no later byte can be trusted. A bad message body is `ERROR`: the
 //!   framing stands, and the session goes on after it, as PostgreSQL's does.
-//! - **Writers cannot be made to lie.** A string with an embedded NUL is cut
-//!   there, and a message past the protocol's size is taken back and reported,
-//!   so no data can move a message boundary.
+//! - **Data cannot move a message boundary.** A string with an embedded NUL is cut there. A message
+//!   larger than the protocol allows is removed from the buffer and reported.
 //!
 //! The specification is PostgreSQL 18's documentation ("Frontend/Backend
 //! Protocol") and, for limits and error texts, src/backend/libpq/pqcomm.c,

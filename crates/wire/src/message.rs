@@ -1,14 +1,15 @@
-//! Writing messages in place: the type byte, a length word patched at the end,
-//! and nothing left behind by a message that was given up.
+//! Writes messages in place: the type byte, and a length word that is patched at the end. An
+//! unfinished message leaves nothing behind.
 
 use steppe_types::Result;
 
 use crate::{MAX_ALLOC_SIZE, too_large};
 
-/// A message being appended to `buf`. Dropping it unfinished takes it back.
+/// A message that is being appended to `buf`. If it is dropped unfinished, it is removed from
+/// `buf`.
 pub(crate) struct Message<'b> {
     pub(crate) buf: &'b mut Vec<u8>,
-    /// Where the message begins, so that it can be taken back.
+    /// The beginning of the message, so that it can be removed.
     start: usize,
     /// Where its length word is.
     length_at: usize,
@@ -84,8 +85,7 @@ impl<'b> Message<'b> {
         self.buf.len() - self.length_at
     }
 
-    /// Patches the length word; past PostgreSQL's limit takes the message back
-    /// and answers 54000.
+    /// Patches the length word. Past PostgreSQL's limit it removes the message and returns 54000.
     #[inline]
     pub(crate) fn finish(mut self) -> Result<()> {
         let len = self.body_len();
@@ -122,8 +122,8 @@ impl Drop for Message<'_> {
     }
 }
 
-/// Appends a NUL-terminated string. An embedded NUL ends it early: what follows
-/// must not be read as the message's next field.
+/// Appends a NUL-terminated string. An embedded NUL ends it early, so that the rest is not read as
+/// the message's next field.
 pub(crate) fn put_str(buf: &mut Vec<u8>, text: &str) {
     let bytes = text.as_bytes();
     let end = if bytes.contains(&0) {

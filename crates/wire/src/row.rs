@@ -6,8 +6,8 @@ use steppe_types::Result;
 use crate::message::Message;
 use crate::{MAX_ALLOC_SIZE, too_large, too_many_columns};
 
-/// A DataRow being appended to a send buffer. Dropped unfinished (an output
-/// function failed), it takes itself back.
+/// A DataRow that is being appended to a send buffer. If it is dropped unfinished (an output
+/// function failed), it is removed from the buffer.
 pub struct DataRow<'b> {
     message: Message<'b>,
     /// The place of the column count.

@@ -33,7 +33,7 @@ impl ProtocolVersion {
     pub const V3_0: ProtocolVersion = ProtocolVersion(3 << 16);
     /// PostgreSQL 18's: cancel keys of any length up to 256 bytes.
     pub const V3_2: ProtocolVersion = ProtocolVersion(3 << 16 | 2);
-    /// The newest this codec speaks.
+    /// The newest version that this codec speaks.
     pub const LATEST: ProtocolVersion = ProtocolVersion::V3_2;
 
     /// The major number.
@@ -61,11 +61,11 @@ pub enum StartupPacket<'a> {
     SslRequest,
     /// GSSAPI encryption: answered by one byte (`G` or `N`), and followed by another packet.
     GssEncRequest,
-    /// To cancel another session's statement; never answered.
+    /// A request to cancel another session's statement. The server never answers it.
     Cancel(CancelRequest<'a>),
 }
 
-/// CancelRequest: whose statement, and the secret that proves the right to.
+/// CancelRequest: the session, and the secret that proves the right to cancel its statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CancelRequest<'a> {
     /// The session's process id, as BackendKeyData gave it.
@@ -81,7 +81,7 @@ pub struct Startup<'a> {
     pub requested: ProtocolVersion,
     /// The version to speak: the lower of the client's and ours.
     pub protocol: ProtocolVersion,
-    /// The role to be, cut to an identifier's length; never empty.
+    /// The role to connect as, cut to an identifier's length; never empty.
     pub user: &'a str,
     /// The database to use; the user's name if none was given.
     pub database: &'a str,
@@ -194,7 +194,7 @@ fn startup<'a>(requested: ProtocolVersion, mut body: Body<'a>) -> Result<Startup
     Ok(startup)
 }
 
-/// Name and value strings in turn; an empty name ends them, and the packet.
+/// Reads name and value strings in turn. An empty name ends them and the packet.
 fn parameters<'a>(body: &mut Body<'a>, startup: &mut Startup<'a>) -> Result<()> {
     let misshapen = || fatal("invalid startup packet layout: expected terminator as last byte");
     loop {

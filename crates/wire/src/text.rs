@@ -18,8 +18,8 @@ pub(crate) fn verify_no_nul(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|_| invalid(bytes))
 }
 
-/// The 22021 for the first bad sequence of `bytes`; names all bytes that the
-/// sequence's first byte lays claim to, as far as they are there.
+/// The error 22021 for the first bad sequence of `bytes`. It names all bytes that belong to the
+/// sequence by its first byte, as far as they are there.
 #[cold]
 pub fn invalid(bytes: &[u8]) -> Error {
     let utf8 = std::str::from_utf8(bytes).map_or_else(|e| e.valid_up_to(), str::len);

@@ -252,7 +252,8 @@ proptest! {
         let before = buf.capacity();
         while let Ok(Some(frame)) = frame::next_message(&mut buf, Phase::Ready) {
             if let Ok(FrontendMessage::Bind(bind)) = frontend::decode(frame.as_frame()) {
-                // What a message counts it holds: nothing is made room for that did not come.
+                // A message has as many items as it counts: no memory is reserved for items that
+                // are missing.
                 prop_assert!(bind.params.iter().count() <= bytes.len());
             }
         }

@@ -1,5 +1,4 @@
-//! The client's side: what the cluster layer, the tests and the tools speak to
-//! servers with.
+//! The client's side of the protocol, for the cluster layer, the tests and the tools.
 
 pub mod receive;
 pub mod send;

@@ -77,7 +77,7 @@ pub enum BackendMessage<'a> {
         direction: CopyDirection,
         /// The data's overall format.
         format: Format,
-        /// Each column's.
+        /// The format of each column.
         columns: Formats<'a>,
     },
     /// `d`: a piece of COPY data.
@@ -91,13 +91,13 @@ pub enum BackendMessage<'a> {
 /// An authentication request, or its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Authentication<'a> {
-    /// Let in.
+    /// The client is authenticated.
     Ok,
-    /// The password in clear is asked for.
+    /// The server asks for the password in clear text.
     CleartextPassword,
-    /// The password hashed with this salt is asked for.
+    /// The server asks for the password, hashed with this salt.
     Md5Password([u8; 4]),
-    /// A SASL exchange by one of these mechanisms is asked for.
+    /// The server asks for a SASL exchange by one of these mechanisms.
     Sasl(Vec<&'a str>),
     /// The SASL exchange goes on.
     SaslContinue(&'a [u8]),
@@ -115,7 +115,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// How many.
+    /// The number of columns.
     pub fn len(&self) -> usize {
         usize::from(self.count)
     }
@@ -125,7 +125,7 @@ impl<'a> Fields<'a> {
         self.count == 0
     }
 
-    /// Each in turn.
+    /// Iterates over the columns.
     pub fn iter(&self) -> impl Iterator<Item = Field<'a>> + use<'a> {
         let mut body = Body::new(self.bytes);
         (0..self.count).map_while(move |_| field(&mut body).ok())

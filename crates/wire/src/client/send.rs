@@ -206,7 +206,7 @@ fn put_values<'v>(
     Ok(())
 }
 
-/// libpq's check, in its words.
+/// libpq's check, with its error message.
 fn count(n: usize) -> Result<u16> {
     u16::try_from(n)
         .map_err(|_| violation(format!("number of parameters must be between 0 and {}", u16::MAX)))

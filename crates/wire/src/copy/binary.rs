@@ -10,7 +10,7 @@ use crate::{MAX_ALLOC_SIZE, too_large};
 /// the eighth bit or NULs.
 pub(super) const SIGNATURE: [u8; 11] = *b"PGCOPY\n\xff\r\n\0";
 
-/// The header's flags, of which none is defined any more.
+/// A flag in the header, which PostgreSQL no longer supports.
 const FLAG_OIDS: u32 = 1 << 16;
 
 enum State {
@@ -31,10 +31,10 @@ enum State {
 
 pub(super) struct BinaryDecoder {
     columns: usize,
-    /// Data received; the tuple being looked at begins at `pos`.
+    /// Data received; the current tuple begins at `pos`.
     buf: Vec<u8>,
     pos: usize,
-    /// How far the tuple was looked at.
+    /// The end of the tuple's part that was decoded.
     at: usize,
     state: State,
     ended: bool,
@@ -110,7 +110,7 @@ impl BinaryDecoder {
         Some(bytes)
     }
 
-    /// One part of the header; answers whether it was there.
+    /// Decodes one part of the header; returns whether it was there.
     fn header(&mut self) -> Result<bool> {
         let (taken, missing) = match self.state {
             State::Signature => (self.signature()?, "COPY file signature not recognized"),
@@ -193,7 +193,7 @@ impl BinaryDecoder {
         Ok(true)
     }
 
-    /// The tuple's remaining fields; answers whether all are there.
+    /// Decodes the tuple's remaining fields; returns whether all are there.
     fn tuple(&mut self, mut left: usize) -> Result<bool> {
         while left > 0 {
             let Some(field) = self.field()? else {

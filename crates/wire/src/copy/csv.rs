@@ -59,8 +59,8 @@ fn content<'a>(line: &'a [u8], field: FieldPos, out: &'a Fields<'_>) -> &'a [u8]
     }
 }
 
-/// The field that begins at `start` and has its first quote at `open`; answers
-/// it and where it ends in the line.
+/// Decodes the field that begins at `start` and has its first quote at `open`; returns it and its
+/// end in the line.
 fn quoted(
     line: &[u8],
     start: usize,
@@ -97,8 +97,7 @@ fn plain_quotes(line: &[u8], open: usize, options: &CopyOptions) -> Option<usize
     closes.then_some(close)
 }
 
-/// Appends what is between quotes from `at` on; answers the position behind the
-/// closing quote.
+/// Appends the text between quotes from `at` on; returns the position behind the closing quote.
 fn quoted_part(
     line: &[u8],
     mut at: usize,

@@ -1,6 +1,6 @@
-//! The text and CSV formats' lines: where one ends, what the newline style is,
-//! and the `\.` that ends the text format's data. What is in a line is cut into fields by
-//! [`super::text`] and [`super::csv`].
+//! The text and CSV formats' lines: where one ends, what the newline style is, and the `\.` that
+//! ends the text format's data. The modules [`super::text`] and [`super::csv`] cut a line into
+//! fields.
 
 use steppe_types::{Error, Result};
 
@@ -37,10 +37,10 @@ enum Backslash {
 pub(super) struct LineDecoder {
     options: CopyOptions,
     columns: usize,
-    /// Data received; the line being looked at begins at `pos`.
+    /// Data received; the current line begins at `pos`.
     buf: Vec<u8>,
     pos: usize,
-    /// How far the search for this line's end has come.
+    /// The search for this line's end continues here.
     scanned: usize,
     newline: Newline,
     /// CSV: between quotes.
@@ -52,7 +52,7 @@ pub(super) struct LineDecoder {
     /// The mark was seen, or all data was returned.
     done: bool,
     line_number: u64,
-    /// The line number is this line's, not the last one's.
+    /// Whether the line number is the current line's and not the last one's.
     in_line: bool,
     header_due: bool,
     /// A line without backslashes holds neither NULLs, defaults nor escapes.
@@ -94,7 +94,7 @@ impl LineDecoder {
             return;
         }
         if self.pos > 0 {
-            // What is left is less than a line, unless the caller left rows.
+            // The rest is less than a line, unless the caller left rows.
             self.buf.drain(..self.pos);
             self.scanned -= self.pos;
             self.pos = 0;
@@ -132,8 +132,8 @@ impl LineDecoder {
         Ok(Some(row))
     }
 
-    /// Cuts the next line if it is a plain one and all there: its bounds, and how
-    /// many fields it has.
+    /// Cuts the next line if it is a plain one and complete. Returns its bounds and the number of
+    /// its fields.
     #[inline]
     fn next_plain_line(&mut self) -> Option<(usize, usize, usize)> {
         let lf = matches!(self.newline, Newline::Lf | Newline::Unknown);
@@ -154,7 +154,7 @@ impl LineDecoder {
         Some((start, end, count))
     }
 
-    /// The line, which has no NUL, checked as UTF-8, as a row of the fields it was cut into.
+    /// Checks that the line, which has no NUL, is UTF-8, and returns it as a row of its fields.
     #[inline]
     fn plain_row(&mut self, start: usize, end: usize) -> Result<Row<'_>> {
         let line = crate::text::verify_no_nul(&self.buf[start..end]);
@@ -162,8 +162,8 @@ impl LineDecoder {
         Ok(Row { raw: Raw::Line(line), scratch: &self.scratch, fields: &self.fields })
     }
 
-    /// Cuts the line into fields; answers how many there are, of which at most
-    /// as many as there are columns were kept.
+    /// Cuts the line into fields. Returns the number of fields; at most one for each column is
+    /// kept.
     fn split(&mut self, start: usize, end: usize) -> Result<(Row<'_>, usize)> {
         self.fields.clear();
         self.scratch.clear();
@@ -182,8 +182,8 @@ impl LineDecoder {
         Ok((Row { raw, scratch: &self.scratch, fields: &self.fields }, count))
     }
 
-    /// Reads the line of names; answers whether it has come. Where there is no
-    /// line at all, PostgreSQL matches the names against an empty one.
+    /// Reads the line of names; returns whether it has arrived. If the data has no line at all,
+    /// PostgreSQL matches the names against an empty one.
     #[cold]
     fn read_header(&mut self) -> Result<bool> {
         let (start, end) = match self.next_line()? {
@@ -265,7 +265,7 @@ impl LineDecoder {
         Ok(Some((start, end)))
     }
 
-    /// All data was looked at without finding the line's end.
+    /// The search has reached the end of the data without finding the line's end.
     fn out_of_data(&mut self) -> Found {
         let end = self.buf.len();
         self.scanned = end;
@@ -294,8 +294,8 @@ impl LineDecoder {
         }
     }
 
-    /// In the CSV format newlines between quotes are data, and so is `\.`: a
-    /// client that marks the end of its own input with it takes it away.
+    /// In the CSV format newlines between quotes are data, and so is `\.`: a client that marks the
+    /// end of its own input with it does not send it.
     fn find_csv_end(&mut self) -> Result<Found> {
         let quote = self.options.quote;
         // An escape that is the quote needs no state of its own: a pair of quotes

@@ -5,10 +5,10 @@
 //!   values ─▶ CopyEncoder ─ begin_row ─▶ bytes for CopyData or a file
 //! ```
 //!
-//! Pure framing: a field's bytes mean nothing here beyond NULL, and the formats'
-//! escapes are undone. Chunks may be cut anywhere; decoding resumes where it
-//! stopped, so that every byte is looked at a bounded number of times however
-//! small the chunks are. Memory is the unfinished line or tuple, at most 1 GiB.
+//! This module recognizes NULL and undoes the formats' escapes; otherwise a field's bytes have no
+//! meaning here. Chunks may be cut anywhere. Decoding resumes where it stopped, so that every byte
+//! is read a bounded number of times, for any size of chunks. The memory needed is that of the
+//! unfinished line or tuple, at most 1 GiB.
 //!
 //! The behaviour, errors included, is PostgreSQL's
 //! (src/backend/commands/copyfromparse.c, copyto.c). As in PostgreSQL up to 17,
@@ -177,7 +177,7 @@ enum FieldPos {
     Unescaped(u32, u32),
 }
 
-/// A row as it came.
+/// A row as the client sent it.
 #[derive(Clone, Copy, Debug)]
 enum Raw<'a> {
     /// A line of the text and CSV formats.
@@ -211,7 +211,7 @@ impl<'a> Row<'a> {
         matches!(self.fields.get(i), Some(FieldPos::Default))
     }
 
-    /// Field `i`: `None` where it is NULL, asks for the default, or did not come.
+    /// Field `i`; `None` if it is NULL, asks for the default, or is missing.
     #[inline]
     pub fn get(&self, i: usize) -> Option<&'a [u8]> {
         match *self.fields.get(i)? {
@@ -239,7 +239,7 @@ impl<'a> Row<'a> {
         self.get(i).map(crate::text::verify_no_nul).transpose()
     }
 
-    /// Each field in turn.
+    /// Iterates over the fields.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Option<&'a [u8]>> + use<'a> {
         let row = *self;
         (0..row.len()).map(move |i| row.get(i))
@@ -292,7 +292,7 @@ impl CopyDecoder {
         }
     }
 
-    /// Says that no more data comes: what is left is the last row.
+    /// Ends the data: the rest of it is the last row.
     pub fn finish(&mut self) {
         match &mut self.0 {
             Kind::Lines(decoder) => decoder.finish(),

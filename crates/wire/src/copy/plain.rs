@@ -1,5 +1,5 @@
-//! Lines of the text format that hold no backslash, cut into fields while their
-//! end is looked for: one pass, 32 bytes at a time.
+//! Cuts lines of the text format without backslashes into fields while it searches their end: one
+//! pass, 32 bytes at a time.
 //!
 //! ```text
 //!   4 2 \t a b c d e   f \t 1 . 5 \n …     the bytes
@@ -12,10 +12,10 @@
 use super::FieldPos;
 use super::lines::Fields;
 
-/// Bytes looked at at once.
+/// Bytes tested at once.
 const CHUNK: usize = 32;
 
-/// Whether a byte ends a field, or makes a line one that is not plain.
+/// Whether a byte ends a field, or keeps its line from being plain.
 #[inline]
 fn is_mark(byte: u8, delimiter: u8) -> bool {
     // The operators avoid short cuts, which would be branches.
@@ -34,8 +34,8 @@ fn marks(chunk: &[u8; CHUNK], delimiter: u8) -> [u64; CHUNK / 8] {
     std::array::from_fn(|i| u64::from_le_bytes(words[i]))
 }
 
-/// Cuts the line that `data` begins with; answers where its newline is. `None`, with
-/// `out` as it may be, if the line is not a plain one.
+/// Cuts the line that `data` begins with; returns the position of its newline. `None`, with `out`
+/// undefined, if the line is not a plain one.
 #[inline]
 pub(super) fn cut(data: &[u8], delimiter: u8, out: &mut Fields<'_>) -> Option<usize> {
     let (chunks, tail) = data.as_chunks::<CHUNK>();

@@ -1,17 +1,16 @@
-//! Finding the few bytes that mean something among the many that don't, a
-//! word or a block at a time.
+//! Finds the few special bytes in data, a word or a block at a time.
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// Bytes tested at once where nothing is likely to be found.
+/// Bytes tested at once where special bytes are rare.
 const BLOCK: usize = 32;
 
 /// The first position of any of `needles`: blocks without any are skipped with
 /// vector instructions, and the block that has one is searched by words.
 #[inline]
 pub(super) fn find<const N: usize>(haystack: &[u8], needles: [u8; N]) -> Option<usize> {
-    // Fields are short: look at the first words before setting out in blocks.
+    // Fields are short: test the first words before the blocks.
     let (head, rest) = haystack.split_at(haystack.len().min(BLOCK / 2));
     if let Some(at) = find_by_words(head, needles) {
         return Some(at);

@@ -42,7 +42,7 @@ pub(super) fn split(line: &[u8], options: &CopyOptions, out: &mut Fields<'_>) ->
     }
 }
 
-/// A field that was looked through.
+/// A field with its end.
 struct Scanned {
     /// Where its text ends: at `end`, but for a backslash that ends the line.
     text_end: usize,
