@@ -1,4 +1,4 @@
-//! Sorting the entries of an index that is built (tuplesort.c's index builds).
+//! Sorts the entries of an index that is being built (tuplesort.c's index builds).
 //!
 //! ```text
 //!   push ──▶ arena: entry entry entry …      in memory, one after the other
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Entries are compared as bytes: first by the key's first eight as a number, which decides mostly,
-//! then by the rest, then by row. What comes in order already, as a serial number does, is only
-//! looked at once.
+//! then by the rest, then by row. Entries that arrive in order, as those of a serial number do, are
+//! only compared with their predecessor.
 
 use crate::{SpillFile, SpillReader, TempSpace};
 use std::cmp::Ordering;
@@ -33,7 +33,7 @@ impl<'a> Entry<'a> {
         Entry(&bytes[at..at + Entry::len(&bytes[at..])])
     }
 
-    /// Bytes of the entry that `bytes` begin with.
+    /// The length of the entry that `bytes` begin with.
     fn len(bytes: &[u8]) -> usize {
         let word = u32::from_le_bytes(bytes[..4].try_into().unwrap_or_default());
         HEADER + (word & !HAS_NULL) as usize
@@ -69,7 +69,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Where an entry is, with what decides about most pairs.
+/// The place of an entry, with the part of its key that decides most comparisons.
 #[derive(Clone, Copy)]
 struct Place {
     head: u64,
@@ -169,7 +169,7 @@ impl EntrySorter {
         Some(places)
     }
 
-    /// Writes what is in memory to the file, in order.
+    /// Writes the entries in memory to the file, in order.
     fn write_run(&mut self) -> Result<()> {
         let places = self.places();
         let file = match &mut self.file {
@@ -187,7 +187,7 @@ impl EntrySorter {
     }
 }
 
-/// The entry whose turn it is; `next` is a place's index or, without places, an offset.
+/// The next entry; `next` is a place's index or, without places, an offset.
 fn next_in<'a>(arena: &'a [u8], places: Option<&[Place]>, next: &mut usize) -> Option<Entry<'a>> {
     match places {
         Some(places) => {
@@ -204,7 +204,7 @@ fn next_in<'a>(arena: &'a [u8], places: Option<&[Place]>, next: &mut usize) -> O
     }
 }
 
-/// A reader of a run, and the run's next entry. The least is the greatest, for the heap.
+/// A reader of a run, and the run's next entry. The order is reversed, for the heap.
 struct Run {
     reader: SpillReader,
     entry: Vec<u8>,
@@ -248,7 +248,7 @@ impl Eq for Run {}
 pub struct SortedEntries(Sorted);
 
 enum Sorted {
-    /// They fitted into memory.
+    /// All entries fit into memory.
     InMemory { arena: Vec<u8>, places: Option<Vec<Place>> },
     /// Runs that are merged.
     Merged { heads: BinaryHeap<Run>, _file: SpillFile },

@@ -1,4 +1,4 @@
-//! Temporary files for what does not fit work_mem.
+//! Temporary files for rows that exceed work_mem.
 //!
 //! A spill file is removed from its directory as soon as it is open, so that
 //! nothing is left behind however the statement ends. Rows are written one after
@@ -76,7 +76,7 @@ impl TempSpace {
         TempSpace { vfs, directory: directory.into(), next_file, quota }
     }
 
-    /// The same place for one session, whose files are counted by themselves.
+    /// The same place for one session, with a quota of its own.
     pub fn for_session(&self) -> TempSpace {
         TempSpace {
             vfs: Arc::clone(&self.vfs),
@@ -146,7 +146,7 @@ impl SpillFile {
         Ok(())
     }
 
-    /// Appends a row that is no more than bytes.
+    /// Appends a row of plain bytes.
     pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.buffer.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
         self.buffer.extend_from_slice(bytes);
@@ -238,7 +238,7 @@ impl SpillReader {
         Ok(true)
     }
 
-    /// Puts the next row, which is no more than bytes, into `out`; false at the end.
+    /// Puts the next row of plain bytes into `out`; false at the end.
     pub fn read_bytes(&mut self, out: &mut Vec<u8>) -> Result<bool> {
         out.clear();
         let row = self.next_row()?;
@@ -313,7 +313,7 @@ pub fn take_bytes_of<'a>(rest: &mut &'a [u8], length: usize) -> Result<&'a [u8]>
     Ok(head)
 }
 
-/// XX001: what a temporary file has is not what was written.
+/// XX001: a temporary file does not have the bytes that were written.
 #[cold]
 pub fn cut_short() -> Error {
     Error::new(SqlState::DATA_CORRUPTED, "temporary file is corrupted")
