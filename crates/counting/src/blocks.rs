@@ -23,7 +23,7 @@ pub(crate) struct Former {
 }
 
 impl RelationStatistics {
-    /// Remembers the trees that a relation's new version does not have any more.
+    /// Remembers the trees that a relation's new version no longer has.
     pub fn replaced(&self, database: &Database, old: &Relation, new: &Relation) -> Result<()> {
         if old.storage == new.storage && old.overflow == new.overflow {
             return Ok(());
@@ -67,7 +67,7 @@ impl Files<'_> {
 
     /// Forgets dropped relations, and trees that no relation has any more.
     pub fn forget_all_but(self, exists: impl Fn(Oid) -> bool) -> Result<()> {
-        // Those of transactions under way, too.
+        // Trees of running transactions are included.
         let mut trees = self.database.trees()?;
         let mut former = self.statistics.former.lock();
         let Former { rows, overflow } = &mut *former;
@@ -90,7 +90,7 @@ fn tree_of(database: &Database, file: Option<RelFileNumber>) -> Result<Option<Tr
 pub struct Blocks(HashMap<TreeId, u64>);
 
 impl Blocks {
-    /// Now.
+    /// The counts of this moment.
     pub fn now(database: &Database) -> Blocks {
         Blocks(database.store().page_reads())
     }
@@ -104,7 +104,7 @@ impl Blocks {
         self
     }
 
-    /// Sets a relation's back to what they are at another moment.
+    /// Sets a relation's counts to those of another moment.
     pub fn copy_of(&mut self, now: &Blocks, files: Files<'_>, of: &Relation) -> Result<()> {
         let mut trees = HashSet::new();
         for part in [Part::Rows, Part::Overflow] {
@@ -115,12 +115,12 @@ impl Blocks {
         Ok(())
     }
 
-    /// Adds others.
+    /// Adds other counts.
     pub fn add(&mut self, others: &Blocks) {
         others.0.iter().for_each(|(tree, reads)| *self.0.entry(*tree).or_default() += reads);
     }
 
-    /// Forgets a relation's.
+    /// Forgets a relation's counts.
     pub fn forget(&mut self, files: Files<'_>, of: &Relation) -> Result<()> {
         for part in [Part::Rows, Part::Overflow] {
             for tree in files.trees(of, part)? {
@@ -143,7 +143,8 @@ impl Blocks {
         Ok(all)
     }
 
-    /// The same from there, as if all had been of the trees that relations have.
+    /// The counts as [`Self::by_relation`] returned them, as if the relations' present trees had
+    /// all of them.
     pub fn of_relations(
         database: &Database,
         catalog: &Catalog,

@@ -3,7 +3,7 @@
 //! - [`accesses`]: rows read from relations and written to them, for pg_stat_all_tables and the
 //!   background analyzer.
 //! - [`blocks`]: pages read from disk for them, for pg_statio_all_tables.
-//! - [`progress`]: how far a long command is, for pg_stat_progress_*.
+//! - [`progress`]: the progress of long commands, for pg_stat_progress_*.
 //!
 //! [`RelationStatistics`] has the counts of one engine's relations.
 //!

@@ -1,4 +1,4 @@
-//! How far a long utility command is, for pg_stat_progress_vacuum and its kin.
+//! The progress of a long utility command, for pg_stat_progress_vacuum and its kin.
 //!
 //! The command's thread alone writes; a view reads the numbers one after the other.
 
@@ -74,7 +74,7 @@ impl Phase {
     }
 }
 
-/// A number that grows, and where it will end.
+/// A growing number, and its final value.
 #[derive(Debug, Default)]
 pub struct Course {
     total: AtomicU64,
@@ -82,23 +82,23 @@ pub struct Course {
 }
 
 impl Course {
-    /// There is so much to do.
+    /// Begins with `total` to do.
     pub fn begin(&self, total: u64) {
         self.total.store(total, Ordering::Relaxed);
         self.done.store(0, Ordering::Relaxed);
     }
 
-    /// So much more is done.
+    /// Adds `more` to the amount done.
     pub fn advance(&self, more: u64) {
         self.done.store(self.done() + more, Ordering::Relaxed);
     }
 
-    /// How much there is to do; 0 as long as that is not known.
+    /// The amount to do; 0 while it is unknown.
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// How much is done.
+    /// The amount done.
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }
@@ -123,7 +123,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// It begins.
+    /// The progress of a command that begins.
     pub fn new(utility: Utility, relation: Oid) -> Progress {
         Progress {
             utility,

@@ -71,7 +71,7 @@ fn settle_to_own(slots: &'static Slots) {
     put_spare(slots);
 }
 
-/// The running thread ends, or works for another engine: a block that it has in hand is over.
+/// Ends the running thread's block: the thread ends, or works for another engine.
 pub(super) fn end_block() {
     if let Some(slots) = APART.take() {
         slots.end();
@@ -98,11 +98,11 @@ pub(super) fn unsettled(counts: &Counts, table: Oid) -> [Accesses; 2] {
     [mine, others]
 }
 
-/// Changes of tables' rows that blocks under way have counted.
+/// Changes of tables' rows that running blocks have counted.
 pub struct Unsettled(Known);
 
 impl RelationStatistics {
-    /// Changes of tables' rows that blocks under way have counted, as it is now.
+    /// The changes of tables' rows that running blocks have counted so far.
     pub fn unsettled(&self) -> Unsettled {
         let mut all = Known::new();
         self.counts.for_each_block(|slots| slots.add_to(&mut all));
@@ -127,14 +127,14 @@ impl Apart {
         Apart(come_back())
     }
 
-    /// Has the running thread go on with it.
+    /// Lets the running thread continue the block's counts.
     pub fn give_back(mut self) {
         if let Some(slots) = self.0.take() {
             go_on(slots);
         }
     }
 
-    /// Does a part of the session's work, in which a block may begin, go on and end.
+    /// Runs a part of the session's work, in which a block may begin, continue and end.
     #[inline]
     pub fn during<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let _within = Within::enter(self);
@@ -151,7 +151,7 @@ impl Drop for Apart {
     }
 }
 
-/// A part of a session's work is being done; it may end in a panic.
+/// Takes the block's counts back from the thread, even if the work panics.
 struct Within<'a>(&'a mut Apart);
 
 impl<'a> Within<'a> {

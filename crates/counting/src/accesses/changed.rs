@@ -1,10 +1,10 @@
-//! The tables of which many rows have changed: what the background analyzer looks at.
+//! The tables of which many rows have changed, for the background analyzer.
 //!
 //! A thread that counts a change compares two sums of its own counters ([`note_if_many`]); once in
-//! [`STEP`] changes it puts the table into a set that all threads of the engine share. So the analyzer learns of a table
-//! soon after it has grown, and looks at no other. Several threads may each have counted fewer
-//! changes than that: the analyzer looks at all tables now and then. (PostgreSQL's autovacuum does
-//! only that, in autovacuum.c, do_autovacuum.)
+//! [`STEP`] changes it puts the table into a set that all threads of the engine share. So the
+//! analyzer learns of a table soon after it has grown, and checks no other. Several threads may
+//! each have counted fewer changes than that, so the analyzer also checks all tables now and then.
+//! (PostgreSQL's autovacuum does only that, in autovacuum.c, do_autovacuum.)
 //!
 //! A block's counts are noted again when the block has ended, because other sessions do not see its
 //! rows before.
@@ -18,8 +18,8 @@ use steppe_types::Oid;
 use super::thread::with_engine;
 use crate::RelationStatistics;
 
-/// After how many changes a counter notes its table, as a power of two: fewer than
-/// autovacuum_analyze_threshold's 50.
+/// The number of changes after which a counter notes its table, as a power of two. It is less than
+/// autovacuum_analyze_threshold (50).
 const STEP_BITS: u32 = 5;
 
 /// The tables of an engine that were noted.
@@ -58,7 +58,7 @@ fn note(table: Oid) {
 }
 
 impl RelationStatistics {
-    /// Whether there are tables to take.
+    /// Whether tables have been noted.
     pub fn has_changed_tables(&self) -> bool {
         self.counts.changed.is_any.load(Ordering::Acquire)
     }

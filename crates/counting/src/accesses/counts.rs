@@ -30,7 +30,7 @@ pub(super) fn give_to_pool(slots: &'static Slots) {
 /// The accesses to the relations of one engine.
 pub(crate) struct Counts {
     shards: [Mutex<Known>; SHARDS_COUNT],
-    /// Relations that are forgotten.
+    /// The counts of forgotten relations.
     pub(super) gone: Mutex<Accesses>,
     threads: Mutex<Owned>,
     blocks: Mutex<Owned>,
@@ -41,7 +41,7 @@ pub(crate) struct Counts {
 #[derive(Default)]
 struct Owned {
     all: Vec<&'static Slots>,
-    /// Those of them that no thread, and no block, has.
+    /// The slots that no thread or block uses.
     free: Vec<&'static Slots>,
 }
 
@@ -107,12 +107,12 @@ impl Counts {
         self.blocks.lock().free.push(slots);
     }
 
-    /// The same of several.
+    /// The same for several blocks.
     pub(super) fn give_blocks(&self, slots: &mut Vec<&'static Slots>) {
         self.blocks.lock().free.append(slots);
     }
 
-    /// Looks at the slots of all blocks.
+    /// Calls `look` with the slots of all blocks.
     pub(super) fn for_each_block(&self, look: impl FnMut(&'static Slots)) {
         self.blocks.lock().all.iter().copied().for_each(look);
     }
@@ -137,7 +137,7 @@ impl Counts {
         }
     }
 
-    /// Adds counts of any relations, one shard's together.
+    /// Adds counts of any relations, shard by shard.
     pub(super) fn add(&self, all: Known) {
         let mut all: Vec<(Oid, Accesses)> = all.into_iter().collect();
         all.sort_unstable_by_key(|(relation, _)| shard_of(*relation));
@@ -146,7 +146,7 @@ impl Counts {
         }
     }
 
-    /// One relation's.
+    /// The counts of one relation.
     pub(super) fn total(&self, relation: Oid) -> Accesses {
         let mut sum = {
             let known = self.shards[shard_of(relation)].lock();

@@ -1,4 +1,4 @@
-//! How many rows tables have, and how much has changed since ANALYZE, by counting.
+//! Counts the rows of tables, and their changes since ANALYZE.
 //!
 //! ```text
 //!   what was done (the counts of all accesses) − what was taken back = what lasts
@@ -34,16 +34,16 @@ struct Base {
     /// The lasting changes of the table at that time.
     #[serde(with = "Changes")]
     lasting: RowChanges,
-    /// Rows inserted ever, lasting or not, when VACUUM last came.
+    /// All rows ever inserted until the last VACUUM, including rolled back ones.
     inserted: u64,
-    /// Rows that the file began with, copied from another.
+    /// Rows copied from another file when this one was made.
     copied: u64,
 }
 
 /// A table's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimates {
-    /// Rows there are.
+    /// The live rows.
     pub live: u64,
     /// Rows inserted, updated and deleted since ANALYZE.
     pub modified: u64,
@@ -101,7 +101,7 @@ impl LiveRows {
         self.taken_back.lock().retain(|table, _| catalog.relation(*table).is_some());
     }
 
-    /// The state of now, to be saved.
+    /// The present state, to be saved.
     pub(super) fn saved(&self) -> Saved {
         let (bases, taken_back) = (self.bases.lock(), self.taken_back.lock());
         let bases = bases.iter().map(|(file, base)| (file.0, *base));
@@ -110,7 +110,7 @@ impl LiveRows {
         Saved { bases: bases.collect(), taken_back: taken_back.collect() }
     }
 
-    /// Knows again what was saved.
+    /// Restores a saved state.
     pub(super) fn restore(&self, saved: Saved) {
         let bases = saved.bases.into_iter().map(|(file, base)| (RelFileNumber(file), base));
         self.bases.lock().extend(bases);
@@ -122,7 +122,7 @@ impl LiveRows {
 }
 
 impl Base {
-    /// `done`: all that was counted of the table.
+    /// The estimates, if `done` are all accesses to the table.
     fn estimates(&self, done: &Accesses, lasting: &RowChanges) -> Estimates {
         let since = |now: u64, then: u64| now as i64 - then as i64;
         let inserted = since(lasting.inserted, self.lasting.inserted);
@@ -136,20 +136,21 @@ impl Base {
     }
 }
 
-/// How a table stood when ANALYZE began.
+/// The counts of a table when ANALYZE began.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
     /// Microseconds since 2000-01-01 UTC.
     pub(super) at: i64,
     lasting: RowChanges,
-    /// Changes of transactions that go on.
+    /// Changes of running transactions.
     unsettled: u64,
-    /// How many rows more there are if those of others last, which ANALYZE does not see.
+    /// The rows that the table gains if the changes of other transactions, which ANALYZE does not
+    /// see, last.
     to_come: i64,
 }
 
 impl RelationStatistics {
-    /// A rollback has taken something back: for
+    /// Notes the changes that a rollback has reverted; called by
     /// [`DatabaseOptions::on_taken_back`](steppe_txn::DatabaseOptions::on_taken_back).
     pub fn taken_back(&self, what: TakenBack) {
         let LiveRows { bases, taken_back } = &self.rows;
@@ -170,18 +171,18 @@ impl RelationStatistics {
         }
     }
 
-    /// A table's numbers, of which `done` is counted.
+    /// A table's estimates, if `done` are all accesses to it.
     pub fn estimates(&self, table: &Relation, done: &Accesses) -> Estimates {
         self.rows.base_of(table).estimates(done, &self.rows.lasting(table.oid, done))
     }
 
-    /// Changes of a table's rows ever, as far as they have lasted.
+    /// All changes of a table's rows that were not rolled back.
     pub fn changes_ever(&self, table: &Relation, done: &Accesses) -> u64 {
         let RowChanges { inserted, updated, deleted } = self.rows.lasting(table.oid, done);
         inserted + updated + deleted
     }
 
-    /// Notes what is known of a table's rows from now on, by what was known.
+    /// Replaces the base of a table's rows, by the old base.
     fn know(
         &self,
         table: &Relation,
@@ -223,7 +224,7 @@ impl RelationStatistics {
         self.rows.put_base(table, base);
     }
 
-    /// A table has a new file, without rows.
+    /// Notes that a table has a new file without rows.
     pub fn emptied(&self, table: &Relation, before: &Relation) {
         self.know(table, before, |_, now, done| Base {
             modified: now.modified,
@@ -232,7 +233,7 @@ impl RelationStatistics {
         });
     }
 
-    /// A table has a new file, with as many rows copied into it.
+    /// Notes that a table has a new file into which `copied` rows were copied.
     pub fn rewritten(&self, table: &Relation, before: &Relation, copied: u64) {
         self.know(table, before, |base, now, _| Base {
             rows: copied,
@@ -242,7 +243,7 @@ impl RelationStatistics {
         });
     }
 
-    /// Counts from nothing again, as after pg_stat_reset.
+    /// Counts from zero again, as after pg_stat_reset.
     pub fn reset_estimates<'a>(&self, tables: impl IntoIterator<Item = &'a Relation>) {
         let all = self.totals();
         for table in tables {

@@ -11,23 +11,23 @@ use crate::RelationStatistics;
 /// The work of VACUUM and ANALYZE on a table.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Maintenance {
-    /// How often, when for the last time, and for how long in all.
+    /// The runs of VACUUM.
     pub vacuumed: Rounds,
-    /// The same of ANALYZE.
+    /// The runs of ANALYZE.
     pub analyzed: Rounds,
-    /// The same of the background analyzer.
+    /// The runs of the background analyzer.
     #[serde(default)]
     pub autoanalyzed: Rounds,
 }
 
-/// Rounds of one kind.
+/// The runs of one command.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Rounds {
-    /// How many.
+    /// The number of runs.
     pub count: u64,
-    /// When the last one ended: microseconds since 2000-01-01 UTC.
+    /// The end of the last run, in microseconds since 2000-01-01 UTC.
     pub last: i64,
-    /// The time of all of them together.
+    /// The duration of all runs together.
     pub microseconds: i64,
 }
 

@@ -9,10 +9,10 @@
 //!   transaction block ── the same, its own until it ends       ─┘
 //! ```
 //!
-//! To count an access to a relation that the thread has met lately is an addition to memory that
-//! only the thread writes. A statement that accesses thousands of leaves in turn finds none of them
-//! there: such accesses are listed, and looked up by relation once there are many, one shard's
-//! together. Counts are kept by OID, for one engine ([`counts`]), which the thread has entered
+//! Counting an access to a relation that the thread has accessed lately is an addition to memory
+//! that only the thread writes. A statement that accesses thousands of leaves in turn finds none of
+//! them there. Such accesses are listed, and a long list is added to the shards, one shard after
+//! the other. Counts are kept by OID, for one engine ([`counts`]), which the thread has entered
 //! ([`thread`]). Changes count even if the transaction rolls back, as in PostgreSQL. A block has
 //! counts of its own ([`apart`]). A table of which many rows have changed is noted for the analyzer
 //! ([`changed`]).
@@ -86,14 +86,14 @@ counters! {
     inserted,
     /// Rows updated.
     updated,
-    /// Those of them whose keys are what they were in every index.
+    /// Rows updated without a changed key in any index.
     hot_updated,
     /// Rows deleted.
     deleted,
 }
 
 impl Accesses {
-    /// These and others.
+    /// Adds other accesses.
     pub fn add(&mut self, other: &Accesses) {
         let (counts, others) = (self.counts(), other.counts());
         let sums = std::array::from_fn(|i| counts[i].wrapping_add(others[i]));
@@ -134,7 +134,7 @@ pub fn scanned(relation: Oid, times: u64, now: i64) {
     count(relation, Accesses { scans: times, last_scan: now, ..Accesses::NONE });
 }
 
-/// A scan has found something.
+/// A scan has found rows or entries.
 #[inline]
 pub fn found(relation: Oid, returned: u64, fetched: u64) {
     count(relation, Accesses { returned, fetched, ..Accesses::NONE });
@@ -147,7 +147,7 @@ pub fn searched(index: Oid, hits: u64, now: i64) {
     count(index, Accesses { scans: 1, last_scan: now, ..found });
 }
 
-/// A search that found a row was for nothing: it is done, and counted, again.
+/// Uncounts a search that found a row: the search is repeated, and counted again.
 #[cold]
 pub fn searches_again(index: Oid) {
     let less = 1_u64.wrapping_neg();

@@ -32,7 +32,7 @@ impl RelationStatistics {
         SavedAccesses { relations, gone, maintenance, rows, trees }
     }
 
-    /// Adds what was saved to what is counted.
+    /// Adds the saved counts.
     pub fn restore(&self, saved: SavedAccesses) {
         self.counts.gone.lock().add(&saved.gone);
         self.counts.add(saved.relations.into_iter().collect());

@@ -1,8 +1,9 @@
 //! The memory that one thread, or one transaction block, counts in: slots of the relations that it
-//! has met lately, and a list of other accesses.
+//! has accessed lately, and a list of other accesses.
 //!
-//! Only the thread that counts writes it. A slot that changes hands, and a list that is full, are
-//! handed over: a thread's to its engine's counts, a block's to a map that stays with the block.
+//! Only the thread that counts writes it. When a slot gets another relation, or the list is full,
+//! their counts are handed over: a thread's to its engine's counts, a block's to a map that stays
+//! with the block.
 
 use std::sync::Weak;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -14,7 +15,7 @@ use super::counts::{self, Counts, SHARDS_COUNT};
 use super::{Accesses, COUNTERS, Known, changed, thread};
 use crate::RelationStatistics;
 
-/// Relations that a thread counts without handing over.
+/// Relations that a thread counts without handing counts over.
 const SLOTS: usize = 64;
 const _: () = assert!(SLOTS == u64::BITS as usize);
 /// Accesses to other relations that it lists before it hands them over.
@@ -45,7 +46,7 @@ impl Slot {
         self.last_scan.store(0, Ordering::Relaxed);
     }
 
-    /// Rows that have changed, by what is counted here.
+    /// The changes of rows that are counted here.
     #[inline(always)]
     fn changes(&self) -> u64 {
         let [.., inserted, updated, _, deleted] = &self.counts;
@@ -77,7 +78,7 @@ const LISTED_BITS: u32 = 4;
 const LISTED_COUNT_MAX: u64 = (1 << LISTED_BITS) - 1;
 const _: () = assert!(COUNTERS as u32 * LISTED_BITS <= u32::BITS);
 
-/// An access in the list: to most relations there is one of a row or two.
+/// An access in the list. Most listed relations are accessed once, for a row or two.
 struct Listed {
     relation: AtomicU32,
     /// The counts, [`LISTED_BITS`] each.
@@ -128,12 +129,12 @@ pub(super) struct Slots {
     held: AtomicU64,
     slots: [Slot; SLOTS],
     list: [Listed; LISTED_MAX],
-    /// How many are listed.
+    /// The number of listed accesses.
     listed: AtomicUsize,
-    /// Accesses to relations without a slot so far, to know whose turn it is.
+    /// The number of accesses to relations without a slot, for [`TURNS`].
     others: AtomicUsize,
-    /// Held while a slot changes hands, the list is emptied or either is looked at, not to count.
-    /// `None`: what is handed over goes to the engine of the running thread.
+    /// Held while a slot gets another relation, the list is emptied or either is read, but not for
+    /// counting. `None`: counts are handed over to the engine of the running thread.
     pub(super) handing_over: Mutex<Option<Kept>>,
 }
 
@@ -167,7 +168,7 @@ impl Slots {
         }
     }
 
-    /// Counts an access to a relation whose slot another one has.
+    /// Counts an access to a relation if another one has its slot.
     #[inline(never)]
     fn add_other(&self, slot: usize, relation: Oid, accesses: &Accesses) {
         let others = self.others.load(Ordering::Relaxed).wrapping_add(1);
@@ -187,7 +188,7 @@ impl Slots {
         entry.relation.store(relation, Ordering::Relaxed);
         entry.counts.store(packed, Ordering::Relaxed);
         entry.last_scan.store(accesses.last_scan, Ordering::Relaxed);
-        // A thread that sees that it is listed sees what is listed.
+        // A reader that sees the new number sees the entry, too.
         self.listed.store(listed + 1, Ordering::Release);
     }
 
@@ -208,7 +209,7 @@ impl Slots {
         self.held.store(self.held.load(Ordering::Relaxed) | 1 << slot, Ordering::Relaxed);
     }
 
-    /// Hands over what is listed.
+    /// Hands over the listed accesses.
     #[cold]
     fn empty_list(&self) {
         let mut kept = self.handing_over.lock();
@@ -221,7 +222,7 @@ impl Slots {
         self.listed.store(0, Ordering::Relaxed);
     }
 
-    /// Adds what is listed to an engine's counts; `handing_over` is held.
+    /// Adds the listed accesses to an engine's counts; the caller holds `handing_over`.
     fn list_to(&self, counts: &Counts) {
         let list = &self.list[..self.listed.load(Ordering::Relaxed)];
         let shard_of =
@@ -258,7 +259,7 @@ impl Slots {
         self.collect(self.handing_over.lock().as_ref(), all);
     }
 
-    /// The same; `kept` is held.
+    /// The same; the caller holds the lock of `kept`.
     fn collect(&self, kept: Option<&Kept>, all: &mut Known) {
         for (at, slot) in self.slots.iter().enumerate() {
             let relation = self.holder(at);
@@ -309,8 +310,7 @@ impl Slots {
         rest.map(std::mem::take).unwrap_or_default()
     }
 
-    /// Adds what a block has counted here to what is counted of its engine, on any thread, and
-    /// gives the memory back.
+    /// Adds a block's counts to its engine's, on any thread, and gives the memory back.
     pub(super) fn end(&'static self) {
         let mut kept = self.handing_over.lock();
         let engine = kept.as_ref().and_then(|kept| kept.engine.upgrade());
@@ -336,7 +336,7 @@ impl Slots {
         kept.iter_mut().for_each(|kept| kept.counts.clear());
     }
 
-    /// Makes them as new.
+    /// Makes the slots as new.
     pub(super) fn reset(&self) {
         let mut kept = self.handing_over.lock();
         self.clear(&mut kept);

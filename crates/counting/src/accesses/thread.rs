@@ -1,7 +1,7 @@
-//! The engine that a thread counts for, and the slots that it has of it.
+//! The engine that a thread counts for, and the slots that the engine gave it.
 //!
-//! A thread enters an engine when it begins, or when it is lent to a session of another one. What
-//! a thread counts that has entered none is lost.
+//! A thread enters an engine when it begins, or when it is lent to a session of another one. The
+//! counts of a thread without an engine are lost.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use super::apart;
 use super::slots::Slots;
 use crate::RelationStatistics;
 
-/// Where threads count that have entered no engine; it is never read.
+/// The slots of threads without an engine, which are never read.
 static NOWHERE: Slots = Slots::new();
 
 /// Slots of blocks that a thread keeps for its next ones.
 const SPARE_MAX: usize = 256;
 
 thread_local! {
-    /// The slots that the thread has in hand.
+    /// The slots that the thread counts in now.
     pub(super) static CURRENT: Cell<Option<&'static Slots>> = const { Cell::new(None) };
     static OWN: Own = const {
         Own { engine: RefCell::new(None), slots: Cell::new(None), spare: RefCell::new(Vec::new()) }
@@ -53,7 +53,7 @@ impl Drop for Own {
 impl RelationStatistics {
     /// The running thread works for this engine from now on, until it ends or enters another one.
     pub fn enter(self: &Arc<Self>) {
-        // A thread that is ending counts no more.
+        // A thread that is ending no longer counts.
         let _ending = OWN.try_with(|own| {
             let is_there = own.engine.borrow().as_ref().is_some_and(|it| Arc::ptr_eq(it, self));
             if !is_there {
@@ -96,7 +96,7 @@ pub(super) fn own() -> Option<&'static Slots> {
     OWN.try_with(|own| own.slots.get()).ok().flatten()
 }
 
-/// The same; it gets some if it has none yet. `None`: it works for no engine.
+/// The same; a thread without slots gets some. `None` if it works for no engine.
 pub(super) fn own_or_new() -> Option<&'static Slots> {
     own().or_else(try_lease)
 }

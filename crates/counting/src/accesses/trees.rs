@@ -1,10 +1,9 @@
-//! How many rows have changed below tables that others are partitions of or inherit from.
+//! Counts the changed rows below partitioned tables and inheritance parents.
 //!
-//! A leaf's changes are counted where they happen, and its ancestors know nothing of them. When the
-//! background analyzer looks at a leaf, what has come since it last did so is added to each of the
-//! leaf's ancestors. So a partitioned table of thousands of leaves costs what its changed leaves
-//! cost. (PostgreSQL's autovacuum never analyzes such tables: their statistics are as old as the
-//! last ANALYZE by hand.)
+//! A leaf's changes are counted for the leaf alone. When the background analyzer checks a leaf, it
+//! adds the changes since its last check to each of the leaf's ancestors. So a partitioned table of
+//! thousands of leaves costs as much as its changed leaves. (PostgreSQL's autovacuum never analyzes
+//! such tables: their statistics are as old as the last ANALYZE by hand.)
 
 use std::collections::HashMap;
 
@@ -17,7 +16,7 @@ use crate::RelationStatistics;
 /// The counts of all inheritance trees.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Trees {
-    /// Changes of leaves that their ancestors know of.
+    /// Changes of leaves that were added to their ancestors.
     added: HashMap<Oid, u64>,
     /// Changes below tables since these were analyzed.
     below: HashMap<Oid, u64>,
@@ -68,7 +67,7 @@ impl Trees {
         self.below.retain(|table, _| catalog.relation(*table).is_some());
     }
 
-    /// Knows again what was saved.
+    /// Restores saved counts.
     pub(super) fn restore(&mut self, saved: Trees) {
         self.added.extend(saved.added);
         self.below.extend(saved.below);
