@@ -69,7 +69,7 @@ pub(super) fn set_spawn_using_bgw(
     change(spi, oid_arg(args, 0)?, |pathman| Some(Pathman { spawn_using_bgw, ..pathman }))
 }
 
-/// `set_init_callback(relation, callback)`: no function that there is has the signature.
+/// `set_init_callback(relation, callback)`: no existing function has the required signature.
 pub(super) fn set_init_callback(args: &[Datum], _: &CallInfo, spi: &mut Spi<'_>) -> Result<Datum> {
     let (table, callback) = (oid_arg(args, 0)?, oid_arg(args, 1)?);
     Parent::open(spi, table)?;
@@ -111,7 +111,7 @@ pub(super) fn set_interval(args: &[Datum], call: &CallInfo, spi: &mut Spi<'_>) -
 
 // ----- telling -----
 
-/// The catalog that a function of no statements of its own sees.
+/// The catalog for a function that runs no statements.
 fn catalog(cx: &FnContext) -> Arc<Catalog> {
     cx.session.newer_catalog(&cx.catalog).unwrap_or_else(|| cx.catalog.clone())
 }
@@ -171,7 +171,7 @@ pub(super) fn move_rows(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     moved_rows(args, cx).and_then(|_| void())
 }
 
-/// `partition_data(parent)`: how many rows are moved, which is none.
+/// `partition_data(parent)`: the number of moved rows, which is 0.
 pub(super) fn moved_rows(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let catalog = catalog(cx);
     let relation = relation_in(&catalog, oid_arg(args, 0)?)?;

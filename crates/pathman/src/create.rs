@@ -35,7 +35,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// Checks what pg_pathman checks of a table and an expression, and locks the table.
+    /// Makes pg_pathman's checks of a table and an expression, and locks the table.
     fn new(spi: &mut Spi<'_>, args: &[Datum], strategy: &str) -> Result<Plan> {
         let table = required_relation(args, 0, "parent_relid")?;
         required(args, 1, "expression")?;
@@ -107,7 +107,7 @@ impl Plan {
         }
     }
 
-    /// Makes the table partitioned: the parent, and the table that its rows are in.
+    /// Makes the table partitioned. Returns the parent, and the table with the rows.
     fn convert(self, spi: &mut Spi<'_>, interval: Option<Arc<str>>) -> Result<(Parent, Oid)> {
         let plain = relation(spi, self.table)?;
         let column = self.key.columns.first();
@@ -155,14 +155,14 @@ fn drop_sequence(spi: &mut Spi<'_>, table: Oid) -> Result<()> {
     spi.execute(&format!("DROP SEQUENCE {name}")).map(drop)
 }
 
-/// Moves the rows of the table that was into the partitions.
+/// Moves the rows of the former table into the partitions.
 fn move_rows(spi: &mut Spi<'_>, rows: Oid, parent: Oid) -> Result<()> {
     copy_rows(spi, rows, parent)?;
     let rows = qualified(spi, rows)?;
     spi.execute(&format!("DROP TABLE {rows}")).map(drop)
 }
 
-/// partition_data says when rows are moved in pg_pathman; here they always are.
+/// In pg_pathman partition_data decides when rows are moved; Steppe always moves them.
 fn check_partition_data(args: &[Datum], i: usize) -> Result<()> {
     required(args, i, "partition_data").map(drop)
 }
@@ -204,7 +204,7 @@ struct Steps {
 }
 
 impl Steps {
-    /// From the arguments at `i` and behind it.
+    /// Reads the arguments from `i` on.
     fn of(args: &[Datum], call: &CallInfo, i: usize) -> Result<Steps> {
         let type_of = |i: usize| {
             let ty = call.args.get(i).copied();
@@ -218,7 +218,7 @@ impl Steps {
         })
     }
 
-    /// 22023 for an interval that leads nowhere.
+    /// 22023 for an interval that adds nothing.
     fn check_interval(&self, spi: &mut Spi<'_>, key: Oid) -> Result<()> {
         let key = format_type(key, -1);
         let test = format!("($1::{key} + $2)::{key} <= $1::{key}");
@@ -230,7 +230,7 @@ impl Steps {
         }
     }
 
-    /// How many intervals from the start cover the table's rows.
+    /// The number of intervals from the start that cover the table's rows.
     fn count_for(&self, spi: &mut Spi<'_>, plan: &Plan) -> Result<i32> {
         let ty = format_type(self.type_oid, -1);
         let list = format!("count(*), max(({}))::{ty}", plan.written);
@@ -358,7 +358,7 @@ struct Names {
 }
 
 impl Names {
-    /// From the arguments at `i` and behind it: each NULL or one for each partition.
+    /// Reads the arguments from `i` on: each is NULL or has one element for each partition.
     fn of(args: &[Datum], i: usize, count: usize, of: &str) -> Result<Names> {
         let list = |i: usize, name: &str| -> Result<Vec<Arc<str>>> {
             if given(args, i).is_none_or(Datum::is_null) {

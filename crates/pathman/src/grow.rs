@@ -1,8 +1,8 @@
 //! New partitions for rows beyond the ends of a range-partitioned table.
 //!
-//! They are made in a transaction of their own, as pg_pathman's background worker makes them: of
-//! many sessions that insert beyond the end one does it, and the others, which wait no longer than
-//! that takes, find it done. It is committed at once: a rollback of the row leaves it.
+//! They are made in a transaction of their own, as by pg_pathman's background worker. If many
+//! sessions insert beyond the end, one makes the partition. The others wait only for that and find
+//! it. It is committed at once: a rollback of the row keeps it.
 //!
 //! The inserter holds ROW EXCLUSIVE on the parent. Therefore the other transaction takes SHARE
 //! UPDATE EXCLUSIVE, which excludes other sessions that add partitions, but no session that reads
@@ -32,8 +32,8 @@ use steppe_sql::bind::typename::format_type;
 use steppe_sql::parser;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
-/// Makes the partitions up to a key that no partition of `parent` takes, if it is a table that
-/// grows. False: it is none. The row must be routed again, by the catalog then in force.
+/// Makes the partitions up to a key that no partition of `parent` takes. Returns false if the table
+/// does not grow. Otherwise the row must be routed again, by the catalog then in force.
 pub(super) fn grow(spi: &mut Spi<'_>, parent: Oid, key: &[Datum]) -> Result<bool> {
     let catalog = spi.catalog_in_force()?;
     let Some(relation) = catalog.relation(parent) else { return Ok(false) };
@@ -57,7 +57,7 @@ struct Growth {
     key: BoundValue,
 }
 
-/// Which way, and from where.
+/// The direction, and the edge to start from.
 struct Step {
     up: bool,
     from: BoundValue,
@@ -70,7 +70,7 @@ impl Growth {
             ctx.session.check_interrupts()?;
             let catalog = ctx.catalog();
             let parent = relation_in(&catalog, self.parent)?;
-            // Others may have changed it while its lock was waited for.
+            // Other sessions may have changed it while this one waited for its lock.
             let Some(pathman) = Pathman::of(parent)? else { return Ok(()) };
             match self.step(ctx, &catalog)? {
                 Some(step) => self.add(ctx, parent, &pathman, &step)?,
@@ -136,7 +136,7 @@ impl Growth {
     }
 }
 
-/// The partitions at both ends: one look at the map, however many lie between them.
+/// The partitions at both ends. The cost does not depend on the number of partitions.
 fn ends(catalog: &Catalog, parent: Oid) -> Result<Option<(Range, Range)>> {
     let ends = catalog.partition_map(parent)?.and_then(PartitionMap::range_ends);
     let range = |partition| range_in(catalog, partition);

@@ -1,7 +1,7 @@
 //! The state that pg_pathman keeps for a table that its functions partitioned.
 //!
-//! The catalog stores it with the table, as text that is read here alone. It is read for each call
-//! of a function and each row that no partition takes.
+//! The catalog stores it with the table, as text that only this module reads. It reads the text for
+//! each call of a function, and for each row that no partition takes.
 
 use super::PATHMAN;
 use serde::{Deserialize, Serialize};
@@ -14,13 +14,13 @@ use steppe_types::{Error, Result};
 pub(super) struct Pathman {
     /// The partitioning expression, as written.
     pub(super) expression: Arc<str>,
-    /// How wide a new range partition is: a value of the key's type, or an interval.
+    /// The width of a new range partition: a value of the key's type, or an interval.
     pub(super) range_interval: Option<Arc<str>>,
-    /// The parent is part of query plans. It has no rows, so that it makes no difference.
+    /// Whether the parent is part of query plans. It has no rows, so that this makes no difference.
     pub(super) enable_parent: bool,
-    /// A row beyond the last partition, or before the first, makes the partitions up to it.
+    /// Whether a row beyond the last partition, or before the first, makes the partitions up to it.
     pub(super) auto: bool,
-    /// Kept to be asked for: partitions are made in transactions of their own anyway.
+    /// Kept only to be shown: partitions are always made in transactions of their own.
     pub(super) spawn_using_bgw: bool,
     /// Unique constraints that do not cover the key, which each partition has for itself:
     /// definitions as ALTER TABLE … ADD takes them.

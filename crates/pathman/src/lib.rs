@@ -27,8 +27,8 @@ use steppe_exec::registry::{self, ExtensionCode, Family, Native};
 use steppe_functions::{arg, scalar, set};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 
-/// Tells the executor of pg_pathman, and makes it available. The server calls it before there is a
-/// session.
+/// Registers pg_pathman with the executor, and makes it available. The server calls this before the
+/// first session.
 pub fn register() {
     registry::register_extension(&CODE);
 }
@@ -88,7 +88,7 @@ const TABLE: &[(&str, Native)] = &[
     ("pathman_show_config", Native::Builtin(set(config::show_config))),
     ("pathman_show_params", Native::Builtin(set(config::show_params))),
     ("pathman_show_partitions", Native::Builtin(set(config::show_partitions))),
-    // Rows are moved when a table is partitioned: nothing is ever under way.
+    // Rows are moved when a table is partitioned, so that no task is ever running.
     (
         "pathman_show_tasks",
         Native::Builtin(set(|_, _, _| Ok(steppe_functions::series::rows(Vec::new())))),
@@ -167,7 +167,7 @@ struct Parent {
 }
 
 impl Parent {
-    /// P0001 if it is none.
+    /// P0001 if pg_pathman has not partitioned the table.
     fn open(spi: &Spi<'_>, oid: Oid) -> Result<Parent> {
         let relation = relation(spi, oid)?;
         match Pathman::of(&relation)? {
@@ -200,7 +200,7 @@ fn column_list(relation: &Relation) -> String {
         .join(", ")
 }
 
-/// Moves or copies all rows of one table to another; how many.
+/// Moves or copies all rows of one table to another; returns their number.
 fn copy_rows(spi: &mut Spi<'_>, from: Oid, to: Oid) -> Result<u64> {
     let columns = column_list(&*relation(spi, to)?);
     let (from, to) = (qualified(spi, from)?, qualified(spi, to)?);

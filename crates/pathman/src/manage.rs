@@ -76,7 +76,7 @@ pub(super) fn prepend(args: &[Datum], _: &CallInfo, spi: &mut Spi<'_>) -> Result
     answer(spi, made)
 }
 
-/// The range that arguments at `i` and behind it mean.
+/// The range in the arguments from `i` on.
 fn written_range(
     spi: &mut Spi<'_>,
     parent: &Parent,
@@ -114,7 +114,7 @@ pub(super) fn drop_range(args: &[Datum], _: &CallInfo, spi: &mut Spi<'_>) -> Res
     check_range(spi, &parent, partition)?;
     let (name, table) = (shown(spi, partition)?, qualified(spi, partition)?);
     if !boolean(args, 1)? {
-        // pg_pathman copies the rows to the parent, which has no place for them here.
+        // pg_pathman copies the rows to the parent, which cannot store rows in Steppe.
         let rows = spi.execute(&format!("SELECT count(*) FROM {table}"))?.value()?;
         if rows != Datum::Int8(0) {
             return Err(Error::not_supported(
@@ -171,8 +171,8 @@ pub(super) fn detach(args: &[Datum], _: &CallInfo, spi: &mut Spi<'_>) -> Result<
     answer(spi, partition)
 }
 
-/// `split_range_partition(partition, value, name, tablespace)`: what is not below the value goes
-/// to a new partition, which is answered.
+/// `split_range_partition(partition, value, name, tablespace)`: rows that are not below the value
+/// move to a new partition, which is returned.
 pub(super) fn split(args: &[Datum], call: &CallInfo, spi: &mut Spi<'_>) -> Result<Datum> {
     let partition = required_relation(args, 0, "partition1")?;
     required(args, 1, "split_value")?;
@@ -216,7 +216,7 @@ fn cannot_merge(detail: impl Into<String>) -> Error {
     invalid("cannot merge partitions").detail(detail.into())
 }
 
-/// `merge_range_partitions(partitions …)`: all rows go to the first, which is answered.
+/// `merge_range_partitions(partitions …)`: all rows move to the first, which is returned.
 pub(super) fn merge(args: &[Datum], _: &CallInfo, spi: &mut Spi<'_>) -> Result<Datum> {
     let mut partitions: Vec<Oid> = Vec::new();
     for element in &array(args, 0)?.elements {

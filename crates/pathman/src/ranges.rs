@@ -22,7 +22,7 @@ pub(super) struct Range {
     pub(super) upper: RangeDatum,
 }
 
-/// Whether intervals are added to values of a type, not values of the same type.
+/// Whether intervals are added to values of a type, instead of values of the same type.
 pub(super) fn takes_intervals(type_oid: Oid) -> bool {
     matches!(type_oid, oid::DATE | oid::TIMESTAMP | oid::TIMESTAMPTZ)
 }
@@ -143,7 +143,7 @@ pub(super) fn moved(
     Ok(RangeDatum::Value(BoundValue::new(type_oid, spi.value(&text, &params)?)))
 }
 
-/// 22023 if a range meets one of the partitions.
+/// 22023 if a range overlaps one of the partitions.
 pub(super) fn check_available(
     spi: &Spi<'_>,
     parent: &Relation,
@@ -212,7 +212,7 @@ pub(super) struct Placement<'a> {
     pub(super) tablespace: Option<&'a str>,
 }
 
-/// Creates a range partition; its OID.
+/// Creates a range partition; returns its OID.
 pub(super) fn create_range_partition(
     spi: &mut Spi<'_>,
     parent: &Parent,
