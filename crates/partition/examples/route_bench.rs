@@ -3,10 +3,10 @@
 //!
 //! `cargo run --release -p steppe-partition --example route_bench [LEAVES]`
 //!
-//! Each leaf is added to a clone, as DDL does it that replaces a parent's map while
-//! readers hold the old one. The bytes are what the process grew by. The time is the
-//! thread's own on a processor, the best of several rounds: rows come at random, so
-//! it is mostly how long the processor waits for its caches.
+//! Each leaf is added to a clone, as DDL does it that replaces a parent's map while readers hold
+//! the old one. The bytes are the growth of the process. The time is the thread's processor time,
+//! the best of several rounds. Rows are random, so it is mostly the time that the processor waits
+//! for its caches.
 
 use std::hint::black_box;
 use std::time::Instant;

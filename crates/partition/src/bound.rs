@@ -30,7 +30,7 @@ pub enum PartitionBound {
         /// Less than the modulus.
         remainder: u32,
     },
-    /// `DEFAULT`: what no other partition takes.
+    /// `DEFAULT`: the rows that no other partition takes.
     Default,
 }
 
@@ -86,8 +86,8 @@ impl BoundValue {
         &self.datum
     }
 
-    /// As an expression in a bound (get_const_expr without a type label): numbers
-    /// that read as they are and booleans are bare, all else is quoted.
+    /// Writes the value as an expression in a bound (get_const_expr without a type label): plain
+    /// numbers and booleans are bare, all other values are quoted.
     fn write_text(&self, context: &IoContext, out: &mut String) -> Result<()> {
         if self.datum.is_null() {
             out.push_str("NULL");

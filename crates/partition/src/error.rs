@@ -5,17 +5,17 @@ use steppe_types::io::IoContext;
 use steppe_types::oid::Oid;
 use steppe_types::{Error, Result, SqlState};
 
-/// A bound that does not fit beside the partitions there are.
+/// A bound that conflicts with the existing partitions.
 #[derive(Debug)]
 pub enum BoundError {
     /// There is a default partition already.
     SecondDefault {
-        /// The one there is.
+        /// The existing default partition.
         existing: Oid,
     },
     /// The lower bound is not below the upper one.
     EmptyRange {
-        /// Where they differ.
+        /// The part of the bound in which they differ.
         place: BoundPlace,
     },
     /// Some key would belong to two partitions.

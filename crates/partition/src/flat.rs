@@ -1,9 +1,9 @@
 //! The bounds of a range-partitioned parent in one piece, for parents that many rows are routed
 //! through.
 //!
-//! A search of [`crate::sorted`] reads some lines of memory that belong to the leaf's
-//! neighbourhood, scattered over the heap. Among thousands of leaves none of them is in the
-//! processor's cache. Here there is one such line: the lower bounds around the key.
+//! A search of [`crate::sorted`] reads some lines of memory near the leaf's entry, scattered over
+//! the heap. Among thousands of leaves none of them is in the processor's cache. This structure
+//! reads one such line: the lower bounds around the key.
 //!
 //! ```text
 //! spine    first of each block             a few kilobytes, in the cache
@@ -12,7 +12,7 @@
 //!
 //! It is made when as many rows have been routed as there are partitions, so that its cost for each
 //! of them is small. Bounds must be numbers of eight bytes, and partitions must leave no gap
-//! between them. A map that changes begins anew.
+//! between them. A changed map counts rows from zero again.
 
 use crate::key::Key;
 use std::sync::OnceLock;
@@ -26,11 +26,11 @@ const BLOCK: usize = 8;
 #[repr(align(64))]
 struct Block([u64; BLOCK]);
 
-/// The bounds, once they are worth it.
+/// The bounds, after enough rows have been routed.
 #[derive(Debug, Default)]
 pub(crate) struct Flat {
     routed: AtomicUsize,
-    /// `None`: they are of another kind.
+    /// `None`: the bounds are of another kind.
     ranges: OnceLock<Option<FlatRanges>>,
 }
 
@@ -41,7 +41,7 @@ impl Flat {
         self.ranges.get()?.as_ref()
     }
 
-    /// The bounds, if they have been made or if it is time to (`make`).
+    /// The bounds, made by `make` if enough rows have been routed.
     #[inline]
     pub(crate) fn ranges(
         &self,
@@ -63,12 +63,13 @@ pub(crate) struct FlatRanges {
     /// The last is filled up with the greatest number.
     blocks: Box<[Block]>,
     relations: Box<[Oid]>,
-    /// Where the last one ends.
+    /// The end of the last partition.
     end: u64,
 }
 
 impl FlatRanges {
-    /// From lower bounds, upper bounds and relations in order. `None`: they are of another kind.
+    /// Takes lower bounds, upper bounds and relations in order. `None`: the bounds are of another
+    /// kind.
     pub(crate) fn new(all: impl Iterator<Item = (Key, Key, Oid)>) -> Option<FlatRanges> {
         let (mut lowers, mut relations, mut end) = (Vec::new(), Vec::new(), None);
         for (lower, upper, relation) in all {
@@ -90,7 +91,7 @@ impl FlatRanges {
         Some(FlatRanges { spine, blocks, relations: relations.into(), end: end? })
     }
 
-    /// The partition that holds a key, and its place among them. `Err`: these bounds cannot tell.
+    /// The partition that holds a key, and its place among them. `Err`: these bounds cannot decide.
     #[inline]
     pub(crate) fn route(&self, key: &Key) -> Result<Option<(Oid, u32)>, Undecided> {
         key.value_hint().map_or(Err(Undecided), |hint| self.find(hint))
@@ -128,8 +129,8 @@ mod tests {
         RangeDatum::Value(BoundValue::new(oid::INT8, Datum::Int8(v)))
     }
 
-    /// A parent whose partitions end at these bounds, the first and the last open if so wanted,
-    /// one of them left out.
+    /// A parent whose partitions end at these bounds. The first and the last may be open, and one
+    /// may be left out.
     fn parent(ends: &[i64], open: (bool, bool), gap: Option<usize>) -> PartitionMap {
         let mut map = PartitionMap::new(PartitionStrategy::Range, &[oid::INT8]).unwrap();
         let mut bounds: Vec<RangeDatum> = ends.iter().map(|end| value(*end)).collect();

@@ -1,4 +1,4 @@
-//! HASH: a partition takes the rows whose hash leaves its remainder by its modulus.
+//! HASH: a partition takes the rows whose hash, divided by its modulus, leaves its remainder.
 //!
 //! The moduli of one parent form a chain in which each is a factor of the next, so
 //! there are at most 31 different ones, and mostly one: a row's partition is found
@@ -73,7 +73,7 @@ impl HashPartitions {
         Ok(())
     }
 
-    /// The neighbours in PostgreSQL's order are the ones it names.
+    /// PostgreSQL's error names the neighbours in its order.
     fn check_modulus(&self, modulus: u32, remainder: u32) -> Result<(), BoundError> {
         let bound = key(modulus, remainder);
         let error = |other: &HashPartition, other_is_greater| BoundError::Modulus {
@@ -87,7 +87,7 @@ impl HashPartitions {
         {
             return Err(error(before, false));
         }
-        // A partition with this very bound overlaps, which is found later.
+        // A partition with the same bound overlaps; a later check finds that.
         if let Some((_, after)) = self.by_bound.ascending(&bound).next()
             && !after.modulus.is_multiple_of(modulus)
         {
@@ -96,8 +96,8 @@ impl HashPartitions {
         Ok(())
     }
 
-    /// The partition that shares hashes with a bound; of several, the one with the
-    /// least remainder, as PostgreSQL meets it first.
+    /// The partition that shares hashes with a bound. If there are several, it is the one with the
+    /// least remainder, which PostgreSQL finds first.
     fn overlapping(&self, modulus: u32, remainder: u32) -> Option<Oid> {
         // The lesser of two moduli is a factor of the greater one: they share hashes if the
         // remainders agree modulo the lesser.

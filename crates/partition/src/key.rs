@@ -11,10 +11,9 @@
 //! bound (MINVALUE, …)     00                    below every row
 //! ```
 //!
-//! MINVALUE and MAXVALUE end a bound: what follows cannot matter. Parts are
-//! self-delimiting, so one comparison of bytes is the comparison column by column,
-//! and the column in which two bounds first differ holds the first byte in which
-//! they differ.
+//! MINVALUE and MAXVALUE end a bound: later columns cannot matter. Parts are self-delimiting, so
+//! one comparison of bytes is the comparison column by column, and the column in which two bounds
+//! first differ holds the first byte in which they differ.
 
 use crate::bound::RangeDatum;
 use std::sync::Arc;
@@ -30,7 +29,7 @@ pub(crate) const SPACE_BEGIN: &[u8] = &[];
 /// The greatest point.
 pub(crate) const SPACE_END: &[u8] = &[MAXVALUE];
 
-/// Comes before the bytes of a value.
+/// The byte before the bytes of a value.
 const VALUE: u8 = 1;
 
 /// The bytes of a key that are compared as one number.
@@ -42,7 +41,7 @@ const HEAD_BYTES: usize = 16;
 /// points lie between a point and the same point with zeros after it, and a row's key never begins
 /// with another row's.
 ///
-/// Most keys fit the head, which is compared without a look elsewhere.
+/// Most keys fit the head, which is compared without reading other memory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     /// The first bytes, big-endian, filled up with zeros.
@@ -69,7 +68,7 @@ impl From<&[u8]> for Key {
     }
 }
 
-/// As [`encode_hash`] encodes it.
+/// Encodes the hash as [`encode_hash`] does.
 impl From<u64> for Key {
     #[inline]
     fn from(number: u64) -> Key {
@@ -84,15 +83,15 @@ impl Key {
     #[inline]
     pub(crate) fn hint(&self) -> u64 {
         match (self.head >> 120) as u8 {
-            // Bits are left out on both sides.
+            // The number leaves bits out on both sides.
             VALUE => (self.head >> 56) as u64,
             MINVALUE => 0,
             _ => u64::MAX,
         }
     }
 
-    /// The hint of the key of a row with one column, where that column is of an integer's or a time's
-    /// type: [`Key::from`] makes of it what [`encode_row`] would have.
+    /// The hint of the key of a row with one column of an integer's or a time's type: [`Key::from`]
+    /// makes the key that [`encode_row`] would make.
     #[inline]
     pub(crate) fn hint_of_number(type_oid: Oid, value: &Datum) -> Option<u64> {
         Some(match (type_oid, value) {
@@ -107,7 +106,7 @@ impl Key {
         })
     }
 
-    /// The hint, if it says all: [`Key::from`] makes the key of it.
+    /// The hint, if it determines the key: [`Key::from`] makes the key from it.
     #[inline]
     pub(crate) fn short(&self) -> Option<u64> {
         let hint = self.hint();
@@ -122,7 +121,7 @@ impl Key {
 
     /// A bound as a number: a key that begins with a value, and whose hint is not the greatest
     /// number, is not below the bound if its hint is not below the number. `None`: no number
-    /// tells that.
+    /// decides that.
     pub(crate) fn limit(&self) -> Option<u64> {
         match (self.head >> 120) as u8 {
             VALUE => self.short(),
@@ -139,7 +138,7 @@ impl Key {
     }
 }
 
-/// A key in half the room: four to a cache line with what belongs to them.
+/// A key of half the size: a cache line holds four with their values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CompactKey {
     Short(u64),
@@ -174,8 +173,8 @@ impl CompactKey {
 
 /// Appends one non-null value of a key column.
 ///
-/// `real` is encoded as `double precision`, which gives the same bytes, so that a
-/// value of either type can be looked for.
+/// `real` is encoded as `double precision`, which gives the same bytes, so that values of both
+/// types can be searched.
 pub(crate) fn encode_value(type_oid: Oid, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
     if value.is_null() {
         return Err(Error::internal("NULL has no place in a partition's key space"));
@@ -262,7 +261,7 @@ mod tests {
                 assert_eq!(hint.map(Key::from), Some(Key::from(&bytes[..])), "{value:?}");
             }
         }
-        // What is not of the column's type is refused, elsewhere.
+        // A value of another type has no hint; the general path refuses it.
         assert_eq!(Key::hint_of_number(oid::INT4, &Datum::Int8(1)), None);
     }
 }

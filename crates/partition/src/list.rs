@@ -1,8 +1,8 @@
 //! LIST: each value, and NULL, has at most one partition.
 //!
-//! PostgreSQL orders list partitions by their least value, one that takes only
-//! NULL after the others. Each value therefore knows its partition's least value,
-//! so that any selection of values gives partitions in that order.
+//! PostgreSQL orders list partitions by their least value, and a partition that takes only NULL
+//! after the others. Therefore each value has its partition's least value, so that any selection of
+//! values gives partitions in that order.
 
 use crate::bound::BoundValue;
 use crate::error::{BoundError, BoundPlace};
@@ -18,7 +18,7 @@ pub(crate) struct ListPartitions {
     pub(crate) by_value: SortedMap<ListPartition>,
     null: Option<ListPartition>,
     count: usize,
-    /// How many of them take more than one value.
+    /// The number of partitions that take more than one value.
     shared_count: usize,
 }
 

@@ -27,10 +27,9 @@ pub enum PartitionStrategy {
 /// A parent's partitions by their bounds: which of them holds a row, and which can
 /// hold rows that satisfy a predicate.
 ///
-/// It is one level: a partition that is partitioned itself has its own map. A clone
-/// shares all but the path to what is changed afterwards, so a map that readers
-/// hold never changes, and adding one partition costs the same beside ten of them
-/// as beside a hundred thousand.
+/// It is one level: a partition that is partitioned itself has its own map. A clone shares all
+/// nodes but those on the path to a later change. So a map that readers hold never changes, and
+/// adding a partition to ten costs the same as adding it to a hundred thousand.
 #[derive(Clone, Debug)]
 pub struct PartitionMap {
     types: Arc<[Oid]>,
@@ -38,12 +37,12 @@ pub struct PartitionMap {
     pub(crate) default: Option<Oid>,
 }
 
-/// Where [`PartitionMap::route_to_place`] leads.
+/// The result of [`PartitionMap::route_to_place`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoutedPartition {
     /// The partition.
     pub relation: Oid,
-    /// A small number that is this partition's alone as long as the map does not change.
+    /// A small number that only this partition has while the map does not change.
     pub place: Option<u32>,
 }
 
@@ -63,7 +62,7 @@ pub(crate) enum Partitions {
 
 impl PartitionMap {
     /// A parent without partitions, whose key has columns of these types. XX000 if a
-    /// list-partitioned one has not exactly one.
+    /// list-partitioned one has a number of columns other than one.
     pub fn new(strategy: PartitionStrategy, types: &[Oid]) -> Result<PartitionMap> {
         let columns_fit = match strategy {
             PartitionStrategy::List => types.len() == 1,
@@ -80,7 +79,7 @@ impl PartitionMap {
         Ok(PartitionMap { types: types.into(), partitions, default: None })
     }
 
-    /// How it is partitioned.
+    /// The partitioning strategy.
     pub fn strategy(&self) -> PartitionStrategy {
         match self.partitions {
             Partitions::Range(_) => PartitionStrategy::Range,
@@ -134,7 +133,7 @@ impl PartitionMap {
         }
     }
 
-    /// Adds a partition, or says why its bound does not fit; then nothing changed.
+    /// Adds a partition. If its bound conflicts, returns the reason and changes nothing.
     pub fn attach(&mut self, relation: Oid, bound: &PartitionBound) -> Result<(), BoundError> {
         match (&mut self.partitions, bound) {
             (Partitions::Range(partitions), PartitionBound::Range { lower, upper }) => {
@@ -159,7 +158,7 @@ impl PartitionMap {
         }
     }
 
-    /// Says why a partition could not be added, as [`Self::attach`] would.
+    /// Returns the reason why a partition could not be added, as [`Self::attach`] would.
     pub fn check(&self, relation: Oid, bound: &PartitionBound) -> Result<(), BoundError> {
         match (&self.partitions, bound) {
             (Partitions::Range(partitions), PartitionBound::Range { lower, upper }) => {
@@ -169,7 +168,7 @@ impl PartitionMap {
         }
     }
 
-    /// Takes out a partition, given the bound it was added with.
+    /// Removes a partition, given the bound it was added with.
     pub fn detach(&mut self, relation: Oid, bound: &PartitionBound) -> Result<()> {
         match (&mut self.partitions, bound) {
             (Partitions::Range(partitions), PartitionBound::Range { lower, .. }) => {
@@ -191,15 +190,14 @@ impl PartitionMap {
 
     /// The partition that a row with this key belongs to; `None` if there is none.
     ///
-    /// A row is allowed in a partition exactly if this names it: the same question
-    /// checks the rows of a partition that is written to directly, is attached, or
-    /// is the default one when another is added. `scratch` is room for the key's
-    /// bytes, kept where many rows are routed.
+    /// A row is allowed in a partition exactly if this function returns it. It also checks the rows
+    /// of a partition that is written to directly or attached, and those of the default partition
+    /// when another one is added. `scratch` is memory for the key's bytes, reused for many rows.
     pub fn route(&self, key: &[Datum], scratch: &mut Vec<u8>) -> Result<Option<Oid>> {
         Ok(self.route_to_place(key, scratch)?.map(|routed| routed.relation))
     }
 
-    /// As [`PartitionMap::route`], with the partition's place among all where that is known.
+    /// As [`PartitionMap::route`], with the partition's place among all if it is known.
     pub fn route_to_place(
         &self,
         key: &[Datum],

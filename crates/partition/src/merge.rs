@@ -1,4 +1,4 @@
-//! Two parents whose partitions match one by one though their bounds are not the same
+//! Two parents whose partitions match one by one although their bounds differ
 //! (partition_bounds_merge).
 //!
 //! ```text
@@ -60,7 +60,7 @@ struct Range {
 /// Partitions that match one by one.
 #[derive(Debug)]
 pub struct Pairs {
-    /// The numbers of both partitions of each pair, in the order of what they take.
+    /// The numbers of both partitions of each pair, in the order of their keys.
     pub numbers: Vec<(usize, usize)>,
     /// The keys of the pairs.
     pub bounds: JoinBounds,
@@ -114,13 +114,13 @@ struct Place {
     has_partner: bool,
 }
 
-/// Pairs in the making (PartitionMap of partbounds.c). Each may lack a side.
+/// Unfinished pairs (PartitionMap of partbounds.c). Each may lack a side.
 struct Matching {
     first: Vec<Place>,
     second: Vec<Place>,
     defaults: (Option<usize>, Option<usize>),
     pairs: usize,
-    /// The pair that takes what no other does.
+    /// The pair that takes the keys that no other pair takes.
     default: Option<usize>,
     kept: RowsKept,
 }
@@ -187,14 +187,14 @@ impl Matching {
         }
         let null = self.nulls(first_null, second_null)?;
         self.match_defaults()?;
-        // Pairs without a partner may have become one since.
+        // Pairs without a partner may have been joined since.
         let pair = |(key, side, partition): (Key, Side, usize)| {
             self.place(side, partition).pair.map(|pair| (key, pair))
         };
         Ok(Taken::Values { by_value: by_value.into_iter().filter_map(pair).collect(), null })
     }
 
-    /// NULLs have no partner: their partitions are paired only to be there.
+    /// NULLs have no partner: their partitions get pairs only so that all partitions have one.
     fn nulls(&mut self, a: Option<usize>, b: Option<usize>) -> Matched<Option<usize>> {
         let a = a.filter(|a| self.first[*a].pair.is_none());
         let b = b.filter(|b| self.second[*b].pair.is_none());
@@ -356,7 +356,7 @@ impl Matching {
         for (partition, place) in self.second.iter().enumerate() {
             place.pair.into_iter().for_each(|pair| sides[pair].1 = Some(partition));
         }
-        // Some have become part of others.
+        // Some pairs were joined with others.
         let (mut numbers, mut number_of) = (Vec::new(), vec![None; self.pairs]);
         for (pair, side) in sides.into_iter().enumerate() {
             match side {

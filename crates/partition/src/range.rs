@@ -1,7 +1,7 @@
 //! RANGE: partitions in the order of their lower bounds.
 //!
-//! Partitions do not overlap, so the one that may hold a key is the last whose
-//! lower bound is not above it, and holds it if its upper bound is.
+//! Partitions do not overlap. So only the last partition whose lower bound is not above a key may
+//! hold it, and does if its upper bound is above the key.
 
 use crate::bound::RangeDatum;
 use crate::error::{BoundError, BoundPlace};
@@ -16,14 +16,14 @@ use steppe_types::{Error, Result};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RangePartitions {
     pub(crate) by_lower: SortedMap<RangePartition>,
-    /// The same for fast routing, of exactly these partitions.
+    /// The same partitions for fast routing.
     flat: Arc<Flat>,
 }
 
-/// All about a partition but its lower bound.
+/// A partition without its lower bound.
 #[derive(Clone, Debug)]
 pub(crate) struct RangePartition {
-    /// Where it ends, itself not included.
+    /// The exclusive end.
     pub(crate) upper: CompactKey,
     pub(crate) relation: Oid,
 }
@@ -43,7 +43,7 @@ impl RangePartitions {
         self.by_lower.ends().map(|(first, last)| (first.relation, last.relation))
     }
 
-    /// The partition that holds a key, and its place among all if that is known.
+    /// The partition that holds a key, and its place among all if it is known.
     #[inline]
     pub(crate) fn route(&self, key: &Key) -> Option<(Oid, Option<u32>)> {
         let flat = self.flat.ranges(self.len(), || {
@@ -56,7 +56,7 @@ impl RangePartitions {
         }
     }
 
-    /// The same for a key that is all in its hint, if that has become worth it.
+    /// The same for a key that its hint determines, if the flat bounds have been made.
     #[inline]
     pub(crate) fn route_quickly(&self, hint: u64) -> Option<Option<(Oid, u32)>> {
         self.flat.known()?.find(hint).ok()

@@ -1,15 +1,15 @@
-//! From a root to a leaf, level by level.
+//! Routes a row from a root to a leaf, level by level.
 
 use crate::map::PartitionMap;
 use steppe_types::oid::Oid;
 use steppe_types::{Datum, Result};
 
-/// Where a row belongs.
+/// The place of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
     /// In this leaf.
     Leaf(Oid),
-    /// Nowhere: this parent has no partition for it.
+    /// This parent has no partition for the row.
     NoPartition {
         /// The root, or the partition below it that is partitioned again.
         parent: Oid,

@@ -1,5 +1,5 @@
-//! Two parents with the same bounds: rows with equal keys are in partitions of the same bound,
-//! so that what is done by key can be done partition by partition.
+//! Two parents with the same bounds: rows with equal keys are in partitions of the same bound. So
+//! joins and groups by the key can be computed partition by partition.
 
 use crate::bound::PartitionBound;
 use crate::key::EncodedBound;

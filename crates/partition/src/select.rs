@@ -1,7 +1,7 @@
 //! The partitions that meet a set of keys, in the order of their bounds.
 //!
-//! Partitions are found where the set's ranges are, one after the other as they are
-//! asked for: a caller that stops early pays for what was seen.
+//! Partitions are searched in the set's ranges, one after the other on demand: a caller that stops
+//! early pays only for the partitions so far.
 
 use crate::hash::HashPartitions;
 use crate::key::{Key, decode_hash};
@@ -56,7 +56,7 @@ impl Iterator for Selected<'_> {
     }
 }
 
-/// How rows are wanted.
+/// The wanted order of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyOrder {
     /// From the greatest key to the least.
@@ -89,9 +89,9 @@ impl PartitionMap {
         Selected { before: None, walk, last: None, after: [null, default] }
     }
 
-    /// As [`PartitionMap::select`], with all keys of each partition before all keys
-    /// of the next in the order wanted; `None` if the partitions are not so ordered,
-    /// since a default partition or a list has keys among those of another.
+    /// As [`PartitionMap::select`], with all keys of each partition before all keys of the next in
+    /// the wanted order. `None` if the partitions do not have this order, because a default
+    /// partition or a list has keys among those of another.
     pub fn select_ordered<'a>(&'a self, set: &'a KeySet, order: KeyOrder) -> Option<Selected<'a>> {
         if self.keeps_default(set) {
             return None;
@@ -154,7 +154,7 @@ fn has_gap(partitions: &RangePartitions, ranges: &KeyRanges) -> bool {
     })
 }
 
-/// Where some partition takes several values: each once, by its least value.
+/// For parents whose partitions take several values: each partition once, by its least value.
 fn lists_by_least_value(partitions: &ListPartitions, set: &KeySet) -> Vec<Oid> {
     let entries = Entries::new(&partitions.by_value, &set.ranges, false);
     let mut found: Vec<(Option<&Key>, Oid)> = entries
@@ -165,7 +165,7 @@ fn lists_by_least_value(partitions: &ListPartitions, set: &KeySet) -> Vec<Oid> {
     if let Some(null) = partitions.null().filter(|_| set.null) {
         found.push((null.least.as_deref(), null.relation));
     }
-    // What takes only NULL comes last.
+    // A partition that takes only NULL is last.
     found.sort_by(|(a, _), (b, _)| a.is_none().cmp(&b.is_none()).then_with(|| a.cmp(b)));
     found.dedup();
     found.into_iter().map(|(_, relation)| relation).collect()
@@ -201,7 +201,7 @@ struct Entry<'a, V> {
     value: &'a V,
 }
 
-/// How far an entry reaches from its key.
+/// The end of an entry that begins at its key.
 trait Extent {
     /// Whether some of it is at or above `start`.
     fn reaches(&self, key: &Key, start: &Key) -> bool;
@@ -219,7 +219,7 @@ impl Extent for ListPartition {
     }
 }
 
-/// The entries of a map that meet ranges; one that meets several comes as often.
+/// The entries of a map that meet ranges; an entry that meets several ranges is repeated.
 #[derive(Clone, Debug)]
 struct Entries<'a, V> {
     map: &'a SortedMap<V>,

@@ -1,4 +1,4 @@
-//! The texts of errors and bounds, as PostgreSQL 18 gave them.
+//! The texts of errors and bounds in PostgreSQL 18.
 
 use steppe_partition::{
     BoundPlace, BoundValue, PartitionBound, PartitionMap, PartitionStrategy, RangeDatum,

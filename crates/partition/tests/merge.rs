@@ -1,4 +1,4 @@
-//! Partitions that match one by one, against the naive model: where rows with one key are.
+//! Partitions that match one by one, against the naive model of the partition of each key.
 
 mod model;
 
@@ -22,7 +22,7 @@ fn any_case() -> impl Strategy<Value = Case> {
     (proptest::sample::select(strategies), any_type())
         .prop_flat_map(|(strategy, type_oid)| {
             let types = vec![type_oid];
-            // Mostly all have it: else hardly any match.
+            // Mostly all parents have the bound: otherwise hardly any match.
             let has = || prop::bool::weighted(0.8);
             let bound = (any_bound(strategy, &types), [has(), has(), has()]);
             let bounds = prop::collection::vec(bound, 1..6);

@@ -1,4 +1,4 @@
-//! Rows go to the hash partitions that PostgreSQL puts them into.
+//! Rows are routed to the same hash partitions as in PostgreSQL.
 //!
 //! The remainders are those for which `satisfies_hash_partition(parent, 1021, …)`
 //! was true in PostgreSQL 18.
@@ -11,7 +11,7 @@ use steppe_types::text_io::input;
 
 const MODULUS: u32 = 1021;
 
-/// A parent with every partition there can be; the one for remainder r is r + 1.
+/// A parent with every possible partition; the one for remainder r is r + 1.
 fn parent(types: &[Oid]) -> PartitionMap {
     let mut map = PartitionMap::new(PartitionStrategy::Hash, types).unwrap();
     for remainder in 0..MODULUS {

@@ -190,7 +190,7 @@ proptest! {
         for (descending, nulls_first) in [(false, false), (false, true), (true, false), (true, true)] {
             check_ordered(&case, &set, KeyOrder { descending, nulls_first });
         }
-        // Slots are as good as constants; not knowing them keeps more.
+        // Slots prune as constants do; unknown slots keep more.
         let (predicate, slots) = with_slots(&case.predicate, &case.slots);
         let steps = PruningSteps::compile(&predicate, case.map.types().len());
         let known = |slot: u32| Ok(slots[slot as usize].clone());
@@ -313,7 +313,7 @@ proptest! {
     }
 }
 
-/// A predicate whose rows the partitions do not hold is caught as such.
+/// The check catches a predicate whose rows are lost.
 #[test]
 #[should_panic(expected = "is lost")]
 fn pruning_too_much_is_caught() {

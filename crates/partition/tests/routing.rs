@@ -34,7 +34,7 @@ fn any_case() -> impl Strategy<Value = Case> {
         })
 }
 
-/// Adds a bound to both; they must agree on whether it fits, and on why not.
+/// Adds a bound to both. They must agree on whether it conflicts, and on the reason.
 fn attach(map: &mut PartitionMap, model: &mut Model, relation: Oid, bound: &PartitionBound) {
     let before = map.len();
     let conflicting: Vec<Oid> = model
@@ -98,7 +98,7 @@ proptest! {
         }
         check_rows(&map, &model, &case.rows);
         check_rows(&old_map, &old_model, &case.rows);
-        // What was taken out fits again.
+        // A removed partition can be added again.
         for (relation, bound) in &old_model.partitions {
             if !model.partitions.iter().any(|(other, _)| other == relation) {
                 map.attach(*relation, bound).unwrap();
@@ -152,7 +152,7 @@ fn levels_are_walked_with_each_ones_own_key() {
     assert_eq!(route(20, "x"), Route::NoPartition { parent: 1 });
 }
 
-/// The model finds fault with a map that routes as if upper bounds were included.
+/// The model detects a map that routes as if upper bounds were included.
 #[test]
 #[should_panic(expected = "left")]
 fn an_included_upper_bound_is_caught() {

@@ -1,8 +1,9 @@
-//! Where a value falls among the values of a key column.
+//! The place of a value among the values of a key column.
 //!
 //! A comparison may be with a value of another type than the column's: `int4_key < 3000000000`,
 //! `date_key <= now()`. The value is not converted, because that could fail or round. It is
-//! *placed*: which values of the column are below it, and which equal it. Understood are
+//! *placed*: which values of the column are below it, and which equal it. These pairs of types are
+//! supported:
 //!
 //! ```text
 //! column                      value
@@ -14,7 +15,7 @@
 //! date, timestamp[tz]         date, timestamp, timestamptz
 //! ```
 //!
-//! Any other pair is not understood, which prunes nothing.
+//! A comparison of any other pair prunes nothing.
 
 use crate::key::{MAXVALUE, SPACE_BEGIN, SPACE_END, encode_value};
 use crate::prune::Comparison;
@@ -90,8 +91,8 @@ impl Place {
     }
 }
 
-/// The place of a non-null value among the values of a column; `None` if the pair
-/// of types is not understood.
+/// The place of a non-null value among the values of a column; `None` if the pair of types is not
+/// supported.
 pub(crate) fn place(column: Oid, value: &Datum, context: &IoContext) -> Result<Option<Place>> {
     let physical = Physical::of(column);
     let zone = &context.datetime.time_zone;

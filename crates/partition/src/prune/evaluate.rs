@@ -1,4 +1,4 @@
-//! Steps evaluated: from the values of slots to a set of keys.
+//! Evaluates steps: from the values of slots to a set of keys.
 
 use super::cuts::{Place, integer, numeric_floor, place};
 use super::ranges::{KeyRange, KeyRanges};
@@ -14,7 +14,7 @@ use steppe_types::oid::Oid;
 use steppe_types::physical::Physical;
 use steppe_types::{Datum, Result};
 
-/// How many keys equalities on several columns may multiply to before the later
+/// The number of keys to which equalities on several columns may multiply. Above it the later
 /// columns are left out.
 const KEYS_MAX: usize = 10_000;
 
@@ -51,9 +51,8 @@ impl ColumnSet {
 impl PruningSteps {
     /// The keys of `map`'s parent that can satisfy the predicate.
     ///
-    /// `slot` gives the value of a slot, or `None` while it is not known: what needs
-    /// it prunes nothing. `context` has the time zone for comparisons of dates with
-    /// instants.
+    /// `slot` gives the value of a slot, or `None` while it is unknown. Conditions with an unknown
+    /// value prune nothing. `context` has the time zone for comparisons of dates with instants.
     pub fn evaluate(
         &self,
         map: &PartitionMap,
@@ -64,10 +63,10 @@ impl PruningSteps {
         Evaluation { types: map.types(), hashed, slot, context }.step(&self.root)
     }
 
-    /// The one partition that can hold a row, if the predicate fixes the whole key to
-    /// values of the columns' own types: what a point statement asks, at the price of
-    /// routing a row. `Some(None)` if there is none; `None` if the predicate is not of
-    /// that kind, so that it is to be evaluated.
+    /// The one partition that can hold a row, if the predicate fixes the whole key to values of the
+    /// columns' own types. A point statement needs it; it costs as much as routing a row.
+    /// `Some(None)` if there is no such partition; `None` if the predicate is of another kind and
+    /// must be evaluated.
     pub fn route(
         &self,
         map: &PartitionMap,
@@ -95,7 +94,7 @@ impl PruningSteps {
     }
 }
 
-/// How many columns a key may have to be routed without an allocation.
+/// The number of columns up to which a key is routed without an allocation.
 const ROUTED_COLUMNS_MAX: usize = 4;
 
 /// The value that a column of the key is fixed to.
@@ -124,8 +123,7 @@ fn fixed(
     })
 }
 
-/// A value as one of a type, if that is what it is or if integers are only of another
-/// width.
+/// A value as one of a type, if it has that type, or is an integer of another width.
 fn of_type(type_oid: Oid, value: Datum) -> Option<Datum> {
     let physical = Physical::of(type_oid);
     if Physical::of_datum(&value) == Some(physical) {
@@ -259,7 +257,7 @@ impl Evaluation<'_> {
     fn compare(&self, type_oid: Oid, operator: Comparison, value: &Datum) -> Result<ColumnSet> {
         let (operator, value) = match (operator, value) {
             (_, Datum::Null) => return Ok(ColumnSet::none()),
-            // There are two of them.
+            // A boolean has two values.
             (Comparison::NotEqual, Datum::Bool(value)) => (Comparison::Equal, &Datum::Bool(!value)),
             _ => (operator, value),
         };
@@ -275,7 +273,7 @@ impl Evaluation<'_> {
         })
     }
 
-    /// A NULL decides the comparison's truth against it from its column on.
+    /// A comparison that reaches a NULL is not true.
     fn row(&self, row: &RowStep) -> Result<KeySet> {
         if self.hashed {
             return Ok(KeySet::all());
@@ -317,7 +315,7 @@ impl Evaluation<'_> {
                 cut.extend(range.start);
                 continue;
             }
-            // Ties are of several values, or of none: later columns are left out.
+            // Ties have several values or none, so that later columns are left out.
             cut.extend(if below { range.end } else { range.start });
             return Ok(RowCut::At(cut));
         }
@@ -331,7 +329,7 @@ impl Evaluation<'_> {
 /// Where a row comparison cuts the key space.
 enum RowCut {
     At(Vec<u8>),
-    /// It is never true.
+    /// The comparison is never true.
     Never,
     Unknown,
 }

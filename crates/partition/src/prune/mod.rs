@@ -1,11 +1,10 @@
 //! Pruning: which partitions can hold rows that satisfy a predicate.
 //!
-//! A predicate over the key is compiled once into [`PruningSteps`]. Its operands are
-//! constants or numbered slots, whose values the caller gives when it binds:
-//! parameters, stable functions, the outer side's row of a nested loop. Evaluated,
-//! the steps give a [`KeySet`], the set of keys that could satisfy the predicate,
-//! as ranges of the key space; [`crate::PartitionMap::select`] walks the partitions
-//! that meet it. What is kept is paid for, never what there is.
+//! A predicate over the key is compiled once into [`PruningSteps`]. Its operands are constants or
+//! numbered slots, whose values the caller gives when it binds: parameters, stable functions, the
+//! outer side's row of a nested loop. Evaluated, the steps give a [`KeySet`], the set of keys that
+//! could satisfy the predicate, as ranges of the key space; [`crate::PartitionMap::select`] walks
+//! the partitions that meet it. The cost depends on the partitions that are kept, not on all.
 //!
 //! ```text
 //! a = $1 AND (b < 5 OR b IS NULL)       a: ├┤   b: ├────┤ + NULL
@@ -16,9 +15,9 @@
 //!      bound with 7:  01⟨7⟩01 … 01⟨7⟩01⟨5⟩, and NULL in some column
 //! ```
 //!
-//! Correctness: the set contains the key of every row for which the predicate is
-//! true. What is not understood is "everything": as a conjunct it prunes nothing, as
-//! a disjunct it keeps everything.
+//! Correctness: the set contains the key of every row for which the predicate is true. A condition
+//! that is not supported stands for every key: as a conjunct it prunes nothing, as a disjunct it
+//! keeps everything.
 
 mod cuts;
 mod evaluate;
@@ -66,11 +65,11 @@ pub enum Predicate {
     },
     /// `(columns) operator (operands)` for `<`, `<=`, `>=`, `>`.
     Row {
-        /// The left side; `None` for what is not a key column.
+        /// The left side; `None` for an expression that is no key column.
         columns: Vec<Option<usize>>,
         /// The operator.
         operator: Comparison,
-        /// As many operands.
+        /// The right side, of as many operands.
         operands: Vec<Operand>,
     },
     /// `column IS NULL`
@@ -98,9 +97,9 @@ pub enum Predicate {
         /// A boolean.
         value: Operand,
     },
-    /// All of them.
+    /// All of the conditions.
     And(Vec<Predicate>),
-    /// Any of them.
+    /// Any of the conditions.
     Or(Vec<Predicate>),
     /// TRUE, or FALSE (which NULL is as well, in WHERE).
     Constant(bool),
@@ -128,9 +127,9 @@ pub enum Comparison {
 /// A value that a key column is compared with.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operand {
-    /// Known when compiled.
+    /// A value that is known when the predicate is compiled.
     Constant(Datum),
-    /// Known when bound, by the caller's number.
+    /// A value that is known when the predicate is bound, by the caller's number.
     Slot(u32),
 }
 
@@ -164,8 +163,7 @@ impl KeySet {
         self.ranges.is_all() && self.null
     }
 
-    /// The keys that are in both, or more: of keys with NULLs it is only known that
-    /// there are some.
+    /// The keys that are in both, or more: the set only notes whether it has keys with NULLs.
     pub fn intersect(self, other: KeySet) -> KeySet {
         KeySet { ranges: self.ranges.intersect(other.ranges), null: self.null && other.null }
     }

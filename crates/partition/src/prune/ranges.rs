@@ -18,8 +18,8 @@ impl KeyRange {
         KeyRange { start: prefix, end }
     }
 
-    /// Whether this is a value, or several columns', with all that may follow. Other ranges end at
-    /// another value, with or without MAXVALUE behind it.
+    /// Whether this is one value of the first column or columns, with all possible values of later
+    /// ones. Other ranges end at another value, with or without MAXVALUE behind it.
     pub(crate) fn is_prefix(&self) -> bool {
         !self.start.is_empty() && self.end.strip_suffix(&[MAXVALUE]) == Some(&self.start[..])
     }
@@ -109,7 +109,7 @@ impl KeyRanges {
             if start < end {
                 common.push(KeyRange { start: start.clone(), end: end.clone() });
             }
-            // What ends first meets nothing that comes later.
+            // The range that ends first meets none of the later ones.
             if a.end < b.end { drop(ours.next()) } else { drop(theirs.next()) }
         }
         KeyRanges(common)

@@ -1,8 +1,7 @@
 //! Predicates compiled into steps.
 //!
-//! A conjunction knows, for each column, all that is said of that column alone, so
-//! that what is said of several columns is put together once they have values:
-//! `a = 1 AND b IN (2, 3)` are the two keys (1, 2) and (1, 3).
+//! A conjunction has, for each column, all conditions on that column alone. They are combined when
+//! they have values: `a = 1 AND b IN (2, 3)` are the two keys (1, 2) and (1, 3).
 
 use super::{Comparison, Operand, Predicate};
 use steppe_types::Datum;
@@ -22,7 +21,7 @@ pub(super) enum Step {
     Conjunction(Conjunction),
     /// Keys in any of the sets.
     Union(Vec<Step>),
-    /// Every key or none, as a boolean says.
+    /// Every key or none, by a boolean.
     Known(Operand),
 }
 
@@ -67,18 +66,17 @@ impl PruningSteps {
         PruningSteps { root, key }
     }
 
-    /// Whether no value can make them prune anything: they need not be evaluated.
+    /// Whether the steps prune nothing for any values, so that they need not be evaluated.
     pub fn keep_everything(&self) -> bool {
         self.root.is_everything()
     }
 
-    /// Whether they ask for one key only, so that one partition is left.
+    /// Whether the steps select one key only, so that one partition is left.
     pub fn fix_the_key(&self) -> bool {
         self.key.is_some()
     }
 
-    /// Whether they ask for slots, so that they mean something else with each
-    /// binding.
+    /// Whether the steps have slots, so that each binding gives another set.
     pub fn have_slots(&self) -> bool {
         self.root.has_slots()
     }
@@ -182,8 +180,8 @@ fn compile(predicate: &Predicate, columns: usize) -> Step {
     }
 }
 
-/// `a >= 1 AND b > 2` says `(a, b) > (1, 2)` of the key (a, b): what single columns say in one
-/// direction is said of the first ones together, as long as ties are allowed.
+/// `a >= 1 AND b > 2` implies `(a, b) > (1, 2)` for the key (a, b): conditions of the first columns
+/// in one direction are combined, as long as ties are allowed.
 fn row_of_columns(parts: &Conjunction, toward: Comparison, columns: usize) -> Option<RowStep> {
     let with_ties = match toward {
         Comparison::Less => Comparison::LessEqual,
@@ -222,7 +220,7 @@ fn add(step: Step, to: &mut Conjunction) {
     }
 }
 
-/// The predicate as a set of values of one column, if it is about no other.
+/// The predicate as a set of values of one column, if it has no other column.
 fn single_column(predicate: &Predicate, columns: usize) -> Option<(usize, ColumnStep)> {
     let (column, step) = match predicate {
         Predicate::Compare { column, operator, operand } => {
@@ -283,7 +281,7 @@ fn row_comparison(
     operands: &[Operand],
     columns: usize,
 ) -> Step {
-    // Ties are for the columns that were left out to decide.
+    // The columns that were left out decide about ties.
     let with_ties = match operator {
         Comparison::Less | Comparison::LessEqual => Comparison::LessEqual,
         Comparison::Greater | Comparison::GreaterEqual => Comparison::GreaterEqual,

@@ -2,15 +2,15 @@
 
 use crate::key::Key;
 
-/// Ascending keys, each with a hint: a number that is less only if the key is.
+/// Ascending keys, each with a hint. A lesser hint means a lesser key.
 ///
-/// Hints lie together, eight to a cache line, and mostly decide alone; always, if each says all
-/// about its key.
+/// Hints lie together, eight to a cache line. They mostly decide a comparison alone, and always if
+/// each determines its key.
 #[derive(Clone, Debug)]
 pub(super) struct Keys {
     hints: Vec<u64>,
     keys: Vec<Key>,
-    /// All keys that there ever were are short.
+    /// All keys so far are short.
     are_short: bool,
 }
 

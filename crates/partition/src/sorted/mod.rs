@@ -71,7 +71,7 @@ impl<V> SortedMap<V> {
         Some((&keys.as_slice()[at], &values[at]))
     }
 
-    /// Its value, without a look at keys that their hints say all about.
+    /// Its value, without reading keys that their hints determine.
     #[inline]
     pub(crate) fn value_at_or_below(&self, key: &Key) -> Option<&V> {
         let (keys, values) = self.leaf(key);
@@ -202,8 +202,7 @@ impl<V: Clone> SortedMap<V> {
     }
 }
 
-/// Inserts below `node`; what did not fit any more is returned as a node to its
-/// right.
+/// Inserts below `node`; if it splits, returns the new node to its right.
 fn insert<V: Clone>(node: &mut Arc<Node<V>>, key: Key, value: V) -> Option<Arc<Node<V>>> {
     let node = Arc::make_mut(node);
     let at = match node {
@@ -228,7 +227,7 @@ fn insert<V: Clone>(node: &mut Arc<Node<V>>, key: Key, value: V) -> Option<Arc<N
     if len <= node.max_len() {
         return None;
     }
-    // Keys that come in order leave full nodes behind.
+    // Keys that are inserted in order leave full nodes behind.
     let keep = if at + 1 == len { len - 1 } else { len / 2 };
     Some(Arc::new(match node {
         Node::Leaf { keys, values } => {
@@ -262,8 +261,8 @@ fn remove<V: Clone>(node: &mut Arc<Node<V>>, key: &Key) -> Option<V> {
     }
 }
 
-/// Joins `children[at]` with a neighbour where the two would fill half a node, so
-/// that a map that shrinks does not keep its nodes.
+/// Joins `children[at]` with a neighbour if the two would fill half a node, so that a shrinking map
+/// frees nodes.
 fn merge_neighbours<V: Clone>(firsts: &mut Keys, children: &mut Vec<Arc<Node<V>>>, at: usize) {
     let joint = |left: usize| {
         let (left, right) = (children.get(left)?, children.get(left + 1)?);
@@ -341,8 +340,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Every third key is longer than its hint, which the one before has, too; the first few are
-    /// of another kind.
+    /// Every third key is longer than its hint, which equals the hint of the key before it. The
+    /// first few keys are of another kind.
     fn key(n: u32) -> Key {
         let hint = u64::from(n / 3 * 2 + (n % 3).min(1)).to_be_bytes();
         let first = if n < 9 { &[][..] } else { &[1] };
@@ -374,7 +373,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Inserts and removes in runs and at random; old clones stay what they were.
+        /// Inserts and removes in runs and at random; old clones do not change.
         #[test]
         fn it_is_an_ordered_map(
             steps in prop::collection::vec((any::<bool>(), 0..3000u32, 1..400u32, 1..5u32), 1..30),

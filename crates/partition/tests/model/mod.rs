@@ -1,5 +1,5 @@
-//! Partitioning done naively: a list of bounds, each looked at with SQL's
-//! comparisons. What the crate answers must be what this answers.
+//! A naive model of partitioning: a list of bounds, each tested with SQL's comparisons. The crate
+//! must give the same answers.
 
 #![allow(dead_code, reason = "each test uses a part")]
 
@@ -16,8 +16,8 @@ use steppe_types::io::IoContext;
 use steppe_types::oid::{self, Oid};
 use steppe_types::text_io::input;
 
-/// Types with a few values of each: neighbours, extremes, equals that look
-/// different, one that begins with another.
+/// Types with a few values of each: neighbours, extremes, equal values that look different, a value
+/// that begins with another.
 const DOMAINS: &[(Oid, &[&str])] = &[
     (oid::INT4, &["-2147483648", "-1", "0", "1", "2", "3", "4", "5", "255", "256", "2147483647"]),
     (oid::INT2, &["-32768", "-1", "0", "1", "2", "3", "32767"]),
@@ -181,7 +181,7 @@ impl Model {
         }
     }
 
-    /// Where a row belongs.
+    /// The partition of a row.
     pub(crate) fn route(&self, row: &[Datum]) -> Option<Oid> {
         let taker = self.partitions.iter().find(|(_, bound)| self.accepts(bound, row));
         let default = || self.partitions.iter().find(|(_, b)| *b == PartitionBound::Default);
@@ -224,8 +224,8 @@ impl Model {
         Ordering::Equal
     }
 
-    /// Whether some key could belong to both bounds, or neither may stand beside
-    /// the other.
+    /// Whether the bounds conflict: some key could belong to both, moduli do not match, or both are
+    /// DEFAULT.
     pub(crate) fn conflict(&self, a: &PartitionBound, b: &PartitionBound) -> bool {
         match (a, b) {
             (PartitionBound::Default, PartitionBound::Default) => true,

@@ -36,7 +36,7 @@ pub(crate) fn any_comparison() -> impl Strategy<Value = Comparison> {
 
 fn array(elements: Vec<Datum>) -> Datum {
     let dimensions = if elements.is_empty() { vec![] } else { vec![(elements.len() as i32, 1)] };
-    // The element type is not looked at: what is compared is each element.
+    // The comparison uses each element and ignores the element type.
     Datum::Array(Arc::new(Array { element_type: oid::UNKNOWN, dimensions, elements }))
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn any_predicate(types: &[Oid]) -> BoxedStrategy<Predicate> {
         .boxed()
 }
 
-/// Moves the predicate's constants into slots, as the choices say.
+/// Moves the predicate's constants into slots by `choices`.
 pub(crate) fn with_slots(predicate: &Predicate, choices: &[bool]) -> Bound {
     let mut slots = Vec::new();
     let mut choices = choices.iter().copied().cycle();
@@ -233,7 +233,7 @@ impl Rows<'_> {
 
     fn cross_type_order(&self, type_oid: Oid, a: &Datum, b: &Datum) -> Ordering {
         let zone = &self.context.datetime.time_zone;
-        // A date or timestamp out of range is beyond all that are finite.
+        // A date or timestamp out of range is beyond all finite ones.
         let instant = |datum: &Datum| match datum {
             Datum::Date(date) => date_to_timestamptz(*date, zone).unwrap_or(i64::MAX - 1),
             Datum::Timestamp(local) => {
