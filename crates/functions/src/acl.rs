@@ -1,5 +1,4 @@
-//! aclitem and aclitem[] (src/backend/utils/adt/acl.c): what they grant, and what is granted
-//! where they say nothing.
+//! aclitem and aclitem[] (src/backend/utils/adt/acl.c): their privileges, and the default ones.
 
 use super::args::{boolean, oid, text};
 use super::{CallInfo, Entry, SetRows, arg, scalar, series, set};

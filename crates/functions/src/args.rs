@@ -13,7 +13,7 @@ use steppe_types::{Datum, Error, Oid, Result};
 
 use crate::FnContext;
 
-/// Argument `i`, `None` for NULL or where the call leaves it out.
+/// Argument `i`; `None` if it is NULL or omitted.
 pub fn given(args: &[Datum], i: usize) -> Option<&Datum> {
     args.get(i).filter(|value| !value.is_null())
 }

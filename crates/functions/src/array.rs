@@ -146,7 +146,7 @@ fn dims(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     text_datum(array.dimensions.iter().map(show).collect::<String>())
 }
 
-/// Something of dimension number `args[1]`; NULL where there is no such dimension.
+/// A property of dimension number `args[1]`; NULL if there is no such dimension.
 fn of_dimension(args: &[Datum], what: fn((i32, i32)) -> i32) -> Result<Datum> {
     let number = usize::try_from(int4(args, 1)?).ok().and_then(|n| n.checked_sub(1));
     let dimension = number.and_then(|n| array(args, 0).ok()?.dimensions.get(n).copied());
@@ -267,8 +267,7 @@ fn pick(args: &[Datum], larger: bool) -> Result<Datum> {
     Ok(if first { a.clone() } else { b.clone() })
 }
 
-/// The elements of the first dimension put in another order, whole sub-arrays at a
-/// time; `bounds` says what becomes of the lower bounds.
+/// Puts the elements of the first dimension in another order, whole sub-arrays at a time.
 fn rearranged(array: &Array, order: &[usize], keep_lower: bool) -> Result<Datum> {
     let stride = stride(array);
     let part = |i: &usize| array.elements[i * stride..(i + 1) * stride].iter().cloned();

@@ -1,6 +1,5 @@
-//! Array functions that look for elements: `@>`, `<@`, `&&`, array_position,
-//! array_remove, array_replace (src/backend/utils/adt/arrayfuncs.c,
-//! array_userfuncs.c).
+//! Array functions that search elements: `@>`, `<@`, `&&`, array_position, array_remove,
+//! array_replace (src/backend/utils/adt/arrayfuncs.c, array_userfuncs.c).
 
 use super::args::{array, given, int4};
 use super::array::make;
@@ -28,8 +27,8 @@ fn has(array: &Array, element: &Datum) -> bool {
     array.elements.iter().any(|e| !e.is_null() && equal_as(array.element_type, e, element))
 }
 
-/// Whether an array has an element that is in another one, or else one that is not. NULLs are in
-/// none.
+/// Whether an array has an element that is (`that_is_in`) or is not in another one. NULLs are in no
+/// array.
 fn has_one(array: &Array, that_is_in: bool, other: &Array) -> Result<bool> {
     let mut compared = 0;
     for element in &array.elements {
@@ -65,7 +64,7 @@ fn one_dimension_only(array: &Array, doing: &str) -> Result<()> {
     if array.dimensions.len() <= 1 {
         return Ok(());
     }
-    // PostgreSQL's own limitation, in its words.
+    // PostgreSQL's limitation, with its error message.
     Err(Error::new(
         SqlState::FEATURE_NOT_SUPPORTED,
         format!("{doing} multidimensional arrays is not supported"),

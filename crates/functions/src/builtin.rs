@@ -25,12 +25,12 @@ pub struct CallInfo {
     pub args: Box<[Oid]>,
     /// Actual result type.
     pub ret: TypeRef,
-    /// The last argument was written VARIADIC, and its elements are the arguments meant.
+    /// Whether the last argument was written VARIADIC, so that its elements are the arguments.
     pub variadic: bool,
 }
 
 impl CallInfo {
-    /// 0A000 for a function that what is around the statement cannot compute.
+    /// 0A000 for a function that cannot be computed in the statement's context.
     #[cold]
     pub fn not_in_this_context(&self) -> Error {
         let name = Builtins::get().proc(self.func).map_or("?", |proc| proc.name);
@@ -43,8 +43,8 @@ pub trait SetRows: Send {
     /// Appends the columns of the next row to `out`; false at the end.
     fn next(&mut self, out: &mut Vec<Datum>, cx: &mut FnContext) -> Result<bool>;
 
-    /// Appends the next `wanted` rows, each as one value, and says how many there were:
-    /// fewer only at the end.
+    /// Appends the next `wanted` rows, each as one value, and returns their number, which is less
+    /// only at the end.
     fn fill(&mut self, wanted: usize, out: &mut Vec<Datum>, cx: &mut FnContext) -> Result<usize> {
         for count in 0..wanted {
             let start = out.len();
@@ -70,11 +70,11 @@ pub fn as_one_value(out: &mut Vec<Datum>, start: usize) {
 pub enum Builtin {
     /// A plain function.
     Scalar(ScalarFn),
-    /// One that looks at its call's types.
+    /// A function that depends on its call's types.
     Typed(TypedFn),
     /// A comparison by the arguments' default order; `bpchar` ignores trailing blanks.
     Compare {
-        /// Which.
+        /// The comparison.
         op: CmpOp,
         /// Compare as `char(n)`.
         bpchar: bool,
@@ -125,7 +125,7 @@ pub const fn scalar(f: ScalarFn) -> Builtin {
     Builtin::Scalar(f)
 }
 
-/// An entry's implementation: a function that looks at its call's types.
+/// An entry's implementation: a function that depends on its call's types.
 pub const fn typed(f: TypedFn) -> Builtin {
     Builtin::Typed(f)
 }

@@ -1,8 +1,8 @@
 //! Casts that only change the representation, and the length coercions: the
 //! second step of a cast to `varchar(n)`, `timestamp(p)` …
 //!
-//! The values are [`steppe_types::cast`]'s; this says only which pg_proc rows they
-//! belong to. Input and output functions, which SQL may call by name, are here too.
+//! [`steppe_types::cast`] computes the values; this module attaches the casts to pg_proc rows. It
+//! also has the input and output functions, which SQL may call by name.
 
 use super::args::{boolean, int4, text, text_datum};
 use super::{CallInfo, Entry, arg, scalar, typed};
@@ -171,7 +171,7 @@ fn narrow_xid(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     }
 }
 
-/// int2 to int4, or to what is stored as an oid: pg_cast says that any int4 is one.
+/// int2 to int4, or to a type that is stored as an oid: by pg_cast any int4 is one.
 fn widen(args: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datum> {
     let value = i32::from(arg(args, 0)?.as_int2()?);
     Ok(match Physical::of(call.ret.oid) {

@@ -1,4 +1,4 @@
-//! Comparison of rows and of arrays of rows, which may have nothing to compare (rowtypes.c).
+//! Comparison of rows and of arrays of rows, which may be impossible (rowtypes.c).
 //!
 //! Rows keep no column types: columns are distinguished by the representation of their values.
 

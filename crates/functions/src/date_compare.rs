@@ -1,8 +1,8 @@
 //! Comparisons between date, timestamp and timestamptz
 //! (src/backend/utils/adt/date.c, timestamp.c).
 //!
-//! Against timestamptz the other side is read in the session's time zone; what
-//! has no counterpart there is beyond all finite timestamps.
+//! For comparison with timestamptz the other side is converted in the session's time zone. A value
+//! without a counterpart there is beyond all finite timestamps.
 
 use super::args::zone;
 use super::{CmpOp, Entry, arg, scalar};

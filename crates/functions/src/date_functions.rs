@@ -134,7 +134,7 @@ fn age_of(a: &Datum, b: &Datum, cx: &FnContext) -> Result<Datum> {
     Ok(interval_datum(span))
 }
 
-/// `age(timestamp)`: since then, from today's midnight.
+/// `age(timestamp)`: the time from then to today's midnight.
 pub(super) fn age_today(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let today = dt::timestamptz_to_date(cx.transaction_timestamp, zone(cx))?;
     let value = arg(args, 0)?;
@@ -168,12 +168,12 @@ fn make_timestamptz_at_zone(args: &[Datum], cx: &mut FnContext) -> Result<Datum>
     dt::timestamp_to_timestamptz(local, &zone).map(Datum::TimestampTz)
 }
 
-/// `pg_timezone_abbrevs_zone()`: what the session's zone has used.
+/// `pg_timezone_abbrevs_zone()`: the abbreviations that the session's zone has used.
 fn own_abbreviations(_: &[Datum], _: &CallInfo, cx: &mut FnContext) -> Result<Box<dyn SetRows>> {
     Ok(shown_abbreviations(zone(cx).own_abbrevs_at(cx.transaction_timestamp)))
 }
 
-/// `pg_timezone_abbrevs_abbrevs()`: what timezone_abbreviations has.
+/// `pg_timezone_abbrevs_abbrevs()`: the entries of timezone_abbreviations.
 fn abbreviations(_: &[Datum], _: &CallInfo, cx: &mut FnContext) -> Result<Box<dyn SetRows>> {
     Ok(shown_abbreviations(TimeZone::abbrevs_at(cx.transaction_timestamp)))
 }

@@ -1,6 +1,6 @@
 //! Operators of date, time, timestamp and interval, AT TIME ZONE, OVERLAPS
-//! (src/backend/utils/adt/date.c, timestamp.c); the arithmetic is
-//! [`steppe_types::datetime::arith`]'s.
+//! (src/backend/utils/adt/date.c, timestamp.c); [`steppe_types::datetime::arith`] has the
+//! arithmetic.
 
 use super::args::{
     date, float8, given, int4, interval, interval_datum, moment, time, timetz, zone, zone_named,
@@ -60,7 +60,7 @@ fn span(value: Interval) -> Result<Datum> {
     Ok(interval_datum(value))
 }
 
-/// `args[at] + args[by]`, the interval being `args[by]`.
+/// `args[at] + args[by]`, where `args[by]` is the interval.
 pub(super) fn add_span(args: &[Datum], at: usize, by: usize, cx: &FnContext) -> Result<Datum> {
     plus(arg(args, at)?, interval(args, by)?, cx)
 }

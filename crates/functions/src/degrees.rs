@@ -1,8 +1,7 @@
 //! Trigonometry in degrees (sind, cosd … of src/backend/utils/adt/float.c).
 //!
-//! Exact where school says so (`sind(30) = 0.5`): every quadrant is folded into
-//! 0–90, and each piece is scaled by the library's own value at the angle whose
-//! sine or cosine is a half.
+//! The well-known values are exact (`sind(30) = 0.5`): every quadrant is folded into 0–90, and each
+//! piece is scaled by the library's own value at the angle whose sine or cosine is a half.
 
 use super::args::float8;
 use super::{Entry, scalar};

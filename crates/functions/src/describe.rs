@@ -1,4 +1,4 @@
-//! pg_describe_object: what an object is called in messages (src/backend/catalog/objectaddress.c).
+//! pg_describe_object: the name of an object in messages (src/backend/catalog/objectaddress.c).
 
 use super::args::{int4, oid as oid_at, text_datum};
 use super::reg::CatalogNames;
@@ -21,7 +21,7 @@ const PG_NAMESPACE: Oid = 2615;
 const PG_EXTENSION: Oid = 3079;
 const PG_STATISTIC_EXT: Oid = 3381;
 
-/// `pg_describe_object(class, object, column)`; NULL for an object that is not there.
+/// `pg_describe_object(class, object, column)`; NULL for an object that does not exist.
 fn describe(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let (class, object, column) = (oid_at(args, 0)?, oid_at(args, 1)?, int4(args, 2)?);
     if class == oid::INVALID_OID && object == oid::INVALID_OID {

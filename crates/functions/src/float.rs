@@ -1,8 +1,7 @@
 //! real and double precision arithmetic (src/backend/utils/adt/float.c).
 //!
-//! A finite operation that ends in infinity is an overflow (22003), one that
-//! ends in zero from non-zero operands an underflow; casts to integers round
-//! half to even.
+//! An operation on finite operands with an infinite result is an overflow (22003). One on non-zero
+//! operands with the result zero is an underflow. Casts to integers round half to even.
 
 use super::{Builtin, Entry, arg};
 use crate::FnContext;

@@ -1,5 +1,5 @@
-//! Functions of double precision (src/backend/utils/adt/float.c); the arithmetic
-//! with PostgreSQL's domain and range errors is [`steppe_types::float_math`]'s.
+//! Functions of double precision (src/backend/utils/adt/float.c); [`steppe_types::float_math`] has
+//! the arithmetic with PostgreSQL's domain and range errors.
 
 use super::args::{array, float8, int4};
 use super::{CallInfo, Entry, arg, scalar, typed};
@@ -89,7 +89,7 @@ fn width_bucket(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     Ok(Datum::Int4(bucket + 1))
 }
 
-/// `width_bucket(operand, thresholds)`: how many thresholds are at or below the operand.
+/// `width_bucket(operand, thresholds)`: the number of thresholds at or below the operand.
 fn width_bucket_array(args: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datum> {
     let (operand, thresholds) = (arg(args, 0)?, array(args, 1)?);
     if thresholds.dimensions.len() > 1 {

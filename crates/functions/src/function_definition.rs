@@ -12,7 +12,7 @@ use steppe_types::{Datum, Error, Result, SqlState};
 /// The function by its prosrc.
 pub(super) const TABLE: &[Entry] = &[("pg_get_functiondef", scalar(definition))];
 
-/// procost and prorows where nothing is said: of internal and C functions, of others, of sets.
+/// The default procost of internal and C functions and of others, and the default prorows.
 const COST_INTERNAL: f64 = 1.0;
 const COST: f64 = 100.0;
 const ROWS: f64 = 1000.0;
@@ -26,7 +26,7 @@ fn definition(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     }
     let mut rows = Builtins::get().table("pg_proc").into_iter().flat_map(|table| table.rows());
     let shown = function.to_string();
-    // Bodies in SQL, and extensions' functions, are not kept as PostgreSQL has them.
+    // Steppe does not have PostgreSQL's form of bodies in SQL and of extensions' functions.
     let row = rows.find(|row| row.get("oid") == Some(&shown)).filter(|_| !proc.src.is_empty());
     let row = row
         .ok_or_else(|| Error::not_supported(format!("the definition of function {}", proc.name)))?;

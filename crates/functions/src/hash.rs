@@ -7,7 +7,7 @@ use crate::FnContext;
 use steppe_types::hashfuncs::{hash_value, hash_value_extended};
 use steppe_types::{Datum, Result};
 
-/// The type of the value: its bytes are hashed as that type's operator class does.
+/// The type of the value, whose operator class determines the hash.
 fn value_type(call: &CallInfo) -> u32 {
     call.args.first().copied().unwrap_or(0)
 }

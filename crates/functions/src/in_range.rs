@@ -1,9 +1,9 @@
 //! in_range: whether a value lies within an offset of another, for RANGE frames
 //! (int.c, float.c, numeric.c, date.c, timestamp.c).
 //!
-//! `in_range(val, base, offset, sub, less)` is `val <= base ± offset` where `less`,
-//! else `val >= base ± offset`, with `-` where `sub`. It must not overflow: a sum
-//! out of the type's range is beyond every value.
+//! `in_range(val, base, offset, sub, less)` is `val <= base ± offset` where `less`, else
+//! `val >= base ± offset`, with `-` where `sub`. It does not overflow: a sum out of the type's
+//! range is beyond every value.
 
 use super::args::{boolean, float8, int, interval, numeric};
 use super::date_operators::{add_span, subtract_span};
@@ -43,7 +43,7 @@ pub(crate) fn negative_offset() -> Error {
     )
 }
 
-/// The answer from how the value compares to the sum.
+/// The result, by the order of the value and the sum.
 fn answer(args: &[Datum], order: Ordering) -> Result<Datum> {
     let less = boolean(args, 4)?;
     Ok(Datum::Bool(if less { order.is_le() } else { order.is_ge() }))

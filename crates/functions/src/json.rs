@@ -1,6 +1,6 @@
-//! Making JSON: json_build_object, json_build_array, to_json, row_to_json
-//! (src/backend/utils/adt/json.c).
-//! Drivers' catalog queries use them; json values are not read.
+//! Functions that make JSON: json_build_object, json_build_array, to_json, row_to_json
+//! (src/backend/utils/adt/json.c). Drivers' catalog queries use them. Functions that read json are
+//! missing.
 
 use super::args::{given, text_datum};
 use super::{CallInfo, Entry, typed};
@@ -116,7 +116,7 @@ fn value(datum: &Datum, type_oid: Oid, io: &IoContext, out: &mut String) -> Resu
                 Physical::Timestamp => escape_json(&text.replacen(' ', "T", 1), out),
                 Physical::TimestampTz => {
                     let mut text = text.replacen(' ', "T", 1);
-                    // XML Schema's form of a zone has its minutes.
+                    // The zone in XML Schema's form always has minutes.
                     if text
                         .len()
                         .checked_sub(3)
@@ -133,7 +133,7 @@ fn value(datum: &Datum, type_oid: Oid, io: &IoContext, out: &mut String) -> Resu
     Ok(())
 }
 
-/// A row of a table's type (composite_to_json). A record does not say what its columns are called.
+/// A row of a table's type (composite_to_json). A record has no names of columns.
 fn row(columns: &[Datum], type_oid: Oid, io: &IoContext, out: &mut String) -> Result<()> {
     let catalog = io.catalog.as_ref();
     let shape = catalog.and_then(|c| c.row_names(type_oid).zip(c.row_columns(type_oid)));

@@ -1,5 +1,5 @@
-//! Built-in functions, attached to pg_proc rows by their C symbol (prosrc), and what they and the
-//! executor need from the session around them.
+//! Built-in functions, attached to pg_proc rows by their C symbol (prosrc), and the services that
+//! they and the executor need from the session.
 //!
 //! ```text
 //!   functions ──▶ Host            notices, settings, sequences, clock, chance
@@ -15,14 +15,14 @@
 //! | `builtin` | what a function is |
 //! | any other | a family of functions, or what several share |
 //!
-//! Each family has a static table of `(prosrc, Builtin)`. The executor's registry finds them, before
-//! those of crates above it; a call of a function that has no entry anywhere is refused when the
-//! statement is compiled. What it guarantees: a function runs no statements, and of a session it
-//! sees [`Host`] alone.
+//! Each family has a static table of `(prosrc, Builtin)`. The executor's registry searches these
+//! tables before those of crates above it. A call of a function without an entry is refused when
+//! the statement is compiled. The crate guarantees that a function runs no statements, and sees
+//! only [`Host`] of a session.
 //!
-//! The default comparisons (`int4eq`, `text_lt`, `numeric_ge` …) are entries of
-//! their own kind, [`Builtin::Compare`]: the compiler turns them into an inlined
-//! comparison that looks at its operands where they are.
+//! The default comparisons (`int4eq`, `text_lt`, `numeric_ge` …) are entries of their own kind,
+//! [`Builtin::Compare`]: the compiler turns them into an inlined comparison that reads its operands
+//! in place.
 
 mod acl;
 pub mod args;

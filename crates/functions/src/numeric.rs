@@ -1,4 +1,4 @@
-//! numeric operators and casts; the arithmetic is [`steppe_types::numeric`]'s.
+//! numeric operators and casts; [`steppe_types::numeric`] has the arithmetic.
 
 use super::args::{int, int4, numeric};
 use super::{Builtin, Entry, arg, scalar};

@@ -33,14 +33,14 @@ fn key_definition(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
 
 // ----- the tree -----
 
-/// Whether a relation is in a partition tree at all.
+/// The relation, if it is in a partition tree.
 fn in_tree(catalog: &Catalog, oid: Oid) -> Option<&Arc<Relation>> {
     use steppe_catalog::RelKind::{PartitionedIndex, PartitionedTable};
     let partitioned = |r: &&Arc<Relation>| matches!(r.kind, PartitionedTable | PartitionedIndex);
     catalog.relation(oid).filter(|r| r.partition_of.is_some() || partitioned(r))
 }
 
-/// A relation and what it is a partition of, upwards; one that is being detached is of none.
+/// A relation and its ancestors, upwards; a partition that is being detached has none.
 fn ancestors(catalog: &Catalog, relation: Oid) -> Vec<Oid> {
     let mut found = Vec::new();
     let mut at = in_tree(catalog, relation);
@@ -149,7 +149,7 @@ fn satisfies_hash_partition(args: &[Datum], call: &CallInfo, cx: &mut FnContext)
 }
 
 /// The key's values with their types: arguments, or the elements of the array that was written
-/// VARIADIC. `None`: that array is NULL.
+/// VARIADIC. `None` if that array is NULL.
 fn hashed_values<'a>(
     args: &'a [Datum],
     call: &CallInfo,
@@ -166,7 +166,7 @@ fn hashed_values<'a>(
     })
 }
 
-/// Whether values of one type are hashed as those of the other.
+/// Whether values of the two types have the same hash function.
 fn same_hash_type(column: Oid, given: Oid) -> bool {
     let base = |ty| if ty == oid::VARCHAR { oid::TEXT } else { ty };
     base(column) == base(given)
@@ -227,7 +227,7 @@ fn joined(conditions: Vec<String>, word: &str) -> String {
     }
 }
 
-/// A parent's key: how its columns are written, and their types.
+/// A parent's key: the text and the types of its columns.
 struct Key<'k> {
     parent: &'k Relation,
     key: &'k PartitionKey,
@@ -253,8 +253,8 @@ impl Key<'_> {
         key_name(self.parent, &self.key.columns[i]).into_owned()
     }
 
-    /// A column as an operand of the key's comparisons: relabelled where the key's collation is not
-    /// its own.
+    /// A column as an operand of the key's comparisons, with the key's collation if the column has
+    /// another one.
     fn operand(&self, i: usize) -> String {
         let column = &self.key.columns[i];
         if column.collation == column.source_collation(self.parent) {
@@ -271,7 +271,7 @@ impl Key<'_> {
         value + &collate_clause(column.collation, own)
     }
 
-    /// The value of a bound. It depends on no session's settings: it may be kept.
+    /// The value of a bound. It does not depend on settings of the session, so that it may be kept.
     fn constant(&self, i: usize, value: &BoundValue) -> String {
         let ty = TypeRef::plain(value.type_oid());
         let shown = deparse::expression(&Expr::Const(value.datum().clone(), ty), &|_| None);

@@ -1,8 +1,8 @@
 //! LIKE, SIMILAR TO and regular expressions (like.c, regexp.c of
 //! src/backend/utils/adt); matching is [`steppe_types::text`]'s.
 //!
-//! Patterns are mostly the same from row to row: each thread keeps the last few it
-//! compiled (as RE_compile_and_cache does).
+//! Most patterns do not change from row to row, so each thread keeps the last few compiled ones (as
+//! RE_compile_and_cache does).
 
 use super::args::{bytes, given, int4, text, text_datum, text_or_null};
 use super::{CallInfo, Entry, SetRows, scalar, set};
@@ -118,7 +118,7 @@ fn like_pattern(pattern: &str, fold_case: bool) -> Result<Rc<LikePattern>> {
 }
 
 fn compiled(pattern: &str, mut flags: RegexFlags) -> Result<Rc<Regex>> {
-    // What the pattern does not look at must not compile it twice.
+    // A flag that the pattern ignores must not compile it twice.
     flags.global = false;
     let make = || Ok(((pattern.to_string(), flags), Regex::new(pattern, flags)?));
     REGEXES.with_borrow_mut(|recent| recent.get(|(p, f)| p == pattern && *f == flags, make))
@@ -129,7 +129,7 @@ fn like(args: &[Datum], fold_case: bool, expected: bool) -> Result<Datum> {
     Ok(Datum::Bool(matched == expected))
 }
 
-/// Bytes as the characters of the same numbers, so that a byte is a character.
+/// Converts each byte to the character with its number.
 fn latin1(bytes: &[u8]) -> String {
     interruptible(bytes.iter()).map(|b| char::from(*b)).collect()
 }
@@ -177,7 +177,7 @@ pub(super) fn similar_substring(value: &str, pattern: &str, escape: &str) -> Res
     regex_substring(value, &pattern)
 }
 
-/// An argument that must be positive, or not negative: they are looked at before the pattern.
+/// An argument that must be positive, or not negative. It is checked before the pattern.
 fn at_least(least: i32, name: &str, value: i32) -> Result<i32> {
     if value >= least { Ok(value) } else { Err(regex::bad_parameter(name, value)) }
 }

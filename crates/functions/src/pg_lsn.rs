@@ -8,7 +8,7 @@ use steppe_types::numeric::Numeric;
 use steppe_types::pg_lsn::{difference, from_numeric, minus, plus};
 use steppe_types::{Datum, Error, Result, SqlState};
 
-/// Functions of pg_lsn by prosrc; comparisons are with the others.
+/// Functions of pg_lsn by prosrc; its comparisons are in `compare`.
 pub(super) const TABLE: &[Entry] = &[
     ("pg_lsn_mi", scalar(distance)),
     ("pg_wal_lsn_diff", scalar(distance)),
@@ -45,7 +45,7 @@ pub(super) fn plus_after(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     plus(lsn(args, 1)?, numeric(args, 0)?).map(Datum::PgLsn)
 }
 
-/// Bytes of a segment, of which PostgreSQL's file names make numbers.
+/// Bytes of a segment; PostgreSQL's file names have the segment's number.
 const SEGMENT_BYTES: u64 = 16 << 20;
 
 /// segment_number, timeline_id

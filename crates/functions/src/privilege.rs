@@ -114,7 +114,7 @@ fn no_role(name: &str) -> Error {
     Error::new(SqlState::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
 }
 
-/// 42704 for a role's name that is none; an unknown OID has no privileges of its own.
+/// 42704 for an unknown role name; an unknown OID has no privileges of its own.
 fn check_role(role: &Datum, names: &CatalogNames) -> Result<()> {
     match role {
         Datum::Text(name) if &**name != "public" && names.role_named(name).is_none() => {

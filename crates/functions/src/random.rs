@@ -39,7 +39,7 @@ fn bits(cx: &FnContext) -> u64 {
     half() << 32 | half()
 }
 
-/// A number below `bound`, evenly: the product's upper part.
+/// A uniformly distributed number below `bound`: the product's upper part.
 fn below(bound: u128, cx: &FnContext) -> u128 {
     let wide = u128::from(bits(cx));
     match u64::try_from(bound) {

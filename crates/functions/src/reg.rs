@@ -1,10 +1,9 @@
-//! Names behind OIDs: input and output of regclass, regtype, regproc and the rest
-//! of the `reg*` types (src/backend/utils/adt/regproc.c).
+//! Names of OIDs: input and output of regclass, regtype, regproc and the rest of the `reg*` types
+//! (src/backend/utils/adt/regproc.c).
 //!
-//! [`CatalogNames`] is a session's view of one catalog version; the session puts it
-//! into its [`steppe_types::io::IoContext`], and the functions here make one from
-//! theirs. A name is printed with its schema where the search path would not find
-//! the same object without it.
+//! [`CatalogNames`] is a session's view of one catalog version; The session puts it into its
+//! [`steppe_types::io::IoContext`], and the functions of this module make one from their context. A
+//! name is printed with its schema if the search path would not find the same object without it.
 
 use crate::FnContext;
 use std::sync::Arc;
@@ -95,8 +94,8 @@ impl CatalogNames {
         })
     }
 
-    /// [`Self::existing_relation`], or 3F000 where the name's schema is missing: so do casts
-    /// from text, but not the input function.
+    /// [`Self::existing_relation`], or 3F000 if the name's schema is missing. Casts from text use
+    /// it, but the input function does not.
     pub(crate) fn relation_in_schema(&self, name: &str) -> Result<&Arc<Relation>> {
         let parts = split_qualified(name)?;
         if let [schema, _] = parts.as_slice()
@@ -168,8 +167,8 @@ fn error(state: SqlState, message: impl Into<String>) -> Error {
     Error::new(state, message)
 }
 
-/// The parts of a dotted name, folded to lower case unless quoted, and cut to a
-/// name's length: 42602 if it is none (stringToQualifiedNameList).
+/// The parts of a dotted name, folded to lower case unless quoted, and cut to a name's length:
+/// 42602 if it is no name (stringToQualifiedNameList).
 pub fn split_qualified(text: &str) -> Result<Vec<String>> {
     let invalid = || error(SqlState::INVALID_NAME, "invalid name syntax");
     let (mut parts, mut rest) = (Vec::new(), text.trim_matches(is_space));
@@ -256,8 +255,8 @@ fn unquote(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// The parser reads type names only inside a statement: as the target of a cast (in
-/// parentheses, or what follows could be read as a column's label).
+/// The parser reads type names only inside a statement, here as the target of a cast. The cast is
+/// in parentheses, because the parser could take following words for a column's label.
 fn parse_type_name(text: &str) -> Result<Option<TypeName>> {
     let parsed = parse_expression(&format!("(NULL::{text})"))?;
     Ok(match parsed.kind {

@@ -1,4 +1,4 @@
-//! to_regclass and its kin, which answer NULL where the input functions fail
+//! to_regclass and its kin, which return NULL if the input functions fail
 //! (src/backend/utils/adt/regproc.c).
 
 use super::args::{text, text_datum};
@@ -35,7 +35,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("oidvectortypes", scalar(oid_vector_types)),
 ];
 
-/// Only the parser's own complaints are errors: what is not there is NULL.
+/// Only syntax errors are errors: a missing object is NULL.
 fn soft<T>(found: Result<T>) -> Result<Option<T>> {
     match found {
         Ok(value) => Ok(Some(value)),
@@ -50,7 +50,7 @@ fn is_hard(error: &Error) -> bool {
 
 fn look_up(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum> {
     let name = text(args, 0)?;
-    // What is blank throughout does not get as far as the parser.
+    // PostgreSQL does not parse a blank name.
     if call.ret.oid == oid::REGTYPE && name.trim().is_empty() {
         return Ok(Datum::Null);
     }

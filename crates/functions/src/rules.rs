@@ -1,7 +1,7 @@
 //! Definitions as SQL text: pg_get_indexdef, pg_get_constraintdef, pg_get_expr …
 //! and comments (ruleutils.c, system_functions.sql).
 //!
-//! The texts are put together by [`steppe_catalog::system::definitions`].
+//! [`steppe_catalog::system::definitions`] makes the texts.
 
 use super::args::{boolean, given, int, int4, oid, text, text_datum, text_or_null};
 use super::reg::CatalogNames;
@@ -86,7 +86,7 @@ fn relation_at(args: &[Datum], i: usize, cx: &FnContext) -> Result<Option<Arc<Re
     Ok(cx.catalog.relation(oid(args, i)?).cloned())
 }
 
-/// Calls `f` with the style that the caller's `pretty` argument and search path make.
+/// Calls `f` with the style that follows from the caller's `pretty` argument and search path.
 fn styled<T>(cx: &FnContext, pretty: bool, f: impl FnOnce(Style<'_>) -> T) -> T {
     let names = CatalogNames::of(cx);
     f(Style { pretty, search_path: names.path() })
@@ -111,7 +111,7 @@ fn constraint_definition(args: &[Datum], cx: &FnContext, pretty: bool) -> Result
     }))
 }
 
-/// `pg_get_expr(pg_node_tree, relation [, pretty])`: the tree is kept as its text, a partition's
+/// `pg_get_expr(pg_node_tree, relation [, pretty])`: the tree is stored as its text, a partition's
 /// bound as its values.
 fn expression(args: &[Datum], cx: &FnContext, pretty: bool) -> Result<Datum> {
     let stored = text(args, 0)?;
@@ -136,7 +136,8 @@ fn view_definition(args: &[Datum], cx: &FnContext, pretty: bool) -> Result<Datum
     text_or_null(relation.and_then(|view| printed_view(&names, &cx.io, &view, pretty)))
 }
 
-/// A view's SELECT, its names qualified where they would not be found. `None`: it is no view.
+/// A view's SELECT, with names qualified if the search path would not find them. `None` if the
+/// relation is no view.
 pub fn printed_view(
     names: &CatalogNames,
     io: &IoContext,

@@ -249,7 +249,7 @@ impl SetRows for Values {
     }
 }
 
-/// A set whose one-column rows are known.
+/// A set of known one-column rows.
 pub(crate) fn values(rows: Vec<Datum>) -> Box<dyn SetRows> {
     Box::new(Values(rows.into_iter()))
 }
@@ -264,7 +264,7 @@ impl SetRows for Rows {
     }
 }
 
-/// A set whose rows are known.
+/// A set of known rows.
 pub fn rows(rows: Vec<Vec<Datum>>) -> Box<dyn SetRows> {
     Box::new(Rows(rows.into_iter()))
 }

@@ -70,7 +70,7 @@ fn available_versions(_: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Bo
 /// PostgreSQL's DEFAULTTABLESPACE_OID.
 const DEFAULT_TABLESPACE: Oid = 1663;
 
-/// The one database is in the one tablespace that databases are in.
+/// The only database is in the default tablespace.
 fn tablespace_databases(
     args: &[Datum],
     _: &CallInfo,
@@ -88,7 +88,7 @@ pub fn transaction_id(xid: u64, type_oid: Oid) -> Datum {
 
 /// `version()`, in the form that drivers parse.
 fn version(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    // `server_version` tells Steppe's own version, too.
+    // `server_version` has Steppe's own version, too.
     let server = cx.host().setting("server_version")?.unwrap_or_else(|| "18.4".to_string());
     text_datum(format!(
         "PostgreSQL {server} on {}-{}, compiled by rustc, {}-bit",

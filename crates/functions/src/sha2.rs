@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use steppe_types::{Result, interrupt};
 
-/// Blocks between two looks for interrupts.
+/// Blocks between two checks for interrupts.
 const BLOCKS_UNCHECKED: usize = 4096;
 
 /// A member of the family.

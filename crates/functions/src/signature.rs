@@ -58,7 +58,7 @@ fn read_arguments(row: Row<'_>) -> Vec<Argument> {
     types.iter().enumerate().map(argument).collect()
 }
 
-/// Whether the last input argument is VARIADIC without a mode saying so.
+/// The place of the last input argument if it is VARIADIC without a mode.
 fn variadic_at(proc: &Proc, arguments: &[Argument]) -> Option<usize> {
     let implied = proc.variadic != 0 && arguments.iter().all(|a| a.mode != 'v');
     implied.then(|| proc.args.len().checked_sub(1)).flatten()

@@ -1,5 +1,4 @@
-//! How sizes are written; the server measures them
-//! (src/backend/utils/adt/dbsize.c).
+//! Formats sizes, which the server measures (src/backend/utils/adt/dbsize.c).
 
 use super::args::{int, numeric, text, text_datum};
 use super::{Entry, scalar, typed};
@@ -48,7 +47,7 @@ fn pretty(size: &Numeric) -> Result<Datum> {
     Err(Error::internal("no unit for a size"))
 }
 
-/// Half of it, rounded away from zero.
+/// Half of the value, rounded away from zero.
 fn half_rounded(value: &Numeric) -> Result<Numeric> {
     let one = Numeric::from(i64::from(value.signum()));
     value.add(&one)?.div_trunc(&Numeric::from(2i64))

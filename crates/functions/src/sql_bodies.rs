@@ -1,5 +1,6 @@
-//! The built-in functions that PostgreSQL itself writes in SQL
-//! (src/backend/catalog/system_functions.sql): they have no C symbol to attach by.
+//! The built-in functions that PostgreSQL defines in SQL
+//! (src/backend/catalog/system_functions.sql): they are found by OID, because they have no C
+//! symbol.
 
 use super::args::{given, int4, numeric, text, text_datum, text_or_null};
 use super::date_functions::{age_today, date_part};

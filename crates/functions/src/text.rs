@@ -1,5 +1,5 @@
-//! String functions (varlena.c, oracle_compat.c, name.c, varchar.c of
-//! src/backend/utils/adt); the work is [`steppe_types::text`]'s.
+//! String functions (varlena.c, oracle_compat.c, name.c, varchar.c of src/backend/utils/adt);
+//! [`steppe_types::text`] does the work.
 
 use super::args::{given, int, int4, text, text_datum};
 use super::{Entry, scalar, set};
@@ -62,7 +62,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("parse_ident", scalar(parse_ident)),
 ];
 
-/// Without the blanks that `char(n)` is padded with.
+/// Removes the padding blanks of `char(n)`.
 fn unpadded(text: &str) -> &str {
     text.trim_end_matches(' ')
 }
@@ -81,7 +81,7 @@ fn substring(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     text_datum(strings::substring(text(args, 0)?, int4(args, 1)?, length)?)
 }
 
-/// The set of characters is a blank unless given.
+/// Trims the characters of the second argument, by default blanks.
 fn trim(args: &[Datum], side: Side) -> Result<Datum> {
     let set = if args.len() > 1 { text(args, 1)? } else { " " };
     text_datum(strings::trim(text(args, 0)?, set, side)?)
@@ -142,7 +142,7 @@ fn string_to_table(
     Ok(super::series::values(fields(args)?.unwrap_or_default()))
 }
 
-/// `name_oid`, the name cut so that both fit.
+/// `name_oid`, with the name cut so that both fit.
 fn name_and_oid(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     let suffix = format!("_{}", super::args::oid(args, 1)?);
     let mut name = text(args, 0)?;

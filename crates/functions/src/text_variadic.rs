@@ -22,7 +22,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("array_to_text_null", typed(array_to_text)),
 ];
 
-/// The text of an argument of any type; NULL is none.
+/// The text of an argument of any type; `None` for NULL.
 pub(super) fn shown<'a>(
     args: &'a [Datum],
     i: usize,
@@ -51,7 +51,7 @@ fn spread<'a>(args: &'a [Datum], first: usize, call: &CallInfo) -> Result<Option
     }
 }
 
-/// The texts of [`spread`]'s arguments; of none if their array is NULL.
+/// The texts of [`spread`]'s arguments; `None` if their array is NULL.
 fn shown_all<'a>(
     args: &'a [Datum],
     first: usize,
@@ -72,7 +72,7 @@ fn shown_all<'a>(
     elements.iter().map(print).collect::<Result<Vec<_>>>().map(Some)
 }
 
-/// NULL if VARIADIC's array is.
+/// NULL if VARIADIC's array is NULL.
 fn join(
     separator: &str,
     args: &[Datum],

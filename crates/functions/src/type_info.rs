@@ -46,7 +46,7 @@ fn base_type(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     Ok(if cx.catalog.has_type(type_oid) { Datum::Oid(type_oid) } else { Datum::Null })
 }
 
-/// Before a value of variable width in memory.
+/// The bytes before a value of variable width in memory.
 const HEADER: usize = 4;
 
 fn column_size(args: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datum> {
@@ -63,7 +63,7 @@ pub fn size_in_row(value: &Datum, type_oid: Oid) -> Result<usize> {
     Ok(if varies && size <= HEADER + SHORT_MAX { size - HEADER + 1 } else { size })
 }
 
-/// The same of one that is not in a row: values of variable width have a header of four bytes.
+/// The same for a value outside a row: values of variable width have a header of four bytes.
 #[inline]
 pub fn size_in_memory(value: &Datum, type_oid: Oid) -> Result<usize> {
     Ok(match value {

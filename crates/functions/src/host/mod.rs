@@ -52,7 +52,7 @@ impl Identity {
 
 /// The services of a session for the functions that a statement calls.
 ///
-/// A crate above that registers functions gets its own session back by [`Any`].
+/// A crate above that registers functions converts it to its own session type by [`Any`].
 pub trait Host: Any + Send + Sync {
     /// 57014 and its kin, if the statement is to stop.
     fn check_interrupts(&self) -> Result<()> {

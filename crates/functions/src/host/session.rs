@@ -1,8 +1,8 @@
 //! The services of the session for the executor and DDL, besides those for functions.
 //!
-//! The executor knows no sockets, settings or sequences: the server hands it a [`SessionHost`] for
-//! each execution, which waits for locks, keeps what is checked later, and knows which catalog is
-//! in force. The defaults are those of no session, as [`Host`]'s are.
+//! The executor knows no sockets, settings or sequences. The server gives it a [`SessionHost`] for
+//! each execution, which waits for locks, keeps deferred checks, and knows the catalog in force.
+//! The defaults are those without a session, as [`Host`]'s are.
 
 use super::Host;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use steppe_txn::{Database, LockWait, Lsn, RowId, SessionHandle, Txn};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result};
 
-/// A row's key that another row may have, too.
+/// A row's key that must be checked for uniqueness.
 #[derive(Clone, Debug)]
 pub struct KeyCheck {
     /// The index.
@@ -36,9 +36,9 @@ pub struct Frame {
     pub io: Arc<IoContext>,
     /// The optimiser's settings.
     pub planner: Arc<PlannerSettings>,
-    /// The catalog that the transaction's snapshot was taken under, if that is an older one.
+    /// The catalog in force when the transaction's snapshot was taken, if it is an older one.
     pub older: Option<Arc<Catalog>>,
-    /// Where the tables are.
+    /// The database with the tables.
     pub database: Arc<Database>,
     /// The place of temporary files.
     pub temp: Arc<TempSpace>,
@@ -69,7 +69,7 @@ pub trait SessionHost: Host {
         wait.wait_blocking()
     }
 
-    /// A command begins whose progress is shown as long as the answer lives.
+    /// Begins a command with progress, which is shown until the returned value is dropped.
     fn begin_progress(&self, progress: Progress) -> Arc<Progress> {
         Arc::new(progress)
     }
@@ -98,7 +98,7 @@ pub trait SessionHost: Host {
         checks
     }
 
-    /// The row of a table that a cursor is on; `None` if the cursor's row is in another table.
+    /// The current row of a cursor in a table; `None` if the cursor's row is in another table.
     fn cursor_row(
         &self,
         cursor: &str,
