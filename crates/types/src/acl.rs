@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// PUBLIC, as grantee.
 pub const PUBLIC: Oid = 0;
 
-/// The grantor where the text names none.
+/// The grantor if the text names none.
 const BOOTSTRAP_SUPERUSER: Oid = 10;
 /// The letters of the privileges, from the lowest bit on (ACL_ALL_RIGHTS_STR).
 const LETTERS: &[u8; 15] = b"arwdDxtXUCTcsAm";
@@ -42,9 +42,9 @@ const OPTION_SHIFT: u32 = 32;
 /// The privileges that one role granted to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AclItem {
-    /// The role that may, or [`PUBLIC`].
+    /// The role that has the privileges, or [`PUBLIC`].
     pub grantee: Oid,
-    /// The role that said so.
+    /// The role that granted them.
     pub grantor: Oid,
     /// Privileges in the low half, options to grant them in the high half.
     pub privileges: u64,
@@ -214,7 +214,7 @@ pub fn parse(text: &str, role: impl Fn(&str) -> Result<Oid>) -> Result<AclItem> 
     Ok(AclItem { grantee, grantor, privileges })
 }
 
-/// Letters, each perhaps with an asterisk; what follows them.
+/// Reads letters, each perhaps with an asterisk; returns the rest, too.
 fn privileges_in(text: &str) -> Result<(u64, &str)> {
     let (mut privileges, mut last) = (0, 0);
     let end = text.find(|c: char| !c.is_ascii_alphabetic() && c != '*').unwrap_or(text.len());
@@ -232,7 +232,8 @@ fn privileges_in(text: &str) -> Result<(u64, &str)> {
     Ok((privileges, &text[end..]))
 }
 
-/// A role's name, perhaps in double quotes, and what follows it and blanks (getid).
+/// Reads a role's name, perhaps in double quotes; returns the rest after it and blanks, too
+/// (getid).
 fn role_in(text: &str) -> Result<(String, &str)> {
     let text = text.trim_start_matches(blank);
     let (mut name, mut quoted) = (String::new(), false);

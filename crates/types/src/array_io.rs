@@ -405,7 +405,7 @@ impl ArrayParser<'_> {
     }
 }
 
-/// The same while reading a text, which isn't counted to its end.
+/// The same error while reading a text, whose elements are not counted to the end.
 #[cold]
 fn too_deep() -> Error {
     Error::new(
@@ -434,8 +434,8 @@ pub fn array_too_large() -> Error {
     )
 }
 
-/// The built-in type that a datum's representation stands for where nothing says
-/// more: the columns of an anonymous composite.
+/// The built-in type of a datum's representation, if nothing else determines it: for columns of an
+/// anonymous composite.
 pub fn default_type_of(datum: &Datum) -> Oid {
     match datum {
         Datum::Null => oid::UNKNOWN,

@@ -1,8 +1,8 @@
-//! The binary format of every built-in type: what clients that ask for format 1
-//! send and get (the *send and *recv functions of src/backend/utils/adt).
+//! The binary format of every built-in type, for clients that ask for format 1 (the *send and *recv
+//! functions of src/backend/utils/adt).
 //!
-//! Everything is big-endian. A message cut short is 08P01, one that is too long or
-//! holds an impossible value 22P03, text that is not UTF-8 22021.
+//! Everything is big-endian. A truncated message fails with 08P01, one that is too long or has an
+//! impossible value with 22P03, and text that is not UTF-8 with 22021.
 
 use crate::array_io::{array_too_large, too_many_dimensions};
 use crate::datetime::io as datetime;
@@ -206,7 +206,7 @@ fn receive_value(
     })
 }
 
-/// A row, or an array of rows: of a type that only the catalog knows.
+/// Reads a row, or an array of rows, of a type that only the catalog knows.
 fn receive_of_catalog(
     type_oid: Oid,
     typmod: i32,
@@ -249,7 +249,7 @@ fn receive_row(columns: &[(Oid, i32)], message: &mut Message<'_>, depth: usize) 
     Ok(Datum::Record(row.into()))
 }
 
-/// An address of a host, as the server tells of its clients (inet_send).
+/// The address of a client's host (inet_send).
 fn send_inet(text: &str, out: &mut Vec<u8>) -> Result<()> {
     let address: IpAddr = text.parse().map_err(|_| Error::internal("a host's address"))?;
     let mut put = |family: u8, bytes: &[u8]| {

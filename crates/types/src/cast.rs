@@ -1,7 +1,7 @@
 //! Casts between the built-in types, and length and precision modifiers.
 //!
-//! Whether a cast exists in a context (implicit, assignment, explicit) is the
-//! binder's question; here it is carried out. The rules that surprise:
+//! The binder decides whether a cast exists in a context (implicit, assignment, explicit); this
+//! module carries it out. Some rules are surprising:
 //!
 //! - a float becomes an integer by rounding to even, a numeric by rounding half
 //!   away from zero;
@@ -61,8 +61,7 @@ pub fn cast(
     }
 }
 
-/// A string is read as a literal of the target type; any other pair that gets
-/// here has no cast.
+/// A string is read as a literal of the target type; other pairs of types have no cast.
 fn cast_through_text(
     value: &Datum,
     from: Oid,
@@ -104,7 +103,7 @@ fn to_bool(value: &Datum) -> Option<Datum> {
     integer(value).map(|v| Datum::Bool(v != 0))
 }
 
-/// A float rounded to even, if it fits an integer of which `min` is the least.
+/// A float rounded to even, if it fits an integer type with the least value `min`.
 fn round_to(value: f64, min: f64, type_name: &str) -> Result<i64> {
     let rounded = value.round_ties_even();
     // -min is one past the greatest, and exact; NaN fails both.
@@ -216,8 +215,7 @@ fn to_char(value: &Datum) -> Result<Option<Datum>> {
     })
 }
 
-/// Casts among dates, times and intervals; what the session's zone is asked for
-/// depends on the pair.
+/// Casts among dates, times and intervals; some of them use the session's zone.
 fn between_datetimes(value: &Datum, to: Oid, context: &IoContext) -> Result<Option<Datum>> {
     let zone = &context.datetime.time_zone;
     Ok(Some(match (value, to) {
@@ -263,8 +261,8 @@ fn to_text(
 ) -> Result<Datum> {
     let text: Arc<str> = match value {
         Datum::Bool(v) => if *v { "true" } else { "false" }.into(),
-        // char(n) and varchar(n) count blanks differently, so that only the way
-        // out of char(n) drops them.
+        // char(n) and varchar(n) count blanks differently, so that only a cast from char(n) drops
+        // them.
         Datum::Text(v) if from == oid::BPCHAR && to != oid::BPCHAR => bpchar_key(v).into(),
         Datum::Text(v) => v.clone(),
         _ => output_string(from, value, context)?.into(),

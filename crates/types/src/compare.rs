@@ -4,11 +4,10 @@
 //! - Text is ordered by its bytes: the C collation.
 //! - In floats NaN equals NaN and is greater than every other value; -0 equals 0.
 //! - Intervals are compared as spans of 24-hour days and 30-day months.
-//! - Inside arrays and composites NULL equals NULL and is greater than any value.
-//!   At the top the same holds, which is what sorting wants with NULLS LAST;
-//!   SQL's `=` on NULL is for the caller, before it comes here.
-//! - Integers of different widths compare and hash by value, and so do the floats,
-//!   so that an index on `bigint` answers a probe with an `integer`.
+//! - Inside arrays and composites NULL equals NULL and is greater than any value. At the top level
+//!   the same holds, as sorting with NULLS LAST needs it. The caller handles SQL's `=` on NULL.
+//! - Integers of different widths compare and hash by value, and so do the floats, so that an index
+//!   on `bigint` can be searched with an `integer`.
 //!
 //! `char(n)` ignores trailing blanks, which a datum cannot know by itself: use
 //! [`compare_as`], [`equal_as`] and [`hash_as`] where the type may be `bpchar`.
@@ -53,8 +52,8 @@ pub fn compare(a: &Datum, b: &Datum) -> Ordering {
     }
 }
 
-/// Representations that differ: numbers by value. Anything else is a binder bug,
-/// answered with a total order so that a sort at least terminates.
+/// Compares numbers of different representations by value. Other pairs are a binder bug; they get a
+/// total order, so that a sort at least terminates.
 fn compare_mixed(a: &Datum, b: &Datum) -> Ordering {
     if let (Some(x), Some(y)) = (integer_value(a), integer_value(b)) {
         return x.cmp(&y);
@@ -158,7 +157,7 @@ pub fn bpchar_key(text: &str) -> &str {
     text.trim_end_matches(' ')
 }
 
-/// SQL's row comparison demands as many columns on both sides: 42804 if not.
+/// SQL's row comparison needs the same number of columns on both sides: 42804 if not.
 pub fn check_comparable_records(a: &[Datum], b: &[Datum]) -> Result<()> {
     if a.len() == b.len() {
         return Ok(());
@@ -172,8 +171,8 @@ pub fn check_comparable_records(a: &[Datum], b: &[Datum]) -> Result<()> {
 /// Feeds a value to a hasher so that equal values hash equal: 1.0 as 1.00, -0 as 0, all NaNs the
 /// same, `1 day` as `24 hours`.
 ///
-/// For in-memory hash tables only; what is stored or must agree with PostgreSQL
-/// uses [`crate::hashfuncs`].
+/// For in-memory hash tables only. Hashes that are stored or must agree with PostgreSQL's come from
+/// [`crate::hashfuncs`].
 pub fn hash_datum<H: Hasher>(datum: &Datum, state: &mut H) {
     match datum {
         Datum::Null => state.write_u8(0),

@@ -62,8 +62,8 @@ pub enum Datum {
     Record(Arc<[Datum]>),
 }
 
-/// Same representation and same bits (NaN equals itself, 0.0 differs from -0.0): what "the same
-/// constant" means. SQL's equality is [`crate::compare`].
+/// Whether two constants are the same: the representation and the bits must be equal (NaN equals
+/// itself, 0.0 differs from -0.0). SQL's equality is [`crate::compare`].
 impl PartialEq for Datum {
     fn eq(&self, other: &Datum) -> bool {
         use Datum::*;

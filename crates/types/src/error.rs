@@ -170,7 +170,7 @@ sqlstates! {
     INDEX_CORRUPTED = b"XX002";
 }
 
-/// How bad it is; decides what the session does next.
+/// The severity, which decides what the session does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// The statement (and its transaction) failed; the session goes on.
@@ -236,7 +236,7 @@ pub struct ErrorFields {
     pub datatype: Option<String>,
     /// Constraint the error is about.
     pub constraint: Option<String>,
-    /// Where PostgreSQL raises it, if clients decide by that what they do.
+    /// The place where PostgreSQL raises it, if clients depend on that.
     pub raised_in: Option<RaisedIn>,
 }
 
@@ -304,7 +304,7 @@ impl Error {
         self.0.context = Some(context.into());
         self
     }
-    /// Names the place in PostgreSQL's source that clients know the error by.
+    /// Names the place in PostgreSQL's source by which clients recognize the error.
     pub fn raised_in(mut self, file: &'static str, line: u32, routine: &'static str) -> Error {
         self.0.raised_in = Some(RaisedIn { file, line, routine });
         self
@@ -317,7 +317,7 @@ impl Error {
         self
     }
 
-    /// Forgets the position: the statement's text is not what the error is about.
+    /// Removes the position: the error is not about the statement's text.
     pub fn without_position(mut self) -> Error {
         self.0.position = None;
         self

@@ -1,4 +1,4 @@
-//! PostgreSQL's hash functions, to the value.
+//! PostgreSQL's hash functions, with the same values.
 //!
 //! They are Bob Jenkins' lookup3 as PostgreSQL uses it (src/common/hashfn.c) with
 //! a function for each type on top (access/hash/hashfunc.c and the types' own
@@ -137,8 +137,8 @@ pub fn hash_combine64(a: u64, b: u64) -> u64 {
     a ^ b.wrapping_add(0x49a0_f4dd_15e5_a8e3).wrapping_add(a << 54).wrapping_add(a >> 7)
 }
 
-/// `compute_partition_hash_value`: what a hash-partitioned table takes modulo to
-/// find a row's partition. NULLs leave the hash as it is.
+/// `compute_partition_hash_value`: the hash whose remainder determines the partition of a row.
+/// NULLs do not change it.
 pub fn partition_hash<'a>(key: impl IntoIterator<Item = (Oid, &'a Datum)>) -> Result<u64> {
     key.into_iter().filter(|(_, value)| !value.is_null()).try_fold(0, |hash, (type_oid, value)| {
         Ok(hash_combine64(hash, hash_value_extended(type_oid, value, HASH_PARTITION_SEED)?))
@@ -289,9 +289,8 @@ enum NumericImage {
     Digits(Vec<u8>, i32),
 }
 
-/// `hash_numeric` looks at digits and weight only, so that scale does not matter.
-/// They are taken from the binary wire form: (count, weight, sign, scale, digits),
-/// each a big-endian 16-bit word.
+/// `hash_numeric` uses digits and weight only, so that the scale does not matter. They are taken
+/// from the binary wire form: (count, weight, sign, scale, digits), each a big-endian 16-bit word.
 fn numeric_image(numeric: &crate::numeric::Numeric) -> NumericImage {
     if !numeric.is_finite() {
         return NumericImage::Special;

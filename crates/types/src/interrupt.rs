@@ -1,11 +1,11 @@
-//! How a long computation learns that its statement is to end: PostgreSQL's
-//! CHECK_FOR_INTERRUPTS for code that knows no session.
+//! Ends a long computation when its statement is to end: PostgreSQL's CHECK_FOR_INTERRUPTS for code
+//! that knows no session.
 //!
-//! A session that runs on a thread says so ([`during`]); what computes there asks
-//! now and then ([`check`]) whether to go on. A loop that has no way to give back an error ends
-//! by unwinding ([`check_unwinding`]), as PostgreSQL's longjmp does, without a panic's message;
-//! [`catching`] turns that into the error again, at the latest where the session runs its
-//! message. Only loops over values they own may end so: nothing half-changed is left.
+//! A session registers its interrupts with its thread ([`during`]). Computations there check them
+//! now and then ([`check`]). A loop that cannot return an error ends by unwinding
+//! ([`check_unwinding`]), like PostgreSQL's longjmp and without a panic's message. [`catching`]
+//! turns that into the error again, at the latest where the session runs its message. Only loops
+//! over values that they own may end in this way, so that no shared state is left half-changed.
 //!
 //! A check costs about as much as a call, so that loops make one for each 10 µs of work or so.
 
@@ -33,8 +33,8 @@ pub const CHECK_EVERY_BYTES: usize = 1 << 20;
 pub const CHECK_EVERY_ITEMS: usize = 65_536;
 
 thread_local! {
-    /// It is empty again before the thread ends ([`during`]): without a destructor it is reached
-    /// with less ado.
+    /// It is empty again before the thread ends ([`during`]). Without a destructor the access is
+    /// cheaper.
     static CURRENT: Cell<Current> = const { Cell::new(Current::new(None)) };
 }
 
@@ -43,7 +43,7 @@ type Current = ManuallyDrop<Option<Arc<dyn Interrupts>>>;
 /// The payload of the panic that unwinds.
 struct Interrupted(Error);
 
-/// Runs `work`, in which `interrupts` are asked; gives them back, for the next time.
+/// Runs `work`, in which `interrupts` are checked. They are returned for the next time.
 pub fn during<T>(interrupts: &mut Option<Arc<dyn Interrupts>>, work: impl FnOnce() -> T) -> T {
     /// Also when `work` unwinds.
     struct Restore<'a>(&'a mut Option<Arc<dyn Interrupts>>, Option<Arc<dyn Interrupts>>);
@@ -76,8 +76,8 @@ pub fn check() -> Result<()> {
     checked
 }
 
-/// An error if the statement that this thread runs may not take `bytes` more. For what is made in
-/// one piece, which no check can stop half-way.
+/// An error if the statement that this thread runs may not take `bytes` more. Call it before a
+/// value is made in one piece, which no check can stop half-way.
 pub fn reserve(bytes: usize) -> Result<()> {
     if bytes < CHECK_EVERY_BYTES {
         return Ok(());
@@ -88,7 +88,7 @@ pub fn reserve(bytes: usize) -> Result<()> {
     reserved
 }
 
-/// The same where no error can be given back.
+/// The same for code that cannot return an error.
 pub fn check_unwinding() {
     if let Err(error) = check() {
         resume_unwind(Box::new(Interrupted(error)));
@@ -103,7 +103,7 @@ pub fn pass_on(error: &Error) {
     }
 }
 
-/// Runs what may end by [`check_unwinding`] or [`pass_on`].
+/// Runs work that may end by [`check_unwinding`] or [`pass_on`].
 pub fn catching<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(done) => done,
@@ -128,7 +128,7 @@ pub fn interruptible<I: Iterator>(items: I) -> impl Iterator<Item = I::Item> {
     })
 }
 
-/// Pieces of what is long, with a check before each but the first.
+/// Pieces of a long list, with a check before each but the first.
 pub fn pieces<T>(items: &[T], of: usize) -> impl Iterator<Item = Result<&[T]>> {
     items.chunks(of).enumerate().map(|(i, piece)| {
         if i > 0 {

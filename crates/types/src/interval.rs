@@ -58,7 +58,7 @@ impl IntervalFields {
         self.0 & field.0 != 0
     }
 
-    /// The smallest unit, of which a number without one counts.
+    /// The smallest unit, which a number without a unit has.
     pub(crate) fn last_unit(self) -> Option<Unit> {
         if self == IntervalFields::ALL || self.has(IntervalFields::SECOND) {
             return None;
@@ -121,7 +121,7 @@ impl Interval {
         result.filter(|v| !v.is_infinite()).ok_or_else(out_of_range)
     }
 
-    /// The length in microseconds with 30-day months: what comparison and hashing see.
+    /// The length in microseconds with 30-day months, for comparison and hashing.
     pub fn linear(&self) -> i128 {
         let days = self.months as i64 * DAYS_PER_MONTH + self.days as i64;
         days as i128 * USECS_PER_DAY as i128 + self.micros as i128
@@ -342,7 +342,7 @@ pub struct IntervalSum {
 }
 
 impl IntervalSum {
-    /// Takes in a value.
+    /// Adds a value.
     pub fn add(&mut self, value: &Interval) -> Result<()> {
         match value.infinity() {
             Some(true) => self.infinities += 1,
@@ -361,7 +361,7 @@ impl IntervalSum {
         (self.sum, [self.count, self.infinities, self.negative_infinities])
     }
 
-    /// Takes in values by their [`Self::parts`]. 22008 if the sum is out of range.
+    /// Adds values by their [`Self::parts`]. 22008 if the sum is out of range.
     pub fn add_parts(&mut self, sum: &Interval, [count, above, below]: [i64; 3]) -> Result<()> {
         self.sum = self.sum.checked_add(sum)?;
         self.count += count;

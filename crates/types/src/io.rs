@@ -20,10 +20,10 @@ pub enum ByteaOutput {
 /// The catalog's knowledge of types: names behind OIDs, and types that are not built in. The
 /// session gives its view of the catalog here.
 pub trait TypeCatalog: Send + Sync {
-    /// The OID a `reg*` type's text names; asked only where it is not a number.
+    /// The OID that a `reg*` type's text names; called only if the text is no number.
     fn reg_input(&self, type_oid: Oid, text: &str) -> Result<Oid>;
 
-    /// Appends the name behind an OID of a `reg*` type; false to print the number.
+    /// Appends the name of an OID of a `reg*` type; false to print the number.
     fn reg_output(&self, type_oid: Oid, value: Oid, out: &mut Vec<u8>) -> bool;
 
     /// The OID of a role by its name: 42704 if there is none.
@@ -59,7 +59,7 @@ pub trait TypeCatalog: Send + Sync {
     }
 }
 
-/// The types of a row's columns: its type's, or what their values are where it is a record.
+/// The types of a row's columns: those of its type, or for a record those of its values.
 pub(crate) fn column_types(type_oid: Oid, columns: &[Datum], context: &IoContext) -> Vec<Oid> {
     let declared = context.catalog.as_ref().filter(|_| type_oid != oid::RECORD);
     match declared.and_then(|catalog| catalog.row_columns(type_oid)) {
@@ -68,21 +68,21 @@ pub(crate) fn column_types(type_oid: Oid, columns: &[Datum], context: &IoContext
     }
 }
 
-/// The session settings that input and output look at.
+/// The session settings that input and output use.
 #[derive(Clone)]
 pub struct IoContext {
     /// DateStyle, IntervalStyle and TimeZone.
     pub datetime: DateTimeConfig,
-    /// When the transaction began, in microseconds from 2000-01-01 00:00 UTC: what
-    /// the literals `now` and `today` mean.
+    /// The start of the transaction, in microseconds since 2000-01-01 00:00 UTC, for the literals
+    /// `now` and `today`.
     pub now: i64,
     /// bytea_output
     pub bytea_output: ByteaOutput,
     /// extra_float_digits; above 0 floats print their shortest exact digits.
     pub extra_float_digits: i32,
-    /// array_nulls: an unquoted NULL in an array's text is none.
+    /// array_nulls: whether an unquoted NULL in an array's text is a NULL.
     pub array_nulls: bool,
-    /// The catalog, where there is one.
+    /// The catalog, if there is one.
     pub catalog: Option<Arc<dyn TypeCatalog>>,
 }
 
@@ -111,8 +111,8 @@ impl fmt::Debug for IoContext {
     }
 }
 
-/// 22021 unless the bytes are UTF-8 without a zero byte, naming the bytes at fault
-/// as PostgreSQL does.
+/// 22021 unless the bytes are UTF-8 without a zero byte. The error names the wrong bytes as
+/// PostgreSQL does.
 pub fn check_text(bytes: &[u8]) -> Result<&str> {
     let (valid, fault) = match std::str::from_utf8(bytes) {
         Ok(text) => match bytes.iter().position(|b| *b == 0) {

@@ -62,7 +62,7 @@ pub struct KeyPart {
 }
 
 impl KeyPart {
-    /// Ascending with nulls last: what an index has unless told otherwise.
+    /// Ascending with nulls last, an index's default.
     pub fn ascending(type_oid: Oid) -> KeyPart {
         KeyPart { type_oid, descending: false, nulls_first: false }
     }
@@ -208,7 +208,7 @@ pub fn prefix_successor(key: &mut Vec<u8>) -> bool {
     false
 }
 
-/// Whether a value of the type can be told exactly from its key, so that an index alone can answer.
+/// Whether a value of the type can be recovered exactly from its key, as index-only scans need it.
 /// The exceptions are floats (-0), numeric (display scale), interval (1 day is 24 hours), `char(n)`
 /// (its blanks), arrays and composites.
 pub fn is_exact(type_oid: Oid) -> bool {
@@ -234,13 +234,13 @@ pub fn decode_key<'a>(key: &'a [u8], parts: &[KeyPart], out: &mut Vec<Datum>) ->
     Ok(rest)
 }
 
-/// Whether [`part_len`] can tell where a part of the type ends. The exceptions are arrays and
+/// Whether [`part_len`] can find the end of a part of the type. The exceptions are arrays and
 /// composites.
 pub fn is_measurable(type_oid: Oid) -> bool {
     !matches!(Physical::of(type_oid), Physical::Array | Physical::Any)
 }
 
-/// How many bytes the part takes that a key begins with; its type [`is_measurable`].
+/// The length of the first part of a key, in bytes; its type [`is_measurable`].
 pub fn part_len(key: &[u8], part: &KeyPart) -> Result<usize> {
     let (marker, body) = key.split_first().ok_or_else(corrupted)?;
     if *marker != VALUE {

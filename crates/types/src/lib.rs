@@ -1,9 +1,8 @@
 //! PostgreSQL's data types: values, their text and binary forms, comparison,
 //! hashing, casts and arithmetic, and the SQLSTATE table.
 //!
-//! Everything here is a pure function of its arguments: no I/O, no catalog
-//! look-ups, no `unsafe`. PostgreSQL is the specification, to the byte
-//! (src/backend/utils/adt of PostgreSQL 18).
+//! Everything here is a pure function of its arguments: no I/O, no catalog look-ups, no `unsafe`.
+//! PostgreSQL is the specification, byte for byte (src/backend/utils/adt of PostgreSQL 18).
 
 pub mod acl;
 pub mod arith;

@@ -37,7 +37,7 @@ pub fn out_of_range(type_name: &str, text: &str) -> Error {
 /// Digits of which any number is below 2^63.
 const SAFE_DIGITS: usize = 18;
 
-/// An integer of a few digits, perhaps with a minus sign: what nearly all text is.
+/// Reads an integer of a few digits, perhaps with a minus sign, as nearly all texts are.
 #[inline]
 fn parse_plain(text: &str) -> Option<i64> {
     let (negative, digits) = match text.as_bytes() {
@@ -90,14 +90,15 @@ fn parse_any_signed(text: &str, limit: u64, type_name: &str) -> Result<i64> {
     let mut at = 0;
     while let Some(byte) = digits.get(at) {
         if let Some(digit) = digit(*byte) {
-            // The magnitude may pass the limit by one digit here, no further:
-            // PostgreSQL tells that error from bad syntax in the same order.
+            // The magnitude may pass the limit by one digit here: PostgreSQL distinguishes that
+            // error from bad syntax in the same order.
             if value > limit / u64::from(base) {
                 return Err(out_of_range(type_name, text));
             }
             value = value * u64::from(base) + digit;
         } else if *byte == b'_' {
-            // Between digits only; after a base prefix it may also come first.
+            // An underscore is allowed between digits, and after a base prefix also at the
+            // beginning.
             let follows = digits.get(at + 1).is_some_and(|next| digit(*next).is_some());
             if !follows || (at == 0 && base == 10) {
                 return Err(invalid());

@@ -1,6 +1,5 @@
 //! pg_snapshot and txid_snapshot, a snapshot by the numbers of transactions, written
-//! `xmin:xmax:running,…` (src/backend/utils/adt/xid8funcs.c). Values are that text, as it was made
-//! or read here.
+//! `xmin:xmax:running,…` (src/backend/utils/adt/xid8funcs.c). Values are stored as that text.
 
 use crate::number_io::invalid_syntax;
 use crate::{Error, Result, SqlState};
@@ -28,7 +27,7 @@ impl PgSnapshot {
         format!("{}:{}:{}", self.xmin, self.xmax, running.join(","))
     }
 
-    /// Whether it sees what a transaction has done, if that has committed.
+    /// Whether the snapshot sees a transaction's changes, if that has committed.
     pub fn sees(&self, xid: u64) -> bool {
         xid < self.xmin || (xid < self.xmax && self.running.binary_search(&xid).is_err())
     }
@@ -50,8 +49,8 @@ impl PgSnapshot {
         })
     }
 
-    /// Takes the next running transaction, which must not be before the last. One that is told
-    /// twice counts once.
+    /// Takes the next running transaction, which must not be before the last. A repeated one counts
+    /// once.
     fn push(&mut self, xid: u64) -> Option<()> {
         let last = self.running.last().copied().unwrap_or(self.xmin);
         if xid < last || xid >= self.xmax {

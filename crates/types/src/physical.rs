@@ -54,8 +54,8 @@ pub enum Physical {
     Numeric,
     /// [`Datum::Array`]
     Array,
-    /// Anything else (composite and not yet built-in types): any datum, which
-    /// is then stored with a tag that says what it is.
+    /// Anything else (composite and not yet built-in types): any datum, which is stored with a tag
+    /// of its representation.
     Any,
 }
 
@@ -171,8 +171,8 @@ impl Physical {
         self == Physical::Any || Physical::of_datum(datum).is_none_or(|p| p == self)
     }
 
-    /// XX000 unless [`Self::accepts`] the datum: a binder bug, caught before
-    /// it can put bytes of the wrong shape on a page.
+    /// XX000 unless [`Self::accepts`] the datum. This finds a binder bug before it puts wrong bytes
+    /// on a page.
     #[inline]
     pub fn check(self, datum: &Datum) -> Result<()> {
         if self.accepts(datum) { Ok(()) } else { Err(mismatch(self, datum)) }

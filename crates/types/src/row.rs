@@ -17,11 +17,10 @@
 //!              value that is kept out of line
 //! ```
 //!
-//! Columns keep their order within each section, so the first n columns of a
-//! layout occupy the same places in a row of n columns as in a longer row, up to
-//! the shift that n itself determines. That is what makes old rows readable.
-//! A column past n is *missing*: its value is the layout's missing value (the
-//! default at the time of ADD COLUMN, as PostgreSQL's attmissingval).
+//! Columns keep their order within each section, so the first n columns of a layout occupy the same
+//! places in a row of n columns as in a longer row, up to the shift that n itself determines. That
+//! makes old rows readable. A column past n is *missing*: its value is the layout's missing value
+//! (the default at the time of ADD COLUMN, as PostgreSQL's attmissingval).
 //!
 //! Correctness: reading arbitrary bytes returns XX001 or a value, never panics
 //! and never reads outside the row.
@@ -60,7 +59,7 @@ pub enum ColumnRef<'a> {
     OutOfLine(&'a [u8]),
 }
 
-/// Fetches the payload of an out-of-line column: gets the column and its pointer.
+/// Fetches the payload of an out-of-line column, given the column and its pointer.
 pub type FetchPayload<'a> = dyn FnMut(usize, &[u8]) -> Result<Vec<u8>> + 'a;
 
 /// Where a column stands in its section.
@@ -151,7 +150,7 @@ impl RowLayout {
         self.columns.get(i).is_some_and(|c| matches!(c.place, Place::Fixed { .. }))
     }
 
-    /// Sets what rows older than column `i` hold there; NULL unless set.
+    /// Sets the value of column `i` in rows older than the column; NULL unless set.
     pub fn set_missing_value(&mut self, i: usize, value: Datum) -> Result<()> {
         let column = self.columns.get_mut(i).ok_or_else(|| no_such_column(i))?;
         column.physical.check(&value)?;
@@ -173,15 +172,16 @@ impl RowLayout {
             if let Ok(true) = written.and_then(|()| writer.finish()) {
                 return Ok(());
             }
-            // It takes wide offsets, or is no row: then that is what is said below.
+            // The row needs wide offsets, or is not possible; then the code below returns the
+            // error.
             out.truncate(start);
         }
         self.encode_with_pointers(values, &[], out)
     }
 
-    /// Like [`Self::encode`], with the columns named in `pointers` (sorted by
-    /// column, variable-width only) stored as the opaque bytes given there and
-    /// marked out of line; their entry in `values` is not looked at.
+    /// Like [`Self::encode`], with the columns named in `pointers` (sorted by column,
+    /// variable-width only) stored as the opaque bytes given there and marked out of line; their
+    /// entry in `values` is ignored.
     pub fn encode_with_pointers(
         &self,
         values: &[Datum],
@@ -320,8 +320,8 @@ impl RowLayout {
         }
     }
 
-    /// The bytes of column `i`: `None` if it is NULL. XX000 for a column that is
-    /// missing or out of line, which the caller asks [`Self::column_ref`] about.
+    /// The bytes of column `i`: `None` if it is NULL. XX000 for a column that is missing or out of
+    /// line; for these the caller uses [`Self::column_ref`].
     pub fn column_bytes<'a>(&self, row: &'a [u8], i: usize) -> Result<Option<&'a [u8]>> {
         match self.column_ref(row, i)? {
             ColumnRef::Null => Ok(None),
@@ -343,8 +343,8 @@ impl RowLayout {
         self.decode_ref(i, column, &mut |i, _| Err(out_of_line(i)))
     }
 
-    /// The value of column `i` from its whole payload, as fetched from where the
-    /// out-of-line pointer points.
+    /// The value of column `i` from its whole payload, which was fetched by the out-of-line
+    /// pointer.
     pub fn decode_payload(&self, i: usize, payload: &[u8]) -> Result<Datum> {
         let column = self.columns.get(i).ok_or_else(|| no_such_column(i))?;
         stored::read(column.physical, payload)
@@ -393,9 +393,9 @@ impl RowLayout {
         }
     }
 
-    /// Whether column `i` of both rows is stored with the same bytes: then, and
-    /// not only then, it holds the same value. Lets an update skip an index
-    /// without decoding.
+    /// Whether column `i` of both rows is stored with the same bytes. If so, the values are the
+    /// same; different bytes may also be the same value. An update uses it to skip an index without
+    /// decoding.
     pub fn same_bytes(&self, a: &[u8], b: &[u8], i: usize) -> Result<bool> {
         Ok(self.column_ref(a, i)? == self.column_ref(b, i)?)
     }
@@ -420,7 +420,7 @@ pub struct RowWriter<'a> {
     shape: Shape,
     /// The column that comes next.
     at: usize,
-    /// The offsets reach the end of what was written.
+    /// Whether narrow offsets reach the end of the written part.
     reachable: bool,
 }
 
@@ -453,7 +453,7 @@ impl<'a> RowWriter<'a> {
         }
     }
 
-    /// Leaves the next column NULL.
+    /// Writes NULL for the next column.
     #[inline]
     pub fn push_null(&mut self) -> Result<()> {
         let i = self.at;
@@ -524,9 +524,9 @@ impl<'a> RowWriter<'a> {
         self.reachable &= write_entry(entries, index as usize, self.shape.wide, end, out_of_line);
     }
 
-    /// Ends the row. False if its variable section is longer than narrow offsets
-    /// reach: the bytes written are no row then, and [`RowLayout::encode`] is to be
-    /// used. XX000 unless every column was written.
+    /// Ends the row. Returns false if its variable section is longer than narrow offsets reach: the
+    /// written bytes are no row then, and the caller must use [`RowLayout::encode`]. XX000 unless
+    /// every column was written.
     #[inline]
     pub fn finish(self) -> Result<bool> {
         if !self.columns.as_slice().is_empty() {

@@ -27,7 +27,7 @@ const NESTING_MAX: usize = 64;
 /// PostgreSQL's MAXDIM.
 pub(crate) const ARRAY_DIMENSIONS_MAX: usize = 6;
 
-/// XX001 with what was found to be wrong.
+/// XX001 with the reason.
 #[cold]
 pub(crate) fn corrupted(what: &str) -> Error {
     Error::new(SqlState::DATA_CORRUPTED, format!("stored value is corrupted: {what}"))

@@ -1,10 +1,9 @@
-//! The text format of every built-in type: what a literal reads as and what a
-//! client sees (the *in and *out functions of src/backend/utils/adt).
+//! The text format of every built-in type, for literals and for clients (the *in and *out functions
+//! of src/backend/utils/adt).
 //!
-//! [`input`] and [`output`] dispatch; numbers are in [`crate::number_io`], arrays
-//! and composites in [`crate::array_io`], dates and times in [`crate::datetime`].
-//! What needs the catalog (names of `reg*` types, enums, domains) goes through
-//! [`IoContext::catalog`].
+//! [`input`] and [`output`] dispatch; numbers are in [`crate::number_io`], arrays and composites in
+//! [`crate::array_io`], dates and times in [`crate::datetime`]. Types that need the catalog (names
+//! of `reg*` types, enums, domains) use [`IoContext::catalog`].
 
 use crate::datetime::io as datetime;
 use crate::datum::Array;
@@ -79,8 +78,8 @@ pub fn input_as(
     }
 }
 
-/// As [`input_as`], but writes the value as the next column of a row. Where there are many rows
-/// of the usual types, making a datum first would be a good part of the work.
+/// As [`input_as`], but writes the value as the next column of a row. For many rows of the usual
+/// types, making a datum first would take a good part of the time.
 pub fn input_into(
     row: &mut RowWriter<'_>,
     physical: Physical,
@@ -192,7 +191,7 @@ pub fn output(type_oid: Oid, datum: &Datum, context: &IoContext, out: &mut Vec<u
     Ok(())
 }
 
-/// An array that is none of the vectors it is said to be: of several dimensions, or with NULLs.
+/// The error of an array that is no valid vector: it has several dimensions, or NULLs.
 #[cold]
 fn not_a_vector(type_oid: Oid) -> Error {
     let name = if type_oid == oid::INT2VECTOR { "int2vector" } else { "oidvector" };
@@ -301,7 +300,7 @@ fn parse_tid(text: &str) -> Result<Datum> {
 }
 
 /// C's strtoul with base 10: a number and the text after it, or 0 and the whole text if there are
-/// no digits. `None`: it is too large.
+/// no digits. `None` if the number is too large.
 fn strtoul(text: &str) -> Option<(u64, &str)> {
     let body = text.trim_start_matches(|c: char| c.is_ascii() && is_space(c as u8));
     let (negative, body) = match body.strip_prefix('-') {
@@ -397,8 +396,8 @@ fn split_at_char(text: &str, length: usize) -> (&str, &str) {
     text.split_at(at)
 }
 
-/// Fits a value to `varchar(n)`. What is too long is cut where only blanks are
-/// lost or the cast is explicit, else it is 22001.
+/// Fits a value to `varchar(n)`. A longer value is cut if only blanks are lost or the cast is
+/// explicit; otherwise it fails with 22001.
 pub fn fit_varchar(text: &str, typmod: i32, explicit: bool) -> Result<&str> {
     let Some(length) = typmod_length(typmod) else { return Ok(text) };
     let (kept, lost) = split_at_char(text, length);

@@ -1,8 +1,8 @@
 //! Decoders of values under unexpected bytes and texts: binary and text input, rows, keys.
 //!
-//! Each input is random, or one that is right with some of it changed. What must hold: it ends
-//! with a value or an error, never with a panic, and a value that was read is written so that it
-//! is read back the same. `make fuzz` goes on without end.
+//! Each input is random, or a valid one with changes. Reading must end with a value or an error,
+//! never with a panic. A value that was read must be written so that it is read back the same.
+//! `make fuzz` goes on without end.
 
 #![allow(missing_docs)]
 
@@ -121,7 +121,7 @@ proptest! {
     ) {
         let mut text = junk.unwrap_or_else(|| literal.to_owned()).into_bytes();
         changed(&mut text, change);
-        // NUL cannot come: no protocol message carries it in a text.
+        // NUL is left out: texts in protocol messages cannot have it.
         let text = String::from_utf8_lossy(&text).replace('\0', "0");
         if let Ok(value) = read(type_oid, &text) {
             sent_and_received(type_oid, &value)?;

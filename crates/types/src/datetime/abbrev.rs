@@ -8,7 +8,7 @@
 pub(crate) enum Abbrev {
     /// Seconds east of UTC, and whether it is a daylight-saving time.
     Fixed(i32, bool),
-    /// The zone that tells.
+    /// The zone that determines the offset.
     Dynamic(&'static str),
 }
 

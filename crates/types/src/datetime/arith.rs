@@ -148,7 +148,7 @@ pub fn timestamptz_to_timetz(timestamp: i64, zone: &TimeZone) -> Option<(i64, i3
     Some((local.rem_euclid(USECS_PER_DAY), -offset))
 }
 
-/// Moves a date by months, staying in the month where the day doesn't exist there.
+/// Moves a date by months. If the day does not exist in the new month, takes the month's last day.
 fn add_months(tm: &mut Tm, months: i32) -> Option<()> {
     let total = (tm.year as i64) * 12 + (tm.month as i64 - 1) + months as i64;
     tm.year = i32::try_from(total.div_euclid(12)).ok()?;
@@ -376,7 +376,7 @@ pub fn overlaps<T: Ord + Copy>(
     (s1, e1): (Option<T>, Option<T>),
     (s2, e2): (Option<T>, Option<T>),
 ) -> Option<bool> {
-    // A period whose known end is all there is begins there; ends are put in order.
+    // Puts the ends in order; a period with one known end begins there.
     let ordered = |s: Option<T>, e: Option<T>| match (s, e) {
         (None, None) => None,
         (None, Some(v)) | (Some(v), None) => Some((v, None)),

@@ -73,15 +73,15 @@ impl DateTimeConfig {
     }
 }
 
-/// Reads a DateStyle setting, whose words may leave one half as it is; the error is the
-/// detail that tells why it is none (check_datestyle). `default` is what the word DEFAULT stands for.
+/// Reads a DateStyle setting, whose words may leave one half unchanged (check_datestyle). The error
+/// is the detail of the reason. `default` is the value of the word DEFAULT.
 pub fn parse_date_style(
     value: &str,
     current: (DateStyle, DateOrder),
     default: (DateStyle, DateOrder),
 ) -> Result<(DateStyle, DateOrder), String> {
     let (mut style, mut order, mut german) = (None, None, false);
-    // The same half twice must say the same.
+    // A half that is given twice must have the same value.
     fn set<T: PartialEq + Copy>(slot: &mut Option<T>, value: T) -> bool {
         let agrees = slot.is_none_or(|v| v == value);
         *slot = Some(value);

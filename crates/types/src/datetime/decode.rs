@@ -78,8 +78,8 @@ fn leading_int(text: &str) -> Step<(i32, &str)> {
     Ok((value, &text[end..]))
 }
 
-/// An integer prefix as C's strtol takes it, and the rest: space and a sign may stand before
-/// it, and where there is no digit it is 0 and nothing is read.
+/// An integer prefix as C's strtol reads it, and the rest. Space and a sign may precede it; without
+/// a digit it is 0 and nothing is read.
 fn lenient_int(text: &str) -> Step<(i32, &str)> {
     let digits = text.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b');
     let (negative, digits) = match digits.as_bytes().first() {
@@ -355,7 +355,7 @@ impl<'a> Decoder<'a> {
         Err(Fault::BadFormat)
     }
 
-    /// One number of a date, by what is known already (DecodeNumber).
+    /// One number of a date; its meaning depends on the fields so far (DecodeNumber).
     fn decode_number(&mut self, text: &str, mask: Mask) -> Step<Mask> {
         let (value, rest) = leading_int(text)?;
         if rest.starts_with('.') {

@@ -108,7 +108,7 @@ impl Parts {
     }
 }
 
-/// A bit a unit, to find what is said twice. A second with a fraction also says
+/// A bit for each unit, to find units that are given twice. A second with a fraction also gives
 /// milliseconds and microseconds.
 fn unit_mask(unit: Unit, fraction: f64) -> u32 {
     if unit == Unit::Second && fraction != 0.0 {
@@ -210,7 +210,8 @@ pub(super) fn decode_interval(
         let seen = match field.kind {
             Kind::Time | Kind::Zone if field.kind == Kind::Time || signed_time => {
                 let micros = time_micros(text.trim_start_matches(['+', '-']), wanted);
-                // What is signed could be a number with a unit: it is no time, that's all.
+                // A signed field could be a number with a unit, so that it is an error only as a
+                // time.
                 let mut micros =
                     if signed_time { micros.map_err(|_| Fault::BadFormat)? } else { micros? };
                 if text.starts_with('-') || force_negative {

@@ -239,7 +239,7 @@ fn encode_verbose(fields: &Fields, out: &mut Vec<u8>) {
         if value == 0 {
             continue;
         }
-        // The first field's sign is told by "ago"; the others' relative to it.
+        // "ago" shows the first field's sign; the other signs are relative to it.
         if first {
             before = value < 0;
         }

@@ -254,7 +254,7 @@ pub fn extract_timetz(field: &str, time: i64, west: i32) -> Result<Option<Numeri
 /// `date_part('epoch', timestamp)` of either kind, in double precision.
 pub fn timestamp_epoch(timestamp: i64) -> f64 {
     const EPOCH_MICROS: i64 = EPOCH_SECONDS * USECS_PER_SEC;
-    // Integers as long as they last; what is beyond loses its last digits.
+    // Computes in integers if they suffice; a greater value loses its last digits.
     match timestamp.checked_add(EPOCH_MICROS) {
         Some(micros) => micros as f64 / 1e6,
         None => (timestamp as f64 + EPOCH_MICROS as f64) / 1e6,
@@ -449,7 +449,7 @@ pub fn bin_timestamp(stride: &Interval, timestamp: i64, origin: i64) -> Result<i
         return Err(range("stride must be greater than zero"));
     }
     let distance = timestamp.checked_sub(origin).ok_or_else(interval::out_of_range)?;
-    // Towards the origin first: that stays between the two.
+    // Moves towards the origin first, so that the result stays between the two.
     let past = distance % width;
     let bin = origin + (distance - past);
     if past >= 0 {

@@ -1,8 +1,8 @@
 //! Reads `YYYY-MM-DD`, `YYYY-MM-DD HH:MM:SS[.ffffff]` and the same with a numeric zone without the
 //! general decoder, under any DateStyle. Clients, pg_dump and COPY write this form.
 //!
-//! Anything else (more digits, named zones, years beyond four digits, fields out of
-//! range) is `None`: the decoder reads it, or has the error.
+//! Any other text (more digits, named zones, years beyond four digits, fields out of range) is
+//! `None`: the decoder reads it or fails.
 
 use super::calendar::{POSTGRES_EPOCH_JDATE, USECS_PER_DAY, USECS_PER_SEC, date2j, days_in_month};
 
@@ -28,7 +28,7 @@ pub(super) fn timestamp(text: &[u8]) -> Option<i64> {
     let [b' ' | b'T', _, _, b':', _, _, b':', _, _] = time else { return None };
     let (hour, minute) = (number(&time[1..3])?, number(&time[4..6])?);
     let second = number(&time[7..])?;
-    // 24:00:00 and second 60 are the decoder's.
+    // The decoder reads 24:00:00 and second 60.
     if hour > 23 || minute > 59 || second > 59 {
         return None;
     }
@@ -58,7 +58,7 @@ pub(super) fn timestamptz(text: &[u8]) -> Option<i64> {
         [_, h, h2, b':', m, m2] => (number(&[*h, *h2])?, number(&[*m, *m2])?),
         _ => return None,
     };
-    // Zones further away are the decoder's to refuse.
+    // The decoder refuses zones with larger offsets.
     if hours > 15 || minutes > 59 {
         return None;
     }

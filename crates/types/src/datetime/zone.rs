@@ -15,8 +15,8 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 /// Largest displacement from UTC in hours (MAX_TZDISP_HOUR).
 const MAX_HOURS: f64 = 168.0;
-/// Transitions looked through for an abbreviation: more than any zone has before its rules
-/// repeat themselves for ever.
+/// The number of transitions in which an abbreviation is searched. It is more than any zone has
+/// before its rules repeat for ever.
 const TRANSITIONS_MAX: usize = 1000;
 /// A 400-year Gregorian cycle is a whole number of weeks, so rules repeat with it.
 const CYCLE_DAYS: i64 = 146_097;
@@ -29,7 +29,7 @@ pub struct TimeZone(Arc<Zone>);
 struct Zone {
     name: Box<str>,
     kind: Kind,
-    /// The abbreviations the zone has ever used, found out when the first one is asked for.
+    /// All abbreviations that the zone has used, computed at the first use.
     abbrevs: OnceLock<Box<[KnownAbbrev]>>,
 }
 
@@ -209,8 +209,8 @@ impl TimeZone {
         }
     }
 
-    /// The zone that make_timestamptz is given: a displacement counted east, as in input
-    /// and unlike in a POSIX rule, else a name (parse_sane_timezone).
+    /// The zone argument of make_timestamptz: a displacement counted east, as in input and unlike
+    /// in a POSIX rule, else a name (parse_sane_timezone).
     pub fn by_displacement_or_name(text: &str, session: &TimeZone) -> Result<TimeZone> {
         let invalid = |message| Error::new(SqlState::INVALID_PARAMETER_VALUE, message);
         if text.starts_with(|c: char| c.is_ascii_digit()) {
@@ -420,9 +420,8 @@ pub(crate) fn abbrev_offset(zone: &TimeZone, abbreviation: &str, tm: &Tm) -> i32
     used.map_or(offset, |(offset, _)| offset)
 }
 
-/// The cycles after 2000 whose years are asked for as they are. Later ones are moved back
-/// into the last of these, which lies within jiff's range and beyond the last change that
-/// any zone's rules foretell.
+/// The cycles after 2000 whose years are used unchanged. Later years are moved back into the last
+/// of these cycles, which lies within jiff's range and after the last known change of any zone.
 const OWN_CYCLES: i64 = 16;
 
 /// A year within jiff's range with the same calendar and the same rules.

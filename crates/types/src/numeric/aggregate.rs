@@ -39,8 +39,8 @@ impl NumericSum {
         self.add(&Numeric::from(v));
     }
 
-    /// Takes an integer out again that was added before; false if only integers can be taken
-    /// out and something else was added.
+    /// Removes an integer that was added before. Returns false if other values than integers were
+    /// added, because only integers can be removed.
     pub fn remove_i64(&mut self, v: i64) -> bool {
         if self.scale != 0 || self.big.is_some() || self.nans + self.pos_infs + self.neg_infs > 0 {
             return false;

@@ -171,7 +171,7 @@ impl Numeric {
     }
 
     /// Mantissa and display scale of a small value, from its stored form; `None` if the bytes are
-    /// another value's, or none's.
+    /// not those of a small value.
     #[inline]
     pub fn read_stored_small(bytes: &[u8]) -> Option<(i64, u8)> {
         let (dscale, mantissa) = bytes.split_first()?;
@@ -221,7 +221,7 @@ impl Numeric {
             out.push((digit / 100) as u8 * 2 + 1);
             out.push((digit % 100) as u8 * 2 + 1);
         }
-        // The zeros around the digits that base 10000 has and base 100 hasn't.
+        // Zeros around the digits, which base 10000 has and base 100 does not.
         let digits = out.len() - 2 * v.digits.len();
         if out.last() == Some(&1) {
             out.pop();

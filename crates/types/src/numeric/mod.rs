@@ -133,7 +133,7 @@ impl Numeric {
         }
     }
 
-    /// -1, 0 or 1. NaN counts as 1: the callers have dealt with it.
+    /// -1, 0 or 1. NaN counts as 1; callers handle it before.
     pub fn signum(&self) -> i32 {
         match &self.0 {
             Repr::Small { mantissa, .. } => mantissa.signum() as i32,

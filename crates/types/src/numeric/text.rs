@@ -27,8 +27,8 @@ pub fn numeric_typmod(precision: i32, scale: Option<i32>) -> Result<i32> {
     Ok(packed_typmod(precision, scale & 0x7ff))
 }
 
-/// The type modifier of a precision and scale that may be beyond what a type can declare:
-/// the places of a picture are read like that.
+/// The type modifier of a precision and scale that may exceed the limits of a declared type, as for
+/// the places of a picture.
 pub(crate) fn packed_typmod(precision: i32, scale: i32) -> i32 {
     ((precision << 16) | scale).wrapping_add(TYPMOD_OFFSET)
 }
@@ -171,8 +171,8 @@ fn push_digit(digit: i16, out: &mut Vec<u8>) {
     }
 }
 
-/// The plain form `[-]digits[.digits]` with at most 18 digits; None for everything
-/// else, which the general parser judges.
+/// The plain form `[-]digits[.digits]` with at most 18 digits; None for any other text, which the
+/// general parser reads.
 fn parse_small(input: &[u8]) -> Option<Numeric> {
     let (neg, body) = match input {
         [b'-', rest @ ..] => (true, rest),

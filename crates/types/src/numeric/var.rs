@@ -144,7 +144,7 @@ impl Var {
         Some((i64::try_from(mantissa).ok()?, dscale as u8))
     }
 
-    /// The smallest scale that loses nothing.
+    /// The smallest scale without loss of digits.
     pub(super) fn min_scale(&self) -> i32 {
         let Some(last) = self.digits.last() else { return 0 };
         let mut scale = -self.last_power() * DEC_DIGITS;

@@ -51,7 +51,7 @@ pub struct FixedReader {
 #[derive(Clone, Copy, Debug)]
 pub struct VariableReader {
     null: NullFlag,
-    /// Where the end offset is of the payload before, if there is one.
+    /// The place of the end offset of the payload before, if there is one.
     before_at: Option<usize>,
     end_at: usize,
     payload_at: usize,
@@ -63,8 +63,8 @@ impl RowLayout {
         self.columns.get(i).map(|column| column.physical).ok_or_else(|| no_such_column(i))
     }
 
-    /// The form of rows with this row's header; of those of the layout's own width if this one's
-    /// cannot be read quickly.
+    /// The form of rows with this row's header. If that cannot be read quickly, the form of rows of
+    /// the layout's own width.
     pub fn form_like(&self, row: &[u8]) -> RowForm<'_> {
         if let Some(header) = row.first_chunk::<HEADER_BYTES>() {
             let word = u16::from_le_bytes(*header);
@@ -137,7 +137,7 @@ impl VariableReader {
         self.null.is_set(row)
     }
 
-    /// The column's payload in a row that fits; `None` if it is not there.
+    /// The column's payload in a row that fits; `None` if it is not in the row.
     #[inline]
     pub fn payload<'r>(&self, row: &'r [u8]) -> Option<&'r [u8]> {
         let offset = |at: usize| row.get(at..at + 2).map(|b| u16::from_le_bytes([b[0], b[1]]));

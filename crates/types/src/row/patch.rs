@@ -1,4 +1,4 @@
-//! A column of a stored row gets another value without the others being decoded.
+//! Changes the value of one column of a stored row without decoding the others.
 //!
 //! A patched row equals the row that encoding all values anew would make. A row is left as it is if
 //! its layout would change: a column becomes NULL or not NULL, offsets get wide, or the column is
@@ -68,8 +68,8 @@ impl RowLayout {
         Ok(true)
     }
 
-    /// Whether column `i` of the row holds the very bytes that `value` is stored as: then, and
-    /// not only then, to assign it changes nothing. `scratch` is overwritten.
+    /// Whether column `i` of the row has exactly the bytes that `value` is stored as. If so,
+    /// assigning it changes nothing. `scratch` is overwritten.
     pub fn holds(
         &self,
         row: &[u8],

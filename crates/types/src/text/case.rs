@@ -2,8 +2,8 @@
 //! character's simple mapping, one for one, and letters and digits as POSIX knows them (the
 //! digits are ASCII's).
 //!
-//! PostgreSQL 18 is at Unicode 16. The standard library may be further: what Unicode 17 added
-//! is left alone.
+//! PostgreSQL 18 is at Unicode 16. The standard library may have a later version: letters that
+//! Unicode 17 added are not mapped.
 
 use crate::interrupt::{CHECK_EVERY_BYTES, interruptible};
 use crate::{Result, interrupt};

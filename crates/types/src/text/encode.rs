@@ -23,7 +23,7 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
 }
 
-/// The number that each symbol of base64 stands for; [`NO_SYMBOL`] for what is none.
+/// The number that each symbol of base64 stands for; [`NO_SYMBOL`] for other bytes.
 const BASE64_VALUES: [u8; 128] = {
     let mut values = [NO_SYMBOL; 128];
     let mut i = 0;

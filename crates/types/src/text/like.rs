@@ -13,8 +13,8 @@ enum Item {
     Literal(char),
     /// `_`
     Any,
-    /// The pattern ends with the escape character: an error, but, as in
-    /// PostgreSQL, only for a text whose matching gets there.
+    /// The pattern ends with the escape character: an error, but, as in PostgreSQL, only for a text
+    /// whose matching reaches it.
     DanglingEscape,
 }
 
@@ -191,7 +191,7 @@ fn match_end(piece: &Piece, text: &str) -> std::result::Result<bool, Dangling> {
     };
     if items.last() == Some(&Item::DanglingEscape) {
         return match &items[..] {
-            // `%\`: PostgreSQL objects as soon as it looks behind the `%`.
+            // `%\`: PostgreSQL fails as soon as it reads behind the `%`.
             [_] => Err(Dangling),
             _ => find_piece(piece, text).map(|_| false),
         };

@@ -1,8 +1,7 @@
 //! String functions (varlena.c, oracle_compat.c, quote.c, encode.c, like_match.c).
 //!
-//! Positions and lengths count characters, from 1. Everything here takes and gives
-//! plain strings; NULL handling is the caller's (all of these are strict, except
-//! `concat_ws` and `format`, which say so).
+//! Positions and lengths count characters, from 1. These functions take and return plain strings.
+//! The caller handles NULLs (all of them are strict, except `concat_ws` and `format`).
 //!
 //! | file | subject |
 //! |---|---|
@@ -51,7 +50,7 @@ pub fn check_length(bytes: usize) -> Result<()> {
     Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message))
 }
 
-/// The same where PostgreSQL makes it in a growing buffer that has `length` bytes already.
+/// The same if PostgreSQL makes the string in a growing buffer that has `length` bytes already.
 pub fn check_buffer(length: usize, more: usize) -> Result<()> {
     if length.saturating_add(more) < BUFFER_BYTES_MAX {
         return interrupt::reserve(more);
@@ -119,7 +118,7 @@ pub fn substring_bytes(bytes: &[u8], start: i32, length: Option<i32>) -> Result<
     Ok(&bytes[first..end])
 }
 
-/// `strpos`, `position`: where `needle` first is, 0 if nowhere.
+/// `strpos`, `position`: the first position of `needle`, or 0.
 pub fn strpos(text: &str, needle: &str) -> i32 {
     text.find(needle).map_or(0, |at| char_length(&text[..at]) + 1)
 }
@@ -157,7 +156,7 @@ pub fn trim<'a>(text: &'a str, set: &str, side: Side) -> Result<&'a str> {
 /// `lpad`, `rpad`: exactly `length` characters, cut on the right or filled.
 pub fn pad(text: &str, length: i32, fill: &str, side: Side) -> Result<String> {
     let length = length.max(0) as usize;
-    // Four bytes a character, which PostgreSQL allows for before it knows them.
+    // PostgreSQL reserves four bytes for each character in advance.
     check_size(length.checked_mul(4).ok_or_else(too_large)?)?;
     let have = text.chars().count();
     if have >= length || fill.is_empty() {
@@ -199,7 +198,7 @@ pub fn replace(text: &str, from: &str, to: &str) -> Result<String> {
     Ok(out)
 }
 
-/// `repeat`; a negative count is none.
+/// `repeat`; a negative count stands for 0.
 pub fn repeat(text: &str, count: i32) -> Result<String> {
     let count = count.max(0) as usize;
     check_size(text.len().saturating_mul(count))?;

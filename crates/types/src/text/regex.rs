@@ -1,9 +1,9 @@
 //! POSIX regular expressions (`~`, `regexp_*`, `substring … from`) and SIMILAR TO
 //! (regexp.c).
 //!
-//! Whether a text matches does not depend on how an engine chooses among matches;
-//! what part of it matches does. PostgreSQL takes the longest match at the leftmost
-//! place, Rust's engines the one that their pattern's order prefers. Therefore:
+//! Engines agree on whether a text matches, but not on which part of it matches. PostgreSQL takes
+//! the longest match at the leftmost place, Rust's engines the one that their pattern's order
+//! prefers. Therefore:
 //!
 //! 1. the leftmost start is found by the usual engine, which agrees on it;
 //! 2. where the two rules can differ (alternation, several quantifiers), the
@@ -30,7 +30,8 @@ const MATCHES_TO_A_CHECK: usize = 1024;
 /// Bytes a compiled pattern may take.
 const COMPILED_BYTES_MAX: usize = 10 << 20;
 
-/// Bytes of a pattern whose characters, compiled, take more than that: it is not even read.
+/// The length from which a pattern certainly compiles to more than that, so that it is refused
+/// unread.
 const PATTERN_BYTES_MAX: usize = COMPILED_BYTES_MAX / 24;
 
 /// The options of a regular expression, as its flags argument gives them.
@@ -107,9 +108,9 @@ enum Engine {
     Backtracking(fancy_regex::Regex),
 }
 
-/// How to get PostgreSQL's match from the engine's.
+/// The way from the engine's match to PostgreSQL's.
 enum Extent {
-    /// The engine's choice is the only one.
+    /// Both have the same match.
     Same,
     /// The longest from the same start.
     Longest(PikeVM),
@@ -174,7 +175,7 @@ impl Regex {
         Ok(Regex { engine, extent, groups_unknown, pattern, long })
     }
 
-    /// How to search a text of which so much is left, where that is not the engine's.
+    /// The automata to search a text from `from` on, if it is too long for the engine.
     fn long_search(&self, text: &str, from: usize) -> Option<&LongSearch> {
         let Engine::Linear(regex) = &self.engine else { return None };
         if !LongSearch::is_long(text, from, regex.is_accelerated()) {
@@ -198,7 +199,7 @@ impl Regex {
         }
     }
 
-    /// 0A000 where what the groups hold after a match could differ.
+    /// 0A000 if the texts of the groups after a match could differ.
     fn check_groups(&self) -> Result<()> {
         if self.groups_unknown {
             return Err(ambiguous_group());
@@ -221,7 +222,7 @@ impl Regex {
         self.next_match(text, from, &mut None)
     }
 
-    /// The same; `caches` are of use for the next one in the same text.
+    /// The same; `caches` speed up the next search in the same text.
     fn next_match(
         &self,
         text: &str,
@@ -336,8 +337,8 @@ fn run_error(error: &fancy_regex::Error) -> Error {
 fn extent(translated: &Translated) -> Result<Extent> {
     let choices = translated.alternation || translated.greedy > 1;
     if translated.lazy > 0 {
-        // PostgreSQL gives the whole pattern one greed; only without a choice
-        // between the two is it the engine's.
+        // PostgreSQL gives the whole pattern one greediness. The engine agrees only if the pattern
+        // has no choice between the two.
         return Ok(if translated.greedy > 0 || translated.alternation {
             Extent::Unknown("a match of a regular expression with lazy and greedy parts")
         } else {

@@ -1,9 +1,9 @@
-//! Searching long texts for regular expressions, so that a cancel is heard on the way.
+//! Searches long texts for regular expressions with checks for a cancel.
 //!
-//! The engines go through a text in one call. In a long one, automata that are stepped from byte to
-//! byte find where the match is instead, and look for interrupts now and then; an engine then reads
-//! the match alone. They find the same match: it ends where the leftmost match does that the
-//! pattern's order prefers, and begins where the reversed pattern matches longest from there back.
+//! The engines search a text in one call. In a long text automata find the match instead: they are
+//! stepped from byte to byte, with checks for interrupts now and then, and an engine then reads the
+//! match alone. They find the same match. Its end is that of the leftmost match that the pattern's
+//! order prefers. Its beginning is that of the reversed pattern's longest match from there back.
 //!
 //! Patterns whose literals say where a match may begin are left to the engines up to a larger
 //! length, because engines find literals at gigabytes a second. Patterns that match an empty text
@@ -16,10 +16,10 @@ use regex_automata::hybrid::regex::Regex;
 use regex_automata::nfa::thompson::Config as NfaConfig;
 use regex_automata::{Anchored, Input, MatchKind};
 
-/// A text that takes an engine long, in bytes.
+/// The length of a text, in bytes, for which an engine takes too long.
 const LONG: usize = 1 << 20;
 
-/// One that takes it long where it looks for literals first.
+/// The same for an engine that searches literals first.
 const LONG_FOR_LITERALS: usize = 64 << 20;
 
 /// The automata of a pattern.
@@ -39,16 +39,16 @@ pub(super) enum Found {
     Unknown,
 }
 
-/// How far an automaton has come.
+/// The result of an automaton.
 enum Walked {
-    /// Where the last match ended that was met.
+    /// The end of the last match.
     To(Option<usize>),
-    /// It cannot tell.
+    /// The automaton cannot decide.
     Lost,
 }
 
 impl LongSearch {
-    /// `None` where the engines are to do it.
+    /// `None` if the engines must search.
     pub(super) fn new(pattern: &str, wants_longest: bool, size_limit: usize) -> Option<LongSearch> {
         let lazy = DFA::config().unicode_word_boundary(true);
         let nfa = NfaConfig::new().nfa_size_limit(Some(size_limit));
@@ -63,7 +63,7 @@ impl LongSearch {
         Some(LongSearch { automata, longest })
     }
 
-    /// Whether a text is one to search so from `from` on, by an engine that may look for literals.
+    /// Whether a text is long from `from` on, for an engine that may search literals.
     pub(super) fn is_long(text: &str, from: usize, has_literals: bool) -> bool {
         let left = text.len().saturating_sub(from);
         left > LONG && (!has_literals || left > LONG_FOR_LITERALS)
@@ -118,8 +118,8 @@ pub(super) struct Caches {
     longest: Option<Cache>,
 }
 
-/// From the input's start to where no match can end any more; to the first end if it is asked for
-/// the earliest. An automaton says one byte late that it has matched.
+/// Steps from the input's start until no further match can end, or to the first end if the earliest
+/// is wanted. An automaton reports a match one byte late.
 fn walk(dfa: &DFA, cache: &mut Cache, input: &Input<'_>) -> Result<Walked> {
     let Ok(mut state) = dfa.start_state_forward(cache, input) else { return Ok(Walked::Lost) };
     let (mut end, text) = (None, input.haystack());
@@ -192,7 +192,7 @@ enum Told {
     Match,
     /// A match is impossible from here on.
     Dead,
-    /// A byte that the automaton does not know to go on from.
+    /// A byte after which the automaton cannot continue.
     Lost,
     Nothing,
 }

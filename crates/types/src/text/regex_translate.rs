@@ -29,21 +29,22 @@ fn bad_operand() -> Error {
     invalid("quantifier operand invalid")
 }
 
-/// A translated pattern and what the engines cannot tell from it.
+/// A translated pattern, with properties that the engines do not report.
 #[derive(Debug, Default)]
 pub(super) struct Translated {
     pub(super) pattern: String,
     /// Look-around (other than word boundaries) or back-references.
     pub(super) needs_backtracking: bool,
-    /// Outside of look-around: quantifiers by their greed, and alternation.
+    /// Outside of look-around: the numbers of greedy and lazy quantifiers, and whether there is
+    /// alternation.
     pub(super) greedy: usize,
     pub(super) lazy: usize,
     pub(super) alternation: bool,
     /// The text of a group after a repetition can depend on rules that the engines do not share: a
     /// group inside may or may not be reset by a later round, and a round may be empty.
     pub(super) groups_unknown: bool,
-    /// The same of a group inside a repetition alone, which even a match can depend on where
-    /// there is a back-reference.
+    /// The same for groups inside a repetition alone. With a back-reference even a match can depend
+    /// on them.
     pub(super) rounds_unknown: bool,
     pub(super) back_references: bool,
 }
@@ -71,13 +72,13 @@ struct Group {
     conditional_captures: bool,
     inner_captures: bool,
     optional_parts: bool,
-    /// Whether the branch at hand takes a character at least, with and without its
-    /// last atom; and whether a finished branch does not.
+    /// Whether the current branch takes at least one character, with and without its last atom, and
+    /// whether a finished branch takes none.
     takes_some: bool,
     took_some_before: bool,
     may_be_empty: bool,
-    /// Characters that the branch at hand takes, with and without its last atom, and
-    /// that all finished branches take; `None` where that is not one number.
+    /// The number of characters that the current branch takes, with and without its last atom, and
+    /// that all finished branches take; `None` if it varies.
     width: Width,
     width_before: Width,
     finished: Option<Width>,
@@ -181,7 +182,7 @@ pub(super) fn translate(pattern: &str, flags: RegexFlags) -> Result<(Translated,
 /// A character that stands for itself, inside and outside of brackets.
 fn push_literal(c: char, out: &mut String) {
     if c.is_ascii() && !c.is_ascii_alphanumeric() {
-        // As a number: there is no question then what needs a backslash.
+        // Written as a number, a character needs no backslash.
         out.push_str(&format!("\\x{:02X}", c as u32));
     } else {
         out.push(c);
@@ -282,14 +283,14 @@ impl Translator<'_> {
             }
         }
         if let Some(closed) = closed {
-            // With rounds of one length there is one way to cut a text into rounds.
+            // If all rounds have the same length, a text can be cut into rounds in one way only.
             let captures = closed.captures || closed.inner_captures;
             let varies = closed.may_be_empty || closed.total_width() == Width(None);
             let unknown = repeats && (closed.conditional_captures || captures && varies);
             self.out.groups_unknown |= unknown;
             self.out.rounds_unknown |= unknown;
         }
-        // A reference to a group that took no part fails, even where it need not be repeated.
+        // A reference to a group without a match fails, even if it need not be repeated.
         let guarded = self.referred.take().filter(|_| optional && !is_never(text));
         if let Some(number) = guarded {
             let start = self.out.pattern.len() - reference(number).len();
@@ -400,7 +401,8 @@ impl Translator<'_> {
             self.longest_branch_first(&group);
         }
         group.finish_branch();
-        // The longest branch is chosen, not the first: unless there is no difference.
+        // PostgreSQL takes the longest branch, not the first. Groups are unknown unless that is the
+        // same.
         self.out.groups_unknown |= group.captures
             && !group.branches.is_empty()
             && !group.literal
@@ -418,8 +420,8 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// PostgreSQL gives a group the longest branch that lets the rest match, the
-    /// engines the first. For plain words the order of the branches settles it.
+    /// PostgreSQL gives a group the longest branch that lets the rest match, the engines the first.
+    /// For plain words it suffices to order the branches.
     fn longest_branch_first(&mut self, group: &Group) {
         let body = self.out.pattern.split_off(group.start);
         // Plain words hold no "|": it is written as a number.

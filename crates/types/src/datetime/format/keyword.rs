@@ -241,7 +241,8 @@ pub(super) fn parse(picture: &str) -> Vec<Node> {
             }
             nodes.push(Node::Field(FieldNode { key, name, case, fill, localized, ordinal }));
         } else if let Some(c) = rest.chars().next() {
-            // A modifier of nothing is dropped; what follows it is text even if it looks like one.
+            // A modifier without a field is dropped; the rest is text even if it looks like a
+            // modifier.
             rest = literal(rest, c, &mut nodes);
         }
     }

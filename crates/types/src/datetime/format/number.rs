@@ -280,7 +280,7 @@ pub fn numeric_to_char(value: &Numeric, picture: &str) -> Result<String> {
         return scientific(value, &desc);
     }
     if desc.roman {
-        // What has no int has no numeral either.
+        // A number outside the range of integers has no Roman numeral.
         let number = value.to_i32().map_or_else(|_| value.to_string(), |v| v.to_string());
         return Ok(fill(&nodes, desc, &number));
     }
@@ -336,7 +336,7 @@ fn scientific_float(value: f64, desc: &Desc) -> String {
     format!("{space}{digits}e{sign}{exponent:0>2}")
 }
 
-/// The EEEE form of what is no number: places that are not filled.
+/// The EEEE form of NaN and the infinities: unfilled places.
 fn no_number(desc: &Desc) -> String {
     format!(" {}.{}", "#".repeat(desc.pre), "#".repeat(desc.post + 4))
 }
@@ -478,7 +478,7 @@ fn last_relevant(desc: &Desc, number: &[u8], spaces: usize) -> Option<usize> {
     }
     let point = number.iter().position(|c| *c == b'.')?;
     let last = number.iter().rposition(|c| *c != b'0').unwrap_or(point).max(point);
-    // Places asked for by a 0 stay.
+    // Places of a 0 in the picture stay.
     let asked =
         if desc.zero_end > spaces { (number.len() - 1).min(desc.zero_end - spaces) } else { 0 };
     Some(last.max(asked))

@@ -1,10 +1,9 @@
 //! to_number: reading a number by a picture (NUM_processor and NUM_numpart_from_char in
 //! formatting.c).
 //!
-//! The picture is walked; each digit place takes a character of the input, if there is
-//! a fitting one, and what else the picture has skips what corresponds to it. The digits
-//! collected are then read as `numeric(p, s)` of the places the picture has before the
-//! point and the digits that were read after it.
+//! Each digit place of the picture takes a character of the input, if it fits. Other parts of the
+//! picture skip the corresponding input. The digits are then read as `numeric(p, s)`, with the
+//! places of the picture before the point and the digits that were read after it.
 
 use super::number::{Desc, Key, Node, ROMAN_LENGTH_MAX, parse, roman};
 use crate::error::{Error, Result, SqlState};
@@ -114,8 +113,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A place of the number. What it takes is looked at, and the last byte of it left for
-    /// the caller to pass over.
+    /// A place of the number. It takes characters but for the last byte, which the caller skips.
     fn place(&mut self, key: Key) {
         if self.starts_with(b' ') {
             self.advance(1);
