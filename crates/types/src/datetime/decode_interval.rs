@@ -210,8 +210,8 @@ pub(super) fn decode_interval(
         let seen = match field.kind {
             Kind::Time | Kind::Zone if field.kind == Kind::Time || signed_time => {
                 let micros = time_micros(text.trim_start_matches(['+', '-']), wanted);
-                // A signed field could be a number with a unit, so that it is an error only as a
-                // time.
+                // A signed field could be a number with a unit, so that an error of its time is bad
+                // syntax.
                 let mut micros =
                     if signed_time { micros.map_err(|_| Fault::BadFormat)? } else { micros? };
                 if text.starts_with('-') || force_negative {

@@ -401,8 +401,8 @@ impl Translator<'_> {
             self.longest_branch_first(&group);
         }
         group.finish_branch();
-        // PostgreSQL takes the longest branch, not the first. Groups are unknown unless that is the
-        // same.
+        // PostgreSQL takes the longest branch, not the first. The group's text is known only if
+        // that makes no difference.
         self.out.groups_unknown |= group.captures
             && !group.branches.is_empty()
             && !group.literal
