@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Reads a command line into `options`: `set` takes each pair, and refuses a name that it does not
-/// know with [`unknown`]. Fails with the exit status once the user has been told.
+/// know with [`unknown`]. Prints an error and fails with the exit status.
 pub fn read<T>(
     binary: &str,
     usage: &str,
@@ -25,7 +25,7 @@ pub fn read<T>(
     Ok(options)
 }
 
-/// Tells what is wrong with a command line.
+/// Prints the error of a command line.
 pub fn wrong(binary: &str, usage: &str, message: &str) -> ExitCode {
     eprintln!("{binary}: {message}\n{usage}");
     ExitCode::from(2)
@@ -36,7 +36,7 @@ pub fn number(name: &str, value: &str) -> Result<u64, String> {
     value.parse().map_err(|_| format!("{name} needs a number"))
 }
 
-/// A name that there is not.
+/// The error of an unknown name.
 pub fn unknown(name: &str) -> Result<(), String> {
     Err(format!("unknown option {name}"))
 }
@@ -47,7 +47,7 @@ pub fn seed_of_now() -> u64 {
     since_epoch.map_or(1, |time| time.as_secs())
 }
 
-/// Tells how a test ended: `success` is its last word if it passed.
+/// Prints how a test ended: `success` is the last word if it passed.
 pub fn finish<E: std::fmt::Display>(
     binary: &str,
     success: &str,

@@ -1,4 +1,4 @@
-//! Logical backups: what pg_dump writes of one server, pg_restore and psql bring into another.
+//! Logical backups: pg_restore and psql restore pg_dump's output of one server into another.
 //!
 //! ```text
 //!   schema.sql ─► PostgreSQL ── pg_dump, each format ──► Steppe       described and read alike?
@@ -27,7 +27,7 @@ const SERVER_TIMEOUT: Duration = Duration::from_secs(60);
 const TOOL_SECONDS: &str = "120";
 /// The forms of a dump: pg_dump's letter, whether pg_restore may use several connections.
 const FORMATS: [(&str, bool); 4] = [("p", false), ("c", true), ("d", true), ("t", false)];
-/// Lines that tell when and by what a dump was made.
+/// Lines with the time and the program of a dump.
 const HEADERS: [&str; 4] = ["-- Dumped from", "-- Dumped by", "\\restrict", "\\unrestrict"];
 
 /// pg_dump's options under which Steppe's dump is PostgreSQL's.
@@ -189,7 +189,7 @@ impl Bench<'_> {
         Ok(without_headers(&self.tool("pg_dump", place, options)?))
     }
 
-    /// Writes a dump in a format: where it is.
+    /// Writes a dump in a format; returns its path.
     fn dump(&self, place: Place<'_>, format: &str) -> Result<PathBuf> {
         let path = self.scratch.path().join(format!("{}.{format}", place.database));
         let _ = fs::remove_dir_all(&path);
@@ -227,7 +227,7 @@ impl Bench<'_> {
         Ok(text.lines().map(without_oid).fold(String::new(), |all, line| all + &line + "\n"))
     }
 
-    /// Runs a tool to its end: what it printed.
+    /// Runs a tool to its end; returns its output.
     fn tool(
         &self,
         name: &str,

@@ -5,7 +5,7 @@ use std::{fmt, io};
 /// Why a test ended without success.
 #[derive(Debug)]
 pub enum Failure {
-    /// The server did what it must not do.
+    /// The server broke a guarantee.
     Broken(String),
     /// The test itself could not go on.
     Io(io::Error),

@@ -13,17 +13,16 @@
 //!
 //! The psql variable `scratch` names a folder for files that the server reads and writes.
 //!
-//! Each file gets an empty database: a fresh data directory of Steppe's, or a
-//! database of its own in PostgreSQL. Two lists keep the corpus honest, and both
-//! complain about an entry that is no longer true:
+//! Each file gets an empty database: a fresh data directory of Steppe's, or a database of its own
+//! in PostgreSQL. Two lists excuse failures, and an entry that is no longer true is a failure:
 //!
 //! - `pending.txt` names the files that Steppe does not pass yet, with the reason;
 //! - a line `-- PostgreSQL 15 differs: why` in a file says that this version's
 //!   answers are not those of the version that wrote the expected output (18).
 //!
-//! Files run beside one another, in PostgreSQL in databases of one server. One that looks at what
-//! a server's databases share (prepared transactions, SERIALIZABLE's locks and safe snapshots) has
-//! a line `-- Alone: why`, and has the server to itself after the others.
+//! Files run in parallel, in PostgreSQL in databases of one server. A file that reads state which
+//! all databases share (prepared transactions, SERIALIZABLE's locks and safe snapshots) has a line
+//! `-- Alone: why`, and runs alone after the others.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -49,8 +48,8 @@ const SCRIPT_TIMEOUT_SECONDS: &str = "120";
 const SERVER_TIMEOUT: Duration = Duration::from_secs(60);
 /// As PostgreSQL's own regression tests run.
 pub(crate) const PREPARED: &str = "max_prepared_transactions=20";
-/// Plans must not depend on when tables are analyzed, and a worker's lock is one that scripts of
-/// sessions would see. The oracle is started with it, too.
+/// Plans must not depend on the time of an analyze, and scripts of sessions would see an autovacuum
+/// worker's locks. The oracle is started with this setting, too.
 pub(crate) const AUTOVACUUM: &str = "autovacuum=off";
 /// Lines of context before a difference, and lines shown of each side after it.
 const CONTEXT_LINES: usize = 4;
@@ -78,9 +77,9 @@ pub enum Verdict {
     Passed,
     /// The expected output was written anew: changed or not.
     Updated(bool),
-    /// It is not, and the reason is on a list.
+    /// The output differs, and the reason is on a list.
     Excused(String),
-    /// It is not: what differs. Or it is, against the list.
+    /// The output differs, with the difference. Or it is the expected one, against the list.
     Failed(String),
 }
 

@@ -45,7 +45,7 @@ use shapes::Shapes;
 
 const ACCOUNTS: i32 = 50;
 const REGIONS: i32 = 8;
-/// Tables are made anew after this many cycles, so that verifying stays quick.
+/// Tables are created anew after this many cycles, so that the checks stay quick.
 const CYCLES_PER_GENERATION: u64 = 25;
 /// A restart recovers at most some seconds of load.
 const READY_TIMEOUT: Duration = Duration::from_secs(120);
@@ -301,7 +301,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Work that is taken back to a savepoint: nothing of it may ever be seen.
+    /// Work that is rolled back to a savepoint: it must stay invisible.
     async fn detour(&self, number: i64) -> std::result::Result<(), tokio_postgres::Error> {
         let client = &self.client;
         client.batch_execute("SAVEPOINT detour").await?;
@@ -317,7 +317,7 @@ impl Writer {
     }
 }
 
-/// The client that reads, and tells the ledgers what it was shown.
+/// The client that reads, and adds the rows that it was shown to the ledgers.
 async fn read(client: Client, ledgers: Ledgers) -> Result<()> {
     loop {
         for (number, ledger) in (0i32..).zip(&ledgers) {
@@ -388,7 +388,7 @@ async fn verify_balances(client: &Client, want: &BTreeMap<i32, i64>) -> Result<(
     }
 }
 
-/// Reads each table through each of its indexes and without any: the same rows?
+/// Reads each table through each of its indexes and without any, and compares the rows.
 async fn verify_indexes(client: &Client) -> Result<()> {
     const INDEXES: [(&str, &str, &str, &str); 5] = [
         // Each partition has its own.

@@ -1,7 +1,7 @@
 //! Changes to the leaves of `accounts`, a table that is partitioned by lists of regions.
 //!
-//! A change is the text of a transaction's statements, and what the leaves are afterwards. Before
-//! and after it the leaves hold all accounts.
+//! A change is the text of a transaction's statements, with the leaves afterwards. Before and after
+//! it the leaves hold all accounts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +42,7 @@ impl Leaves {
         sql
     }
 
-    /// The leaves' names and bounds, as the catalog tells them.
+    /// The leaves' names and bounds, as the catalog has them.
     pub(crate) fn bounds(&self) -> BTreeMap<String, String> {
         let bound = |regions| format!("FOR VALUES IN ({})", list(regions));
         let leaf = |(leaf, regions)| (format!("accounts_{leaf}"), bound(regions));

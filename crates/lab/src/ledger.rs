@@ -11,8 +11,8 @@
 //! One that is prepared is in doubt twice: whether it is prepared, then whether it has been ended.
 //! In between it must be there, and be invisible to others.
 //!
-//! Another client may have *read* a transaction's row: then it was promised too. What the rows of a
-//! transaction are follows from its number alone, except for the accounts and the amount, which the
+//! Another client may have *read* a transaction's row: then it was promised too. The rows of a
+//! transaction follow from its number alone, except for the accounts and the amount, which the
 //! ledger keeps.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,8 +111,8 @@ impl Ledger {
         self.prepared.map(|prepared| (prepared.number, prepared.transfer))
     }
 
-    /// Holds that against whether it is prepared after a restart. If it is, a client has to end it.
-    /// If it is not, its end is settled.
+    /// Compares that with whether the transaction is prepared after a restart. If it is, a client
+    /// has to end it. If it is not, its end is settled.
     pub fn settle_prepared(&mut self, is_there: bool) -> Result<(), String> {
         let Some(prepared) = self.prepared.filter(|_| !is_there) else { return Ok(()) };
         match prepared.ending {
@@ -136,8 +136,8 @@ impl Ledger {
         self.committed.len()
     }
 
-    /// Holds the ledger against the rows found after a restart. The doubt, if
-    /// there was one, is settled: from now on its outcome must not change.
+    /// Compares the ledger with the rows after a restart. A transaction in doubt is settled: its
+    /// outcome must not change any more.
     pub fn settle(
         &mut self,
         entries: &[(i64, Transfer)],

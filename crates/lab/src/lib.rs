@@ -6,16 +6,16 @@
 //! - [`differential`]: random statements to which both must give the same answer.
 //! - [`ddl_load`]: leaves of partitioned tables are attached and detached while clients read and
 //!   write.
-//! - [`dumps`]: what pg_dump writes of one server comes into another.
-//! - [`command_line`]: what the binaries of this crate are told.
+//! - [`dumps`]: pg_dump's output of one server is restored into another.
+//! - [`command_line`]: the command lines of this crate's binaries.
 //! - [`failure`]: why they ended without success.
 //! - [`golden`]: SQL files whose expected output PostgreSQL wrote.
 //! - [`messages`]: scripts of single protocol messages.
 //! - [`q_error`]: how far row estimates are off, beside PostgreSQL's.
 //! - [`round_trip`]: every query of the corpus as a view that must read back as itself.
 //! - [`sessions`]: scripts that several sessions run in turn.
-//! - [`histories`]: is there an anomaly that an isolation level does not allow?
-//! - [`kill9`] and [`ledger`]: what clients were promised must survive `kill -9`.
+//! - [`histories`]: anomalies that an isolation level does not allow.
+//! - [`kill9`] and [`ledger`]: acknowledged transactions must survive `kill -9`.
 //!
 //! This crate uses no engine code: a server is a binary and an address.
 

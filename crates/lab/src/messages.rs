@@ -1,5 +1,5 @@
-//! Scripts of single protocol messages, for what psql and drivers do not send or show: the golden
-//! corpus has them as files that begin with `-- Messages`.
+//! Scripts of single protocol messages, which psql and drivers do not send or show. In the golden
+//! corpus they are files that begin with `-- Messages`.
 //!
 //! ```text
 //!   A: Parse s SELECT * FROM t         a line is a session's name and what it sends; `-` is the
@@ -35,7 +35,7 @@ pub fn is_of_messages(script: &str) -> bool {
     script.starts_with(MARK)
 }
 
-/// Runs a script and returns all that is to be seen of it.
+/// Runs a script and returns its output.
 pub fn run(script: &str, address: SocketAddr, database: &str) -> io::Result<String> {
     let mut stage = Stage {
         observer: Session::connect(address, database)?,
@@ -145,7 +145,7 @@ impl Session {
             "Close" => (b'C', strings(&[name(), name()]), Owed::One(b"3")),
             _ => return Err(io::Error::other(format!("no such message: {text}"))),
         };
-        // The kind of what is described or closed is no string of its own.
+        // In Describe and Close the kind of object is a byte, not a string.
         let body = match tag {
             b'D' | b'C' => {
                 body.iter().enumerate().filter(|(i, _)| *i != 1).map(|(_, b)| *b).collect()
@@ -179,7 +179,7 @@ impl Session {
         self.owed.drain(..ready.unwrap_or(self.owed.len()));
     }
 
-    /// Takes what has come.
+    /// Reads the messages that have arrived.
     fn look(&mut self) -> io::Result<()> {
         let mut piece = [0; 4096];
         loop {
@@ -294,7 +294,7 @@ fn values(mut rest: &[u8]) -> String {
     values.join("|")
 }
 
-/// An error or notice; and its routine, if that is one that clients decide by.
+/// An error or notice, with its routine if clients depend on that.
 fn error(body: &[u8]) -> String {
     let field = |code: u8| {
         let mut fields = body.split(|byte| *byte == 0);
@@ -376,7 +376,7 @@ impl Stage {
                 return Ok(false);
             }
         }
-        // One that has answered since the first look may have let those go on that were asked about.
+        // A session that has answered since the first look may have released locks of the others.
         Ok(self.running()? == running)
     }
 

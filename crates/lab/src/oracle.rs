@@ -94,8 +94,8 @@ impl Oracle {
         self.major
     }
 
-    /// Makes an empty database, replacing one of that name. Its locale is Steppe's, where
-    /// PostgreSQL has that one.
+    /// Makes an empty database, replacing one of that name. Its locale is Steppe's, if PostgreSQL
+    /// has that one.
     pub fn create_database(&self, name: &str) -> io::Result<()> {
         self.drop_database(name)?;
         let locale = match self.major {

@@ -3,9 +3,8 @@
 //! The q-error of a plan node is the factor by which its estimate is off:
 //! `max(estimate / rows, rows / estimate)`, of at least one row each (Moerkotte, Neumann and
 //! Steidl, "Preventing bad plans by bounding the impact of cardinality estimation errors", 2009).
-//! It is taken of every node that ran, by EXPLAIN ANALYZE of each query of a corpus, on either
-//! server. Each has its own plans, so that the nodes are not the same ones: what is compared is how
-//! they are distributed.
+//! It is computed for every node that ran, by EXPLAIN ANALYZE of each query of a corpus, on both
+//! servers. Each has its own plans with other nodes, so the distributions are compared.
 
 use std::fs;
 use std::net::SocketAddr;

@@ -1,4 +1,5 @@
-//! Every query of the corpus as a view: what pg_get_viewdef says must mean what the view means.
+//! Every query of the corpus as a view: pg_get_viewdef's text must have the same meaning as the
+//! view.
 //!
 //! After each SELECT, WITH, VALUES or TABLE statement of a script, psql is told to
 //!
@@ -7,12 +8,12 @@
 //! 3. compare the two texts, and the columns with their types and collations;
 //! 4. drop both.
 //!
-//! So the views see the tables, settings and search path that the statement saw.
+//! So the views use the tables, settings and search path of the statement.
 
-/// Begins a line of output that says which view did not read back as itself.
+/// The beginning of an output line that names a view which did not read back as itself.
 const MARK: &str = "@@ reads back as another view: ";
 
-/// Begins a line of a script that names queries, by number, whose views are no such ones in
+/// The beginning of a script line that names queries, by number, whose views do not read back in
 /// PostgreSQL either.
 const EXPECTED: &str = "-- Views that PostgreSQL reads back as others, too: ";
 
@@ -31,9 +32,9 @@ pub fn instrumented(script: &str) -> String {
 }
 
 /// The complaints in an instrumented script's output: the number of each query whose view did not
-/// read back as itself, and the view's text. A script may name those of which PostgreSQL's own text
-/// is none that reads back as itself (an AND within an AND, a cast of ARRAY): they are expected
-/// here, too.
+/// read back as itself, and the view's text. A script may name queries whose text does not read
+/// back as itself in PostgreSQL either (an AND within an AND, a cast of ARRAY). These are expected
+/// complaints.
 pub fn complaints(script: &str, output: &str) -> Vec<String> {
     let marks = script.lines().filter_map(|line| line.strip_prefix(EXPECTED));
     let expected: Vec<&str> = marks.flat_map(str::split_whitespace).collect();
@@ -74,8 +75,8 @@ DROP VIEW {view};
     )
 }
 
-/// The query of a statement, semicolon included, that a view can be made of. Variables are psql's,
-/// and other than constants when they are read again.
+/// The query of a statement, with its semicolon, if a view can be made of it. Statements with psql
+/// variables are left out, because a variable may have another value when it is read again.
 fn as_view_query(statement: &str) -> Option<&str> {
     let query = without_comments(statement);
     let word: String = query.chars().take_while(char::is_ascii_alphabetic).collect();

@@ -1,5 +1,5 @@
-//! Scripts that several sessions run in turn, for what only shows when transactions meet: the
-//! golden corpus has them as files that begin with `-- Sessions`.
+//! Scripts that several sessions run in turn, for the effects of concurrent transactions. In the
+//! golden corpus they are files that begin with `-- Sessions`.
 //!
 //! ```text
 //!   A: BEGIN;                        a line is a session's name and what it sends
@@ -31,8 +31,8 @@ const CANCEL: &str = "\\cancel";
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The interval between looks at sessions that have not answered.
 const LOOK: Duration = Duration::from_millis(5);
-/// How many others of the script a process waits for, prepared transactions (0) among them. Other
-/// waits, as for auto-analyze, end by themselves and do not count.
+/// The number of other sessions of the script that a process waits for, including prepared
+/// transactions (0). Other waits, as for auto-analyze, end by themselves and do not count.
 const BLOCKERS: &str = "SELECT (SELECT count(*)::int FROM unnest(pg_blocking_pids($1)) AS pid \
                                 WHERE pid = 0 OR pid = ANY($2::int[])) \
                         + cardinality(pg_safe_snapshot_blocking_pids($1))";
@@ -44,7 +44,7 @@ pub fn is_for_sessions(script: &str) -> bool {
     script.starts_with(MARK)
 }
 
-/// Runs a script and returns all that is to be seen of it.
+/// Runs a script and returns its output.
 pub fn run(script: &str, address: SocketAddr, database: &str) -> io::Result<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -98,7 +98,7 @@ impl Session {
     }
 }
 
-/// The sessions of a script and what they have said.
+/// The sessions of a script, and the output so far.
 struct Stage {
     place: Place,
     observer: Arc<Client>,
@@ -235,8 +235,8 @@ fn show_error(error: &tokio_postgres::Error, output: &mut String) -> io::Result<
     Ok(())
 }
 
-/// Process and transaction ids differ from run to run, and where rows are from server to server:
-/// hides the numbers behind such words.
+/// Hides numbers that differ between runs (process and transaction ids) or servers (places of
+/// rows).
 pub(crate) fn without_numbers(text: &str) -> String {
     let mut result = String::new();
     for word in text.split_inclusive(' ') {

@@ -1,5 +1,5 @@
-//! Sessions that hold something while a workload is measured: savepoints, a snapshot, or
-//! nothing but their connections.
+//! Sessions that stay open while a workload is measured, with savepoints, a snapshot, or only their
+//! connections.
 
 use std::net::TcpStream;
 
@@ -32,7 +32,7 @@ const SAVEPOINTS_AT_ONCE: u32 = 100;
 const SEEN: &str = "SELECT sum(bbalance) FROM pgbench_branches";
 
 impl Beside {
-    /// Lets the sessions take what they are to hold.
+    /// Starts the sessions.
     pub(super) fn begin(self, port: u16) -> Result<Holding> {
         let mut holding = Holding::default();
         match self {
@@ -74,7 +74,7 @@ fn savepoint(n: u32) -> String {
 }
 
 impl Holding {
-    /// Ends the sessions: that they still hold what they held is part of the result.
+    /// Ends the sessions, and checks that a snapshot still sees the same rows.
     pub(super) fn end(mut self) -> Result<()> {
         for session in &mut self.sessions {
             if let Some(seen) = &self.seen {

@@ -1,6 +1,6 @@
-//! The client's side of the protocol, as much as the benchmark needs: a question with
-//! one answer or all its rows, ready-made messages, and COPY in at the speed of a socket. Blocking, and independent of the
-//! codec that is being measured.
+//! The part of the client's protocol that the benchmark needs: queries with one value or all rows,
+//! ready-made messages, and COPY in at the speed of a socket. It blocks, and does not use the codec
+//! that is being measured.
 
 use std::io::{BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use super::{Failure, Result, interrupt};
 
-/// How long a server may be silent before we call it hung.
+/// The time without a message after which a server counts as hung.
 const SILENCE_LIMIT: Duration = Duration::from_secs(120);
 /// All messages of these servers are short; a greater length is a broken stream.
 const MESSAGE_LEN_MAX: usize = 1 << 20;
-/// Between two pieces of this size we look whether to stop.
+/// After each piece of this size the client checks whether to stop.
 const PIECE_LEN: usize = 1 << 18;
 
 /// The user and database of every connection.
@@ -52,7 +52,7 @@ impl Client {
         Ok(client)
     }
 
-    /// The connection alone, which nothing more is asked of.
+    /// The bare connection, which is not used any more.
     pub(super) fn into_stream(self) -> TcpStream {
         self.writer
     }

@@ -1,7 +1,7 @@
-//! Where PostgreSQL has cliffs: hot rows, wide indexes, a slow log device, savepoints,
-//! unchanged keys, shared locks, log insertion, an old snapshot, many sessions. Each
-//! experiment was published; each has its flat case, measured in turn with it on the same
-//! server. What dropping many tables costs is in drops.rs.
+//! Loads under which PostgreSQL's throughput falls steeply: hot rows, wide indexes, a slow log
+//! device, savepoints, unchanged keys, shared locks, log insertion, an old snapshot, many sessions.
+//! Each experiment was published. Each has its flat case, measured in turn with it on the same
+//! server. Dropping many tables is in drops.rs.
 
 use super::beside::Beside;
 use super::workload::{Conditions, Data, Flat, Kept, Load, Script, Section, Workload};
@@ -26,7 +26,7 @@ pub(super) fn workloads(scale: u32) -> Vec<Workload> {
     all
 }
 
-/// A pgbench script as a workload without anything that it has to reach.
+/// A pgbench script as a workload without a target.
 fn script(name: &str, title: &str, text: String, clients: u32, data: Data) -> Workload {
     Workload {
         name: format!("cliffs-{name}"),
@@ -143,8 +143,7 @@ fn share_locks(scale: u32) -> Vec<Workload> {
     std::iter::once(plain.clone()).chain(locks).collect()
 }
 
-/// tpcb-like as it is, with keys set to what they are, and beside sessions that hold
-/// something.
+/// tpcb-like unchanged, with keys set to their own values, and beside other sessions.
 fn tpcb(scale: u32) -> Vec<Workload> {
     let workload = |name: &str, title: &str, sets: bool| {
         script(name, title, tpcb_like(scale, sets), 16, Data::PgbenchChanged)

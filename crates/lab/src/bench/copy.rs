@@ -1,5 +1,5 @@
-//! The COPY measurement: rows made beforehand, so that what is timed is the server and a
-//! socket, not the making of text.
+//! The COPY measurement. Rows are made beforehand, so that the time is that of the server and a
+//! socket.
 
 use std::fmt::Write;
 use std::sync::Barrier;

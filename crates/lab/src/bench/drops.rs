@@ -85,7 +85,7 @@ fn make_tables(client: &mut Client) -> Result<()> {
     client.query(&(0..TABLES).map(one).collect::<String>()).map(drop)
 }
 
-/// Drops them, a statement each; how many seconds that took.
+/// Drops the tables, a statement each; returns the seconds.
 fn drop_tables(client: &mut Client) -> Result<f64> {
     let started = Instant::now();
     for n in 0..TABLES {

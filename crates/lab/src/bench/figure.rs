@@ -10,11 +10,11 @@ pub(super) struct Figure {
     values: Vec<(Kind, f64)>,
     /// The bound for Steppe's value.
     pub(super) limit: Option<Limit>,
-    /// How many times Steppe's PostgreSQL's has to be.
+    /// The target for PostgreSQL's value, as a multiple of Steppe's.
     pub(super) target_to_postgresql: Option<f64>,
 }
 
-/// Up to where a figure is good.
+/// The bound of a good figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Limit {
     AtMost(f64),
@@ -42,7 +42,7 @@ impl Figure {
         Figure { title, unit, values: vec![(kind, value)], limit, target_to_postgresql: None }
     }
 
-    /// With how many times Steppe's PostgreSQL's has to be, if that is asked.
+    /// The figure with a target for PostgreSQL's value, as a multiple of Steppe's.
     pub(super) fn against_postgresql(self, target: Option<f64>) -> Figure {
         Figure { target_to_postgresql: target, ..self }
     }
@@ -51,7 +51,7 @@ impl Figure {
         self.values.iter().find(|(of, _)| *of == kind).map(|(_, value)| *value)
     }
 
-    /// Whether it is one of PostgreSQL's and Steppe's.
+    /// Whether it compares PostgreSQL and Steppe.
     pub(super) fn is_compared(&self) -> bool {
         self.target_to_postgresql.is_some()
     }

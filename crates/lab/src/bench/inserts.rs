@@ -1,7 +1,7 @@
 //! INSERT of 2,500 rows in one statement, from one client: with the values written out, and as
 //! parameters, as psycopg's executemany and JDBC's rewriteBatchedInserts send them.
 //!
-//! The messages are made beforehand, so that what is timed is the server.
+//! The messages are made beforehand, so that the time is the server's.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ const ROWS: u64 = 2500;
 /// Different statements, which take turns.
 const STATEMENTS: u64 = 8;
 
-/// How values get to the server.
+/// The way in which values are sent to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
     /// In the statement's text.

@@ -1,7 +1,7 @@
-//! Ctrl-C, a closed terminal and `kill` ask the benchmark to stop: it then stops
-//! its servers and removes its files as at a normal end, because every wait in it
-//! looks here. Children are in process groups of their own, so that the terminal's
-//! Ctrl-C reaches the benchmark alone and the servers are stopped in order.
+//! Ctrl-C, a closed terminal and `kill` ask the benchmark to stop: it then stops its servers and
+//! removes its files as at a normal end, because all its waits check this flag. Children are in
+//! process groups of their own, so that the terminal's Ctrl-C reaches the benchmark alone and the
+//! servers are stopped in order.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

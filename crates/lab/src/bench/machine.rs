@@ -1,4 +1,4 @@
-//! Describes the machine that the figures come from, as far as it shapes them.
+//! Describes the properties of the machine that influence the figures.
 
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};

@@ -1,5 +1,5 @@
-//! The benchmark that Steppe is held to: PostgreSQL, Steppe and a server that does
-//! nothing, on one machine, under the same load, in turn.
+//! The benchmark of Steppe: PostgreSQL, Steppe and a server that does nothing, on one machine,
+//! under the same load, in turn.
 //!
 //! ```text
 //!   for each group of workloads (workload.rs, partitions.rs, cliffs.rs, sysbench.rs,
@@ -17,13 +17,13 @@
 //! The following makes the figures comparable:
 //! - Measurements alternate, so that a machine that gets slower or faster over the
 //!   minutes (a neighbour, heat) does so for every server.
-//! - Between two of them the last server gets time to finish what it still does. The benchmark
+//! - Between two of them the last server gets time to finish its background work. The benchmark
 //!   forces no checkpoint: right after one PostgreSQL logs whole pages, which would flatter Steppe.
 //!   The run without measurement avoids most of that.
 //! - The load generator shares the processors with the server, as it does for everyone.
 //!   The do-nothing server shows how much of the machine that costs.
-//! - Processor time per transaction hardly depends on what else the machine does:
-//!   it tells a slow server from a busy machine.
+//! - Processor time per transaction hardly depends on other load of the machine: it distinguishes a
+//!   slow server from a busy machine.
 //!
 //! Every wait has a limit. Servers and files are removed however the benchmark ends (process.rs).
 
@@ -72,7 +72,7 @@ use report::{Report, grouped};
 use server::{Kind, Server};
 use workload::{Data, Kept, Load, Workload};
 
-/// Why something could not be measured.
+/// The reason why a measurement failed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Failure {
     /// The user asked to stop.
@@ -177,7 +177,7 @@ struct Found {
     postgresql: Option<String>,
 }
 
-/// Starts the servers that are wanted and can be had; notes the others.
+/// Starts the wanted servers that are available, and notes the others.
 fn start_servers(
     options: &Options,
     scratch: &Path,
@@ -211,8 +211,7 @@ struct Bench<'a> {
     scratch: &'a Path,
     processors: usize,
     servers: Vec<Server>,
-    /// The tables that go on from one workload to the next, and how many items each was
-    /// told.
+    /// The tables that several workloads share, and the number of items written to each.
     kept: HashMap<(Kind, String), u64>,
     /// Made when first needed: they are large.
     copy_rows: Option<CopyRows>,
@@ -323,7 +322,7 @@ impl<'a> Bench<'a> {
         Ok(Some(series))
     }
 
-    /// Notes why a server has no figure here; goes on, unless the user wants to stop.
+    /// Notes why a server has no figure for this workload; fails only if the user wants to stop.
     fn give_up(&mut self, number: usize, workload: &Workload, failure: &Failure) -> Result<()> {
         if *failure == Failure::Interrupted {
             return Err(Failure::Interrupted);
@@ -401,7 +400,7 @@ impl<'a> Bench<'a> {
         self.servers[number].check()?;
         self.reset_tables(number, workload)?;
         if workload.conditions.writes_nothing {
-            // What is left of earlier workloads is written now.
+            // Writes the dirty pages of earlier workloads now.
             Client::connect(self.servers[number].port)?.query("CHECKPOINT")?;
         }
         let beside = self.begin_beside(number, workload)?;
@@ -427,8 +426,8 @@ impl<'a> Bench<'a> {
         Ok(sample)
     }
 
-    /// Starts the sessions that hold something meanwhile; how much memory idle ones take is
-    /// measured when they are first started.
+    /// Starts the sessions that stay open meanwhile. The memory of idle ones is measured at their
+    /// first start.
     fn begin_beside(&mut self, number: usize, workload: &Workload) -> Result<Holding> {
         let Some(beside) = workload.conditions.beside else { return Ok(Holding::default()) };
         let server = &self.servers[number];
@@ -461,7 +460,7 @@ impl<'a> Bench<'a> {
         );
     }
 
-    /// Drops a workload's own table: the next one shall have the space.
+    /// Drops a workload's own table, so that the next one has the space.
     fn clear(&mut self, number: usize, workload: &Workload) -> Result<()> {
         let (port, kind) = (self.servers[number].port, self.servers[number].kind);
         let (Data::Own { table, .. }, false) = (&workload.data, kind == Kind::Noop) else {
@@ -475,7 +474,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Compares what a server holds after the last run with what it was told.
+    /// Compares the rows on a server after the last run with the rows that were written.
     fn verify(&self, number: usize, workload: &Workload, series: &Series) -> Result<()> {
         let server = &self.servers[number];
         let (Some(last), false) = (series.samples.last(), server.kind == Kind::Noop) else {
@@ -520,7 +519,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Runs a workload once; what the processes used meanwhile is the caller's to add.
+/// Runs a workload once. The caller adds the processor time.
 fn play(
     options: &Options,
     server: &Server,

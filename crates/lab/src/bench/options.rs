@@ -139,7 +139,7 @@ impl Options {
         Ok(Request::Run(Box::new(options)))
     }
 
-    /// So little of everything that it is a test of the benchmark and not of speed.
+    /// Makes everything so small that the run tests the benchmark and not the speed.
     fn make_small(&mut self) {
         self.check = true;
         (self.rounds, self.seconds, self.scale) = (1, 1, 1);
@@ -192,7 +192,7 @@ impl Options {
     /// The workloads to measure, in the order of the table.
     pub(super) fn workloads(&self) -> Vec<Workload> {
         let mut all = self.all_workloads();
-        // With one that is compared comes what it is compared with, which stands before it.
+        // A compared workload needs the one that it is compared with, which stands before it.
         let mut wanted: Vec<String> = Vec::new();
         for workload in all.iter().rev() {
             if self.asks_for(workload) || wanted.contains(&workload.name) {
@@ -243,8 +243,8 @@ impl Options {
         self.names(drops::NAME)
     }
 
-    /// The connections that a server has to take: PostgreSQL's default, unless more are to
-    /// be idle.
+    /// The connections that a server must accept: PostgreSQL's default, or more for idle
+    /// connections.
     pub(super) fn connections(&self) -> u32 {
         let idle = self.workloads().into_iter().filter_map(|w| match w.conditions.beside {
             Some(Beside::Idle(count)) => Some(count + 100),
@@ -267,8 +267,8 @@ impl Options {
         (self.seconds / 4).max(1)
     }
 
-    /// How long a pgbench run may take before we call it hung: it only has to finish
-    /// the transactions that are under way when its time is up.
+    /// The time after which a pgbench run counts as hung. It only has to finish the running
+    /// transactions when its time is over.
     pub(super) fn run_limit(&self) -> Duration {
         Duration::from_secs(u64::from(self.seconds) + 60)
     }

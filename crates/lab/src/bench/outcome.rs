@@ -31,7 +31,7 @@ impl Sample {
         (self.usage.server * 1e6 / items, self.usage.client * 1e6 / items)
     }
 
-    /// The part of the machine that neither server nor client used, but something did.
+    /// The share of the machine that other programs than server and client used.
     pub(super) fn others_share(&self, processors: usize) -> f64 {
         self.usage.others() / (self.elapsed_seconds * processors as f64).max(1e-9)
     }
@@ -98,7 +98,7 @@ impl Outcome {
         median(&ratios)
     }
 
-    /// Whether Steppe reached what is asked of it; `flat` is the flat case.
+    /// Whether Steppe reached its targets; `flat` is the flat case.
     pub(super) fn verdict(&self, flat: Option<&Outcome>) -> &'static str {
         let Some(steppe) = self.series(Kind::Steppe) else { return "not measured" };
         if steppe.is_wrong {

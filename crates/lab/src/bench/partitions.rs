@@ -42,7 +42,7 @@ pub(super) enum Statement {
 const ACCOUNTS: u32 = 6400;
 /// Statements sent at once when tables are made.
 const STATEMENTS_AT_ONCE: usize = 1000;
-/// Leaves between two lines about how far their making is.
+/// Leaves between two lines of progress.
 pub(super) const LEAVES_A_LINE: usize = 20_000;
 
 /// All workloads over partitions, for these numbers of leaves.

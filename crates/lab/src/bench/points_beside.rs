@@ -1,8 +1,8 @@
 //! How long a point SELECT takes while others read whole tables: its 99th percentile alone, and
 //! beside two sessions that each run a query over all of TPC-H's largest table again and again.
 //!
-//! One client sends the SELECT, the next one as soon as it has the answer, so that a wait shows
-//! in one latency and not in a queue's.
+//! One client sends each SELECT after the answer to the one before. So a wait shows in one latency
+//! and not in those of a queue.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -16,7 +16,7 @@ use super::{Failure, Result, interrupt, note};
 
 /// The sessions beside.
 const QUERIES: usize = 2;
-/// How many times its 99th percentile alone the one beside queries may be.
+/// The bound for the 99th percentile beside queries, as a multiple of that alone.
 const SLOWER_AT_MOST: f64 = 3.0;
 
 /// Measures each server in turn; `query` runs beside, `setting` says how.
@@ -114,7 +114,7 @@ fn p99_us(client: &mut Client, duration: Duration) -> Result<f64> {
     Ok(percentile(&mut latencies, 0.99))
 }
 
-/// The value that this share of all are not above; of none, nothing was measured.
+/// The value that this share of all values does not exceed. It is NaN without values.
 fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let place = (values.len() as f64 * share).ceil() as usize;

@@ -18,13 +18,13 @@ const STOP_LIMIT: Duration = Duration::from_secs(30);
 pub(super) struct Launch {
     pub(super) program: PathBuf,
     pub(super) arguments: Vec<String>,
-    /// Variables that it finds beside ours.
+    /// Environment variables in addition to the benchmark's own.
     pub(super) environment: Vec<(&'static str, String)>,
     /// The user that runs the program; `None` stands for the benchmark's own.
     pub(super) user: Option<&'static str>,
     /// The signal that stops the program.
     pub(super) stop_signal: &'static str,
-    /// The file that its output goes to.
+    /// The file for its output.
     pub(super) log: PathBuf,
 }
 

@@ -87,7 +87,7 @@ impl Suite {
         }
     }
 
-    /// Measures on PostgreSQL and Steppe, in as far as they are wanted and can be had.
+    /// Measures PostgreSQL and Steppe, as far as they are wanted and available.
     pub(super) fn measure(
         self,
         options: &Options,
@@ -141,7 +141,7 @@ impl Suite {
     }
 }
 
-/// Runs all queries under a setting, and judges what came out.
+/// Runs all queries under a setting, and judges the results.
 pub(super) fn compare(
     title: String,
     queries: &[Query],
@@ -167,7 +167,7 @@ pub(super) fn compare(
     Ok(Chapter { title, wrong: all.wrong, figures: all.figures() })
 }
 
-/// The rows that all servers answer a query with; none if one has none, or others have others.
+/// The rows that all servers return for a query; `None` if one fails or the rows differ.
 fn answers(
     query: &Query,
     places: &mut [Place],
@@ -199,7 +199,7 @@ fn answers(
     Ok(agreed.filter(|_| !is_wrong))
 }
 
-/// Where two answers part.
+/// The first difference between two answers.
 fn difference(one: &[Row], other: &[Row]) -> Option<String> {
     if one.len() != other.len() {
         return Some(format!("{} rows instead of {}", other.len(), one.len()));
@@ -229,7 +229,7 @@ fn times(
             }
         }
     }
-    // One that failed once has no figure.
+    // A server that failed once has no figure.
     times.retain(|(_, times)| times.len() == rounds as usize);
     Ok(times.into_iter().filter_map(|(kind, times)| Some((kind, median(&times)?))).collect())
 }

@@ -1,5 +1,5 @@
-//! Turns measurements into the report: medians, ratios, verdicts, and what is needed to
-//! judge how far to trust them.
+//! Turns measurements into the report: medians, ratios, verdicts, and the data to judge their
+//! reliability.
 
 use std::fmt::Write;
 
@@ -71,8 +71,8 @@ impl Report<'_> {
         text
     }
 
-    /// Whether PostgreSQL and Steppe, in as far as they are wanted, were measured in everything, and
-    /// held and answered what they should.
+    /// Whether PostgreSQL and Steppe, as far as they are wanted, were measured in all workloads,
+    /// with correct answers and tables.
     pub(super) fn is_whole(&self) -> bool {
         let wanted = || {
             let both = [Kind::PostgreSql, Kind::Steppe].into_iter();
@@ -268,7 +268,7 @@ impl Report<'_> {
         ]
     }
 
-    /// Whether something else kept half of the processors busy when we came.
+    /// Whether other programs kept half of the processors busy at the start.
     fn was_busy(&self) -> bool {
         let last_minute = self.load_before.split(' ').next().and_then(|load| load.parse().ok());
         last_minute.unwrap_or(0.0) > 0.5 * self.machine.processors as f64

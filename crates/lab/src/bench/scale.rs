@@ -1,10 +1,10 @@
 //! The one-time costs of thousands of leaves: making them, keeping them in memory, starting with
 //! them, connecting, reading all of them and dropping them.
 //!
-//! Each server is started afresh for this, with a plain table that has as many rows as the
-//! partitioned one will have: it is what is compared with. Memory is the resident size of the
-//! process right after a start, before and after the leaves were made, and right after they were
-//! made. It is measured for Steppe alone, because PostgreSQL's memory is spread over its sessions.
+//! Each server is started afresh for this, with a plain table of as many rows as the partitioned
+//! one will have, for comparison. Memory is the resident size of the process right after a start,
+//! before and after the leaves were made, and right after they were made. It is measured for Steppe
+//! alone, because PostgreSQL's memory is spread over its sessions.
 
 use std::fmt::Write;
 use std::fs;
@@ -28,10 +28,10 @@ pub(super) struct Scale {
     leaves: u32,
 }
 
-/// Fewer leaves are no scale.
+/// Fewer leaves are not measured here.
 const LEAVES_MIN: u32 = 1000;
-/// How many leaves the published experiment has at most. It makes two tables of them;
-/// beyond that one must do.
+/// The greatest number of leaves in the published experiment, which makes two tables. Above it this
+/// one makes one table.
 const LEAVES_OF_TWO_TABLES: u32 = 6400;
 /// Leaves made in one transaction, above [`LEAVES_OF_TWO_TABLES`].
 const LEAVES_A_TRANSACTION: usize = 1000;
@@ -110,8 +110,8 @@ impl Scale {
 
 /// A psql script of statements, which prints now and then how many it has run.
 ///
-/// The published experiment has each statement a transaction of its own, and so a flush of
-/// the log: of more leaves a thousand are made in one.
+/// In the published experiment each statement is a transaction of its own, and so a flush of the
+/// log. For more leaves a transaction makes a thousand.
 fn script_of(statements: &[String], in_transactions: bool) -> String {
     let mut script = String::new();
     for (i, some) in statements.chunks(LEAVES_A_LINE).enumerate() {

@@ -1,5 +1,5 @@
-//! The three servers: each is started on a port of its own with fresh data, and stopped
-//! when its value is dropped. One that cannot be had is left out with a note.
+//! The three servers: each is started on a port of its own with fresh data, and stopped when its
+//! value is dropped. An unavailable one is left out with a note.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -77,8 +77,8 @@ impl Server {
         })
     }
 
-    /// Stops it in order and starts it again on its data; how long the start took until a
-    /// statement was answered.
+    /// Stops it in order and starts it again on its data. Returns the time from the start to the
+    /// first answer.
     pub(super) fn restart(&mut self) -> Result<Duration> {
         self.daemon.stop();
         let started = Instant::now();
@@ -91,7 +91,7 @@ impl Server {
         self.daemon.pid()
     }
 
-    /// An error once the server is no more.
+    /// An error if the server has ended.
     pub(super) fn check(&mut self) -> Result<()> {
         match self.daemon.has_ended() {
             None => Ok(()),
@@ -131,7 +131,7 @@ fn free_port() -> Result<u16> {
 /// fair comparison needs are spelled out although they are defaults.
 fn start_postgresql(options: &Options, scratch: &Path, port: u16) -> Result<(String, Launch)> {
     let home = scratch.join("postgresql");
-    // PostgreSQL refuses to run as root; then someone else must own its data.
+    // PostgreSQL refuses to run as root; then another user must own its data.
     let user = if is_root() { Some(postgresql_user()?) } else { None };
     let mut install = Command::new("install");
     install.args(["-d", "-m", "700"]);
@@ -177,8 +177,8 @@ fn start_postgresql(options: &Options, scratch: &Path, port: u16) -> Result<(Str
     Ok((format!("PostgreSQL {number}"), launch))
 }
 
-/// Builds what makes each sync of a program take longer that is loaded with it. (Steppe
-/// has a setting for that.)
+/// Builds a library that slows down each sync of a program that loads it. (Steppe has a setting for
+/// that.)
 fn slow_sync(home: &Path) -> Result<PathBuf> {
     let (source, library) = (home.join("slow_sync.c"), home.join("slow_sync.so"));
     std::fs::write(&source, include_str!("slow_sync.c"))?;

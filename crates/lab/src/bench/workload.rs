@@ -2,9 +2,9 @@
 //! (partitions.rs), with cliffs (cliffs.rs), of sysbench (sysbench.rs), of plans (planning.rs) and
 //! with inserts of many rows (inserts.rs).
 //!
-//! A workload that writes to a table of its own finds it empty at every measurement.
-//! After the last one, what the server then holds is compared with what pgbench or COPY
-//! was told: a fast wrong answer is no result.
+//! A workload that writes to a table of its own finds it empty at every measurement. After the last
+//! one the tables are compared with the rows that pgbench or COPY wrote: a fast wrong answer is no
+//! result.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ pub(super) struct Workload {
     pub(super) clients: u32,
     /// The target for Steppe's rate, as a multiple of PostgreSQL's.
     pub(super) target_to_postgresql: Option<f64>,
-    /// And of the do-nothing server's, where that can play it.
+    /// The same as a multiple of the do-nothing server's rate, if that supports the workload.
     pub(super) target_to_noop: Option<f64>,
     pub(super) section: Section,
     /// Workloads of one group are measured in turn.
@@ -63,7 +63,7 @@ pub(super) struct Flat {
 /// The conditions under which a workload is measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Conditions {
-    /// Sessions that hold something meanwhile.
+    /// Sessions that stay open meanwhile.
     pub(super) beside: Option<Beside>,
     /// Milliseconds that each sync takes longer.
     pub(super) sync_delay_ms: u32,
@@ -112,18 +112,18 @@ pub(super) enum Data {
     Read { name: &'static str, create: String },
 }
 
-/// A table that goes on from one workload to the next.
+/// A table that several workloads share.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Kept {
     pub(super) table: &'static str,
     /// The statements that make and fill it.
     pub(super) create: String,
-    /// The query that answers how many items it was told.
+    /// The query for the number of items that were written to it.
     pub(super) told: &'static str,
 }
 
 impl Data {
-    /// The name under which it goes on to the next workload, if it does.
+    /// The name under which the tables are kept for the next workload, if they are.
     pub(super) fn kept(&self) -> Option<String> {
         match self {
             Data::PgbenchRead | Data::PgbenchChanged => Some("pgbench".to_owned()),
@@ -145,7 +145,7 @@ impl Data {
         }
     }
 
-    /// The query that answers how many items were counted.
+    /// The query for the number of items that were counted.
     pub(super) fn held(&self) -> Option<String> {
         match self {
             Data::Leaves(leaves) => Some(leaves.history()),
@@ -157,7 +157,7 @@ impl Data {
 }
 
 impl Workload {
-    /// Whether the do-nothing server answers this in a way that a client believes.
+    /// Whether a client accepts the do-nothing server's answers to this.
     pub(super) fn suits_noop(&self) -> bool {
         match &self.load {
             _ if self.section != Section::Servers => false,

@@ -1,5 +1,5 @@
-//! A server that speaks the protocol and does nothing: the ceiling for pgbench
-//! on a machine, to which a real server's throughput is compared.
+//! A server that speaks the protocol and does nothing. Its throughput under pgbench is the upper
+//! bound for a real server on the machine.
 //!
 //! It answers unmodified `pgbench -n`: built-in and custom scripts, in simple, extended and
 //! prepared mode, with pipelines. A query gets one row, any other statement its tag. It looks at a
@@ -224,7 +224,7 @@ enum Answer {
 }
 
 impl Answer {
-    /// Judges by the statement's first word, and a query's by what pgbench asks.
+    /// Chooses the answer by the statement's first word, and for a query by the queries of pgbench.
     fn to(query: &str) -> Result<Answer> {
         let query = skip_blanks_and_comments(query);
         let end = query.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(query.len());

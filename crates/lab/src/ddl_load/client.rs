@@ -1,4 +1,4 @@
-//! A client that reads and writes, and what it knows afterwards.
+//! A client that reads and writes, and its results.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

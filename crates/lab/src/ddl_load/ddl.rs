@@ -1,4 +1,4 @@
-//! The tables, and what is done to their leaves meanwhile.
+//! The tables, and the changes of their leaves under load.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::leaves::Leaves;
 use steppe_vfs::SeededRandom;
 
-/// Windows that are there ahead of the newest entry.
+/// Windows that exist ahead of the newest entry.
 const WINDOWS_AHEAD: i64 = 3;
 
 /// Makes the tables and the accounts.
@@ -62,7 +62,7 @@ impl Accounts {
         Ok(self.done)
     }
 
-    /// A transaction, which may be rolled back at its end; whether it was committed.
+    /// Runs a transaction, which may be rolled back at its end; returns whether it was committed.
     async fn transaction(&mut self, what: &'static str, sql: &str) -> Result<bool> {
         let commits = !self.random.chance(1, 5);
         let end = if commits { "COMMIT" } else { "ROLLBACK" };
@@ -78,8 +78,8 @@ impl Accounts {
     }
 }
 
-/// Changes the leaves of `entries`, windows of their numbers, each by itself: an entry whose
-/// window is away is refused, and tried again.
+/// Changes the leaves of `entries`, which are windows of their numbers, one by one. An entry whose
+/// window is detached is refused, and tried again.
 pub(super) struct Entries {
     client: Client,
     random: SeededRandom,

@@ -178,7 +178,7 @@ async fn load(
 
 type Changes = BTreeMap<&'static str, u64>;
 
-/// Until the time is over and all have ended, or the first has failed.
+/// Waits until the time is over and all tasks have ended, or the first has failed.
 async fn wait(
     options: &Options,
     shared: &Shared,

@@ -25,7 +25,7 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// The rows in an order of our own: the server's means nothing.
+    /// Sorts the rows, because the server's order has no meaning.
     pub(super) fn sorted(mut self) -> Answer {
         if let Answer::Rows(rows) = &mut self {
             rows.sort();

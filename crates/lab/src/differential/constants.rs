@@ -2,13 +2,13 @@
 //! never reach.
 //!
 //! Expressions are random over constants (some of which fail, each with a SQLSTATE of its own),
-//! NULLs, parameters and columns; queries over tables without rows and with some. A constant that
-//! fails must do so on both servers or on neither, and with the same SQLSTATE where several might.
-//! Only constants fail: a failure that depended on a row would depend on the plan. All rows of a
-//! table are equal, so that it does not matter which of them a LIMIT leaves.
+//! NULLs, parameters and columns; queries over tables without rows and with some. A constant must
+//! fail on both servers or on neither, and with the same SQLSTATE if several could fail. Only
+//! constants fail: a failure that depended on a row would depend on the plan. All rows of a table
+//! are equal, so that it does not matter which of them a LIMIT leaves.
 //!
-//! Mostly the constants of a statement fail in the same way, so that it does not matter which of
-//! them comes first; in simpler statements they fail in several ways, and it does.
+//! Mostly the constants of a statement fail in the same way, so that their order does not matter.
+//! In simpler statements they fail in several ways, and it does.
 //!
 //! About one statement of 2,000 differs for two known reasons. Steppe folds conditions before
 //! sub-selects become joins (a constant beside `x IN (SELECT …)` leaves that out). And a plan
@@ -64,7 +64,7 @@ pub(super) async fn compare_all(
         let mut agree = true;
         for text in &texts {
             if !agree {
-                // The rest would only follow from it; what it leaves of a block does not count.
+                // The remaining texts would only differ as a consequence. The block is ended.
                 steppe.batch_execute("ROLLBACK").await?;
                 postgres.batch_execute("ROLLBACK").await?;
                 break;
@@ -128,8 +128,8 @@ struct Generator {
     failing: Option<&'static str>,
     /// Constants may fail where the generator is.
     may_fail: bool,
-    /// NULL may occur. Then a sub-select in FROM has no columns that fail: whether they do where a
-    /// NULL beside them decides is seen before they are put in their place.
+    /// NULL may occur. Then a sub-select in FROM has no columns that fail: whether an expression
+    /// with a NULL needs its other operands is decided before such columns are put into it.
     has_nulls: bool,
 }
 
@@ -322,7 +322,8 @@ impl Generator {
         format!("SELECT {} FROM {from}{filter}", targets.join(", "))
     }
 
-    /// A SELECT that stays one: what becomes a join depends on what it says of the query around it.
+    /// A SELECT without columns of the outer query, which stays a sub-select: one with such columns
+    /// may become a join.
     fn uncorrelated(&mut self, depth: u32) -> String {
         let outside = std::mem::take(&mut self.scope);
         let query = self.plain(1, depth);
@@ -385,7 +386,7 @@ impl Generator {
             return first;
         }
         let (kind, second) = match self.chance(40) {
-            // An outer join that nothing asks for is left out: not to a table without a key.
+            // A LEFT JOIN to a table without a key cannot be removed.
             true => ("LEFT JOIN", self.source(0)),
             false => ("JOIN", self.source(depth)),
         };

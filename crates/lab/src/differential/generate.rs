@@ -16,7 +16,7 @@ use steppe_vfs::SeededRandom;
 const TABLES: u64 = 4;
 /// The table whose `b` is generated.
 const GENERATED: &str = "t3";
-/// How it is generated where it is stored.
+/// The word that makes it stored.
 pub(super) const STORED: &str = "STORED";
 /// Sub-selects nest so deep.
 const DEPTH: u32 = 2;
@@ -101,7 +101,7 @@ impl Generator {
                 statements.push(format!("INSERT INTO {table} VALUES {}", values.join(", ")));
             }
             for columns in ["a", "b DESC NULLS LAST, a", "c, b", "(a + b)"] {
-                // What is virtual cannot be indexed.
+                // A virtual column cannot be indexed.
                 if self.chance(30) && !(is_generated && columns.contains('b')) {
                     statements.push(format!("CREATE INDEX ON {table} ({columns})"));
                 }

@@ -1,9 +1,8 @@
-//! Random statements, asked of Steppe and of PostgreSQL, must have the same answer.
+//! Random statements must have the same answer on Steppe and PostgreSQL.
 //!
-//! Statements come from a seed. Each is asked with the planner's switches thrown at random
-//! (`enable_hashjoin` and so on), since an answer may not depend on the plan. Errors are
-//! compared by their SQLSTATE. What Steppe refuses with 0A000 is counted, not excused: the
-//! report says how much of it there was.
+//! Statements come from a seed. Each runs with random planner switches (`enable_hashjoin` and so
+//! on), since an answer may not depend on the plan. Errors are compared by their SQLSTATE.
+//! Statements that Steppe refuses with 0A000 are counted, and the report has their number.
 //!
 //! There are four [`Subject`]s. [`statements`] asks all kinds of statements over plain tables
 //! ([`generate`]). [`plans`] asks joins, groups and orders over tables large enough to be planned
@@ -79,8 +78,8 @@ pub struct Report {
     pub refused: u64,
     /// Statements that only Steppe refused, with 0A000.
     pub unsupported: u64,
-    /// Statements that either server had no answer to in time. (What they join is
-    /// random, and the server under test is mostly an unoptimised build.)
+    /// Statements that timed out on either server. (What they join is random, and the server under
+    /// test is mostly an unoptimised build.)
     pub slow: u64,
     /// Statements with different answers.
     pub different: u64,

@@ -1,7 +1,7 @@
 //! Random statements over tables without partitions, of any [`Source`].
 //!
-//! Each is asked with the planner's switches thrown at random. Rows are compared as a
-//! multiset, or in order where there is an ORDER BY of all columns.
+//! Each runs with random planner switches. Rows are compared as a multiset, or in order where there
+//! is an ORDER BY of all columns.
 
 use tokio_postgres::Client;
 
@@ -69,7 +69,7 @@ pub(super) async fn compare_all<S: Source>(
             }
         }
         if matches!(ours, Answer::Error(..)) != matches!(theirs, Answer::Error(..)) {
-            // The tables may have parted: begin with new ones.
+            // The tables may differ now: begin with new ones.
             let seed = options.seed.wrapping_add(number).wrapping_mul(3);
             generator = begin(seed, steppe, postgres).await?;
         }
@@ -81,7 +81,8 @@ pub(super) async fn compare_all<S: Source>(
 async fn begin<S: Source>(seed: u64, steppe: &Client, postgres: &Client) -> Result<S, Failure> {
     let generator = S::new(seed);
     for statement in generator.schema() {
-        // What PostgreSQL stores, Steppe computes when it is read: that says the same.
+        // Steppe has a virtual column where PostgreSQL has a stored one; the values must be the
+        // same.
         steppe.batch_execute(&statement.replace(STORED, "VIRTUAL")).await?;
         postgres.batch_execute(&statement).await?;
     }

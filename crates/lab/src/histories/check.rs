@@ -18,7 +18,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The isolation levels that there are.
+/// The isolation levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// READ COMMITTED.

@@ -1,5 +1,5 @@
 //! Random transactions that append to lists and read them, at each isolation level, across a
-//! `kill -9`: is there an anomaly that the level does not allow?
+//! `kill -9`: finds anomalies that the level does not allow.
 //!
 //! ```text
 //!   for each level:  load ─► kill -9 ─► restart ─► end what is prepared ─► load ─► check
@@ -82,7 +82,7 @@ pub async fn run(options: &Options, mut report: impl FnMut(&str)) -> Result<()> 
             ));
         }
     }
-    // What is let through at the other levels shows that the load makes anomalies at all.
+    // Anomalies that the other levels allow show that the load can make anomalies.
     match caught {
         0 if round > 0 => Err(Failure::Broken("no history needed SERIALIZABLE".into())),
         _ => Ok(()),
@@ -181,7 +181,8 @@ async fn join(clients: &mut JoinSet<Result<()>>) -> Result<()> {
     Ok(())
 }
 
-/// Ends what the kill has left prepared, either way: to its client the end is unknown.
+/// Commits or rolls back the transactions that the kill has left prepared: their clients do not
+/// know their end.
 async fn end_prepared(client: &Client, random: &SeededRandom) -> Result<()> {
     for message in client.simple_query("SELECT gid FROM pg_prepared_xacts").await? {
         let SimpleQueryMessage::Row(row) = message else { continue };
@@ -294,7 +295,8 @@ impl Runner {
 
     async fn append(&self, transaction: &mut Transaction) -> Answer<()> {
         let (key, element) = (self.key(), self.shared.next_element.fetch_add(1, Ordering::Relaxed));
-        // Noted first: what is rolled back must not be read either.
+        // Noted before the statement: the element of a rolled back transaction must not be read
+        // either.
         transaction.operations.push(Operation::Append(key, element));
         let append = format!(
             "INSERT INTO lists VALUES ({key}, ARRAY[{element}]) ON CONFLICT (key) \

@@ -1,4 +1,4 @@
-//! The client that changes the leaves of `accounts`, and what must be left of its changes.
+//! The client that changes the leaves of `accounts`, and the checks of its changes after a crash.
 //!
 //! A change and its number in `shapes` are one transaction. However it ended, the catalog must have
 //! the leaves, and the leaves the rows, that belong to the number found.
@@ -18,7 +18,7 @@ pub(super) struct Shapes {
     /// As of the last change that was acknowledged.
     leaves: Leaves,
     number: i64,
-    /// COMMIT has been sent, and nothing is known of it.
+    /// The change whose COMMIT has been sent without an answer yet.
     in_doubt: Option<Change>,
 }
 
@@ -89,7 +89,7 @@ async fn transaction(
     Ok(())
 }
 
-/// Holds the catalog and the leaves against what is known, and settles the doubt.
+/// Compares the catalog and the leaves with the expected ones, and settles a change in doubt.
 pub(super) async fn verify(client: &Client, shapes: &Mutex<Shapes>) -> Result<()> {
     let numbers = client.query("SELECT number FROM shapes ORDER BY number", &[]).await?;
     let numbers: Vec<i64> = numbers.iter().map(|row| row.get(0)).collect();

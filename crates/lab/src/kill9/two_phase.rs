@@ -34,7 +34,7 @@ impl Writer {
     }
 }
 
-/// After a restart: holds the ledgers against the prepared transactions, and ends these.
+/// After a restart: compares the ledgers with the prepared transactions, and ends these.
 pub(super) async fn settle(
     client: &Client,
     ledgers: &Ledgers,

@@ -1,6 +1,6 @@
-//! Joins nested in each other: inner, outer, semi and anti ones, whose order is the planner's to
-//! choose within what their conditions allow. Conditions accept and reject NULLs, name both
-//! sides, one, or several tables of one.
+//! Nested joins: inner, outer, semi and anti joins, whose order the planner may choose as far as
+//! their conditions allow. Conditions accept and reject NULLs, name both sides, one, or several
+//! tables of one.
 
 use super::Generator;
 

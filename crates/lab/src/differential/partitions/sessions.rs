@@ -1,4 +1,4 @@
-//! Two sessions on one row of a partitioned table: what the one that waits is told.
+//! Two sessions on one row of a partitioned table: the answer of the session that waits.
 //!
 //! ```text
 //!   first    BEGIN  change ───────────────────────────── COMMIT or ROLLBACK

@@ -10,7 +10,7 @@ use steppe_vfs::SeededRandom;
 
 use super::values::{Kind, quoted};
 
-/// Partitions below partitions, so deep.
+/// The number of levels of partitions.
 const LEVELS_MAX: u32 = 3;
 
 /// The tables that both servers are asked to make.
