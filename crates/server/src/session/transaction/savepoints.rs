@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use steppe_exec::SavepointMark;
 use steppe_types::{Error, Result, SqlState};
 
+use super::Block;
 use crate::session::Session;
 use crate::session::tag::CommandTag;
 
