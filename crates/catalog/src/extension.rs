@@ -2,7 +2,7 @@
 //!
 //! An extension is part of the program: the crate that has its code makes it available. CREATE
 //! EXTENSION makes its functions visible in a schema and runs a script there. The functions are
-//! facts ([`crate::builtin::Proc::extension`]), with OIDs of their own; the relations that the
+//! facts ([`crate::Function::brought_by`]), with OIDs of their own; the relations that the
 //! script makes are members, which go with the extension and not without it.
 
 use crate::RareText;

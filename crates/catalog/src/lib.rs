@@ -32,7 +32,6 @@ pub mod statistics;
 pub mod store;
 pub mod system;
 
-pub use builtin::Builtins;
 pub use extended_statistics::{
     Combination, ExtendedFound, ExtendedStatistics, StatisticsExpression, StatisticsKind,
 };
@@ -40,6 +39,7 @@ pub use extension::{AvailableExtension, Extension, KeptByExtension};
 pub use history::Mentions;
 pub use name_space::NameSpace;
 pub use names::{NAME_BYTES_MAX, object_name};
+pub use objects::{Function, FunctionRef, Operator, OperatorRef};
 pub use oids::Oids;
 pub use partition::{PartitionColumn, PartitionKey, PartitionOf};
 pub use relation::{

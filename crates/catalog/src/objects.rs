@@ -2,10 +2,24 @@
 //!
 //! The name of an object is PostgreSQL's (getObjectDescription), as the search path shows it.
 
+mod function;
+mod lookup;
+mod operator;
+
+pub use function::{
+    Aggregate, AggregateKind, Argument, ArgumentMode, Body, Function, FunctionKind, FunctionRef,
+    Parallel, Volatility,
+};
+pub use operator::{Operator, OperatorRef};
+
 use crate::system::definitions::visible_name;
 use crate::system::extended_statistics::{statistics_object, visible_object_name};
 use crate::{Catalog, RelKind};
+use std::borrow::Cow;
 use steppe_types::Oid;
+
+/// A name or another text of an object: a built-in one's is part of the program.
+pub type Text = Cow<'static, str>;
 
 /// An object that others depend on, or that depends on others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -9,7 +9,7 @@
 //! few objects have is boxed and not stored where it is absent, and what a
 //! partition has like its parent they share ([`Relation::compact`]).
 
-use crate::builtin::Builtins;
+use crate::builtin;
 use crate::extended_statistics::ExtendedStatistics;
 use crate::extension::KeptByExtension;
 use crate::partition::{PartitionKey, PartitionOf};
@@ -422,7 +422,7 @@ impl Relation {
     /// The collation of a column, or that of an expression of a type (number 0); 0 for none.
     pub fn collation_of_key(&self, attnum: i16, type_oid: Oid) -> Oid {
         let column = usize::try_from(attnum - 1).ok().and_then(|i| self.columns.get(i));
-        column.map_or_else(|| Builtins::get().collation_of(type_oid), |c| c.collation)
+        column.map_or_else(|| builtin::collation_of(type_oid), |c| c.collation)
     }
 
     /// A relation with the given identity and nothing else.
@@ -645,7 +645,7 @@ impl Column {
             default: None,
             dropped: false,
             missing: None,
-            collation: Builtins::get().collation_of(type_oid),
+            collation: builtin::collation_of(type_oid),
             identity: None,
             generated: false,
             is_virtual: false,

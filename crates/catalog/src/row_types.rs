@@ -12,7 +12,7 @@
 //!
 //! The store gives out no OID from 2^29 on.
 
-use crate::builtin::{ARRAY_SUBSCRIPT_HANDLER, Builtins, Type};
+use crate::builtin::{self, ARRAY_SUBSCRIPT_HANDLER, Type};
 use crate::{Catalog, INFORMATION_SCHEMA, NAME_BYTES_MAX, PG_CATALOG, RelKind, Relation};
 use std::sync::Arc;
 use steppe_types::Oid;
@@ -33,14 +33,14 @@ pub fn row_type_of(relation: &Relation) -> Option<Oid> {
         RelKind::Table | RelKind::PartitionedTable | RelKind::View => {
             Some(OBJECTS_END + relation.oid)
         }
-        RelKind::Virtual => Builtins::get().row_type(relation.oid),
+        RelKind::Virtual => builtin::row_type(relation.oid),
         RelKind::Index | RelKind::PartitionedIndex | RelKind::Sequence => None,
     }
 }
 
 /// Whether a type is a row type.
 pub fn is_row_type(type_oid: Oid) -> bool {
-    Builtins::get().ty(type_oid).is_some_and(|ty| ty.kind == b'c')
+    builtin::ty(type_oid).is_some_and(|ty| ty.kind == b'c')
 }
 
 /// The row type, or the array type over one, that an OID is by its place. There need not be such
@@ -77,7 +77,7 @@ pub(crate) fn by_place(oid: Oid) -> Option<Type> {
 impl Catalog {
     /// The relation whose row type this is.
     pub fn relation_of_row_type(&self, type_oid: Oid) -> Option<&Arc<Relation>> {
-        let ty = Builtins::get().ty(type_oid).filter(|ty| ty.kind == b'c')?;
+        let ty = builtin::ty(type_oid).filter(|ty| ty.kind == b'c')?;
         let relation = self.relation(ty.relation)?;
         (row_type_of(relation) == Some(type_oid)).then_some(relation)
     }
@@ -101,19 +101,18 @@ impl Catalog {
         match by_place(type_oid) {
             Some(ty) if ty.kind == b'c' => self.relation_of_row_type(type_oid).is_some(),
             Some(ty) => self.relation_of_row_type(ty.element).is_some(),
-            None => Builtins::get().ty(type_oid).is_some(),
+            None => builtin::ty(type_oid).is_some(),
         }
     }
 
     /// A type by schema and name (pg_type.typname).
     pub fn type_named(&self, schema: Oid, name: &str) -> Option<Type> {
-        let builtins = Builtins::get();
         match schema {
-            PG_CATALOG => return builtins.type_named(name).copied(),
-            INFORMATION_SCHEMA => return builtins.information_schema_type(name).copied(),
+            PG_CATALOG => return builtin::type_named(name).copied(),
+            INFORMATION_SCHEMA => return builtin::information_schema_type(name).copied(),
             _ => {}
         }
-        let row_type = |relation: &Arc<Relation>| builtins.ty(row_type_of(relation)?);
+        let row_type = |relation: &Arc<Relation>| builtin::ty(row_type_of(relation)?);
         if let Some(ty) = self.relation_named(schema, name).and_then(row_type) {
             return Some(ty);
         }
@@ -126,12 +125,12 @@ impl Catalog {
         };
         let found = [bare, stem].into_iter().filter_map(of_relation);
         let mut is_it = found.filter(|(relation, _)| self.array_type_name(relation) == name);
-        is_it.next().and_then(|(_, ty)| builtins.ty(ty.array))
+        is_it.next().and_then(|(_, ty)| builtin::ty(ty.array))
     }
 
     /// The schema and the name of a type (pg_type.typname).
     pub(crate) fn type_name(&self, type_oid: Oid) -> Option<(Oid, String)> {
-        let ty = Builtins::get().ty(type_oid)?;
+        let ty = builtin::ty(type_oid)?;
         let row_type = if ty.is_true_array() { ty.element } else { type_oid };
         let relation = self.relation_of_row_type(row_type).filter(|r| !r.is_system());
         Some(match relation {

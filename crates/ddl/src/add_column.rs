@@ -128,9 +128,7 @@ fn bound_default(ctx: &mut DdlContext<'_>, column: &Column) -> Result<Option<Exp
 /// Whether all rows get the same value: no volatile function.
 fn is_stable(expr: &Expr) -> bool {
     let here = match expr {
-        Expr::Func { func, .. } => {
-            steppe_catalog::Builtins::get().proc(*func).is_some_and(|p| p.volatility != b'v')
-        }
+        Expr::Func { func, .. } => !func.is_volatile(),
         _ => true,
     };
     here && expr.children().into_iter().all(is_stable)

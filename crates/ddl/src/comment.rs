@@ -4,7 +4,7 @@ use super::drop::relation_name;
 use super::open::system_catalog;
 use super::{DdlContext, create_statistics};
 use steppe_catalog::objects::kind_word;
-use steppe_catalog::{Builtins, RareText, RelKind, Relation};
+use steppe_catalog::{PG_CATALOG, RareText, RelKind, Relation, builtin};
 use steppe_sql::ast::{CommentStmt, ObjectKind, ObjectName, ObjectRef, ObjectWithArgs};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
@@ -48,8 +48,8 @@ fn check_function(
 ) -> Result<()> {
     let name = &function.name;
     let built_in = matches!(name.schema(), None | Some("pg_catalog"));
-    let named = Builtins::get().procs_named(name.name());
-    let mut named = named.filter(|proc| built_in && !proc.in_information_schema);
+    let named = builtin::functions_named(name.name());
+    let mut named = named.filter(|proc| built_in && proc.schema == PG_CATALOG);
     let word = if kind == ObjectKind::Aggregate { "aggregate" } else { "function" };
     let undefined = |message: String| Err(Error::new(SqlState::UNDEFINED_FUNCTION, message));
     if function.args_unspecified {
@@ -67,10 +67,10 @@ fn check_function(
     let args = args.collect::<Result<Vec<_>>>()?;
     let shown: Vec<String> = args.iter().map(|ty| ctx.format_type(*ty)).collect();
     let signature = format!("{name}({})", shown.join(", "));
-    let Some(found) = named.find(|proc| proc.args == args) else {
+    let Some(found) = named.find(|proc| *proc.args == *args) else {
         return undefined(format!("{word} {signature} does not exist"));
     };
-    if kind == ObjectKind::Aggregate && found.kind != b'a' {
+    if kind == ObjectKind::Aggregate && !found.is_aggregate() {
         let message = format!("function {signature} is not an aggregate");
         return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
     }

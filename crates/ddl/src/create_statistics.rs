@@ -218,7 +218,7 @@ fn expression(
     }
     check_stored(bound, &ctx.catalog())?;
     let type_oid = bound.ty().oid;
-    if is_beside && steppe_catalog::Builtins::get().ordering(type_oid).is_none() {
+    if is_beside && steppe_catalog::builtin::ordering(type_oid).is_none() {
         return Err(refused(&format!(
             "expression cannot be used in multivariate statistics because its type {} has no \
              default btree operator class",
@@ -255,7 +255,7 @@ fn usable(table: &Relation, position: usize) -> Result<i16> {
     if column.is_virtual {
         return Err(over_virtual_column());
     }
-    if steppe_catalog::Builtins::get().ordering(column.type_oid).is_none() {
+    if steppe_catalog::builtin::ordering(column.type_oid).is_none() {
         return Err(refused(&format!(
             "column \"{}\" cannot be used in statistics because its type {} has no default btree \
              operator class",

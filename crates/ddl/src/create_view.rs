@@ -6,7 +6,7 @@ use super::DdlContext;
 use super::reloptions::{self, Options, Owner};
 use super::table_change::TableChange;
 use std::sync::Arc;
-use steppe_catalog::{Builtins, Catalog, Column, RelKind, Relation};
+use steppe_catalog::{Catalog, Column, RelKind, Relation, builtin};
 use steppe_sql::ast::Persistence::{Temporary, Unlogged};
 use steppe_sql::ast::{
     CreateViewStmt, DefElem, SelectBody, SelectStmt, Statement, ViewCheckOption,
@@ -258,7 +258,7 @@ fn without_check_option(body: &str) -> &str {
 fn check_replacement(old: &Relation, columns: &[Column]) -> Result<()> {
     let error = |m: String| Error::new(SqlState::INVALID_TABLE_DEFINITION, m);
     let invalid = |m: String| Err(error(m));
-    let collation = |of| Builtins::get().collation_name(of).unwrap_or_default();
+    let collation = |of| builtin::collation_name(of).unwrap_or_default();
     if columns.len() < old.columns.len() {
         return invalid("cannot drop columns from view".into());
     }

@@ -7,8 +7,10 @@ use super::depend;
 use super::{DdlContext, drop, relation_exists};
 use std::sync::Arc;
 use steppe_catalog::objects::{Object, kind_word};
-use steppe_catalog::{AvailableExtension, BOOTSTRAP_SUPERUSER, Column, Extension};
-use steppe_catalog::{Builtins, PG_CATALOG, RelKind, Relation};
+use steppe_catalog::{
+    AvailableExtension, BOOTSTRAP_SUPERUSER, Column, Extension, PG_CATALOG, RelKind, Relation,
+    builtin,
+};
 use steppe_sql::ast::{CreateExtensionStmt, DefValue, DropStmt, ObjectRef};
 use steppe_sql::deparse::quote_identifier;
 use steppe_txn::RelationLockMode;
@@ -99,7 +101,7 @@ fn create_view(
     schema: Oid,
     (name, function, arguments): &(&str, &str, &str),
 ) -> Result<Oid> {
-    let brought = Builtins::get().procs_of_extension(available.name);
+    let brought = builtin::functions_of_extension(available.name);
     let function = brought.into_iter().find(|proc| proc.name == *function);
     let function = function.ok_or_else(|| Error::internal("an extension's function is missing"))?;
     ctx.lock_name(schema, name)?;
@@ -108,11 +110,10 @@ fn create_view(
         return Err(relation_exists(name));
     }
     let columns: Vec<String> =
-        function.out_columns.iter().map(|(name, _)| quote_identifier(name)).collect();
+        function.out_columns().map(|(name, _)| quote_identifier(name)).collect();
     let schema_name = catalog.schema(schema).map_or("public", |schema| &schema.name);
     let mut view = Relation::new(ctx.store.new_oid()?, schema, *name, RelKind::View);
-    view.columns =
-        function.out_columns.iter().map(|(name, ty)| Column::new(*name, *ty, -1)).collect();
+    view.columns = function.out_columns().map(|(name, ty)| Column::new(name, ty, -1)).collect();
     let text = format!(
         "SELECT {columns} FROM {}.{function}({arguments}) {function}({columns})",
         quote_identifier(schema_name),

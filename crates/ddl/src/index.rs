@@ -172,7 +172,7 @@ fn index_key(
             }
         }
     };
-    if steppe_catalog::Builtins::get().ordering(type_oid).is_none() {
+    if steppe_catalog::builtin::ordering(type_oid).is_none() {
         let ty = format_type(type_oid, -1);
         return Err(Error::new(
             SqlState::UNDEFINED_OBJECT,
@@ -239,7 +239,7 @@ fn check_expression(bound: &Expr, elem: &IndexElem) -> Result<()> {
         return Err(not_immutable("expression"));
     }
     let ty = bound.ty().oid;
-    let kind = steppe_catalog::Builtins::get().ty(ty).map(|t| t.kind);
+    let kind = steppe_catalog::builtin::ty(ty).map(|t| t.kind);
     if steppe_sql::bind::row_element(ty).is_some() || kind == Some(b'c') {
         return Err(Error::not_supported("an index over whole rows"));
     }

@@ -15,7 +15,7 @@ use super::{
 };
 use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
-use steppe_catalog::{Builtins, RelKind, Relation};
+use steppe_catalog::{RelKind, Relation, builtin};
 use steppe_exec::stored::TableAccess;
 use steppe_sql::ast::{AlterTableCommand as Command, Location};
 use steppe_sql::bind::index::columns_of;
@@ -86,7 +86,7 @@ fn change_here(ctx: &mut DdlContext<'_>, table: Relation, commands: &[&Command])
         check_key(ctx, &table, name, *location)?;
         let collation = match collation {
             Some(clause) => written_collation(ctx, clause, ty.oid)?,
-            None => Builtins::get().collation_of(ty.oid),
+            None => builtin::collation_of(ty.oid),
         };
         let position = column_position(&table, name)?;
         check_column_type(ctx, name, ty.oid)?;

@@ -25,7 +25,7 @@ use crate::registry::{self, Native};
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::sync::Arc;
-use steppe_catalog::{Builtins, Catalog};
+use steppe_catalog::{Catalog, Function, FunctionRef, builtin};
 use steppe_functions::{Builtin, FnContext};
 use steppe_sql::expr::{CallSyntax, Expr, SubPlanId, TypeRef};
 use steppe_sql::plan::{Constants, PlannedLevel, PlannedStmt};
@@ -78,7 +78,7 @@ pub fn estimated(expr: &Expr, catalog: &Arc<Catalog>, io: &Arc<IoContext>) -> Op
 fn is_stable_throughout(expr: &Expr) -> bool {
     let is_stable = match expr {
         Expr::Const(..) => return true,
-        Expr::Func { func, .. } => is_pure_function(*func, b"is"),
+        Expr::Func { func, .. } => is_pure_function(func, false),
         Expr::CoerceViaIo { .. } | Expr::ArrayCoerce { .. } | Expr::Array { .. } => true,
         Expr::CaseOperand(_) | Expr::Relabel { .. } => true,
         _ => false,
@@ -397,19 +397,18 @@ fn is_own(code: SqlState) -> bool {
 
 fn is_strict(expr: &Expr) -> bool {
     let Expr::Func { func, .. } = expr else { return false };
-    Builtins::get().proc(*func).is_some_and(|function| function.strict && !function.retset)
+    func.strict && !func.retset
 }
 
 fn is_immutable(expr: &Expr) -> bool {
     match expr {
-        Expr::Func { func, .. } => is_immutable_function(*func) && !OF_TIME_ZONE.contains(func),
+        Expr::Func { func, .. } => is_immutable_function(func) && !OF_TIME_ZONE.contains(&func.oid),
         Expr::Distinct { eq: func, .. }
         | Expr::NullIf { eq: func, .. }
-        | Expr::ScalarArrayOp { func, .. } => is_immutable_function(*func),
+        | Expr::ScalarArrayOp { func, .. } => is_immutable_function(func),
         Expr::CoerceViaIo { arg, ty, .. } => {
-            let types = Builtins::get();
-            let output = types.ty(arg.ty().oid).is_some_and(|ty| is_immutable_io(ty.output));
-            output && types.ty(ty.oid).is_some_and(|ty| is_immutable_io(ty.input))
+            let output = builtin::ty(arg.ty().oid).is_some_and(|ty| is_immutable_io(ty.output));
+            output && builtin::ty(ty.oid).is_some_and(|ty| is_immutable_io(ty.input))
         }
         Expr::Not(_)
         | Expr::IsNull { .. }
@@ -428,34 +427,32 @@ fn is_immutable_throughout(expr: &Expr) -> bool {
 }
 
 /// Whether it can be called without a session, and always comes to the same.
-fn is_immutable_function(func: Oid) -> bool {
-    is_pure_function(func, b"i")
+fn is_immutable_function(func: &Function) -> bool {
+    is_pure_function(func, true)
 }
 
-/// Whether it can be called without a session, and is of one of these volatilities.
-pub(crate) fn is_pure_function(func: Oid, volatilities: &[u8]) -> bool {
-    let Some(function) = Builtins::get().proc(func) else { return false };
+/// Whether it can be called without a session, and is immutable, or at least not volatile.
+pub(crate) fn is_pure_function(function: &Function, immutable: bool) -> bool {
     let is_pure = matches!(
         registry::native(function),
         Some(Native::Builtin(Builtin::Scalar(_) | Builtin::Typed(_) | Builtin::Compare { .. }))
     );
-    is_pure && volatilities.contains(&function.volatility) && !function.retset
+    let is_steady = function.is_immutable() || !immutable && !function.is_volatile();
+    is_pure && is_steady && !function.retset
 }
 
 fn is_immutable_io(func: Oid) -> bool {
-    Builtins::get().proc(func).is_some_and(|function| function.volatility == b'i')
+    FunctionRef::built_in(func).is_some_and(|function| function.is_immutable())
 }
 
 /// Whether an expression fails for some values.
 fn fails_for_some(expr: &Expr) -> bool {
     match expr {
         Expr::Func { func, args, ty, syntax } => {
-            let Some(function) = Builtins::get().proc(*func) else { return true };
-            let is_comparison = matches!(
-                registry::native(function),
-                Some(Native::Builtin(Builtin::Compare { .. }))
-            );
-            let is_negation = matches!(function.name, "int4um" | "int8um" | "numeric_uminus");
+            let is_comparison =
+                matches!(registry::native(func), Some(Native::Builtin(Builtin::Compare { .. })));
+            let is_negation =
+                matches!(func.built_in_name(), Some("int4um" | "int8um" | "numeric_uminus"));
             let is_cast = matches!(syntax, CallSyntax::ImplicitCast | CallSyntax::ExplicitCast)
                 && args.first().is_some_and(|arg| widens(arg.ty(), *ty));
             !is_comparison && !is_negation && !is_cast

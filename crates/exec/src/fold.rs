@@ -21,15 +21,15 @@ use crate::constants::may_fail;
 use crate::expr::{CExpr, Compiler};
 use std::convert::Infallible;
 use std::sync::Arc;
-use steppe_catalog::{Builtins, Catalog};
+use steppe_catalog::{Catalog, Function, builtin};
 use steppe_functions::FnContext;
 use steppe_sql::expr::{Expr, TypeRef};
 use steppe_sql::negate::without_not;
 use steppe_sql::plan::PlannedStmt;
 use steppe_sql::query::{FromItem, Query, RteKind};
 use steppe_sql::walk::for_each_root;
+use steppe_types::Datum;
 use steppe_types::datum::Array;
-use steppe_types::{Datum, Oid};
 
 /// Folds the conditions of a query and of all queries in it.
 pub fn fold_conditions(query: &mut Query, catalog: &Arc<Catalog>) {
@@ -107,14 +107,13 @@ fn fold(expr: &mut Expr, catalog: &Arc<Catalog>) {
     }
     let folded = match expr {
         Expr::Func { func, args, .. } => {
-            let is_foldable = Builtins::get()
-                .proc(*func)
-                .is_some_and(|function| function.volatility == b'i' && !function.retset)
+            let is_foldable = func.is_immutable()
+                && !func.retset
                 && args.iter().all(|arg| matches!(arg, Expr::Const(..)));
             match is_foldable {
                 true => evaluate(expr, catalog),
                 false => {
-                    is_null_call(*func, args, catalog).then(|| Expr::Const(Datum::Null, expr.ty()))
+                    is_null_call(func, args, catalog).then(|| Expr::Const(Datum::Null, expr.ty()))
                 }
             }
         }
@@ -139,16 +138,16 @@ fn fold(expr: &mut Expr, catalog: &Arc<Catalog>) {
 
 /// Whether a call of folded arguments is NULL whatever the others are: that of a strict function
 /// with NULL among them, unless one is known to fail.
-fn is_null_call(func: Oid, args: &[Expr], catalog: &Arc<Catalog>) -> bool {
-    let function = Builtins::get().proc(func);
-    function.is_some_and(|function| function.strict && !function.retset)
+fn is_null_call(func: &Function, args: &[Expr], catalog: &Arc<Catalog>) -> bool {
+    func.strict
+        && !func.retset
         && args.iter().any(|arg| matches!(arg, Expr::Const(Datum::Null, _)))
         && !args.iter().any(|arg| may_fail(arg, catalog))
 }
 
 /// A constant array as one of elements of another type: `'{a}'::varchar[]` as `text[]`.
 fn relabelled(array: &Array, ty: TypeRef) -> Option<Expr> {
-    let element = Builtins::get().ty(ty.oid).filter(|ty| ty.len == -1 && ty.element != 0)?.element;
+    let element = builtin::ty(ty.oid).filter(|ty| ty.len == -1 && ty.element != 0)?.element;
     let array = Array { element_type: element, ..array.clone() };
     Some(Expr::Const(Datum::Array(Arc::new(array)), ty))
 }

@@ -27,7 +27,6 @@ use crate::sink::RowSink;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use steppe_catalog::Builtins;
 use steppe_counting::accesses;
 use steppe_sql::expr::{CallSyntax, Expr};
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode};
@@ -369,9 +368,7 @@ pub(crate) fn plain_columns(plan: &CPlan, columns: &[ScanColumn]) -> Option<Box<
 /// volatile function and runs no sub-select.
 fn is_calm(expr: &Expr) -> bool {
     let here = match expr {
-        Expr::Func { func, .. } => {
-            Builtins::get().proc(*func).is_some_and(|proc| proc.volatility != b'v')
-        }
+        Expr::Func { func, .. } => !func.is_volatile(),
         Expr::SubPlan(_) => false,
         _ => true,
     };

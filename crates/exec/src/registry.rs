@@ -16,7 +16,7 @@ use crate::spi::Spi;
 use hashbrown::HashMap;
 use std::sync::OnceLock;
 use steppe_catalog::AvailableExtension;
-use steppe_catalog::builtin::Proc;
+use steppe_catalog::objects::{Body, Function};
 use steppe_functions::{Builtin, CallInfo, sql_bodies};
 use steppe_types::{Datum, Oid, Result};
 
@@ -98,16 +98,27 @@ pub fn register_extension(code: &'static ExtensionCode) {
 }
 
 /// The code of a pg_proc row.
-pub fn native(proc: &Proc) -> Option<Native> {
-    let built_in = sql_bodies::lookup(proc.oid).or_else(|| steppe_functions::lookup(proc.src));
-    built_in.map(Native::Builtin).or_else(|| added(proc))
+pub fn native(proc: &Function) -> Option<Native> {
+    let source = native_source(proc)?;
+    let own = proc.is_built_in().then(|| sql_bodies::lookup(proc.oid)).flatten();
+    let own = own.or_else(|| steppe_functions::lookup(source));
+    own.map(Native::Builtin).or_else(|| added(proc, source))
+}
+
+/// The name of the code that this program has for a function: a user's has code of its own unless
+/// it says that it is one of these.
+fn native_source(proc: &Function) -> Option<&str> {
+    match &proc.body {
+        Body::Native { source, .. } => Some(source),
+        _ => proc.built_in_source(),
+    }
 }
 
 /// The code of a pg_proc row that a crate above this one has brought.
-fn added(proc: &Proc) -> Option<Native> {
+fn added(proc: &Function, source: &str) -> Option<Native> {
     families().find_map(|family| {
-        let found = family.by_oid.get(&proc.oid).or_else(|| family.by_source.get(proc.src));
-        found.copied()
+        let by_oid = proc.is_built_in().then(|| family.by_oid.get(&proc.oid)).flatten();
+        by_oid.or_else(|| family.by_source.get(source)).copied()
     })
 }
 
@@ -116,9 +127,10 @@ fn families() -> impl Iterator<Item = &'static Added> {
 }
 
 /// Whether PostgreSQL itself writes the function in SQL.
-pub(crate) fn is_written_in_sql(function: Oid) -> bool {
-    sql_bodies::lookup(function).is_some()
-        || families().any(|family| family.by_oid.contains_key(&function))
+pub(crate) fn is_written_in_sql(function: &Function) -> bool {
+    function.is_built_in()
+        && (sql_bodies::lookup(function.oid).is_some()
+            || families().any(|family| family.by_oid.contains_key(&function.oid)))
 }
 
 /// What the extension of a name does for rows that no partition takes.

@@ -18,7 +18,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use steppe_catalog::builtin::CastMethod;
-use steppe_catalog::{Builtins, Catalog, PG_CATALOG, PUBLIC};
+use steppe_catalog::{Catalog, FunctionRef, PG_CATALOG, PUBLIC, builtin};
 use steppe_exec::registry::native;
 use steppe_exec::{CompiledStmt, ExecEnv, Execution, RowSink};
 use steppe_functions::reg::CatalogNames;
@@ -243,27 +243,26 @@ const TYPES: &str = "bool int2 int4 int8 float4 float8 numeric text varchar bpch
 
 #[test]
 fn every_operator_and_cast_of_the_supported_types_is_attached() {
-    let builtins = Builtins::get();
     let supported = |ty: Oid| {
         ty == 0
-            || builtins.ty(ty).is_some_and(|ty| {
+            || builtin::ty(ty).is_some_and(|ty| {
                 let name = ty.name.strip_prefix('_').unwrap_or(ty.name);
                 TYPES.split_ascii_whitespace().any(|known| known == name)
             })
     };
     let mut functions: Vec<Oid> = Vec::new();
-    for row in builtins.table("pg_operator").expect("the operators").rows() {
+    for row in builtin::table("pg_operator").expect("the operators").rows() {
         let field = |name: &str| row.get(name).and_then(|v| v.parse().ok()).unwrap_or(0);
         if supported(field("oprleft")) && supported(field("oprright")) {
             functions.push(field("oprcode"));
         }
     }
-    for row in builtins.table("pg_cast").expect("the casts").rows() {
+    for row in builtin::table("pg_cast").expect("the casts").rows() {
         let field = |name: &str| row.get(name).and_then(|v| v.parse().ok()).unwrap_or(0);
         let (from, to) = (field("castsource"), field("casttarget"));
         if supported(from)
             && supported(to)
-            && let Some(cast) = builtins.cast(from, to)
+            && let Some(cast) = builtin::cast(from, to)
             && let CastMethod::Function(function) = cast.method
         {
             functions.push(function);
@@ -273,7 +272,7 @@ fn every_operator_and_cast_of_the_supported_types_is_attached() {
     functions.dedup();
     let missing: Vec<String> = functions
         .iter()
-        .filter_map(|oid| builtins.proc(*oid))
+        .filter_map(|oid| FunctionRef::built_in(*oid))
         .filter(|proc| native(proc).is_none())
         .map(|proc| format!("{} {}", proc.oid, proc.name))
         .collect();

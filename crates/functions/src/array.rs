@@ -5,7 +5,7 @@ use super::args::{array, boolean, given, int4, text_datum};
 use super::{CallInfo, Entry, arg, scalar, typed};
 use crate::FnContext;
 use std::sync::Arc;
-use steppe_catalog::Builtins;
+use steppe_catalog::builtin;
 use steppe_types::arith::out_of_range;
 use steppe_types::compare::compare_as;
 use steppe_types::datum::{Array, one_dimensional};
@@ -57,7 +57,7 @@ pub(super) fn subscript_error(message: impl Into<String>) -> Error {
 
 /// The element type of a call's array result.
 fn result_element(call: &CallInfo) -> Oid {
-    Builtins::get().ty(call.ret.oid).map_or(oid::UNKNOWN, |ty| ty.element)
+    builtin::ty(call.ret.oid).map_or(oid::UNKNOWN, |ty| ty.element)
 }
 
 fn positive(value: i32) -> Result<Datum> {

@@ -3,7 +3,7 @@
 
 use crate::FnContext;
 use std::cmp::Ordering;
-use steppe_catalog::Builtins;
+use steppe_catalog::FunctionRef;
 use steppe_sql::expr::TypeRef;
 use steppe_types::{Datum, Error, Oid, Result};
 
@@ -19,8 +19,8 @@ pub type SetFn = fn(&[Datum], &CallInfo, &mut FnContext) -> Result<Box<dyn SetRo
 /// The types of a call, for polymorphic functions.
 #[derive(Clone, Debug)]
 pub struct CallInfo {
-    /// pg_proc OID.
-    pub func: Oid,
+    /// The function that is called.
+    pub func: FunctionRef,
     /// Types of the actual arguments.
     pub args: Box<[Oid]>,
     /// Actual result type.
@@ -33,8 +33,7 @@ impl CallInfo {
     /// 0A000 for a function that cannot be computed in the statement's context.
     #[cold]
     pub fn not_in_this_context(&self) -> Error {
-        let name = Builtins::get().proc(self.func).map_or("?", |proc| proc.name);
-        Error::not_supported(format_args!("function {name} in this context"))
+        Error::not_supported(format_args!("function {} in this context", self.func.name))
     }
 }
 

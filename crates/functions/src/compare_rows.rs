@@ -4,7 +4,7 @@
 
 use super::{CmpOp, ScalarFn};
 use std::cmp::Ordering;
-use steppe_catalog::{Builtins, is_row_type};
+use steppe_catalog::{builtin, is_row_type};
 use steppe_sql::bind::typename::format_type;
 use steppe_types::array_io::default_type_of;
 use steppe_types::compare::{check_comparable_records, compare};
@@ -14,7 +14,7 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 /// Whether values of a type are rows or arrays of them.
 pub fn has_rows(ty: Oid) -> bool {
     let is_row = |ty| ty == oid::RECORD || is_row_type(ty);
-    is_row(ty) || Builtins::get().ty(ty).is_some_and(|ty| is_row(ty.element))
+    is_row(ty) || builtin::ty(ty).is_some_and(|ty| is_row(ty.element))
 }
 
 /// The comparison of two rows or arrays of rows. It fails with 42804 at columns of different types,

@@ -7,7 +7,7 @@ use crate::FnContext;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::collate_clause;
 use steppe_catalog::system::partitions::{key_name, partition_key_definition};
-use steppe_catalog::{Builtins, Catalog, PartitionKey, Relation};
+use steppe_catalog::{Catalog, PartitionKey, Relation, builtin};
 use steppe_partition::{BoundValue, KeySet, PartitionBound, PartitionStrategy, RangeDatum};
 use steppe_sql::bind::typename::format_type;
 use steppe_sql::deparse;
@@ -267,7 +267,7 @@ impl Key<'_> {
     /// another one.
     fn collated(&self, i: usize, value: String) -> String {
         let column = &self.key.columns[i];
-        let own = Builtins::get().collation_of(column.type_oid);
+        let own = builtin::collation_of(column.type_oid);
         value + &collate_clause(column.collation, own)
     }
 

@@ -7,7 +7,7 @@ use super::args::text;
 use super::reg::CatalogNames;
 use super::{CallInfo, Entry, arg, typed};
 use crate::FnContext;
-use steppe_catalog::{Builtins, RelKind};
+use steppe_catalog::RelKind;
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// The kind of object that the privilege is on.
@@ -162,7 +162,7 @@ fn exists(value: &Datum, object: Object, names: &CatalogNames, cx: &FnContext) -
                 )
             })?
         }
-        (Object::Function, Datum::Oid(function)) => Builtins::get().proc(*function).is_some(),
+        (Object::Function, Datum::Oid(function)) => cx.catalog.function(*function).is_some(),
         _ => true,
     };
     Ok(if found { Datum::Bool(true) } else { Datum::Null })

@@ -7,8 +7,9 @@
 
 use crate::FnContext;
 use std::sync::Arc;
-use steppe_catalog::builtin::Proc;
-use steppe_catalog::{Builtins, Catalog, DATABASE_NAME, PG_CATALOG, Relation, system};
+use steppe_catalog::{
+    Catalog, DATABASE_NAME, FunctionRef, OperatorRef, PG_CATALOG, Relation, builtin, system,
+};
 use steppe_sql::ast::{ExprKind, TypeName, other_database};
 use steppe_sql::bind::typename::{TypeNames, format_type};
 use steppe_sql::bind::{parse_expression, read_row, row_element};
@@ -55,6 +56,29 @@ impl CatalogNames {
     /// The catalog version.
     pub(crate) fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
+    }
+
+    /// The functions that a name may mean.
+    fn functions(&self, schema: Option<&str>, name: &str) -> Vec<FunctionRef> {
+        let mut found = Vec::new();
+        self.catalog.functions_in(schema, name, &self.path, &mut |_, f| found.push(f));
+        found
+    }
+
+    /// The operators that a symbol may mean.
+    fn operators(&self, schema: Option<&str>, symbol: &str) -> Vec<OperatorRef> {
+        let mut found = Vec::new();
+        self.catalog.operators_in(schema, symbol, &self.path, &mut |_, o| found.push(o));
+        found
+    }
+
+    /// The name alone where it means but one object, else behind its schema's.
+    fn bare_or_qualified(&self, name: String, schema: Option<Oid>, is_only: bool) -> String {
+        let schema = schema.filter(|_| !is_only).and_then(|schema| self.catalog.schema(schema));
+        match schema {
+            Some(schema) => format!("{}.{name}", quote_identifier(&schema.name)),
+            None => name,
+        }
     }
 
     /// Schemas searched for unqualified names, in order.
@@ -268,17 +292,17 @@ fn parse_type_name(text: &str) -> Result<Option<TypeName>> {
 }
 
 /// Functions a possibly qualified name may mean, and the name without schema.
-fn functions(name: &str) -> Result<Vec<&'static Proc>> {
+fn functions(names: &CatalogNames, name: &str) -> Result<Vec<FunctionRef>> {
     let parts = split_qualified(name)?;
     Ok(match parts.as_slice() {
-        [name] => Builtins::get().procs_named(name).collect(),
-        [schema, name] if schema == "pg_catalog" => Builtins::get().procs_named(name).collect(),
+        [name] => names.functions(None, name),
+        [schema, name] => names.functions(Some(schema), name),
         _ => Vec::new(),
     })
 }
 
-fn regproc_in(text: &str) -> Result<Oid> {
-    match functions(text)?.as_slice() {
+fn regproc_in(names: &CatalogNames, text: &str) -> Result<Oid> {
+    match functions(names, text)?.as_slice() {
         [] => {
             Err(error(SqlState::UNDEFINED_FUNCTION, format!("function \"{text}\" does not exist")))
         }
@@ -327,27 +351,27 @@ fn name_and_types<'t>(names: &CatalogNames, text: &'t str) -> Result<(&'t str, V
 
 fn regprocedure_in(names: &CatalogNames, text: &str) -> Result<Oid> {
     let (name, types) = name_and_types(names, text)?;
-    let found = functions(name)?.into_iter().find(|proc| proc.args == types);
+    let found = functions(names, name)?.into_iter().find(|proc| *proc.args == *types);
     found.map(|proc| proc.oid).ok_or_else(|| {
         error(SqlState::UNDEFINED_FUNCTION, format!("function \"{text}\" does not exist"))
     })
 }
 
-/// An operator's symbol without its schema.
-fn symbol(text: &str) -> &str {
-    text.trim().strip_prefix("pg_catalog.").unwrap_or(text.trim())
+/// Operators that a symbol, with its schema or without, may mean.
+fn operators(names: &CatalogNames, text: &str) -> Vec<OperatorRef> {
+    match text.trim().rsplit_once('.') {
+        Some((schema, symbol)) => names.operators(Some(schema), symbol),
+        None => names.operators(None, text.trim()),
+    }
 }
 
-fn regoper_in(text: &str) -> Result<Oid> {
+fn regoper_in(names: &CatalogNames, text: &str) -> Result<Oid> {
     if text == "0" {
         return Ok(0);
     }
-    let mut found = Builtins::get().operators_named(symbol(text));
-    match (found.next(), found.next()) {
-        (None, _) => {
-            Err(error(SqlState::UNDEFINED_FUNCTION, format!("operator does not exist: {text}")))
-        }
-        (Some(operator), None) => Ok(operator.oid),
+    match operators(names, text).as_slice() {
+        [] => Err(error(SqlState::UNDEFINED_FUNCTION, format!("operator does not exist: {text}"))),
+        [operator] => Ok(operator.oid),
         _ => {
             Err(error(SqlState::AMBIGUOUS_FUNCTION, format!("more than one operator named {text}")))
         }
@@ -369,10 +393,13 @@ fn regoperator_in(names: &CatalogNames, text: &str) -> Result<Oid> {
         };
         return Err(error(SqlState::TOO_MANY_ARGUMENTS, "too many arguments").hint(hint));
     };
-    let mut found = Builtins::get().operators_named(symbol(name));
-    found.find(|o| o.left == left && o.right == right).map(|o| o.oid).ok_or_else(|| {
-        error(SqlState::UNDEFINED_FUNCTION, format!("operator does not exist: {text}"))
-    })
+    operators(names, name)
+        .iter()
+        .find(|o| o.left == left && o.right == right)
+        .map(|o| o.oid)
+        .ok_or_else(|| {
+            error(SqlState::UNDEFINED_FUNCTION, format!("operator does not exist: {text}"))
+        })
 }
 
 /// A collation's row by name.
@@ -383,17 +410,12 @@ fn regcollation_in(text: &str) -> Result<Oid> {
         [schema, name] if schema == "pg_catalog" => name,
         _ => text,
     };
-    Builtins::get().collation_named(name).ok_or_else(|| {
+    builtin::collation_named(name).ok_or_else(|| {
         error(
             SqlState::UNDEFINED_OBJECT,
             format!("collation \"{text}\" for encoding \"UTF8\" does not exist"),
         )
     })
-}
-
-/// `name`, or `pg_catalog.name` where the bare name is ambiguous.
-fn unique_or_qualified(name: String, candidates: usize) -> String {
-    if candidates == 1 { name } else { format!("pg_catalog.{name}") }
 }
 
 /// `name(type,type)` as regprocedure and regoperator print.
@@ -416,7 +438,7 @@ impl TypeCatalog for CatalogNames {
         if let Some(row) = read_row(&self.catalog, type_oid, text, context) {
             return Some(row);
         }
-        let ty = Builtins::get().ty(type_oid)?;
+        let ty = builtin::ty(type_oid)?;
         let is_pseudo = ty.category == b'P';
         (!is_pseudo)
             .then(|| Err(Error::not_supported(format!("type {}", format_type(type_oid, -1)))))
@@ -443,9 +465,9 @@ impl TypeCatalog for CatalogNames {
         match type_oid {
             oid::REGCLASS => self.existing_relation(text).map(|relation| relation.oid),
             oid::REGTYPE => self.parse_type(text).map(|ty| ty.oid),
-            oid::REGPROC => regproc_in(text),
+            oid::REGPROC => regproc_in(self, text),
             oid::REGPROCEDURE => regprocedure_in(self, text),
-            oid::REGOPER => regoper_in(text),
+            oid::REGOPER => regoper_in(self, text),
             oid::REGOPERATOR => regoperator_in(self, text),
             oid::REGCOLLATION => regcollation_in(text),
             oid::REGNAMESPACE => {
@@ -474,25 +496,27 @@ impl TypeCatalog for CatalogNames {
     }
 
     fn reg_output(&self, type_oid: Oid, value: Oid, out: &mut Vec<u8>) -> bool {
-        let builtins = Builtins::get();
         let name = match type_oid {
             oid::REGCLASS => self.catalog.relation(value).map(|r| self.relation_name(r)),
             oid::REGTYPE => self.catalog.has_type(value).then(|| self.types().format(value, -1)),
-            oid::REGPROC => builtins.proc(value).map(|proc| {
-                let candidates = builtins.procs_named(proc.name).count();
-                unique_or_qualified(quote_identifier(proc.name), candidates)
+            oid::REGPROC => self.catalog.function(value).map(|proc| {
+                let is_only = self.functions(None, &proc.name).len() == 1;
+                let schema = self.catalog.schema_of(&proc);
+                self.bare_or_qualified(quote_identifier(&proc.name), schema, is_only)
             }),
-            oid::REGPROCEDURE => builtins
-                .proc(value)
-                .map(|proc| with_types(&quote_identifier(proc.name), proc.args.iter().copied())),
-            oid::REGOPER => builtins.operator(value).map(|operator| {
-                let candidates = builtins.operators_named(operator.name).count();
-                unique_or_qualified(operator.name.to_string(), candidates)
+            oid::REGPROCEDURE => self
+                .catalog
+                .function(value)
+                .map(|proc| with_types(&quote_identifier(&proc.name), proc.args.iter().copied())),
+            oid::REGOPER => self.catalog.operator(value).map(|operator| {
+                let is_only = self.operators(None, &operator.name).len() == 1;
+                let schema = Some(operator.schema);
+                self.bare_or_qualified(operator.name.to_string(), schema, is_only)
             }),
             oid::REGOPERATOR => {
-                builtins.operator(value).map(|o| with_types(o.name, [o.left, o.right]))
+                self.catalog.operator(value).map(|o| with_types(&o.name, [o.left, o.right]))
             }
-            oid::REGCOLLATION => Builtins::get().collation_name(value).map(quote_identifier),
+            oid::REGCOLLATION => builtin::collation_name(value).map(quote_identifier),
             oid::REGNAMESPACE => self.catalog.schema(value).map(|s| quote_identifier(&s.name)),
             oid::REGROLE => self.name_of_role(value).map(quote_identifier),
             _ => None,

@@ -1,93 +1,64 @@
 //! Functions about functions: pg_get_function_arguments and its kin, as psql's \df shows them
 //! (ruleutils.c), and pg_get_keywords.
 
-use super::args::{oid, text_datum, text_or_null};
+use super::args::{oid, text_or_null};
 use super::{CallInfo, Entry, SetRows, scalar, set};
 use crate::FnContext;
-use hashbrown::HashMap;
-use std::sync::OnceLock;
-use steppe_catalog::Builtins;
-use steppe_catalog::builtin::{Proc, Row};
+use steppe_catalog::objects::{Argument, ArgumentMode, Function};
 use steppe_sql::bind::typename::format_type;
 use steppe_sql::deparse::quote_identifier;
 use steppe_types::{Datum, Oid, Result};
 
 /// Signature functions by prosrc.
 pub(super) const TABLE: &[Entry] = &[
-    ("pg_get_function_arguments", scalar(|a, _| arguments(oid(a, 0)?, true))),
-    ("pg_get_function_identity_arguments", scalar(|a, _| arguments(oid(a, 0)?, false))),
-    ("pg_get_function_result", scalar(|a, _| result(oid(a, 0)?))),
+    ("pg_get_function_arguments", scalar(|a, cx| of(a, cx, |f| Some(arguments(f, true))))),
+    (
+        "pg_get_function_identity_arguments",
+        scalar(|a, cx| of(a, cx, |f| Some(arguments(f, false)))),
+    ),
+    ("pg_get_function_result", scalar(|a, cx| of(a, cx, result))),
     ("pg_get_function_arg_default", scalar(argument_default)),
     ("pg_get_function_sqlbody", scalar(|_, _| Ok(Datum::Null))),
     ("pg_get_keywords", set(keywords)),
 ];
 
-/// One argument as pg_proc declares it.
-struct Argument {
-    mode: char,
-    name: &'static str,
-    type_oid: Oid,
+/// What is to be said of the function that the first argument names; NULL where there is none.
+fn of(
+    args: &[Datum],
+    cx: &FnContext,
+    say: impl FnOnce(&Function) -> Option<String>,
+) -> Result<Datum> {
+    text_or_null(cx.catalog.function(oid(args, 0)?).and_then(|function| say(&function)))
 }
 
-/// All arguments of the functions that have modes or names, by function.
-fn declared(function: Oid) -> &'static [Argument] {
-    static DECLARED: OnceLock<HashMap<Oid, Vec<Argument>>> = OnceLock::new();
-    let all = DECLARED.get_or_init(|| {
-        let rows = Builtins::get().proc_rows();
-        rows.filter_map(|row| Some((row.get("oid")?.parse().ok()?, read_arguments(row)))).collect()
-    });
-    all.get(&function).map_or(&[], Vec::as_slice)
-}
-
-fn read_arguments(row: Row<'_>) -> Vec<Argument> {
-    let list = |column: &str| -> Vec<&'static str> {
-        let text = row.get(column).unwrap_or("");
-        let body = text.trim_start_matches('{').trim_end_matches('}');
-        if body.is_empty() { Vec::new() } else { body.split(',').collect() }
-    };
-    let mut types = list("proallargtypes");
-    if types.is_empty() {
-        types = row.get("proargtypes").unwrap_or("").split_ascii_whitespace().collect();
-    }
-    let (modes, names) = (list("proargmodes"), list("proargnames"));
-    let argument = |(i, ty): (usize, &&str)| Argument {
-        mode: modes.get(i).and_then(|mode| mode.chars().next()).unwrap_or('i'),
-        name: names.get(i).map_or("", |name| name.trim_matches('"')),
-        type_oid: ty.parse().unwrap_or(0),
-    };
-    types.iter().enumerate().map(argument).collect()
-}
-
-/// The place of the last input argument if it is VARIADIC without a mode.
-fn variadic_at(proc: &Proc, arguments: &[Argument]) -> Option<usize> {
-    let implied = proc.variadic != 0 && arguments.iter().all(|a| a.mode != 'v');
+/// Whether the last input argument is VARIADIC without a mode saying so.
+fn variadic_at(proc: &Function, arguments: &[Argument]) -> Option<usize> {
+    let implied = proc.variadic != 0 && arguments.iter().all(|a| a.mode != ArgumentMode::Variadic);
     implied.then(|| proc.args.len().checked_sub(1)).flatten()
 }
 
 /// The arguments as CREATE FUNCTION lists them.
-pub(super) fn arguments(function: Oid, with_outputs: bool) -> Result<Datum> {
-    let Some(proc) = Builtins::get().proc(function) else { return Ok(Datum::Null) };
-    let all = declared(function);
-    let variadic = variadic_at(proc, all);
+pub(super) fn arguments(proc: &Function, with_outputs: bool) -> String {
+    let all = proc.arguments();
+    let variadic = variadic_at(proc, &all);
     let first_default = proc.args.len() - proc.defaults.len();
     let (mut shown, mut input) = (Vec::new(), 0);
-    for argument in all {
-        let is_input = matches!(argument.mode, 'i' | 'b' | 'v');
+    for argument in all.iter() {
         let prefix = match argument.mode {
-            't' => continue,
-            'o' if !with_outputs => continue,
-            'o' => "OUT ",
-            'b' => "INOUT ",
-            'v' => "VARIADIC ",
+            ArgumentMode::Table => continue,
+            ArgumentMode::Out if !with_outputs => continue,
+            ArgumentMode::Out => "OUT ",
+            ArgumentMode::InOut => "INOUT ",
+            ArgumentMode::Variadic => "VARIADIC ",
             _ if variadic == Some(input) => "VARIADIC ",
             _ => "",
         };
         let mut text = prefix.to_string();
         if !argument.name.is_empty() {
-            text.push_str(&format!("{} ", quote_identifier(argument.name)));
+            text.push_str(&format!("{} ", quote_identifier(&argument.name)));
         }
-        text.push_str(&format_type_quoted(argument.type_oid));
-        if is_input {
+        text.push_str(&format_type_quoted(argument.ty));
+        if argument.mode.is_input() {
             if with_outputs && input >= first_default {
                 text.push_str(&format!(" DEFAULT {}", proc.defaults[input - first_default]));
             }
@@ -95,18 +66,18 @@ pub(super) fn arguments(function: Oid, with_outputs: bool) -> Result<Datum> {
         }
         shown.push(text);
     }
-    text_datum(shown.join(", "))
+    shown.join(", ")
 }
 
 /// The default of input argument number `args[1]`, counted from 1.
-fn argument_default(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
-    let proc = Builtins::get().proc(oid(args, 0)?);
+fn argument_default(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let proc = cx.catalog.function(oid(args, 0)?);
     let number = usize::try_from(super::args::int4(args, 1)?).unwrap_or(0);
-    let default = proc.and_then(|proc| {
+    let default = proc.as_ref().and_then(|proc| {
         let first = proc.args.len() - proc.defaults.len();
         proc.defaults.get(number.checked_sub(first + 1)?)
     });
-    text_or_null(default.copied())
+    text_or_null(default.map(|default| default.to_string()))
 }
 
 /// Pseudo-types that are key words are quoted.
@@ -118,18 +89,16 @@ fn format_type_quoted(type_oid: Oid) -> String {
 }
 
 /// The result as RETURNS has it; NULL for a procedure.
-pub(super) fn result(function: Oid) -> Result<Datum> {
-    let Some(proc) = Builtins::get().proc(function) else { return Ok(Datum::Null) };
-    let columns: Vec<String> = declared(function)
-        .iter()
-        .filter(|argument| argument.mode == 't')
-        .map(|a| format!("{} {}", quote_identifier(a.name), format_type_quoted(a.type_oid)))
+pub(super) fn result(proc: &Function) -> Option<String> {
+    let columns = proc.declared.iter().filter(|argument| argument.mode == ArgumentMode::Table);
+    let columns: Vec<String> = columns
+        .map(|a| format!("{} {}", quote_identifier(&a.name), format_type_quoted(a.ty)))
         .collect();
     if !columns.is_empty() {
-        return text_datum(format!("TABLE({})", columns.join(", ")));
+        return Some(format!("TABLE({})", columns.join(", ")));
     }
     let set = if proc.retset { "SETOF " } else { "" };
-    text_or_null((proc.kind != b'p').then(|| format!("{set}{}", format_type_quoted(proc.ret))))
+    (!proc.is_procedure()).then(|| format!("{set}{}", format_type_quoted(proc.ret)))
 }
 
 /// Word, category, whether it can be a label without AS (a fact of the grammar).

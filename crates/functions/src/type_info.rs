@@ -6,7 +6,7 @@ use super::reg::CatalogNames;
 use super::{CallInfo, Entry, arg, scalar, typed};
 use crate::FnContext;
 use steppe_catalog::system::type_alignment;
-use steppe_catalog::{Builtins, C_COLLATION};
+use steppe_catalog::{C_COLLATION, builtin};
 use steppe_sql::bind::typename::format_type;
 use steppe_types::datum::Array;
 use steppe_types::physical::Physical;
@@ -59,7 +59,7 @@ pub fn size_in_row(value: &Datum, type_oid: Oid) -> Result<usize> {
     /// VARATT_SHORT_MAX, less its header.
     const SHORT_MAX: usize = 126;
     let size = size_in_memory(value, type_oid)?;
-    let varies = Builtins::get().ty(type_oid).is_none_or(|ty| ty.len == -1);
+    let varies = builtin::ty(type_oid).is_none_or(|ty| ty.len == -1);
     Ok(if varies && size <= HEADER + SHORT_MAX { size - HEADER + 1 } else { size })
 }
 
@@ -113,7 +113,7 @@ fn size_of_array(array: &Array) -> Result<usize> {
 
 fn collation_for(_: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datum> {
     let type_oid = argument_type(call);
-    match Builtins::get().collation_of(type_oid) {
+    match builtin::collation_of(type_oid) {
         0 if type_oid == oid::UNKNOWN => text_datum("\"default\""),
         0 => Err(Error::new(
             SqlState::DATATYPE_MISMATCH,

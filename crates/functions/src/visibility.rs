@@ -10,7 +10,7 @@ use crate::FnContext;
 use steppe_catalog::system::extended_statistics::{
     statistics_object, statistics_object_is_visible,
 };
-use steppe_catalog::{Builtins, INFORMATION_SCHEMA, PG_CATALOG, TEMPORARY_SCHEMA};
+use steppe_catalog::{INFORMATION_SCHEMA, PG_CATALOG, TEMPORARY_SCHEMA, builtin};
 use steppe_types::{Datum, Result};
 
 /// Visibility functions by prosrc.
@@ -18,10 +18,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_table_is_visible", scalar(relation)),
     ("pg_type_is_visible", scalar(data_type)),
     ("pg_function_is_visible", scalar(function)),
-    (
-        "pg_operator_is_visible",
-        scalar(|a, _| builtin(Builtins::get().operator(oid(a, 0)?).is_some())),
-    ),
+    ("pg_operator_is_visible", scalar(|a, cx| present(cx.catalog.operator(oid(a, 0)?).is_some()))),
     ("pg_opclass_is_visible", scalar(|a, _| listed("pg_opclass", oid(a, 0)?))),
     ("pg_opfamily_is_visible", scalar(|a, _| listed("pg_opfamily", oid(a, 0)?))),
     ("pg_collation_is_visible", scalar(|a, _| listed("pg_collation", oid(a, 0)?))),
@@ -52,7 +49,7 @@ fn other_temporary_schema(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
 /// is found by name.
 fn data_type(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let type_oid = oid(args, 0)?;
-    let Some(ty) = Builtins::get().ty(type_oid).filter(|_| cx.catalog.has_type(type_oid)) else {
+    let Some(ty) = builtin::ty(type_oid).filter(|_| cx.catalog.has_type(type_oid)) else {
         return Ok(Datum::Null);
     };
     let row_type = if ty.is_true_array() { ty.element } else { type_oid };
@@ -67,16 +64,12 @@ fn searches_information_schema(cx: &FnContext) -> bool {
     CatalogNames::of(cx).path().contains(&INFORMATION_SCHEMA)
 }
 
-/// An extension's function is visible if its schema is in the search path.
+/// A function is visible if its schema is in the search path.
 fn function(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    let Some(proc) = Builtins::get().proc(oid(args, 0)?) else { return Ok(Datum::Null) };
-    let Some(extension) = proc.extension else {
-        let visible = !proc.in_information_schema || searches_information_schema(cx);
-        return Ok(Datum::Bool(visible));
-    };
-    let names = CatalogNames::of(cx);
-    let installed = cx.catalog.extension_named(extension);
-    Ok(installed.map_or(Datum::Null, |e| Datum::Bool(names.path().contains(&e.schema))))
+    let Some(function) = cx.catalog.function(oid(args, 0)?) else { return Ok(Datum::Null) };
+    let Some(schema) = cx.catalog.schema_of(&function) else { return Ok(Datum::Null) };
+    let is_searched = schema == PG_CATALOG || CatalogNames::of(cx).path().contains(&schema);
+    Ok(Datum::Bool(is_searched))
 }
 
 fn statistics(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
@@ -87,14 +80,14 @@ fn statistics(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     Ok(Datum::Bool(statistics_object_is_visible(&cx.catalog, object, names.path())))
 }
 
-fn builtin(exists: bool) -> Result<Datum> {
+fn present(exists: bool) -> Result<Datum> {
     Ok(if exists { Datum::Bool(true) } else { Datum::Null })
 }
 
 fn listed(table: &str, object: u32) -> Result<Datum> {
     let shown = object.to_string();
-    let table = Builtins::get().table(table);
-    builtin(table.is_some_and(|table| table.rows().any(|row| row.get("oid") == Some(&shown))))
+    let table = builtin::table(table);
+    present(table.is_some_and(|table| table.rows().any(|row| row.get("oid") == Some(&shown))))
 }
 
 fn relation(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {

@@ -6,7 +6,7 @@ use super::ranges::{is_range, key_column, ranges, sequence_name, takes_intervals
 use super::{Parent, not_a_partition, output, raised, relation_in, required_relation, shown};
 use std::sync::Arc;
 use steppe_catalog::system::definitions::quote_identifier;
-use steppe_catalog::{Builtins, Catalog, Relation};
+use steppe_catalog::{Catalog, FunctionRef, Relation};
 use steppe_ddl::of_function::SpiDdl;
 use steppe_exec::Spi;
 use steppe_functions::args::{boolean, oid as oid_arg, text_datum, text_or_null, void};
@@ -75,7 +75,7 @@ pub(super) fn set_init_callback(args: &[Datum], _: &CallInfo, spi: &mut Spi<'_>)
     Parent::open(spi, table)?;
     match callback {
         0 => void(),
-        function if Builtins::get().proc(function).is_none() => Err(Error::new(
+        function if FunctionRef::built_in(function).is_none() => Err(Error::new(
             SqlState::UNDEFINED_FUNCTION,
             format!("function {function} does not exist"),
         )),

@@ -17,7 +17,7 @@ use crate::bind::typename::format_type_with_typmod;
 use crate::expr::{Aggregate, BoolTest, CallSyntax, Expr, RowCompareOp, TypeRef, WindowCall};
 use steppe_catalog::system::definitions;
 pub use steppe_catalog::system::definitions::simple_quote_literal;
-use steppe_catalog::{Builtins, Relation};
+use steppe_catalog::{Function, Relation, builtin};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, oid, text_io};
 
@@ -33,14 +33,14 @@ pub fn expression(expr: &Expr, names: &Names<'_>) -> String {
 /// As [`expression`], with constants as a session's settings show them.
 pub fn shown_expression(expr: &Expr, names: &Names<'_>, io: &IoContext) -> String {
     let mut out = String::new();
-    Deparser { names, builtins: Builtins::get(), io }.expr(expr, &mut out);
+    Deparser { names, io }.expr(expr, &mut out);
     out
 }
 
 /// The text of a window call without its OVER clause: windows have names only in a plan.
 pub fn window_call(call: &WindowCall, names: &Names<'_>, io: &IoContext) -> String {
     let mut out = String::new();
-    Deparser { names, builtins: Builtins::get(), io }.window(call, &mut out);
+    Deparser { names, io }.window(call, &mut out);
     out
 }
 
@@ -69,7 +69,6 @@ pub fn quote_identifier(name: &str) -> String {
 /// are shown, since they tell which operator or function is called (ruleutils' showimplicit).
 struct Deparser<'a> {
     names: &'a Names<'a>,
-    builtins: &'static Builtins,
     io: &'a IoContext,
 }
 
@@ -93,7 +92,7 @@ impl Deparser<'_> {
             Expr::Param { index, .. } => out.push_str(&format!("${}", index + 1)),
             Expr::ExecParam { id, .. } => out.push_str(&format!("${id}")),
             Expr::Var { .. } | Expr::Slot { .. } => out.push('?'),
-            Expr::Func { func, args, ty, syntax } => self.call(*func, args, *ty, *syntax, out),
+            Expr::Func { func, args, ty, syntax } => self.call(func, args, *ty, *syntax, out),
             Expr::And(args) => self.joined(args, " AND ", out),
             Expr::Or(args) => self.joined(args, " OR ", out),
             Expr::Not(arg) => {
@@ -183,7 +182,7 @@ impl Deparser<'_> {
                 self.cast(arg, *ty, out);
             }
             Expr::Collate { arg, collation, .. } => {
-                let name = self.builtins.collation_name(*collation).unwrap_or_default();
+                let name = builtin::collation_name(*collation).unwrap_or_default();
                 self.wrapped("(", arg, &format!(" COLLATE {})", quote_identifier(name)), out);
             }
             Expr::ArrayCoerce { arg, ty, .. } => self.cast(arg, *ty, out),
@@ -199,7 +198,14 @@ impl Deparser<'_> {
         }
     }
 
-    fn call(&self, func: u32, args: &[Expr], ty: TypeRef, syntax: CallSyntax, out: &mut String) {
+    fn call(
+        &self,
+        func: &Function,
+        args: &[Expr],
+        ty: TypeRef,
+        syntax: CallSyntax,
+        out: &mut String,
+    ) {
         match (syntax, args) {
             (CallSyntax::Operator(_), [left, right]) => {
                 self.infix(left, &format!(" {} ", self.symbol(syntax)), right, out);
@@ -217,14 +223,16 @@ impl Deparser<'_> {
                 }
             }
             (CallSyntax::Variadic, [first @ .., array]) => {
-                let name = self.builtins.proc(func).map_or("?", |p| p.name);
+                let name = &*func.name;
                 out.push_str(&quote_identifier(name));
                 self.named_list("(", first, if first.is_empty() { "" } else { ", " }, out);
                 self.wrapped("VARIADIC ", array, ")", out);
             }
             _ => {
-                let name = self.builtins.proc(func).map_or("?", |p| p.name);
-                if syntax == CallSyntax::Sql && self.sql_call(name, args, out) {
+                let name = &*func.name;
+                if syntax == CallSyntax::Sql
+                    && func.built_in_name().is_some_and(|name| self.sql_call(name, args, out))
+                {
                     return;
                 }
                 out.push_str(&quote_identifier(name));
@@ -235,7 +243,7 @@ impl Deparser<'_> {
 
     fn symbol(&self, syntax: CallSyntax) -> &'static str {
         match syntax {
-            CallSyntax::Operator(op) => self.builtins.operator(op).map_or("?", |o| o.name),
+            CallSyntax::Operator(op) => &*op.get().name,
             _ => "?",
         }
     }
@@ -280,7 +288,7 @@ impl Deparser<'_> {
     }
 
     fn aggregate(&self, aggregate: &Aggregate, out: &mut String) {
-        let name = self.builtins.proc(aggregate.func).map_or("?", |p| p.name);
+        let name = &*aggregate.func.name;
         out.push_str(&quote_identifier(name));
         out.push('(');
         if aggregate.distinct {
@@ -307,7 +315,7 @@ impl Deparser<'_> {
     }
 
     fn window(&self, call: &WindowCall, out: &mut String) {
-        let name = self.builtins.proc(call.func).map_or("?", |p| p.name);
+        let name = &*call.func.name;
         out.push_str(&quote_identifier(name));
         out.push('(');
         if call.star {

@@ -11,7 +11,7 @@
 
 use crate::ast::Location;
 use std::convert::Infallible;
-use steppe_catalog::Builtins;
+use steppe_catalog::{FunctionRef, OperatorRef};
 use steppe_types::{Datum, Oid, oid};
 
 /// A type with its modifier (`-1`: none), e.g. `numeric(10,2)`.
@@ -72,9 +72,9 @@ pub enum Expr {
     /// Planner output only: position in the input row. For joins the outer
     /// input's slots come first, the inner input's after them.
     Slot { index: usize, ty: TypeRef },
-    /// A call of the pg_proc function `func` (operators are resolved to theirs).
-    /// Strict functions return NULL on any NULL argument: the executor looks it up.
-    Func { func: Oid, args: Vec<Expr>, ty: TypeRef, syntax: CallSyntax },
+    /// A call of the function `func` (operators are resolved to theirs).
+    /// Strict functions return NULL on any NULL argument.
+    Func { func: FunctionRef, args: Vec<Expr>, ty: TypeRef, syntax: CallSyntax },
     /// `a AND b AND …`, three-valued.
     And(Vec<Expr>),
     /// `a OR b OR …`, three-valued.
@@ -86,9 +86,9 @@ pub enum Expr {
     /// `a IS [NOT] TRUE|FALSE|UNKNOWN`.
     BoolTest { arg: Box<Expr>, test: BoolTest },
     /// `a IS [NOT] DISTINCT FROM b`; `eq` is the equality function.
-    Distinct { eq: Oid, left: Box<Expr>, right: Box<Expr>, negated: bool },
+    Distinct { eq: FunctionRef, left: Box<Expr>, right: Box<Expr>, negated: bool },
     /// `NULLIF(a, b)`; `eq` is the equality function.
-    NullIf { eq: Oid, left: Box<Expr>, right: Box<Expr>, ty: TypeRef },
+    NullIf { eq: FunctionRef, left: Box<Expr>, right: Box<Expr>, ty: TypeRef },
     /// `CASE`: with an operand, the binder has expanded `operand = value`
     /// (the operand is evaluated once: [`Expr::CaseOperand`] refers to it).
     Case { operand: Option<Box<Expr>>, whens: Vec<(Expr, Expr)>, otherwise: Box<Expr>, ty: TypeRef },
@@ -100,7 +100,13 @@ pub enum Expr {
     MinMax { greatest: bool, args: Vec<Expr>, ty: TypeRef },
     /// `left op ANY|ALL (array)`; `func` is the operator's function. `IN (list)` binds to
     /// this over an [`Expr::Array`].
-    ScalarArrayOp { func: Oid, all: bool, left: Box<Expr>, array: Box<Expr>, syntax: CallSyntax },
+    ScalarArrayOp {
+        func: FunctionRef,
+        all: bool,
+        left: Box<Expr>,
+        array: Box<Expr>,
+        syntax: CallSyntax,
+    },
     /// `ARRAY[…]` (elements of `element` type; nested arrays when `multidim`).
     Array { elements: Vec<Expr>, element: Oid, multidim: bool, ty: TypeRef },
     /// `a[i]`, `a[i:j]`; with `assigned` the array after the assignment of that to it.
@@ -114,7 +120,13 @@ pub enum Expr {
     /// `ROW(…)`.
     Row(Vec<Expr>, Oid),
     /// Row comparison `(a,b) < (c,d)`, with the operators' functions per column.
-    RowCompare { op: RowCompareOp, lt: Vec<Oid>, eq: Vec<Oid>, left: Vec<Expr>, right: Vec<Expr> },
+    RowCompare {
+        op: RowCompareOp,
+        lt: Vec<FunctionRef>,
+        eq: Vec<FunctionRef>,
+        left: Vec<Expr>,
+        right: Vec<Expr>,
+    },
     /// Column `index` of a composite value.
     Field { arg: Box<Expr>, index: usize, ty: TypeRef },
     /// Same bits, other type (binary-coercible cast).
@@ -155,8 +167,8 @@ pub enum CallSyntax {
     /// `f(a, VARIADIC b)` of a function of arguments of any type: the elements of the array
     /// are its last arguments.
     Variadic,
-    /// An operator expression; the OID is pg_operator's.
-    Operator(Oid),
+    /// An operator expression.
+    Operator(OperatorRef),
     /// `a::type` written by the user.
     ExplicitCast,
     /// A cast that the binder put in: not printed.
@@ -250,8 +262,8 @@ impl SubPlan {
 /// An aggregate call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregate {
-    /// pg_proc OID of the aggregate.
-    pub func: Oid,
+    /// The aggregate.
+    pub func: FunctionRef,
     /// Arguments (empty for `count(*)`); of an ordered-set aggregate the direct ones.
     pub args: Vec<Expr>,
     /// DISTINCT arguments only.
@@ -273,7 +285,7 @@ pub struct Aggregate {
 impl Aggregate {
     /// Whether the sorted rows are the input (WITHIN GROUP), hypothetical sets included.
     pub fn is_ordered_set(&self) -> bool {
-        Builtins::get().aggregate(self.func).is_some_and(|info| info.kind != b'n')
+        self.func.is_ordered_set()
     }
 
     /// Whether it has DISTINCT and gives the same result in whichever order the values come: what
@@ -281,7 +293,7 @@ impl Aggregate {
     pub fn is_distinct_by_hash(&self) -> bool {
         let [arg] = &self.args[..] else { return false };
         let is_exact = matches!(arg.ty().oid, oid::INT2 | oid::INT4 | oid::INT8 | oid::NUMERIC);
-        let in_any_order = match Builtins::get().proc(self.func).map(|proc| proc.name) {
+        let in_any_order = match self.func.built_in_name() {
             Some("count" | "min" | "max" | "bool_and" | "bool_or" | "every") => true,
             Some("bit_and" | "bit_or" | "bit_xor" | "sum" | "avg") => is_exact,
             _ => false,
@@ -293,8 +305,8 @@ impl Aggregate {
 /// A call of a window function, or of an aggregate over a window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowCall {
-    /// pg_proc OID.
-    pub func: Oid,
+    /// The window function or aggregate.
+    pub func: FunctionRef,
     /// Arguments (empty for `count(*)`).
     pub args: Vec<Expr>,
     /// `count(*)` was written with a star.

@@ -17,8 +17,8 @@
 use crate::expr::{BoolTest, CallSyntax, Expr, TypeRef};
 use crate::negate::without_not;
 use std::cmp::Ordering;
-use steppe_catalog::Builtins;
 use steppe_catalog::builtin::Strategy;
+use steppe_catalog::{OperatorRef, builtin};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Oid, compare, oid, text_io};
 
@@ -109,7 +109,7 @@ fn implies(condition: &Expr, predicate: &Expr) -> bool {
 pub(crate) fn alternatives(expr: &Expr) -> Option<Vec<Expr>> {
     let Expr::ScalarArrayOp { all: false, left, array, syntax, func } = expr else { return None };
     let compare = |value: Expr| Expr::Func {
-        func: *func,
+        func: func.clone(),
         args: vec![(**left).clone(), value],
         ty: TypeRef::plain(oid::BOOL),
         syntax: *syntax,
@@ -138,10 +138,7 @@ pub(crate) fn strict_for(condition: &Expr, arg: &Expr) -> bool {
         return true;
     }
     match condition {
-        Expr::Func { func, args, .. } => {
-            Builtins::get().proc(*func).is_some_and(|p| p.strict)
-                && args.iter().any(|a| strict_for(a, arg))
-        }
+        Expr::Func { func, args, .. } => func.strict && args.iter().any(|a| strict_for(a, arg)),
         Expr::Relabel { arg: inner, .. }
         | Expr::CoerceViaIo { arg: inner, .. }
         | Expr::Not(inner)
@@ -150,9 +147,7 @@ pub(crate) fn strict_for(condition: &Expr, arg: &Expr) -> bool {
             arg: inner,
             test: BoolTest::True | BoolTest::False | BoolTest::NotUnknown,
         } => strict_for(inner, arg),
-        Expr::ScalarArrayOp { func, all: false, left, .. } => {
-            Builtins::get().proc(*func).is_some_and(|p| p.strict) && strict_for(left, arg)
-        }
+        Expr::ScalarArrayOp { func, all: false, left, .. } => func.strict && strict_for(left, arg),
         _ => false,
     }
 }
@@ -169,17 +164,14 @@ pub(crate) struct Comparison<'a> {
 pub(crate) fn comparison(expr: &Expr) -> Option<Comparison<'_>> {
     let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = expr else { return None };
     let [left, right] = args.as_slice() else { return None };
-    let builtins = Builtins::get();
     let (operand, value, op) = match (constant(left), constant(right)) {
-        (None, Some(value)) => (left, value, builtins.operator(*op)?),
-        (Some(value), None) => {
-            (right, value, builtins.operator(builtins.operator(*op)?.commutator)?)
-        }
+        (None, Some(value)) => (left, value, *op),
+        (Some(value), None) => (right, value, OperatorRef::built_in(op.commutator)?),
         _ => return None,
     };
-    let strategy = match builtins.strategy(op.oid) {
+    let strategy = match op.strategy() {
         Some(strategy) => Some(strategy),
-        None if builtins.strategy(op.negator) == Some(Strategy::Equal) => None,
+        None if builtin::strategy(op.negator) == Some(Strategy::Equal) => None,
         None => return None,
     };
     Some(Comparison { operand, strategy, constant: value.0, type_oid: value.1 })

@@ -14,7 +14,7 @@
 //! Each is NULL where what it stands for is.
 
 use crate::expr::{BoolTest, CallSyntax, Expr};
-use steppe_catalog::{Builtins, is_row_type};
+use steppe_catalog::{FunctionRef, OperatorRef, is_row_type};
 use steppe_types::{Datum, Oid, oid};
 
 /// pg_operator's `=` and `<>` of booleans.
@@ -26,12 +26,12 @@ pub fn without_not(expr: Expr) -> Expr {
     match expr {
         Expr::Not(arg) => negate(*arg),
         Expr::Func { syntax: CallSyntax::Operator(op), args, func, ty }
-            if matches!(op, BOOLEAN_EQUAL | BOOLEAN_NOT_EQUAL) =>
+            if matches!(op.oid, BOOLEAN_EQUAL | BOOLEAN_NOT_EQUAL) =>
         {
             match <[Expr; 2]>::try_from(args) {
                 Ok([Expr::Const(Datum::Bool(value), _), other])
                 | Ok([other, Expr::Const(Datum::Bool(value), _)]) => {
-                    if value == (op == BOOLEAN_EQUAL) { other } else { negate(other) }
+                    if value == (op.oid == BOOLEAN_EQUAL) { other } else { negate(other) }
                 }
                 Ok([left, right]) => {
                     let args = vec![left, right];
@@ -71,11 +71,10 @@ fn negate(expr: Expr) -> Expr {
 }
 
 /// The negator of an operator and its function, or the operator itself.
-fn negated_operator(func: Oid, op: Oid) -> (Oid, Oid, bool) {
-    let builtins = Builtins::get();
-    let negator = builtins.operator(op).map_or(0, |operator| operator.negator);
-    match builtins.operator(negator) {
-        Some(operator) => (operator.func, negator, true),
+fn negated_operator(func: FunctionRef, op: OperatorRef) -> (FunctionRef, OperatorRef, bool) {
+    let negator = OperatorRef::built_in(op.negator);
+    match negator.and_then(|negator| Some((negator.built_in_function()?, negator))) {
+        Some((func, negator)) => (func, negator, true),
         None => (func, op, false),
     }
 }
@@ -107,10 +106,11 @@ mod tests {
     const CONTAINS: Oid = 2751;
 
     fn compared(op: Oid) -> Expr {
-        let operator = Builtins::get().operator(op).expect("a built-in");
+        let operator = OperatorRef::built_in(op).expect("a built-in");
         let slot = |index| Expr::Slot { index, ty: TypeRef::plain(operator.left) };
         let (args, ty) = (vec![slot(0), slot(1)], TypeRef::plain(oid::BOOL));
-        Expr::Func { func: operator.func, args, ty, syntax: CallSyntax::Operator(op) }
+        let func = operator.built_in_function().expect("its function");
+        Expr::Func { func, args, ty, syntax: CallSyntax::Operator(operator) }
     }
 
     fn not(expr: Expr) -> Expr {
@@ -146,7 +146,9 @@ mod tests {
         let equal = |op, value| {
             let args = vec![compared(LESS), Expr::boolean(value)];
             let ty = TypeRef::plain(oid::BOOL);
-            without_not(Expr::Func { func: 60, args, ty, syntax: CallSyntax::Operator(op) })
+            let operator = OperatorRef::built_in(op).expect("a built-in");
+            let func = operator.built_in_function().expect("its function");
+            without_not(Expr::Func { func, args, ty, syntax: CallSyntax::Operator(operator) })
         };
         assert_eq!(equal(BOOLEAN_EQUAL, true), compared(LESS));
         assert_eq!(equal(BOOLEAN_EQUAL, false), compared(NOT_LESS));

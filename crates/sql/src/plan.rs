@@ -26,7 +26,7 @@ use crate::expr::{Aggregate, ExecParamId, Expr, SortKey, TypeRef, WindowCall};
 use crate::partners::MatchedLeaves;
 use crate::query::{Command, ConflictUpdate, Frame, JoinKind, LockStrength, SetOp, WaitPolicy};
 use std::sync::Arc;
-use steppe_catalog::Relation;
+use steppe_catalog::{FunctionRef, Relation};
 use steppe_types::{Datum, Oid};
 
 /// Attribute number by which a scan is asked for the hidden row id, as a bigint.
@@ -400,7 +400,7 @@ pub enum PlanNode {
         /// Build side.
         inner: Box<Plan>,
         /// (outer key over the outer row, inner key over the inner row, equality function).
-        keys: Vec<(Expr, Expr, Oid)>,
+        keys: Vec<(Expr, Expr, FunctionRef)>,
         /// Further ON conditions over outer ‖ inner.
         on: Option<Expr>,
         /// How much more memory than work_mem the table may take (hash_mem_multiplier).

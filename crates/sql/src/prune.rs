@@ -15,7 +15,7 @@ use crate::implies::equivalent;
 use crate::planner::{is_volatile, rtes_of, same_ordering, strip};
 use std::sync::Arc;
 use steppe_catalog::builtin::Strategy;
-use steppe_catalog::{Builtins, Catalog, PartitionKey, Relation};
+use steppe_catalog::{Catalog, OperatorRef, PartitionKey, Relation, builtin};
 use steppe_partition::{Comparison, KeyOrder, Operand, Predicate};
 use steppe_types::{Datum, Oid, Result, oid};
 
@@ -196,11 +196,16 @@ impl KeyOfScan {
         })
     }
 
-    fn comparison(&self, op: Oid, args: &[Expr], slots: &mut Vec<Slot>) -> Option<Predicate> {
+    fn comparison(
+        &self,
+        op: OperatorRef,
+        args: &[Expr],
+        slots: &mut Vec<Slot>,
+    ) -> Option<Predicate> {
         let [left, right] = args else { return None };
         let (column, value, op) = match (self.column(left), self.column(right)) {
             (Some(column), _) => (column, right, op),
-            (None, Some(column)) => (column, left, Builtins::get().operator(op)?.commutator),
+            (None, Some(column)) => (column, left, OperatorRef::built_in(op.commutator)?),
             (None, None) => return None,
         };
         let operator = self.operator(column, op)?;
@@ -209,7 +214,7 @@ impl KeyOfScan {
 
     fn array_comparison(
         &self,
-        op: Oid,
+        op: OperatorRef,
         all: bool,
         left: &Expr,
         array: &Expr,
@@ -248,13 +253,11 @@ impl KeyOfScan {
     }
 
     /// The comparison that an operator makes, if it is one of the key column's ordering.
-    fn operator(&self, column: usize, op: Oid) -> Option<Comparison> {
-        let builtins = Builtins::get();
-        let operator = builtins.operator(op)?;
+    fn operator(&self, column: usize, operator: OperatorRef) -> Option<Comparison> {
         if !same_ordering(self.columns[column].1, operator.left) {
             return None;
         }
-        match builtins.strategy(op) {
+        match operator.strategy() {
             Some(strategy) => Some(match strategy {
                 Strategy::Less => Comparison::Less,
                 Strategy::LessEqual => Comparison::LessEqual,
@@ -263,7 +266,7 @@ impl KeyOfScan {
                 Strategy::Greater => Comparison::Greater,
             }),
             None => {
-                let negated = builtins.strategy(operator.negator);
+                let negated = builtin::strategy(operator.negator);
                 (negated == Some(Strategy::Equal)).then_some(Comparison::NotEqual)
             }
         }
@@ -288,7 +291,7 @@ pub(crate) fn fixes(condition: &Expr, expr: &Expr) -> bool {
     };
     let [left, right] = args.as_slice() else { return false };
     let is_value = |value: &Expr| rtes_of(value).is_empty() && !is_volatile(value);
-    Builtins::get().strategy(*op) == Some(Strategy::Equal)
+    op.strategy() == Some(Strategy::Equal)
         && (is_same(left, expr) && is_value(right) || is_same(right, expr) && is_value(left))
 }
 

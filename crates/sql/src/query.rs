@@ -4,7 +4,7 @@
 pub use crate::ast::{FrameExclusion, FrameMode};
 use crate::expr::{Expr, Place, SortKey, TypeRef};
 use std::sync::Arc;
-use steppe_catalog::Relation;
+use steppe_catalog::{FunctionRef, Relation};
 use steppe_types::{Oid, oid};
 
 /// What a query does.
@@ -263,7 +263,7 @@ pub struct FrameOffset {
     /// bigint, for RANGE what is added to the sort column's type; over no columns.
     pub value: Expr,
     /// RANGE: the in_range function of the types.
-    pub in_range: Option<Oid>,
+    pub in_range: Option<FunctionRef>,
 }
 
 /// A range-table entry.

@@ -4,9 +4,9 @@
 //! does not know which there are. The crate that has the code makes the extension available before
 //! there is a session; its functions are indexed then, and stay.
 
-use super::{Builtins, Proc, Row, Table, group_by_name, load_procs};
+use super::{Named, Row, Table, load, table};
 use crate::extension::AvailableExtension;
-use hashbrown::HashMap;
+use crate::objects::{Function, FunctionRef};
 use std::sync::OnceLock;
 use steppe_types::Oid;
 
@@ -19,16 +19,14 @@ static AVAILABLE: [OnceLock<Brought>; PLACES] = [const { OnceLock::new() }; PLAC
 struct Brought {
     extension: &'static AvailableExtension,
     table: Table,
-    procs: HashMap<Oid, Proc>,
-    by_name: HashMap<&'static str, Vec<Oid>>,
+    functions: Named<Function>,
 }
 
 impl Brought {
     fn by(extension: &'static AvailableExtension) -> Brought {
         let table = Table::parse(extension.functions);
-        let procs = load_procs(&table, Some(extension.name));
-        let by_name = group_by_name(procs.values().map(|p| (p.name, p.oid)));
-        Brought { extension, table, procs, by_name }
+        let functions = load::functions(&table, None, Some(extension.name));
+        Brought { extension, table, functions }
     }
 }
 
@@ -62,37 +60,31 @@ impl AvailableExtension {
 }
 
 /// A function that an extension brings, installed or not.
-pub(super) fn proc(oid: Oid) -> Option<&'static Proc> {
-    brought().find_map(|brought| brought.procs.get(&oid))
+pub(super) fn function(oid: Oid) -> Option<&'static Function> {
+    brought().find_map(|brought| brought.functions.get(oid))
 }
 
-impl Builtins {
-    /// All overloads of a function name that extensions bring, installed or not.
-    pub fn extension_procs_named(&self, name: &str) -> impl Iterator<Item = &'static Proc> {
-        let overloads = move |brought: &'static Brought| {
-            let oids = brought.by_name.get(name).into_iter().flatten();
-            oids.map(move |oid| &brought.procs[oid])
-        };
-        brought().flat_map(overloads)
-    }
+/// All overloads of a function name that extensions bring, installed or not.
+pub fn extension_functions_named(name: &str) -> impl Iterator<Item = FunctionRef> {
+    brought().flat_map(|brought| brought.functions.named(name)).map(FunctionRef::from)
+}
 
-    /// The functions that an extension brings, by OID.
-    pub fn procs_of_extension(&self, extension: &str) -> Vec<&'static Proc> {
-        let procs = brought_by(extension).into_iter().flat_map(|brought| brought.procs.values());
-        let mut procs: Vec<&Proc> = procs.collect();
-        procs.sort_unstable_by_key(|p| p.oid);
-        procs
-    }
+/// The functions that an extension brings, by OID.
+pub fn functions_of_extension(extension: &str) -> Vec<&'static Function> {
+    let brought = brought_by(extension).into_iter();
+    let mut functions: Vec<_> =
+        brought.flat_map(|brought| brought.functions.by_oid.values().copied()).collect();
+    functions.sort_unstable_by_key(|function| function.oid);
+    functions
+}
 
-    /// The rows of pg_proc that an extension brings, installed or not.
-    pub fn table_of_extension(&self, extension: &str) -> Option<&'static Table> {
-        brought_by(extension).map(|brought| &brought.table)
-    }
+/// The rows of pg_proc that an extension brings, installed or not.
+pub fn table_of_extension(extension: &str) -> Option<&'static Table> {
+    brought_by(extension).map(|brought| &brought.table)
+}
 
-    /// The rows of pg_proc: the built-in ones, and those that extensions bring.
-    pub fn proc_rows(&self) -> impl Iterator<Item = Row<'_>> {
-        let tables = self.table("pg_proc").into_iter();
-        let tables = tables.chain(brought().map(|brought| &brought.table));
-        tables.flat_map(|table| table.rows())
-    }
+/// The rows of pg_proc: the built-in ones, and those that extensions bring.
+pub fn function_rows() -> impl Iterator<Item = Row<'static>> {
+    let tables = table("pg_proc").into_iter();
+    tables.chain(brought().map(|brought| &brought.table)).flat_map(|table| table.rows())
 }

@@ -1,6 +1,6 @@
 //! pg_collation: which collations there are, and what a type's values have.
 
-use super::Builtins;
+use super::{table, ty};
 use crate::{C_COLLATION, DEFAULT_COLLATION};
 use steppe_types::Oid;
 
@@ -9,24 +9,21 @@ const POSIX: Oid = 951;
 const UCS_BASIC: Oid = 962;
 const PG_C_UTF8: Oid = 811;
 
-impl Builtins {
-    /// The collation of a type's values unless COLLATE gives another, or 0.
-    pub fn collation_of(&self, type_oid: Oid) -> Oid {
-        self.ty(type_oid).map_or(0, |ty| ty.collation)
-    }
+/// The collation of a type's values unless COLLATE gives another, or 0.
+pub fn collation_of(type_oid: Oid) -> Oid {
+    ty(type_oid).map_or(0, |ty| ty.collation)
+}
 
-    /// A collation's name.
-    pub fn collation_name(&self, collation: Oid) -> Option<&'static str> {
-        let row =
-            self.table("pg_collation")?.rows().find(|row| row.number::<Oid>("oid") == collation)?;
-        row.get("collname")
-    }
+/// A collation's name.
+pub fn collation_name(collation: Oid) -> Option<&'static str> {
+    let row = table("pg_collation")?.rows().find(|row| row.number::<Oid>("oid") == collation)?;
+    row.get("collname")
+}
 
-    /// The collation of this name.
-    pub fn collation_named(&self, name: &str) -> Option<Oid> {
-        let mut rows = self.table("pg_collation")?.rows();
-        Some(rows.find(|row| row.get("collname") == Some(name))?.number("oid"))
-    }
+/// The collation of this name.
+pub fn collation_named(name: &str) -> Option<Oid> {
+    let mut rows = table("pg_collation")?.rows();
+    Some(rows.find(|row| row.get("collname") == Some(name))?.number("oid"))
 }
 
 /// Whether a collation sorts by code point, which is how text is compared here.

@@ -4,7 +4,7 @@
 use super::cluster;
 use super::rows::RowsBuilder;
 use super::session::SystemContext;
-use crate::builtin::Builtins;
+use crate::builtin;
 use crate::{BOOTSTRAP_SUPERUSER, INFORMATION_SCHEMA, PG_CATALOG};
 use hashbrown::HashMap;
 use std::sync::OnceLock;
@@ -48,7 +48,7 @@ pub(super) fn pg_init_privs(_: &SystemContext<'_>, out: &mut RowsBuilder) {
 fn initial() -> &'static HashMap<Object, InitialAcl> {
     static INITIAL: OnceLock<HashMap<Object, InitialAcl>> = OnceLock::new();
     INITIAL.get_or_init(|| {
-        let table = Builtins::get().table("initial_acls");
+        let table = builtin::table("initial_acls");
         let rows = table.into_iter().flat_map(|table| table.rows());
         let read = rows.filter_map(|row| {
             let number = |column| row.get(column)?.parse::<Oid>().ok();
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn every_list_is_read() {
-        let table = Builtins::get().table("initial_acls").expect("compiled in");
+        let table = builtin::table("initial_acls").expect("compiled in");
         assert_eq!(initial().len(), table.rows().count());
         assert!(initial().len() > 200);
         assert!(!of(PG_NAMESPACE, PG_CATALOG, 0).is_null());

@@ -9,7 +9,8 @@ use super::facts;
 pub use super::facts::{OpclassId, OpclassMethod};
 use super::keywords::is_reserved_word;
 use super::pretty::pretty_expression;
-use crate::builtin::Builtins;
+use crate::builtin;
+use crate::objects::Function;
 use crate::relation::{
     Constraint, ConstraintKind, Deferral, IndexInfo, IndexKey, RelKind, Relation,
 };
@@ -75,13 +76,9 @@ pub(super) fn name_in_schema(catalog: &Catalog, schema: Oid, name: &str) -> Stri
 
 /// The schema of a function, quoted: an extension's is where that put it. `None`: it is in
 /// pg_catalog, or the extension is not installed.
-pub fn function_schema_name(catalog: &Catalog, function: Oid) -> Option<String> {
-    let function = Builtins::get().proc(function)?;
-    if function.in_information_schema {
-        return Some("information_schema".to_owned());
-    }
-    let extension = function.extension?;
-    let schema = catalog.schema(catalog.extension_named(extension)?.schema)?;
+pub fn function_schema_name(catalog: &Catalog, function: &Function) -> Option<String> {
+    let schema = catalog.schema_of(function).filter(|schema| *schema != PG_CATALOG)?;
+    let schema = catalog.schema(schema)?;
     Some(quote_identifier(&schema.name).into_owned())
 }
 
@@ -278,7 +275,7 @@ fn key_text(table: &Relation, key: &IndexKey, style: Style<'_>) -> String {
 
 /// ` COLLATE "C"`, unless the column or expression has this collation itself.
 pub fn collate_clause(collation: Oid, own: Oid) -> String {
-    let name = Builtins::get().collation_name(collation).filter(|_| collation != own);
+    let name = builtin::collation_name(collation).filter(|_| collation != own);
     name.map_or(String::new(), |name| format!(" COLLATE {}", quote_identifier(name)))
 }
 

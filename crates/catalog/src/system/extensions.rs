@@ -5,7 +5,7 @@ use super::facts::{self, Rows};
 use super::rows::{RowsBuilder, optional, text};
 use super::session::SystemContext;
 use super::shape::Shape;
-use crate::builtin::Builtins;
+use crate::builtin;
 use crate::extension::AvailableExtension;
 use std::sync::Arc;
 use steppe_types::{Datum, Error, Oid, Result};
@@ -62,7 +62,7 @@ pub(super) fn pg_available_extension_versions(context: &SystemContext<'_>, out: 
 pub(super) fn members(context: &SystemContext<'_>) -> Vec<(Oid, Oid, Oid)> {
     let mut found = Vec::new();
     for extension in context.catalog.extensions() {
-        let functions = Builtins::get().procs_of_extension(&extension.name);
+        let functions = builtin::functions_of_extension(&extension.name);
         found.extend(functions.iter().map(|proc| (PG_PROC, proc.oid, extension.oid)));
         found.extend(extension.members.iter().map(|oid| (PG_CLASS, *oid, extension.oid)));
     }
@@ -79,7 +79,7 @@ pub(super) fn pg_proc(shape: &Shape, context: &SystemContext<'_>) -> Result<Opti
     let namespace = shape.position("pronamespace");
     let namespace = namespace.ok_or_else(|| Error::internal("pg_proc has no namespaces"))?;
     for extension in context.catalog.extensions() {
-        let brought = Builtins::get().table_of_extension(&extension.name);
+        let brought = builtin::table_of_extension(&extension.name);
         for mut row in facts::rows_of(brought, &extension.name, shape)? {
             row[namespace] = Datum::Oid(extension.schema);
             rows.push(row);

@@ -5,7 +5,7 @@
 use super::acls;
 use super::extensions::PG_PROC;
 use super::shape::{self, Shape};
-use crate::builtin::{Builtins, Row, Table};
+use crate::builtin::{self, Row, Table};
 use crate::{INFORMATION_SCHEMA, PG_CATALOG, is_row_type};
 use hashbrown::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -51,7 +51,7 @@ pub(super) fn rows(shape: &Shape) -> Result<Option<Rows>> {
 }
 
 fn convert(shape: &Shape) -> Result<Rows> {
-    rows_of(Builtins::get().table(shape.name), shape.name, shape).map(Arc::new)
+    rows_of(builtin::table(shape.name), shape.name, shape).map(Arc::new)
 }
 
 /// The rows of a catalog's shape that a file of facts holds: the catalog's own, or those that an
@@ -168,7 +168,7 @@ fn classes_of(method: Oid) -> OperatorClasses {
     let number = |row: &Row<'_>, column| -> Oid {
         row.get(column).and_then(|text| text.parse().ok()).unwrap_or(0)
     };
-    let table = Builtins::get().table("pg_opclass");
+    let table = builtin::table("pg_opclass");
     let rows = table.into_iter().flat_map(|table| table.rows());
     for row in rows.filter(|row| number(row, "opcmethod") == method) {
         let (class, input) = (number(&row, "oid"), number(&row, "opcintype"));
@@ -221,7 +221,7 @@ fn coercible_base(type_oid: Oid) -> Option<Oid> {
         | oid::REGNAMESPACE
         | oid::REGROLE
         | oid::REGCOLLATION => oid::OID,
-        other if Builtins::get().ty(other).is_some_and(|t| t.is_true_array()) => oid::ANYARRAY,
+        other if builtin::ty(other).is_some_and(|t| t.is_true_array()) => oid::ANYARRAY,
         other if is_row_type(other) => oid::RECORD,
         _ => return None,
     })

@@ -4,13 +4,13 @@
 //! They are facts that clients ask for (psql's `\d`, drivers that look for keys). Nothing is
 //! stored under them: the system catalogs are computed, and no plan reads these indexes.
 
-use crate::builtin::{Builtins, Row};
+use crate::builtin::{self, Row};
 use crate::relation::{Constraint, ConstraintKind, IndexInfo, IndexKey, RelKind, Relation};
 use steppe_types::Oid;
 
 /// Adds their constraints and indexes to the system catalogs; returns the indexes.
 pub(super) fn attach(catalogs: &mut [Relation]) -> Vec<Relation> {
-    let table = |name| Builtins::get().table(name).into_iter().flat_map(|table| table.rows());
+    let table = |name| builtin::table(name).into_iter().flat_map(|table| table.rows());
     let mut indexes = Vec::new();
     for row in table("system_indexes") {
         let oid = number(&row, "indrelid");

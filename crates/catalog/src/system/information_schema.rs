@@ -9,7 +9,7 @@ use super::rows::{Provider, RowsBuilder, optional, text};
 use super::session::SystemContext;
 use super::types;
 use super::views::schema_name;
-use crate::builtin::Builtins;
+use crate::builtin;
 use crate::relation::{Column, Constraint, ConstraintKind, Relation, SequenceInfo};
 use crate::{DEFAULT_COLLATION, PG_CATALOG, PUBLIC};
 use hashbrown::HashMap;
@@ -208,7 +208,7 @@ fn column_row(
 
 /// data_type: arrays are just that.
 pub(super) fn data_type(type_oid: Oid) -> Datum {
-    let ty = Builtins::get().ty(type_oid);
+    let ty = builtin::ty(type_oid);
     if ty.is_some_and(|t| t.element != 0 && t.len == -1) {
         return text("ARRAY");
     }
@@ -217,7 +217,7 @@ pub(super) fn data_type(type_oid: Oid) -> Datum {
 
 /// The name of a collation other than the default one.
 fn collation_name(collation: Oid) -> Option<&'static str> {
-    Builtins::get().collation_name(collation).filter(|_| collation != DEFAULT_COLLATION)
+    builtin::collation_name(collation).filter(|_| collation != DEFAULT_COLLATION)
 }
 
 /// Whether rows of a view can be inserted and updated: some column of it can be assigned to.

@@ -5,20 +5,18 @@ use super::rows::{RowsBuilder, optional, text};
 use super::session::SystemContext;
 use super::views::schema_name;
 use crate::PG_CATALOG;
-use crate::builtin::{Builtins, Row};
+use crate::builtin::{self, Row};
 use hashbrown::HashMap;
 use steppe_types::{Datum, Oid};
 
 /// information_schema.routines
 pub(super) fn routines(context: &SystemContext<'_>, out: &mut RowsBuilder) {
-    let builtins = Builtins::get();
-    let languages: HashMap<&str, &str> = builtins
-        .table("pg_language")
+    let languages: HashMap<&str, &str> = builtin::table("pg_language")
         .into_iter()
         .flat_map(|t| t.rows())
         .filter_map(|row| Some((row.get("oid")?, row.get("lanname")?)))
         .collect();
-    for row in builtins.table("pg_proc").into_iter().flat_map(|t| t.rows()) {
+    for row in builtin::table("pg_proc").into_iter().flat_map(|t| t.rows()) {
         let language = row.get("prolang").and_then(|l| languages.get(l)).copied();
         routine_row(context, &row, language.unwrap_or("internal"), out);
     }
@@ -36,7 +34,7 @@ fn routine_row(context: &SystemContext<'_>, row: &Row<'_>, language: &str, out: 
         _ => None,
     };
     let result = number("prorettype");
-    let result_name = Builtins::get().ty(result).map(|t| t.name);
+    let result_name = builtin::ty(result).map(|t| t.name);
     out.row([
         ("specific_catalog", text(context.database)),
         ("specific_schema", schema.clone()),

@@ -4,7 +4,7 @@ use super::facts;
 use super::rows::{RowsBuilder, text};
 use super::session::SystemContext;
 use super::shape;
-use crate::builtin::{Builtins, Type};
+use crate::builtin::{self, Type};
 use crate::row_types::row_type_of;
 use crate::{Catalog, Relation};
 use steppe_types::Datum;
@@ -22,11 +22,11 @@ pub(super) fn pg_type(context: &SystemContext<'_>, out: &mut RowsBuilder) {
         out.start_with(&rows);
     }
     for relation in context.catalog.relations().filter(|r| !r.is_system()) {
-        let Some(ty) = row_type_of(relation).and_then(|oid| Builtins::get().ty(oid)) else {
+        let Some(ty) = row_type_of(relation).and_then(|oid| builtin::ty(oid)) else {
             continue;
         };
         row(context.catalog, relation, &ty, out);
-        if let Some(array) = Builtins::get().ty(ty.array) {
+        if let Some(array) = builtin::ty(ty.array) {
             row(context.catalog, relation, &array, out);
         }
     }

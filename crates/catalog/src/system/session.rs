@@ -1,6 +1,6 @@
 //! What the system catalogs need from the session that reads them.
 
-use crate::builtin::Builtins;
+use crate::builtin;
 use crate::relation::Relation;
 use crate::snapshot::Catalog;
 use crate::{BOOTSTRAP_SUPERUSER, SUPERUSER_NAME};
@@ -164,7 +164,7 @@ impl Setting {
     /// A setting of PostgreSQL's with all that its pg_settings says about it, at its boot value;
     /// `None` if PostgreSQL has none of that name.
     pub fn named(name: &str) -> Option<Setting> {
-        let table = Builtins::get().table("pg_settings")?;
+        let table = builtin::table("pg_settings")?;
         let row = table.rows().find(|r| r.get("name") == Some(name))?;
         let own = |column| row.get(column).map(str::to_string);
         let text = |column| own(column).unwrap_or_default();

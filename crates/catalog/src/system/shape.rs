@@ -1,7 +1,7 @@
 //! The shapes of the system catalogs and views (data/system_columns.tsv), and
 //! the relations that the binder finds for them.
 
-use crate::builtin::{Builtins, Row};
+use crate::builtin::{self, Row};
 use crate::relation::{Column, RelKind, Relation};
 use crate::{INFORMATION_SCHEMA, PG_CATALOG};
 use hashbrown::HashMap;
@@ -102,7 +102,7 @@ struct Shapes {
 fn shapes() -> &'static Shapes {
     static SHAPES: OnceLock<Shapes> = OnceLock::new();
     SHAPES.get_or_init(|| {
-        let table = Builtins::get().table("system_columns").expect("compiled in");
+        let table = builtin::table("system_columns").expect("compiled in");
         let mut shapes: Vec<Shape> = Vec::new();
         for row in table.rows() {
             let oid = number(&row, "oid");

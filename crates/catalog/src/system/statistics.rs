@@ -3,7 +3,7 @@
 use super::rows::{RowsBuilder, array};
 use super::session::SystemContext;
 use super::views::schema_name;
-use crate::builtin::Builtins;
+use crate::builtin;
 use crate::relation::{Column, Relation};
 use crate::statistics::{ColumnStatistics, ElementStatistics};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(super) fn histogram(type_oid: Oid, found: &ColumnStatistics) -> Datum {
 
 /// The most common elements of a column of arrays, if any are common.
 pub(super) fn common_elements(type_oid: Oid, found: &ElementStatistics) -> Datum {
-    let element_type = Builtins::get().ty(type_oid).map_or(0, |ty| ty.element);
+    let element_type = builtin::ty(type_oid).map_or(0, |ty| ty.element);
     let elements = found.most_common.iter().map(|(value, _)| value.clone());
     when(!found.most_common.is_empty(), || array(element_type, elements.collect()))
 }
@@ -115,12 +115,10 @@ type Slot = (i16, u32, Datum, Datum);
 
 /// The operators that a type's statistics are about: `=` and `<`.
 fn operators(type_oid: Oid) -> (u32, u32) {
-    let builtins = Builtins::get();
-    if let Some(order) = builtins.ordering(type_oid) {
+    if let Some(order) = builtin::ordering(type_oid) {
         return (order.eq, order.lt);
     }
-    let mut equal = builtins.operators_named("=");
-    let equal = equal.find(|operator| operator.left == type_oid && operator.right == type_oid);
+    let equal = builtin::operator_of("=", type_oid, type_oid);
     (equal.map_or(0, |operator| operator.oid), 0)
 }
 
@@ -143,7 +141,7 @@ fn slots(column: &Column, found: &ColumnStatistics) -> Vec<Slot> {
         slots.push((STATISTIC_KIND_CORRELATION, lt, correlation, Datum::Null));
     }
     if let Some(elements) = found.elements.as_deref() {
-        let element_type = Builtins::get().ty(column.type_oid).map_or(0, |ty| ty.element);
+        let element_type = builtin::ty(column.type_oid).map_or(0, |ty| ty.element);
         let (eq, _) = operators(element_type);
         if !elements.most_common.is_empty() {
             let common = common_elements(column.type_oid, elements);

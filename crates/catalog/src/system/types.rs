@@ -1,6 +1,6 @@
 //! What pg_attribute and information_schema say about types.
 
-use crate::builtin::{Builtins, Row};
+use crate::builtin::{self, Row};
 use hashbrown::HashMap;
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -33,18 +33,18 @@ pub(super) fn storage(type_oid: Oid) -> Storage {
         Some((row.get("oid")?.parse().ok()?, storage))
     };
     let load = || {
-        let rows = Builtins::get().table("pg_type").into_iter().flat_map(|t| t.rows());
+        let rows = builtin::table("pg_type").into_iter().flat_map(|t| t.rows());
         rows.filter_map(read).collect()
     };
     let known = STORAGE.get_or_init(load).get(&type_oid).copied();
     // Rows and arrays of rows are aligned as what they could hold.
-    let align = if Builtins::get().ty(type_oid).is_some() { b'd' } else { b'i' };
+    let align = if builtin::ty(type_oid).is_some() { b'd' } else { b'i' };
     known.unwrap_or(Storage { len: -1, by_value: false, align, storage: b'x' })
 }
 
 /// Whether the type's values are arrays (attndims is then 1: the declared number is not kept).
 pub(super) fn is_array(type_oid: Oid) -> bool {
-    Builtins::get().ty(type_oid).is_some_and(|ty| ty.is_true_array())
+    builtin::ty(type_oid).is_some_and(|ty| ty.is_true_array())
 }
 
 /// format_type(type, NULL) of a type that is no array: the name that SQL knows it by.
@@ -69,7 +69,7 @@ pub(super) fn sql_name(type_oid: Oid) -> Cow<'static, str> {
         oid::NUMERIC => "numeric",
         oid::INTERVAL => "interval",
         oid::JSON => "json",
-        other => match Builtins::get().ty(other) {
+        other => match builtin::ty(other) {
             Some(ty) => return super::definitions::quote_identifier(ty.name),
             None => "???",
         },

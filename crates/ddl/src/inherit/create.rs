@@ -7,7 +7,7 @@ use super::super::{DdlContext, truncate_name};
 use super::{check_parent, inherited_column, more_than_once, versus, wrong_type};
 use std::sync::Arc;
 use steppe_catalog::system::type_storage;
-use steppe_catalog::{Builtins, Column, Constraint, ConstraintKind, RelKind, Relation};
+use steppe_catalog::{Column, Constraint, ConstraintKind, RelKind, Relation, builtin};
 use steppe_sql::ast::{ColumnDef, ConstraintKind as AstConstraint, CreateTableStmt, TableElement};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
@@ -338,8 +338,8 @@ fn check_collation(own: &Column, other: &Column, what: String) -> Result<()> {
     if own.collation == other.collation {
         return Ok(());
     }
-    let [a, b] = [own, other]
-        .map(|column| Builtins::get().collation_name(column.collation).unwrap_or_default());
+    let [a, b] =
+        [own, other].map(|column| builtin::collation_name(column.collation).unwrap_or_default());
     Err(Error::new(SqlState::COLLATION_MISMATCH, format!("{what} has a collation conflict"))
         .detail(format!("\"{a}\" versus \"{b}\"")))
 }

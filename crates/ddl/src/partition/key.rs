@@ -4,7 +4,7 @@ use super::super::{DdlContext, index};
 use super::invalid;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::OpclassMethod;
-use steppe_catalog::{Builtins, PartitionColumn, PartitionKey, Relation};
+use steppe_catalog::{OperatorRef, PartitionColumn, PartitionKey, Relation, builtin};
 use steppe_exec::constants::check_stored;
 use steppe_partition::PartitionStrategy;
 use steppe_sql::ast::{self, PartitionSpec};
@@ -170,11 +170,10 @@ pub(crate) fn rename_in_key(
 }
 
 fn check_has_opclass(strategy: PartitionStrategy, type_oid: Oid) -> Result<()> {
-    let builtins = Builtins::get();
-    let ordering = builtins.ordering(type_oid);
+    let ordering = builtin::ordering(type_oid);
     let (method, there) = match strategy {
         PartitionStrategy::Hash => {
-            let equal = ordering.and_then(|o| builtins.operator(o.eq));
+            let equal = ordering.and_then(|o| OperatorRef::built_in(o.eq));
             ("hash", equal.is_some_and(|operator| operator.can_hash))
         }
         PartitionStrategy::Range | PartitionStrategy::List => ("btree", ordering.is_some()),

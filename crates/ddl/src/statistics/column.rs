@@ -13,7 +13,7 @@
 use super::elements::element_statistics;
 use std::cmp::Reverse;
 use std::sync::Arc;
-use steppe_catalog::{Builtins, ColumnStatistics};
+use steppe_catalog::{ColumnStatistics, builtin};
 use steppe_functions::type_info::{size_in_memory, size_in_row};
 use steppe_types::{Datum, Oid, Result, compare};
 
@@ -93,24 +93,21 @@ pub(super) fn single(number: f64) -> f64 {
 
 /// Whether a type's values have an order: an array's if its elements have one.
 pub(super) fn has_ordering(type_oid: Oid) -> bool {
-    let builtins = Builtins::get();
-    builtins.ordering(type_oid).is_some()
-        && builtins.ty(type_oid).is_none_or(|ty| !ty.is_true_array() || has_ordering(ty.element))
+    builtin::ordering(type_oid).is_some()
+        && builtin::ty(type_oid).is_none_or(|ty| !ty.is_true_array() || has_ordering(ty.element))
 }
 
 fn has_equality(type_oid: Oid) -> bool {
-    let builtins = Builtins::get();
-    if let Some(array) = builtins.ty(type_oid).filter(|ty| ty.is_true_array()) {
+    if let Some(array) = builtin::ty(type_oid).filter(|ty| ty.is_true_array()) {
         return has_equality(array.element);
     }
-    let mut equal = builtins.operators_named("=");
-    equal.any(|operator| operator.left == type_oid && operator.right == type_oid)
+    builtin::operator_of("=", type_oid, type_oid).is_some()
 }
 
 impl<'v> Counted<'v> {
     fn of(wanted: Wanted, sampled: &[&'v Datum], rows: f64) -> Result<Counted<'v>> {
         let type_oid = wanted.type_oid;
-        let fixed = Builtins::get().ty(type_oid).and_then(|ty| u32::try_from(ty.len).ok());
+        let fixed = builtin::ty(type_oid).and_then(|ty| u32::try_from(ty.len).ok());
         let mut values = Vec::with_capacity(sampled.len());
         let (mut nulls, mut too_wide, mut bytes) = (0, 0, 0);
         for value in sampled {

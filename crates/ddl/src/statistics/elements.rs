@@ -7,7 +7,7 @@
 use super::column::{has_ordering, single};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use steppe_catalog::{Builtins, ElementStatistics};
+use steppe_catalog::{ElementStatistics, builtin};
 use steppe_functions::type_info::size_in_memory;
 use steppe_types::compare::HashedDatum;
 use steppe_types::datum::Array;
@@ -49,7 +49,7 @@ pub(super) fn element_statistics(
     target: usize,
     sampled: &[&Datum],
 ) -> Result<Option<ElementStatistics>> {
-    let of_array = Builtins::get().ty(type_oid).filter(|ty| ty.is_true_array());
+    let of_array = builtin::ty(type_oid).filter(|ty| ty.is_true_array());
     let Some(element_type) = of_array.map(|ty| ty.element).filter(|ty| has_ordering(*ty)) else {
         return Ok(None);
     };

@@ -227,8 +227,8 @@ pub(crate) fn check_column_name(relation: &Relation, name: &str) -> Result<()> {
 
 /// What a column may not be of: a pseudo-type, and here whole rows.
 pub(crate) fn check_column_type(ctx: &mut DdlContext<'_>, name: &str, ty: Oid) -> Result<()> {
-    let builtins = steppe_catalog::Builtins::get();
-    let pseudo = builtins.ty(ty).is_none_or(|t| t.kind == b'p') || ty == oid::UNKNOWN;
+    let pseudo =
+        steppe_catalog::builtin::ty(ty).is_none_or(|t| t.kind == b'p') || ty == oid::UNKNOWN;
     if pseudo {
         return Err(Error::new(
             SqlState::INVALID_TABLE_DEFINITION,

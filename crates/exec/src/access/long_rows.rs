@@ -24,7 +24,7 @@
 
 use super::TableAccess;
 use std::borrow::Cow;
-use steppe_catalog::Builtins;
+use steppe_catalog::builtin;
 use steppe_functions::type_info::{size_in_memory, size_in_row};
 use steppe_sql::plan::StoredForm;
 use steppe_txn::{OverflowRef, OverflowStore, Txn};
@@ -335,7 +335,7 @@ fn add_heap_size(value: &Datum, type_oid: Oid, size: &mut usize) {
     /// From so many bytes on pglz tries; what it then may come to.
     const COMPRESS_MIN: usize = 32;
     const COMPRESSED: usize = 12;
-    let width = Builtins::get().ty(type_oid).map_or(-1, |ty| ty.len);
+    let width = builtin::ty(type_oid).map_or(-1, |ty| ty.len);
     if value.is_null() {
         return;
     }

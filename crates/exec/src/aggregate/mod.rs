@@ -20,11 +20,11 @@ mod ordered;
 mod partial;
 mod statistics;
 
+use crate::expr::signature;
 use collect::Collected;
 use statistics::{Moments, Pairs, PairsResult};
 use std::cmp::Ordering;
 use std::sync::Arc;
-use steppe_catalog::Builtins;
 use steppe_sql::expr::Aggregate;
 use steppe_types::compare::compare_as;
 use steppe_types::interval::IntervalSum;
@@ -97,12 +97,9 @@ pub(crate) enum AggState {
 impl AggKind {
     /// What a bound call means; 0A000 for aggregates that are not implemented.
     pub(crate) fn of(aggregate: &Aggregate) -> Result<AggKind> {
-        let proc = Builtins::get()
-            .proc(aggregate.func)
-            .ok_or_else(|| Error::internal("cache lookup failed for aggregate"))?;
         let first = aggregate.args.first().map_or(0, |a| a.ty().oid);
         let unsupported =
-            || Error::not_supported(format_args!("aggregate {}", crate::expr::signature(proc)));
+            || Error::not_supported(format_args!("aggregate {}", signature(&aggregate.func)));
         let is_float = matches!(first, oid::FLOAT4 | oid::FLOAT8);
         let variance = |sample: bool, root: bool| match first {
             oid::FLOAT4 | oid::FLOAT8 => {
@@ -110,7 +107,8 @@ impl AggKind {
             }
             _ => AggKind::NumericVariance { sample, root },
         };
-        Ok(match proc.name {
+        let Some(name) = aggregate.func.built_in_name() else { return Err(unsupported()) };
+        Ok(match name {
             "count" if aggregate.args.is_empty() => AggKind::CountStar,
             "count" => AggKind::Count,
             "sum" => match first {

@@ -220,9 +220,7 @@ impl Builder<'_> {
     /// ` on function alias`; several functions have no common name.
     fn function_target(&self, calls: &[(Expr, usize)], alias: &str, node: &mut Node) {
         let function = match calls {
-            [(Expr::Func { func, .. }, _)] => {
-                steppe_catalog::Builtins::get().proc(*func).map(|function| function.name)
-            }
+            [(Expr::Func { func, .. }, _)] => Some(&*func.name),
             _ => None,
         };
         node.headline.push_str(" on ");

@@ -9,8 +9,7 @@ use crate::context::ExecContext;
 use crate::deps::Dependencies;
 use crate::registry::{self, Native};
 use std::sync::Arc;
-use steppe_catalog::builtin::Proc;
-use steppe_catalog::{Builtins, Catalog};
+use steppe_catalog::{Catalog, Function, FunctionRef, builtin};
 use steppe_functions::{Builtin, CallInfo, CmpOp, FnContext, ScalarFn, SetFn, compare_rows};
 use steppe_sql::expr::{CallSyntax, Expr, SubLinkKind, SubPlan, TypeRef};
 use steppe_sql::plan::PlannedStmt;
@@ -44,15 +43,8 @@ pub(crate) struct SetCall {
     pub(crate) info: CallInfo,
 }
 
-/// The pg_proc row of a function.
-pub(crate) fn proc(func: Oid) -> Result<&'static Proc> {
-    Builtins::get()
-        .proc(func)
-        .ok_or_else(|| Error::internal(format!("cache lookup failed for function {func}")))
-}
-
 /// `name(type, type)` as PostgreSQL's error messages print a signature.
-pub(crate) fn signature(proc: &Proc) -> String {
+pub(crate) fn signature(proc: &Function) -> String {
     let args: Vec<String> =
         proc.args.iter().map(|t| steppe_sql::bind::typename::format_type(*t, -1)).collect();
     format!("{}({})", proc.name, args.join(", "))
@@ -96,7 +88,7 @@ impl<'a> Compiler<'a> {
             Expr::ExecParam { id, .. } => CExpr::ExecParam(*id),
             Expr::Slot { index, .. } => CExpr::Slot(*index),
             Expr::CaseOperand(_) => CExpr::CaseOperand,
-            Expr::Func { func, args, ty, syntax } => self.call(*func, args, *ty, *syntax)?,
+            Expr::Func { func, args, ty, syntax } => self.call(func, args, *ty, *syntax)?,
             Expr::And(args) => CExpr::And(self.list(args)?),
             Expr::Or(args) => CExpr::Or(self.list(args)?),
             Expr::Not(arg) => CExpr::Not(Box::new(self.expr(arg)?)),
@@ -107,10 +99,10 @@ impl<'a> Compiler<'a> {
                 CExpr::BoolTest { arg: Box::new(self.expr(arg)?), test: *test }
             }
             Expr::Distinct { eq, left, right, negated } => {
-                CExpr::Distinct(self.distinct(*eq, left, right, *negated)?)
+                CExpr::Distinct(self.distinct(eq, left, right, *negated)?)
             }
             Expr::NullIf { eq, left, right, .. } => {
-                CExpr::NullIf(self.distinct(*eq, left, right, false)?)
+                CExpr::NullIf(self.distinct(eq, left, right, false)?)
             }
             Expr::Case { operand, whens, otherwise, .. } => self.case(operand, whens, otherwise)?,
             Expr::Coalesce { args, .. } => CExpr::Coalesce(self.list(args)?),
@@ -118,7 +110,7 @@ impl<'a> Compiler<'a> {
                 CExpr::MinMax { greatest: *greatest, type_oid: ty.oid, args: self.list(args)? }
             }
             Expr::ScalarArrayOp { func, all, left, array, .. } => {
-                self.array_op(*func, *all, left, array)?
+                self.array_op(func, *all, left, array)?
             }
             Expr::Array { elements, element, multidim, .. } => {
                 let elements = self.list(elements)?;
@@ -213,12 +205,11 @@ impl<'a> Compiler<'a> {
 
     fn call(
         &mut self,
-        func: Oid,
+        proc: &FunctionRef,
         args: &[Expr],
         ret: TypeRef,
         syntax: CallSyntax,
     ) -> Result<CExpr> {
-        let proc = proc(func)?;
         let unevaluated = self.unevaluated;
         let compiled = self.list(args)?;
         // A strict function of a NULL constant is NULL, whatever else it is given; see `fold`.
@@ -227,17 +218,17 @@ impl<'a> Compiler<'a> {
         if may_skip && compiled.iter().any(is_null) {
             return Ok(CExpr::Const(Datum::Null));
         }
-        let foldable = proc.volatility == b'i'
-            && func != TIMESTAMPTZ_AGE
+        let foldable = proc.is_immutable()
+            && proc.oid != TIMESTAMPTZ_AGE
             && compiled.iter().all(|a| matches!(a, CExpr::Const(_)));
         // PostgreSQL runs an SQL function whose arguments it knows when it plans (a parameter's
         // value is), and inlines others.
         let is_known = |arg: &CExpr| matches!(arg, CExpr::Const(_) | CExpr::Param(_));
-        let known_call = proc.volatility == b'i' && compiled.iter().all(is_known);
-        let run_whole = known_call && registry::is_written_in_sql(func);
+        let known_call = proc.is_immutable() && compiled.iter().all(is_known);
+        let run_whole = known_call && registry::is_written_in_sql(proc);
         let variadic = syntax == CallSyntax::Variadic;
         let types = || args.iter().map(|a| a.ty().oid).collect();
-        let info = || CallInfo { func, args: types(), ret, variadic };
+        let info = || CallInfo { func: proc.clone(), args: types(), ret, variadic };
         let expr = match registry::native(proc) {
             Some(Native::Builtin(Builtin::Scalar(function))) => {
                 CExpr::Call(Box::new(Call { function, strict: proc.strict, args: compiled }))
@@ -305,25 +296,23 @@ impl<'a> Compiler<'a> {
     /// The call of a set-returning function, if `expr` is one.
     pub(crate) fn set_call(&mut self, expr: &Expr) -> Result<Option<SetCall>> {
         let Expr::Func { func, args, ty, .. } = expr else { return Ok(None) };
-        let proc = proc(*func)?;
-        if !proc.retset {
+        if !func.retset {
             return Ok(None);
         }
-        let Some(Native::Builtin(Builtin::Set(function))) = registry::native(proc) else {
-            return Err(not_attached(proc));
+        let Some(Native::Builtin(Builtin::Set(function))) = registry::native(func) else {
+            return Err(not_attached(func));
         };
         let info = CallInfo {
-            func: *func,
+            func: func.clone(),
             args: args.iter().map(|a| a.ty().oid).collect(),
             ret: *ty,
             variadic: false,
         };
-        Ok(Some(SetCall { function, strict: proc.strict, args: self.list(args)?, info }))
+        Ok(Some(SetCall { function, strict: func.strict, args: self.list(args)?, info }))
     }
 
-    /// A plain function by its OID.
-    pub(crate) fn scalar_function(&self, func: Oid) -> Result<ScalarFn> {
-        let proc = proc(func)?;
+    /// The code of a plain function.
+    pub(crate) fn scalar_function(&self, proc: &Function) -> Result<ScalarFn> {
         match registry::native(proc) {
             Some(Native::Builtin(Builtin::Scalar(function))) => Ok(function),
             _ => Err(not_attached(proc)),
@@ -333,11 +322,10 @@ impl<'a> Compiler<'a> {
     /// A boolean function of two values of the given expressions' types.
     pub(crate) fn binary_test(
         &self,
-        func: Oid,
+        proc: &FunctionRef,
         left: TypeRef,
         right: TypeRef,
     ) -> Result<BinaryTest> {
-        let proc = proc(func)?;
         Ok(match registry::native(proc) {
             Some(Native::Builtin(Builtin::Compare { op, .. }))
                 if compare_rows::has_rows(left.oid) =>
@@ -356,7 +344,7 @@ impl<'a> Compiler<'a> {
                 function,
                 strict: proc.strict,
                 info: CallInfo {
-                    func,
+                    func: proc.clone(),
                     args: [left.oid, right.oid].into(),
                     ret: TypeRef::plain(oid::BOOL),
                     variadic: false,
@@ -386,7 +374,7 @@ impl<'a> Compiler<'a> {
 
     fn distinct(
         &mut self,
-        eq: Oid,
+        eq: &FunctionRef,
         left: &Expr,
         right: &Expr,
         negated: bool,
@@ -396,7 +384,13 @@ impl<'a> Compiler<'a> {
         Ok(Box::new(Distinct { eq, left, right, negated }))
     }
 
-    fn array_op(&mut self, func: Oid, all: bool, left: &Expr, array: &Expr) -> Result<CExpr> {
+    fn array_op(
+        &mut self,
+        func: &FunctionRef,
+        all: bool,
+        left: &Expr,
+        array: &Expr,
+    ) -> Result<CExpr> {
         let element = TypeRef::plain(element_type_of(array.ty().oid).unwrap_or(array.ty().oid));
         let test = self.binary_test(func, left.ty(), element)?;
         let (left, array) = (self.expr(left)?, self.expr(array)?);
@@ -463,8 +457,7 @@ fn is_shown_otherwise(from: Oid, to: Oid) -> bool {
     let (Some(from), Some(to)) = (container_element_type(from), container_element_type(to)) else {
         return false;
     };
-    let builtins = Builtins::get();
-    match (builtins.ty(from), builtins.ty(to)) {
+    match (builtin::ty(from), builtin::ty(to)) {
         (Some(f), Some(t)) => f.output != t.output && (f.category != b'S' || t.category != b'S'),
         _ => false,
     }
@@ -484,6 +477,6 @@ fn plain_type(bpchar: bool, type_oid: Oid) -> Oid {
 }
 
 #[cold]
-pub(crate) fn not_attached(proc: &Proc) -> Error {
+pub(crate) fn not_attached(proc: &Function) -> Error {
     Error::not_supported(format_args!("function {}", signature(proc)))
 }

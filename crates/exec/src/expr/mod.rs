@@ -25,7 +25,7 @@ use steppe_sql::expr::{BoolTest, RowCompareOp};
 use steppe_types::compare::HashedDatum;
 use steppe_types::{Datum, Oid};
 
-pub(crate) use compile::{Compiler, SetCall, TIMESTAMPTZ_AGE, proc, signature};
+pub(crate) use compile::{Compiler, SetCall, TIMESTAMPTZ_AGE, signature};
 pub(crate) use eval::{eval_args, is_null_test, truth};
 pub(crate) use subplan::{CSubPlan, SubPlanState, advance_cte, drain, kept_value};
 

@@ -36,7 +36,7 @@ use crate::sorter::SortColumn;
 use crate::system_columns::VersionColumn;
 use std::convert::Infallible;
 use std::sync::Arc;
-use steppe_catalog::{RelKind, Relation};
+use steppe_catalog::{Function, RelKind, Relation};
 use steppe_sql::expr::{Aggregate, Expr, SortKey, WindowCall};
 use steppe_sql::plan::{
     AggMode, InnerRows, ModifyTable, Plan, PlanNode, PlannedStmt, RowLock, is_dealt_out,
@@ -379,8 +379,8 @@ impl PlanCompiler<'_, '_> {
     fn key_join(&mut self, plan: &Plan) -> Result<CNode> {
         match &plan.node {
             PlanNode::HashJoin { kind, outer, inner, keys, on, memory_factor, inner_rows } => {
-                let types = keys.iter().map(|(outer, inner, eq)| join_type(outer, inner, *eq));
-                let types = types.collect::<Result<_>>()?;
+                let types = keys.iter().map(|(outer, inner, eq)| join_type(outer, inner, eq));
+                let types = types.collect();
                 let outer_keys =
                     keys.iter().map(|(k, ..)| self.exprs.expr(k)).collect::<Result<_>>()?;
                 let inner_keys =
@@ -529,7 +529,8 @@ impl PlanCompiler<'_, '_> {
         };
         let bound = |b: &mut Self, bound: &FrameBound| {
             let offset = |b: &mut Self, o: &FrameOffset| {
-                let in_range = o.in_range.map(|f| b.exprs.scalar_function(f)).transpose()?;
+                let in_range =
+                    o.in_range.as_ref().map(|f| b.exprs.scalar_function(f)).transpose()?;
                 Ok::<_, Error>(CFrameOffset { value: b.exprs.expr(&o.value)?, in_range })
             };
             Ok::<_, Error>(match bound {
@@ -574,10 +575,10 @@ impl PlanCompiler<'_, '_> {
         let args = self.exprs.list(&call.args)?;
         let filter = self.exprs.option(&call.filter)?;
         if !call.aggregate {
-            return CCall::window(call.func, args);
+            return CCall::window(&call.func, args);
         }
         let as_aggregate = Aggregate {
-            func: call.func,
+            func: call.func.clone(),
             args: call.args.clone(),
             distinct: false,
             order_by: Vec::new(),
@@ -693,16 +694,15 @@ pub(super) fn scan_columns(columns: &[i16]) -> Result<Box<[ScanColumn]>> {
 }
 
 /// The type a join key is hashed and compared as.
-fn join_type(outer: &Expr, inner: &Expr, eq: Oid) -> Result<Oid> {
-    let proc = crate::expr::proc(eq)?;
-    let bpchar = proc.args.iter().all(|t| *t == oid::BPCHAR);
-    Ok(match (outer.ty().oid, inner.ty().oid) {
+fn join_type(outer: &Expr, inner: &Expr, eq: &Function) -> Oid {
+    let bpchar = eq.args.iter().all(|t| *t == oid::BPCHAR);
+    match (outer.ty().oid, inner.ty().oid) {
         _ if bpchar => oid::BPCHAR,
         // Compared as text: blanks count.
         (oid::BPCHAR, other) if other != oid::BPCHAR => other,
         (oid::BPCHAR, _) => oid::TEXT,
         (other, _) => other,
-    })
+    }
 }
 
 /// A row's expressions over the parameters that are its own.

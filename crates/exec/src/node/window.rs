@@ -16,6 +16,7 @@ use crate::hashing::equal_keys;
 use crate::tuplestore::{StoreReader, TupleStore};
 use std::ops::Range;
 use std::sync::Arc;
+use steppe_catalog::Function;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// So many rows are asked of the input at a time at least.
@@ -55,10 +56,9 @@ pub(crate) enum WindowFn {
 }
 
 impl CCall {
-    /// A call of a window function by its pg_proc OID.
-    pub(crate) fn window(func: Oid, args: Box<[CExpr]>) -> Result<CCall> {
-        let proc = crate::expr::proc(func)?;
-        let function = match proc.name {
+    /// A call of a window function.
+    pub(crate) fn window(func: &Function, args: Box<[CExpr]>) -> Result<CCall> {
+        let function = match func.built_in_name().unwrap_or_default() {
             "row_number" => WindowFn::RowNumber,
             "rank" => WindowFn::Rank,
             "dense_rank" => WindowFn::DenseRank,
@@ -71,7 +71,7 @@ impl CCall {
             "last_value" => WindowFn::LastValue,
             "nth_value" => WindowFn::NthValue,
             _ => {
-                let signature = crate::expr::signature(proc);
+                let signature = crate::expr::signature(func);
                 return Err(Error::not_supported(format_args!("window function {signature}")));
             }
         };

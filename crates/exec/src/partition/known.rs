@@ -11,7 +11,7 @@ use crate::context::ExecContext;
 use crate::expr::{Compiler, Row};
 use crate::statement::ExecEnv;
 use std::sync::Arc;
-use steppe_catalog::{Builtins, Relation};
+use steppe_catalog::Relation;
 use steppe_functions::FnContext;
 use steppe_partition::PruningSteps;
 use steppe_sql::expr::{Expr, SortKey};
@@ -107,9 +107,9 @@ impl KnownValues<'_> {
 fn is_known(stage: Stage, expr: &Expr) -> bool {
     let here = match expr {
         Expr::ExecParam { .. } | Expr::SubPlan(_) | Expr::SubLink { .. } => false,
-        Expr::Func { func, .. } => Builtins::get().proc(*func).is_some_and(|function| {
-            function.volatility == b'i' || function.volatility == b's' && stage == Stage::Start
-        }),
+        Expr::Func { func, .. } => {
+            func.is_immutable() || !func.is_volatile() && stage == Stage::Start
+        }
         _ => true,
     };
     here && expr.children().into_iter().all(|child| is_known(stage, child))

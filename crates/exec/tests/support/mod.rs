@@ -158,8 +158,7 @@ impl World {
             let mut words = column.split(' ');
             let column_name = words.next().expect("name");
             let ty = words.next().expect("type");
-            let builtins = steppe_catalog::Builtins::get();
-            let ty = builtins.type_named(ty).expect("type exists").oid;
+            let ty = steppe_catalog::builtin::type_named(ty).expect("type exists").oid;
             let mut c = Column::new(column_name, ty, -1);
             c.not_null = words.next().is_some();
             table.columns.push(c);

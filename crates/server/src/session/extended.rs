@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use steppe_catalog::{Builtins, is_row_type};
+use steppe_catalog::{builtin, is_row_type};
 use steppe_exec::prepare::{is_plannable, only};
 use steppe_sql::ast;
 use steppe_sql::bind::row_element;
@@ -507,7 +507,7 @@ fn receive(type_oid: Oid, value: &[u8], io: &IoContext) -> Result<Datum> {
         return binary_io::receive(type_oid, -1, value, io);
     }
     let ty = format_type(type_oid, -1);
-    if Builtins::get().ty(type_oid).is_some_and(|ty| ty.receive == 0) {
+    if builtin::ty(type_oid).is_some_and(|ty| ty.receive == 0) {
         let message = format!("no binary input function available for type {ty}");
         return Err(Error::new(SqlState::UNDEFINED_FUNCTION, message));
     }

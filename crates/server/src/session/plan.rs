@@ -418,13 +418,12 @@ pub(super) fn put_description(
     columns: &[steppe_sql::plan::ResultColumn],
     formats: &super::sink::ResultFormats,
 ) -> Result<()> {
-    let builtins = steppe_catalog::Builtins::get();
     let fields = columns.iter().enumerate().map(|(i, column)| Field {
         name: &column.name,
         table_oid: column.origin.0,
         column: column.origin.1,
         type_oid: column.ty.oid,
-        type_size: builtins.ty(column.ty.oid).map_or(-1, |ty| ty.len),
+        type_size: steppe_catalog::builtin::ty(column.ty.oid).map_or(-1, |ty| ty.len),
         type_modifier: column.ty.typmod,
         format: formats.get(i),
     });

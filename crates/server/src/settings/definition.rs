@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use hashbrown::HashMap;
-use steppe_catalog::Builtins;
+use steppe_catalog::builtin;
 
 use super::value::Value;
 
@@ -260,7 +260,7 @@ fn registry() -> &'static Registry {
 }
 
 fn extracted() -> Vec<Definition> {
-    let Some(table) = Builtins::get().table("pg_settings") else { return Vec::new() };
+    let Some(table) = builtin::table("pg_settings") else { return Vec::new() };
     let rows = table.rows();
     rows.filter_map(|row| {
         let name = row.get("name")?;

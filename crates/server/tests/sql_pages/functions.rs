@@ -3,8 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use steppe_catalog::builtin::Proc;
-use steppe_catalog::{AvailableExtension, Builtins};
+use steppe_catalog::objects::AggregateKind;
+use steppe_catalog::{
+    AvailableExtension, Function as Proc, FunctionRef, INFORMATION_SCHEMA, builtin,
+};
 use steppe_exec::registry::native;
 use steppe_sql::bind::typename::format_type;
 use steppe_types::Oid;
@@ -69,12 +71,12 @@ fn functions_page() {
     for extension in AvailableExtension::all() {
         page.heading(&format!("Functions of the extension {}", extension.name));
         let mut functions: Vec<Function> = Vec::new();
-        for proc in Builtins::get().procs_of_extension(extension.name) {
-            functions.push(Function { proc, is_supported: native(proc).is_some() });
+        for proc in builtin::functions_of_extension(extension.name) {
+            functions.push(Function { proc: proc.into(), is_supported: native(proc).is_some() });
         }
         write(&mut page, &functions);
     }
-    let undocumented: Vec<&Proc> = undocumented();
+    let undocumented: Vec<FunctionRef> = undocumented();
     page.heading("All others");
     page.paragraph(&format!(
         "pg_proc has {} functions more: those that types, operators, casts, aggregates, indexes and \
@@ -87,17 +89,16 @@ fn functions_page() {
 
 /// A signature.
 struct Function {
-    proc: &'static Proc,
+    proc: FunctionRef,
     is_supported: bool,
 }
 
 /// All of pg_catalog's pg_proc.
-fn all() -> Vec<&'static Proc> {
-    let builtins = Builtins::get();
-    let table = builtins.table("pg_proc").expect("the functions");
+fn all() -> Vec<FunctionRef> {
+    let table = builtin::table("pg_proc").expect("the functions");
     let oids = table.rows().filter_map(|row| row.get("oid")?.parse().ok());
-    let procs = oids.filter_map(|oid: Oid| builtins.proc(oid));
-    procs.filter(|proc| !proc.in_information_schema).collect()
+    let procs = oids.filter_map(FunctionRef::built_in);
+    procs.filter(|proc| proc.schema != INFORMATION_SCHEMA).collect()
 }
 
 /// The chapter that lists a name.
@@ -112,34 +113,33 @@ fn listed() -> BTreeMap<&'static str, &'static str> {
 
 fn chapters() -> BTreeMap<&'static str, Vec<Function>> {
     let listed = listed();
-    let names: BTreeSet<&str> = all().iter().map(|proc| proc.name).collect();
+    let all = all();
+    let names: BTreeSet<&str> = all.iter().map(|proc| &*proc.name).collect();
     let unknown: Vec<_> = listed.keys().filter(|name| !names.contains(**name)).collect();
     assert!(unknown.is_empty(), "chapters.txt names what is not in pg_proc: {unknown:?}");
     let mut chapters: BTreeMap<&str, Vec<Function>> = BTreeMap::new();
-    for proc in all() {
-        if let Some(chapter) = chapter(proc, &listed) {
+    for proc in all.iter().cloned() {
+        if let Some(chapter) = chapter(&proc, &listed) {
             chapters.entry(chapter).or_default().push(Function { proc, is_supported: false });
         }
     }
     chapters
 }
 
-fn undocumented() -> Vec<&'static Proc> {
+fn undocumented() -> Vec<FunctionRef> {
     let listed = listed();
     all().into_iter().filter(|proc| chapter(proc, &listed).is_none()).collect()
 }
 
 fn chapter(proc: &Proc, listed: &BTreeMap<&'static str, &'static str>) -> Option<&'static str> {
-    match proc.kind {
-        b'a' => return Some(AGGREGATES),
-        b'w' => return Some(WINDOW),
-        _ => {}
+    if proc.is_aggregate() || proc.is_window() {
+        return Some(if proc.is_window() { WINDOW } else { AGGREGATES });
     }
     let internal = ["internal", "cstring"];
     if names_of_types(&proc.args).iter().any(|name| internal.contains(name)) {
         return None;
     }
-    let chapter = *listed.get(proc.name)?;
+    let chapter = *listed.get(&*proc.name)?;
     Some(if GENERAL.contains(&chapter) { of_types(&proc.args).unwrap_or(chapter) } else { chapter })
 }
 
@@ -152,30 +152,28 @@ pub(crate) fn of_types(args: &[Oid]) -> Option<&'static str> {
 
 impl Function {
     fn is_supported(&self, asker: &mut Asker) -> bool {
-        match self.proc.kind {
-            b'a' | b'w' => {
-                self.proc.args.iter().all(|arg| has_values(*arg)) && !asker.is_refused(&self.call())
-            }
-            _ => match STUBS.iter().find(|(name, _)| *name == self.proc.name) {
-                Some((_, call)) => !asker.is_refused(call),
-                None => native(self.proc).is_some(),
-            },
+        if self.proc.is_aggregate() || self.proc.is_window() {
+            let has_arguments = self.proc.args.iter().all(|arg| has_values(*arg));
+            return has_arguments && !asker.is_refused(&self.call());
+        }
+        match STUBS.iter().find(|(name, _)| *name == &*self.proc.name) {
+            Some((_, call)) => !asker.is_refused(call),
+            None => native(&self.proc).is_some(),
         }
     }
 
     /// A query that calls an aggregate or a window function.
     fn call(&self) -> String {
-        let proc = self.proc;
+        let proc = &self.proc;
         let args: Vec<String> = proc.args.iter().map(|arg| null(*arg)).collect();
         let name = format!("pg_catalog.{}", proc.name);
-        if proc.kind == b'w' {
+        if proc.is_window() {
             return format!("SELECT {name}({}) OVER (ORDER BY 1)", args.join(", "));
         }
-        let ordered =
-            Builtins::get().aggregate(proc.oid).filter(|aggregate| aggregate.kind != b'n');
+        let ordered = proc.aggregate().filter(|aggregate| aggregate.kind != AggregateKind::Normal);
         match ordered {
             Some(aggregate) => {
-                let hypothetical = aggregate.kind == b'h';
+                let hypothetical = aggregate.kind == AggregateKind::HypotheticalSet;
                 let direct = if hypothetical { 1 } else { aggregate.direct_args };
                 let rest = if hypothetical { &args[..1] } else { &args[direct..] };
                 let (direct, rest) = (args[..direct].join(", "), rest.join(", "));
@@ -188,7 +186,7 @@ impl Function {
 
     /// `(integer [, text]) → integer`
     fn signature(&self) -> String {
-        let proc = self.proc;
+        let proc = &self.proc;
         let required = proc.args.len().saturating_sub(proc.defaults.len());
         let mut args = String::new();
         for (i, arg) in proc.args.iter().enumerate() {
@@ -206,7 +204,7 @@ impl Function {
 
     fn result(&self) -> String {
         let set = if self.proc.retset { "setof " } else { "" };
-        let columns = &self.proc.out_columns;
+        let columns: Vec<_> = self.proc.out_columns().collect();
         if columns.len() < 2 {
             return format!("{set}{}", format_type(self.proc.ret, -1));
         }
@@ -217,7 +215,7 @@ impl Function {
 
 /// NULL of a type that an argument may have.
 fn null(arg: Oid) -> String {
-    let name = Builtins::get().ty(arg).map_or("unknown", |ty| ty.name);
+    let name = builtin::ty(arg).map_or("unknown", |ty| ty.name);
     let concrete = match name {
         "any" | "anyelement" | "anynonarray" | "anycompatible" => "int4",
         "anyarray" | "anycompatiblearray" => "_int4",
@@ -231,7 +229,7 @@ fn null(arg: Oid) -> String {
 fn write(page: &mut Page, functions: &[Function]) {
     let mut by_name: BTreeMap<&str, Vec<&Function>> = BTreeMap::new();
     for function in functions {
-        by_name.entry(function.proc.name).or_default().push(function);
+        by_name.entry(&*function.proc.name).or_default().push(function);
     }
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
     for (name, overloads) in by_name {

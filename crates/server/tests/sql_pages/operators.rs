@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use steppe_catalog::Builtins;
-use steppe_catalog::builtin::Operator;
+use steppe_catalog::{Operator, OperatorRef, builtin};
 use steppe_exec::registry::native;
 use steppe_sql::bind::typename::format_type;
 use steppe_types::Oid;
@@ -55,16 +54,14 @@ fn operators_page() {
 }
 
 fn all() -> Vec<&'static Operator> {
-    let builtins = Builtins::get();
-    let table = builtins.table("pg_operator").expect("the operators");
+    let table = builtin::table("pg_operator").expect("the operators");
     let oids = table.rows().filter_map(|row| row.get("oid")?.parse().ok());
-    oids.filter_map(|oid: Oid| builtins.operator(oid)).collect()
+    oids.filter_map(|oid: Oid| Some(OperatorRef::built_in(oid)?.get())).collect()
 }
 
 fn is_supported(operator: &Operator) -> bool {
-    let function = Builtins::get().proc(operator.func);
     let operands = [operator.left, operator.right];
-    function.is_some_and(|function| native(function).is_some())
+    operator.built_in_function().is_some_and(|function| native(&function).is_some())
         && operands.iter().all(|operand| *operand == 0 || has_values(*operand))
 }
 
@@ -84,7 +81,7 @@ fn kind(operator: &Operator) -> &'static str {
         Some("Range functions") => return "Ranges",
         _ => {}
     }
-    if COMPARISONS.contains(&operator.name) {
+    if COMPARISONS.contains(&&*operator.name) {
         return "Comparison";
     }
     if is_one_of("anyarray anycompatiblearray") {
@@ -94,7 +91,7 @@ fn kind(operator: &Operator) -> &'static str {
         return "Dates and times";
     }
     if is_one_of("text bpchar name char") {
-        return if PATTERNS.contains(&operator.name) { "Pattern matching" } else { "Text" };
+        return if PATTERNS.contains(&&*operator.name) { "Pattern matching" } else { "Text" };
     }
     if is_one_of("int2 int4 int8 numeric float4 float8 money") {
         return "Mathematics";
@@ -106,7 +103,7 @@ fn kind(operator: &Operator) -> &'static str {
 fn write(page: &mut Page, operators: &[&Operator]) {
     let mut by_name: BTreeMap<&str, Vec<&Operator>> = BTreeMap::new();
     for operator in operators {
-        by_name.entry(operator.name).or_default().push(operator);
+        by_name.entry(&*operator.name).or_default().push(operator);
     }
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
     for (name, overloads) in by_name {

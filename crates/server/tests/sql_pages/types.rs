@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use steppe_catalog::Builtins;
-use steppe_catalog::builtin::{CastMethod, Type};
+use steppe_catalog::FunctionRef;
+use steppe_catalog::builtin::{self, CastMethod, Type};
 use steppe_exec::registry::native;
 use steppe_sql::bind::typename::format_type;
 use steppe_types::io::IoContext;
@@ -37,7 +37,7 @@ fn types_page() {
         let (mut rows, mut missing) = (Vec::new(), Vec::new());
         for line in lines {
             let (name, value) = line.split_once('\t').expect("a name and what a value is");
-            let ty = Builtins::get().type_named(name).expect("check has looked");
+            let ty = builtin::type_named(name).expect("check has looked");
             if !has_values(ty.oid) || asker.is_refused(&format!("SELECT ''::pg_catalog.\"{name}\""))
             {
                 missing.push(code(&sql_name(ty)));
@@ -69,16 +69,15 @@ fn types_page() {
 
 /// A row a type: what pg_cast casts it to, and an implementation is there for.
 fn write_casts(page: &mut Page) {
-    let builtins = Builtins::get();
-    let table = builtins.table("pg_cast").expect("the casts");
+    let table = builtin::table("pg_cast").expect("the casts");
     let mut by_source: BTreeMap<String, [BTreeSet<String>; 3]> = BTreeMap::new();
     for row in table.rows() {
         let number = |column| row.get(column).and_then(|text| text.parse().ok()).unwrap_or(0);
         let (from, to): (Oid, Oid) = (number("castsource"), number("casttarget"));
-        let Some(cast) = builtins.cast(from, to).filter(|_| from != to) else { continue };
+        let Some(cast) = builtin::cast(from, to).filter(|_| from != to) else { continue };
         let is_attached = match cast.method {
             CastMethod::Function(function) => {
-                builtins.proc(function).is_some_and(|function| native(function).is_some())
+                FunctionRef::built_in(function).is_some_and(|function| native(&function).is_some())
             }
             CastMethod::Binary | CastMethod::InOut => true,
         };
@@ -108,7 +107,7 @@ fn sql_name(ty: &Type) -> String {
 
 /// Whether text can become a value of a type; a polymorphic type has the values of others.
 pub(crate) fn has_values(ty: Oid) -> bool {
-    let Some(known) = Builtins::get().ty(ty) else { return false };
+    let Some(known) = builtin::ty(ty) else { return false };
     if known.kind == b'p' {
         return !["anyenum", "anyrange", "anymultirange"].contains(&known.name)
             && !["anycompatiblerange", "anycompatiblemultirange"].contains(&known.name);
@@ -127,10 +126,9 @@ fn is_supported<T>(read: steppe_types::Result<T>) -> bool {
 
 /// The names of types; of an array, also the elements'.
 pub(crate) fn names_of_types(types: &[Oid]) -> Vec<&'static str> {
-    let builtins = Builtins::get();
-    let known = types.iter().filter_map(|ty| builtins.ty(*ty));
+    let known = types.iter().filter_map(|ty| builtin::ty(*ty));
     let with_element = |ty: Type| {
-        let element = Some(ty).filter(Type::is_true_array).and_then(|ty| builtins.ty(ty.element));
+        let element = Some(ty).filter(Type::is_true_array).and_then(|ty| builtin::ty(ty.element));
         [Some(ty.name), element.map(|element| element.name)]
     };
     known.flat_map(with_element).flatten().collect()
@@ -139,10 +137,10 @@ pub(crate) fn names_of_types(types: &[Oid]) -> Vec<&'static str> {
 /// types.txt names all base and range types, and no others.
 fn check() {
     let named: BTreeSet<&str> = words::phrases(TYPES).into_keys().collect();
-    let table = Builtins::get().table("pg_type").expect("the types");
+    let table = builtin::table("pg_type").expect("the types");
     let mut there: BTreeSet<&str> = BTreeSet::new();
     for row in table.rows() {
-        let ty = row.get("oid").and_then(|oid| Builtins::get().ty(oid.parse().ok()?));
+        let ty = row.get("oid").and_then(|oid| builtin::ty(oid.parse().ok()?));
         let ty = ty.expect("a type");
         if matches!(ty.kind, b'b' | b'r' | b'm')
             && !ty.name.starts_with('_')

@@ -4,7 +4,7 @@ use super::{Binder, ExprPlace};
 use crate::ast::Location;
 use crate::expr::{CallSyntax, Expr, Place, TypeRef};
 use steppe_catalog::builtin::{CastContext, CastMethod};
-use steppe_catalog::{Builtins, is_row_type};
+use steppe_catalog::{Catalog, Function, FunctionRef, builtin, is_row_type};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 
 /// What asks for a coercion.
@@ -28,17 +28,17 @@ pub(crate) enum Pathway {
 
 /// typcategory of a type, `X` for unknown types.
 pub(crate) fn category(ty: Oid) -> u8 {
-    Builtins::get().ty(ty).map_or(b'X', |t| t.category)
+    builtin::ty(ty).map_or(b'X', |t| t.category)
 }
 
 /// Whether it is its category's preferred type.
 pub(crate) fn is_preferred(ty: Oid) -> bool {
-    Builtins::get().ty(ty).is_some_and(|t| t.preferred)
+    builtin::ty(ty).is_some_and(|t| t.preferred)
 }
 
 /// The element type of a true array, as the vectors are (IsTrueArrayType).
 pub(crate) fn element_of(ty: Oid) -> Option<Oid> {
-    Builtins::get().ty(ty).filter(|t| t.is_true_array()).map(|t| t.element)
+    builtin::ty(ty).filter(|t| t.is_true_array()).map(|t| t.element)
 }
 
 /// Whether values of a type are rows.
@@ -70,11 +70,16 @@ pub(crate) fn is_polymorphic(ty: Oid) -> bool {
 }
 
 /// How `from` becomes `to`, if the context allows it (find_coercion_pathway).
-pub(crate) fn pathway(from: Oid, to: Oid, context: CastContext) -> Option<Pathway> {
+pub(crate) fn pathway(
+    types: &Catalog,
+    from: Oid,
+    to: Oid,
+    context: CastContext,
+) -> Option<Pathway> {
     if from == to {
         return Some(Pathway::Relabel);
     }
-    if let Some(cast) = Builtins::get().cast(from, to) {
+    if let Some(cast) = types.cast(from, to) {
         return (context >= cast.context).then_some(match cast.method {
             CastMethod::Function(func) => Pathway::Function(func),
             CastMethod::InOut => Pathway::Io,
@@ -86,7 +91,7 @@ pub(crate) fn pathway(from: Oid, to: Oid, context: CastContext) -> Option<Pathwa
     if let (Some(from_element), Some(to_element), false) =
         (element_of(from), element_of(to), to_vector)
     {
-        return pathway(from_element, to_element, context).map(|p| match p {
+        return pathway(types, from_element, to_element, context).map(|p| match p {
             Pathway::Relabel => Pathway::Relabel,
             _ => Pathway::ArrayElements,
         });
@@ -102,7 +107,12 @@ pub(crate) fn pathway(from: Oid, to: Oid, context: CastContext) -> Option<Pathwa
 }
 
 /// Whether each input type can become its target (can_coerce_type).
-pub(crate) fn can_coerce(inputs: &[Oid], targets: &[Oid], context: CastContext) -> bool {
+pub(crate) fn can_coerce(
+    types: &Catalog,
+    inputs: &[Oid],
+    targets: &[Oid],
+    context: CastContext,
+) -> bool {
     let mut polymorphic = false;
     for (&input, &target) in inputs.iter().zip(targets) {
         if input == target || target == oid::ANY {
@@ -112,7 +122,7 @@ pub(crate) fn can_coerce(inputs: &[Oid], targets: &[Oid], context: CastContext) 
             polymorphic = true;
             continue;
         }
-        if input == oid::UNKNOWN || pathway(input, target, context).is_some() {
+        if input == oid::UNKNOWN || pathway(types, input, target, context).is_some() {
             continue;
         }
         // Any row is a record, which may turn out to have the columns of another.
@@ -123,7 +133,19 @@ pub(crate) fn can_coerce(inputs: &[Oid], targets: &[Oid], context: CastContext) 
         }
         return false;
     }
-    !polymorphic || resolve_polymorphic(inputs, targets).is_some()
+    !polymorphic || resolve_polymorphic(types, inputs, targets).is_some()
+}
+
+/// Arguments of a cast function: value, and if it takes them typmod and "is explicit".
+fn cast_args(func: &Function, expr: Expr, typmod: i32, syntax: CallSyntax) -> Vec<Expr> {
+    let mut args = vec![expr];
+    if func.args.len() >= 2 {
+        args.push(Expr::Const(Datum::Int4(typmod), TypeRef::plain(oid::INT4)));
+    }
+    if func.args.len() >= 3 {
+        args.push(Expr::boolean(syntax != CallSyntax::ImplicitCast));
+    }
+    args
 }
 
 /// What the polymorphic pseudo-types of a signature stand for.
@@ -165,7 +187,7 @@ fn range_family(ty: Oid, pseudo: Oid) -> Option<RangeFamily> {
 impl Polymorphic {
     /// The actual type in place of a pseudo-type.
     pub(crate) fn actual(&self, ty: Oid) -> Option<Oid> {
-        let array = |e: Oid| Builtins::get().ty(e).map(|t| t.array).filter(|a| *a != 0);
+        let array = |e: Oid| builtin::ty(e).map(|t| t.array).filter(|a| *a != 0);
         match ty {
             oid::ANYELEMENT | oid::ANYNONARRAY | oid::ANYENUM => self.element,
             oid::ANYARRAY => self.array.or_else(|| self.element.and_then(array)),
@@ -181,7 +203,11 @@ impl Polymorphic {
 }
 
 /// Finds the actual types behind a signature's pseudo-types (check_generic_type_consistency).
-pub(crate) fn resolve_polymorphic(inputs: &[Oid], declared: &[Oid]) -> Option<Polymorphic> {
+pub(crate) fn resolve_polymorphic(
+    catalog: &Catalog,
+    inputs: &[Oid],
+    declared: &[Oid],
+) -> Option<Polymorphic> {
     let mut element: Option<Oid> = None;
     let mut array: Option<Oid> = None;
     let (mut range, mut compatible_range) = (None, None);
@@ -237,7 +263,8 @@ pub(crate) fn resolve_polymorphic(inputs: &[Oid], declared: &[Oid]) -> Option<Po
             _ => {}
         }
     }
-    let compatible = if compatible.is_empty() { None } else { Some(compatible_type(&compatible)?) };
+    let compatible =
+        if compatible.is_empty() { None } else { Some(compatible_type(catalog, &compatible)?) };
     if wants_element && element.is_none() {
         // All arguments unknown: they are taken as text.
         element = Some(oid::TEXT);
@@ -253,20 +280,20 @@ pub(crate) fn resolve_polymorphic(inputs: &[Oid], declared: &[Oid]) -> Option<Po
 
 /// The common type of `anycompatible` arguments, which all become it
 /// (verify_common_type_from_oids).
-fn compatible_type(types: &[Oid]) -> Option<Oid> {
-    let common = common_type(types)?;
-    let fits = |ty: &Oid| can_coerce(&[*ty], &[common], CastContext::Implicit);
+fn compatible_type(catalog: &Catalog, types: &[Oid]) -> Option<Oid> {
+    let common = common_type(catalog, types)?;
+    let fits = |ty: &Oid| can_coerce(catalog, &[*ty], &[common], CastContext::Implicit);
     types.iter().all(fits).then_some(common)
 }
 
 /// The common type of UNION, CASE, ARRAY, VALUES … branches (select_common_type).
 /// `None`: they cannot be matched.
-pub(crate) fn common_type(types: &[Oid]) -> Option<Oid> {
-    match_types(types).ok()
+pub(crate) fn common_type(catalog: &Catalog, types: &[Oid]) -> Option<Oid> {
+    match_types(catalog, types).ok()
 }
 
 /// The common type, or what had been chosen and the first type that does not go with it.
-fn match_types(types: &[Oid]) -> Result<Oid, (Oid, usize)> {
+fn match_types(catalog: &Catalog, types: &[Oid]) -> Result<Oid, (Oid, usize)> {
     let mut chosen = types.first().copied().unwrap_or(oid::UNKNOWN);
     if chosen != oid::UNKNOWN && types.iter().all(|t| *t == chosen) {
         return Ok(chosen);
@@ -280,8 +307,8 @@ fn match_types(types: &[Oid]) -> Result<Oid, (Oid, usize)> {
         } else if category(next) != category(chosen) {
             return Err((chosen, i));
         } else if !is_preferred(chosen)
-            && can_coerce(&[chosen], &[next], CastContext::Implicit)
-            && !can_coerce(&[next], &[chosen], CastContext::Implicit)
+            && can_coerce(catalog, &[chosen], &[next], CastContext::Implicit)
+            && !can_coerce(catalog, &[next], &[chosen], CastContext::Implicit)
         {
             chosen = next;
         }
@@ -433,7 +460,7 @@ impl Binder<'_> {
         locations: &[Location],
     ) -> Result<TypeRef> {
         let types: Vec<Oid> = exprs.iter().map(|e| e.ty().oid).collect();
-        let common = match_types(&types).map_err(|(chosen, other)| {
+        let common = match_types(self.ctx.catalog, &types).map_err(|(chosen, other)| {
             let (chosen, type_of_other) =
                 (self.format_type(chosen, -1), self.format_type(types[other], -1));
             self.error(
@@ -521,7 +548,8 @@ impl Binder<'_> {
         if from.oid == oid::RECORD && category(to.oid) != b'S' {
             return Ok(None);
         }
-        let Some(path) = pathway(from.oid, to.oid, context) else { return Ok(None) };
+        let path = pathway(self.ctx.catalog, from.oid, to.oid, context);
+        let Some(path) = path else { return Ok(None) };
         let cast = self.apply(path, expr, to, syntax)?;
         let mut sized = self.coerce_length(cast, to, context, syntax)?;
         if from.oid != to.oid && sized.ty().typmod >= 0 {
@@ -545,7 +573,9 @@ impl Binder<'_> {
             Pathway::Relabel => Expr::Relabel { arg: Box::new(expr), ty, implicit },
             Pathway::Io => Expr::CoerceViaIo { arg: Box::new(expr), ty, implicit },
             Pathway::Function(func) => {
-                Expr::Func { func, args: self.cast_args(func, expr, to.typmod, syntax), ty, syntax }
+                let func = self.cast_function(func)?;
+                let args = cast_args(&func, expr, to.typmod, syntax);
+                Expr::Func { func, args, ty, syntax }
             }
             Pathway::ArrayElements => {
                 let (Some(from_element), Some(to_element)) =
@@ -563,17 +593,9 @@ impl Binder<'_> {
         })
     }
 
-    /// Arguments of a cast function: value, and if it takes them typmod and "is explicit".
-    fn cast_args(&self, func: Oid, expr: Expr, typmod: i32, syntax: CallSyntax) -> Vec<Expr> {
-        let arity = self.builtins.proc(func).map_or(1, |p| p.args.len());
-        let mut args = vec![expr];
-        if arity >= 2 {
-            args.push(Expr::Const(Datum::Int4(typmod), TypeRef::plain(oid::INT4)));
-        }
-        if arity >= 3 {
-            args.push(Expr::boolean(syntax != CallSyntax::ImplicitCast));
-        }
-        args
+    fn cast_function(&self, func: Oid) -> Result<FunctionRef> {
+        let lost = || Error::internal(format!("cast function {func} is lost"));
+        self.ctx.catalog.function(func).ok_or_else(lost)
     }
 
     /// Applies `varchar(n)`, `numeric(p,s)` … (coerce_type_typmod).
@@ -591,12 +613,13 @@ impl Binder<'_> {
             Some(element) => (element, true),
             None => (to.oid, false),
         };
-        let Some(CastMethod::Function(func)) = self.builtins.cast(base, base).map(|c| c.method)
+        let Some(CastMethod::Function(func)) = self.ctx.catalog.cast(base, base).map(|c| c.method)
         else {
             return Ok(expr);
         };
         let explicit = Expr::boolean(context == CastContext::Explicit);
-        let arity = self.builtins.proc(func).map_or(2, |p| p.args.len());
+        let func = self.cast_function(func)?;
+        let arity = func.args.len();
         let call = |value: Expr, ty: TypeRef| {
             let typmod = Expr::Const(Datum::Int4(to.typmod), TypeRef::plain(oid::INT4));
             let mut args = vec![value, typmod];

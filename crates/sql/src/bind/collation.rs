@@ -13,15 +13,14 @@ use super::typename::format_type;
 use crate::ast::{Location, ObjectName};
 use crate::expr::Expr;
 use crate::query::{Query, Rte, RteKind};
-use steppe_catalog::builtin::{Proc, sorts_by_code_point};
-use steppe_catalog::{Builtins, Catalog, DEFAULT_COLLATION, PG_CATALOG};
+use steppe_catalog::builtin::{self, sorts_by_code_point};
+use steppe_catalog::{Catalog, DEFAULT_COLLATION, Function, PG_CATALOG};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 /// The collation that values of a type have under COLLATE: 42804 where the type has none, 42704
 /// (or 3F000) for a name that means none, 0A000 for one that is not followed.
 pub fn collation(catalog: &Catalog, name: &ObjectName, type_oid: Oid) -> Result<Oid> {
-    let builtins = Builtins::get();
-    if builtins.collation_of(type_oid) == 0 {
+    if builtin::collation_of(type_oid) == 0 {
         let ty = format_type(type_oid, -1);
         let message = format!("collations are not supported by type {ty}");
         return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
@@ -36,7 +35,7 @@ pub fn collation(catalog: &Catalog, name: &ObjectName, type_oid: Oid) -> Result<
             }
         },
     };
-    let found = builtins.collation_named(name.name()).filter(|_| schema == PG_CATALOG);
+    let found = builtin::collation_named(name.name()).filter(|_| schema == PG_CATALOG);
     match found {
         Some(collation) if sorts_by_code_point(collation) => Ok(collation),
         None if !(schema == PG_CATALOG && is_elsewhere(name.name())) => {
@@ -81,9 +80,13 @@ impl Binder<'_> {
     /// what is not ASCII would be treated otherwise than under the database's own collation.
     ///
     /// PostgreSQL finds 42P22 when the first row comes.
-    pub(crate) fn check_collation(&self, proc: &Proc, args: &[Expr]) -> Result<()> {
+    pub(crate) fn check_collation(&self, proc: &Function, args: &[Expr]) -> Result<()> {
         let textual = |ty: &Oid| matches!(*ty, oid::TEXT | oid::VARCHAR | oid::BPCHAR);
-        let used = proc.args.first().filter(|ty| textual(ty)).and_then(|_| use_of(proc.name));
+        let used = proc
+            .args
+            .first()
+            .filter(|ty| textual(ty))
+            .and_then(|_| proc.built_in_name().and_then(use_of));
         if used.is_none() && !self.collates {
             return Ok(());
         }
@@ -102,12 +105,12 @@ impl Binder<'_> {
         let differs = match used {
             Use::Compares => false,
             Use::Case => true,
-            Use::Regex => !is_plain_pattern(proc.name, &args[1..]),
+            Use::Regex => !is_plain_pattern(&proc.name, &args[1..]),
         };
         if !differs || is_utf8(collation) {
             return Ok(());
         }
-        let name = self.builtins.collation_name(collation).unwrap_or_default();
+        let name = builtin::collation_name(collation).unwrap_or_default();
         Err(Error::not_supported(format!("{what} under the collation \"{name}\"")))
     }
 
@@ -146,7 +149,7 @@ impl Binder<'_> {
 
     /// 42P21: two collations of a kind.
     fn mismatch(&self, kind: &str, one: Oid, other: Oid, at: Location) -> Error {
-        let name = |of| self.builtins.collation_name(of).unwrap_or_default();
+        let name = |of| builtin::collation_name(of).unwrap_or_default();
         let message = format!(
             "collation mismatch between {kind} collations \"{}\" and \"{}\"",
             name(one),
@@ -191,7 +194,7 @@ impl Binder<'_> {
 
     /// The collation of an expression; `levels` are the range tables of the queries around it.
     fn derived(&self, expr: &Expr, levels: &[&[Rte]]) -> Result<Derived> {
-        let is_collatable = self.builtins.collation_of(expr.ty().oid) != 0;
+        let is_collatable = builtin::collation_of(expr.ty().oid) != 0;
         let derived = match expr {
             Expr::Collate { arg, collation, at } => {
                 self.derived(arg, levels)?;
@@ -234,7 +237,7 @@ impl Binder<'_> {
         let shown = query.output().iter().filter(|target| !target.hidden).enumerate();
         shown
             .map(|(i, target)| {
-                let own = self.builtins.collation_of(target.expr.ty().oid);
+                let own = builtin::collation_of(target.expr.ty().oid);
                 match self.of_output(query, i)? {
                     _ if own == 0 => Ok(0),
                     Derived::None => Ok(own),
@@ -295,7 +298,7 @@ fn implicit(derived: Derived) -> Derived {
 
 /// Whether a collation knows the letters of Unicode, as the database's own does.
 fn is_utf8(collation: Oid) -> bool {
-    collation == DEFAULT_COLLATION || Builtins::get().collation_name(collation) == Some("pg_c_utf8")
+    collation == DEFAULT_COLLATION || builtin::collation_name(collation) == Some("pg_c_utf8")
 }
 
 /// How a function of text uses its collation, with what errors call it.

@@ -70,7 +70,7 @@ impl Binder<'_> {
         };
         if oid::vector_element_type(container).is_some() {
             // As a domain over arrays, which an array is not made again.
-            let array = self.builtins.ty(element).map_or(0, |ty| ty.array);
+            let array = self.ctx.catalog.ty(element).map_or(0, |ty| ty.array);
             let (from, to) = (self.format_type(array, -1), self.format_type(container, -1));
             let message = format!("cannot cast type {from} to {to}");
             return Err(self.error(SqlState::CANNOT_COERCE, message, location));

@@ -5,7 +5,7 @@ use super::group::MOVE_TO_LATERAL;
 use super::{Binder, ExprPlace};
 use crate::ast::{self, ExprKind, Literal, Location, ObjectName, SqlValueFunction};
 use crate::expr::{BoolTest, CallSyntax, Expr, Place, TypeRef};
-use steppe_catalog::is_row_type;
+use steppe_catalog::{FunctionRef, is_row_type};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, interrupt, oid};
 
 impl Binder<'_> {
@@ -255,7 +255,7 @@ impl Binder<'_> {
         left: Expr,
         right: Expr,
         location: Location,
-    ) -> Result<(Oid, Vec<Expr>)> {
+    ) -> Result<(FunctionRef, Vec<Expr>)> {
         match self.operator(&ObjectName::from("="), Some(left), right, location)? {
             Expr::Func { func, args, .. } => Ok((func, args)),
             _ => Err(Error::internal("equality did not bind to a function")),
@@ -298,7 +298,7 @@ impl Binder<'_> {
             oid::ANYARRAY | oid::ANYELEMENT => element,
             ty => ty,
         };
-        let wanted_array = self.builtins.ty(wanted).map_or(0, |t| t.array);
+        let wanted_array = self.ctx.catalog.ty(wanted).map_or(0, |t| t.array);
         let left_type = match operator.left {
             oid::ANYARRAY | oid::ANYELEMENT => left.ty(),
             ty => TypeRef::plain(ty),
@@ -308,9 +308,9 @@ impl Binder<'_> {
             Some(e) if e == wanted => Box::new(array),
             _ => Box::new(self.coerce_implicit(array, TypeRef::plain(wanted_array))?),
         };
-        self.check_record_columns(operator, &left, &array)?;
-        let syntax = CallSyntax::Operator(operator.oid);
-        Ok(Expr::ScalarArrayOp { func: operator.func, all, left, array, syntax })
+        self.check_record_columns(&operator, &left, &array)?;
+        let (func, syntax) = (self.operator_function(operator)?, CallSyntax::Operator(operator));
+        Ok(Expr::ScalarArrayOp { func, all, left, array, syntax })
     }
 
     /// `x [NOT] IN (list)`: one array probe where the types allow, else OR of equalities.
@@ -329,8 +329,8 @@ impl Binder<'_> {
         let left = self.expr(arg, place)?;
         let items = list.iter().map(|i| self.expr(i, place)).collect::<Result<Vec<_>>>()?;
         let types: Vec<Oid> = items.iter().chain([&left]).map(|e| e.ty().oid).collect();
-        let common = super::coerce::common_type(&types).filter(|t| {
-            items.len() > 1 && !is_row(*t) && self.builtins.ty(*t).is_some_and(|t| t.array != 0)
+        let common = super::coerce::common_type(self.ctx.catalog, &types).filter(|t| {
+            items.len() > 1 && !is_row(*t) && self.ctx.catalog.ty(*t).is_some_and(|t| t.array != 0)
         });
         let no_vars = items.iter().all(|e| !has_var(e));
         if let (Some(common), true) = (common, no_vars) {
@@ -339,7 +339,7 @@ impl Binder<'_> {
                 .into_iter()
                 .map(|item| self.coerce_implicit(item, element))
                 .collect::<Result<_>>()?;
-            let ty = TypeRef::plain(self.builtins.ty(common).map_or(0, |t| t.array));
+            let ty = TypeRef::plain(self.ctx.catalog.ty(common).map_or(0, |t| t.array));
             let array = Expr::Array { elements, element: common, multidim: false, ty };
             return self.scalar_array(&op, negated, left, array, location);
         }
@@ -494,7 +494,7 @@ impl Binder<'_> {
                 (common.oid, common.typmod)
             }
         };
-        let array = self.builtins.ty(element).map_or(0, |t| t.array);
+        let array = self.ctx.catalog.ty(element).map_or(0, |t| t.array);
         if array == 0 {
             return Err(self.error(
                 SqlState::UNDEFINED_OBJECT,
@@ -532,7 +532,7 @@ impl Binder<'_> {
         let call = |b: &mut Self, name: &str| -> Result<Expr> {
             let name = ObjectName::from(name);
             let (proc, args, ty) = b.function(&name, Vec::new(), &[], false, Location::NONE)?;
-            Ok(Expr::Func { func: proc.oid, args, ty, syntax: CallSyntax::Function })
+            Ok(Expr::Func { func: proc, args, ty, syntax: CallSyntax::Function })
         };
         let (inner, to, shown) = match function {
             F::CurrentDate => ("now", Some(oid::DATE), "CURRENT_DATE"),

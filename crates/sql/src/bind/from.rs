@@ -336,11 +336,11 @@ impl Binder<'_> {
             let call = self.expr(&item.call, ExprPlace::FromFunction)?;
             let before = columns.len();
             let proc = match &call {
-                Expr::Func { func, syntax: CallSyntax::Function, .. } => self.builtins.proc(*func),
+                Expr::Func { func, syntax: CallSyntax::Function, .. } => Some(func),
                 _ => None,
             };
             match proc {
-                Some(p) if p.out_columns.is_empty() && is_row(call.ty().oid) => {
+                Some(p) if p.out_columns().next().is_none() && is_row(call.ty().oid) => {
                     if is_row_type(call.ty().oid) {
                         let what = "a table's rows from an array in FROM";
                         return Err(self.unsupported(what, item.call.location));
@@ -350,21 +350,22 @@ impl Binder<'_> {
                     let location = item.call.location;
                     return Err(self.error(SqlState::SYNTAX_ERROR, message, location));
                 }
-                Some(p) if p.out_columns.len() > 1 => {
+                Some(p) if p.out_columns().nth(1).is_some() => {
                     let args = match &call {
                         Expr::Func { args, .. } => &args[..],
                         _ => &[],
                     };
-                    columns.extend(out_columns(p, args).map(|(n, t)| column(n, t)));
+                    columns
+                        .extend(out_columns(self.ctx.catalog, p, args).map(|(n, t)| column(n, t)));
                 }
-                Some(p) if p.out_columns.len() == 1 => {
-                    columns.push(column(p.out_columns[0].0, call.ty().oid));
+                Some(p) if let Some((name, _)) = p.out_columns().next() => {
+                    columns.push(column(name, call.ty().oid));
                 }
                 Some(p) => {
                     // The column is named after the function unless it is the only one and has
                     // an alias.
                     let is_renamed = function.alias.is_some() && items.len() == 1;
-                    let name = if is_renamed { "" } else { p.name };
+                    let name = if is_renamed { "" } else { &p.name };
                     columns.push(RteColumn { ty: call.ty(), ..column(name, 0) });
                 }
                 None => columns.push(RteColumn { ty: call.ty(), ..column("", 0) }),

@@ -4,12 +4,15 @@ use super::coerce::{self, can_coerce, category, is_polymorphic, is_preferred};
 use super::{Binder, ExprPlace};
 use crate::ast::{self, Location, ObjectName};
 use crate::expr::{CallSyntax, Expr, TypeRef};
-use steppe_catalog::builtin::{CastContext, Operator, Proc};
+use steppe_catalog::builtin::{self, CastContext};
+use steppe_catalog::{Catalog, Function, FunctionRef, OperatorRef};
 use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 /// A candidate with the argument types as called (variadic ones spread out).
-struct Candidate<'a> {
-    proc: &'a Proc,
+struct Candidate {
+    proc: FunctionRef,
+    /// The place of its schema in the search path.
+    place: usize,
     args: Vec<Oid>,
     /// VARIADIC arguments are collected into an array from this position.
     variadic_from: Option<usize>,
@@ -34,7 +37,7 @@ impl Binder<'_> {
     /// Builds the call of a resolved operator, coercing its operands.
     pub(crate) fn call_operator(
         &mut self,
-        operator: &Operator,
+        operator: OperatorRef,
         left: Option<Expr>,
         right: Expr,
         location: Location,
@@ -49,14 +52,19 @@ impl Binder<'_> {
         let args = args
             .map(|(arg, ty)| self.coerce_implicit(arg, TypeRef::plain(*ty)))
             .collect::<Result<Vec<_>>>()?;
-        if let Some(proc) = self.builtins.proc(operator.func) {
-            self.check_collation(proc, &args)?;
-        }
+        let func = self.operator_function(operator)?;
+        self.check_collation(&func, &args)?;
         if let [left, right] = args.as_slice() {
-            self.check_record_columns(operator, left, right)?;
+            self.check_record_columns(&operator, left, right)?;
         }
-        let syntax = CallSyntax::Operator(operator.oid);
-        Ok(Expr::Func { func: operator.func, args, ty: TypeRef::plain(result), syntax })
+        let syntax = CallSyntax::Operator(operator);
+        Ok(Expr::Func { func, args, ty: TypeRef::plain(result), syntax })
+    }
+
+    /// The function that computes an operator.
+    pub(super) fn operator_function(&self, operator: OperatorRef) -> Result<FunctionRef> {
+        let lost = || Error::internal(format!("operator {operator:?} has lost its function"));
+        self.ctx.catalog.function(operator.func).ok_or_else(lost)
     }
 
     /// Finds the operator for two operand types: 42883, 42725.
@@ -66,31 +74,27 @@ impl Binder<'_> {
         left: Oid,
         right: Oid,
         location: Location,
-    ) -> Result<&'static Operator> {
+    ) -> Result<OperatorRef> {
         self.check_schema(name, location)?;
-        let known_schema = matches!(name.schema(), None | Some("pg_catalog"));
-        let candidates: Vec<&'static Operator> = self
-            .builtins
-            .operators_named(name.name())
-            .filter(|o| known_schema && (o.left == 0) == (left == 0))
-            .collect();
+        let candidates = self.operators(name, left == 0);
         if let Some(exact) = exact_operator(&candidates, left, right) {
             return Ok(exact);
         }
         let prefix = left == 0;
         let inputs: Vec<Oid> = if prefix { vec![right] } else { vec![left, right] };
-        let declared = |o: &Operator| if prefix { vec![o.right] } else { vec![o.left, o.right] };
-        let matching: Vec<(Vec<Oid>, &'static Operator)> = candidates
+        let declared = |o: &OperatorRef| if prefix { vec![o.right] } else { vec![o.left, o.right] };
+        let types = self.ctx.catalog;
+        let matching: Vec<(Vec<Oid>, OperatorRef)> = candidates
             .into_iter()
-            .map(|o| (declared(o), o))
-            .filter(|(args, _)| can_coerce(&inputs, args, CastContext::Implicit))
+            .map(|o| (declared(&o), o))
+            .filter(|(args, _)| can_coerce(types, &inputs, args, CastContext::Implicit))
             .collect();
         let shown = if prefix {
             format!("{name} {}", self.format_type(right, -1))
         } else {
             format!("{} {name} {}", self.format_type(left, -1), self.format_type(right, -1))
         };
-        match select_candidate(&inputs, matching) {
+        match select_candidate(types, &inputs, matching) {
             Selection::One(operator) => Ok(operator),
             Selection::Ambiguous => Err(self
                 .error(
@@ -121,6 +125,38 @@ impl Binder<'_> {
         }
     }
 
+    /// The operators that a name can mean, prefix operators or others; of those over the same types
+    /// the one that comes first in the search path.
+    fn operators(&self, name: &ObjectName, is_prefix: bool) -> Vec<OperatorRef> {
+        let mut found: Vec<OperatorRef> = Vec::new();
+        // Those that are found in another place than the first.
+        let mut elsewhere: Vec<(usize, OperatorRef)> = Vec::new();
+        let mut first = None;
+        let (schema, path) = (name.schema(), self.ctx.search_path);
+        self.ctx.catalog.operators_in(schema, name.name(), path, &mut |place, operator| {
+            if (operator.left == 0) != is_prefix {
+                return;
+            }
+            match *first.get_or_insert(place) == place {
+                true => found.push(operator),
+                false => elsewhere.push((place, operator)),
+            }
+        });
+        elsewhere.sort_by_key(|(place, _)| *place);
+        for (place, operator) in elsewhere {
+            let takes_the_same =
+                |o: &OperatorRef| (o.left, o.right) == (operator.left, operator.right);
+            match found.iter().position(takes_the_same) {
+                Some(hidden) if first.is_some_and(|first| place < first) => {
+                    found[hidden] = operator;
+                }
+                Some(_) => {}
+                None => found.push(operator),
+            }
+        }
+        found
+    }
+
     /// Actual argument and result types of a call (enforce_generic_type_consistency).
     fn actual_types(
         &self,
@@ -139,7 +175,8 @@ impl Binder<'_> {
                 location,
             )
         };
-        let poly = coerce::resolve_polymorphic(inputs, declared).ok_or_else(failed)?;
+        let poly =
+            coerce::resolve_polymorphic(self.ctx.catalog, inputs, declared).ok_or_else(failed)?;
         // An array-valued pseudo-type column (anyarray in pg_stats) is passed through.
         let args = declared
             .iter()
@@ -163,7 +200,7 @@ impl Binder<'_> {
         arg_names: &[Option<String>],
         variadic: bool,
         location: Location,
-    ) -> Result<(&'static Proc, Vec<Expr>, TypeRef)> {
+    ) -> Result<(FunctionRef, Vec<Expr>, TypeRef)> {
         // Drivers declare a call's OUT parameters as void: they are not arguments.
         if arg_names.iter().all(Option::is_none) {
             args.retain(|arg| !matches!(arg, Expr::Param { ty, .. } if ty.oid == oid::VOID));
@@ -183,7 +220,7 @@ impl Binder<'_> {
         for (arg, ty) in args.into_iter().zip(&actual) {
             coerced.push(self.coerce_implicit(arg, TypeRef::plain(*ty))?);
         }
-        self.check_collation(proc, &coerced)?;
+        self.check_collation(&proc, &coerced)?;
         if let Some(from) = variadic_from {
             let elements: Vec<Expr> = coerced.split_off(from);
             let element = elements.first().map_or(proc.variadic, |e| e.ty().oid);
@@ -191,7 +228,7 @@ impl Binder<'_> {
             if proc.variadic == oid::ANY {
                 coerced.extend(elements);
             } else {
-                let array = self.builtins.ty(element).map_or(0, |t| t.array);
+                let array = self.ctx.catalog.ty(element).map_or(0, |t| t.array);
                 let ty = TypeRef::plain(array);
                 coerced.push(Expr::Array { elements, element, multidim: false, ty });
             }
@@ -207,11 +244,11 @@ impl Binder<'_> {
         args: &mut Vec<Expr>,
         names: &[Option<String>],
     ) -> Result<bool> {
-        let place = |proc: &Proc, i: usize| match &names[i] {
-            Some(n) => proc.arg_names.iter().position(|a| a == n),
+        let place = |proc: &FunctionRef, i: usize| match &names[i] {
+            Some(n) => proc.input_names().position(|a| a == n),
             None => Some(i),
         };
-        let fits = |proc: &&'static Proc| {
+        let fits = |proc: &FunctionRef| {
             let places: Option<Vec<usize>> = (0..names.len()).map(|i| place(proc, i)).collect();
             let Some(mut places) = places else { return false };
             let last = places.iter().copied().max().unwrap_or(0);
@@ -222,13 +259,10 @@ impl Binder<'_> {
                 (0..last).all(|i| places.binary_search(&i).is_ok() || i >= first_default);
             places.len() == names.len() && last < proc.args.len() && gaps_have_defaults
         };
-        let built_in = self.builtins.procs_named(name.name());
-        let Some(proc) = built_in.chain(self.extension_functions(name)).find(fits) else {
-            return Ok(false);
-        };
+        let Some(proc) = self.functions(name).into_iter().find(fits) else { return Ok(false) };
         let mut placed: Vec<Option<Expr>> = vec![None; proc.args.len()];
         for (i, arg) in args.drain(..).enumerate() {
-            if let Some(at) = place(proc, i) {
+            if let Some(at) = place(&proc, i) {
                 placed[at] = Some(arg);
             }
         }
@@ -237,7 +271,7 @@ impl Binder<'_> {
         for (i, arg) in placed.into_iter().take(last).enumerate() {
             args.push(match arg {
                 Some(arg) => arg,
-                None => self.default_argument(proc.defaults[i - first_default])?,
+                None => self.default_argument(&proc.defaults[i - first_default])?,
             });
         }
         Ok(true)
@@ -256,23 +290,17 @@ impl Binder<'_> {
         arg_names: &[Option<String>],
         variadic: bool,
         location: Location,
-    ) -> Result<(&'static Proc, Vec<Oid>, Option<usize>, usize)> {
+    ) -> Result<(FunctionRef, Vec<Oid>, Option<usize>, usize)> {
         self.check_schema(name, location)?;
-        let in_information_schema = name.schema() == Some("information_schema");
-        let brought = self.extension_functions(name);
-        let is_built_in = in_information_schema || is_built_in(name);
-        let mut may_match = is_built_in || !brought.is_empty();
-        if may_match && arg_names.iter().any(Option::is_some) {
-            may_match = self.place_named(name, args, arg_names)?;
-        }
-        let mut candidates: Vec<Candidate<'static>> = Vec::new();
+        let may_match =
+            arg_names.iter().all(Option::is_none) || self.place_named(name, args, arg_names)?;
+        let mut candidates: Vec<Candidate> = Vec::new();
         if may_match {
-            let procs = is_built_in.then(|| self.builtins.procs_named(name.name()));
-            let procs = procs.into_iter().flatten();
-            let here = procs.filter(|p| p.in_information_schema == in_information_schema);
-            for proc in here.chain(brought) {
-                candidates.extend(candidate(proc, args.len(), variadic));
-            }
+            let (schema, path) = (name.schema(), self.ctx.search_path);
+            self.ctx.catalog.functions_in(schema, name.name(), path, &mut |place, function| {
+                candidates.extend(candidate(function, place, args.len(), variadic));
+            });
+            hide_later(&mut candidates);
         }
         let inputs: Vec<Oid> = args.iter().map(|e| e.ty().oid).collect();
         if let Some(i) =
@@ -281,14 +309,15 @@ impl Binder<'_> {
             let c = candidates.swap_remove(i);
             return Ok((c.proc, c.args, None, c.defaults));
         }
-        let pick = |c: Candidate<'static>| (c.args.clone(), c);
+        let pick = |c: Candidate| (c.args.clone(), c);
+        let types = self.ctx.catalog;
         let matching = candidates
             .into_iter()
-            .filter(|c| can_coerce(&inputs, &c.args, CastContext::Implicit))
+            .filter(|c| can_coerce(types, &inputs, &c.args, CastContext::Implicit))
             .map(pick)
             .collect();
         let signature = || format!("{name}({})", self.named_signature(&inputs, arg_names));
-        match select_candidate(&inputs, prefer_plain(matching)) {
+        match select_candidate(types, &inputs, prefer_plain(matching)) {
             Selection::One(c) => Ok((c.proc, c.args, c.variadic_from, c.defaults)),
             Selection::Ambiguous => Err(self
                 .error(
@@ -313,20 +342,25 @@ impl Binder<'_> {
         }
     }
 
-    /// The functions of installed extensions that a name can mean: those whose schema it names,
-    /// or which are in the search path.
-    fn extension_functions(&self, name: &ObjectName) -> Vec<&'static Proc> {
-        let catalog = self.ctx.catalog;
-        let named = |schema: &str| catalog.schema_in(schema, self.ctx.search_path);
-        let schemas: Vec<Oid> = match name.schema() {
-            Some(schema) => named(schema).iter().map(|schema| schema.oid).collect(),
-            None => self.ctx.search_path.to_vec(),
-        };
-        let is_here = |proc: &&Proc| {
-            let extension = proc.extension.and_then(|e| catalog.extension_named(e));
-            extension.is_some_and(|extension| schemas.contains(&extension.schema))
-        };
-        self.builtins.extension_procs_named(name.name()).filter(is_here).collect()
+    /// The functions that a name can mean.
+    fn functions(&self, name: &ObjectName) -> Vec<FunctionRef> {
+        let mut found = Vec::new();
+        let (schema, path) = (name.schema(), self.ctx.search_path);
+        self.ctx.catalog.functions_in(schema, name.name(), path, &mut |_, f| found.push(f));
+        found
+    }
+
+    /// Whether one of the functions that a name can mean is so.
+    pub(super) fn is_any_function(
+        &self,
+        name: &ObjectName,
+        is_so: impl Fn(&Function) -> bool,
+    ) -> bool {
+        let mut is_any = false;
+        let (schema, path) = (name.schema(), self.ctx.search_path);
+        let look = &mut |_, f: FunctionRef| is_any = is_any || is_so(&f);
+        self.ctx.catalog.functions_in(schema, name.name(), path, look);
+        is_any
     }
 
     /// 3F000 for a qualified function's or operator's schema that is not there.
@@ -363,11 +397,11 @@ impl Binder<'_> {
         location: Location,
     ) -> Result<Option<Expr>> {
         let ([arg], None | Some("pg_catalog")) = (args, name.schema()) else { return Ok(None) };
-        let named = self.builtins.type_named(name.name());
+        let named = builtin::type_named(name.name());
         let Some(ty) = named.filter(|ty| ty.kind != b'c') else { return Ok(None) };
         let from = arg.ty().oid;
         let castable = from == oid::UNKNOWN
-            || match coerce::pathway(from, ty.oid, CastContext::Explicit) {
+            || match coerce::pathway(self.ctx.catalog, from, ty.oid, CastContext::Explicit) {
                 Some(coerce::Pathway::Relabel) => true,
                 Some(coerce::Pathway::Io) => ty.category == b'S' || category(from) == b'S',
                 _ => false,
@@ -379,17 +413,8 @@ impl Binder<'_> {
     }
 }
 
-/// Whether a name may mean something of pg_catalog.
-fn is_built_in(name: &ObjectName) -> bool {
-    matches!(name.schema(), None | Some("pg_catalog"))
-}
-
 /// An exact operator, taking an unknown operand as of the other's type (binary_oper_exact).
-fn exact_operator(
-    candidates: &[&'static Operator],
-    left: Oid,
-    right: Oid,
-) -> Option<&'static Operator> {
+fn exact_operator(candidates: &[OperatorRef], left: Oid, right: Oid) -> Option<OperatorRef> {
     let (left, right) = match (left, right) {
         (oid::UNKNOWN, r) if r != 0 && r != oid::UNKNOWN => (r, r),
         (l, oid::UNKNOWN) if l != 0 && l != oid::UNKNOWN => (l, l),
@@ -400,28 +425,38 @@ fn exact_operator(
 
 /// The call shape of one overload for `given` arguments, if it can take them.
 fn candidate(
-    proc: &'static Proc,
+    proc: FunctionRef,
+    place: usize,
     given: usize,
     explicit_variadic: bool,
-) -> Option<Candidate<'static>> {
+) -> Option<Candidate> {
     let arity = proc.args.len();
     if proc.variadic != 0 && !explicit_variadic && given >= arity {
         let mut args = proc.args[..arity - 1].to_vec();
         let spread = given - args.len();
         args.extend(std::iter::repeat_n(proc.variadic, spread));
-        return Some(Candidate { proc, args, variadic_from: Some(arity - 1), defaults: 0 });
+        return Some(Candidate { proc, place, args, variadic_from: Some(arity - 1), defaults: 0 });
     }
     if given > arity || given + proc.defaults.len() < arity {
         return None;
     }
     let args = proc.args[..given].to_vec();
-    Some(Candidate { proc, args, variadic_from: None, defaults: arity - given })
+    Some(Candidate { proc, place, args, variadic_from: None, defaults: arity - given })
+}
+
+/// Of candidates that take the same arguments the one stays that comes first in the search path.
+fn hide_later(candidates: &mut Vec<Candidate>) {
+    let Some(first) = candidates.first().map(|c| c.place) else { return };
+    if candidates.iter().all(|c| c.place == first) {
+        return;
+    }
+    let taken: Vec<(usize, Vec<Oid>)> =
+        candidates.iter().map(|c| (c.place, c.args.clone())).collect();
+    candidates.retain(|c| !taken.iter().any(|(place, args)| *place < c.place && *args == c.args));
 }
 
 /// A non-variadic overload hides a variadic one of the same shape; fewer defaults win.
-fn prefer_plain(
-    mut candidates: Vec<(Vec<Oid>, Candidate<'static>)>,
-) -> Vec<(Vec<Oid>, Candidate<'static>)> {
+fn prefer_plain(mut candidates: Vec<(Vec<Oid>, Candidate)>) -> Vec<(Vec<Oid>, Candidate)> {
     let plain: Vec<Vec<Oid>> = candidates
         .iter()
         .filter(|(_, c)| c.variadic_from.is_none() && c.defaults == 0)
@@ -443,7 +478,11 @@ enum Selection<T> {
 /// Chooses the best candidate by PostgreSQL's rules (func_select_candidate): most exact matches,
 /// then preferred types, then the category that unknown literals suggest, then the type that all
 /// known arguments share.
-fn select_candidate<T>(inputs: &[Oid], mut candidates: Vec<(Vec<Oid>, T)>) -> Selection<T> {
+fn select_candidate<T>(
+    types: &Catalog,
+    inputs: &[Oid],
+    mut candidates: Vec<(Vec<Oid>, T)>,
+) -> Selection<T> {
     fn single<T>(mut candidates: Vec<(Vec<Oid>, T)>) -> Result<T, Vec<(Vec<Oid>, T)>> {
         if candidates.len() == 1
             && let Some((_, only)) = candidates.pop()
@@ -490,7 +529,7 @@ fn select_candidate<T>(inputs: &[Oid], mut candidates: Vec<(Vec<Oid>, T)>) -> Se
         && known.all(|t| t == first)
     {
         let supposed = vec![*first; inputs.len()];
-        candidates.retain(|(args, _)| can_coerce(&supposed, args, CastContext::Implicit));
+        candidates.retain(|(args, _)| can_coerce(types, &supposed, args, CastContext::Implicit));
         // Exact matches of the supposed types first, as PostgreSQL's last heuristic.
         if candidates.len() > 1 && candidates.iter().any(|(args, _)| *args == supposed) {
             candidates.retain(|(args, _)| *args == supposed);

@@ -7,7 +7,8 @@ use crate::expr::{Aggregate, CallSyntax, Expr, Place, SortKey, TypeRef};
 use crate::plan::ROW_MARK;
 use crate::query::{Query, RteKind, WindowClause};
 use crate::walk::visit_levels;
-use steppe_catalog::ConstraintKind;
+use steppe_catalog::objects::FunctionKind;
+use steppe_catalog::{ConstraintKind, Function, FunctionRef};
 use steppe_types::{Error, Result, SqlState, oid};
 
 /// The hint where a set-returning function is out of place.
@@ -31,7 +32,7 @@ impl Binder<'_> {
             return self.ordered_set(call, place, location);
         }
         let name = &call.name;
-        let is_aggregate_name = self.builtins.procs_named(name.name()).any(|p| p.kind == b'a');
+        let is_aggregate_name = self.is_any_function(name, Function::is_aggregate);
         let bind = |b: &mut Self| {
             call.args.iter().map(|a| b.expr(&a.value, place)).collect::<Result<Vec<_>>>()
         };
@@ -53,10 +54,8 @@ impl Binder<'_> {
             !call.star && !call.distinct && call.order_by.is_empty() && call.filter.is_none();
         let plain = plain && call.over.is_none();
         if plain && let Some(cast) = self.function_as_cast(name, &args, location)? {
-            let exact = self
-                .builtins
-                .procs_named(name.name())
-                .any(|p| p.args.len() == 1 && p.args[0] == args[0].ty().oid);
+            let from = args[0].ty().oid;
+            let exact = self.is_any_function(name, |f| *f.args == [from]);
             if !exact {
                 return Ok(cast);
             }
@@ -66,9 +65,11 @@ impl Binder<'_> {
         if let Some(over) = &call.over {
             return self.window_call(call, over, proc, (args, ty), place, location);
         }
-        match proc.kind {
-            b'a' => self.aggregate(call, proc.oid, (args, Vec::new()), ty, place, location),
-            b'w' => Err(self.error(
+        match &proc.kind {
+            FunctionKind::Aggregate(_) => {
+                self.aggregate(call, proc, (args, Vec::new()), ty, place, location)
+            }
+            FunctionKind::Window => Err(self.error(
                 SqlState::WRONG_OBJECT_TYPE,
                 format!("window function {} requires an OVER clause", name.name()),
                 location,
@@ -126,7 +127,7 @@ impl Binder<'_> {
                 if spreads {
                     self.check_variadic(call, &args)?;
                 }
-                Ok(Expr::Func { func: proc.oid, args, ty, syntax })
+                Ok(Expr::Func { func: proc, args, ty, syntax })
             }
         }
     }
@@ -167,7 +168,7 @@ impl Binder<'_> {
     pub(super) fn aggregate(
         &mut self,
         call: &ast::FuncCall,
-        func: steppe_types::Oid,
+        func: FunctionRef,
         (args, within_group): (Vec<Expr>, Vec<SortKey>),
         ty: TypeRef,
         place: ExprPlace,
@@ -190,8 +191,7 @@ impl Binder<'_> {
                 location,
             ));
         }
-        let is_ordered_set = self.builtins.aggregate(func).is_some_and(|info| info.kind != b'n');
-        if is_ordered_set && !call.within_group {
+        if func.is_ordered_set() && !call.within_group {
             let name = call.name.name();
             return Err(self.error(
                 SqlState::WRONG_OBJECT_TYPE,

@@ -6,8 +6,8 @@
 use super::{ExprPlace, stored_expr};
 use crate::expr::Expr;
 use std::sync::Arc;
-use steppe_catalog::{Catalog, IndexInfo, Relation};
-use steppe_types::Result;
+use steppe_catalog::{Catalog, FunctionRef, IndexInfo, Relation, builtin};
+use steppe_types::{Oid, Result};
 
 /// What an index computes from a row of its table; columns are `Var { rte: 0, .. }`.
 #[derive(Debug, Default)]
@@ -64,27 +64,27 @@ fn collect(expr: &Expr, out: &mut Vec<i16>) {
 }
 
 /// `text || anynonarray` and `anynonarray || text`.
-const TEXTANYCAT: steppe_types::Oid = 2003;
-const ANYTEXTCAT: steppe_types::Oid = 2004;
+const TEXTANYCAT: Oid = 2003;
+const ANYTEXTCAT: Oid = 2004;
 
 /// Whether an expression calls a function that is not immutable: an index may not be over it.
 pub fn is_mutable(expr: &Expr) -> bool {
-    let builtins = steppe_catalog::Builtins::get();
-    let mutable =
-        |func: &steppe_types::Oid| builtins.proc(*func).is_none_or(|proc| proc.volatility != b'i');
+    let mutable = |func: &FunctionRef| !func.is_immutable();
+    let mutable_by_oid = |func: Oid| FunctionRef::built_in(func).is_none_or(|f| mutable(&f));
+    let ty = |expr: &Expr| builtin::ty(expr.ty().oid);
     let here = match expr {
         // What is written beside a text is as immutable as its text is.
-        Expr::Func { func, args, .. } if [ANYTEXTCAT, TEXTANYCAT].contains(func) => {
-            args.iter().any(|arg| builtins.ty(arg.ty().oid).is_none_or(|t| mutable(&t.output)))
+        Expr::Func { func, args, .. } if [ANYTEXTCAT, TEXTANYCAT].contains(&func.oid) => {
+            args.iter().any(|arg| ty(arg).is_none_or(|t| mutable_by_oid(t.output)))
         }
         Expr::Func { func, .. } => mutable(func),
         Expr::Distinct { eq, .. } | Expr::NullIf { eq, .. } => mutable(eq),
         Expr::ScalarArrayOp { func, .. } => mutable(func),
         Expr::RowCompare { lt, eq, .. } => lt.iter().chain(eq).any(mutable),
         Expr::CoerceViaIo { arg, ty, .. } => {
-            let output = builtins.ty(arg.ty().oid).map_or(0, |t| t.output);
-            let input = builtins.ty(ty.oid).map_or(0, |t| t.input);
-            mutable(&output) || mutable(&input)
+            let output = builtin::ty(arg.ty().oid).map_or(0, |t| t.output);
+            let input = builtin::ty(ty.oid).map_or(0, |t| t.input);
+            mutable_by_oid(output) || mutable_by_oid(input)
         }
         _ => false,
     };

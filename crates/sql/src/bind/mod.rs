@@ -60,7 +60,7 @@ use crate::query::{Cte, Query, Rte};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use steppe_catalog::{Builtins, Catalog, Relation};
+use steppe_catalog::{Catalog, Relation};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, interrupt, oid};
 
@@ -523,7 +523,6 @@ pub(crate) struct Scope {
 /// The binder's state.
 pub(crate) struct Binder<'a> {
     pub(crate) ctx: &'a BindContext<'a>,
-    pub(crate) builtins: &'static Builtins,
     pub(crate) scopes: Vec<Scope>,
     pub(crate) params: Params,
     /// Where the set-returning function stands that was bound last.
@@ -554,7 +553,6 @@ impl<'a> Binder<'a> {
     fn new(ctx: &'a BindContext<'a>, params: Params) -> Binder<'a> {
         Binder {
             ctx,
-            builtins: Builtins::get(),
             scopes: Vec::new(),
             params,
             last_set: None,

@@ -8,7 +8,7 @@ use super::coerce::common_type;
 use super::{Binder, ExprPlace};
 use crate::ast::{self, Location};
 use crate::expr::{Expr, TypeRef};
-use steppe_catalog::builtin::Proc;
+use steppe_catalog::objects::{AggregateKind, Function};
 use steppe_types::{Error, Oid, Result, SqlState};
 
 impl Binder<'_> {
@@ -33,20 +33,20 @@ impl Binder<'_> {
         let (proc, args, ty) = self.function(name, args, &names, call.variadic, location)?;
         let wrong_kind =
             |message: String| self.error(SqlState::WRONG_OBJECT_TYPE, message, location);
-        let Some(info) = self.builtins.aggregate(proc.oid) else {
+        let Some(info) = proc.aggregate() else {
             let name = name.name();
             let message =
                 format!("WITHIN GROUP specified, but {name} is not an aggregate function");
             return Err(wrong_kind(message));
         };
-        if info.kind == b'n' {
+        if info.kind == AggregateKind::Normal {
             return Err(wrong_kind(format!(
                 "{} is not an ordered-set aggregate, so it cannot have WITHIN GROUP",
                 name.name()
             )));
         }
-        let is_hypothetical = info.kind == b'h';
-        if let Some(hint) = self.direct_argument_hint(call, proc, info.direct_args) {
+        let is_hypothetical = info.kind == AggregateKind::HypotheticalSet;
+        if let Some(hint) = self.direct_argument_hint(call, &proc, info.direct_args) {
             let signature = format!("{name}({})", self.format_signature(&types));
             let message = format!("function {signature} does not exist");
             return Err(self.error(SqlState::UNDEFINED_FUNCTION, message, location).hint(hint));
@@ -58,14 +58,14 @@ impl Binder<'_> {
         };
         let keys = call.order_by.iter().zip(sorted);
         let keys = keys.map(|(item, expr)| super::group::sort_key(item, expr)).collect();
-        self.aggregate(call, proc.oid, (direct, keys), ty, place, location)
+        self.aggregate(call, proc, (direct, keys), ty, place, location)
     }
 
     /// What is wrong with the number of direct arguments.
     fn direct_argument_hint(
         &self,
         call: &ast::FuncCall,
-        proc: &Proc,
+        proc: &Function,
         wanted: usize,
     ) -> Option<String> {
         let (name, direct, sorted) = (&call.name, call.args.len(), call.order_by.len());
@@ -98,7 +98,7 @@ impl Binder<'_> {
         let places = call.args.iter().map(|arg| arg.value.leftmost());
         for ((value, column), location) in direct.into_iter().zip(sorted).zip(places) {
             let (a, b) = (value.ty().oid, column.ty().oid);
-            let Some(common) = common_type(&[b, a]) else {
+            let Some(common) = common_type(self.ctx.catalog, &[b, a]) else {
                 return Err(self.unmatched(b, a, location));
             };
             let ty = TypeRef::plain(common);

@@ -12,8 +12,8 @@ use crate::ast::{self, ExprKind, Location, ObjectName};
 use crate::expr::{Bounds, CallSyntax, Expr, Place, RowCompareOp, SubLinkKind, TypeRef};
 use crate::query::{Query, Rte, RteColumn, RteKind, Target};
 use std::sync::Arc;
-use steppe_catalog::builtin::{Operator, Proc};
-use steppe_catalog::{Column, is_row_type};
+use steppe_catalog::objects::{Function, Operator};
+use steppe_catalog::{Catalog, Column, is_row_type};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 /// The columns of a row value.
@@ -334,7 +334,7 @@ impl Binder<'_> {
         let oid = match (slice, oid::vector_element_type(container.oid)) {
             (false, _) => element,
             // A part of a vector is an array like others.
-            (true, Some(_)) => self.builtins.ty(element).map_or(container.oid, |t| t.array),
+            (true, Some(_)) => self.ctx.catalog.ty(element).map_or(container.oid, |t| t.array),
             (true, None) => container.oid,
         };
         let ty = TypeRef { oid, typmod: container.typmod };
@@ -462,7 +462,7 @@ impl Binder<'_> {
                 return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
             }
             if l.oid == oid::UNKNOWN {
-                let what = match operator.name {
+                let what = match &*operator.name {
                     "=" | "<>" => "an equality operator",
                     _ => "a comparison function",
                 };
@@ -539,7 +539,7 @@ impl Binder<'_> {
                 self.element_shape_among(row, entry)
             }
             Expr::Func { func, args, .. } => {
-                let columns = out_columns(self.builtins.proc(*func)?, args);
+                let columns = out_columns(self.ctx.catalog, func, args);
                 let columns = columns.map(|(n, ty)| (n.into(), TypeRef::plain(ty)));
                 let columns: Vec<_> = columns.collect();
                 (!columns.is_empty()).then_some(RowShape { columns })
@@ -622,11 +622,12 @@ pub(super) fn is_slice(path: &[ast::Indirection]) -> bool {
 
 /// The OUT columns of a call, polymorphic ones as its arguments make them.
 pub(super) fn out_columns<'p>(
-    proc: &'p Proc,
+    catalog: &Catalog,
+    proc: &'p Function,
     args: &[Expr],
 ) -> impl Iterator<Item = (&'p str, Oid)> + use<'p> {
     let inputs: Vec<Oid> = args.iter().map(|arg| arg.ty().oid).collect();
-    let poly = super::coerce::resolve_polymorphic(&inputs, &proc.args);
+    let poly = super::coerce::resolve_polymorphic(catalog, &inputs, &proc.args);
     let actual = move |ty: Oid| poly.and_then(|p| p.actual(ty)).unwrap_or(ty);
-    proc.out_columns.iter().map(move |(name, ty)| (*name, actual(*ty)))
+    proc.out_columns().map(move |(name, ty)| (name, actual(ty)))
 }

@@ -10,6 +10,7 @@ use crate::ast::{self, Location, ObjectName};
 use crate::expr::Expr;
 use crate::query::*;
 use std::sync::Arc;
+use steppe_catalog::builtin;
 use steppe_types::{Error, Result, SqlState};
 
 /// SEARCH before the columns that it names are known.
@@ -32,11 +33,8 @@ impl Binder<'_> {
         let ty =
             self.coerce_common(&mut marks, "CYCLE", &[value.leftmost(), default.leftmost()])?;
         let comparable = is_row(ty.oid)
-            || self.builtins.ordering(ty.oid).is_some()
-            || self
-                .builtins
-                .operators_named("=")
-                .any(|o| (o.left, o.right) == (ty.oid, ty.oid) && o.can_hash);
+            || builtin::ordering(ty.oid).is_some()
+            || builtin::operator_of("=", ty.oid, ty.oid).is_some_and(|o| o.can_hash);
         if !comparable {
             let shown = self.format_type(ty.oid, -1);
             let message = format!("could not identify an equality operator for type {shown}");

@@ -8,6 +8,7 @@ use crate::ast::{self, ExprKind, Literal, Location};
 use crate::expr::{Expr, Place, TypeRef};
 use crate::query::*;
 use std::sync::Arc;
+use steppe_catalog::builtin;
 use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 impl Query {
@@ -302,7 +303,7 @@ impl Binder<'_> {
 
     /// [`Self::check_ordering`] without saying what to do about it.
     pub(super) fn check_sorted(&self, ty: Oid, location: Location) -> Result<()> {
-        if is_row(ty) || self.builtins.ordering(ty).is_some() {
+        if is_row(ty) || builtin::ordering(ty).is_some() {
             return Ok(());
         }
         let shown = self.format_type(ty, -1);

@@ -263,8 +263,7 @@ fn one_row(query: Query) -> Result<Expr> {
     let mut is_volatile = false;
     crate::walk::visit_levels(&row, 0, &mut |node, _| {
         if let Expr::Func { func, .. } = node {
-            let function = steppe_catalog::Builtins::get().proc(*func);
-            is_volatile |= function.is_none_or(|function| function.volatility == b'v');
+            is_volatile |= func.is_volatile();
         }
         !is_volatile
     });

@@ -31,7 +31,7 @@ impl Binder<'_> {
             ast::SubLinkKind::Array => {
                 let element = one_column(self)?;
                 // An array has no array type: the sub-select's arrays become a dimension.
-                let array = match self.builtins.ty(element.oid).map_or(0, |t| t.array) {
+                let array = match self.ctx.catalog.ty(element.oid).map_or(0, |t| t.array) {
                     0 if element_of(element.oid).is_some() => element.oid,
                     array => array,
                 };

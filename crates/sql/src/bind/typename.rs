@@ -5,7 +5,7 @@ use crate::ast::{self, ExprKind, Literal, TypeName};
 use crate::expr::TypeRef;
 use steppe_catalog::builtin::Type;
 use steppe_catalog::system::definitions;
-use steppe_catalog::{Builtins, Catalog, PG_CATALOG};
+use steppe_catalog::{Catalog, PG_CATALOG, builtin};
 use steppe_types::error::Severity;
 use steppe_types::{Error, Oid, Result, SqlState, oid};
 
@@ -43,7 +43,7 @@ impl Binder<'_> {
     pub(crate) fn type_name(&mut self, name: &TypeName) -> Result<TypeRef> {
         let resolved = self.ctx.types().resolve(name);
         let resolved = resolved.map_err(|error| error.at(self.position(name.location)))?;
-        match self.builtins.ty(resolved.oid) {
+        match self.ctx.catalog.ty(resolved.oid) {
             // Their values are held as those of the types that they are over.
             Some(ty) if ty.kind == b'd' => Err(self.unsupported("domains", name.location)),
             _ => Ok(resolved),
@@ -110,7 +110,7 @@ impl TypeNames<'_> {
     /// The SQL name of a type, with its modifier unless that is -1 (format_type_be): a row type's
     /// with the schema, where the search path would not find it.
     pub fn format(&self, type_oid: Oid, typmod: i32) -> String {
-        let Some(ty) = Builtins::get().ty(type_oid) else { return format_type(type_oid, typmod) };
+        let Some(ty) = builtin::ty(type_oid) else { return format_type(type_oid, typmod) };
         let element = if ty.is_true_array() { ty.element } else { type_oid };
         match self.catalog.relation_of_row_type(element) {
             Some(relation) => {
@@ -262,8 +262,7 @@ pub fn format_type_with_typmod(type_oid: Oid, typmod: i32) -> String {
 /// The SQL name of a built-in type, with its modifier unless that is -1: [`TypeNames::format`]
 /// knows the others.
 pub fn format_type(type_oid: Oid, typmod: i32) -> String {
-    let builtins = Builtins::get();
-    let Some(ty) = builtins.ty(type_oid) else {
+    let Some(ty) = builtin::ty(type_oid) else {
         return if type_oid == 0 { "-".into() } else { "???".into() };
     };
     // The vectors are arrays, but types of their own, with their own names.

@@ -12,7 +12,8 @@ use crate::ast::{self, Location};
 use crate::expr::{Expr, Place, SortKey, TypeRef, WindowCall};
 use crate::query::*;
 use steppe_catalog::builtin::CastContext;
-use steppe_catalog::builtin::Proc;
+use steppe_catalog::objects::Function;
+use steppe_catalog::{FunctionRef, builtin};
 use steppe_types::{Result, SqlState, oid};
 
 impl Binder<'_> {
@@ -21,14 +22,14 @@ impl Binder<'_> {
         &mut self,
         call: &ast::FuncCall,
         over: &ast::WindowDef,
-        proc: &Proc,
+        proc: FunctionRef,
         (args, ty): (Vec<Expr>, TypeRef),
         place: ExprPlace,
         location: Location,
     ) -> Result<Expr> {
         let name = call.name.name();
-        let aggregate = proc.kind == b'a';
-        if let Some((sqlstate, message)) = refused(call, proc, name) {
+        let aggregate = proc.is_aggregate();
+        if let Some((sqlstate, message)) = refused(call, &proc, name) {
             return Err(self.error(sqlstate, message, location));
         }
         let allowed =
@@ -50,7 +51,7 @@ impl Binder<'_> {
         let window = self.window_of(over)?;
         let star = call.star;
         let at = Place(location);
-        let call = WindowCall { func: proc.oid, args, star, filter, aggregate, window, ty, at };
+        let call = WindowCall { func: proc, args, star, filter, aggregate, window, ty, at };
         Ok(Expr::Window(Box::new(call)))
     }
 
@@ -273,14 +274,15 @@ impl Binder<'_> {
         value: Expr,
         key: &SortKey,
         location: Location,
-    ) -> Result<(Expr, steppe_types::Oid)> {
+    ) -> Result<(Expr, FunctionRef)> {
         let (column, given) = (key.expr.ty().oid, value.ty().oid);
         let column = if column == oid::VARCHAR { oid::TEXT } else { column };
-        let functions: Vec<&Proc> =
-            self.builtins.procs_named("in_range").filter(|p| p.args[0] == column).collect();
-        let fitting: Vec<&&Proc> = functions
+        let functions: Vec<FunctionRef> =
+            builtin::functions_named("in_range").filter(|p| p.args[0] == column).collect();
+        let types = self.ctx.catalog;
+        let fitting: Vec<&FunctionRef> = functions
             .iter()
-            .filter(|p| can_coerce(&[given], &p.args[2..3], CastContext::Implicit))
+            .filter(|p| can_coerce(types, &[given], &p.args[2..3], CastContext::Implicit))
             .collect();
         let preferred = if given == oid::UNKNOWN { column } else { given };
         let exact = fitting.iter().find(|p| p.args[2] == preferred);
@@ -294,8 +296,8 @@ impl Binder<'_> {
             }
         };
         let chosen = match (exact, fitting.as_slice()) {
-            (Some(exact), _) => **exact,
-            (None, [only]) => **only,
+            (Some(exact), _) => (*exact).clone(),
+            (None, [only]) => (*only).clone(),
             (None, []) if functions.is_empty() => {
                 return Err(refused(format!("is not supported for column type {name}"), None));
             }
@@ -316,38 +318,38 @@ impl Binder<'_> {
             }
         };
         let to = TypeRef::plain(chosen.args[2]);
-        let func = chosen.oid;
-        Ok((self.coerce_implicit(value, to)?, func))
+        Ok((self.coerce_implicit(value, to)?, chosen))
     }
 }
 
 /// What a window call must not have.
-fn refused(call: &ast::FuncCall, proc: &Proc, name: &str) -> Option<(SqlState, String)> {
+fn refused(call: &ast::FuncCall, proc: &Function, name: &str) -> Option<(SqlState, String)> {
     let unsupported = |message: &str| Some((SqlState::FEATURE_NOT_SUPPORTED, message.to_string()));
-    match proc.kind {
-        b'a' if call.within_group => Some((
+    let (aggregate, window) = (proc.is_aggregate(), proc.is_window());
+    match () {
+        () if aggregate && call.within_group => Some((
             SqlState::FEATURE_NOT_SUPPORTED,
             format!("OVER is not supported for ordered-set aggregate {name}"),
         )),
-        b'a' if call.args.is_empty() && !call.star => Some((
+        () if aggregate && call.args.is_empty() && !call.star => Some((
             SqlState::WRONG_OBJECT_TYPE,
             format!("{name}(*) must be used to call a parameterless aggregate function"),
         )),
-        b'a' | b'w' if call.distinct => {
+        () if (aggregate || window) && call.distinct => {
             unsupported("DISTINCT is not implemented for window functions")
         }
-        b'a' | b'w' if !call.order_by.is_empty() => {
+        () if (aggregate || window) && !call.order_by.is_empty() => {
             unsupported("aggregate ORDER BY is not implemented for window functions")
         }
-        b'w' if call.filter.is_some() => {
+        () if window && call.filter.is_some() => {
             unsupported("FILTER is not implemented for non-aggregate window functions")
         }
-        b'w' if call.star => Some((
+        () if window && call.star => Some((
             SqlState::WRONG_OBJECT_TYPE,
             format!("{name}(*) specified, but {name} is not an aggregate function"),
         )),
-        b'a' | b'w' => None,
-        _ => Some((
+        () if aggregate || window => None,
+        () => Some((
             SqlState::WRONG_OBJECT_TYPE,
             format!(
                 "OVER specified, but {name} is not a window function nor an aggregate function"

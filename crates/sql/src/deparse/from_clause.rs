@@ -8,7 +8,6 @@ use crate::expr::Expr;
 use crate::query::*;
 use crate::walk::visit_levels;
 use std::sync::Arc;
-use steppe_catalog::Builtins;
 
 /// ruleutils' PRETTYINDENT_JOIN.
 const INDENT_JOIN: usize = 4;
@@ -242,8 +241,7 @@ fn is_lateral(call: &Expr) -> bool {
 fn unnested(call: &Expr) -> Option<&Expr> {
     match call {
         Expr::Func { func, args, .. } if args.len() == 1 => {
-            let is_unnest = Builtins::get().proc(*func).is_some_and(|p| p.name == "unnest");
-            is_unnest.then(|| &args[0])
+            (func.built_in_name() == Some("unnest")).then(|| &args[0])
         }
         _ => None,
     }

@@ -15,7 +15,7 @@ use crate::plan::ROW_MARK;
 use crate::query::*;
 use crate::walk::{moved_out, visit_levels};
 use std::sync::Arc;
-use steppe_catalog::{Builtins, Relation};
+use steppe_catalog::Relation;
 use steppe_types::{Datum, oid};
 
 /// One query level: its range table and what the entries are called in the text.
@@ -154,8 +154,7 @@ impl Printer<'_> {
                 whole_row(expr, entries).and_then(|_| self.row_names(otherwise, entries))
             }
             Expr::Func { func, .. } => {
-                let columns = &Builtins::get().proc(*func)?.out_columns;
-                Some(columns.iter().map(|(name, _)| Arc::from(*name)).collect())
+                Some(func.out_columns().map(|(name, _)| Arc::from(name)).collect())
             }
             Expr::Var { rte, column, levels_up, .. } => {
                 let entry = entries(*levels_up)?.get(*rte)?;

@@ -25,7 +25,7 @@ use crate::query::*;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{self, Style};
-use steppe_catalog::{Builtins, Relation};
+use steppe_catalog::{Function, Relation};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, oid};
 
@@ -43,7 +43,7 @@ pub struct QueryStyle<'a> {
     /// A relation by OID, for `regclass` constants.
     pub relation: &'a dyn Fn(Oid) -> Option<Arc<Relation>>,
     /// The schema of a function that is in none of the built-in ones: quoted.
-    pub function_schema: &'a dyn Fn(Oid) -> Option<String>,
+    pub function_schema: &'a dyn Fn(&Function) -> Option<String>,
     /// Without parentheses that the reader does not need.
     pub pretty: bool,
     /// Read again, also where PostgreSQL prints what its grammar does not take: CYCLE's marks.
@@ -184,10 +184,9 @@ impl Printer<'_> {
                 Some(format!("{}::regclass", super::simple_quote_literal(&name)))
             }
             Expr::Func { func, args, syntax: CallSyntax::Function, .. } => {
-                let schema = (self.style.function_schema)(*func)?;
-                let name = Builtins::get().proc(*func).map_or("?", |p| p.name);
+                let schema = (self.style.function_schema)(func)?;
                 let args: Vec<String> = args.iter().map(|e| self.arg(e)).collect();
-                Some(format!("{schema}.{}({})", quote_identifier(name), args.join(", ")))
+                Some(format!("{schema}.{}({})", quote_identifier(&func.name), args.join(", ")))
             }
             Expr::SubLink { kind, test, query, .. } => {
                 Some(self.sub_link(*kind, test.as_deref(), query))
@@ -268,17 +267,16 @@ impl Printer<'_> {
 
     /// The left side of a comparison with a sub-select's columns, and the operator.
     fn comparison(&self, test: &Expr) -> Option<(String, &'static str)> {
-        let symbol = |op: Oid| Builtins::get().operator(op).map_or("?", |o| o.name);
         let row = |fields: Vec<String>| format!("({})", fields.join(", "));
         match test {
             Expr::Func { args, syntax: CallSyntax::Operator(op), .. } if args.len() == 2 => {
-                Some((self.arg(&args[0]), symbol(*op)))
+                Some((self.arg(&args[0]), &*op.get().name))
             }
             Expr::And(columns) | Expr::Or(columns) => {
                 let mut operator = None;
                 let left = columns.iter().map(|column| match column {
                     Expr::Func { args, syntax: CallSyntax::Operator(op), .. } => {
-                        operator = Some(symbol(*op));
+                        operator = Some(&*op.get().name);
                         args.first().map(|left| self.arg(left))
                     }
                     _ => None,

@@ -4,14 +4,14 @@ use super::query::Printer;
 use super::simple_quote_literal;
 use crate::expr::Expr;
 use std::sync::Arc;
-use steppe_catalog::{Builtins, Relation, is_row_type};
+use steppe_catalog::{Relation, builtin, is_row_type};
 use steppe_types::{Datum, Oid, text_io};
 
 impl Printer<'_> {
     /// A row, or an array of rows, that has its type from a cast.
     pub(super) fn typed_row(&self, expr: &Expr) -> Option<String> {
         let ty = expr.ty().oid;
-        let array = Builtins::get().ty(ty).filter(|ty| ty.is_true_array());
+        let array = builtin::ty(ty).filter(|ty| ty.is_true_array());
         let relation = self.relation_of_row_type(array.map_or(ty, |array| array.element))?;
         let text = match expr {
             Expr::Row(fields, _) => {
@@ -39,7 +39,7 @@ impl Printer<'_> {
 
     /// The relation whose row type this is.
     pub(super) fn relation_of_row_type(&self, ty: Oid) -> Option<Arc<Relation>> {
-        let ty = Builtins::get().ty(ty).filter(|ty| is_row_type(ty.oid))?;
+        let ty = builtin::ty(ty).filter(|ty| is_row_type(ty.oid))?;
         (self.style.relation)(ty.relation)
     }
 }

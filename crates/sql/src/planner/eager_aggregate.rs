@@ -44,7 +44,7 @@ use crate::expr::{Aggregate, CallSyntax, Expr, TypeRef};
 use crate::plan::{AggMode, AggStrategy, Cost};
 use crate::query::{FromItem, Query, Rte, RteKind, WindowClause};
 use hashbrown::HashSet;
-use steppe_catalog::Builtins;
+use steppe_catalog::{Function, Operator};
 use steppe_types::{Oid, Result, oid};
 
 /// The range-table entry whose columns are states: no query has as many.
@@ -252,8 +252,8 @@ fn columns_outside_aggregates(expr: &Expr, out: &mut HashSet<ColumnId>) {
 fn is_eager(call: &Aggregate, rtes: &[Rte]) -> bool {
     let is_exact = |of: Oid| matches!(of, oid::INT2 | oid::INT4 | oid::INT8 | oid::NUMERIC);
     let is_plain = !call.distinct && call.order_by.is_empty() && call.levels_up == 0;
-    let Some(function) = Builtins::get().proc(call.func).filter(|_| is_plain) else { return false };
-    let takes = match (function.name, call.args.as_slice()) {
+    let Some(name) = call.func.built_in_name().filter(|_| is_plain) else { return false };
+    let takes = match (name, call.args.as_slice()) {
         ("count", _) => true,
         ("min" | "max", [arg]) => has_equal_images(arg, rtes),
         ("bool_and" | "bool_or" | "every", [_]) => true,
@@ -275,8 +275,8 @@ fn never_fails(expr: &Expr) -> bool {
         Expr::Case { .. } | Expr::CaseOperand(_) | Expr::Coalesce { .. } => true,
         Expr::Relabel { .. } => true,
         Expr::Func { func, args, syntax, .. } => match syntax {
-            CallSyntax::Operator(op) => is_safe_operator(*op, args),
-            CallSyntax::ImplicitCast | CallSyntax::ExplicitCast => is_widening(*func),
+            CallSyntax::Operator(op) => is_safe_operator(op, args),
+            CallSyntax::ImplicitCast | CallSyntax::ExplicitCast => is_widening(func),
             _ => false,
         },
         _ => false,
@@ -285,10 +285,10 @@ fn never_fails(expr: &Expr) -> bool {
 }
 
 /// Comparisons; sums and products of numerics.
-fn is_safe_operator(op: Oid, args: &[Expr]) -> bool {
-    let Some(operator) = Builtins::get().operator(op) else { return false };
+fn is_safe_operator(operator: &Operator, args: &[Expr]) -> bool {
+    let Some(name) = operator.built_in_name() else { return false };
     let compares = operator.estimate.is_of_comparison() && operator.result == oid::BOOL;
-    let calculates = matches!(operator.name, "+" | "-" | "*") && operator.result == oid::NUMERIC;
+    let calculates = matches!(name, "+" | "-" | "*") && operator.result == oid::NUMERIC;
     let are_plain = args.iter().all(|arg| has_plain_order(arg.ty().oid));
     let are_numeric = [operator.left, operator.right].iter().all(|of| *of == oid::NUMERIC);
     compares && are_plain || calculates && are_numeric && args.iter().all(has_few_digits)
@@ -323,8 +323,8 @@ fn has_plain_order(of: Oid) -> bool {
 }
 
 /// Casts of integers to what has room for all of them.
-fn is_widening(func: Oid) -> bool {
+fn is_widening(func: &Function) -> bool {
     const WIDENING: [&str; 6] =
         ["i2toi4", "int28", "int48", "int2_numeric", "int4_numeric", "int8_numeric"];
-    Builtins::get().proc(func).is_some_and(|function| WIDENING.contains(&function.src))
+    func.built_in_source().is_some_and(|source| WIDENING.contains(&source))
 }

@@ -29,7 +29,7 @@ use super::{RteSet, and_all, conjuncts, is_volatile, rtes_of};
 use crate::expr::{CallSyntax, Expr, TypeRef};
 use crate::prune::is_same;
 use crate::query::{FromItem, JoinKind};
-use steppe_catalog::Builtins;
+use steppe_catalog::builtin;
 use steppe_catalog::builtin::Strategy;
 use steppe_types::{Oid, compare, interrupt, oid};
 
@@ -300,15 +300,13 @@ fn taken_through(
 pub(super) fn equality(condition: &Expr) -> Option<(Oid, [Expr; 2])> {
     let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = condition else { return None };
     let [left, right] = args.as_slice() else { return None };
-    let builtins = Builtins::get();
-    let operator = builtins.operator(*op)?;
-    let is_eligible = builtins.strategy(*op) == Some(Strategy::Equal)
-        && same_ordering(operator.left, operator.right)
+    let is_eligible = op.strategy() == Some(Strategy::Equal)
+        && same_ordering(op.left, op.right)
         // A row may be NULL and yet equal itself.
-        && operator.left != oid::RECORD
+        && op.left != oid::RECORD
         && !rtes_of(condition).is_empty()
         && !is_volatile(condition);
-    is_eligible.then(|| (operator.left, [left.clone(), right.clone()]))
+    is_eligible.then(|| (op.left, [left.clone(), right.clone()]))
 }
 
 /// The expressions that a condition holds equal.
@@ -324,18 +322,16 @@ pub(super) fn known_value(condition: &Expr) -> Option<Expr> {
 
 /// `a = b` by the operator of their types.
 pub(super) fn equal(a: &Expr, b: &Expr) -> Option<Expr> {
-    let builtins = Builtins::get();
     let (left, right) = (a.ty().oid, b.ty().oid);
-    let mut operators = builtins.operators_named("=");
-    let operator = operators.find(|operator| {
-        (operator.left, operator.right) == (left, right)
-            && builtins.strategy(operator.oid) == Some(Strategy::Equal)
-    })?;
+    let operator = builtin::operator_of("=", left, right)?;
+    if operator.strategy() != Some(Strategy::Equal) {
+        return None;
+    }
     Some(Expr::Func {
-        func: operator.func,
+        func: operator.built_in_function()?,
         args: vec![a.clone(), b.clone()],
         ty: TypeRef::plain(oid::BOOL),
-        syntax: CallSyntax::Operator(operator.oid),
+        syntax: CallSyntax::Operator(operator),
     })
 }
 

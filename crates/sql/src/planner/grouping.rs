@@ -24,7 +24,7 @@ use crate::expr::{Aggregate, Expr, Place, SortKey, TypeRef};
 use crate::plan::*;
 use crate::query::*;
 use std::sync::Arc;
-use steppe_catalog::Builtins;
+use steppe_catalog::builtin;
 use steppe_types::{Datum, Error, Result, oid};
 
 /// What a query's expressions ask of the aggregation.
@@ -68,10 +68,10 @@ impl Wanted {
 
     /// The aggregates, and the value of each dependent column in its group.
     fn all_aggregates(&self) -> Result<Vec<Aggregate>> {
-        let mut procs = Builtins::get().procs_named("any_value");
-        let any_value = procs.next().ok_or_else(|| Error::internal("there is no any_value()"))?.oid;
+        let any_value = builtin::functions_named("any_value").next();
+        let any_value = any_value.ok_or_else(|| Error::internal("there is no any_value()"))?;
         let value = |column: &Expr| Aggregate {
-            func: any_value,
+            func: any_value.clone(),
             args: vec![column.clone()],
             distinct: false,
             order_by: Vec::new(),
@@ -427,7 +427,7 @@ impl Planner<'_> {
             _ => "(expression)".into(),
         };
         let call = |a: &Aggregate| {
-            let name = self.builtins.proc(a.func).map_or("aggregate", |p| p.name);
+            let name = &*a.func.name;
             Arc::<str>::from(format!("({name}({}))", if a.star { "*" } else { "…" }))
         };
         keys.iter().map(key).chain(aggregates.iter().map(call)).collect()

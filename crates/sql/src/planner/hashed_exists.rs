@@ -21,7 +21,7 @@ use crate::plan::*;
 use crate::query::{Command, Distinct, Query, Target};
 use crate::walk;
 use std::convert::Infallible;
-use steppe_catalog::Builtins;
+use steppe_catalog::OperatorRef;
 use steppe_types::{Datum, Result, oid};
 
 /// Bytes of a row that is kept, besides its columns.
@@ -122,12 +122,11 @@ fn correlated_equality(condition: &Expr, index: usize) -> Option<(Expr, Expr)> {
         return None;
     };
     let [left, right] = args.as_slice() else { return None };
-    let builtins = Builtins::get();
-    let mut operator = builtins.operator(*op).filter(|operator| operator.can_hash)?;
+    let mut operator = Some(*op).filter(|op| op.is_built_in() && op.can_hash)?;
     let (outer, inner) = match refers(left, 1) {
         true => (left, right),
         false => {
-            operator = builtins.operator(operator.commutator)?;
+            operator = OperatorRef::built_in(operator.commutator)?;
             (right, left)
         }
     };
@@ -136,8 +135,9 @@ fn correlated_equality(condition: &Expr, index: usize) -> Option<(Expr, Expr)> {
     }
     let column = Expr::SubLinkColumn { index, ty: inner.ty() };
     let args = vec![walk::moved_out(outer.clone(), 1), column];
-    let syntax = CallSyntax::Operator(operator.oid);
-    Some((Expr::Func { func: operator.func, args, ty: *ty, syntax }, inner.clone()))
+    let syntax = CallSyntax::Operator(operator);
+    let func = operator.built_in_function()?;
+    Some((Expr::Func { func, args, ty: *ty, syntax }, inner.clone()))
 }
 
 /// Whether an expression, or a query in it, refers to the query so many levels out.

@@ -16,7 +16,7 @@ use crate::query::{OrderBy, Target};
 use std::rc::Rc;
 use std::sync::Arc;
 use steppe_catalog::builtin::Strategy;
-use steppe_catalog::{Builtins, Catalog, IndexInfo, Relation};
+use steppe_catalog::{Catalog, IndexInfo, OperatorRef, Relation};
 use steppe_types::{Datum, Oid, Result, oid};
 
 /// An index with its expressions bound over the query's range-table entry.
@@ -154,7 +154,6 @@ impl Key {
 
     /// `key op value` or `value op key`, as (strategy from the key's side, value).
     pub(super) fn comparison(&self, condition: &Expr, rte: usize) -> Option<(Strategy, Expr)> {
-        let builtins = Builtins::get();
         let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = condition else {
             return None;
         };
@@ -162,16 +161,14 @@ impl Key {
         let (value, op) = if self.is(left, rte) {
             (right, *op)
         } else if self.is(right, rte) {
-            (left, builtins.operator(*op)?.commutator)
+            (left, OperatorRef::built_in(op.commutator)?)
         } else {
             return None;
         };
-        let operator = builtins.operator(op)?;
-        let comparable = same_ordering(operator.left, operator.right)
-            && same_ordering(self.type_oid, operator.left)
-            || is_family_pair(self.type_oid, operator.left, operator.right);
+        let comparable = same_ordering(op.left, op.right) && same_ordering(self.type_oid, op.left)
+            || is_family_pair(self.type_oid, op.left, op.right);
         let usable = comparable && rtes_of(value).is_empty() && !is_volatile(value);
-        usable.then_some((builtins.strategy(op)?, value.clone()))
+        usable.then_some((op.strategy()?, value.clone()))
     }
 
     /// Whether a value can be compared with the key in its own order.
@@ -185,7 +182,6 @@ impl Key {
     /// The array whose elements a condition lets the key be, with the condition on that if it was
     /// an OR.
     pub(super) fn any(&self, condition: &Expr, rte: usize) -> Option<(Expr, Option<Expr>)> {
-        let builtins = Builtins::get();
         if let Expr::Or(arms) = condition {
             let any = as_any(arms, |arm| self.equal_arm(arm, rte))?;
             let Expr::ScalarArrayOp { array, .. } = &any else { return None };
@@ -197,24 +193,27 @@ impl Key {
         else {
             return None;
         };
-        let operator = builtins.operator(*op)?;
         let usable = self.is(left, rte)
-            && builtins.strategy(*op) == Some(Strategy::Equal)
-            && same_ordering(operator.left, operator.right)
-            && same_ordering(self.type_oid, operator.left)
+            && op.strategy() == Some(Strategy::Equal)
+            && same_ordering(op.left, op.right)
+            && same_ordering(self.type_oid, op.left)
             && rtes_of(array).is_empty()
             && !is_volatile(array);
         usable.then(|| ((**array).clone(), None))
     }
 
     /// `key = value`, or the other way round: the key, the operator, the value.
-    fn equal_arm<'e>(&self, arm: &'e Expr, rte: usize) -> Option<(&'e Expr, Oid, &'e Expr)> {
+    fn equal_arm<'e>(
+        &self,
+        arm: &'e Expr,
+        rte: usize,
+    ) -> Option<(&'e Expr, OperatorRef, &'e Expr)> {
         let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = arm else { return None };
         let [left, right] = args.as_slice() else { return None };
         let (Strategy::Equal, _) = self.comparison(arm, rte)? else { return None };
         match self.is(left, rte) {
             true => Some((left, *op, right)),
-            false => Some((right, Builtins::get().operator(*op)?.commutator, left)),
+            false => Some((right, OperatorRef::built_in(op.commutator)?, left)),
         }
     }
 }

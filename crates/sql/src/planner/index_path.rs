@@ -10,7 +10,7 @@ use crate::expr::{CallSyntax, Expr, TypeRef};
 use crate::implies::implied_by;
 use crate::plan::*;
 use std::rc::Rc;
-use steppe_catalog::{Builtins, IndexInfo, RelKind};
+use steppe_catalog::{IndexInfo, OperatorRef, RelKind};
 use steppe_types::Result;
 
 /// Bytes of an entry besides its key, and how full pages are.
@@ -224,18 +224,18 @@ pub(super) fn key_first(condition: Expr) -> Expr {
     let Expr::Func { func, mut args, ty, syntax: CallSyntax::Operator(op) } = condition else {
         return condition;
     };
-    let builtins = Builtins::get();
     let turned = match args.as_slice() {
         [left, right] if rtes_of(left).is_empty() && !rtes_of(right).is_empty() => {
-            builtins.operator(op).and_then(|operator| builtins.operator(operator.commutator))
+            OperatorRef::built_in(op.commutator)
+                .and_then(|turned| Some((turned.built_in_function()?, turned)))
         }
         _ => None,
     };
-    let Some(turned) = turned else {
+    let Some((turned_func, turned)) = turned else {
         return Expr::Func { func, args, ty, syntax: CallSyntax::Operator(op) };
     };
     args.reverse();
-    Expr::Func { func: turned.func, args, ty, syntax: CallSyntax::Operator(turned.oid) }
+    Expr::Func { func: turned_func, args, ty, syntax: CallSyntax::Operator(turned) }
 }
 
 /// The part of an index that has been matched.

@@ -154,7 +154,7 @@ fn may_repeat(query: &mut Query) -> bool {
 
 pub(super) fn is_volatile_here(expr: &Expr) -> bool {
     matches!(expr, Expr::Func { func, .. }
-        if steppe_catalog::Builtins::get().proc(*func).is_none_or(|p| p.volatility == b'v'))
+        if func.is_volatile())
 }
 
 /// A sub-select moved `by` levels further in: what it refers to outside is further out.

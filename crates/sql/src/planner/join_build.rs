@@ -12,7 +12,8 @@ use crate::plan::*;
 use crate::query::JoinKind;
 use std::rc::Rc;
 use std::sync::Arc;
-use steppe_types::{Error, Oid, Result};
+use steppe_catalog::FunctionRef;
+use steppe_types::{Error, Result};
 
 impl Planner<'_> {
     /// The plan of a path.
@@ -83,11 +84,11 @@ impl Planner<'_> {
         on: &[Rc<Clause>],
         outer: &Rel,
         inner: &Rel,
-    ) -> Result<Vec<(Expr, Expr, Oid)>> {
+    ) -> Result<Vec<(Expr, Expr, FunctionRef)>> {
         let slots = |key: &JoinKey| {
             let lost = || Error::internal("a join's key is no equality");
             let (a, b, op) = key.sides(on).ok_or_else(lost)?;
-            let func = self.builtins.operator(op).map_or(0, |o| o.func);
+            let func = op.built_in_function().ok_or_else(lost)?;
             Ok((to_slots(a.clone(), &outer.layout)?, to_slots(b.clone(), &inner.layout)?, func))
         };
         keys.iter().map(slots).collect()

@@ -7,8 +7,7 @@ use super::{Planner, RteSet, is_volatile, rtes_of};
 use crate::expr::{CallSyntax, Expr};
 use std::cell::Cell;
 use std::rc::Rc;
-use steppe_catalog::Builtins;
-use steppe_types::Oid;
+use steppe_catalog::OperatorRef;
 
 /// A condition with what it names.
 #[derive(Debug)]
@@ -36,8 +35,8 @@ pub(super) struct Equality {
     pub(super) right: Expr,
     left_rtes: RteSet,
     right_rtes: RteSet,
-    operator: Oid,
-    commutator: Oid,
+    operator: OperatorRef,
+    commutator: Option<OperatorRef>,
     /// Both sides are of one type, and the operator merges.
     pub(super) merges: bool,
     /// Which parts of the sides a merge reads, once that has been asked.
@@ -58,11 +57,14 @@ pub(super) struct JoinKey {
 
 impl JoinKey {
     /// The expression over the outer side, that over the inner side, and the operator.
-    pub(super) fn sides<'c>(&self, on: &'c [Rc<Clause>]) -> Option<(&'c Expr, &'c Expr, Oid)> {
+    pub(super) fn sides<'c>(
+        &self,
+        on: &'c [Rc<Clause>],
+    ) -> Option<(&'c Expr, &'c Expr, OperatorRef)> {
         let equality = on.get(self.clause)?.equality.as_ref()?;
         Some(match self.is_flipped {
             false => (&equality.left, &equality.right, equality.operator),
-            true => (&equality.right, &equality.left, equality.commutator),
+            true => (&equality.right, &equality.left, equality.commutator?),
         })
     }
 
@@ -106,8 +108,7 @@ impl Planner<'_> {
     fn equality_of(&self, expr: &Expr) -> Option<Equality> {
         let Expr::Func { args, syntax: CallSyntax::Operator(op), .. } = expr else { return None };
         let [left, right] = args.as_slice() else { return None };
-        let operator = self.builtins.operator(*op)?;
-        if operator.name != "=" || !operator.can_hash || is_volatile(expr) {
+        if op.built_in_name() != Some("=") || !op.can_hash || is_volatile(expr) {
             return None;
         }
         let (left_rtes, right_rtes) = (rtes_of(left), rtes_of(right));
@@ -119,9 +120,9 @@ impl Planner<'_> {
             right: right.clone(),
             left_rtes,
             right_rtes,
-            operator: operator.oid,
-            commutator: operator.commutator,
-            merges: left.ty().oid == right.ty().oid && operator.can_merge,
+            operator: *op,
+            commutator: OperatorRef::built_in(op.commutator),
+            merges: left.ty().oid == right.ty().oid && op.can_merge,
             parts_read: Cell::default(),
             distinct: Default::default(),
         })
@@ -157,11 +158,7 @@ fn rejecting(expr: &Expr, is_condition: bool) -> RteSet {
     match expr {
         Expr::Var { rte, levels_up: 0, .. } => RteSet::one(*rte),
         Expr::Relabel { arg, .. } | Expr::CoerceViaIo { arg, .. } => rejecting(arg, false),
-        Expr::Func { func, args, .. }
-            if Builtins::get().proc(*func).is_some_and(|f| f.strict && !f.retset) =>
-        {
-            of_all(&mut args.iter())
-        }
+        Expr::Func { func, args, .. } if func.strict && !func.retset => of_all(&mut args.iter()),
         Expr::Not(arg) => rejecting(arg, false),
         Expr::And(args) if is_condition => {
             args.iter().fold(RteSet::default(), |all, arg| all.union(&rejecting(arg, true)))

@@ -12,7 +12,7 @@ use super::cost::strip;
 use super::selectivity::{fixed_prefix, least_greater};
 use crate::expr::{CallSyntax, Expr, TypeRef};
 use crate::plan::KeyEnd;
-use steppe_catalog::Builtins;
+use steppe_catalog::builtin;
 use steppe_catalog::builtin::PatternKind;
 use steppe_types::{Datum, oid};
 
@@ -29,9 +29,9 @@ pub(super) struct PrefixBounds {
 /// The two sides of a condition that may give bounds: a text and its pattern, of which kind.
 pub(super) fn text_and_pattern(condition: &Expr) -> Option<(&Expr, &Expr, PatternKind)> {
     let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = condition else { return None };
-    let operator = Builtins::get().operator(*op).filter(|operator| operator.left == oid::TEXT)?;
+    let name = op.built_in_name().filter(|_| op.left == oid::TEXT)?;
     let [text, pattern] = args.as_slice() else { return None };
-    let kind = match operator.name {
+    let kind = match name {
         "~~" => PatternKind::Like,
         "~" => PatternKind::Regex,
         "^@" => PatternKind::Prefix,
@@ -97,13 +97,12 @@ pub fn pattern_end(pattern: &str, kind: PatternKind, is_lower: bool) -> Option<S
 }
 
 fn comparison(name: &str, left: &Expr, right: &Expr) -> Option<Expr> {
-    let mut operators = Builtins::get().operators_named(name);
-    let operator = operators.find(|o| (o.left, o.right) == (oid::TEXT, oid::TEXT))?;
+    let operator = builtin::operator_of(name, oid::TEXT, oid::TEXT)?;
     Some(Expr::Func {
-        func: operator.func,
+        func: operator.built_in_function()?,
         args: vec![left.clone(), right.clone()],
         ty: TypeRef::plain(oid::BOOL),
-        syntax: CallSyntax::Operator(operator.oid),
+        syntax: CallSyntax::Operator(operator),
     })
 }
 

@@ -44,9 +44,7 @@ pub(super) fn sort_bound(query: &Query) -> Option<Expr> {
     let limit = query.limit.clone()?;
     let Some(offset) = query.offset.clone() else { return Some(limit) };
     let ty = TypeRef::plain(oid::INT8);
-    let builtins = steppe_catalog::Builtins::get();
-    let plus =
-        builtins.operators_named("+").find(|o| o.left == oid::INT8 && o.right == oid::INT8)?;
-    let syntax = crate::expr::CallSyntax::Operator(plus.oid);
-    Some(Expr::Func { func: plus.func, args: vec![limit, offset], ty, syntax })
+    let plus = steppe_catalog::builtin::operator_of("+", oid::INT8, oid::INT8)?;
+    let syntax = crate::expr::CallSyntax::Operator(plus);
+    Some(Expr::Func { func: plus.built_in_function()?, args: vec![limit, offset], ty, syntax })
 }

@@ -118,9 +118,7 @@ impl Planner<'_> {
     fn has_one_value(&self, expr: &Expr) -> bool {
         let here = match expr {
             Expr::SubPlan(sub) => self.is_repeatable(&self.subplans[sub.plan]),
-            Expr::Func { func, .. } => {
-                self.builtins.proc(*func).is_some_and(|proc| proc.volatility != b'v')
-            }
+            Expr::Func { func, .. } => !func.is_volatile(),
             _ => true,
         };
         here && !expr.any_child(|child| !self.has_one_value(child))

@@ -118,7 +118,7 @@ use crate::query::*;
 use hashbrown::{HashMap, HashSet};
 use selectivity::{Bases, Origin};
 use std::sync::Arc;
-use steppe_catalog::{Builtins, Catalog, Relation};
+use steppe_catalog::{Catalog, Relation};
 use steppe_types::{Datum, Error, Oid, Result, interrupt};
 
 /// Settings that plans depend on.
@@ -356,7 +356,6 @@ pub(crate) enum CtePlan {
 /// The planner's state for one statement.
 pub(crate) struct Planner<'a> {
     pub(crate) ctx: &'a PlannerContext<'a>,
-    pub(crate) builtins: &'static Builtins,
     pub(crate) subplans: Vec<Plan>,
     pub(crate) exec_params: usize,
     pub(crate) relations: Vec<(Oid, RelationLock)>,
@@ -397,7 +396,6 @@ impl<'a> Planner<'a> {
     fn new(ctx: &'a PlannerContext<'a>) -> Planner<'a> {
         Planner {
             ctx,
-            builtins: Builtins::get(),
             subplans: Vec::new(),
             exec_params: 0,
             relations: Vec::new(),
@@ -525,7 +523,7 @@ pub(crate) fn node(
 /// Whether a volatile function occurs.
 pub(crate) fn is_volatile(expr: &Expr) -> bool {
     let here = match expr {
-        Expr::Func { func, .. } => Builtins::get().proc(*func).is_none_or(|p| p.volatility == b'v'),
+        Expr::Func { func, .. } => func.is_volatile(),
         // One that runs once has one result.
         Expr::SubPlan(sub) => !sub.runs_once(),
         _ => false,
@@ -535,7 +533,5 @@ pub(crate) fn is_volatile(expr: &Expr) -> bool {
 
 /// Whether a set-returning function occurs.
 pub(crate) fn returns_set(expr: &Expr) -> bool {
-    matches!(expr, Expr::Func { func, .. }
-        if Builtins::get().proc(*func).is_some_and(|p| p.retset))
-        || expr.any_child(returns_set)
+    matches!(expr, Expr::Func { func, .. } if func.retset) || expr.any_child(returns_set)
 }

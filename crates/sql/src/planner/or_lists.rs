@@ -13,7 +13,7 @@
 
 use crate::expr::{CallSyntax, Expr, TypeRef};
 use std::sync::Arc;
-use steppe_catalog::{Builtins, is_row_type};
+use steppe_catalog::{OperatorRef, is_row_type};
 use steppe_types::datum::Array;
 use steppe_types::{Datum, Oid, interrupt, oid};
 
@@ -22,7 +22,7 @@ use steppe_types::{Datum, Oid, interrupt, oid};
 /// key on the left.
 pub(super) fn as_any<'a>(
     arms: &'a [Expr],
-    value_of: impl Fn(&'a Expr) -> Option<(&'a Expr, Oid, &'a Expr)>,
+    value_of: impl Fn(&'a Expr) -> Option<(&'a Expr, OperatorRef, &'a Expr)>,
 ) -> Option<Expr> {
     let (key, op, first) = value_of(arms.first()?)?;
     let element = first.ty().oid;
@@ -40,7 +40,7 @@ pub(super) fn as_any<'a>(
         elements.push(value.clone());
     }
     let array = Box::new(array_of(elements, element, ty));
-    let func = Builtins::get().operator(op)?.func;
+    let func = op.built_in_function()?;
     let (left, syntax) = (Box::new(key.clone()), CallSyntax::Operator(op));
     Some(Expr::ScalarArrayOp { func, all: false, left, array, syntax })
 }

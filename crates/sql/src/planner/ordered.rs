@@ -428,7 +428,7 @@ fn chain(item: &FromItem, steps: &mut Vec<Step>, pool: &mut Vec<Expr>) -> bool {
 /// min or max of a plain column: the column, its type, and whether the greatest is wanted.
 fn extreme(expr: &Expr) -> Option<(&Expr, TypeRef, bool)> {
     let Expr::Aggregate(call) = expr else { return None };
-    let name = steppe_catalog::Builtins::get().proc(call.func)?.name;
+    let name = call.func.built_in_name()?;
     let plain = matches!(name, "min" | "max")
         && !call.distinct
         && call.order_by.is_empty()

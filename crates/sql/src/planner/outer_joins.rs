@@ -19,8 +19,8 @@ use crate::expr::{BoolTest, Expr};
 use crate::query::{FromItem, JoinKind, Query, RteKind};
 use crate::walk;
 use hashbrown::HashSet;
-use steppe_catalog::{Builtins, is_row_type};
-use steppe_types::{Datum, Oid, interrupt, oid};
+use steppe_catalog::{Function, is_row_type};
+use steppe_types::{Datum, interrupt, oid};
 
 /// What conditions around a join say of the rows that pass.
 #[derive(Clone, Default)]
@@ -138,9 +138,9 @@ fn strict_for(
     };
     match expr {
         Expr::Var { rte, column, levels_up: 0, .. } => [of(column_id(*rte, *column))].into(),
-        Expr::Func { func, args, .. } if is_strict(*func) => union(&mut args.iter(), false),
+        Expr::Func { func, args, .. } if is_strict(func) => union(&mut args.iter(), false),
         Expr::ScalarArrayOp { func, all, left, array, .. }
-            if is_strict(*func) && (!all && is_condition || has_elements(array)) =>
+            if is_strict(func) && (!all && is_condition || has_elements(array)) =>
         {
             union(&mut [&**left, &**array].into_iter(), false)
         }
@@ -167,7 +167,7 @@ fn strict_for(
 pub(super) fn is_null_with_row(expr: &Expr) -> bool {
     let is_strict_here = |expr: &Expr| match expr {
         Expr::Var { .. } | Expr::Const(..) | Expr::Param { .. } => true,
-        Expr::Func { func, .. } => is_strict(*func),
+        Expr::Func { func, .. } => is_strict(func),
         Expr::Relabel { .. } | Expr::CoerceViaIo { .. } => true,
         _ => false,
     };
@@ -191,8 +191,8 @@ fn in_all(args: &[Expr], strict_for: &dyn Fn(&Expr) -> HashSet<ColumnId>) -> Has
     common
 }
 
-fn is_strict(func: Oid) -> bool {
-    Builtins::get().proc(func).is_some_and(|function| function.strict && !function.retset)
+fn is_strict(func: &Function) -> bool {
+    func.strict && !func.retset
 }
 
 /// Whether an array is known not to be empty: ALL of nothing is true.

@@ -29,8 +29,9 @@ use crate::expr::{ExecParamId, Expr, SortKey};
 use crate::plan::*;
 use crate::query::{Command, JoinKind, Query};
 use std::collections::BTreeSet;
-use steppe_catalog::{Builtins, RelKind, Relation};
-use steppe_types::{Oid, Result};
+use steppe_catalog::objects::{Body, Parallel};
+use steppe_catalog::{Function, RelKind, Relation};
+use steppe_types::Result;
 
 /// The share of its time that the leader has less for the plan, a worker
 /// (get_parallel_divisor).
@@ -144,7 +145,7 @@ impl Planner<'_> {
         let is_divisible = query.grouping_sets.is_none()
             && what.has_states()
             && what.aggregates.iter().all(|call| {
-                is_safe_function(call.func) && call.args.iter().chain(&call.filter).all(is_safe)
+                is_safe_function(&call.func) && call.args.iter().chain(&call.filter).all(is_safe)
             })
             && what.keys.iter().all(is_safe);
         let rows = unsorted.as_ref().unwrap_or(&child);
@@ -452,7 +453,7 @@ impl Planner<'_> {
             | PlanNode::BitmapScan { rel, .. }
             | PlanNode::BitmapIndexScan { rel, .. } => self.is_shared_table(&rel.relation),
             PlanNode::Agg { aggregates, .. } => {
-                aggregates.iter().all(|call| is_safe_function(call.func))
+                aggregates.iter().all(|call| is_safe_function(&call.func))
             }
             PlanNode::BitmapAnd(_)
             | PlanNode::BitmapOr(_)
@@ -542,17 +543,16 @@ pub(super) fn has_safe_expressions(plan: &Plan) -> bool {
 
 /// How a function may be used: proparallel. A function of the user's is unsafe unless it says
 /// otherwise; one that is written in SQL runs statements, for which there is one session.
-fn parallel_of(function: Oid) -> u8 {
-    match Builtins::get().proc(function) {
-        Some(function) if function.src.contains(' ') => b'u',
-        Some(function) => function.parallel,
-        None => b'u',
-    }
+fn parallel_of(function: &Function) -> Parallel {
+    let is_native = match function.body {
+        Body::Native { .. } => true,
+        _ => function.built_in_source().is_some_and(|source| !source.contains(' ')),
+    };
+    if is_native { function.parallel } else { Parallel::Unsafe }
 }
 
-fn is_safe_function(function: Oid) -> bool {
-    let is_volatile = Builtins::get().proc(function).is_none_or(|p| p.volatility == b'v');
-    parallel_of(function) == b's' && !is_volatile
+fn is_safe_function(function: &Function) -> bool {
+    parallel_of(function) == Parallel::Safe && !function.is_volatile()
 }
 
 /// Whether helpers can evaluate an expression.
@@ -561,7 +561,7 @@ fn is_safe(expr: &Expr) -> bool {
         Expr::Func { func, .. }
         | Expr::Distinct { eq: func, .. }
         | Expr::NullIf { eq: func, .. }
-        | Expr::ScalarArrayOp { func, .. } => is_safe_function(*func),
+        | Expr::ScalarArrayOp { func, .. } => is_safe_function(func),
         Expr::SubPlan(_) | Expr::SubLink { .. } => false,
         _ => true,
     };
@@ -571,8 +571,8 @@ fn is_safe(expr: &Expr) -> bool {
 /// Whether PostgreSQL runs a query by one process that computes this.
 fn is_unsafe(expr: &Expr) -> bool {
     let own = match expr {
-        Expr::Func { func, .. } => parallel_of(*func) == b'u',
-        Expr::Aggregate(call) => parallel_of(call.func) == b'u',
+        Expr::Func { func, .. } => parallel_of(func) == Parallel::Unsafe,
+        Expr::Aggregate(call) => parallel_of(&call.func) == Parallel::Unsafe,
         _ => false,
     };
     own || expr.children().into_iter().any(is_unsafe)

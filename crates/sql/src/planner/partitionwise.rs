@@ -33,7 +33,7 @@ use crate::plan::*;
 use crate::prune::{KeyOfScan, is_same};
 use crate::query::{JoinKind, Query, Rte, RteKind};
 use std::sync::Arc;
-use steppe_catalog::{Builtins, Relation};
+use steppe_catalog::Relation;
 use steppe_partition::RowsKept;
 use steppe_types::{Oid, Result, oid};
 
@@ -290,11 +290,11 @@ fn partners(kind: JoinKind, left: &LeafByLeaf<'_>, right: &LeafByLeaf<'_>) -> Ve
 /// The type of an aggregate's state as a value; `None` for those that are only made at once.
 fn state_type(aggregate: &Aggregate) -> Option<TypeRef> {
     let is_plain = !aggregate.distinct && aggregate.order_by.is_empty();
-    let function = Builtins::get().proc(aggregate.func).filter(|_| is_plain)?;
+    let name = aggregate.func.built_in_name().filter(|_| is_plain)?;
     let first = aggregate.args.first().map_or(0, |arg| arg.ty().oid);
     let is_float = matches!(first, oid::FLOAT4 | oid::FLOAT8);
     let array = |of: Oid| oid::array_type_of(of).map(TypeRef::plain);
-    match function.name {
+    match name {
         "count" | "min" | "max" | "bool_and" | "bool_or" | "every" | "bit_and" | "bit_or"
         | "bit_xor" | "any_value" => Some(aggregate.ty),
         "sum" | "avg" if first == oid::INTERVAL => array(oid::INT8),

@@ -16,7 +16,7 @@ use crate::query::JoinKind;
 use std::rc::Rc;
 use std::sync::Arc;
 use steppe_catalog::builtin::Strategy;
-use steppe_catalog::{Builtins, RelKind, Relation};
+use steppe_catalog::{RelKind, Relation};
 use steppe_types::{Result, oid};
 
 /// The order of a plan's rows.
@@ -358,7 +358,7 @@ fn fixed_by(condition: &Expr, fixed: &mut Vec<Expr>) {
     match condition {
         Expr::And(args) => args.iter().for_each(|arg| fixed_by(arg, fixed)),
         Expr::Func { syntax: CallSyntax::Operator(op), args, .. }
-            if Builtins::get().strategy(*op) == Some(Strategy::Equal) =>
+            if op.strategy() == Some(Strategy::Equal) =>
         {
             let [a, b] = args.as_slice() else { return };
             for (expr, value) in [(a, b), (b, a)] {

@@ -14,7 +14,6 @@ use super::joinpath::output_names;
 use super::{node, returns_set};
 use crate::expr::{Expr, TypeRef};
 use crate::plan::*;
-use steppe_catalog::Builtins;
 
 /// What a set-returning function is taken to yield, in rows.
 const ROWS_PER_CALL: f64 = 100.0;
@@ -55,7 +54,7 @@ fn above(plan: Plan, exprs: Vec<Expr>, sets: bool) -> Plan {
 
 fn is_set_call(expr: &Expr) -> bool {
     matches!(expr, Expr::Func { func, .. }
-        if Builtins::get().proc(*func).is_some_and(|p| p.retset))
+        if func.retset)
 }
 
 /// Moves the calls whose arguments call no further ones to `columns`, and refers to them there.

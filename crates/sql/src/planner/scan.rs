@@ -340,8 +340,7 @@ pub(crate) fn clamp_rows(rows: f64) -> f64 {
 /// Average width guessed from a type: a char(n) is full, a varchar(n) of more than 32 to half of
 /// what is above that (get_typavgwidth).
 pub fn type_width(ty: TypeRef) -> u32 {
-    let builtins = steppe_catalog::Builtins::get();
-    match builtins.ty(ty.oid).map_or(32, |t| t.len) {
+    match steppe_catalog::builtin::ty(ty.oid).map_or(32, |t| t.len) {
         len if len > 0 => len as u32,
         _ if ty.oid == oid::BPCHAR && ty.typmod > 4 => (ty.typmod - 4) as u32,
         _ if ty.oid == oid::VARCHAR && ty.typmod > 4 => match (ty.typmod - 4) as u32 {

@@ -14,8 +14,7 @@
 use super::inline::deepened;
 use crate::expr::{CallSyntax, Expr, TypeRef};
 use crate::query::*;
-use steppe_catalog::Builtins;
-use steppe_catalog::builtin::Operator;
+use steppe_catalog::{FunctionRef, OperatorRef, builtin};
 use steppe_types::{Datum, Error, Oid, Result, oid};
 
 /// pg_proc's array_cat and int8inc.
@@ -137,22 +136,22 @@ impl Clauses<'_> {
                 true => {
                     let ty = TypeRef::plain(oid::INT8);
                     let depth = Expr::Field { arg: Box::new(before), index: 0, ty };
-                    let deeper = call(INT8INC, vec![depth], ty);
+                    let deeper = call(INT8INC, vec![depth], ty)?;
                     self.row(Some(deeper), &search.columns)
                 }
-                false => longer(before, self.row(None, &search.columns)),
+                false => longer(before, self.row(None, &search.columns))?,
             });
         }
         if let Some(cycle) = self.cycle {
             let path = Expr::var(0, self.mark_at() + 1, TypeRef::plain(oid::RECORD_ARRAY));
             let row = self.row(None, &cycle.columns);
-            let equal = record_equality()?;
+            let (equal, equal_func) = record_equality()?;
             let seen = Expr::ScalarArrayOp {
-                func: equal.func,
+                func: equal_func,
                 all: false,
                 left: Box::new(row.clone()),
                 array: Box::new(path.clone()),
-                syntax: CallSyntax::Operator(equal.oid),
+                syntax: CallSyntax::Operator(equal),
             };
             added.push(Expr::Case {
                 operand: None,
@@ -160,7 +159,7 @@ impl Clauses<'_> {
                 otherwise: Box::new(cycle.mark_default.clone()),
                 ty: cycle.mark_value.ty(),
             });
-            added.push(longer(path, row));
+            added.push(longer(path, row)?);
         }
         Ok(added)
     }
@@ -193,16 +192,18 @@ fn one_row(row: Expr) -> Expr {
     Expr::Array { elements: vec![row], element: oid::RECORD, multidim: false, ty }
 }
 
-fn longer(path: Expr, row: Expr) -> Expr {
+fn longer(path: Expr, row: Expr) -> Result<Expr> {
     call(ARRAY_CAT, vec![path, one_row(row)], TypeRef::plain(oid::RECORD_ARRAY))
 }
 
-fn call(func: Oid, args: Vec<Expr>, ty: TypeRef) -> Expr {
-    Expr::Func { func, args, ty, syntax: CallSyntax::Function }
+fn call(func: Oid, args: Vec<Expr>, ty: TypeRef) -> Result<Expr> {
+    let func = FunctionRef::built_in(func);
+    let func = func.ok_or_else(|| Error::internal("a built-in function is lost"))?;
+    Ok(Expr::Func { func, args, ty, syntax: CallSyntax::Function })
 }
 
-fn record_equality() -> Result<&'static Operator> {
-    let of_rows = |o: &&Operator| (o.left, o.right) == (oid::RECORD, oid::RECORD);
-    let mut named = Builtins::get().operators_named("=");
-    named.find(of_rows).ok_or_else(|| Error::internal("rows have no equality"))
+fn record_equality() -> Result<(OperatorRef, FunctionRef)> {
+    let equal = builtin::operator_of("=", oid::RECORD, oid::RECORD);
+    let found = equal.and_then(|equal| Some((equal, equal.built_in_function()?)));
+    found.ok_or_else(|| Error::internal("rows have no equality"))
 }

@@ -180,5 +180,5 @@ pub(super) fn limited(cost: &Cost, rows: Option<f64>) -> f64 {
 
 /// Whether values of a type can be sorted.
 pub(super) fn has_order(ty: TypeRef) -> bool {
-    steppe_catalog::Builtins::get().ordering(ty.oid).is_some()
+    steppe_catalog::builtin::ordering(ty.oid).is_some()
 }

@@ -12,7 +12,7 @@ use crate::expr::{Expr, TypeRef};
 use crate::plan::StoredForm;
 use crate::query::{Command, Query, RteKind};
 use crate::walk;
-use steppe_catalog::{Builtins, RelKind};
+use steppe_catalog::{RelKind, builtin};
 use steppe_types::oid;
 
 /// Replaces the calls of a query's own level.
@@ -57,7 +57,7 @@ struct Call {
 fn stored_call(e: &Expr) -> Option<Call> {
     let Expr::Func { func, args, .. } = e else { return None };
     let [Expr::Var { rte, column, levels_up: 0, .. }] = &args[..] else { return None };
-    let form = match Builtins::get().proc(*func)?.src {
+    let form = match func.built_in_source()? {
         "pg_column_size" => StoredForm::Size,
         "pg_column_compression" => StoredForm::Compression,
         _ => return None,
@@ -71,7 +71,7 @@ fn is_stored(query: &Query, call: &Call) -> bool {
     let RteKind::Relation(relation) = &entry.kind else { return false };
     let is_table = matches!(relation.kind, RelKind::Table | RelKind::PartitionedTable);
     let ty: Option<TypeRef> = entry.columns.get(call.column).map(|column| column.ty);
-    let varies = ty.and_then(|ty| Builtins::get().ty(ty.oid)).is_some_and(|ty| ty.len == -1);
+    let varies = ty.and_then(|ty| builtin::ty(ty.oid)).is_some_and(|ty| ty.len == -1);
     let is_key = |e: &Expr| {
         matches!(e, Expr::Var { rte, column, levels_up: 0, .. }
             if *rte == call.rte && usize::try_from(*column) == Ok(call.column))

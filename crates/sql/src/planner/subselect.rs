@@ -114,13 +114,12 @@ impl Planner<'_> {
             };
             let [left, right] = args.as_slice() else { return None };
             let Expr::ExecParam { id, ty } = strip(right) else { return None };
-            let operator = self.builtins.operator(*op)?;
             // Not so by another name of the same bits, as a row type's or an array's.
             let is_same = left.ty().oid == ty.oid && right.ty().oid == ty.oid;
             let hashes_alike = same_ordering(left.ty().oid, ty.oid)
                 && same_ordering(right.ty().oid, ty.oid)
                 && same_ordering(strip(left).ty().oid, ty.oid);
-            let is_hashable = operator.can_hash && operator.name == "=";
+            let is_hashable = op.can_hash && op.built_in_name() == Some("=");
             if !is_hashable || !(is_same || hashes_alike) || id != column {
                 return None;
             }

@@ -9,7 +9,7 @@ use super::{Planner, Rel, and_all, is_volatile, rtes_of, to_slots};
 use crate::expr::{CallSyntax, Expr};
 use crate::plan::*;
 use steppe_catalog::builtin::Strategy;
-use steppe_catalog::{Builtins, RelKind};
+use steppe_catalog::{OperatorRef, RelKind};
 use steppe_types::{Result, oid};
 
 /// Elements of an array that is not known.
@@ -105,7 +105,7 @@ fn named_by(condition: &Expr, rte: usize, rows: &mut Vec<TidValues>) -> bool {
             all: false, left, array, syntax: CallSyntax::Operator(op), ..
         } if is_ctid(left, rte) && is_value(array) => {
             rows.push(TidValues::Any((**array).clone()));
-            Builtins::get().strategy(*op) == Some(Strategy::Equal)
+            op.strategy() == Some(Strategy::Equal)
         }
         _ => match compared(condition, rte) {
             Some((Strategy::Equal, value)) => {
@@ -131,16 +131,15 @@ fn bound_by(condition: &Expr, rte: usize) -> Option<TidBound> {
 
 /// `ctid op value`, or the other way round.
 fn compared(condition: &Expr, rte: usize) -> Option<(Strategy, Expr)> {
-    let builtins = Builtins::get();
     let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = condition else {
         return None;
     };
     let [left, right] = args.as_slice() else { return None };
     let (value, op) = match (is_ctid(left, rte), is_ctid(right, rte)) {
         (true, false) => (right, *op),
-        (false, true) => (left, builtins.operator(*op)?.commutator),
+        (false, true) => (left, OperatorRef::built_in(op.commutator)?),
         _ => return None,
     };
     let usable = value.ty().oid == oid::TID && is_value(value);
-    usable.then_some((builtins.strategy(op)?, value.clone()))
+    usable.then_some((op.strategy()?, value.clone()))
 }

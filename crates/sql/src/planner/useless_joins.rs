@@ -18,7 +18,7 @@ use crate::query::{Distinct, FromItem, JoinKind, Query, Rte, RteKind};
 use crate::walk;
 use hashbrown::{HashMap, HashSet};
 use steppe_catalog::builtin::Strategy;
-use steppe_catalog::{Builtins, RelKind, Relation};
+use steppe_catalog::{RelKind, Relation};
 
 /// How often each entry is named in a query.
 type Uses = HashMap<usize, usize>;
@@ -118,10 +118,8 @@ fn has_candidate(item: &FromItem) -> bool {
 fn equated(condition: &Expr, rte: usize) -> Option<usize> {
     let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = condition else { return None };
     let [left, right] = args.as_slice() else { return None };
-    let builtins = Builtins::get();
-    let operator = builtins.operator(*op)?;
-    let is_equality = builtins.strategy(*op) == Some(Strategy::Equal)
-        && same_ordering(operator.left, operator.right)
+    let is_equality = op.strategy() == Some(Strategy::Equal)
+        && same_ordering(op.left, op.right)
         && !is_volatile(condition);
     let column = |expr: &Expr| match strip(expr) {
         Expr::Var { rte: of, column, levels_up: 0, .. } if *of == rte => {

@@ -22,9 +22,9 @@ use crate::plan::*;
 use crate::query::*;
 use std::cmp::Ordering;
 use std::sync::Arc;
-use steppe_catalog::Builtins;
-use steppe_catalog::builtin::{Operator, Strategy};
-use steppe_types::{Oid, Result};
+use steppe_catalog::builtin::Strategy;
+use steppe_catalog::{FunctionRef, OperatorRef, builtin};
+use steppe_types::Result;
 
 impl Planner<'_> {
     /// Plans the windows of a query; its targets then refer to the results.
@@ -75,15 +75,11 @@ const ROWS_SO_FAR: Frame = Frame {
     exclusion: FrameExclusion::NoOthers,
 };
 
-fn name_of(call: &WindowCall) -> &'static str {
-    Builtins::get().proc(call.func).map_or("?", |p| p.name)
-}
-
 /// Whether a function's results only grow from row to row of a partition, and do not depend on the
 /// frame: another one may then be taken (optimize_window_clauses).
 fn ignores_frame(call: &WindowCall) -> bool {
     let names = ["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile"];
-    !call.aggregate && names.contains(&name_of(call))
+    !call.aggregate && call.func.built_in_name().is_some_and(|name| names.contains(&name))
 }
 
 /// How a call's results change from row to row of a partition: whether they never fall, and whether
@@ -93,7 +89,8 @@ fn changes(call: &WindowCall, window: &WindowClause) -> (bool, bool) {
         return (true, false);
     }
     let frame = &window.frame;
-    let counts = call.aggregate && name_of(call) == "count" && call.filter.is_none();
+    let counts =
+        call.aggregate && call.func.built_in_name() == Some("count") && call.filter.is_none();
     if !counts || frame.exclusion != FrameExclusion::NoOthers {
         return (false, false);
     }
@@ -130,7 +127,7 @@ pub(super) fn push_run_condition(query: &mut Query, rte: usize, condition: &Expr
     if !is_value || !is_last || !may_push(query) || call.args.iter().any(contains_sublink) {
         return false;
     }
-    let Some(strategy) = Builtins::get().strategy(*op) else { return false };
+    let Some(strategy) = op.strategy() else { return false };
     let (grows, falls) = changes(call, &query.windows[call.window]);
     let upper = matches!(strategy, Strategy::Less | Strategy::LessEqual) == is_left;
     let (func, op, is_all) = match strategy {
@@ -139,10 +136,10 @@ pub(super) fn push_run_condition(query: &mut Query, rte: usize, condition: &Expr
             let wanted =
                 if grows == is_left { Strategy::LessEqual } else { Strategy::GreaterEqual };
             let Some(limit) = same_types(*op, wanted) else { return false };
-            (limit.func, limit.oid, false)
+            (limit.0, limit.1, false)
         }
         Strategy::Equal => return false,
-        _ if if upper { grows } else { falls } => (*func, *op, true),
+        _ if if upper { grows } else { falls } => (func.clone(), *op, true),
         _ => return false,
     };
     let (expr, value, number) = (expr.clone(), value.clone(), call.window);
@@ -153,11 +150,10 @@ pub(super) fn push_run_condition(query: &mut Query, rte: usize, condition: &Expr
 }
 
 /// The operator of another strategy over the same types.
-fn same_types(op: Oid, wanted: Strategy) -> Option<&'static Operator> {
-    let builtins = Builtins::get();
-    let known = builtins.operator(op)?;
+fn same_types(known: OperatorRef, wanted: Strategy) -> Option<(FunctionRef, OperatorRef)> {
     let name = if wanted == Strategy::LessEqual { "<=" } else { ">=" };
-    builtins.operators_named(name).find(|o| o.left == known.left && o.right == known.right)
+    let found = builtin::operator_of(name, known.left, known.right)?;
+    Some((found.built_in_function()?, found))
 }
 
 fn window_agg(
@@ -173,7 +169,7 @@ fn window_agg(
     let mut types = rel.plan.types.clone();
     types.extend(calls.iter().map(|c| c.ty));
     let called = calls.iter().map(|c| {
-        let name = name_of(c);
+        let name = &*c.func.name;
         Arc::<str>::from(format!("({name}({}) OVER w{})", if c.star { "*" } else { "…" }, number))
     });
     let names = output_names(&rel.plan).iter().cloned().chain(called).collect();

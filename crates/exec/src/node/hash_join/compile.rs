@@ -7,6 +7,7 @@ use crate::node::CPlan;
 use crate::node::compile_columns::{Condition, conjuncts, slots_of};
 use crate::vector::VExpr;
 use std::collections::BTreeSet;
+use steppe_catalog::FunctionRef;
 use steppe_sql::expr::Expr;
 use steppe_sql::plan::{Plan, PlanNode};
 use steppe_sql::query::JoinKind;
@@ -62,7 +63,8 @@ impl ColumnJoin {
         if outer.columns.is_none() && inner.columns.is_none() {
             return Ok(None);
         }
-        let side = |key: fn(&(Expr, Expr, u32)) -> &Expr| keys.iter().map(key).collect::<Vec<_>>();
+        let side =
+            |key: fn(&(Expr, Expr, FunctionRef)) -> &Expr| keys.iter().map(key).collect::<Vec<_>>();
         let (outer_exprs, inner_exprs) = (side(|key| &key.0), side(|key| &key.1));
         let Some(outer_keys) = KeyColumns::compile(&outer_exprs, compiler)? else {
             return Ok(None);

@@ -7,16 +7,16 @@ use super::VExpr;
 use super::arithmetic::Operator;
 use super::rowwise::{Call, Kernel};
 use crate::constants::is_pure_function;
-use crate::expr::{CExpr, Compiler, proc};
+use crate::expr::{CExpr, Compiler};
 use crate::registry::{self, Native};
 use crate::vector::IntKind;
 use std::convert::Infallible;
-use steppe_catalog::builtin::Proc;
+use steppe_catalog::objects::Function;
 use steppe_functions::{Builtin, CmpOp, compare_rows};
 use steppe_sql::expr::{Expr, SubLinkKind, TypeRef};
 use steppe_types::oid::{self, container_element_type};
 use steppe_types::physical::Physical;
-use steppe_types::{Error, Oid, Result};
+use steppe_types::{Error, Result};
 
 impl VExpr {
     /// Compiles an expression; `None`: it has to be evaluated row by row.
@@ -39,13 +39,13 @@ impl VExpr {
 /// Whether an expression has no effects, and no sub-selects but those of one value that depend on
 /// no row, where it is taken apart; with an operand of CASE around it, or without.
 fn is_pure(expr: &Expr, has_operand: bool) -> bool {
-    let is_pure_call = |func: Oid| is_pure_function(func, b"is");
+    let is_pure_call = |func: &Function| is_pure_function(func, false);
     let itself = match expr {
         Expr::Const(..) | Expr::Param { .. } | Expr::ExecParam { .. } | Expr::Slot { .. } => true,
         Expr::SubPlan(_) => return is_of_no_row(expr),
         Expr::CaseOperand(_) => has_operand,
-        Expr::Func { func, .. } | Expr::ScalarArrayOp { func, .. } => is_pure_call(*func),
-        Expr::Distinct { eq, .. } | Expr::NullIf { eq, .. } => is_pure_call(*eq),
+        Expr::Func { func, .. } | Expr::ScalarArrayOp { func, .. } => is_pure_call(func),
+        Expr::Distinct { eq, .. } | Expr::NullIf { eq, .. } => is_pure_call(eq),
         Expr::Case { operand: Some(operand), whens, otherwise, .. } => {
             let each = |(when, then): &(Expr, Expr)| is_pure(when, true) && is_pure(then, true);
             return !has_sub_select(expr)
@@ -104,14 +104,12 @@ fn node(expr: Expr, compiler: &mut Compiler<'_>) -> Result<VExpr> {
         return compiler.expr(&expr).map(VExpr::Same);
     }
     let kernel = match &expr {
-        Expr::Func { func, args, ty, .. } => kernel(proc(*func)?, args, *ty),
+        Expr::Func { func, args, ty, .. } => kernel(func, args, *ty),
         Expr::Distinct { eq, left, negated, .. } => {
-            equality(*eq, left)?.map(|bpchar| Kernel::Distinct { negated: *negated, bpchar })
+            equality(eq, left).map(|bpchar| Kernel::Distinct { negated: *negated, bpchar })
         }
-        Expr::NullIf { eq, left, .. } => {
-            equality(*eq, left)?.map(|bpchar| Kernel::NullIf { bpchar })
-        }
-        Expr::ScalarArrayOp { func, all, left, array, .. } => in_list(*func, *all, left, array)?,
+        Expr::NullIf { eq, left, .. } => equality(eq, left).map(|bpchar| Kernel::NullIf { bpchar }),
+        Expr::ScalarArrayOp { func, all, left, array, .. } => in_list(func, *all, left, array),
         _ => None,
     };
     Ok(match expr {
@@ -240,35 +238,34 @@ fn put_operand(expr: &mut Expr, operand: &Expr) {
 }
 
 /// Whether a function is the default comparison of a type, not of rows: which, and whether char(n)'s.
-fn comparison(func: Oid, left: &Expr) -> Result<Option<(CmpOp, bool)>> {
-    Ok(match registry::native(proc(func)?) {
+fn comparison(func: &Function, left: &Expr) -> Option<(CmpOp, bool)> {
+    match registry::native(func) {
         Some(Native::Builtin(Builtin::Compare { op, bpchar }))
             if !compare_rows::has_rows(left.ty().oid) =>
         {
             Some((op, bpchar))
         }
         _ => None,
-    })
-}
-
-fn equality(func: Oid, left: &Expr) -> Result<Option<bool>> {
-    let comparison = comparison(func, left)?;
-    Ok(comparison.and_then(|(op, bpchar)| (op == CmpOp::Eq).then_some(bpchar)))
-}
-
-fn in_list(func: Oid, all: bool, left: &Expr, array: &Expr) -> Result<Option<Kernel>> {
-    if has_slot(array) {
-        return Ok(None);
     }
-    Ok(match comparison(func, left)? {
-        Some((CmpOp::Eq, bpchar)) if !all => Some(Kernel::InList { negated: false, bpchar }),
-        Some((CmpOp::Ne, bpchar)) if all => Some(Kernel::InList { negated: true, bpchar }),
+}
+
+fn equality(func: &Function, left: &Expr) -> Option<bool> {
+    comparison(func, left).and_then(|(op, bpchar)| (op == CmpOp::Eq).then_some(bpchar))
+}
+
+fn in_list(func: &Function, all: bool, left: &Expr, array: &Expr) -> Option<Kernel> {
+    if has_slot(array) {
+        return None;
+    }
+    match comparison(func, left)? {
+        (CmpOp::Eq, bpchar) if !all => Some(Kernel::InList { negated: false, bpchar }),
+        (CmpOp::Ne, bpchar) if all => Some(Kernel::InList { negated: true, bpchar }),
         _ => None,
-    })
+    }
 }
 
 /// The kernel of a function, if it has one.
-fn kernel(proc: &Proc, args: &[Expr], ret: TypeRef) -> Option<Kernel> {
+fn kernel(proc: &Function, args: &[Expr], ret: TypeRef) -> Option<Kernel> {
     if let Some(Native::Builtin(Builtin::Compare { op, bpchar })) = registry::native(proc) {
         let is_row = args.first().is_some_and(|arg| compare_rows::has_rows(arg.ty().oid));
         return (!is_row).then_some(Kernel::Compare { op, bpchar });
@@ -278,7 +275,7 @@ fn kernel(proc: &Proc, args: &[Expr], ret: TypeRef) -> Option<Kernel> {
         oid::INT4 => IntKind::Int4,
         _ => IntKind::Int8,
     };
-    Some(match proc.src {
+    Some(match proc.built_in_source()? {
         "int2um" | "int4um" | "int8um" | "float8um" | "numeric_uminus" => Kernel::Negate { result },
         "date_pli" => Kernel::DatePlus { minus: false },
         "date_mii" => Kernel::DatePlus { minus: true },

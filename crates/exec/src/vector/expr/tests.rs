@@ -8,7 +8,7 @@ use super::compare::DAY;
 use super::*;
 use crate::expr::Compiler;
 use std::sync::Arc;
-use steppe_catalog::{Builtins, Catalog};
+use steppe_catalog::{Catalog, FunctionRef, builtin};
 use steppe_functions::FnContext;
 use steppe_sql::expr::{CallSyntax, Expr, Place, RowCompareOp, TypeRef};
 use steppe_sql::plan::PlannedStmt;
@@ -139,10 +139,11 @@ fn ty(oid: Oid) -> TypeRef {
 }
 
 /// The function of that name for arguments of those types.
-fn function(name: &str, args: &[Oid]) -> (Oid, Oid) {
-    let found = Builtins::get().procs_named(name).find(|proc| proc.args == args);
+fn function(name: &str, args: &[Oid]) -> (FunctionRef, Oid) {
+    let found = builtin::functions_named(name).find(|proc| *proc.args == *args);
     let proc = found.unwrap_or_else(|| panic!("no function {name} of {args:?}"));
-    (proc.oid, proc.ret)
+    let ret = proc.ret;
+    (proc, ret)
 }
 
 fn call(name: &str, args: Vec<Expr>) -> Expr {
@@ -157,7 +158,7 @@ fn slot(type_oid: Oid, second: bool) -> Expr {
 }
 
 /// The stem of a type's comparison functions, its separator.
-fn comparison(type_oid: Oid, op: &str) -> Oid {
+fn comparison(type_oid: Oid, op: &str) -> FunctionRef {
     let name = match type_oid {
         oid::BOOL => format!("bool{op}"),
         oid::INT2 => format!("int2{op}"),
@@ -359,7 +360,7 @@ impl Random {
         let elements: Vec<Datum> = (0..length)
             .map(|i| if with_null && i == 0 { Datum::Null } else { self.value(of, wild) })
             .collect();
-        let array_type = Builtins::get().ty(of).unwrap().array;
+        let array_type = builtin::ty(of).unwrap().array;
         let dimensions = if length == 0 { Vec::new() } else { vec![(length, 1)] };
         let array = Array { element_type: of, dimensions, elements };
         let all = self.one_in(2);
@@ -526,7 +527,7 @@ fn compare_all(name: &str, types: [Oid; 2], left: &[Datum], right: &[Datum]) {
         ];
         for args in shapes {
             let syntax = CallSyntax::Function;
-            let expr = Expr::Func { func, args, ty: ty(ret), syntax };
+            let expr = Expr::Func { func: func.clone(), args, ty: ty(ret), syntax };
             let expected = by_row(&compiler.expr(&expr).unwrap(), &mut cx, &batch);
             let by_column = VExpr::compile(&expr, &mut compiler).unwrap().unwrap();
             let got = by_column.eval(&mut cx, &batch).unwrap().datum(0).unwrap();

@@ -9,7 +9,6 @@ use crate::expr::{CallSyntax, Expr};
 use crate::planner::cost::strip;
 use crate::planner::{is_volatile, rtes_of};
 use std::borrow::Borrow;
-use steppe_catalog::Builtins;
 use steppe_catalog::builtin::Estimate;
 
 /// The fraction that a range leaves whose bounds seem to contradict each other.
@@ -90,7 +89,7 @@ impl Estimator<'_> {
 fn bound_of(condition: &Expr) -> Option<(&Expr, bool)> {
     let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = condition else { return None };
     let [left, right] = args.as_slice() else { return None };
-    let is_less = match Builtins::get().operator(*op)?.estimate {
+    let is_less = match op.estimate {
         Estimate::Less | Estimate::LessEqual => true,
         Estimate::Greater | Estimate::GreaterEqual => false,
         _ => return None,

@@ -9,7 +9,8 @@ use crate::expr::Expr;
 use crate::planner::rtes_of;
 use std::cmp::Ordering;
 use steppe_catalog::ElementStatistics;
-use steppe_catalog::builtin::{Estimate, Operator};
+use steppe_catalog::builtin::Estimate;
+use steppe_catalog::objects::Operator;
 use steppe_types::{Datum, Oid};
 
 /// Where nothing is known.
@@ -27,12 +28,13 @@ enum Question {
 impl Estimator<'_> {
     /// Fraction of rows where a column of arrays is in a relation to an array.
     pub(super) fn element_condition(&self, op: &Operator, left: &Expr, right: &Expr) -> f64 {
-        let unknown = if op.name == "&&" { DEFAULT_OVERLAP } else { DEFAULT_CONTAINS };
+        let name = op.built_in_name().unwrap_or_default();
+        let unknown = if name == "&&" { DEFAULT_OVERLAP } else { DEFAULT_CONTAINS };
         if joins(left, right) {
             return unknown;
         }
         let Some(sides) = self.sides(left, right) else { return unknown };
-        let question = match (op.name, sides.is_left) {
+        let question = match (name, sides.is_left) {
             ("&&", _) => Question::Overlaps,
             ("@>", true) | ("<@", false) => Question::Contains,
             _ => Question::IsContained,

@@ -5,7 +5,7 @@ use super::{Estimator, Operand};
 use crate::expr::Expr;
 use crate::planner::cost::strip;
 use crate::planner::scan::clamp_rows;
-use steppe_catalog::{Builtins, builtin::Proc};
+use steppe_catalog::Function;
 use steppe_types::Datum;
 
 /// An array of which nothing is known is taken to have so many elements.
@@ -17,8 +17,10 @@ impl Estimator<'_> {
     /// Rows that a call in FROM yields.
     pub(crate) fn function_rows(&self, call: &Expr) -> f64 {
         let Expr::Func { func, args, .. } = call else { return 1.0 };
-        let Some(function) = Builtins::get().proc(*func).filter(|f| f.retset) else { return 1.0 };
-        clamp_rows(self.known_rows(function, args).unwrap_or(function.rows))
+        if !func.retset {
+            return 1.0;
+        }
+        clamp_rows(self.known_rows(func, args).unwrap_or_else(|| f64::from(func.rows)))
     }
 
     /// Rows that the calls of set-returning functions in an expression make of one: those of the
@@ -29,10 +31,10 @@ impl Estimator<'_> {
         below.fold(self.function_rows(expr), f64::max)
     }
 
-    fn known_rows(&self, function: &Proc, args: &[Expr]) -> Option<f64> {
-        match (function.name, args) {
-            ("generate_series", _) => self.series_rows(args),
-            ("unnest", [array]) => Some(self.array_length(array)),
+    fn known_rows(&self, function: &Function, args: &[Expr]) -> Option<f64> {
+        match (function.built_in_name(), args) {
+            (Some("generate_series"), _) => self.series_rows(args),
+            (Some("unnest"), [array]) => Some(self.array_length(array)),
             _ => None,
         }
     }

@@ -8,8 +8,8 @@ use crate::expr::{CallSyntax, Expr};
 use crate::planner::cost::strip;
 use crate::planner::rtes_of;
 use std::borrow::Cow;
-use steppe_catalog::Builtins;
-use steppe_catalog::builtin::{Estimate, Operator};
+use steppe_catalog::builtin::Estimate;
+use steppe_catalog::objects::Operator;
 use steppe_types::Datum;
 
 /// An array of which nothing is known is taken to have so many elements.
@@ -63,9 +63,8 @@ impl Estimator<'_> {
         syntax: CallSyntax,
     ) -> f64 {
         let CallSyntax::Operator(op) = syntax else { return UNKNOWN };
-        let Some(operator) = Builtins::get().operator(op) else { return UNKNOWN };
-        let (estimate, joined) = (operator.estimate, operator.join_estimate);
-        if let Some(of_column) = self.element_of_column(operator, left, array, is_all) {
+        let (estimate, joined) = (op.estimate, op.join_estimate);
+        if let Some(of_column) = self.element_of_column(&op, left, array, is_all) {
             return of_column;
         }
         let is_known = matches!(strip(array), Expr::Array { multidim: false, .. });
@@ -79,14 +78,14 @@ impl Estimator<'_> {
                     Datum::Null => Operand::Null,
                     value => Operand::Value(Cow::Borrowed(value)),
                 });
-                self.add_values(&mut together, operator, left, values);
+                self.add_values(&mut together, &op, left, values);
             }
             (Expr::Array { elements, .. }, None) => {
                 // A value that no row decides joins the tables on the left, if these are several.
                 let is_one = !joins(left, &Expr::Const(Datum::Null, left.ty()));
                 let is_value = |of: &&Expr| is_one && rtes_of(of).is_empty();
                 let values = elements.iter().filter(is_value).map(|element| self.operand(element));
-                self.add_values(&mut together, operator, left, values);
+                self.add_values(&mut together, &op, left, values);
                 for element in elements.iter().filter(|of| !is_value(of)) {
                     together.add(self.comparison(estimate, joined, left, element));
                 }

@@ -47,9 +47,9 @@ use super::{PlannerContext, rtes_of};
 use crate::expr::{CallSyntax, Expr, RowCompareOp};
 use crate::query::Rte;
 use std::borrow::{Borrow, Cow};
-use steppe_catalog::Builtins;
-use steppe_catalog::builtin::{Estimate, Operator};
-use steppe_types::{Datum, Oid, interrupt};
+use steppe_catalog::builtin::Estimate;
+use steppe_catalog::objects::Operator;
+use steppe_types::{Datum, interrupt};
 use variable::Variable;
 
 /// Fractions of rows where nothing is known (selfuncs.h).
@@ -133,8 +133,8 @@ impl<'a> Estimator<'a> {
             Expr::Not(arg) => 1.0 - self.clause(arg),
             Expr::IsNull { arg, negated } => self.null_test(arg, *negated),
             Expr::BoolTest { arg, test } => self.boolean_test(arg, *test),
-            Expr::Func { syntax: CallSyntax::Operator(op), args, .. } => self.operator(*op, args),
-            Expr::Func { func, args, .. } => self.boolean_function(*func, args),
+            Expr::Func { syntax: CallSyntax::Operator(op), args, .. } => self.operator(op, args),
+            Expr::Func { func, args, .. } => self.boolean_function(func, args),
             Expr::Distinct { left, right, negated, .. } => {
                 let equal = self.comparison(Estimate::Equal, Estimate::Equal, left, right);
                 if *negated { equal } else { 1.0 - equal }
@@ -155,9 +155,9 @@ impl<'a> Estimator<'a> {
     }
 
     /// Fraction of rows for which an operator is true.
-    fn operator(&self, op: Oid, args: &[Expr]) -> f64 {
-        match (Builtins::get().operator(op), args) {
-            (Some(operator), [left, right]) => self.call(operator, left, right),
+    fn operator(&self, operator: &Operator, args: &[Expr]) -> f64 {
+        match args {
+            [left, right] => self.call(operator, left, right),
             _ => UNKNOWN,
         }
     }

@@ -20,8 +20,8 @@ use std::borrow::{Borrow, Cow};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use steppe_catalog::builtin::Estimate;
-use steppe_catalog::{Builtins, Combination, ExtendedFound};
-use steppe_types::{Datum, Oid};
+use steppe_catalog::{Combination, ExtendedFound, Operator};
+use steppe_types::Datum;
 
 /// What was found about some columns (attribute numbers) of a table.
 pub(super) struct Together<'a> {
@@ -163,20 +163,16 @@ impl<'a> Estimator<'a> {
                 let [left, right] = args.as_slice() else { return None };
                 let (column, value) =
                     if rtes_of(left).is_empty() { (right, left) } else { (left, right) };
-                self.is_ordering(*op).then_some(())?;
+                op.estimate.is_of_comparison().then_some(())?;
                 matches!(self.operand(value), Operand::Value(_)).then(|| of(column))?
             }
             Expr::ScalarArrayOp { left, array, syntax: CallSyntax::Operator(op), .. } => {
-                self.is_ordering(*op).then_some(())?;
+                op.estimate.is_of_comparison().then_some(())?;
                 self.elements_of(array).is_some().then(|| of(left))?
             }
             other if other.ty().oid == steppe_types::oid::BOOL => of(other),
             _ => None,
         }
-    }
-
-    fn is_ordering(&self, op: Oid) -> bool {
-        Builtins::get().operator(op).is_some_and(|operator| operator.estimate.is_of_comparison())
     }
 
     /// The elements of an array, if all are known.
@@ -215,13 +211,13 @@ impl<'a> Estimator<'a> {
                 let is_left = !rtes_of(left).is_empty();
                 let (column, value) = if is_left { (left, right) } else { (right, left) };
                 let Operand::Value(value) = self.operand(value) else { return false };
-                of(column).is_some_and(|known| compares(*op, column, known, &value, is_left))
+                of(column).is_some_and(|known| compares(op, column, known, &value, is_left))
             }
             Expr::ScalarArrayOp { all, left, array, syntax: CallSyntax::Operator(op), .. } => {
                 let (Some(known), Some(elements)) = (of(left), self.elements_of(array)) else {
                     return false;
                 };
-                let mut each = elements.iter().map(|value| compares(*op, left, known, value, true));
+                let mut each = elements.iter().map(|value| compares(op, left, known, value, true));
                 if *all { each.all(|holds| holds) } else { each.any(|holds| holds) }
             }
             other => matches!(of(other), Some(Datum::Bool(true))),
@@ -270,12 +266,10 @@ impl<'a> Estimator<'a> {
     /// The column that a condition compares with values for equality
     /// (dependency_is_compatible_clause).
     fn equality_of(&self, rte: usize, condition: &Expr) -> Option<i16> {
-        let is_equal = |op: Oid| {
-            Builtins::get().operator(op).is_some_and(|o| matches!(o.estimate, Estimate::Equal))
-        };
+        let is_equal = |op: &Operator| matches!(op.estimate, Estimate::Equal);
         let is_fixed = |expr: &Expr| rtes_of(expr).is_empty() && !is_volatile(expr);
         match condition {
-            Expr::Func { syntax: CallSyntax::Operator(op), args, .. } if is_equal(*op) => {
+            Expr::Func { syntax: CallSyntax::Operator(op), args, .. } if is_equal(op) => {
                 let [left, right] = args.as_slice() else { return None };
                 let (column, value) = if is_fixed(left) { (right, left) } else { (left, right) };
                 is_fixed(value).then(|| self.attribute(rte, column))?
@@ -286,7 +280,7 @@ impl<'a> Estimator<'a> {
                 array,
                 syntax: CallSyntax::Operator(op),
                 ..
-            } if is_equal(*op) && is_fixed(array) => self.attribute(rte, left),
+            } if is_equal(op) && is_fixed(array) => self.attribute(rte, left),
             Expr::Or(args) => {
                 let mut columns = args.iter().map(|arg| self.equality_of(rte, arg));
                 let first = columns.next()??;
@@ -311,8 +305,13 @@ fn strongest<'f>(found: &[Together<'f>], among: &BTreeSet<i16>) -> Option<&'f De
 }
 
 /// Whether an operator holds between a column's value and another.
-fn compares(op: Oid, column: &Expr, known: &Datum, value: &Datum, is_left: bool) -> bool {
-    let Some(operator) = Builtins::get().operator(op) else { return false };
+fn compares(
+    operator: &Operator,
+    column: &Expr,
+    known: &Datum,
+    value: &Datum,
+    is_left: bool,
+) -> bool {
     if known.is_null() || value.is_null() {
         return false;
     }

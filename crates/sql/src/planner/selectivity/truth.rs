@@ -4,9 +4,9 @@
 use super::{DEFAULT_FUNCTION, Estimator, UNKNOWN};
 use crate::expr::{BoolTest, Expr};
 use crate::planner::cost::strip;
-use steppe_catalog::Builtins;
+use steppe_catalog::Function;
 use steppe_catalog::builtin::{Estimate, PatternKind};
-use steppe_types::{Datum, Oid};
+use steppe_types::Datum;
 
 /// The fraction of NULLs where nothing is known of it.
 const DEFAULT_NULL: f64 = 0.005;
@@ -72,8 +72,8 @@ impl Estimator<'_> {
     }
 
     /// Fraction of rows for which a function is true.
-    pub(super) fn boolean_function(&self, func: Oid, args: &[Expr]) -> f64 {
-        match (Builtins::get().proc(func).map(|f| f.src), args) {
+    pub(super) fn boolean_function(&self, func: &Function, args: &[Expr]) -> f64 {
+        match (func.built_in_source(), args) {
             (Some("text_starts_with"), [left, right]) => {
                 let pattern = PatternKind::Prefix;
                 let estimate = Estimate::Match { pattern, negated: false };

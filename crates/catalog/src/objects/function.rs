@@ -1,0 +1,355 @@
+//! Functions, procedures, aggregates and window functions: rows of pg_proc and pg_aggregate.
+//!
+//! An expression holds the function that it calls as a [`FunctionRef`], so that whoever reads the
+//! expression needs no catalog to know what the function is like. What is decided by a function's
+//! name or source asks [`Function::built_in_name`] or [`Function::built_in_source`]: a function
+//! of a user may be called, and say, the same.
+
+use super::Text;
+use crate::RareText;
+use crate::builtin;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+use steppe_types::Oid;
+use steppe_types::oid::FIRST_NORMAL_OID;
+
+/// A row of pg_proc, and of pg_aggregate.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Function {
+    /// OID.
+    pub oid: Oid,
+    /// The schema; 0 for what an extension brings, which has one when that is installed.
+    pub schema: Oid,
+    /// Name.
+    pub name: Text,
+    /// The extension that brings it, into the schema that CREATE EXTENSION names.
+    #[serde(skip)]
+    pub brought_by: Option<&'static str>,
+    /// Owner.
+    pub owner: Oid,
+    /// What it is (prokind).
+    pub kind: FunctionKind,
+    /// Input argument types: what a call is resolved by.
+    pub args: Box<[Oid]>,
+    /// All arguments, with the columns of the result; empty: `args`, without names.
+    pub declared: Box<[Argument]>,
+    /// Return type.
+    pub ret: Oid,
+    /// Returns a set.
+    pub retset: bool,
+    /// Returns NULL on NULL input.
+    pub strict: bool,
+    /// LEAKPROOF
+    pub leakproof: bool,
+    /// SECURITY DEFINER
+    pub security_definer: bool,
+    /// provolatile
+    pub volatility: Volatility,
+    /// proparallel
+    pub parallel: Parallel,
+    /// procost
+    pub cost: f32,
+    /// Estimated rows of a set-returning function.
+    pub rows: f32,
+    /// Element type of a VARIADIC last argument, or 0.
+    pub variadic: Oid,
+    /// The planner's support function, or 0.
+    pub support: Oid,
+    /// Defaults of the last input arguments, as SQL text.
+    pub defaults: Box<[Text]>,
+    /// What it does.
+    pub body: Body,
+    /// Settings that hold while it runs (SET clauses).
+    pub config: Box<[(Text, Text)]>,
+    /// COMMENT ON FUNCTION.
+    pub comment: Option<RareText>,
+}
+
+/// prokind
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum FunctionKind {
+    /// A function.
+    Plain,
+    /// A procedure.
+    Procedure,
+    /// A window function.
+    Window,
+    /// An aggregate.
+    Aggregate(Box<Aggregate>),
+}
+
+/// A row of pg_aggregate. Functions and types that it does not have are 0.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Aggregate {
+    /// aggkind
+    pub kind: AggregateKind,
+    /// Direct arguments before WITHIN GROUP; a VARIADIC one counts once.
+    pub direct_args: usize,
+    /// The transition function.
+    pub transition: Oid,
+    /// The type of the state.
+    pub state: Oid,
+    /// The state before the first row, as text; none is NULL.
+    pub initial: Option<Text>,
+    /// The final function.
+    pub finish: Oid,
+    /// Whether the final function gets the arguments' types, too.
+    pub finish_extra: bool,
+    /// The function that combines two states.
+    pub combine: Oid,
+    /// Sort operator for min/max by index.
+    pub sort_operator: Oid,
+}
+
+/// aggkind
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AggregateKind {
+    /// Over rows in any order.
+    Normal,
+    /// WITHIN GROUP.
+    OrderedSet,
+    /// WITHIN GROUP, with a row that is not there.
+    HypotheticalSet,
+}
+
+/// provolatile
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Volatility {
+    /// The same for the same arguments.
+    Immutable,
+    /// The same within a statement.
+    Stable,
+    /// Another one for each call.
+    Volatile,
+}
+
+/// proparallel
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Parallel {
+    /// Runs anywhere.
+    Safe,
+    /// Runs in the leader.
+    Restricted,
+    /// Keeps the statement from being parallel.
+    Unsafe,
+}
+
+/// An argument, or a column of the result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Argument {
+    /// Its name, or the empty one.
+    pub name: Text,
+    /// Its mode.
+    pub mode: ArgumentMode,
+    /// Its type.
+    pub ty: Oid,
+}
+
+/// proargmodes
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ArgumentMode {
+    /// IN
+    In,
+    /// OUT
+    Out,
+    /// INOUT
+    InOut,
+    /// VARIADIC
+    Variadic,
+    /// A column of RETURNS TABLE.
+    Table,
+}
+
+/// What a function does (prolang, prosrc, prosqlbody).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Body {
+    /// Language internal or c: this program has the code, under the name of its source.
+    Native {
+        /// pg_language OID.
+        language: Oid,
+        /// prosrc
+        source: Text,
+    },
+    /// Language SQL, from a string.
+    Sql {
+        /// The statements.
+        text: Text,
+    },
+    /// Language SQL: BEGIN ATOMIC, or RETURN.
+    SqlStandard {
+        /// The body, with qualified names.
+        text: Text,
+    },
+    /// A procedural language.
+    Procedural {
+        /// pg_language OID.
+        language: Oid,
+        /// prosrc
+        source: Text,
+    },
+}
+
+impl ArgumentMode {
+    /// The mode of a letter in proargmodes.
+    pub fn of(letter: &str) -> ArgumentMode {
+        match letter {
+            "o" => ArgumentMode::Out,
+            "b" => ArgumentMode::InOut,
+            "v" => ArgumentMode::Variadic,
+            "t" => ArgumentMode::Table,
+            _ => ArgumentMode::In,
+        }
+    }
+
+    /// Whether a call gives it.
+    pub fn is_input(self) -> bool {
+        matches!(self, ArgumentMode::In | ArgumentMode::InOut | ArgumentMode::Variadic)
+    }
+
+    /// Whether the result has it.
+    pub fn is_output(self) -> bool {
+        matches!(self, ArgumentMode::Out | ArgumentMode::InOut | ArgumentMode::Table)
+    }
+}
+
+impl Function {
+    /// Whether PostgreSQL has it built in.
+    pub fn is_built_in(&self) -> bool {
+        self.oid < FIRST_NORMAL_OID && self.brought_by.is_none()
+    }
+
+    /// The name of a built-in function: what decides by a name asks for this one.
+    pub fn built_in_name(&self) -> Option<&str> {
+        self.is_built_in().then_some(&*self.name)
+    }
+
+    /// The source of a built-in function: what decides by a source asks for this one.
+    pub fn built_in_source(&self) -> Option<&str> {
+        self.is_built_in().then_some(self.source())
+    }
+
+    /// prosrc: the name of the code, or the code.
+    pub fn source(&self) -> &str {
+        match &self.body {
+            Body::Native { source, .. } | Body::Procedural { source, .. } => source,
+            Body::Sql { text } | Body::SqlStandard { text } => text,
+        }
+    }
+
+    /// VOLATILE
+    pub fn is_volatile(&self) -> bool {
+        self.volatility == Volatility::Volatile
+    }
+
+    /// IMMUTABLE
+    pub fn is_immutable(&self) -> bool {
+        self.volatility == Volatility::Immutable
+    }
+
+    /// Its row of pg_aggregate, if it is an aggregate.
+    pub fn aggregate(&self) -> Option<&Aggregate> {
+        match &self.kind {
+            FunctionKind::Aggregate(aggregate) => Some(aggregate),
+            _ => None,
+        }
+    }
+
+    /// Whether it is an aggregate.
+    pub fn is_aggregate(&self) -> bool {
+        matches!(self.kind, FunctionKind::Aggregate(_))
+    }
+
+    /// Whether it is an aggregate with WITHIN GROUP.
+    pub fn is_ordered_set(&self) -> bool {
+        self.aggregate().is_some_and(|aggregate| aggregate.kind != AggregateKind::Normal)
+    }
+
+    /// Whether it is a window function.
+    pub fn is_window(&self) -> bool {
+        matches!(self.kind, FunctionKind::Window)
+    }
+
+    /// Whether it is a procedure.
+    pub fn is_procedure(&self) -> bool {
+        matches!(self.kind, FunctionKind::Procedure)
+    }
+
+    /// All arguments, with the columns of the result, whether they have names or not.
+    pub fn arguments(&self) -> Cow<'_, [Argument]> {
+        let unnamed = |ty: &Oid| Argument { name: "".into(), mode: ArgumentMode::In, ty: *ty };
+        match self.declared.is_empty() {
+            true => self.args.iter().map(unnamed).collect(),
+            false => Cow::Borrowed(&self.declared),
+        }
+    }
+
+    /// The names of the input arguments; none where they have no names.
+    pub fn input_names(&self) -> impl Iterator<Item = &str> {
+        self.declared.iter().filter(|a| a.mode.is_input()).map(|a| &*a.name)
+    }
+
+    /// OUT and TABLE columns: their names and types.
+    pub fn out_columns(&self) -> impl Iterator<Item = (&str, Oid)> + Clone {
+        self.declared.iter().filter(|a| a.mode.is_output()).map(|a| (&*a.name, a.ty))
+    }
+}
+
+/// A function as expressions and plans hold it. A built-in one is cloned, compared and dropped
+/// without a change to memory that others read: sessions that plan the same share no counter.
+#[derive(Clone)]
+pub struct FunctionRef(Held);
+
+#[derive(Clone)]
+enum Held {
+    BuiltIn(&'static Function),
+    Own(Arc<Function>),
+}
+
+impl FunctionRef {
+    /// A built-in function, or one that an extension brings, by OID.
+    pub fn built_in(oid: Oid) -> Option<FunctionRef> {
+        builtin::function(oid)
+    }
+}
+
+impl From<&'static Function> for FunctionRef {
+    fn from(function: &'static Function) -> FunctionRef {
+        FunctionRef(Held::BuiltIn(function))
+    }
+}
+
+impl From<Arc<Function>> for FunctionRef {
+    fn from(function: Arc<Function>) -> FunctionRef {
+        FunctionRef(Held::Own(function))
+    }
+}
+
+impl Deref for FunctionRef {
+    type Target = Function;
+
+    #[inline]
+    fn deref(&self) -> &Function {
+        match &self.0 {
+            Held::BuiltIn(function) => function,
+            Held::Own(function) => function,
+        }
+    }
+}
+
+/// A plan never mixes versions of the catalog: the OID says which function it is.
+impl PartialEq for FunctionRef {
+    fn eq(&self, other: &FunctionRef) -> bool {
+        self.oid == other.oid
+    }
+}
+
+impl Eq for FunctionRef {}
+
+impl fmt::Debug for FunctionRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name, self.oid)
+    }
+}

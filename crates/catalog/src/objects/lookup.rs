@@ -1,0 +1,108 @@
+//! Functions, operators, casts and types as a version of the catalog knows them: those of users,
+//! and behind them the built-in ones.
+
+use super::{FunctionRef, OperatorRef};
+use crate::builtin::{self, Cast, Type};
+use crate::{Catalog, INFORMATION_SCHEMA, PG_CATALOG};
+use steppe_types::Oid;
+
+/// The schemas in which a name is looked for, in their order.
+struct Places<'a> {
+    /// The one schema that is named.
+    named: Option<Oid>,
+    path: &'a [Oid],
+}
+
+impl Places<'_> {
+    /// The place of a schema: what is earlier hides what takes the same arguments. The built-in
+    /// schema comes first where the path does not have it.
+    fn of(&self, schema: Oid) -> Option<usize> {
+        match self.named {
+            Some(named) => (named == schema).then_some(0),
+            None => match self.path.iter().position(|place| *place == schema) {
+                Some(place) => Some(place + 1),
+                None => (schema == PG_CATALOG).then_some(0),
+            },
+        }
+    }
+}
+
+impl Catalog {
+    /// A function by OID; also one that an extension brings, installed or not.
+    pub fn function(&self, oid: Oid) -> Option<FunctionRef> {
+        builtin::function(oid)
+    }
+
+    /// An operator by OID.
+    pub fn operator(&self, oid: Oid) -> Option<OperatorRef> {
+        builtin::operator(oid)
+    }
+
+    /// The cast from one type to another, if pg_cast has one.
+    pub fn cast(&self, from: Oid, to: Oid) -> Option<Cast> {
+        builtin::cast(from, to)
+    }
+
+    /// A type by OID.
+    pub fn ty(&self, oid: Oid) -> Option<Type> {
+        builtin::ty(oid)
+    }
+
+    /// Calls `f` with each function that a name, with its schema or without, can mean to a session
+    /// with this search path, and with the place of the function's schema in that.
+    pub fn functions_in(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+        path: &[Oid],
+        f: &mut dyn FnMut(usize, FunctionRef),
+    ) {
+        let Some(places) = self.places(schema, path) else { return };
+        let (of_system, of_schema) = (places.of(PG_CATALOG), places.of(INFORMATION_SCHEMA));
+        for function in builtin::functions_named(name) {
+            let place = if function.schema == PG_CATALOG { of_system } else { of_schema };
+            if let Some(place) = place {
+                f(place, function);
+            }
+        }
+        if self.extensions().next().is_none() {
+            return;
+        }
+        for function in builtin::extension_functions_named(name) {
+            let place = self.schema_of(&function).and_then(|schema| places.of(schema));
+            if let Some(place) = place {
+                f(place, function);
+            }
+        }
+    }
+
+    /// The same for operators.
+    pub fn operators_in(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+        path: &[Oid],
+        f: &mut dyn FnMut(usize, OperatorRef),
+    ) {
+        let Some(places) = self.places(schema, path) else { return };
+        if let Some(place) = places.of(PG_CATALOG) {
+            builtin::operators_named(name).for_each(|operator| f(place, operator));
+        }
+    }
+
+    /// The schema that a function is in: an extension's is where that put it.
+    pub fn schema_of(&self, function: &super::Function) -> Option<Oid> {
+        match function.brought_by {
+            Some(extension) => Some(self.extension_named(extension)?.schema),
+            None => Some(function.schema),
+        }
+    }
+
+    fn places<'a>(&self, schema: Option<&str>, path: &'a [Oid]) -> Option<Places<'a>> {
+        let named = match schema {
+            Some(schema) => Some(self.schema_in(schema, path)?.oid),
+            None => None,
+        };
+        Some(Places { named, path })
+    }
+}
