@@ -3,21 +3,20 @@
 use super::cluster;
 use super::column_hints;
 use super::constraint::{self, PendingConstraints};
-use super::depend;
 use super::drop_column::{self, DropColumn};
+use super::drop_constraint::{drop_constraint, drop_dependents_of};
 use super::inherit::{self, Inheritor, invalid_table};
 use super::open::system_catalog;
 use super::reloptions::{self, Owner};
 use super::table::default_text;
 use super::table_change::TableChange;
-use super::{DdlContext, add_column, create_view, drop, not_null, partition};
+use super::{DdlContext, add_column, create_view, not_null, partition};
 use super::{generated, identity, persistence, retype, validate};
 use std::sync::Arc;
-use steppe_catalog::objects::Object;
-use steppe_catalog::{Constraint, RelKind, Relation};
+use steppe_catalog::{RelKind, Relation};
 use steppe_sql::ast::{
-    AlterTableCommand as Command, AlterTableStmt, ConstraintKind as AstConstraint, DefElem,
-    DropBehavior, Expr, ObjectKind,
+    AlterTableCommand as Command, AlterTableStmt, ConstraintKind as AstConstraint, DefElem, Expr,
+    ObjectKind,
 };
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
@@ -557,95 +556,4 @@ pub(super) fn column_position(table: &Relation, name: &str) -> Result<usize> {
 pub(super) fn no_constraint(table: &Relation, name: &str) -> Error {
     let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
     Error::new(SqlState::UNDEFINED_OBJECT, message)
-}
-
-/// What depends on a constraint refuses its end, or goes first.
-fn drop_dependents_of(
-    ctx: &mut DdlContext<'_>,
-    table: &Relation,
-    name: &str,
-    behavior: DropBehavior,
-) -> Result<()> {
-    let Some(constraint) = table.constraints.iter().find(|c| *c.name == *name) else {
-        return Ok(());
-    };
-    let root = Object::Constraint(table.oid, constraint.oid);
-    let dependents = depend::dependents(ctx, &[root], behavior)?;
-    drop::drop_dependents(ctx, &dependents)
-}
-
-pub(super) fn drop_constraint(
-    ctx: &mut DdlContext<'_>,
-    table: Relation,
-    name: &str,
-    if_exists: bool,
-    scope: Scope,
-) -> Result<()> {
-    let Some(at) = table.constraints.iter().position(|c| *c.name == *name) else {
-        return ctx.skip_missing(if_exists, no_constraint(&table, name));
-    };
-    let mut table = table;
-    let constraint = table.constraints.remove(at);
-    if constraint.is_inherited() && !scope.recursing {
-        return Err(invalid_table(format!(
-            "cannot drop inherited constraint \"{name}\" of relation \"{}\"",
-            table.name
-        )));
-    }
-    if let Some(position) = constraint.not_null_column() {
-        not_null::check_droppable(&table, position)?;
-        table.columns[position].not_null = false;
-    }
-    for child in partition::children(ctx, table.oid)? {
-        let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
-        let theirs = ConstraintOf { table: &table, constraint: &constraint };
-        drop_from_child(ctx, &child, theirs, scope.only)?;
-    }
-    ctx.put(table)?;
-    if let Some(index) = constraint.index() {
-        let catalog = ctx.catalog();
-        if let Some(index) = catalog.relation(index) {
-            drop::drop_relation(ctx, index.clone())?;
-        }
-    }
-    Ok(())
-}
-
-/// A constraint and its table.
-struct ConstraintOf<'a> {
-    table: &'a Relation,
-    constraint: &'a Constraint,
-}
-
-/// A child loses a constraint of its parent's, unless it has it from elsewhere or, since only the
-/// parent loses it, keeps it as its own.
-fn drop_from_child(
-    ctx: &mut DdlContext<'_>,
-    child: &Relation,
-    of_parent: ConstraintOf<'_>,
-    only: bool,
-) -> Result<()> {
-    let ConstraintOf { table: parent, constraint: theirs } = of_parent;
-    let belongs = |own: &Constraint| match own.parent {
-        0 => own.is_inherited() && own.name == theirs.name && own.not_null_column().is_none(),
-        parent => parent == theirs.oid,
-    };
-    let at = match theirs.not_null_column() {
-        // Whatever it is called there.
-        Some(position) => {
-            let place = partition::attnum_in(child, parent, position)? as usize - 1;
-            child.not_null_constraint(place)
-        }
-        None => child.constraints.iter().position(belongs),
-    };
-    let Some(at) = at.filter(|_| !theirs.no_inherit) else { return Ok(()) };
-    let mut child = child.clone();
-    let own = &mut child.constraints[at];
-    if !only && own.inherit_count == 1 && !own.local {
-        let (name, scope) = (own.name.clone(), Scope { only, recursing: true });
-        return drop_constraint(ctx, child, &name, false, scope);
-    }
-    own.inherit_count -= 1;
-    own.local |= only && own.inherit_count == 0;
-    ctx.put(child)
 }

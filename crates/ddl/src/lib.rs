@@ -27,6 +27,7 @@ mod create_view;
 pub(crate) mod depend;
 mod drop;
 mod drop_column;
+mod drop_constraint;
 mod extension;
 mod generated;
 mod identity;

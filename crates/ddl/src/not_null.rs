@@ -6,8 +6,9 @@
 //! the parents that have it, too; it goes down to children unless it is NO INHERIT, and is called
 //! there as the parent's is, or as the child has called its own.
 
-use super::alter::{Scope, column_position, drop_constraint, no_constraint};
+use super::alter::{Scope, column_position, no_constraint};
 use super::constraint::PendingConstraints;
+use super::drop_constraint::drop_constraint;
 use super::inherit::invalid_table;
 use super::scan::{evaluator, scan_rows};
 use super::{DdlContext, partition, truncate_name, validate};
