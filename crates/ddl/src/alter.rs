@@ -35,7 +35,7 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
             Command::AttachPartition { .. }
                 | Command::DetachPartition { finalize: true, .. }
                 | Command::ValidateConstraint(_)
-                // What only planning, ANALYZE and the filling of pages ask.
+                // Only planning, ANALYZE and the filling of pages read these.
                 | Command::SetStatistics { .. }
                 | Command::SetColumnOptions { .. }
                 | Command::ResetColumnOptions { .. }
@@ -117,8 +117,8 @@ fn has_made(command: &Command) -> Option<&str> {
     }
 }
 
-/// When a part of an ALTER TABLE has its turn, whatever was written first (AlterTablePass): what
-/// goes, types, columns, what is said of columns, the rest. A column that is dropped is still there
+/// The passes of ALTER TABLE (AlterTablePass). They run in this order, not in the statement's:
+/// drops, types, new columns, column properties, the rest. A column that is dropped is still there
 /// for the USING that reads it; a sequence restarts before the values of new columns ask it
 /// (PostgreSQL computes those when all parts are done).
 fn pass(command: &Command, read: &[Arc<str>], made: &[&str]) -> u8 {
@@ -210,7 +210,7 @@ fn change_partitions(ctx: &mut DdlContext<'_>, table: Relation, command: &Comman
 fn check_fits(table: &Relation, command: &Command) -> Result<()> {
     let fits = match command {
         Command::ChangeOwner(_) => true,
-        // What has no pages has no storage parameters.
+        // A relation without pages has no storage parameters.
         Command::SetOptions(_) | Command::ResetOptions(_) => {
             !matches!(table.kind, RelKind::PartitionedIndex | RelKind::Sequence)
         }
@@ -289,7 +289,7 @@ fn run_with_children(
     }
 }
 
-/// How far a part of an ALTER TABLE goes that sees to its table's children itself.
+/// The reach of a part of an ALTER TABLE that changes the children itself.
 #[derive(Clone, Copy)]
 pub(super) struct Scope {
     /// ONLY was written.
@@ -311,7 +311,7 @@ fn goes_down(command: &Command) -> bool {
     )
 }
 
-/// What a child may not do by itself, and a parent not alone: 42P16.
+/// 42P16 for a change that a child may not make alone, and a parent not with ONLY.
 fn check_lineage(
     ctx: &mut DdlContext<'_>,
     table: &Relation,
@@ -356,7 +356,7 @@ fn check_lineage(
     Ok(())
 }
 
-/// What ONLY a parent cannot do: 42P16.
+/// 42P16 for a change that a parent cannot make with ONLY.
 fn check_only(table: &Relation, command: &Command) -> Result<()> {
     let is_partitioned = table.kind == RelKind::PartitionedTable;
     let hint = "Do not specify the ONLY keyword.";

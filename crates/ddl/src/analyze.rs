@@ -1,7 +1,7 @@
 //! VACUUM and ANALYZE (analyze.c, vacuum.c).
 //!
-//! Nothing needs vacuuming here: versions go when nobody can see them. VACUUM
-//! runs the purge at once, and sweeps tables for what a crash has made it forget.
+//! VACUUM has no dead versions to remove: undo keeps them and frees them when no snapshot needs
+//! them. VACUUM runs the purge at once, and sweeps tables for what a crash has made it forget.
 //! ANALYZE samples rows (`sample`), computes what the planner's estimates need (`statistics`), and
 //! stores it.
 
@@ -16,12 +16,12 @@ use steppe_sql::ast::VacuumStmt;
 use steppe_txn::{Database, IndexStore, RelFileNumber, RelationLockMode};
 use steppe_types::{Error, Result, SqlState};
 
-/// What to do to each table.
+/// The work for each table.
 #[derive(Clone, Copy)]
 struct Work {
     vacuum: bool,
     analyze: bool,
-    /// Tables that somebody else has locked are left out.
+    /// Tables that another session has locked are left out.
     skip_locked: bool,
 }
 
@@ -127,7 +127,7 @@ fn targets(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt, work: Work) -> Result<Ve
     Ok(targets)
 }
 
-/// What inherits from a table, other than as its partition, level by level.
+/// The tables that inherit from a table, other than as its partitions, level by level.
 fn inheriting(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<Vec<Arc<Relation>>> {
     let mut found: Vec<Arc<Relation>> = Vec::new();
     if table.kind == RelKind::PartitionedTable {
@@ -157,8 +157,8 @@ struct NamedFor<'a> {
     name: Option<&'a str>,
 }
 
-/// Locks a table whose turn has come; `None`: it cannot be had, which a user that has named it is
-/// told (vacuum_open_relation).
+/// Locks a table whose turn has come; `None`: the lock is not available. A warning follows if
+/// the statement named the table (vacuum_open_relation).
 fn open_target(
     ctx: &mut DdlContext<'_>,
     table: &Relation,
@@ -270,7 +270,7 @@ fn analyze_target(ctx: &mut DdlContext<'_>, target: &WorkTarget, work: Work) -> 
 }
 
 /// Statistics of a table that is locked and of what inherits from it, without a wait; false if
-/// somebody has locked some of that.
+/// another session has locked a part of it.
 pub(super) fn analyze_at_once(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<bool> {
     let work = Work { vacuum: false, analyze: true, skip_locked: true };
     let scope = Scope { work, columns: &[], rows: 0 };
@@ -278,13 +278,13 @@ pub(super) fn analyze_at_once(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -
     analyze_inheritance(ctx, table, scope, own)
 }
 
-/// What is looked at in each of a target's tables.
+/// The scope of ANALYZE in each of a target's tables.
 #[derive(Clone, Copy)]
 struct Scope<'a> {
     work: Work,
     /// The columns that the statement names; all if it names none.
     columns: &'a [String],
-    /// So many rows are sampled at least: those of what is above need them.
+    /// The least number of rows to sample, for the statistics of the tables above.
     rows: usize,
 }
 

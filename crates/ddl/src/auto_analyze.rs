@@ -1,9 +1,9 @@
 //! ANALYZE of one table as the background analyzer does it (autovacuum.c, analyze.c).
 //!
-//! It waits for nobody: a table whose lock cannot be had at once is left for another time. A
-//! partitioned table gets statistics of its own alone, from a sample to which each leaf gives rows
-//! by its share of the pages (acquire_inherited_sample_rows): its leaves are only read, under the
-//! lock that a SELECT takes, and have been analyzed by themselves.
+//! It never waits: a table that is locked is skipped and analyzed later. A partitioned table gets
+//! statistics of its own alone, from a sample to which each leaf gives rows by its share of the
+//! pages (acquire_inherited_sample_rows): its leaves are only read, under the lock that a SELECT
+//! takes, and have been analyzed by themselves.
 //!
 //! No snapshot outlives the sample that was taken with it.
 
@@ -17,18 +17,18 @@ use steppe_exec::stored::ColumnMap;
 use steppe_txn::RelationLockMode;
 use steppe_types::{Oid, Result};
 
-/// What became of a table that was to be analyzed.
+/// The result of [`auto_analyze`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AutoAnalyzed {
     /// It has new statistics.
     Done,
-    /// Somebody has locked it, or a leaf of it.
+    /// Another session has locked the table or one of its leaves.
     Locked,
     /// It is not there any more.
     Gone,
 }
 
-/// Analyzes a table, unless somebody has locked it.
+/// Analyzes a table, unless another session has locked it.
 pub fn auto_analyze(ctx: &mut DdlContext<'_>, table: Oid) -> Result<AutoAnalyzed> {
     if !ctx.txn.try_lock_relation(table, RelationLockMode::ShareUpdateExclusive)? {
         return Ok(AutoAnalyzed::Locked);

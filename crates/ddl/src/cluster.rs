@@ -1,5 +1,5 @@
 //! CLUSTER ON and SET WITHOUT CLUSTER (tablecmds.c, cluster.c): which index CLUSTER would order a
-//! table by. The mark is kept for the catalog and for who copies a schema.
+//! table by. The catalog keeps the mark, and pg_dump copies it.
 
 use super::DdlContext;
 use std::sync::Arc;

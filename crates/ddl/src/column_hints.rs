@@ -1,5 +1,6 @@
-//! What a column's definition only recommends: STORAGE, COMPRESSION, statistics. It is kept, for
-//! the catalog and for copies of the schema; what a query answers does not depend on it.
+//! The parts of a column's definition that are only recommendations: STORAGE, COMPRESSION,
+//! statistics. The catalog keeps them, and copies of the schema have them. No query's result
+//! depends on them.
 
 use super::DdlContext;
 use super::alter::column_position;
@@ -17,7 +18,7 @@ const STATISTICS_MAX: i16 = 10_000;
 /// typstorage of types whose values are never out of line.
 const PLAIN: char = 'p';
 
-/// What SET STATISTICS says; nothing is DEFAULT, which is written -1, too.
+/// The value of SET STATISTICS; `None` stands for DEFAULT, which may also be written as -1.
 pub(super) fn statistics_target(ctx: &DdlContext<'_>, target: Option<i32>) -> Result<Option<i16>> {
     let Some(target) = target.filter(|target| *target != -1) else { return Ok(None) };
     if target < 0 {
@@ -65,7 +66,7 @@ fn numbered(index: &Relation, number: i16) -> Result<usize> {
     })
 }
 
-/// Of an index, only expressions have statistics: 0A000.
+/// 0A000 for statistics of an index's column that is no expression.
 fn check_index_column(index: &Relation, position: usize) -> Result<()> {
     let Some(info) = &index.index else { return Ok(()) };
     let refused = |what: &str| {
@@ -122,8 +123,8 @@ pub(super) fn of_definition(column: &mut Column, def: &ColumnDef) -> Result<()> 
     Ok(())
 }
 
-/// What pg_attribute.attcompression says of a method (GetAttributeCompression). LZ4 is for servers
-/// that were built with it.
+/// The value of pg_attribute.attcompression for a method (GetAttributeCompression). LZ4 is for
+/// servers that were built with it.
 fn compression_of(ty: Oid, method: &str) -> Result<Option<char>> {
     if method == "default" {
         return Ok(None);

@@ -108,7 +108,7 @@ fn open(ctx: &mut DdlContext<'_>, name: &steppe_sql::ast::RangeVar) -> Result<Re
     Ok((*relation).clone())
 }
 
-/// What belongs to a relation, by a name whose last part is its own.
+/// A part of a relation, by a name whose last part is the part's.
 fn part_of(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<(String, Relation)> {
     let Some((part, table)) = name.parts().split_last() else {
         return Err(Error::internal("COMMENT on a part of nothing"));

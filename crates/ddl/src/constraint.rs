@@ -142,7 +142,7 @@ impl PendingConstraints {
         });
     }
 
-    /// A column that is NOT NULL, whatever says so.
+    /// Adds a NOT NULL of a column, from any source.
     pub(crate) fn add_not_null(&mut self, not_null: PendingNotNull) {
         self.not_nulls.push(not_null);
     }
@@ -152,7 +152,7 @@ impl PendingConstraints {
         std::mem::take(&mut self.not_nulls)
     }
 
-    /// What CHECKs have been called.
+    /// The names of the pending CHECKs that have one.
     pub(super) fn check_names(&self) -> impl Iterator<Item = &str> {
         self.checks.iter().filter_map(|check| check.name.as_deref())
     }

@@ -11,7 +11,7 @@ use steppe_txn::{RelationLockMode, Txn};
 use steppe_types::io::IoContext;
 use steppe_types::{Error, Oid, Result, SqlState};
 
-/// What a DDL statement runs with.
+/// The environment of a DDL statement.
 pub struct DdlContext<'a> {
     /// The stored catalog.
     pub store: &'a CatalogStore,
@@ -23,7 +23,7 @@ pub struct DdlContext<'a> {
     pub search_path: Vec<Oid>,
     /// Schema that unqualified new objects go to.
     pub creation_schema: Option<Oid>,
-    /// What the session's schema of temporary objects is called, whether or not it exists.
+    /// The name of the session's schema of temporary objects, which need not exist.
     pub temporary_schema: Arc<str>,
     /// Unqualified new objects go there.
     pub creates_temporary: bool,
@@ -44,13 +44,13 @@ pub struct DdlContext<'a> {
     pub parent_lock: RelationLockMode,
     /// That of an index which is being created on partitions: what is built for them is part of it.
     pub spreading: Option<Arc<Progress>>,
-    /// What the session's open cursors read.
+    /// The relations that the session's open cursors read.
     pub in_use: Vec<Oid>,
     /// The tables with keys that are checked when the transaction ends.
     pub pending_checks: Vec<Oid>,
 }
 
-/// What differs between those that change the catalog.
+/// The parts of a [`DdlContext`] that differ between its users.
 pub struct Origin<'a> {
     /// The transaction.
     pub txn: &'a mut Txn,
@@ -58,7 +58,7 @@ pub struct Origin<'a> {
     pub pending: &'a mut Option<CatalogChanges>,
     /// The statement's text, for error positions.
     pub source: &'a str,
-    /// What the session's open cursors read.
+    /// The relations that the session's open cursors read.
     pub in_use: Vec<Oid>,
     /// The tables with keys that are checked when the transaction ends.
     pub pending_checks: Vec<Oid>,
@@ -67,7 +67,7 @@ pub struct Origin<'a> {
 }
 
 impl<'a> Origin<'a> {
-    /// Of what knows no cursors and no deferred keys, and has no text.
+    /// For a caller without cursors, deferred keys and a statement's text.
     pub fn new(txn: &'a mut Txn, pending: &'a mut Option<CatalogChanges>) -> Origin<'a> {
         Origin {
             txn,
@@ -168,7 +168,7 @@ impl DdlContext<'_> {
         })
     }
 
-    /// What functions see.
+    /// The context that functions run with.
     pub(crate) fn functions(&mut self) -> FnContext {
         let now = self.session.clock_timestamp();
         FnContext {

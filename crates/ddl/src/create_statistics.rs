@@ -401,7 +401,7 @@ fn open_existing(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<(Arc<Rel
     }
 }
 
-/// What is not there: the object, or the schema that it would be in.
+/// 42704 for the object, or 3F000 for its schema.
 fn missing(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Error {
     match name.schema() {
         Some(schema) if ctx.catalog().schema_in(schema, &ctx.search_path).is_none() => {

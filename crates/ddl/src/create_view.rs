@@ -1,6 +1,6 @@
 //! CREATE VIEW: what it checks, its options, and ALTER VIEW's (view.c).
 //!
-//! What the view keeps of its query is [`super::view`]'s affair.
+//! [`super::view`] decides what the view keeps of its query.
 
 use super::DdlContext;
 use super::reloptions::{self, Options, Owner};

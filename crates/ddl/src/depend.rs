@@ -1,4 +1,4 @@
-//! What depends on what, and what a DROP takes along (dependency.c in small).
+//! Dependencies between objects, and the objects that a DROP removes (a subset of dependency.c).
 //!
 //! | object | goes with it silently | depends on it: refuses, or goes with CASCADE |
 //! |---|---|---|
@@ -31,8 +31,8 @@ struct Dependent {
     on: Object,
 }
 
-/// What goes along with `roots`. With RESTRICT that must be nothing: 2BP01 with a list. With
-/// CASCADE a notice says what goes, and it is locked.
+/// The objects that are dropped with `roots`. With RESTRICT there must be none: 2BP01 with a
+/// list. With CASCADE a notice names them, and they are locked.
 pub(super) fn dependents(
     ctx: &mut DdlContext<'_>,
     roots: &[Object],
@@ -80,7 +80,7 @@ pub(super) fn dependents(
     Ok(found.into_iter().map(|d| d.object).collect())
 }
 
-/// What goes along with an object, where nobody is told.
+/// The objects that are dropped with an object without a notice.
 pub(super) fn silently(catalog: &Catalog, root: Object) -> Vec<Object> {
     Search::of(catalog, &[root]).into_iter().map(|d| d.object).collect()
 }
@@ -91,7 +91,7 @@ struct Search<'a> {
     found: Vec<Dependent>,
     /// The roots and what was found.
     known: HashSet<Object>,
-    /// What goes silently with one of those: partitions, owned sequences.
+    /// Objects that are dropped silently with one of those: partitions, owned sequences.
     silent: HashSet<Object>,
 }
 
@@ -110,7 +110,7 @@ impl Search<'_> {
 
     /// Adds what depends on an object, dependents before what they depend on.
     fn collect(&mut self, on: Object) {
-        // What goes silently may have dependents of its own.
+        // An object that is dropped silently may have dependents.
         for sequence in owned_sequences(self.catalog, on) {
             self.collect_silently(Object::Relation(sequence));
         }
@@ -137,8 +137,8 @@ impl Search<'_> {
         }
     }
 
-    /// What goes silently was perhaps found in another way, too. A default goes silently with
-    /// its column or table, a statistics object with its table.
+    /// An object that is dropped silently may also have been found through another dependency. A
+    /// default goes silently with its column or table, a statistics object with its table.
     fn forget_silent(&mut self) {
         let Search { catalog, found, known, silent } = self;
         found.retain(|dependent| {
@@ -159,7 +159,7 @@ impl Search<'_> {
     }
 }
 
-/// What depends on an object by itself, in the order of creation.
+/// The direct dependents of an object, in the order of creation.
 fn direct(catalog: &Catalog, on: Object) -> Vec<Object> {
     match on {
         Object::Schema(schema) => {

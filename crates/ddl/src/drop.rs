@@ -1,6 +1,6 @@
 //! DROP and TRUNCATE (dropcmds.c, dependency.c in small).
 //!
-//! What depends on a dropped object refuses the drop (2BP01) unless CASCADE is
+//! A dependent of a dropped object refuses the drop (2BP01) unless CASCADE is
 //! written: see `depend`.
 
 use super::depend;
@@ -44,7 +44,7 @@ pub(crate) fn drop_objects(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<
     for object in &drop.objects {
         let name = range_var(object)?;
         let Some(relation) = find_to_drop(ctx, &name, kind, drop.if_exists)? else { continue };
-        // Nobody else uses what is temporary: it goes at once.
+        // No other session uses temporary files, so they are freed at once.
         if drop.concurrently
             && relation.kind == RelKind::PartitionedIndex
             && !ctx.catalog().is_temporary(&relation)
@@ -242,7 +242,7 @@ pub(super) fn drop_dependents(ctx: &mut DdlContext<'_>, dependents: &[Object]) -
 
 /// Removes a relation with what belongs to it; its storage goes when the transaction commits.
 ///
-/// No catalog version is held meanwhile: each removal would copy what it shares with that.
+/// Do not hold a catalog version here: each removal would then copy the shared nodes of its maps.
 pub(crate) fn drop_relation(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -> Result<()> {
     // It may have gone with another one already.
     let Some(relation) = ctx.catalog().relation(relation.oid).cloned() else { return Ok(()) };
@@ -251,7 +251,7 @@ pub(crate) fn drop_relation(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -
         ctx.check_not_in_use(&relation, "DROP TABLE")?;
     }
     let children = partition::all_children(ctx, relation.oid)?;
-    // What inherits from it goes by itself.
+    // Its children are dropped separately.
     for child in children.into_iter().filter(|child| child.partition_of.is_some()) {
         ctx.lock(child.oid, RelationLockMode::AccessExclusive)?;
         drop_relation(ctx, child)?;
@@ -359,8 +359,8 @@ pub(crate) fn truncate(ctx: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Res
     Ok(())
 }
 
-/// Waits for those who read the leaves above a partition in turn and may come to it. The
-/// partition is not locked yet: they would wait for that, and this for them.
+/// Waits for scans that read the parent's leaves one after the other and may reach this partition.
+/// The partition is not locked yet: they would wait for that, and this for them.
 fn replace_among_leaves(ctx: &mut DdlContext<'_>, name: &RangeVar) -> Result<()> {
     let mut below = ctx.find(name)?;
     while let Some(of) = below.as_ref().and_then(|table| table.partition_of.as_ref()) {

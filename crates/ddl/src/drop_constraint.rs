@@ -10,7 +10,7 @@ use steppe_sql::ast::DropBehavior;
 use steppe_txn::RelationLockMode;
 use steppe_types::Result;
 
-/// What depends on a constraint refuses its end, or goes first.
+/// A dependent object prevents the drop of a constraint; with CASCADE it is dropped first.
 pub(super) fn drop_dependents_of(
     ctx: &mut DdlContext<'_>,
     table: &Relation,
@@ -82,7 +82,7 @@ fn drop_from_child(
         parent => parent == theirs.oid,
     };
     let at = match theirs.not_null_column() {
-        // Whatever it is called there.
+        // It may have another name there.
         Some(position) => {
             let place = partition::attnum_in(child, parent, position)? as usize - 1;
             child.not_null_constraint(place)

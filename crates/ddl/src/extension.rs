@@ -161,7 +161,7 @@ fn drop_extension(ctx: &mut DdlContext<'_>, extension: &Extension) -> Result<()>
             drop::drop_relation(ctx, relation)?;
         }
     }
-    // The tables that it kept something of stay as they are, and are nobody's business any more.
+    // The tables that it kept something of stay as they are; no code manages them any more.
     let catalog = ctx.catalog();
     let is_kept =
         |table: &Relation| table.kept.as_ref().is_some_and(|kept| kept.extension == extension.name);

@@ -144,7 +144,7 @@ fn check_columns(ctx: &DdlContext<'_>, table: &Relation, expr: &Expr) -> Result<
     expr.children().into_iter().try_for_each(|child| check_columns(ctx, table, child))
 }
 
-/// Of the system columns only `tableoid` is known before a row is stored.
+/// Only one system column is known before a row is stored: `tableoid`.
 fn check_system_column(ctx: &DdlContext<'_>, column: i32, at: Place) -> Result<()> {
     if column == i32::from(TABLE_OID) {
         return Ok(());

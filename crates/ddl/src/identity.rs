@@ -15,7 +15,8 @@ fn not_in_state(message: String) -> Error {
     Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
 }
 
-/// What a partition cannot do by itself, and a partitioned table not alone: 42P16.
+/// 42P16 for a change that a partition cannot make by itself, and a partitioned table not with
+/// ONLY.
 pub(super) fn check_lineage(table: &Relation, what: &str, only: bool) -> Result<()> {
     if table.partition_of.is_some() {
         return Err(invalid_table(format!("cannot {what} of a partition")));

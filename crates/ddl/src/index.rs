@@ -25,14 +25,14 @@ use steppe_types::{Error, Oid, Result, SqlState};
 /// PostgreSQL's INDEX_MAX_KEYS.
 const KEYS_MAX: usize = 32;
 
-/// What CREATE INDEX makes, as errors name it.
+/// The word for the objects of CREATE INDEX in errors.
 const INDEXES: &str = "indexes";
 
 /// An index before it is in the catalog.
 pub(crate) struct IndexBuilder {
     pub(crate) name: String,
     pub(crate) keys: Vec<IndexKey>,
-    /// What the keys' columns are called.
+    /// The names of the keys' columns.
     pub(crate) key_names: Vec<String>,
     pub(crate) include: Vec<i16>,
     pub(crate) unique: bool,
@@ -233,7 +233,8 @@ pub(super) fn check_opclass(method: OpclassMethod, name: &str, type_oid: Oid) ->
     }
 }
 
-/// What may not be the key of an index: a value that may change, or one of no real type.
+/// Refuses an expression as the key of an index if its value may change, or if its type is a
+/// pseudo-type or a row.
 fn check_expression(bound: &Expr, elem: &IndexElem) -> Result<()> {
     if is_mutable(bound) {
         return Err(not_immutable("expression"));
@@ -286,8 +287,8 @@ fn expression_name(expr: &ast::Expr) -> String {
     }
 }
 
-/// What an index's columns are called: as the table's, or after the expression, with a number
-/// where that is taken (ChooseIndexColumnNames).
+/// The names of an index's columns: the table's, or names after the expressions, with a number
+/// where a name is taken (ChooseIndexColumnNames).
 fn column_names(table: &Relation, keys: &[IndexKey], elements: &[IndexElem]) -> Vec<String> {
     let mut names: Vec<String> = Vec::with_capacity(keys.len());
     for (key, element) in keys.iter().zip(elements) {
@@ -418,8 +419,8 @@ fn column_like(source: &Column, name: String) -> Column {
     column
 }
 
-/// What a REINDEX that cannot run inside a transaction block is called: the command, and the
-/// partitioned table or index that it is of, if that is why. `None`: it can.
+/// The name of a REINDEX that cannot run inside a transaction block: the command, and the
+/// partitioned table or index if that is the reason. `None`: it can.
 pub fn reindexes_many(
     ctx: &mut DdlContext<'_>,
     reindex: &ReindexStmt,
@@ -475,7 +476,7 @@ pub(crate) fn reindex(ctx: &mut DdlContext<'_>, reindex: &ReindexStmt) -> Result
             })
         }
         ReindexTarget::Table(name) => {
-            // Without indexes nobody is waited for.
+            // A table without indexes needs no lock.
             let has_none =
                 |table: &Relation| table.kind == RelKind::Table && table.indexes.is_empty();
             if is_concurrent(reindex) {

@@ -1,13 +1,14 @@
 //! DDL: statements that change the catalog.
 //!
-//! A DDL statement locks what it changes, makes new versions of the objects, and
-//! creates or drops their storage, in the session's transaction. Its end
-//! ([`DdlContext::run`]) writes them through [`CatalogStore`]. Others see the
-//! result when the transaction commits; a rollback undoes objects and storage alike.
+//! A DDL statement locks what it changes, makes new versions of the objects, and creates or drops
+//! their storage, in the session's transaction. Its end ([`DdlContext::run`]) writes them through
+//! [`steppe_catalog::CatalogStore`]. Others see the result when the transaction commits; a rollback
+//! undoes objects and storage.
 //!
-//! Statements run to their end in the calling thread. Locks are waited for in place
-//! ([`SessionHost::block_on`]), and rows are read so (scan.rs): what [`is_brief`] holds up
-//! nobody. With others the caller sees to that.
+//! Statements run to their end in the calling thread. A statement waits for locks in its own thread
+//! ([`steppe_functions::SessionHost::block_on`]) and reads rows there (scan.rs). A statement that
+//! [`is_brief`] is short enough to run on the session's worker; for others the caller frees the
+//! worker first.
 //!
 //! Sources: PostgreSQL's src/backend/commands (tablecmds.c, indexcmds.c,
 //! sequence.c, dropcmds.c), parser/parse_utilcmd.c.
@@ -98,9 +99,8 @@ pub fn is_ddl(statement: &Statement) -> bool {
     )
 }
 
-/// Whether a statement does nothing that takes long but what it does in place: it makes an object
-/// that has no rows yet, or takes objects away, whose storage goes later, and asks for interrupts
-/// between many of them.
+/// Whether the statement is short: it creates an object without rows, or drops objects whose
+/// storage is freed later. It checks for interrupts between objects.
 pub fn is_brief(statement: &Statement) -> bool {
     use ast::ObjectKind::{Index, Sequence, Table, View};
     match statement {
@@ -115,7 +115,7 @@ pub fn is_brief(statement: &Statement) -> bool {
     }
 }
 
-/// What a DDL statement is called in messages.
+/// The name of a DDL statement in messages.
 pub fn command_name(statement: &Statement) -> &'static str {
     match statement {
         Statement::CreateTable(_) => "CREATE TABLE",

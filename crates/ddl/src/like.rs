@@ -97,7 +97,7 @@ pub(super) fn copy(
     Ok(copied)
 }
 
-/// A column as LIKE copies it, but for NOT NULL.
+/// The column that LIKE copies, without NOT NULL.
 fn copied_column(column: &Column, wanted: &LikeOptions) -> Column {
     let mut copy = Column::new(column.name.clone(), column.type_oid, column.typmod);
     copy.collation = column.collation;

@@ -1,10 +1,10 @@
 //! NOT NULL constraints (heap.c: AddRelationNotNullConstraints, AdjustNotNullInheritance;
 //! tablecmds.c: ATExecSetNotNull, ATExecDropNotNull).
 //!
-//! A column that is NOT NULL has a mark and one constraint, and they come and go together: whatever
-//! makes a column NOT NULL, be it a key, an identity or a parent, ends here. A constraint counts
-//! the parents that have it, too; it goes down to children unless it is NO INHERIT, and is called
-//! there as the parent's is, or as the child has called its own.
+//! A NOT NULL column has a flag and one constraint. This module sets and clears both together.
+//! Keys, identities and parents that imply NOT NULL call it. A constraint counts the parents that
+//! have it, too; it goes down to children unless it is NO INHERIT, and is called there as the
+//! parent's is, or as the child has called its own.
 
 use super::alter::{Scope, column_position, no_constraint};
 use super::constraint::PendingConstraints;
@@ -41,7 +41,7 @@ pub(crate) struct PendingNotNull {
 }
 
 impl PendingNotNull {
-    /// Of a column whose primary key, identity or the like implies it.
+    /// A NOT NULL that a primary key, an identity or a serial type implies.
     pub(crate) fn implied(column: &str, place: NotNullPlace) -> PendingNotNull {
         let (name, column) = (None, column.to_string());
         let (no_inherit, not_valid, comment) = (false, false, None);
@@ -60,7 +60,7 @@ impl PendingNotNull {
         PendingNotNull { name, no_inherit, not_valid, ..implied }
     }
 
-    /// As another table has it.
+    /// A NOT NULL that LIKE copies.
     pub(crate) fn copied(
         column: &str,
         model: &Constraint,
@@ -107,7 +107,7 @@ fn conflicting_inheritance(column: &str, place: NotNullPlace) -> Error {
     Error::new(SqlState::SYNTAX_ERROR, message)
 }
 
-/// What is written of a partitioned table is its partitions', too: 0A000.
+/// 0A000 for NO INHERIT on a partitioned table: its partitions always inherit.
 pub(super) fn check_partitioned(table: &Relation, no_inherit: bool) -> Result<()> {
     let message = "not-null constraints on partitioned tables cannot be NO INHERIT";
     match table.kind == RelKind::PartitionedTable && no_inherit {
@@ -164,7 +164,7 @@ fn take_column(inherited: &mut Vec<(usize, &Constraint)>, position: usize) -> i1
     (before - inherited.len()) as i16
 }
 
-/// What was written, once for each column, and the columns of the primary key.
+/// The written NOT NULLs, merged for each column, and those of the primary key.
 fn once_each(relation: &Relation, pending: &mut PendingConstraints) -> Result<Vec<PendingNotNull>> {
     let mut written: Vec<PendingNotNull> = Vec::new();
     for not_null in pending.take_not_nulls() {
@@ -320,7 +320,7 @@ pub(super) fn set(
     only: bool,
 ) -> Result<()> {
     let existing = relation.not_null_constraint(position);
-    // What is asked of ONLY the parent of others is not theirs. (A partitioned one cannot ask.)
+    // With ONLY, children do not get the constraint. (A partitioned table cannot use ONLY.)
     let no_inherit = match existing {
         Some(at) => only && relation.constraints[at].no_inherit,
         None => only && !partition::children(ctx, relation.oid)?.is_empty(),
@@ -421,8 +421,8 @@ fn require(
     for wanted in wanted {
         match relation.not_null_constraint(wanted.position) {
             Some(at) => {
-                // What is SET on a parent holds for all rows below: PostgreSQL counts such a one
-                // as it is, and then misses the NULLs that are there.
+                // SET NOT NULL on a parent holds for all rows below: PostgreSQL counts such a
+                // constraint as it is, and then misses the NULLs that are there.
                 if source == Source::Set && relation.constraints[at].not_valid {
                     validate::at(ctx, relation, at, false)?;
                 }
@@ -562,14 +562,14 @@ pub(super) fn alter_constraint(
     require_below(ctx, &table, &[theirs], Source::Set)
 }
 
-/// What an ALTER CONSTRAINT changes.
+/// The attributes that an ALTER CONSTRAINT changes.
 pub(super) struct Changes {
     pub(super) deferrability: bool,
     pub(super) enforceability: bool,
     pub(super) no_inherit: Option<bool>,
 }
 
-/// What has become NO INHERIT is the children's own from now on.
+/// After NO INHERIT the children own their copies.
 fn leave_to_children(ctx: &mut DdlContext<'_>, table: &Relation, position: usize) -> Result<()> {
     for child in partition::children(ctx, table.oid)? {
         let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;

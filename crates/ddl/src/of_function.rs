@@ -3,12 +3,12 @@
 //! ```text
 //!   function ── Spi::execute ──▶ SessionHost::utility ──▶ utility ─┐
 //!            ── SpiDdl::ddl ──────────────────────────────────────┴▶ change, in the transaction
-//!            ── apart ──▶ a transaction of its own, committed at once
+//!            ── apart ──▶ an autonomous transaction, committed at once
 //! ```
 //!
-//! What it guarantees: what a function changes is in force for what it does next, and for the
-//! session's later statements, as if the client had sent it; the statement that calls the function
-//! goes on with the catalog that it was planned against.
+//! A change by a function is visible to the function's next statements and to the session's later
+//! ones, as if the client had made it. The statement that calls the function goes on with the
+//! catalog that it was planned against.
 
 use super::{DdlContext, Origin, command_name, execute, is_ddl};
 use std::sync::Arc;
@@ -70,7 +70,7 @@ pub fn apart<T>(
     Ok(Some(done))
 }
 
-/// What a session does of [`SessionHost::utility`] for DDL. False: the statement is none.
+/// Runs a statement of [`SessionHost::utility`] if it is DDL. False: it is not.
 pub fn utility(call: UtilityCall<'_>) -> Result<bool> {
     let UtilityCall { session, txn, pending, statement, source } = call;
     if !is_ddl(statement) {

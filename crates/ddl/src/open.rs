@@ -69,7 +69,8 @@ impl DdlContext<'_> {
         }
     }
 
-    /// A relation, locked, as it is by now: this statement may have changed it on another way down.
+    /// Locks a relation and returns its current version. The same statement may have changed it
+    /// through another parent.
     pub(crate) fn lock_current(
         &mut self,
         oid: Oid,
@@ -80,8 +81,9 @@ impl DdlContext<'_> {
         found.ok_or_else(|| Error::internal("a relation has gone"))
     }
 
-    /// A table that gets an index, locked, as it is by now. SHARE lets others make indexes of it at
-    /// the same time; the table's object has the list of them, which one changes after the other.
+    /// Locks a table for CREATE INDEX and returns its current version. SHARE lets others make
+    /// indexes of it at the same time; the table's object has the list of them, which one changes
+    /// after the other.
     pub(crate) fn lock_to_index(&mut self, oid: Oid) -> Result<Arc<Relation>> {
         self.lock(oid, RelationLockMode::Share)?;
         if let Some(wait) = self.store.lock_object(self.txn, oid)? {

@@ -9,7 +9,7 @@ use steppe_sql::ast::AlterTableCommand as Command;
 use steppe_txn::{Persistence, RelationLockMode};
 use steppe_types::{Error, Result, SqlState};
 
-/// What an ALTER TABLE that says so more than once is refused for.
+/// Refuses an ALTER TABLE that sets the persistence more than once.
 pub(super) fn check(
     ctx: &mut DdlContext<'_>,
     table: &Relation,

@@ -17,7 +17,7 @@ use steppe_types::{Error, Result, SqlState, setting_number};
 /// Names and values, as they are kept.
 pub(crate) type Options = Vec<(Arc<str>, Arc<str>)>;
 
-/// What the parameters belong to.
+/// The kind of object that has the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     Table,
@@ -26,7 +26,7 @@ pub(crate) enum Owner {
     Column,
 }
 
-/// What a value must be.
+/// The values that a parameter takes.
 enum Kind {
     Boolean,
     Integer(i32, i32),
@@ -39,7 +39,8 @@ enum Kind {
     },
 }
 
-/// A parameter: its name, of what it is one, and what it is of a table's TOAST table, too.
+/// A parameter: its name, the kinds of objects that have it, whether a TOAST table has it, and its
+/// values.
 struct Parameter {
     name: &'static str,
     owners: &'static [Owner],
@@ -224,7 +225,7 @@ fn check(owner: Owner, options: &Options) -> Result<()> {
                 Some((TOAST, name)) => (true, name),
                 _ => (false, &**name),
             };
-            // A view has no TOAST table, and nobody looks at what is said of it.
+            // A view has no TOAST table; toast options are ignored.
             if toast != of_toast || (toast && owner != Owner::Table) {
                 continue;
             }

@@ -135,7 +135,7 @@ fn check_readers(ctx: &mut DdlContext<'_>, table: &Relation, position: usize) ->
     generated::check_retype(ctx, table, position)
 }
 
-/// What a column whose type changes has in the new row, over the old one.
+/// The new value of a column whose type changes, as an expression over the old row.
 fn changed_value(
     ctx: &mut DdlContext<'_>,
     table: &Relation,

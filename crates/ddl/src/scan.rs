@@ -63,7 +63,7 @@ pub(super) fn with_newest<T>(
     done
 }
 
-/// What is done with the rows of a page.
+/// The work on the rows of a page.
 type BatchFn<'f> = dyn FnMut(&mut DdlContext<'_>, Vec<Vec<Datum>>) -> Result<()> + 'f;
 
 /// Calls `f` with the visible rows of one page after the other. It may write to other trees.

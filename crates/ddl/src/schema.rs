@@ -50,7 +50,7 @@ fn role_name(ctx: &DdlContext<'_>, role: &RoleSpec) -> Result<Arc<str>> {
     }
 }
 
-/// What is made in the schema, in an order in which one may refer to another made before:
+/// The objects of the schema in the order of creation, in which one may refer to an earlier one:
 /// sequences, tables, views, indexes. Each gets the schema's name.
 fn elements_in_order(schema: &str, elements: &[Statement]) -> Result<Vec<Statement>> {
     let mut ordered = Vec::with_capacity(elements.len());

@@ -135,7 +135,7 @@ pub(super) fn refuse_name(ctx: &DdlContext<'_>, options: &[DefElem]) -> Result<(
     }
 }
 
-/// How stored expressions name a relation: by OID, whatever it is called and wherever it is.
+/// A relation in a stored expression: by OID, so that it may be renamed and moved.
 pub(crate) fn regclass_text(relation: Oid) -> String {
     format!("'{relation}'::regclass")
 }

@@ -117,7 +117,7 @@ fn move_all(
     let mut moved = (**relation).clone();
     moved.schema = schema;
     view::follow_rename(ctx, &Arc::new(moved.clone()))?;
-    // What was printed again may be the view itself.
+    // The view that was printed again may be this one.
     if let Some(printed) = ctx.catalog().relation(moved.oid) {
         moved.view = printed.view.clone();
     }

@@ -1,8 +1,8 @@
 //! Temporary objects (namespace.c).
 //!
-//! A session's temporary tables, sequences and views are ordinary ones in a schema
-//! of its own, `pg_temp_N`, which is made when the first of them is. It stands
-//! first in the session's search path and in nobody else's.
+//! A session's temporary tables, sequences and views are ordinary ones in a schema of its own,
+//! `pg_temp_N`, which is made when the first of them is. It stands first in the session's search
+//! path and in no other session's.
 //!
 //! ```text
 //!   CREATE TEMP TABLE ──▶ pg_temp_17 ──┬─ COMMIT       ON COMMIT DELETE ROWS, DROP
@@ -50,7 +50,8 @@ impl DdlContext<'_> {
     }
 }
 
-/// What the end of a transaction does to the session's temporary tables (PreCommit_on_commit_actions).
+/// Empties or drops the session's temporary tables at the end of a transaction
+/// (PreCommit_on_commit_actions).
 pub fn on_commit(ctx: &mut DdlContext<'_>) -> Result<()> {
     for table in ctx.temporary_relations() {
         // It may have gone with another one already, or its parent have changed it.

@@ -14,7 +14,7 @@ const WORKERS_MAX: i32 = 1024;
 const RING_LEAST: f64 = 128.0;
 const RING_MOST: f64 = 16_777_216.0;
 
-/// What the options say.
+/// The parsed options.
 #[derive(Clone, Copy, Default)]
 #[allow(clippy::struct_excessive_bools)]
 pub(super) struct Options {
@@ -90,7 +90,7 @@ impl Options {
         Ok(())
     }
 
-    /// What does not go together.
+    /// Refuses options that exclude each other.
     fn check(&self, stmt: &VacuumStmt) -> Result<()> {
         let has_columns = stmt.relations.iter().any(|relation| !relation.columns.is_empty());
         let beside = self.analyze

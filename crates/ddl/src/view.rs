@@ -1,4 +1,4 @@
-//! What a view keeps of its query: text, and what it depends on.
+//! The stored form of a view's query: its text and its dependencies.
 //!
 //! The text is the query printed by ruleutils' rules with every relation qualified,
 //! so that it means the same under any search path. When something that it names is

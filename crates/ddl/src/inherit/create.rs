@@ -225,7 +225,7 @@ impl Merged {
         Ok(Some(at))
     }
 
-    /// What the statement says about an inherited column.
+    /// Gives an inherited column the clauses that the statement has for it.
     fn adopt(
         &mut self,
         table: &mut Relation,
@@ -276,7 +276,8 @@ fn storage_name(column: &Column) -> &'static str {
     }
 }
 
-/// What the statement says of an inherited column is of its type, 42804, and collation, 42P21.
+/// The column that the statement writes has the inherited column's type, 42804, and collation,
+/// 42P21.
 fn check_agreement(own: &Column, new: &Column) -> Result<()> {
     let name = &own.name;
     if (own.type_oid, own.typmod) != (new.type_oid, new.typmod) {

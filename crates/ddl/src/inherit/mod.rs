@@ -45,7 +45,7 @@ pub(super) struct Inheritor {
     pub(super) parents: i16,
 }
 
-/// What inherits from a table and its partitions, level by level, locked.
+/// The tables that inherit from a table and its partitions, level by level, locked.
 pub(super) fn inheritors(ctx: &mut DdlContext<'_>, table: Oid) -> Result<Vec<Inheritor>> {
     let mut found: Vec<Inheritor> = Vec::new();
     let (mut parent, mut at) = (table, 0);
@@ -79,8 +79,8 @@ pub(super) fn check_same_type(child: &Relation, own: &Column, column: &Column) -
     Err(Error::new(state, message))
 }
 
-/// A column as a child has it that gets it from one parent, but for NOT NULL: an identity is shared
-/// with partitions only.
+/// The column that a child inherits from one parent, without NOT NULL. Only partitions inherit an
+/// identity.
 pub(super) fn inherited_column(column: &Column, is_partition: bool) -> Column {
     let mut own = Column {
         not_null: false,

@@ -89,7 +89,7 @@ fn is_below(ctx: &mut DdlContext<'_>, table: &Relation, ancestor: Oid) -> bool {
     false
 }
 
-/// The same columns, in whatever order (MergeAttributesIntoExisting).
+/// The same columns, in any order (MergeAttributesIntoExisting).
 fn check_columns(parent: &Relation, table: &Relation) -> Result<()> {
     for column in table.columns.iter().filter(|column| !column.dropped) {
         if column.identity.is_some() {
@@ -293,7 +293,7 @@ pub(super) fn take_over(
     ctx.put(table)
 }
 
-/// An index of a partition that can be its parent's, and is nobody's yet.
+/// An index of the partition that matches the parent's and is not attached yet.
 pub(super) fn find_counterpart(
     ctx: &mut DdlContext<'_>,
     parent: &Relation,

@@ -112,7 +112,7 @@ impl Bounds<'_, '_> {
         Ok(datums)
     }
 
-    /// Nothing is told apart below MINVALUE or above MAXVALUE (validateInfiniteBounds).
+    /// After MINVALUE or MAXVALUE all further bounds must be the same (validateInfiniteBounds).
     fn check_after_infinite(
         &self,
         before: &[RangeDatum],
@@ -325,7 +325,7 @@ fn is_kept_by_constraints(
         let partition = catalog.relation(*partition);
         let partition = partition.ok_or_else(|| Error::internal("a partition has gone"))?;
         let bound = partition.partition_of.as_ref().and_then(|of| of.bound.as_ref());
-        // Of an expression it is not known when it is NULL.
+        // An expression may be NULL without a constraint that says so.
         let is_expression = key_of(parent)?.columns.iter().any(|column| column.attnum == 0);
         if is_expression || bound == Some(&PartitionBound::Default) {
             return Ok(false);

@@ -1,11 +1,11 @@
 //! DETACH PARTITION: the table stays, with its indexes and constraints as its own.
 //!
-//! CONCURRENTLY it goes in two transactions, so that nobody is kept waiting. The first takes the
-//! partition out of its parent's map and gives it its bound as a CHECK constraint; statements
-//! that start from then on do not know it. The second waits for those that used the parent before,
-//! and cuts the tie. If it does not come to that, FINALIZE does. What the parent gets in between
-//! the partition does not get: PostgreSQL refuses to cut a tie to columns or constraints that it
-//! does not find there, and so for ever; here it is cut.
+//! DETACH CONCURRENTLY uses two transactions, so that no session waits. The first takes the
+//! partition out of its parent's map and gives it its bound as a CHECK constraint; statements that
+//! start from then on do not know it. The second waits for those that used the parent before, and
+//! cuts the tie. If it does not come to that, FINALIZE does. What the parent gets in between the
+//! partition does not get: PostgreSQL refuses to cut a tie to columns or constraints that it does
+//! not find there, and so for ever; here it is cut.
 
 use super::super::{DdlContext, constraint};
 use super::{map_of, require_partitioned};
@@ -123,7 +123,8 @@ pub fn finish_detach(ctx: &mut DdlContext<'_>, detaching: &Detaching) -> Result<
     }
     let partition = ctx.catalog().relation(detaching.partition).cloned();
     let partition = partition.ok_or_else(|| Error::internal("the partition has gone"))?;
-    // Somebody's FINALIZE may have been first, and the partition another table's since.
+    // Another session may have finished the detach meanwhile, and the partition may have a new
+    // parent.
     let is_theirs = |of: &PartitionOf| of.detach_pending && of.parent == detaching.parent;
     match partition.partition_of.as_ref().is_some_and(is_theirs) {
         true => finish(ctx, detaching.parent, &partition),

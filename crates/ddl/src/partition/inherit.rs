@@ -37,7 +37,8 @@ pub(crate) fn inherit_indexes(
     for index in &parent.indexes {
         let catalog = ctx.catalog();
         let found = (catalog.relation(*index).cloned(), catalog.relation(partition).cloned());
-        // No version is held while the next one is made: that would copy what they share.
+        // Do not hold a catalog version while the next one is made: that would copy its shared
+        // nodes.
         drop(catalog);
         let (Some(index), Some(partition)) = found else {
             return Err(Error::internal("a partition or its parent's index has gone"));

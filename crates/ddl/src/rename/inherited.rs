@@ -16,12 +16,12 @@ struct Renamed<'a> {
     name: &'a str,
 }
 
-/// What a table has from a parent is renamed there, for all parents at once: 42P16.
+/// 42P16: an inherited column is renamed at the parent, and in all children with it.
 fn inherited(Renamed { kind, name }: Renamed<'_>) -> Error {
     invalid_table(format!("cannot rename inherited {kind} \"{name}\""))
 }
 
-/// What inherits from a table. With ONLY there must be nothing: 42P16.
+/// The tables that inherit from a table. With ONLY there must be none: 42P16.
 fn renamed_below(
     ctx: &mut DdlContext<'_>,
     relation: &Relation,

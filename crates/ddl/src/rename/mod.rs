@@ -1,6 +1,6 @@
 //! ALTER … RENAME of relations, columns and constraints.
 //!
-//! What names a renamed thing by text follows: CHECKs, generated columns, partition keys, index
+//! Texts that contain the old name follow: CHECKs, generated columns, partition keys, index
 //! expressions, views. A column or a constraint that is inherited is renamed at the parent, and in
 //! all tables below it at once.
 

@@ -18,7 +18,7 @@ pub(super) fn rename_relation(
     let mut renamed = (**relation).clone();
     renamed.name = new.as_str().into();
     view::follow_rename(ctx, &Arc::new(renamed.clone()))?;
-    // What was printed again may be the view itself.
+    // The view that was printed again may be this one.
     if let Some(printed) = ctx.catalog().relation(renamed.oid) {
         renamed.view = printed.view.clone();
     }

@@ -21,7 +21,7 @@ pub(crate) struct SequenceOptions {
     cycle: Option<bool>,
     pub(super) owned_by: Option<ObjectName>,
     pub(super) identity: bool,
-    /// Of the sequence of an identity column, where it is not to be chosen.
+    /// SEQUENCE NAME of an identity column's sequence; `None`: a name is chosen.
     pub(super) name: Option<ObjectName>,
 }
 

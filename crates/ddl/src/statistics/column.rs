@@ -24,7 +24,7 @@ const GROWING: f64 = 0.1;
 /// How many values are tracked at least for a type without ordering.
 const TRACKED_MIN: usize = 10;
 
-/// What statistics are wanted of a column.
+/// The statistics that a column gets.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) type_oid: Oid,
@@ -298,8 +298,8 @@ mod tests {
         column_statistics(wanted, &values.iter().collect::<Vec<_>>(), rows).expect("computed")
     }
 
-    /// What is not more common than chance would have it is no most common value of a table of
-    /// which a part was seen.
+    /// A value that is not more common than by chance is no most common value of a table of which a
+    /// part was seen.
     #[test]
     fn chance_makes_no_common_value() {
         let mut values: Vec<Datum> = (0..1000).map(Datum::Int4).collect();

@@ -28,7 +28,7 @@ struct Tracked {
     array: usize,
 }
 
-/// What has been met in a column's arrays.
+/// The elements found so far in a column's arrays.
 struct Elements {
     element_type: Oid,
     bucket_width: usize,
@@ -42,8 +42,8 @@ struct Elements {
     counts: BTreeMap<usize, usize>,
 }
 
-/// What the elements of a column of such arrays are; `None` if its values are no arrays, or if
-/// their elements cannot be compared.
+/// The element type of a column of such arrays; `None` if its values are no arrays, or if their
+/// elements cannot be compared.
 pub(super) fn element_statistics(
     type_oid: Oid,
     target: usize,
@@ -123,7 +123,7 @@ impl Elements {
         }
     }
 
-    /// Of the numbers of different elements that the arrays have, in order, so many, evenly spaced.
+    /// The histogram of the arrays' numbers of different elements: values at even distances.
     fn counts_histogram(&self, bounds: usize) -> Vec<f64> {
         let mut counts = self.counts.iter();
         let (mut count, mut passed) = (0, 0);

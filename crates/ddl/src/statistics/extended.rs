@@ -1,5 +1,5 @@
-//! What ANALYZE finds about columns together (src/backend/statistics: mvdistinct.c, dependencies.c,
-//! mcv.c).
+//! The statistics of several columns that ANALYZE computes (src/backend/statistics: mvdistinct.c,
+//! dependencies.c, mcv.c).
 //!
 //! The sampled rows are grouped by their values in the columns. How many groups there are gives the
 //! number of distinct combinations (Duj1, as of one column); a column is decided by others as far as
@@ -121,7 +121,7 @@ impl<'a> Columns<'a> {
         found
     }
 
-    /// What is known of each member from this one on, by itself.
+    /// The statistics of each member from this one on, separately.
     fn of_each(&self, first: usize, target: usize) -> Result<Vec<ColumnStatistics>> {
         let of = |at: usize| {
             let type_oid = self.types[at];

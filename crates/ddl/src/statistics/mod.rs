@@ -1,4 +1,5 @@
-//! What ANALYZE computes from a sample of a table's rows (src/backend/commands/analyze.c).
+//! Statistics that ANALYZE computes from a sample of a table's rows
+//! (src/backend/commands/analyze.c).
 //!
 //! Where the sample is the whole table, the results are PostgreSQL's to the last digit: the same
 //! values, in the same order, with frequencies in single precision.
@@ -18,7 +19,7 @@ use steppe_types::{Datum, Result};
 /// Rows to sample for each value that is kept, as many as PostgreSQL's `std_typanalyze` wants
 /// (after Chaudhuri, Motwani and Narasayya, 1998).
 const ROWS_A_VALUE: usize = 300;
-/// Rows to sample at least, whatever is kept.
+/// The least number of rows to sample.
 const ROWS_MIN: usize = 100;
 
 /// The columns of a table that are analysed.
@@ -83,7 +84,7 @@ fn target(ctx: &DdlContext<'_>, column: &Column) -> usize {
     own.unwrap_or(ctx.statistics_target)
 }
 
-/// What ALTER COLUMN … SET (n_distinct = …) says, which counts for more than what is found; 0 says
+/// The value of ALTER COLUMN … SET (n_distinct = …), which overrides the computed one; 0 says
 /// nothing.
 fn distinct_told(column: &Column, inherited: bool) -> Option<f64> {
     let wanted = if inherited { "n_distinct_inherited" } else { "n_distinct" };

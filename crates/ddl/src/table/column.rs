@@ -225,7 +225,7 @@ pub(crate) fn check_column_name(relation: &Relation, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a column may not be of: a pseudo-type, and here whole rows.
+/// Fails for a column of a pseudo-type, or of a row type.
 pub(crate) fn check_column_type(ctx: &mut DdlContext<'_>, name: &str, ty: Oid) -> Result<()> {
     let pseudo =
         steppe_catalog::builtin::ty(ty).is_none_or(|t| t.kind == b'p') || ty == oid::UNKNOWN;
@@ -241,7 +241,7 @@ pub(crate) fn check_column_type(ctx: &mut DdlContext<'_>, name: &str, ty: Oid) -
     Ok(())
 }
 
-/// A relation has so many columns at most, a view, too: 54011.
+/// 54011 if a table or a view has more than [`COLUMNS_MAX`] columns.
 pub(crate) fn check_columns(columns: usize) -> Result<()> {
     if columns > COLUMNS_MAX {
         return Err(Error::new(

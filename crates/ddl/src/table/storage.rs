@@ -6,8 +6,8 @@ use steppe_sql::ast::{self, RangeVar};
 use steppe_txn::{OverflowStore, Persistence, TableStore};
 use steppe_types::{Oid, Result};
 
-/// What the files of a new table or sequence are made as. Nobody misses a temporary one after a
-/// crash.
+/// The persistence of a new table's or sequence's files. Temporary files are unlogged: a crash may
+/// empty them.
 pub(crate) fn persistence_of_new(
     ctx: &mut DdlContext<'_>,
     name: &RangeVar,

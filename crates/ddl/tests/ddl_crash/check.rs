@@ -19,9 +19,9 @@ use crate::session::{Engine, Session};
 
 /// The catalog's own files.
 const CATALOG_FILES: [RelFileNumber; 2] = [RelFileNumber(1), RelFileNumber(2)];
-/// The catalog of who is whose partition.
+/// The catalog of partitions and their parents.
 const PG_INHERITS: Oid = 2611;
-/// What the entries of files in the system tree begin with.
+/// The prefix of the entries of files in the system tree.
 const FILE_ENTRY: u8 = b'f';
 
 // ----- the state -----
@@ -85,7 +85,7 @@ fn tables(catalog: &Catalog) -> impl Iterator<Item = &Arc<Relation>> {
     catalog.relations_in(PUBLIC).filter(is_table)
 }
 
-/// What the session's next statement sees.
+/// The state that the session's next statement sees.
 pub(crate) fn read_state(session: &mut Session) -> Result<State> {
     let catalog = session.catalog();
     let mut state = State { sequences: sequences_of(session, &catalog)?, ..State::default() };
@@ -281,7 +281,7 @@ fn check_look_ups(session: &mut Session, state: &State, table: &Relation) -> Res
     Ok(())
 }
 
-/// The indexes of a table with rows have an entry for each row, and no other that anybody sees.
+/// The indexes of a table with rows have an entry for each row, and no other visible one.
 fn check_indexes(session: &mut Session, catalog: &Catalog, table: &Relation) -> Result<()> {
     for index in catalog.indexes_of(table) {
         let info = index.index.as_ref().expect("is an index");

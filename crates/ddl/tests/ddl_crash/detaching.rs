@@ -65,7 +65,7 @@ impl World<'_> {
         self.settle(who, "DETACH CONCURRENTLY", done, outcome)?;
         match self.is_open(who) {
             true => self.commit(who),
-            // Somebody was in the way.
+            // Another session held a lock.
             false => {
                 self.clients[who].begun = Some(begun);
                 Ok(())
@@ -73,8 +73,8 @@ impl World<'_> {
         }
     }
 
-    /// What the second transaction comes to: others may have ended what the first began, and
-    /// either table may have gone.
+    /// The result of the second transaction: others may have ended what the first began, and either
+    /// table may have gone.
     fn foretell(&mut self, who: usize, begun: &Begun) -> Result<Effect, SqlState> {
         let (state, catalog) = (self.state_of(who), self.clients[who].session.catalog());
         let name_of = |oid| catalog.relation(oid).map(|relation| relation.name.to_string());

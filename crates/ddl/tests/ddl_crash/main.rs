@@ -54,7 +54,7 @@ use sequences::have_come_as_far;
 use session::Engine;
 use world::{Config, Version, World, differences};
 
-/// What the database may be after recovery.
+/// The states that the database may have after recovery.
 struct Expected {
     /// The version of which everything was acknowledged, then those that may be lost, but only
     /// from the end.
@@ -152,7 +152,7 @@ fn run(seed: u64) {
     go_on_quietly(&vfs, &engine, &random, config);
 }
 
-/// What was recovered last is worked with once more, ended in order, and sound then.
+/// The database that was recovered last is used once more, closed, and must be sound.
 fn go_on_quietly(vfs: &CrashVfs, engine: &Arc<Engine>, random: &SeededRandom, config: Config) {
     let mut world = World::open(vfs, engine, random, config).expect("opens");
     for _ in 0..60 {

@@ -1,4 +1,4 @@
-//! What the database must hold: tables, which of them are partitions of which, and their rows.
+//! The expected contents of the database: tables, their partitions, and their rows.
 //!
 //! A state is made of tables that states share until one of them changes. What a transaction does
 //! is a list of [`Op`]s, each of which says what changes and not why: what a transaction's locks
@@ -92,7 +92,7 @@ fn hash_remainder(k: i32) -> u32 {
     all[usize::try_from(k).expect("keys are not negative")]
 }
 
-/// What a table has.
+/// The properties of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Rows(BTreeMap<Key, Row>),
@@ -354,7 +354,7 @@ pub(crate) enum Op {
     /// A value of a sequence has been used.
     Use(String, i64),
     DropSequence(String),
-    /// Of a table with a DEFERRABLE key.
+    /// For a table with a DEFERRABLE key.
     Keyed(String, Change),
     /// SET CONSTRAINTS of that table's key, or ALL, to DEFERRED or IMMEDIATE.
     Constraints(Option<String>, bool),

@@ -115,7 +115,7 @@ impl TableSizes for Sizes {
     }
 }
 
-/// What a statement came to: its rows, and the number of its command tag.
+/// The result of a statement: its rows, and the number of its command tag.
 #[derive(Default)]
 pub(crate) struct Answer {
     pub(crate) rows: Vec<Vec<Datum>>,
@@ -280,7 +280,7 @@ impl Session {
         self.services.constraints.lock().tables(&catalog)
     }
 
-    /// What COMMIT checks.
+    /// The keys that COMMIT checks.
     pub(crate) fn check_deferred(&mut self) -> Result<()> {
         let checks = self.services.constraints.lock().take_all();
         self.check_keys(&checks)

@@ -1,4 +1,4 @@
-//! What a REPEATABLE READ transaction sees: the rows of its snapshot, in the tables of now.
+//! The state of a REPEATABLE READ transaction: the rows of its snapshot, in the current tables.
 //!
 //! DDL is of the moment, as in PostgreSQL: a table that others have emptied or written anew since
 //! has no rows for an older snapshot, one that is new is there without rows. Only a partition that

@@ -6,7 +6,7 @@ use steppe_vfs::SeededRandom;
 
 use crate::model::{Op, State, Table};
 
-/// What a statement does.
+/// The effect of a statement.
 #[derive(Debug, Default)]
 pub(crate) struct Effect {
     pub(crate) ops: Vec<Op>,
@@ -24,7 +24,7 @@ impl Effect {
 #[derive(Debug)]
 pub(crate) struct Statement {
     pub(crate) sql: String,
-    /// What it does, or why it is refused.
+    /// Its effect, or the reason for its error.
     pub(crate) outcome: Result<Effect, SqlState>,
 }
 
@@ -38,7 +38,7 @@ impl Statement {
     }
 }
 
-/// What a session sees, and where its choices come from.
+/// The state that a session sees, and the source of its choices.
 pub(crate) struct Look<'a> {
     pub(crate) random: &'a SeededRandom,
     pub(crate) state: &'a State,

@@ -47,7 +47,7 @@ pub(crate) struct Client {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Config {
     pub(crate) sessions: usize,
-    /// Of 100 statements, how many are DDL.
+    /// The percentage of DDL statements.
     pub(crate) ddl: u64,
     /// Memory of an index build before it spills.
     pub(crate) memory_bytes: usize,
@@ -138,7 +138,7 @@ impl<'a> World<'a> {
         self.clients[who].session.txn.is_some()
     }
 
-    /// What a session's next query sees.
+    /// The state that a session's next query sees.
     pub(crate) fn seen_by(&mut self, who: usize) -> State {
         let own = self.clients[who].session.catalog();
         let client = &self.clients[who];
@@ -164,7 +164,7 @@ impl<'a> World<'a> {
         snapshot.is_some_and(|snapshot| snapshot.commits != self.commits.len())
     }
 
-    /// What a session's next DDL sees, which is of the moment.
+    /// The state that a session's next DDL sees: the newest.
     pub(crate) fn state_of(&self, who: usize) -> State {
         let mut state = self.committed.state.clone();
         self.clients[who].ops.iter().for_each(|op| op.apply(&mut state));
@@ -447,7 +447,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// What one state has and the other has not.
+/// The differences between two states.
 pub(crate) fn differences(found: &State, expected: &State) -> String {
     let (found, expected) = (found.lines(), expected.lines());
     let side = |of: &std::collections::BTreeSet<String>, other| -> String {
