@@ -4,7 +4,7 @@ use super::cluster;
 use super::column_hints;
 use super::constraint::{self, PendingConstraints};
 use super::drop_column::{self, DropColumn};
-use super::drop_constraint::{drop_constraint, drop_dependents_of};
+use super::drop_constraint::{DropConstraint, drop_constraint, drop_dependents_of};
 use super::inherit::{self, Inheritor, invalid_table};
 use super::open::system_catalog;
 use super::reloptions::{self, Owner};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::ast::{
     AlterTableCommand as Command, AlterTableStmt, ConstraintKind as AstConstraint, DefElem, Expr,
-    ObjectKind,
+    ObjectKind, RangeVar,
 };
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
@@ -59,7 +59,7 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
     let mut change = TableChange::open(ctx, relation.oid)?;
     for group in commands.chunk_by(|a, b| is_type_change(a) && is_type_change(b)) {
         change.renew(ctx)?;
-        let done = run(ctx, &mut change, group, !stmt.relation.inherit);
+        let done = run(ctx, &mut change, group, Reach::of(&stmt.relation));
         ctx.naming(change.before(), done)?;
     }
     change.put(ctx).map(|()| tag)
@@ -150,7 +150,7 @@ fn run(
     ctx: &mut DdlContext<'_>,
     change: &mut TableChange,
     group: &[&Command],
-    only: bool,
+    reach: Reach,
 ) -> Result<()> {
     let Some(command) = group.first().copied() else { return Ok(()) };
     if matches!(
@@ -161,12 +161,12 @@ fn run(
     }
     check_fits(change.table(), command)?;
     for command in group {
-        check_lineage(ctx, change.table(), command, only)?;
+        check_lineage(ctx, change.table(), command, reach)?;
     }
     if sees_to_children(command) {
-        return change.replace(ctx, |ctx, table| run_with_children(ctx, table, group, only));
+        return change.replace(ctx, |ctx, table| run_with_children(ctx, table, group, reach));
     }
-    let below = match goes_down(command) && !only {
+    let below = match goes_down(command) && !reach.is_only() {
         true => inherit::inheritors(ctx, change.table().oid)?,
         false => Vec::new(),
     };
@@ -247,36 +247,37 @@ fn run_with_children(
     ctx: &mut DdlContext<'_>,
     mut table: Relation,
     group: &[&Command],
-    only: bool,
+    reach: Reach,
 ) -> Result<()> {
     let Some(command) = group.first().copied() else { return Ok(()) };
     match command {
-        Command::AlterColumnType { .. } => retype::change(ctx, table, group, only),
+        Command::AlterColumnType { .. } => retype::change(ctx, table, group, reach),
         Command::AddColumn { column, if_not_exists } => {
             add_column::add(ctx, table, column, *if_not_exists)
         }
         Command::DropColumn { name, behavior, if_exists } => {
-            let scope = Scope { only, recursing: false };
+            let scope = Scope { reach, recursing: false };
             let column = DropColumn { name, behavior: *behavior, if_exists: *if_exists };
             drop_column::drop_column(ctx, table, column, scope)
         }
         Command::DropConstraint { name, if_exists, behavior } => {
-            let scope = Scope { only, recursing: false };
+            let scope = Scope { reach, recursing: false };
             drop_dependents_of(ctx, &table, name, *behavior)?;
-            drop_constraint(ctx, table, name, *if_exists, scope)
+            let constraint = DropConstraint { name, if_exists: *if_exists };
+            drop_constraint(ctx, table, constraint, scope)
         }
         Command::AddConstraint(c) => {
             let mut pending = PendingConstraints::default();
             pending.add_table_constraint(c)?;
-            pending.only = only;
+            pending.reach = reach;
             constraint::add_all(ctx, &mut table, pending)
         }
         Command::SetNotNull(name) => {
             let position = column_position(&table, name)?;
-            not_null::set(ctx, &mut table, position, only)
+            not_null::set(ctx, &mut table, position, reach)
         }
-        Command::DropNotNull(name) => not_null::drop(ctx, table, name, only),
-        Command::ValidateConstraint(name) => validate::constraint(ctx, &mut table, name, only),
+        Command::DropNotNull(name) => not_null::drop(ctx, table, name, reach),
+        Command::ValidateConstraint(name) => validate::constraint(ctx, &mut table, name, reach),
         Command::AlterConstraint { name, deferrable, enforced, no_inherit, .. } => {
             let (deferrability, enforceability) = (deferrable.is_some(), enforced.is_some());
             let no_inherit = *no_inherit;
@@ -289,11 +290,33 @@ fn run_with_children(
     }
 }
 
+/// The tables that a part of an ALTER TABLE changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// ONLY was written: the table alone.
+    Only,
+    /// The table and all that inherit from it.
+    #[default]
+    WithChildren,
+}
+
+impl Reach {
+    pub(crate) fn of(name: &RangeVar) -> Reach {
+        match name.inherit {
+            true => Reach::WithChildren,
+            false => Reach::Only,
+        }
+    }
+
+    pub(crate) fn is_only(self) -> bool {
+        self == Reach::Only
+    }
+}
+
 /// The reach of a part of an ALTER TABLE that changes the children itself.
 #[derive(Clone, Copy)]
 pub(super) struct Scope {
-    /// ONLY was written.
-    pub(super) only: bool,
+    pub(super) reach: Reach,
     /// It comes from the parent.
     pub(super) recursing: bool,
 }
@@ -316,14 +339,16 @@ fn check_lineage(
     ctx: &mut DdlContext<'_>,
     table: &Relation,
     command: &Command,
-    only: bool,
+    reach: Reach,
 ) -> Result<()> {
     let catalog = ctx.catalog();
     let is_inherited = |name: &String| {
         table.column_index(name).is_some_and(|position| table.inherit_count(position) > 0)
     };
     match command {
-        Command::AlterConstraint { .. } if only && table.kind == RelKind::PartitionedTable => {
+        Command::AlterConstraint { .. }
+            if reach.is_only() && table.kind == RelKind::PartitionedTable =>
+        {
             let message = "constraint must be altered in child tables too";
             return Err(invalid_table(message).hint("Do not specify the ONLY keyword."));
         }
@@ -336,13 +361,13 @@ fn check_lineage(
             return Err(ctx.error(SqlState::INVALID_TABLE_DEFINITION, message, *location));
         }
         Command::AddIdentity { .. } => {
-            identity::check_lineage(table, "add identity to a column", only)?;
+            identity::check_lineage(table, "add identity to a column", reach)?;
         }
         Command::SetIdentity { .. } => {
-            identity::check_lineage(table, "change identity column", only)?;
+            identity::check_lineage(table, "change identity column", reach)?;
         }
         Command::DropIdentity { .. } => {
-            identity::check_lineage(table, "drop identity from a column", only)?;
+            identity::check_lineage(table, "drop identity from a column", reach)?;
         }
         Command::DropExpression { name, .. } if is_inherited(name) => {
             let message = "cannot drop generation expression from inherited column";
@@ -350,7 +375,7 @@ fn check_lineage(
         }
         _ => {}
     }
-    if only && catalog.children(table.oid).next().is_some() {
+    if reach.is_only() && catalog.children(table.oid).next().is_some() {
         check_only(table, command)?;
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! Table constraints: NOT NULL, CHECK, PRIMARY KEY, UNIQUE.
 
+use super::alter::Reach;
 use super::index::{self, IndexBuilder};
 use super::inherit::invalid_table;
 use super::not_null::{self, NotNullPlace, PendingNotNull};
@@ -29,8 +30,8 @@ enum TableStage {
 #[derive(Default)]
 pub(crate) struct PendingConstraints {
     stage: TableStage,
-    /// Keys are not made on partitions, too.
-    pub(crate) only: bool,
+    /// Whether keys are made on partitions, too.
+    pub(crate) reach: Reach,
     keys: Vec<PendingKey>,
     checks: Vec<PendingCheck>,
     not_nulls: Vec<PendingNotNull>,
@@ -54,8 +55,8 @@ struct PendingKey {
 struct KeyPlace {
     /// The table had a primary key before the statement.
     had_primary: bool,
-    /// Partitions do not get the key.
-    only: bool,
+    /// Whether partitions get the key.
+    reach: Reach,
     stage: TableStage,
 }
 
@@ -235,7 +236,8 @@ pub(crate) fn add_all(
     pending: PendingConstraints,
 ) -> Result<()> {
     let stage = pending.stage;
-    let place = KeyPlace { had_primary: table.primary_key().is_some(), only: pending.only, stage };
+    let place =
+        KeyPlace { had_primary: table.primary_key().is_some(), reach: pending.reach, stage };
     for check in pending.checks {
         add_check(ctx, table, check, stage)?;
     }
@@ -450,7 +452,7 @@ fn add_key(
     let what = if key.primary { "primary keys" } else { "unique constraints" };
     generated::check_indexed(table, columns.iter().chain(&include).copied(), what)?;
     if key.primary {
-        not_null::of_key(ctx, table, &columns, place.only)?;
+        not_null::of_key(ctx, table, &columns, place.reach)?;
     }
     let name = key_name(ctx, table, &key)?;
     let what = if key.primary { "PRIMARY KEY" } else { "UNIQUE" };
@@ -480,7 +482,7 @@ fn add_key(
         return Ok(());
     }
     ctx.put(table.clone())?;
-    match place.only {
+    match place.reach.is_only() {
         true => Ok(()),
         false => partition::spread_index(ctx, table, index),
     }

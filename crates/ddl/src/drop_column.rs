@@ -2,7 +2,7 @@
 //!
 //! The position stays, marked; indexes and constraints over it go.
 
-use super::alter::{Scope, column_position};
+use super::alter::{Reach, Scope, column_position};
 use super::depend;
 use super::inherit::invalid_table;
 use super::{DdlContext, create_statistics, drop, index, partition};
@@ -51,7 +51,7 @@ pub(super) fn drop_column(
     }
     if !scope.recursing {
         let mut roots = Vec::new();
-        lost_with(ctx, &table, position, scope.only, &mut roots)?;
+        lost_with(ctx, &table, position, scope.reach, &mut roots)?;
         let dependents = depend::dependents(ctx, &roots, behavior)?;
         drop::drop_dependents(ctx, &dependents)?;
     }
@@ -60,7 +60,7 @@ pub(super) fn drop_column(
     for child in partition::children(ctx, oid)? {
         let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
         let column = DropColumn { if_exists: false, ..column };
-        drop_from_child(ctx, (*child).clone(), column, scope.only)?;
+        drop_from_child(ctx, (*child).clone(), column, scope.reach)?;
     }
     Ok(())
 }
@@ -70,10 +70,10 @@ fn lost_with(
     ctx: &mut DdlContext<'_>,
     table: &Relation,
     position: usize,
-    only: bool,
+    reach: Reach,
     lost: &mut Vec<Object>,
 ) -> Result<()> {
-    let below = match only {
+    let below = match reach.is_only() {
         true => Vec::new(),
         false => partition::children(ctx, table.oid)?,
     };
@@ -81,7 +81,7 @@ fn lost_with(
         let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
         let at = child.column_index(&table.columns[position].name);
         if let Some(at) = at.filter(|at| is_lost(&child, *at)) {
-            lost_with(ctx, &child, at, only, lost)?;
+            lost_with(ctx, &child, at, reach, lost)?;
         }
     }
     lost.push(Object::Column(table.oid, position as i16 + 1));
@@ -99,20 +99,20 @@ fn drop_from_child(
     ctx: &mut DdlContext<'_>,
     child: Relation,
     column: DropColumn<'_>,
-    only: bool,
+    reach: Reach,
 ) -> Result<()> {
     let name = column.name;
     let Some(position) = child.column_index(name) else {
         return Err(Error::internal(format!("\"{}\" has not inherited \"{name}\"", child.name)));
     };
-    if !only && is_lost(&child, position) {
-        let scope = Scope { only, recursing: true };
+    if !reach.is_only() && is_lost(&child, position) {
+        let scope = Scope { reach, recursing: true };
         return drop_column(ctx, child, column, scope);
     }
     let mut child = child;
     let column = &mut child.columns[position];
     column.inherit_count -= 1;
-    column.local |= only;
+    column.local |= reach.is_only();
     ctx.put(child)
 }
 

@@ -1,6 +1,6 @@
 //! DROP CONSTRAINT, of a table and of what inherits from it.
 
-use super::alter::{Scope, no_constraint};
+use super::alter::{Reach, Scope, no_constraint};
 use super::depend;
 use super::inherit::invalid_table;
 use super::{DdlContext, drop, not_null, partition};
@@ -25,13 +25,21 @@ pub(super) fn drop_dependents_of(
     drop::drop_dependents(ctx, &dependents)
 }
 
+/// `DROP CONSTRAINT [IF EXISTS] name`, once its dependents have been dropped.
+#[derive(Clone, Copy)]
+pub(super) struct DropConstraint<'a> {
+    pub(super) name: &'a str,
+    pub(super) if_exists: bool,
+}
+
+/// DROP CONSTRAINT.
 pub(super) fn drop_constraint(
     ctx: &mut DdlContext<'_>,
     table: Relation,
-    name: &str,
-    if_exists: bool,
+    dropped: DropConstraint<'_>,
     scope: Scope,
 ) -> Result<()> {
+    let DropConstraint { name, if_exists } = dropped;
     let Some(at) = table.constraints.iter().position(|c| *c.name == *name) else {
         return ctx.skip_missing(if_exists, no_constraint(&table, name));
     };
@@ -50,7 +58,7 @@ pub(super) fn drop_constraint(
     for child in partition::children(ctx, table.oid)? {
         let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
         let theirs = ConstraintOf { table: &table, constraint: &constraint };
-        drop_from_child(ctx, &child, theirs, scope.only)?;
+        drop_from_child(ctx, &child, theirs, scope.reach)?;
     }
     ctx.put(table)?;
     if let Some(index) = constraint.index() {
@@ -74,7 +82,7 @@ fn drop_from_child(
     ctx: &mut DdlContext<'_>,
     child: &Relation,
     of_parent: ConstraintOf<'_>,
-    only: bool,
+    reach: Reach,
 ) -> Result<()> {
     let ConstraintOf { table: parent, constraint: theirs } = of_parent;
     let belongs = |own: &Constraint| match own.parent {
@@ -92,11 +100,12 @@ fn drop_from_child(
     let Some(at) = at.filter(|_| !theirs.no_inherit) else { return Ok(()) };
     let mut child = child.clone();
     let own = &mut child.constraints[at];
-    if !only && own.inherit_count == 1 && !own.local {
-        let (name, scope) = (own.name.clone(), Scope { only, recursing: true });
-        return drop_constraint(ctx, child, &name, false, scope);
+    if !reach.is_only() && own.inherit_count == 1 && !own.local {
+        let (name, scope) = (own.name.clone(), Scope { reach, recursing: true });
+        let dropped = DropConstraint { name: &name, if_exists: false };
+        return drop_constraint(ctx, child, dropped, scope);
     }
     own.inherit_count -= 1;
-    own.local |= only && own.inherit_count == 0;
+    own.local |= reach.is_only() && own.inherit_count == 0;
     ctx.put(child)
 }

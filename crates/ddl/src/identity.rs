@@ -2,6 +2,7 @@
 //! IDENTITY (tablecmds.c). An identity column's default is its own sequence's next value; partitions
 //! share their parent's.
 
+use super::alter::Reach;
 use super::inherit::{Inheritor, inheritors, invalid_table};
 use super::sequence::{self, SequenceOptions};
 use super::{DdlContext, drop, not_null, partition};
@@ -17,11 +18,11 @@ fn not_in_state(message: String) -> Error {
 
 /// 42P16 for a change that a partition cannot make by itself, and a partitioned table not with
 /// ONLY.
-pub(super) fn check_lineage(table: &Relation, what: &str, only: bool) -> Result<()> {
+pub(super) fn check_lineage(table: &Relation, what: &str, reach: Reach) -> Result<()> {
     if table.partition_of.is_some() {
         return Err(invalid_table(format!("cannot {what} of a partition")));
     }
-    if only && table.kind == RelKind::PartitionedTable {
+    if reach.is_only() && table.kind == RelKind::PartitionedTable {
         return Err(invalid_table(format!("cannot {what} of only the partitioned table"))
             .hint("Do not specify the ONLY keyword."));
     }

@@ -6,9 +6,9 @@
 //! have it, too; it goes down to children unless it is NO INHERIT, and is called there as the
 //! parent's is, or as the child has called its own.
 
-use super::alter::{Scope, column_position, no_constraint};
+use super::alter::{Reach, Scope, column_position, no_constraint};
 use super::constraint::PendingConstraints;
-use super::drop_constraint::drop_constraint;
+use super::drop_constraint::{DropConstraint, drop_constraint};
 use super::inherit::invalid_table;
 use super::scan::{evaluator, scan_rows};
 use super::{DdlContext, partition, truncate_name, validate};
@@ -317,16 +317,16 @@ pub(super) fn set(
     ctx: &mut DdlContext<'_>,
     relation: &mut Relation,
     position: usize,
-    only: bool,
+    reach: Reach,
 ) -> Result<()> {
     let existing = relation.not_null_constraint(position);
     // With ONLY, children do not get the constraint. (A partitioned table cannot use ONLY.)
     let no_inherit = match existing {
-        Some(at) => only && relation.constraints[at].no_inherit,
-        None => only && !partition::children(ctx, relation.oid)?.is_empty(),
+        Some(at) => reach.is_only() && relation.constraints[at].no_inherit,
+        None => reach.is_only() && !partition::children(ctx, relation.oid)?.is_empty(),
     };
     if let Some(at) = existing.filter(|at| relation.constraints[*at].not_valid) {
-        validate::at(ctx, relation, at, only)?;
+        validate::at(ctx, relation, at, reach)?;
     }
     let wanted = vec![Wanted { no_inherit, ..Wanted::new(position) }];
     require(ctx, relation, wanted, Origin::written(Source::Set))
@@ -338,7 +338,7 @@ pub(super) fn of_key(
     ctx: &mut DdlContext<'_>,
     relation: &mut Relation,
     columns: &[i16],
-    only: bool,
+    reach: Reach,
 ) -> Result<()> {
     let mut wanted: Vec<Wanted> = Vec::new();
     for position in columns.iter().map(|attnum| *attnum as usize - 1) {
@@ -347,7 +347,7 @@ pub(super) fn of_key(
             None => wanted.push(Wanted::new(position)),
         }
     }
-    let below = match only && !wanted.is_empty() {
+    let below = match reach.is_only() && !wanted.is_empty() {
         true => partition::children(ctx, relation.oid)?,
         false => Vec::new(),
     };
@@ -424,7 +424,7 @@ fn require(
                 // SET NOT NULL on a parent holds for all rows below: PostgreSQL counts such a
                 // constraint as it is, and then misses the NULLs that are there.
                 if source == Source::Set && relation.constraints[at].not_valid {
-                    validate::at(ctx, relation, at, false)?;
+                    validate::at(ctx, relation, at, Reach::WithChildren)?;
                 }
                 adjust(relation, at, &wanted, origin)?;
             }
@@ -627,7 +627,7 @@ pub(super) fn drop(
     ctx: &mut DdlContext<'_>,
     table: Relation,
     column: &str,
-    only: bool,
+    reach: Reach,
 ) -> Result<()> {
     let position = column_position(&table, column)?;
     if !table.columns[position].not_null {
@@ -645,7 +645,8 @@ pub(super) fn drop(
     }
     let at = table.not_null_constraint(position).ok_or_else(lacks_constraint)?;
     let name = table.constraints[at].name.clone();
-    drop_constraint(ctx, table, &name, false, Scope { only, recursing: false })
+    let constraint = DropConstraint { name: &name, if_exists: false };
+    drop_constraint(ctx, table, constraint, Scope { reach, recursing: false })
 }
 
 /// A primary key's and an identity's columns stay NOT NULL.

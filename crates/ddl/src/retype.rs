@@ -4,7 +4,7 @@
 //! row. Defaults, CHECK constraints and indexes follow, or refuse; the new rows must satisfy what
 //! the table demands.
 
-use super::alter::column_position;
+use super::alter::{Reach, column_position};
 use super::build::build;
 use super::inherit::{self, Inheritor, invalid_table};
 use super::scan::{evaluator, scan_batches};
@@ -50,9 +50,9 @@ pub(super) fn change(
     ctx: &mut DdlContext<'_>,
     table: Relation,
     commands: &[&Command],
-    only: bool,
+    reach: Reach,
 ) -> Result<()> {
-    let below = match only {
+    let below = match reach.is_only() {
         true => Vec::new(),
         false => inherit::inheritors(ctx, table.oid)?,
     };

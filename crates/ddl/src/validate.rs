@@ -1,6 +1,7 @@
 //! Whether the rows that a table has satisfy its constraints: new ones, those that were NOT VALID
 //! (VALIDATE CONSTRAINT), and those that read columns whose types have changed.
 
+use super::alter::Reach;
 use super::inherit::invalid_table;
 use super::scan::{evaluator, scan_rows};
 use super::{DdlContext, not_null, partition};
@@ -50,7 +51,7 @@ pub(super) fn constraint(
     ctx: &mut DdlContext<'_>,
     table: &mut Relation,
     name: &str,
-    only: bool,
+    reach: Reach,
 ) -> Result<()> {
     let Some(at) = table.constraints.iter().position(|c| *c.name == *name) else {
         return Err(Error::new(
@@ -59,7 +60,7 @@ pub(super) fn constraint(
         ));
     };
     match &table.constraints[at].kind {
-        ConstraintKind::Check { .. } | ConstraintKind::NotNull => self::at(ctx, table, at, only),
+        ConstraintKind::Check { .. } | ConstraintKind::NotNull => self::at(ctx, table, at, reach),
         _ => Err(Error::new(
             SqlState::WRONG_OBJECT_TYPE,
             format!("cannot validate constraint \"{name}\" of relation \"{}\"", table.name),
@@ -73,7 +74,7 @@ pub(super) fn at(
     ctx: &mut DdlContext<'_>,
     table: &mut Relation,
     at: usize,
-    only: bool,
+    reach: Reach,
 ) -> Result<()> {
     let own = &table.constraints[at];
     if !own.not_valid {
@@ -83,13 +84,13 @@ pub(super) fn at(
         true => Vec::new(),
         false => partition::children(ctx, table.oid)?,
     };
-    if only && !children.is_empty() {
+    if reach.is_only() && !children.is_empty() {
         return Err(invalid_table("constraint must be validated on child tables too"));
     }
     for child in children {
         let child = ctx.lock_current(child.oid, RelationLockMode::ShareUpdateExclusive)?;
         let place = place_in(&child, table, own)?;
-        let done = self::at(ctx, &mut (*child).clone(), place, false);
+        let done = self::at(ctx, &mut (*child).clone(), place, Reach::WithChildren);
         ctx.naming(&child, done)?;
     }
     match &own.kind {

@@ -293,13 +293,21 @@ pub(super) fn take_over(
     ctx.put(table)
 }
 
+/// The indexes of a partition that may become parts of its parent's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counterparts {
+    All,
+    /// Those of which no part is missing.
+    Valid,
+}
+
 /// An index of the partition that matches the parent's and is not attached yet.
 pub(super) fn find_counterpart(
     ctx: &mut DdlContext<'_>,
     parent: &Relation,
     parent_index: &Relation,
     table: &Relation,
-    valid_only: bool,
+    of: Counterparts,
 ) -> Result<Option<Arc<Relation>>> {
     let Some(parent_info) = &parent_index.index else { return Ok(None) };
     let wants_constraint = index::constraint_of(parent, parent_index.oid).is_some();
@@ -309,7 +317,7 @@ pub(super) fn find_counterpart(
             continue;
         };
         let serves = index::constraint_of(table, own.oid).is_some();
-        if (!valid_only || catalog.is_valid_index(own))
+        if (of == Counterparts::All || catalog.is_valid_index(own))
             && info.primary == parent_info.primary
             && (serves || !wants_constraint)
             && is_counterpart(parent, parent_info, table, info)?

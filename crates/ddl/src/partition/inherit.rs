@@ -3,7 +3,7 @@
 use super::super::index::IndexBuilder;
 use super::super::inherit::invalid_table;
 use super::super::{DdlContext, NameParts};
-use super::attach::{find_counterpart, take_over};
+use super::attach::{Counterparts, find_counterpart, take_over};
 use super::key::check_unique_covers_key;
 use super::{attnum_in, children};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(crate) fn inherit_indexes(
             return Err(Error::internal("a partition or its parent's index has gone"));
         };
         // An index that lacks parts of its own would make the parent's invalid, too.
-        index_partition(ctx, parent, &index, &partition, true)?;
+        index_partition(ctx, parent, &index, &partition, Counterparts::Valid)?;
     }
     Ok(())
 }
@@ -77,7 +77,7 @@ fn spread_to_children(ctx: &mut DdlContext<'_>, table: &Relation, index: Oid) ->
     let index = catalog.relation(index).ok_or_else(|| Error::internal("index has gone"))?;
     for child in children(ctx, table.oid)? {
         let child = ctx.lock_to_index(child.oid)?;
-        let taken_over = index_partition(ctx, table, index, &child, false)?;
+        let taken_over = index_partition(ctx, table, index, &child, Counterparts::All)?;
         let below = if taken_over { partitions_below(&ctx.catalog(), child.oid) } else { 0 };
         if let Some(progress) = &ctx.spreading {
             progress.partitions.advance(1 + below);
@@ -100,12 +100,12 @@ fn index_partition(
     parent: &Relation,
     parent_index: &Relation,
     partition: &Arc<Relation>,
-    valid_only: bool,
+    of: Counterparts,
 ) -> Result<bool> {
     if has_part(&ctx.catalog(), parent_index, partition) {
         return Ok(true);
     }
-    let own = find_counterpart(ctx, parent, parent_index, partition, valid_only)?;
+    let own = find_counterpart(ctx, parent, parent_index, partition, of)?;
     if let Some(own) = own {
         // REINDEX may be giving it another file.
         let own = ctx.lock_current(own.oid, RelationLockMode::Share)?;

@@ -1,6 +1,7 @@
 //! Columns and constraints that tables below have, too: all are renamed, or none.
 
 use super::super::DdlContext;
+use super::super::alter::Reach;
 use super::super::inherit::{Inheritor, inheritors, invalid_table};
 use super::column::rename_column;
 use super::constraint::rename_constraint;
@@ -26,13 +27,13 @@ fn renamed_below(
     ctx: &mut DdlContext<'_>,
     relation: &Relation,
     renamed: Renamed<'_>,
-    only: bool,
+    reach: Reach,
 ) -> Result<Vec<Inheritor>> {
     let below = match relation.kind {
         RelKind::Table | RelKind::PartitionedTable => inheritors(ctx, relation.oid)?,
         _ => Vec::new(),
     };
-    if only && !below.is_empty() {
+    if reach.is_only() && !below.is_empty() {
         let Renamed { kind, name } = renamed;
         let message = format!("inherited {kind} \"{name}\" must be renamed in child tables too");
         return Err(invalid_table(message));
@@ -45,9 +46,9 @@ pub(super) fn rename_inherited_column(
     relation: &Arc<Relation>,
     column: &str,
     new: String,
-    only: bool,
+    reach: Reach,
 ) -> Result<()> {
-    let below = renamed_below(ctx, relation, Renamed { kind: "column", name: column }, only)?;
+    let below = renamed_below(ctx, relation, Renamed { kind: "column", name: column }, reach)?;
     let itself = Inheritor { table: relation.clone(), parents: 0 };
     for Inheritor { table, parents } in below.into_iter().chain([itself]) {
         let position = table.column_index(column);
@@ -64,7 +65,7 @@ pub(super) fn rename_inherited_constraint(
     relation: &Arc<Relation>,
     constraint: &str,
     new: String,
-    only: bool,
+    reach: Reach,
 ) -> Result<()> {
     use steppe_catalog::ConstraintKind::{Check, NotNull};
     let goes_down = |c: &Constraint| {
@@ -73,7 +74,7 @@ pub(super) fn rename_inherited_constraint(
     let below = match relation.constraints.iter().any(goes_down) {
         true => {
             let renamed = Renamed { kind: "constraint", name: constraint };
-            renamed_below(ctx, relation, renamed, only)?
+            renamed_below(ctx, relation, renamed, reach)?
         }
         false => Vec::new(),
     };

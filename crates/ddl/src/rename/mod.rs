@@ -9,7 +9,7 @@ mod constraint;
 mod inherited;
 mod relation;
 
-use super::alter::check_kind;
+use super::alter::{Reach, check_kind};
 use super::open::system_catalog;
 use super::{DdlContext, create_statistics, truncate_name};
 use inherited::{rename_inherited_column, rename_inherited_constraint};
@@ -50,10 +50,10 @@ pub(crate) fn rename(ctx: &mut DdlContext<'_>, rename: &RenameStmt) -> Result<&'
     }
     match (rename.kind, &rename.part) {
         (ObjectKind::Column, Some(column)) => {
-            rename_inherited_column(ctx, &relation, column, new, !name.inherit)?;
+            rename_inherited_column(ctx, &relation, column, new, Reach::of(name))?;
         }
         (ObjectKind::TableConstraint, Some(constraint)) => {
-            rename_inherited_constraint(ctx, &relation, constraint, new, !name.inherit)?;
+            rename_inherited_constraint(ctx, &relation, constraint, new, Reach::of(name))?;
         }
         _ => {
             // ALTER INDEX renames anything.
