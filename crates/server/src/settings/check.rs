@@ -30,10 +30,6 @@ pub fn check(definition: &Definition, text: &str, current: &Value) -> Result<Val
         if REFUSED.contains(&(definition.name, &shown)) {
             return Err(Error::not_supported(format!("{} = {shown}", definition.name)));
         }
-        if definition.name == "default_with_oids" && shown == "on" {
-            let message = "tables declared WITH OIDS are not supported";
-            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
-        }
         return Ok(value);
     }
     let canonical = match definition.name {

@@ -297,7 +297,6 @@ fn unlisted() -> Vec<Definition> {
         let min = if boot == "0" { 0 } else { 1 };
         definition(name, unit, category, Context::Postmaster, Kind::Int { min, max }, boot)
     };
-    all.push(definition("default_with_oids", None, "", Context::User, Kind::Bool, "off"));
     let planning = "Query Tuning / Planner Method Configuration";
     let least = Kind::Real { min: 0.0, max: f64::MAX };
     all.extend([

@@ -108,6 +108,7 @@ fn check(meanings: &BTreeMap<&str, &str>) {
     let is_read =
         |name: &str| code.contains(&format!("\"{name}\"")) && !OTHER_WORDS.contains(&name);
     let names: BTreeSet<&str> = definition::all().iter().map(|setting| setting.name).collect();
+    assert_eq!(names.len(), definition::all().len(), "a setting is defined twice");
     let unknown: Vec<_> = meanings.keys().filter(|name| !names.contains(**name)).collect();
     assert!(unknown.is_empty(), "settings.txt names what is no setting: {unknown:?}");
     let silent: Vec<_> =
