@@ -18,7 +18,7 @@ use crate::{Oids, RareText, Shared};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use steppe_partition::make_exact;
-use steppe_txn::{Persistence, RelFileNumber};
+use steppe_txn::{DatabaseId, FileId, Persistence};
 use steppe_types::{Oid, oid};
 
 /// pg_class.relkind.
@@ -76,10 +76,10 @@ pub struct Relation {
     pub reads: Shared<(Oid, i16)>,
     /// The file of its rows or entries, if it is of a kind that has any.
     #[serde(default, with = "file_number", skip_serializing_if = "Option::is_none")]
-    pub storage: Option<RelFileNumber>,
+    pub storage: Option<FileId>,
     /// The file of a table's large values.
     #[serde(default, with = "file_number", skip_serializing_if = "Option::is_none")]
-    pub overflow: Option<RelFileNumber>,
+    pub overflow: Option<FileId>,
     /// PARTITION BY.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition_key: Option<Arc<PartitionKey>>,
@@ -126,22 +126,24 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// A file's number as it is stored.
+/// A file as it is stored: its number, for a catalog has files of its own database only, which
+/// [`Relation::set_database`] puts in when it is read.
 mod file_number {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use steppe_txn::RelFileNumber;
+    use steppe_txn::{DatabaseId, FileId, RelFileNumber};
 
     pub(super) fn serialize<S: Serializer>(
-        file: &Option<RelFileNumber>,
+        file: &Option<FileId>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        file.map(|file| file.0).serialize(serializer)
+        file.map(|file| { file.number }.0).serialize(serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
-    ) -> Result<Option<RelFileNumber>, D::Error> {
-        Ok(Option::<u64>::deserialize(deserializer)?.map(RelFileNumber))
+    ) -> Result<Option<FileId>, D::Error> {
+        let file = |number| FileId { database: DatabaseId::SHARED, number: RelFileNumber(number) };
+        Ok(Option::<u64>::deserialize(deserializer)?.map(file))
     }
 }
 
@@ -404,6 +406,13 @@ pub struct SequenceInfo {
 }
 
 impl Relation {
+    /// Says which database its files are in, after it was read from that one's catalog.
+    pub(crate) fn set_database(&mut self, database: DatabaseId) {
+        for file in [&mut self.storage, &mut self.overflow].into_iter().flatten() {
+            file.database = database;
+        }
+    }
+
     /// Whether a crash empties it, which is so of temporary tables, too. Its file's number says so,
     /// or its sequence.
     pub fn is_unlogged(&self) -> bool {
@@ -412,7 +421,7 @@ impl Relation {
 
     /// What its files are made as.
     pub fn persistence(&self) -> Persistence {
-        let of_file = self.storage.is_some_and(RelFileNumber::is_unlogged);
+        let of_file = self.storage.is_some_and(FileId::is_unlogged);
         match of_file || self.sequence.as_ref().is_some_and(|sequence| sequence.unlogged) {
             true => Persistence::Unlogged,
             false => Persistence::Logged,

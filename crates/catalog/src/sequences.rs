@@ -19,15 +19,15 @@
 use crate::{Relation, SequenceInfo};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use steppe_txn::Database;
+use steppe_txn::{CellId, Database, DatabaseId};
 use steppe_types::{Error, Oid, Result, SqlState};
 
 /// Values logged ahead (PostgreSQL's SEQ_LOG_VALS).
 const LOGGED_AHEAD: i64 = 32;
 
-/// The key of the durable cell that counts. The keys follow the catalog's own.
-fn cell_key(sequence: Oid, info: &SequenceInfo) -> u64 {
-    (u64::from(info.cell) + 1) << 32 | u64::from(sequence)
+/// The durable cell that counts. The keys follow the catalog's own.
+fn cell_of(database: DatabaseId, sequence: Oid, info: &SequenceInfo) -> CellId {
+    CellId { database, key: (u64::from(info.cell) + 1) << 32 | u64::from(sequence) }
 }
 
 /// A cell that a transaction may write to: neither the committed one, if there is one, nor one
@@ -44,6 +44,8 @@ pub fn free_cell(committed: Option<u32>, current: u32) -> u32 {
 
 /// The shared state of one sequence.
 pub struct SequenceState {
+    /// The database that the sequence is in.
+    database: DatabaseId,
     inner: Mutex<Position>,
     /// Of an unlogged one: where a crash takes it (last_value, is_called).
     begun_at: Option<(i64, bool)>,
@@ -60,9 +62,9 @@ struct Position {
 
 impl SequenceState {
     /// Reads a sequence's state.
-    pub fn load(database: &Database, sequence: &Relation) -> Result<SequenceState> {
+    fn load(database: &Database, id: DatabaseId, sequence: &Relation) -> Result<SequenceState> {
         let info = sequence_info(sequence)?;
-        let cell = database.cell_get(cell_key(sequence.oid, info))?;
+        let cell = database.cell_get(cell_of(id, sequence.oid, info))?;
         let begun_at = match &cell {
             Some(bytes) if info.unlogged => Some(decode_begin(bytes)?),
             None if info.unlogged => Some(((info.start, false), 0)),
@@ -74,7 +76,8 @@ impl SequenceState {
             (None, _) => (info.start, false),
         };
         let inner = Mutex::new(Position { last, called, ahead: 0 });
-        Ok(SequenceState { inner, begun_at: begun_at.map(|(position, _)| position) })
+        let begun_at = begun_at.map(|(position, _)| position);
+        Ok(SequenceState { database: id, inner, begun_at })
     }
 
     /// nextval.
@@ -87,7 +90,12 @@ impl SequenceState {
         };
         if position.ahead == 0 {
             let logged = logged_ahead(info, value);
-            store(database, cell_key(sequence.oid, info), (logged.last, true), self.begun_at)?;
+            store(
+                database,
+                cell_of(self.database, sequence.oid, info),
+                (logged.last, true),
+                self.begun_at,
+            )?;
             position.ahead = logged.ahead;
         } else {
             position.ahead -= 1;
@@ -116,7 +124,12 @@ impl SequenceState {
             ));
         }
         let mut position = self.inner.lock();
-        store(database, cell_key(sequence.oid, info), (value, called), self.begun_at)?;
+        store(
+            database,
+            cell_of(self.database, sequence.oid, info),
+            (value, called),
+            self.begun_at,
+        )?;
         *position = Position { last: value, called, ahead: 0 };
         Ok(())
     }
@@ -156,7 +169,7 @@ const POSITION_LEN: usize = 9;
 
 fn store(
     database: &Database,
-    cell: u64,
+    cell: CellId,
     position: (i64, bool),
     begun_at: Option<(i64, bool)>,
 ) -> Result<()> {
@@ -206,22 +219,26 @@ fn logged_ahead(info: &SequenceInfo, value: i64) -> Position {
     logged
 }
 
-/// The states of all sequences in use, shared by the server's sessions.
-#[derive(Default)]
+/// The states of all sequences of a database that are in use, shared by its sessions.
 pub struct Sequences {
-    /// By the key of the cell.
-    states: Mutex<std::collections::HashMap<u64, Arc<SequenceState>>>,
+    database: DatabaseId,
+    states: Mutex<std::collections::HashMap<CellId, Arc<SequenceState>>>,
 }
 
 impl Sequences {
+    /// None is in use yet.
+    pub fn new(database: DatabaseId) -> Sequences {
+        Sequences { database, states: Mutex::default() }
+    }
+
     /// The state of a sequence, read on first use.
     pub fn get(&self, database: &Database, sequence: &Relation) -> Result<Arc<SequenceState>> {
-        let cell = cell_key(sequence.oid, sequence_info(sequence)?);
+        let cell = cell_of(self.database, sequence.oid, sequence_info(sequence)?);
         let mut states = self.states.lock();
         if let Some(state) = states.get(&cell) {
             return Ok(state.clone());
         }
-        let state = Arc::new(SequenceState::load(database, sequence)?);
+        let state = Arc::new(SequenceState::load(database, self.database, sequence)?);
         states.insert(cell, state.clone());
         Ok(state)
     }
@@ -235,11 +252,12 @@ impl Sequences {
         called: bool,
     ) -> Result<()> {
         let info = sequence_info(sequence)?;
-        let cell = cell_key(sequence.oid, info);
+        let cell = cell_of(self.database, sequence.oid, info);
         let begun_at = info.unlogged.then_some((last, called));
         store(database, cell, (last, called), begun_at)?;
         let position = Position { last, called, ahead: 0 };
-        let state = SequenceState { inner: Mutex::new(position), begun_at };
+        let state =
+            SequenceState { database: self.database, inner: Mutex::new(position), begun_at };
         self.states.lock().insert(cell, Arc::new(state));
         Ok(())
     }

@@ -42,21 +42,22 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use steppe_txn::{
-    Action, Database, IsolationLevel, LockWait, ModifyOutcome, OverflowRef, OverflowStore,
-    RelFileNumber, RelationLockMode, RowBuf, RowId, TableStore, Txn,
+    Action, CellId, Database, DatabaseId, FileId, IsolationLevel, LockWait, ModifyOutcome,
+    OverflowRef, OverflowStore, RelFileNumber, RowBuf, RowId, TableStore, Txn,
 };
 use steppe_types::oid::FIRST_NORMAL_OID;
 use steppe_types::{Error, Oid, Result, SqlState};
 
-/// The catalog's table, and what is too long for its rows: found without a catalog.
+/// The catalog's table, and what is too long for its rows: found without a catalog, in each
+/// database under the same numbers.
 const ROWS: RelFileNumber = RelFileNumber(1);
 const OVERFLOW: RelFileNumber = RelFileNumber(2);
 /// Durable cell of the next OID to reserve from.
 const OID_CELL: u64 = 1;
 /// OIDs reserved at once: a crash skips at most so many.
 const OIDS_RESERVED_AT_ONCE: u32 = 1024;
-/// Relation locks with this bit stand for names and stored objects, not for relations.
-const NAME_LOCK_BIT: u32 = 0x8000_0000;
+/// The OID of pg_class, as the locks of its objects have it.
+const RELATION_CLASS: Oid = 1259;
 /// Longer objects go out of line.
 const INLINE_BYTES_MAX: usize = 2000;
 /// Most objects are shorter before they are shortened.
@@ -93,6 +94,8 @@ struct OidRange {
 /// The catalog of an open database.
 pub struct CatalogStore {
     database: Arc<Database>,
+    /// Which of the engine's databases has this catalog.
+    id: DatabaseId,
     rows: TableStore,
     /// Objects too long for a row.
     overflow: OverflowStore,
@@ -122,12 +125,14 @@ pub struct CatalogChanges {
 }
 
 impl CatalogStore {
-    /// Reads the catalog; makes an empty one in a new database.
-    pub fn open(database: &Arc<Database>) -> Result<CatalogStore> {
+    /// Reads the catalog of a database; makes an empty one in a new database.
+    pub fn open(database: &Arc<Database>, id: DatabaseId) -> Result<CatalogStore> {
+        let file = |number| FileId { database: id, number };
         let store = CatalogStore {
             database: database.clone(),
-            rows: TableStore::open(database, ROWS),
-            overflow: OverflowStore::open(database, OVERFLOW),
+            id,
+            rows: TableStore::open(database, file(ROWS)),
+            overflow: OverflowStore::open(database, file(OVERFLOW)),
             published: ArcSwap::from_pointee(Catalog::default()),
             published_epoch: AtomicU64::new(0),
             history: Mutex::default(),
@@ -142,6 +147,11 @@ impl CatalogStore {
     /// The database below.
     pub fn database(&self) -> &Arc<Database> {
         &self.database
+    }
+
+    /// Which of the engine's databases has this catalog.
+    pub fn database_id(&self) -> DatabaseId {
+        self.id
     }
 
     /// The newest committed version.
@@ -172,7 +182,7 @@ impl CatalogStore {
         // Before the snapshot: a session that publishes meanwhile waits, and comes on top of it.
         let mut row_ids = self.row_ids.lock();
         row_ids.clear();
-        let session = self.database.new_session();
+        let session = self.database.new_session(self.id);
         let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, true);
         txn.start_statement()?;
         let mut catalog = Catalog::default();
@@ -204,7 +214,11 @@ impl CatalogStore {
                 expand(&short, json)?;
             }
         }
-        serde_json::from_slice(json).map_err(unreadable)
+        let mut object = serde_json::from_slice(json).map_err(unreadable)?;
+        if let StoredObject::Relation(relation) = &mut object {
+            Arc::make_mut(relation).set_database(self.id);
+        }
+        Ok(object)
     }
 
     fn new_epoch(&self) -> u64 {
@@ -215,13 +229,14 @@ impl CatalogStore {
     pub fn new_oid(&self) -> Result<Oid> {
         let mut range = self.oids.lock();
         if range.next == range.end {
-            let stored = self.database.cell_get(OID_CELL)?;
+            let cell = CellId { database: self.id, key: OID_CELL };
+            let stored = self.database.cell_get(cell)?;
             let bytes = stored.as_deref().map(<[u8; 4]>::try_from).transpose();
             let bytes = bytes.map_err(|_| Error::internal("unreadable OID counter"))?;
             let next = bytes.map_or(FIRST_NORMAL_OID, Oid::from_le_bytes);
             let end = next.checked_add(OIDS_RESERVED_AT_ONCE).filter(|e| *e < OBJECTS_END);
             let end = end.ok_or_else(|| Error::not_supported("more than 2^29 schema objects"))?;
-            self.database.cell_put(OID_CELL, &end.to_le_bytes())?;
+            self.database.cell_put(cell, &end.to_le_bytes())?;
             *range = OidRange { next, end };
         }
         range.next += 1;
@@ -241,15 +256,14 @@ impl CatalogStore {
     /// Excludes other transactions from creating (or renaming to) the same name until this one
     /// ends; `None`: granted.
     pub fn lock_name(&self, txn: &Txn, schema: Oid, name: &str) -> Result<Option<LockWait>> {
-        let hash = name_hash(schema, name) as u32;
-        txn.lock_relation(hash | NAME_LOCK_BIT, RelationLockMode::AccessExclusive)
+        txn.lock_name(name_hash(schema, name))
     }
 
     /// Excludes other transactions from changing a relation's object until this one ends: for those
     /// that hold the relation in SHARE, as CREATE INDEX does, which keeps nobody else from doing so.
-    /// `None`: granted. (A name's lock may be the same one by chance: then one more waits.)
+    /// `None`: granted.
     pub fn lock_object(&self, txn: &Txn, relation: Oid) -> Result<Option<LockWait>> {
-        txn.lock_relation(relation | NAME_LOCK_BIT, RelationLockMode::AccessExclusive)
+        txn.lock_object(RELATION_CLASS, relation)
     }
 
     /// Adds or replaces a relation.

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use steppe_catalog::{Catalog, Relation};
 use steppe_storage::TreeId;
-use steppe_txn::{Database, RelFileNumber};
+use steppe_txn::{Database, FileId};
 use steppe_types::{Oid, Result};
 
 use crate::RelationStatistics;
@@ -81,7 +81,7 @@ impl Files<'_> {
     }
 }
 
-fn tree_of(database: &Database, file: Option<RelFileNumber>) -> Result<Option<TreeId>> {
+fn tree_of(database: &Database, file: Option<FileId>) -> Result<Option<TreeId>> {
     file.map_or(Ok(None), |file| database.tree_of(file))
 }
 

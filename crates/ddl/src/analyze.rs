@@ -13,7 +13,7 @@ use steppe_catalog::{RelKind, Relation, Statistics};
 use steppe_counting::progress::{Phase, Progress, Utility};
 use steppe_exec::stored::{ColumnMap, TableAccess};
 use steppe_sql::ast::VacuumStmt;
-use steppe_txn::{Database, IndexStore, RelFileNumber, RelationLockMode};
+use steppe_txn::{Database, FileId, IndexStore, RelationLockMode};
 use steppe_types::{Error, Result, SqlState};
 
 /// The work for each table.
@@ -437,7 +437,7 @@ pub(super) fn pages_of_table(database: &Database, table: &Relation) -> Result<u6
     table.storage.map_or(Ok(0), |file| pages_of(database, file))
 }
 
-fn pages_of(database: &Database, file: RelFileNumber) -> Result<u64> {
+fn pages_of(database: &Database, file: FileId) -> Result<u64> {
     match database.tree_of(file)? {
         Some(tree) => Ok(database.store().tree(tree).page_count()?),
         None => Ok(0),

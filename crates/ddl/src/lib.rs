@@ -71,7 +71,7 @@ pub(crate) use names::{NameParts, relation_exists, truncate_name};
 
 use steppe_catalog::Relation;
 use steppe_sql::ast::{self, Statement};
-use steppe_txn::RelFileNumber;
+use steppe_txn::FileId;
 use steppe_types::{Error, Result};
 
 /// Whether a statement is DDL that [`execute`] runs.
@@ -187,6 +187,6 @@ pub fn execute(statement: &Statement, ctx: &mut DdlContext<'_>) -> Result<&'stat
 }
 
 /// The files that belong to a relation.
-pub(crate) fn files_of(relation: &Relation) -> Vec<RelFileNumber> {
+pub(crate) fn files_of(relation: &Relation) -> Vec<FileId> {
     relation.storage.into_iter().chain(relation.overflow).collect()
 }

@@ -11,7 +11,7 @@ use steppe_catalog::{
 use steppe_exec::prepare::run_in_place;
 use steppe_functions::{Host, SessionHost};
 use steppe_partition::{BoundValue, PartitionBound, PartitionStrategy, RangeDatum};
-use steppe_txn::{RelationLockMode, Txn};
+use steppe_txn::{DatabaseId, RelationLockMode, Txn};
 use steppe_types::{Datum, Oid, oid};
 use support::{Rows, World};
 
@@ -225,7 +225,7 @@ fn a_statement_in_place_locks_the_one_leaf_it_is_about() {
         assert_eq!(rows, 1);
     }
     let is_free = |w: &World, table: &str| {
-        let txn = Txn::begin(&w.database.new_session(), w.isolation, false);
+        let txn = Txn::begin(&w.database.new_session(DatabaseId::POSTGRES), w.isolation, false);
         let wait = txn.lock_relation(relation(w, table).oid, RelationLockMode::AccessExclusive);
         let is_free = wait.expect("a lock or a wait").is_none();
         txn.rollback().expect("rollback");

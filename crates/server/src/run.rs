@@ -13,7 +13,7 @@ use steppe_counting::RelationStatistics;
 use steppe_ddl::drop_temporary_schemas;
 use steppe_spill::TempSpace;
 use steppe_storage::usage::{Worker, working_as};
-use steppe_txn::{Database, DatabaseOptions, LockOptions};
+use steppe_txn::{Database, DatabaseId, DatabaseOptions, LockOptions};
 use steppe_vfs::{Random, RealRandom, RealVfs, SlowSyncVfs, Vfs};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
@@ -128,10 +128,10 @@ impl Running {
         (settings, data_dir): (ServerSettings, DataDir),
         phase: watch::Sender<Phase>,
     ) -> Result<Running, String> {
-        let catalog = CatalogStore::open(&database)
+        let catalog = CatalogStore::open(&database, DatabaseId::POSTGRES)
             .map_err(|error| format!("could not read the catalog: {error}"))?;
         data_dir.mark_initialised()?;
-        drop_temporary_schemas(&catalog, &database.new_session(), |_| true)
+        drop_temporary_schemas(&catalog, &database.new_session(catalog.database_id()), |_| true)
             .map_err(|error| format!("could not drop temporary objects: {error}"))?;
         let background = Builder::new_multi_thread()
             .worker_threads(1)
@@ -141,7 +141,10 @@ impl Running {
             .map_err(|error| format!("could not start threads: {error}"))?;
         let random = RealRandom::new().map_err(|error| format!("no randomness: {error}"))?;
         // A number that a session has had does not come again.
-        let pid = || i32::try_from(database.new_session().pid()).unwrap_or(i32::MAX);
+        let pid = || {
+            let session = database.new_session(DatabaseId::SHARED);
+            i32::try_from(session.pid()).unwrap_or(i32::MAX)
+        };
         let background_kinds = [Worker::BackgroundWriter, Worker::Checkpointer, Worker::WalWriter];
         let background_pids = background_kinds.map(|kind| (kind, pid())).to_vec();
         let launcher_pid = pid();
@@ -162,7 +165,7 @@ impl Running {
             statistics,
             temp: Arc::new(temp),
             plans: PlanCache::new(),
-            sequences: Sequences::default(),
+            sequences: Sequences::new(DatabaseId::POSTGRES),
             exported: parking_lot::Mutex::default(),
             backends: Backends::default(),
             autovacuum: Autovacuum::new(launcher_pid),
@@ -515,7 +518,7 @@ fn database_options(
         wal_buffers_bytes,
         max_prepared_transactions: positive("max_prepared_transactions"),
         serializable_kept: positive("max_connections").saturating_mul(10),
-        locks: LockOptions { max_locks, ..defaults.locks },
+        locks: LockOptions { max_locks },
         undo_buffers_bytes: (positive("undo_buffers") as u64).saturating_mul(1 << 20),
         on_fatal: Some(on_fatal),
         on_taken_back: Some(Arc::new(move |what| counted.taken_back(what))),

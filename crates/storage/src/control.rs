@@ -17,12 +17,10 @@ use steppe_vfs::File;
 const SLOT_BYTES: usize = 4096;
 const MAGIC: u64 = u64::from_le_bytes(*b"steppe\0c");
 /// The format of the data directory, as it is written.
-pub(crate) const VERSION: u32 = 8;
-/// The oldest format that is read. 7 adds to 6 the numbers of row versions and DEFERRABLE keys, in
-/// bits and fields that 6 leaves empty; 8 adds unlogged trees, virtual generated columns, rows out
-/// of line and shortened keys, of lengths and beginnings that 7 has none of. The first write of
-/// this file makes the directory one of 8, which a server that knows less refuses.
-const OLDEST_READ: u32 = 6;
+pub(crate) const VERSION: u32 = 9;
+/// The oldest format that is read. 9 has a database in the keys of files and of cells and in the
+/// log, where 8 has none: a dump carries the data of an older directory over.
+const OLDEST_READ: u32 = 9;
 const STATE: usize = 68;
 
 /// The most bytes of the caller's state.

@@ -1,24 +1,33 @@
-//! Small durable values beside transactions: sequences, and the catalog's root.
+//! Small durable values beside transactions: sequences, and what the catalog counts.
 //!
 //! A cell is changed at once and for good: it is redone after a crash, and never
-//! undone. Durable when the log is, up to the position returned.
+//! undone. Durable when the log is, up to the position returned. Each belongs to a database.
 
 use steppe_storage::{LogHeader, Lsn};
 use steppe_types::{Error, Result};
 
 use crate::database::Database;
+use crate::files::DatabaseId;
 
 /// What [`Database::cell_update`] runs: old value, buffer for the new one.
 pub type CellUpdate<'a> = dyn FnMut(Option<&[u8]>, &mut Vec<u8>) -> Result<bool> + 'a;
 
-fn cell_key(key: u64) -> [u8; 9] {
-    let mut bytes = [b'c'; 9];
-    bytes[1..].copy_from_slice(&key.to_be_bytes());
-    bytes
+/// A cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CellId {
+    /// The database that it belongs to.
+    pub database: DatabaseId,
+    /// What the layer above knows it by.
+    pub key: u64,
 }
 
-fn blob_key(name: &str) -> Vec<u8> {
-    [b"b", name.as_bytes()].concat()
+impl CellId {
+    fn bytes(self) -> [u8; 13] {
+        let mut bytes = [b'c'; 13];
+        bytes[1..5].copy_from_slice(&self.database.0.to_be_bytes());
+        bytes[5..].copy_from_slice(&self.key.to_be_bytes());
+        bytes
+    }
 }
 
 impl Database {
@@ -39,20 +48,20 @@ impl Database {
     }
 
     /// Sets a cell (at most 2600 bytes).
-    pub fn cell_put(&self, key: u64, value: &[u8]) -> Result<Lsn> {
-        self.system_put(&cell_key(key), Some(value))
+    pub fn cell_put(&self, cell: CellId, value: &[u8]) -> Result<Lsn> {
+        self.system_put(&cell.bytes(), Some(value))
     }
 
     /// Reads a cell.
-    pub fn cell_get(&self, key: u64) -> Result<Option<Vec<u8>>> {
-        self.system_get(&cell_key(key))
+    pub fn cell_get(&self, cell: CellId) -> Result<Option<Vec<u8>>> {
+        self.system_get(&cell.bytes())
     }
 
     /// Changes a cell atomically: `f` sees the old value and fills in the new
     /// one; false leaves the cell as it is.
-    pub fn cell_update(&self, key: u64, f: &mut CellUpdate<'_>) -> Result<Lsn> {
+    pub fn cell_update(&self, cell: CellId, f: &mut CellUpdate<'_>) -> Result<Lsn> {
         let log = LogHeader::default();
-        let appended = self.system.write(&cell_key(key), log, |value, op| {
+        let appended = self.system.write(&cell.bytes(), log, |value, op| {
             let mut new = Vec::new();
             if f(value, &mut new)? {
                 op.put(&new);
@@ -63,18 +72,7 @@ impl Database {
     }
 
     /// Removes a cell.
-    pub fn cell_remove(&self, key: u64) -> Result<Lsn> {
-        self.system_put(&cell_key(key), None)
-    }
-
-    /// Sets a named value (at most 2600 bytes): where the layer above keeps the
-    /// roots of its own structures.
-    pub fn system_blob_put(&self, name: &str, value: &[u8]) -> Result<Lsn> {
-        self.system_put(&blob_key(name), Some(value))
-    }
-
-    /// Reads a named value.
-    pub fn system_blob_get(&self, name: &str) -> Result<Option<Vec<u8>>> {
-        self.system_get(&blob_key(name))
+    pub fn cell_remove(&self, cell: CellId) -> Result<Lsn> {
+        self.system_put(&cell.bytes(), None)
     }
 }

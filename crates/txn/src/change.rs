@@ -17,6 +17,7 @@
 use steppe_storage::TreeId;
 use steppe_types::{Error, Result, SqlState};
 
+use crate::files::FileId;
 use crate::undo::UndoPtr;
 
 /// Bytes of [`RowHeader`] before the row's own.
@@ -162,9 +163,9 @@ pub(crate) enum Change<'a> {
     /// row ids behind each (u64).
     PostingBatch { tree: TreeId, unique: bool, entries: &'a [u8] },
     /// A file came to be, without a tree.
-    CreateFile { file: u64 },
+    CreateFile { file: FileId },
     /// A tree was made for a file. Not undone: the file's end is the tree's.
-    FileTree { tree: TreeId, file: u64 },
+    FileTree { tree: TreeId, file: FileId },
     /// A value was stored out of line.
     OverflowPut { tree: TreeId, id: u64, chunks: u32 },
     /// A value is to be removed once no snapshot can see it.
@@ -231,11 +232,11 @@ impl Change<'_> {
             }
             Change::CreateFile { file } => {
                 start(out, CREATE_FILE, None);
-                put_u64(out, file);
+                file.encode(out);
             }
             Change::FileTree { tree, file } => {
                 start(out, FILE_TREE, Some(tree));
-                put_u64(out, file);
+                file.encode(out);
             }
             Change::OverflowPut { tree, id, chunks } => {
                 start(out, OVERFLOW_PUT, Some(tree));
@@ -272,7 +273,7 @@ impl Change<'_> {
             return Ok(Change::Compensation { next, kept: (flags & 2 != 0).then_some(id) });
         }
         if kind == CREATE_FILE {
-            return Ok(Change::CreateFile { file: reader.u64()? });
+            return Ok(Change::CreateFile { file: FileId::decode(&mut reader)? });
         }
         let tree = reader.tree()?;
         Ok(match kind {
@@ -303,7 +304,7 @@ impl Change<'_> {
                 let unique = reader.u8()? & 1 != 0;
                 Change::PostingBatch { tree, unique, entries: reader.0 }
             }
-            FILE_TREE => Change::FileTree { tree, file: reader.u64()? },
+            FILE_TREE => Change::FileTree { tree, file: FileId::decode(&mut reader)? },
             OVERFLOW_PUT => Change::OverflowPut { tree, id: reader.u64()?, chunks: reader.u32()? },
             OVERFLOW_FREE => {
                 Change::OverflowFree { tree, id: reader.u64()?, chunks: reader.u32()? }
@@ -448,6 +449,7 @@ pub(crate) fn apply_delta(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::{DatabaseId, RelFileNumber};
     use proptest::prelude::*;
     use steppe_storage::PageId;
 
@@ -500,6 +502,7 @@ mod tests {
             let word = Word::new(xid, flags);
             let before = RowHeader { word, origin: Origin::Changed(undo >> 1) };
             let inserted = RowHeader { word, origin: Origin::Inserted(cid) };
+            let file = FileId { database: DatabaseId(cid), number: RelFileNumber(row) };
             for change in [
                 Change::RowDelete { tree, row, before: inserted },
                 Change::RowInsert { tree, first: row, count: undo },
@@ -509,8 +512,8 @@ mod tests {
                 Change::PostingInsert { tree, row, unique, before: None, key: &key },
                 Change::PostingDelete { tree, row, unique, before: word, key: &key },
                 Change::PostingBatch { tree, unique, entries: &key },
-                Change::CreateFile { file: row },
-                Change::FileTree { tree, file: row },
+                Change::CreateFile { file },
+                Change::FileTree { tree, file },
                 Change::OverflowPut { tree, id: row, chunks: cid },
                 Change::OverflowFree { tree, id: row, chunks: cid },
                 Change::Compensation { next: UndoNext::At(row), kept: None },

@@ -15,10 +15,10 @@ use steppe_types::Result;
 use steppe_vfs::Vfs;
 
 use crate::change::{Change, put_u64};
-use crate::files::{DroppedFile, Files, RelFileNumber};
+use crate::files::{DatabaseId, DroppedFile, FileId, Files};
 use crate::lock::{
-    Acquire, AdvisoryScope, LockManager, LockOptions, LockTag, LockWait, RelationLockMode,
-    SharedMode,
+    Acquire, AdvisoryKey, AdvisoryScope, LockManager, LockOptions, LockTag, LockWait,
+    RelationLockMode, SharedMode,
 };
 use crate::prepared::{self, PreparedTransactions};
 use crate::purge::PassedLeaves;
@@ -375,9 +375,9 @@ impl Database {
 
     // ----- sessions -----
 
-    /// A new session.
-    pub fn new_session(self: &Arc<Self>) -> SessionHandle {
-        SessionHandle(Arc::new(SessionInner::new(self, self.sessions.add())))
+    /// A new session in a database.
+    pub fn new_session(self: &Arc<Self>, database: DatabaseId) -> SessionHandle {
+        SessionHandle(Arc::new(SessionInner::new(self, self.sessions.add(database))))
     }
 
     /// Interrupts the session with this pid; false if there is none.
@@ -425,7 +425,7 @@ impl Database {
     }
 
     /// The tree of a file, if anything was ever written to it.
-    pub fn tree_of(&self, file: RelFileNumber) -> Result<Option<TreeId>> {
+    pub fn tree_of(&self, file: FileId) -> Result<Option<TreeId>> {
         self.files.tree_of(file)
     }
 
@@ -435,7 +435,7 @@ impl Database {
     }
 
     /// Of these files, those that have trees to be freed.
-    pub(crate) fn files_with_trees(&self, files: &[RelFileNumber]) -> Result<Vec<DroppedFile>> {
+    pub(crate) fn files_with_trees(&self, files: &[FileId]) -> Result<Vec<DroppedFile>> {
         let mut found = Vec::new();
         for &file in files {
             found.extend(self.files.tree_of(file)?.map(|tree| DroppedFile { file, tree }));
@@ -454,7 +454,7 @@ impl Database {
     }
 
     /// Frees a file whose creation is undone.
-    pub(crate) fn free_new_file(&self, file: RelFileNumber) -> Result<()> {
+    pub(crate) fn free_new_file(&self, file: FileId) -> Result<()> {
         let files = self.files_with_trees(&[file])?;
         self.free_files(&files)
     }
@@ -557,36 +557,37 @@ impl SessionHandle {
     /// Whether the session has locked a relation in this mode, which is stronger than
     /// ROW EXCLUSIVE.
     pub fn holds_relation(&self, oid: u32, mode: RelationLockMode) -> bool {
-        self.0.database.locks.holds(self.pid(), LockTag::Relation(oid), mode as u8)
+        let tag = LockTag::Relation { database: self.0.shared.database(), oid };
+        self.0.database.locks.holds(self.pid(), tag, mode as u8)
     }
 
     /// pg_advisory_lock and friends, as [`crate::Txn::lock_advisory`], for a caller that
     /// has lent its transaction out.
     pub fn lock_advisory(
         &self,
-        tag: LockTag,
+        key: AdvisoryKey,
         mode: SharedMode,
         scope: AdvisoryScope,
     ) -> Result<Option<LockWait>> {
         let locks = &self.0.database.locks;
-        Ok(locks.lock_advisory(self.shared(), tag, mode, scope, true)?.wait())
+        Ok(locks.lock_advisory(self.shared(), key, mode, scope, true)?.wait())
     }
 
     /// pg_try_advisory_lock and friends.
     pub fn try_lock_advisory(
         &self,
-        tag: LockTag,
+        key: AdvisoryKey,
         mode: SharedMode,
         scope: AdvisoryScope,
     ) -> Result<bool> {
         let locks = &self.0.database.locks;
-        let acquired = locks.lock_advisory(self.shared(), tag, mode, scope, false)?;
+        let acquired = locks.lock_advisory(self.shared(), key, mode, scope, false)?;
         Ok(matches!(acquired, Acquire::Granted))
     }
 
     /// pg_advisory_unlock: false if the session does not hold it.
-    pub fn unlock_advisory(&self, tag: LockTag, mode: SharedMode) -> bool {
-        self.0.database.locks.unlock_advisory(self.shared(), tag, mode)
+    pub fn unlock_advisory(&self, key: AdvisoryKey, mode: SharedMode) -> bool {
+        self.0.database.locks.unlock_advisory(self.shared(), key, mode)
     }
 
     /// pg_advisory_unlock_all.

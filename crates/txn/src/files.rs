@@ -1,14 +1,18 @@
 //! Files: storage under a number, before and after there is any of it.
 //!
 //! A table's rows, its out-of-line values and each index are a *file* of their own. Its
-//! number is what the catalog knows it by, and is never used for another (PostgreSQL's
-//! relfilenumber). Its tree, the pages, is made when the first entry is written: a hundred
-//! thousand empty partitions have numbers and not one page.
+//! number is what the catalog of its database knows it by, and is never used for another, in any
+//! database (PostgreSQL's relfilenumber). Only the numbers that the layer above gives itself are
+//! the same in each database. Its tree, the pages, is made when the first entry is written: a
+//! hundred thousand empty partitions have numbers and not one page.
 //!
 //! ```text
-//!   catalog ──number──▶ system tree: f‖number → tree ──▶ pages
-//!                       (no entry: nothing was ever written to it)
+//!   catalog ──file──▶ system tree: f‖database‖number → tree ──▶ pages
+//!                     (no entry: nothing was ever written to it)
 //! ```
+//!
+//! The files of a database are next to each other in the system tree: one range of it is what
+//! belongs to the database.
 //!
 //! Two things happen to a file, and neither depends on the transaction that writes first:
 //!
@@ -32,12 +36,56 @@ use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
-use steppe_storage::{Direction, LogHeader, Priority, StorageError, Store, Tree, TreeId};
+use steppe_storage::{Cursor, Direction, LogHeader, Priority, StorageError, Store, Tree, TreeId};
 use steppe_types::{Error, Result};
 
 use crate::change::{Change, Reader, corrupt};
 use crate::rollback::Gone;
 use crate::row_ids::TableShared;
+
+/// A database, by its OID (pg_database.oid).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DatabaseId(pub u32);
+
+impl DatabaseId {
+    /// What all databases share: databases, roles, tablespaces. No database has this OID.
+    pub const SHARED: DatabaseId = DatabaseId(0);
+    /// The database "postgres", which every data directory has from the beginning.
+    pub const POSTGRES: DatabaseId = DatabaseId(5);
+}
+
+/// A file.
+///
+/// It is packed because a relation in memory has two of them, and there may be a hundred thousand
+/// relations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(C, packed(4))]
+pub struct FileId {
+    /// The database whose catalog knows the file.
+    pub database: DatabaseId,
+    /// Its number.
+    pub number: RelFileNumber,
+}
+
+impl FileId {
+    /// Bytes of the encoded form.
+    const LEN: usize = 12;
+
+    /// See [`RelFileNumber::is_unlogged`].
+    pub fn is_unlogged(self) -> bool {
+        self.number.is_unlogged()
+    }
+
+    pub(crate) fn encode(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&{ self.database }.0.to_le_bytes());
+        out.extend_from_slice(&{ self.number }.0.to_le_bytes());
+    }
+
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<FileId> {
+        let database = DatabaseId(reader.u32()?);
+        Ok(FileId { database, number: RelFileNumber(reader.u64()?) })
+    }
+}
 
 /// The number of a file. Those below [`RelFileNumber::FIRST_FREE`] belong to the layer
 /// above, for what it must find without a catalog.
@@ -73,24 +121,24 @@ const CRASHES_KEY: &[u8] = b"u";
 /// A file whose drop has committed, with what is left of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DroppedFile {
-    pub(crate) file: RelFileNumber,
+    pub(crate) file: FileId,
     pub(crate) tree: TreeId,
 }
 
 impl DroppedFile {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.file.0.to_le_bytes());
+        self.file.encode(out);
         out.extend_from_slice(&self.tree.to_bytes());
     }
 
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<DroppedFile> {
-        Ok(DroppedFile { file: RelFileNumber(reader.u64()?), tree: reader.tree()? })
+        Ok(DroppedFile { file: FileId::decode(reader)?, tree: reader.tree()? })
     }
 }
 
-type TreeByFile = HashMap<RelFileNumber, TreeId, foldhash::fast::RandomState>;
+type TreeByFile = HashMap<FileId, TreeId, foldhash::fast::RandomState>;
 
-/// What is known of the files of a database; shared by their handles.
+/// What is known of all files; shared by their handles.
 pub(crate) struct Files {
     store: Store,
     system: Tree,
@@ -106,16 +154,22 @@ pub(crate) struct Files {
     numbers: Mutex<Range<u64>>,
 }
 
-fn file_key(file: RelFileNumber) -> [u8; 9] {
-    let mut key = [b'f'; 9];
-    key[1..].copy_from_slice(&file.0.to_be_bytes());
+/// First byte of the keys of files.
+const FILE_KEY: u8 = b'f';
+
+fn file_key(file: FileId) -> [u8; 1 + FileId::LEN] {
+    let mut key = [FILE_KEY; 1 + FileId::LEN];
+    key[1..5].copy_from_slice(&{ file.database }.0.to_be_bytes());
+    key[5..].copy_from_slice(&{ file.number }.0.to_be_bytes());
     key
 }
 
-fn file_of(key: &[u8]) -> Result<RelFileNumber> {
-    let number = key.get(1..).and_then(|number| number.try_into().ok());
-    let number = number.ok_or_else(|| corrupt("entry of a file in the system tree"))?;
-    Ok(RelFileNumber(u64::from_be_bytes(number)))
+fn file_of(key: &[u8]) -> Result<FileId> {
+    let parts = key.get(1..).and_then(|key| key.split_first_chunk::<4>());
+    let parts = parts.and_then(|(database, number)| Some((database, number.try_into().ok()?)));
+    let (database, number) = parts.ok_or_else(|| corrupt("entry of a file in the system tree"))?;
+    let database = DatabaseId(u32::from_be_bytes(*database));
+    Ok(FileId { database, number: RelFileNumber(u64::from_be_bytes(number)) })
 }
 
 impl Files {
@@ -151,7 +205,7 @@ impl Files {
     }
 
     /// A file's tree, if it has one yet.
-    pub(crate) fn tree_of(&self, file: RelFileNumber) -> Result<Option<TreeId>> {
+    pub(crate) fn tree_of(&self, file: FileId) -> Result<Option<TreeId>> {
         Ok(self.trees()?.read().get(&file).copied())
     }
 
@@ -170,9 +224,7 @@ impl Files {
             return Ok(trees);
         }
         let mut trees = TreeByFile::default();
-        let (first, last) = (file_key(RelFileNumber(0)), file_key(RelFileNumber(u64::MAX)));
-        let (first, last) = (Bound::Included(&first[..]), Bound::Included(&last[..]));
-        let mut cursor = self.system.scan(first, last, Direction::Forward);
+        let mut cursor = self.scan_files();
         while cursor.next_page()? {
             while let Some((key, value)) = cursor.next() {
                 trees.insert(file_of(key)?, Reader(value).tree()?);
@@ -181,8 +233,14 @@ impl Files {
         Ok(self.trees.get_or_init(|| RwLock::new(trees)))
     }
 
+    /// The entries of all files.
+    fn scan_files(&self) -> Cursor {
+        let (first, end) = (Bound::Included(&[FILE_KEY][..]), Bound::Excluded(&[FILE_KEY + 1][..]));
+        self.system.scan(first, end, Direction::Forward)
+    }
+
     /// A file's tree, which is made if it has none.
-    fn tree_for_write(&self, file: RelFileNumber) -> Result<TreeId> {
+    fn tree_for_write(&self, file: FileId) -> Result<TreeId> {
         if let Some(tree) = self.tree_of(file)? {
             return Ok(tree);
         }
@@ -191,7 +249,7 @@ impl Files {
             return Ok(tree);
         }
         let log = LogHeader::default();
-        let payload = |tree, out: &mut Vec<u8>| Change::FileTree { tree, file: file.0 }.encode(out);
+        let payload = |tree, out: &mut Vec<u8>| Change::FileTree { tree, file }.encode(out);
         let tree = match file.is_unlogged() {
             true => self.store.create_unlogged_tree(log)?,
             false => self.store.create_tree(log, payload)?.0,
@@ -232,7 +290,7 @@ impl Files {
     }
 
     /// After a crash: frees a tree that was made for a file but is not the one it has.
-    pub(crate) fn free_unless_entered(&self, file: RelFileNumber, tree: TreeId) -> Result<()> {
+    pub(crate) fn free_unless_entered(&self, file: FileId, tree: TreeId) -> Result<()> {
         if self.tree_of(file)? != Some(tree) {
             self.store.drop_tree(tree)?;
         }
@@ -248,13 +306,14 @@ impl Files {
 
     /// After a crash, before anything else: makes all unlogged files empty.
     pub(crate) fn reset_unlogged(&self) -> Result<()> {
-        let first = file_key(RelFileNumber(0).unlogged());
         let mut found = Vec::new();
-        let mut cursor =
-            self.system.scan(Bound::Included(&first), Bound::Excluded(b"g"), Direction::Forward);
+        let mut cursor = self.scan_files();
         while cursor.next_page()? {
             while let Some((key, value)) = cursor.next() {
-                found.push((file_of(key)?, Reader(value).tree()?));
+                let file = file_of(key)?;
+                if file.is_unlogged() {
+                    found.push((file, Reader(value).tree()?));
+                }
             }
         }
         // All trees before any entry: what removes these may take pages that were free.
@@ -302,18 +361,23 @@ impl Files {
 #[derive(Clone)]
 pub(crate) struct File {
     files: Arc<Files>,
-    number: RelFileNumber,
+    id: FileId,
     /// The tree, once there is one.
     tree: OnceLock<Tree>,
 }
 
 impl File {
-    pub(crate) fn new(files: &Arc<Files>, number: RelFileNumber) -> File {
-        File { files: Arc::clone(files), number, tree: OnceLock::new() }
+    pub(crate) fn new(files: &Arc<Files>, id: FileId) -> File {
+        File { files: Arc::clone(files), id, tree: OnceLock::new() }
     }
 
+    pub(crate) fn id(&self) -> FileId {
+        self.id
+    }
+
+    /// Its number, which no other file has but those that the layer above numbers.
     pub(crate) fn number(&self) -> RelFileNumber {
-        self.number
+        self.id.number
     }
 
     /// The tree to read; `None`: there is nothing to read.
@@ -331,7 +395,7 @@ impl File {
         match self.tree.get() {
             Some(tree) => Ok(tree),
             None => {
-                let tree = self.files.tree_for_write(self.number)?;
+                let tree = self.files.tree_for_write(self.id)?;
                 Ok(self.remember(tree))
             }
         }
@@ -352,7 +416,7 @@ impl File {
 
     #[cold]
     fn find_tree(&self) -> Result<Option<&Tree>> {
-        let found = self.files.tree_of(self.number)?;
+        let found = self.files.tree_of(self.id)?;
         Ok(found.map(|tree| self.remember(tree)))
     }
 
@@ -371,8 +435,8 @@ pub(crate) struct NumberedFile {
 }
 
 impl NumberedFile {
-    pub(crate) fn new(files: &Arc<Files>, number: RelFileNumber, owner: u32) -> NumberedFile {
-        NumberedFile { file: File::new(files, number), shared: OnceLock::new(), owner }
+    pub(crate) fn new(files: &Arc<Files>, id: FileId, owner: u32) -> NumberedFile {
+        NumberedFile { file: File::new(files, id), shared: OnceLock::new(), owner }
     }
 
     /// The tree to write to, and where new numbers come from.

@@ -32,7 +32,7 @@ use steppe_types::{Error, Result};
 
 use crate::change::{Change, DELETED, REVIVED, Reader, Word, corrupt, put_u64};
 use crate::database::Database;
-use crate::files::{File, RelFileNumber};
+use crate::files::{File, FileId};
 use crate::lock::LockWait;
 use crate::purge::{Entries, Passed};
 use crate::status::TxnStatus;
@@ -218,7 +218,7 @@ fn successor_of(prefix: &[u8]) -> Option<Vec<u8>> {
 
 impl IndexStore {
     /// The index whose postings are in `file`.
-    pub fn open(database: &Database, file: RelFileNumber, unique: bool) -> IndexStore {
+    pub fn open(database: &Database, file: FileId, unique: bool) -> IndexStore {
         IndexStore { file: File::new(&database.files, file), unique }
     }
 
@@ -229,9 +229,9 @@ impl IndexStore {
         Ok(IndexStore::open(txn.database(), file, unique))
     }
 
-    /// The file's number, for the catalog.
-    pub fn file(&self) -> RelFileNumber {
-        self.file.number()
+    /// The file, for the catalog.
+    pub fn file(&self) -> FileId {
+        self.file.id()
     }
 
     /// Starts loading what is looked at first, for a look that is about to come.
@@ -286,7 +286,9 @@ impl IndexStore {
                     // A duplicate that was not there when this transaction looked, if that is
                     // what it is, had better be called so: it may try again.
                     let tree_key = self.tree_key(key, has_null, row);
-                    txn.watched(|all, member| all.changed_key(member, self.file(), &tree_key))?;
+                    txn.watched(|all, member| {
+                        all.changed_key(member, self.file.number(), &tree_key)
+                    })?;
                     return Ok(match step {
                         Step::Duplicate(row) => IndexInsert::Duplicate(row),
                         _ => IndexInsert::Done,
@@ -521,7 +523,7 @@ impl IndexStore {
         if inserted.consumed > 0 {
             txn.chain(undo)?;
             for (key, _) in &pairs[..inserted.consumed] {
-                txn.watched(|all, member| all.changed_key(member, self.file(), key))?;
+                txn.watched(|all, member| all.changed_key(member, self.file.number(), key))?;
             }
         }
         Ok((inserted.consumed, inserted.duplicate))
@@ -567,7 +569,7 @@ impl IndexStore {
         if undo != 0 {
             txn.chain(undo)?;
         }
-        txn.watched(|all, member| all.changed_key(member, self.file(), &tree_key))
+        txn.watched(|all, member| all.changed_key(member, self.file.number(), &tree_key))
     }
 
     // ----- reading -----
@@ -581,7 +583,7 @@ impl IndexStore {
         buffer: &'a mut Vec<u8>,
     ) -> Result<Candidates<'a>> {
         let range = Bound::Included(key);
-        view.reads(|all, member| all.read_keys(member, self.file(), range, range))?;
+        view.reads(|all, member| all.read_keys(member, self.file.number(), range, range))?;
         let found = match self.file.tree()? {
             Some(tree) => tree.read(key, buffer)?,
             None => false,
@@ -619,7 +621,7 @@ impl IndexStore {
             Bound::Included(_) => after_upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded),
             other => other,
         };
-        view.reads(|all, member| all.read_keys(member, self.file(), lower, upper))?;
+        view.reads(|all, member| all.read_keys(member, self.file.number(), lower, upper))?;
         Ok(IndexCursor {
             cursor: self.file.tree()?.map(|tree| tree.scan(lower, upper, direction)),
             view,

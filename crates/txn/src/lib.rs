@@ -44,19 +44,19 @@ mod undone;
 mod view;
 mod xids;
 
-pub use cells::CellUpdate;
+pub use cells::{CellId, CellUpdate};
 pub use cursor::{RowBlock, RowCursor};
 #[cfg(feature = "planted-bugs")]
 pub use database::PlantedBug;
 pub use database::{Database, DatabaseOptions, SessionHandle};
-pub use files::RelFileNumber;
+pub use files::{DatabaseId, FileId, RelFileNumber};
 pub use index::{
     Candidates, Found, IndexBatch, IndexCursor, IndexEntry, IndexInsert, IndexStore, LookupKeys,
     Visibility,
 };
 pub use lock::{
-    AdvisoryScope, LeavesLockMode, LockManager, LockOptions, LockReport, LockTag, LockWait,
-    RelationLockMode, RelationUsers, RowLockMode, SharedMode,
+    AdvisoryKey, AdvisoryScope, LeavesLockMode, LockManager, LockOptions, LockReport, LockTag,
+    LockWait, RelationLockMode, RelationUsers, RowLockMode, SharedMode,
 };
 pub use new_rows::NewRows;
 pub use overflow::{OverflowRef, OverflowStore, ValueForm};

@@ -15,7 +15,7 @@ use steppe_types::{Error, Result, SqlState};
 
 use crate::change::{Change, Reader, corrupt};
 use crate::database::Database;
-use crate::files::{NumberedFile, RelFileNumber};
+use crate::files::{FileId, NumberedFile};
 use crate::txn::{Persistence, Txn};
 
 /// Bytes of a chunk: three fill a page.
@@ -64,7 +64,7 @@ pub struct OverflowStore {
 
 impl OverflowStore {
     /// The values in `file`.
-    pub fn open(database: &Database, file: RelFileNumber) -> OverflowStore {
+    pub fn open(database: &Database, file: FileId) -> OverflowStore {
         OverflowStore { file: NumberedFile::new(&database.files, file, 0) }
     }
 
@@ -75,9 +75,9 @@ impl OverflowStore {
         Ok(OverflowStore::open(txn.database(), file))
     }
 
-    /// The file's number, for the catalog.
-    pub fn file(&self) -> RelFileNumber {
-        self.file.number()
+    /// The file, for the catalog.
+    pub fn file(&self) -> FileId {
+        self.file.id()
     }
 
     /// The tree, if anything was ever written.

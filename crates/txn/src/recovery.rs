@@ -32,7 +32,7 @@ use steppe_types::{Result, SqlState};
 
 use crate::change::{Change, Reader, UndoNext, put_u64};
 use crate::database::Database;
-use crate::files::{DroppedFile, RelFileNumber};
+use crate::files::{DatabaseId, DroppedFile, FileId};
 use crate::rollback::Undoer;
 use crate::status::FIRST_XID;
 
@@ -95,7 +95,7 @@ pub(crate) struct Analysis {
     /// Those of transactions whose commit is still to come.
     announced: HashMap<u64, Vec<DroppedFile>>,
     /// Trees made for files: the crash may have come before they were entered.
-    made: Vec<(RelFileNumber, TreeId)>,
+    made: Vec<(FileId, TreeId)>,
     /// Deletions to clean up after, with their transactions.
     garbage: Vec<(u64, Box<[u8]>)>,
     garbage_bytes: usize,
@@ -138,7 +138,7 @@ impl Analysis {
             _ if record.payload.is_empty() => {}
             _ => match Change::decode(record.payload)? {
                 Change::SystemTree { tree } => self.system = Some(tree),
-                Change::FileTree { tree, file } => self.made.push((RelFileNumber(file), tree)),
+                Change::FileTree { tree, file } => self.made.push((file, tree)),
                 _ => {}
             },
         }
@@ -398,7 +398,7 @@ impl LoserUndo<'_> {
     }
 
     fn one(&mut self, xid: u64, last_lsn: u64, left: usize) -> Result<()> {
-        let session = self.database.sessions.add();
+        let session = self.database.sessions.add(DatabaseId::SHARED);
         session.adopt(xid, last_lsn, last_lsn);
         let undoer = Undoer::new(self.database, &session, xid);
         let mut lsn = last_lsn;

@@ -15,7 +15,6 @@ use steppe_types::Result;
 
 use crate::change::{Change, Reader, RowHeader, UndoNext, Word, apply_delta};
 use crate::database::Database;
-use crate::files::RelFileNumber;
 use crate::index::{Postings, plain_word};
 use crate::lock::LockTag;
 use crate::overflow::chunk_key;
@@ -144,9 +143,9 @@ impl<'a> Undoer<'a> {
                 return Ok(Undone::Rows(tree, RowChanges { deleted: 1, ..none }));
             }
             Change::CreateFile { file } => {
-                self.database.free_new_file(RelFileNumber(file))?;
+                self.database.free_new_file(file)?;
                 self.note(next, None)?;
-                return Ok(Undone::File(RelFileNumber(file)));
+                return Ok(Undone::File(file));
             }
             Change::PostingInsert { tree, row, unique, before, key } => {
                 self.undo_posting(tree, row, unique, before, key, at_next)?;

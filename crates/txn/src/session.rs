@@ -19,7 +19,8 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use steppe_types::error::Severity;
 use steppe_types::{Error, Result, SqlState};
 
-use crate::lock::{LockTag, Mode, Waiter};
+use crate::files::DatabaseId;
+use crate::lock::{FastLocks, LockTag, Mode, Waiter};
 
 /// Set in the process ids of stand-ins for prepared transactions, which no client sees.
 const STAND_IN: u32 = 1 << 31;
@@ -65,7 +66,7 @@ pub(crate) struct HeldLocks {
     /// Of a stand-in: the session whose transaction it has, and how many of that had ended then.
     pub(crate) stands_for: Option<(u32, u64)>,
     /// Weak relation locks on the fast path; see `lock::fastpath`.
-    pub(crate) fast: crate::lock::FastLocks,
+    pub(crate) fast: FastLocks,
     /// Rows that it shares without an entry in the table; see `lock::sharers`.
     pub(crate) rows: crate::lock::SharedRows,
 }
@@ -74,6 +75,8 @@ pub(crate) struct HeldLocks {
 #[repr(align(128))]
 pub struct SessionShared {
     pid: u32,
+    /// Of a stand-in: none, for what it holds says where it is.
+    database: DatabaseId,
     /// The oldest snapshot held, or [`NO_SNAPSHOT`].
     snapshot_min: AtomicU64,
     /// The newest snapshot held (meaningless without a minimum).
@@ -101,9 +104,11 @@ impl std::fmt::Debug for SessionShared {
 }
 
 impl SessionShared {
-    fn new(pid: u32) -> SessionShared {
+    fn new(pid: u32, database: DatabaseId) -> SessionShared {
+        let locks = HeldLocks { fast: FastLocks::new(database), ..HeldLocks::default() };
         SessionShared {
             pid,
+            database,
             snapshot_min: AtomicU64::new(NO_SNAPSHOT),
             snapshot_max: AtomicU64::new(0),
             xid: AtomicU64::new(0),
@@ -114,7 +119,7 @@ impl SessionShared {
             gives_way: AtomicBool::new(false),
             deadlock_timeout_ms: AtomicU64::new(1000),
             lock_timeout_ms: AtomicU64::new(0),
-            locks: Mutex::default(),
+            locks: Mutex::new(locks),
             waiter: Mutex::default(),
         }
     }
@@ -122,6 +127,11 @@ impl SessionShared {
     /// The session's process id, as clients see it.
     pub fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// The session's database.
+    pub fn database(&self) -> DatabaseId {
+        self.database
     }
 
     /// Whether it only stands for a prepared transaction.
@@ -363,24 +373,25 @@ impl SessionRegistry {
     }
 
     /// Makes a session with a pid that no other session has.
-    pub(crate) fn add(&self) -> Arc<SessionShared> {
+    pub(crate) fn add(&self, database: DatabaseId) -> Arc<SessionShared> {
         // Positive as an int4: drivers store it in one.
-        self.add_with(|| self.next_pid.fetch_add(1, Ordering::Relaxed) & !STAND_IN)
+        self.add_with(database, || self.next_pid.fetch_add(1, Ordering::Relaxed) & !STAND_IN)
     }
 
     /// Makes a session that stands for a prepared transaction.
     pub(crate) fn add_stand_in(&self) -> Arc<SessionShared> {
-        self.add_with(|| self.next_stand_in.fetch_add(1, Ordering::Relaxed) | STAND_IN)
+        let next = || self.next_stand_in.fetch_add(1, Ordering::Relaxed) | STAND_IN;
+        self.add_with(DatabaseId::SHARED, next)
     }
 
-    fn add_with(&self, next_pid: impl Fn() -> u32) -> Arc<SessionShared> {
+    fn add_with(&self, database: DatabaseId, next_pid: impl Fn() -> u32) -> Arc<SessionShared> {
         let mut sessions = self.sessions.write();
         loop {
             let pid = next_pid();
             if pid == 0 || sessions.contains_key(&pid) {
                 continue;
             }
-            let session = Arc::new(SessionShared::new(pid));
+            let session = Arc::new(SessionShared::new(pid, database));
             sessions.insert(pid, Arc::clone(&session));
             self.count.store(sessions.len(), Ordering::Relaxed);
             return session;

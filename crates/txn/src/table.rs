@@ -32,7 +32,7 @@ use crate::cursor::RowCursor;
 use crate::database::Database;
 #[cfg(feature = "planted-bugs")]
 use crate::database::PlantedBug;
-use crate::files::{NumberedFile, RelFileNumber};
+use crate::files::{FileId, NumberedFile};
 use crate::lock::{Acquire, LockTag, LockWait, RowLockMode, RowOwner};
 use crate::new_rows::NewRows;
 use crate::parts::ScanParts;
@@ -222,14 +222,14 @@ enum Step<T> {
 
 impl TableStore {
     /// The table whose rows are in `file`.
-    pub fn open(database: &Database, file: RelFileNumber) -> TableStore {
+    pub fn open(database: &Database, file: FileId) -> TableStore {
         TableStore { file: NumberedFile::new(&database.files, file, 0) }
     }
 
     /// The same, for a counter of changes: if any of this store's are taken back,
     /// [`DatabaseOptions::on_taken_back`](crate::DatabaseOptions::on_taken_back) is told, with
     /// `owner`.
-    pub fn open_counted(database: &Database, file: RelFileNumber, owner: u32) -> TableStore {
+    pub fn open_counted(database: &Database, file: FileId, owner: u32) -> TableStore {
         TableStore { file: NumberedFile::new(&database.files, file, owner) }
     }
 
@@ -239,9 +239,9 @@ impl TableStore {
         Ok(TableStore::open(txn.database(), file))
     }
 
-    /// The file's number, for the catalog.
-    pub fn file(&self) -> RelFileNumber {
-        self.file.number()
+    /// The file, for the catalog.
+    pub fn file(&self) -> FileId {
+        self.file.id()
     }
 
     /// Starts loading what is looked at first, for a look that is about to come.

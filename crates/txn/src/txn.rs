@@ -18,7 +18,7 @@ use crate::change::Change;
 #[cfg(feature = "planted-bugs")]
 use crate::database::PlantedBug;
 use crate::database::{Database, SessionHandle, SessionInner};
-use crate::files::{DroppedFile, RelFileNumber};
+use crate::files::{DatabaseId, DroppedFile, FileId};
 use crate::lock::LockPosition;
 use crate::prepared::LeftBehind;
 use crate::recovery::{RECORD_ABORT, RECORD_COMMIT, RECORD_DROPS, RECORD_NOTE};
@@ -86,7 +86,7 @@ pub struct Txn {
     pub(crate) last_undo: UndoPtr,
     pub(crate) budget: UndoBudget,
     savepoints: Vec<Savepoint>,
-    pub(crate) drops: Vec<RelFileNumber>,
+    pub(crate) drops: Vec<FileId>,
     /// SERIALIZABLE: since its snapshot.
     pub(crate) member: Option<Arc<Member>>,
     /// Nothing but COMMIT PREPARED and ROLLBACK PREPARED may end it.
@@ -140,6 +140,11 @@ impl Txn {
     /// The database.
     pub fn database(&self) -> &Arc<Database> {
         &self.session.database
+    }
+
+    /// Which of the engine's databases the transaction is in.
+    pub fn database_id(&self) -> DatabaseId {
+        self.session.shared.database()
     }
 
     pub(crate) fn shared(&self) -> &Arc<SessionShared> {
@@ -288,15 +293,16 @@ impl Txn {
         self.chain(undo)
     }
 
-    /// The number of a new file, which goes away if the transaction does not commit. It has
+    /// A new file in the transaction's database, which goes away if the transaction does not commit. It has
     /// no pages before something is written to it.
-    pub fn create_file(&mut self, persistence: Persistence) -> Result<RelFileNumber> {
+    pub fn create_file(&mut self, persistence: Persistence) -> Result<FileId> {
         let number = self.database().files.new_number()?;
-        let file = match persistence {
+        let number = match persistence {
             Persistence::Logged => number,
             Persistence::Unlogged => number.unlogged(),
         };
-        self.note(Change::CreateFile { file: file.0 })?;
+        let file = FileId { database: self.database_id(), number };
+        self.note(Change::CreateFile { file })?;
         Ok(file)
     }
 
@@ -307,7 +313,7 @@ impl Txn {
 
     /// Frees these files once the transaction has committed. The caller holds
     /// ACCESS EXCLUSIVE on what they belong to.
-    pub fn drop_files_at_commit(&mut self, files: &[RelFileNumber]) {
+    pub fn drop_files_at_commit(&mut self, files: &[FileId]) {
         self.assign_xid();
         self.drops.extend_from_slice(files);
     }
@@ -343,7 +349,7 @@ impl Txn {
     /// SERIALIZABLE: fails if it must not commit; after this it may.
     pub(crate) fn check_may_commit(&self) -> Result<()> {
         self.watched(|all, member| {
-            self.drops.iter().try_for_each(|file| all.dropped_file(member, *file))?;
+            self.drops.iter().try_for_each(|file| all.dropped_file(member, file.number))?;
             all.prepare(member)
         })
     }

@@ -4,7 +4,7 @@
 use steppe_storage::TreeId;
 
 use crate::database::Database;
-use crate::files::RelFileNumber;
+use crate::files::FileId;
 
 /// Changes of a table's rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum TakenBack {
     /// ([`TableStore::open_counted`](crate::TableStore::open_counted)).
     Rows(u32, RowChanges),
     /// A new file is gone; its rows, each of them an insertion, have been told before.
-    File(RelFileNumber),
+    File(FileId),
 }
 
 /// What taking one change back did to rows.
@@ -43,7 +43,7 @@ pub(crate) enum Undone {
     /// Changes of a table's rows are gone.
     Rows(TreeId, RowChanges),
     /// A file is gone.
-    File(RelFileNumber),
+    File(FileId),
 }
 
 /// Sums up what is undone until it is told. A few trees at a time: a rollback may be large.

@@ -55,7 +55,8 @@ fn replace(txn: &mut Txn, table: &TableStore, id: RowId, row: &[u8]) -> ModifyOu
 #[test]
 fn who_reads_what_is_not_durable_waits_for_it() {
     let database = open(&CrashVfs::new(1));
-    let (a, b) = (database.new_session(), database.new_session());
+    let (a, b) =
+        (database.new_session(DatabaseId::POSTGRES), database.new_session(DatabaseId::POSTGRES));
     let (table, ids) = table_of(&a, &[b"old"]);
     let mut txn = begin(&a);
     replace(&mut txn, &table, ids[0], b"new");
@@ -73,7 +74,8 @@ fn who_reads_what_is_not_durable_waits_for_it() {
 #[test]
 fn a_held_snapshot_outlives_its_statement() {
     let database = open(&CrashVfs::new(1));
-    let (a, b) = (database.new_session(), database.new_session());
+    let (a, b) =
+        (database.new_session(DatabaseId::POSTGRES), database.new_session(DatabaseId::POSTGRES));
     let (table, ids) = table_of(&a, &[b"one", b"two"]);
     let mut reader = begin(&b);
     let view = reader.view();
@@ -99,7 +101,8 @@ fn a_held_snapshot_outlives_its_statement() {
 #[test]
 fn key_share_goes_beside_an_update_that_leaves_the_key_alone() {
     let database = open(&CrashVfs::new(1));
-    let (a, b) = (database.new_session(), database.new_session());
+    let (a, b) =
+        (database.new_session(DatabaseId::POSTGRES), database.new_session(DatabaseId::POSTGRES));
     let (table, ids) = table_of(&a, &[b"one", b"two"]);
     let mut writer = begin(&a);
     replace(&mut writer, &table, ids[0], b"eno");
@@ -124,7 +127,7 @@ fn key_share_goes_beside_an_update_that_leaves_the_key_alone() {
 #[test]
 fn a_command_does_not_meet_its_own_changes() {
     let database = open(&CrashVfs::new(1));
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let (table, ids) = table_of(&session, &[b"one"]);
     let mut txn = begin(&session);
     assert!(matches!(replace(&mut txn, &table, ids[0], b"two"), ModifyOutcome::Done));
@@ -147,7 +150,7 @@ fn a_command_does_not_meet_its_own_changes() {
 #[test]
 fn a_statement_goes_on_with_its_own_number() {
     let database = open(&CrashVfs::new(1));
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let (table, ids) = table_of(&session, &[b"one", b"two", b"three"]);
     let seen = |txn: &Txn| {
         let (view, mut buffer) = (txn.view(), RowBuf::new());
@@ -200,7 +203,7 @@ fn a_statement_goes_on_with_its_own_number() {
 #[test]
 fn statements_that_only_read_take_no_numbers() {
     let database = open(&CrashVfs::new(1));
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let (table, ids) = table_of(&session, &[b"one"]);
     let mut txn = begin(&session);
     let lend = |txn: &mut Txn| {
@@ -224,7 +227,8 @@ fn statements_that_only_read_take_no_numbers() {
 #[test]
 fn rollback_to_a_savepoint_lets_waiters_go_on() {
     let database = open(&CrashVfs::new(1));
-    let (a, b) = (database.new_session(), database.new_session());
+    let (a, b) =
+        (database.new_session(DatabaseId::POSTGRES), database.new_session(DatabaseId::POSTGRES));
     let (table, ids) = table_of(&a, &[b"one", b"two"]);
     let mut first = begin(&a);
     replace(&mut first, &table, ids[1], b"own");
@@ -244,7 +248,8 @@ fn rollback_to_a_savepoint_lets_waiters_go_on() {
 #[test]
 fn a_part_is_taken_back_by_its_position() {
     let database = open(&CrashVfs::new(1));
-    let (a, b) = (database.new_session(), database.new_session());
+    let (a, b) =
+        (database.new_session(DatabaseId::POSTGRES), database.new_session(DatabaseId::POSTGRES));
     let (table, ids) = table_of(&a, &[b"one", b"two"]);
     let mut first = begin(&a);
     replace(&mut first, &table, ids[1], b"own");
@@ -274,7 +279,7 @@ fn a_full_disk_fails_the_statement_and_nothing_else() {
     let vfs = CrashVfs::new(3);
     // The log keeps one segment for rollbacks: as much as this one needs.
     let database = open_with_segments(&vfs, 256 << 10);
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let (table, ids) = table_of(&session, &[b"one"]);
     vfs.set_free_space(Some(600 << 10));
     let mut txn = begin(&session);
@@ -301,30 +306,80 @@ fn a_full_disk_fails_the_statement_and_nothing_else() {
 }
 
 #[test]
-fn cells_and_blobs_survive() {
+fn cells_survive() {
     let vfs = CrashVfs::new(4);
     let database = open(&vfs);
-    database.cell_put(9, b"nine").expect("puts");
+    let cell = |key| CellId { database: DatabaseId::POSTGRES, key };
+    database.cell_put(cell(9), b"nine").expect("puts");
     let increment = &mut |old: Option<&[u8]>, new: &mut Vec<u8>| {
         new.extend_from_slice(old.unwrap_or(b""));
         new.push(b'!');
         Ok(true)
     };
-    database.cell_update(9, increment).expect("updates");
-    let lsn = database.system_blob_put("root", b"here").expect("puts");
+    let lsn = database.cell_update(cell(9), increment).expect("updates");
     database.wait_durable(lsn).expect("flushes");
     drop(database);
     let database = open(&vfs.crash());
-    assert_eq!(database.cell_get(9).expect("reads").as_deref(), Some(&b"nine!"[..]));
-    assert_eq!(database.cell_get(8).expect("reads"), None);
-    assert_eq!(database.system_blob_get("root").expect("reads").as_deref(), Some(&b"here"[..]));
+    assert_eq!(database.cell_get(cell(9)).expect("reads").as_deref(), Some(&b"nine!"[..]));
+    assert_eq!(database.cell_get(cell(8)).expect("reads"), None);
+}
+
+/// Two databases have a file of the same number, a cell of the same key and relations of the same
+/// OID, and nothing in common. What is shared is one for both.
+#[test]
+fn databases_do_not_meet() {
+    let vfs = CrashVfs::new(14);
+    let ids = [DatabaseId::POSTGRES, DatabaseId(6)];
+    let rows_of = |database: &Database, id| {
+        TableStore::open(database, FileId { database: id, number: RelFileNumber(1) })
+    };
+    let database = open(&vfs);
+    let sessions = ids.map(|id| database.new_session(id));
+    let [mut a, mut b] = sessions.each_ref().map(begin);
+    for (txn, bytes) in [(&mut a, b"of 5"), (&mut b, b"of 6")] {
+        rows_of(&database, txn.database_id()).insert(txn, bytes).expect("inserts");
+        let cell = CellId { database: txn.database_id(), key: 1 };
+        database.cell_put(cell, bytes).expect("puts");
+        let exclusive = RelationLockMode::AccessExclusive;
+        assert!(txn.try_lock_relation(7, RelationLockMode::RowExclusive).expect("no bound"));
+        assert!(txn.try_lock_relation(8, exclusive).expect("no bound"));
+        assert!(txn.lock_name(3).expect("no bound").is_none());
+        assert!(txn.lock_object(1259, 3).expect("no bound").is_none());
+        let advisory = (AdvisoryKey::Big(3), SharedMode::Exclusive);
+        let scope = AdvisoryScope::Transaction;
+        assert!(txn.try_lock_advisory(advisory.0, advisory.1, scope).expect("no bound"));
+    }
+    assert!(a.try_lock_relation(7, RelationLockMode::AccessExclusive).expect("no bound"));
+    assert_eq!(a.locked_relations(), [7, 8]);
+    let share = RelationLockMode::AccessShare;
+    assert!(a.lock_shared_relation(1260, share).expect("no bound").is_none());
+    assert!(b.lock_shared_relation(1260, RelationLockMode::Share).expect("no bound").is_none());
+    let wait = a.lock_shared_relation(1260, RelationLockMode::RowExclusive).expect("no bound");
+    let committed = b.commit().expect("commits");
+    wait.expect("it is one relation").wait_blocking().expect("is granted");
+    let committed = a.commit().expect("commits").lsn.max(committed.lsn);
+    database.wait_durable(committed).expect("flushes");
+    assert_eq!(database.locks().entry_count(), 0);
+    drop(sessions);
+    drop(database);
+
+    let database = open(&vfs.crash());
+    for (id, bytes) in ids.into_iter().zip([b"of 5", b"of 6"]) {
+        let cell = CellId { database: id, key: 1 };
+        assert_eq!(database.cell_get(cell).expect("reads").as_deref(), Some(&bytes[..]));
+        let txn = begin(&database.new_session(id));
+        let mut cursor = rows_of(&database, id).scan_all(txn.view()).expect("scans");
+        assert_eq!(cursor.next().expect("reads").expect("is there").1, bytes);
+        assert!(cursor.next().expect("reads").is_none());
+    }
 }
 
 /// A key that row after row takes and leaves, under a reader that stays.
 #[test]
 fn a_long_reader_does_not_crowd_a_unique_key() {
     let database = open(&CrashVfs::new(5));
-    let (a, b) = (database.new_session(), database.new_session());
+    let (a, b) =
+        (database.new_session(DatabaseId::POSTGRES), database.new_session(DatabaseId::POSTGRES));
     let mut txn = begin(&a);
     let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
     let index = IndexStore::create(&mut txn, true, Persistence::Logged).expect("creates");
@@ -361,7 +416,7 @@ fn a_long_reader_does_not_crowd_a_unique_key() {
 fn a_sweep_finds_what_was_deleted_before_the_checkpoint() {
     let mut vfs = CrashVfs::new(6);
     let database = open(&vfs);
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let mut txn = begin(&session);
     let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
     let index = IndexStore::create(&mut txn, false, Persistence::Logged).expect("creates");
@@ -372,7 +427,7 @@ fn a_sweep_finds_what_was_deleted_before_the_checkpoint() {
     let mut pages = Vec::new();
     for _ in 0..6 {
         let database = open(&vfs);
-        let session = database.new_session();
+        let session = database.new_session(DatabaseId::POSTGRES);
         let table = TableStore::open(&database, files[0]);
         let index = IndexStore::open(&database, files[1], false);
         let values = OverflowStore::open(&database, files[2]);
@@ -417,7 +472,7 @@ fn a_sweep_finds_what_was_deleted_before_the_checkpoint() {
 }
 
 /// Every page belongs to one of these files, or to the database itself.
-fn check_space(database: &Database, files: &[RelFileNumber]) {
+fn check_space(database: &Database, files: &[FileId]) {
     let trees = files.iter().map(|&file| database.tree_of(file).expect("is known"));
     let mut trees: Vec<TreeId> = trees.flatten().collect();
     trees.push(database.system_tree_id());
@@ -429,7 +484,7 @@ fn a_file_has_no_pages_before_its_first_entry() {
     let vfs = CrashVfs::new(6);
     let database = open(&vfs);
     let pages = |database: &Database| database.store().stats().allocated_pages;
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let before = pages(&database);
     let mut txn = begin(&session);
     let tables: Vec<TableStore> = (0..5)
@@ -455,7 +510,7 @@ fn a_file_has_no_pages_before_its_first_entry() {
     tables[0].insert(&mut txn, b"row").expect("inserts");
     txn.rollback().expect("rolls back");
     assert_eq!(pages(&database), before + 1);
-    let mut files: Vec<RelFileNumber> = tables.iter().map(TableStore::file).collect();
+    let mut files: Vec<FileId> = tables.iter().map(TableStore::file).collect();
     check_space(&database, &files);
 
     // A drop frees it; the empty files go without a trace.
@@ -474,8 +529,8 @@ fn a_file_has_no_pages_before_its_first_entry() {
 fn a_transaction_drops_any_number_of_files() {
     let vfs = CrashVfs::new(7);
     let database = open(&vfs);
-    let session = database.new_session();
-    let files: Vec<RelFileNumber> = (0..2000)
+    let session = database.new_session(DatabaseId::POSTGRES);
+    let files: Vec<FileId> = (0..2000)
         .map(|_| {
             let (table, _) = table_of(&session, &[b"row"]);
             table.file()
@@ -495,7 +550,7 @@ fn a_transaction_drops_any_number_of_files() {
 fn a_table_that_is_rolled_back_takes_its_pages_along() {
     let vfs = CrashVfs::new(7);
     let database = open(&vfs);
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let mut txn = begin(&session);
     txn.savepoint("before");
     let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
@@ -521,7 +576,7 @@ fn recovery_leaves_values_alone_that_came_after_one_was_removed() {
         database.wait_durable(wait.lsn).expect("flushes");
     };
     let vfs = CrashVfs::new(1);
-    let session = open(&vfs).new_session();
+    let session = open(&vfs).new_session(DatabaseId::POSTGRES);
     let mut txn = begin(&session);
     let file = OverflowStore::create(&mut txn, Persistence::Logged).expect("creates").file();
     let values = OverflowStore::open(session.database(), file);
@@ -530,7 +585,7 @@ fn recovery_leaves_values_alone_that_came_after_one_was_removed() {
     // After the next start nothing has been asked for a number when the value goes.
     let vfs = vfs.crash();
     let database = open(&vfs);
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let values = OverflowStore::open(&database, file);
     let mut txn = begin(&session);
     values.free(&mut txn, first).expect("frees");
@@ -551,7 +606,7 @@ fn undo_after_a_crash_reads_and_writes_the_log_in_pieces() {
     const ROWS: u64 = 3000;
     let vfs = CrashVfs::new(1);
     let database = open_with_segments(&vfs, 1 << 20);
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let rows: Vec<[u8; 8]> = (0..ROWS).map(u64::to_be_bytes).collect();
     let rows: Vec<&[u8]> = rows.iter().map(|row| &row[..]).collect();
     let (table, ids) = table_of(&session, &rows);
@@ -584,7 +639,7 @@ fn undo_after_a_crash_reads_and_writes_the_log_in_pieces() {
     assert!(counts.reads < ROWS / 5 && counts.writes < ROWS / 5, "{counts:?}");
     let said = said.lock().expect("nobody panics").join("; ");
     assert!(said.contains("undo of 3000 records of 1 transactions took"), "{said}");
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let txn = begin(&session);
     let table = TableStore::open(&database, file);
     let mut buffer = RowBuf::new();

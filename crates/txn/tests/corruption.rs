@@ -43,7 +43,7 @@ fn options() -> DatabaseOptions {
 #[derive(Clone)]
 struct Image {
     files: BTreeMap<PathBuf, Vec<u8>>,
-    stores: [RelFileNumber; 3],
+    stores: [FileId; 3],
 }
 
 fn row_bytes(n: u32, changed: bool) -> Vec<u8> {
@@ -68,7 +68,7 @@ fn replace(txn: &mut Txn, table: &TableStore, id: RowId, row: &[u8]) -> Result<M
 fn make_image() -> Result<Image> {
     let vfs = CrashVfs::new(1);
     let database = Database::open(Arc::new(vfs.clone()), Path::new("db"), options())?;
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let mut txn = begin(&session)?;
     let table = TableStore::create(&mut txn, Persistence::Logged)?;
     let index = IndexStore::create(&mut txn, true, Persistence::Logged)?;
@@ -328,7 +328,7 @@ fn use_it(image: &Image) -> Report {
 }
 
 fn read(database: &Arc<Database>, image: &Image, report: &mut Report) {
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let Some(txn) = report.note(begin(&session)) else { return };
     let table = TableStore::open(database, image.stores[0]);
     let rows = table.scan_all(txn.view()).and_then(|mut cursor| {
@@ -362,7 +362,7 @@ fn read(database: &Arc<Database>, image: &Image, report: &mut Report) {
 }
 
 fn write(database: &Arc<Database>, image: &Image) -> Result<()> {
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let table = TableStore::open(database, image.stores[0]);
     let index = IndexStore::open(database, image.stores[1], true);
     let values = OverflowStore::open(database, image.stores[2]);

@@ -107,7 +107,7 @@ fn a_large_transaction_on_a_full_disk_rolls_back() {
         let stops = watch(&mut options);
         let vfs = CrashVfs::new(seed);
         let database = support::open(&vfs, &options).expect("opens");
-        let session = database.new_session();
+        let session = database.new_session(DatabaseId::POSTGRES);
         let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
         txn.start_statement().expect("starts");
         let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");

@@ -208,10 +208,13 @@ fn many_lookups_find_what_single_ones_do() {
     for seed in 0..3 {
         let rng = SeededRandom::new(seed);
         let database = open();
-        let (a, b) = (database.new_session(), database.new_session());
+        let (a, b) = (
+            database.new_session(DatabaseId::POSTGRES),
+            database.new_session(DatabaseId::POSTGRES),
+        );
         let mut world = World::new(&a);
         let (mut old, mut own) = (begin(&b, IsolationLevel::RepeatableRead), None);
-        let c = database.new_session();
+        let c = database.new_session(DatabaseId::POSTGRES);
         let mut cautious = begin(&c, IsolationLevel::Serializable);
         for _ in 0..4 {
             compare(&world, &old.view(), &rng);
@@ -242,7 +245,8 @@ fn many_lookups_find_what_single_ones_do() {
 fn what_was_looked_up_is_noted_as_read() {
     let rng = SeededRandom::new(1);
     let database = open();
-    let (a, b) = (database.new_session(), database.new_session());
+    let (a, b) =
+        (database.new_session(DatabaseId::POSTGRES), database.new_session(DatabaseId::POSTGRES));
     let mut world = World::new(&a);
     let mut reader = begin(&a, IsolationLevel::Serializable);
     let (mut block, mut places) = (RowBlock::default(), Vec::new());

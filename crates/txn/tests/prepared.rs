@@ -9,7 +9,7 @@ use std::sync::Arc;
 use steppe_txn::*;
 use steppe_vfs::CrashVfs;
 
-const TABLE: RelFileNumber = RelFileNumber(20);
+const TABLE: FileId = FileId { database: DatabaseId::POSTGRES, number: RelFileNumber(20) };
 
 fn open_with(vfs: &CrashVfs, max_prepared_transactions: usize) -> Arc<Database> {
     let options = DatabaseOptions {
@@ -57,7 +57,7 @@ fn value(database: &Database, txn: &Txn, row: RowId) -> Option<Vec<u8>> {
 
 /// A database with two rows.
 fn with_rows(database: &Arc<Database>) -> [RowId; 2] {
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let mut txn = read_committed(&session);
     let table = TableStore::open(database, TABLE);
     let rows = [b"first", b"other"].map(|row| table.insert(&mut txn, row).expect("inserts"));
@@ -73,7 +73,7 @@ fn code(result: steppe_types::Result<()>) -> String {
 fn identifiers_are_checked_and_unique_and_few() {
     let vfs = CrashVfs::new(1);
     let database = open_with(&vfs, 1);
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let prepare = |gid: &str| read_committed(&session).prepare(gid, &[], None);
     assert_eq!(code(prepare(&"x".repeat(200))), "22023");
     prepare(&"x".repeat(199)).expect("short enough");
@@ -88,11 +88,10 @@ fn identifiers_are_checked_and_unique_and_few() {
     prepare("y").expect("there is room again");
     drop(session);
     assert_eq!(
-        code(read_committed(&open_with(&CrashVfs::new(2), 0).new_session()).prepare(
-            "y",
-            &[],
-            None
-        )),
+        code(
+            read_committed(&open_with(&CrashVfs::new(2), 0).new_session(DatabaseId::POSTGRES))
+                .prepare("y", &[], None)
+        ),
         "55000"
     );
 }
@@ -104,7 +103,10 @@ fn waiters_wait_for_the_end_of_a_prepared_transaction() {
     for commit in [true, false] {
         let database = open(&CrashVfs::new(3));
         let [row, _] = with_rows(&database);
-        let (owner, waiter) = (database.new_session(), database.new_session());
+        let (owner, waiter) = (
+            database.new_session(DatabaseId::POSTGRES),
+            database.new_session(DatabaseId::POSTGRES),
+        );
         let mut txn = read_committed(&owner);
         txn.lock_relation_blocking(5, RelationLockMode::RowExclusive).expect("granted");
         assert!(matches!(replace(&mut txn, row, b"mine"), ModifyOutcome::Done));
@@ -149,19 +151,19 @@ fn waiters_wait_for_the_end_of_a_prepared_transaction() {
 fn locks_are_kept() {
     let vfs = CrashVfs::new(4);
     let database = open(&vfs);
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let txn = read_committed(&session);
     txn.lock_relation_blocking(5, RelationLockMode::AccessShare).expect("granted");
     txn.lock_relation_blocking(6, RelationLockMode::AccessExclusive).expect("granted");
     let advise = |txn: &Txn, key, scope| {
         let mode = SharedMode::Exclusive;
-        txn.try_lock_advisory(LockTag::AdvisoryBig(key), mode, scope).expect("no bound")
+        txn.try_lock_advisory(AdvisoryKey::Big(key), mode, scope).expect("no bound")
     };
     assert!(advise(&txn, 1, AdvisoryScope::Transaction));
     assert!(advise(&txn, 2, AdvisoryScope::Session));
     txn.prepare("x", &[], None).expect("prepares");
     let check = |database: &Arc<Database>, by_session: bool| {
-        let other = database.new_session();
+        let other = database.new_session(DatabaseId::POSTGRES);
         let txn = read_committed(&other);
         let lock = |oid, mode| txn.try_lock_relation(oid, mode).expect("no bound");
         assert!(lock(5, RelationLockMode::Exclusive), "ACCESS SHARE is in nobody's way but one's");
@@ -181,7 +183,7 @@ fn locks_are_kept() {
     check(&database, false);
     let _ = database.hold_prepared("x").expect("is there").commit_with(|| ()).expect("commits");
     assert_eq!(database.locks().entry_count(), 0);
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let txn = read_committed(&session);
     txn.lock_relation_blocking(6, RelationLockMode::RowExclusive).expect("granted");
     let fast = database.locks().report().into_iter().any(|lock| lock.fast_path);
@@ -191,10 +193,10 @@ fn locks_are_kept() {
 #[test]
 fn a_lock_in_two_hands_cannot_be_kept() {
     let database = open(&CrashVfs::new(5));
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let txn = read_committed(&session);
     for scope in [AdvisoryScope::Transaction, AdvisoryScope::Session] {
-        let (tag, mode) = (LockTag::AdvisoryBig(1), SharedMode::Shared);
+        let (tag, mode) = (AdvisoryKey::Big(1), SharedMode::Shared);
         assert!(txn.try_lock_advisory(tag, mode, scope).expect("no bound"));
     }
     assert_eq!(code(txn.prepare("x", &[], None)), "0A000");
@@ -208,7 +210,7 @@ fn older_versions_outlive_a_crash() {
     let vfs = CrashVfs::new(6);
     let database = open(&vfs);
     let [row, other] = with_rows(&database);
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let mut txn = read_committed(&session);
     for with in [&b"second"[..], b"third", b"first of all"] {
         assert!(matches!(replace(&mut txn, row, with), ModifyOutcome::Done));
@@ -220,7 +222,8 @@ fn older_versions_outlive_a_crash() {
     txn.prepare("x", &[], None).expect("prepares");
     drop((session, database));
     let database = open(&vfs.crash());
-    let (reader, late) = (database.new_session(), database.new_session());
+    let (reader, late) =
+        (database.new_session(DatabaseId::POSTGRES), database.new_session(DatabaseId::POSTGRES));
     let before = begin(&reader, IsolationLevel::RepeatableRead);
     assert_eq!(value(&database, &before, row).expect("is there"), b"first");
     assert_eq!(value(&database, &before, other).expect("is there"), b"other");
@@ -255,10 +258,10 @@ fn a_prepared_serializable_transaction_is_no_victim() {
         let vfs = CrashVfs::new(7);
         let mut database = open(&vfs);
         let [a, b] = with_rows(&database);
-        let session = database.new_session();
+        let session = database.new_session(DatabaseId::POSTGRES);
         let mut one = begin(&session, IsolationLevel::Serializable);
         half(&mut one, b, a).expect("nobody is in the way");
-        let other = database.new_session();
+        let other = database.new_session(DatabaseId::POSTGRES);
         // It takes its snapshot before the first is prepared, unless a crash comes between.
         let mut two = begin(&other, IsolationLevel::Serializable);
         one.prepare("x", &[], None).expect("prepares");
@@ -266,7 +269,7 @@ fn a_prepared_serializable_transaction_is_no_victim() {
         if crash {
             drop((two, other, database));
             database = open(&vfs.crash());
-            two = begin(&database.new_session(), IsolationLevel::Serializable);
+            two = begin(&database.new_session(DatabaseId::POSTGRES), IsolationLevel::Serializable);
         }
         let end = half(&mut two, a, b).and_then(|()| two.commit().map(drop));
         assert_eq!(code(end), "40001");
@@ -281,7 +284,7 @@ fn checkpoints_keep_the_log_of_prepared_transactions() {
     let vfs = CrashVfs::new(8);
     let database = open(&vfs);
     let [row, other] = with_rows(&database);
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let mut txn = read_committed(&session);
     assert!(matches!(replace(&mut txn, row, b"prepared"), ModifyOutcome::Done));
     txn.prepare("x", &[], None).expect("prepares");
@@ -302,6 +305,6 @@ fn checkpoints_keep_the_log_of_prepared_transactions() {
     let database = open(&vfs.crash());
     let held = database.hold_prepared("x").expect("is there");
     let _ = held.rollback().expect("rolls back");
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     assert_eq!(value(&database, &read_committed(&session), row).expect("is there"), b"first");
 }

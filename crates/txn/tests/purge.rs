@@ -127,7 +127,7 @@ impl Queue {
 #[test]
 fn a_queue_is_cleaned_up_after_as_fast_as_it_moves() {
     let database = open(&CrashVfs::new(1));
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let mut queue = Queue::create(&session);
     for n in 0..2000 {
         let mut txn = begin(&session);
@@ -149,7 +149,8 @@ fn a_queue_is_cleaned_up_after_as_fast_as_it_moves() {
 #[test]
 fn what_an_old_snapshot_has_held_goes_when_it_ends() {
     let database = open(&CrashVfs::new(1));
-    let (session, old) = (database.new_session(), database.new_session());
+    let (session, old) =
+        (database.new_session(DatabaseId::POSTGRES), database.new_session(DatabaseId::POSTGRES));
     let mut queue = Queue::create(&session);
     let mut txn = begin(&session);
     (0..3).for_each(|_| queue.push(&mut txn));
@@ -181,7 +182,7 @@ fn what_an_old_snapshot_has_held_goes_when_it_ends() {
 fn what_a_crash_has_made_undo_forget_goes_when_a_scan_passes_it() {
     let vfs = CrashVfs::new(1);
     let database = open(&vfs);
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let mut queue = Queue::create(&session);
     for _ in 0..30 {
         let mut txn = begin(&session);
@@ -196,7 +197,7 @@ fn what_a_crash_has_made_undo_forget_goes_when_a_scan_passes_it() {
     database.checkpoint().expect("checkpoints");
     drop((session, database));
     let database = open(&vfs.crash());
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     queue.reopen(&database);
     database.purge_all().expect("purges");
     assert_eq!(queue.entries(), [3000; 3], "the log before the checkpoint is not looked at");

@@ -97,7 +97,7 @@ impl History {
             ..support::options(&random)
         };
         let database = support::open(&CrashVfs::new(seed), &options).expect("opens");
-        let session = database.new_session();
+        let session = database.new_session(DatabaseId::POSTGRES);
         let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
         txn.start_statement().expect("starts");
         let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
@@ -110,7 +110,7 @@ impl History {
         }
         let _ = txn.commit().expect("commits");
         let slots = (0..SESSIONS)
-            .map(|_| Slot { session: database.new_session(), running: None })
+            .map(|_| Slot { session: database.new_session(DatabaseId::POSTGRES), running: None })
             .collect();
         let first = Committed { snapshot: 0, reads: BTreeSet::new(), writes };
         let committed = vec![first];
@@ -425,7 +425,7 @@ fn threads_keep_what_each_transaction_keeps() {
     let failed: usize = std::thread::scope(|scope| {
         let (history, database) = (&history, &database);
         let run = move |n: u64| {
-            let session = database.new_session();
+            let session = database.new_session(DatabaseId::POSTGRES);
             let random = SeededRandom::new(n);
             (0..2000).filter(|_| withdraw(history, &session, &random).is_none()).count()
         };

@@ -30,7 +30,7 @@ const ACCOUNTS: u64 = 20;
 const MONEY: i64 = 1000;
 
 fn accounts(database: &Arc<Database>) -> (TableStore, Vec<RowId>) {
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
     txn.start_statement().expect("starts");
     let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
@@ -99,7 +99,8 @@ fn no_snapshot_sees_money_on_its_way() {
         .map(|seed| {
             let (database, table, ids) = (Arc::clone(&database), table.clone(), ids.clone());
             std::thread::spawn(move || {
-                let (random, session) = (SeededRandom::new(seed), database.new_session());
+                let (random, session) =
+                    (SeededRandom::new(seed), database.new_session(DatabaseId::POSTGRES));
                 session.shared().set_deadlock_timeout(Duration::from_millis(5));
                 let (mut commits, mut deadlocks) = (0, 0);
                 while commits < 5000 {
@@ -123,7 +124,7 @@ fn no_snapshot_sees_money_on_its_way() {
     let reader = {
         let (database, table, stop) = (Arc::clone(&database), table.clone(), Arc::clone(&stop));
         std::thread::spawn(move || {
-            let session = database.new_session();
+            let session = database.new_session(DatabaseId::POSTGRES);
             let mut sums = 0;
             while !stop.load(Ordering::Relaxed) {
                 assert_eq!(sum(&session, &table), ACCOUNTS as i64 * MONEY);
@@ -153,7 +154,7 @@ fn a_hot_row_goes_from_hand_to_hand() {
         .map(|_| {
             let (database, table, hot) = (Arc::clone(&database), table.clone(), ids[0]);
             std::thread::spawn(move || {
-                let session = database.new_session();
+                let session = database.new_session(DatabaseId::POSTGRES);
                 for _ in 0..3000 {
                     let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
                     txn.start_statement().expect("starts");
@@ -166,7 +167,7 @@ fn a_hot_row_goes_from_hand_to_hand() {
     for thread in threads {
         thread.join().expect("no panic");
     }
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     assert_eq!(sum(&session, &table), ACCOUNTS as i64 * MONEY + 8 * 3000);
 }
 
@@ -175,7 +176,7 @@ fn a_hot_row_goes_from_hand_to_hand() {
 #[test]
 fn a_unique_key_has_one_row() {
     let database = open(true);
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
     txn.start_statement().expect("starts");
     let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
@@ -185,7 +186,8 @@ fn a_unique_key_has_one_row() {
         .map(|seed| {
             let (database, table, index) = (Arc::clone(&database), table.clone(), index.clone());
             std::thread::spawn(move || {
-                let (random, session) = (SeededRandom::new(seed), database.new_session());
+                let (random, session) =
+                    (SeededRandom::new(seed), database.new_session(DatabaseId::POSTGRES));
                 for _ in 0..5000 {
                     put_or_take(&session, &table, &index, random.below(5) as u8, &random)
                         .expect("one key at a time cannot deadlock");
@@ -269,7 +271,7 @@ fn nobody_writes_a_row_that_is_shared() {
         for reader in 0..3_u64 {
             let (database, table, stop) = (&database, &table, &stop);
             scope.spawn(move || {
-                let session = database.new_session();
+                let session = database.new_session(DatabaseId::POSTGRES);
                 let mut round = reader;
                 while !stop.load(Ordering::Relaxed) {
                     round += 1;
@@ -295,7 +297,7 @@ fn nobody_writes_a_row_that_is_shared() {
             .map(|writer| {
                 let (database, table) = (&database, &table);
                 scope.spawn(move || {
-                    let session = database.new_session();
+                    let session = database.new_session(DatabaseId::POSTGRES);
                     for n in 0..3000 {
                         let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
                         txn.start_statement().expect("starts");
@@ -313,6 +315,6 @@ fn nobody_writes_a_row_that_is_shared() {
         writers.into_iter().for_each(|writer| writer.join().expect("writes"));
         stop.store(true, Ordering::Relaxed);
     });
-    let session = database.new_session();
+    let session = database.new_session(DatabaseId::POSTGRES);
     assert_eq!(sum(&session, &table), ACCOUNTS as i64 * MONEY + 6000);
 }

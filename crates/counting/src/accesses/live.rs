@@ -63,6 +63,7 @@ struct Changes {
 /// How many rows the tables of an engine have.
 #[derive(Debug, Default)]
 pub(crate) struct LiveRows {
+    /// By file: a number is not used twice in the engine.
     bases: Mutex<HashMap<RelFileNumber, Base>>,
     /// Counted changes that were rolled back, by table.
     taken_back: Mutex<HashMap<Oid, RowChanges>>,
@@ -82,13 +83,13 @@ impl LiveRows {
 
     fn base_of(&self, table: &Relation) -> Base {
         let bases = self.bases.lock();
-        let base = table.storage.and_then(|file| bases.get(&file).copied());
+        let base = table.storage.and_then(|file| bases.get(&{ file.number }).copied());
         base.unwrap_or_default()
     }
 
     fn put_base(&self, table: &Relation, base: Base) {
         if let Some(file) = table.storage {
-            self.bases.lock().insert(file, Base { table: table.oid, ..base });
+            self.bases.lock().insert(file.number, Base { table: table.oid, ..base });
         }
     }
 
@@ -96,7 +97,9 @@ impl LiveRows {
     /// may be that of a transaction that goes on.)
     pub(super) fn forget_all_but(&self, catalog: &Catalog) {
         self.bases.lock().retain(|file, base| {
-            catalog.relation(base.table).is_some_and(|table| table.storage <= Some(*file))
+            catalog
+                .relation(base.table)
+                .is_some_and(|table| table.storage.map(|file| file.number) <= Some(*file))
         });
         self.taken_back.lock().retain(|table, _| catalog.relation(*table).is_some());
     }
@@ -159,7 +162,7 @@ impl RelationStatistics {
                 taken_back.lock().entry(table).or_default().add(&changes);
             }
             TakenBack::File(file) => {
-                let base = bases.lock().remove(&file);
+                let base = bases.lock().remove(&{ file.number });
                 // The copies in the file were not counted as inserted, but their removal was
                 // counted as a rollback.
                 if let Some(base) = base.filter(|base| base.copied > 0)
@@ -270,12 +273,17 @@ struct TakenBackOf(#[serde(with = "Changes")] RowChanges);
 mod tests {
     use super::*;
     use crate::accesses::{deleted, inserted, updated};
+    use steppe_txn::{DatabaseId, FileId};
+
+    fn file_of(number: u64) -> FileId {
+        FileId { database: DatabaseId::POSTGRES, number: RelFileNumber(number) }
+    }
 
     const TABLE: Oid = 16_384;
 
     fn table(file: u64) -> Relation {
         let names = steppe_catalog::RelKind::Table;
-        Relation { storage: Some(RelFileNumber(file)), ..Relation::new(TABLE, 0, "t", names) }
+        Relation { storage: Some(file_of(file)), ..Relation::new(TABLE, 0, "t", names) }
     }
 
     #[test]
@@ -307,7 +315,7 @@ mod tests {
         inserted(TABLE, 2);
         assert_eq!(of(&second), (2, 3, 2));
         counts.taken_back(TakenBack::Rows(TABLE, RowChanges { inserted: 2, ..changes }));
-        counts.taken_back(TakenBack::File(RelFileNumber(101)));
+        counts.taken_back(TakenBack::File(file_of(101)));
         assert_eq!(of(&first), (50, 1, 3));
         // The same with a rewrite: its copies are taken back, too, although they were not counted.
         let third = table(102);
@@ -315,7 +323,7 @@ mod tests {
         inserted(TABLE, 3);
         assert_eq!(of(&third), (53, 4, 6));
         counts.taken_back(TakenBack::Rows(TABLE, RowChanges { inserted: 53, ..changes }));
-        counts.taken_back(TakenBack::File(RelFileNumber(102)));
+        counts.taken_back(TakenBack::File(file_of(102)));
         assert_eq!(of(&first), (50, 1, 6));
     }
 }

@@ -9,7 +9,7 @@ use steppe_catalog::system::{self, SessionView, SystemContext};
 use steppe_catalog::{Catalog, ConstraintKind, PUBLIC, RelKind, Relation};
 use steppe_partition::{BoundValue, PartitionBound, PartitionStrategy, RangeDatum};
 use steppe_storage::Direction;
-use steppe_txn::{IndexStore, RelFileNumber, TreeId, Visibility};
+use steppe_txn::{DatabaseId, FileId, IndexStore, RelFileNumber, TreeId, Visibility};
 use steppe_types::key::{KeyPart, encode_key};
 use steppe_types::{Datum, Oid, Result};
 
@@ -18,7 +18,12 @@ use crate::model::{Bound, KEYS, Key, Kind, Row, State, Table, Used};
 use crate::session::{Engine, Session};
 
 /// The catalog's own files.
-const CATALOG_FILES: [RelFileNumber; 2] = [RelFileNumber(1), RelFileNumber(2)];
+const CATALOG_FILES: [FileId; 2] = [catalog_file(1), catalog_file(2)];
+
+const fn catalog_file(number: u64) -> FileId {
+    FileId { database: DatabaseId::POSTGRES, number: RelFileNumber(number) }
+}
+
 /// The catalog of partitions and their parents.
 const PG_INHERITS: Oid = 2611;
 /// The prefix of the entries of files in the system tree.
@@ -340,7 +345,7 @@ fn check_entries(
 
 /// Every relation that has rows or entries has a file of its own, and every file's pages are some
 /// relation's. Returns the files.
-fn check_files(engine: &Engine, catalog: &Catalog) -> Result<BTreeSet<RelFileNumber>> {
+fn check_files(engine: &Engine, catalog: &Catalog) -> Result<BTreeSet<FileId>> {
     let mut owned = BTreeSet::from(CATALOG_FILES);
     for relation in catalog.relations_in(PUBLIC) {
         let (storage, overflow) = match relation.kind {
@@ -360,8 +365,10 @@ fn check_files(engine: &Engine, catalog: &Catalog) -> Result<BTreeSet<RelFileNum
     while entries.next_page()? {
         while let Some((key, _)) = entries.next() {
             let Some((&FILE_ENTRY, number)) = key.split_first() else { continue };
+            let (database, number) = number.split_first_chunk::<4>().expect("a database");
+            let database = DatabaseId(u32::from_be_bytes(*database));
             let number = number.try_into().expect("a file's number");
-            let file = RelFileNumber(u64::from_be_bytes(number));
+            let file = FileId { database, number: RelFileNumber(u64::from_be_bytes(number)) };
             assert!(owned.contains(&file), "{file:?} has pages, and no relation has it");
         }
     }
@@ -369,7 +376,7 @@ fn check_files(engine: &Engine, catalog: &Catalog) -> Result<BTreeSet<RelFileNum
 }
 
 /// Every tree is sound, and no page is lost or shared.
-fn check_structure(engine: &Engine, files: &BTreeSet<RelFileNumber>) -> Result<()> {
+fn check_structure(engine: &Engine, files: &BTreeSet<FileId>) -> Result<()> {
     let database = &engine.database;
     let mut trees: Vec<TreeId> = vec![database.system_tree_id()];
     for file in files {

@@ -21,7 +21,7 @@ use steppe_sql::bind::{BindContext, Params, bind_query};
 use steppe_sql::parser;
 use steppe_sql::planner::{PlannerContext, PlannerSettings, TableSizes, plan};
 use steppe_txn::{
-    CommitWait, Database, DatabaseOptions, IsolationLevel, LockWait, RelationLockMode,
+    CommitWait, Database, DatabaseId, DatabaseOptions, IsolationLevel, LockWait, RelationLockMode,
     SessionHandle, Txn,
 };
 use steppe_types::io::IoContext;
@@ -57,9 +57,9 @@ impl Engine {
             vfs.remove(&directory.join(name)).map_err(failed)?;
         }
         let database = simulation::open(vfs, options)?;
-        let catalog = CatalogStore::open(&database)?;
+        let catalog = CatalogStore::open(&database, DatabaseId::POSTGRES)?;
         let temp = Arc::new(TempSpace::new(Arc::new(vfs.clone()), TEMPORARY));
-        let sequences = Sequences::default();
+        let sequences = Sequences::new(DatabaseId::POSTGRES);
         Ok(Arc::new(Engine { database, catalog, sequences, temp }))
     }
 }
@@ -145,7 +145,7 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new(engine: &Arc<Engine>, memory_bytes: usize) -> Session {
-        let handle = engine.database.new_session();
+        let handle = engine.database.new_session(DatabaseId::POSTGRES);
         handle.shared().set_lock_timeout(Some(WAITS_MAX));
         Session {
             engine: Arc::clone(engine),

@@ -46,7 +46,8 @@ mod tests {
     use steppe_functions::{FnContext, KeyCheck};
     use steppe_spill::TempSpace;
     use steppe_txn::{
-        Database, DatabaseOptions, IsolationLevel, Persistence, RowBuf, RowId, TableStore, Txn,
+        Database, DatabaseId, DatabaseOptions, IsolationLevel, Persistence, RowBuf, RowId,
+        TableStore, Txn,
     };
     use steppe_vfs::CrashVfs;
 
@@ -63,7 +64,7 @@ mod tests {
             ..DatabaseOptions::default()
         };
         let database = Database::open(vfs.clone(), Path::new("data"), options).expect("opens");
-        let session = database.new_session();
+        let session = database.new_session(DatabaseId::POSTGRES);
         let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
         txn.start_statement().expect("starts");
         let txn = StatementTxn::new(Transaction::new(txn));

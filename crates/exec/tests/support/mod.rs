@@ -19,7 +19,7 @@ use steppe_spill::TempSpace;
 use steppe_sql::bind::{BindContext, Params, bind_query};
 use steppe_sql::planner::{PlannerContext, PlannerSettings, TableSizes, plan};
 use steppe_txn::{
-    Database, DatabaseOptions, IndexStore, IsolationLevel, OverflowStore, Persistence,
+    Database, DatabaseId, DatabaseOptions, IndexStore, IsolationLevel, OverflowStore, Persistence,
     SessionHandle, TableStore, Txn,
 };
 use steppe_types::io::IoContext;
@@ -116,7 +116,7 @@ impl World {
         let database =
             Database::open(vfs.clone(), Path::new("data"), options).expect("new database");
         World {
-            session: database.new_session(),
+            session: database.new_session(DatabaseId::POSTGRES),
             database,
             catalog: Catalog::default(),
             settings: PlannerSettings::default(),
@@ -131,7 +131,7 @@ impl World {
     /// A second session over the same database and catalog.
     pub fn another(&self) -> World {
         World {
-            session: self.database.new_session(),
+            session: self.database.new_session(DatabaseId::POSTGRES),
             database: self.database.clone(),
             catalog: self.catalog.clone(),
             settings: PlannerSettings::default(),

@@ -2,8 +2,8 @@
 
 use steppe_exec::registry::Native;
 use steppe_functions::{Host, arg};
+use steppe_txn::AdvisoryKey;
 use steppe_txn::AdvisoryScope::{self, Session, Transaction};
-use steppe_txn::LockTag;
 use steppe_txn::SharedMode::{self, Exclusive, Shared};
 use steppe_types::error::Severity;
 use steppe_types::{Datum, Error, Result, SqlState};
@@ -12,10 +12,10 @@ use super::void;
 use crate::services::SharedSession;
 
 /// The key of a call: one bigint, or two integers.
-fn tag(args: &[Datum]) -> Result<LockTag> {
+fn key(args: &[Datum]) -> Result<AdvisoryKey> {
     Ok(match args.len() {
-        1 => LockTag::AdvisoryBig(arg(args, 0)?.as_int8()?),
-        _ => LockTag::AdvisoryPair(arg(args, 0)?.as_int4()?, arg(args, 1)?.as_int4()?),
+        1 => AdvisoryKey::Big(arg(args, 0)?.as_int8()?),
+        _ => AdvisoryKey::Pair(arg(args, 0)?.as_int4()?, arg(args, 1)?.as_int4()?),
     })
 }
 
@@ -26,8 +26,8 @@ fn lock(
     mode: SharedMode,
     scope: AdvisoryScope,
 ) -> Result<Datum> {
-    let tag = tag(args)?;
-    while let Some(wait) = core.handle.lock_advisory(tag, mode, scope)? {
+    let key = key(args)?;
+    while let Some(wait) = core.handle.lock_advisory(key, mode, scope)? {
         core.wait_in_place(wait)?;
         if matches!(scope, Transaction) {
             break;
@@ -43,11 +43,11 @@ fn try_lock(
     mode: SharedMode,
     scope: AdvisoryScope,
 ) -> Result<Datum> {
-    core.handle.try_lock_advisory(tag(args)?, mode, scope).map(Datum::Bool)
+    core.handle.try_lock_advisory(key(args)?, mode, scope).map(Datum::Bool)
 }
 
 fn unlock(core: &SharedSession, args: &[Datum], mode: SharedMode) -> Result<Datum> {
-    let released = core.handle.unlock_advisory(tag(args)?, mode);
+    let released = core.handle.unlock_advisory(key(args)?, mode);
     if !released {
         let mode = match mode {
             Shared => "ShareLock",

@@ -6,7 +6,7 @@ use steppe_catalog::{DATABASE_NAME, Relation};
 use steppe_exec::registry::Native;
 use steppe_functions::arg;
 use steppe_storage::PAGE_SIZE;
-use steppe_txn::RelFileNumber;
+use steppe_txn::FileId;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 use crate::services::SharedSession;
@@ -70,7 +70,7 @@ fn size(core: &SharedSession, args: &[Datum], parts: Parts) -> Result<Datum> {
     if fork == Fork::Other {
         return Ok(Datum::Int8(0));
     }
-    let mut files: Vec<RelFileNumber> = Vec::new();
+    let mut files: Vec<FileId> = Vec::new();
     files.extend(relation.storage.filter(|_| parts.rows));
     files.extend(relation.overflow.filter(|_| parts.overflow));
     if parts.indexes {

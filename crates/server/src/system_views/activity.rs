@@ -46,7 +46,10 @@ fn wait_event(
         return (
             Some("Lock"),
             Some(match tag {
-                LockTag::Relation(_) | LockTag::Leaves(_) => "relation",
+                LockTag::Relation { .. } | LockTag::Leaves { .. } | LockTag::Name { .. } => {
+                    "relation"
+                }
+                LockTag::Object { .. } => "object",
                 // As in PostgreSQL: the next one waits for the row's owner, the others for it.
                 LockTag::Row(..) if is_next => "transactionid",
                 LockTag::Row(..) => "tuple",
@@ -55,7 +58,7 @@ fn wait_event(
                     return (Some("IPC"), Some("SafeSnapshot"));
                 }
                 LockTag::Session(_) => "virtualxid",
-                LockTag::AdvisoryBig(_) | LockTag::AdvisoryPair(..) => "advisory",
+                LockTag::Advisory { .. } => "advisory",
             }),
         );
     }

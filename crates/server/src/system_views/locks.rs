@@ -10,7 +10,9 @@ use std::time::SystemTime;
 use hashbrown::HashMap;
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
-use steppe_txn::{Granule, LockReport, LockTag, RelFileNumber, SireadReport};
+use steppe_txn::{
+    AdvisoryKey, DatabaseId, Granule, LockReport, LockTag, RelFileNumber, SireadReport,
+};
 use steppe_types::{Datum, Oid, Result};
 
 use crate::services::{SharedSession, micros_at};
@@ -31,14 +33,28 @@ struct Target {
 }
 
 fn target(tag: LockTag, tables: &HashMap<u64, Oid>) -> Target {
-    let database = Some(POSTGRES_DATABASE);
+    let relation = |database: DatabaseId, oid| Target {
+        kind: "relation",
+        database: Some(database.0),
+        relation: Some(oid),
+        ..Target::default()
+    };
+    let keyed = |kind, database: DatabaseId, key| Target {
+        kind,
+        database: Some(database.0),
+        key: Some(key),
+        ..Target::default()
+    };
     match tag {
-        LockTag::Relation(oid) | LockTag::Leaves(oid) => {
-            Target { kind: "relation", database, relation: Some(oid), ..Target::default() }
+        LockTag::Relation { database, oid } | LockTag::Leaves { database, oid } => {
+            relation(database, oid)
         }
+        LockTag::Object { database, class, oid } => keyed("object", database, (class, oid, 0)),
+        // PostgreSQL finds out about a name at its unique key: it has no lock on it.
+        LockTag::Name { database, hash } => relation(database, hash as u32),
         LockTag::Row(root, row) => Target {
             kind: "tuple",
-            database,
+            database: Some(POSTGRES_DATABASE),
             relation: tables.get(&root).copied(),
             row: place(row),
             ..Target::default()
@@ -47,13 +63,11 @@ fn target(tag: LockTag, tables: &HashMap<u64, Oid>) -> Target {
             Target { kind: "transactionid", transaction: Some(xid), ..Target::default() }
         }
         LockTag::Session(pid) => of_session(pid),
-        LockTag::AdvisoryBig(key) => {
-            let key = Some(((key >> 32) as u32, key as u32, 1));
-            Target { kind: "advisory", database, key, ..Target::default() }
+        LockTag::Advisory { database, key: AdvisoryKey::Big(key) } => {
+            keyed("advisory", database, ((key >> 32) as u32, key as u32, 1))
         }
-        LockTag::AdvisoryPair(a, b) => {
-            let key = Some((a as u32, b as u32, 2));
-            Target { kind: "advisory", database, key, ..Target::default() }
+        LockTag::Advisory { database, key: AdvisoryKey::Pair(a, b) } => {
+            keyed("advisory", database, (a as u32, b as u32, 2))
         }
     }
 }
@@ -91,7 +105,7 @@ fn read_target(granule: Granule, relation: Option<Oid>) -> Target {
 /// Relations by their file.
 fn files(core: &SharedSession) -> HashMap<RelFileNumber, Oid> {
     let catalog = core.names().catalog;
-    catalog.relations().filter_map(|r| Some((r.storage?, r.oid))).collect()
+    catalog.relations().filter_map(|r| Some((r.storage?.number, r.oid))).collect()
 }
 
 /// A row of pg_locks.

@@ -223,7 +223,7 @@ impl LockManager {
             "Process {} waits for {} on {}; blocked by process {}.",
             waiter.pid,
             tag.mode_name(mode),
-            Described(tag, self.database_oid()),
+            Described(tag, waiter.database),
             edge.blocker.pid
         )
     }

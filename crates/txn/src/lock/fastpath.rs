@@ -24,6 +24,7 @@ use steppe_types::Result;
 
 use super::manager::{Acquire, LockManager};
 use super::{LockTag, Mode, RelationLockMode};
+use crate::files::DatabaseId;
 use crate::session::SessionShared;
 
 /// Relations that a session has on its fast path without a map: more than most statements use.
@@ -39,9 +40,11 @@ struct Slot {
 }
 
 /// The weak modes that a session holds without an entry in the shared table. However many they
-/// are: a statement over a hundred thousand leaves locks each.
+/// are: a statement over a hundred thousand leaves locks each. They are on relations of the
+/// session's database; a relation that all databases share has no fast path.
 #[derive(Default)]
 pub(crate) struct FastLocks {
+    database: DatabaseId,
     slots: [Slot; SLOTS],
     /// The slots that are not free, a bit each.
     used: u16,
@@ -50,6 +53,19 @@ pub(crate) struct FastLocks {
 }
 
 impl FastLocks {
+    /// Of a session in `database`.
+    pub(crate) fn new(database: DatabaseId) -> FastLocks {
+        FastLocks { database, ..FastLocks::default() }
+    }
+
+    /// The relation's OID, if the tag is of one that can be here.
+    fn oid_of(&self, tag: LockTag) -> Option<u32> {
+        match tag {
+            LockTag::Relation { database, oid } if database == self.database => Some(oid),
+            _ => None,
+        }
+    }
+
     /// A relation's slot.
     #[inline]
     fn slot_of(&self, oid: u32) -> Option<usize> {
@@ -96,12 +112,12 @@ impl FastLocks {
     }
 
     pub(super) fn holds(&mut self, tag: LockTag, mode: Mode) -> bool {
-        matches!(tag, LockTag::Relation(oid) if self.has(oid, mode))
+        self.oid_of(tag).is_some_and(|oid| self.has(oid, mode))
     }
 
     /// Drops a mode; false if it is not here.
     pub(super) fn release(&mut self, tag: LockTag, mode: Mode) -> bool {
-        let LockTag::Relation(oid) = tag else { return false };
+        let Some(oid) = self.oid_of(tag) else { return false };
         let bit = 1 << mode;
         let Some(modes) = self.modes_of(oid).filter(|modes| **modes & bit != 0) else {
             return false;
@@ -144,7 +160,7 @@ impl FastLocks {
 }
 
 impl LockManager {
-    /// Locks a relation for the session's transaction.
+    /// Locks a relation of the session's database for its transaction.
     pub(crate) fn lock_relation(
         self: &Arc<Self>,
         session: &Arc<SessionShared>,
@@ -152,7 +168,8 @@ impl LockManager {
         mode: RelationLockMode,
         block: bool,
     ) -> Result<Acquire> {
-        let (tag, mode_number) = (LockTag::Relation(oid), mode as u8);
+        let (tag, mode_number) =
+            (LockTag::Relation { database: session.database(), oid }, mode as u8);
         if mode <= RelationLockMode::RowExclusive {
             let mut held = session.held_locks();
             if self.strong_bucket(oid).load(Ordering::SeqCst) == 0 {
@@ -187,7 +204,8 @@ impl LockManager {
         }
         self.note(session, tag, mode)?;
         self.strong_bucket(oid).fetch_add(1, Ordering::SeqCst);
-        for other in self.sessions().all() {
+        let database = session.database();
+        for other in self.sessions().all().iter().filter(|other| other.database() == database) {
             let mut held = other.held_locks();
             let modes = held.fast.take(oid);
             for weak in (0..8).filter(|weak| modes & (1 << weak) != 0) {

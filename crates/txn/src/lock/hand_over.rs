@@ -39,11 +39,11 @@ impl LockManager {
         Ok(kept)
     }
 
-    /// The relations that the session's transaction has asked to lock, each once.
+    /// The relations of its database that the session's transaction has asked to lock, each once.
     pub(crate) fn relations_of(&self, session: &SessionShared) -> Vec<u32> {
         let held = session.held_locks();
         let relation = |&(tag, _): &(LockTag, Mode)| match tag {
-            LockTag::Relation(oid) => Some(oid),
+            LockTag::Relation { database, oid } if database == session.database() => Some(oid),
             _ => None,
         };
         let mut relations: Vec<u32> = held.order.iter().filter_map(relation).collect();
@@ -80,7 +80,7 @@ impl LockManager {
     /// After a crash: enters a lock of a prepared transaction.
     pub(crate) fn restore(&self, session: &SessionShared, tag: LockTag, mode: Mode) {
         session.held_locks().order.push((tag, mode));
-        if let LockTag::Relation(oid) = tag
+        if let LockTag::Relation { oid, .. } = tag
             && is_strong(&tag, mode)
         {
             self.count_strong(oid);

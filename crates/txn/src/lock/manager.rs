@@ -13,7 +13,8 @@ use super::monitor::{Monitor, Watch};
 use super::sharers::Sharers;
 use super::table::Shard;
 use super::wait::{LockWait, WaitState, Waiter};
-use super::{LeavesLockMode, LockTag, Mode, RelationLockMode, RowLockMode, SharedMode};
+use super::{AdvisoryKey, LockTag, Mode, RelationLockMode, RowLockMode, SharedMode};
+use crate::files::DatabaseId;
 use crate::session::{HeldLocks, Interrupt, SessionRegistry, SessionShared};
 
 const SHARDS: usize = 64;
@@ -29,13 +30,11 @@ pub struct LockOptions {
     /// Locks that there may be in the table before 53200, those of one session and those of all.
     /// (What is entered on somebody's behalf always finds room.)
     pub max_locks: usize,
-    /// The oid that error details give for the database.
-    pub database_oid: u32,
 }
 
 impl Default for LockOptions {
     fn default() -> LockOptions {
-        LockOptions { max_locks: 4 << 20, database_oid: 5 }
+        LockOptions { max_locks: 4 << 20 }
     }
 }
 
@@ -122,8 +121,11 @@ pub(super) fn row_bucket(tag: &LockTag) -> usize {
     (hash_of(tag) >> 20) as usize % ROW_BUCKETS
 }
 
+/// Whether a mode keeps others from the fast path. (Nobody has a shared relation there.)
 pub(super) fn is_strong(tag: &LockTag, mode: Mode) -> bool {
-    matches!(tag, LockTag::Relation(_)) && mode > RelationLockMode::ShareUpdateExclusive as u8
+    let has_fast_path =
+        matches!(tag, LockTag::Relation { database, .. } if *database != DatabaseId::SHARED);
+    has_fast_path && mode > RelationLockMode::ShareUpdateExclusive as u8
 }
 
 /// 53200, with PostgreSQL's words.
@@ -146,10 +148,6 @@ impl LockManager {
             monitor: Monitor::default(),
         };
         Arc::new(manager)
-    }
-
-    pub(super) fn database_oid(&self) -> u32 {
-        self.options.database_oid
     }
 
     pub(super) fn xid_of(&self, pid: u32) -> Option<u64> {
@@ -234,10 +232,10 @@ impl LockManager {
             // A wait for a row is one for a transaction, which PostgreSQL looks at in its time.
             let is_of_transaction = matches!(tag, LockTag::Row(..) | LockTag::Transaction(_));
             is_deadlock = !is_of_transaction && entry.is_deadlock(tag, pid, mode);
-            if let LockTag::Relation(_) = tag {
+            if let LockTag::Relation { .. } | LockTag::Object { .. } | LockTag::Name { .. } = tag {
                 in_the_way = entry.in_the_way(tag, pid, mode);
             }
-            let waiter = Arc::new(Waiter::new(pid, tag, mode, hold));
+            let waiter = Arc::new(Waiter::new((pid, session.database()), tag, mode, hold));
             entry.waiters.insert(position, Arc::clone(&waiter));
             self.waiting.lock().insert(pid, Arc::clone(&waiter));
             (Err(Some(waiter)), Vec::new())
@@ -394,31 +392,30 @@ impl LockManager {
         }
     }
 
-    /// Locks the files of a partitioned table's leaves.
-    pub(crate) fn lock_leaves(
+    /// Locks for the session's transaction what has no fast path and is no row.
+    pub(crate) fn lock_until_end(
         self: &Arc<Self>,
         session: &Arc<SessionShared>,
-        table: u32,
-        mode: LeavesLockMode,
+        tag: LockTag,
+        mode: Mode,
     ) -> Result<Acquire> {
-        let tag = LockTag::Leaves(table);
-        if self.holds(session.pid(), tag, mode as u8) {
+        if self.holds(session.pid(), tag, mode) {
             return Ok(Acquire::Granted);
         }
-        self.note(session, tag, mode as u8)?;
-        Ok(self.acquire(session, tag, mode as u8, true, true))
+        self.note(session, tag, mode)?;
+        Ok(self.acquire(session, tag, mode, true, true))
     }
 
     /// Asks for an advisory lock; `Ok(None)` if granted.
     pub(crate) fn lock_advisory(
         self: &Arc<Self>,
         session: &Arc<SessionShared>,
-        tag: LockTag,
+        key: AdvisoryKey,
         mode: SharedMode,
         scope: AdvisoryScope,
         block: bool,
     ) -> Result<Acquire> {
-        let mode = mode as u8;
+        let (tag, mode) = (LockTag::Advisory { database: session.database(), key }, mode as u8);
         self.holds_or_has_room(session.pid(), tag, mode)?;
         if scope == AdvisoryScope::Transaction {
             self.note(session, tag, mode)?;
@@ -454,10 +451,10 @@ impl LockManager {
     pub(crate) fn unlock_advisory(
         &self,
         session: &SessionShared,
-        tag: LockTag,
+        key: AdvisoryKey,
         mode: SharedMode,
     ) -> bool {
-        let mode = mode as u8;
+        let (tag, mode) = (LockTag::Advisory { database: session.database(), key }, mode as u8);
         let mut held = session.held_locks();
         let Some(count) = held.session.get_mut(&(tag, mode)) else { return false };
         *count -= 1;
@@ -542,7 +539,7 @@ impl LockManager {
             let removed = entry.remove(pid, 1 << mode, 1 << mode);
             (removed, entry.grant(tag))
         });
-        if let LockTag::Relation(oid) = tag
+        if let LockTag::Relation { oid, .. } = tag
             && is_strong(&tag, mode)
             && removed != 0
         {
@@ -589,7 +586,7 @@ impl LockManager {
             waiter.finish(WaitState::Failed(error));
             ((), entry.grant(waiter.tag))
         });
-        if let LockTag::Relation(oid) = waiter.tag
+        if let LockTag::Relation { oid, .. } = waiter.tag
             && is_strong(&waiter.tag, waiter.mode)
             && !waiter.is_waiting()
         {

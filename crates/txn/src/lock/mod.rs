@@ -52,13 +52,41 @@ pub(crate) use wait::Waiter;
 
 use std::fmt;
 
+use crate::files::DatabaseId;
+
 /// What a lock is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LockTag {
-    /// A relation, by oid.
-    Relation(u32),
-    /// The files of a partitioned table's leaves, by the table's oid.
-    Leaves(u32),
+    /// A relation.
+    Relation {
+        /// Its database, or [`DatabaseId::SHARED`].
+        database: DatabaseId,
+        /// Its OID.
+        oid: u32,
+    },
+    /// The files of a partitioned table's leaves.
+    Leaves {
+        /// The table's database.
+        database: DatabaseId,
+        /// The table's OID.
+        oid: u32,
+    },
+    /// An object of the catalog.
+    Object {
+        /// Its database, or [`DatabaseId::SHARED`].
+        database: DatabaseId,
+        /// The OID of the catalog that it is in (pg_class.oid).
+        class: u32,
+        /// Its OID.
+        oid: u32,
+    },
+    /// A name that is about to be taken.
+    Name {
+        /// The database in which it is taken.
+        database: DatabaseId,
+        /// A hash of the name and of what it is a name of.
+        hash: u64,
+    },
     /// A row: the root page of its table's tree, and its row id.
     Row(u64, u64),
     /// The end of a transaction.
@@ -66,10 +94,25 @@ pub enum LockTag {
     /// The end of what a session's transaction does, by its process id: a transaction that has
     /// written nothing has no number.
     Session(u32),
-    /// An advisory key: one `bigint`.
-    AdvisoryBig(i64),
-    /// An advisory key: two `integer`s, another name space than the above.
-    AdvisoryPair(i32, i32),
+    /// What applications agree on.
+    Advisory {
+        /// The database of the sessions that agree on it.
+        database: DatabaseId,
+        /// The key.
+        key: AdvisoryKey,
+    },
+}
+
+// A session's list has one for each row that it has locked.
+const _: () = assert!(size_of::<LockTag>() == 24);
+
+/// A key of advisory locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AdvisoryKey {
+    /// One `bigint`.
+    Big(i64),
+    /// Two `integer`s, another name space than the above.
+    Pair(i32, i32),
 }
 
 /// PostgreSQL's eight relation lock modes.
@@ -175,8 +218,10 @@ impl LockTag {
     pub(crate) fn conflicts(&self, mode: Mode) -> u8 {
         let mode = usize::from(mode);
         match self {
-            LockTag::Relation(_) => RELATION_CONFLICTS[mode & 7],
-            LockTag::Leaves(_) => LEAVES_CONFLICTS[mode & 1],
+            LockTag::Relation { .. } | LockTag::Object { .. } | LockTag::Name { .. } => {
+                RELATION_CONFLICTS[mode & 7]
+            }
+            LockTag::Leaves { .. } => LEAVES_CONFLICTS[mode & 1],
             LockTag::Row(..) => ROW_CONFLICTS[mode & 3],
             _ => SHARED_CONFLICTS[mode & 1],
         }
@@ -199,36 +244,45 @@ impl LockTag {
             ["AccessShareLock", "RowShareLock", "ExclusiveLock", "AccessExclusiveLock"];
         let mode = usize::from(mode);
         match self {
-            LockTag::Relation(_) => RELATION[mode & 7],
-            LockTag::Leaves(_) => ["ShareLock", "RowExclusiveLock"][mode & 1],
+            LockTag::Relation { .. } | LockTag::Object { .. } | LockTag::Name { .. } => {
+                RELATION[mode & 7]
+            }
+            LockTag::Leaves { .. } => ["ShareLock", "RowExclusiveLock"][mode & 1],
             LockTag::Row(..) => ROW[mode & 3],
             _ => ["ShareLock", "ExclusiveLock"][mode & 1],
         }
     }
 }
 
-/// A tag as PostgreSQL's DescribeLockTag words it.
-pub(crate) struct Described(pub(crate) LockTag, pub(crate) u32);
+/// A tag as PostgreSQL's DescribeLockTag words it, for a session of a database.
+pub(crate) struct Described(pub(crate) LockTag, pub(crate) DatabaseId);
 
 impl fmt::Display for Described {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let database = self.1;
         match self.0 {
-            LockTag::Relation(oid) => write!(f, "relation {oid} of database {database}"),
-            LockTag::Leaves(oid) => {
-                write!(f, "partitions of relation {oid} of database {database}")
+            LockTag::Relation { database, oid } => {
+                write!(f, "relation {oid} of database {}", database.0)
+            }
+            LockTag::Leaves { database, oid } => {
+                write!(f, "partitions of relation {oid} of database {}", database.0)
+            }
+            LockTag::Object { database, class, oid } => {
+                write!(f, "object {oid} of class {class} of database {}", database.0)
+            }
+            LockTag::Name { database, hash } => {
+                write!(f, "name {hash} of database {}", database.0)
             }
             LockTag::Row(root, row) => {
-                write!(f, "tuple {row} of tree {root} of database {database}")
+                write!(f, "tuple {row} of tree {root} of database {}", self.1.0)
             }
             LockTag::Transaction(xid) => write!(f, "transaction {xid}"),
             LockTag::Session(pid) => write!(f, "virtual transaction {pid}/0"),
-            LockTag::AdvisoryBig(key) => {
+            LockTag::Advisory { database, key: AdvisoryKey::Big(key) } => {
                 let (high, low) = ((key >> 32) as u32, key as u32);
-                write!(f, "advisory lock [{database},{high},{low},1]")
+                write!(f, "advisory lock [{},{high},{low},1]", database.0)
             }
-            LockTag::AdvisoryPair(a, b) => {
-                write!(f, "advisory lock [{database},{},{},2]", a as u32, b as u32)
+            LockTag::Advisory { database, key: AdvisoryKey::Pair(a, b) } => {
+                write!(f, "advisory lock [{},{},{},2]", database.0, a as u32, b as u32)
             }
         }
     }

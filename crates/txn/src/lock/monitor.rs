@@ -151,10 +151,11 @@ mod tests {
     use super::super::LockTag;
     use super::super::wait::WaitState;
     use super::*;
+    use crate::files::DatabaseId;
     use std::time::Duration;
 
     fn waiter(pid: u32) -> Arc<Waiter> {
-        Arc::new(Waiter::new(pid, LockTag::Row(1, 1), 1, true))
+        Arc::new(Waiter::new((pid, DatabaseId::POSTGRES), LockTag::Row(1, 1), 1, true))
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl LockManager {
             let lock =
                 |tag, mode| LockReport { prepared: stands_for, ..LockReport::held(pid, tag, mode) };
             for (oid, mask) in fast {
-                let tag = LockTag::Relation(oid);
+                let tag = LockTag::Relation { database: session.database(), oid };
                 let lock = |mode| LockReport { fast_path: true, ..lock(tag, mode) };
                 found.extend(modes(tag, mask).map(lock));
             }

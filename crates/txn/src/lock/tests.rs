@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::manager::Acquire;
 use super::*;
+use crate::files::DatabaseId;
 use crate::session::{Interrupt, SessionRegistry, SessionShared};
 
 struct Bench {
@@ -16,7 +17,7 @@ struct Bench {
 fn bench(sessions: usize) -> Bench {
     let registry = Arc::new(SessionRegistry::new(1));
     let manager = LockManager::new(LockOptions::default(), Arc::clone(&registry));
-    Bench { manager, sessions: (0..sessions).map(|_| registry.add()).collect() }
+    Bench { manager, sessions: (0..sessions).map(|_| registry.add(DatabaseId::POSTGRES)).collect() }
 }
 
 const ALL: [RelationLockMode; 8] = [
@@ -499,10 +500,10 @@ fn savepoints_release_what_came_after_them() {
 #[test]
 fn files_of_leaves_are_kept_or_replaced() {
     let bench = bench(4);
-    let ask = |who: usize, mode| match bench.manager.lock_leaves(&bench.sessions[who], 7, mode) {
-        Ok(Acquire::Wait(wait)) => Some(wait),
-        Ok(_) => None,
-        Err(error) => panic!("{error:?}"),
+    let leaves = LockTag::Leaves { database: DatabaseId::POSTGRES, oid: 7 };
+    let ask = |who: usize, mode: LeavesLockMode| {
+        let asked = bench.manager.lock_until_end(&bench.sessions[who], leaves, mode as u8);
+        asked.expect("no bound").wait()
     };
     assert!(ask(0, LeavesLockMode::Read).is_none() && ask(1, LeavesLockMode::Read).is_none());
     let wait = ask(2, LeavesLockMode::Replace).expect("readers are in the way");
@@ -517,7 +518,7 @@ fn files_of_leaves_are_kept_or_replaced() {
 #[test]
 fn session_advisory_locks_count_and_outlive_the_transaction() {
     let bench = bench(2);
-    let tag = LockTag::AdvisoryBig(42);
+    let tag = AdvisoryKey::Big(42);
     let (session, exclusive) = (AdvisoryScope::Session, SharedMode::Exclusive);
     let lock = |who: usize, scope| {
         let acquired =
@@ -540,9 +541,9 @@ fn session_advisory_locks_count_and_outlive_the_transaction() {
 #[test]
 fn the_table_is_bounded_for_all_sessions_together() {
     let registry = Arc::new(SessionRegistry::new(1));
-    let options = LockOptions { max_locks: 640, ..LockOptions::default() };
+    let options = LockOptions { max_locks: 640 };
     let manager = LockManager::new(options, Arc::clone(&registry));
-    let sessions = [registry.add(), registry.add()];
+    let sessions = [registry.add(DatabaseId::POSTGRES), registry.add(DatabaseId::POSTGRES)];
     let mut granted = 0;
     let mut refused = 0;
     for i in 0..2000 {
@@ -557,7 +558,7 @@ fn the_table_is_bounded_for_all_sessions_together() {
     }
     assert!(granted <= 640 && granted > 500, "{granted}");
     assert_eq!(granted + refused, 2000);
-    let advisory = (LockTag::AdvisoryBig(1), SharedMode::Exclusive);
+    let advisory = (AdvisoryKey::Big(1), SharedMode::Exclusive);
     let ask = |scope| manager.lock_advisory(&sessions[0], advisory.0, advisory.1, scope, false);
     assert!(ask(AdvisoryScope::Session).is_err() && ask(AdvisoryScope::Transaction).is_err());
     sessions.iter().for_each(|session| manager.release_to(session, LockPosition(0)));
@@ -569,7 +570,7 @@ fn the_table_is_bounded_for_all_sessions_together() {
 #[test]
 fn a_session_level_lock_that_was_waited_for_is_the_sessions_alone() {
     let bench = bench(2);
-    let (tag, exclusive) = (LockTag::AdvisoryBig(42), SharedMode::Exclusive);
+    let (tag, exclusive) = (AdvisoryKey::Big(42), SharedMode::Exclusive);
     let ask = |who: usize, scope| {
         bench.manager.lock_advisory(&bench.sessions[who], tag, exclusive, scope, true)
     };

@@ -24,12 +24,14 @@ struct User {
 }
 
 impl LockManager {
-    /// The transactions of other sessions that have or want a lock on a relation.
+    /// The transactions of other sessions that have or want a lock on a relation of the session's
+    /// database.
     pub(crate) fn users_of(&self, session: &SessionShared, oid: u32) -> RelationUsers {
+        let relation = LockTag::Relation { database: session.database(), oid };
         let others = self.sessions().all().into_iter().filter(|s| s.pid() != session.pid());
         let user = |other: Arc<SessionShared>| {
             let held = other.held_locks();
-            let uses = held.order.iter().any(|(tag, _)| *tag == LockTag::Relation(oid));
+            let uses = held.order.iter().any(|(tag, _)| *tag == relation);
             uses.then_some(User { pid: other.pid(), ended: held.ended })
         };
         let mut users: Vec<User> = others.filter_map(user).collect();

@@ -20,6 +20,7 @@ use steppe_types::{Error, Result, SqlState};
 use super::manager::LockManager;
 use super::monitor::Watch;
 use super::{LockTag, Mode};
+use crate::files::DatabaseId;
 use crate::session::SessionShared;
 
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub(super) enum WaitState {
 /// A request in a queue; shared between the queue and the [`LockWait`].
 pub(crate) struct Waiter {
     pub(super) pid: u32,
+    /// The session's database.
+    pub(super) database: DatabaseId,
     pub(super) tag: LockTag,
     pub(super) mode: Mode,
     /// Whether a grant makes the session a holder. Waiting for the end of a
@@ -53,11 +56,17 @@ impl fmt::Debug for Waiter {
 }
 
 impl Waiter {
-    pub(super) fn new(pid: u32, tag: LockTag, mode: Mode, hold: bool) -> Waiter {
+    /// `pid` and `database` are those of the session that waits.
+    pub(super) fn new(
+        (pid, database): (u32, DatabaseId),
+        tag: LockTag,
+        mode: Mode,
+        hold: bool,
+    ) -> Waiter {
         let state = Mutex::new((WaitState::Waiting, None));
         let strong_claim = AtomicBool::new(true);
         let (since, changed) = (SystemTime::now(), Condvar::new());
-        Waiter { pid, tag, mode, hold, since, state, changed, strong_claim }
+        Waiter { pid, database, tag, mode, hold, since, state, changed, strong_claim }
     }
 
     pub(super) fn take_strong_claim(&self) -> bool {

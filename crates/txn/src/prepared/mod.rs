@@ -45,7 +45,7 @@ use crate::change::Change;
 #[cfg(feature = "planted-bugs")]
 use crate::database::PlantedBug;
 use crate::database::{Database, SessionInner};
-use crate::files::RelFileNumber;
+use crate::files::FileId;
 use crate::recovery::RECORD_NOTE;
 use crate::serializable::Member;
 use crate::session::SessionShared;
@@ -76,7 +76,7 @@ pub(crate) struct LeftBehind {
     pub(crate) xid: u64,
     pub(crate) last_undo: UndoPtr,
     pub(crate) budget: UndoBudget,
-    pub(crate) drops: Vec<RelFileNumber>,
+    pub(crate) drops: Vec<FileId>,
     pub(crate) member: Option<Arc<Member>>,
     pub(crate) attached: Attached,
 }

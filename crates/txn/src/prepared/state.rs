@@ -14,8 +14,8 @@ use steppe_types::Result;
 
 use crate::change::{Reader, corrupt, put_u64};
 use crate::database::Database;
-use crate::files::RelFileNumber;
-use crate::lock::{LockTag, Mode};
+use crate::files::{DatabaseId, FileId};
+use crate::lock::{AdvisoryKey, LockTag, Mode};
 use crate::recovery::{RECORD_PREPARE, RECORD_PREPARE_PART};
 
 /// Bytes of a part.
@@ -28,7 +28,7 @@ pub(super) struct State {
     pub(super) note: Vec<u8>,
     /// The log is needed from here on as long as the transaction has not ended.
     pub(super) first_lsn: u64,
-    pub(super) drops: Vec<RelFileNumber>,
+    pub(super) drops: Vec<FileId>,
     pub(super) locks: Vec<(LockTag, Mode)>,
     /// SERIALIZABLE: what it has read, as `serializable` encodes it.
     pub(super) reads: Option<Vec<u8>>,
@@ -45,29 +45,38 @@ fn take_bytes<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8]> {
 }
 
 fn put_lock(out: &mut Vec<u8>, (tag, mode): (LockTag, Mode)) {
-    let (kind, first, second) = match tag {
-        LockTag::Relation(oid) => (0, u64::from(oid), 0),
-        LockTag::Row(root, row) => (1, root, row),
-        LockTag::AdvisoryBig(key) => (2, key as u64, 0),
-        LockTag::AdvisoryPair(a, b) => (3, u64::from(a as u32), u64::from(b as u32)),
-        LockTag::Leaves(oid) => (4, u64::from(oid), 0),
+    let none = DatabaseId::SHARED;
+    let (kind, database, first, second) = match tag {
+        LockTag::Relation { database, oid } => (0, database, u64::from(oid), 0),
+        LockTag::Row(root, row) => (1, none, root, row),
+        LockTag::Advisory { database, key: AdvisoryKey::Big(key) } => (2, database, key as u64, 0),
+        LockTag::Advisory { database, key: AdvisoryKey::Pair(a, b) } => {
+            (3, database, u64::from(a as u32), u64::from(b as u32))
+        }
+        LockTag::Leaves { database, oid } => (4, database, u64::from(oid), 0),
+        LockTag::Object { database, class, oid } => (5, database, u64::from(class), u64::from(oid)),
+        LockTag::Name { database, hash } => (6, database, hash, 0),
         // Those that wait for the transaction's end enter these again.
         LockTag::Transaction(_) | LockTag::Session(_) => return,
     };
     out.extend_from_slice(&[kind, mode]);
+    out.extend_from_slice(&database.0.to_le_bytes());
     put_u64(out, first);
     put_u64(out, second);
 }
 
 fn take_lock(reader: &mut Reader<'_>) -> Result<(LockTag, Mode)> {
     let (kind, mode) = (reader.u8()?, reader.u8()?);
+    let database = DatabaseId(reader.u32()?);
     let (first, second) = (reader.u64()?, reader.u64()?);
     let tag = match kind {
-        0 => LockTag::Relation(first as u32),
+        0 => LockTag::Relation { database, oid: first as u32 },
         1 => LockTag::Row(first, second),
-        2 => LockTag::AdvisoryBig(first as i64),
-        3 => LockTag::AdvisoryPair(first as i32, second as i32),
-        4 => LockTag::Leaves(first as u32),
+        2 => LockTag::Advisory { database, key: AdvisoryKey::Big(first as i64) },
+        3 => LockTag::Advisory { database, key: AdvisoryKey::Pair(first as i32, second as i32) },
+        4 => LockTag::Leaves { database, oid: first as u32 },
+        5 => LockTag::Object { database, class: first as u32, oid: second as u32 },
+        6 => LockTag::Name { database, hash: first },
         _ => return Err(corrupt("lock of a prepared transaction")),
     };
     if mode > 7 {
@@ -83,7 +92,7 @@ impl State {
         put_bytes(&mut out, &self.note);
         put_u64(&mut out, self.first_lsn);
         let mut part = Vec::new();
-        self.drops.iter().for_each(|file| put_u64(&mut part, file.0));
+        self.drops.iter().for_each(|file| file.encode(&mut part));
         put_bytes(&mut out, &part);
         part.clear();
         self.locks.iter().for_each(|&lock| put_lock(&mut part, lock));
@@ -103,7 +112,7 @@ impl State {
         let mut state = State { gid, note, first_lsn, ..State::default() };
         let mut files = Reader(take_bytes(&mut reader)?);
         while !files.0.is_empty() {
-            state.drops.push(RelFileNumber(files.u64()?));
+            state.drops.push(FileId::decode(&mut files)?);
         }
         let mut locks = Reader(take_bytes(&mut reader)?);
         while !locks.0.is_empty() {
@@ -173,6 +182,7 @@ pub(super) fn read(database: &Database, lsn: u64) -> Result<(State, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::RelFileNumber;
     use proptest::prelude::*;
 
     proptest! {
@@ -186,17 +196,22 @@ mod tests {
                              keys: Vec<(i32, i32, u8)>, reads: Option<Vec<u8>>,
                              flips: Vec<(prop::sample::Index, u8)>) {
             let lock = |(a, b, kind): (i32, i32, u8)| {
-                let tag = match kind % 5 {
-                    0 => LockTag::Relation(a as u32),
+                let (database, oid) = (DatabaseId(b as u32), a as u32);
+                let tag = match kind % 7 {
+                    0 => LockTag::Relation { database, oid },
                     1 => LockTag::Row(a as u64, b as u64),
-                    2 => LockTag::AdvisoryBig(i64::from(a) << 20),
-                    _ => LockTag::AdvisoryPair(a, b),
+                    2 => LockTag::Advisory { database, key: AdvisoryKey::Big(i64::from(a) << 20) },
+                    3 => LockTag::Advisory { database, key: AdvisoryKey::Pair(a, b) },
+                    4 => LockTag::Leaves { database, oid },
+                    5 => LockTag::Object { database, class: 1259, oid },
+                    _ => LockTag::Name { database, hash: a as u64 },
                 };
                 (tag, kind % 8)
             };
+            let file = |number| FileId { database: DatabaseId(5), number: RelFileNumber(number) };
             let state = State {
                 gid, note, first_lsn, reads,
-                drops: files.into_iter().map(RelFileNumber).collect(),
+                drops: files.into_iter().map(file).collect(),
                 locks: keys.into_iter().map(lock).collect(),
             };
             let mut bytes = state.encode();

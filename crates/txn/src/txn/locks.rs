@@ -3,9 +3,10 @@
 use steppe_types::Result;
 
 use super::Txn;
+use crate::files::DatabaseId;
 use crate::lock::{
-    Acquire, AdvisoryScope, LeavesLockMode, LockTag, LockWait, RelationLockMode, RelationUsers,
-    SharedMode,
+    Acquire, AdvisoryKey, AdvisoryScope, LeavesLockMode, LockTag, LockWait, Mode, RelationLockMode,
+    RelationUsers, SharedMode,
 };
 
 impl Txn {
@@ -34,11 +35,40 @@ impl Txn {
     /// scan that reads leaves one after the other and locks each at its turn keeps them from being
     /// given new files before that. `Ok(None)`: granted.
     pub fn lock_leaves(&self, table: u32, mode: LeavesLockMode) -> Result<Option<LockWait>> {
-        let locks = &self.database().locks;
-        Ok(locks.lock_leaves(self.shared(), table, mode)?.wait())
+        let tag = LockTag::Leaves { database: self.database_id(), oid: table };
+        self.lock_until_end(tag, mode as u8)
     }
 
-    /// The relations that the transaction has locked.
+    /// Locks a relation that all databases share until the transaction ends; `Ok(None)`: granted.
+    pub fn lock_shared_relation(
+        &self,
+        oid: u32,
+        mode: RelationLockMode,
+    ) -> Result<Option<LockWait>> {
+        let tag = LockTag::Relation { database: DatabaseId::SHARED, oid };
+        self.lock_until_end(tag, mode as u8)
+    }
+
+    /// Keeps other transactions from changing an object of the catalog until this one ends.
+    /// `class` is the OID of the catalog that it is in. `Ok(None)`: granted.
+    pub fn lock_object(&self, class: u32, oid: u32) -> Result<Option<LockWait>> {
+        let tag = LockTag::Object { database: self.database_id(), class, oid };
+        self.lock_until_end(tag, RelationLockMode::AccessExclusive as u8)
+    }
+
+    /// Keeps other transactions from taking a name until this one ends. `hash` stands for the
+    /// name: two names with one hash exclude each other. `Ok(None)`: granted.
+    pub fn lock_name(&self, hash: u64) -> Result<Option<LockWait>> {
+        let tag = LockTag::Name { database: self.database_id(), hash };
+        self.lock_until_end(tag, RelationLockMode::AccessExclusive as u8)
+    }
+
+    fn lock_until_end(&self, tag: LockTag, mode: Mode) -> Result<Option<LockWait>> {
+        let locks = &self.database().locks;
+        Ok(locks.lock_until_end(self.shared(), tag, mode)?.wait())
+    }
+
+    /// The relations of its database that the transaction has locked.
     pub fn locked_relations(&self) -> Vec<u32> {
         self.database().locks.relations_of(self.shared())
     }
@@ -57,29 +87,29 @@ impl Txn {
     /// session-level lock, call again: that counts it.
     pub fn lock_advisory(
         &self,
-        tag: LockTag,
+        key: AdvisoryKey,
         mode: SharedMode,
         scope: AdvisoryScope,
     ) -> Result<Option<LockWait>> {
         let locks = &self.database().locks;
-        Ok(locks.lock_advisory(self.shared(), tag, mode, scope, true)?.wait())
+        Ok(locks.lock_advisory(self.shared(), key, mode, scope, true)?.wait())
     }
 
     /// pg_try_advisory_lock and friends.
     pub fn try_lock_advisory(
         &self,
-        tag: LockTag,
+        key: AdvisoryKey,
         mode: SharedMode,
         scope: AdvisoryScope,
     ) -> Result<bool> {
         let locks = &self.database().locks;
-        let acquired = locks.lock_advisory(self.shared(), tag, mode, scope, false)?;
+        let acquired = locks.lock_advisory(self.shared(), key, mode, scope, false)?;
         Ok(matches!(acquired, Acquire::Granted))
     }
 
     /// pg_advisory_unlock: false if the session does not hold it.
-    pub fn unlock_advisory(&self, tag: LockTag, mode: SharedMode) -> bool {
-        self.database().locks.unlock_advisory(self.shared(), tag, mode)
+    pub fn unlock_advisory(&self, key: AdvisoryKey, mode: SharedMode) -> bool {
+        self.database().locks.unlock_advisory(self.shared(), key, mode)
     }
 
     /// pg_advisory_unlock_all.

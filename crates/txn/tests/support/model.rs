@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use steppe_txn::RelFileNumber;
+use steppe_txn::FileId;
 
 /// A row: its bytes follow from this.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ pub fn without_unlogged(state: &State) -> State {
 pub struct Prepared {
     pub changes: Changes,
     /// The files of tables that it has made, or made anew.
-    pub created: BTreeMap<u32, [RelFileNumber; 4]>,
+    pub created: BTreeMap<u32, [FileId; 4]>,
     /// Rows that it has locked.
     pub rows: BTreeSet<(u32, u64)>,
     /// A relation that it has locked.

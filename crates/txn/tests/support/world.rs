@@ -27,7 +27,7 @@ pub struct Table {
 type StatementOf<'a> =
     fn(&mut World<'a>, usize, &mut Txn, u32, &Table, &mut Changes) -> Result<bool>;
 
-const CATALOG: RelFileNumber = RelFileNumber(1);
+const CATALOG: FileId = FileId { database: DatabaseId::POSTGRES, number: RelFileNumber(1) };
 const TABLES_MAX: usize = 3;
 
 impl Table {
@@ -44,7 +44,7 @@ impl Table {
         })
     }
 
-    fn files(&self) -> [RelFileNumber; 4] {
+    fn files(&self) -> [FileId; 4] {
         [self.rows.file(), self.unique.file(), self.plain.file(), self.big.file()]
     }
 
@@ -55,9 +55,10 @@ impl Table {
     }
 
     fn open(database: &Database, files: &[u8]) -> Table {
-        let files: Vec<RelFileNumber> = files
+        let files: Vec<FileId> = files
             .chunks_exact(8)
             .map(|bytes| RelFileNumber(u64::from_le_bytes(bytes.try_into().expect("8 bytes"))))
+            .map(|number| FileId { number, ..CATALOG })
             .collect();
         Table {
             rows: TableStore::open(database, files[0]),
@@ -167,7 +168,7 @@ impl Table {
 
 fn catalog_row(number: u32, table: &Table) -> Vec<u8> {
     let mut row = number.to_le_bytes().to_vec();
-    table.files().iter().for_each(|file| row.extend_from_slice(&file.0.to_le_bytes()));
+    table.files().iter().for_each(|file| row.extend_from_slice(&{ file.number }.0.to_le_bytes()));
     row
 }
 
@@ -224,7 +225,7 @@ impl<'a> World<'a> {
         random: &'a SeededRandom,
         config: Config,
     ) -> Result<World<'a>> {
-        let handle = database.new_session();
+        let handle = database.new_session(DatabaseId::POSTGRES);
         let catalog = TableStore::open(&database, CATALOG);
         let mut world = World {
             random,
@@ -245,7 +246,7 @@ impl<'a> World<'a> {
         world.load(&handle)?;
         for _ in 0..config.sessions {
             world.clients.push(Client {
-                handle: world.database.new_session(),
+                handle: world.database.new_session(DatabaseId::POSTGRES),
                 txn: None,
                 isolation: IsolationLevel::ReadCommitted,
                 base: None,
@@ -271,7 +272,7 @@ impl<'a> World<'a> {
 
     /// Reads which tables there are.
     fn read_tables(&mut self) -> Result<()> {
-        let handle = self.database.new_session();
+        let handle = self.database.new_session(DatabaseId::POSTGRES);
         let mut txn = Txn::begin(&handle, IsolationLevel::ReadCommitted, false);
         txn.start_statement()?;
         let mut cursor = self.catalog.scan_all(txn.view())?;
@@ -306,7 +307,7 @@ impl<'a> World<'a> {
         for (number, table) in &self.tables {
             assert!(table.sweep(&self.database)?, "nobody is at work");
             let (mut rows, mut chunks) = (0, 0);
-            let handle = self.database.new_session();
+            let handle = self.database.new_session(DatabaseId::POSTGRES);
             let mut txn = Txn::begin(&handle, IsolationLevel::ReadCommitted, true);
             txn.start_statement()?;
             let mut cursor = table.rows.scan_all(txn.view())?;

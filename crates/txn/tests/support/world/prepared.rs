@@ -123,7 +123,7 @@ impl World<'_> {
 
     /// Nothing that a prepared transaction has locked or changed can be had.
     pub fn check_prepared(&self) -> Result<()> {
-        let handle = self.database.new_session();
+        let handle = self.database.new_session(DatabaseId::POSTGRES);
         let mut txn = Txn::begin(&handle, IsolationLevel::ReadCommitted, false);
         txn.start_statement()?;
         for (gid, prepared) in &self.prepared {
