@@ -325,31 +325,30 @@ impl Binder<'_> {
 /// What a window call must not have.
 fn refused(call: &ast::FuncCall, proc: &Function, name: &str) -> Option<(SqlState, String)> {
     let unsupported = |message: &str| Some((SqlState::FEATURE_NOT_SUPPORTED, message.to_string()));
-    let (aggregate, window) = (proc.is_aggregate(), proc.is_window());
-    match () {
-        () if aggregate && call.within_group => Some((
+    match (proc.is_aggregate(), proc.is_window()) {
+        (true, _) if call.within_group => Some((
             SqlState::FEATURE_NOT_SUPPORTED,
             format!("OVER is not supported for ordered-set aggregate {name}"),
         )),
-        () if aggregate && call.args.is_empty() && !call.star => Some((
+        (true, _) if call.args.is_empty() && !call.star => Some((
             SqlState::WRONG_OBJECT_TYPE,
             format!("{name}(*) must be used to call a parameterless aggregate function"),
         )),
-        () if (aggregate || window) && call.distinct => {
+        (true, _) | (_, true) if call.distinct => {
             unsupported("DISTINCT is not implemented for window functions")
         }
-        () if (aggregate || window) && !call.order_by.is_empty() => {
+        (true, _) | (_, true) if !call.order_by.is_empty() => {
             unsupported("aggregate ORDER BY is not implemented for window functions")
         }
-        () if window && call.filter.is_some() => {
+        (_, true) if call.filter.is_some() => {
             unsupported("FILTER is not implemented for non-aggregate window functions")
         }
-        () if window && call.star => Some((
+        (_, true) if call.star => Some((
             SqlState::WRONG_OBJECT_TYPE,
             format!("{name}(*) specified, but {name} is not an aggregate function"),
         )),
-        () if aggregate || window => None,
-        () => Some((
+        (true, _) | (_, true) => None,
+        (false, false) => Some((
             SqlState::WRONG_OBJECT_TYPE,
             format!(
                 "OVER specified, but {name} is not a window function nor an aggregate function"
