@@ -243,7 +243,7 @@ impl Deparser<'_> {
 
     fn symbol(&self, syntax: CallSyntax) -> &'static str {
         match syntax {
-            CallSyntax::Operator(op) => &*op.get().name,
+            CallSyntax::Operator(op) => &op.get().name,
             _ => "?",
         }
     }

@@ -22,7 +22,7 @@ pub(super) fn pg_type(context: &SystemContext<'_>, out: &mut RowsBuilder) {
         out.start_with(&rows);
     }
     for relation in context.catalog.relations().filter(|r| !r.is_system()) {
-        let Some(ty) = row_type_of(relation).and_then(|oid| builtin::ty(oid)) else {
+        let Some(ty) = row_type_of(relation).and_then(builtin::ty) else {
             continue;
         };
         row(context.catalog, relation, &ty, out);
