@@ -8,9 +8,9 @@
 //! never wait for each other.
 
 use super::checks::named;
-use super::row::update_known;
+use super::row::{Changed, update_known};
 use super::writer::insert_key;
-use super::{Changed, Inserter, Target};
+use super::{Inserter, Target};
 use crate::access::IndexAccess;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};

@@ -1,12 +1,71 @@
-//! ctid, xmin and their kin in RETURNING: of the version that a change has made, and of the one
+//! What RETURNING is over: the child's row, the row's versions, and their system columns.
+//!
+//! ctid, xmin and their kin are those of the version that a change has made, and of the one
 //! that it was made to, which has the changer's xid as its xmax by then.
 
-use super::{Changed, ModifyPlan, Target};
+use super::row::Changed;
+use super::{ModifyPlan, Target};
 use crate::context::ExecContext;
+use crate::expr::Row;
+use crate::node::CPlan;
 use crate::system_columns::VersionColumn;
+use std::collections::VecDeque;
 use steppe_sql::plan::VersionOf;
 use steppe_txn::{RowId, RowMeta};
-use steppe_types::{Datum, Error, Result, SqlState};
+use steppe_types::{Datum, Error, Oid, Result, SqlState};
+
+/// A row's version before its change and the one after it, each with the table that it is in.
+pub(super) type Versions<'r> = (Option<(&'r [Datum], Oid)>, Option<(&'r [Datum], Oid)>);
+
+/// Collects what RETURNING computes.
+pub(crate) struct Returning<'a> {
+    pub(super) plan: &'a CPlan,
+    pub(super) modify: &'a ModifyPlan,
+    pub(super) ready: &'a mut VecDeque<Vec<Datum>>,
+}
+
+impl Returning<'_> {
+    /// `target` is the row's new (for DELETE its old) version.
+    pub(super) fn row(
+        &mut self,
+        target: &[Datum],
+        (old, new): Versions<'_>,
+        (source, system): (&[Datum], &[Datum]),
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        if !self.modify.returning {
+            return Ok(());
+        }
+        if !self.modify.returning_versions && system.is_empty() {
+            return self.put(Row::pair(target, source), cx);
+        }
+        let mut versions = source.to_vec();
+        let wanted = if self.modify.returning_versions { &[old, new][..] } else { &[] };
+        for version in wanted {
+            match version {
+                Some((row, table)) => {
+                    versions.extend_from_slice(row);
+                    versions.push(Datum::Oid(*table));
+                }
+                None => versions.extend(std::iter::repeat_n(Datum::Null, target.len() + 1)),
+            }
+        }
+        versions.extend_from_slice(system);
+        self.put(Row::pair(target, &versions), cx)
+    }
+
+    fn put(&mut self, row: Row<'_>, cx: &mut ExecContext) -> Result<()> {
+        if !self.plan.passes(cx, row)? {
+            return Ok(());
+        }
+        let out = match &self.plan.project {
+            Some(project) => project.iter().map(|e| e.eval(cx, row)).collect::<Result<Vec<_>>>()?,
+            None => row.iter().cloned().collect(),
+        };
+        self.ready.push_back(out);
+        Ok(())
+    }
+}
 
 impl ModifyPlan {
     /// Of a row that has been put into the table, or into one of its partitions: there PostgreSQL

@@ -9,10 +9,10 @@
 //! the new one there. INSERT into a table that others inherit from is of that table alone.
 
 use super::checks::partition_violation;
-use super::row::{Outcome, change_row};
+use super::node::no_row;
+use super::row::{Change, Changed, Outcome, change_row};
 use super::{
-    Change, Changed, GeneratedColumn, Inserter, ModifyPlan, Target, TargetRules, Written,
-    check_partition, check_row, no_row,
+    GeneratedColumn, Inserter, ModifyPlan, Target, TargetRules, Written, check_partition, check_row,
 };
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;

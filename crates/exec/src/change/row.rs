@@ -9,8 +9,9 @@
 //!   over it, and computes the new version from it (EvalPlanQual).
 
 use super::checks::partition_violation;
+use super::returned::Versions;
 use super::writer::insert_key;
-use super::{Changed, ModifyPlan, Target, WrittenOver, check_row};
+use super::{ModifyPlan, Target, check_row};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::node::{changed_by_triggered, moved_concurrently, serialization};
@@ -19,8 +20,10 @@ use crate::row_wait::{Doing, RowWait};
 use std::borrow::Cow;
 use steppe_counting::accesses;
 use steppe_sql::query::Command;
-use steppe_txn::{Action, IsolationLevel, ModifyOutcome, OwnCommand, RowBuf, RowId, RowVersion};
-use steppe_types::{Datum, Error, Result, SqlState};
+use steppe_txn::{
+    Action, IsolationLevel, ModifyOutcome, OwnCommand, RowBuf, RowId, RowMeta, RowVersion,
+};
+use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// A change to one row that is ready to be tried.
 struct Attempt {
@@ -35,6 +38,61 @@ impl Attempt {
     fn changed(self, target: &Target, id: RowId, version: &RowVersion) -> Changed {
         let (old, new) = (target.seen(self.old), target.seen(self.new));
         Changed::Updated { old, was: (id, version.meta), new, is: id }
+    }
+}
+
+/// What an UPDATE or DELETE did to a row.
+pub(super) struct Change<'s> {
+    pub(super) changed: Changed,
+    /// The child's row, with the OID of the table that the row is in now.
+    pub(super) source: Cow<'s, [Datum]>,
+    /// The table that it was in.
+    pub(super) from: Oid,
+    /// The table that it is in.
+    pub(super) to: Oid,
+    /// [`ModifyPlan::returning_system`] of it.
+    pub(super) system: Vec<Datum>,
+}
+
+/// The versions of a changed row, each with where it is.
+pub(crate) enum Changed {
+    Inserted(Vec<Datum>, RowId),
+    Updated { old: Vec<Datum>, was: WrittenOver, new: Vec<Datum>, is: RowId },
+    Deleted(Vec<Datum>, WrittenOver),
+}
+
+/// A row and its version that a change was made to.
+pub(crate) type WrittenOver = (RowId, RowMeta);
+
+impl Changed {
+    /// The row's version that it is known by afterwards.
+    pub(super) fn stored(&self) -> &[Datum] {
+        match self {
+            Changed::Inserted(row, _)
+            | Changed::Updated { new: row, .. }
+            | Changed::Deleted(row, _) => row,
+        }
+    }
+
+    /// The version before the change, and the one after it. `from`, `to`: the table that a row
+    /// was stored in, and is.
+    pub(super) fn versions(&self, from: Oid, to: Oid) -> Versions<'_> {
+        let before = self.before().map(|row| (row, from));
+        (before, self.after().map(|row| (row, to)))
+    }
+
+    fn before(&self) -> Option<&[Datum]> {
+        match self {
+            Changed::Inserted(..) => None,
+            Changed::Updated { old, .. } | Changed::Deleted(old, _) => Some(old),
+        }
+    }
+
+    fn after(&self) -> Option<&[Datum]> {
+        match self {
+            Changed::Inserted(new, _) | Changed::Updated { new, .. } => Some(new),
+            Changed::Deleted(..) => None,
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! (PostgreSQL's ExecGetAllUpdatedCols). This is worked out once: when the statement is compiled,
 //! and for a leaf when the leaf is compiled. So no row is looked at for a column that stays.
 
-use super::TargetRules;
+use super::target::TargetRules;
 use crate::access::IndexAccess;
 use steppe_sql::plan::ModifyTable;
 

@@ -1,0 +1,191 @@
+//! The plan node (PostgreSQL's nodeModifyTable.c): batches of a child's rows in, RETURNING out.
+//!
+//! A batch of rows to be inserted goes in at once; updates and deletes go row by row, in the order in which the child
+//! hands its rows up. Errors are those of the first row that fails, whichever way rows take.
+
+use super::check_views;
+use super::conflict::ConflictPlan;
+use super::returned::Returning;
+use super::route::{OpenLeaves, Partitioned};
+use super::row::Change;
+use super::target::Target;
+use super::writer::Inserter;
+use crate::batch::RowBatch;
+use crate::context::ExecContext;
+use crate::expr::CExpr;
+use crate::node::{BoxedNode, CNode, CPlan, Node, start as start_node};
+use crate::system_columns::VersionColumn;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use steppe_counting::accesses;
+use steppe_sql::plan::VersionOf;
+use steppe_sql::query::Command;
+use steppe_types::{Datum, Error, Result};
+
+/// Rows of a multi-row INSERT that are put in at a time.
+const INSERT_ROWS: usize = 1024;
+
+/// A compiled ModifyTable.
+pub(crate) struct ModifyPlan {
+    pub(crate) command: Command,
+    pub(crate) target: Target,
+    /// The target's rows are in its leaves.
+    pub(crate) partitioned: Option<Box<Partitioned>>,
+    pub(crate) child: Arc<CPlan>,
+    pub(crate) row_id: usize,
+    /// (column, value over target row ‖ child row)
+    pub(crate) assignments: Box<[(usize, CExpr)]>,
+    pub(crate) recheck: Option<CExpr>,
+    pub(crate) on_conflict: Option<ConflictPlan>,
+    pub(crate) returning: bool,
+    /// RETURNING is over the row's old and new versions, too.
+    pub(crate) returning_versions: bool,
+    /// The child's columns that are system columns of the target.
+    pub(crate) system: Box<[(usize, VersionColumn)]>,
+    /// The system columns behind all that RETURNING is over.
+    pub(crate) returning_system: Box<[(VersionOf, VersionColumn)]>,
+    /// Whether the statement's row count is this node's.
+    pub(crate) counts: bool,
+}
+
+struct ModifyNode {
+    plan: Arc<CPlan>,
+    child: BoxedNode,
+    incoming: RowBatch,
+    finished: bool,
+    inserter: Inserter,
+    open: OpenLeaves,
+    /// RETURNING rows that did not fit the last batch.
+    ready: VecDeque<Vec<Datum>>,
+}
+
+pub(crate) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
+    let CNode::Modify(modify) = &plan.kind else { unreachable!("started as a modify") };
+    let child = start_node(&modify.child, cx);
+    let incoming = RowBatch::new(modify.child.width);
+    Box::new(ModifyNode {
+        plan,
+        child,
+        incoming,
+        finished: false,
+        inserter: Inserter::default(),
+        open: OpenLeaves::default(),
+        ready: VecDeque::new(),
+    })
+}
+
+impl ModifyNode {
+    /// Changes the rows of one batch.
+    fn run_batch(&mut self, modify: &ModifyPlan, cx: &mut ExecContext) -> Result<()> {
+        let mut returning = Returning { plan: &self.plan, modify, ready: &mut self.ready };
+        let mut changed = 0;
+        match (modify.command, &modify.on_conflict) {
+            (Command::Insert, None) => {
+                let completed = modify.target.completed(&self.incoming, cx)?;
+                let rows: Vec<&[Datum]> = match &completed {
+                    Some(rows) => rows.iter().map(Vec::as_slice).collect(),
+                    None => self.incoming.iter().collect(),
+                };
+                let (open, inserter) = (&mut self.open, &mut self.inserter);
+                let placed = modify.insert_in_order(&rows, open, inserter, cx)?;
+                changed += rows.len() as u64;
+                let looked_at = modify.returning || !modify.target.view_checks.is_empty();
+                for (i, row) in rows.iter().enumerate().filter(|_| looked_at) {
+                    let placed = placed.get(i);
+                    let row = placed.and_then(|placed| placed.row.as_deref()).unwrap_or(row);
+                    check_views(&modify.target, row, cx)?;
+                    let leaf = placed.map(|placed| Datum::Oid(placed.leaf));
+                    let table = placed.map_or(modify.target.oid(), |placed| placed.leaf);
+                    let system = match modify.returning_system.is_empty() {
+                        true => Vec::new(),
+                        false => {
+                            let own = || self.inserter.ids().get(i).copied();
+                            let id = placed.map(|placed| placed.id).or_else(own);
+                            modify.system_of_insert(id.ok_or_else(no_row)?, cx)?
+                        }
+                    };
+                    let versions = (None, Some((row, table)));
+                    returning.row(row, versions, (leaf.as_slice(), &system), cx)?;
+                }
+            }
+            (Command::Insert, Some(conflict)) => {
+                let completed = modify.target.completed(&self.incoming, cx)?;
+                let rows: Vec<&[Datum]> = match &completed {
+                    Some(rows) => rows.iter().map(Vec::as_slice).collect(),
+                    None => self.incoming.iter().collect(),
+                };
+                for row in rows {
+                    let leaf = modify.leaf_for(row, &mut self.open, cx)?;
+                    let (target, row) = match &leaf {
+                        Some((leaf, computed)) => (&**leaf, computed.as_deref().unwrap_or(row)),
+                        None => (&modify.target, row),
+                    };
+                    let done = conflict.insert(target, row, &mut self.inserter, cx)?;
+                    if let Some(done) = done {
+                        changed += 1;
+                        check_views(&modify.target, done.stored(), cx)?;
+                        let table = target.oid();
+                        let leaf = leaf.is_some().then_some(Datum::Oid(table));
+                        let system = modify.system_of(&done, target, cx)?;
+                        let versions = done.versions(table, table);
+                        let beside = (leaf.as_slice(), &system[..]);
+                        returning.row(done.stored(), versions, beside, cx)?;
+                    }
+                }
+            }
+            (Command::Update | Command::Delete, _) => {
+                if self.incoming.len() > 1 {
+                    accesses::count_apart();
+                }
+                for row in self.incoming.iter() {
+                    let done = modify.change(row, &mut self.open, &mut self.inserter, cx)?;
+                    if let Some(Change { changed: done, source, from, to, system }) = done {
+                        changed += 1;
+                        check_views(&modify.target, done.stored(), cx)?;
+                        let versions = done.versions(from, to);
+                        returning.row(done.stored(), versions, (&source, &system), cx)?;
+                    }
+                }
+            }
+            (Command::Select, _) => {
+                return Err(Error::internal("SELECT is not a data-modifying command"));
+            }
+        }
+        if modify.counts {
+            cx.processed += changed;
+        }
+        Ok(())
+    }
+}
+
+impl Node for ModifyNode {
+    fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
+        let plan = self.plan.clone();
+        let CNode::Modify(modify) = &plan.kind else {
+            return Err(Error::internal("modify node over another plan"));
+        };
+        while self.ready.is_empty() && !self.finished {
+            self.incoming.clear();
+            self.incoming.wanted = INSERT_ROWS;
+            self.child.next(cx, &mut self.incoming)?;
+            cx.check_interrupts()?;
+            self.finished = self.incoming.is_empty();
+            self.run_batch(modify, cx)?;
+        }
+        while !out.is_full()
+            && let Some(mut row) = self.ready.pop_front()
+        {
+            out.push_owned(&mut row);
+        }
+        Ok(())
+    }
+
+    fn rescan(&mut self, _: &mut ExecContext) -> Result<()> {
+        Err(Error::internal("a data-modifying node runs once"))
+    }
+}
+
+#[cold]
+pub(super) fn no_row() -> Error {
+    Error::internal("an inserted row has no place")
+}

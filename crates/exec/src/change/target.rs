@@ -1,0 +1,187 @@
+//! A table that is written to: what its rows must satisfy and how they are laid out.
+//!
+//! The rules are a table's definition and the statement's, compiled; they name no table. So leaves
+//! that are defined alike share them, and each has but its handles besides
+//! ([`Target::open_alike`]). Statements see rows as the table that they name has them; a leaf may
+//! have its columns in other places ([`Target::stored`], [`Target::seen`]).
+
+use super::written::Written;
+use crate::access::{IndexAccess, TableAccess};
+use crate::batch::RowBatch;
+use crate::context::ExecContext;
+use crate::expr::{CExpr, Compiler, Row};
+use crate::partition::{ColumnMap, Definition, PartitionCheck};
+use std::borrow::Cow;
+use std::sync::Arc;
+use steppe_sql::expr::Expr;
+use steppe_txn::Database;
+use steppe_types::{Datum, Error, Oid, Result};
+
+/// A table that is written to.
+pub(crate) struct Target {
+    pub(crate) rules: Arc<TargetRules>,
+    pub(crate) table: TableAccess,
+    pub(crate) indexes: Box<[IndexAccess]>,
+}
+
+/// A column whose value is computed from others.
+pub(crate) struct GeneratedColumn {
+    pub(super) column: usize,
+    /// Over the new row.
+    value: CExpr,
+    /// The columns that it is computed from.
+    pub(super) reads: Box<[usize]>,
+}
+
+impl GeneratedColumn {
+    pub(crate) fn compile_all(
+        columns: &[(usize, Expr)],
+        compiler: &mut Compiler<'_>,
+    ) -> Result<Box<[GeneratedColumn]>> {
+        fn collect(expr: &Expr, out: &mut Vec<usize>) {
+            if let Expr::Slot { index, .. } = expr {
+                out.push(*index);
+            }
+            expr.for_each_child(&mut |child| collect(child, out));
+        }
+        let compiled = columns.iter().map(|(column, expr)| {
+            let mut reads = Vec::new();
+            collect(expr, &mut reads);
+            let value = compiler.expr(expr)?;
+            Ok(GeneratedColumn { column: *column, value, reads: reads.into() })
+        });
+        compiled.collect()
+    }
+
+    fn compute(&self, row: &mut [Datum], cx: &mut ExecContext) -> Result<()> {
+        let value = self.value.eval(cx, Row::of(row))?;
+        let place = row.get_mut(self.column);
+        *place.ok_or_else(|| Error::internal("generated column that is not there"))? = value;
+        Ok(())
+    }
+}
+
+/// What the rows of a table must satisfy, and how they are made so.
+pub(crate) struct TargetRules {
+    /// ON CONFLICT: positions of the indexes that decide.
+    pub(crate) arbiters: Box<[usize]>,
+    /// Positions of NOT NULL columns that rows have values of.
+    pub(crate) not_null: Box<[usize]>,
+    pub(crate) generated: Box<[GeneratedColumn]>,
+    /// Virtual generated columns that are NOT NULL, over the new row.
+    pub(crate) never_null: Box<[(usize, CExpr)]>,
+    /// CHECK constraints over the new row.
+    pub(crate) checks: Box<[(Arc<str>, CExpr)]>,
+    /// WITH CHECK OPTION: views' names and conditions over the new row.
+    pub(crate) view_checks: Box<[(Arc<str>, CExpr)]>,
+    /// What the rows of a partition must satisfy.
+    pub(crate) partition: Option<PartitionCheck>,
+    /// Of a leaf whose columns are placed otherwise than those of that table.
+    pub(crate) columns: Option<ColumnMap>,
+    /// What an UPDATE writes.
+    pub(crate) written: Written,
+}
+
+impl std::ops::Deref for Target {
+    type Target = TargetRules;
+
+    fn deref(&self) -> &TargetRules {
+        &self.rules
+    }
+}
+
+impl TargetRules {
+    /// These rules for a statement that assigns to some columns of the table that it names.
+    pub(crate) fn writing(mut self, assigned: &[usize], indexes: &[IndexAccess]) -> TargetRules {
+        self.written = Written::new(assigned, &self, indexes);
+        self
+    }
+
+    /// Whether there is anything that a row must satisfy to be stored.
+    pub(crate) fn is_constrained(&self) -> bool {
+        !self.not_null.is_empty()
+            || !self.never_null.is_empty()
+            || !self.checks.is_empty()
+            || self.partition.is_some()
+    }
+}
+
+impl Target {
+    /// A table that is defined as this one is; the indexes are in the same order.
+    pub(crate) fn open_alike(&self, database: &Database, leaf: &Definition) -> Result<Target> {
+        let indexes = self.indexes.iter().zip(&leaf.indexes);
+        Ok(Target {
+            rules: self.rules.clone(),
+            table: self.table.open_alike(database, &leaf.table),
+            indexes: indexes.map(|(i, new)| i.open_alike(database, new)).collect::<Result<_>>()?,
+        })
+    }
+
+    pub(super) fn oid(&self) -> Oid {
+        self.table.oid
+    }
+
+    /// A row of the statement's table as this one stores it.
+    pub(crate) fn stored<'r>(&self, row: &'r [Datum]) -> Cow<'r, [Datum]> {
+        match &self.columns {
+            None => Cow::Borrowed(row),
+            Some(map) => Cow::Owned(map.row_in_leaf(row)),
+        }
+    }
+
+    /// A row stored here as the statement's table has it.
+    pub(crate) fn seen(&self, row: Vec<Datum>) -> Vec<Datum> {
+        match &self.columns {
+            None => row,
+            Some(map) => map.row_in_parent(&row),
+        }
+    }
+
+    /// [`Self::stored`] of a row that is not needed any more.
+    pub(super) fn stored_of(&self, row: Vec<Datum>) -> Vec<Datum> {
+        match &self.columns {
+            None => row,
+            Some(map) => map.row_in_leaf(&row),
+        }
+    }
+
+    /// Computes the generated columns of a new row, whose other columns are known.
+    pub(crate) fn generate(&self, row: &mut [Datum], cx: &mut ExecContext) -> Result<()> {
+        self.generated.iter().try_for_each(|generated| generated.compute(row, cx))
+    }
+
+    /// Computes those that are generated from what an UPDATE sets; the others stay as they are.
+    pub(super) fn generate_again(&self, row: &mut [Datum], cx: &mut ExecContext) -> Result<()> {
+        let again = self.written.generated.iter().filter_map(|at| self.generated.get(*at));
+        again.into_iter().try_for_each(|generated| generated.compute(row, cx))
+    }
+
+    /// The rows of a batch with their generated columns, if the table has any.
+    pub(super) fn completed(
+        &self,
+        rows: &RowBatch,
+        cx: &mut ExecContext,
+    ) -> Result<Option<Vec<Vec<Datum>>>> {
+        if self.generated.is_empty() {
+            return Ok(None);
+        }
+        let mut completed: Vec<Vec<Datum>> = rows.iter().map(<[Datum]>::to_vec).collect();
+        completed.iter_mut().try_for_each(|row| self.generate(row, cx))?;
+        Ok(Some(completed))
+    }
+}
+
+/// Positions of the columns that must not be NULL, but for those that no row has values of.
+pub(crate) fn not_null_columns(relation: &steppe_catalog::Relation) -> Box<[usize]> {
+    let columns = relation.columns.iter().enumerate();
+    columns.filter(|(_, c)| c.not_null && !c.dropped && !c.is_virtual).map(|(i, _)| i).collect()
+}
+
+/// Arbiter indexes by OID.
+pub(crate) fn arbiters(indexes: &[IndexAccess], oids: &[Oid]) -> Box<[usize]> {
+    let positions = indexes.iter().enumerate();
+    positions
+        .filter(|(_, i)| i.is_arbiter() && (oids.is_empty() || oids.contains(&i.relation.oid)))
+        .map(|(at, _)| at)
+        .collect()
+}
