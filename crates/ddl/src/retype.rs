@@ -16,12 +16,12 @@ use super::{
 use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
 use steppe_catalog::{RelKind, Relation, builtin};
-use steppe_exec::stored::TableAccess;
+use steppe_exec::stored::{TableAccess, TableWriter};
 use steppe_sql::ast::{AlterTableCommand as Command, Location};
 use steppe_sql::bind::index::columns_of;
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, of_stored, parse_expression};
 use steppe_sql::expr::{Expr, TypeRef};
-use steppe_txn::{NewRows, Persistence, RowId};
+use steppe_txn::{NewRows, Persistence};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// The columns that a statement's USING expressions read; what cannot be bound is reported later.
@@ -302,7 +302,8 @@ pub(super) fn rewrite_as(
             }
         }
         copied += rows.len() as u64;
-        write_rows(ctx, &target, &rows)
+        let mut rows = encode_rows(ctx, &target, &rows)?;
+        TableWriter::new(&target).rewrite(&mut rows, ctx.txn)
     })?;
     ctx.session.relation_statistics().rewritten(&new, &before, copied);
     ctx.put(new.clone())?;
@@ -346,17 +347,16 @@ fn refresh_key_types(table: &Relation, index: &mut Relation) {
     }
 }
 
-/// Stores rows in a table without indexes.
-pub(super) fn write_rows(
+/// Rows as a table stores them.
+pub(super) fn encode_rows(
     ctx: &mut DdlContext<'_>,
     target: &TableAccess,
     rows: &[impl AsRef<[Datum]>],
-) -> Result<()> {
+) -> Result<NewRows> {
     ctx.session.check_interrupts()?;
     let mut encoded = NewRows::default();
     for row in rows.iter().map(AsRef::as_ref) {
         encoded.push_with(|out| target.append_row(ctx.txn, row, &[], out))?;
     }
-    let mut ids: Vec<RowId> = Vec::with_capacity(rows.len());
-    target.rows_for_write()?.insert_batch(ctx.txn, &mut encoded, &mut ids)
+    Ok(encoded)
 }

@@ -15,14 +15,12 @@
 //! [`PointTable`] of their own, so that partitions defined alike share the rest.
 
 use crate::access::{IndexAccess, ScanColumn, TableAccess, is_stub};
-use crate::change::{Inserter, ModifyPlan, OpenLeaves};
+use crate::change::outcome::{Attempted, ChangeKind, ChangeOf, of_modify};
+use crate::change::{Inserter, ModifyPlan, OpenLeaves, TableWriter};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
-use crate::node::{
-    CNode, CPlan, IndexPlan, LockRowsPlan, changed_by_triggered, find_point, moved_concurrently,
-    serialization,
-};
-use crate::row_wait::{Doing, RowWait};
+use crate::node::{CNode, CPlan, IndexPlan, LockRowsPlan, find_point};
+use crate::row_wait::RowWait;
 use crate::sink::RowSink;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -32,8 +30,7 @@ use steppe_sql::expr::{CallSyntax, Expr};
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode};
 use steppe_sql::query::Command;
 use steppe_txn::{
-    Action, Current, IsolationLevel, LockOutcome, LockWait, ModifyOutcome, OwnCommand, RowBuf,
-    RowId, RowLockMode, RowMeta, WaitPolicy,
+    Action, Current, LockOutcome, LockWait, RowBuf, RowId, RowLockMode, RowMeta, WaitPolicy,
 };
 use steppe_types::row::{ColumnRef, RowLayout};
 use steppe_types::{Datum, Error, Result};
@@ -118,6 +115,13 @@ pub(crate) struct PointTable<'a> {
     pub(crate) index: &'a IndexAccess,
     /// The others.
     pub(crate) others: &'a [IndexAccess],
+}
+
+impl<'a> PointTable<'a> {
+    /// What stores its rows.
+    fn writer(&self) -> TableWriter<'a> {
+        TableWriter::with_indexes(self.table, Some(self.index), self.others)
+    }
 }
 
 /// A longer key is in no index, but a statement may ask for it: its buffer is not kept.
@@ -471,12 +475,13 @@ impl Change<'_> {
         let Some(mut txn) = cx.take_txn() else {
             return Err(Error::internal("statement needs a transaction and has none"));
         };
-        let repeatable = txn.txn.isolation() != IsolationLevel::ReadCommitted;
         let deletes = self.modify.command == Command::Delete;
+        let kind = if deletes { ChangeKind::Delete } else { ChangeKind::Update };
+        let attempt = ChangeOf::new(kind, id, &of.table.relation, &txn.txn);
         let mut kept = None;
         scratch.values.resize(layout.len(), Datum::Null);
         let outcome = rows.modify(&mut txn.txn, id, &mut |current, out| {
-            kept = if repeatable && !current.visible_to_snapshot {
+            kept = if attempt.repeatable && !current.visible_to_snapshot {
                 Some(Kept::TooNew)
             } else {
                 match self.recheck(layout, current, &mut scratch.values, cx)? {
@@ -495,39 +500,27 @@ impl Change<'_> {
             })
         });
         cx.lend_txn(Some(txn));
-        match outcome? {
-            ModifyOutcome::Done if deletes => {
-                accesses::deleted(of.table.oid);
-                finish_delete(of, id, scratch, cx)?;
+        match of_modify(outcome?, &attempt)? {
+            Attempted::Done if deletes => {
+                let Scratch { key, deleted, .. } = scratch;
+                of.writer().finish_delete(id, deleted, key, cx)?;
                 Ok(PointOutcome::Done(1))
             }
-            ModifyOutcome::Done => {
+            Attempted::Done => {
                 // What has changed is part of no key.
                 accesses::updated(of.table.oid, false);
                 Ok(PointOutcome::Done(1))
             }
-            ModifyOutcome::Kept | ModifyOutcome::UpdatedConcurrently { .. } => match kept {
-                Some(Kept::Unpatchable) => {
-                    if awaited.is_none() {
-                        accesses::searches_again(of.index.oid);
-                    }
-                    Ok(PointOutcome::General)
+            Attempted::Kept | Attempted::Newer(_) if matches!(kept, Some(Kept::Unpatchable)) => {
+                if awaited.is_none() {
+                    accesses::searches_again(of.index.oid);
                 }
-                Some(Kept::TooNew) => Err(serialization("update")),
-                Some(Kept::Filtered) | None => Ok(PointOutcome::Done(0)),
-            },
-            ModifyOutcome::DeletedConcurrently if repeatable => Err(serialization("delete")),
-            ModifyOutcome::MovedConcurrently => Err(moved_concurrently(repeatable)),
-            ModifyOutcome::SelfUpdated { by: OwnCommand::Later } => {
-                Err(changed_by_triggered(if deletes { "deleted" } else { "updated" }))
+                Ok(PointOutcome::General)
             }
-            ModifyOutcome::NotFound
-            | ModifyOutcome::DeletedConcurrently
-            | ModifyOutcome::SelfUpdated { by: OwnCommand::This } => Ok(PointOutcome::Done(0)),
-            ModifyOutcome::MustWait(wait) => {
-                let doing = if deletes { Doing::Deleting } else { Doing::Updating };
-                Ok(PointOutcome::MustWait(wait, RowWait::new(doing, id, &of.table.relation)))
-            }
+            // The condition was asked of the newest version.
+            Attempted::Kept | Attempted::Newer(_) | Attempted::Gone => Ok(PointOutcome::Done(0)),
+            Attempted::Wait(wait, at) => Ok(PointOutcome::MustWait(wait, at)),
+            Attempted::Held => Err(Error::internal("a change of a row did not wait")),
         }
     }
 
@@ -587,23 +580,6 @@ impl Change<'_> {
         }
         Ok(None)
     }
-}
-
-/// Takes the row that has been deleted out of the indexes, and lets go of its large values.
-fn finish_delete(
-    of: PointTable<'_>,
-    id: RowId,
-    scratch: &mut Scratch,
-    cx: &mut ExecContext,
-) -> Result<()> {
-    let Scratch { key, deleted, .. } = scratch;
-    for index in std::iter::once(of.index).chain(of.others) {
-        key.clear();
-        if let Some(has_null) = index.key_of_row(of.table, deleted, key)? {
-            index.store.mark_deleted(&mut cx.txn()?.txn, key, has_null, id)?;
-        }
-    }
-    of.table.let_go(&mut cx.txn()?.txn, deleted, |_| true)
 }
 
 fn insert(modify: &ModifyPlan, cx: &mut ExecContext) -> Result<PointOutcome> {

@@ -7,30 +7,21 @@ use steppe_catalog::Relation;
 use steppe_txn::{LockWait, RowId};
 use steppe_types::{Error, Result};
 
+use crate::change::outcome::ChangeKind;
 use crate::context::ExecContext;
-
-/// What is to be done to the row that is waited at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Doing {
-    Updating,
-    Deleting,
-    Locking,
-    /// A key of the row is to be put where another may have it.
-    InsertingKey,
-}
 
 /// A row that is waited at.
 #[derive(Debug)]
 pub struct RowWait {
-    doing: Doing,
+    kind: ChangeKind,
     row: RowId,
     /// The table; the index that a key is put into.
     relation: Arc<Relation>,
 }
 
 impl RowWait {
-    pub(crate) fn new(doing: Doing, row: RowId, relation: &Arc<Relation>) -> RowWait {
-        RowWait { doing, row, relation: Arc::clone(relation) }
+    pub(crate) fn new(kind: ChangeKind, row: RowId, relation: &Arc<Relation>) -> RowWait {
+        RowWait { kind, row, relation: Arc::clone(relation) }
     }
 
     /// The row.
@@ -41,11 +32,11 @@ impl RowWait {
     /// The error that ended the wait, with its context.
     #[cold]
     pub fn failed(&self, error: Error) -> Error {
-        let doing = match self.doing {
-            Doing::Updating => "updating",
-            Doing::Deleting => "deleting",
-            Doing::Locking => "locking",
-            Doing::InsertingKey => "inserting index",
+        let doing = match self.kind {
+            ChangeKind::Update => "updating",
+            ChangeKind::Delete => "deleting",
+            ChangeKind::Lock => "locking",
+            ChangeKind::InsertKey => "inserting index",
         };
         let (page, place) = (self.row.0 >> 16, self.row.0 as u16);
         let relation = &self.relation.name;

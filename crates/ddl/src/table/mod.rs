@@ -11,13 +11,13 @@ pub(super) use default::{bind_column_default, default_text};
 pub(super) use storage::{create_storage, persistence_of_new};
 
 use super::reloptions::{self, Owner};
-use super::retype::write_rows;
+use super::retype::encode_rows;
 use super::{DdlContext, partition, truncate_name};
 use builder::TableBuilder;
 use std::sync::Arc;
 use steppe_catalog::{Column, OnCommit, RelKind, Relation};
 use steppe_counting::accesses;
-use steppe_exec::stored::TableAccess;
+use steppe_exec::stored::{TableAccess, TableWriter};
 use steppe_sql::ast::{self, CreateTableStmt, IntoClause, RangeVar, TableElement};
 use steppe_sql::plan::ResultColumn;
 use steppe_types::{Datum, Error, Result, SqlState};
@@ -103,9 +103,8 @@ pub fn fill(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, rows: &[Box<[Datum]
     let database = ctx.store.database().clone();
     let target = TableAccess::open(&database, table)?;
     accesses::count_apart();
-    write_rows(ctx, &target, rows)?;
-    accesses::inserted(table.oid, rows.len() as u64);
-    Ok(())
+    let mut rows = encode_rows(ctx, &target, rows)?;
+    TableWriter::new(&target).insert(&mut rows, &mut Vec::new(), ctx.txn)
 }
 
 /// ON COMMIT as the catalog keeps it: only temporary tables have it.

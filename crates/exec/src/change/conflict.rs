@@ -8,19 +8,18 @@
 //! never wait for each other.
 
 use super::checks::named;
+use super::outcome::{ChangeKind, ChangeOf, InTheWay, of_conflict, serialization};
 use super::row::{Changed, update_known};
 use super::writer::insert_key;
 use super::{Inserter, Target};
 use crate::access::IndexAccess;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
-use crate::node::{find_point, serialization};
-use crate::row_wait::{Doing, RowWait};
+use crate::node::find_point;
+use crate::row_wait::RowWait;
 use crate::system_columns::VersionColumn;
 use std::borrow::Cow;
-use steppe_txn::{
-    IndexInsert, IsolationLevel, LockOutcome, RowBuf, RowId, RowLockMode, RowVersion,
-};
+use steppe_txn::{IndexInsert, IsolationLevel, RowBuf, RowId, RowLockMode, RowVersion, WaitPolicy};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// DO UPDATE's assignments and WHERE.
@@ -150,7 +149,7 @@ impl ConflictPlan {
                 IndexInsert::MustWait(wait) => {
                     cx.rollback_to(mark)?;
                     let relation = &target.table.relation;
-                    RowWait::new(Doing::InsertingKey, id, relation).wait(wait, cx)?;
+                    RowWait::new(ChangeKind::InsertKey, id, relation).wait(wait, cx)?;
                     return Ok(Attempt::Again);
                 }
             }
@@ -159,7 +158,7 @@ impl ConflictPlan {
             if !target.arbiters.contains(&at) {
                 key.clear();
                 if let Some(has_null) = index.key_of(row, &mut key)? {
-                    insert_key(target, index, &key, has_null, id, row, cx)?;
+                    insert_key(&target.table, index, &key, has_null, id, row, cx)?;
                 }
             }
         }
@@ -220,38 +219,28 @@ fn lock_conflicting(
     let rows = target.table.rows_for_write()?;
     loop {
         let txn = cx.txn()?;
-        let repeatable = txn.txn.isolation() != IsolationLevel::ReadCommitted;
-        let policy = steppe_txn::WaitPolicy::Block;
-        match rows.lock_row(&mut txn.txn, id, mode, policy)? {
-            LockOutcome::Locked => {
+        let of = ChangeOf::new(ChangeKind::InsertKey, id, &target.table.relation, &txn.txn);
+        let outcome = rows.lock_row(&mut txn.txn, id, mode, WaitPolicy::Block)?;
+        return match of_conflict(outcome, &of)? {
+            InTheWay::Seen => {
                 let mut buffer = RowBuf::new();
                 let found = rows.get(&txn.view, id, &mut buffer)?;
-                return Ok(found.map(|meta| RowVersion { row: buffer.row().to_vec(), meta }));
+                Ok(found.map(|meta| RowVersion { row: buffer.row().to_vec(), meta }))
             }
-            LockOutcome::UpdatedConcurrently { newest } => {
-                if !is_in_the_way(target, &newest.row, stored)? {
-                    return Ok(None);
-                }
-                return if repeatable { Err(serialization("update")) } else { Ok(Some(newest)) };
-            }
+            InTheWay::Newer(newest) if !is_in_the_way(target, &newest.row, stored)? => Ok(None),
+            InTheWay::Newer(_) if of.repeatable => Err(serialization("update")),
+            InTheWay::Newer(newest) => Ok(Some(newest)),
             // The snapshot has the row as it was before this command. It is in nobody's way if
             // the command has deleted it or given it another key since.
-            LockOutcome::SelfUpdated { newest: Some(newest), .. }
-                if is_in_the_way(target, &newest.row, stored)? =>
-            {
-                return Err(affected_twice());
+            InTheWay::Own(newest) if is_in_the_way(target, &newest.row, stored)? => {
+                Err(affected_twice())
             }
-            LockOutcome::NotFound
-            | LockOutcome::DeletedConcurrently
-            | LockOutcome::MovedConcurrently
-            | LockOutcome::SelfUpdated { .. } => return Ok(None),
-            LockOutcome::MustWait(wait) => {
-                RowWait::new(Doing::InsertingKey, id, &target.table.relation).wait(wait, cx)?;
+            InTheWay::Own(_) | InTheWay::Gone => Ok(None),
+            InTheWay::Wait(wait, at) => {
+                at.wait(wait, cx)?;
+                continue;
             }
-            LockOutcome::WouldBlock => {
-                return Err(Error::internal("a blocking lock request did not block"));
-            }
-        }
+        };
     }
 }
 

@@ -9,15 +9,15 @@
 //! What is taken back by then has no entry left, and is in nobody's way.
 
 use super::checks::duplicate_key;
+use super::outcome::of_key;
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
-use crate::row_wait::{Doing, RowWait};
 use crate::statement::ExecEnv;
 use crate::stored;
 use crate::transaction::{StatementTxn, Transaction};
 use std::sync::Arc;
 use steppe_functions::KeyCheck;
-use steppe_txn::{IndexInsert, RowBuf, RowId};
+use steppe_txn::{RowBuf, RowId};
 use steppe_types::{Error, Oid, Result};
 
 /// Notes a key that has been put into the index of a DEFERRABLE constraint, if another row may
@@ -85,24 +85,21 @@ fn check_key(
     index: &IndexAccess,
     cx: &mut ExecContext,
 ) -> Result<()> {
+    let duplicate = |cx: &mut ExecContext| {
+        // The row as the statement has left it.
+        let txn = &mut cx.txn()?.txn;
+        txn.start_statement()?;
+        let view = txn.view();
+        let (mut values, mut buffer) = (Vec::new(), RowBuf::new());
+        if table.rows_for_write()?.get(&view, check.row, &mut buffer)?.is_some() {
+            table.decode_all(buffer.row(), &mut values)?;
+        }
+        Ok(duplicate_key(table, index, &values, &cx.functions))
+    };
     loop {
-        match index.store.recheck(&mut cx.txn()?.txn, &check.key, check.row)? {
-            IndexInsert::Done => return Ok(()),
-            IndexInsert::Duplicate(_) => {
-                // The row as the statement has left it.
-                let txn = &mut cx.txn()?.txn;
-                txn.start_statement()?;
-                let view = txn.view();
-                let (mut values, mut buffer) = (Vec::new(), RowBuf::new());
-                if table.rows_for_write()?.get(&view, check.row, &mut buffer)?.is_some() {
-                    table.decode_all(buffer.row(), &mut values)?;
-                }
-                return Err(duplicate_key(table, index, &values, &cx.functions));
-            }
-            IndexInsert::MustWait(wait) => {
-                let row = RowWait::new(Doing::InsertingKey, check.row, &index.relation);
-                row.wait(wait, cx)?;
-            }
+        let outcome = index.store.recheck(&mut cx.txn()?.txn, &check.key, check.row)?;
+        if of_key(outcome, index, check.row, cx, duplicate)? {
+            return Ok(());
         }
     }
 }

@@ -8,6 +8,7 @@
 //! | `row` | UPDATE and DELETE of one row, with READ COMMITTED's recheck |
 //! | `route` | each row of a partitioned or inherited table to its leaf |
 //! | `conflict` | INSERT … ON CONFLICT |
+//! | `outcome` | what became of an attempt, as the engine answers it |
 //! | `writer` | batches of rows to the table and, sorted, to its indexes |
 //! | `written` | which columns an UPDATE writes, and what follows |
 //! | `mark` | points to which a part of a statement is taken back |
@@ -23,6 +24,7 @@ mod conflict;
 mod deferred;
 mod mark;
 mod node;
+pub(crate) mod outcome;
 mod returned;
 mod route;
 mod row;
@@ -41,4 +43,5 @@ pub(crate) use node::{ModifyPlan, start};
 pub(crate) use route::{OpenLeaves, Partitioned};
 pub(crate) use target::{GeneratedColumn, Target, TargetRules, arbiters, not_null_columns};
 pub(crate) use writer::Inserter;
+pub use writer::TableWriter;
 pub(crate) use written::Written;

@@ -9,20 +9,15 @@
 //!   over it, and computes the new version from it (EvalPlanQual).
 
 use super::checks::partition_violation;
+use super::outcome::Attempted;
 use super::returned::Versions;
-use super::writer::insert_key;
 use super::{ModifyPlan, Target, check_row};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
-use crate::node::{changed_by_triggered, moved_concurrently, serialization};
 use crate::partition::ColumnMap;
-use crate::row_wait::{Doing, RowWait};
 use std::borrow::Cow;
-use steppe_counting::accesses;
 use steppe_sql::query::Command;
-use steppe_txn::{
-    Action, IsolationLevel, ModifyOutcome, OwnCommand, RowBuf, RowId, RowMeta, RowVersion,
-};
+use steppe_txn::{Action, RowBuf, RowId, RowMeta, RowVersion};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// A change to one row that is ready to be tried.
@@ -34,6 +29,25 @@ struct Attempt {
 }
 
 impl Attempt {
+    /// Puts the new version in the place of the one that it was made from, if that still is the
+    /// newest.
+    fn put(
+        &self,
+        target: &Target,
+        id: RowId,
+        version: &RowVersion,
+        cx: &mut ExecContext,
+    ) -> Result<Attempted> {
+        let writer = target.writer();
+        let action = Action::Replace { key_changed: self.key_changed };
+        let attempted = writer.change(id, version, action, &self.encoded, cx)?;
+        if let Attempted::Done = attempted {
+            let versions = (&self.old[..], &self.new[..]);
+            writer.finish_replace(&target.written, (id, version), versions, cx)?;
+        }
+        Ok(attempted)
+    }
+
     /// What has been done, once it is.
     fn changed(self, target: &Target, id: RowId, version: &RowVersion) -> Changed {
         let (old, new) = (target.seen(self.old), target.seen(self.new));
@@ -96,13 +110,6 @@ impl Changed {
     }
 }
 
-/// What trying came to.
-enum Tried {
-    Done,
-    Gone,
-    Newer(RowVersion),
-}
-
 /// What became of the row that a child's row names. Rows are laid out as the table that the
 /// statement names has them.
 pub(super) enum Outcome {
@@ -150,17 +157,16 @@ pub(super) fn change_row(
         {
             return Ok(Outcome::Kept);
         }
-        let (tried, outcome) = match modify.command {
+        let (attempted, outcome) = match modify.command {
             Command::Delete => {
-                let tried = try_delete(target, id, &version, Action::Delete, cx)?;
-                (tried, Outcome::Done(Changed::Deleted(old, (id, version.meta))))
+                let attempted = delete_version(target, id, &version, Action::Delete, cx)?;
+                (attempted, Outcome::Done(Changed::Deleted(old, (id, version.meta))))
             }
             _ => update_version(modify, target, id, &version, old, &source, cx)?,
         };
-        match tried {
-            Tried::Done => return Ok(outcome),
-            Tried::Gone => return Ok(Outcome::Kept),
-            Tried::Newer(newest) => {
+        match attempted {
+            Attempted::Done => return Ok(outcome),
+            Attempted::Newer(newest) => {
                 version = newest;
                 newer = true;
                 for (at, column) in &modify.system {
@@ -171,6 +177,7 @@ pub(super) fn change_row(
                     }
                 }
             }
+            _ => return Ok(Outcome::Kept),
         }
     }
 }
@@ -184,7 +191,7 @@ fn update_version(
     old: Vec<Datum>,
     source: &[Datum],
     cx: &mut ExecContext,
-) -> Result<(Tried, Outcome)> {
+) -> Result<(Attempted, Outcome)> {
     let new = assigned_row(&modify.assignments, &old, source, cx)?;
     if leaves_partition(target, &new, cx)? {
         if modify.partitioned.is_none() {
@@ -195,15 +202,12 @@ fn update_version(
                 &cx.functions,
             ));
         }
-        let tried = try_delete(target, id, version, Action::Move, cx)?;
-        return Ok((tried, Outcome::Leaves { old, was: (id, version.meta), new }));
+        let attempted = delete_version(target, id, version, Action::Move, cx)?;
+        return Ok((attempted, Outcome::Leaves { old, was: (id, version.meta), new }));
     }
     let attempt = prepare(target, old, new, version, cx)?;
-    let tried = try_update(target, id, version, &attempt, cx)?;
-    if matches!(tried, Tried::Done) {
-        finish_update(target, id, version, &attempt, cx)?;
-    }
-    Ok((tried, Outcome::Done(attempt.changed(target, id, version))))
+    let attempted = attempt.put(target, id, version, cx)?;
+    Ok((attempted, Outcome::Done(attempt.changed(target, id, version))))
 }
 
 /// Whether a row's new version does not belong into its partition.
@@ -231,12 +235,9 @@ pub(super) fn update_known(
         ));
     }
     let attempt = prepare(target, old, new, version, cx)?;
-    match try_update(target, id, version, &attempt, cx)? {
-        Tried::Done => {
-            finish_update(target, id, version, &attempt, cx)?;
-            Ok(attempt.changed(target, id, version))
-        }
-        Tried::Gone | Tried::Newer(_) => Err(Error::internal("a locked row was changed")),
+    match attempt.put(target, id, version, cx)? {
+        Attempted::Done => Ok(attempt.changed(target, id, version)),
+        _ => Err(Error::internal("a locked row was changed")),
     }
 }
 
@@ -295,126 +296,18 @@ fn differs(a: &Datum, b: &Datum, type_oid: u32) -> bool {
     }
 }
 
-fn try_update(
-    target: &Target,
-    id: RowId,
-    version: &RowVersion,
-    attempt: &Attempt,
-    cx: &mut ExecContext,
-) -> Result<Tried> {
-    let action = Action::Replace { key_changed: attempt.key_changed };
-    try_change(target, id, version, action, &attempt.encoded, cx)
-}
-
-/// Puts the change in place if `version` still is the newest, waiting for other writers.
-fn try_change(
-    target: &Target,
-    id: RowId,
-    version: &RowVersion,
-    action: Action,
-    new: &[u8],
-    cx: &mut ExecContext,
-) -> Result<Tried> {
-    let rows = target.table.rows_for_write()?;
-    loop {
-        let txn = &mut cx.txn()?.txn;
-        let repeatable = txn.isolation() != IsolationLevel::ReadCommitted;
-        let outcome = rows.modify(txn, id, &mut |current, out| {
-            if current.meta != version.meta {
-                return Ok(Action::Keep);
-            }
-            out.extend_from_slice(new);
-            Ok(action)
-        })?;
-        return match outcome {
-            ModifyOutcome::Done => Ok(Tried::Done),
-            ModifyOutcome::NotFound | ModifyOutcome::SelfUpdated { by: OwnCommand::This } => {
-                Ok(Tried::Gone)
-            }
-            ModifyOutcome::SelfUpdated { by: OwnCommand::Later } => {
-                let updates = matches!(action, Action::Replace { .. });
-                Err(changed_by_triggered(if updates { "updated" } else { "deleted" }))
-            }
-            ModifyOutcome::DeletedConcurrently if repeatable => Err(serialization("delete")),
-            ModifyOutcome::DeletedConcurrently => Ok(Tried::Gone),
-            ModifyOutcome::MovedConcurrently => Err(moved_concurrently(repeatable)),
-            ModifyOutcome::UpdatedConcurrently { .. } if repeatable => Err(serialization("update")),
-            ModifyOutcome::UpdatedConcurrently { newest } => Ok(Tried::Newer(newest)),
-            ModifyOutcome::Kept => {
-                Err(Error::internal("the version to be changed is not the one that was seen"))
-            }
-            ModifyOutcome::MustWait(wait) => {
-                let doing = match action {
-                    Action::Delete => Doing::Deleting,
-                    _ => Doing::Updating,
-                };
-                RowWait::new(doing, id, &target.table.relation).wait(wait, cx)?;
-                continue;
-            }
-        };
-    }
-}
-
-/// Indexes whose key has changed, and values that nothing refers to any more.
-fn finish_update(
-    target: &Target,
-    id: RowId,
-    version: &RowVersion,
-    attempt: &Attempt,
-    cx: &mut ExecContext,
-) -> Result<()> {
-    // The row is changed, whatever comes of its keys: what takes it back takes this back, too.
-    let moved = change_entries(target, id, attempt, cx)
-        .inspect_err(|_| accesses::updated(target.table.oid, true))?;
-    accesses::updated(target.table.oid, moved);
-    target.table.let_go(&mut cx.txn()?.txn, &version.row, |column| target.written.has(column))
-}
-
-/// Indexes whose key has changed: whether there are any.
-fn change_entries(
-    target: &Target,
-    id: RowId,
-    attempt: &Attempt,
-    cx: &mut ExecContext,
-) -> Result<bool> {
-    let mut moved = false;
-    for index in target.written.indexes.iter().filter_map(|at| target.indexes.get(*at)) {
-        let (mut before, mut after) = (Vec::new(), Vec::new());
-        let was = index.key_of(&attempt.old, &mut before)?;
-        let is = index.key_of(&attempt.new, &mut after)?;
-        if was.is_some() == is.is_some() && before == after {
-            continue;
-        }
-        moved = true;
-        if let Some(has_null) = is {
-            insert_key(target, index, &after, has_null, id, &attempt.new, cx)?;
-        }
-        if let Some(had_null) = was {
-            index.store.mark_deleted(&mut cx.txn()?.txn, &before, had_null, id)?;
-        }
-    }
-    Ok(moved)
-}
-
 /// Deletes a version of a row, or its last one here.
-fn try_delete(
+fn delete_version(
     target: &Target,
     id: RowId,
     version: &RowVersion,
     action: Action,
     cx: &mut ExecContext,
-) -> Result<Tried> {
-    let tried = try_change(target, id, version, action, &[], cx)?;
-    if !matches!(tried, Tried::Done) {
-        return Ok(tried);
+) -> Result<Attempted> {
+    let writer = target.writer();
+    let attempted = writer.change(id, version, action, &[], cx)?;
+    if let Attempted::Done = attempted {
+        writer.finish_delete(id, &version.row, &mut Vec::new(), cx)?;
     }
-    accesses::deleted(target.table.oid);
-    for index in &target.indexes {
-        let mut key = Vec::new();
-        if let Some(has_null) = index.key_of_row(&target.table, &version.row, &mut key)? {
-            index.store.mark_deleted(&mut cx.txn()?.txn, &key, has_null, id)?;
-        }
-    }
-    target.table.let_go(&mut cx.txn()?.txn, &version.row, |_| true)?;
-    Ok(tried)
+    Ok(attempted)
 }

@@ -5,6 +5,7 @@
 //! ([`Target::open_alike`]). Statements see rows as the table that they name has them; a leaf may
 //! have its columns in other places ([`Target::stored`], [`Target::seen`]).
 
+use super::writer::TableWriter;
 use super::written::Written;
 use crate::access::{IndexAccess, TableAccess};
 use crate::batch::RowBatch;
@@ -119,6 +120,11 @@ impl Target {
 
     pub(super) fn oid(&self) -> Oid {
         self.table.oid
+    }
+
+    /// What stores its rows.
+    pub(super) fn writer(&self) -> TableWriter<'_> {
+        TableWriter::with_indexes(&self.table, None, &self.indexes)
     }
 
     /// A row of the statement's table as this one stores it.

@@ -1,18 +1,169 @@
-//! Inserting rows: the table a leaf's worth at a time, then each index in key order.
+//! Writing rows: to the table, to each index, and what deleted ones leave.
+//!
+//! [`TableWriter`] is the only place that stores rows and that cleans up behind deleted and replaced
+//! ones, whichever way they came: a plan's node, a point statement, COPY, ON CONFLICT, a rewrite of
+//! DDL. [`Inserter`] puts in batches: the table a leaf's worth at a time, then each index in key
+//! order.
 //!
 //! A batch meets its errors in another order than rows one at a time do: a duplicate key of a late
 //! row may sort before that of an early one, and all rows are checked before any is stored. So a
 //! batch that fails is taken back and its rows are put in one by one: the first that fails says
 //! why (PostgreSQL's ExecInsert).
 
+use super::outcome::{Attempted, ChangeKind, ChangeOf, of_key, of_modify};
 use super::route::{OpenLeaves, Placed};
-use super::{ModifyPlan, Target, check_partition, check_row, deferred, duplicate_key};
+use super::{ModifyPlan, Target, Written, check_partition, check_row, deferred, duplicate_key};
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
-use crate::row_wait::{Doing, RowWait};
 use steppe_counting::accesses;
-use steppe_txn::{IndexEntry, IndexInsert, NewRows, RowId};
+use steppe_txn::{Action, IndexEntry, NewRows, RowId, RowVersion, Txn};
 use steppe_types::{Datum, Error, Result};
+
+/// Writes rows of one table. It does nothing but storage: rows, entries of indexes, values out of
+/// line, and what is counted of them.
+#[derive(Clone, Copy)]
+pub struct TableWriter<'a> {
+    table: &'a TableAccess,
+    /// The index that a point statement has searched, which is not among the others.
+    searched: Option<&'a IndexAccess>,
+    indexes: &'a [IndexAccess],
+}
+
+impl<'a> TableWriter<'a> {
+    /// Of the table alone: it has no indexes, or their entries are put in apart.
+    pub fn new(table: &'a TableAccess) -> TableWriter<'a> {
+        TableWriter { table, searched: None, indexes: &[] }
+    }
+
+    /// With all the table's indexes.
+    pub(crate) fn with_indexes(
+        table: &'a TableAccess,
+        searched: Option<&'a IndexAccess>,
+        indexes: &'a [IndexAccess],
+    ) -> TableWriter<'a> {
+        TableWriter { table, searched, indexes }
+    }
+
+    /// Puts encoded rows into the table; their ids are appended.
+    pub fn insert(&self, rows: &mut NewRows, ids: &mut Vec<RowId>, txn: &mut Txn) -> Result<()> {
+        let store = self.table.rows_for_write()?;
+        if rows.len() == 1 {
+            ids.push(store.insert(txn, rows.row(0))?);
+        } else {
+            accesses::count_apart();
+            store.insert_batch(txn, rows, ids)?;
+        }
+        accesses::inserted(self.table.oid, rows.len() as u64);
+        Ok(())
+    }
+
+    /// Puts the rows of a table that is written anew into its new file. They are no new rows, so
+    /// that nothing is counted.
+    pub fn rewrite(&self, rows: &mut NewRows, txn: &mut Txn) -> Result<()> {
+        let mut ids = Vec::with_capacity(rows.len());
+        self.table.rows_for_write()?.insert_batch(txn, rows, &mut ids)
+    }
+
+    /// Puts a change in place if `version` still is the row's newest one, waiting for other writers.
+    /// The row's index entries are for [`TableWriter::finish_replace`] and
+    /// [`TableWriter::finish_delete`].
+    pub(super) fn change(
+        &self,
+        id: RowId,
+        version: &RowVersion,
+        action: Action,
+        new: &[u8],
+        cx: &mut ExecContext,
+    ) -> Result<Attempted> {
+        let rows = self.table.rows_for_write()?;
+        let kind = match action {
+            Action::Delete | Action::Move => ChangeKind::Delete,
+            Action::Replace { .. } | Action::Keep => ChangeKind::Update,
+        };
+        loop {
+            let txn = &mut cx.txn()?.txn;
+            let of = ChangeOf::new(kind, id, &self.table.relation, txn);
+            let outcome = rows.modify(txn, id, &mut |current, out| {
+                if current.meta != version.meta {
+                    return Ok(Action::Keep);
+                }
+                out.extend_from_slice(new);
+                Ok(action)
+            })?;
+            match of_modify(outcome, &of)? {
+                Attempted::Kept | Attempted::Held => {
+                    let message = "the version to be changed is not the one that was seen";
+                    return Err(Error::internal(message));
+                }
+                Attempted::Wait(wait, at) => at.wait(wait, cx)?,
+                attempted => return Ok(attempted),
+            }
+        }
+    }
+
+    /// After a row has been deleted, or its version here: takes it out of the indexes, and lets go
+    /// of its values out of line. `row` is that version, `key` a buffer.
+    pub(crate) fn finish_delete(
+        &self,
+        id: RowId,
+        row: &[u8],
+        key: &mut Vec<u8>,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        accesses::deleted(self.table.oid);
+        for index in self.searched.into_iter().chain(self.indexes) {
+            key.clear();
+            if let Some(has_null) = index.key_of_row(self.table, row, key)? {
+                index.store.mark_deleted(&mut cx.txn()?.txn, key, has_null, id)?;
+            }
+        }
+        self.table.let_go(&mut cx.txn()?.txn, row, |_| true)
+    }
+
+    /// After a version has been replaced: entries of indexes whose keys are others now, and values
+    /// out of line that nothing refers to any more. `old` and `new` are the versions' values.
+    pub(super) fn finish_replace(
+        &self,
+        written: &Written,
+        (id, version): (RowId, &RowVersion),
+        (old, new): (&[Datum], &[Datum]),
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        // The row is changed, whatever comes of its keys: what takes it back takes this back, too.
+        let moved = self
+            .move_entries(written, id, (old, new), cx)
+            .inspect_err(|_| accesses::updated(self.table.oid, true))?;
+        accesses::updated(self.table.oid, moved);
+        self.table.let_go(&mut cx.txn()?.txn, &version.row, |column| written.has(column))
+    }
+
+    /// Indexes whose key has changed: whether there are any.
+    fn move_entries(
+        &self,
+        written: &Written,
+        id: RowId,
+        (old, new): (&[Datum], &[Datum]),
+        cx: &mut ExecContext,
+    ) -> Result<bool> {
+        let mut moved = false;
+        for index in written.indexes.iter().filter_map(|at| self.indexes.get(*at)) {
+            let (mut before, mut after) = (Vec::new(), Vec::new());
+            let was = index.key_of(old, &mut before)?;
+            let is = index.key_of(new, &mut after)?;
+            if was.is_some() == is.is_some() && before == after {
+                continue;
+            }
+            moved = true;
+            if let Some(has_null) = is {
+                insert_key(self.table, index, &after, has_null, id, new, cx)?;
+            }
+            if let Some(had_null) = was {
+                index.store.mark_deleted(&mut cx.txn()?.txn, &before, had_null, id)?;
+            }
+        }
+        Ok(moved)
+    }
+}
 
 /// Inserts rows; its buffers are reused from batch to batch.
 #[derive(Default)]
@@ -153,16 +304,7 @@ impl Inserter {
         rows: &mut NewRows,
         cx: &mut ExecContext,
     ) -> Result<()> {
-        let store = target.table.rows_for_write()?;
-        let txn = &mut cx.txn()?.txn;
-        if rows.len() == 1 {
-            self.ids.push(store.insert(txn, rows.row(0))?);
-        } else {
-            accesses::count_apart();
-            store.insert_batch(txn, rows, &mut self.ids)?;
-        }
-        accesses::inserted(target.table.oid, rows.len() as u64);
-        Ok(())
+        TableWriter::new(&target.table).insert(rows, &mut self.ids, &mut cx.txn()?.txn)
     }
 
     /// One index's part.
@@ -201,17 +343,13 @@ impl Inserter {
         while done < entries.len() {
             let batch = index.store.insert_batch(&mut cx.txn()?.txn, &entries[done..])?;
             done += batch.consumed;
-            match batch.stopped {
-                IndexInsert::Done => {}
-                IndexInsert::Duplicate(_) => {
-                    let row = rows.values(&target.table, self.entries[done].row)?;
-                    return Err(duplicate_key(&target.table, index, &row, &cx.functions));
-                }
-                IndexInsert::MustWait(wait) => {
-                    let row = entries[done].row;
-                    RowWait::new(Doing::InsertingKey, row, &index.relation).wait(wait, cx)?;
-                }
+            if done == entries.len() {
+                break;
             }
+            of_key(batch.stopped, index, entries[done].row, cx, |cx| {
+                let row = rows.values(&target.table, self.entries[done].row)?;
+                Ok(duplicate_key(&target.table, index, &row, &cx.functions))
+            })?;
         }
         for entry in entries.iter().filter(|_| deferrable) {
             deferred::note(index, entry.key, entry.has_null, entry.row, cx)?;
@@ -256,7 +394,7 @@ fn is_of_a_row(error: &Error) -> bool {
 /// Adds one key, waiting for the transaction that is about to decide about it; 23505 for a
 /// duplicate.
 pub(super) fn insert_key(
-    target: &Target,
+    table: &TableAccess,
     index: &IndexAccess,
     key: &[u8],
     has_null: bool,
@@ -265,17 +403,14 @@ pub(super) fn insert_key(
     cx: &mut ExecContext,
 ) -> Result<()> {
     loop {
-        match index.store.insert(&mut cx.txn()?.txn, key, has_null, id)? {
-            IndexInsert::Done if index.deferrable => {
-                return deferred::note(index, key, has_null, id, cx);
-            }
-            IndexInsert::Done => return Ok(()),
-            IndexInsert::Duplicate(_) => {
-                return Err(duplicate_key(&target.table, index, row, &cx.functions));
-            }
-            IndexInsert::MustWait(wait) => {
-                RowWait::new(Doing::InsertingKey, id, &index.relation).wait(wait, cx)?;
-            }
+        let outcome = index.store.insert(&mut cx.txn()?.txn, key, has_null, id)?;
+        let duplicate = |cx: &mut ExecContext| Ok(duplicate_key(table, index, row, &cx.functions));
+        if of_key(outcome, index, id, cx, duplicate)? {
+            break;
         }
+    }
+    match index.deferrable {
+        true => deferred::note(index, key, has_null, id, cx),
+        false => Ok(()),
     }
 }

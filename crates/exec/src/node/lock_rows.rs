@@ -8,15 +8,15 @@
 use super::{BoxedNode, CNode, CPlan, Input, Node};
 use crate::access::{ScanColumn, TableAccess};
 use crate::batch::RowBatch;
+use crate::change::outcome::{Attempted, ChangeKind, ChangeOf, of_lock};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::partition::{ColumnMap, LockedLeaf};
-use crate::row_wait::{Doing, RowWait};
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use std::sync::Arc;
 use steppe_sql::query::WaitPolicy;
-use steppe_txn::{IsolationLevel, LockOutcome, RelationLockMode, RowId, RowLockMode, RowVersion};
+use steppe_txn::{RelationLockMode, RowId, RowLockMode, RowVersion};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// One table to lock.
@@ -130,60 +130,22 @@ pub(crate) fn lock_row(
     };
     loop {
         let txn = &mut cx.txn()?.txn;
-        let repeatable = txn.isolation() != IsolationLevel::ReadCommitted;
-        return match rows.lock_row(txn, row, mode, policy)? {
-            LockOutcome::Locked => Ok(Locked::Same),
-            LockOutcome::NotFound | LockOutcome::SelfUpdated { .. } => Ok(Locked::Skip),
-            // PostgreSQL calls this an update, too.
-            LockOutcome::DeletedConcurrently if repeatable => Err(serialization("update")),
-            LockOutcome::DeletedConcurrently => Ok(Locked::Skip),
-            LockOutcome::MovedConcurrently => Err(moved_concurrently(repeatable)),
-            LockOutcome::UpdatedConcurrently { .. } if repeatable => Err(serialization("update")),
-            LockOutcome::UpdatedConcurrently { newest } => Ok(Locked::Newer(newest)),
-            LockOutcome::WouldBlock if wait == WaitPolicy::SkipLocked => Ok(Locked::Skip),
-            LockOutcome::WouldBlock => Err(Error::new(
+        let of = ChangeOf::new(ChangeKind::Lock, row, &table.relation, txn);
+        return match of_lock(rows.lock_row(txn, row, mode, policy)?, &of)? {
+            Attempted::Done => Ok(Locked::Same),
+            Attempted::Gone | Attempted::Kept => Ok(Locked::Skip),
+            Attempted::Newer(newest) => Ok(Locked::Newer(newest)),
+            Attempted::Held if wait == WaitPolicy::SkipLocked => Ok(Locked::Skip),
+            Attempted::Held => Err(Error::new(
                 SqlState::LOCK_NOT_AVAILABLE,
                 format!("could not obtain lock on row in relation \"{}\"", table.relation.name),
             )),
-            LockOutcome::MustWait(lock) => {
-                RowWait::new(Doing::Locking, row, &table.relation).wait(lock, cx)?;
+            Attempted::Wait(lock, at) => {
+                at.wait(lock, cx)?;
                 continue;
             }
         };
     }
-}
-
-/// 27000: a command within the running one has changed the row that it was about to change.
-#[cold]
-pub(crate) fn changed_by_triggered(what: &str) -> Error {
-    let message = format!(
-        "tuple to be {what} was already modified by an operation triggered by the current command"
-    );
-    Error::new(SqlState::TRIGGERED_DATA_CHANGE_VIOLATION, message).hint(
-        "Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other \
-         rows.",
-    )
-}
-
-/// 40001: another transaction got there first.
-#[cold]
-pub(crate) fn serialization(what: &str) -> Error {
-    Error::new(
-        SqlState::SERIALIZATION_FAILURE,
-        format!("could not serialize access due to concurrent {what}"),
-    )
-}
-
-/// 40001: the row's new version is in another partition, where nobody follows it.
-#[cold]
-pub(crate) fn moved_concurrently(repeatable: bool) -> Error {
-    if repeatable {
-        return serialization("update");
-    }
-    Error::new(
-        SqlState::SERIALIZATION_FAILURE,
-        "tuple to be locked was already moved to another partition due to concurrent update",
-    )
 }
 
 impl Node for LockRowsNode {

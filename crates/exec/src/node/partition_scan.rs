@@ -21,8 +21,9 @@
 
 use super::columns::ColumnInput;
 use super::merge_append::MergedInputs;
-use super::{BoxedNode, CNode, CPlan, Node, PlanCompiler, compile_plan, pump, serialization};
+use super::{BoxedNode, CNode, CPlan, Node, PlanCompiler, compile_plan, pump};
 use crate::batch::{BATCH_ROWS, RowBatch};
+use crate::change::outcome::serialization;
 use crate::context::{ExecContext, Instrument, LeafRun};
 use crate::deps::count_nodes;
 use crate::expr::{Compiler, Row};
