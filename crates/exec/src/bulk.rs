@@ -11,7 +11,9 @@
 //!   fields ──▶ values ──▶ expressions ──▶ Inserter ──▶ table, then each index
 //! ```
 
-use crate::change::{Inserter, ModifyPlan, OpenLeaves, Target, finish_keys, null_violation};
+use crate::change::{
+    EventQueue, Inserter, ModifyPlan, OpenLeaves, Target, finish_events, null_violation,
+};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Compiler, Row};
 use crate::node::CNode;
@@ -19,7 +21,7 @@ use crate::statement::{CompiledStmt, ExecEnv};
 use crate::transaction::{StatementTxn, Transaction};
 use std::sync::Arc;
 use steppe_catalog::Catalog;
-use steppe_functions::{FnContext, KeyCheck};
+use steppe_functions::FnContext;
 use steppe_sql::expr::Expr;
 use steppe_sql::plan::PlannedStmt;
 use steppe_sql::query::Command;
@@ -44,8 +46,8 @@ pub struct BulkInsert {
     defaults: Option<Defaults>,
     /// Over a row of the table: which rows are inserted.
     filter: Option<CExpr>,
-    /// Keys of DEFERRABLE constraints that another row may have, too.
-    checks: Vec<KeyCheck>,
+    /// What is to be done behind the last row. Each batch has a context of its own, and is lent this.
+    events: Option<Box<EventQueue>>,
 }
 
 /// What fields stand for that ask for the column's default.
@@ -112,7 +114,7 @@ impl BulkInsert {
             pending,
             defaults: None,
             filter: None,
-            checks: Vec::new(),
+            events: None,
         })
     }
 
@@ -214,15 +216,16 @@ impl BulkInsert {
     }
 
     /// At the end of all rows: whether [`Self::finish`] has something to do.
-    pub fn has_checks(&self) -> bool {
-        !self.checks.is_empty()
+    pub fn has_events(&self) -> bool {
+        self.events.as_ref().is_some_and(|queue| !queue.is_empty())
     }
 
-    /// Checks the DEFERRABLE constraints that are not deferred.
+    /// Does what the rows have made to be done at the end, such as checking the DEFERRABLE
+    /// constraints that are not deferred.
     pub fn finish(&mut self, env: &ExecEnv, txn: &mut Option<Transaction>) -> Result<()> {
         let mut cx = env.context(txn);
-        cx.key_checks = std::mem::take(&mut self.checks);
-        let finished = finish_keys(&mut cx);
+        cx.events = self.events.take();
+        let finished = finish_events(&mut cx);
         *txn = cx.take_txn().map(StatementTxn::into_transaction);
         finished
     }
@@ -235,7 +238,7 @@ impl BulkInsert {
         txn: &mut Option<Transaction>,
     ) -> Result<()> {
         let mut cx = self.stmt.context(Arc::new([]), env, txn);
-        cx.key_checks = std::mem::take(&mut self.checks);
+        cx.events = self.events.take();
         let stored = cx.mark().and_then(|mark| {
             let stored = self.store_in(one, &mut cx);
             if stored.is_err() {
@@ -243,7 +246,7 @@ impl BulkInsert {
             }
             stored
         });
-        self.checks = std::mem::take(&mut cx.key_checks);
+        self.events = cx.events.take();
         *txn = cx.take_txn().map(StatementTxn::into_transaction);
         stored
     }

@@ -4,6 +4,7 @@
 //! working tables, counters and the transaction's handle are here, in one object
 //! per execution that every node and expression gets by `&mut`.
 
+use crate::change::EventQueue;
 use crate::expr::SubPlanState;
 use crate::sought::Sought;
 use crate::team::Team;
@@ -11,7 +12,7 @@ use crate::transaction::StatementTxn;
 use crate::tuplestore::TupleStore;
 use std::sync::Arc;
 use steppe_catalog::Catalog;
-use steppe_functions::{FnContext, KeyCheck, SessionHost};
+use steppe_functions::{FnContext, SessionHost};
 use steppe_spill::TempSpace;
 use steppe_sql::expr::ExecParamId;
 use steppe_storage::Usage;
@@ -269,8 +270,8 @@ pub(crate) struct ExecContext {
     pub(crate) processed: u64,
     /// The only row that may be changed.
     pub(crate) awaited: Option<RowId>,
-    /// Keys of DEFERRABLE constraints that another row may have, too.
-    pub(crate) key_checks: Vec<KeyCheck>,
+    /// What is to be done at the end of the statement; mostly nothing.
+    pub(crate) events: Option<Box<EventQueue>>,
     /// The statement must begin again at a younger snapshot; the error that says so is not for
     /// the client.
     pub(crate) is_overtaken: bool,
@@ -308,7 +309,7 @@ impl ExecContext {
             sought: Vec::new(),
             processed: 0,
             awaited: None,
-            key_checks: Vec::new(),
+            events: None,
             is_overtaken: false,
         }
     }
@@ -383,7 +384,7 @@ impl ExecContext {
             sought: Vec::new(),
             processed: 0,
             awaited: None,
-            key_checks: Vec::new(),
+            events: None,
             is_overtaken: false,
         }
     }

@@ -9,7 +9,7 @@
 //! ```
 
 use crate::batch::{BATCH_ROWS, RowBatch};
-use crate::change::finish_keys;
+use crate::change::finish_events;
 use crate::context::{ExecContext, Instrument, LeafRun};
 use crate::expr::{CExpr, Compiler, Row, SubPlanState};
 use crate::node::columns::RowsOfColumns;
@@ -350,7 +350,7 @@ impl CompiledStmt {
         let Some(point) = &self.point else { return Ok(None) };
         let mut cx = self.context(params.clone(), env, txn);
         let outcome = point.run(&self.root, over, &mut cx, sink);
-        let outcome = outcome.and_then(|done| finish_keys(&mut cx).map(|()| done));
+        let outcome = outcome.and_then(|done| finish_events(&mut cx).map(|()| done));
         *txn = cx.take_txn().map(StatementTxn::into_transaction);
         Ok(match outcome? {
             PointOutcome::Done(rows) => Some(ExecOutcome::Done { rows }),
@@ -713,7 +713,7 @@ impl Execution {
             }
         }
         self.drain_modifying()?;
-        finish_keys(&mut self.cx)?;
+        finish_events(&mut self.cx)?;
         self.root = None;
         self.stored = Some((store, StoreReader::default()));
         Ok(())

@@ -1,7 +1,7 @@
 //! Keys of DEFERRABLE constraints (unique_key_recheck in src/backend/commands/constraint.c).
 //!
 //! The index of such a constraint is stored as one that is not unique: every key is taken. Where
-//! another row may have the same one at that moment, the key is noted, and looked at again when
+//! another row may have the same one at that moment, an event is queued, and the key looked at again when
 //! the constraint is checked: at the end of the statement, or of the transaction. Of two rows that
 //! come at the same time at least one sees the other's entry, since both are under one leaf's
 //! latch one after the other: so a key that was nobody else's need not be looked at again.
@@ -9,6 +9,7 @@
 //! What is taken back by then has no entry left, and is in nobody's way.
 
 use super::checks::duplicate_key;
+use super::events::Event;
 use super::outcome::of_key;
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
@@ -30,18 +31,15 @@ pub(super) fn note(
     cx: &mut ExecContext,
 ) -> Result<()> {
     if !has_null && index.store.may_be_shared(&cx.txn()?.txn, key, row)? {
-        cx.key_checks.push(KeyCheck { index: index.oid, key: key.into(), row });
+        let check = KeyCheck { index: index.oid, key: key.into(), row };
+        cx.queue().push(Event::UniqueRecheck(check));
     }
     Ok(())
 }
 
-/// At the end of a statement: checks the keys that it has noted, but for those whose constraints
-/// are deferred, which the session keeps.
-pub(crate) fn finish(cx: &mut ExecContext) -> Result<()> {
-    if cx.key_checks.is_empty() {
-        return Ok(());
-    }
-    let checks = std::mem::take(&mut cx.key_checks);
+/// When their turn in the queue has come: checks keys, but for those whose constraints are
+/// deferred, which the session keeps.
+pub(super) fn check_due(checks: Vec<KeyCheck>, cx: &mut ExecContext) -> Result<()> {
     let checks = cx.functions.session.defer_key_checks(checks);
     check(&checks, cx)
 }

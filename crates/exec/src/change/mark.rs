@@ -3,8 +3,9 @@
 //! A batch of rows is tried at once, and done again row by row if it fails. An attempt of ON CONFLICT
 //! ends where another row has the key. What such a part has done is taken back in one call, so
 //! that nothing of it is forgotten: what it wrote (with the access counters, which follow the
-//! undo), the keys that it noted for later, and the rows that it counted. Locks stay.
+//! undo), the events that it queued, and the rows that it counted. Locks stay.
 
+use super::events::EventMark;
 use crate::context::ExecContext;
 use steppe_txn::UndoPosition;
 use steppe_types::Result;
@@ -13,24 +14,21 @@ use steppe_types::Result;
 #[derive(Clone, Copy)]
 pub(crate) struct Mark {
     written: UndoPosition,
-    key_checks: usize,
+    events: EventMark,
     processed: u64,
 }
 
 impl ExecContext {
     /// Where the statement is now.
     pub(crate) fn mark(&mut self) -> Result<Mark> {
-        Ok(Mark {
-            written: self.txn()?.txn.undo_position(),
-            key_checks: self.key_checks.len(),
-            processed: self.processed,
-        })
+        let (events, processed) = (self.event_mark(), self.processed);
+        Ok(Mark { written: self.txn()?.txn.undo_position(), events, processed })
     }
 
     /// Takes back what the statement has done since `mark`, to which it may be taken back again.
     pub(crate) fn rollback_to(&mut self, mark: Mark) -> Result<()> {
         self.txn()?.txn.rollback_to_position(mark.written)?;
-        self.key_checks.truncate(mark.key_checks);
+        self.forget_events(mark.events);
         self.processed = mark.processed;
         Ok(())
     }
@@ -38,6 +36,7 @@ impl ExecContext {
 
 #[cfg(test)]
 mod tests {
+    use crate::change::events::Event;
     use crate::context::ExecContext;
     use crate::transaction::{StatementTxn, Transaction};
     use std::path::Path;
@@ -80,7 +79,8 @@ mod tests {
         let rows = TableStore::create(txn, Persistence::Logged).expect("creates");
         let change = |cx: &mut ExecContext| {
             let row = rows.insert(&mut cx.txn().expect("has one").txn, b"row").expect("inserts");
-            cx.key_checks.push(KeyCheck { index: 1, key: (*b"key").into(), row });
+            let check = KeyCheck { index: 1, key: (*b"key").into(), row };
+            cx.queue().push(Event::UniqueRecheck(check));
             cx.processed += 1;
             row
         };
@@ -88,10 +88,9 @@ mod tests {
         let mark = cx.mark().expect("has a transaction");
         for _ in 0..2 {
             let gone: Vec<RowId> = (0..3).map(|_| change(&mut cx)).collect();
-            assert_eq!((cx.key_checks.len(), cx.processed), (4, 4));
+            assert_eq!((cx.queue().rows().len(), cx.processed), (4, 4));
             cx.rollback_to(mark).expect("takes back");
-            let noted: Vec<RowId> = cx.key_checks.iter().map(|check| check.row).collect();
-            assert_eq!((noted, cx.processed), (vec![kept], 1));
+            assert_eq!((cx.queue().rows(), cx.processed), (vec![kept], 1));
             let txn = &mut cx.txn().expect("has one").txn;
             let outer = txn.suspend_statement();
             txn.start_statement().expect("starts");

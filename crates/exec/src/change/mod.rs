@@ -12,6 +12,7 @@
 //! | `writer` | batches of rows to the table and, sorted, to its indexes |
 //! | `written` | which columns an UPDATE writes, and what follows |
 //! | `mark` | points to which a part of a statement is taken back |
+//! | `events` | what is done at the end of the statement |
 //! | `deferred` | keys of DEFERRABLE constraints, which are checked later |
 //! | `checks` | NOT NULL, CHECK, and the errors with their details |
 //! | `returned` | what RETURNING is over, and its system columns |
@@ -22,6 +23,7 @@
 mod checks;
 mod conflict;
 mod deferred;
+mod events;
 mod mark;
 mod node;
 pub(crate) mod outcome;
@@ -38,7 +40,7 @@ pub(crate) use checks::{
 };
 pub(crate) use conflict::ConflictPlan;
 pub use deferred::check_keys;
-pub(crate) use deferred::finish as finish_keys;
+pub(crate) use events::{EventQueue, finish as finish_events};
 pub(crate) use node::{ModifyPlan, start};
 pub(crate) use route::{OpenLeaves, Partitioned};
 pub(crate) use target::{GeneratedColumn, Target, TargetRules, arbiters, not_null_columns};

@@ -474,7 +474,7 @@ impl Session {
             return Ok(());
         }
         self.insert_batch(copy)?;
-        if copy.insert.has_checks() {
+        if copy.insert.has_events() {
             self.start_statement()?;
             let (env, txn) = (&self.statement.env, &mut self.transaction.txn);
             tokio::task::block_in_place(|| copy.insert.finish(env, txn))?;
