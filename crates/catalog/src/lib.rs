@@ -31,6 +31,7 @@ pub mod snapshot;
 pub mod statistics;
 pub mod store;
 pub mod system;
+pub mod trigger;
 
 pub use extended_statistics::{
     Combination, ExtendedFound, ExtendedStatistics, StatisticsExpression, StatisticsKind,

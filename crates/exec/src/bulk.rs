@@ -12,7 +12,7 @@
 //! ```
 
 use crate::change::{
-    EventQueue, Inserter, ModifyPlan, OpenLeaves, Target, finish_events, null_violation,
+    EventQueue, Inserter, ModifyPlan, OpenLeaves, RowCommand, Target, finish_events, null_violation,
 };
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Compiler, Row};
@@ -189,12 +189,13 @@ impl BulkInsert {
     }
 
     /// Stores the rows added since the last time. If it fails, what it has done is taken back and
-    /// the rows are still held: [`Self::store_row`] finds which one it was.
-    pub fn flush(&mut self, env: &ExecEnv, txn: &mut Option<Transaction>) -> Result<()> {
+    /// the rows are still held: [`Self::store_row`] finds which one it was. Says how many there are
+    /// in the table now: triggers may have kept some out.
+    pub fn flush(&mut self, env: &ExecEnv, txn: &mut Option<Transaction>) -> Result<u64> {
         if self.pending_rows() == 0 {
-            return Ok(());
+            return Ok(0);
         }
-        self.store(None, env, txn)?;
+        let stored = self.store(None, env, txn)?;
         match &mut self.pending {
             Pending::Encoded { rows, long, .. } => {
                 rows.clear();
@@ -202,7 +203,7 @@ impl BulkInsert {
             }
             Pending::Values { rows, .. } => rows.clear(),
         }
-        Ok(())
+        Ok(stored)
     }
 
     /// Stores the pending row `i`, and goes on holding it.
@@ -212,12 +213,27 @@ impl BulkInsert {
         env: &ExecEnv,
         txn: &mut Option<Transaction>,
     ) -> Result<()> {
-        self.store(Some(i), env, txn)
+        self.store(Some(i), env, txn).map(drop)
     }
 
     /// At the end of all rows: whether [`Self::finish`] has something to do.
     pub fn has_events(&self) -> bool {
-        self.events.as_ref().is_some_and(|queue| !queue.is_empty())
+        self.has_triggers() || self.events.as_ref().is_some_and(|queue| !queue.is_empty())
+    }
+
+    /// Whether triggers are to see the statement or its rows: [`Self::begin`] is to be called before
+    /// the first row, and rows are to be stored one at a time.
+    pub fn has_triggers(&self) -> bool {
+        parts(&self.stmt).is_ok_and(|(modify, _)| modify.target.hooks.is_some())
+    }
+
+    /// Before the first row: BEFORE STATEMENT triggers.
+    pub fn begin(&mut self, env: &ExecEnv, txn: &mut Option<Transaction>) -> Result<()> {
+        let mut cx = self.stmt.context(Arc::new([]), env, txn);
+        let begun = parts(&self.stmt).and_then(|(modify, _)| modify.begin(&mut cx));
+        self.events = cx.events.take();
+        *txn = cx.take_txn().map(StatementTxn::into_transaction);
+        begun
     }
 
     /// Does what the rows have made to be done at the end, such as checking the DEFERRABLE
@@ -225,7 +241,8 @@ impl BulkInsert {
     pub fn finish(&mut self, env: &ExecEnv, txn: &mut Option<Transaction>) -> Result<()> {
         let mut cx = env.context(txn);
         cx.events = self.events.take();
-        let finished = finish_events(&mut cx);
+        let ended = parts(&self.stmt).map(|(modify, _)| modify.end(&mut cx));
+        let finished = ended.and_then(|()| finish_events(&mut cx));
         *txn = cx.take_txn().map(StatementTxn::into_transaction);
         finished
     }
@@ -236,7 +253,7 @@ impl BulkInsert {
         one: Option<usize>,
         env: &ExecEnv,
         txn: &mut Option<Transaction>,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let mut cx = self.stmt.context(Arc::new([]), env, txn);
         cx.events = self.events.take();
         let stored = cx.mark().and_then(|mark| {
@@ -251,30 +268,37 @@ impl BulkInsert {
         stored
     }
 
-    fn store_in(&mut self, one: Option<usize>, cx: &mut ExecContext) -> Result<()> {
+    fn store_in(&mut self, one: Option<usize>, cx: &mut ExecContext) -> Result<u64> {
         cx.check_interrupts()?;
         let (modify, exprs) = parts(&self.stmt)?;
         let target = &modify.target;
         let range = one.map_or(0..self.pending.len(), |i| i..i + 1);
+        let all = range.len() as u64;
         match &mut self.pending {
             Pending::Encoded { rows, long: false, .. } if one.is_none() => {
-                self.inserter.insert_encoded(target, rows, cx)
+                self.inserter.insert_encoded(target, rows, cx)?;
+                Ok(all)
             }
             Pending::Encoded { rows, .. } => {
                 let mut again = NewRows::default();
                 for i in range {
                     append_stored(target, rows.row(i), &mut again, cx)?;
                 }
-                self.inserter.insert_encoded(target, &mut again, cx)
+                self.inserter.insert_encoded(target, &mut again, cx)?;
+                Ok(all)
             }
             Pending::Values { rows, .. } => {
                 let defaults = self.defaults.as_ref();
                 let full = rows[range].iter().map(|row| row.full(exprs, defaults, cx));
                 let mut full = full.collect::<Result<Vec<_>>>()?;
-                full.iter_mut().try_for_each(|row| target.generate(row, cx))?;
+                // BEFORE ROW triggers have the rows in hand before these are computed.
+                if target.before_row(RowCommand::Insert).is_none() {
+                    full.iter_mut().try_for_each(|row| target.generate(row, cx))?;
+                }
                 let slices: Vec<&[Datum]> = full.iter().map(|row| &row[..]).collect();
                 let open = &mut OpenLeaves::default();
-                modify.insert(&slices, open, &mut self.inserter, cx).map(drop)
+                let placed = modify.insert(&slices, open, &mut self.inserter, cx)?;
+                Ok(all - placed.iter().filter(|placed| placed.is_none()).count() as u64)
             }
         }
     }
@@ -312,7 +336,8 @@ fn is_stored_as_given(modify: &ModifyPlan) -> bool {
     let target = &modify.target;
     let computes =
         !target.checks.is_empty() || !target.generated.is_empty() || !target.never_null.is_empty();
-    !computes && target.partition.is_none() && modify.partitioned.is_none()
+    let is_one_table = target.partition.is_none() && modify.partitioned.is_none();
+    !computes && is_one_table && target.hooks.is_none()
 }
 
 /// Appends the row that the fields make.

@@ -47,7 +47,7 @@ mod tuplestore;
 mod vector;
 
 pub use bulk::{BulkInsert, Fields};
-pub use change::check_keys;
+pub use change::{RowCommand, TriggerAnswer, TriggerCall, check_keys};
 pub use context::{Instrument, LeafRun, Note};
 pub use fold::fold_conditions;
 pub use partition::lock_mode;

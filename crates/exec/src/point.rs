@@ -204,8 +204,9 @@ impl PointPlan {
 
     fn of_modify(plan: &Plan, modify: &ModifyPlan) -> Option<PointPlan> {
         let PlanNode::Modify(planned) = &plan.node else { return None };
-        let checked = !modify.target.view_checks.is_empty() || !modify.target.generated.is_empty();
-        if modify.returning || modify.on_conflict.is_some() || checked {
+        let target = &modify.target;
+        let checked = !target.view_checks.is_empty() || !target.generated.is_empty();
+        if modify.returning || modify.on_conflict.is_some() || checked || target.hooks.is_some() {
             return None;
         }
         match (modify.command, &modify.child.kind) {
@@ -589,6 +590,8 @@ fn insert(modify: &ModifyPlan, cx: &mut ExecContext) -> Result<PointOutcome> {
         _ => return Ok(PointOutcome::General),
     };
     let row = exprs.iter().map(|e| e.eval(cx, Row::EMPTY)).collect::<Result<Vec<_>>>()?;
-    modify.insert(&[&row], &mut OpenLeaves::default(), &mut Inserter::default(), cx)?;
-    Ok(PointOutcome::Done(1))
+    let (open, inserter) = (&mut OpenLeaves::default(), &mut Inserter::default());
+    let placed = modify.insert(&[&row], open, inserter, cx)?;
+    // A leaf's trigger may have kept it out.
+    Ok(PointOutcome::Done(u64::from(!matches!(&placed[..], [None]))))
 }

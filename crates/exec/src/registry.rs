@@ -12,16 +12,20 @@
 //! code, as a shared library is: all that is state (which extensions are installed, what they keep)
 //! is in the catalog. Compiling looks here; running does not.
 
+use crate::change::{TriggerAnswer, TriggerCall};
 use crate::spi::Spi;
 use hashbrown::HashMap;
 use std::sync::OnceLock;
 use steppe_catalog::AvailableExtension;
-use steppe_catalog::objects::{Body, Function};
+use steppe_catalog::objects::{Body, Function, FunctionRef};
 use steppe_functions::{Builtin, CallInfo, sql_bodies};
 use steppe_types::{Datum, Oid, Result};
 
 /// A function that runs statements.
 pub type SpiFn = fn(&[Datum], &CallInfo, &mut Spi<'_>) -> Result<Datum>;
+
+/// A trigger function: told what has happened, or is about to, it may run statements.
+pub type TriggerFn = fn(&TriggerCall<'_>, &mut Spi<'_>) -> Result<TriggerAnswer>;
 
 /// The code of a function that is written in Rust.
 #[derive(Clone, Copy)]
@@ -30,6 +34,8 @@ pub enum Native {
     Builtin(Builtin),
     /// It runs statements.
     Spi(SpiFn),
+    /// It is called as a trigger only.
+    Trigger(TriggerFn),
 }
 
 /// The functions that a crate above this one brings.
@@ -131,6 +137,16 @@ pub(crate) fn is_written_in_sql(function: &Function) -> bool {
     function.is_built_in()
         && (sql_bodies::lookup(function.oid).is_some()
             || families().any(|family| family.by_oid.contains_key(&function.oid)))
+}
+
+/// The code of a trigger function, which need not be one of pg_proc's first rows.
+pub(crate) fn trigger_function(function: Oid) -> Option<TriggerFn> {
+    let built_in = FunctionRef::built_in(function).and_then(|function| native(&function));
+    let by_oid = || families().find_map(|family| family.by_oid.get(&function).copied());
+    match built_in.or_else(by_oid)? {
+        Native::Trigger(function) => Some(function),
+        Native::Builtin(_) | Native::Spi(_) => None,
+    }
 }
 
 /// What the extension of a name does for rows that no partition takes.

@@ -5,90 +5,17 @@
 mod support;
 
 use std::sync::Arc;
-use steppe_catalog::{
-    Catalog, PUBLIC, PartitionColumn, PartitionKey, PartitionOf, RelKind, Relation,
-};
+use steppe_catalog::Catalog;
 use steppe_exec::prepare::run_in_place;
 use steppe_functions::{Host, SessionHost};
-use steppe_partition::{BoundValue, PartitionBound, PartitionStrategy, RangeDatum};
 use steppe_txn::{DatabaseId, RelationLockMode, Txn};
-use steppe_types::{Datum, Oid, oid};
+use steppe_types::{Datum, oid};
+use support::partitions::{partitioned, relation};
 use support::{Rows, World};
-
-fn relation(w: &World, name: &str) -> Relation {
-    (**w.catalog.relation_named(PUBLIC, name).expect("relation exists")).clone()
-}
-
-/// Makes a table that is partitioned by the range of its column `id` out of a plain one.
-fn partition(w: &mut World, name: &str) -> Oid {
-    let mut table = relation(w, name);
-    let attnum = table.column_index("id").expect("has the column") as i16 + 1;
-    let key = PartitionColumn {
-        attnum,
-        expression: None,
-        type_oid: oid::INT4,
-        collation: 0,
-        opclass: None,
-    };
-    table.kind = RelKind::PartitionedTable;
-    table.partition_key =
-        Some(Arc::new(PartitionKey { strategy: PartitionStrategy::Range, columns: vec![key] }));
-    (table.storage, table.overflow) = (None, None);
-    for index in &table.indexes {
-        let mut index = (**w.catalog.relation(*index).expect("index exists")).clone();
-        index.kind = RelKind::PartitionedIndex;
-        index.storage = None;
-        w.catalog.put_relation(index);
-    }
-    let oid = table.oid;
-    w.catalog.put_relation(table);
-    oid
-}
-
-fn attach(w: &mut World, parent: &str, name: &str, lower: i32, upper: i32) {
-    let side = |v| vec![RangeDatum::Value(BoundValue::new(oid::INT4, Datum::Int4(v)))];
-    let bound = PartitionBound::Range { lower: side(lower), upper: side(upper) };
-    let parent = relation(w, parent).oid;
-    let mut table = relation(w, name);
-    table.partition_of = Some(PartitionOf { parent, bound: Some(bound), detach_pending: false });
-    w.catalog.put_relation(table);
-}
-
-fn attach_index(w: &mut World, parent: &str, name: &str) {
-    let parent = relation(w, parent).oid;
-    let mut index = relation(w, name);
-    index.partition_of = Some(PartitionOf { parent, bound: None, detach_pending: false });
-    w.catalog.put_relation(index);
-}
-
-/// `p1` is as its parent; `p2` has the columns in another order, one dropped, and no index on v.
-fn world() -> World {
-    let mut w = World::new();
-    let indexes: &[(&str, bool, &[&str])] = &[("p_pkey", true, &["id"]), ("p_v", false, &["v"])];
-    w.table("p", &["id int4 not-null", "v int4", "s text"], indexes);
-    partition(&mut w, "p");
-    let indexes: &[(&str, bool, &[&str])] = &[("p1_pkey", true, &["id"]), ("p1_v", false, &["v"])];
-    w.table("p1", &["id int4 not-null", "v int4", "s text"], indexes);
-    w.table(
-        "p2",
-        &["s text", "x int4", "v int4", "id int4 not-null"],
-        &[("p2_pkey", true, &["id"])],
-    );
-    let mut p2 = relation(&w, "p2");
-    p2.columns[1].dropped = true;
-    p2.columns[1].name = "........pg.dropped.2........".into();
-    w.catalog.put_relation(p2);
-    attach(&mut w, "p", "p1", 0, 100);
-    attach(&mut w, "p", "p2", 100, 200);
-    for (parent, index) in [("p_pkey", "p1_pkey"), ("p_pkey", "p2_pkey"), ("p_v", "p1_v")] {
-        attach_index(&mut w, parent, index);
-    }
-    w
-}
 
 #[test]
 fn leaves_may_be_laid_out_otherwise() {
-    let mut w = world();
+    let mut w = partitioned();
     assert_eq!(
         w.count("insert into p select g, g * 2, 's' || g from generate_series(0, 199) g"),
         200
@@ -120,7 +47,7 @@ fn leaves_may_be_laid_out_otherwise() {
 
 #[test]
 fn conflicts_and_locks_are_the_leafs() {
-    let mut w = world();
+    let mut w = partitioned();
     w.count("insert into p values (1, 1, 'a'), (101, 1, 'b')");
     let on_conflict = "insert into p values (101, 7, 'c') on conflict (id)";
     assert_eq!(w.count(&format!("{on_conflict} do nothing")), 0);
@@ -140,7 +67,7 @@ fn conflicts_and_locks_are_the_leafs() {
 
 #[test]
 fn errors_show_the_row_as_it_was_written() {
-    let mut w = world();
+    let mut w = partitioned();
     w.check("p2", "small", "v < 1000");
     let (state, message, detail) = w.error("insert into p values (120, 2000, 'big')");
     assert_eq!(state, "23514");
@@ -163,7 +90,7 @@ fn errors_show_the_row_as_it_was_written() {
 
 #[test]
 fn a_leaf_without_the_index_is_read_whole() {
-    let w = world();
+    let w = partitioned();
     assert_eq!(
         w.explain("select s from p where v = 20 and s <> 'x'"),
         [
@@ -185,7 +112,7 @@ fn a_leaf_without_the_index_is_read_whole() {
 
 #[test]
 fn the_plan_names_no_leaf() {
-    let mut w = world();
+    let mut w = partitioned();
     let stmt = w.compile("select id from p where v = $1", &[oid::INT4]).expect("compiles");
     let plan = format!("{:?}", stmt.planned().plan);
     assert!(!plan.contains("\"p1\"") && !plan.contains("\"p2\""), "{plan}");
@@ -219,7 +146,7 @@ fn run_alone(w: &mut World, text: &str, params: &[i32]) -> (Vec<String>, u64) {
 
 #[test]
 fn a_statement_in_place_locks_the_one_leaf_it_is_about() {
-    let mut w = world();
+    let mut w = partitioned();
     for id in [1, 2, 101, 102] {
         let (_, rows) = run_alone(&mut w, "insert into p values ($1, $1 * 10, 'x')", &[id]);
         assert_eq!(rows, 1);
@@ -247,7 +174,7 @@ fn a_statement_in_place_locks_the_one_leaf_it_is_about() {
 
 #[test]
 fn a_statement_in_place_waits_for_its_row() {
-    let mut w = world();
+    let mut w = partitioned();
     run_alone(&mut w, "insert into p values (1, $1, 'x')", &[10]);
     let update = "update p set v = v + $1 where id = 1";
     w.begin();
@@ -274,7 +201,7 @@ impl SessionHost for Overtaken {
 
 #[test]
 fn a_statement_in_place_does_nothing_by_a_plan_of_before() {
-    let mut w = world();
+    let mut w = partitioned();
     run_alone(&mut w, "insert into p values (1, $1, 'x')", &[10]);
     let params: Arc<[Datum]> = Arc::new([Datum::Int4(1)]);
     for text in ["delete from p where id = $1 returning v", "select v from p where id >= $1"] {

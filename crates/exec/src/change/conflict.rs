@@ -11,7 +11,7 @@ use super::checks::named;
 use super::outcome::{ChangeKind, ChangeOf, InTheWay, of_conflict, serialization};
 use super::row::{Changed, update_known};
 use super::writer::insert_key;
-use super::{Inserter, Target};
+use super::{Inserter, RowCommand, Target};
 use crate::access::IndexAccess;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
@@ -68,6 +68,7 @@ impl ConflictPlan {
                 Some(id) => id,
                 None => match self.attempt(target, stored, inserter, cx)? {
                     Attempt::Inserted(id) => {
+                        target.queue_after(RowCommand::Insert, None, Some(stored), cx)?;
                         return Ok(Some(Changed::Inserted(row.to_vec(), id)));
                     }
                     Attempt::Conflict(id) => id,
@@ -93,7 +94,7 @@ impl ConflictPlan {
                     let locked = (conflict, version);
                     match self.resolve(target, assignments, filter, locked, row, cx)? {
                         Resolved::Updated(changed) => return Ok(Some(changed)),
-                        Resolved::Filtered => return Ok(None),
+                        Resolved::Kept => return Ok(None),
                     }
                 }
             }
@@ -186,9 +187,10 @@ impl ConflictPlan {
         if let Some(filter) = filter
             && !filter.holds(cx, Row::pair(&seen, &source))?
         {
-            return Ok(Resolved::Filtered);
+            return Ok(Resolved::Kept);
         }
-        update_known(target, assignments, id, &version, seen, &source, cx).map(Resolved::Updated)
+        let updated = update_known(target, assignments, id, &version, seen, &source, cx)?;
+        Ok(updated.map_or(Resolved::Kept, Resolved::Updated))
     }
 
     /// REPEATABLE READ may not silently skip a row because of one that it does not see as it is.
@@ -204,8 +206,8 @@ impl ConflictPlan {
 
 enum Resolved {
     Updated(Changed),
-    /// The clause's WHERE does not hold.
-    Filtered,
+    /// The clause's WHERE does not hold, or a trigger would not have it.
+    Kept,
 }
 
 /// Locks the row in the way. Its newest version counts, whatever the snapshot sees; `None` if

@@ -1,9 +1,9 @@
 //! Keys of DEFERRABLE constraints (unique_key_recheck in src/backend/commands/constraint.c).
 //!
 //! The index of such a constraint is stored as one that is not unique: every key is taken. Where
-//! another row may have the same one at that moment, an event is queued, and the key looked at again when
-//! the constraint is checked: at the end of the statement, or of the transaction. Of two rows that
-//! come at the same time at least one sees the other's entry, since both are under one leaf's
+//! another row may have the same one at that moment, an event is queued, and the key looked at again
+//! when the constraint is checked: at the end of the statement, or of the transaction. Of two rows
+//! that come at the same time at least one sees the other's entry, since both are under one leaf's
 //! latch one after the other: so a key that was nobody else's need not be looked at again.
 //!
 //! What is taken back by then has no entry left, and is in nobody's way.

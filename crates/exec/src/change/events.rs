@@ -5,29 +5,69 @@
 //! queued meanwhile comes behind. A part of the statement that is taken back takes its events with
 //! it ([`super::mark`]). A statement that queues nothing has no queue: it costs one look at its end.
 //!
+//! The rows that triggers are to see are kept as they were, beyond work_mem in temporary files: one
+//! event stands for a run of them.
+//!
 //! Deferred constraints leave the queue when their turn comes: the session keeps them until SET
 //! CONSTRAINTS or COMMIT.
 
 use super::deferred;
+use super::hooks::{HookSet, RowCommand};
+use super::trigger::Fired;
 use crate::context::ExecContext;
+use crate::expr::Row;
+use crate::tuplestore::{StoreReader, TupleStore};
+use hashbrown::HashMap;
+use std::sync::Arc;
+use steppe_catalog::Relation;
 use steppe_functions::KeyCheck;
-use steppe_types::Result;
+use steppe_types::{Datum, Error, Oid, Result};
 
 /// What is queued.
 pub(crate) enum Event {
     /// A key of a DEFERRABLE constraint is to be looked at again: another row may have it.
     UniqueRecheck(KeyCheck),
+    /// AFTER ROW triggers of so many rows of a log.
+    Rows { log: usize, first: usize, count: usize },
+    /// AFTER STATEMENT triggers of a table.
+    Statement { table: usize, command: RowCommand },
 }
 
 /// The events of one statement, or of a COPY.
 #[derive(Default)]
 pub(crate) struct EventQueue {
     events: Vec<Event>,
+    tables: Vec<QueuedTable>,
+    /// Where a table is among those.
+    places: HashMap<Oid, usize>,
+    logs: Vec<RowLog>,
+    /// BEFORE STATEMENT triggers that have been fired: they are once for a table and a command,
+    /// though several parts of the statement write the table.
+    begun: Vec<(Oid, RowCommand)>,
 }
+
+/// A table whose triggers are to be fired.
+struct QueuedTable {
+    relation: Arc<Relation>,
+    hooks: Arc<HookSet>,
+}
+
+/// Rows of tables with so many columns: the table's place, the command, the old row, the new one.
+struct RowLog {
+    columns: usize,
+    rows: TupleStore,
+}
+
+/// The rows before and after a change.
+pub(super) type OldAndNew<'r> = (Option<&'r [Datum]>, Option<&'r [Datum]>);
 
 /// A place in a queue.
 #[derive(Clone, Copy)]
-pub(super) struct EventMark(usize);
+pub(super) struct EventMark {
+    events: usize,
+    /// Of the last event before it, so many rows.
+    rows: usize,
+}
 
 impl EventQueue {
     pub(super) fn push(&mut self, event: Event) {
@@ -38,30 +78,133 @@ impl EventQueue {
         self.events.is_empty()
     }
 
+    fn mark(&self) -> EventMark {
+        let rows = match self.events.last() {
+            Some(Event::Rows { count, .. }) => *count,
+            _ => 0,
+        };
+        EventMark { events: self.events.len(), rows }
+    }
+
     /// Forgets what was queued since a mark.
     fn truncate(&mut self, mark: EventMark) {
-        self.events.truncate(mark.0);
+        self.events.truncate(mark.events);
+        if let Some(Event::Rows { count, .. }) = self.events.last_mut() {
+            *count = mark.rows;
+        }
+    }
+
+    fn place(&mut self, relation: &Arc<Relation>, hooks: &Arc<HookSet>) -> usize {
+        *self.places.entry(relation.oid).or_insert_with(|| {
+            self.tables.push(QueuedTable { relation: relation.clone(), hooks: hooks.clone() });
+            self.tables.len() - 1
+        })
+    }
+
+    /// Queues the AFTER STATEMENT triggers of a table, once for all parts of the statement.
+    pub(super) fn push_statement(
+        &mut self,
+        relation: &Arc<Relation>,
+        hooks: &Arc<HookSet>,
+        command: RowCommand,
+    ) {
+        let table = self.place(relation, hooks);
+        self.events.retain(|event| match event {
+            Event::Statement { table: other, command: of } => (*other, *of) != (table, command),
+            _ => true,
+        });
+        self.push(Event::Statement { table, command });
+    }
+
+    /// Whether a table's BEFORE STATEMENT triggers are still to be fired for a command; they are
+    /// not, from now on.
+    pub(super) fn begins(&mut self, relation: &Relation, command: RowCommand) -> bool {
+        let of = (relation.oid, command);
+        let begins = !self.begun.contains(&of);
+        if begins {
+            self.begun.push(of);
+        }
+        begins
     }
 
     /// The rows that events are about.
     #[cfg(test)]
     pub(super) fn rows(&self) -> Vec<steppe_txn::RowId> {
         let row = |event: &Event| match event {
-            Event::UniqueRecheck(check) => check.row,
+            Event::UniqueRecheck(check) => Some(check.row),
+            _ => None,
         };
-        self.events.iter().map(row).collect()
+        self.events.iter().filter_map(row).collect()
     }
 
     /// Does what is queued.
-    fn work_off(self, cx: &mut ExecContext) -> Result<()> {
+    fn work_off(mut self, cx: &mut ExecContext) -> Result<()> {
         let mut rechecks = Vec::new();
-        for event in self.events {
+        for event in std::mem::take(&mut self.events) {
+            if let Event::UniqueRecheck(check) = event {
+                rechecks.push(check);
+                continue;
+            }
+            deferred::check_due(std::mem::take(&mut rechecks), cx)?;
             match event {
-                Event::UniqueRecheck(check) => rechecks.push(check),
+                Event::Rows { log, first, count } => self.fire_rows(log, first, count, cx)?,
+                Event::Statement { table, command } => {
+                    let QueuedTable { relation, hooks } = self.table(table)?;
+                    let triggers = &hooks.command(command).after_statement;
+                    Fired { command, relation }.call_all(triggers, None, None, cx)?;
+                }
+                Event::UniqueRecheck(_) => {}
             }
         }
         deferred::check_due(rechecks, cx)
     }
+
+    fn fire_rows(
+        &mut self,
+        log: usize,
+        first: usize,
+        count: usize,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        let (mut reader, mut row) = (StoreReader::default(), Vec::new());
+        for at in first..first + count {
+            row.clear();
+            let log = self.logs.get_mut(log).ok_or_else(lost)?;
+            if !log.rows.read_at(&mut reader, at, &mut row)? {
+                return Err(lost());
+            }
+            let columns = log.columns;
+            let (table, command, old, new) = parts(&row, columns).ok_or_else(lost)?;
+            let QueuedTable { relation, hooks } = self.table(table)?;
+            let triggers = &hooks.command(command).after_row;
+            Fired { command, relation }.call_all(triggers, old, new, cx)?;
+        }
+        Ok(())
+    }
+
+    fn table(&self, place: usize) -> Result<&QueuedTable> {
+        self.tables.get(place).ok_or_else(lost)
+    }
+}
+
+/// A row of a log as it was queued.
+fn parts(
+    row: &[Datum],
+    columns: usize,
+) -> Option<(usize, RowCommand, Option<&[Datum]>, Option<&[Datum]>)> {
+    let [Datum::Int4(table), Datum::Int4(command), rows @ ..] = row else { return None };
+    let (old, new) = rows.split_at_checked(columns)?;
+    let (command, old, new) = match command {
+        0 => (RowCommand::Insert, None, Some(new)),
+        1 => (RowCommand::Update, Some(old), Some(new)),
+        _ => (RowCommand::Delete, Some(old), None),
+    };
+    Some((*table as usize, command, old, new))
+}
+
+#[cold]
+fn lost() -> Error {
+    Error::internal("an event's row is not there")
 }
 
 impl ExecContext {
@@ -70,8 +213,46 @@ impl ExecContext {
         self.events.get_or_insert_default()
     }
 
+    /// Queues the AFTER ROW triggers of a change.
+    pub(super) fn queue_row(
+        &mut self,
+        relation: &Arc<Relation>,
+        hooks: &Arc<HookSet>,
+        command: RowCommand,
+        (old, new): OldAndNew<'_>,
+    ) -> Result<()> {
+        let columns = old.or(new).map_or(0, <[Datum]>::len);
+        let (work_mem, temp) = (self.work_mem_bytes, self.temp()?);
+        let queue = self.queue();
+        let table = queue.place(relation, hooks) as i32;
+        let log = match queue.logs.iter().position(|log| log.columns == columns) {
+            Some(found) => found,
+            None => {
+                let rows = TupleStore::new(2 + 2 * columns, work_mem, Some(temp));
+                queue.logs.push(RowLog { columns, rows });
+                queue.logs.len() - 1
+            }
+        };
+        let nulls = vec![Datum::Null; columns];
+        let mut row = vec![Datum::Int4(table), Datum::Int4(command as i32)];
+        row.extend_from_slice(old.unwrap_or(&nulls));
+        row.extend_from_slice(new.unwrap_or(&nulls));
+        let rows = &mut queue.logs[log].rows;
+        let at = rows.len();
+        rows.push(Row::of(&row))?;
+        match queue.events.last_mut() {
+            Some(Event::Rows { log: same, first, count })
+                if *same == log && *first + *count == at =>
+            {
+                *count += 1;
+            }
+            _ => queue.push(Event::Rows { log, first: at, count: 1 }),
+        }
+        Ok(())
+    }
+
     pub(super) fn event_mark(&self) -> EventMark {
-        EventMark(self.events.as_ref().map_or(0, |queue| queue.events.len()))
+        self.events.as_ref().map_or(EventMark { events: 0, rows: 0 }, |queue| queue.mark())
     }
 
     pub(super) fn forget_events(&mut self, since: EventMark) {

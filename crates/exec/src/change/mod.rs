@@ -5,13 +5,16 @@
 //! |---|---|
 //! | `node` | the plan node: batches in, RETURNING out |
 //! | `target` | the table: what its rows must satisfy, and how they are laid out |
-//! | `row` | UPDATE and DELETE of one row, with READ COMMITTED's recheck |
+//! | `row` | changes of one row, step by step, with READ COMMITTED's recheck |
+//! | `insert` | INSERT of rows: in runs, a batch each |
 //! | `route` | each row of a partitioned or inherited table to its leaf |
 //! | `conflict` | INSERT … ON CONFLICT |
 //! | `outcome` | what became of an attempt, as the engine answers it |
 //! | `writer` | batches of rows to the table and, sorted, to its indexes |
 //! | `written` | which columns an UPDATE writes, and what follows |
 //! | `mark` | points to which a part of a statement is taken back |
+//! | `hooks` | the triggers that the statement meets, compiled |
+//! | `trigger` | calling them |
 //! | `events` | what is done at the end of the statement |
 //! | `deferred` | keys of DEFERRABLE constraints, which are checked later |
 //! | `checks` | NOT NULL, CHECK, and the errors with their details |
@@ -24,6 +27,8 @@ mod checks;
 mod conflict;
 mod deferred;
 mod events;
+mod hooks;
+mod insert;
 mod mark;
 mod node;
 pub(crate) mod outcome;
@@ -31,6 +36,7 @@ mod returned;
 mod route;
 mod row;
 mod target;
+mod trigger;
 mod writer;
 mod written;
 
@@ -41,9 +47,12 @@ pub(crate) use checks::{
 pub(crate) use conflict::ConflictPlan;
 pub use deferred::check_keys;
 pub(crate) use events::{EventQueue, finish as finish_events};
+pub use hooks::RowCommand;
+pub(crate) use hooks::commands_of;
 pub(crate) use node::{ModifyPlan, start};
 pub(crate) use route::{OpenLeaves, Partitioned};
 pub(crate) use target::{GeneratedColumn, Target, TargetRules, arbiters, not_null_columns};
+pub use trigger::{TriggerAnswer, TriggerCall};
 pub(crate) use writer::Inserter;
 pub use writer::TableWriter;
 pub(crate) use written::Written;

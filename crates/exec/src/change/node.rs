@@ -1,15 +1,17 @@
 //! The plan node (PostgreSQL's nodeModifyTable.c): batches of a child's rows in, RETURNING out.
 //!
-//! A batch of rows to be inserted goes in at once; updates and deletes go row by row, in the order in which the child
-//! hands its rows up. Errors are those of the first row that fails, whichever way rows take.
+//! A batch of rows to be inserted goes in at once; updates and deletes go row by row, in the order
+//! in which the child hands its rows up. Errors are those of the first row that fails, whichever
+//! way rows take.
 
-use super::check_views;
 use super::conflict::ConflictPlan;
 use super::returned::Returning;
 use super::route::{OpenLeaves, Partitioned};
 use super::row::Change;
 use super::target::Target;
+use super::trigger::Fired;
 use super::writer::Inserter;
+use super::{RowCommand, check_views};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::CExpr;
@@ -28,6 +30,8 @@ const INSERT_ROWS: usize = 1024;
 /// A compiled ModifyTable.
 pub(crate) struct ModifyPlan {
     pub(crate) command: Command,
+    /// Those of its triggers: ON CONFLICT DO UPDATE is two.
+    pub(crate) commands: &'static [RowCommand],
     pub(crate) target: Target,
     /// The target's rows are in its leaves.
     pub(crate) partitioned: Option<Box<Partitioned>>,
@@ -52,6 +56,7 @@ struct ModifyNode {
     plan: Arc<CPlan>,
     child: BoxedNode,
     incoming: RowBatch,
+    begun: bool,
     finished: bool,
     inserter: Inserter,
     open: OpenLeaves,
@@ -67,6 +72,7 @@ pub(crate) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         plan,
         child,
         incoming,
+        begun: false,
         finished: false,
         inserter: Inserter::default(),
         open: OpenLeaves::default(),
@@ -74,87 +80,133 @@ pub(crate) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     })
 }
 
+impl ModifyPlan {
+    /// Before the child runs: BEFORE STATEMENT triggers of the table that the statement names, with
+    /// or without rows to come.
+    pub(crate) fn begin(&self, cx: &mut ExecContext) -> Result<()> {
+        let Some(hooks) = &self.target.hooks else { return Ok(()) };
+        let relation = &self.target.table.relation;
+        for command in self.commands {
+            let triggers = &hooks.command(*command).before_statement;
+            if !triggers.is_empty() && cx.queue().begins(relation, *command) {
+                Fired { command: *command, relation }.call_all(triggers, None, None, cx)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Behind the last row: queues AFTER STATEMENT triggers.
+    pub(crate) fn end(&self, cx: &mut ExecContext) {
+        let Some(hooks) = &self.target.hooks else { return };
+        for command in self.commands.iter().rev() {
+            if !hooks.command(*command).after_statement.is_empty() {
+                cx.queue().push_statement(&self.target.table.relation, hooks, *command);
+            }
+        }
+    }
+}
+
 impl ModifyNode {
     /// Changes the rows of one batch.
     fn run_batch(&mut self, modify: &ModifyPlan, cx: &mut ExecContext) -> Result<()> {
-        let mut returning = Returning { plan: &self.plan, modify, ready: &mut self.ready };
-        let mut changed = 0;
-        match (modify.command, &modify.on_conflict) {
-            (Command::Insert, None) => {
-                let completed = modify.target.completed(&self.incoming, cx)?;
-                let rows: Vec<&[Datum]> = match &completed {
-                    Some(rows) => rows.iter().map(Vec::as_slice).collect(),
-                    None => self.incoming.iter().collect(),
-                };
-                let (open, inserter) = (&mut self.open, &mut self.inserter);
-                let placed = modify.insert_in_order(&rows, open, inserter, cx)?;
-                changed += rows.len() as u64;
-                let looked_at = modify.returning || !modify.target.view_checks.is_empty();
-                for (i, row) in rows.iter().enumerate().filter(|_| looked_at) {
-                    let placed = placed.get(i);
-                    let row = placed.and_then(|placed| placed.row.as_deref()).unwrap_or(row);
-                    check_views(&modify.target, row, cx)?;
-                    let leaf = placed.map(|placed| Datum::Oid(placed.leaf));
-                    let table = placed.map_or(modify.target.oid(), |placed| placed.leaf);
-                    let system = match modify.returning_system.is_empty() {
-                        true => Vec::new(),
-                        false => {
-                            let own = || self.inserter.ids().get(i).copied();
-                            let id = placed.map(|placed| placed.id).or_else(own);
-                            modify.system_of_insert(id.ok_or_else(no_row)?, cx)?
-                        }
-                    };
-                    let versions = (None, Some((row, table)));
-                    returning.row(row, versions, (leaf.as_slice(), &system), cx)?;
-                }
-            }
-            (Command::Insert, Some(conflict)) => {
-                let completed = modify.target.completed(&self.incoming, cx)?;
-                let rows: Vec<&[Datum]> = match &completed {
-                    Some(rows) => rows.iter().map(Vec::as_slice).collect(),
-                    None => self.incoming.iter().collect(),
-                };
-                for row in rows {
-                    let leaf = modify.leaf_for(row, &mut self.open, cx)?;
-                    let (target, row) = match &leaf {
-                        Some((leaf, computed)) => (&**leaf, computed.as_deref().unwrap_or(row)),
-                        None => (&modify.target, row),
-                    };
-                    let done = conflict.insert(target, row, &mut self.inserter, cx)?;
-                    if let Some(done) = done {
-                        changed += 1;
-                        check_views(&modify.target, done.stored(), cx)?;
-                        let table = target.oid();
-                        let leaf = leaf.is_some().then_some(Datum::Oid(table));
-                        let system = modify.system_of(&done, target, cx)?;
-                        let versions = done.versions(table, table);
-                        let beside = (leaf.as_slice(), &system[..]);
-                        returning.row(done.stored(), versions, beside, cx)?;
-                    }
-                }
-            }
-            (Command::Update | Command::Delete, _) => {
-                if self.incoming.len() > 1 {
-                    accesses::count_apart();
-                }
-                for row in self.incoming.iter() {
-                    let done = modify.change(row, &mut self.open, &mut self.inserter, cx)?;
-                    if let Some(Change { changed: done, source, from, to, system }) = done {
-                        changed += 1;
-                        check_views(&modify.target, done.stored(), cx)?;
-                        let versions = done.versions(from, to);
-                        returning.row(done.stored(), versions, (&source, &system), cx)?;
-                    }
-                }
-            }
+        let changed = match (modify.command, &modify.on_conflict) {
+            (Command::Insert, None) => self.insert(modify, cx)?,
+            (Command::Insert, Some(conflict)) => self.insert_or(modify, conflict, cx)?,
+            (Command::Update | Command::Delete, _) => self.change(modify, cx)?,
             (Command::Select, _) => {
                 return Err(Error::internal("SELECT is not a data-modifying command"));
             }
-        }
+        };
         if modify.counts {
             cx.processed += changed;
         }
         Ok(())
+    }
+
+    fn insert(&mut self, modify: &ModifyPlan, cx: &mut ExecContext) -> Result<u64> {
+        let mut returning = Returning { plan: &self.plan, modify, ready: &mut self.ready };
+        let completed = modify.target.completed(&self.incoming, cx)?;
+        let rows: Vec<&[Datum]> = match &completed {
+            Some(rows) => rows.iter().map(Vec::as_slice).collect(),
+            None => self.incoming.iter().collect(),
+        };
+        let (open, inserter) = (&mut self.open, &mut self.inserter);
+        let placed = modify.insert_in_order(&rows, open, inserter, cx)?;
+        let kept_out = placed.iter().filter(|placed| placed.is_none()).count();
+        let looked_at = modify.returning || !modify.target.view_checks.is_empty();
+        for (i, row) in rows.iter().enumerate().filter(|_| looked_at) {
+            let placed = match placed.get(i) {
+                Some(None) => continue,
+                Some(placed) => placed.as_ref(),
+                None => None,
+            };
+            let row = placed.and_then(|placed| placed.row.as_deref()).unwrap_or(row);
+            check_views(&modify.target, row, cx)?;
+            let table = placed.map_or(modify.target.oid(), |placed| placed.leaf);
+            let leaf = modify.partitioned.is_some().then_some(Datum::Oid(table));
+            let system = match modify.returning_system.is_empty() {
+                true => Vec::new(),
+                false => {
+                    let own = || self.inserter.ids().get(i).copied();
+                    let id = placed.map(|placed| placed.id).or_else(own);
+                    modify.system_of_insert(id.ok_or_else(no_row)?, cx)?
+                }
+            };
+            let versions = (None, Some((row, table)));
+            returning.row(row, versions, (leaf.as_slice(), &system), cx)?;
+        }
+        Ok((rows.len() - kept_out) as u64)
+    }
+
+    fn insert_or(
+        &mut self,
+        modify: &ModifyPlan,
+        conflict: &ConflictPlan,
+        cx: &mut ExecContext,
+    ) -> Result<u64> {
+        let mut returning = Returning { plan: &self.plan, modify, ready: &mut self.ready };
+        let mut changed = 0;
+        let completed = modify.target.completed(&self.incoming, cx)?;
+        let rows: Vec<&[Datum]> = match &completed {
+            Some(rows) => rows.iter().map(Vec::as_slice).collect(),
+            None => self.incoming.iter().collect(),
+        };
+        for row in rows {
+            let Some(proposed) = modify.propose(row, &mut self.open, cx)? else { continue };
+            let target = proposed.leaf.as_deref().unwrap_or(&modify.target);
+            let row = proposed.row.as_deref().unwrap_or(row);
+            let done = conflict.insert(target, row, &mut self.inserter, cx)?;
+            if let Some(done) = done {
+                changed += 1;
+                check_views(&modify.target, done.stored(), cx)?;
+                let table = target.oid();
+                let leaf = proposed.leaf.is_some().then_some(Datum::Oid(table));
+                let system = modify.system_of(&done, target, cx)?;
+                let versions = done.versions(table, table);
+                let beside = (leaf.as_slice(), &system[..]);
+                returning.row(done.stored(), versions, beside, cx)?;
+            }
+        }
+        Ok(changed)
+    }
+
+    /// UPDATE and DELETE.
+    fn change(&mut self, modify: &ModifyPlan, cx: &mut ExecContext) -> Result<u64> {
+        let mut returning = Returning { plan: &self.plan, modify, ready: &mut self.ready };
+        let mut changed = 0;
+        if self.incoming.len() > 1 {
+            accesses::count_apart();
+        }
+        for row in self.incoming.iter() {
+            let done = modify.change(row, &mut self.open, &mut self.inserter, cx)?;
+            if let Some(Change { changed: done, source, from, to, system }) = done {
+                changed += 1;
+                check_views(&modify.target, done.stored(), cx)?;
+                let versions = done.versions(from, to);
+                returning.row(done.stored(), versions, (&source, &system), cx)?;
+            }
+        }
+        Ok(changed)
     }
 }
 
@@ -164,6 +216,9 @@ impl Node for ModifyNode {
         let CNode::Modify(modify) = &plan.kind else {
             return Err(Error::internal("modify node over another plan"));
         };
+        if !std::mem::replace(&mut self.begun, true) {
+            modify.begin(cx)?;
+        }
         while self.ready.is_empty() && !self.finished {
             self.incoming.clear();
             self.incoming.wanted = INSERT_ROWS;
@@ -171,6 +226,9 @@ impl Node for ModifyNode {
             cx.check_interrupts()?;
             self.finished = self.incoming.is_empty();
             self.run_batch(modify, cx)?;
+            if self.finished {
+                modify.end(cx);
+            }
         }
         while !out.is_full()
             && let Some(mut row) = self.ready.pop_front()

@@ -114,13 +114,20 @@ pub(crate) fn of_modify(outcome: ModifyOutcome, of: &ChangeOf<'_>) -> Result<Att
     })
 }
 
-/// Of [`steppe_txn::TableStore::lock_row`].
+/// Of [`steppe_txn::TableStore::lock_row`], for SELECT … FOR or for triggers that are to have the
+/// row in hand before it is changed.
 pub(crate) fn of_lock(outcome: LockOutcome, of: &ChangeOf<'_>) -> Result<Attempted> {
     Ok(match outcome {
         LockOutcome::Locked => Attempted::Done,
+        LockOutcome::SelfUpdated { by: OwnCommand::Later, .. } if of.kind != ChangeKind::Lock => {
+            return Err(changed_within(of.kind));
+        }
         LockOutcome::NotFound | LockOutcome::SelfUpdated { .. } => Attempted::Gone,
-        // PostgreSQL calls this an update, too.
-        LockOutcome::DeletedConcurrently if of.repeatable => return Err(serialization("update")),
+        LockOutcome::DeletedConcurrently if of.repeatable => {
+            // Of SELECT … FOR PostgreSQL calls this an update, too.
+            let what = if of.kind == ChangeKind::Lock { "update" } else { "delete" };
+            return Err(serialization(what));
+        }
         LockOutcome::DeletedConcurrently => Attempted::Gone,
         LockOutcome::MovedConcurrently => return Err(moved_concurrently(of.repeatable)),
         LockOutcome::UpdatedConcurrently { .. } if of.repeatable => {

@@ -12,7 +12,8 @@ use super::checks::partition_violation;
 use super::node::no_row;
 use super::row::{Change, Changed, Outcome, change_row};
 use super::{
-    GeneratedColumn, Inserter, ModifyPlan, Target, TargetRules, Written, check_partition, check_row,
+    GeneratedColumn, Inserter, ModifyPlan, RowCommand, Target, TargetRules, Written,
+    check_partition, commands_of,
 };
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
@@ -28,7 +29,7 @@ use steppe_catalog::{Catalog, Relation};
 use steppe_functions::FnContext;
 use steppe_sql::bind::{stored_checks, stored_generated, stored_never_null};
 use steppe_sql::plan::PlannedStmt;
-use steppe_txn::{Database, RelationLockMode, RowId};
+use steppe_txn::{Database, RelationLockMode};
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// The leaves of a statement's target.
@@ -38,6 +39,7 @@ pub(crate) struct Partitioned {
     leaf: Option<usize>,
     /// ON CONFLICT's arbiters among the partitioned table's indexes; empty: any unique one.
     arbiters: Option<Box<[Oid]>>,
+    commands: &'static [RowCommand],
     /// The columns that the statement assigns to, as the table has them.
     assigned: Box<[usize]>,
     /// `None`: the table is not partitioned.
@@ -76,32 +78,6 @@ impl OpenLeaves {
     }
 }
 
-/// What became of a row that was inserted into the table.
-pub(crate) struct Placed {
-    pub(crate) leaf: Oid,
-    /// The row, if the leaf has computed columns of it.
-    pub(crate) row: Option<Vec<Datum>>,
-    pub(crate) id: RowId,
-}
-
-impl Placed {
-    fn new(target: &Target, stored: &[Datum], id: RowId) -> Placed {
-        Placed { leaf: target.table.oid, row: Placed::computed(target, stored), id }
-    }
-
-    /// The row, if the leaf has computed columns of it.
-    fn computed(target: &Target, stored: &[Datum]) -> Option<Vec<Datum>> {
-        let is_computed = !target.generated.is_empty();
-        is_computed.then(|| target.seen(stored.to_vec()))
-    }
-}
-
-/// The leaf of a row, and the row if the leaf has computed columns of it.
-type LeafOf = (Arc<Target>, Option<Vec<Datum>>);
-
-/// Rows of one leaf, as it stores them.
-type Group<'r> = (Arc<Target>, Vec<Cow<'r, [Datum]>>);
-
 impl Partitioned {
     pub(crate) fn new(modify: &steppe_sql::plan::ModifyTable) -> Option<Box<Partitioned>> {
         let table = &modify.rel.relation;
@@ -113,6 +89,7 @@ impl Partitioned {
             table: table.clone(),
             leaf: modify.leaf,
             arbiters: modify.on_conflict.as_ref().map(|c| c.arbiters.clone().into()),
+            commands: commands_of(modify),
             assigned: Written::assigned_by(modify),
             router: is_partitioned.then(|| Router::new(table)),
             targets: ByLeaf::new(HANDLES_MAX),
@@ -135,7 +112,7 @@ impl Partitioned {
     }
 
     /// The leaf that a row of the partitioned table belongs to.
-    fn route(
+    pub(super) fn route(
         &self,
         root: &Target,
         row: &[Datum],
@@ -265,120 +242,15 @@ impl Partitioned {
             partition: PartitionCheck::new(leaf, &mut compiler)?,
             columns: ColumnMap::new(&self.table, leaf)?,
             written: Written::default(),
+            hooks: None,
         };
-        let rules = rules.writing(&self.assigned, &indexes);
+        let rules = rules.for_statement(leaf, self.commands, &self.assigned, &indexes)?;
         let table = TableAccess::open(database, leaf)?;
         Ok(Target { rules: Arc::new(rules), table, indexes })
-    }
-
-    /// Inserts rows of the partitioned table; where each went.
-    fn insert(
-        &self,
-        root: &Target,
-        rows: &[&[Datum]],
-        open: &mut OpenLeaves,
-        inserter: &mut Inserter,
-        cx: &mut ExecContext,
-    ) -> Result<Vec<Placed>> {
-        if let [row] = rows {
-            let (target, stored) = self.route_checked(root, row, open, cx)?;
-            inserter.insert_checked(&target, &[&stored], cx)?;
-            let id = inserter.ids().first().copied().ok_or_else(no_row)?;
-            return Ok(vec![Placed::new(&target, &stored, id)]);
-        }
-        let mut placed = Vec::with_capacity(rows.len());
-        let mut groups: Vec<Group<'_>> = Vec::new();
-        let mut group_of: HashMap<Oid, usize> = HashMap::new();
-        let mut members = Vec::with_capacity(rows.len());
-        let mut failed = None;
-        for row in rows {
-            match self.route_checked(root, row, open, cx) {
-                Ok((target, stored)) => {
-                    let leaf = target.table.oid;
-                    // It gets its number with its group.
-                    placed.push(Placed::new(&target, &stored, RowId(0)));
-                    let group = *group_of.entry(leaf).or_insert_with(|| {
-                        groups.push((target, Vec::new()));
-                        groups.len() - 1
-                    });
-                    members.push((group, groups[group].1.len()));
-                    groups[group].1.push(stored);
-                }
-                // What the rows before it run into comes first.
-                Err(error) => {
-                    failed = Some(error);
-                    break;
-                }
-            }
-        }
-        let mut ids = Vec::with_capacity(groups.len());
-        for (target, rows) in &groups {
-            let rows: Vec<&[Datum]> = rows.iter().map(|row| &**row).collect();
-            inserter.insert_checked(target, &rows, cx)?;
-            ids.push(inserter.ids().to_vec());
-        }
-        for (placed, (group, at)) in placed.iter_mut().zip(members) {
-            let id = ids.get(group).and_then(|ids: &Vec<RowId>| ids.get(at));
-            placed.id = *id.ok_or_else(no_row)?;
-        }
-        failed.map_or(Ok(placed), Err)
-    }
-
-    /// A row's leaf, and the row as it is stored there.
-    fn route_checked<'r>(
-        &self,
-        root: &Target,
-        row: &'r [Datum],
-        open: &mut OpenLeaves,
-        cx: &mut ExecContext,
-    ) -> Result<(Arc<Target>, Cow<'r, [Datum]>)> {
-        let target = self.route(root, row, open, cx)?;
-        let mut stored = target.stored(row);
-        if !target.generated.is_empty() {
-            // The leaf's expressions may be others than its parent's.
-            target.generate(stored.to_mut(), cx)?;
-        }
-        check_row(&target, &stored, cx)?;
-        Ok((target, stored))
     }
 }
 
 impl ModifyPlan {
-    /// Inserts complete rows into the target, or into its leaves: it answers where each went.
-    pub(crate) fn insert(
-        &self,
-        rows: &[&[Datum]],
-        open: &mut OpenLeaves,
-        inserter: &mut Inserter,
-        cx: &mut ExecContext,
-    ) -> Result<Vec<Placed>> {
-        match &self.partitioned {
-            Some(leaves) => leaves.insert(&self.target, rows, open, inserter, cx),
-            None => {
-                inserter.insert(&self.target, rows, cx)?;
-                Ok(Vec::new())
-            }
-        }
-    }
-
-    /// The leaf of a row that ON CONFLICT is about, if the target has leaves. The row satisfies
-    /// the constraints.
-    pub(super) fn leaf_for(
-        &self,
-        row: &[Datum],
-        open: &mut OpenLeaves,
-        cx: &mut ExecContext,
-    ) -> Result<Option<LeafOf>> {
-        let Some(leaves) = &self.partitioned else {
-            check_row(&self.target, row, cx)?;
-            check_partition(&self.target, row, cx)?;
-            return Ok(None);
-        };
-        let (target, stored) = leaves.route_checked(&self.target, row, open, cx)?;
-        let row = Placed::computed(&target, &stored);
-        Ok(Some((target, row)))
-    }
-
     /// UPDATE or DELETE of the row that a child's row names. `None`: it was not changed.
     pub(super) fn change<'s>(
         &self,
@@ -406,16 +278,16 @@ impl ModifyPlan {
             Outcome::Leaves { old, was, mut new } => {
                 self.target.generate(&mut new, cx)?;
                 let placed = self.insert(&[&new], open, inserter, cx)?.into_iter().next();
-                let is = placed.as_ref().ok_or_else(no_row)?.id;
+                // A trigger of the other leaf would not have it: it has gone from here.
+                let Some(placed) = placed.ok_or_else(no_row)? else { return Ok(None) };
+                let is = placed.id;
                 let system = self.system_of_moved((target, was), is, cx)?;
                 let (mut source, mut to) = (source.to_vec(), from);
                 let at = self.partitioned.as_ref().and_then(|leaves| leaves.leaf);
-                if let (Some(place), Some(Placed { leaf, row, .. })) =
-                    (at.and_then(|at| source.get_mut(at)), placed)
-                {
-                    *place = Datum::Oid(leaf);
-                    to = leaf;
-                    new = row.unwrap_or(new);
+                if let Some(place) = at.and_then(|at| source.get_mut(at)) {
+                    *place = Datum::Oid(placed.leaf);
+                    to = placed.leaf;
+                    new = placed.row.unwrap_or(new);
                 }
                 let changed = Changed::Updated { old, was, new, is };
                 Ok(Some(Change { changed, source: Cow::Owned(source), from, to, system }))

@@ -1,4 +1,18 @@
-//! UPDATE and DELETE of one row.
+//! Changes of one row, step by step in PostgreSQL's order.
+//!
+//! | INSERT | UPDATE | DELETE |
+//! |---|---|---|
+//! | leaf by the bounds | where BEFORE ROW triggers are: the lock | the same |
+//! | BEFORE ROW triggers | new values, BEFORE ROW triggers | BEFORE ROW triggers |
+//! | generated columns | does it leave the partition? then DELETE here, INSERT there | |
+//! | NOT NULL, CHECK, bound | generated columns, NOT NULL, CHECK | |
+//! | row, entries of indexes | version, entries of indexes | deletion, entries of indexes |
+//! | AFTER ROW event | AFTER ROW event | AFTER ROW event |
+//! | views' checks, RETURNING | views' checks, RETURNING | RETURNING |
+//!
+//! A trigger that answers that nothing is to be done ends the row's way: it is not counted and not
+//! returned. INSERT's steps are in [`super::insert`]: rows that no trigger sees before go in batches,
+//! with the same outcome.
 //!
 //! The new version is computed from the version that the snapshot sees, outside
 //! any latch, and put in place only if that is still the newest one. Otherwise,
@@ -9,7 +23,8 @@
 //!   over it, and computes the new version from it (EvalPlanQual).
 
 use super::checks::partition_violation;
-use super::outcome::Attempted;
+use super::hooks::RowCommand;
+use super::outcome::{Attempted, ChangeKind, ChangeOf, of_lock};
 use super::returned::Versions;
 use super::{ModifyPlan, Target, check_row};
 use crate::context::ExecContext;
@@ -17,7 +32,7 @@ use crate::expr::{CExpr, Row};
 use crate::partition::ColumnMap;
 use std::borrow::Cow;
 use steppe_sql::query::Command;
-use steppe_txn::{Action, RowBuf, RowId, RowMeta, RowVersion};
+use steppe_txn::{Action, RowBuf, RowId, RowLockMode, RowMeta, RowVersion, WaitPolicy};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// A change to one row that is ready to be tried.
@@ -44,6 +59,7 @@ impl Attempt {
         if let Attempted::Done = attempted {
             let versions = (&self.old[..], &self.new[..]);
             writer.finish_replace(&target.written, (id, version), versions, cx)?;
+            target.queue_after(RowCommand::Update, Some(&self.old), Some(&self.new), cx)?;
         }
         Ok(attempted)
     }
@@ -123,6 +139,65 @@ pub(super) enum Outcome {
     },
 }
 
+/// A row that a statement is about, in the version that counts.
+struct Found<'s> {
+    id: RowId,
+    version: RowVersion,
+    /// The child's row.
+    source: Cow<'s, [Datum]>,
+    /// The snapshot does not see the version.
+    is_newer: bool,
+}
+
+impl Found<'_> {
+    /// Goes on with a newer version.
+    fn take(
+        &mut self,
+        modify: &ModifyPlan,
+        target: &Target,
+        newest: RowVersion,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        self.version = newest;
+        self.is_newer = true;
+        for (at, column) in &modify.system {
+            let view = &cx.txn()?.view;
+            let value = column.value(&target.table, view, self.id, self.version.meta)?;
+            if let Some(place) = self.source.to_mut().get_mut(*at) {
+                *place = value;
+            }
+        }
+        Ok(())
+    }
+
+    /// Locks the row for a command whose triggers are to have it in hand (GetTupleForTrigger).
+    fn lock(
+        &self,
+        target: &Target,
+        command: RowCommand,
+        cx: &mut ExecContext,
+    ) -> Result<Attempted> {
+        let (kind, mode) = match command {
+            RowCommand::Delete => (ChangeKind::Delete, RowLockMode::Update),
+            _ if target.written.is_key => (ChangeKind::Update, RowLockMode::Update),
+            _ => (ChangeKind::Update, RowLockMode::NoKeyUpdate),
+        };
+        let rows = target.table.rows_for_write()?;
+        loop {
+            let txn = &mut cx.txn()?.txn;
+            let of = ChangeOf::new(kind, self.id, &target.table.relation, txn);
+            let outcome = rows.lock_row(txn, self.id, mode, WaitPolicy::Block)?;
+            match of_lock(outcome, &of)? {
+                Attempted::Wait(wait, at) => at.wait(wait, cx)?,
+                Attempted::Newer(newest) if newest.meta == self.version.meta => {
+                    return Ok(Attempted::Done);
+                }
+                attempted => return Ok(attempted),
+            }
+        }
+    }
+}
+
 /// Changes the row that a child's row names.
 pub(super) fn change_row(
     modify: &ModifyPlan,
@@ -144,80 +219,96 @@ pub(super) fn change_row(
     let Some(meta) = rows.get(&cx.txn()?.view, id, &mut buffer)? else {
         return Ok(Outcome::Kept);
     };
-    let mut version = RowVersion { row: buffer.row().to_vec(), meta };
-    let mut source = Cow::Borrowed(source);
-    let mut newer = false;
+    let version = RowVersion { row: buffer.row().to_vec(), meta };
+    let mut found = Found { id, version, source: Cow::Borrowed(source), is_newer: false };
+    let command = match modify.command {
+        Command::Delete => RowCommand::Delete,
+        _ => RowCommand::Update,
+    };
+    if target.before_row(command).is_some() {
+        match found.lock(target, command, cx)? {
+            Attempted::Done => {}
+            Attempted::Newer(newest) => found.take(modify, target, newest, cx)?,
+            _ => return Ok(Outcome::Kept),
+        }
+    }
     loop {
         let mut old = Vec::new();
-        target.table.decode_all(&version.row, &mut old)?;
+        target.table.decode_all(&found.version.row, &mut old)?;
         let old = target.seen(old);
-        if newer
+        if found.is_newer
             && let Some(recheck) = &modify.recheck
-            && !recheck.holds(cx, Row::pair(&old, &source))?
+            && !recheck.holds(cx, Row::pair(&old, &found.source))?
         {
             return Ok(Outcome::Kept);
         }
-        let (attempted, outcome) = match modify.command {
-            Command::Delete => {
-                let attempted = delete_version(target, id, &version, Action::Delete, cx)?;
-                (attempted, Outcome::Done(Changed::Deleted(old, (id, version.meta))))
-            }
-            _ => update_version(modify, target, id, &version, old, &source, cx)?,
+        let (attempted, outcome) = match command {
+            RowCommand::Delete => delete_found(target, &found, old, cx)?,
+            _ => update_found(modify, target, &found, old, cx)?,
         };
         match attempted {
             Attempted::Done => return Ok(outcome),
-            Attempted::Newer(newest) => {
-                version = newest;
-                newer = true;
-                for (at, column) in &modify.system {
-                    let view = &cx.txn()?.view;
-                    let value = column.value(&target.table, view, id, version.meta)?;
-                    if let Some(place) = source.to_mut().get_mut(*at) {
-                        *place = value;
-                    }
-                }
-            }
+            Attempted::Newer(newest) => found.take(modify, target, newest, cx)?,
             _ => return Ok(Outcome::Kept),
         }
     }
 }
 
-/// Updates a version of a row, or deletes it if the new one belongs elsewhere.
-fn update_version(
-    modify: &ModifyPlan,
+/// Deletes a row in the version that was found.
+fn delete_found(
     target: &Target,
-    id: RowId,
-    version: &RowVersion,
+    found: &Found<'_>,
     old: Vec<Datum>,
-    source: &[Datum],
     cx: &mut ExecContext,
 ) -> Result<(Attempted, Outcome)> {
-    let new = assigned_row(&modify.assignments, &old, source, cx)?;
-    if leaves_partition(target, &new, cx)? {
-        if modify.partitioned.is_none() {
-            return Err(partition_violation(
-                target,
-                &target.table.relation,
-                &target.stored(&new),
-                &cx.functions,
-            ));
-        }
-        let attempted = delete_version(target, id, version, Action::Move, cx)?;
-        return Ok((attempted, Outcome::Leaves { old, was: (id, version.meta), new }));
-    }
-    let attempt = prepare(target, old, new, version, cx)?;
-    let attempted = attempt.put(target, id, version, cx)?;
-    Ok((attempted, Outcome::Done(attempt.changed(target, id, version))))
+    let Found { id, version, .. } = found;
+    let attempted = delete_version(target, *id, version, Action::Delete, cx)?;
+    Ok((attempted, Outcome::Done(Changed::Deleted(old, (*id, version.meta)))))
 }
 
-/// Whether a row's new version does not belong into its partition.
+/// Updates the version of a row that was found, or deletes it if the new one belongs elsewhere.
+fn update_found(
+    modify: &ModifyPlan,
+    target: &Target,
+    found: &Found<'_>,
+    old: Vec<Datum>,
+    cx: &mut ExecContext,
+) -> Result<(Attempted, Outcome)> {
+    let Found { id, version, .. } = found;
+    let new = assigned_row(&modify.assignments, &old, &found.source, cx)?;
+    let (old, new) = laid_out(target, old, new, version)?;
+    let Some(new) = pass_triggers(target, &old, new, cx)? else {
+        return Ok((Attempted::Gone, Outcome::Kept));
+    };
+    if leaves_partition(target, &new, cx)? {
+        if modify.partitioned.is_none() {
+            let table = &target.table.relation;
+            return Err(partition_violation(target, table, &new, &cx.functions));
+        }
+        if target.before_row(RowCommand::Delete).is_some() {
+            match found.lock(target, RowCommand::Delete, cx)? {
+                Attempted::Done => {}
+                attempted => return Ok((attempted, Outcome::Kept)),
+            }
+        }
+        let attempted = delete_version(target, *id, version, Action::Move, cx)?;
+        let (old, new) = (target.seen(old), target.seen(new));
+        return Ok((attempted, Outcome::Leaves { old, was: (*id, version.meta), new }));
+    }
+    let attempt = prepare(target, old, new, version, cx)?;
+    let attempted = attempt.put(target, *id, version, cx)?;
+    Ok((attempted, Outcome::Done(attempt.changed(target, *id, version))))
+}
+
+/// Whether a row's new version, as its leaf stores it, does not belong there.
 fn leaves_partition(target: &Target, new: &[Datum], cx: &mut ExecContext) -> Result<bool> {
     let Some(partition) = &target.partition else { return Ok(false) };
     let table = target.table.oid;
-    Ok(target.written.moves && !partition.holds(table, &target.stored(new), cx)?)
+    Ok(target.written.moves && !partition.holds(table, new, cx)?)
 }
 
-/// Updates a row whose newest version is known and locked (ON CONFLICT DO UPDATE).
+/// Updates a row whose newest version is known and locked (ON CONFLICT DO UPDATE). `None`: a
+/// trigger would not have it.
 pub(super) fn update_known(
     target: &Target,
     assignments: &[(usize, CExpr)],
@@ -226,8 +317,10 @@ pub(super) fn update_known(
     old: Vec<Datum>,
     source: &[Datum],
     cx: &mut ExecContext,
-) -> Result<Changed> {
+) -> Result<Option<Changed>> {
     let new = assigned_row(assignments, &old, source, cx)?;
+    let (old, new) = laid_out(target, old, new, version)?;
+    let Some(new) = pass_triggers(target, &old, new, cx)? else { return Ok(None) };
     if leaves_partition(target, &new, cx)? {
         let message = "invalid ON UPDATE specification";
         return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(
@@ -236,8 +329,23 @@ pub(super) fn update_known(
     }
     let attempt = prepare(target, old, new, version, cx)?;
     match attempt.put(target, id, version, cx)? {
-        Attempted::Done => Ok(attempt.changed(target, id, version)),
+        Attempted::Done => Ok(Some(attempt.changed(target, id, version))),
         _ => Err(Error::internal("a locked row was changed")),
+    }
+}
+
+/// Has BEFORE ROW UPDATE triggers see a new version, as its leaf stores it. `None`: they would not
+/// have it.
+#[inline]
+fn pass_triggers(
+    target: &Target,
+    old: &[Datum],
+    new: Vec<Datum>,
+    cx: &mut ExecContext,
+) -> Result<Option<Vec<Datum>>> {
+    match target.before_row(RowCommand::Update) {
+        None => Ok(Some(new)),
+        Some(triggers) => target.fire_before(triggers, Some(old), new, cx),
     }
 }
 
@@ -259,14 +367,13 @@ fn assigned_row(
     Ok(new)
 }
 
-/// Makes a new version ready to be stored.
-fn prepare(
+/// The versions of a row as its leaf stores them.
+fn laid_out(
     target: &Target,
     old: Vec<Datum>,
     new: Vec<Datum>,
     version: &RowVersion,
-    cx: &mut ExecContext,
-) -> Result<Attempt> {
+) -> Result<(Vec<Datum>, Vec<Datum>)> {
     let (mut old, mut new) = (target.stored_of(old), target.stored_of(new));
     if let Some(own) = target.columns.as_ref().map(ColumnMap::own).filter(|own| !own.is_empty()) {
         // The statement does not see these: they stay as they are.
@@ -276,6 +383,17 @@ fn prepare(
             (old[*at], new[*at]) = (stored[*at].clone(), stored[*at].clone());
         }
     }
+    Ok((old, new))
+}
+
+/// Makes a new version ready to be put in the place of the old one.
+fn prepare(
+    target: &Target,
+    old: Vec<Datum>,
+    mut new: Vec<Datum>,
+    version: &RowVersion,
+    cx: &mut ExecContext,
+) -> Result<Attempt> {
     target.generate_again(&mut new, cx)?;
     check_row(target, &new, cx)?;
     let mut kept = target.table.out_of_line(&version.row)?;
@@ -296,7 +414,7 @@ fn differs(a: &Datum, b: &Datum, type_oid: u32) -> bool {
     }
 }
 
-/// Deletes a version of a row, or its last one here.
+/// Deletes a version of a row, or its last one here, unless a trigger keeps it.
 fn delete_version(
     target: &Target,
     id: RowId,
@@ -304,10 +422,18 @@ fn delete_version(
     action: Action,
     cx: &mut ExecContext,
 ) -> Result<Attempted> {
+    let mut old = Vec::new();
+    if target.hooks.is_some() {
+        target.table.decode_all(&version.row, &mut old)?;
+        if !target.fire_before_delete(&old, cx)? {
+            return Ok(Attempted::Gone);
+        }
+    }
     let writer = target.writer();
     let attempted = writer.change(id, version, action, &[], cx)?;
     if let Attempted::Done = attempted {
         writer.finish_delete(id, &version.row, &mut Vec::new(), cx)?;
+        target.queue_after(RowCommand::Delete, Some(&old), None, cx)?;
     }
     Ok(attempted)
 }

@@ -5,6 +5,7 @@
 //! ([`Target::open_alike`]). Statements see rows as the table that they name has them; a leaf may
 //! have its columns in other places ([`Target::stored`], [`Target::seen`]).
 
+use super::hooks::{HookSet, RowCommand, rewrites_updates};
 use super::writer::TableWriter;
 use super::written::Written;
 use crate::access::{IndexAccess, TableAccess};
@@ -14,6 +15,7 @@ use crate::expr::{CExpr, Compiler, Row};
 use crate::partition::{ColumnMap, Definition, PartitionCheck};
 use std::borrow::Cow;
 use std::sync::Arc;
+use steppe_catalog::Relation;
 use steppe_sql::expr::Expr;
 use steppe_txn::Database;
 use steppe_types::{Datum, Error, Oid, Result};
@@ -81,6 +83,8 @@ pub(crate) struct TargetRules {
     pub(crate) columns: Option<ColumnMap>,
     /// What an UPDATE writes.
     pub(crate) written: Written,
+    /// The triggers that the statement meets; mostly none.
+    pub(crate) hooks: Option<Arc<HookSet>>,
 }
 
 impl std::ops::Deref for Target {
@@ -92,10 +96,19 @@ impl std::ops::Deref for Target {
 }
 
 impl TargetRules {
-    /// These rules for a statement that assigns to some columns of the table that it names.
-    pub(crate) fn writing(mut self, assigned: &[usize], indexes: &[IndexAccess]) -> TargetRules {
-        self.written = Written::new(assigned, &self, indexes);
-        self
+    /// These rules of a table for a statement of some commands, which assigns to some columns of
+    /// the table that it names.
+    pub(crate) fn for_statement(
+        mut self,
+        table: &Relation,
+        commands: &[RowCommand],
+        assigned: &[usize],
+        indexes: &[IndexAccess],
+    ) -> Result<TargetRules> {
+        let any = commands.contains(&RowCommand::Update) && rewrites_updates(table);
+        self.written = Written::new(assigned, &self, indexes, any);
+        self.hooks = HookSet::of(table, commands, &self)?;
+        Ok(self)
     }
 
     /// Whether there is anything that a row must satisfy to be stored.
@@ -162,13 +175,14 @@ impl Target {
         again.into_iter().try_for_each(|generated| generated.compute(row, cx))
     }
 
-    /// The rows of a batch with their generated columns, if the table has any.
+    /// The rows of a batch with their generated columns, if the table has any. BEFORE ROW triggers
+    /// have the rows in hand before these are computed.
     pub(super) fn completed(
         &self,
         rows: &RowBatch,
         cx: &mut ExecContext,
     ) -> Result<Option<Vec<Vec<Datum>>>> {
-        if self.generated.is_empty() {
+        if self.generated.is_empty() || self.before_row(RowCommand::Insert).is_some() {
             return Ok(None);
         }
         let mut completed: Vec<Vec<Datum>> = rows.iter().map(<[Datum]>::to_vec).collect();
@@ -178,7 +192,7 @@ impl Target {
 }
 
 /// Positions of the columns that must not be NULL, but for those that no row has values of.
-pub(crate) fn not_null_columns(relation: &steppe_catalog::Relation) -> Box<[usize]> {
+pub(crate) fn not_null_columns(relation: &Relation) -> Box<[usize]> {
     let columns = relation.columns.iter().enumerate();
     columns.filter(|(_, c)| c.not_null && !c.dropped && !c.is_virtual).map(|(i, _)| i).collect()
 }

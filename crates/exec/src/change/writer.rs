@@ -4,15 +4,9 @@
 //! ones, whichever way they came: a plan's node, a point statement, COPY, ON CONFLICT, a rewrite of
 //! DDL. [`Inserter`] puts in batches: the table a leaf's worth at a time, then each index in key
 //! order.
-//!
-//! A batch meets its errors in another order than rows one at a time do: a duplicate key of a late
-//! row may sort before that of an early one, and all rows are checked before any is stored. So a
-//! batch that fails is taken back and its rows are put in one by one: the first that fails says
-//! why (PostgreSQL's ExecInsert).
 
 use super::outcome::{Attempted, ChangeKind, ChangeOf, of_key, of_modify};
-use super::route::{OpenLeaves, Placed};
-use super::{ModifyPlan, Target, Written, check_partition, check_row, deferred, duplicate_key};
+use super::{Target, Written, check_partition, check_row, deferred, duplicate_key};
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
 use steppe_counting::accesses;
@@ -356,39 +350,6 @@ impl Inserter {
         }
         Ok(())
     }
-}
-
-impl ModifyPlan {
-    /// [`Self::insert`] whose error is that of the first row that fails. What the statement did
-    /// before stays.
-    pub(super) fn insert_in_order(
-        &self,
-        rows: &[&[Datum]],
-        open: &mut OpenLeaves,
-        inserter: &mut Inserter,
-        cx: &mut ExecContext,
-    ) -> Result<Vec<Placed>> {
-        if rows.len() <= 1 {
-            return self.insert(rows, open, inserter, cx);
-        }
-        let mark = cx.mark()?;
-        let inserted = self.insert(rows, open, inserter, cx);
-        let Err(error) = inserted else { return inserted };
-        if is_of_a_row(&error) {
-            cx.rollback_to(mark)?;
-            for row in rows {
-                cx.check_interrupts()?;
-                self.insert(&[row], open, inserter, cx)?;
-            }
-        }
-        Err(error)
-    }
-}
-
-/// Whether an error is about what a row holds (classes 22, 23 and 54), not about what becomes of
-/// the statement.
-fn is_of_a_row(error: &Error) -> bool {
-    matches!(&error.sqlstate().0[..2], b"22" | b"23" | b"54")
 }
 
 /// Adds one key, waiting for the transaction that is about to decide about it; 23505 for a

@@ -13,6 +13,8 @@ use steppe_sql::plan::ModifyTable;
 pub(crate) struct Written {
     /// By the place where the target has a column: whether it is written.
     columns: Box<[bool]>,
+    /// Any column may be, whatever the statement assigns to.
+    any: bool,
     /// The positions of the generated columns that are computed again; the others stay as they are.
     pub(super) generated: Box<[usize]>,
     /// The positions of the indexes whose keys may change.
@@ -26,14 +28,23 @@ pub(crate) struct Written {
 
 impl Written {
     /// `assigned`: the columns that the statement assigns to, as [`Written::assigned_by`] has them.
-    pub(crate) fn new(assigned: &[usize], rules: &TargetRules, indexes: &[IndexAccess]) -> Written {
+    /// `any`: a BEFORE ROW trigger has each new version in hand, so that any column may be written
+    /// besides (PostgreSQL's ExecInitGenerated).
+    pub(super) fn new(
+        assigned: &[usize],
+        rules: &TargetRules,
+        indexes: &[IndexAccess],
+        any: bool,
+    ) -> Written {
         let set: Vec<usize> = match &rules.columns {
             None => assigned.to_vec(),
             Some(map) => assigned.iter().filter_map(|column| map.in_leaf(*column).ok()).collect(),
         };
         let generated = rules.generated.iter().enumerate();
         let generated: Box<[usize]> = generated
-            .filter(|(_, generated)| set.iter().any(|column| generated.reads.contains(column)))
+            .filter(|(_, generated)| {
+                any || set.iter().any(|column| generated.reads.contains(column))
+            })
             .map(|(at, _)| at)
             .collect();
         let computed = generated.iter().map(|at| rules.generated[*at].column);
@@ -41,12 +52,13 @@ impl Written {
         let mut columns = vec![false; all.iter().max().map_or(0, |last| last + 1)];
         all.iter().for_each(|column| columns[*column] = true);
         let reads = |index: &IndexAccess| all.iter().any(|column| index.reads(*column));
-        let indexes_read = indexes.iter().enumerate().filter(|(_, index)| reads(index));
+        let indexes_read = indexes.iter().enumerate().filter(|(_, index)| any || reads(index));
         let mut keys = indexes.iter().flat_map(|index| index.referable_columns());
         let decides = |column: &usize| rules.partition.as_ref().is_some_and(|p| p.reads(*column));
         Written {
             is_key: keys.any(|(column, _)| all.contains(&column)),
-            moves: all.iter().any(decides),
+            moves: rules.partition.is_some() && (any || all.iter().any(decides)),
+            any,
             indexes: indexes_read.map(|(at, _)| at).collect(),
             columns: columns.into(),
             generated,
@@ -61,8 +73,13 @@ impl Written {
         modify.assignments.iter().chain(of_conflict).map(|(column, _)| *column).collect()
     }
 
-    /// Whether a column is written.
+    /// Whether a column may be written.
     pub(super) fn has(&self, column: usize) -> bool {
+        self.any || self.assigns(column)
+    }
+
+    /// Whether the statement itself writes a column.
+    pub(super) fn assigns(&self, column: usize) -> bool {
         self.columns.get(column).copied().unwrap_or(false)
     }
 }

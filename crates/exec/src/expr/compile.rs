@@ -264,7 +264,7 @@ impl<'a> Compiler<'a> {
                 args: compiled,
                 info: info(),
             })),
-            None => return Err(not_attached(proc)),
+            Some(Native::Trigger(_)) | None => return Err(not_attached(proc)),
         };
         let folded = self.fold(expr, foldable);
         self.unevaluated += usize::from(known_call && !matches!(folded, CExpr::Const(_)));
@@ -350,7 +350,11 @@ impl<'a> Compiler<'a> {
                     variadic: false,
                 },
             },
-            Some(Native::Builtin(Builtin::Set(_) | Builtin::TransactionId) | Native::Spi(_))
+            Some(
+                Native::Builtin(Builtin::Set(_) | Builtin::TransactionId)
+                | Native::Spi(_)
+                | Native::Trigger(_),
+            )
             | None => {
                 return Err(not_attached(proc));
             }

@@ -27,7 +27,7 @@ use crate::access::{IndexAccess, ScanColumn, TableAccess};
 use crate::aggregate::AggKind;
 use crate::change::{
     ConflictPlan, GeneratedColumn, ModifyPlan, Partitioned, Target, TargetRules, Written, arbiters,
-    not_null_columns,
+    commands_of, not_null_columns,
 };
 use crate::deps::count_nodes;
 use crate::expr::{CExpr, Compiler};
@@ -643,8 +643,10 @@ impl PlanCompiler<'_, '_> {
             checks: self.exprs.each_of(&modify.checks)?,
             view_checks: self.exprs.each_of(&modify.view_checks)?,
             written: Written::default(),
+            hooks: None,
         };
-        let rules = rules.writing(&Written::assigned_by(modify), &indexes);
+        let (commands, assigned) = (commands_of(modify), Written::assigned_by(modify));
+        let rules = rules.for_statement(relation, commands, &assigned, &indexes)?;
         Ok(Target { rules: Arc::new(rules), table: self.table(relation)?, indexes })
     }
 
@@ -669,6 +671,7 @@ impl PlanCompiler<'_, '_> {
         };
         Ok(ModifyPlan {
             command: modify.command,
+            commands: commands_of(modify),
             target,
             partitioned: Partitioned::new(modify),
             row_id: modify.row_id,

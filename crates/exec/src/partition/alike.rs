@@ -20,7 +20,7 @@ impl Definition {
         Definition { table: table.clone(), indexes }
     }
 
-    /// Whether what is compiled for the one serves the other: columns, constraints and indexes
+    /// Whether what is compiled for the one serves the other: columns, constraints, triggers and indexes
     /// are the same in the same order, below the same parents.
     pub(crate) fn is_like(&self, other: &Definition) -> bool {
         let (a, b) = (&self.table, &other.table);
@@ -29,6 +29,7 @@ impl Definition {
             && below(a.partition_of.as_ref()) == below(b.partition_of.as_ref())
             && a.columns == *b.columns
             && checks(a).eq(checks(b))
+            && triggers_are_like(a, b)
             && !reads_own_oid(a)
             && self.indexes.len() == other.indexes.len()
             && self.indexes.iter().zip(&other.indexes).all(|(a, b)| is_like_index(a, b))
@@ -97,6 +98,11 @@ fn checks(table: &Relation) -> impl Iterator<Item = (&str, &str)> {
         ConstraintKind::Check { expression } => Some((&*constraint.name, expression.as_str())),
         _ => None,
     })
+}
+
+fn triggers_are_like(a: &Relation, b: &Relation) -> bool {
+    a.triggers.len() == b.triggers.len()
+        && a.triggers.iter().zip(b.triggers.iter()).all(|(a, b)| a.is_like(b))
 }
 
 fn is_like_index(a: &Relation, b: &Relation) -> bool {

@@ -235,7 +235,7 @@ impl LeafStatements {
             None => None,
             Some(planned) => {
                 let made = CompiledStmt::compile(Arc::new(planned), catalog, database)?;
-                Some(Arc::new(made)).filter(|made| !moves_rows(made.root()))
+                Some(Arc::new(made)).filter(|made| is_of_leaf_alone(made.root()))
             }
         };
         self.statements.put(leaf, made.clone());
@@ -292,10 +292,13 @@ fn stays_in_leaf(modify: &ModifyTable, compiled: &ModifyPlan) -> bool {
         && compiled.partitioned.is_some()
         && modify.on_conflict.is_none()
         && modify.view_checks.is_empty()
+        && compiled.target.hooks.is_none()
 }
 
-/// Whether an UPDATE of a leaf changes columns that decide where a row belongs.
-fn moves_rows(root: &CPlan) -> bool {
-    let CNode::Modify(modify) = &root.kind else { return false };
-    modify.command == Command::Update && modify.target.written.moves
+/// Whether a statement about a leaf can do without the table: an UPDATE changes no columns that
+/// decide where a row belongs, and no triggers are met, of which some would be the table's.
+fn is_of_leaf_alone(root: &CPlan) -> bool {
+    let CNode::Modify(modify) = &root.kind else { return true };
+    let moves = modify.command == Command::Update && modify.target.written.moves;
+    !moves && modify.target.hooks.is_none()
 }

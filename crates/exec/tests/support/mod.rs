@@ -3,6 +3,8 @@
 
 #![allow(dead_code, unreachable_pub, missing_docs)] // each test uses its part
 
+pub mod partitions;
+
 use std::path::Path;
 use std::sync::Arc;
 use steppe_catalog::{

@@ -35,7 +35,7 @@ use super::tag::CommandTag;
 use super::utility::Outcome;
 use super::{Session, copy_options};
 
-/// Rows inserted at a time.
+/// Rows inserted at a time, unless triggers are to see each by itself.
 const BATCH_ROWS: usize = 1000;
 /// Bytes of field data after which a batch is inserted, however few its rows.
 const BATCH_BYTES: usize = 4 << 20;
@@ -123,6 +123,8 @@ pub(super) struct CopyIn {
     /// are then found when it is stored, and told with the row.
     contexts: Vec<String>,
     batch_bytes: usize,
+    /// Rows inserted at a time.
+    batch_rows: usize,
     rows: u64,
     on_error: OnError,
     /// Rows with a field that could not be read.
@@ -313,16 +315,23 @@ impl Session {
             insert =
                 insert.with_filter(&condition, positions.len(), &self.namespace.names.catalog)?;
         }
+        if insert.has_triggers() {
+            self.start_statement()?;
+            let (env, txn) = (&self.statement.env, &mut self.transaction.txn);
+            tokio::task::block_in_place(|| insert.begin(env, txn))?;
+            self.end_statement();
+        }
         let decoder = CopyDecoder::new(parsed.options.clone(), columns.len());
         Ok(CopyIn {
             decoder,
             table: Arc::clone(&relation.name),
             columns,
             is_binary,
-            insert,
             lines: Vec::new(),
             contexts: Vec::new(),
             batch_bytes: 0,
+            batch_rows: if insert.has_triggers() { 1 } else { BATCH_ROWS },
+            insert,
             rows: 0,
             on_error: parsed.on_error,
             skipped: 0,
@@ -466,7 +475,7 @@ impl Session {
     fn copy_rows(&mut self, copy: &mut CopyIn, at_end: bool) -> Result<()> {
         self.core.handle.check_interrupts()?;
         while copy.take_row(&self.statement.env)? {
-            if copy.lines.len() >= BATCH_ROWS || copy.batch_bytes >= BATCH_BYTES {
+            if copy.lines.len() >= copy.batch_rows || copy.batch_bytes >= BATCH_BYTES {
                 self.insert_batch(copy)?;
             }
         }
@@ -496,12 +505,13 @@ impl Session {
         self.start_statement()?;
         let (env, txn) = (&self.statement.env, &mut self.transaction.txn);
         let inserted = tokio::task::block_in_place(|| copy.insert.flush(env, txn));
-        if let Err(error) = inserted {
-            return Err(self.find_bad_row(copy, error));
-        }
+        let rows = match inserted {
+            Ok(rows) => rows,
+            Err(error) => return Err(self.find_bad_row(copy, error)),
+        };
         self.end_statement();
-        copy.rows += copy.lines.len() as u64;
-        SessionCounts::add(&copy.progress.rows, copy.lines.len() as u64);
+        copy.rows += rows;
+        SessionCounts::add(&copy.progress.rows, rows);
         copy.lines.clear();
         copy.contexts.clear();
         copy.batch_bytes = 0;
@@ -511,18 +521,26 @@ impl Session {
     /// Which row of a batch it was that failed, and was taken back.
     fn find_bad_row(&mut self, copy: &mut CopyIn, error: Error) -> Error {
         let place = |line: u64| format!("COPY {}, line {line}", copy.table);
+        let in_row = |i: usize, error: Error| {
+            // As in PostgreSQL, what an index finds is told without the row.
+            let row = copy.contexts.get(i);
+            let row = row.filter(|_| error.sqlstate() != SqlState::UNIQUE_VIOLATION);
+            let line = copy.lines.get(i).copied().unwrap_or(0);
+            with_context(error, row.cloned().unwrap_or_else(|| place(line)))
+        };
+        if copy.batch_rows == 1 {
+            // Triggers have seen it: they are not to see it again.
+            return in_row(0, error);
+        }
         let first_line = copy.lines.first().copied().unwrap_or(0);
         if self.start_statement().is_err() {
             return with_context(error, place(first_line));
         }
-        for (i, line) in copy.lines.iter().enumerate() {
+        for i in 0..copy.lines.len() {
             let (env, txn) = (&self.statement.env, &mut self.transaction.txn);
             let one = tokio::task::block_in_place(|| copy.insert.store_row(i, env, txn));
             if let Err(error) = one {
-                // As in PostgreSQL, what an index finds is told without the row.
-                let row = copy.contexts.get(i);
-                let row = row.filter(|_| error.sqlstate() != SqlState::UNIQUE_VIOLATION);
-                return with_context(error, row.cloned().unwrap_or_else(|| place(*line)));
+                return in_row(i, error);
             }
         }
         with_context(error, place(first_line))

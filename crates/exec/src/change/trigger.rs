@@ -1,0 +1,182 @@
+//! Calling triggers (ExecBRInsertTriggers and its kin in src/backend/commands/trigger.c).
+//!
+//! Triggers of one kind fire in the order of their names. Those BEFORE ROW get the row as the one
+//! before them has left it, laid out as their table stores it, and may answer another one or that
+//! nothing is to be done with it. What the others answer does not count.
+
+use super::Target;
+use super::hooks::{RowCommand, Trigger, Triggers};
+use crate::context::ExecContext;
+use crate::spi::Spi;
+use std::sync::Arc;
+use steppe_catalog::Relation;
+use steppe_catalog::trigger::{TriggerLevel, TriggerTiming};
+use steppe_types::{Datum, Error, Oid, Result, SqlState};
+
+/// What a trigger function is told (PostgreSQL's TriggerData).
+pub struct TriggerCall<'a> {
+    trigger: &'a Trigger,
+    /// What has been done, or is about to be.
+    pub command: RowCommand,
+    /// The table that has the trigger.
+    pub relation: &'a Arc<Relation>,
+    /// The row before the change; of a statement, none.
+    pub old: Option<&'a [Datum]>,
+    /// The row after it.
+    pub new: Option<&'a [Datum]>,
+}
+
+impl TriggerCall<'_> {
+    /// The trigger's name.
+    pub fn name(&self) -> &str {
+        &self.trigger.definition.name
+    }
+
+    /// The function that is called.
+    pub fn function(&self) -> Oid {
+        self.trigger.definition.function
+    }
+
+    /// Before or after.
+    pub fn timing(&self) -> TriggerTiming {
+        self.trigger.definition.timing
+    }
+
+    /// For a row or for a statement.
+    pub fn level(&self) -> TriggerLevel {
+        self.trigger.definition.level
+    }
+
+    /// The arguments that CREATE TRIGGER gives it.
+    pub fn arguments(&self) -> &[Arc<str>] {
+        &self.trigger.definition.arguments
+    }
+}
+
+/// What a trigger function answers.
+pub enum TriggerAnswer {
+    /// NULL: nothing is to be done with the row.
+    Skip,
+    /// The row as it was handed in.
+    Same,
+    /// Another one in its place.
+    Row(Vec<Datum>),
+}
+
+/// What triggers are fired for.
+#[derive(Clone, Copy)]
+pub(super) struct Fired<'a> {
+    pub(super) command: RowCommand,
+    pub(super) relation: &'a Arc<Relation>,
+}
+
+impl Fired<'_> {
+    fn call(
+        &self,
+        trigger: &Trigger,
+        old: Option<&[Datum]>,
+        new: Option<&[Datum]>,
+        cx: &mut ExecContext,
+    ) -> Result<TriggerAnswer> {
+        cx.check_interrupts()?;
+        let Fired { command, relation } = *self;
+        let call = TriggerCall { trigger, command, relation, old, new };
+        (trigger.function)(&call, &mut Spi::new(cx))
+    }
+
+    /// Fires triggers whose answers do not count.
+    pub(super) fn call_all(
+        &self,
+        triggers: &Triggers,
+        old: Option<&[Datum]>,
+        new: Option<&[Datum]>,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        triggers.iter().try_for_each(|trigger| self.call(trigger, old, new, cx).map(drop))
+    }
+}
+
+impl Target {
+    /// The triggers that a row must pass before a command; mostly none.
+    #[inline]
+    pub(crate) fn before_row(&self, command: RowCommand) -> Option<&Triggers> {
+        let hooks = self.hooks.as_deref()?;
+        Some(&hooks.command(command).before_row).filter(|triggers| !triggers.is_empty())
+    }
+
+    /// Fires BEFORE ROW triggers for a new row, or a new version. `None`: it is not to be stored.
+    pub(super) fn fire_before(
+        &self,
+        triggers: &Triggers,
+        old: Option<&[Datum]>,
+        mut new: Vec<Datum>,
+        cx: &mut ExecContext,
+    ) -> Result<Option<Vec<Datum>>> {
+        let command = if old.is_some() { RowCommand::Update } else { RowCommand::Insert };
+        let fired = Fired { command, relation: &self.table.relation };
+        for trigger in triggers {
+            match fired.call(trigger, old, Some(&new), cx)? {
+                TriggerAnswer::Skip => return Ok(None),
+                TriggerAnswer::Same => {}
+                TriggerAnswer::Row(row) if row.len() == new.len() => {
+                    new = row;
+                    if command == RowCommand::Insert && trigger.definition.parent != 0 {
+                        self.check_stays(trigger, &new, cx)?;
+                    }
+                }
+                TriggerAnswer::Row(_) => {
+                    return Err(Error::internal("a trigger has answered a row of another table"));
+                }
+            }
+        }
+        Ok(Some(new))
+    }
+
+    /// Fires BEFORE ROW DELETE triggers. False: the row stays.
+    pub(super) fn fire_before_delete(&self, old: &[Datum], cx: &mut ExecContext) -> Result<bool> {
+        let fired = Fired { command: RowCommand::Delete, relation: &self.table.relation };
+        let triggers = self.before_row(RowCommand::Delete);
+        for trigger in triggers.map_or(&[][..], |triggers| &triggers[..]) {
+            if let TriggerAnswer::Skip = fired.call(trigger, Some(old), None, cx)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// 0A000: what a partitioned table's trigger makes of a row belongs to another partition.
+    fn check_stays(&self, trigger: &Trigger, row: &[Datum], cx: &mut ExecContext) -> Result<()> {
+        match &self.partition {
+            Some(partition) if !partition.holds(self.table.oid, row, cx)? => {
+                let message = "moving row to another partition during a BEFORE FOR EACH ROW \
+                     trigger is not supported";
+                let (name, table) = (&trigger.definition.name, &self.table.relation);
+                let schema = cx.functions.catalog.schema(table.schema);
+                let schema = schema.map_or("public", |schema| &schema.name);
+                Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(format!(
+                    "Before executing trigger \"{name}\", the row was to be in partition \
+                     \"{schema}.{table}\".",
+                    table = table.name
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Queues the AFTER ROW triggers of a change, if there are any.
+    #[inline]
+    pub(super) fn queue_after(
+        &self,
+        command: RowCommand,
+        old: Option<&[Datum]>,
+        new: Option<&[Datum]>,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        match &self.hooks {
+            Some(hooks) if !hooks.command(command).after_row.is_empty() => {
+                cx.queue_row(&self.table.relation, hooks, command, (old, new))
+            }
+            _ => Ok(()),
+        }
+    }
+}
