@@ -32,7 +32,7 @@ use steppe_spill::TempSpace;
 use steppe_sql::plan::{Plan, PlanNode, PlannedStmt, ResultColumn};
 use steppe_sql::query::Command;
 use steppe_storage::Usage;
-use steppe_txn::{Database, LockWait, RelationLockMode, RowId, UndoPosition};
+use steppe_txn::{Database, LockWait, Lsn, RelationLockMode, RowId, Snapshot, Txn, UndoPosition};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, interrupt};
 
@@ -429,6 +429,20 @@ fn contains_modify(plan: &Plan) -> bool {
     found
 }
 
+/// A portal goes on with its own snapshot and command: others of the transaction may have run since,
+/// and what they have changed is to be told from what the portal sees. Answers what the transaction
+/// is to go back to.
+fn go_on(txn: &mut Txn, own: Snapshot) -> Option<Snapshot> {
+    let running = txn.snapshot();
+    if (running.lsn, running.cid) == (own.lsn, own.cid) {
+        return None;
+    }
+    let running = if running.lsn == Lsn(0) { running } else { txn.suspend_statement() };
+    txn.hold_snapshot(own);
+    txn.resume_statement(own);
+    Some(running)
+}
+
 /// A running statement. A portal with a row limit keeps it between fetches.
 pub struct Execution {
     stmt: Arc<CompiledStmt>,
@@ -555,8 +569,12 @@ impl Execution {
         max_rows: u64,
         sink: &mut dyn RowSink,
     ) -> Result<FetchStatus> {
+        let mut running = None;
         let lent = match (txn.take(), &self.view) {
-            (Some(txn), Some(view)) => Some(StatementTxn::with_view(txn, view.clone())),
+            (Some(mut txn), Some(view)) => {
+                running = go_on(&mut txn.txn, view.snapshot());
+                Some(StatementTxn::with_view(txn, view.clone()))
+            }
             (Some(unused), None) => {
                 *txn = Some(unused);
                 None
@@ -573,6 +591,9 @@ impl Execution {
         }
         if lent_any {
             *txn = self.cx.take_txn().map(StatementTxn::into_transaction);
+        }
+        if let (Some(txn), Some(running)) = (txn, running) {
+            txn.txn.resume_statement(running);
         }
         if result.is_err() {
             self.finished = true;

@@ -308,3 +308,30 @@ fn portals_suspend_and_go_on() {
     assert_eq!(sink.rows.len(), 10);
     w.commit();
 }
+
+#[test]
+fn a_portal_tells_apart_what_has_changed_since_it_was_opened() {
+    use steppe_exec::Execution;
+    use support::Rows;
+    let mut w = accounts();
+    w.rows("insert into t select g, g, '', null from generate_series(1,5) g");
+    let mut other = w.another();
+    let stmt = w.compile("select id, v from t order by id for update", &[]).expect("compiles");
+    w.begin();
+    let txn = w.txn.as_mut().expect("open");
+    txn.start_statement().expect("statement");
+    let env = w.env();
+    let mut portal = Execution::start(&stmt, Vec::new().into(), &env, &mut w.txn).expect("starts");
+    let txn = w.txn.as_mut().expect("open");
+    txn.hold_snapshot(txn.snapshot());
+    let mut sink = Rows::of(&stmt);
+    portal.fetch(&mut w.txn, 1, &mut sink).expect("fetch");
+    w.rows("update t set v = 20 where id = 2");
+    w.rows("delete from t where id = 4");
+    other.rows("update t set v = 30 where id = 3");
+    portal.fetch(&mut w.txn, 0, &mut sink).expect("fetch");
+    // The transaction's own changes are passed over, another one's are followed.
+    assert_eq!(sink.rows, ["1|1", "3|30", "5|5"]);
+    assert_eq!(w.rows("select id, v from t order by id"), ["1|1", "2|20", "3|30", "5|5"]);
+    w.commit();
+}

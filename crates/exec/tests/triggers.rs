@@ -154,7 +154,8 @@ fn load(w: &mut World, rows: &[[i32; 3]]) -> u64 {
     let stmt = w.compile("insert into t (id, v, u) values ($1, $2, $3)", &types).expect("compiles");
     let mut bulk = BulkInsert::new(&stmt, 3).expect("an insert of one row");
     w.begin();
-    let start = |w: &mut World| w.txn.as_mut().expect("open").txn.start_statement().expect("starts");
+    let start =
+        |w: &mut World| w.txn.as_mut().expect("open").txn.start_statement().expect("starts");
     let env = w.env();
     start(w);
     assert!(bulk.has_triggers());
