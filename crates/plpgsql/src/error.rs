@@ -15,6 +15,8 @@ pub struct CompileError {
     pub near_line: u32,
     /// The function's name.
     pub function: String,
+    /// The warnings before it, in order.
+    pub warnings: Vec<Error>,
 }
 
 impl CompileError {

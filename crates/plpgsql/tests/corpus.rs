@@ -45,7 +45,10 @@ fn answers_are_postgresqls() {
         let result = parse(entry.body, &entry.signature, &entry.options, &mut schema);
         let got = match result {
             Ok(program) => line(None, &program.warnings),
-            Err(error) => line(Some(&error.in_command()), &[]),
+            Err(failed) => {
+                let warnings = failed.warnings.clone();
+                line(Some(&failed.in_command()), &warnings)
+            }
         };
         if got != expected {
             failures.push_str(&format!(

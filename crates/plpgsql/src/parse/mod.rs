@@ -45,9 +45,12 @@ pub fn parse(
     let mut parser = Parser::new(body, signature, options, types);
     match parser.function() {
         Ok(parts) => Ok(parser.finish(parts)),
-        Err(error) => {
-            Err(CompileError { error, near_line: parser.line, function: signature.name.clone() })
-        }
+        Err(error) => Err(CompileError {
+            error,
+            near_line: parser.line,
+            function: signature.name.clone(),
+            warnings: parser.warnings,
+        }),
     }
 }
 

@@ -36,6 +36,11 @@ pub struct Sql {
 /// Checks the syntax of SQL as PostgreSQL does when a function is created. A position in the error
 /// counts the characters of the text.
 pub fn check_syntax(text: &str, kind: SqlKind) -> Result<()> {
+    if let SqlKind::Assignment(_) = kind
+        && let Some(error) = refused_target(text)
+    {
+        return Err(error);
+    }
     let (statement, before) = statement(text, kind);
     let parsed = steppe_sql::parser::parse(&statement).err().map(|error| {
         let at = error.fields().position.map(|at| at.saturating_sub(before).max(1));
@@ -63,6 +68,37 @@ fn statement(text: &str, kind: SqlKind) -> (Cow<'_, str>, u32) {
             let right = right_side(text);
             let blank = " ".repeat(text[..right].chars().count());
             (Cow::Owned(format!("{SELECT}{blank}{}", &text[right..])), SELECT.len() as u32)
+        }
+    }
+}
+
+/// The error at a token that the left side of an assignment may not have: outside brackets it is
+/// names with points between them and subscripts.
+fn refused_target(text: &str) -> Option<Error> {
+    let (mut lexer, mut depth, mut after_point) = (Lexer::new(text), 0usize, true);
+    loop {
+        let token = lexer.next_token();
+        let word = &text[token.start..token.end];
+        match token.kind {
+            TokenKind::Invalid => return None,
+            TokenKind::End if depth > 0 => return None,
+            TokenKind::Punctuation(b'(' | b'[') if depth > 0 || word == "[" => depth += 1,
+            TokenKind::Punctuation(b')' | b']') if depth > 0 => depth -= 1,
+            _ if depth > 0 => {}
+            TokenKind::Operator if matches!(word, ":=" | "=") => return None,
+            TokenKind::Punctuation(b'.') if word == "." && !after_point => after_point = true,
+            TokenKind::Word | TokenKind::QuotedIdentifier | TokenKind::Parameter if after_point => {
+                after_point = false;
+            }
+            TokenKind::End => {
+                let error = Error::new(SqlState::SYNTAX_ERROR, "syntax error at end of input");
+                return Some(error.at(position(text, token.start)));
+            }
+            _ => {
+                let message = format!("syntax error at or near \"{word}\"");
+                let error = Error::new(SqlState::SYNTAX_ERROR, message);
+                return Some(error.at(position(text, token.start)));
+            }
         }
     }
 }
@@ -130,5 +166,9 @@ mod tests {
         assert_eq!(at("(select 1 union select 2)"), None);
         assert_eq!(at("a.into + 1 as into"), None);
         assert_eq!(at("1 UNION select 2"), Some(3));
+        let at = |text| refused_target(text).and_then(|error| error.fields().position);
+        assert_eq!(at("a.b[c d (1)].e := 1"), None);
+        assert_eq!(at("a.b old := 1"), Some(5));
+        assert_eq!(at("a.b"), Some(4));
     }
 }
