@@ -237,21 +237,21 @@ mod tests {
         visible.add(Named::Record(SlotId(1)), "a");
         visible.add(Named::Scalar(SlotId(2)), "f");
         let inner = visible.scope();
-        let cases: [(&[&str], Option<(u32, usize)>); 6] = [
-            (&["a"], Some((1, 1))),
-            (&["f", "a"], Some((0, 2))),
-            (&["b", "a"], Some((1, 2))),
-            (&["a", "x"], Some((1, 1))),
-            (&["b", "a", "x"], Some((1, 2))),
-            (&["f", "a", "x"], None),
+        let cases = [
+            (vec!["a"], Some((1, 1))),
+            (vec!["f", "a"], Some((0, 2))),
+            (vec!["b", "a"], Some((1, 2))),
+            (vec!["a", "x"], Some((1, 1))),
+            (vec!["b", "a", "x"], Some((1, 2))),
+            (vec!["f", "a", "x"], None),
         ];
         let slot = |found: Found| match found.named {
             Named::Scalar(slot) | Named::Record(slot) => (slot.0, found.parts),
             Named::Label(_) => (u32::MAX, 0),
         };
         for (parts, expected) in cases {
-            assert_eq!(visible.find(parts).map(slot), expected, "{parts:?}");
-            assert_eq!(visible.names.find(inner, parts).map(slot), expected, "{parts:?}");
+            assert_eq!(visible.find(&parts).map(slot), expected, "{parts:?}");
+            assert_eq!(visible.names.find(inner, &parts).map(slot), expected, "{parts:?}");
         }
         visible.close();
         assert_eq!(visible.find(&["a"]).map(slot), Some((0, 1)));

@@ -6,8 +6,8 @@ use steppe_types::{Error, Result, SqlState};
 /// The value of a string token: `'…'` in one piece or several, `E'…'`, `$tag$…$tag$`. A position
 /// in an error counts from the token.
 pub(crate) fn value(token: &str) -> Result<String> {
-    if token.starts_with('$') {
-        let tag = token[1..].find('$').map_or(token.len(), |end| end + 2);
+    if let Some(rest) = token.strip_prefix('$') {
+        let tag = rest.find('$').map_or(token.len(), |end| end + 2);
         return Ok(token.get(tag..token.len().saturating_sub(tag)).unwrap_or_default().to_owned());
     }
     let escapes = token.starts_with(['e', 'E']);

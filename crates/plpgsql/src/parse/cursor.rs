@@ -186,7 +186,7 @@ impl Parser<'_> {
         let mut target = None;
         if first.is(Keyword::Fetch) {
             self.expect(Keyword::Into)?;
-            target = Some(self.into_target(false)?.target);
+            target = Some(self.target_of_into(false)?.target);
         }
         self.expect_mark(b';')?;
         if many && target.is_some() {
@@ -229,7 +229,7 @@ impl Parser<'_> {
                 return Ok((Direction::Forward, self.count()?, true));
             }
         };
-        self.from_or_in()?;
+        self.read_from_or_in()?;
         Ok(found)
     }
 
@@ -241,7 +241,7 @@ impl Parser<'_> {
             return Ok((direction, FetchCount::Number(1), false));
         }
         if token.is(Keyword::All) {
-            self.from_or_in()?;
+            self.read_from_or_in()?;
             return Ok((direction, FetchCount::All, true));
         }
         self.push_back(token);
@@ -252,7 +252,7 @@ impl Parser<'_> {
         Ok(FetchCount::Expression(self.expression(&[FROM, IN], "FROM or IN")?.0))
     }
 
-    fn from_or_in(&mut self) -> Result<()> {
+    fn read_from_or_in(&mut self) -> Result<()> {
         let token = self.next()?;
         if token.kind == FROM || token.kind == IN {
             return Ok(());

@@ -180,7 +180,7 @@ impl Parser<'_> {
                 }
                 blank = Some((token.start, None));
                 self.lookup = Lookup::Normal;
-                into = Some(self.into_target(true)?);
+                into = Some(self.target_of_into(true)?);
                 self.lookup = Lookup::Sql;
             }
         };
@@ -208,7 +208,7 @@ impl Parser<'_> {
         let (mut target, mut parameters) = (None, Vec::new());
         loop {
             if end == into && target.is_none() {
-                target = Some(self.into_target(true)?);
+                target = Some(self.target_of_into(true)?);
                 end = self.next()?.kind;
             } else if end == using && parameters.is_empty() {
                 loop {

@@ -12,7 +12,7 @@ const TARGETS_MAX: usize = 1024;
 
 impl Parser<'_> {
     /// The target of INTO; STRICT before it, where it may stand.
-    pub(super) fn into_target(&mut self, may_be_strict: bool) -> Result<IntoClause> {
+    pub(super) fn target_of_into(&mut self, may_be_strict: bool) -> Result<IntoClause> {
         let mut token = self.next()?;
         let strict = may_be_strict && token.is(Keyword::Strict);
         if strict {

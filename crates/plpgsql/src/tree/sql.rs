@@ -115,12 +115,14 @@ fn refused_word(text: &str) -> Option<Error> {
             TokenKind::Punctuation(b'(' | b'[') => depth += 1,
             TokenKind::Punctuation(b')' | b']') => depth = depth.saturating_sub(1),
             // After AS or a point it is a name.
-            TokenKind::Word if depth == 0 && !matches!(previous, "." | "as" | "AS") => {
-                if WORDS.iter().any(|refused| word.eq_ignore_ascii_case(refused)) {
-                    let message = format!("syntax error at or near \"{word}\"");
-                    let at = position(text, token.start);
-                    return Some(Error::new(SqlState::SYNTAX_ERROR, message).at(at));
-                }
+            TokenKind::Word
+                if depth == 0
+                    && !matches!(previous, "." | "as" | "AS")
+                    && WORDS.iter().any(|refused| word.eq_ignore_ascii_case(refused)) =>
+            {
+                let message = format!("syntax error at or near \"{word}\"");
+                let at = position(text, token.start);
+                return Some(Error::new(SqlState::SYNTAX_ERROR, message).at(at));
             }
             _ => {}
         }
