@@ -85,7 +85,9 @@ fn refused_target(text: &str) -> Option<Error> {
             TokenKind::Punctuation(b'(' | b'[') if depth > 0 || word == "[" => depth += 1,
             TokenKind::Punctuation(b')' | b']') if depth > 0 => depth -= 1,
             _ if depth > 0 => {}
-            TokenKind::Operator if matches!(word, ":=" | "=") => return None,
+            TokenKind::Operator if matches!(word, ":=" | "=") && !after_point => {
+                return refused_subscript(&text[..token.start]);
+            }
             TokenKind::Punctuation(b'.') if word == "." && !after_point => after_point = true,
             TokenKind::Word | TokenKind::QuotedIdentifier | TokenKind::Parameter if after_point => {
                 after_point = false;
@@ -101,6 +103,14 @@ fn refused_target(text: &str) -> Option<Error> {
             }
         }
     }
+}
+
+/// The error in a target's subscripts, which are those of a column.
+fn refused_subscript(target: &str) -> Option<Error> {
+    if !target.contains('[') {
+        return None;
+    }
+    check_syntax(target, SqlKind::Expression).err()
 }
 
 /// The error at a word that a SELECT may have and an expression may not: INTO and set operations.
@@ -169,7 +179,10 @@ mod tests {
         assert_eq!(at("a.into + 1 as into"), None);
         assert_eq!(at("1 UNION select 2"), Some(3));
         let at = |text| refused_target(text).and_then(|error| error.fields().position);
-        assert_eq!(at("a.b[c d (1)].e := 1"), None);
+        assert_eq!(at("a.b[c + (1)].e := 1"), None);
+        assert_eq!(at("a[1:2] := 1"), None);
+        assert_eq!(at("a[[1]] := 1"), Some(3));
+        assert_eq!(at("a. := 1"), Some(4));
         assert_eq!(at("a.b old := 1"), Some(5));
         assert_eq!(at("a.b"), Some(4));
     }
