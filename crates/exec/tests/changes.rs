@@ -319,11 +319,11 @@ fn a_portal_tells_apart_what_has_changed_since_it_was_opened() {
     let stmt = w.compile("select id, v from t order by id for update", &[]).expect("compiles");
     w.begin();
     let txn = w.txn.as_mut().expect("open");
-    txn.start_statement().expect("statement");
+    txn.txn.start_statement().expect("statement");
     let env = w.env();
     let mut portal = Execution::start(&stmt, Vec::new().into(), &env, &mut w.txn).expect("starts");
     let txn = w.txn.as_mut().expect("open");
-    txn.hold_snapshot(txn.snapshot());
+    txn.txn.hold_snapshot(txn.txn.snapshot());
     let mut sink = Rows::of(&stmt);
     portal.fetch(&mut w.txn, 1, &mut sink).expect("fetch");
     w.rows("update t set v = 20 where id = 2");

@@ -174,7 +174,7 @@ impl EventQueue {
                 return Err(lost());
             }
             let columns = log.columns;
-            let (table, command, old, new) = parts(&row, columns).ok_or_else(lost)?;
+            let (table, command, (old, new)) = parts(&row, columns).ok_or_else(lost)?;
             let QueuedTable { relation, hooks } = self.table(table)?;
             let triggers = &hooks.command(command).after_row;
             Fired { command, relation }.call_all(triggers, old, new, cx)?;
@@ -188,18 +188,15 @@ impl EventQueue {
 }
 
 /// A row of a log as it was queued.
-fn parts(
-    row: &[Datum],
-    columns: usize,
-) -> Option<(usize, RowCommand, Option<&[Datum]>, Option<&[Datum]>)> {
+fn parts(row: &[Datum], columns: usize) -> Option<(usize, RowCommand, OldAndNew<'_>)> {
     let [Datum::Int4(table), Datum::Int4(command), rows @ ..] = row else { return None };
     let (old, new) = rows.split_at_checked(columns)?;
-    let (command, old, new) = match command {
-        0 => (RowCommand::Insert, None, Some(new)),
-        1 => (RowCommand::Update, Some(old), Some(new)),
-        _ => (RowCommand::Delete, Some(old), None),
+    let (command, versions) = match command {
+        0 => (RowCommand::Insert, (None, Some(new))),
+        1 => (RowCommand::Update, (Some(old), Some(new))),
+        _ => (RowCommand::Delete, (Some(old), None)),
     };
-    Some((*table as usize, command, old, new))
+    Some((*table as usize, command, versions))
 }
 
 #[cold]
