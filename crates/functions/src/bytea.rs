@@ -4,6 +4,7 @@ use super::args::{bytes, int4, text, text_datum};
 use super::sha2::{Sha2, digest};
 use super::{Entry, scalar};
 use crate::FnContext;
+use crc_fast::{CrcAlgorithm, Digest};
 use steppe_types::arith::out_of_range;
 use steppe_types::io::check_text;
 use steppe_types::text::encode::{decode, encode, md5_hex};
@@ -37,8 +38,8 @@ pub(super) const TABLE: &[Entry] = &[
     ("sha256_bytea", scalar(|a, _| bytea(digest(Sha2::Sha256, bytes(a, 0)?)?))),
     ("sha384_bytea", scalar(|a, _| bytea(digest(Sha2::Sha384, bytes(a, 0)?)?))),
     ("sha512_bytea", scalar(|a, _| bytea(digest(Sha2::Sha512, bytes(a, 0)?)?))),
-    ("crc32_bytea", scalar(|a, _| crc(bytes(a, 0)?, 0xEDB8_8320))),
-    ("crc32c_bytea", scalar(|a, _| crc(bytes(a, 0)?, 0x82F6_3B78))),
+    ("crc32_bytea", scalar(|a, _| crc(bytes(a, 0)?, CrcAlgorithm::Crc32IsoHdlc))),
+    ("crc32c_bytea", scalar(|a, _| crc(bytes(a, 0)?, CrcAlgorithm::Crc32Iscsi))),
     ("pg_convert_from", scalar(convert_from)),
     ("pg_convert_to", scalar(convert_to)),
     ("length_in_encoding", scalar(length_in_encoding)),
@@ -123,15 +124,15 @@ fn integer(args: &[Datum], width: usize, type_name: &str) -> Result<i64> {
     })
 }
 
-/// CRC-32 by the reversed polynomial, a bit at a time.
-fn crc(bytes: &[u8], polynomial: u32) -> Result<Datum> {
-    let step = |crc: u32| if crc & 1 == 1 { crc >> 1 ^ polynomial } else { crc >> 1 };
-    let absorb = |crc: u32, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), |crc, _| step(crc));
-    let mut sum = !0;
+/// CRC-32 and CRC-32C (pg_crc.c).
+fn crc(bytes: &[u8], algorithm: CrcAlgorithm) -> Result<Datum> {
+    let mut digest = Digest::new(algorithm);
     for piece in interrupt::pieces(bytes, interrupt::CHECK_EVERY_BYTES) {
-        sum = piece?.iter().fold(sum, absorb);
+        digest.update(piece?);
     }
-    Ok(Datum::Int8(i64::from(!sum)))
+    i64::try_from(digest.finalize())
+        .map(Datum::Int8)
+        .map_err(|_| Error::internal("a CRC of 32 bits"))
 }
 
 /// The database's encoding is UTF8; others are not converted.
