@@ -1,7 +1,7 @@
-//! What a session does just now, for those who ask (pg_stat_activity, the log).
+//! The present activity of a session, for other readers (pg_stat_activity, the log).
 //!
-//! Only the session writes; its lines of memory are its own, so that telling costs a few
-//! plain stores and, once a statement, an uncontended lock around the statement's text.
+//! Only the session writes it. Its cache lines are its own, so that an update costs a few plain
+//! stores and, once a statement, an uncontended lock of the statement's text.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -14,7 +14,7 @@ use steppe_wire::TransactionStatus;
 /// pg_stat_activity.state
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Nothing was asked yet.
+    /// The session has had no message yet.
     Starting,
     /// A message is being handled.
     Active,
@@ -26,7 +26,7 @@ pub(crate) enum State {
     IdleInFailedTransaction,
 }
 
-/// What a session waits for, locks aside (the lock manager knows those).
+/// The wait of a session, except for locks (the lock manager knows those).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// The next message.
@@ -42,7 +42,7 @@ pub(crate) enum Wait {
 /// track_activity_query_size, less PostgreSQL's terminator.
 const QUERY_BYTES: usize = 1023;
 
-/// What a session has done so far, written by it alone (pg_stat_database).
+/// The counters of a session, which it alone writes (pg_stat_database).
 #[derive(Default)]
 pub(crate) struct SessionCounts {
     pub commits: AtomicU64,
@@ -54,23 +54,23 @@ pub(crate) struct SessionCounts {
 }
 
 impl SessionCounts {
-    /// One more, or so many microseconds; only the session itself may.
+    /// Adds to a counter. Only the session itself may call it.
     pub(crate) fn add(counter: &AtomicU64, amount: u64) {
         counter.store(counter.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
     }
 }
 
-/// How far a COPY is (pg_stat_progress_copy), written by its session alone.
+/// The progress of a COPY (pg_stat_progress_copy), which its session alone writes.
 #[derive(Default)]
 pub(crate) struct CopyProgress {
-    /// The table; 0: a query.
+    /// The table, or 0 for a query.
     pub relation: Oid,
     pub is_from: bool,
-    /// A file on the server.
+    /// It reads or writes a file on the server.
     pub is_file: AtomicBool,
     /// The size of the file that is read.
     pub bytes_total: AtomicU64,
-    /// Of the data, less what the protocol adds.
+    /// The bytes of data, without what the protocol adds.
     pub bytes: AtomicU64,
     pub rows: AtomicU64,
     /// Rows that WHERE left out.
@@ -80,34 +80,34 @@ pub(crate) struct CopyProgress {
 }
 
 impl CopyProgress {
-    /// It is of a file, `bytes` long if it is read.
+    /// It reads or writes a file. `bytes` is the size of a file that it reads.
     pub(crate) fn begin_file(&self, bytes: u64) {
         self.bytes_total.store(bytes, Ordering::Relaxed);
         self.is_file.store(true, Ordering::Relaxed);
     }
 }
 
-/// A session's doings.
+/// A session's activity.
 #[derive(Default)]
 pub(crate) struct Activity {
     pub(crate) counts: SessionCounts,
     state: AtomicU8,
     wait: AtomicU8,
-    /// Microseconds since 2000-01-01 UTC; 0: none.
+    /// Microseconds since 2000-01-01 UTC, or 0.
     xact_start: AtomicI64,
     query_start: AtomicI64,
     state_change: AtomicI64,
-    /// When the first statement began of those not answered yet; 0: there is none.
+    /// When the first statement began that is not answered yet, or 0.
     active_since: AtomicI64,
-    /// Before the message in hand.
+    /// The session was idle in a transaction before the current message.
     was_idle_in_transaction: AtomicBool,
-    /// 0: not known.
+    /// 0 if it is not known.
     query_id: AtomicI64,
     query: Mutex<String>,
     application_name: Mutex<String>,
-    /// A COPY, as long as it is under way.
+    /// A running COPY.
     copy: Mutex<Weak<CopyProgress>>,
-    /// Another long command, likewise.
+    /// Another running command that reports its progress.
     progress: Mutex<Weak<Progress>>,
 }
 
@@ -140,12 +140,12 @@ impl Activity {
         query.push_str(&text[..text.floor_char_boundary(QUERY_BYTES)]);
     }
 
-    /// The statement's number is known.
+    /// The statement's query identifier is known.
     pub(crate) fn set_query_id(&self, id: i64) {
         self.query_id.store(id, Ordering::Relaxed);
     }
 
-    /// All that was asked is answered.
+    /// All messages are answered.
     pub(crate) fn set_idle(&self, status: TransactionStatus, now: i64) {
         let state = match status {
             TransactionStatus::Idle => State::Idle,
@@ -161,12 +161,12 @@ impl Activity {
         self.state_change.store(now, Ordering::Relaxed);
     }
 
-    /// A transaction begins, or (0) has ended.
+    /// A transaction begins, or has ended (0).
     pub(crate) fn set_xact_start(&self, at: i64) {
         self.xact_start.store(at, Ordering::Relaxed);
     }
 
-    /// Something is waited for, or no longer.
+    /// The session begins to wait, or has ended its wait.
     pub(crate) fn set_wait(&self, wait: Option<Wait>) {
         self.wait.store(wait.map_or(0, |wait| wait as u8 + 1), Ordering::Relaxed);
     }
@@ -176,21 +176,21 @@ impl Activity {
         name.clone_into(&mut self.application_name.lock());
     }
 
-    /// A COPY begins, and goes on as long as the answer lives.
+    /// A COPY begins. It runs as long as the returned value lives.
     pub(crate) fn begin_copy(&self, relation: Oid, is_from: bool) -> Arc<CopyProgress> {
         let progress = Arc::new(CopyProgress { relation, is_from, ..CopyProgress::default() });
         *self.copy.lock() = Arc::downgrade(&progress);
         progress
     }
 
-    /// A command begins, and goes on as long as the answer lives.
+    /// A command begins. It runs as long as the returned value lives.
     pub(crate) fn begin_progress(&self, progress: Progress) -> Arc<Progress> {
         let progress = Arc::new(progress);
         *self.progress.lock() = Arc::downgrade(&progress);
         progress
     }
 
-    // ----- for anybody -----
+    // ----- for any thread -----
 
     pub(crate) fn progress(&self) -> Option<Arc<Progress>> {
         self.progress.lock().upgrade()

@@ -1,32 +1,32 @@
-//! Which worker a session lives on: where its client's packets come in, as far as that leaves the
-//! workers even.
+//! The worker of a session: the one on the processor where its client's packets arrive, as far as
+//! the workers stay evenly loaded.
 //!
-//! The kernel takes in a packet on one processor, and wakes the worker that waits for it there. If
-//! the clients of one processor are all served by one worker, the two soon share that processor:
-//! its caches have what both need, and nobody is woken across. If each worker serves clients of
-//! all processors, every message crosses, and a fifth of the throughput is lost (select-only of
+//! The kernel receives a packet on one processor, and wakes the worker that waits for it there. If
+//! one worker serves all clients of one processor, the two soon share that processor. Its caches
+//! have the data of both, and no wake-up crosses processors. If each worker serves clients of all
+//! processors, every message crosses, and a fifth of the throughput is lost (select-only of
 //! pgbench, whose two threads have eight clients each).
 //!
-//! A new session goes to the worker with the fewest, its processor's among equals. Now and then
-//! (all its answers count, also those within transactions) one that is between transactions looks
-//! where its packets come in by now (SO_INCOMING_CPU), and moves if it finds twice in a row that
-//! this is another worker's processor. It then leaves its runtime with its socket, and goes on as
-//! a task of the other one:
+//! A new session is given to the worker with the fewest sessions, and among equals to its
+//! processor's. A session counts its answers, also those within transactions. After a number of
+//! them, between transactions, it asks where its packets arrive by now (SO_INCOMING_CPU). It moves
+//! if this is another worker's processor twice in a row. It then leaves its runtime with its
+//! socket, and continues as a task of the other one:
 //!
 //! ```text
 //!   worker 0: Seats::run ── session … Migration ─┐
 //!   worker 1:                                    └─ Seats::run ── session …
 //! ```
+//! Answers within a transaction count, since each of them crosses. When only transactions counted,
+//! a session with sixteen statements a transaction followed its client only after seconds.
+//! Meanwhile two processors did a third less
+//! (docs/decisions/2026-11-23-sessions-follow-their-clients.md).
 //!
-//! Answers within a transaction count, since it is they that cross: counted between transactions, a
-//! session of transactions of sixteen statements followed its client after seconds, when two
-//! processors did a third less (docs/decisions/2026-11-23-sessions-follow-their-clients.md).
-//!
-//! Processors stand for workers by their number, so that this is about who is together with whom;
-//! no thread is bound to a processor. The kernel brings a worker and its clients together, as a
-//! rule. Where all processors have something to do it may also leave two workers each on the
-//! other's, with nothing between them but messages across. A worker that finds itself so goes to
-//! its clients' processor, once (docs/decisions/2026-11-24-workers-go-to-their-clients.md).
+//! A processor stands for a worker only by its number, so this decides which sessions share a
+//! worker. Threads are not bound to processors. The kernel usually brings a worker and its clients
+//! together. If all processors are busy, it may also leave two workers each on the other's
+//! processor, so that all messages cross. Such a worker moves to its clients' processor, once
+//! (docs/decisions/2026-11-24-workers-go-to-their-clients.md).
 
 use std::cell::Cell;
 use std::future::Future;
@@ -39,38 +39,38 @@ use tokio::runtime::Handle;
 use crate::processors;
 use crate::stream::Stream;
 
-/// How many answers a session gives between two looks.
+/// The number of a session's answers between two looks.
 const LOOK_EVERY: u32 = 256;
 
-/// A worker with so many sessions may give one up for the sake of who is with whom: with fewer that
-/// would leave one idle while the other has too much to do.
+/// A worker with at least this many sessions may give one to a worker that is not less loaded. With
+/// fewer, one worker would be idle while the other has too much to do.
 const CROWD: usize = 6;
 
-/// To one that has so many more at most.
+/// The receiving worker may have at most this many sessions more.
 const AHEAD_MAX: usize = 4;
 
-/// So many looks in a row of a worker's sessions tell that it is not where its clients are.
+/// This many looks in a row of a worker's sessions show that it is not on its clients' processor.
 const LOOKS_APART: u32 = 4;
 
-/// And that it shares the processor where it is: times that it was interrupted there meanwhile.
-/// With a processor to spare the two are better off apart.
+/// Since the first of them, the worker must also have been interrupted this often: another thread
+/// uses its processor. With a processor to spare, worker and clients are faster on two.
 const INTERRUPTED_MIN: u64 = 2;
 
 thread_local! {
     static APART: Cell<Apart> = const { Cell::new(Apart { looks: 0, interrupted: 0 }) };
 }
 
-/// For how long a worker has not been on its clients' processor.
+/// Counts the looks for which a worker has not been on its clients' processor.
 #[derive(Clone, Copy, Default)]
 struct Apart {
-    /// Looks in a row that found it so.
+    /// Looks in a row off the processor.
     looks: u32,
-    /// How often it had been interrupted at the first one.
+    /// The worker's count of interruptions at the first of them.
     interrupted: u64,
 }
 
 impl Apart {
-    /// One more look; whether the worker is to go there.
+    /// Counts a look. Returns whether the worker must move.
     fn look(self, is_apart: bool, interrupted: impl Fn() -> u64) -> (Apart, bool) {
         if !is_apart {
             return (Apart::default(), false);
@@ -99,11 +99,11 @@ impl Drop for Seat {
     }
 }
 
-/// A session that goes on elsewhere.
+/// A session that moves to another worker.
 pub(crate) struct Migration {
-    /// Where.
+    /// Its new place.
     pub to: Seat,
-    /// What is left of it.
+    /// The rest of the session.
     pub session: Pin<Box<dyn Future<Output = Option<Migration>> + Send>>,
 }
 
@@ -117,7 +117,7 @@ impl Seats {
         cpu % self.0.len()
     }
 
-    /// The worker for a new session.
+    /// Chooses the worker of a new session.
     pub(crate) fn for_new(&self, cpu: Option<usize>) -> usize {
         let own = cpu.map(|cpu| self.of_cpu(cpu));
         let key = |worker: &usize| (self.load(*worker), own != Some(*worker));
@@ -136,7 +136,7 @@ impl Seats {
         Seat { seats: Arc::clone(self), worker }
     }
 
-    /// Runs a session on a worker, then where it moves to.
+    /// Runs a session on a worker, then on each worker that it moves to.
     pub(crate) fn run(
         self: &Arc<Seats>,
         place: Seat,
@@ -154,13 +154,14 @@ impl Seats {
     }
 }
 
-/// What a session knows of where it lives.
+/// The state from which a session decides where to run.
 pub(crate) struct SessionAffinity {
     seats: Arc<Seats>,
     worker: usize,
     /// Answers since the last look.
     answers: u32,
-    /// Where its packets came in at the last look, if that was another worker's.
+    /// The worker of the processor where its packets arrived at the last look, if it was another
+    /// one.
     seen: Option<usize>,
 }
 
@@ -170,14 +171,14 @@ impl SessionAffinity {
         SessionAffinity { seats: Arc::clone(seats), worker: *worker, answers: 0, seen: None }
     }
 
-    /// Counts an answer; whether it is time to look where the session should live.
+    /// Counts an answer. Returns whether a look is due.
     #[inline]
     pub(crate) fn is_to_look(&mut self) -> bool {
         self.answers += 1;
         self.answers >= LOOK_EVERY
     }
 
-    /// Looks, between transactions: whether, and where, the session is to go on elsewhere.
+    /// Looks, between transactions. Returns the place that the session must move to, if any.
     #[cold]
     pub(crate) fn elsewhere(&mut self, stream: &Stream) -> Option<Seat> {
         self.answers = 0;
@@ -188,8 +189,8 @@ impl SessionAffinity {
         self.look(cpu)
     }
 
-    /// Has the worker, whose thread this is, go to the processor of its clients, if this session's
-    /// packets come in there and it is time.
+    /// Moves the calling thread's worker to the processor of its clients, if this session's packets
+    /// arrive there and enough looks agree.
     fn bring_worker(&self, cpu: Option<usize>) {
         let Some(cpu) = cpu.filter(|cpu| self.seats.of_cpu(*cpu) == self.worker) else {
             return APART.set(Apart::default());
@@ -244,7 +245,8 @@ mod tests {
         cpus.iter().map(deal).collect()
     }
 
-    /// Looks of all sessions, their packets where they were, until none moves any more.
+    /// Lets all sessions look, with their packets on the same processors, until none moves any
+    /// more.
     fn settle(sessions: &mut [(Seat, SessionAffinity)], cpus: &[usize]) -> usize {
         let mut moves = 0;
         loop {
@@ -278,7 +280,7 @@ mod tests {
     #[test]
     fn a_crowd_is_sorted_by_processors() {
         let (_runtimes, seats) = workers(2);
-        // Eight each that came in the worst order: each worker has half of each.
+        // Eight sessions of each processor arrive in the worst order: each worker has half of each.
         let cpus: Vec<usize> = (0..16).map(|at| usize::from(at % 4 >= 2)).collect();
         let mut sessions = dealt(&seats, &cpus);
         settle(&mut sessions, &cpus);
@@ -314,9 +316,9 @@ mod tests {
         let not = [false; 3];
         assert_eq!(looks(&[(true, 7), (true, 7), (true, 8), (true, 9)])[..3], not);
         assert!(looks(&[(true, 7), (true, 7), (true, 8), (true, 9)])[3]);
-        // Nobody else wants the processor.
+        // The processor has no other thread to run.
         assert!(!looks(&[(true, 7), (true, 7), (true, 7), (true, 8)])[3]);
-        // It has been there meanwhile.
+        // The worker has been on the processor meanwhile.
         let met = [(true, 1), (true, 2), (false, 3), (true, 4), (true, 5), (true, 6), (true, 7)];
         assert_eq!(looks(&met), [false, false, false, false, false, false, true]);
     }

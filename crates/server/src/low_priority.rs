@@ -1,27 +1,27 @@
-//! Threads that run long plans, and give way to those that run short statements.
+//! Threads of low priority that run long plans, so that short statements run first.
 //!
-//! A worker's thread cannot give way itself: a thread that has lowered its priority may not raise it
-//! again (without CAP_SYS_NICE), and the runtime lets it go on with short statements once the long
-//! one has ended. So the worker's thread lends a long plan to a thread that has a low priority for
-//! good, and sleeps until that thread is done.
+//! A worker's thread cannot lower its own priority for a while. It may not raise it again (without
+//! CAP_SYS_NICE), and it runs short statements once the long one has ended. So the worker's thread
+//! lends a long plan to a thread that has a low priority for good, and sleeps until that thread is
+//! done.
 //!
 //! ```text
 //!   worker's thread    hands its sessions over ── sleeps ──────────────── answers, commits
 //!   thread that gives way                        └─ runs the plan ─┘       waits for the next plan
 //! ```
 //!
-//! What it guarantees:
+//! The guarantees:
 //!
-//! - The plan runs as on the thread that lends it, which neither goes on nor unwinds before the plan
-//!   has ended: what the thread has of its session goes along and comes back ([`Lent`]).
-//! - Only what reads is to be run here. A commit is the lender's; a flush that a page needs which
-//!   must leave memory is left to the log's flusher. So nobody waits for a thread that gives way to
-//!   make something durable.
-//! - A thread that gives way begins no thread of the runtime, which would have its priority: it does
-//!   not know the runtime. (The helpers of a parallel plan are to have it.)
+//! - The plan runs as on the lending thread, which neither continues nor unwinds before the plan
+//!   has ended. The lending thread's state of its session moves with the plan and back ([`Lent`]).
+//! - A lent plan only reads. The lender commits. If a page must leave memory and needs a flush of
+//!   the log, the log's flusher does it. So a flush never depends on a thread of low priority.
+//! - A thread of low priority starts no thread of the runtime, because that thread would inherit
+//!   its priority. So it has no handle of the runtime. (The parallel workers of its plan shall
+//!   inherit it.)
 //!
-//! Threads are begun when there are more long plans than threads, and end after a while without
-//! one. Why not otherwise: docs/decisions/2026-11-26-long-statements-give-way.md.
+//! A thread is started when there are more long plans than threads. It ends after a while without a
+//! plan. For the alternatives, see docs/decisions/2026-11-26-long-statements-give-way.md.
 
 #![allow(unsafe_code)]
 
@@ -42,12 +42,12 @@ use steppe_types::interrupt::{self, Interrupts};
 use crate::workers::STACK_BYTES;
 use crate::{memory, processors};
 
-/// A thread that has had nothing to do for so long ends.
+/// A thread without a plan for this long ends.
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Plans that no thread has yet, and how many threads wait for one.
+/// Plans that no thread has taken, and the number of threads that wait for one.
 struct Waiting {
     jobs: VecDeque<Job>,
     idle: usize,
@@ -60,7 +60,7 @@ thread_local! {
     static LOW_PRIORITY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `work` on a thread that gives way, and waits for it; a panic goes on in the caller.
+/// Runs `work` on a thread of low priority, and waits for it. A panic continues in the caller.
 pub(crate) fn run<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     if LOW_PRIORITY.get() {
         return work();
@@ -75,11 +75,11 @@ pub(crate) fn run<T: Send>(work: impl FnOnce() -> T + Send) -> T {
             drop(at_work);
         }
     });
-    // SAFETY: what it borrows is there until it has run or was dropped, as `at_work` is only then
-    // dropped, and nothing before the end of the wait for that can panic or return.
+    // SAFETY: the job borrows from this frame. `at_work` is dropped only after the job has run or
+    // was dropped. Until the wait for that ends, nothing can panic or return.
     let job = unsafe { transmute::<Box<dyn FnOnce() + Send + '_>, Job>(job) };
     hand_in(job);
-    // Nobody ever sends: this is an error once there is no sender any more.
+    // The channel carries no message: this is an error once the sender is dropped.
     let _ended = has_ended.recv();
     lent.give_back();
     match ended {
@@ -89,7 +89,7 @@ pub(crate) fn run<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     }
 }
 
-/// Lets a thread have it; runs it here if the system has none.
+/// Gives the job to a thread. Runs it here if no thread can be started.
 fn hand_in(job: Job) {
     let mut waiting = WAITING.lock();
     waiting.jobs.push_back(job);
@@ -107,7 +107,7 @@ fn hand_in(job: Job) {
     }
 }
 
-/// What a thread does: plans, until there has been none for a while.
+/// The body of a thread: runs plans until there has been none for a while.
 fn serve() {
     processors::give_way();
     wal::leave_flushes();
@@ -129,22 +129,22 @@ fn serve() {
     }
 }
 
-/// What a thread has of the session that it works for.
+/// A thread's state of the session that it works for.
 struct Lent {
-    /// Who can end the statement.
+    /// Ends the statement on a cancel or timeout.
     interrupts: Option<Arc<dyn Interrupts>>,
-    /// Which I/O it times.
+    /// The kinds of I/O that it times.
     timing: Timing,
     /// The memory that the statement has.
     memory: memory::Count,
     /// The engine that its accesses to relations are counted for.
     engine: Option<Arc<RelationStatistics>>,
-    /// What its transaction counts apart.
+    /// The access counts that its transaction keeps separately.
     counted: Apart,
 }
 
 impl Lent {
-    /// Takes it from the running thread; its interrupts stay there, too.
+    /// Takes the state from the running thread, which keeps its interrupts, too.
     fn take() -> Lent {
         Lent {
             interrupts: interrupt::current(),
@@ -155,7 +155,7 @@ impl Lent {
         }
     }
 
-    /// Has the running thread work for the session.
+    /// Runs `work` with this state on the running thread.
     fn during<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let Lent { interrupts, timing, memory, engine, counted } = self;
         engine.iter().for_each(RelationStatistics::enter);
@@ -165,7 +165,7 @@ impl Lent {
         done
     }
 
-    /// Gives it to the running thread.
+    /// Gives the state back to the running thread.
     fn give_back(self) {
         self.memory.give_back();
         self.counted.give_back();
@@ -185,7 +185,8 @@ mod tests {
         assert_eq!(on.as_deref(), Some("steppe-long"));
         assert!(here.bytes() > 1_000_000, "{here:?}");
         here.during(|| drop(kept));
-        // What was taken there is known here: less the little that the two threads keep.
+        // The count of this thread includes the allocations of the other, except for the little
+        // that both keep.
         assert!(here.bytes().abs() < 1 << 16, "{here:?}");
     }
 

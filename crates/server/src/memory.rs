@@ -1,21 +1,21 @@
-//! How much memory a statement has, and giving back what it had.
+//! The limit on a statement's memory, and the return of freed memory to the system.
 //!
-//! The process takes its memory from mimalloc (Leijen, Zorn, de Moura: "Mimalloc: Free List Sharding
-//! in Action", 2019): planning is mostly small allocations, and takes a fifth less time than with
-//! the system's allocator.
+//! The process takes its memory from mimalloc (Leijen, Zorn, de Moura, "Mimalloc: Free List
+//! Sharding in Action", 2019). Planning is mostly small allocations. It takes a fifth less time
+//! than with the system's allocator.
 //!
-//! The allocator counts, for each thread, what is taken less what is given back. A session that
+//! The allocator counts, for each thread, the bytes taken less the bytes given back. A session that
 //! runs on a thread keeps its own count ([`Count::during`]), which begins at 0 with each message
-//! ([`restart`]).
-//! Threads that help with a statement tell what they have ([`StatementMemory`]), so that the limit is for all
-//! of them: rows that one has taken memory for are given back by another.
-//! A look for interrupts also looks at the count: past `statement_memory_limit` the statement
-//! ends with 53200. (An allocator cannot fail itself: that would end the process.)
-//! A single value is refused by its function beforehand if it would be larger than 1 GB.
+//! ([`restart`]). The parallel workers of a statement report their counts ([`StatementMemory`]), so
+//! that the limit is for all of them: one thread may free rows that another has allocated. Every
+//! check for interrupts also checks the count: past `statement_memory_limit` the statement ends
+//! with 53200. (The allocator itself cannot fail: that would end the process.) A function refuses a
+//! single value beforehand if it would be larger than 1 GB.
 //!
-//! What statements had is given back to the system a little later, when the allocator is asked to
-//! ([`give_back`]): after a large one, and as long as the process has much more than it had at the
-//! least. (Many small ones leave as much, and one may end just after it was looked.)
+//! The allocator returns the freed memory of statements to the system when [`give_back`] asks for
+//! it. That happens after a large statement, and as long as the process has much more memory than
+//! at its least. (Many small statements leave as much as a large one, and a large one may end just
+//! after the check.)
 
 #![allow(unsafe_code)]
 
@@ -28,23 +28,23 @@ use steppe_types::{Error, Result, SqlState};
 
 use crate::settings::ServerSettings;
 
-/// A statement that has had so much leaves something to give back.
+/// A statement that has held this many bytes leaves memory to return to the system.
 const LARGE: isize = 64 << 20;
 
-/// A helper tells what it has when that has changed by so much.
+/// A parallel worker reports its count when it has changed by this many bytes.
 const TOLD_EVERY: isize = 1 << 20;
 
 thread_local! {
     static HELD: Cell<isize> = const { Cell::new(0) };
 
-    /// What a thread that helps has told of its count.
+    /// The count that a parallel worker's thread has reported last.
     static TOLD: Cell<Option<isize>> = const { Cell::new(None) };
 }
 
 /// A large statement has run since the last [`give_back`].
 static WAS_LARGE: AtomicBool = AtomicBool::new(false);
 
-/// How much memory the process had at the least when it was looked, in bytes.
+/// The least memory that the process had at any check, in bytes.
 static LEAST: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 /// mimalloc, which counts.
@@ -57,18 +57,19 @@ fn note(bytes: isize) {
     HELD.set(HELD.get().wrapping_add(bytes));
 }
 
-/// What mimalloc's plain functions align to, for what is no smaller (`MI_MAX_ALIGN_SIZE`).
+/// The alignment of mimalloc's plain functions, for sizes that are not smaller
+/// (`MI_MAX_ALIGN_SIZE`).
 const ALIGNED_ANYWAY: usize = 16;
 
-/// Whether mimalloc aligns so many bytes well without being asked to: it does so faster.
+/// Whether mimalloc's plain functions, which are faster, align this size well enough.
 #[inline]
 fn is_plain(size: usize, align: usize) -> bool {
     align <= ALIGNED_ANYWAY && align <= size
 }
 
-// SAFETY: every call goes to mimalloc, with the caller's layout: its plain functions give what
-// `is_plain` lets them be asked for. Counting allocates nothing: the cell needs neither
-// initialisation nor a destructor.
+// SAFETY: every call is passed to mimalloc with the caller's layout. Its plain functions align the
+// sizes that `is_plain` accepts. Counting allocates nothing: the cell needs neither initialisation
+// nor a destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size() as isize);
@@ -96,13 +97,13 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         note(-(layout.size() as isize));
-        // SAFETY: the caller has it from here.
+        // SAFETY: the caller has it from this allocator.
         unsafe { mimalloc::mi_free(pointer.cast()) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         note(size as isize - layout.size() as isize);
-        // SAFETY: the caller has it from here, and keeps to what a layout may be.
+        // SAFETY: the caller has it from this allocator, and the size makes a valid layout.
         let taken = unsafe {
             match is_plain(size, layout.align()) {
                 true => mimalloc::mi_realloc(pointer.cast(), size),
@@ -124,12 +125,12 @@ fn restart() {
 }
 
 impl Count {
-    /// That of the session that runs on this thread, for another one to go on with.
+    /// The count of the session that runs on this thread, for another thread to continue.
     pub(crate) fn take() -> Count {
         Count(HELD.replace(0))
     }
 
-    /// Has the running thread go on with it.
+    /// The running thread continues the count.
     pub(crate) fn give_back(self) {
         HELD.set(self.0);
     }
@@ -148,17 +149,17 @@ impl Count {
     }
 }
 
-/// What a session's thread and those that help it have.
+/// The memory of a session's thread and of its parallel workers.
 #[derive(Default)]
 pub(crate) struct StatementMemory {
-    /// The helpers, as far as they have told.
+    /// The counts that the parallel workers have reported.
     helpers: AtomicIsize,
-    /// The session's thread, when it last looked.
+    /// The count of the session's thread at its last check.
     own: AtomicIsize,
 }
 
 impl StatementMemory {
-    /// The session begins a message: nobody helps it.
+    /// The session begins a message: it has no parallel workers.
     #[inline]
     pub(crate) fn restart(&self) {
         restart();
@@ -167,20 +168,20 @@ impl StatementMemory {
         }
     }
 
-    /// This thread is going to help.
+    /// This thread becomes a parallel worker.
     pub(crate) fn begin_helping() {
         HELD.set(0);
         TOLD.set(Some(0));
     }
 
-    /// This thread has helped.
+    /// This thread is no longer a parallel worker.
     pub(crate) fn end_helping(&self) {
         if let Some(told) = TOLD.take() {
             self.helpers.fetch_add(HELD.get().wrapping_sub(told), Ordering::Relaxed);
         }
     }
 
-    /// What all of them have.
+    /// The bytes that all of them have.
     #[inline]
     fn held(&self) -> isize {
         let held = HELD.get();
@@ -192,7 +193,7 @@ impl StatementMemory {
             return self.own.load(Ordering::Relaxed) + self.helpers.load(Ordering::Relaxed);
         }
         let helpers = self.helpers.load(Ordering::Relaxed);
-        // Most statements are small and have no helpers, whom it would be of interest to.
+        // Most statements are small and have no parallel workers, which alone read `own`.
         if helpers != 0 || held > LARGE || self.own.load(Ordering::Relaxed) != 0 {
             self.own.store(held, Ordering::Relaxed);
         }
@@ -200,16 +201,16 @@ impl StatementMemory {
     }
 }
 
-/// What each statement of a server may have, in bytes.
+/// The limit of each statement of a server, in bytes.
 pub(crate) struct StatementLimit(AtomicIsize);
 
 impl StatementLimit {
-    /// What `statement_memory_limit` says.
+    /// The limit that `statement_memory_limit` sets.
     pub(crate) fn of(settings: &ServerSettings) -> StatementLimit {
         StatementLimit(AtomicIsize::new(limit_in(settings)))
     }
 
-    /// Statements may have from now on what `statement_memory_limit` says.
+    /// Statements get the limit that `statement_memory_limit` sets now.
     pub(crate) fn follow(&self, settings: &ServerSettings) {
         self.0.store(limit_in(settings), Ordering::Relaxed);
     }
@@ -221,7 +222,7 @@ impl StatementLimit {
         if held > LARGE { check_large(held, self) } else { Ok(()) }
     }
 
-    /// 53200 if it would have with so many bytes more.
+    /// 53200 if the statement would have more than it may with `bytes` more.
     pub(crate) fn reserve(&self, bytes: usize, memory: &StatementMemory) -> Result<()> {
         let bytes = isize::try_from(bytes).unwrap_or(isize::MAX);
         let held = memory.held().max(0).saturating_add(bytes);
@@ -261,19 +262,19 @@ fn quarter_of_the_machine() -> isize {
     if bytes > 0 { bytes / 4 } else { isize::MAX }
 }
 
-/// Whether there is something to give back after a large statement; it is taken as given back then.
+/// Whether a large statement has run since the last call that returned true.
 pub(crate) fn was_large() -> bool {
     WAS_LARGE.load(Ordering::Relaxed) && WAS_LARGE.swap(false, Ordering::Relaxed)
 }
 
-/// Whether the process has much more memory than it had at the least.
+/// Whether the process has much more memory than it had at its least.
 pub(crate) fn has_grown() -> bool {
     let now = resident_bytes();
     let least = LEAST.fetch_min(now, Ordering::Relaxed).min(now);
     now - least > LARGE.unsigned_abs()
 }
 
-/// What the process has of the machine's memory; 0 where that is not known.
+/// The resident memory of the process; 0 where the system does not report it.
 fn resident_bytes() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").ok();
     let pages = pages.as_deref().and_then(|sizes| sizes.split(' ').nth(1)?.parse::<usize>().ok());
@@ -282,7 +283,7 @@ fn resident_bytes() -> usize {
     pages.unwrap_or(0) * page.unwrap_or(0)
 }
 
-/// Gives back to the system what the allocator has free. May take a while.
+/// Returns the allocator's free memory to the system. It may take a while.
 pub(crate) fn give_back() {
     // SAFETY: it takes no pointer, and the allocator's own locks where it needs any.
     unsafe { mimalloc::mi_collect(true) }
@@ -321,7 +322,7 @@ mod tests {
             assert!(about(memory.held(), 80 << 20), "{}", memory.held());
             let limit = StatementLimit(AtomicIsize::new(70 << 20));
             assert!(limit.check(&memory).is_err());
-            // Who gives it back does not matter.
+            // Any thread may free it.
             drop(kept);
             assert!(about(memory.held(), 0), "{}", memory.held());
             assert!(limit.check(&memory).is_ok());

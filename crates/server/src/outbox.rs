@@ -1,11 +1,11 @@
-//! Answers that leave together: what a worker's sessions have to say when it has gone once round
-//! them goes out by one system call.
+//! Answers that leave together: a worker collects the answers of its sessions in one round and
+//! sends them by one system call.
 //!
-//! An answer that is sent wakes its client. Where the client shares the worker's processor and has
-//! taken less of it than the server, the kernel lets it run at once: it reads that one answer,
-//! sends its next message and sleeps again, and the server goes on with the next session, so that
-//! there are two changes of threads for each message. If all answers arrive before the client
-//! runs, there are two for all of them (docs/decisions/2026-11-24-answers-leave-together.md).
+//! An answer that is sent wakes its client. The client may share the worker's processor and have
+//! taken less of it than the server. Then the kernel runs the client at once: it reads that one
+//! answer, sends its next message and sleeps again, and the server continues with the next session.
+//! This costs two changes of threads for each message. If all answers arrive before the client
+//! runs, it costs two for all of them (docs/decisions/2026-11-24-answers-leave-together.md).
 //!
 //! ```text
 //!   session ── put ──┐
@@ -13,19 +13,20 @@
 //!   session ── put ──┘      └───── a session has more to do than a short statement
 //! ```
 //!
-//! What it guarantees:
+//! The guarantees:
 //!
-//! - What is put in goes out: only the thread that has emptied the outbox last may put something
-//!   in. The thread that runs the worker's sessions empties it before it sleeps. So either the
-//!   two are the same, and it will do so again; or the sessions have gone over to another thread
-//!   (`block_in_place`) that has not slept since, and will do it when it does.
-//! - A client's answers go out in order, each once: a session has one answer in here at most. It
-//!   has it sent before it says or does anything else with its socket ([`Queued::settle`], also
-//!   when dropped), so that the descriptor is its own for as long as it is in here.
-//! - Nobody waits here: what a socket has no room for goes back to its session.
+//! - Every answer in the outbox is sent. Only the thread that has emptied the outbox last may add
+//!   answers. The thread that runs the worker's sessions empties it before it sleeps. So either
+//!   both are the same thread, which empties it again, or the sessions have moved to another thread
+//!   (`block_in_place`). That thread has not slept since, and empties the outbox before it does.
+//! - A client's answers are sent in order, each once: a session has at most one answer in the
+//!   outbox. The session has it sent before it uses its socket in any other way
+//!   ([`Queued::settle`], also when dropped). So the descriptor stays open while its answer is in
+//!   the outbox.
+//! - Sending never waits: the bytes that a socket has no room for are returned to the session.
 //!
-//! Without io_uring (it may be turned off, or denied) nothing is taken in, and sessions write
-//! themselves.
+//! Without io_uring (it may be turned off, or denied) the outbox takes no answers, and sessions
+//! write themselves.
 
 #![allow(unsafe_code)]
 
@@ -41,18 +42,18 @@ use parking_lot::Mutex;
 
 use crate::server::SessionControl;
 
-/// Longer answers are not worth copying.
+/// A longer answer is not worth a copy.
 const ANSWER_BYTES_MAX: usize = 4096;
 
-/// So many go out without waiting for more.
+/// The size of the ring. A full outbox is sent at once.
 const ANSWERS_MAX: usize = 32;
 
 const SEND_FLAGS: i32 = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
 
 thread_local! {
-    /// That of the worker whose sessions this thread runs, at times.
+    /// The outbox of the worker whose sessions this thread runs, at times.
     static OWN: OnceCell<Arc<Outbox>> = const { OnceCell::new() };
-    /// Its address tells threads apart.
+    /// Its address identifies the thread.
     static THREAD: RefCell<u8> = const { RefCell::new(0) };
 }
 
@@ -65,12 +66,12 @@ pub(crate) struct Outbox(Mutex<Content>);
 
 struct Content {
     ring: Option<IoUring>,
-    /// What has emptied it before it slept.
+    /// The thread that has emptied it last before a sleep.
     emptied_by: usize,
     /// The answers, one after the other.
     bytes: Vec<u8>,
     entries: Vec<Entry>,
-    /// What became of each.
+    /// The result of each entry.
     results: Vec<i32>,
 }
 
@@ -81,28 +82,28 @@ struct Entry {
     delivery: Arc<Delivery>,
 }
 
-/// What a session and the outbox share.
+/// The state that a session and the outbox share.
 struct Delivery {
     /// An answer is in the outbox.
     is_queued: AtomicBool,
     /// There is something in `returned`.
     has_returned: AtomicBool,
     returned: Mutex<Option<Returned>>,
-    /// Whom to tell.
+    /// The session to wake.
     control: Arc<SessionControl>,
 }
 
-/// What could not be sent.
+/// The reason why an answer was not sent whole.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Returned {
-    /// There was no room for these bytes.
+    /// The socket had no room for these bytes.
     Rest(Vec<u8>),
-    /// The client is gone.
+    /// The connection has failed.
     Lost,
 }
 
 impl Outbox {
-    /// For a new worker; `None` where the system has no io_uring for us.
+    /// The outbox of a new worker; `None` where the process may not use io_uring.
     pub(crate) fn new() -> Option<Arc<Outbox>> {
         let ring = IoUring::builder().dontfork().build(ANSWERS_MAX as u32).ok()?;
         let mut probe = Probe::new();
@@ -133,7 +134,7 @@ impl Outbox {
     }
 }
 
-/// Sends what waits in the calling worker's outbox: what comes next may take a while.
+/// Sends the answers in the calling worker's outbox: the next step may take a while.
 pub(crate) fn send_now() {
     OWN.with(|own| {
         if let Some(outbox) = own.get() {
@@ -167,7 +168,8 @@ impl Content {
             None => Ok(()),
         };
         if ran.is_err() {
-            // It worked when the worker started, so it has been denied since: not again.
+            // It worked when the worker started, so it has been denied since: the ring is not tried
+            // again.
             self.ring = None;
         }
         for (entry, result) in self.entries.iter().zip(&mut self.results) {
@@ -178,7 +180,7 @@ impl Content {
     }
 }
 
-/// Sends all entries by one system call, and notes what became of each that it came to.
+/// Sends the entries by one system call, and notes the results that the ring returns.
 fn run(ring: &mut IoUring, entries: &[Entry], bytes: &[u8], results: &mut [i32]) -> io::Result<()> {
     for (i, entry) in entries.iter().enumerate() {
         let answer = &bytes[entry.bytes.clone()];
@@ -186,21 +188,21 @@ fn run(ring: &mut IoUring, entries: &[Entry], bytes: &[u8], results: &mut [i32])
             .flags(SEND_FLAGS)
             .build()
             .user_data(i as u64);
-        // SAFETY: the socket and the bytes outlive the operation, since this function stays until
-        // all have completed, or were not taken by the kernel.
+        // SAFETY: the socket and the bytes outlive the operation. This function returns only when
+        // the kernel has completed every operation that it has taken.
         let pushed = unsafe { ring.submission().push(&send) };
         debug_assert!(pushed.is_ok(), "the ring has room for all answers");
     }
     let mut left = entries.len();
     while left > 0 {
-        // None of them waits, so that what the kernel has taken has completed.
+        // The sends do not wait, so an operation that the kernel has taken has completed.
         let submitted = ring.submit_and_wait(left);
         for completion in ring.completion() {
             results[completion.user_data() as usize] = completion.result();
             left -= 1;
         }
         match submitted {
-            // What has no result was not taken.
+            // An entry without a result was not taken.
             Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
             _ => {}
         }
@@ -208,10 +210,10 @@ fn run(ring: &mut IoUring, entries: &[Entry], bytes: &[u8], results: &mut [i32])
     Ok(())
 }
 
-/// As the ring does: bytes sent, or an error number below zero.
+/// As the ring does, returns the number of bytes sent, or an error number below zero.
 fn send_alone(entry: &Entry, bytes: &[u8]) -> i32 {
     let answer = &bytes[entry.bytes.clone()];
-    // SAFETY: the session has its answer sent before it closes its socket; the bytes are a slice.
+    // SAFETY: the session has its answer sent before it closes its socket. The bytes are a slice.
     let sent =
         unsafe { libc::send(entry.socket, answer.as_ptr().cast(), answer.len(), SEND_FLAGS) };
     match sent {
@@ -242,14 +244,14 @@ impl Delivery {
     }
 }
 
-/// A session's part of the outbox. Dropped before the socket, it leaves nothing in there.
+/// A session's part of the outbox. It sends its answer when dropped, before the socket closes.
 pub(crate) struct Queued {
     outbox: Option<Arc<Outbox>>,
     delivery: Arc<Delivery>,
 }
 
 impl Queued {
-    /// Of a session of the calling thread's worker.
+    /// The part of a session of the calling thread's worker.
     pub(crate) fn new(control: &Arc<SessionControl>) -> Queued {
         Queued::with(OWN.with(|own| own.get().cloned()), control)
     }
@@ -264,9 +266,9 @@ impl Queued {
         Queued { outbox, delivery: Arc::new(delivery) }
     }
 
-    /// Puts an answer in, if it may go out with others; false: it is for the session to write.
+    /// Adds an answer, if it may leave with others. If false, the session must write it itself.
     ///
-    /// The socket is to stay open until this is settled or dropped.
+    /// The socket must stay open until this is settled or dropped.
     pub(crate) fn put(&self, socket: BorrowedFd<'_>, answer: &[u8]) -> bool {
         let Some(outbox) = self.outbox.as_ref().filter(|_| answer.len() <= ANSWER_BYTES_MAX) else {
             return false;
@@ -301,13 +303,13 @@ impl Queued {
         }
     }
 
-    /// Whether something has come back, of which the session's waker is told.
+    /// Whether bytes were returned. The session's waker is woken then.
     #[inline]
     pub(crate) fn has_returned(&self) -> bool {
         self.delivery.has_returned.load(Ordering::Acquire)
     }
 
-    /// What has come back, once.
+    /// The returned bytes or the failure, once.
     pub(crate) fn take_returned(&self) -> Option<Returned> {
         let was_there = self.delivery.has_returned.swap(false, Ordering::AcqRel);
         was_there.then(|| self.delivery.returned.lock().take()).flatten()
@@ -329,14 +331,14 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
     use std::task::{Wake, Waker};
 
-    /// A session, as far as the outbox knows it. What is queued leaves before the socket closes.
+    /// A session, as far as the outbox knows it. A queued answer is sent before the socket closes.
     struct Session {
         queued: Queued,
         socket: UnixStream,
         woken: Arc<Woken>,
     }
 
-    /// How often its task was woken.
+    /// Counts how often its task was woken.
     #[derive(Default)]
     struct Woken(AtomicUsize);
 
@@ -361,7 +363,7 @@ mod tests {
         }
     }
 
-    /// As on a worker that has slept; `None` without io_uring.
+    /// The outbox of a worker that has slept; `None` without io_uring.
     fn outbox() -> Option<Arc<Outbox>> {
         let outbox = Outbox::new();
         match &outbox {
@@ -412,7 +414,7 @@ mod tests {
     #[test]
     fn what_a_socket_has_no_room_for_comes_back() {
         let Some(outbox) = outbox() else { return };
-        // Alone and together; a part of the answer, then none of it.
+        // Alone and together: a part of the answer is sent, then none of it.
         for others in [0, 2] {
             let (session, mut client) = Session::new(&outbox);
             let others: Vec<_> = (0..others).map(|_| Session::new(&outbox)).collect();

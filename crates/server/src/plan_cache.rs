@@ -1,11 +1,10 @@
 //! Plans shared between sessions, by statement shape (docs/design.md 7.4).
 //!
-//! A key is the statement's text, with the types of its parameters; an entry is
-//! valid for one set of the settings that plans depend on, and for the catalog version that it was
-//! made for and those that have followed without touching what it was made of. A stale entry is
-//! replaced by the next session that plans the statement anew.
-//! Each session keeps what it used lately in a table of its own, so that the shared
-//! one is asked once for each statement and session.
+//! The key is the statement's text with the types of its parameters. An entry is valid for one set
+//! of the settings that plans depend on. It is valid for the catalog version that it was made for,
+//! and for later versions as long as they leave its objects unchanged. The next session that plans
+//! the statement replaces a stale entry. Each session keeps its recently used entries in its own
+//! table, so that it asks the shared one once for each statement.
 
 use std::hash::BuildHasher;
 use std::ops::Deref;
@@ -20,26 +19,26 @@ use steppe_types::Oid;
 
 use crate::statements::{Statement, Statements};
 
-/// A plan with what a session keeps of its statement: shared, immutable.
+/// A plan with the data that a session keeps of its statement. It is shared and immutable.
 pub struct CachedPlan {
-    /// The plan, and what planning it again needs.
+    /// The plan, and the input to plan it again.
     pub prepared: PreparedPlan,
-    /// What it is found by; empty if it is not in the cache.
+    /// Its key in the cache; empty if it is not in the cache.
     pub key: Box<str>,
-    /// Settings and search path it was planned under.
+    /// The hash of the settings and the search path that it was planned under.
     pub fingerprint: u64,
-    /// The statement alone, of several in the source.
+    /// The text of this statement alone, if the source has several.
     pub text: Arc<str>,
-    /// What counts its runs, once there is one.
+    /// The counters of its runs, after its first run.
     pub(crate) counted: OnceLock<Arc<Statement>>,
-    /// The plans that values of its parameters decide between; `None`: this is one of them, or
-    /// there is but one.
+    /// The plans that the parameters' values select from; `None` if this is one of them, or the
+    /// only plan.
     pub(crate) variants: Option<Box<Variants<CachedPlan>>>,
     /// RowDescription with all columns in text format; empty if there are none.
     pub description: Box<[u8]>,
     /// The collations of the result's columns that are columns of tables or views, 0 for others.
     pub collations: Box<[Oid]>,
-    /// It reads the views of what the session has named.
+    /// It reads the views of the session's own prepared statements and cursors.
     pub shows_session: bool,
 }
 
@@ -53,7 +52,7 @@ impl Deref for CachedPlan {
 }
 
 impl CachedPlan {
-    /// What counts its runs.
+    /// The counters of its runs.
     pub(crate) fn statement(&self, statements: &Statements) -> &Arc<Statement> {
         self.counted.get_or_init(|| {
             let is_lifted = !self.key.is_empty() && !self.key.starts_with([TEXT_KEY, ROWS_KEY]);
@@ -64,21 +63,21 @@ impl CachedPlan {
     }
 }
 
-/// What is known about a key.
+/// An entry of the cache.
 #[derive(Clone)]
 pub enum Cached {
     /// A plan.
     Plan(Arc<CachedPlan>),
-    /// The statement means something else with its literals lifted, or fails then.
+    /// With its literals lifted, the statement has another meaning or fails.
     NotLiftable {
         /// As in [`PreparedPlan::epoch`].
         epoch: u64,
     },
 }
 
-/// What the key of a text begins with whose literals were not lifted.
+/// The first character of a key whose text keeps its literals.
 pub const TEXT_KEY: char = '\u{1}';
-/// What the key of one row begins with whose statement has many.
+/// The first character of a key of one row of a statement with many.
 pub const ROWS_KEY: char = '\u{2}';
 
 const SHARDS: usize = 16;
@@ -111,7 +110,7 @@ impl PlanCache {
         }
     }
 
-    /// The number that stands for a key in look-ups.
+    /// The hash of a key, for look-ups.
     pub fn hash(&self, key: &str, fingerprint: u64) -> u64 {
         self.hasher.hash_one((key, fingerprint))
     }
@@ -120,7 +119,7 @@ impl PlanCache {
         &self.shards[hash as usize % SHARDS]
     }
 
-    /// What is known about a key, whatever catalog version it is of.
+    /// The entry of a key, for any catalog version.
     pub fn get(&self, hash: u64, key: &str, fingerprint: u64) -> Option<Cached> {
         let mut shard = self.shard(hash).lock();
         let entry = shard.get_mut(&hash)?;
@@ -131,7 +130,7 @@ impl PlanCache {
         Some(entry.cached.clone())
     }
 
-    /// Adds or replaces an entry; the one that was used longest ago makes room.
+    /// Adds or replaces an entry. The least recently used one makes room.
     pub fn put(&self, hash: u64, key: &str, fingerprint: u64, cached: Cached) {
         if key.len() > KEY_BYTES_MAX {
             return;
@@ -154,7 +153,7 @@ impl Default for PlanCache {
     }
 }
 
-/// Entries that a session keeps at hand.
+/// Entries of a session's own table.
 const LOCAL_ENTRIES_MAX: usize = 64;
 
 /// A session's own table in front of the shared one.
@@ -164,13 +163,13 @@ pub struct LocalPlans {
 }
 
 impl LocalPlans {
-    /// What is known about a key; the plan's own key says whether the hash lied.
+    /// The entry of a hash. The caller compares the plan's own key, because hashes may collide.
     #[inline]
     pub fn get(&self, hash: u64) -> Option<&Cached> {
         self.entries.get(&hash)
     }
 
-    /// Remembers an entry.
+    /// Adds an entry.
     pub fn put(&mut self, hash: u64, cached: Cached) {
         if self.entries.len() >= LOCAL_ENTRIES_MAX && !self.entries.contains_key(&hash) {
             self.entries.clear();

@@ -1,4 +1,4 @@
-//! What all sessions of a server share.
+//! The state that all sessions of a server share.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -30,14 +30,14 @@ use crate::settings::SharedSettings;
 use crate::statements::{Statements, Tally};
 use crate::system_views::ServerStatistics;
 
-/// Whether the server goes on.
+/// The phase of the server's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// It runs.
     Running,
-    /// It stops: sessions end with 57P01, then a checkpoint is taken.
+    /// It stops: sessions end with 57P01, then the server takes a checkpoint.
     Stopping,
-    /// Storage has failed: it stops at once, and recovery is left to the next start.
+    /// Storage has failed: it stops at once, and the next start recovers.
     Failed,
 }
 
@@ -47,17 +47,17 @@ pub struct Server {
     pub database: Arc<Database>,
     /// Schema objects.
     pub catalog: Arc<CatalogStore>,
-    /// What new sessions start with.
+    /// The settings that new sessions start with.
     pub settings: SharedSettings,
-    /// How much memory a statement may have.
+    /// The memory limit of a statement.
     pub(crate) statement_memory: StatementLimit,
     /// The data directory, with steppe.conf.
     pub data_dir: DataDir,
-    /// When steppe.conf was read: microseconds since 2000-01-01 UTC.
+    /// When steppe.conf was read, in microseconds since 2000-01-01 UTC.
     pub configured: AtomicI64,
-    /// What statements took.
+    /// The counters of pg_stat_statements.
     pub(crate) statements: Statements,
-    /// What is counted of the engine's relations.
+    /// The counters of the engine's relations.
     pub(crate) relation_statistics: Arc<RelationStatistics>,
     /// Counts of the whole server.
     pub(crate) statistics: ServerStatistics,
@@ -71,47 +71,47 @@ pub struct Server {
     pub(crate) exported: Mutex<HashMap<String, ExportedSnapshot, foldhash::fast::RandomState>>,
     /// Connected sessions by process id.
     pub backends: Backends,
-    /// What analyzes tables.
+    /// The analyzer of tables.
     pub(crate) autovacuum: Autovacuum,
-    /// The threads that work for all, by kind, with process ids that no session has.
+    /// The background threads by kind, with process ids that no session has.
     pub(crate) background: Vec<(Worker, i32)>,
-    /// Where timers run: never on a thread that runs statements.
+    /// The runtime of timers. Its threads run no statements.
     pub timers: Handle,
     /// Secrets and random().
     pub random: Arc<dyn Random>,
-    /// When it started: microseconds since 2000-01-01 UTC.
+    /// When it started, in microseconds since 2000-01-01 UTC.
     pub started: i64,
     /// Connections that have not become sessions yet.
     pub starting: AtomicUsize,
-    /// Connections that found too many others in theirs.
+    /// Connections refused because too many others were in their start-up.
     pub(crate) turned_away: Mutex<TurnedAway>,
     pub(crate) phase: watch::Sender<Phase>,
 }
 
-/// A snapshot that others may take as long as the session's transaction runs.
+/// A snapshot that other sessions may take while the exporting transaction runs.
 #[derive(Clone)]
 pub(crate) struct ExportedSnapshot {
-    /// Whose it is.
+    /// The exporting session.
     pub(crate) pid: u32,
-    /// What it sees.
+    /// The snapshot's position.
     pub(crate) lsn: u64,
-    /// The catalog that goes with it.
+    /// The catalog at that snapshot.
     pub(crate) catalog: Arc<Catalog>,
 }
 
 impl Server {
-    /// Whether the server goes on.
+    /// The server's phase.
     pub fn phase(&self) -> Phase {
         *self.phase.borrow()
     }
 
-    /// The engine's relations' trees, for what is counted by tree.
+    /// The trees of the engine's relations, for counters by tree.
     pub(crate) fn files(&self) -> Files<'_> {
         Files { database: &self.database, statistics: &self.relation_statistics }
     }
 
-    /// Reads steppe.conf again (SIGHUP, pg_reload_conf()). What is wrong in it is logged and
-    /// left as it is; what needs a restart is marked so. Sessions notice at their next message.
+    /// Reads steppe.conf again (SIGHUP, pg_reload_conf()). A wrong value is logged and not applied.
+    /// A change that needs a restart is marked. Sessions notice the rest at their next message.
     pub fn reload(&self) -> bool {
         log::info("received SIGHUP, reloading configuration files");
         let entries = match self.data_dir.configuration() {
@@ -137,18 +137,18 @@ impl Server {
     }
 }
 
-/// How other threads reach a session that waits for its client.
+/// Other threads reach a session that waits for its client through this.
 #[derive(Default)]
 pub struct SessionControl {
     waker: Mutex<Option<Waker>>,
-    /// What it does.
+    /// The session's activity.
     pub(crate) activity: Activity,
-    /// What its statements took.
+    /// The session's counts of statements.
     pub(crate) tally: Tally,
 }
 
 impl SessionControl {
-    /// Remembers whom to wake; called while waiting.
+    /// Stores the waker of the session while it waits.
     pub(crate) fn register(&self, waker: &Waker) {
         let mut slot = self.waker.lock();
         if !slot.as_ref().is_some_and(|old| old.will_wake(waker)) {
@@ -156,7 +156,7 @@ impl SessionControl {
         }
     }
 
-    /// Wakes it.
+    /// Wakes the session.
     pub(crate) fn wake(&self) {
         if let Some(waker) = &*self.waker.lock() {
             waker.wake_by_ref();
@@ -164,34 +164,35 @@ impl SessionControl {
     }
 }
 
-/// What a session is for.
+/// The kind of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackendKind {
     /// A client.
     Client,
-    /// Analyzing tables.
+    /// An analyzer of tables.
     AutovacuumWorker,
 }
 
-/// What others may know of a session and do to it.
+/// A session as other sessions see and reach it.
 pub struct Backend {
-    /// What it is for.
+    /// Its kind.
     pub(crate) kind: BackendKind,
     /// The engine's side: interrupts.
     pub shared: Arc<SessionShared>,
     /// Wakes it from waiting for its client.
     pub control: Arc<SessionControl>,
-    /// The secret that a cancel request must name.
+    /// The secret that a cancel request must contain.
     pub cancel_key: Vec<u8>,
     /// Its role.
     pub user: Arc<str>,
     /// Its database.
     pub database: Arc<str>,
-    /// The client's TCP port; -1 on a Unix socket.
+    /// The client's TCP port, or -1 on a Unix socket.
     pub client_port: i32,
-    /// The address of the client, and that of the server that it has called; of TCP connections.
+    /// For a TCP connection: the addresses of the client and of the server that it has connected
+    /// to.
     pub addresses: Option<[SocketAddr; 2]>,
-    /// When it connected: microseconds since 2000-01-01 UTC.
+    /// When it connected, in microseconds since 2000-01-01 UTC.
     pub started: i64,
 }
 
@@ -202,10 +203,10 @@ pub struct Backends {
 }
 
 impl Backends {
-    /// Adds a client's session unless there are `max` already.
+    /// Adds a client's session, unless there are `max` already.
     pub fn add(&self, pid: i32, backend: Backend, max: usize) -> bool {
         let mut map = self.map.lock();
-        // Workers, of which there are few, are counted where it matters.
+        // Sessions without a client do not count. They are left out only when the limit is near.
         let is_client = |backend: &&Backend| backend.kind == BackendKind::Client;
         if map.len() >= max && map.values().filter(is_client).count() >= max {
             return false;
@@ -214,7 +215,7 @@ impl Backends {
         true
     }
 
-    /// Adds a session that is no client's: max_connections is not for it.
+    /// Adds a session without a client. max_connections does not limit it.
     pub(crate) fn add_worker(&self, pid: i32, backend: Backend) {
         self.map.lock().insert(pid, backend);
     }
@@ -224,14 +225,14 @@ impl Backends {
         self.map.lock().remove(&pid);
     }
 
-    /// Shows one session, if there is such a one.
+    /// Calls `f` with a session, if it exists.
     pub(crate) fn with(&self, pid: i32, f: impl FnOnce(&Backend)) {
         if let Some(backend) = self.map.lock().get(&pid) {
             f(backend);
         }
     }
 
-    /// Shows every session.
+    /// Calls `f` with every session.
     pub(crate) fn for_each(&self, mut f: impl FnMut(i32, &Backend)) {
         let map = self.map.lock();
         let mut pids: Vec<i32> = map.keys().copied().collect();
@@ -246,12 +247,12 @@ impl Backends {
         self.map.lock().get(&pid).map(|backend| backend.started)
     }
 
-    /// How many there are.
+    /// The number of sessions.
     pub fn count(&self) -> usize {
         self.map.lock().len()
     }
 
-    /// A cancel request: does nothing unless the key is right.
+    /// A cancel request. It has no effect unless the key is right.
     pub fn cancel(&self, pid: i32, key: &[u8]) {
         let map = self.map.lock();
         let Some(backend) = map.get(&pid) else { return };
@@ -263,7 +264,7 @@ impl Backends {
         }
     }
 
-    /// pg_cancel_backend, pg_terminate_backend; false if there is no such session.
+    /// pg_cancel_backend, pg_terminate_backend. Returns false if there is no such session.
     pub fn signal(&self, pid: i32, interrupt: Interrupt) -> bool {
         let map = self.map.lock();
         let Some(backend) = map.get(&pid) else { return false };
@@ -281,17 +282,17 @@ impl Backends {
     }
 }
 
-/// Connections that were turned away before their start-up: clients must not fill the log.
+/// Connections refused before their start-up. It limits the lines that clients cause in the log.
 #[derive(Debug, Default)]
 pub(crate) struct TurnedAway {
     told_at: Option<Instant>,
-    /// Since then.
+    /// The number of connections refused since then.
     untold: u64,
 }
 
 impl TurnedAway {
-    /// Whether the log is to tell of another one, once a second at most, and how many there were
-    /// that it has not told of.
+    /// Whether to log a refused connection: at most one a second. Returns the number of refused
+    /// connections that were not logged before it.
     pub(crate) fn tell(&mut self, now: Instant) -> Option<u64> {
         let is_due = |told: Instant| now.duration_since(told) >= Duration::from_secs(1);
         if !self.told_at.is_none_or(is_due) {

@@ -1,6 +1,6 @@
-//! What a session does for the functions that its statements call.
+//! The services of a session for the functions that its statements call.
 //!
-//! The executor runs with the session lent out, so what functions may touch is here,
+//! The session is lent out while the executor runs. So the state that functions may use is here,
 //! shared and behind short locks: settings, notices, sequences, the catalog in use.
 
 use std::sync::Arc;
@@ -33,7 +33,7 @@ use crate::system_views::session::Named;
 use crate::transaction_modes::SharedModes;
 use crate::workers;
 
-/// Values that sequences gave this session.
+/// The values that this session has taken from sequences.
 #[derive(Default)]
 struct SequenceValues {
     last_by_sequence: HashMap<Oid, i64, foldhash::fast::RandomState>,
@@ -46,36 +46,36 @@ pub(crate) struct SharedSession {
     pub server: Arc<Server>,
     /// The engine's side of the session.
     pub handle: SessionHandle,
-    /// What others see of it.
+    /// The session's state that other sessions see.
     pub control: Arc<SessionControl>,
-    /// Who it is.
+    /// The session's user, database and process id.
     pub identity: Arc<Identity>,
     /// Its settings.
     pub settings: Mutex<SessionSettings>,
-    /// The nesting level that SET works on: 1 in a transaction, more in savepoints.
+    /// The nesting level of SET: 1 in a transaction, more in savepoints.
     pub level: AtomicU32,
-    /// Notices to be sent.
+    /// Notices to send.
     pub notices: Mutex<Vec<Error>>,
-    /// The log must be durable up to here before the client hears anything.
+    /// The log must be durable up to here before the client gets an answer.
     pub flush_to: AtomicU64,
-    /// What it has named, when last asked.
+    /// The session's prepared statements and cursors, stored for the system views.
     pub named: Mutex<Named>,
-    /// Where the cursors are that the running statement names.
+    /// The positions of the cursors that the running statement names.
     pub cursor_places: Mutex<CursorPlaces>,
-    /// What the transaction checks later.
+    /// The transaction's deferred constraints.
     pub constraints: Mutex<Constraints>,
-    /// What those have who run its statement.
+    /// The memory of the threads that run its statement.
     pub memory: StatementMemory,
-    /// What names mean, to the session's functions.
+    /// The catalog and search path of the session's functions.
     pub namespace: NamespaceCell,
-    /// Where spill files go.
+    /// The space for spill files.
     temp: Arc<TempSpace>,
     sequences: Mutex<SequenceValues>,
-    /// How many snapshots the transaction has exported.
+    /// The number of snapshots that the transaction has exported.
     pub exported: AtomicU32,
-    /// What the transaction is.
+    /// The transaction's isolation level and modes.
     pub modes: SharedModes,
-    /// State of random(), seeded from the system.
+    /// The state of random(), seeded from the system.
     random: Mutex<u64>,
 }
 
@@ -115,7 +115,7 @@ impl SharedSession {
         }
     }
 
-    /// The names of a catalog version as this session searches them.
+    /// Resolves the session's search path in a catalog version.
     pub(crate) fn resolve(&self, catalog: Arc<Catalog>, search_path: &[String]) -> NameSpace {
         let Identity { user, temporary_schema, .. } = &*self.identity;
         NameSpace::resolve(catalog, search_path, user, temporary_schema)
@@ -126,7 +126,8 @@ impl SharedSession {
         self.namespace.get().names.clone()
     }
 
-    /// What statements without the session are planned and run with, and read and show values with.
+    /// The settings and names with which functions plan and run statements, and read and show
+    /// values.
     pub(crate) fn frame_of(&self, namespace: &SessionNamespace, io: Arc<IoContext>) -> Frame {
         let settings = &namespace.settings;
         Frame {
@@ -146,7 +147,7 @@ impl SharedSession {
         *self.sequences.lock() = SequenceValues::default();
     }
 
-    /// 25006 where a READ ONLY transaction would change a sequence that is not temporary.
+    /// 25006 if a READ ONLY transaction would change a sequence that is not temporary.
     fn check_sequence_writable(&self, sequence: &Relation, function: &str) -> Result<()> {
         if !self.modes.is_read_only() || self.namespace.get().names.catalog.is_temporary(sequence) {
             return Ok(());
@@ -155,8 +156,8 @@ impl SharedSession {
         Err(Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message))
     }
 
-    /// A sequence as it is in force, locked against others' changes until the transaction ends
-    /// (lock_and_open_sequence).
+    /// A sequence as of now. It locks it against changes of its definition until the transaction
+    /// ends (lock_and_open_sequence).
     fn sequence(&self, oid: Oid) -> Result<Arc<Relation>> {
         let missing = || Error::internal(format!("could not open relation with OID {oid}"));
         let namespace = self.namespace.get();
@@ -175,7 +176,8 @@ impl SharedSession {
             self.wait_in_place(wait)?;
         }
         let catalogs = &self.server.catalog;
-        // What the transaction has itself made of the sequence is known under its own lock only.
+        // The transaction's own changes of the sequence are visible to it alone, and it holds their
+        // lock.
         let has_changed = || {
             use RelationLockMode::{AccessExclusive, ShareRowExclusive};
             [ShareRowExclusive, AccessExclusive].iter().any(|m| self.handle.holds_relation(oid, *m))
@@ -186,45 +188,45 @@ impl SharedSession {
         match catalogs.published().relation(oid) {
             Some(now) => Ok(Arc::clone(now)),
             None if waited => Err(missing()),
-            // The transaction has made it.
+            // The transaction has created it.
             None => Ok(relation),
         }
     }
 
-    /// What was written beside transactions so far must be durable before an answer.
+    /// The client's next answer must wait until the records written so far are durable.
     fn flush_written(&self) {
         let position = self.server.database.wal().insert_position();
         self.flush_to.fetch_max(position.0, Ordering::AcqRel);
     }
 
-    /// Waits for a lock on the session's own thread.
+    /// Waits for a lock on the session's thread.
     pub(crate) fn wait_in_place(&self, wait: LockWait) -> Result<()> {
         tokio::task::block_in_place(|| wait.wait_blocking())
     }
 }
 
-/// Microseconds since 2000-01-01 UTC.
+/// The present time in microseconds since 2000-01-01 UTC.
 pub(crate) fn now_micros() -> i64 {
     micros_of(now_nanos())
 }
 
-/// Nanoseconds since the Unix epoch.
+/// The present time in nanoseconds since the Unix epoch.
 pub(crate) fn now_nanos() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Microseconds since 2000-01-01 UTC of a moment of the system's clock.
+/// Converts a time of the system's clock to microseconds since 2000-01-01 UTC.
 pub(crate) fn micros_at(moment: SystemTime) -> i64 {
     micros_since_2000(moment.duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
-/// Microseconds since 2000-01-01 UTC of a moment in nanoseconds since the Unix epoch.
+/// Converts nanoseconds since the Unix epoch to microseconds since 2000-01-01 UTC.
 pub(crate) fn micros_of(nanos: u64) -> i64 {
     micros_since_2000(Duration::from_nanos(nanos))
 }
 
-/// Microseconds since 2000-01-01 UTC of a moment after the Unix epoch.
+/// Converts a time since the Unix epoch to microseconds since 2000-01-01 UTC.
 pub(crate) fn micros_since_2000(since_epoch: Duration) -> i64 {
     const UNIX_TO_POSTGRES_SECONDS: i64 = 946_684_800;
     let micros = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
@@ -333,7 +335,7 @@ impl Host for SharedSession {
 
     fn lastval(&self) -> Result<i64> {
         let values = self.sequences.lock();
-        // It may have been dropped since.
+        // The sequence may have been dropped since.
         let is_there = |oid: &Oid| self.namespace.get().names.catalog.relation(*oid).is_some();
         let last = values.last.filter(is_there);
         let last = last.and_then(|oid| values.last_by_sequence.get(&oid).copied());

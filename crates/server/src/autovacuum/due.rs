@@ -1,4 +1,4 @@
-//! Which tables are due to be analyzed (autovacuum.c, relation_needs_vacanalyze).
+//! Finds the tables that are due for ANALYZE (autovacuum.c, relation_needs_vacanalyze).
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use steppe_types::text_io::parse_bool;
 use crate::server::Server;
 use crate::settings::{ServerSettings, Value};
 
-/// Of so many changed tables it is cheaper to read all counters at once.
+/// For this many changed tables it is cheaper to read all counters at once.
 const MANY: usize = 16;
-/// After a crash: pages by which a table may differ from what ANALYZE found, besides its share.
+/// After a crash: a table is due if its pages differ by more than this and a share from ANALYZE's.
 const PAGES_APART: f64 = 8.0;
 
 type Oids = HashSet<Oid, foldhash::fast::RandomState>;
@@ -25,32 +25,32 @@ pub(super) fn option<'a>(table: &'a Relation, name: &str) -> Option<&'a str> {
     table.options.iter().find(|(option, _)| **option == *name).map(|(_, value)| &**value)
 }
 
-/// The same where it is a number.
+/// A table's storage parameter, as a number.
 pub(super) fn number(table: &Relation, name: &str) -> Option<f64> {
     leading_number(option(table, name)?).map(|(number, _)| number)
 }
 
-/// What says which tables are due.
+/// Decides which tables are due.
 pub(super) struct Due<'a> {
     server: &'a Server,
     settings: Arc<ServerSettings>,
     catalog: Arc<Catalog>,
 }
 
-/// How a table stands.
+/// The state of a table's counters.
 struct Standing {
     /// It has changed enough.
     is_due: bool,
-    /// It has never been analyzed, or is hardly what it was then.
+    /// It has never been analyzed, or at least half of it has changed since.
     is_urgent: bool,
-    /// Changes since.
+    /// Changes since it was analyzed.
     changes: u64,
 }
 
 /// A table that is due.
 pub(super) struct Candidate {
     pub(super) table: Oid,
-    /// It is not to wait.
+    /// It is analyzed before the nap's end.
     pub(super) is_urgent: bool,
     /// Changes since it was analyzed.
     pub(super) changes: u64,
@@ -64,14 +64,14 @@ impl Standing {
 }
 
 impl<'a> Due<'a> {
-    /// By the settings and the catalog in force.
+    /// Decides by the present settings and catalog.
     pub(super) fn new(server: &'a Server) -> Due<'a> {
         let (settings, catalog) = (server.settings.current(), server.catalog.published());
         Due { server, settings, catalog }
     }
 
-    /// Of all tables. The counters know nothing of what was before a crash: a first look goes by
-    /// the sizes of tables of which nothing is counted. Parents come after what is below them.
+    /// The due tables of all tables. A crash loses the counters of earlier changes. So the first
+    /// look compares the sizes of tables that have no counts. Parents come after their children.
     pub(super) fn of_all(&self, is_first: bool) -> Vec<Oid> {
         let counted = &self.server.relation_statistics;
         let (counts, unsettled) = (counted.totals(), counted.unsettled());
@@ -98,7 +98,7 @@ impl<'a> Due<'a> {
         due
     }
 
-    /// Of tables that have changed, those that are due, and what they are parts of.
+    /// The due tables of the changed ones, and of their parents.
     pub(super) fn of_changed(&self, changed: &[Oid]) -> Vec<Candidate> {
         let counted = &self.server.relation_statistics;
         let many = changed.len() > MANY;
@@ -128,7 +128,8 @@ impl<'a> Due<'a> {
         due
     }
 
-    /// How a table stands by its counters, of which its ancestors, which are returned, are told.
+    /// The state of a table by its counters. Adds its changes to its ancestors, which it also
+    /// returns.
     fn look_at(&self, table: &Relation, done: &Accesses, unsettled: u64) -> (Standing, Vec<Oid>) {
         let statistics = &self.server.relation_statistics;
         let ever = statistics.changes_ever(table, done).saturating_sub(unsettled);
@@ -142,8 +143,7 @@ impl<'a> Due<'a> {
         self.standing(parent, changes, self.rows_of_tree(parent))
     }
 
-    /// Whether it is one of the tables that are analyzed: rows of temporary ones are for their
-    /// sessions alone.
+    /// Whether it may be analyzed. Other sessions cannot read the rows of temporary tables.
     fn is_analyzed(&self, table: &Relation) -> bool {
         table.kind == RelKind::Table
             && table.storage.is_some()
@@ -170,7 +170,8 @@ impl<'a> Due<'a> {
         }
     }
 
-    /// Rows that ANALYZE has found in a table and all that inherits from it; `None`: not in all.
+    /// The rows that ANALYZE has found in a table and all its descendants; `None` if one is not
+    /// analyzed.
     fn rows_of_tree(&self, table: &Arc<Relation>) -> Option<f64> {
         match table.kind {
             RelKind::PartitionedTable => rows(table),
@@ -178,26 +179,26 @@ impl<'a> Due<'a> {
         }
     }
 
-    /// Whether a table's size is another than when it was analyzed.
+    /// Whether a table's size differs from its size at the last ANALYZE.
     fn is_another(&self, table: &Relation) -> bool {
         let pages = pages(&self.server.database, table).unwrap_or(0) as f64;
         let known = table.statistics.as_ref().filter(|known| known.rows >= 0.0);
         let enabled = self.standing(table, u64::MAX, None).is_due;
         enabled
             && match known.map(|known| known.pages as f64) {
-                // One page is looked through as fast as anything.
+                // A sequential scan of one page is as fast as any plan.
                 None => pages > 1.0,
                 Some(known) => (pages - known).abs() > PAGES_APART + known / 10.0,
             }
     }
 }
 
-/// Rows that ANALYZE has found; `None`: it has not come yet.
+/// The rows that ANALYZE has found; `None` before the first ANALYZE.
 fn rows(table: &Relation) -> Option<f64> {
     table.statistics.as_ref().map(|known| known.rows).filter(|rows| *rows >= 0.0)
 }
 
-/// A table's pages; `None`: they cannot be counted now.
+/// The pages of a table; `None` if they cannot be counted now.
 fn pages(database: &Database, table: &Relation) -> Option<u64> {
     let tree = database.tree_of(table.storage?).ok()??;
     database.store().tree(tree).page_count().ok()

@@ -1,4 +1,4 @@
-//! Statistics that keep themselves: the background analyzer (autovacuum.c).
+//! Automatic ANALYZE: the background process that keeps statistics current (autovacuum.c).
 //!
 //! ```text
 //!   sessions ── count changes; once in a while ──▶ set of changed tables (steppe_counting::accesses)
@@ -8,22 +8,22 @@
 //! ```
 //!
 //! A table is analyzed by PostgreSQL's rule: more of its rows have changed than
-//! autovacuum_analyze_threshold + autovacuum_analyze_scale_factor × reltuples. PostgreSQL looks once
-//! in autovacuum_naptime. Here a table that was never analyzed, or of which half has changed, is
-//! analyzed a second or two after it has, and so is one that has changed enough and does so no more:
-//! what is loaded is planned for at once. The others wait for the nap's end, so that a table that
-//! changes all the time is not sampled all the time.
-//! Partitioned tables are analyzed, too, by the changes of all their leaves.
+//! autovacuum_analyze_threshold + autovacuum_analyze_scale_factor × reltuples. PostgreSQL checks
+//! once in autovacuum_naptime. Here some tables are analyzed within a second or two, so that newly
+//! loaded tables get good plans at once: tables never analyzed, tables of which half has changed,
+//! and tables that have changed enough and no longer change. The others wait for the nap's end, so
+//! that a table that changes all the time is not sampled all the time. A partitioned table is
+//! analyzed, too, by the changes of all its leaves.
 //!
-//! The worker is in nobody's way. It takes no lock that it would wait for, and is cancelled when
-//! somebody waits for one of its own; it comes back to such a table later, and after each failure
-//! later still. It has a thread of its own, and naps as autovacuum_vacuum_cost_delay and
-//! autovacuum_vacuum_cost_limit say (pace.rs). An error is logged, and never the server's end.
+//! The worker never delays a session. It takes no lock that it would wait for, and is cancelled
+//! when a session waits for one of its locks. It returns to such a table later, and after each
+//! failure later still. It has its own thread, and naps as autovacuum_vacuum_cost_delay and
+//! autovacuum_vacuum_cost_limit set (pace.rs). An error is logged and never ends the server.
 //!
-//! Nothing is vacuumed: old versions are not in tables and go when nobody can see them, and
-//! transaction ids do not run out. So the settings and storage parameters named
-//! autovacuum_vacuum_…, autovacuum_freeze_… and autovacuum_multixact_freeze_… are taken and shown,
-//! and change nothing, but for the two of the pace.
+//! Tables need no vacuum: undo holds old versions until no snapshot can see them, and transaction
+//! ids do not run out. So the settings and storage parameters named autovacuum_vacuum_…,
+//! autovacuum_freeze_… and autovacuum_multixact_freeze_… are accepted and shown. Only the two of
+//! the pace have an effect.
 
 mod due;
 pub(crate) mod pace;
@@ -43,15 +43,15 @@ use crate::log;
 use crate::server::{Phase, Server};
 use due::{Candidate, Due};
 
-/// How often the launcher looks whether tables have changed.
+/// How often the launcher checks whether tables have changed.
 const TICK: Duration = Duration::from_secs(1);
-/// So many tables that go on changing are looked at each second; more wait for the nap's end.
+/// The most changing tables that are checked each second. More wait for the nap's end.
 const CHANGING_MAX: usize = 64;
-/// A table that could not be had is come back to after so long, then after twice that time.
+/// A table whose lock was not available is retried after this time, then after twice the last wait.
 const LATER_MIN: Duration = Duration::from_secs(1);
-/// The same after an error.
+/// The same, after an error.
 const LATER_AFTER_ERROR: Duration = Duration::from_secs(10);
-/// And at most after so long.
+/// The longest wait before a retry.
 const LATER_MAX: Duration = Duration::from_secs(300);
 
 /// The analyzer's state.
@@ -65,11 +65,11 @@ pub(crate) struct Autovacuum {
 struct Work {
     /// Tables to analyze, in order.
     queue: std::collections::VecDeque<Oid>,
-    /// They, and those that workers have in hand.
+    /// The queued tables, and the tables that workers have taken.
     known: HashSet<Oid, foldhash::fast::RandomState>,
-    /// Tables that are due and may go on changing, with how many changes they had.
+    /// Tables that are due and may still change, with their numbers of changes.
     changing: HashMap<Oid, u64, foldhash::fast::RandomState>,
-    /// Tables to come back to.
+    /// Tables to retry later.
     later: HashMap<Oid, Later, foldhash::fast::RandomState>,
     workers: usize,
     started: Option<Instant>,
@@ -88,31 +88,31 @@ impl Work {
         }
     }
 
-    /// The same, but for a table that is to be come back to in its time.
+    /// Queues a table, unless it waits for its retry.
     fn push_unless_left(&mut self, table: Oid) {
         if !self.later.contains_key(&table) {
             self.push(table);
         }
     }
 
-    /// Some tables for a worker; none: it ends.
+    /// Some tables for a worker, which ends if there are none.
     fn take(&mut self, most: usize) -> Vec<Oid> {
         let some = self.queue.len().min(most);
         self.queue.drain(..some).collect()
     }
 
-    /// A table is done with, or has gone.
+    /// A table is analyzed, or has been dropped.
     fn done(&mut self, table: Oid) {
         self.known.remove(&table);
         self.later.remove(&table);
     }
 
-    /// A table's turn was cut short by another's: it is the next one again.
+    /// The transaction ended before this table's turn: it is the next again.
     fn put_back(&mut self, table: Oid) {
         self.queue.push_front(table);
     }
 
-    /// A table is to be come back to, after `least` or twice as long as the last time.
+    /// A table is to be retried after `least`, or after twice the last wait.
     fn leave(&mut self, table: Oid, least: Duration) {
         self.known.remove(&table);
         let waited = self.later.get(&table).map_or(Duration::ZERO, |later| later.waits);
@@ -120,14 +120,14 @@ impl Work {
         self.later.insert(table, Later { at: Instant::now() + waits, waits });
     }
 
-    /// Leaves all that is queued.
+    /// Leaves all queued tables for later.
     fn leave_all(&mut self, least: Duration) {
         while let Some(table) = self.queue.pop_front() {
             self.leave(table, least);
         }
     }
 
-    /// Queues the tables whose time has come to be come back to.
+    /// Queues the tables whose retry is due.
     fn come_back(&mut self, now: Instant) {
         let due = self.later.iter().filter(|(_, later)| later.at <= now).map(|(oid, _)| *oid);
         due.collect::<Vec<_>>().into_iter().for_each(|table| self.push(table));
@@ -135,12 +135,12 @@ impl Work {
 }
 
 impl Autovacuum {
-    /// Nothing to do yet.
+    /// An analyzer without work.
     pub(crate) fn new(pid: i32) -> Autovacuum {
         Autovacuum { pid, work: Mutex::default() }
     }
 
-    /// Whether there are tables to look at.
+    /// Whether there are tables to check.
     fn has_changed(&self, counted: &RelationStatistics) -> bool {
         counted.has_changed_tables() || !self.work.lock().changing.is_empty()
     }
@@ -157,7 +157,7 @@ pub(crate) fn is_active(server: &Server) -> bool {
 pub(crate) fn launch(server: &Arc<Server>, background: &Handle, mut phase: watch::Receiver<Phase>) {
     let server = Arc::clone(server);
     background.spawn(async move {
-        // The first look is at all tables, and at what a crash has made the counters forget.
+        // The first look is at all tables, and at the tables whose counters a crash has lost.
         let (mut last_round, mut is_first) = (None, true);
         loop {
             if is_active(&server) {
@@ -185,7 +185,7 @@ pub(crate) fn launch(server: &Arc<Server>, background: &Handle, mut phase: watch
     });
 }
 
-/// Queues the tables that are due, of all or of those that have changed.
+/// Queues the due tables, of all tables or of the changed ones.
 fn look(server: &Server, is_round: bool, is_first: bool) {
     let mut changed = server.relation_statistics.take_changed_tables();
     let before = std::mem::take(&mut server.autovacuum.work.lock().changing);
@@ -207,14 +207,13 @@ fn look(server: &Server, is_round: bool, is_first: bool) {
         if is_wanted && !work.known.contains(&table) {
             work.push_unless_left(table);
         } else if work.changing.len() < CHANGING_MAX {
-            // One that is in hand is looked at again when it is done.
+            // A table that a worker has taken is checked again when it is done.
             work.changing.insert(table, changes);
         }
     }
 }
 
-/// Starts a worker if there is something to do: one after the other, as far as
-/// autovacuum_max_workers lets.
+/// Starts a worker if tables are queued: at most one a tick, and at most autovacuum_max_workers.
 fn start_worker(server: &Arc<Server>) {
     let most = usize::try_from(server.settings.int("autovacuum_max_workers")).unwrap_or(1);
     let mut work = server.autovacuum.work.lock();

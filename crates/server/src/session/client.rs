@@ -1,8 +1,8 @@
-//! The session and its client: reading messages, sending answers, saying goodbye.
+//! The session's connection: reads messages, sends answers, sends the final error.
 //!
-//! The answer to all that a client has sent goes out with those of the worker's other sessions, if
-//! the client is on this machine ([`crate::outbox`]). Clients elsewhere run beside the server
-//! whatever it does, and an answer that waited for others would only reach them later.
+//! If the client is on this machine, the answer to all its messages is sent with those of the
+//! worker's other sessions ([`crate::outbox`]). A remote client runs in parallel with the server,
+//! so its answer would only arrive later if it waited for others.
 
 use std::future::poll_fn;
 use std::io;
@@ -25,45 +25,45 @@ use crate::server::SessionControl;
 use crate::stream::{Accepted, Stream};
 use crate::system_views::SessionEnd;
 
-/// Answers are sent when so many bytes have gathered, even within a statement.
+/// Answers are sent when this many bytes have gathered, even within a statement.
 pub(super) const SEND_AT_BYTES: usize = 64 * 1024;
-/// Answers that no Sync or Flush has asked for go out when so many bytes have gathered, as
-/// PostgreSQL's send buffer does.
+/// Without a Sync or Flush, answers are sent when this many bytes have gathered, as in PostgreSQL's
+/// send buffer.
 pub(super) const HELD_BACK_BYTES: usize = 8 * 1024;
-/// Larger buffers are given back when they are empty.
+/// Larger buffers are freed when they are empty.
 pub(super) const KEEP_BYTES: usize = 1 << 20;
 
 /// A session's connection.
 pub(super) struct Client {
-    /// Before the stream, so that an answer leaves the outbox before the socket is closed.
+    /// It is declared before the stream, so that its answer is sent before the socket closes.
     queued: Queued,
     /// Whether the client is on this machine.
     is_local: bool,
     pub(super) stream: Stream,
 }
 
-/// What a session that waits for its client is woken by.
+/// The event that wakes a session that waits for its client.
 enum Woken {
-    /// As [`Stream::read`].
+    /// The result of [`Stream::read`].
     Read(io::Result<usize>),
-    /// An answer has come back from the outbox.
+    /// The outbox has returned an answer.
     Returned,
 }
 
 impl Client {
-    /// Of a session on the calling thread's worker.
+    /// The client of a session on the calling thread's worker.
     pub(super) fn new(stream: Stream, control: &Arc<SessionControl>) -> Client {
         Client { queued: Queued::new(control), is_local: stream.is_local(), stream }
     }
 
-    /// Gives the socket up, for another worker.
+    /// Gives the socket to another worker.
     pub(super) fn leave(self) -> io::Result<Accepted> {
         let Client { queued, stream, .. } = self;
         drop(queued);
         stream.leave()
     }
 
-    /// Leaves an answer to the outbox, if it may wait and nothing is before it.
+    /// Gives an answer to the outbox, unless the client is remote or earlier bytes were returned.
     fn put(&self, answer: &[u8]) -> bool {
         self.queued.settle();
         self.is_local
@@ -71,7 +71,7 @@ impl Client {
             && self.queued.put(self.stream.descriptor(), answer)
     }
 
-    /// Has the client's answer leave the outbox; says what has come back from there.
+    /// Sends the client's answer in the outbox. Takes the returned bytes.
     fn settle(&self) -> Option<Returned> {
         self.queued.settle();
         self.queued.take_returned()
@@ -79,7 +79,7 @@ impl Client {
 }
 
 impl Session {
-    /// Reads more; false: the client has gone.
+    /// Reads more. Returns false if the client has disconnected.
     pub(super) async fn receive(&mut self, input: &mut BytesMut) -> Result<bool> {
         self.statement.has_begun = false;
         input.reserve(frame::read_ahead(input));
@@ -89,7 +89,7 @@ impl Session {
             (false, false) => self.settings.live.idle_session_timeout,
         };
         let (shared, control) = (self.core.handle.shared(), &self.control);
-        // Between Parse and Sync the statement's time runs on while nothing comes.
+        // Between Parse and Sync, statement_timeout runs on while no message arrives.
         let (in_copy, is_timed) =
             (self.wire.copy.is_some(), self.statement.timers.time_statement());
         let Some(Client { queued, stream, .. }) = &mut self.wire.client else { return Ok(false) };
@@ -104,7 +104,7 @@ impl Session {
                     && let Err(interrupt) = shared.check_interrupts()
                     && (in_copy || interrupt.fields().severity != Severity::Error)
                 {
-                    // A cancel that finds nothing to cancel is forgotten, as in PostgreSQL.
+                    // As in PostgreSQL, a cancel is ignored if no statement runs.
                     return Poll::Ready(Err(interrupt));
                 }
                 if queued.has_returned() {
@@ -140,8 +140,8 @@ impl Session {
             .severity(Severity::Fatal)
     }
 
-    /// Lets the rows of the running statement out of the send buffer once it is large: to the
-    /// client, or to be kept where it has asked for a part of them only.
+    /// Empties the send buffer of the running statement's rows once it is large. They are sent, or
+    /// kept if the client has asked for a part of them only.
     pub(super) async fn pass_rows_on(&mut self) -> Result<()> {
         if self.wire.out.len() < SEND_AT_BYTES {
             return Ok(());
@@ -152,7 +152,7 @@ impl Session {
         }
     }
 
-    /// Sends the answer so far, once all that it tells is durable.
+    /// Sends the answer so far, once the changes that it shows are durable.
     pub(super) async fn send(&mut self) -> Result<()> {
         if self.wire.out.is_empty() {
             return Ok(());
@@ -162,8 +162,8 @@ impl Session {
         self.write().await
     }
 
-    /// Sends the answer to all that has come, once all that it tells is durable: with those of the
-    /// worker's other sessions, if it can.
+    /// Sends the answer to all messages, once the changes that it shows are durable, with those of
+    /// the worker's other sessions if possible.
     pub(super) async fn answer(&mut self) -> Result<()> {
         if self.wire.out.is_empty() {
             return Ok(());
@@ -177,7 +177,7 @@ impl Session {
         self.write().await
     }
 
-    /// Writes what is in the send buffer, and what has come back from the outbox before it.
+    /// Writes the bytes that the outbox has returned, then the send buffer.
     pub(super) async fn write(&mut self) -> Result<()> {
         let (shared, control) = (self.core.handle.shared(), &self.control);
         let Some(client) = &mut self.wire.client else { return Ok(()) };
@@ -196,7 +196,7 @@ impl Session {
                     Poll::Pending => {
                         waited = true;
                         control.activity.set_wait(Some(Wait::ClientWrite));
-                        // A client that does not read cannot keep the server from stopping.
+                        // A client that does not read must not delay the server's stop.
                         control.register(cx.waker());
                         if shared.has_interrupt()
                             && let Err(interrupt) = shared.check_interrupts()
@@ -204,7 +204,7 @@ impl Session {
                             if interrupt.fields().severity != Severity::Error {
                                 return Poll::Ready(Err(connection_lost()));
                             }
-                            // For the statement, once there is room again.
+                            // The statement takes it, once there is room again.
                             shared.interrupt(Interrupt::Cancel);
                         }
                         return Poll::Pending;
@@ -227,7 +227,7 @@ impl Session {
         Ok(())
     }
 
-    /// Tells the client why it is sent away, if it still listens.
+    /// Sends the error that ends the session, if the client still reads.
     pub(super) async fn say_goodbye(&mut self, error: Error) {
         let fields = error.fields();
         self.wire.end = SessionEnd::of(fields.sqlstate);
@@ -257,7 +257,7 @@ impl Session {
     }
 }
 
-/// 08000: nobody is told.
+/// 08000: the client gets no message.
 pub(super) fn connection_lost() -> Error {
     Error::new(SqlState::CONNECTION_EXCEPTION, "connection to client lost")
         .severity(Severity::Fatal)

@@ -1,12 +1,11 @@
 //! Cursors: DECLARE, FETCH, MOVE, CLOSE (src/backend/commands/portalcmds.c,
 //! DoPortalRunFetch in src/backend/tcop/pquery.c).
 //!
-//! A cursor runs its plan as rows are asked for. One that is declared to go backward
-//! (SCROLL), or outlives its transaction (WITH HOLD), keeps the rows it has got, in a
-//! temporary file where they are more than work_mem. As in
-//! PostgreSQL, one that was not declared so may go backward all the same if its plan is
-//! simple enough: it begins to keep rows when it first does, by being run again up to
-//! where it is, at the same snapshot.
+//! A cursor runs its plan as rows are asked for. A cursor that may move backward (SCROLL) or
+//! outlives its transaction (WITH HOLD) keeps the rows that it has fetched. Beyond work_mem they
+//! are in a temporary file. As in PostgreSQL, a cursor declared without SCROLL may still move
+//! backward if its plan is simple enough. It begins to keep rows at its first backward move: its
+//! plan runs again up to its position, at the same snapshot.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,23 +27,23 @@ use crate::plan_cache::CachedPlan;
 
 /// Rows fetched at once to be kept.
 const KEEP_CHUNK_ROWS: u64 = 256;
-/// Rows read at once of what is kept: going backward, a piece of the file is read forward.
+/// Kept rows read at once: a backward fetch reads a piece of the file forward.
 const READ_CHUNK_ROWS: usize = 256;
 
 /// A cursor.
 pub(super) struct Cursor {
     name: Arc<str>,
     pub(super) plan: PlanPortal,
-    /// Rows kept, if it keeps them.
+    /// The kept rows, if it keeps them.
     kept: Option<Box<Kept>>,
     /// WITH HOLD.
     hold: bool,
-    /// It may go backward.
+    /// It may move backward.
     scroll: bool,
     /// WITH HOLD, and its transaction has committed.
     held_beyond: bool,
     binary: bool,
-    /// A cursor that keeps no rows: rows handed out so far, and whether that is all.
+    /// For a cursor that keeps no rows: rows handed out so far, and whether these are all.
     at: u64,
     at_end: bool,
 }
@@ -53,9 +52,10 @@ pub(super) struct Cursor {
 struct Kept {
     rows: TupleStore,
     reader: StoreReader,
-    /// No more rows will come.
+    /// The plan has no more rows.
     complete: bool,
-    /// 0: before the first row; n: on row n; one more than there are: after the last.
+    /// 0 is before the first row, n is on row n, and one more than there are rows is after the
+    /// last.
     position: usize,
 }
 
@@ -70,17 +70,17 @@ impl Kept {
 }
 
 impl Cursor {
-    /// Whether it outlives the transaction that ends now.
+    /// Whether its transaction has committed, and it outlives it.
     pub(super) fn is_held(&self) -> bool {
         self.held_beyond
     }
 
-    /// Whether it would, if that committed.
+    /// Whether it will outlive its transaction, if that commits.
     pub(super) fn is_to_be_held(&self) -> bool {
         self.hold && !self.held_beyond
     }
 
-    /// Where it is.
+    /// The row that it is on.
     fn place(&mut self) -> Result<CursorPlace> {
         if self.held_beyond {
             return Err(Error::new(
@@ -108,7 +108,7 @@ impl Cursor {
     }
 }
 
-/// What is no query to be read bit by bit, and options that do not go with row locks
+/// Refuses a statement that is no read-only query, and options that conflict with row locks
 /// (transformDeclareCursorStmt).
 fn check_declared(declare: &DeclareCursorStmt) -> Result<()> {
     let ast::Statement::Select(select) = &*declare.query else {
@@ -250,7 +250,7 @@ impl Session {
             {
                 Err(Error::not_supported("FETCH from a portal that is no query's"))
             }
-            // As PostgreSQL's PortalRunFetch says it.
+            // PostgreSQL's PortalRunFetch has this message.
             _ => Err(Error::internal("unsupported portal strategy")),
         };
         if fetched.is_err() {
@@ -286,8 +286,8 @@ impl Session {
         fetched
     }
 
-    /// FETCH and MOVE on what Bind has made: a cursor that goes forward only. What changes rows
-    /// has done all of it before its first row comes.
+    /// FETCH and MOVE on a portal of the extended protocol, which only moves forward. A statement
+    /// that changes rows has made all its changes before its first row is fetched.
     async fn fetch_bound(
         &mut self,
         plan: &mut PlanPortal,
@@ -320,7 +320,7 @@ impl Session {
         fetched
     }
 
-    /// Execute of a cursor that DECLARE has made: its next rows (0: all that are left).
+    /// Execute of a cursor that DECLARE has made: sends its next rows, or all if `max_rows` is 0.
     pub(super) async fn execute_cursor(
         &mut self,
         cursor: &mut Cursor,
@@ -336,7 +336,7 @@ impl Session {
         self.fetch_cursor(cursor, &fetch, formats, false).await
     }
 
-    /// Leaves where the cursors are that a statement names where it looks for them.
+    /// Stores the positions of the cursors that a statement names, for its WHERE CURRENT OF.
     pub(super) fn place_cursors(&mut self, plan: &CachedPlan) {
         if plan.compiled.planned().cursors.is_empty() {
             return;
@@ -349,7 +349,7 @@ impl Session {
         *self.core.cursor_places.lock() = places;
     }
 
-    /// What a cursor over this plan will keep its rows in.
+    /// An empty store for the rows of a cursor over this plan.
     fn nothing_kept(&self, portal: &PlanPortal) -> Box<Kept> {
         let width = row_width(portal);
         let temp = Some(Arc::clone(&self.statement.env.temp));
@@ -361,7 +361,7 @@ impl Session {
         })
     }
 
-    /// Begins to keep rows: those up to here are fetched once more.
+    /// Begins to keep rows: the rows up to the position are fetched once more.
     fn keep_from_now(&mut self, cursor: &mut Cursor) -> Result<()> {
         let Some(execution) = &cursor.plan.execution else {
             return Err(Error::internal("cursor has no execution"));
@@ -380,14 +380,14 @@ impl Session {
         Ok(())
     }
 
-    /// A cursor that keeps no rows goes forward only.
+    /// FETCH from a cursor that keeps no rows: it only moves forward.
     async fn fetch_forward(
         &mut self,
         cursor: &mut Cursor,
         fetch: &FetchStmt,
         formats: &ResultFormats,
     ) -> Result<u64> {
-        // The row that it is on, one more after the last.
+        // The row that it is on, or one more than the last.
         let position = cursor.at + u64::from(cursor.at_end);
         let is_on_row = position > 0 && !cursor.at_end;
         let direction = match fetch.direction {
@@ -431,7 +431,7 @@ impl Session {
         }
     }
 
-    /// Sends up to `count` rows (0: all); returns how many there were.
+    /// Sends up to `count` rows, or all if it is 0. Returns the number of rows.
     async fn stream_rows(
         &mut self,
         cursor: &mut Cursor,
@@ -452,7 +452,7 @@ impl Session {
         }
     }
 
-    /// Passes over rows (0: all); returns how many there were.
+    /// Skips up to `count` rows, or all if it is 0. Returns the number of rows.
     fn skip_rows(&mut self, cursor: &mut Cursor, count: u64) -> Result<u64> {
         if cursor.at_end {
             return Ok(0);
@@ -525,7 +525,7 @@ impl Session {
         Ok(())
     }
 
-    /// Moves the position, and says which rows that passes.
+    /// Moves the position, and returns the rows that the move passes.
     fn find_rows(&mut self, cursor: &mut Cursor, fetch: &FetchStmt) -> Result<Span> {
         let position = cursor.kept.as_ref().map_or(0, |kept| kept.position);
         let count = fetch.count;
@@ -581,7 +581,7 @@ impl Session {
         Ok(Span::Backward(first..end))
     }
 
-    /// Puts the cursor on row `target` (from 1), and passes just that one.
+    /// Puts the cursor on row `target` (from 1), and passes only that row.
     fn go_to(&mut self, cursor: &mut Cursor, target: usize) -> Result<Span> {
         self.keep_until(cursor, target)?;
         let Some(kept) = &mut cursor.kept else { return Ok(Span::Forward(0..0)) };
@@ -594,7 +594,7 @@ impl Session {
         })
     }
 
-    /// Fetches rows to be kept until there are `wanted`, or no more.
+    /// Fetches and keeps rows until there are `wanted`, or no more.
     fn keep_until(&mut self, cursor: &mut Cursor, wanted: usize) -> Result<()> {
         while let Some(kept) = &mut cursor.kept {
             if kept.complete || kept.rows.len() >= wanted {
@@ -613,7 +613,7 @@ impl Session {
         Ok(())
     }
 
-    /// At COMMIT: cursors WITH HOLD get all their rows now (PersistHoldablePortal).
+    /// At COMMIT, fetches all rows of the cursors WITH HOLD (PersistHoldablePortal).
     pub(super) fn keep_held_cursors(&mut self) -> Result<()> {
         let mut portals = std::mem::take(&mut self.portals);
         let kept = portals.cursors_mut().filter(|cursor| cursor.hold).try_for_each(|cursor| {
@@ -626,19 +626,19 @@ impl Session {
     }
 }
 
-/// How many columns a cursor's rows have, with those that are not sent.
+/// The number of columns of a cursor's rows, including the columns that are not sent.
 fn row_width(portal: &PlanPortal) -> usize {
     portal.plan.compiled.planned().plan.types.len()
 }
 
-/// 55000 for a FETCH that would have a NO SCROLL cursor go back.
+/// 55000 for a FETCH that would move a NO SCROLL cursor backward.
 fn only_forward() -> Error {
     let message = "cursor can only scan forward";
     Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
         .hint("Declare it with SCROLL option to enable backward scan.")
 }
 
-/// Whether a FETCH goes on from row `at`.
+/// Whether a FETCH moves forward from row `at`.
 fn goes_on(fetch: &FetchStmt, at: u64) -> bool {
     match fetch.direction {
         FetchDirection::Forward | FetchDirection::Relative => fetch.count > 0,
@@ -647,7 +647,8 @@ fn goes_on(fetch: &FetchStmt, at: u64) -> bool {
     }
 }
 
-/// Whether a plan's rows come the same way again, and cheaply (ExecSupportsBackwardScan).
+/// Whether a second run of a plan returns the same rows in the same order, and is cheap
+/// (ExecSupportsBackwardScan).
 fn goes_backward(plan: &Plan) -> bool {
     match &plan.node {
         PlanNode::SeqScan { .. }
@@ -667,7 +668,7 @@ fn goes_backward(plan: &Plan) -> bool {
     }
 }
 
-/// Whether the row that a plan has handed up last is the one that its scan is on.
+/// Whether the last row that a plan has returned is the row that its scan is on.
 fn reads_in_place(plan: &Plan) -> bool {
     match &plan.node {
         PlanNode::SeqScan { .. }

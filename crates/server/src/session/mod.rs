@@ -1,4 +1,4 @@
-//! A session: one client's connection, from greeting to goodbye.
+//! A session: one client's connection, from the greeting to its end.
 //!
 //! ```text
 //!   read ─► every whole message ─► one write ─► read …
@@ -8,14 +8,14 @@
 //!            └ Sync, …                      ┘   transaction  transactions
 //! ```
 //!
-//! A statement runs to its end on the thread that read it and appends its answer to
-//! the send buffer. What it may have to wait for is awaited between: a lock that a
-//! point statement met, room in the socket, and, before anything is sent, that the
-//! log is durable up to what the answer tells (early lock release, docs/design.md 5.4).
+//! A statement runs to its end on the thread that read it, and appends its answer to the send
+//! buffer. The session waits only outside of that: for a lock that a point statement needs, for
+//! room in the socket, and for the log. Before it sends an answer, the log must be durable up to
+//! the changes that the answer shows (early lock release, docs/design.md 5.4).
 //!
-//! Errors are PostgreSQL's: one of severity ERROR aborts the transaction and the
-//! session goes on (after the next Sync in the extended protocol), one of severity
-//! FATAL ends the session. A panic is an ERROR with SQLSTATE XX000.
+//! Errors are PostgreSQL's. An error of severity ERROR aborts the transaction, and the session
+//! continues (after the next Sync in the extended protocol). An error of severity FATAL ends the
+//! session. A panic is an ERROR with SQLSTATE XX000.
 
 mod by_value;
 mod client;
@@ -92,11 +92,11 @@ pub(crate) struct Session {
     core: Arc<SharedSession>,
     control: Arc<SessionControl>,
     settings: SettingsView,
-    /// What names mean, as it has been put in force last.
+    /// The catalog and search path that were put in force last.
     namespace: Arc<SessionNamespace>,
-    /// Its version; 0 if something else than the catalog has changed since that it depends on.
+    /// Its version; 0 if a change outside the catalog requires a new one.
     namespace_version: u64,
-    /// What plans in the cache must have been made under, to be of use here.
+    /// The hash of the settings and search path that a cached plan must have been made under.
     fingerprint: u64,
     transaction: TransactionState,
     statement: StatementState,
@@ -108,7 +108,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// A session for a client that has been let in.
+    /// A session for an accepted client.
     pub(crate) fn new(
         server: Arc<Server>,
         handle: SessionHandle,
@@ -136,7 +136,7 @@ impl Session {
             control,
             settings: SettingsView {
                 io_timing: IoTiming::new(live.io_timing),
-                // Not yet the settings of the start-up packet.
+                // The settings of the start-up packet come later.
                 live: LiveSettings { generation: 0, ..live },
                 server_generation,
             },
@@ -158,7 +158,7 @@ impl Session {
         self.core.settings.lock()
     }
 
-    /// What of its I/O is timed.
+    /// The kinds of its I/O that are timed.
     pub(crate) fn io_timing(&self) -> IoTiming {
         self.settings.io_timing.clone()
     }
@@ -177,9 +177,10 @@ impl Session {
         &self.core.server
     }
 
-    /// Serves the client until it goes, is sent away or is to be served by another worker.
+    /// Serves the client until it disconnects, is terminated or moves to another worker.
     ///
-    /// It is boxed, as what is passed on to a future takes room in each that it passes through.
+    /// The session is boxed, because a value passed to a future takes room in each future that it
+    /// passes through.
     pub(crate) async fn run(
         mut self: Box<Session>,
         stream: Stream,
@@ -206,7 +207,7 @@ impl Session {
                 Some(Ok(socket)) => {
                     return Some(Migration { to, session: self.continued(socket, input, home) });
                 }
-                // As if the client had gone.
+                // As if the client had disconnected.
                 Some(Err(_)) | None => Ok(()),
             },
             Err(error) => Err(error),
@@ -215,7 +216,7 @@ impl Session {
         None
     }
 
-    /// What is left of the session, on another worker.
+    /// The rest of the session, on another worker.
     fn continued(
         self: Box<Session>,
         socket: Accepted,
@@ -246,7 +247,7 @@ impl Session {
         }
     }
 
-    /// log_connections names the stages to log; the one that there is, is the last.
+    /// Whether log_connections names the only stage that there is, authorization.
     fn logs_connections(&self) -> bool {
         let setting = self.server().settings.get("log_connections").setting();
         let mut stages = setting.split(',').map(|stage| stage.trim().to_ascii_lowercase());
@@ -268,7 +269,7 @@ impl Session {
         );
     }
 
-    /// The session's temporary objects go with it. If that fails, the next start takes them away.
+    /// Drops the session's temporary objects. If that fails, the next start drops them.
     fn drop_temporary(&mut self) {
         let name = &self.core.identity.temporary_schema;
         let (server, handle) = (&self.core.server, &self.core.handle);
@@ -281,8 +282,7 @@ impl Session {
         }
     }
 
-    /// As [`Self::serve`]. What computes for the session asks it whether to go on, and how much
-    /// memory it may have.
+    /// As [`Self::serve`]. Computations for the session check its interrupts and its memory.
     async fn serve_watched(
         &mut self,
         input: &mut BytesMut,
@@ -297,7 +297,8 @@ impl Session {
         .await
     }
 
-    /// Ok: the client has gone, or where to go on. An error ends the session.
+    /// Serves messages. Returns None when the client has disconnected, or the place to move to. An
+    /// error ends the session.
     async fn serve(
         &mut self,
         input: &mut BytesMut,
@@ -337,7 +338,7 @@ impl Session {
         }
     }
 
-    /// Where the session is to go on, if nothing of it is under way and that is not here.
+    /// The place that the session must move to, if it is idle.
     fn elsewhere(&self, input: &BytesMut, home: &mut SessionAffinity) -> Option<Seat> {
         let is_idle = input.is_empty()
             && self.wire.out.is_empty()
@@ -350,9 +351,9 @@ impl Session {
             .and_then(|client| home.elsewhere(&client.stream))
     }
 
-    /// docs/design.md 5.4: nothing is told before it is durable. synchronous_commit = off gives
-    /// that up for this session's commits and what it reads. Tags of changes in a block
-    /// do not wait for what the changes went by: COMMIT will
+    /// An answer waits until the log is durable up to the changes that it shows (docs/design.md
+    /// 5.4). With synchronous_commit = off, the session's commits and reads do not wait. The tags
+    /// of changes in a block do not wait for the changes that they have read: COMMIT will
     /// (docs/decisions/2026-11-21-what-an-answer-waits-for.md).
     async fn wait_durable(&mut self) -> Result<()> {
         if !self.settings.live.synchronous_commit {
@@ -383,7 +384,8 @@ impl Session {
         })
     }
 
-    /// Handles one message; false: goodbye. An error ends the session.
+    /// Handles one message. Returns false if the client has ended the session. An error ends it,
+    /// too.
     async fn message(&mut self, frame: Frame<'_>) -> Result<bool> {
         if self.wire.skips_to_sync && !matches!(frame.tag, b'S' | b'X') {
             return Ok(true);
@@ -423,7 +425,7 @@ impl Session {
             FrontendMessage::Flush => self.send().await?,
             FrontendMessage::Sync => self.sync()?,
             FrontendMessage::Terminate => return Ok(false),
-            // What is left of a COPY that failed.
+            // The rest of a failed COPY.
             FrontendMessage::CopyData(_)
             | FrontendMessage::CopyDone
             | FrontendMessage::CopyFail(_) => {}
@@ -441,8 +443,8 @@ impl Session {
         Ok(true)
     }
 
-    /// After an error in a message of this type: tells the client, aborts the
-    /// transaction, and finds the way back to the protocol's next step.
+    /// After an error in a message of this type: sends the error, aborts the transaction, and sets
+    /// the protocol's next state.
     fn failed(&mut self, tag: u8, error: Error) -> Result<()> {
         if error.fields().severity != Severity::Error {
             return Err(error);
@@ -474,7 +476,7 @@ impl Session {
         Ok(())
     }
 
-    /// ReadyForQuery, with the notices and setting changes that come before it.
+    /// Appends ReadyForQuery, and before it the notices and changed settings.
     fn ready(&mut self) {
         self.log_end();
         self.statement.has_begun = false;
@@ -485,7 +487,7 @@ impl Session {
         self.wire.is_due = true;
     }
 
-    /// Tells what runs.
+    /// Shows the running statement in pg_stat_activity.
     fn set_running(&mut self, text: &str) {
         self.control.activity.set_query(text, self.statement.env.statement_timestamp);
     }
@@ -510,7 +512,7 @@ impl Session {
         }
     }
 
-    /// Tells the client of the names in a text that are cut.
+    /// Sends notices about the names in a text that are truncated.
     fn note_truncations(&mut self, text: &str) {
         let notices = steppe_sql::parser::truncation_notices(text);
         if !notices.is_empty() {
@@ -519,7 +521,7 @@ impl Session {
         }
     }
 
-    /// A notice or warning to the client.
+    /// Queues a notice or warning for the client.
     fn notice(&self, severity: Severity, sqlstate: SqlState, message: impl Into<String>) {
         let notice = Error::new(sqlstate, message).severity(severity);
         self.core.notices.lock().push(notice);
@@ -529,8 +531,8 @@ impl Session {
         self.notice(Severity::Warning, sqlstate, message);
     }
 
-    /// At the start of every message that runs something. Bind, Describe and Execute that have
-    /// come together are one statement: it begins, and the clock is read, with the first.
+    /// Begins every message that runs something. Bind, Describe and Execute in one batch are one
+    /// statement: it begins, and the clock is read, with the first.
     fn begin_message(&mut self) {
         if std::mem::replace(&mut self.statement.has_begun, true) {
             return;
@@ -550,7 +552,7 @@ impl Session {
         self.start_timers();
     }
 
-    /// steppe.conf was read again.
+    /// Follows a reload of steppe.conf.
     #[cold]
     fn follow_server_settings(&mut self) {
         let server = Arc::clone(self.server());
@@ -558,7 +560,7 @@ impl Session {
         self.core.settings.lock().rebase(server.settings.current());
     }
 
-    /// Derives what follows from the settings, if they have changed.
+    /// Derives typed settings again, if the settings have changed.
     fn refresh_settings(&mut self) {
         let settings = self.core.settings.lock();
         if settings.generation() == self.settings.live.generation {
@@ -573,7 +575,7 @@ impl Session {
         self.statement.env.temp.set_limit(self.settings.live.temp_file_limit);
         self.settings.io_timing.set(self.settings.live.io_timing);
         self.control.activity.set_application_name(&self.settings.live.application_name);
-        // The names are resolved again, and with them the I/O context is made anew.
+        // The session resolves names again, and makes the I/O context anew with them.
         self.namespace_version = 0;
     }
 
@@ -584,7 +586,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // The transaction rolls back by itself; until then its locks are held.
+        // The transaction rolls back here. Its locks are held until then.
         self.close_transaction();
         self.read_clock();
         self.control.tally.hand_over();
@@ -595,7 +597,7 @@ impl Drop for Session {
     }
 }
 
-/// XX000 for a bug that was caught.
+/// XX000 for a caught panic.
 pub(crate) fn panic_error(panic: Box<dyn std::any::Any + Send>) -> Error {
     let panic = match interrupt::error_of(panic) {
         Ok(error) => return error,

@@ -1,5 +1,5 @@
-//! Prepared statements and portals: what the extended protocol, PREPARE and DECLARE
-//! name, with bounds on their number and size.
+//! Prepared statements and portals, which the extended protocol, PREPARE and DECLARE name. Their
+//! number and size are limited.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,22 +23,23 @@ use crate::system_views::session::{ShownCursor, ShownStatement};
 
 type Map<T> = HashMap<Box<str>, T, foldhash::fast::RandomState>;
 
-/// Named statements, and portals, that one session may have.
+/// Named statements, and named portals, that one session may have.
 const NAMED_MAX: usize = 10_000;
-/// Bytes of text and parameters that they may take.
+/// Bytes of text and parameters that each of the two may take.
 const BYTES_MAX: usize = 256 << 20;
 
-/// Rows that took so long are worth the two changes of threads that lending the plan costs.
+/// Rows that took this long are worth the two changes of threads when the plan runs on another
+/// thread.
 const LONG_TIME: Duration = Duration::from_millis(1);
 
-/// What a prepared statement runs.
+/// The content of a prepared statement.
 #[derive(Clone)]
 pub(super) enum Body {
-    /// Nothing.
+    /// An empty statement.
     Empty,
     /// A plan.
     Plan(Arc<CachedPlan>),
-    /// Anything else, with its types of parameters (which it cannot use).
+    /// Any other statement. It cannot use its parameters.
     Utility(Arc<ast::Statement>),
 }
 
@@ -47,13 +48,13 @@ pub(super) enum Body {
 pub(super) struct Prepared {
     pub(super) text: Arc<str>,
     pub(super) body: Body,
-    /// As declared by Parse, for statements without a plan.
+    /// The parameter types that Parse declares, for statements without a plan.
     pub(super) declared: Arc<[Oid]>,
     /// Microseconds since 2000-01-01 UTC.
     pub(super) prepared_at: i64,
-    /// By PREPARE.
+    /// PREPARE has made it.
     pub(super) from_sql: bool,
-    /// How often it was planned for its parameters, as far as that matters to its constants.
+    /// The number of custom plans so far. Only a plan with constants is counted.
     pub(super) custom_plans: u8,
 }
 
@@ -84,7 +85,7 @@ pub(super) struct Statements {
 }
 
 impl Statements {
-    /// By name; the empty name is the unnamed statement.
+    /// The statement of this name. The empty name is the unnamed statement.
     pub(super) fn get(&self, name: &str) -> Result<&Prepared> {
         let found = if name.is_empty() { self.unnamed.as_ref() } else { self.named.get(name) };
         found.ok_or_else(|| {
@@ -105,7 +106,7 @@ impl Statements {
         }
     }
 
-    /// A statement was planned for its parameters.
+    /// Counts a custom plan of a statement.
     pub(super) fn count_custom_plan(&mut self, name: &str) {
         let found = if name.is_empty() { self.unnamed.as_mut() } else { self.named.get_mut(name) };
         if let Some(prepared) = found {
@@ -137,7 +138,7 @@ impl Statements {
         Ok(())
     }
 
-    /// Close, DEALLOCATE: whether there was one.
+    /// Close and DEALLOCATE. Returns whether the statement existed.
     pub(super) fn remove(&mut self, name: &str) -> bool {
         if name.is_empty() {
             return self.unnamed.take().is_some();
@@ -154,7 +155,7 @@ impl Statements {
         self.unnamed = None;
     }
 
-    /// The named ones, for pg_prepared_statements.
+    /// The named statements, for pg_prepared_statements.
     pub(super) fn shown(&self) -> Vec<ShownStatement> {
         let show = |name: &str, prepared: &Prepared| ShownStatement {
             name: name.into(),
@@ -179,37 +180,37 @@ impl Statements {
     }
 }
 
-/// A plan with parameters, before, while and after it runs.
+/// A plan with parameters, before, during and after its run.
 pub(super) struct PlanPortal {
     pub(super) plan: Arc<CachedPlan>,
     pub(super) params: Arc<[Datum]>,
-    /// The one leaf that the parameters leave; it is locked.
+    /// The one leaf that pruning by the parameters leaves. It is locked.
     pub(super) leaf: Option<LeafOfStatement>,
-    /// The row that it has waited for, as a point statement.
+    /// The row that a point statement has waited for.
     pub(super) awaited: Option<RowId>,
     pub(super) execution: Option<Box<Execution>>,
-    /// The snapshot that a suspended execution goes on looking at.
+    /// The snapshot of a suspended execution.
     pub(super) held: Option<Snapshot>,
-    /// How it ended.
+    /// The tag at its end.
     pub(super) done: Option<CommandTag>,
-    /// What its runs took that are not counted yet.
+    /// The use of resources by its runs that is not counted yet.
     pub(super) spent: Usage,
     pub(super) spilled: Temporary,
-    /// How long the last rows took that were fetched aside.
+    /// How long the last fetch took if it was heavy (`run::aside`).
     pub(super) took: Option<Duration>,
-    /// Rows that are counted; `None`: nothing is.
+    /// The rows counted so far; `None` if rows are not counted.
     pub(super) counted_rows: Option<u64>,
-    /// Rows handed up so far.
+    /// Rows returned so far.
     pub(super) handed_rows: u64,
-    /// Rows that were handed out by earlier Executes: the last one's tag does not count them.
+    /// Rows that earlier Executes returned. The last Execute's tag does not count them.
     pub(super) told: u64,
-    /// What it touches has been locked, in the transaction that it belongs to.
+    /// The relations of the plan are locked in the transaction that the portal belongs to.
     pub(super) is_locked: bool,
-    /// RowDescription goes ahead of the rows (simple protocol).
+    /// RowDescription is sent before the rows (simple protocol).
     pub(super) describes: bool,
-    /// A cursor's: where its last row is, as the columns that are not sent tell.
+    /// The position of a cursor's last row: its columns that are not sent.
     pub(super) place: Vec<Datum>,
-    /// A cursor's: it keeps its execution and snapshot at the end, to be run again.
+    /// A cursor keeps its execution and snapshot at the end, so that it can run again.
     pub(super) may_run_again: bool,
 }
 
@@ -237,14 +238,14 @@ impl PlanPortal {
         }
     }
 
-    /// Whether its next rows are made by a thread that gives way: they are likely to take long, and
-    /// nobody waits for what it changes or locks meanwhile.
+    /// Whether a thread of low priority runs it next. It is then likely to take long, and no other
+    /// session waits for its changes or locks.
     pub(super) fn gives_way(&self) -> bool {
         let is_long = self.took.map_or(self.plan.is_heavy, |took| took >= LONG_TIME);
         is_long && self.plan.refused_read_only.is_none()
     }
 
-    /// The tag of an Execute that came to the end. It counts only what this Execute has done.
+    /// The tag of an Execute that has reached the end. It counts only the rows of this Execute.
     pub(super) fn tag(&mut self) -> Option<CommandTag> {
         let mut tag = self.done.clone()?;
         if let CommandTag::Rows(_, rows) = &mut tag {
@@ -254,18 +255,18 @@ impl PlanPortal {
         Some(tag)
     }
 
-    /// Whether it has run and may not be run again: one that gives rows has none left, others
-    /// would do their work twice.
+    /// Whether it has run and may not run again. A portal that returns rows has none left; any
+    /// other would make its changes twice.
     pub(super) fn is_spent(&self) -> bool {
         self.done.is_some() && !self.gives_rows()
     }
 
-    /// Whether it is a query's, or that of a statement with RETURNING.
+    /// Whether it is a query, or a statement with RETURNING.
     pub(super) fn gives_rows(&self) -> bool {
         !self.plan.description.is_empty() || self.plan.compiled.planned().command == Command::Select
     }
 
-    /// Lets go of what a suspended execution holds.
+    /// Releases the execution and the snapshot of a suspended portal.
     pub(super) fn release(&mut self, transaction: &mut TransactionState) {
         self.execution = None;
         if let (Some(snapshot), Some(txn)) = (self.held.take(), &mut transaction.txn) {
@@ -274,19 +275,19 @@ impl PlanPortal {
     }
 }
 
-/// How far a portal has come whose statement has no plan.
+/// The progress of a portal whose statement has no plan.
 pub(super) enum UtilityRun {
     /// It has not been run.
     NotYet,
-    /// It has been run, and cannot be again.
+    /// It has been run, and cannot run again.
     Done,
-    /// It has been run, and gives its rows piece by piece.
+    /// It has been run, and returns its rows piece by piece.
     Rows(Box<RowsLeft>),
 }
 
 /// Rows that a client has not asked for yet, as DataRow messages, and what follows them.
 pub(super) struct RowsLeft {
-    /// One message each; past work_mem in a temporary file.
+    /// One message a row; beyond work_mem in a temporary file.
     messages: TupleStore,
     reader: StoreReader,
     next: usize,
@@ -294,16 +295,16 @@ pub(super) struct RowsLeft {
 }
 
 impl RowsLeft {
-    /// None yet.
+    /// An empty store.
     pub(super) fn new(env: &ExecEnv) -> RowsLeft {
         let messages = TupleStore::new(1, env.work_mem_bytes, Some(Arc::clone(&env.temp)));
         RowsLeft { messages, reader: StoreReader::default(), next: 0, tag: CommandTag::Empty }
     }
 
-    /// Takes the rows that a statement has put at the end of `out`, from `start` on.
+    /// Takes the rows that a statement has put in `out` from `start` on.
     pub(super) fn take(&mut self, out: &mut Vec<u8>, start: usize) -> Result<()> {
         let mut rest = out.get(start..).unwrap_or_default();
-        // The length counts itself, not the type byte before it.
+        // The length includes itself, not the type byte before it.
         while let Some(length) = rest.get(1..).and_then(<[u8]>::first_chunk::<4>)
             && let Some((message, others)) =
                 rest.split_at_checked(1 + u32::from_be_bytes(*length) as usize)
@@ -315,7 +316,7 @@ impl RowsLeft {
         Ok(())
     }
 
-    /// Appends the next row to `out`; false if there is none.
+    /// Appends the next row to `out`. Returns false if there is none.
     pub(super) fn put_row(&mut self, out: &mut Vec<u8>) -> Result<bool> {
         let mut row = Vec::with_capacity(1);
         if self.next >= self.messages.len() {
@@ -330,23 +331,23 @@ impl RowsLeft {
     }
 }
 
-/// What the running statement's rows are put by for, instead of being sent: the client asked for
-/// a part of them.
+/// Keeps the running statement's rows instead of sending them: the client has asked for a part of
+/// them.
 pub(super) struct HeldRows {
     /// Where they begin in the send buffer.
     pub(super) start: usize,
     pub(super) rows: RowsLeft,
 }
 
-/// What a portal runs.
+/// The content of a portal.
 pub(super) enum PortalBody {
-    /// Nothing.
+    /// An empty statement.
     Empty,
     /// A plan.
     Plan(PlanPortal),
-    /// Anything else.
+    /// Any other statement.
     Utility { statement: Arc<ast::Statement>, params: BoundParams, ran: UtilityRun },
-    /// DECLARE's.
+    /// A cursor of DECLARE.
     Cursor(Cursor),
 }
 
@@ -355,29 +356,29 @@ pub(super) struct Portal {
     pub(super) body: PortalBody,
     pub(super) source: Arc<str>,
     pub(super) formats: ResultFormats,
-    /// Savepoints there were when it was made.
+    /// The number of savepoints when it was made.
     pub(super) depth: usize,
     /// Microseconds since 2000-01-01 UTC.
     pub(super) created_at: i64,
-    /// What its parameters and text take.
+    /// The size of its parameters and text.
     pub(super) bytes: usize,
-    /// An error ended it or its transaction: it is there until the transaction ends, and cannot be
-    /// run (PORTAL_FAILED).
+    /// It or its transaction has failed. It stays until the transaction ends, but cannot be run
+    /// (PORTAL_FAILED).
     pub(super) has_failed: bool,
 }
 
-/// A session's portals. Each lives in a box, since it is taken out to be run and put back.
+/// A session's portals. Each is in a box, because a run takes it out and puts it back.
 #[derive(Default)]
 pub(super) struct Portals {
     named: Map<Box<Portal>>,
-    /// The one that drivers use: by itself, so that finding it costs no look-up.
+    /// The portal that drivers use. It is kept separately, so that it needs no look-up.
     unnamed: Option<Box<Portal>>,
-    /// What all of them take.
+    /// The size of all of them.
     bytes: usize,
 }
 
 impl Portals {
-    /// By name.
+    /// The portal of this name.
     pub(super) fn get(&self, name: &str) -> Result<&Portal> {
         let found = if name.is_empty() { self.unnamed.as_ref() } else { self.named.get(name) };
         found.map(|portal| &**portal).ok_or_else(|| no_portal("portal", name))
@@ -396,7 +397,7 @@ impl Portals {
         taken
     }
 
-    /// A cursor that rows are changed by.
+    /// The cursor that WHERE CURRENT OF names.
     pub(super) fn cursor_mut(&mut self, name: &str) -> Result<&mut Cursor> {
         match self.named.get_mut(name).map(|portal| &mut portal.body) {
             Some(PortalBody::Cursor(cursor)) => Ok(cursor),
@@ -447,7 +448,7 @@ impl Portals {
         }
     }
 
-    /// Close: whether there was one.
+    /// Close. Returns whether the portal existed.
     pub(super) fn remove(&mut self, name: &str, transaction: &mut TransactionState) -> bool {
         let Some(mut portal) = self.take_any(name) else { return false };
         portal.release(transaction);
@@ -472,7 +473,7 @@ impl Portals {
         self.named.values_mut().chain(&mut self.unnamed)
     }
 
-    /// Only cursors WITH HOLD outlive their transaction.
+    /// At the end of a transaction, removes all portals except cursors WITH HOLD.
     pub(super) fn end_transaction(&mut self, transaction: &mut TransactionState) {
         if self.named.is_empty() && self.unnamed.is_none() {
             return;
@@ -483,8 +484,8 @@ impl Portals {
         });
     }
 
-    /// An error aborts the transaction, or what came after the savepoint at position `at`: the
-    /// portals that were made in it fail (AtAbort_Portals, AtSubAbort_Portals).
+    /// An error aborts the transaction, or its part after the savepoint at position `at`. The
+    /// portals made in that part fail (AtAbort_Portals, AtSubAbort_Portals).
     pub(super) fn fail_deeper(&mut self, at: Option<usize>, transaction: &mut TransactionState) {
         for portal in self.all_mut() {
             let is_held = matches!(&portal.body, PortalBody::Cursor(cursor) if cursor.is_held());
@@ -494,12 +495,12 @@ impl Portals {
         }
     }
 
-    /// ROLLBACK TO the savepoint at position `at`: portals made after it go.
+    /// ROLLBACK TO the savepoint at position `at` removes the portals made after it.
     pub(super) fn drop_deeper(&mut self, at: usize, transaction: &mut TransactionState) {
         self.retain(transaction, |portal| portal.depth <= at);
     }
 
-    /// RELEASE of the savepoint at position `at`: portals belong to the level below.
+    /// RELEASE of the savepoint at position `at`: its portals belong to the level below.
     pub(super) fn lower_depth(&mut self, at: usize) {
         for portal in self.all_mut() {
             portal.depth = portal.depth.min(at);
@@ -522,7 +523,7 @@ impl Portals {
         self.bytes = bytes;
     }
 
-    /// All of them, for pg_cursors.
+    /// All portals, for pg_cursors.
     pub(super) fn shown(&self) -> Vec<ShownCursor> {
         let show = |name: &str, portal: &Portal| {
             let (is_holdable, is_binary, is_scrollable) = match &portal.body {
@@ -542,7 +543,7 @@ impl Portals {
         named.chain(self.unnamed.iter().map(|portal| show("", portal))).collect()
     }
 
-    /// The relations that cursors read which have not been run to their end at a COMMIT.
+    /// The relations of the cursors that have not been run to their end at a COMMIT.
     pub(super) fn read_by_cursors(&self) -> Vec<Oid> {
         let cursors = self.named.values().filter_map(|portal| match &portal.body {
             PortalBody::Cursor(cursor) if !cursor.is_held() && !portal.has_failed => Some(cursor),
@@ -552,7 +553,7 @@ impl Portals {
         cursors.flat_map(relations).map(|(oid, _)| oid).collect()
     }
 
-    /// The cursors to be kept beyond the transaction, by name.
+    /// The cursors that have not failed.
     pub(super) fn cursors_mut(&mut self) -> impl Iterator<Item = &mut Cursor> {
         self.named.values_mut().filter_map(|portal| match &mut portal.body {
             PortalBody::Cursor(cursor) if !portal.has_failed => Some(cursor),
@@ -562,12 +563,12 @@ impl Portals {
 }
 
 impl Portal {
-    /// 55000 unless it may be run.
+    /// 55000 if it has failed.
     pub(super) fn check_runnable(&self, name: &str) -> Result<()> {
         if self.has_failed { Err(cannot_be_run(name)) } else { Ok(()) }
     }
 
-    /// Ends it as an error does.
+    /// Ends it after an error.
     pub(super) fn fail(&mut self, transaction: &mut TransactionState) {
         self.release(transaction);
         self.has_failed = true;

@@ -1,4 +1,4 @@
-//! What statements took, by what they have in common: pg_stat_statements, from the start.
+//! pg_stat_statements: the costs of statements, grouped by their normalized text.
 //!
 //! ```text
 //!   plan ── Arc<Statement> ◄─ number, serial ─┐
@@ -8,17 +8,17 @@
 //!   Statement::handed_over (a lock, seldom taken) ── rows() adds what is still in slots
 //! ```
 //!
-//! 1. To count a run of the statement that ran a moment ago is a handful of additions to memory
-//!    that only the session writes: no lock, no line shared with other sessions. That holds for as
-//!    many statements at a time as a session has slots.
-//! 2. A reader sees every run that has ended: it adds up the slots of all sessions. (A slot
-//!    that changes hands in that very moment may be missed, and is there the next time.)
-//! 3. Memory is bounded: pg_stat_statements.max statements, those that ran least go first, and
-//!    [`TEXT_BYTES_MAX`] for their texts.
+//! 1. Counting another run of a recent statement takes a few additions to memory that only the
+//!    session writes. It takes no lock and shares no cache line with other sessions. That holds for
+//!    as many statements at a time as a session has slots.
+//! 2. A reader sees every run that has ended: it adds up the slots of all sessions. (It may miss a
+//!    slot that changes its owner at that moment, and sees it the next time.)
+//! 3. Memory is bounded by pg_stat_statements.max statements, and by [`TEXT_BYTES_MAX`] for their
+//!    texts. The statements that ran least are removed first.
 //!
-//! Forgetting (a reset, or too many statements) cannot write to slots. It moves the generation on
-//! instead: a slot of an older generation counts for nothing with a statement that was born in a
-//! newer one, and its session notices at the next run that the slot is to be taken anew.
+//! A removal of counts (a reset, or too many statements) cannot write to slots. It increments the
+//! generation instead. A slot of an older generation does not count for a statement that was born
+//! in a newer one. Its session takes the slot anew at the statement's next run.
 
 mod counts;
 mod saved;
@@ -42,22 +42,22 @@ use crate::services::now_micros;
 /// All texts together take no more than this.
 const TEXT_BYTES_MAX: usize = 64 << 20;
 
-/// Of the statements that there may be, how many go at a time: a twentieth, as in PostgreSQL.
+/// Statements are removed in groups: 1/20 of pg_stat_statements.max at a time, as in PostgreSQL.
 const GO_AT_A_TIME: usize = 20;
 
-/// A statement that was seen.
+/// A statement with its counters.
 pub(crate) struct Statement {
     /// queryid
     pub id: i64,
-    /// With `$n` for constants.
+    /// The text with `$n` for constants.
     pub text: Arc<str>,
-    /// Tells it from every other object, also from one for the same statement.
+    /// It identifies this object, also among objects of the same statement.
     serial: u64,
     /// It is in the table.
     is_listed: AtomicBool,
-    /// Slots taken in an older generation count for nothing.
+    /// Slots of an older generation do not count.
     born: AtomicU64,
-    /// The least and the most of older slots count for nothing.
+    /// The minimum and maximum of slots of an older generation do not count.
     extremes_born: AtomicU64,
     /// Microseconds since 2000-01-01 UTC.
     since: AtomicI64,
@@ -66,7 +66,7 @@ pub(crate) struct Statement {
 }
 
 impl Statement {
-    /// One that has not run.
+    /// A statement that has not run.
     fn new(id: i64, text: Arc<str>, serials: &AtomicU64) -> Statement {
         Statement {
             id,
@@ -97,7 +97,7 @@ pub(crate) struct Statements {
     max: usize,
     serials: AtomicU64,
     generation: AtomicU64,
-    /// Times that statements had to go (pg_stat_statements_info).
+    /// How often statements were removed to make room (pg_stat_statements_info).
     pub deallocations: AtomicU64,
     /// When all were reset.
     pub reset_at: AtomicI64,
@@ -119,7 +119,7 @@ impl Table {
 }
 
 impl Statements {
-    /// No statement yet, and never more than `max`.
+    /// An empty table for at most `max` statements.
     pub(crate) fn new(max: usize) -> Statements {
         Statements {
             table: Mutex::default(),
@@ -131,7 +131,7 @@ impl Statements {
         }
     }
 
-    /// The statement of a text over these relations. It is not listed before it has run.
+    /// The statement of a text over these relations. It is listed when it has run.
     pub(crate) fn statement(
         &self,
         source: &str,
@@ -144,7 +144,7 @@ impl Statements {
         relations.dedup();
         let state = foldhash::quality::FixedState::default();
         let hash = state.hash_one((&*normalized.shape, relations)) as i64;
-        // As in PostgreSQL, 0 would mean "not known".
+        // As in PostgreSQL, 0 means "not known".
         let id = if hash == 0 { 1 } else { hash };
         if let Some(known) = self.table.lock().by_id.get(&id) {
             return Arc::clone(known);
@@ -152,8 +152,8 @@ impl Statements {
         Arc::new(Statement::new(id, normalized.text.into(), &self.serials))
     }
 
-    /// The object that counts for a statement: itself, or the one that was listed before it; and
-    /// the generation in which that is so.
+    /// The object that counts for a statement: itself, or the one that was listed before it. Also
+    /// returns the generation in which that holds.
     fn listed(&self, statement: &Arc<Statement>) -> (Arc<Statement>, u64) {
         let mut table = self.table.lock();
         if let Some(known) = table.by_id.get(&statement.id) {
@@ -176,12 +176,12 @@ impl Statements {
         (Arc::clone(statement), generation)
     }
 
-    /// Those that ran least go (entry_dealloc).
+    /// Removes the statements that ran least (entry_dealloc).
     fn make_room(&self, table: &mut Table) {
         let mut all: Vec<(f64, usize, i64)> = Vec::with_capacity(table.by_id.len());
         for (id, statement) in &table.by_id {
             let mut counts = statement.handed_over.lock();
-            // What ran long ago counts for less each time.
+            // Older runs count for less each time.
             counts.score *= 0.99;
             all.push((counts.score, statement.text.len(), *id));
         }
@@ -197,7 +197,7 @@ impl Statements {
         self.generation.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// All statements that have run, with what `tallies` have not handed over.
+    /// All statements that have run, including the counts that `tallies` have not handed over.
     pub(crate) fn rows(&self, tallies: impl FnOnce(&mut dyn FnMut(&Tally))) -> Vec<Shown> {
         let mut shown: HashMap<u64, Shown, foldhash::fast::RandomState> = HashMap::default();
         for statement in self.table.lock().by_id.values() {
@@ -222,8 +222,8 @@ impl Statements {
         rows
     }
 
-    /// Forgets all statements, or those of an id; with `extremes_only` just what their least and
-    /// most times were. Microseconds since 2000-01-01 UTC: when.
+    /// Removes the counts of all statements, or of one id. With `extremes_only`, only their minimum
+    /// and maximum times. Returns the time in microseconds since 2000-01-01 UTC.
     pub(crate) fn reset(&self, id: Option<i64>, extremes_only: bool) -> i64 {
         let mut table = self.table.lock();
         let generation = self.generation.fetch_add(1, Ordering::Relaxed) + 1;
@@ -293,10 +293,10 @@ mod tests {
         assert!(calls(&statements, &[&tally]).is_empty());
         tally.hand_over();
         assert!(calls(&statements, &[&tally]).is_empty());
-        // A plan still has the statement: it is listed again, from the beginning.
+        // A plan still has the statement: it is listed again, with counts from 0.
         count(&tally, &statements, &statement, 3.0);
         assert_eq!(calls(&statements, &[&tally]), [("select $1".to_owned(), 1)]);
-        // One made anew meanwhile counts with it.
+        // A new object of the same statement counts with it.
         let again = statements.statement("SELECT 2", Parameters::Own, []);
         let other = Tally::default();
         count(&other, &statements, &again, 1.0);

@@ -1,9 +1,9 @@
-//! pg_stat_io, pg_stat_wal, pg_stat_bgwriter, pg_stat_checkpointer: what threads have done to
-//! pages and to the log, as they count it themselves ([`steppe_storage::usage`]); and the views of
-//! what is never done here: pg_stat_archiver, pg_stat_recovery_prefetch, pg_stat_slru.
+//! pg_stat_io, pg_stat_wal, pg_stat_bgwriter and pg_stat_checkpointer show the I/O of threads on
+//! pages and on the log. Each thread counts its own ([`steppe_storage::usage`]). pg_stat_archiver,
+//! pg_stat_recovery_prefetch and pg_stat_slru show what is never done here.
 //!
-//! Nobody can set another thread's counters back. What a reset does is remember how far they
-//! were: the views show what has come since.
+//! A thread cannot set another thread's counters back. A reset stores the counters instead, and the
+//! views show the difference.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -24,10 +24,10 @@ use crate::activity::Activity;
 use crate::server::Server;
 use crate::services::{SharedSession, now_micros};
 
-/// What all kinds of threads have done.
+/// The totals of all kinds of threads.
 type AllTotals = [Totals; Worker::ALL.len()];
 
-/// What the clients' threads have done.
+/// The totals of the clients' threads.
 pub(super) fn by_clients() -> Totals {
     totals(Worker::ClientBackend)
 }
@@ -43,7 +43,7 @@ fn sum(all: &AllTotals) -> Totals {
     })
 }
 
-/// Counters as they were at the last reset, and what had come between the reset and this start.
+/// The counters at the last reset, and the counts between the reset and this start.
 #[derive(Clone, Copy, Debug, Default)]
 struct Since<T> {
     /// Microseconds since 2000-01-01 UTC.
@@ -58,7 +58,7 @@ impl<T: Default> Since<T> {
     }
 }
 
-/// The checkpointer's counters: its work is the store's to count, its reasons are not.
+/// The checkpointer's counters. The store counts its work, the server its reasons.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Checkpoints {
@@ -102,7 +102,7 @@ impl Since<AllTotals> {
     }
 }
 
-/// What the views show, and from when on, as it is saved for the next start.
+/// The counts that the views show, and their start, as they are saved for the next start.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct SavedServer {
@@ -111,19 +111,19 @@ pub(crate) struct SavedServer {
     bgwriter: (i64, AllTotals),
     checkpointer: (i64, Checkpoints),
     others: [i64; 3],
-    /// Nothing, if it was saved when these had one reset, the last of the others.
+    /// Empty if it was saved when all SLRU caches had one reset time, the last of `others`.
     slru: Vec<i64>,
     database: SavedDatabase,
 }
 
-/// Where the counters of the whole server were at their last resets.
+/// The counters of the whole server at their last resets.
 #[derive(Debug, Default)]
 pub(crate) struct ServerStatistics {
     /// Checkpoints that checkpoint_timeout asked for.
     pub checkpoints_timed: AtomicU64,
     /// Checkpoints that max_wal_size or a CHECKPOINT asked for.
     pub checkpoints_requested: AtomicU64,
-    /// Of relations and sessions.
+    /// The counters of relations and sessions.
     pub(crate) database: DatabaseStatistics,
     resets: Mutex<Resets>,
 }
@@ -134,17 +134,17 @@ struct Resets {
     wal: Since<Totals>,
     bgwriter: Since<AllTotals>,
     checkpointer: Since<Checkpoints>,
-    /// Of what is never counted here: archiver, recovery_prefetch, all of slru.
+    /// The resets of the counters that stay 0 here: archiver, recovery_prefetch, all of slru.
     others: [i64; 3],
     slru: SlruResets,
 }
 
-/// What pg_stat_reset_shared can be asked for, the [`Resets::others`] first.
+/// The targets of pg_stat_reset_shared, the [`Resets::others`] first.
 const TARGETS: [&str; 7] =
     ["archiver", "recovery_prefetch", "slru", "bgwriter", "checkpointer", "io", "wal"];
 
 impl ServerStatistics {
-    /// Counting from now on.
+    /// Counts from now on.
     pub(crate) fn new(database: &Database) -> ServerStatistics {
         let statistics = ServerStatistics::default();
         let now = now_micros();
@@ -173,7 +173,7 @@ impl ServerStatistics {
         }
     }
 
-    /// What was counted, when all sessions have ended.
+    /// The counts to save, when all sessions have ended.
     pub(crate) fn save(&self, server: &Server, catalog: &Catalog) -> Result<SavedServer> {
         let saved = self.database.save(server.files(), catalog)?;
         let resets = self.resets.lock();
@@ -189,7 +189,7 @@ impl ServerStatistics {
         })
     }
 
-    /// Goes on from there, before there are sessions.
+    /// Continues from the saved counts, before there are sessions.
     pub(crate) fn restore(
         &self,
         saved: SavedServer,
@@ -215,13 +215,13 @@ pub(super) fn slru_resets(core: &SharedSession) -> SlruResets {
     core.server.statistics.resets.lock().slru
 }
 
-/// `pg_stat_reset_slru(target)`; without a target all are reset.
+/// `pg_stat_reset_slru(target)`. Without a target, it resets all.
 pub(crate) fn reset_slru(core: &SharedSession, target: Option<&str>) -> Datum {
     core.server.statistics.resets.lock().slru.reset(target, now_micros());
     Datum::text("")
 }
 
-/// `pg_stat_reset_shared(target)`; without a target all are reset.
+/// `pg_stat_reset_shared(target)`. Without a target, it resets all.
 pub(crate) fn reset_shared(core: &SharedSession, target: Option<&str>) -> Result<Datum> {
     if let Some(unknown) = target.filter(|target| !TARGETS.contains(target)) {
         let message = format!("unrecognized reset target: \"{unknown}\"");
@@ -261,7 +261,7 @@ pub(crate) fn reset_shared(core: &SharedSession, target: Option<&str>) -> Result
 /// Adds the rows of a view.
 type Provider = fn(&SharedSession, &mut RowsBuilder);
 
-/// The rows of one of the views; `None`: it is none of them.
+/// The rows of one of these views; `None` for any other view.
 pub(super) fn rows(core: &SharedSession, view: &str) -> Result<Option<Vec<Vec<Datum>>>> {
     let provider: Provider = match view {
         "pg_stat_io" => io,
@@ -304,7 +304,7 @@ fn archiver(core: &SharedSession, builder: &mut RowsBuilder) {
     ]);
 }
 
-/// Nothing is fetched ahead of redo.
+/// Recovery does not prefetch.
 fn recovery_prefetch(core: &SharedSession, builder: &mut RowsBuilder) {
     let zero = || Datum::Int8(0);
     builder.row([
@@ -377,9 +377,9 @@ fn backend_type(worker: Worker) -> &'static str {
     }
 }
 
-/// Pages and the log, by who did it. What large scans read past the buffer pool has a context of
-/// its own; the time it took is in the row of all other reads. Times are those of I/O that was timed (track_io_timing,
-/// track_wal_io_timing).
+/// Pages and the log, by kind of thread. Reads of large scans past the buffer pool have their own
+/// context; their time is in the row of all other reads. Times are those of timed I/O
+/// (track_io_timing, track_wal_io_timing).
 fn io(core: &SharedSession, builder: &mut RowsBuilder) {
     let since = core.server.statistics.resets.lock().io;
     for (worker, done) in Worker::ALL.iter().zip(since.done()) {
@@ -395,7 +395,7 @@ fn relation_row(worker: Worker, done: Totals, reset: Datum, builder: &mut RowsBu
         return;
     }
     let pages = |pages: u64| bytes(pages * PAGE_SIZE as u64);
-    // What only users of pages do.
+    // Only users of pages read them.
     let reads_pages = matches!(worker, Worker::ClientBackend | Worker::Startup);
     let by_users = |value: Datum| if reads_pages { value } else { Datum::Null };
     builder.row([
@@ -441,7 +441,7 @@ fn log_rows(worker: Worker, done: Totals, reset: Datum, builder: &mut RowsBuilde
         ("init", done.log_segments, done.log_segment_bytes, done.log_segments),
         ("normal", done.log_writes, done.log_bytes_written, done.log_syncs),
     ];
-    // A segment's making is timed as a whole.
+    // The making of a segment is timed as a whole.
     let times = [(done.log_segment_time, 0), (done.log_write_time, done.log_sync_time)];
     for ((context, writes, written, syncs), (write, sync)) in kinds.into_iter().zip(times) {
         builder.row([
