@@ -1,16 +1,16 @@
-//! Which constraints a transaction has deferred, and the keys that are to be checked because of it.
+//! A transaction's deferred constraints, and the keys that it must check later.
 
 use hashbrown::HashMap;
 use steppe_catalog::Catalog;
 use steppe_functions::KeyCheck;
 use steppe_types::Oid;
 
-/// What SET CONSTRAINTS has said.
+/// The modes that SET CONSTRAINTS has set.
 #[derive(Clone, Debug, Default)]
 struct Modes {
-    /// Of all constraints; the others are as they were defined.
+    /// SET CONSTRAINTS ALL: whether all are deferred. `None` keeps each constraint's definition.
     all: Option<bool>,
-    /// Of these constraints' indexes, after that.
+    /// Later modes of single constraints, by their indexes.
     by_index: HashMap<Oid, bool>,
 }
 
@@ -18,11 +18,11 @@ struct Modes {
 #[derive(Debug, Default)]
 pub(crate) struct Constraints {
     modes: Modes,
-    /// What the modes were, by the number of savepoints there were when they first changed.
+    /// Earlier modes, by the number of savepoints when they first changed.
     saved: Vec<(usize, Modes)>,
     pending: Vec<KeyCheck>,
-    /// What SET CONSTRAINTS has checked, by the number of savepoints there were: what was done
-    /// since is undone with them, and the keys are to be checked again.
+    /// The keys that SET CONSTRAINTS has checked, by the number of savepoints. ROLLBACK TO may undo
+    /// later changes that the check relied on, so these keys must be checked again.
     checked: Vec<(usize, KeyCheck)>,
 }
 
@@ -36,7 +36,7 @@ impl Constraints {
         said.unwrap_or_else(by_definition)
     }
 
-    /// Keeps the keys of deferred constraints; the others.
+    /// Keeps the keys of deferred constraints. Returns the others.
     pub(crate) fn keep(&mut self, checks: Vec<KeyCheck>, catalog: &Catalog) -> Vec<KeyCheck> {
         let (deferred, due): (Vec<_>, Vec<_>) =
             checks.into_iter().partition(|check| self.is_deferred(check.index, catalog));
@@ -44,7 +44,7 @@ impl Constraints {
         due
     }
 
-    /// The keys that are not deferred any more, with so many savepoints.
+    /// The keys that are no longer deferred. `depth` is the number of savepoints.
     pub(crate) fn take_due(&mut self, depth: usize, catalog: &Catalog) -> Vec<KeyCheck> {
         let pending = std::mem::take(&mut self.pending);
         let due = self.keep(pending, catalog);
@@ -54,7 +54,7 @@ impl Constraints {
         due
     }
 
-    /// The tables that keys are of.
+    /// The tables of the kept keys.
     pub(crate) fn tables(&self, catalog: &Catalog) -> Vec<Oid> {
         let mut indexes: Vec<Oid> = self.pending.iter().map(|check| check.index).collect();
         indexes.dedup();
@@ -62,7 +62,7 @@ impl Constraints {
         indexes.into_iter().filter_map(table).collect()
     }
 
-    /// The transaction has ended. Most have nothing here, and make nothing new.
+    /// Clears it at the end of the transaction. Most transactions have nothing to clear.
     pub(crate) fn forget(&mut self) {
         let Constraints { modes: Modes { all, by_index }, saved, pending, checked } = &*self;
         let is_new = all.is_none() && by_index.is_empty() && saved.is_empty();
@@ -71,12 +71,12 @@ impl Constraints {
         }
     }
 
-    /// All keys, at the end of the transaction.
+    /// Takes all keys, at the end of the transaction.
     pub(crate) fn take_all(&mut self) -> Vec<KeyCheck> {
         std::mem::take(&mut self.pending)
     }
 
-    /// Before the modes change, with so many savepoints.
+    /// Saves the modes before they change. `depth` is the number of savepoints.
     pub(crate) fn save(&mut self, depth: usize) {
         if self.saved.last().is_none_or(|(at, _)| *at < depth) {
             self.saved.push((depth, self.modes.clone()));
@@ -91,7 +91,7 @@ impl Constraints {
         self.modes.by_index.extend(indexes.iter().map(|index| (*index, deferred)));
     }
 
-    /// ROLLBACK TO the savepoint before which there were `at` others.
+    /// ROLLBACK TO the savepoint at position `at`.
     pub(crate) fn rollback_to(&mut self, at: usize) {
         let first = self.saved.iter().position(|(depth, _)| *depth > at);
         if let Some(modes) = first.and_then(|first| self.saved.drain(first..).next()) {
@@ -101,7 +101,7 @@ impl Constraints {
         self.pending.extend(undone.map(|(_, check)| check));
     }
 
-    /// RELEASE of that savepoint.
+    /// RELEASE of the savepoint at position `at`.
     pub(crate) fn release(&mut self, at: usize) {
         self.saved.iter_mut().for_each(|(depth, _)| *depth = (*depth).min(at));
         self.saved.dedup_by_key(|(depth, _)| *depth);

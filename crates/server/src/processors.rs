@@ -1,34 +1,33 @@
-//! Which processor the calling thread runs on, how often it had to leave one to others, and having
-//! it go to another or give way.
+//! The processor of the calling thread, its involuntary switches, moves to another processor, and
+//! its priority.
 //!
-//! Two things decide when Linux lets a thread run that has just been woken where another one runs
-//! (its scheduler is EEVDF, by Stoica and Abdel-Wahab, 1995). By its *weight*, of which ten steps of
-//! the nice value take nine tenths, a thread has had its share sooner or later. And by its *slice*,
-//! the time that it is run at a stretch: one with a shorter slice need not wait for the end of a
-//! longer one (Linux 6.12, which older ones take no notice of). A weight once lowered may not be
-//! raised again by everyone.
+//! Two numbers decide when Linux runs a woken thread where another one runs (its scheduler is
+//! EEVDF, by Stoica and Abdel-Wahab, 1995). The *weight* decides how soon a thread has had its
+//! share. Ten steps of the nice value take nine tenths of it. The *slice* is the time that a thread
+//! runs at a stretch. A thread with a shorter slice need not wait for the end of a longer one (from
+//! Linux 6.12 on; older ones ignore it). Raising a lowered weight again needs a right.
 
 #![allow(unsafe_code)]
 
 use std::mem::{MaybeUninit, size_of};
 use std::time::Duration;
 
-/// So much higher is the nice value of threads that give way: a tenth of the weight of others.
+/// Threads of low priority have this much higher a nice value: a tenth of the others' weight.
 const GIVES_WAY: libc::c_int = 10;
-/// The highest one.
+/// The highest nice value.
 const NICE_MAX: libc::c_int = 19;
 
-/// The slices of what is long: several times what the system has, 3 ms at most.
+/// The slice of threads of low priority: several times the system's, which is at most 3 ms.
 const LONG_SLICE: Duration = Duration::from_millis(20);
 
-/// The processor that the calling thread runs on just now.
+/// The processor that the calling thread runs on now.
 pub(crate) fn current() -> Option<usize> {
     // SAFETY: it takes and changes nothing.
     usize::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
-/// Has the calling thread go on on a processor, where it stays until the kernel moves it; false if
-/// it may not run there.
+/// Moves the calling thread to a processor. The kernel may move it again later. Returns false if
+/// the thread may not run there.
 pub(crate) fn go_to(cpu: usize) -> bool {
     let Some(allowed) = affinity() else { return false };
     // SAFETY: the set is initialized, and bounds are checked by the macros' functions.
@@ -44,10 +43,10 @@ pub(crate) fn go_to(cpu: usize) -> bool {
     set_affinity(&allowed) && went
 }
 
-/// How often the calling thread had more to do and another was let run in its place.
+/// How often the kernel has replaced the calling thread while it had more to do.
 pub(crate) fn times_interrupted() -> u64 {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel fills the structure; all zeros are one, too.
+    // SAFETY: the kernel fills the structure. All zeros are valid, too.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
         usage.assume_init()
@@ -55,19 +54,19 @@ pub(crate) fn times_interrupted() -> u64 {
     u64::try_from(usage.ru_nivcsw).unwrap_or(0)
 }
 
-/// Has the calling thread run, from now on, when those leave a processor idle that run short
-/// statements, and some of the time besides.
+/// Lowers the calling thread's priority from now on. It then runs when threads with short
+/// statements leave a processor idle, and some of the other time.
 pub(crate) fn give_way() {
-    // The process's number is that of its first thread, which never gives way. The thread that has
-    // begun the calling one may do so already.
+    // The process's number is that of its first thread, which keeps its priority. The parent of the
+    // calling thread may have a low priority already.
     let nice = (nice_of(std::process::id()) + GIVES_WAY).min(NICE_MAX);
-    // SAFETY: it takes numbers; 0 is the calling thread, of which Linux keeps the priority apart.
-    // (Where it may not, the thread goes on as it is.)
+    // SAFETY: it takes numbers. 0 is the calling thread, since Linux has a priority for each
+    // thread. (If this is not permitted, the thread keeps its priority.)
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
     take_long_slices(nice);
 }
 
-/// What sched_setattr takes.
+/// The argument of sched_setattr.
 #[repr(C)]
 #[derive(Default)]
 struct SchedulingAttributes {
@@ -81,9 +80,9 @@ struct SchedulingAttributes {
     period: u64,
 }
 
-/// Has the calling thread, which has this nice value, take long slices from now on.
+/// Sets long slices for the calling thread, which has this nice value.
 fn take_long_slices(nice: libc::c_int) {
-    // SAFETY: it takes a number; 0 is the calling thread.
+    // SAFETY: it takes a number. 0 is the calling thread.
     let policy = unsafe { libc::sched_getscheduler(0) };
     if policy != libc::SCHED_OTHER && policy != libc::SCHED_BATCH {
         return;
@@ -95,12 +94,12 @@ fn take_long_slices(nice: libc::c_int) {
         runtime: u64::try_from(LONG_SLICE.as_nanos()).unwrap_or(0),
         ..SchedulingAttributes::default()
     };
-    // SAFETY: the kernel reads as many bytes as `size` says; 0 is the calling thread.
-    // (Where it may not, the thread goes on as it is.)
+    // SAFETY: the kernel reads `size` bytes. 0 is the calling thread. (If this is not permitted,
+    // the thread keeps its slices.)
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
 }
 
-/// A thread's nice value; 0 is the calling one.
+/// A thread's nice value. 0 is the calling thread.
 fn nice_of(thread: u32) -> libc::c_int {
     // SAFETY: it takes numbers.
     unsafe { libc::getpriority(libc::PRIO_PROCESS, thread) }
@@ -108,7 +107,7 @@ fn nice_of(thread: u32) -> libc::c_int {
 
 fn affinity() -> Option<libc::cpu_set_t> {
     let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
-    // SAFETY: the kernel writes at most the size that it is told; all zeros are a set, too.
+    // SAFETY: the kernel writes at most the given size. All zeros are a valid set, too.
     unsafe {
         let got = libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), set.as_mut_ptr());
         (got == 0).then(|| set.assume_init())
@@ -116,7 +115,7 @@ fn affinity() -> Option<libc::cpu_set_t> {
 }
 
 fn set_affinity(set: &libc::cpu_set_t) -> bool {
-    // SAFETY: the kernel reads the set, which is as long as it is told.
+    // SAFETY: the kernel reads the set, which has the given size.
     unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set) == 0 }
 }
 
@@ -130,7 +129,7 @@ mod tests {
         // SAFETY: the set is initialized.
         let is_allowed = |cpu: &usize| unsafe { libc::CPU_ISSET(*cpu, &allowed) };
         for cpu in (0..libc::CPU_SETSIZE as usize).filter(is_allowed) {
-            // It may be moved on at any time, but hardly ever is.
+            // The kernel may move it at any time, but hardly ever does.
             assert!((0..100).any(|_| go_to(cpu) && current() == Some(cpu)));
         }
         let now = affinity().expect("it is known");
@@ -140,7 +139,7 @@ mod tests {
         assert!(!other.is_some_and(go_to));
     }
 
-    /// How long the calling thread's slices are; 0 where the system does not say.
+    /// The slice of the calling thread; 0 where the system does not report it.
     fn slice() -> Duration {
         let mut attributes = SchedulingAttributes::default();
         let size = size_of::<SchedulingAttributes>();

@@ -1,4 +1,4 @@
-//! The server's life: start, background tasks, stop.
+//! Starts the server, runs its background tasks, and stops it.
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
@@ -31,16 +31,16 @@ use crate::system_views::ServerStatistics;
 use crate::workers::Workers;
 use crate::{functions, io_timing, log, process_user, saved_statistics, startup};
 
-/// How a server is started.
+/// The configuration of a server.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The data directory.
     pub data_dir: PathBuf,
     /// The TCP address.
     pub listen: SocketAddr,
-    /// Where to make a Unix socket.
+    /// The directory of its Unix socket.
     pub socket_dir: Option<PathBuf>,
-    /// The operating system's user to become first; none: the one that started the server.
+    /// The operating system's user to become first; `None` keeps the user that started the server.
     pub user: Option<String>,
     /// Settings that override steppe.conf.
     pub settings: Vec<(String, String)>,
@@ -58,12 +58,13 @@ impl Default for Config {
     }
 }
 
-/// So many bytes of freed pages bring a checkpoint forward, which gives them back to the file system …
+/// This many bytes of freed pages cause an early checkpoint, which returns them to the file system
+/// …
 const SPACE_WORTH_A_CHECKPOINT: u64 = 32 << 20;
-/// … but not sooner than so long after the last one.
+/// … but at least this long after the last checkpoint.
 const SPACE_INTERVAL: Duration = Duration::from_secs(20);
 
-/// How long sessions get to end when the server stops.
+/// How long sessions may take to end when the server stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server that runs.
@@ -114,14 +115,14 @@ impl Running {
         let engine = (Arc::clone(&database), counted);
         let started = Running::start_over(engine, config, files, phase);
         if started.is_err() {
-            // As after a clean stop, or unlogged tables would be found empty by the next start. What
-            // that start could not do is the error to tell.
+            // As after a clean stop: otherwise the next start would empty unlogged tables. The
+            // error to return is that of the start.
             let _ = database.close();
         }
         started
     }
 
-    /// Starts what serves an open database.
+    /// Starts a server over an open database.
     fn start_over(
         (database, relation_statistics): (Arc<Database>, Arc<RelationStatistics>),
         config: &Config,
@@ -140,7 +141,7 @@ impl Running {
             .build()
             .map_err(|error| format!("could not start threads: {error}"))?;
         let random = RealRandom::new().map_err(|error| format!("no randomness: {error}"))?;
-        // A number that a session has had does not come again.
+        // A background thread's number is never a session's.
         let pid = || {
             let session = database.new_session(DatabaseId::SHARED);
             i32::try_from(session.pid()).unwrap_or(i32::MAX)
@@ -196,7 +197,7 @@ impl Running {
         Ok(running)
     }
 
-    /// Where clients connect.
+    /// The address that clients connect to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -220,7 +221,7 @@ impl Running {
         self.background.block_on(future)
     }
 
-    /// Lets a future run beside the server until it has stopped.
+    /// Runs a future until the server has stopped.
     pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
         self.background.spawn(future);
     }
@@ -240,8 +241,8 @@ impl Running {
         self.show_addresses(config);
         let Some(dir) = &config.socket_dir else { return Ok(()) };
         let path = dir.join(format!(".s.PGSQL.{}", self.address.port()));
-        // The data directory's lock says that no other server of ours is behind it;
-        // a socket that answers is somebody else's.
+        // The data directory's lock ensures that no server of this directory listens there. So a
+        // socket that accepts belongs to another program.
         if std::os::unix::net::UnixStream::connect(&path).is_ok() {
             return Err(format!("another server listens on {}", path.display()));
         }
@@ -259,16 +260,16 @@ impl Running {
         Ok(())
     }
 
-    /// Lets as many connections wait to be accepted as may come at once. The kernel takes no notice
-    /// of more: a client would believe that it is connected, or try again a second later. (The
-    /// standard library has 128; PostgreSQL, twice max_connections.)
+    /// Sets how many connections may wait to be accepted. The kernel ignores further ones: such a
+    /// client would believe that it is connected, or try again a second later. (The standard
+    /// library sets 128, and PostgreSQL twice max_connections.)
     fn lengthen_queue(&self, listener: SockRef<'_>) -> Result<(), String> {
         let connections = i32::try_from(self.server.settings.int("max_connections")).unwrap_or(0);
         let queue = connections.saturating_mul(2).max(startup::STARTING_MAX as i32);
         listener.listen(queue).map_err(|error| format!("could not listen: {error}"))
     }
 
-    /// Lets the settings say where clients connect, whatever the configuration file does.
+    /// Sets the settings that show where clients connect. They override the configuration file.
     fn show_addresses(&self, config: &Config) {
         let mut settings = (*self.server.settings.current()).clone();
         let socket_dir = config.socket_dir.as_ref().map(|dir| dir.to_string_lossy());
@@ -283,8 +284,8 @@ impl Running {
         self.server.settings.replace(settings);
     }
 
-    /// A checkpoint every checkpoint_timeout, when max_wal_size has been written, and when much of
-    /// the data file can be given back to the file system.
+    /// Starts a checkpoint every checkpoint_timeout, when max_wal_size has been written, and when
+    /// much of the data file can be returned to the file system.
     fn spawn_checkpointer(&self) {
         let server = Arc::clone(&self.server);
         let mut phase = self.phase.clone();
@@ -298,7 +299,7 @@ impl Running {
                 let seconds = u64::try_from(server.settings.int("checkpoint_timeout"));
                 let interval = Duration::from_secs(seconds.unwrap_or(300));
                 let megabytes = u64::try_from(server.settings.int("max_wal_size")).unwrap_or(1024);
-                // Half: the log that was there before a checkpoint goes when the next one ends.
+                // Half of it: the log before a checkpoint is removed when the next one ends.
                 let bytes_max = (megabytes << 20) / 2;
                 let store = server.database.store();
                 let written = store.wal_bytes_since_checkpoint();
@@ -320,7 +321,8 @@ impl Running {
                 let catalog = server.catalog.published();
                 let exists = |relation| catalog.relation(relation).is_some();
                 server.relation_statistics.forget_all_but(&catalog);
-                // What cannot be told apart now can the next time.
+                // Files that cannot be assigned to relations now are tried again at the next
+                // checkpoint.
                 let _ = server.files().forget_all_but(exists);
                 match done {
                     Ok(Ok(stats)) if server.settings.is_on("log_checkpoints") => {
@@ -335,7 +337,7 @@ impl Running {
                             ],
                         );
                     }
-                    // The next round tries again; a failed write has stopped the store.
+                    // The next round tries again. A failed write has stopped the store.
                     Ok(Err(error)) => log::write(
                         log::Level::Error,
                         &[("message", &"checkpoint failed"), ("error", &error)],
@@ -346,7 +348,7 @@ impl Running {
         });
     }
 
-    /// Commits that nobody waits for (synchronous_commit = off) reach the disk within
+    /// Commits that their clients do not wait for (synchronous_commit = off) reach the disk within
     /// wal_writer_delay.
     fn spawn_log_writer(&self) {
         let server = Arc::clone(&self.server);
@@ -391,7 +393,7 @@ impl Running {
                 .map(|()| saved_statistics::save(&self.server))
                 .map_err(|error| format!("could not close the database: {error}"))
         };
-        // Last: a second signal is waited for here.
+        // Last, because a second signal is awaited here.
         self.background.shutdown_timeout(Duration::from_secs(1));
         if let Ok(workers) = Arc::try_unwrap(self.workers) {
             workers.stop();
@@ -439,7 +441,7 @@ async fn accept(server: &Arc<Server>, workers: &Workers, listener: Listener) {
                 });
             }
             Err(error) => {
-                // Out of file descriptors: those that end give some back.
+                // The process is out of file descriptors. Connections that end free some.
                 log::write(
                     log::Level::Warning,
                     &[("message", &"accept failed"), ("error", &error)],
@@ -450,7 +452,7 @@ async fn accept(server: &Arc<Server>, workers: &Workers, listener: Listener) {
     }
 }
 
-/// Why the database was not opened, with what PostgreSQL would add.
+/// The error of a failed open, with PostgreSQL's detail and hint.
 fn not_opened(error: &steppe_types::Error) -> String {
     let mut text = format!("could not open the database: {error}");
     let fields = error.fields();
@@ -480,7 +482,7 @@ fn read_settings(config: &Config, data_dir: &DataDir) -> Result<ServerSettings, 
     Ok(settings)
 }
 
-/// What the database's files are on: slowed down if debug_sync_delay says so.
+/// The file system of the database, slowed down if debug_sync_delay is set.
 fn device(settings: &ServerSettings, data_dir: &DataDir) -> Arc<dyn Vfs> {
     let vfs = Arc::clone(data_dir.vfs());
     match u64::try_from(settings.int("debug_sync_delay")) {
@@ -489,11 +491,11 @@ fn device(settings: &ServerSettings, data_dir: &DataDir) -> Arc<dyn Vfs> {
     }
 }
 
-/// Locks that a unit of max_locks_per_transaction makes room for: rows that are locked explicitly
-/// are in the lock table, too. 64 of them are four million.
+/// Locks for each unit of max_locks_per_transaction. Explicitly locked rows are in the lock table,
+/// too. 64 units are four million locks.
 const LOCKS_A_UNIT: usize = 65_536;
 
-/// A value that the server itself decides: a name that the table lacks is simply not shown.
+/// Sets a value that the server itself decides. An unknown name is not shown.
 fn set_own(settings: &mut ServerSettings, name: &str, value: &str, source: Source) {
     let _is_known = settings.set(name, value, source);
 }
@@ -507,7 +509,7 @@ fn database_options(
     let defaults = DatabaseOptions::default();
     let max_locks = positive("max_locks_per_transaction").saturating_mul(LOCKS_A_UNIT);
     let pool_pages = positive("shared_buffers").max(64);
-    // wal_buffers = -1: a share of shared_buffers, within PostgreSQL's spirit but larger.
+    // wal_buffers = -1 is a share of shared_buffers in PostgreSQL. Here it is the engine's default.
     let wal_buffers_bytes = match settings.int("wal_buffers") {
         ..=0 => defaults.wal_buffers_bytes,
         pages => (pages as usize).saturating_mul(8192).next_power_of_two().max(1 << 20),

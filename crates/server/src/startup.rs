@@ -1,5 +1,5 @@
-//! From an accepted socket to a session: encryption requests, cancel requests,
-//! the start-up packet, and who is let in.
+//! From an accepted socket to a session: encryption requests, cancel requests, the start-up packet,
+//! and the check of the role and the database.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,25 +20,25 @@ use crate::session::{Identity, Session};
 use crate::settings::Action;
 use crate::stream::Stream;
 
-/// Connections that may be in their start-up at once, beside the sessions.
+/// Connections that may be in their start-up at once, besides the sessions.
 pub(crate) const STARTING_MAX: usize = 1000;
-/// How long one is looked after that is turned away.
+/// How long the server waits for a refused client.
 const TURNING_AWAY: Duration = Duration::from_secs(1);
-/// Bytes of a protocol 3.2 cancel key, as PostgreSQL 18 makes them.
+/// Bytes of a protocol 3.2 cancel key, as in PostgreSQL 18.
 const LONG_KEY_BYTES: usize = 32;
 
-/// What a connection wants to be, owned.
+/// An owned copy of a client's start-up packet.
 struct Request {
     protocol: ProtocolVersion,
     must_negotiate: bool,
     unrecognized: Vec<String>,
     user: Arc<str>,
     database: Arc<str>,
-    /// Settings in order; the options' come first, as in PostgreSQL.
+    /// Settings in order. Those of `options` come first, as in PostgreSQL.
     settings: Vec<(String, String)>,
 }
 
-/// Serves a connection from its first byte to its last, or to where it moves on.
+/// Serves a connection from its first byte to its end, or until it moves to another worker.
 pub(crate) async fn serve(
     server: Arc<Server>,
     mut stream: Stream,
@@ -51,7 +51,7 @@ pub(crate) async fn serve(
     let limit = u64::try_from(server.settings.int("authentication_timeout")).unwrap_or(60);
     let mut input = BytesMut::new();
     let begun = timeout(Duration::from_secs(limit), begin(&server, &mut stream, &mut input));
-    // Only the packet is awaited: a client that says nothing holds a socket, no session.
+    // The timeout is for the packet only: a client that sends none has a socket, but no session.
     let request = match begun.await {
         Ok(Ok(Some(request))) => request,
         Ok(Ok(None)) | Err(_) => return None,
@@ -73,7 +73,7 @@ pub(crate) async fn serve(
     }
 }
 
-/// Closes a connection beside which too many others have not said who they are.
+/// Closes a connection when too many others are in their start-up.
 async fn turn_away(server: &Server, stream: &mut Stream) {
     let error = Error::new(SqlState::TOO_MANY_CONNECTIONS, "sorry, too many clients already")
         .severity(Severity::Fatal);
@@ -99,7 +99,7 @@ async fn turn_away(server: &Server, stream: &mut Stream) {
     let mut out = Vec::new();
     backend::error_response(&mut out, &error);
     let mut unread = BytesMut::new();
-    // What the client has sent is taken, lest the error be lost with it.
+    // The client's packet is read first: closing a socket with unread data could discard the error.
     let told = async {
         if stream.write_all(&out).await.is_ok() {
             stream.shutdown().await;
@@ -108,11 +108,11 @@ async fn turn_away(server: &Server, stream: &mut Stream) {
             {}
         }
     };
-    // One that says nothing more has not got longer.
+    // A client that sends nothing more gets no more time.
     let _too_slow = timeout(TURNING_AWAY, told).await;
 }
 
-/// Says why and closes.
+/// Sends the error and closes the connection.
 async fn refuse(stream: &mut Stream, error: Error) {
     if startup::is_silent(&error) {
         return;
@@ -126,7 +126,7 @@ async fn refuse(stream: &mut Stream, error: Error) {
     }
 }
 
-/// Reads packets up to a session request; `None`: the connection ends without a word.
+/// Reads packets up to a session request; `None` if the connection ends without a message.
 async fn begin(
     server: &Server,
     stream: &mut Stream,
@@ -173,7 +173,7 @@ async fn begin(
     }
 }
 
-/// What a client may ask for before it says who it is, and is refused.
+/// Encryption that a client may request before its start-up packet. The server refuses it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Encryption {
     Ssl,
@@ -181,7 +181,7 @@ enum Encryption {
 }
 
 impl Encryption {
-    /// A second request is read as the version of the protocol, as its code is.
+    /// A second request is read as a protocol version, since its code has the same place.
     #[cold]
     fn asked_twice(self) -> Error {
         let minor = match self {
@@ -193,7 +193,8 @@ impl Encryption {
         Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
     }
 
-    /// What came before the answer was not encrypted, whatever sent it.
+    /// Data that arrives before the answer to the request is not encrypted, so it may come from an
+    /// attacker.
     #[cold]
     fn not_awaited(self) -> Error {
         let what = match self {
@@ -242,7 +243,7 @@ fn bad_option(option: &str) -> Error {
     Error::new(SqlState::SYNTAX_ERROR, message)
 }
 
-/// Lets the client in: checks, a session, and the greeting in its send buffer.
+/// Opens a session: checks the request, and puts the greeting in the send buffer.
 fn open_session(server: &Arc<Server>, stream: &Stream, request: Request) -> Result<Session> {
     let fatal = |state, message: &str| Error::new(state, message).severity(Severity::Fatal);
     if !stream.is_local() {
@@ -278,7 +279,7 @@ fn open_session(server: &Arc<Server>, stream: &Stream, request: Request) -> Resu
     if !server.backends.add(pid, backend, max) {
         return Err(fatal(SqlState::TOO_MANY_CONNECTIONS, "sorry, too many clients already"));
     }
-    // From here on the session's drop takes the backend away again.
+    // From here on, the drop of the session removes the backend.
     let identity = Identity::new(pid, Arc::clone(&request.user), Arc::clone(&request.database));
     let mut session = Session::new(Arc::clone(server), handle, control, identity);
     check_role(&request.user)?;
@@ -300,8 +301,8 @@ fn open_session(server: &Arc<Server>, stream: &Stream, request: Request) -> Resu
     Ok(session)
 }
 
-/// 28000 unless the role may connect. A client that names none comes under the name of the
-/// operating system's user: hence the hint.
+/// 28000 unless the role may connect. A client that sends no role name uses the operating system's
+/// user name, hence the hint.
 fn check_role(name: &str) -> Result<()> {
     if name == SUPERUSER_NAME {
         return Ok(());
@@ -314,7 +315,7 @@ fn check_role(name: &str) -> Result<()> {
     Err(Error::new(state, format!("role \"{name}\" does not exist")).hint(hint))
 }
 
-/// 3D000 unless there is such a database.
+/// 3D000 unless the database exists.
 fn check_database(name: &str) -> Result<()> {
     if name == DATABASE_NAME {
         return Ok(());

@@ -1,13 +1,12 @@
 //! A worker whose session does not yield is replaced by a thread in reserve.
 //!
-//! Sessions hand their worker over when they look for interrupts ([`crate::workers`]). One call
-//! into a library, or a loop that forgot to look, would still hold up all other sessions of its
-//! worker. So each worker's runtime has more threads than one, all but one of which are kept
-//! back: they sit in a task that blocks, the *reserve*. One thread, the watchdog, asks each
-//! runtime for an answer again and again. If none comes, and no message was begun meanwhile, it
-//! lets a thread out of the reserve, which takes the waiting sessions from the one that is
-//! stuck. Later it tries to put a thread back; if that stops the runtime, the stuck one is still
-//! stuck, and the thread is let out again.
+//! Sessions hand their worker over when they check for interrupts ([`crate::workers`]). A call into
+//! a library, or a loop without such a check, would still delay all other sessions of its worker.
+//! So each worker's runtime has several threads. All but one are in the *reserve*: they sit in a
+//! task that blocks. One thread, the watchdog, asks each runtime for an answer again and again. If
+//! no answer comes and no message began meanwhile, it releases a thread from the reserve, which
+//! takes the waiting sessions from the stuck thread. Later it tries to put a thread back. If that
+//! stops the runtime, the first thread is still stuck, and the thread is released again.
 //!
 //! ```text
 //!   runtime of a worker      thread 1   runs sessions        (stuck)
@@ -16,7 +15,7 @@
 //!   watchdog                 asks, waits `PATIENCE`, lets out
 //! ```
 //!
-//! Sessions pay one store a message for this. A server without work is looked at rarely.
+//! Sessions pay one store a message for this. A server without work is checked rarely.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -29,34 +28,34 @@ use tokio::runtime::Handle;
 
 use crate::{memory, outbox};
 
-/// Threads of a worker that are kept back: so many sessions may be stuck at a time. Those that
-/// look for interrupts do not count, as they get threads of their own.
+/// Threads of a worker in reserve: at most this many sessions may be stuck at a time. Sessions that
+/// check for interrupts do not count, as the runtime gives them other threads.
 pub(crate) const RESERVE: usize = 3;
 
-/// How often a worker is asked.
+/// How often the watchdog asks a worker.
 const TICK: Duration = Duration::from_millis(4);
 
-/// A worker that has not answered for so long is stuck.
+/// A worker that has not answered for this long is stuck.
 const PATIENCE: Duration = Duration::from_millis(7);
 
-/// After a message a server is watched closely for so long.
+/// After a message, the watchdog asks often for this long.
 const AWAKE: Duration = Duration::from_secs(1);
 
-/// Otherwise it is asked so often.
+/// Otherwise it asks this often.
 const NAP: Duration = Duration::from_millis(100);
 
-/// How long a thread is out before it is tried to put it back, and at most after several tries:
-/// each may stop the worker's sessions for [`PATIENCE`].
+/// How long a thread is out of the reserve before the watchdog tries to put it back: at first, and
+/// at most after several tries. Each try may stop the worker's sessions for [`PATIENCE`].
 const OUT_MIN: Duration = Duration::from_millis(100);
 const OUT_MAX: Duration = Duration::from_secs(2);
 
-/// A thread in reserve looks after what has been left to it once in so long.
+/// A thread in reserve serves its own tasks at least this often.
 const HOLD_MAX: Duration = Duration::from_secs(1);
 
-/// How often memory that large statements had is given back to the system.
+/// The shortest time between two returns of memory after large statements.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(10);
 
-/// And how often it is looked whether others have left any.
+/// How often the watchdog checks whether the process has grown.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 
 thread_local! {
@@ -64,18 +63,18 @@ thread_local! {
     static OWN: OnceCell<Arc<Pulse>> = const { OnceCell::new() };
 }
 
-/// What a worker's threads tell the watchdog.
+/// The state that a worker's threads share with the watchdog.
 pub(crate) struct Pulse {
-    /// Counts messages begun. Two threads may count one message: only that it moves matters.
+    /// Counts messages begun. Two threads may count one message: only a change matters.
     messages: AtomicU64,
-    /// The last question answered.
+    /// The number of the last question answered.
     answered: AtomicU64,
     naps: Arc<Naps>,
     reserve: Reserve,
 }
 
 impl Pulse {
-    /// The calling thread is one of this worker's.
+    /// The calling thread belongs to this worker.
     pub(crate) fn enter(self: &Arc<Pulse>) {
         OWN.with(|own| own.set(Arc::clone(self)).ok());
     }
@@ -95,7 +94,7 @@ pub(crate) fn note_message() {
     });
 }
 
-/// Whether the watchdog looks rarely.
+/// Whether the watchdog asks rarely.
 #[derive(Default)]
 struct Naps {
     asleep: AtomicBool,
@@ -112,7 +111,7 @@ impl Naps {
     }
 }
 
-/// Threads that are kept back.
+/// The threads in reserve.
 #[derive(Default)]
 struct Reserve {
     held: Mutex<Held>,
@@ -126,10 +125,10 @@ struct Held {
 }
 
 impl Reserve {
-    /// Keeps the calling thread as long as it is wanted, and for [`HOLD_MAX`] at most; whether
-    /// it still is.
+    /// Keeps the calling thread as long as the reserve wants it, and at most for [`HOLD_MAX`].
+    /// Returns whether the reserve still wants it.
     fn hold(&self) -> bool {
-        // What this thread's sessions have said is not to wait with it.
+        // The answers of this thread's sessions must not wait with it.
         outbox::send_now();
         let until = Instant::now() + HOLD_MAX;
         let mut held = self.held.lock();
@@ -147,7 +146,7 @@ impl Reserve {
         false
     }
 
-    /// Lets a thread out; false if none is left.
+    /// Releases a thread. Returns false if none is left.
     fn let_out(&self) -> bool {
         let mut held = self.held.lock();
         let any = held.wanted > 0;
@@ -162,15 +161,15 @@ impl Reserve {
     }
 }
 
-/// A worker as the watchdog sees it.
+/// The watchdog's state of a worker.
 struct Watched {
     handle: Handle,
     pulse: Arc<Pulse>,
-    /// The last question, and when and at what message it was asked.
+    /// The number of the last question, when it was asked, and the count of messages then.
     asked: u64,
     asked_at: Instant,
     asked_with: u64,
-    /// When a thread was last let out or put back.
+    /// When a thread was last released or put back.
     changed_at: Instant,
     /// How long a thread stays out.
     out: Duration,
@@ -196,8 +195,9 @@ impl Watched {
         self.pulse.reserve.held.lock().wanted += 1;
         let pulse = Arc::clone(&self.pulse);
         self.handle.spawn(async move {
-            // A task that was woken last waits in a place from which no other thread takes it,
-            // and what comes from outside the runtime may be run before it. This is run after it.
+            // A task that was woken last waits in a slot from which no other thread takes it, and
+            // the runtime may run tasks from outside before it. After the yield, this task runs
+            // behind it.
             tokio::task::yield_now().await;
             while pulse.reserve.hold() {
                 tokio::task::yield_now().await;
@@ -206,13 +206,13 @@ impl Watched {
         self.changed_at = Instant::now();
     }
 
-    /// One look; whether all is well.
+    /// Checks the worker once. Returns whether all is well.
     fn look(&mut self) -> bool {
         let messages = self.pulse.messages.load(Ordering::Relaxed);
         let has_answered = self.pulse.answered.load(Ordering::Relaxed) == self.asked;
         if !has_answered && messages == self.asked_with {
             if self.asked_at.elapsed() >= PATIENCE && self.pulse.reserve.let_out() {
-                // It was put back in vain if that was just now.
+                // If a thread was put back just now, that was too early.
                 let soon = self.changed_at.elapsed() < OUT_MIN;
                 self.out = if soon { (self.out * 2).min(OUT_MAX) } else { OUT_MIN };
                 self.changed_at = Instant::now();
@@ -248,12 +248,12 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// One that watches nobody yet.
+    /// A watchdog without workers.
     pub(crate) fn new() -> Watchdog {
         Watchdog { naps: Arc::default(), pulses: Vec::new(), stops: Arc::default(), thread: None }
     }
 
-    /// For the threads of one more worker.
+    /// The state for the threads of one more worker.
     pub(crate) fn pulse(&mut self) -> Arc<Pulse> {
         let pulse = Arc::new(Pulse {
             messages: AtomicU64::new(0),
@@ -265,7 +265,7 @@ impl Watchdog {
         pulse
     }
 
-    /// Begins to watch: the runtimes' handles, in the order of their pulses.
+    /// Begins to watch. The runtimes' handles are in the order of their pulses.
     pub(crate) fn start<'a>(
         &mut self,
         handles: impl Iterator<Item = &'a Handle>,
@@ -278,11 +278,11 @@ impl Watchdog {
         let watch = move || {
             let (mut awake_since, mut given_back) = (Instant::now(), Instant::now());
             let mut looked = given_back;
-            // What it has at the start, it is measured by.
+            // Later sizes are compared with the size at the start.
             memory::has_grown();
             while !stops.load(Ordering::Relaxed) {
                 let mut all_well = true;
-                // Each is looked at, whatever the others do.
+                // Each worker is checked, regardless of the others.
                 watched.iter_mut().for_each(|one| all_well &= one.look());
                 let sleepy = all_well && awake_since.elapsed() >= AWAKE;
                 naps.asleep.store(sleepy, Ordering::Relaxed);
@@ -292,7 +292,7 @@ impl Watchdog {
                 let was_large = given_back.elapsed() >= GIVE_BACK_EVERY && memory::was_large();
                 if was_large || is_to_look && memory::has_grown() {
                     given_back = Instant::now();
-                    // It may take longer than sessions are to wait for the watchdog.
+                    // It may take longer than sessions may wait for the watchdog.
                     let _started = std::thread::Builder::new().spawn(memory::give_back);
                 }
                 if sleepy && !naps.asleep.load(Ordering::Relaxed) {
@@ -315,12 +315,12 @@ impl Watchdog {
 }
 
 impl Drop for Watchdog {
-    /// Ends, and lets all threads go, which would not end otherwise.
+    /// Stops, and releases all threads in reserve, which could not end otherwise.
     fn drop(&mut self) {
         self.stops.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // It sleeps no longer than a nap, and never panics.
+            // It sleeps at most one nap, and never panics.
             let _ended = thread.join();
         }
         self.let_all_go();

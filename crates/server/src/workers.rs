@@ -1,12 +1,12 @@
 //! The threads that run sessions.
 //!
-//! Each worker is a runtime of its own with one thread at work, to which sessions are dealt
-//! (and where they mostly stay, see [`crate::affinity`]): a message is read, its statement
-//! run and its answer written without a wake-up between threads, which measures faster
-//! than one work-stealing runtime. A statement that may take long, or waits in place, hands its thread's
-//! other sessions over first ([`tokio::task::block_in_place`]), and one that turns out
-//! to take long does so when it looks for interrupts ([`unblock_if_long`]), so that it
-//! holds up nobody. For those that do not look there is [`crate::watchdog`].
+//! Each worker is a runtime with one thread at work. Sessions are dealt to workers, and mostly stay
+//! (see [`crate::affinity`]). The thread reads a message, runs its statement and writes its answer
+//! without a wake-up of another thread. This measures faster than one work-stealing runtime. A
+//! statement that may take long, or waits in place, first hands over its thread's other sessions
+//! ([`tokio::task::block_in_place`]). A statement that turns out to take long does so when it
+//! checks for interrupts ([`unblock_if_long`]). [`crate::watchdog`] handles statements that do not
+//! check.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -21,78 +21,78 @@ use crate::affinity::{Migration, Seats, SessionAffinity};
 use crate::outbox::{self, Outbox};
 use crate::watchdog::{self, Watchdog};
 
-/// Address space for the deepest expressions that pass the parser's limit; pages
-/// are taken only as they are touched.
+/// Address space for the deepest expressions that the parser's limit allows. Pages are allocated
+/// only when they are touched.
 pub(crate) const STACK_BYTES: usize = 64 << 20;
 
-/// How long a session lets others go first.
+/// How long a session lets other sessions run first.
 const YIELD_MAX: Duration = Duration::from_millis(1);
 
-/// A worker whose last messages, this many, were one session's works for that one alone.
+/// A worker works for one session alone if its last messages, this many, were that session's.
 const ALONE_AFTER: u32 = 16;
 
-/// How long a sync a worker does itself when its sessions may have work meanwhile: about what
-/// waking the flusher and being woken by it costs.
+/// The longest sync that a worker does itself when its other sessions may have work meanwhile:
+/// about the cost of waking the flusher and being woken by it.
 const SYNC_BESIDE_OTHERS_MAX: Duration = Duration::from_micros(60);
 
-/// And when only one session has had work lately, which waits for the sync in any case. Another
-/// may come back meanwhile, so it must not be long.
+/// The same when only one session has had work lately, which waits for the sync in any case.
+/// Another session may get a message meanwhile, so it must not be long.
 const SYNC_ALONE_MAX: Duration = Duration::from_micros(200);
 
-/// The answers of a worker's other sessions do not wait for one that has worked for longer.
+/// When a session has worked for longer, the answers of its worker's other sessions are sent.
 const SHORT_MAX: Duration = Duration::from_micros(50);
 
-/// A session that has worked for so long without a pause hands its worker's others over: many
-/// times what that costs.
+/// A session that has worked this long without a pause hands over its worker's other sessions. It
+/// is many times the cost of that.
 const HOLD_MAX: Duration = Duration::from_millis(2);
 
 /// It does so again after twice that time, four times, and so on up to this.
 const HOLD_AGAIN_MAX: Duration = Duration::from_millis(50);
 
-/// What is read in line with other sessions' messages.
+/// A longer text is read after a hand-over.
 const TEXT_BYTES_MAX: usize = 16 * 1024;
 
-/// How long a thread has been at what is in hand.
+/// How long a thread has worked on the current message.
 #[derive(Clone, Copy)]
 struct Busy {
-    /// Which message, by `WORK`.
+    /// The message, by its number in `WORK`.
     work: u64,
-    /// When it was first asked about, or has handed the worker over last.
+    /// When the message was first checked, or has last handed the worker over.
     since: Instant,
-    /// When it hands the worker over (again).
+    /// After this time the thread hands the worker over (again).
     limit: Duration,
 }
 
 thread_local! {
     /// Messages handled by this thread's sessions.
     static WORK: Cell<u64> = const { Cell::new(0) };
-    /// Whose message was the last one, and how many before it were the same session's.
+    /// The session of the last message, and the number of messages before it of the same session.
     static STREAK: Cell<(i32, u32)> = const { Cell::new((0, 0)) };
     static BUSY: Cell<Option<Busy>> = const { Cell::new(None) };
 }
 
-/// Lets another thread go on with this one's other sessions, until the session in hand waits for
-/// something; it is the other thread's from then on, too.
+/// Another thread continues with this one's other sessions until the current session waits. The
+/// session itself belongs to the other thread from then on, too.
 pub(crate) fn unblock() {
     let Ok(runtime) = Handle::try_current() else { return };
-    // The runtime gives a worker back to one that is done while no other thread has it: so we are
-    // done when something has run there. (It may happen even then, if that thread hands it over
-    // just now: a session that goes on for long does this again.)
+    // The runtime takes the worker back from a short blocking call while no other thread has it. So
+    // this waits until a task has run on the other thread. (That thread may hand the worker over at
+    // that moment. A session that works for long calls this again.)
     let (taken, was_taken) = mpsc::channel();
     runtime.spawn(async move { taken.send(()) });
-    // It fails where the runtime ends, which is as good.
+    // It fails if the runtime ends, where it has no effect.
     let _ = tokio::task::block_in_place(|| was_taken.recv());
 }
 
-/// The same before a text that takes long to read.
+/// Hands over before a text that takes long to read.
 pub(crate) fn unblock_if_large(text: &str) {
     if text.len() > TEXT_BYTES_MAX {
         unblock();
     }
 }
 
-/// The same, if the session has worked on its message for a while: again and again, since the
-/// runtime may give the worker back.
+/// Hands over if the session has worked on its message for a while. It does so repeatedly, since
+/// the runtime may give the worker back.
 pub(crate) fn unblock_if_long() {
     let work = WORK.get();
     let busy = match BUSY.get() {
@@ -112,7 +112,7 @@ pub(crate) fn unblock_if_long() {
     BUSY.set(Some(busy));
 }
 
-/// Says that a session of this thread handles a message.
+/// Counts a message of a session of this thread.
 #[inline]
 pub(crate) fn note_work(session: i32) {
     WORK.set(WORK.get().wrapping_add(1));
@@ -121,22 +121,22 @@ pub(crate) fn note_work(session: i32) {
     STREAK.set((session, if last == session { streak.saturating_add(1) } else { 0 }));
 }
 
-/// How long a sync is to be done by this worker itself; a longer one is the flusher's.
+/// The longest sync that this worker does itself. The flusher does a longer one.
 pub(crate) fn longest_sync() -> Duration {
     let alone = STREAK.get().1 >= ALONE_AFTER;
     if alone { SYNC_ALONE_MAX } else { SYNC_BESIDE_OTHERS_MAX }
 }
 
-/// Lets the worker's other sessions go first, as long as any of them has something to do and
-/// `is_done` is false: what they commit meanwhile shares the flush that the caller wants, and a
-/// worker that would be idle loses nothing by doing it.
+/// Lets the worker's other sessions run first, while any of them has work and `is_done` is false.
+/// Their commits then share the flush that the caller waits for. The worker would be idle
+/// otherwise.
 pub(crate) async fn yield_to_others(is_done: impl Fn() -> bool) {
     let started = Instant::now();
     let mut seen = WORK.get();
     loop {
-        // Their clients' next messages are to come in the next pass.
+        // Sends their answers, so that their clients' next messages arrive in the next pass.
         outbox::send_now();
-        // Comes back when every session that was ready, or has got a message, has run.
+        // Returns when every session that was ready or has got a message has run.
         tokio::task::yield_now().await;
         let now = WORK.get();
         if now == seen || is_done() || started.elapsed() > YIELD_MAX {
@@ -148,15 +148,15 @@ pub(crate) async fn yield_to_others(is_done: impl Fn() -> bool) {
 
 /// The workers.
 pub(crate) struct Workers {
-    /// Goes first: a runtime ends when all its threads do, also those in reserve.
+    /// It is dropped first: a runtime ends when all its threads do, including the reserve.
     watchdog: Watchdog,
     runtimes: Vec<Runtime>,
     affinity: Arc<Seats>,
 }
 
 impl Workers {
-    /// One worker a core. `max_connections`: all sessions may wait in place at once.
-    /// They count for `counted`.
+    /// Starts one worker a core. `max_connections` is the number of sessions that may wait in place
+    /// at once. The workers' accesses count for `counted`.
     pub(crate) fn start(
         max_connections: usize,
         counted: &Arc<RelationStatistics>,
@@ -190,7 +190,7 @@ impl Workers {
         Ok(Workers { watchdog, runtimes, affinity })
     }
 
-    /// Gives a session to a worker; `cpu` is where its client's packets come in.
+    /// Gives a session to a worker. `cpu` is the processor where its client's packets arrive.
     pub(crate) fn deal<F>(&self, cpu: Option<usize>, session: impl FnOnce(SessionAffinity) -> F)
     where
         F: Future<Output = Option<Migration>> + Send + 'static,
@@ -200,7 +200,7 @@ impl Workers {
         self.affinity.run(place, session(home));
     }
 
-    /// Stops without waiting for sessions: they have ended, or are not to be waited for.
+    /// Stops without waiting for sessions: they have ended, or need not be waited for.
     pub(crate) fn stop(self) {
         drop(self.watchdog);
         for runtime in self.runtimes {

@@ -1,7 +1,7 @@
-//! Which threads long statements and the analyzer run on, and with what priority: none of those
+//! The threads and priorities of long statements and of the analyzer: they must not be the threads
 //! that run short statements.
 //!
-//! Each test has a server process of its own, whose threads are looked at in /proc.
+//! Each test has its own server process, and reads its threads in /proc.
 
 mod support;
 
@@ -11,25 +11,25 @@ use std::time::{Duration, Instant};
 use support::process::Steppe;
 use support::{Raw, TestDir, query, rows, sqlstate};
 
-/// The machine may have a lot else to do.
+/// The machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Of processor time, in the system's hundredths of a second: so much has one that is at work.
+/// A busy thread has used this much processor time, in hundredths of a second.
 const BUSY_TICKS: u64 = 10;
 
-/// How much lower the priority is of those that give way.
+/// How much higher the nice value of threads of low priority is.
 const LOWER: i64 = 10;
 
 /// Runs for longer than the test.
 const LONG: &str = "select count(*) from generate_series(1, 1000000) a, \
                     generate_series(1, 100000) b where a + b < 0";
 
-/// A thread of the server's.
+/// A thread of the server.
 #[derive(Clone, Debug)]
 struct Thread {
     name: String,
     nice: i64,
-    /// How long it has been on a processor.
+    /// Its processor time.
     ticks: u64,
 }
 
@@ -49,12 +49,12 @@ fn threads(server: &Steppe) -> BTreeMap<String, Thread> {
     tasks.expect("it has threads").filter_map(read).collect()
 }
 
-/// The priority of the server as a whole.
+/// The nice value of the server's first thread.
 fn own_nice(server: &Steppe) -> i64 {
     threads(server)[&server.child.id().to_string()].nice
 }
 
-/// Waits until so many threads have been at work since then, and tells which.
+/// Waits until this many threads have been busy since `since`, and returns them.
 fn at_work(server: &Steppe, since: &BTreeMap<String, Thread>, wanted: usize) -> Vec<Thread> {
     let patience = Instant::now() + PATIENCE;
     loop {
@@ -72,7 +72,7 @@ fn at_work(server: &Steppe, since: &BTreeMap<String, Thread>, wanted: usize) -> 
     }
 }
 
-/// None of the threads that run short statements gives way.
+/// Checks that the threads of short statements have the server's priority.
 fn assert_workers_do_not(server: &Steppe) {
     let ordinary = own_nice(server);
     let workers: Vec<Thread> =
@@ -81,7 +81,7 @@ fn assert_workers_do_not(server: &Steppe) {
     assert!(workers.iter().all(|worker| worker.nice == ordinary), "{workers:?}");
 }
 
-/// Has a statement begin, looks at who runs it, and cancels it.
+/// Runs a statement, returns the threads that run it, and cancels it.
 fn runners(server: &Steppe, raw: &mut Raw, sql: &str, wanted: usize) -> Vec<Thread> {
     let pid = rows(&raw.query("select pg_backend_pid()"))[0][0].clone().expect("it has one");
     let before = threads(server);
@@ -114,9 +114,9 @@ fn a_long_statement_gives_way() {
         }
         raw.query("rollback");
     }
-    // What the session does next is done by a thread of its own again.
+    // The session's next statement runs on its own thread again.
     assert_eq!(rows(&raw.query("select 1")).len(), 1);
-    // What writes may have what others wait for.
+    // A statement that writes may hold locks that other sessions wait for.
     for thread in runners(&server, &mut raw, &format!("insert into t {LONG}"), 1) {
         assert_eq!((&*thread.name, thread.nice), ("steppe-worker", ordinary));
     }
@@ -131,7 +131,7 @@ fn sessions_go_on_with_their_own_threads_beside_long_statements() {
     long.iter_mut().for_each(|raw| raw.send(&query(LONG)));
     let busy = at_work(&server, &before, 4);
     assert!(busy.iter().all(|thread| thread.name == "steppe-long"), "{busy:?}");
-    // Threads that are begun now are begun beside them.
+    // Threads that start now run beside them.
     let mut others: Vec<Raw> = (0..20).map(|_| server.connect()).collect();
     for raw in &mut others {
         raw.send(&query("select pg_sleep(0.3)"));
@@ -175,7 +175,7 @@ fn the_analyzer_gives_way() {
     }
     let lower = (own_nice(&server) + LOWER).min(19);
     let all: Vec<Thread> = threads(&server).into_values().collect();
-    // Nothing else here is long. (It may have taken less than a hundredth of a second.)
+    // Only this is long here. (It may have taken less than a hundredth of a second.)
     let mut long = all.iter().filter(|thread| thread.name == "steppe-long");
     assert!(long.any(|thread| thread.nice == lower), "{all:?}");
     assert_workers_do_not(&server);

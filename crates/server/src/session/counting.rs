@@ -1,12 +1,12 @@
-//! Counting what statements took ([`crate::statements`]).
+//! Counts the costs of statements ([`crate::statements`]).
 //!
-//! A run is counted when it has ended well: PostgreSQL's pg_stat_statements knows no failures. What
-//! runs within a utility statement (the query of CREATE TABLE AS, a cursor's rows) is that
-//! statement's; EXECUTE and PREPARE count as the statement prepared.
+//! A run is counted when it has ended without an error, as in pg_stat_statements. A plan within a
+//! utility statement (the query of CREATE TABLE AS, a cursor's rows) counts for that statement.
+//! EXECUTE and PREPARE count as the prepared statement.
 //!
-//! Time costs a run no reading of the clock of its own. It began when its message did, unless
-//! something else was done before (a plan was made, another statement ran); it has ended when the
-//! clock is read next: for the next message, or when the answer is sent.
+//! A run needs no reading of the clock of its own. It began when its message did, unless something
+//! else ran in between (a plan was made, another statement ran). It ends when the clock is read
+//! next, for the next message or for the sending of the answer.
 
 use std::sync::Arc;
 
@@ -25,12 +25,12 @@ use super::utility::Outcome;
 use crate::services::now_nanos;
 use crate::statements::{Place, Run, Statement, Temporary};
 
-/// Texts whose statements are kept at hand.
+/// Texts whose statements a session keeps.
 const TEXTS_MAX: usize = 16;
-/// Longer ones are looked up anew each time.
+/// The statements of longer texts are looked up each time.
 const TEXT_BYTES_MAX: usize = 256;
 
-/// A run that has ended.
+/// A run that has ended, without its time.
 struct Unfinished {
     place: Place,
     /// Nanoseconds since the Unix epoch.
@@ -38,20 +38,20 @@ struct Unfinished {
     run: Run,
 }
 
-/// What is being counted of a session.
+/// The state of a session's counting.
 #[derive(Default)]
 pub(super) struct Counting {
     by_text: HashMap<Box<str>, Arc<Statement>, foldhash::fast::RandomState>,
-    /// What has run last, until it is known when it ended.
+    /// The last run, until its end is known.
     unfinished: Option<Unfinished>,
-    /// How many are under way: what runs within them is theirs.
+    /// The number of nested statements. Only the outermost is counted.
     depth: u32,
     /// A COPY FROM STDIN that waits for its data, and when it began.
     copy: Option<(Arc<Statement>, u64)>,
 }
 
 impl Counting {
-    /// What was under way has failed.
+    /// The running statement has failed.
     pub(super) fn forget_running(&mut self) {
         self.depth = 0;
         self.copy = None;
@@ -73,15 +73,15 @@ impl Session {
         self.settings.live.tracks_statements && self.counters.counting.depth == 0
     }
 
-    /// Whether plans that run now have a number: a setting asks for it (compute_query_id), and
-    /// they are not part of a statement that has its own.
+    /// Whether plans that run now need a query identifier: a setting requires it
+    /// (compute_query_id), and they are not part of a statement that has one.
     #[inline]
     pub(super) fn numbers_plans(&self) -> bool {
         (self.settings.live.tracks_statements || self.settings.live.shows_query_id)
             && self.counters.counting.depth == 0
     }
 
-    /// When what runs now began: nanoseconds since the Unix epoch.
+    /// When the present run began, in nanoseconds since the Unix epoch.
     #[inline]
     pub(super) fn run_begins(&mut self) -> u64 {
         match self.counters.begun_at.take() {
@@ -90,7 +90,7 @@ impl Session {
         }
     }
 
-    /// Nanoseconds since the Unix epoch. What has run last has ended by now.
+    /// The present time in nanoseconds since the Unix epoch. The last run ends now.
     #[inline]
     pub(super) fn read_clock(&mut self) -> u64 {
         let now = now_nanos();
@@ -102,7 +102,7 @@ impl Session {
         now
     }
 
-    /// The answer is about to be sent: if something has run, that is its end.
+    /// The answer is sent next: a run ends here.
     #[inline]
     pub(super) fn finish_run(&mut self) {
         if self.counters.counting.unfinished.is_some() {
@@ -110,7 +110,7 @@ impl Session {
         }
     }
 
-    /// A plan has run, to its end or not: its first run is a call.
+    /// Counts a run of a plan. Only a portal's first run is a call.
     #[inline]
     pub(super) fn count_plan(&mut self, portal: &mut PlanPortal, begun: u64) {
         let statements = &self.core.server.statements;
@@ -126,8 +126,8 @@ impl Session {
         self.counters.counting.unfinished = Some(Unfinished { place, begun, run });
     }
 
-    /// Runs a statement without a plan. An EXECUTE or FETCH that fails has sent no rows: they go out
-    /// at its end (FillPortalStore).
+    /// Runs a statement without a plan. The rows of EXECUTE and FETCH are sent at its end, so a
+    /// failed one sends none (FillPortalStore).
     pub(super) async fn utility(
         &mut self,
         syntax: &Arc<Syntax>,
@@ -137,7 +137,7 @@ impl Session {
         bound: &BoundParams,
     ) -> Result<Outcome> {
         let (start, sent) = (self.wire.out.len(), self.wire.writes);
-        // Apart, so that the future of a message without a utility statement is small.
+        // Boxed, so that the future of a message without a utility statement is small.
         let counted = Box::pin(self.utility_counted(syntax, source, formats, describe, bound));
         let outcome = counted.await;
         let hands_rows_on = matches!(**syntax, Syntax::Execute(_) | Syntax::Fetch(_));
@@ -147,7 +147,7 @@ impl Session {
         outcome
     }
 
-    /// Runs a statement that has no plan, and counts that.
+    /// Runs a statement without a plan, and counts it.
     async fn utility_counted(
         &mut self,
         syntax: &Arc<Syntax>,
@@ -158,7 +158,7 @@ impl Session {
     ) -> Result<Outcome> {
         let is_counted = self.settings.live.tracks_utility && self.counters.counting.depth == 0;
         match &**syntax {
-            // The plans that they run count themselves.
+            // The plans that they run are counted instead.
             Syntax::Execute(_) | Syntax::Prepare(_) => {
                 return self.utility_uncounted(syntax, source, formats, describe, bound).await;
             }
@@ -178,7 +178,7 @@ impl Session {
         let Some(statement) = statement else { return Ok(outcome) };
         match &outcome {
             Outcome::Tag(tag) => {
-                // What it did before it waited, on another thread, is not known.
+                // Its use of resources before a wait, on another thread, is not known.
                 let stayed = std::thread::current().id() == thread;
                 let usage = if stayed { Usage::now() - before } else { Usage::default() };
                 self.count_utility(&statement, begun, rows_of(tag), usage);
@@ -219,7 +219,7 @@ impl Session {
     }
 }
 
-/// The rows that a utility statement is said to have handled.
+/// The number of rows that pg_stat_statements shows for a utility statement.
 fn rows_of(tag: &CommandTag) -> u64 {
     match tag {
         CommandTag::Rows("COPY" | "FETCH" | "SELECT", rows) => *rows,

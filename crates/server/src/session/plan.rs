@@ -1,4 +1,4 @@
-//! From a statement to a plan: the catalog in force, the plan cache, planning.
+//! From a statement to a plan: the current catalog, the plan cache, planning.
 
 use std::hash::BuildHasher;
 use std::sync::{Arc, OnceLock};
@@ -33,12 +33,13 @@ impl Session {
         }
     }
 
-    /// Takes the catalog in force and resolves the search path in it.
+    /// Takes the current catalog and resolves the search path in it.
     pub(super) fn refresh_names(&mut self) {
         if let Some(transaction) =
             self.transaction.txn.as_mut().filter(|txn| txn.changes().is_some())
         {
-            // Puts the transaction's own changes on top of what others have committed.
+            // Applies the transaction's own changes to the catalog that other transactions have
+            // published.
             self.core.server.catalog.changes(transaction.for_ddl().1);
         }
         let epoch = self.catalog_epoch();
@@ -49,8 +50,8 @@ impl Session {
         }
     }
 
-    /// As [`Self::refresh_names`], right after it and after waiting for locks: nothing but others'
-    /// commits can have changed what is in force.
+    /// As [`Self::refresh_names`], after a first call and a wait for locks. Only commits of other
+    /// sessions can have changed the catalog since.
     pub(super) fn refresh_names_after_locks(&mut self) {
         let published = self.core.server.catalog.published_epoch();
         if self.transaction.changes().is_some() || published != self.statement.env.catalog.epoch {
@@ -58,7 +59,7 @@ impl Session {
         }
     }
 
-    /// The catalog with what the transaction has changed.
+    /// The catalog with the transaction's own changes.
     pub(super) fn newest_catalog(&self) -> Arc<Catalog> {
         match self.transaction.changes() {
             Some(changes) => Arc::clone(changes.catalog()),
@@ -70,7 +71,8 @@ impl Session {
         let catalog = self.newest_catalog();
         let (live, then) = (&self.settings.live, &self.transaction.snapshot_catalog);
         let older = then.as_ref().filter(|then| then.epoch != catalog.epoch);
-        // The plans are not others': the older catalog is part of what they are kept by.
+        // The plans must not be shared with other transactions, so the older catalog is part of
+        // their hash.
         let seen = older.and_then(|then| catalog.with_partitions_of(then));
         let names = self.core.resolve(seen.map_or(catalog, Arc::new), &live.search_path);
         let state = foldhash::quality::FixedState::default();
@@ -90,12 +92,12 @@ impl Session {
         self.namespace_version = self.core.namespace.put(Arc::clone(&self.namespace));
     }
 
-    /// Whether a plan is good for the catalog and settings in force.
+    /// Whether a plan is valid for the current catalog and settings.
     pub(super) fn is_current(&self, plan: &CachedPlan) -> bool {
         plan.fingerprint == self.fingerprint && self.is_as_planned(plan)
     }
 
-    /// Whether a plan is good for the catalog in force. A transaction's own version is like no
+    /// Whether a plan is valid for the current catalog. A transaction's own version equals no
     /// other.
     #[inline]
     pub(super) fn is_as_planned(&self, plan: &CachedPlan) -> bool {
@@ -106,7 +108,7 @@ impl Session {
         }
     }
 
-    /// Whether others have published a catalog that the session's is not based on.
+    /// Whether another session has published a catalog that this session's is not based on.
     pub(super) fn catalog_has_moved(&self) -> bool {
         let (published, seen) =
             (self.core.server.catalog.published_epoch(), self.statement.env.catalog.epoch);
@@ -116,12 +118,12 @@ impl Session {
         }
     }
 
-    /// Whether plans may be shared: not while a transaction sees a catalog of its own.
+    /// Whether plans may be shared: the transaction must have no changes of the catalog.
     pub(super) fn may_share(&self) -> bool {
         self.transaction.changes().is_none()
     }
 
-    /// What the caches know about a key.
+    /// The valid cache entry of a key.
     pub(super) fn cached(&mut self, hash: u64, key: &str) -> Option<Cached> {
         match self.planning.local_plans.get(hash) {
             Some(Cached::Plan(plan)) if *plan.key == *key && self.is_current(plan) => {
@@ -151,9 +153,8 @@ impl Session {
         }
     }
 
-    /// The plan of a Query message with its literals lifted into parameters
-    /// (docs/design.md 7.4). `None`: take the general way, which also finds the error if there
-    /// is one.
+    /// The plan of a Query message with its literals lifted into parameters (docs/design.md 7.4).
+    /// With `None`, the caller takes the general way, which also finds any error.
     pub(super) fn lifted_plan(&mut self, text: &str) -> Result<Option<BoundPlan>> {
         let mut lifter = std::mem::take(&mut self.planning.lifter);
         let mut is_refused = false;
@@ -181,7 +182,7 @@ impl Session {
         }
     }
 
-    /// A literal as its parameter's value; `None` if it is none of that type.
+    /// A literal as its parameter's value; `None` if it is not valid for that type.
     pub(super) fn literal(
         &self,
         literal: &LiftedLiteral,
@@ -195,7 +196,7 @@ impl Session {
         }
     }
 
-    /// Plans a lifted statement; if that fails, remembers that it does.
+    /// Plans a lifted statement. A failure is cached, too.
     fn plan_lifted(
         &mut self,
         hash: u64,
@@ -216,7 +217,7 @@ impl Session {
             let statement = Arc::new(parsed.statement);
             self.plan(&statement, &Arc::from(sql), Params::variable(&declared), key)
         });
-        // More parameters than literals would mean that the text had its own.
+        // More parameters than literals mean that the text has its own parameters.
         let fits = |plan: &Arc<CachedPlan>| plan.param_types().len() == literals.len();
         let plan = planned.ok().filter(|p| fits(p) && !p.depends_on_literals);
         let cached = match &plan {
@@ -227,8 +228,8 @@ impl Session {
         plan
     }
 
-    /// The plan of a statement as it stands, by its text and its parameters' types.
-    /// `parsed`: the statement, if it is at hand.
+    /// The plan of a statement with its literals, by its text and its parameters' types. `parsed`
+    /// is the parsed statement, if there is one.
     pub(super) fn text_plan(
         &mut self,
         text: &str,
@@ -257,12 +258,12 @@ impl Session {
         Ok(Some(plan))
     }
 
-    /// The same statement's plan for the catalog in force, with the same columns.
+    /// The same statement's plan for the current catalog, with the same columns.
     pub(super) fn replan(&mut self, old: &Arc<CachedPlan>) -> Result<Arc<CachedPlan>> {
         self.plan_again(old).and_then(|plan| same_columns(old, plan))
     }
 
-    /// The same statement's plan for the catalog in force; its columns may be others.
+    /// The same statement's plan for the current catalog. Its columns may differ.
     pub(super) fn plan_again(&mut self, old: &Arc<CachedPlan>) -> Result<Arc<CachedPlan>> {
         self.refresh_names();
         if self.is_current(old) {
@@ -274,7 +275,7 @@ impl Session {
         if let Some(plan) = self.shared_again(old) {
             return Ok(plan);
         }
-        // Others would not come to these types by the same text.
+        // The plan is not shared: its text alone may infer other types for another session.
         let params = Params::fixed(old.param_types());
         match old.compiled.planned().positions {
             None => self.plan(&old.statement, &old.source, params, ""),
@@ -282,8 +283,8 @@ impl Session {
         }
     }
 
-    /// The plan that a statement has in the cache now or gets there, if its parameters are still of
-    /// the same types: those that nobody declared may come out as others.
+    /// The shared plan of a statement, from the cache or new, if its parameters still have the same
+    /// types. Inferred types may change.
     fn shared_again(&mut self, old: &Arc<CachedPlan>) -> Option<Arc<CachedPlan>> {
         if !self.may_share() || old.key.is_empty() {
             return None;
@@ -301,7 +302,7 @@ impl Session {
         (plan.param_types() == old.param_types()).then_some(plan)
     }
 
-    /// Binds, plans and compiles.
+    /// Binds, plans and compiles a statement.
     pub(super) fn plan(
         &mut self,
         statement: &Arc<ast::Statement>,
@@ -313,7 +314,7 @@ impl Session {
         self.plan_as(statement, source, params, wanted).map(Arc::new)
     }
 
-    /// As [`Self::plan`], the query of a cursor: its rows tell where they are.
+    /// As [`Self::plan`], for the query of a cursor: its rows carry their positions.
     pub(super) fn plan_cursor(
         &mut self,
         query: &Arc<ast::Statement>,
@@ -324,7 +325,7 @@ impl Session {
         self.plan_as(query, source, params, wanted).map(Arc::new)
     }
 
-    /// As [`Self::plan`], in one of several ways.
+    /// As [`Self::plan`], with options.
     pub(super) fn plan_as(
         &mut self,
         statement: &Arc<ast::Statement>,
@@ -343,7 +344,7 @@ impl Session {
             for_cursor: wanted.for_cursor,
             values: wanted.values,
         };
-        // What follows is not the time of a run that began before.
+        // The time of planning is not part of the next run's time.
         self.counters.begun_at = None;
         let prepared = prepare(&planning, statement, source, params).map_err(|unbound| {
             self.planning.unbound_relations = unbound.mentioned;
@@ -358,7 +359,7 @@ impl Session {
             description: describe(planned)?,
             collations: collations(planned, &self.namespace.names.catalog),
             shows_session: prepared.compiled.reads_virtual(crate::system_views::session::VIEWS),
-            // A plan for values is itself a variant.
+            // A plan for given values is itself a variant.
             variants: match wanted.values {
                 [] => Variants::of(&planned.sensitive, self.estimates_by()),
                 _ => None,
@@ -368,17 +369,18 @@ impl Session {
     }
 }
 
-/// What a plan is wanted for.
+/// The options of planning.
 pub(super) struct Wanted<'a> {
-    /// What it is to be found by.
+    /// The plan's key in the cache.
     pub key: &'a str,
-    /// Its rows are to tell where they are.
+    /// The plan's rows carry their positions.
     pub for_cursor: bool,
-    /// Examples of the parameters' values; empty if there are none.
+    /// Values of the parameters to plan for; empty if there are none.
     pub values: &'a [Datum],
 }
 
-/// The client knows the columns of a prepared statement: they must not change (equalRowTypes).
+/// Refuses a plan with other columns: the client knows those of the prepared statement
+/// (equalRowTypes).
 pub(super) fn same_columns(old: &CachedPlan, new: Arc<CachedPlan>) -> Result<Arc<CachedPlan>> {
     let (before, now) = (old.compiled.columns(), new.compiled.columns());
     let mut pairs = before.iter().zip(now);
@@ -392,7 +394,7 @@ pub(super) fn same_columns(old: &CachedPlan, new: Arc<CachedPlan>) -> Result<Arc
         .raised_in("plancache.c", 860, "RevalidateCachedQuery"))
 }
 
-/// What a change of a table may change in a column besides its name and type.
+/// The columns' collations. An ALTER TABLE may change them without a change of name or type.
 fn collations(planned: &PlannedStmt, catalog: &Catalog) -> Box<[Oid]> {
     let collation = |(table, attnum): (Oid, i16)| {
         let column = usize::try_from(attnum - 1).ok();

@@ -1,10 +1,10 @@
-//! Running plans: snapshot, the point fast path, rows to the client.
+//! Runs plans: takes the snapshot, runs point statements, sends rows to the client.
 //!
-//! A statement that takes long runs where the worker's other sessions are not held up: they are
-//! handed over to another thread first, which costs more than a hundred rows do. Hence one that
-//! was expected to be brief is left in place until it has had [`BRIEF_TIME`] or made
-//! [`BRIEF_ROWS`]; up to there the chunks that it is asked for grow. What the client is sent, and
-//! when, does not depend on where its rows were made.
+//! A long statement must not delay the worker's other sessions. So they are handed over to another
+//! thread first, which costs more than a hundred rows do. Hence a statement that was expected to be
+//! brief stays in place until it has run for [`BRIEF_TIME`] or returned [`BRIEF_ROWS`]. Until then
+//! it returns rows in growing chunks. The client gets the same rows at the same points in either
+//! case.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,47 +21,47 @@ use super::{SEND_AT_BYTES, Session};
 use crate::low_priority;
 use crate::plan_cache::CachedPlan;
 
-/// Rows asked for at first, before their size is known.
+/// Rows of the first chunk, before their size is known.
 const FIRST_CHUNK_ROWS: u64 = 64;
 const CHUNK_ROWS_MAX: u64 = 16 * 1024;
-/// So many times the last chunk's rows are asked for next while a statement is brief.
+/// The next chunk of a brief statement has this many times the rows.
 const CHUNK_GROWTH: u64 = 4;
-/// A statement that has run for longer, or has made more rows, is not one to wait for in line.
+/// A statement that has run for longer, or has returned more rows, is no longer brief.
 const BRIEF_TIME: Duration = Duration::from_micros(250);
 const BRIEF_ROWS: u64 = 1024;
 
-/// Where a run of a portal has come to.
+/// How far a run of a portal got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// To its end.
+    /// The portal has no more rows.
     Done,
-    /// To the row limit.
+    /// It has reached the row limit.
     Suspended,
 }
 
-/// How far a plan has been started.
+/// The state of a plan's start.
 pub(super) enum Start {
     /// It was a point statement, and has ended.
     Ended,
     /// Its execution has begun.
     Begun,
-    /// It is to be started again after this.
+    /// It must be started again after this wait.
     Waits(StartWait),
 }
 
-/// What a plan that is started waits for.
+/// The wait of a plan's start.
 pub(super) enum StartWait {
-    /// Its relations are to be locked.
+    /// Its relations must be locked.
     Plan,
-    /// Another transaction has its one leaf.
+    /// Another transaction has locked its one leaf.
     Leaf(LockWait),
-    /// Another transaction has its one row.
+    /// Another transaction has locked its one row.
     Row(LockWait, RowWait),
 }
 
 impl Session {
-    /// Runs a plan, its rows going to the client, until its end or `max_rows` (0: no limit), and
-    /// counts that.
+    /// Runs a plan until its end or `max_rows` (0 is no limit), and sends its rows to the client.
+    /// Counts the run.
     pub(super) async fn run_plan(
         &mut self,
         portal: &mut PlanPortal,
@@ -94,7 +94,8 @@ impl Session {
         Ok(progress)
     }
 
-    /// Goes on starting a plan; true if it was a point statement, which has then ended.
+    /// Continues the start of a plan. Returns true if it was a point statement, which has then
+    /// ended.
     pub(super) async fn start_plan(
         &mut self,
         portal: &mut PlanPortal,
@@ -119,9 +120,9 @@ impl Session {
         }
     }
 
-    /// Starts a plan as far as that goes without waiting. After what it waits for the caller starts
-    /// it again. No future is made of this, which is all that most point statements are: one is
-    /// moved when it is made, and takes room in those of its callers.
+    /// Starts a plan as far as it can without waiting. After the wait that it returns, the caller
+    /// starts it again. It is not a future: a future is moved when it is made, and takes room in
+    /// those of its callers. Most point statements need only this call.
     pub(super) fn start_at_once(
         &mut self,
         portal: &mut PlanPortal,
@@ -141,7 +142,7 @@ impl Session {
                 return Ok(Start::Waits(wait));
             }
             if portal.describes {
-                // Not earlier: a plan made anew may have other columns.
+                // It is sent only now, because a new plan may have other columns.
                 self.wire.out.extend_from_slice(&portal.plan.description);
             }
         }
@@ -156,7 +157,7 @@ impl Session {
                     Start::Ended
                 }
                 ExecOutcome::MustWait(wait, row) => {
-                    // Nothing was done: it is run again as the owner.
+                    // The statement has changed nothing. It runs again when it owns the row.
                     portal.awaited = Some(row.row());
                     Start::Waits(StartWait::Row(wait, row))
                 }
@@ -166,7 +167,7 @@ impl Session {
         Ok(Start::Begun)
     }
 
-    /// `now` in literals means the transaction's time.
+    /// `now` in literals is the transaction's time.
     fn set_now(&mut self) {
         let now = self.statement.env.transaction_timestamp;
         if self.statement.env.io.now != now {
@@ -210,7 +211,7 @@ impl Session {
             Some(leaf) => portal.plan.compiled.of_leaf(leaf, &self.statement.env, database)?,
             None => None,
         };
-        // A leaf that takes a key goes on taking it.
+        // A leaf keeps its keys. Any other plan must also fit partitions that were added meanwhile.
         if of_leaf.is_none() {
             self.settle_plan(&mut portal.plan)?;
         }
@@ -276,7 +277,7 @@ impl Session {
         }
     }
 
-    /// A portal that will go on needs its snapshot.
+    /// Suspends a portal that will continue, and keeps its snapshot.
     pub(super) fn suspend(&mut self, portal: &mut PlanPortal) -> Result<()> {
         if portal.held.is_none() {
             let txn = self.transaction.txn()?;
@@ -288,7 +289,7 @@ impl Session {
         Ok(())
     }
 
-    /// A plan has ended, with this number for its tag.
+    /// Ends a plan. `rows` is the number for its tag.
     pub(super) fn finish_execution(&mut self, portal: &mut PlanPortal, rows: u64) {
         portal.done = Some(tag_of(&portal.plan, rows));
         portal.handed_rows = rows;
@@ -303,8 +304,8 @@ fn tag_of(plan: &CachedPlan, rows: u64) -> CommandTag {
     CommandTag::of_command(plan.compiled.planned().command, rows)
 }
 
-/// Fetches in place, or where the worker's other sessions are not held up, and on a thread that
-/// gives way if it takes long and only reads.
+/// Fetches rows. A heavy plan runs without delaying the worker's other sessions. It runs on a
+/// thread of low priority if it takes long and only reads.
 pub(super) fn fetch(
     portal: &mut PlanPortal,
     txn: &mut Option<Transaction>,
@@ -319,7 +320,7 @@ pub(super) fn fetch(
     };
     let helped = execution.used_by_helpers();
     let mut work = || {
-        // The counters are the thread's.
+        // The counters belong to the thread.
         let (before, spilled) = (Usage::now(), steppe_spill::transferred());
         let status = match compiled.planned().positions {
             None => execution.fetch(txn, wanted, sink),
@@ -343,7 +344,7 @@ pub(super) fn fetch(
     status
 }
 
-/// Works where the worker's other sessions are not held up.
+/// Runs work after handing over the worker's other sessions.
 pub(super) fn aside<T: Send>(gives_way: bool, work: impl FnOnce() -> T + Send) -> T {
     tokio::task::block_in_place(|| if gives_way { low_priority::run(work) } else { work() })
 }

@@ -1,5 +1,5 @@
-//! What a session keeps, in groups. A method takes the groups that it needs, so that the borrow
-//! checker says what may touch what.
+//! The state of a session, in groups. A method takes the groups that it needs, so that the borrow
+//! checker checks which part uses which state.
 //!
 //! | group | what | changed by |
 //! |---|---|---|
@@ -26,28 +26,28 @@ use crate::plan_cache::LocalPlans;
 use crate::settings::LiveSettings;
 use crate::system_views::SessionEnd;
 
-/// The connection, and where the protocol stands.
+/// The connection and the protocol's state.
 pub(super) struct Wire {
     pub(super) client: Option<Client>,
     /// The answer so far.
     pub(super) out: Vec<u8>,
-    /// The answer so far is to go out. In the extended protocol it waits for Sync or Flush.
+    /// The answer so far must be sent. In the extended protocol it waits for Sync or Flush.
     pub(super) is_due: bool,
-    /// How many times a part of an answer has gone out.
+    /// How many times a part of an answer was sent.
     pub(super) writes: u64,
     /// COPY FROM STDIN is under way.
     pub(super) copy: Option<Box<CopyIn>>,
-    /// The running statement's rows are kept rather than sent: the client has asked for a part of
-    /// them.
+    /// Keeps the running statement's rows instead of sending them: the client has asked for a part
+    /// of them.
     pub(super) held_rows: Option<Box<HeldRows>>,
-    /// After an error in the extended protocol: messages up to the next Sync are skipped.
+    /// After an error in the extended protocol, messages up to the next Sync are skipped.
     pub(super) skips_to_sync: bool,
-    /// How the session ends, as far as that is known.
+    /// How the session ends, if known.
     pub(super) end: SessionEnd,
 }
 
 impl Wire {
-    /// Before the greeting.
+    /// The state before the greeting.
     pub(super) fn new() -> Wire {
         Wire {
             client: None,
@@ -62,43 +62,44 @@ impl Wire {
     }
 }
 
-/// What a run takes, for pg_stat_statements and the log. Moments are in nanoseconds since the Unix
+/// The costs of runs, for pg_stat_statements and the log. Times are in nanoseconds since the Unix
 /// epoch.
 #[derive(Default)]
 pub(super) struct Counters {
-    /// What is being counted.
+    /// The statements being counted.
     pub(super) counting: Counting,
-    /// When the message in hand began, until that is used or no longer tells when a statement did.
+    /// When the current message began. It is cleared when a run has used it, or when it is not the
+    /// time at which the next run begins.
     pub(super) begun_at: Option<u64>,
-    /// When the answer was sent, if nothing was waited for since.
+    /// When the answer was sent, if the session has not waited since.
     pub(super) answer_sent_at: Option<u64>,
-    /// The statement that the log is told about.
+    /// The statement that the log measures.
     pub(super) statement_clock: Option<StatementClock>,
 }
 
-/// The statement or message in hand.
+/// The state of the current statement or message.
 pub(super) struct StatementState {
-    /// What it is run with.
+    /// The environment of its execution.
     pub(super) env: ExecEnv,
-    /// What [`super::Session::begin_message`] does is done for the message in hand.
+    /// [`super::Session::begin_message`] has run for the current message.
     pub(super) has_begun: bool,
-    /// Where the running statement is in its source, if that has several.
+    /// The running statement's range in its source, if the source has several.
     pub(super) range: Option<Range<usize>>,
     pub(super) timers: Timers,
 }
 
 impl StatementState {
-    /// Before the first message.
+    /// The state before the first message.
     pub(super) fn new(env: ExecEnv) -> StatementState {
         StatementState { env, has_begun: false, range: None, timers: Timers::default() }
     }
 }
 
-/// What leads from text to plans.
+/// The state of parsing and planning.
 pub(super) struct PlanningState {
     pub(super) lifter: Lifter,
     pub(super) local_plans: LocalPlans,
-    /// The relations that the statement had named which could not be bound last.
+    /// The relations that the last statement named when its binding failed.
     pub(super) unbound_relations: Vec<Oid>,
 }
 
@@ -115,8 +116,8 @@ impl PlanningState {
 /// The session's settings as typed values.
 pub(super) struct SettingsView {
     pub(super) live: LiveSettings,
-    /// What of the session's I/O is timed.
+    /// The kinds of the session's I/O that are timed.
     pub(super) io_timing: IoTiming,
-    /// Which of the server's settings the session's are based on.
+    /// The generation of the server's settings that the session's settings are based on.
     pub(super) server_generation: u64,
 }

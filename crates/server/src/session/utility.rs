@@ -24,9 +24,9 @@ use super::tag::CommandTag;
 use super::transaction::{ends_failed_block, failed_block};
 use crate::outbox;
 
-/// What a statement came to.
+/// The outcome of a statement.
 pub(super) enum Outcome {
-    /// It has ended; its rows, if any, are in the send buffer.
+    /// It has ended. Its rows, if any, are in the send buffer.
     Tag(CommandTag),
     /// It waits for COPY data.
     CopyIn(Box<CopyIn>),
@@ -38,7 +38,7 @@ pub(super) fn text_column(name: &str) -> ResultColumn {
 }
 
 impl Session {
-    /// Runs a statement without a plan. `describe`: RowDescription goes before rows.
+    /// Runs a statement without a plan. `describe` sends RowDescription before rows.
     pub(super) async fn utility_uncounted(
         &mut self,
         statement: &Arc<Statement>,
@@ -74,7 +74,7 @@ impl Session {
             Statement::CreateTableAs(create) => {
                 return self.create_table_as(create, source, bound).await.map(Outcome::Tag);
             }
-            // A SELECT with a plan has not come here.
+            // A SELECT without INTO has a plan and is not handled here.
             Statement::Select(select) => {
                 return self.select_into(select, source).await.map(Outcome::Tag);
             }
@@ -91,7 +91,7 @@ impl Session {
         self.plain_utility(statement, source).map(Outcome::Tag)
     }
 
-    /// Statements that neither wait nor return rows.
+    /// Runs a statement that neither waits nor returns rows.
     fn plain_utility(
         &mut self,
         statement: &Arc<Statement>,
@@ -118,7 +118,7 @@ impl Session {
                 tokio::task::block_in_place(|| database.checkpoint())?;
                 "CHECKPOINT"
             }
-            // Nobody can send a notification: there is nothing to listen to.
+            // There is no NOTIFY yet, so UNLISTEN has nothing to remove.
             Statement::Listen(_) | Statement::Notify(_) => {
                 return Err(Error::not_supported("LISTEN and NOTIFY"));
             }
@@ -138,7 +138,7 @@ impl Session {
         Ok(CommandTag::Plain(tag))
     }
 
-    /// DDL, VACUUM, ANALYZE: where waiting holds up nobody.
+    /// Runs DDL, VACUUM or ANALYZE without delaying the worker's other sessions.
     fn run_ddl(&mut self, statement: &Statement, source: &str) -> Result<CommandTag> {
         if let Some(alter) = ddl::detaches_concurrently(statement) {
             return self.detach_concurrently(alter, source);
@@ -171,7 +171,7 @@ impl Session {
         Ok(CommandTag::Plain(tag))
     }
 
-    /// 25001 for a REINDEX of several indexes: each could be built in a transaction of its own.
+    /// 25001 for a REINDEX of several indexes in a block (PostgreSQL uses a transaction for each).
     fn check_reindex(&mut self, reindex: &ReindexStmt, source: &str) -> Result<()> {
         let many = self.with_ddl(source, |context| ddl::reindexes_many(context, reindex))?;
         let Some((command, of)) = many else { return Ok(()) };
@@ -181,7 +181,7 @@ impl Session {
         })
     }
 
-    /// DETACH PARTITION … CONCURRENTLY: two transactions.
+    /// DETACH PARTITION … CONCURRENTLY, in two transactions.
     fn detach_concurrently(&mut self, alter: &AlterTableStmt, source: &str) -> Result<CommandTag> {
         self.prevent_in_block("ALTER TABLE ... DETACH CONCURRENTLY")?;
         self.check_writable("ALTER TABLE")?;
@@ -199,8 +199,8 @@ impl Session {
         Ok(CommandTag::Plain("ALTER TABLE"))
     }
 
-    /// Runs what changes the catalog, where it holds up nobody; afterwards the changes are in
-    /// force.
+    /// Runs a change of the catalog without delaying the worker's other sessions. The session sees
+    /// the changes afterwards.
     pub(super) fn with_ddl<T>(
         &mut self,
         source: &str,
@@ -209,7 +209,7 @@ impl Session {
         tokio::task::block_in_place(|| self.with_brief_ddl(source, f))
     }
 
-    /// The same for what is brief: the worker's other sessions wait, and no thread is changed.
+    /// The same for a brief change: the worker's other sessions wait, and no thread is changed.
     fn with_brief_ddl<T>(
         &mut self,
         source: &str,
@@ -239,7 +239,7 @@ impl Session {
         Ok(done)
     }
 
-    /// The columns of a statement without a plan; `None`: it returns no rows.
+    /// The columns of a statement without a plan; `None` if it returns no rows.
     pub(super) fn utility_columns(
         &self,
         statement: &Statement,
@@ -258,7 +258,7 @@ impl Session {
         })
     }
 
-    /// Sends rows that are at hand.
+    /// Appends rows to the answer.
     pub(super) fn put_rows(
         &mut self,
         columns: &[ResultColumn],
@@ -335,8 +335,8 @@ impl Session {
 
     // ----- PREPARE, EXECUTE, DEALLOCATE -----
 
-    /// As PostgreSQL's parse analysis, it locks the tables until the transaction's end, and takes
-    /// the snapshot of a transaction that has one.
+    /// Like PostgreSQL's parse analysis, it locks the tables until the transaction's end. In a
+    /// block it takes a snapshot, which a REPEATABLE READ transaction keeps.
     async fn prepare_statement(
         &mut self,
         prepare: &ast::PrepareStmt,
@@ -405,7 +405,7 @@ impl Session {
         Ok(Outcome::Tag(portal.done.unwrap_or(CommandTag::Empty)))
     }
 
-    /// EXECUTE's arguments, evaluated.
+    /// Evaluates EXECUTE's arguments.
     pub(super) fn execute_params(
         &mut self,
         execute: &ast::ExecuteStmt,
@@ -433,7 +433,7 @@ impl Session {
         self.evaluate(values)
     }
 
-    /// Evaluates expressions that stand alone, by a plan of one row.
+    /// Evaluates expressions by a plan of one row.
     fn evaluate(&mut self, exprs: Vec<steppe_sql::expr::Expr>) -> Result<Arc<[Datum]>> {
         if exprs.is_empty() {
             return Ok(Arc::from([]));

@@ -1,5 +1,5 @@
-//! The settings that mean something here, as typed values: derived once after each
-//! change and read without look-ups on every statement.
+//! The settings that have an effect, as typed values. They are derived once after each change, so
+//! that statements read them without look-ups.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::value::Value;
 /// An isolation level as settings name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// READ UNCOMMITTED: behaves as READ COMMITTED.
+    /// READ UNCOMMITTED, which is the same as READ COMMITTED.
     ReadUncommitted,
     /// READ COMMITTED.
     ReadCommitted,
@@ -29,7 +29,7 @@ pub enum Isolation {
 }
 
 impl Isolation {
-    /// As SHOW prints it.
+    /// The level as SHOW prints it.
     pub fn as_str(self) -> &'static str {
         match self {
             Isolation::ReadUncommitted => "read uncommitted",
@@ -39,7 +39,7 @@ impl Isolation {
         }
     }
 
-    /// From the word that [`Isolation::as_str`] prints.
+    /// Reads the word that [`Isolation::as_str`] prints.
     pub fn of(text: &str) -> Option<Isolation> {
         [
             Isolation::ReadUncommitted,
@@ -55,22 +55,22 @@ impl Isolation {
 /// plan_cache_mode
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlanCacheMode {
-    /// For the parameters at first.
+    /// Custom plans first, then the generic plan.
     Auto,
-    /// For any parameters.
+    /// The generic plan.
     Generic,
-    /// For the parameters each time.
+    /// A custom plan each time.
     Custom,
 }
 
 /// log_statement
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LoggedStatements {
-    /// No statement.
+    /// Statements are not logged.
     None,
     /// DDL.
     Ddl,
-    /// DDL, and what changes rows.
+    /// DDL, and statements that change rows.
     Mod,
     /// Every statement.
     All,
@@ -90,7 +90,7 @@ impl LoggedStatements {
 /// Typed values of a session's settings.
 #[derive(Clone, Debug)]
 pub struct LiveSettings {
-    /// [`SessionSettings::generation`] that this was derived from.
+    /// The [`SessionSettings::generation`] that this was derived from.
     pub generation: u64,
     /// statement_timeout
     pub statement_timeout: Option<Duration>,
@@ -120,24 +120,24 @@ pub struct LiveSettings {
     pub application_name: Arc<str>,
     /// log_statement
     pub log_statement: LoggedStatements,
-    /// log_min_duration_statement; `None`: never.
+    /// log_min_duration_statement; `None` logs no durations.
     pub log_min_duration: Option<Duration>,
     /// Either of the two may log something.
     pub logs_statements: bool,
     /// log_disconnections
     pub log_disconnections: bool,
-    /// compute_query_id is on: statements have a number, also where nobody counts them.
+    /// compute_query_id is on: statements have a query identifier even if they are not counted.
     pub shows_query_id: bool,
-    /// plan_cache_mode. By default the classes of the values choose between variants of the plan;
-    /// EXPLAIN EXECUTE shows plans as either kind, and constants fail as they do in either.
+    /// plan_cache_mode. By default, classes of the values select a variant of the plan. EXPLAIN
+    /// EXECUTE shows either kind, and constants fail as they do in either.
     pub plan_cache_mode: PlanCacheMode,
     /// pg_stat_statements.track is not none, nor compute_query_id off.
     pub tracks_statements: bool,
-    /// And pg_stat_statements.track_utility is on.
+    /// The same, and pg_stat_statements.track_utility is on.
     pub tracks_utility: bool,
     /// work_mem
     pub work_mem_bytes: usize,
-    /// temp_file_limit, in kilobytes; `None`: no limit.
+    /// temp_file_limit, in kilobytes; `None` is no limit.
     pub temp_file_limit: Option<u64>,
     /// maintenance_work_mem
     pub maintenance_work_mem_bytes: usize,
@@ -145,13 +145,13 @@ pub struct LiveSettings {
     pub statistics_target: usize,
     /// search_path as it was set.
     pub search_path: Arc<[String]>,
-    /// What input and output depend on.
+    /// The settings of text input and output.
     pub io: Arc<IoContext>,
-    /// What plans depend on; the search path's OIDs are filled in by the session.
+    /// The settings of the planner. The session fills in the search path's OIDs.
     pub planner: Arc<PlannerSettings>,
     /// track_io_timing and track_wal_io_timing
     pub io_timing: Timing,
-    /// A hash of everything that a cached plan depends on.
+    /// A hash of all settings that a cached plan depends on.
     pub fingerprint: u64,
 }
 
@@ -160,7 +160,7 @@ impl LiveSettings {
     pub fn derive(settings: &SessionSettings) -> LiveSettings {
         let reader = Reader(settings);
         let path = reader.text("search_path");
-        // The value has been checked when it was set.
+        // SET has checked the value.
         let search_path = check::split_identifiers(&path).unwrap_or_default();
         let planner = reader.planner();
         let io = reader.io();
@@ -215,7 +215,7 @@ impl LiveSettings {
         live
     }
 
-    /// Literals are read and plans are made under these.
+    /// A hash of the settings for reading literals and for planning.
     fn fingerprint(&self) -> u64 {
         let mut hasher = foldhash::quality::FixedState::default().build_hasher();
         self.search_path.hash(&mut hasher);
@@ -225,10 +225,10 @@ impl LiveSettings {
         hasher.finish()
     }
 
-    /// Whether the client wants to see a message of this severity.
+    /// Whether the client gets messages of this severity.
     pub fn shows(&self, severity: Severity) -> bool {
         let rank = match severity {
-            // INFO always goes to the client.
+            // INFO is always sent to the client.
             Severity::Info => return true,
             Severity::Debug => message_rank("debug1"),
             Severity::Notice => message_rank("notice"),
@@ -281,7 +281,7 @@ impl Reader<'_> {
         self.0.value(name).setting()
     }
 
-    /// A number of milliseconds; 0 is none.
+    /// A timeout in milliseconds; 0 is none.
     fn timeout(&self, name: &str) -> Option<Duration> {
         let ms = u64::try_from(self.int(name)).unwrap_or(0);
         (ms > 0).then(|| Duration::from_millis(ms))

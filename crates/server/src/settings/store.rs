@@ -1,10 +1,9 @@
 //! A session's settings, with SET's transactional semantics.
 //!
-//! A session shares the server's values and keeps only what differs. Each changed
-//! setting has a stack of earlier values by nesting level (1: the transaction, more:
-//! savepoints), exactly as guc.c keeps them: an aborted level restores what was
-//! before it, SET LOCAL ends with the transaction, and a SET under a SET LOCAL is
-//! *masked* until then.
+//! A session shares the server's values and keeps only the changed ones. Each changed setting has a
+//! stack of earlier values by nesting level: 1 is the transaction, more are savepoints. This
+//! follows guc.c. An aborted level restores the earlier value. SET LOCAL ends with the transaction.
+//! A SET under a SET LOCAL is *masked* until then.
 
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use super::conf;
 use super::definition::{self, Context, Definition};
 use super::value::Value;
 
-/// Where a value comes from (pg_settings.source).
+/// The source of a value (pg_settings.source).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Compiled in.
@@ -46,7 +45,7 @@ impl Source {
         }
     }
 
-    /// The line of steppe.conf that it comes from.
+    /// The line of steppe.conf that sets it.
     pub fn line(&self) -> Option<i32> {
         match self {
             Source::File(line) => Some(i32::try_from(*line).unwrap_or(i32::MAX)),
@@ -55,7 +54,7 @@ impl Source {
     }
 }
 
-/// A value and where it comes from.
+/// A value and its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     /// The value.
@@ -70,7 +69,7 @@ pub struct ServerSettings {
     values: Vec<Setting>,
     /// Settings with a dot in their name, by lower-case name.
     custom: HashMap<String, (String, Setting), foldhash::fast::RandomState>,
-    /// Settings that steppe.conf gives another value, which only a restart brings into force.
+    /// Settings with another value in steppe.conf that needs a restart.
     pending_restart: Vec<Key>,
 }
 
@@ -106,8 +105,8 @@ impl ServerSettings {
         Ok(())
     }
 
-    /// What they become when the configuration file is read again, and what there is to log
-    /// about it (ProcessConfigFile). The command line's values stand.
+    /// The settings after the configuration file is read again, and the messages to log
+    /// (ProcessConfigFile). The command line's values are kept.
     pub fn reloaded(&self, entries: &[conf::Entry]) -> (ServerSettings, Vec<String>) {
         let mut messages = Vec::new();
         let mut new = ServerSettings {
@@ -174,7 +173,7 @@ impl ServerSettings {
         if wins { Ok(()) } else { self.set(&entry.name, &entry.value, Source::File(entry.line)) }
     }
 
-    /// A value by PostgreSQL's name of the setting; the empty string if there is none.
+    /// A value by PostgreSQL's name of the setting; the empty string for an unknown name.
     pub fn get(&self, name: &str) -> Value {
         match definition::index_of(name) {
             Some(index) => self.values[index].value.clone(),
@@ -191,7 +190,7 @@ impl ServerSettings {
     }
 }
 
-/// How SET was written.
+/// The kind of a SET.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// For the session, unless the transaction aborts.
@@ -200,12 +199,12 @@ pub enum Action {
     Local,
 }
 
-/// What a value on the stack is waiting for (guc.h's GucStackState).
+/// The state of a value on the stack (guc.h's GucStackState).
 #[derive(Clone, Debug)]
 enum State {
     Set,
     Local,
-    /// SET, then SET LOCAL at the same level: the SET's value comes back at the end.
+    /// SET, then SET LOCAL at the same level: the end restores the value of SET.
     SetLocal(Setting),
 }
 
@@ -216,7 +215,7 @@ struct Saved {
     prior: Setting,
 }
 
-/// A setting that differs, or has differed, from the server's.
+/// A setting that a session has changed.
 #[derive(Clone, Debug)]
 struct Entry {
     current: Setting,
@@ -224,7 +223,7 @@ struct Entry {
     stack: Vec<Saved>,
 }
 
-/// Built-in settings are named by their position, others by a number past those.
+/// A built-in setting's key is its position. The keys of other settings follow.
 type Key = usize;
 
 /// One session's settings.
@@ -234,15 +233,15 @@ pub struct SessionSettings {
     entries: HashMap<Key, Entry, foldhash::fast::RandomState>,
     /// Names of settings with a dot, in order of appearance.
     custom: Vec<String>,
-    /// Grows with every change, so that what is derived can be kept.
+    /// Increases with every change, so that derived values can be kept.
     generation: u64,
     /// Reported settings that may have changed since they were last reported.
     unreported: Vec<Key>,
-    /// Keys with a non-empty stack: ends of transactions look at these only.
+    /// Keys with a non-empty stack. The end of a transaction reads only these.
     stacked: Vec<Key>,
 }
 
-/// Bound on settings with a dot: they cost memory and nothing else bounds them.
+/// Limits the settings with a dot, which cost memory.
 const CUSTOM_MAX: usize = 1000;
 
 impl SessionSettings {
@@ -258,12 +257,13 @@ impl SessionSettings {
         }
     }
 
-    /// Grows with every change.
+    /// Increases with every change.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// The server's settings were read again: those that the session has not set follow.
+    /// The server's settings were read again: settings that the session has not set take the new
+    /// values.
     pub fn rebase(&mut self, server: Arc<ServerSettings>) {
         let old = std::mem::replace(&mut self.server, server);
         let is_servers = |source| !matches!(source, Source::Client | Source::Session);
@@ -293,7 +293,7 @@ impl SessionSettings {
         Some(definition::all().len() + at)
     }
 
-    /// The setting's key; makes one for a new name with a dot.
+    /// The setting's key. It adds a new name with a dot.
     fn key_for_set(&mut self, name: &str) -> Result<Key> {
         if let Some(key) = self.key(name) {
             return Ok(key);
@@ -316,7 +316,7 @@ impl SessionSettings {
         }
     }
 
-    /// What a session starts with.
+    /// The value of a setting in a new session.
     fn server_setting(&self, key: Key) -> Setting {
         if let Some(setting) = self.server.values.get(key) {
             return setting.clone();
@@ -340,7 +340,7 @@ impl SessionSettings {
     pub fn show(&self, name: &str) -> Option<String> {
         if let Some(index) = definition::index_of(name) {
             let definition = &definition::all()[index];
-            // What it was set to has been used up.
+            // The value of seed has been used up.
             if definition.name == "seed" {
                 return Some("unavailable".to_owned());
             }
@@ -353,9 +353,8 @@ impl SessionSettings {
         Some(setting.value.setting())
     }
 
-    /// SET, SET LOCAL, set_config. `level`: of the transaction or savepoint. `starting`: the
-    /// value comes with the connection, becomes what RESET goes back to, and may be one that
-    /// is fixed afterwards.
+    /// SET, SET LOCAL, set_config. `level` is the transaction's or savepoint's. `starting` marks a
+    /// value of the start-up packet: RESET restores it, and some settings can only be set then.
     pub fn set(
         &mut self,
         name: &str,
@@ -414,7 +413,7 @@ impl SessionSettings {
         }
     }
 
-    /// A value that the server sets by itself, e.g. is_superuser.
+    /// Sets a value that the server decides, e.g. is_superuser.
     pub fn override_value(&mut self, name: &'static str, text: &str) {
         if let Some(index) = definition::index_of(name) {
             let definition = &definition::all()[index];
@@ -503,7 +502,7 @@ impl SessionSettings {
         .collect()
     }
 
-    /// What pg_settings and SHOW ALL show, by name.
+    /// The rows of pg_settings and SHOW ALL, by name.
     pub fn rows(&self) -> Vec<SettingRow> {
         let row = |(key, definition): (Key, &'static Definition)| SettingRow {
             definition,
@@ -524,13 +523,13 @@ pub struct SettingRow {
     pub definition: &'static Definition,
     /// Its value now.
     pub setting: Setting,
-    /// What RESET goes back to.
+    /// The value after RESET.
     pub reset: Value,
     /// steppe.conf has another value, which needs a restart.
     pub pending_restart: bool,
 }
 
-/// push_old_value.
+/// Pushes the value before a SET (push_old_value).
 fn push(entry: &mut Entry, action: Action, level: u32) {
     if let Some(saved) = entry.stack.last_mut().filter(|saved| saved.level >= level) {
         match (action, &saved.state) {
@@ -549,7 +548,7 @@ fn push(entry: &mut Entry, action: Action, level: u32) {
     entry.stack.push(Saved { level, state, prior: entry.current.clone() });
 }
 
-/// AtEOXact_GUC for one setting: whether its value changed.
+/// AtEOXact_GUC for one setting. Returns whether its value changed.
 fn pop(entry: &mut Entry, level: u32, commit: bool) -> bool {
     let mut changed = false;
     while let Some(mut saved) = entry.stack.pop_if(|saved| saved.level >= level) {
@@ -566,7 +565,7 @@ fn pop(entry: &mut Entry, level: u32, commit: bool) -> bool {
         } else if entry.stack.last().is_none_or(|below| below.level < saved.level - 1) {
             saved.level -= 1;
             entry.stack.push(saved);
-            // Another round only if it is still at or above the level that ended.
+            // Continue only if it is still at or above the level that ended.
             if entry.stack.last().is_some_and(|top| top.level < level) {
                 break;
             }
@@ -582,7 +581,7 @@ fn pop(entry: &mut Entry, level: u32, commit: bool) -> bool {
     changed
 }
 
-/// 42704, as guc.c words it.
+/// 42704, with guc.c's message.
 #[cold]
 pub fn unrecognized(name: &str) -> Error {
     Error::new(
@@ -614,7 +613,7 @@ fn check_context(definition: &Definition, starting: bool) -> Result<()> {
     }
 }
 
-/// A name that no built-in setting has must have a dot (assignable_custom_variable_name).
+/// Checks that a name without a built-in setting has a dot (assignable_custom_variable_name).
 fn custom_name(name: &str) -> Result<&str> {
     if !name.contains('.') {
         return Err(unrecognized(name));
@@ -687,7 +686,7 @@ mod tests {
         assert_eq!(work_mem(&s), "3MB");
         s.end_level(1, true);
         assert_eq!(work_mem(&s), "1MB");
-        // An aborted transaction takes everything back, released savepoints too.
+        // An aborted transaction restores everything, released savepoints too.
         set(&mut s, "5MB", Action::Set, 4);
         s.end_level(4, true);
         s.end_level(3, true);

@@ -1,5 +1,4 @@
-//! pg_stat_database: what sessions have done, each by its own count, and what was done to all
-//! relations.
+//! pg_stat_database: the sums of all sessions' counters and of all relations' counters.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,18 +23,18 @@ use crate::services::{SharedSession, now_micros};
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SessionEnd {
-    /// The client said goodbye.
+    /// The client sent Terminate.
     Normal,
-    /// The client has gone without a word.
+    /// The client closed the connection without Terminate.
     Abandoned,
-    /// It was terminated.
+    /// pg_terminate_backend or the server's stop ended it.
     Killed,
-    /// An error that it could not survive.
+    /// An error of severity FATAL ended it.
     Fatal,
 }
 
 impl SessionEnd {
-    /// By the error that ended it.
+    /// The end that an error causes.
     pub(crate) fn of(sqlstate: SqlState) -> SessionEnd {
         match sqlstate {
             SqlState::CONNECTION_EXCEPTION => SessionEnd::Abandoned,
@@ -74,7 +73,7 @@ impl Sessions {
     }
 
     fn since(&self, before: &Sessions) -> Sessions {
-        // A session that ended while it was added up may be missing from one of the two.
+        // A session that ended while the sum was taken may be missing from one of the two.
         let less = u64::saturating_sub;
         Sessions {
             count: less(self.count, before.count),
@@ -91,7 +90,7 @@ impl Sessions {
     }
 }
 
-/// What counts of relations and sessions are counted from.
+/// The counters of relations and sessions, and their values at the last reset.
 #[derive(Debug, Default)]
 pub(crate) struct DatabaseStatistics {
     ended: Mutex<Sessions>,
@@ -103,18 +102,18 @@ struct Reset {
     /// Microseconds since 2000-01-01 UTC.
     at: i64,
     relations: HashMap<Oid, Accesses>,
-    /// All of them, gone ones too.
+    /// The sum of all relations, including dropped ones.
     tuples: Accesses,
     sessions: Sessions,
     pages: Totals,
     blocks: Blocks,
-    /// What had come between the reset and this start.
+    /// The counts between the reset and this start.
     carried_pages: Totals,
     carried_blocks: Blocks,
 }
 
-/// What the views show, and from when on, as it is saved for the next start: beside what
-/// [`steppe_counting::accesses`] counts.
+/// The counts that the views show, and their start, as they are saved for the next start.
+/// [`steppe_counting::accesses`] saves its own.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct SavedDatabase {
@@ -127,7 +126,7 @@ pub(crate) struct SavedDatabase {
 }
 
 impl Reset {
-    /// What has been done to pages since.
+    /// The accesses to pages since the reset.
     fn pages(&self) -> Totals {
         let mut pages = by_clients() - self.pages;
         pages += self.carried_pages;
@@ -136,7 +135,7 @@ impl Reset {
 }
 
 impl DatabaseStatistics {
-    /// Counts from now on, before there are sessions.
+    /// Counts from now on. The server calls it before there are sessions.
     pub(super) fn begin(&self, at: i64, database: &Database) {
         let (pages, blocks) = (by_clients(), Blocks::now(database));
         *self.reset.lock() = Reset { at, pages, blocks, ..Reset::default() };
@@ -155,7 +154,7 @@ impl DatabaseStatistics {
         *self.reset.lock() = Reset { at, relations, tuples, sessions, pages, blocks, ..none };
     }
 
-    /// What was counted, when all sessions have ended.
+    /// The counts to save, when all sessions have ended.
     pub(super) fn save(&self, files: Files<'_>, catalog: &Catalog) -> Result<SavedDatabase> {
         let blocks = self.blocks_since_reset(files.database).by_relation(files, catalog)?;
         let reset = self.reset.lock();
@@ -170,7 +169,7 @@ impl DatabaseStatistics {
         })
     }
 
-    /// Goes on from there, before there are sessions.
+    /// Continues from the saved counts, before there are sessions.
     pub(super) fn restore(
         &self,
         saved: SavedDatabase,
@@ -206,7 +205,7 @@ impl DatabaseStatistics {
         }
     }
 
-    /// Pages read for relations.
+    /// Pages read, by relation.
     pub(super) fn blocks(&self, core: &SharedSession) -> Blocks {
         self.blocks_since_reset(&core.server.database)
     }
@@ -218,7 +217,7 @@ impl DatabaseStatistics {
         blocks
     }
 
-    /// A session has ended.
+    /// Adds the counters of a session that has ended.
     pub(super) fn session_ended(&self, activity: &Activity, session_time: i64, end: SessionEnd) {
         let mut ended = self.ended.lock();
         ended.add(activity, session_time);
@@ -242,7 +241,7 @@ impl DatabaseStatistics {
         all
     }
 
-    /// Of all sessions there were and are.
+    /// The sum of all ended and running sessions.
     fn all_sessions(&self, core: &SharedSession) -> Sessions {
         let now = now_micros();
         let mut sum = *self.ended.lock();
@@ -253,7 +252,7 @@ impl DatabaseStatistics {
     }
 }
 
-/// The rows of pg_stat_database_conflicts: only a standby's recovery is in the way of queries.
+/// The rows of pg_stat_database_conflicts. Only a standby's recovery has conflicts with queries.
 pub(super) fn conflicts(core: &SharedSession) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new("pg_stat_database_conflicts")?;
     let kinds = [
@@ -272,7 +271,7 @@ pub(super) fn conflicts(core: &SharedSession) -> Result<Vec<Vec<Datum>>> {
     builder.finish()
 }
 
-/// The rows of pg_stat_database. Times are of I/O that was timed; spill files are not counted.
+/// The rows of pg_stat_database. Times are those of timed I/O. Spill files are not counted.
 pub(super) fn rows(core: &SharedSession) -> Result<Vec<Vec<Datum>>> {
     let statistics = &core.server.statistics.database;
     let sessions = statistics.all_sessions(core).since(&statistics.reset.lock().sessions);

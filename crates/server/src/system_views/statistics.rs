@@ -1,16 +1,16 @@
-//! pg_stat_all_tables, pg_stat_all_indexes and their kin: what was read from relations and written
-//! to them ([`steppe_counting::accesses`]); pg_statio_all_tables, pg_statio_all_indexes and their kin:
-//! what was read from disk for them ([`steppe_counting::blocks`]). Visits of pages in memory are not
-//! counted by relation: NULL. Out-of-line values have no index.
+//! pg_stat_all_tables, pg_stat_all_indexes and their kin show reads and writes of relations
+//! ([`steppe_counting::accesses`]). pg_statio_all_tables, pg_statio_all_indexes and their kin show
+//! reads from disk ([`steppe_counting::blocks`]). Page accesses in memory are not counted by
+//! relation: they are NULL. Out-of-line values have no index.
 //!
-//! An UPDATE never moves a row (n_tup_newpage_upd is 0), and old versions are not in tables
-//! (n_dead_tup is 0), so that nothing is ever vacuumed automatically.
+//! An UPDATE never moves a row (n_tup_newpage_upd is 0), and tables hold no old versions
+//! (n_dead_tup is 0). So there is no automatic vacuum.
 //!
-//! pg_stat_xact_all_tables and its kin show what the session's own transaction has counted, if it
-//! is one of BEGIN or of several statements sent as one text, or has changed many rows at once: what
-//! is one statement otherwise (or is sent as Executes without BEGIN) is not counted apart. Other than in PostgreSQL, pg_stat_all_tables
-//! shows that, too, while the transaction goes on; and what a TRUNCATE that is rolled back emptied
-//! has been inserted.
+//! pg_stat_xact_all_tables and its kin show the counts of the session's own transaction. A
+//! transaction is counted separately if it began with BEGIN, or has several statements of one text,
+//! or has changed many rows at once. A single statement, or Executes without BEGIN, are not counted
+//! separately. Unlike in PostgreSQL, pg_stat_all_tables includes these counts while the transaction
+//! runs. After a TRUNCATE that is rolled back, the rows that it removed count as inserted.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ use steppe_types::{Datum, Error, Oid, Result};
 
 use crate::services::SharedSession;
 
-/// What is known of all relations.
+/// The counters of all relations.
 struct Known<'a> {
     statistics: &'a RelationStatistics,
-    /// Since the last reset.
+    /// The counts since the last reset.
     accesses: HashMap<Oid, Accesses>,
-    /// Ever.
+    /// The counts without any reset.
     totals: HashMap<Oid, Accesses>,
     maintenance: HashMap<Oid, Maintenance>,
 }
@@ -40,18 +40,18 @@ impl Known<'_> {
     }
 }
 
-/// What the views of a family tell.
+/// The kinds of views.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Family {
-    /// pg_stat_all_tables, pg_stat_all_indexes: what was done to relations.
+    /// pg_stat_all_tables, pg_stat_all_indexes: accesses to relations.
     Accesses,
     /// pg_stat_xact_all_tables: the same, by the session's own transaction.
     OwnTransaction,
-    /// pg_statio_all_tables, pg_statio_all_indexes: pages.
+    /// pg_statio_all_tables, pg_statio_all_indexes: pages read.
     Blocks,
 }
 
-/// A view by its name: what it tells, of which kind of relations, and whose.
+/// The family of a view by its name, the kind of its relations, and their owner.
 fn named(view: &str) -> Option<(Family, RelKind, Whose)> {
     let of = |family, prefix| Some((family, view.strip_prefix(prefix)?));
     let (family, rest) = of(Family::Blocks, "pg_statio_")
@@ -71,7 +71,7 @@ fn named(view: &str) -> Option<(Family, RelKind, Whose)> {
     }
 }
 
-/// The rows of one of the views; `None`: it is none of them.
+/// The rows of one of these views; `None` for any other view.
 pub(super) fn rows(core: &SharedSession, view: &str) -> Result<Option<Vec<Vec<Datum>>>> {
     if view == "pg_stat_database" {
         return super::database::rows(core).map(Some);
@@ -143,7 +143,7 @@ fn blocks(
     shown.iter().try_for_each(|relation| match kind {
         RelKind::Index => index_blocks(catalog, relation, read, builder),
         RelKind::Sequence => {
-            // Its page is one of all sequences', in memory once it is used.
+            // All sequences share its page. It is in memory once it is used.
             builder.row([
                 ("relid", Datum::Oid(relation.oid)),
                 ("schemaname", schema_name(catalog, relation)),
@@ -208,13 +208,13 @@ fn shown(catalog: &Catalog, family: Family, kind: RelKind, whose: Whose) -> Vec<
     shown
 }
 
-/// A partitioned table has a row of its own, though nothing is read from it itself.
+/// A partitioned table has its own row, though no rows are read from it itself.
 fn is_shown(relation: &Relation, family: Family, kind: RelKind) -> bool {
     let has_no_rows = relation.kind == RelKind::PartitionedTable;
     relation.kind == kind || (has_no_rows && kind == RelKind::Table && family != Family::Blocks)
 }
 
-/// Whose relations a view shows.
+/// The owner of the relations that a view shows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whose {
     All,
@@ -242,7 +242,7 @@ fn count(value: u64) -> Datum {
     Datum::Int8(value as i64)
 }
 
-/// A moment; 0 is none.
+/// A time; 0 is NULL.
 fn moment(at: i64) -> Datum {
     if at == 0 { Datum::Null } else { Datum::TimestampTz(at) }
 }
@@ -267,7 +267,7 @@ fn index_row(catalog: &Catalog, index: &Relation, known: &Known<'_>, builder: &m
     ]);
 }
 
-/// What was done through a table's indexes; `None`: it has none.
+/// The accesses through a table's indexes; `None` if it has none.
 fn by_indexes(
     catalog: &Catalog,
     table: &Relation,
@@ -281,7 +281,7 @@ fn by_indexes(
     Some(sum)
 }
 
-/// pg_stat_get_numscans and its kin, of one table or index. What is no relation has done nothing.
+/// pg_stat_get_numscans and its kin, of one table or index. Any other OID has zeros.
 pub(crate) fn counter(core: &SharedSession, counter: &str, relation: Oid) -> Result<Datum> {
     let value = known(core, counter, relation);
     value.ok_or_else(|| Error::internal(format!("{counter} is not counted")))
@@ -291,7 +291,7 @@ fn known(core: &SharedSession, counter: &str, oid: Oid) -> Option<Datum> {
     if let Some(counter) = counter.strip_prefix("xact_") {
         return counted(counter, &of_transaction().get(&oid).copied().unwrap_or_default());
     }
-    // What is dropped has done nothing.
+    // A dropped relation has zeros.
     let exists = core.names().catalog.relation(oid).is_some();
     let statistics = &core.server.relation_statistics;
     let own = core.server.statistics.database.relations(statistics).get(&oid).copied();
@@ -330,7 +330,7 @@ fn known(core: &SharedSession, counter: &str, oid: Oid) -> Option<Datum> {
     })
 }
 
-/// What is counted of every relation, and of a transaction.
+/// The counters that every relation and every transaction has.
 fn counted(counter: &str, own: &Accesses) -> Option<Datum> {
     Some(match counter {
         "numscans" => count(own.scans),

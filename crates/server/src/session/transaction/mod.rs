@@ -8,10 +8,10 @@
 //!   Implicit ── its end ──► Idle ◄────────────────────────┘
 //! ```
 //!
-//! `Implicit` is what a statement outside a block runs in, several of one Query
-//! message, or all of the extended protocol up to a Sync. In `Failed` the engine's
-//! transaction is over already (its locks are free); with savepoints it is rolled
-//! back to the innermost one, so that ROLLBACK TO can go on from there.
+//! `Implicit` is the transaction of a statement outside a block, of several statements in one Query
+//! message, or of the extended protocol's messages up to a Sync. In `Failed` the engine's
+//! transaction is over and its locks are free. With savepoints it is rolled back to the innermost
+//! one instead, so that ROLLBACK TO can continue from there.
 
 mod modes;
 mod savepoints;
@@ -35,16 +35,16 @@ use crate::workers;
 use modes::engine_level;
 use savepoints::Savepoint;
 
-/// A rollback that writes more of the log hands the worker's other sessions over first.
+/// A rollback that writes more log than this first hands over the worker's other sessions.
 const ROLLBACK_BYTES_MAX: u64 = 128 * 1024;
 
-/// Where a session is with regard to transactions.
+/// The state of a session's transaction block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Block {
-    /// No transaction.
+    /// The session is in no transaction.
     #[default]
     Idle,
-    /// One that ends by itself.
+    /// A transaction that ends by itself.
     Implicit,
     /// After BEGIN.
     Explicit,
@@ -52,11 +52,11 @@ pub(super) enum Block {
     Failed,
 }
 
-/// Where a session is with regard to transactions.
+/// The state of a session's transaction.
 #[derive(Default)]
 pub(super) struct TransactionState {
     pub(super) block: Block,
-    /// What executions are lent, while a transaction runs.
+    /// The transaction that executions borrow, while it runs.
     pub(super) txn: Option<Transaction>,
     /// The savepoints, outermost first.
     savepoints: Vec<Savepoint>,
@@ -77,7 +77,7 @@ pub(super) struct TransactionState {
 }
 
 impl TransactionState {
-    /// What ReadyForQuery says.
+    /// The status for ReadyForQuery.
     pub(super) fn status(&self) -> TransactionStatus {
         match self.block {
             Block::Idle | Block::Implicit => TransactionStatus::Idle,
@@ -86,7 +86,7 @@ impl TransactionState {
         }
     }
 
-    /// Whether BEGIN has been said.
+    /// Whether a BEGIN is in force.
     pub(super) fn in_block(&self) -> bool {
         matches!(self.block, Block::Explicit | Block::Failed)
     }
@@ -96,7 +96,7 @@ impl TransactionState {
         self.block == Block::Failed
     }
 
-    /// Whether it must not begin to read before nothing can go wrong for it.
+    /// Whether it may read only after it got a safe snapshot (SERIALIZABLE READ ONLY DEFERRABLE).
     fn awaits_safe_snapshot(&self) -> bool {
         self.deferrable && self.read_only && self.isolation == Some(Isolation::Serializable)
     }
@@ -106,7 +106,7 @@ impl TransactionState {
         self.running().map(|transaction| &mut transaction.txn)
     }
 
-    /// Its own changes of the catalog.
+    /// The transaction's own changes of the catalog.
     #[inline]
     pub(super) fn changes(&self) -> Option<&CatalogChanges> {
         self.txn.as_ref()?.changes()
@@ -116,7 +116,7 @@ impl TransactionState {
         self.txn.as_mut().ok_or_else(|| Error::internal("no transaction is running"))
     }
 
-    /// Takes back what was done after the savepoint at a position, which stays; those after it go.
+    /// Undoes all changes after the savepoint at a position, and removes the savepoints after it.
     fn rollback_to(&mut self, at: usize) -> Result<()> {
         self.savepoints.truncate(at + 1);
         let lost = || Error::internal("no transaction is running");
@@ -124,13 +124,13 @@ impl TransactionState {
         self.savepoints.last().map_or(Ok(()), |savepoint| running.rollback_to(&savepoint.mark))
     }
 
-    /// The depth of savepoints.
+    /// The number of savepoints.
     pub(super) fn depth(&self) -> usize {
         self.savepoints.len()
     }
 }
 
-/// 25P02, for everything but the end of a failed block.
+/// 25P02, for every statement that does not end a failed block.
 pub(super) fn failed_block() -> Error {
     Error::new(
         SqlState::IN_FAILED_SQL_TRANSACTION,
@@ -152,7 +152,7 @@ pub(super) fn ends_failed_block(statement: &ast::Statement) -> bool {
 }
 
 impl Session {
-    /// Makes sure that a transaction runs; outside a block, one that ends by itself.
+    /// Ensures that a transaction runs. Outside a block it ends by itself.
     pub(super) fn start_transaction(&mut self) -> Result<()> {
         match self.transaction.block {
             Block::Failed => return Err(failed_block()),
@@ -192,7 +192,7 @@ impl Session {
         }));
     }
 
-    /// Starts a statement in the running transaction: its snapshot.
+    /// Starts a statement in the running transaction, with its snapshot.
     pub(super) fn start_statement(&mut self) -> Result<()> {
         self.transaction.queried = true;
         if matches!(
@@ -210,7 +210,7 @@ impl Session {
         self.transaction.txn()?.start_statement()
     }
 
-    /// Ends a statement: lets its snapshot go.
+    /// Ends a statement and releases its snapshot.
     pub(super) fn end_statement(&mut self) {
         let exported = self.core.exported.load(Ordering::Relaxed);
         if let Some(Transaction { txn, .. }) = &mut self.transaction.txn {
@@ -222,7 +222,7 @@ impl Session {
         }
     }
 
-    /// Nobody may take the transaction's snapshots any more.
+    /// Withdraws the snapshots that the transaction has exported.
     fn forget_exports(&mut self) {
         if self.core.exported.load(Ordering::Relaxed) != 0 {
             self.core.exported.store(0, Ordering::Relaxed);
@@ -232,7 +232,7 @@ impl Session {
         self.transaction.exports_held = 0;
     }
 
-    /// 25001 for what cannot be rolled back (PreventInTransactionBlock).
+    /// 25001 for a command that cannot be rolled back (PreventInTransactionBlock).
     pub(super) fn prevent_in_block(&self, command: &str) -> Result<()> {
         if !self.in_block_of_any_kind() {
             return Ok(());
@@ -241,7 +241,7 @@ impl Session {
         Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message))
     }
 
-    /// 25P01 for what makes sense only in a block (RequireTransactionBlock).
+    /// 25P01 for a command that needs a block (RequireTransactionBlock).
     pub(super) fn require_block(&self, command: &str) -> Result<()> {
         if self.in_block_of_any_kind() {
             return Ok(());
@@ -249,15 +249,15 @@ impl Session {
         self.require_begun(command)
     }
 
-    /// Whether statements are held together: by BEGIN, by being sent in one Query message, or by
-    /// following others of a pipeline (BeginImplicitTransactionBlock).
+    /// Whether statements share a transaction: after BEGIN, within one Query message, or after
+    /// another statement of a pipeline (BeginImplicitTransactionBlock).
     pub(super) fn in_block_of_any_kind(&self) -> bool {
         self.transaction.in_block()
             || self.transaction.is_one_of_several
             || self.transaction.is_pipelined
     }
 
-    /// 25P01 for what makes sense only after BEGIN.
+    /// 25P01 for a command that needs a BEGIN.
     fn require_begun(&self, command: &str) -> Result<()> {
         if self.transaction.in_block() {
             return Ok(());
@@ -266,12 +266,12 @@ impl Session {
         Err(Error::new(SqlState::NO_ACTIVE_SQL_TRANSACTION, message))
     }
 
-    /// At the end of a statement outside a block.
+    /// Ends the transaction of a statement outside a block.
     pub(super) fn end_implicit(&mut self) -> Result<()> {
         if self.transaction.block == Block::Implicit { self.commit() } else { Ok(()) }
     }
 
-    /// Commits. The client hears of it when the log is durable.
+    /// Commits. The client gets the answer when the log is durable.
     pub(super) fn commit(&mut self) -> Result<()> {
         self.end_block_now();
         self.check_deferred()?;
@@ -288,13 +288,13 @@ impl Session {
         let (txn, changes) = running.into_parts();
         let commit = match changes {
             None => txn.commit()?,
-            // A session that waits for our locks finds the new catalog version when it gets them.
+            // A session that waits for our locks sees the new catalog version when it gets them.
             Some(changes) => {
                 let server = Arc::clone(self.server());
                 let waits = txn.drops_files();
                 let commit = || txn.commit_with(|| server.catalog.publish(&changes));
                 let commit = if waits { tokio::task::block_in_place(commit)? } else { commit()? };
-                // It is not the transaction's own version any more.
+                // The published version is no longer the transaction's own.
                 self.namespace_version = 0;
                 commit
             }
@@ -307,7 +307,7 @@ impl Session {
         Ok(())
     }
 
-    /// Rolls back and is idle again.
+    /// Rolls back. The session is idle then.
     pub(super) fn rollback(&mut self) -> Result<()> {
         self.portals.end_transaction(&mut self.transaction);
         let rolled_back = self.rollback_engine();
@@ -329,7 +329,7 @@ impl Session {
         }
     }
 
-    /// Whatever becomes of what ends a block, the block ends: an error is followed by no ROLLBACK.
+    /// Ends the block even if its last command fails: an error needs no ROLLBACK then.
     pub(super) fn end_block_now(&mut self) {
         self.transaction.block = Block::Implicit;
     }
@@ -355,7 +355,7 @@ impl Session {
         self.refresh_settings();
     }
 
-    /// After an error: a block is failed, anything else is rolled back. An error here
+    /// After an error, a block fails, and any other transaction is rolled back. An error of this
     /// ends the session.
     pub(super) fn abort_after_error(&mut self) -> Result<()> {
         match self.transaction.block {
@@ -371,7 +371,7 @@ impl Session {
                 self.portals.fail_deeper(within, &mut self.transaction);
                 match within {
                     Some(innermost) => self.rollback_to(innermost),
-                    // A panic may have taken the transaction along: then all is undone.
+                    // A panic may have dropped the transaction, which undoes all of it.
                     None => {
                         self.transaction.savepoints.clear();
                         let rolled_back = self.rollback_engine();
@@ -384,11 +384,12 @@ impl Session {
         }
     }
 
-    /// The session ends.
+    /// Rolls back at the end of the session.
     pub(super) fn close_transaction(&mut self) {
         self.wire.copy = None;
         self.portals.end_transaction(&mut self.transaction);
-        // Its failure has stopped the server; nobody is left to be told.
+        // A failed rollback has stopped the server, and the client is disconnected: the error is
+        // dropped.
         let _ = self.rollback_engine();
         self.portals.clear();
     }
@@ -417,7 +418,7 @@ impl Session {
                 "there is already a transaction in progress",
             );
         } else {
-            // Statements of the same message that came before belong to the block too.
+            // Earlier statements of the same message belong to the block, too.
             self.transaction.block = Block::Explicit;
             let started = self.start_transaction();
             if let Err(error) = started {
@@ -430,7 +431,7 @@ impl Session {
             if self.transaction.txn.as_ref().is_some_and(|running| running.txn.xid() == 0)
                 && !self.transaction.queried
             {
-                // BEGIN itself failed: there is no block.
+                // BEGIN itself failed, so there is no block.
                 self.transaction.block = Block::Implicit;
             }
             return Err(error);
