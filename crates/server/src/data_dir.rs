@@ -1,4 +1,4 @@
-//! The data directory: whose it is, who uses it, and its configuration file.
+//! The data directory: its owner, its lock, and its configuration file.
 //!
 //! ```text
 //! DIR/STEPPE_VERSION   made last at initialisation: says that the directory is ours, and whole
@@ -9,8 +9,8 @@
 //! DIR/tmp/             spill files, removed at start
 //! ```
 //!
-//! A directory with the version but without a database is refused: most likely the volume that
-//! `base` is on is not mounted. An empty database in its place would look like a loss of all data.
+//! A directory with the version but without a database is refused. Most likely, the volume of
+//! `base` is not mounted. A new, empty database would look like a loss of all data.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use steppe_vfs::{ErrorKind, FileLock, OpenMode, Vfs};
 
 use crate::settings::conf;
 
-/// Says that a directory is a data directory.
+/// The file that marks a data directory.
 pub(crate) const MARKER: &str = "STEPPE_VERSION";
 const LOCK: &str = "steppe.lock";
 const CONF: &str = "steppe.conf";
 const STATISTICS: &str = "statistics.json";
-/// The format of the directory; another number is not ours to open.
+/// The format of the directory. The server refuses any other.
 const FORMAT: &str = "1\n";
 
 /// An opened data directory, locked until dropped.
@@ -36,8 +36,7 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    /// Opens a data directory; makes one where there is nothing. The error is for
-    /// the operator's eyes.
+    /// Opens a data directory, or makes a new one where it is empty. The error is for the operator.
     pub fn open(vfs: Arc<dyn Vfs>, path: &Path) -> Result<DataDir, String> {
         let shown = path.display();
         let io = |what: &str, error: steppe_vfs::Error| format!("could not {what}: {error}");
@@ -95,7 +94,7 @@ impl DataDir {
         ))
     }
 
-    /// Says that the directory has a database, once it has one.
+    /// Marks the directory as initialised, once it has a database.
     pub fn mark_initialised(&self) -> Result<(), String> {
         let marker = self.path.join(MARKER);
         match self.read(&marker)? {
@@ -110,7 +109,7 @@ impl DataDir {
         Ok(path)
     }
 
-    /// Spill files of a server that was killed between making and unlinking one.
+    /// Removes the spill files of a server that was killed between creating and unlinking one.
     fn clear_temporary_files(&self) -> Result<(), String> {
         let tmp = self.make_dir("tmp")?;
         let names =
@@ -143,7 +142,7 @@ impl DataDir {
         self.vfs.sync_dir(&self.path).map_err(failed)
     }
 
-    /// Where steppe.conf is.
+    /// The path of steppe.conf.
     pub fn configuration_path(&self) -> PathBuf {
         self.path.join(CONF)
     }
@@ -155,7 +154,7 @@ impl DataDir {
         conf::parse(&text).map_err(|error| format!("\"{}\": {error}", path.display()))
     }
 
-    /// What the last server left for the next one to count on from, which is gone then.
+    /// Reads and removes the statistics that the last server has saved.
     pub(crate) fn take_statistics(&self) -> Result<Option<String>, String> {
         let path = self.path.join(STATISTICS);
         let text = self.read(&path)?;
@@ -165,17 +164,17 @@ impl DataDir {
         Ok(text)
     }
 
-    /// Leaves that for the next server.
+    /// Saves statistics for the next server.
     pub(crate) fn leave_statistics(&self, text: &str) -> Result<(), String> {
         self.write(&self.path.join(STATISTICS), text)
     }
 
-    /// Where the storage engine keeps its files.
+    /// The directory of the storage engine's files.
     pub fn base(&self) -> PathBuf {
         self.path.join("base")
     }
 
-    /// Where spill files go.
+    /// The directory of spill files.
     pub fn temporary(&self) -> PathBuf {
         self.path.join("tmp")
     }
@@ -191,12 +190,12 @@ impl DataDir {
     }
 }
 
-/// Whether a directory with these names is still to be initialised.
+/// Whether a directory with these names has not been initialised.
 pub(crate) fn is_new(names: &[String]) -> bool {
     names.iter().all(|name| name == LOCK || name == CONF)
 }
 
-/// Whether an initialisation was cut off before its marker was made.
+/// Whether an initialisation was interrupted before it created the marker.
 fn is_half_made(names: &[String]) -> bool {
     let ours = ["base", "tmp", CONF, LOCK];
     names.iter().any(|name| name == LOCK) && names.iter().all(|name| ours.contains(&&**name))

@@ -1,4 +1,5 @@
-//! What names mean to a session: the catalog in force and the search path resolved in it.
+//! The catalog and search path of a session: the current catalog, and the search path resolved in
+//! it.
 //!
 //! ```text
 //!   session, before a statement ── put ─┐
@@ -8,9 +9,9 @@
 //!                            session: is what I have the latest?
 //! ```
 //!
-//! What it guarantees: the cell has what is in force for what a function does next. The session
-//! keeps what it has put there last, and looks again if the version has moved since: no lock is
-//! taken for a statement that finds all as it was.
+//! The cell always has the namespace for a function's next step. The session keeps the one that it
+//! put there last, and reads the cell again only if the version has changed. So a statement that
+//! finds no change takes no lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,18 +23,18 @@ use steppe_types::io::IoContext;
 
 use crate::settings::LiveSettings;
 
-/// What names mean now, and what else the statements of functions are planned and run with.
+/// The current catalog and search path, and the settings for the statements of functions.
 #[derive(Clone)]
 pub(crate) struct SessionNamespace {
-    /// The catalog, with what the transaction has changed in it, and the search path.
+    /// The catalog, with the transaction's own changes, and the search path.
     pub names: NameSpace,
-    /// The transaction's version of the catalog, if it has one of its own.
+    /// The transaction's own version of the catalog, if it has changed the catalog.
     pub own: Option<Arc<Catalog>>,
-    /// The catalog that the transaction's snapshot was taken under, if that is an older one.
+    /// The catalog of the transaction's snapshot, if it is older.
     pub older: Option<Arc<Catalog>>,
-    /// Settings that text input and output depend on, with these names.
+    /// The settings of text input and output, with these names.
     pub io: Arc<IoContext>,
-    /// Of the session's settings, what the statements of functions depend on.
+    /// The session's settings that the statements of functions depend on.
     pub settings: FunctionSettings,
 }
 
@@ -42,7 +43,7 @@ pub(crate) struct SessionNamespace {
 pub(crate) struct FunctionSettings {
     /// search_path
     pub search_path: Arc<[String]>,
-    /// The optimiser's.
+    /// The planner's settings.
     pub planner: Arc<PlannerSettings>,
     /// maintenance_work_mem
     pub maintenance_work_mem_bytes: usize,
@@ -51,7 +52,7 @@ pub(crate) struct FunctionSettings {
 }
 
 impl FunctionSettings {
-    /// Of a session's settings.
+    /// Takes them from a session's settings.
     pub(crate) fn of(live: &LiveSettings) -> FunctionSettings {
         FunctionSettings {
             search_path: Arc::clone(&live.search_path),
@@ -62,15 +63,15 @@ impl FunctionSettings {
     }
 }
 
-/// The namespace in force.
+/// The current namespace.
 pub(crate) struct NamespaceCell {
-    /// How many there have been.
+    /// The number of namespaces so far.
     version: AtomicU64,
     current: Mutex<Arc<SessionNamespace>>,
 }
 
 impl NamespaceCell {
-    /// A new session's: the published catalog, and no search path yet.
+    /// The cell of a new session: the published catalog, and no search path yet.
     pub(crate) fn new(catalog: Arc<Catalog>) -> NamespaceCell {
         let namespace = SessionNamespace {
             names: NameSpace::initial(catalog),
@@ -82,18 +83,18 @@ impl NamespaceCell {
         NamespaceCell { version: AtomicU64::new(1), current: Mutex::new(Arc::new(namespace)) }
     }
 
-    /// Changes whenever there is another one. It is asked by the session, whose functions and
-    /// statements are all that change it.
+    /// Changes with every new namespace. Only the session and its functions change it, and the
+    /// session reads it.
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Relaxed)
     }
 
-    /// The one in force.
+    /// The current namespace.
     pub(crate) fn get(&self) -> Arc<SessionNamespace> {
         Arc::clone(&self.current.lock())
     }
 
-    /// Puts another one in force; its version.
+    /// Sets the current namespace. Returns its version.
     pub(crate) fn put(&self, namespace: Arc<SessionNamespace>) -> u64 {
         let mut current = self.current.lock();
         *current = namespace;

@@ -1,14 +1,14 @@
-//! Which user of the operating system the server runs as, and whose its data directory is.
+//! The operating system's user that the server runs as, and the owner of its data directory.
 //!
-//! What it guarantees, as PostgreSQL's `checkDataDir` and `initdb` do:
+//! The guarantees, as of PostgreSQL's `checkDataDir` and `initdb`:
 //!
 //! - A new data directory is readable by its owner only (0700, its files 0600).
 //! - A server does not open a data directory of another user, nor one that others may write to
 //!   or may read beyond the owner's group.
 //!
-//! PostgreSQL refuses to run as root. Steppe runs, since containers often have no other user, but
-//! COPY then touches no file of the machine (`session/copy_file.rs`): any client could read and
-//! replace every file. `--user` gives root's rights up before the data directory is opened.
+//! PostgreSQL refuses to run as root. Steppe runs, since containers often have no other user. But
+//! COPY then accesses no file of the machine (`session/copy_file.rs`): otherwise any client could
+//! read and replace every file. `--user` drops root's rights before the data directory is opened.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::ErrorKind;
@@ -19,9 +19,9 @@ use nix::unistd::{self, Uid, User};
 
 use crate::data_dir;
 
-/// Of a new data directory.
+/// The mode of a new data directory.
 const PRIVATE: u32 = 0o700;
-/// What nobody but the owner may do: the group may look, as PostgreSQL allows for backups.
+/// Rights that only the owner may have. The group may read, as PostgreSQL allows for backups.
 const NOT_FOR_OTHERS: u32 = 0o027;
 
 /// Whether the server has root's rights.
@@ -29,8 +29,8 @@ pub(crate) fn is_root() -> bool {
     unistd::geteuid().is_root()
 }
 
-/// Becomes the user `name` for good. The data directory, if it is new, becomes that user's. To be
-/// called before threads start. The error is for the operator.
+/// Becomes the user `name` for good. A new data directory becomes that user's. The caller must not
+/// have started threads yet. The error is for the operator.
 pub fn run_as(name: &str, data_dir: &Path) -> Result<(), String> {
     let user =
         User::from_name(name).map_err(|error| format!("could not look up users: {error}"))?;
@@ -49,17 +49,17 @@ pub fn run_as(name: &str, data_dir: &Path) -> Result<(), String> {
     }
     let failed = |error| format!("could not become user {name}: {error}");
     let c_name = std::ffi::CString::new(name).map_err(|error| error.to_string())?;
-    // The user last: it may not change the groups.
+    // The user last, because an unprivileged user cannot change its groups.
     unistd::initgroups(&c_name, user.gid).map_err(failed)?;
     unistd::setgid(user.gid).map_err(failed)?;
     unistd::setuid(user.uid).map_err(failed)
 }
 
-/// Makes a new data directory private; refuses one that is another user's, or open to others. The
-/// error is for the operator.
+/// Makes a new data directory private. Refuses a directory of another user, or with rights for
+/// others. The error is for the operator.
 pub(crate) fn check_data_dir(path: &Path) -> Result<(), String> {
     if !path.exists() {
-        // It is made as a private one.
+        // It will be created as a private directory.
         return Ok(());
     }
     let shown = path.display();
@@ -90,7 +90,7 @@ pub(crate) fn check_data_dir(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// What is in a directory; nothing where there is none.
+/// The names in a directory; empty if there is no directory.
 fn names_in(path: &Path) -> Result<Vec<String>, String> {
     let failed = |error| format!("could not read data directory \"{}\": {error}", path.display());
     let entries = match fs::read_dir(path) {

@@ -1,6 +1,6 @@
-//! The background analyzer: when it comes, whom it gives way to, what it leaves.
+//! The background analyzer: when it runs, how it yields to sessions, and its results.
 //!
-//! Each test has a server process of its own, whose counters are of its tables alone.
+//! Each test has its own server process, whose counters count only its tables.
 
 mod support;
 
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use support::process::Steppe;
 use support::{Raw, TestDir, rows};
 
-/// The machine may have a lot else to do.
+/// The machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The analyzer looks at changed tables each second.
+/// The analyzer checks changed tables each second.
 const TWO_LOOKS: &str = "select pg_sleep(2.5)";
 
 fn ask(raw: &mut Raw, sql: &str) -> Vec<String> {
@@ -22,7 +22,7 @@ fn ask(raw: &mut Raw, sql: &str) -> Vec<String> {
     rows(&raw.query(sql)).iter().map(shown).collect()
 }
 
-/// Asks until the answer is the wanted one.
+/// Repeats a query until the answer is the wanted one.
 fn wait_for(raw: &mut Raw, sql: &str, wanted: &[&str]) {
     let patience = Instant::now() + PATIENCE;
     loop {
@@ -41,7 +41,7 @@ fn run(raw: &mut Raw, sql: &str) {
     assert!(error.is_none(), "{sql}: {error:?}");
 }
 
-/// What is known of a table: rows by ANALYZE and by counting, changes since, rounds.
+/// The statistics of a table: rows by ANALYZE and by counting, changes since, rounds.
 fn standing(table: &str) -> String {
     format!(
         "select reltuples, n_live_tup, n_mod_since_analyze, autoanalyze_count, analyze_count, \
@@ -69,7 +69,7 @@ fn a_table_is_analyzed_soon_after_it_has_grown() {
     wait_for(&mut raw, &standing("loaded"), &["500|500|0|1|0|t"]);
     wait_for(&mut raw, &standing("made"), &["51|51|0|1|0|t"]);
     run(&mut raw, TWO_LOOKS);
-    // 50 are not more than the threshold; others' rows are not there before they are committed.
+    // 50 are not more than the threshold. Other sessions' rows count only when they are committed.
     assert_eq!(ask(&mut raw, &standing("few")), ["-1|50|50|0|0|f"]);
     assert_eq!(ask(&mut raw, &standing("back")), ["-1|0|0|0|0|f"]);
     assert_eq!(ask(&mut raw, &standing("off")), ["-1|500|500|0|0|f"]);
@@ -80,13 +80,13 @@ fn a_table_is_analyzed_soon_after_it_has_grown() {
     run(&mut other, "commit");
     wait_for(&mut raw, &standing("open"), &["500|500|0|1|1|t"]);
 
-    // 30 changes of 500 rows are fewer than 50 + 500 / 10; 450 are nearly all of them.
+    // 30 changes of 500 rows are fewer than 50 + 500 / 10. 450 are nearly all rows.
     run(&mut raw, "update loaded set b = 1 where a <= 20; delete from loaded where a <= 10");
     run(&mut raw, TWO_LOOKS);
     assert_eq!(ask(&mut raw, &standing("loaded")), ["500|490|30|1|0|t"]);
     run(&mut raw, "update loaded set b = 1 where a > 80");
     wait_for(&mut raw, &standing("loaded"), &["490|490|0|2|0|t"]);
-    // 100 are enough, and it changes no more.
+    // 100 are enough, and the table changes no more.
     run(&mut raw, "delete from loaded where a > 400");
     wait_for(&mut raw, &standing("loaded"), &["390|390|0|3|0|t"]);
     run(&mut raw, "truncate loaded");
@@ -104,7 +104,7 @@ fn each_nap_ends_with_a_look_at_all_tables() {
     run(&mut raw, "create table t (a int) with (autovacuum_analyze_threshold = 2)");
     run(&mut raw, "insert into t values (1), (2), (3)");
     wait_for(&mut raw, &standing("t"), &["3|3|0|1|0|t"]);
-    // Some changes of many rows need the storage parameters.
+    // A small share of changes needs the storage parameters.
     run(&mut raw, "create table large (a int) with (autovacuum_enabled = off)");
     run(&mut raw, "insert into large select generate_series(1, 2000); analyze large");
     run(&mut raw, "delete from large where a <= 60");
@@ -138,7 +138,7 @@ fn parents_are_analyzed_by_what_their_leaves_have_seen() {
         let create = format!("create table p{leaf} partition of {parent}");
         run(&mut raw, &format!("{create} for values from ({from}) to ({to})"));
     }
-    // Too few for any leaf, many for the whole.
+    // They are too few for each leaf, but enough for the whole table.
     run(&mut raw, "insert into p select g, g % 7 from generate_series(0, 7999) g");
     let sizes = "select relname, reltuples from pg_class \
                  where relname in ('p', 'p_sub', 'p7', 'p150') order by 1";
@@ -150,7 +150,7 @@ fn parents_are_analyzed_by_what_their_leaves_have_seen() {
     let of_all = "select reltuples from pg_class where relname in ('p', 'p_sub') order by relname";
     wait_for(&mut raw, of_all, &["12000", "8000"]);
     wait_for(&mut raw, "select reltuples from pg_class where relname = 'p150'", &["40"]);
-    // A table that others inherit from, and has no rows itself.
+    // A parent table without rows of its own.
     run(&mut raw, "create table i (a int); create table i1 () inherits (i)");
     run(&mut raw, "insert into i1 select generate_series(1, 100)");
     wait_for(&mut raw, &standing("i1"), &["100|100|0|1|0|t"]);
@@ -170,7 +170,7 @@ fn plans_are_made_anew_by_new_statistics() {
     run(&mut other, "begin; declare c cursor for select a from t");
     run(&mut raw, "insert into t select g, nullif(g % 2, 0) from generate_series(1, 20000) g");
     wait_for(&mut raw, &standing("t"), &["20000|20000|0|1|0|t"]);
-    // A statement that runs is none the wiser.
+    // A running statement keeps its plan.
     run(&mut other, "fetch all from c; commit");
     let explained = ask(&mut other, "explain execute q");
     let rows = explained[0].split("rows=").nth(1).and_then(|rest| rest.split(' ').next());
@@ -186,7 +186,7 @@ const AT_WORK: &str = "~|active|autovacuum: ANALYZE public.t";
 #[test]
 fn whoever_wants_its_lock_has_it_at_once() {
     let dir = TestDir::new();
-    // A nap of a tenth of a second after each page: it takes long.
+    // A nap of a tenth of a second after each page makes it slow.
     let slow = ["autovacuum_vacuum_cost_delay=100ms", "autovacuum_vacuum_cost_limit=1"];
     let mut server = Steppe::start_with(&dir, &slow);
     let (mut raw, mut other) = (server.connect(), server.connect());
@@ -195,7 +195,7 @@ fn whoever_wants_its_lock_has_it_at_once() {
     wait_for(&mut raw, WORKER, &[AT_WORK]);
     let progress = "select relid::regclass, phase from pg_stat_progress_analyze";
     wait_for(&mut raw, progress, &["t|acquiring sample rows"]);
-    // Who reads and writes waits for nothing, nor does anybody else.
+    // Readers and writers do not wait for it, and neither do other commands.
     let begun = Instant::now();
     run(&mut other, "update t set b = 'y' where a = 1; select count(*) from t");
     for round in 0..20 {
@@ -207,7 +207,7 @@ fn whoever_wants_its_lock_has_it_at_once() {
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     run(&mut raw, "insert into t select g, repeat('x', 500) from generate_series(1, 10000) g");
     wait_for(&mut raw, WORKER, &[AT_WORK]);
-    // It can be cancelled and ended as any session can, and comes back.
+    // It can be cancelled and terminated like any session, and starts again.
     for signal in ["pg_cancel_backend", "pg_terminate_backend"] {
         let worker = "from pg_stat_activity where backend_type = 'autovacuum worker'";
         let pid = ask(&mut raw, &format!("select pid {worker}")).remove(0);
@@ -215,7 +215,7 @@ fn whoever_wants_its_lock_has_it_at_once() {
         wait_for(&mut raw, &format!("select count(*) {worker} and pid = {pid}"), &["0"]);
         wait_for(&mut raw, WORKER, &[AT_WORK]);
     }
-    // The stop of the server does not wait for it either.
+    // The server's stop does not wait for it either.
     let begun = Instant::now();
     server.signal("-TERM");
     assert!(server.child.wait().expect("it ends").success());

@@ -12,7 +12,7 @@ fn one(raw: &mut Raw, sql: &str) -> String {
     column.unwrap_or_else(|| "~".to_owned())
 }
 
-/// Until a session is at this wait.
+/// Waits until a session is at this wait.
 fn wait_for(raw: &mut Raw, pid: &str, wait: &str) {
     let sql = format!(
         "select wait_event_type || '/' || wait_event from pg_stat_activity where pid = {pid}"
@@ -24,7 +24,7 @@ fn wait_for(raw: &mut Raw, pid: &str, wait: &str) {
     }
 }
 
-/// A statement and the wait that it comes to, while `holder` has done `held`.
+/// For each wait: the statement of `holder`, the statement that then waits, and its wait event.
 const WAITS: &[(&str, &str, &str)] = &[
     ("update t set b = 2 where a = 1", "update t set b = 3 where a = 1", "Lock/transactionid"),
     ("update t set b = 2 where a = 1", "update t set b = b + 1 where b > 0", "Lock/transactionid"),
@@ -69,13 +69,13 @@ fn every_wait_ends_by_termination() {
         assert_eq!(sqlstate(&said).as_deref(), Some("57P01"), "{sql}");
         holder.query("rollback");
     }
-    // One that waits for its client, in a transaction and not.
+    // A session that waits for its client, in a transaction and not.
     for sql in ["select 1", "begin; update t set b = 5"] {
         let mut waiter = server.raw();
         let pid = one(&mut waiter, "select pg_backend_pid()");
         waiter.query(sql);
         wait_for(&mut watcher, &pid, "Client/ClientRead");
-        // Nothing is there to be canceled.
+        // A cancel has no effect here.
         assert_eq!(one(&mut watcher, &format!("select pg_cancel_backend({pid})")), "t");
         assert_eq!(one(&mut waiter, "select 'lives'"), "lives");
         assert_eq!(one(&mut watcher, &format!("select pg_terminate_backend({pid})")), "t");
@@ -92,7 +92,7 @@ fn a_copy_that_waits_for_data_can_be_canceled() {
     watcher.query("create table t (a int)");
     let pid = one(&mut copier, "select pg_backend_pid()");
     copier.send(&query("copy t from stdin"));
-    // It waited for its client before, too: a cancel would have had nothing to end.
+    // Its wait for the client before the COPY is the same, but a cancel would not end that.
     assert_eq!(copier.receive().map(|message| message.tag), Some(b'G'));
     copier.send(&support::message(b'd', b"1\n2\n"));
     wait_for(&mut watcher, &pid, "Client/ClientRead");
@@ -136,8 +136,8 @@ fn timeouts_have_postgresqls_codes() {
     }
 }
 
-/// As in PostgreSQL: the next one waits for the transaction that has the row, the others for the
-/// row.
+/// As in PostgreSQL, the first waiting session waits for the transaction that owns the row, and the
+/// others for the row.
 #[test]
 fn those_behind_the_next_one_wait_for_the_row() {
     let server = TestServer::start();
@@ -159,8 +159,8 @@ fn those_behind_the_next_one_wait_for_the_row() {
     assert_eq!(one(&mut watcher, "select b from t"), "112");
 }
 
-/// As in PostgreSQL: once its commit is in the log a transaction has ended, whatever
-/// is asked for meanwhile. The client is told so before anything else.
+/// As in PostgreSQL, a transaction has ended once its commit is in the log. A later interrupt does
+/// not change that: the client gets the tag first.
 #[test]
 fn a_commit_that_waits_for_its_flush_is_not_interrupted() {
     let server = TestServer::start_with(&[("debug_sync_delay", "300")]);
@@ -208,8 +208,8 @@ fn a_commit_that_waits_for_its_flush_is_not_interrupted() {
     }
 }
 
-/// A change in a block may go by what is not durable yet, and its tag comes at once all the same:
-/// it is COMMIT that waits, and every answer that shows rows, or that there is none.
+/// A change in a block may read a row that is not durable yet. Its tag is still sent at once.
+/// COMMIT waits, and so does every answer that shows rows, or that there are none.
 #[test]
 fn a_tag_of_a_change_in_a_block_waits_for_no_flush() {
     let server = TestServer::start_with(&[("debug_sync_delay", "500")]);
@@ -218,7 +218,7 @@ fn a_tag_of_a_change_in_a_block_waits_for_no_flush() {
     let mut reader = server.raw();
     let mut writer = server.raw();
     let writing = one(&mut writer, "select pg_backend_pid()");
-    // Whether the writer's commit was durable when the answer to a statement after it came.
+    // Whether the writer's commit was durable when the answer to a later statement arrived.
     let mut comes_after_flush = |statement: &str| {
         reader.query("begin");
         writer.send(&query("update t set b = b + 1 where a = 1"));
@@ -242,13 +242,13 @@ fn a_tag_of_a_change_in_a_block_waits_for_no_flush() {
     ] {
         assert!(comes_after_flush(statement), "{statement}");
     }
-    // The machine may be too busy to answer within half a second, but not each time.
+    // A busy machine may not answer within half a second, but it does at some try.
     let mut tries = 0..20;
     assert!(tries.any(|_| !comes_after_flush("update t set b = b + 1 where a = 1")));
 }
 
-/// The statement of a client that hangs up, and how long it goes on for after that: until it is
-/// gone from pg_stat_activity, or `patience` is over.
+/// Whether a statement of a client that disconnects still runs in pg_stat_activity after
+/// `patience`.
 fn outlives_its_client(server: &TestServer, before: &str, sql: &str, patience: Duration) -> bool {
     let (mut watcher, mut runner) = (server.raw(), server.raw());
     let pid = one(&mut runner, "select pg_backend_pid()");
@@ -262,7 +262,7 @@ fn outlives_its_client(server: &TestServer, before: &str, sql: &str, patience: D
         assert!(Instant::now() < until, "{sql} does not begin");
         std::thread::sleep(Duration::from_millis(5));
     }
-    // More than can be read before it: that it is closed is to be learnt all the same.
+    // The server must notice the close, although an unread message comes before it.
     runner.send(&query("select 'never read'"));
     drop(runner);
     let until = Instant::now() + patience;
@@ -293,7 +293,7 @@ fn a_statement_ends_with_its_client_where_that_is_looked_after() {
         assert!(!outlives_its_client(&server, watched, sql, long), "{sql}");
     }
     holder.query("rollback");
-    // What it has changed is taken back, and its locks are free.
+    // Its changes are rolled back, and its locks are free.
     let block = format!("{watched}; begin; update t set b = 2");
     assert!(!outlives_its_client(&server, &block, "select pg_sleep(100)", long));
     assert_eq!(one(&mut watcher, "update t set b = b + 10 returning b"), "11");
@@ -302,8 +302,8 @@ fn a_statement_ends_with_its_client_where_that_is_looked_after() {
     assert!(outlives_its_client(&server, unwatched, "select pg_sleep(100)", short));
 }
 
-/// The time of a statement that is sent piece by piece runs on between the pieces: the client hears
-/// of it at once, and all up to its Sync is passed over.
+/// Between the messages of the extended protocol, statement_timeout runs on. The client gets the
+/// error at once, and the messages up to its Sync are skipped.
 #[test]
 fn statement_timeout_comes_between_messages() {
     let server = TestServer::start();
@@ -319,7 +319,7 @@ fn statement_timeout_comes_between_messages() {
     let rest = [bind("", "named", &[]), execute("", 0), sync()].concat();
     assert_eq!(client.tags(&rest), "Z");
 
-    // Idle, it is over: neither a session in a block nor one outside hears of it.
+    // It ends with the statement: an idle session gets no error, in a block or not.
     for begin in ["begin", "rollback"] {
         client.query(begin);
         std::thread::sleep(Duration::from_millis(150));

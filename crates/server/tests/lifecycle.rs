@@ -1,4 +1,4 @@
-//! The binary: start, refusals, stop, and what survives.
+//! The program: start, refusals, stop, and the data that survives.
 
 mod support;
 
@@ -25,7 +25,7 @@ fn data_survives_a_clean_stop_and_a_kill() {
             raw.query("create table t (a int primary key)");
         }
         raw.query(&format!("insert into t values ({round})"));
-        // Not committed: gone however the server ends.
+        // An uncommitted row is lost at any end of the server.
         let mut open = server.connect();
         open.query(&format!("begin; insert into t values ({})", 100 + round));
         let found = rows(&raw.query("select count(*) from t"));
@@ -63,7 +63,7 @@ fn unlogged_tables_survive_a_clean_stop_only() {
     };
     let before = shown(&server);
     server.stop("-TERM");
-    // A start that comes to nothing in between is no crash.
+    // A failed start in between is no crash.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("binds");
     let address = taken.local_addr().expect("is bound").to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_steppe"));
@@ -74,7 +74,7 @@ fn unlogged_tables_survive_a_clean_stop_only() {
     assert_eq!(shown(&server), before, "after a clean stop");
     let mut raw = server.connect();
     raw.query("insert into u (t) values ('row 3 more'); checkpoint; insert into l values (0)");
-    // An answer that waits until all before it is durable.
+    // The answer is sent when all changes before it are durable.
     raw.query("insert into u (t) select 'row' from generate_series(1, 500) i");
     server.stop("-KILL");
     let server = Steppe::start(&dir);
@@ -83,7 +83,7 @@ fn unlogged_tables_survive_a_clean_stop_only() {
     let mut raw = server.connect();
     let found = rows(&raw.query("insert into u (t) values ('new') returning id, nextval('s')"));
     assert_eq!(found, [numbers(&["1", "7"])]);
-    // What is logged from here on stays, with its sequence.
+    // Rows stay from here on, when the table and its sequence are logged.
     raw.query("alter table u set logged");
     server.stop("-KILL");
     let server = Steppe::start(&dir);
@@ -120,7 +120,7 @@ fn a_database_that_has_gone_is_missed() {
     server.connect().query("create table t (a int)");
     server.signal("-TERM");
     assert!(server.child.wait().expect("it ends").success());
-    // As where a volume is not mounted: first nothing is there, then an empty folder.
+    // As if a volume is not mounted: first the folder is missing, then it is empty.
     let (base, aside) = (dir.0.join("data/base"), dir.0.join("aside"));
     std::fs::rename(&base, &aside).unwrap();
     for _ in 0..2 {
@@ -140,7 +140,7 @@ fn what_the_server_writes_is_its_users_only() {
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let dir = TestDir::new();
     let data = dir.0.join("data");
-    // One that was made beforehand becomes private, as initdb makes it.
+    // An existing directory becomes private, as with initdb.
     std::fs::create_dir(&data).unwrap();
     std::fs::set_permissions(&data, Permissions::from_mode(0o755)).unwrap();
     let mut server = Steppe::start(&dir);
@@ -170,8 +170,9 @@ fn what_the_server_writes_is_its_users_only() {
     }
 }
 
-/// Root's rights are not its clients': without --user they get no file of the machine, with it
-/// those of the user. (Where the tests do not run as root, there is nothing to drop.)
+/// A server of root does not give root's rights to its clients. Without --user they get no file of
+/// the machine, and with it those of the user. (If the tests do not run as root, there are no
+/// rights to drop.)
 #[test]
 fn a_server_of_root_touches_no_files_of_the_machine() {
     let dir = TestDir::new();
@@ -261,7 +262,7 @@ fn the_log_tells_what_it_is_asked_to() {
     drop(raw);
     drop(server);
     let text = std::fs::read_to_string(&log).expect("the log is there");
-    // Which number the session has is the server's business.
+    // The session's number may be any.
     let (_, authorized) = text.split_once("authorized\" pid=").expect("it is logged");
     let pid: String = authorized.chars().take_while(char::is_ascii_digit).collect();
     let text = text.replace(&format!("pid={pid} "), "pid=1 ");
@@ -278,7 +279,7 @@ fn the_log_tells_what_it_is_asked_to() {
     ] {
         assert!(text.contains(expected), "{expected}\nis not in\n{text}");
     }
-    // The command line's log_statement stands.
+    // The command line's log_statement stays.
     assert!(!text.contains("quiet") && !text.contains("show work_mem"), "{text}");
 }
 
@@ -289,7 +290,7 @@ impl Steppe {
     }
 }
 
-/// What is shown of table t and of an UPDATE of it, and since when.
+/// The counters of table t and of an UPDATE of it, and when they began.
 fn counted(server: &Steppe) -> Vec<Vec<Option<String>>> {
     let mut raw = server.connect();
     let mut shown = rows(&raw.query(
@@ -319,19 +320,19 @@ fn counts_survive_a_clean_stop_only() {
     drop(raw);
     let before = counted(&server);
     let numbers = |row: &[&str]| row.iter().map(|n| Some((*n).to_owned())).collect::<Vec<_>>();
-    // ANALYZE came before the commit of the rows that it saw.
+    // ANALYZE was counted before the commit of the rows that it saw.
     assert_eq!(before[0], numbers(&["101", "990", "100", "1090", "1000", "1"]));
     assert_eq!(before[1], numbers(&["1000", "990"]));
     assert_eq!(before[2][1..], numbers(&["990", "t", "1"]));
     server.stop("-TERM");
-    // Once more: what was carried over is carried on.
+    // The second round checks that carried counts are carried again.
     for _ in 0..2 {
         let server = Steppe::start(&dir);
         assert!(!dir.0.join("data/statistics.json").exists());
         assert_eq!(counted(&server), before);
         server.stop("-TERM");
     }
-    // What was left before a crash is not what was counted last.
+    // Statistics from before a crash are not the last counts.
     let left = std::fs::read(dir.0.join("data/statistics.json")).expect("it was left");
     let server = Steppe::start(&dir);
     server.connect().query("update t set b = -2 where a = 1");
@@ -342,7 +343,7 @@ fn counts_survive_a_clean_stop_only() {
     assert_eq!(after[0], numbers(&["0", "0", "0", "0", "0", "0"]));
     assert_eq!(after.len(), 2, "no statement, {after:?}");
     server.stop("-TERM");
-    // What cannot be read keeps nothing from starting.
+    // An unreadable file does not prevent a start.
     std::fs::write(dir.0.join("data/statistics.json"), "{\"format\":").expect("it is written");
     assert_eq!(rows(&Steppe::start(&dir).connect().query("select count(*) from t")).len(), 1);
 }

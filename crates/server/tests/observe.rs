@@ -1,5 +1,5 @@
-//! What the server shows of itself: activity, locks, what a session has named, settings that
-//! were read again.
+//! The server's views of itself: activity, locks, prepared statements and cursors, reloaded
+//! settings.
 
 mod support;
 
@@ -20,7 +20,7 @@ fn pid(raw: &mut Raw) -> String {
     ask(raw, "select pg_backend_pid()").remove(0)
 }
 
-/// Asks until the answer is the wanted one.
+/// Repeats a query until the answer is the wanted one.
 fn wait_for(raw: &mut Raw, sql: &str, wanted: &[&str]) {
     let patience = Instant::now() + Duration::from_secs(10);
     loop {
@@ -78,7 +78,7 @@ fn activity_tells_states_and_waits() {
     owner.query("begin; select nope");
     let failed = format!("select state from pg_stat_activity where pid = {owner_pid}");
     wait_for(&mut watcher, &failed, &["idle in transaction (aborted)"]);
-    // A session that has ended is not shown, and nothing is held for it.
+    // A session that has ended is not shown, and holds no locks.
     drop(owner);
     wait_for(
         &mut watcher,
@@ -136,7 +136,7 @@ fn settings_are_read_again() {
     std::fs::write(&path, text).expect("it is written");
     assert_eq!(ask(&mut raw, "select pg_reload_conf()"), ["t"]);
     assert_eq!(ask(&mut raw, "show work_mem; show app.x"), ["7MB", "y"]);
-    // What the session has set stands, until it is reset.
+    // A value that the session has set stays until it is reset.
     assert_eq!(ask(&mut other, "show work_mem"), ["9MB"]);
     assert_eq!(ask(&mut other, "reset work_mem; show work_mem"), ["7MB"]);
     let row = "select setting, source, sourcefile, sourceline, pending_restart \
@@ -145,7 +145,7 @@ fn settings_are_read_again() {
     assert_eq!(ask(&mut raw, &format!("{row}'work_mem'")), [work_mem]);
     assert_eq!(ask(&mut raw, &format!("{row}'max_connections'")), ["100|default|~|~|t"]);
     assert_eq!(ask(&mut server.raw(), "show work_mem"), ["7MB"]);
-    // The command line's values stand.
+    // The command line's values stay.
     assert_eq!(ask(&mut raw, "show shared_buffers"), ["8MB"]);
     std::fs::write(&path, before).expect("it is written");
     raw.query("select pg_reload_conf()");
@@ -188,7 +188,7 @@ fn reading_and_writing_is_timed_where_it_is_asked_for() {
     timed.query("set track_io_timing = on");
     let has_times = |plan: Vec<String>| plan.iter().any(|line| line.contains("I/O Timings: temp"));
     assert!(has_times(ask(&mut timed, spilt)));
-    // The two may share a thread: each has its own.
+    // The two sessions may share a thread, but each has its own setting.
     assert!(!has_times(ask(&mut other, spilt)));
     timed.query(fill);
     timed.query(&fill.replace("50000", "200000"));
@@ -198,8 +198,8 @@ fn reading_and_writing_is_timed_where_it_is_asked_for() {
     assert!(!has_times(ask(&mut timed, spilt)));
 }
 
-/// What is read from disk counts for whom it is read, once, and goes on counting when the relation
-/// is given new files or would have been.
+/// A page read from disk counts once for its relation, also when the relation is given new files,
+/// or would have been.
 #[test]
 fn pages_read_from_disk_count_for_their_relations() {
     let mut server = TestServer::start();
@@ -216,7 +216,7 @@ fn pages_read_from_disk_count_for_their_relations() {
                   idx_blks_hit from pg_statio_user_tables order by relname";
     assert_eq!(ask(&mut raw, tables), ["other|0|~|~|~|~", "t|0|0|0|~|~"]);
     raw.query("set enable_indexscan = off; set enable_bitmapscan = off");
-    // Twice: the second time it is in memory.
+    // The second time, the table is in memory.
     for _ in 0..2 {
         raw.query("select count(*) from t where a < -1");
     }
@@ -243,8 +243,8 @@ fn pages_read_from_disk_count_for_their_relations() {
     assert_eq!(ask(&mut raw, tables), ["other|0|~|~|~|~", "t|0|0|0|~|~"]);
 }
 
-/// Of a partitioned index all partitions count, those that are partitioned too; done are those
-/// before the leaf whose lock is awaited.
+/// For a partitioned index all partitions count, including partitioned ones. Done are those before
+/// the leaf whose lock is awaited.
 #[test]
 fn an_index_tells_on_how_many_partitions_it_is() {
     let server = TestServer::start();
@@ -266,7 +266,7 @@ fn an_index_tells_on_how_many_partitions_it_is() {
                     tuples_total - tuples_done from pg_stat_progress_create_index";
     let commands = [
         ("create index p_b on p (b)", "p|CREATE INDEX|0|t|6|4|0|0"),
-        // Its partitions' indexes are all new: that of p3 waits for its lock.
+        // All indexes of its partitions are new. The index of p3 waits for its lock.
         ("alter table p add constraint p_ab unique (a, b)", "p|CREATE INDEX|0|t|6|4|0|0"),
     ];
     for (command, waiting) in commands {
@@ -279,7 +279,7 @@ fn an_index_tells_on_how_many_partitions_it_is() {
     }
 }
 
-/// Each of the commands is seen at work, in a phase of its own, and no more when it is done.
+/// Each command is shown at work in its phase, and no more when it is done.
 #[test]
 fn long_commands_tell_how_far_they_are() {
     let server = TestServer::start();

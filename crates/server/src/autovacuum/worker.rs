@@ -1,12 +1,12 @@
-//! A worker: analyzes what is queued, some tables in one transaction.
+//! A worker of autovacuum: analyzes the queued tables, some in one transaction.
 //!
-//! It has a place among the sessions, so that pg_stat_activity and pg_stat_progress_analyze show
-//! it, pg_cancel_backend and pg_terminate_backend reach it, and the server's stop ends it. What
-//! cancels one table's ANALYZE ends the transaction at once; the tables that were done before are
+//! It is registered among the sessions. So pg_stat_activity and pg_stat_progress_analyze show it,
+//! pg_cancel_backend and pg_terminate_backend reach it, and the server's stop ends it. A cancel of
+//! one table's ANALYZE ends the transaction at once. The tables that were analyzed before it are
 //! kept.
 //!
-//! Reading the tables gives way to sessions ([`low_priority`]); the commit, which others may wait for,
-//! does not.
+//! It reads tables at a low priority ([`low_priority`]), but commits at the normal one, since other
+//! sessions may wait for a commit.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -34,14 +34,14 @@ use crate::session::panic_error;
 use crate::settings::LiveSettings;
 use crate::spi::io_of;
 
-/// Tables that are analyzed in one transaction at most, and for how long it takes more of them.
+/// The most tables of one transaction, and the time after which it takes no more.
 const BATCH_MAX: usize = 100;
 const BATCH_TIME: Duration = Duration::from_millis(500);
 
 /// Address space for the deepest expressions that have statistics.
 const STACK_BYTES: usize = 16 << 20;
 
-/// Starts a worker, which is counted already.
+/// Starts a worker. The caller has counted it.
 pub(super) fn start(server: &Arc<Server>) -> std::io::Result<()> {
     let server = Arc::clone(server);
     let thread = std::thread::Builder::new().name("steppe-autovacuum".into());
@@ -54,7 +54,7 @@ pub(super) fn start(server: &Arc<Server>) -> std::io::Result<()> {
         .map(drop)
 }
 
-/// A table whose ANALYZE was begun.
+/// A table whose ANALYZE has begun.
 struct Tried {
     table: Arc<Relation>,
     became: Result<AutoAnalyzed>,
@@ -64,7 +64,7 @@ struct Tried {
 
 struct Worker {
     core: Arc<SharedSession>,
-    /// Tables that are neither analyzed nor given back.
+    /// Tables that are neither analyzed nor returned to the queue.
     in_hand: Vec<Oid>,
 }
 
@@ -112,7 +112,7 @@ impl Worker {
         }
     }
 
-    /// Analyzes what is in hand; whether to go on.
+    /// Analyzes its tables. Returns whether to continue.
     fn run_batch(&mut self) -> bool {
         self.core.handle.shared().clear_statement_interrupts();
         let mut interrupts = Some(Arc::clone(&self.core) as Arc<dyn Interrupts>);
@@ -126,7 +126,7 @@ impl Worker {
         self.settle(tried, done)
     }
 
-    /// Analyzes tables in a transaction, and notes those that it has begun with.
+    /// Analyzes tables in a transaction, and notes each table that it begins.
     fn analyze_all(&self, tried: &mut Vec<Tried>) -> Result<()> {
         let server = &self.core.server;
         self.take_settings();
@@ -161,7 +161,7 @@ impl Worker {
         }
     }
 
-    /// Analyzes one table; whether to go on with the next.
+    /// Analyzes one table. Returns whether to continue with the next.
     fn analyze(&self, context: &mut DdlContext<'_>, oid: Oid, tried: &mut Vec<Tried>) -> bool {
         let catalog = self.core.server.catalog.published();
         let Some(table) = catalog.relation(oid).cloned() else {
@@ -182,7 +182,7 @@ impl Worker {
         goes_on
     }
 
-    /// Notes what became of the tables and tells the log; whether to go on.
+    /// Logs the results and notes them for the tables. Returns whether to continue.
     fn settle(&mut self, tried: Vec<Tried>, done: Result<()>) -> bool {
         let server = Arc::clone(&self.core.server);
         let untried = self.in_hand.split_off(tried.len().min(self.in_hand.len()));
@@ -190,7 +190,7 @@ impl Worker {
         let mut ends = server.phase() != Phase::Running;
         let mut has_failed = done.is_err();
         for Tried { table, became, took, usage } in tried {
-            // Nothing of it is there if the transaction has failed.
+            // If the transaction has failed, the table's statistics are lost.
             match became.and_then(|became| done.clone().map(|()| became)) {
                 Ok(AutoAnalyzed::Done) => {
                     self.log_done(&table, took, &usage);
@@ -216,13 +216,13 @@ impl Worker {
         let mut work = server.autovacuum.work.lock();
         untried.into_iter().rev().for_each(|table| work.put_back(table));
         if has_failed {
-            // What has gone wrong may do so with the next one.
+            // The next table may fail in the same way.
             work.leave_all(LATER_AFTER_ERROR);
         }
         !ends
     }
 
-    /// The settings in force, for what ANALYZE does.
+    /// Takes the current settings for ANALYZE.
     fn take_settings(&self) {
         let mut settings = self.core.settings.lock();
         settings.rebase(self.core.server.settings.current());
@@ -242,7 +242,7 @@ impl Worker {
         format!("{DATABASE_NAME}.{schema}.{}", table.name)
     }
 
-    /// log_autovacuum_min_duration, of the table or of all.
+    /// log_autovacuum_min_duration, of the table or of the server.
     fn log_min_duration(&self, table: &Relation) -> Option<Duration> {
         let own = option(table, "log_autovacuum_min_duration").and_then(|_| {
             number(table, "log_autovacuum_min_duration").map(|milliseconds| milliseconds as i64)
@@ -300,7 +300,7 @@ impl Worker {
     }
 }
 
-/// What others know of the worker.
+/// The worker as other sessions see it.
 fn backend(
     handle: &SessionHandle,
     control: &Arc<SessionControl>,

@@ -1,14 +1,13 @@
-//! What the server computes for the functions of pg_proc: those that ask the session, or what
-//! sessions share.
+//! The server's functions of pg_proc: they read the session or state that sessions share.
 //!
 //! ```text
 //!   steppe_exec::registry ──▶ an entry of a TABLE here ── SharedSession::of(context) ──▶ its body
 //! ```
 //!
-//! One file a subject, each with a table of functions by prosrc. What it guarantees: a body sees the
-//! session that calls it; where a function is called outside of one, 0A000 says so.
+//! Each subject has a file, with a table of functions by prosrc. A body gets the session that calls
+//! it. A call outside of a session fails with 0A000.
 
-/// An entry's code: the value that a body gives, of type [`Body`].
+/// The code of an entry that returns a value, from a [`Body`].
 macro_rules! value {
     ($body:expr) => {
         steppe_exec::registry::Native::Builtin(steppe_functions::typed(|args, call, cx| {
@@ -18,7 +17,7 @@ macro_rules! value {
     };
 }
 
-/// An entry's code: the rows that a body gives, of type [`RowsBody`].
+/// The code of an entry that returns rows, from a [`RowsBody`].
 macro_rules! rows {
     ($body:expr) => {
         steppe_exec::registry::Native::Builtin(steppe_functions::set(|args, call, cx| {
@@ -55,8 +54,8 @@ type Body = fn(&SharedSession, &[Datum]) -> Result<Datum>;
 /// Computes rows for a session.
 type RowsBody = fn(&SharedSession, &[Datum]) -> Result<Vec<Vec<Datum>>>;
 
-/// Tells the executor of the server's functions, and of the extensions that are part of the server.
-/// The server calls it before there is a session.
+/// Registers the server's functions and built-in extensions with the executor. The server calls it
+/// before there is a session.
 pub(crate) fn register() {
     registry::register(&FAMILY);
     steppe_pathman::register();
@@ -81,14 +80,14 @@ static FAMILY: Family = Family {
 };
 
 impl SharedSession {
-    /// The session that calls a function; 0A000 where there is none.
+    /// The session that calls a function; 0A000 if there is none.
     fn of<'c>(cx: &'c FnContext, call: &CallInfo) -> Result<&'c SharedSession> {
         let session: &dyn Any = cx.host();
         session.downcast_ref().ok_or_else(|| call.not_in_this_context())
     }
 }
 
-/// What a function without a result returns: psql shows an empty field.
+/// The result of a void function. psql shows an empty field.
 fn void() -> Datum {
     Datum::text("")
 }

@@ -1,10 +1,12 @@
 //! COPY's files on the server.
 //!
-//! They are the server's to read and write, with the rights of its process: every client may, as a
-//! superuser may with PostgreSQL. A file that is written must be named from the root, lest one of
-//! the data directory's own be overwritten; one that is read may be relative to that directory.
+//! The server reads and writes them with the rights of its process. Every client may use them, as a
+//! superuser may in PostgreSQL. A file to write must have an absolute name, so that it cannot
+//! overwrite a file of the data directory by accident. A file to read may be relative to that
+//! directory.
 //!
-//! A server that runs as root touches none: every client would be root on the machine's files.
+//! A server that runs as root accesses no files: otherwise every client would be root on the
+//! machine's files.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -16,7 +18,7 @@ use tokio::task::block_in_place;
 
 use crate::process_user;
 
-/// 42501 where the server runs as root. As PostgreSQL's check of roles, it comes before all others.
+/// 42501 if the server runs as root. Like PostgreSQL's check of roles, it comes first.
 pub(super) fn check_allowed(is_from: bool) -> Result<()> {
     if !process_user::is_root() {
         return Ok(());
@@ -43,7 +45,7 @@ pub(super) struct SourceFile {
 }
 
 impl SourceFile {
-    /// Opens it; `data_dir`: where relative names begin.
+    /// Opens it. Relative names begin at `data_dir`.
     pub(super) fn open(name: &str, data_dir: &Path) -> Result<SourceFile> {
         let opened = block_in_place(|| File::open(data_dir.join(name)));
         let file = opened.map_err(|error| {
@@ -69,7 +71,7 @@ impl SourceFile {
 /// A file that COPY TO writes.
 pub(super) struct TargetFile {
     file: File,
-    /// What is not written yet.
+    /// The bytes that are not written yet.
     pub(super) pending: Vec<u8>,
 }
 
@@ -90,12 +92,12 @@ impl TargetFile {
         Ok(TargetFile { file, pending: Vec::new() })
     }
 
-    /// Writes what is pending.
+    /// Writes the pending bytes.
     pub(super) fn write(&mut self) -> Result<()> {
         self.write_pending().map_err(|error| failure("could not write to COPY file", &error))
     }
 
-    /// Writes the rest; an error then is one of closing, as where a library writes it.
+    /// Writes the rest. An error is then an error of closing, as with a buffering library.
     pub(super) fn finish(mut self, name: &str) -> Result<()> {
         let closed = self.write_pending();
         closed.map_err(|error| failure(&format!("could not close file \"{name}\""), &error))
@@ -119,7 +121,7 @@ fn size_of(file: &File, name: &str) -> Result<u64> {
     Ok(about.len())
 }
 
-/// What could not be done, and why.
+/// An error with the failed operation and its cause.
 fn failure(doing: &str, cause: &io::Error) -> Error {
     Error::new(sqlstate(cause), format!("{doing}: {}", text(cause)))
 }
@@ -134,7 +136,7 @@ fn with_hint(error: Error, cause: &io::Error, direction: &str, verb: &str) -> Er
     ))
 }
 
-/// What the system says, without its number.
+/// The system's message, without its number.
 fn text(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rfind(" (os error ") {

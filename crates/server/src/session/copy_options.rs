@@ -6,35 +6,35 @@ use steppe_wire::copy::{CopyFormat, CopyOptions, Header};
 
 use super::explain::{boolean, text};
 
-/// What the options ask for; the columns' names are resolved by the caller.
+/// The parsed options. The caller resolves the columns' names.
 pub(super) struct ParsedOptions {
     pub(super) options: CopyOptions,
     pub(super) force_quote: Columns,
     pub(super) force_not_null: Columns,
     pub(super) force_null: Columns,
-    /// FREEZE, which asks for nothing that is not so anyway.
+    /// FREEZE, which has no effect here.
     pub(super) freeze: bool,
     pub(super) on_error: OnError,
 }
 
-/// What becomes of a row with a field that its column's type does not take.
+/// ON_ERROR: the treatment of a row with a field that is not valid for its column's type.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OnError {
-    /// It is skipped.
+    /// The row is skipped.
     pub(super) ignore: bool,
-    /// So many rows are, at most; 0: any number.
+    /// The most rows that may be skipped; 0 is any number.
     pub(super) reject_limit: i64,
     pub(super) verbosity: Verbosity,
 }
 
-/// LOG_VERBOSITY: what is told of rows that are skipped.
+/// LOG_VERBOSITY: the notices about skipped rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verbosity {
     Silent,
-    /// How many.
+    /// Their number.
     #[default]
     Default,
-    /// Each.
+    /// A notice for each row.
     Verbose,
 }
 
@@ -143,7 +143,7 @@ pub(super) fn parse(list: &[DefElem], is_from: bool, source: &str) -> Result<Par
     Ok(parsed)
 }
 
-/// The columns of a FORCE_ option, which `other` has none of.
+/// The columns of a FORCE_ option, which COPY in the `other` direction does not have.
 fn forced(option: &DefElem, is_csv: bool, is_its: bool, other: &str) -> Result<Columns> {
     let name = option.name.to_ascii_uppercase();
     only_csv(&name, is_csv)?;
@@ -244,7 +244,7 @@ fn header(option: &DefElem, is_from: bool, format: CopyFormat) -> Result<Header>
             let message = "cannot use \"match\" with HEADER in COPY TO";
             return Err(unsupported(message));
         }
-        // The names are filled in when the columns are known.
+        // The caller fills in the names when the columns are known.
         (true, true) => Header::Match(Vec::new()),
         (false, _) => {
             let wanted = boolean(option)

@@ -1,11 +1,11 @@
 //! INSERT of many rows in one statement: the plan of one row, run for each.
 //!
-//! [`steppe_sql::parser::rows`] reads the rows off the text as values. What is left is a statement
-//! of one row with parameters: it is planned once (other numbers of rows have the same plan), and
-//! its values' types are those of its parameters. Whatever the text, its rows or its values turn
-//! out to be that this does not cover, the general way takes the whole text: an error is found
-//! there, with its place. The plan is the one row's, so is what fails when it runs, and the order
-//! of that: the values' casts first, where PostgreSQL folds them, then row by row.
+//! [`steppe_sql::parser::rows`] reads the rows from the text as values. The rest is a statement of
+//! one row with parameters. It is planned once: other numbers of rows have the same plan. The types
+//! of the values are those of its parameters. If the text, its rows or its values have any form
+//! that this does not cover, the general way takes the whole text, and finds errors with their
+//! positions. The plan is that of one row, so errors at run time and their order are the same:
+//! first the values' casts, where PostgreSQL folds them, then row by row.
 
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ use super::Session;
 use super::plan::BoundPlan;
 use crate::plan_cache::{Cached, CachedPlan, ROWS_KEY};
 
-/// Parsing a shorter text takes no time to speak of.
+/// A shorter text takes hardly any time to parse.
 const TEXT_BYTES_MIN: usize = 1024;
-/// The plan of more parameters is not worth the memory that their types take.
+/// With more parameters, the plan is not worth the memory of their types.
 const PARAMS_MAX: usize = 4096;
 /// Rows whose values are read between two checks for interrupts.
 const ROWS_READ: usize = 1024;
@@ -37,7 +37,7 @@ impl Session {
         let Some(rows) = many_rows(text)? else { return Ok(None) };
         let Cells::Literals { cells, columns } = &rows.cells else { return Ok(None) };
         let declared: Vec<Oid> = columns.iter().map(|column| declared(*column)).collect();
-        // Statements of other numbers of rows are others where they are counted.
+        // Statements with other numbers of rows are counted separately.
         let counted = self.numbers_plans().then_some((rows.rows, text));
         let mixed = columns.iter().map(|column| column.mixed);
         let key = key_of(&rows, counted.map(|(rows, _)| rows), &declared, mixed.clone());
@@ -63,7 +63,7 @@ impl Session {
         let (Cells::Params, true) = (&rows.cells, count <= usize::from(u16::MAX)) else {
             return Ok(None);
         };
-        // Those behind the last one that is declared have none.
+        // Parameters after the last declared one have no declared type.
         let of_first = |i: usize| declared.get(i).copied().unwrap_or(0);
         if (0..count).any(|i| of_first(i) != of_first(i % rows.width)) || declared.len() > count {
             return Ok(None);
@@ -73,8 +73,8 @@ impl Session {
         self.plan_of_rows(&key, &rows.sql, rows.rows, &declared, Some((rows.rows, text)))
     }
 
-    /// The plan of the rows, `repeated` times whose parameters it has, which is found in the cache
-    /// or made. `counted`: how many rows there are, and what it is listed as.
+    /// The plan of the rows, from the cache or new, with `repeated` times the parameters of one
+    /// row. `counted` is the number of rows and the text that is listed.
     fn plan_of_rows(
         &mut self,
         key: &str,
@@ -109,7 +109,7 @@ impl Session {
         Ok(plan)
     }
 
-    /// A plan that has just been made, for the rows that parameters make.
+    /// A new plan, for the number of rows that the parameters make.
     fn for_each_row(
         &self,
         one: Arc<CachedPlan>,
@@ -126,7 +126,7 @@ impl Session {
         Ok(Some(Arc::new(one)))
     }
 
-    /// The same plan for the catalog in force.
+    /// The same plan for the current catalog.
     pub(super) fn rows_again(&mut self, old: &Arc<CachedPlan>) -> Result<Arc<CachedPlan>> {
         let types = old.param_types();
         let width = old.compiled.row_params().unwrap_or(types.len());
@@ -138,7 +138,7 @@ impl Session {
         }
     }
 
-    /// The rows' values; `None`: one is none of its type.
+    /// The rows' values; `None` if one is not valid for its type.
     fn values_of(
         &self,
         cells: &[Cell],
@@ -177,7 +177,7 @@ impl Session {
     }
 }
 
-/// The type that a column's cells are of, as a parameter.
+/// The type of a column's cells, as a parameter.
 fn declared(column: CellColumn) -> Oid {
     match column.kind {
         ColumnKind::Unknown => 0,
@@ -188,7 +188,7 @@ fn declared(column: CellColumn) -> Oid {
     }
 }
 
-/// What the plan is found by.
+/// The plan's key in the cache.
 fn key_of(
     rows: &ManyRows,
     counted: Option<usize>,
@@ -210,8 +210,8 @@ fn key_of(
     key
 }
 
-/// Whether the column that a parameter goes to takes each number alike, whichever of the types of
-/// literals it is of, and is given it as it stands.
+/// Whether a parameter's column takes a literal of any numeric type in the same way, and gets it
+/// unchanged.
 fn takes_any_number(plan: &CachedPlan, index: usize) -> bool {
     fn has_param(expr: &Expr, index: usize) -> bool {
         let mut found = matches!(expr, Expr::Param { index: own, .. } if *own == index);

@@ -2,10 +2,10 @@
 //! (src/backend/access/transam/twophase.c), and pg_prepared_xacts.
 //!
 //! The engine keeps a prepared transaction, with a note for pg_prepared_xacts that outlives the
-//! server. Its catalog changes stay with it in memory; after a restart they are what its rows of
-//! the catalog say once it has committed.
+//! server. Its catalog changes stay with it in memory. After a restart they are read from its rows
+//! of the catalog, once it has committed.
 //!
-//! There is one database and everybody may do everything: a session that knows the identifier may
+//! There is one database, and every session has all rights: a session that knows the identifier may
 //! end the transaction.
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::activity::SessionCounts;
 use crate::server::{Phase, Server};
 use crate::services::now_micros;
 
-/// What is noted with a prepared transaction.
+/// The data kept with a prepared transaction.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Note {
     /// Microseconds since 2000-01-01 UTC.
@@ -34,7 +34,7 @@ struct Note {
 }
 
 impl Note {
-    /// The time, a flag, the owner, a zero byte, the database.
+    /// Encodes the time, a flag, the owner, a zero byte, and the database.
     fn encode(&self) -> Vec<u8> {
         let mut bytes = self.prepared_at.to_le_bytes().to_vec();
         bytes.push(u8::from(self.changes_catalog));
@@ -76,7 +76,7 @@ pub(crate) fn rows(server: &Server) -> Result<Vec<Vec<Datum>>> {
     builder.finish()
 }
 
-/// The rows of pg_prepared_xact(): the role and the database by their OIDs.
+/// The rows of pg_prepared_xact(), with the OIDs of the role and the database.
 pub(crate) fn shown(server: &Server) -> Result<Vec<Vec<Datum>>> {
     let mut rows = Vec::new();
     for prepared in server.database.prepared_transactions() {
@@ -101,7 +101,8 @@ impl Session {
                 self.commit()?;
                 return Ok(CommandTag::Plain("ROLLBACK"));
             }
-            // What statements that are sent together have done is prepared all the same.
+            // The changes of a message's or pipeline's earlier statements are prepared all the
+            // same.
             self.start_transaction()?;
         }
         if self.transaction.is_failed() {
@@ -113,7 +114,7 @@ impl Session {
     }
 
     fn end_by_preparing(&mut self, gid: &str) -> Result<()> {
-        // Whatever becomes of it, the block ends, as after COMMIT.
+        // The block ends even if this fails, as after COMMIT.
         self.end_block_now();
         self.check_deferred()?;
         if self.portals.cursors_mut().any(|cursor| cursor.is_to_be_held()) {
@@ -127,7 +128,7 @@ impl Session {
         let transaction =
             self.transaction.txn.take().ok_or_else(|| Error::internal("no transaction"))?;
         let (txn, changes) = transaction.into_parts();
-        // COMMIT PREPARED may publish them as they are: they are not the session's any more.
+        // COMMIT PREPARED may publish them as they are: they are no longer the session's.
         self.namespace_version = 0;
         let note = Note {
             prepared_at: now_micros(),
@@ -141,7 +142,7 @@ impl Session {
         Ok(())
     }
 
-    /// 0A000 if the transaction has used a temporary table: that goes with the session.
+    /// 0A000 if the transaction has used a temporary table, since the session's end drops it.
     fn check_no_temporary(&mut self) -> Result<()> {
         let published = self.server().catalog.published();
         let own = self.transaction.changes().map(|changes| Arc::clone(changes.catalog()));
@@ -188,7 +189,8 @@ fn commit_prepared(server: &Server, held: HeldPrepared) -> Result<steppe_txn::Co
         };
     })?;
     if published.is_err() {
-        // It has committed, and nobody sees it: only the next start can help.
+        // It has committed, but its changes of the catalog are not visible. Only a restart reads
+        // them.
         server.phase.send_replace(Phase::Failed);
     }
     published.map(|()| wait)

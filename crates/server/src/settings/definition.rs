@@ -1,5 +1,5 @@
-//! What settings there are: PostgreSQL 18's, from the extracted pg_settings, with
-//! the flags that the extract does not carry (src/backend/utils/misc/guc_tables.c).
+//! The settings: PostgreSQL 18's from the extracted pg_settings, with the flags that the extract
+//! lacks (src/backend/utils/misc/guc_tables.c).
 
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ use super::value::Value;
 /// When a setting may be changed (guc.h's GucContext).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Context {
-    /// Never.
+    /// It cannot be changed.
     Internal,
     /// At server start.
     Postmaster,
@@ -115,9 +115,9 @@ pub struct Definition {
     pub list: bool,
     /// The list's elements are identifiers (GUC_LIST_QUOTE).
     pub quoted: bool,
-    /// Not in SHOW ALL and pg_settings (GUC_NO_SHOW_ALL).
+    /// SHOW ALL and pg_settings leave it out (GUC_NO_SHOW_ALL).
     pub hidden: bool,
-    /// RESET ALL leaves it (GUC_NO_RESET_ALL).
+    /// RESET ALL does not reset it (GUC_NO_RESET_ALL).
     pub keeps: bool,
     /// EXPLAIN (SETTINGS) shows it (GUC_EXPLAIN).
     pub explained: bool,
@@ -195,7 +195,7 @@ fn is_explained(name: &str) -> bool {
     planner || name == "jit" || name.ends_with("_cost") || EXPLAINED.contains(&name)
 }
 
-/// Where Steppe's built-in values differ from those the facts were extracted with.
+/// Steppe's built-in values that differ from those of the extract.
 const BOOT: &[(&str, &str)] = &[
     ("client_encoding", "UTF8"),
     ("server_encoding", "UTF8"),
@@ -215,17 +215,17 @@ const BOOT: &[(&str, &str)] = &[
     ("default_toast_compression", "pglz"),
 ];
 
-/// All settings, sorted as SHOW ALL sorts them (without regard to case).
+/// All settings, sorted as in SHOW ALL (ignoring case).
 pub fn all() -> &'static [Definition] {
     &registry().definitions
 }
 
-/// A setting by name, any case; an old name finds its successor.
+/// A setting by name, in any case. An old name returns its successor.
 pub fn find(name: &str) -> Option<&'static Definition> {
     index_of(name).map(|index| &all()[index])
 }
 
-/// Its position in [`all`].
+/// A setting's position in [`all`].
 pub fn index_of(name: &str) -> Option<usize> {
     let mut lower = name.to_ascii_lowercase();
     if let Some((_, new)) = OLD_NAMES.iter().find(|(old, _)| *old == lower) {
@@ -274,13 +274,16 @@ fn extracted() -> Vec<Definition> {
     .collect()
 }
 
-/// Settings that pg_settings does not show. `default_with_oids` is there for what older dumps set,
-/// which is `off`. `enable_eager_aggregate` and `min_eager_agg_group_size` are PostgreSQL 19's.
-/// PostgreSQL does not have the last four:
-/// `debug_sync_delay` makes each sync of a file take so much longer, as on a slow device;
-/// `undo_buffers` is the memory for old versions, which go to a file beyond it; `xloginsert_locks`, once proposed for PostgreSQL, is taken and changes nothing, since
-/// the log here has no insertion lock; `statement_memory_limit` is the memory that a statement
-/// may have (0: a quarter of the machine's).
+/// Settings that pg_settings does not show. Older dumps set `default_with_oids` to `off`.
+/// `enable_eager_aggregate` and `min_eager_agg_group_size` are PostgreSQL 19's. PostgreSQL does not
+/// have the last four:
+///
+/// - `debug_sync_delay` makes each sync of a file take this much longer, as on a slow device.
+/// - `undo_buffers` is the memory for old versions. Beyond it they are in a file.
+/// - `xloginsert_locks`, once proposed for PostgreSQL, has no effect, since the log here has no
+///   insertion lock.
+/// - `statement_memory_limit` is the memory that a statement may have (0 is a quarter of the
+///   machine's).
 fn unlisted() -> Vec<Definition> {
     let text = |name, context, boot| definition(name, None, "", context, Kind::Text, boot);
     let mut all = vec![
@@ -320,7 +323,7 @@ fn unlisted() -> Vec<Definition> {
     all
 }
 
-/// Settings of the modules that are built in.
+/// Settings of the built-in modules.
 fn of_modules() -> Vec<Definition> {
     let of = |name, context, kind, boot| {
         definition(name, None, "Customized Options", context, kind, boot)
@@ -361,7 +364,7 @@ fn definition(
         keeps: KEEPS.contains(&name),
         explained: is_explained(name),
     };
-    // A test reads every boot value; a number it cannot read would be 0 here.
+    // A test reads every boot value. An unreadable number would be 0 here.
     definition.boot = Value::parse(&definition, boot).unwrap_or(match definition.kind {
         Kind::Bool => Value::Bool(false),
         Kind::Int { .. } => Value::Int(0),
@@ -379,7 +382,7 @@ fn kind(vartype: &str, min: Option<&str>, max: Option<&str>, words: Option<&'sta
     match vartype {
         "bool" => Kind::Bool,
         "integer" => Kind::Int { min: bound(min, 0), max: bound(max, i64::from(i32::MAX)) },
-        // The extract's bounds have six digits: the largest means "no bound".
+        // The extract's bounds have six digits. The largest means "no bound".
         "real" => Kind::Real {
             min: bound(min, 0.0),
             max: Some(bound(max, f64::MAX)).filter(|max| *max < 1e300).unwrap_or(f64::MAX),

@@ -1,4 +1,4 @@
-//! A session's own counts, not yet handed over.
+//! A session's own counts that are not handed over yet.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -10,35 +10,35 @@ use steppe_storage::usage::IoTimes;
 
 use super::{Counts, Run, Statement, Statements, Temporary};
 
-/// Statements that a session counts without handing over: more than a transaction of pgbench has.
+/// Statements that a session counts without handing over. A transaction of pgbench has fewer.
 const SLOTS: usize = 8;
 
-/// A slot that is a statement's.
+/// A slot that counts for a statement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place(usize);
 
-/// A session's slots. Only the session counts in them; anybody may look.
+/// A session's slots. Only the session writes them; any thread may read them.
 #[derive(Default)]
 pub(crate) struct Tally {
-    /// Not before the first statement: an idle connection has none.
+    /// Empty before the first statement, so that an idle connection has no slots.
     slots: OnceLock<Box<Slots>>,
 }
 
 #[derive(Default)]
 struct Slots {
     slots: [Slot; SLOTS],
-    /// Whose the slots are. Held while a slot changes hands or is looked at, not to count.
+    /// The owner of each slot. The lock is held to change or read owners, not to count.
     owners: Mutex<[Option<Arc<Statement>>; SLOTS]>,
 }
 
-/// Counts of one statement, written by one session.
+/// Counts of one statement, which one session writes.
 #[derive(Default)]
 struct Slot {
-    /// The statement's as it was asked for; its owner may be another object for the same.
+    /// The serial of the session's object. The owner may be another object of the same statement.
     serial: AtomicU64,
     generation: AtomicU64,
     calls: AtomicU64,
-    /// Bits of an f64, like the next ones.
+    /// The bits of an f64, as for the next fields.
     total: AtomicU64,
     min: AtomicU64,
     max: AtomicU64,
@@ -70,7 +70,7 @@ fn set_float(cell: &AtomicU64, value: f64) {
     cell.store(value.to_bits(), Ordering::Relaxed);
 }
 
-/// What I/O took, in nanoseconds.
+/// The times of I/O, in nanoseconds.
 #[derive(Default)]
 struct Times {
     read: AtomicU64,
@@ -112,7 +112,7 @@ impl Slot {
             if ms > float(&self.max) {
                 set_float(&self.max, ms);
             }
-            // Welford: how far it is from the mean before, and from the mean after.
+            // Welford: the distances from the mean before and from the mean after.
             let apart = ms - total / calls as f64;
             let apart_after = ms - (total + ms) / (calls + 1) as f64;
             set_float(&self.squares, float(&self.squares) + apart * apart_after);
@@ -146,7 +146,7 @@ impl Slot {
         }
     }
 
-    /// What counts for its owner; `None`: nothing any more.
+    /// The counts for the slot's owner; `None` if they are stale.
     fn counts_for(&self, owner: &Statement) -> Option<Counts> {
         let generation = self.generation.load(Ordering::Relaxed);
         let counts = owner.is_listed.load(Ordering::Acquire)
@@ -187,7 +187,7 @@ impl Times {
     }
 
     fn add(&self, times: &IoTimes) {
-        // Mostly none is timed.
+        // Mostly, none is timed.
         if *times == IoTimes::default() {
             return;
         }
@@ -205,7 +205,7 @@ impl Times {
 }
 
 impl Slots {
-    /// Hands a slot's counts to its owner, who has it no longer.
+    /// Adds a slot's counts to its owner, and frees the slot.
     fn release(&self, at: usize, owners: &mut [Option<Arc<Statement>>; SLOTS]) {
         let slot = &self.slots[at];
         if let Some(owner) = owners[at].take()
@@ -229,8 +229,8 @@ impl Slots {
 }
 
 impl Tally {
-    /// Where the runs of a statement are counted, until another's place is asked for. For the
-    /// session itself.
+    /// The slot of a statement. It is valid until the session asks for another statement's. Only
+    /// the session may call it.
     pub(crate) fn place(&self, statements: &Statements, statement: &Arc<Statement>) -> Place {
         let slots = self.slots.get_or_init(Box::default);
         let at = statement.serial as usize % SLOTS;
@@ -244,21 +244,21 @@ impl Tally {
         Place(at)
     }
 
-    /// Counts a run. For the session itself.
+    /// Counts a run. Only the session may call it.
     pub(crate) fn count(&self, place: Place, run: &Run) {
         if let Some(slots) = self.slots.get() {
             slots.slots[place.0].add(run);
         }
     }
 
-    /// Hands everything over. For the session itself, at its end.
+    /// Hands all counts over. The session calls it at its end.
     pub(crate) fn hand_over(&self) {
         let Some(slots) = self.slots.get() else { return };
         let mut owners = slots.owners.lock();
         (0..SLOTS).for_each(|at| slots.release(at, &mut owners));
     }
 
-    /// Shows what is not handed over.
+    /// Calls `f` with the counts that are not handed over.
     pub(super) fn for_each(&self, mut f: impl FnMut(&Statement, &Counts)) {
         let Some(slots) = self.slots.get() else { return };
         let owners = slots.owners.lock();

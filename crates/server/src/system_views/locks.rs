@@ -1,6 +1,6 @@
-//! pg_locks: the lock table, what every transaction has on itself (virtualxid), and SIREAD locks.
-//! As in PostgreSQL a row's lock shows as long as somebody waits for the row, with the row's ctid.
-//! What a serializable transaction has looked for in an index is a range of keys, not pages: it is
+//! pg_locks: the lock table, the lock of every transaction on itself (virtualxid), and SIREAD
+//! locks. As in PostgreSQL, a row's lock is shown while a session waits for the row, with the row's
+//! ctid. A serializable transaction's SIREAD lock in an index is a range of keys, not pages: it is
 //! shown as a page without a number.
 //!
 //! A virtual transaction id is the session's process id and the number of its transaction.
@@ -17,7 +17,7 @@ use steppe_types::{Datum, Oid, Result};
 
 use crate::services::{SharedSession, micros_at};
 
-/// What names the lock: columns of pg_locks.
+/// The locked object: columns of pg_locks.
 #[derive(Default)]
 struct Target {
     kind: &'static str,
@@ -26,7 +26,7 @@ struct Target {
     /// page, tuple
     row: Option<(i32, i16)>,
     transaction: Option<u64>,
-    /// The session whose transaction it is on.
+    /// The session whose transaction is locked.
     session: Option<u32>,
     /// classid, objid, objsubid
     key: Option<(Oid, Oid, i16)>,
@@ -50,7 +50,7 @@ fn target(tag: LockTag, tables: &HashMap<u64, Oid>) -> Target {
             relation(database, oid)
         }
         LockTag::Object { database, class, oid } => keyed("object", database, (class, oid, 0)),
-        // PostgreSQL finds out about a name at its unique key: it has no lock on it.
+        // PostgreSQL has no lock on a name: it finds a conflict at the catalog's unique index.
         LockTag::Name { database, hash } => relation(database, hash as u32),
         LockTag::Row(root, row) => Target {
             kind: "tuple",
@@ -87,12 +87,12 @@ fn tables(core: &SharedSession) -> Result<HashMap<u64, Oid>> {
     Ok(tables)
 }
 
-/// The row of an id, as ctid shows it: page and place in it.
+/// The position of a row id, as ctid shows it: page and number.
 fn place(row: u64) -> Option<(i32, i16)> {
     Some(steppe_exec::shown_place(row))
 }
 
-/// What a SIREAD lock is on.
+/// The object of a SIREAD lock.
 fn read_target(granule: Granule, relation: Option<Oid>) -> Target {
     let (kind, row) = match granule {
         Granule::File => ("relation", None),
@@ -111,7 +111,7 @@ fn files(core: &SharedSession) -> HashMap<RelFileNumber, Oid> {
 /// A row of pg_locks.
 struct Lock {
     target: Target,
-    /// A prepared transaction has it; otherwise a session.
+    /// The prepared transaction that holds it; `None` if a session does.
     prepared: Option<u64>,
     pid: u32,
     mode: &'static str,
@@ -133,7 +133,7 @@ impl Lock {
         Lock { prepared, pid, ..Lock::held(target, "SIReadLock") }
     }
 
-    /// What a session's transaction has on itself.
+    /// The lock of a session's transaction on itself.
     fn of_itself(pid: u32) -> Lock {
         Lock { pid, fast_path: true, ..Lock::held(of_session(pid), "ExclusiveLock") }
     }
@@ -144,7 +144,7 @@ impl Lock {
     }
 }
 
-/// The sessions that are in a transaction.
+/// The sessions in a transaction.
 fn in_transaction(core: &SharedSession) -> Vec<u32> {
     let mut pids = Vec::new();
     core.server.backends.for_each(|pid, backend| {
@@ -154,7 +154,7 @@ fn in_transaction(core: &SharedSession) -> Vec<u32> {
     pids
 }
 
-/// All locks there are.
+/// All locks.
 fn all(core: &SharedSession) -> Result<Vec<Lock>> {
     let locks = core.server.database.locks().report();
     let names_rows = locks.iter().any(|lock| matches!(lock.tag, LockTag::Row(..)));
@@ -186,7 +186,7 @@ pub(super) fn rows(core: &SharedSession) -> Result<Vec<Vec<Datum>>> {
         let Lock { target, pid, mode, granted, fast_path, .. } = lock;
         let session = Some(pid).filter(|pid| lock.prepared.is_none() && *pid != 0);
         let owner = match lock.prepared {
-            // As PostgreSQL shows one that no session runs.
+            // PostgreSQL shows a prepared transaction in this form.
             Some(xid) => Some(format!("-1/{}", xid as u32)),
             None => session.and_then(virtual_xid),
         };
