@@ -1,15 +1,15 @@
-//! ATTACH PARTITION of tables whose constraints may keep their rows within the bound: it must say
-//! what it says of the same rows in a table without constraints, which it has to read.
+//! ATTACH PARTITION of tables whose constraints may imply the bound. The result must be the same as
+//! for a table with the same rows and without constraints, which ATTACH has to read.
 
 mod support;
 
 use support::{Random, Raw, TestServer, sqlstate};
 
 const CASES: u64 = 600;
-/// Values of both columns; every pair of them that the constraints let in is in the table.
+/// Values of both columns. The table has every pair of them that the constraints accept.
 const DOMAIN: &str = "(SELECT generate_series(-1, 9) UNION ALL SELECT NULL)";
 
-/// A table, as it is made at random.
+/// A random table.
 struct Case {
     key: &'static str,
     bound: String,
@@ -21,7 +21,7 @@ fn value(random: &mut Random) -> String {
     random.below(8).to_string()
 }
 
-/// A condition about one column, or several of these.
+/// A condition about one column, or several of them.
 fn condition(random: &mut Random, depth: u32) -> String {
     if depth > 0 && random.below(2) == 0 {
         let (left, right) = (condition(random, depth - 1), condition(random, depth - 1));
@@ -46,7 +46,7 @@ fn condition(random: &mut Random, depth: u32) -> String {
     }
 }
 
-/// A side of a bound of `columns` columns.
+/// One side of a bound of `columns` columns.
 fn side(random: &mut Random, columns: u64, infinite: &str, from: u64) -> String {
     if random.below(4) == 0 {
         return vec![infinite; columns as usize].join(", ");
@@ -74,8 +74,8 @@ impl Case {
         Case { key, bound, not_null, checks }
     }
 
-    /// What makes a partitioned table, the table with constraints and rows, and one like it
-    /// without; and what attaches them.
+    /// The statements that make a partitioned table, a table with constraints and rows, and one
+    /// like it without constraints. Then the statements that attach them.
     fn statements(&self, n: u64) -> (Vec<String>, String, String) {
         let mark = |at: usize| ["", " NOT NULL"][usize::from(self.not_null[at])];
         let checks: Vec<String> = self.checks.iter().map(|c| format!(", CHECK ({c})")).collect();
@@ -100,7 +100,8 @@ impl Case {
     }
 }
 
-/// Runs a statement; returns its SQLSTATE, if it fails, and whether the constraints were enough.
+/// Runs a statement. Returns its SQLSTATE if it fails, and whether the constraints implied the
+/// bound.
 fn outcome(client: &mut Raw, statement: &str) -> (Option<String>, bool) {
     let messages = client.query(statement);
     let implied = messages.iter().any(|message| {

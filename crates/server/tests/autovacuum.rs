@@ -150,7 +150,7 @@ fn parents_are_analyzed_by_what_their_leaves_have_seen() {
     let of_all = "select reltuples from pg_class where relname in ('p', 'p_sub') order by relname";
     wait_for(&mut raw, of_all, &["12000", "8000"]);
     wait_for(&mut raw, "select reltuples from pg_class where relname = 'p150'", &["40"]);
-    // A parent table without rows of its own.
+    // A parent table without own rows.
     run(&mut raw, "create table i (a int); create table i1 () inherits (i)");
     run(&mut raw, "insert into i1 select generate_series(1, 100)");
     wait_for(&mut raw, &standing("i1"), &["100|100|0|1|0|t"]);

@@ -1,4 +1,4 @@
-//! What is bounded by settings, and what a session that comes to the bound is told.
+//! Limits that settings set, and the errors of a session that reaches one.
 
 mod support;
 
@@ -23,7 +23,7 @@ fn a_full_lock_table_refuses_locks_and_goes_on() {
         assert_eq!(error.field(b'M').as_deref(), Some("out of shared memory"));
         let hint = "You might need to increase \"max_locks_per_transaction\".";
         assert_eq!(error.field(b'H').as_deref(), Some(hint));
-        // A session's locks stay when the statement fails, and others find the table full.
+        // Session-level locks outlive the failed statement, and other sessions find the table full.
         let stays = lock == "pg_advisory_lock";
         let is_free = one(&mut other, "select pg_try_advisory_xact_lock(1)");
         assert_eq!(is_free, if stays { "f" } else { "t" }, "{lock}");

@@ -1,6 +1,5 @@
-//! Indexes of every kind against the table itself under random changes, builds that do not fit in
-//! memory, those that several sessions make of one table, and temporary objects of several
-//! sessions.
+//! Indexes of every kind against the table itself under random changes. Index builds that do not
+//! fit in memory, or that several sessions run on one table. Temporary objects of several sessions.
 
 mod support;
 
@@ -33,7 +32,7 @@ async fn compare(client: &Client, seed: u64, step: usize) {
     }
 }
 
-/// A random change; uniqueness may refuse it.
+/// A random change. A unique index may refuse it.
 fn change(random: &mut Random) -> String {
     let id = random.below(60);
     let name = format!("{}{}", ["n", "N"][random.below(2) as usize], random.below(9));
@@ -86,7 +85,7 @@ fn every_index_has_the_rows_of_its_table() {
                 if in_block {
                     rows(&writer, "BEGIN").await;
                 }
-                // What uniqueness refuses leaves nothing behind, which is part of the test.
+                // A refused change must leave the table unchanged: this is part of the test.
                 let _ = writer.simple_query(&change(&mut random)).await;
                 if in_block {
                     let end = ["COMMIT", "ROLLBACK"][random.below(2) as usize];
@@ -94,7 +93,7 @@ fn every_index_has_the_rows_of_its_table() {
                 }
                 if step % 20 == 0 {
                     compare(&writer, seed, step).await;
-                    // An old snapshot sees the rows under the keys that they had then.
+                    // An old snapshot sees the rows under their old keys.
                     compare(&reader, seed, step).await;
                 }
                 if step % 50 == 49 {
@@ -140,7 +139,7 @@ fn builds_that_do_not_fit_in_memory_spill() {
     });
 }
 
-/// A table's object has the list of its indexes, which neither session's may be missing from.
+/// A table's catalog entry lists its indexes. Each session's index must be in it.
 #[test]
 fn indexes_that_are_made_at_the_same_time_are_all_kept() {
     run(async {
@@ -152,7 +151,7 @@ fn indexes_that_are_made_at_the_same_time_are_all_kept() {
              CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10)",
         )
         .await;
-        // Of the parent and of the leaf: both are of the leaf.
+        // Indexes of the parent and of the leaf: the leaf gets both.
         for (n, tables) in [["p", "p"], ["p", "p1"], ["p1", "p1"]].into_iter().enumerate() {
             rows(&one, &format!("BEGIN; CREATE INDEX one_{n} ON {} (b)", tables[0])).await;
             let second = format!("CREATE INDEX two_{n} ON {} (b)", tables[1]);
@@ -203,7 +202,8 @@ fn temporary_objects_are_their_sessions_own() {
     });
 }
 
-/// An index's constraint is the table's: its name is changed on top of what else changes the table.
+/// An index's constraint belongs to its table. So a rename must keep concurrent changes of the
+/// table.
 #[test]
 fn a_renamed_index_loses_no_change_of_its_table() {
     run(async {

@@ -13,7 +13,7 @@ fn ask(raw: &mut Raw, sql: &str) -> Vec<String> {
     rows.into_iter().map(|row| row.into_iter().flatten().collect::<Vec<_>>().join("|")).collect()
 }
 
-/// A reader of a table with two partitions, and a session that takes one away and waits for the
+/// A reader of a table with two partitions, and a session that detaches one and waits for the
 /// reader.
 struct Scene {
     reader: Raw,
@@ -66,7 +66,7 @@ impl Scene {
 #[test]
 fn nobody_waits_for_a_concurrent_detach() {
     let mut scene = Scene::new();
-    // A reader that starts now does not know the partition, and is not kept waiting.
+    // A reader that starts now does not see the partition, and does not wait.
     assert_eq!(scene.pending(), ["t"]);
     assert_eq!(ask(&mut scene.other, "select a from p"), ["11"]);
     assert_eq!(ask(&mut scene.other, "update p set a = 12 returning a"), ["12"]);
@@ -79,7 +79,7 @@ fn nobody_waits_for_a_concurrent_detach() {
     assert!(sqlstate(&scene.detacher.until_ready()).is_none());
     assert!(scene.pending().is_empty());
     assert_eq!(ask(&mut scene.other, "select count(*) from p1"), ["2"]);
-    // The same through the extended protocol, with nobody in the way.
+    // The same through the extended protocol, without a concurrent reader.
     let sql = "alter table p detach partition p2 concurrently";
     let messages = [parse("", sql), bind("", "", &[]), execute("", 0), sync()].concat();
     assert_eq!(scene.other.tags(&messages), "12CZ");
@@ -117,7 +117,7 @@ fn an_older_snapshot_has_the_partition_still() {
     assert!(sqlstate(&scene.reader.query("insert into p values (2)")).is_none());
     assert_eq!(ask(&mut scene.reader, "update p set a = 3 where a = 2 returning a"), ["3"]);
     assert_eq!(ask(&mut scene.reader, "delete from p where a = 1 returning a"), ["1"]);
-    // Whose snapshot is younger does not see it, whatever the isolation.
+    // A session with a younger snapshot does not see it at any isolation level.
     scene.other.query("begin isolation level repeatable read");
     assert_eq!(ask(&mut scene.other, "select a from p"), ["11"]);
     scene.other.query("commit");

@@ -1,6 +1,6 @@
-//! Many connections that come to nothing: they are ended in time, keep nobody out for long,
-//! and leave no memory behind. The server is a process of its own, so that its memory and
-//! descriptors can be told from the test's.
+//! Many connections without a session: the server ends them in time, soon accepts others, and frees
+//! their memory. The server is a separate process, so that its memory and descriptors are not the
+//! test's.
 
 mod support;
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use support::{Raw, TestDir, rows, sqlstate};
 
-/// Open at once, on either side: within the usual limit of 1024 descriptors.
+/// Sockets that are open at once on either side: within the usual limit of 1024 descriptors.
 const AT_ONCE: usize = 500;
 
 struct Server {
@@ -48,7 +48,7 @@ impl Server {
         socket
     }
 
-    /// A session; waits its turn where the server is still busy ending others.
+    /// Opens a session. It tries again while the server still ends others.
     fn session(&self) -> Raw {
         let patience = Instant::now() + Duration::from_secs(20);
         loop {
@@ -62,7 +62,7 @@ impl Server {
         }
     }
 
-    /// Memory in use, in bytes.
+    /// The resident memory, in bytes.
     fn resident(&self) -> u64 {
         let path = format!("/proc/{}/statm", self.child.id());
         let text = std::fs::read_to_string(path).expect("the server runs");
@@ -75,7 +75,7 @@ impl Server {
         std::fs::read_dir(path).expect("the server runs").count()
     }
 
-    /// Waits until all sockets of the flood are gone on the server's side, too.
+    /// Waits until the server has closed all sockets of the flood.
     fn settle(&self, descriptors: usize) {
         let patience = Instant::now() + Duration::from_secs(20);
         while self.descriptors() > descriptors {
@@ -92,17 +92,17 @@ impl Drop for Server {
     }
 }
 
-/// A start-up packet, whole.
+/// A whole start-up packet.
 fn startup_packet() -> Vec<u8> {
     let body = b"\0\x03\0\0user\0postgres\0database\0postgres\0\0";
     [&(body.len() as u32 + 4).to_be_bytes()[..], body].concat()
 }
 
-/// Whether the server has closed the connection; waits for it.
+/// Waits for the server to close the connection. Returns whether it did.
 fn is_closed(socket: &mut TcpStream) -> bool {
     let mut byte = [0];
     matches!(socket.read(&mut byte), Ok(0)) || {
-        // A reset is an end, too; a time-out is none.
+        // A reset counts as closed, a time-out does not.
         let error = socket.read(&mut byte).err();
         error.is_some_and(|e| e.kind() == std::io::ErrorKind::ConnectionReset)
     }
@@ -118,20 +118,21 @@ fn five_thousand_connects_leave_nothing_behind() {
         let mut sockets: Vec<TcpStream> = (0..AT_ONCE).map(|_| server.socket()).collect();
         let packet = startup_packet();
         for (i, socket) in sockets.iter_mut().enumerate() {
-            // Nothing at all, part of a packet, an encryption request, nonsense.
+            // The clients send, in turn: no bytes, part of a packet, an encryption request,
+            // nonsense.
             let bytes: &[u8] = match (i + round) % 4 {
                 0 => b"",
                 1 => &packet[..i % packet.len()],
                 2 => &[0, 0, 0, 8, 4, 210, 22, 47],
                 _ => b"GET / HTTP/1.1\r\n\r\n",
             };
-            // The server may be quicker in closing.
+            // The server may have closed the socket already.
             let _ = socket.write_all(bytes);
         }
-        // The session that there is goes on meanwhile.
+        // The session continues meanwhile.
         drop(sockets);
     };
-    // What the allocator and the runtime keep at hand is there after the first rounds.
+    // After the first rounds, the allocator and the runtime have their reserves.
     (0..2).for_each(flood);
     server.settle(descriptors);
     let before = server.resident();
@@ -152,7 +153,7 @@ fn half_open_startups_end_in_time() {
     for (i, socket) in sockets.iter_mut().enumerate() {
         socket.write_all(&packet[..i % packet.len()]).expect("the server takes bytes");
     }
-    // One that sends a byte now and then gets no more time.
+    // A client that sends a byte now and then gets no more time.
     let mut slow = server.socket();
     let patience = Duration::from_secs(15);
     let mut sent = 0;
@@ -188,7 +189,7 @@ fn sessions_beyond_max_connections_are_refused_and_leave_room() {
     assert_eq!(rows(&sessions[0].query("select 1")), [[Some("1".to_owned())]]);
 }
 
-/// How many files a process may have open here.
+/// The number of files that a process may have open here.
 fn descriptors_allowed() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find(|line| line.starts_with("Max open files"))?;
@@ -211,7 +212,7 @@ fn connections_beside_a_thousand_silent_ones_are_told() {
         if sqlstate(&answer).is_some() {
             break answer;
         }
-        // The server had not got to the last of them.
+        // The server had not accepted the last of them yet.
         assert!(Instant::now() < patience, "a thousand and one are let in");
     };
     assert_eq!(sqlstate(&refusal).as_deref(), Some("53300"));

@@ -1,4 +1,4 @@
-//! What a page does not take survives as other data does: rows out of line, keys that are shortened.
+//! Data too large for a page survive as other data do: rows out of line, and shortened keys.
 
 mod support;
 
@@ -7,7 +7,7 @@ use support::{Raw, TestDir, rows, sqlstate};
 
 const SETTINGS: &[&str] = &["max_prepared_transactions=2"];
 
-/// The answer's one row, columns joined by `|`.
+/// The result's one row, columns joined by `|`.
 fn one(raw: &mut Raw, sql: &str) -> String {
     let messages = raw.query(sql);
     assert_eq!(sqlstate(&messages), None, "{sql}");
@@ -33,7 +33,7 @@ fn tables(raw: &mut Raw) {
     );
 }
 
-/// What there is, by rows and by indexes.
+/// The data, by rows and by indexes.
 fn state(raw: &mut Raw) -> [String; 4] {
     let wide = one(raw, "select count(*), sum(c7), sum(c8), sum(c9), sum(c1599) from wide");
     let long = one(raw, "select count(*), sum(n), sum(length(k)) from long");
@@ -82,7 +82,7 @@ fn a_kill_takes_back_what_was_not_committed_and_nothing_else() {
     let server = kill(server);
     let mut raw = server.connect();
     assert_eq!(state(&mut raw), committed);
-    // What is prepared still has its rows and keys.
+    // The prepared transaction still has its rows and keys.
     done(&mut raw, "set lock_timeout = 1");
     let refused = raw.query("update wide set c9 = 0 where id = 30");
     assert_eq!(sqlstate(&refused).as_deref(), Some("55P03"));
@@ -97,7 +97,7 @@ fn a_kill_takes_back_what_was_not_committed_and_nothing_else() {
     done(&mut raw, "vacuum long");
     assert_eq!(state(&mut raw), after);
 
-    // What recovery has made stands a second time, and so does what VACUUM has left.
+    // A second recovery keeps the result of the first, and of VACUUM.
     let server = kill(server);
     let mut raw = server.connect();
     assert_eq!(state(&mut raw), after);

@@ -1,5 +1,5 @@
-//! Statements of thousands of rows, parameters and list elements: what they do, in memory and
-//! time that grow as they do, and what ends them.
+//! Statements of thousands of rows, parameters and list elements: their results, their limits, and
+//! memory and time that grow linearly.
 
 mod support;
 
@@ -22,7 +22,7 @@ fn joined(count: usize, separator: &str, item: impl Fn(usize) -> String) -> Stri
     (0..count).map(item).collect::<Vec<_>>().join(separator)
 }
 
-/// `(…), (…)` of four parameters each.
+/// Makes `(…), (…)` of four parameters each.
 fn rows_of_params(rows: usize) -> String {
     let row = |i| format!("(${},${},${},${})", 4 * i + 1, 4 * i + 2, 4 * i + 3, 4 * i + 4);
     joined(rows, ",", row)
@@ -62,7 +62,7 @@ fn sixty_thousand_parameters_are_bound() {
     let state = "select count(*), sum(id), sum(k), max(s), min(d) from t";
     assert_eq!(one(&mut raw, state), "15000|112492500|787447500|s9999|2024-02-29");
 
-    // Again, once the table is another one: first with a column more, then with one less.
+    // Run it again after a change of the table: first with one more column, then with one less.
     done(&mut raw, "delete from t; alter table t add extra text default 'more'");
     assert_eq!(sqlstate(&run(&mut raw, "many", &all)), None);
     assert_eq!(one(&mut raw, "select count(extra) from t"), "15000");
@@ -72,7 +72,7 @@ fn sixty_thousand_parameters_are_bound() {
     assert_eq!(sqlstate(&run(&mut raw, "many", &all)).as_deref(), Some("42703"));
     assert_eq!(one(&mut raw, "select count(*) from t"), "0");
 
-    // A value that is none of its type, and one that its column does not take.
+    // A value that is invalid for its type, and one that its column refuses.
     done(&mut raw, "alter table t add k bigint");
     let mut wrong = all.clone();
     wrong[4 * 12_345] = "x".into();
@@ -102,7 +102,7 @@ fn no_bind_has_more_parameters_than_it_can_count() {
     server.stop();
 }
 
-/// A structure for each pair of them would be gigabytes, and take minutes.
+/// A structure for each pair of them would take gigabytes and minutes.
 #[test]
 fn memory_and_time_grow_with_the_statement() {
     let server = TestServer::start_with(&[("statement_memory_limit", "100MB")]);
@@ -112,7 +112,7 @@ fn memory_and_time_grow_with_the_statement() {
     let row = |i| format!("({i}, {}, 's{i}')", 3 * i);
     let literals = format!("insert into t values {}", joined(10_000, ", ", row));
     done(&mut raw, &literals);
-    // Of two forms, and so by the general way.
+    // The rows have two forms, so they take the general way.
     let row = |i: usize| match i % 2 {
         0 => format!("({}, {i} + 1, DEFAULT)", 200_000 + i),
         _ => format!("({}, {i}, 's')", 200_000 + i),

@@ -1,5 +1,5 @@
-//! What a statement may take from others: no time that they feel, no more memory than its share,
-//! and nothing once it is to end.
+//! The limits of a statement's use of shared resources: other sessions notice no delay, its memory
+//! has a limit, and it ends soon after a cancel.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use support::{Raw, TestServer, query, rows, sqlstate};
 
-/// The error of an answer: its SQLSTATE and message.
+/// The error's SQLSTATE, or "none".
 fn error_of(raw: &mut Raw, sql: &str) -> String {
     sqlstate(&raw.query(sql)).unwrap_or_else(|| "none".to_owned())
 }
@@ -78,7 +78,7 @@ fn what_does_not_yield_holds_up_nobody() {
     let server = TestServer::start();
     let mut others: Vec<Raw> = (0..4).map(|_| server.raw()).collect();
     others[0].query("create table t (a int primary key, b int); insert into t values (1, 1)");
-    // A regular expression looks for no interrupt: the watchdog has to see to it.
+    // A regular expression checks for no interrupt, so the watchdog must act.
     let stuck = [
         "select regexp_replace(repeat('ab', 8000000), '(a|ab)(c|bcd)*x', '')",
         "select length(ln(repeat('7', 40000)::numeric)::text)",
@@ -118,7 +118,7 @@ fn a_cancel_is_heard_wherever_a_statement_is() {
         runner.query("set statement_timeout = '100ms'");
         let started = Instant::now();
         let ended = error_of(&mut runner, &sql);
-        // It may be done before; if not, a busy machine has time enough.
+        // It may end before the cancel. If not, even a busy machine has time enough.
         assert!(ended == "57014" || ended == "none" || ended == "54001", "{shown}: {ended}");
         assert!(
             started.elapsed() < Duration::from_millis(1500),
@@ -161,7 +161,7 @@ fn a_statement_has_its_share_of_memory() {
     }
 }
 
-/// Neither views nor chains of WITH queries end the server, however deep they are.
+/// Views and chains of WITH queries of any depth do not end the server.
 #[test]
 fn queries_nest_as_deep_as_the_stack_allows() {
     let server = TestServer::start();

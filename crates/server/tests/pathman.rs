@@ -1,5 +1,6 @@
-//! pg_pathman's functions. No PostgreSQL at hand has the extension, so what is expected here is
-//! written by hand, after pg_pathman's documentation and its own regression tests.
+//! pg_pathman's functions. The extension is not installed in the PostgreSQL at hand. So the
+//! expected results are written by hand, after pg_pathman's documentation and its own regression
+//! tests.
 
 mod support;
 
@@ -13,7 +14,7 @@ async fn value(client: &Client, sql: &str) -> String {
     rows[0].clone()
 }
 
-/// SQLSTATE, message and detail of a statement that fails.
+/// SQLSTATE, message and detail of a statement that must fail.
 async fn refused(client: &Client, sql: &str) -> (String, String, String) {
     let error = client.simple_query(sql).await.expect_err(sql);
     let error = error.as_db_error().expect("an answer");
@@ -70,7 +71,7 @@ fn the_extension_brings_its_functions_and_takes_them_away() {
         let spread = "SELECT min(n), max(n), count(*) FROM \
                       (SELECT count(*) AS n FROM tbl_range GROUP BY tableoid) t";
         assert_eq!(value(&client, spread).await, "100|100|128");
-        // A view over a function of the extension means it under any search path.
+        // A view over a function of the extension refers to it under any search path.
         rows(&client, "CREATE VIEW v AS SELECT parttype FROM show_partition_list()").await;
         rows(&client, "SET search_path = pg_catalog").await;
         assert_eq!(value(&client, "SELECT count(*) FROM public.v").await, "128");
@@ -192,7 +193,7 @@ fn ranges_are_counted_and_checked() {
         let indexes = "SELECT count(*) FROM pg_indexes WHERE schemaname = 'test' \
                        AND indexdef LIKE '%USING btree (dt)'";
         assert_eq!(value(&client, indexes).await, "5");
-        // Whatever fails leaves the table as it was.
+        // A failure leaves the table unchanged.
         rows(&client, "CREATE TABLE test.n (id int NOT NULL); INSERT INTO test.n VALUES (1), (25)")
             .await;
         let bounds = "SELECT pathman.create_range_partitions('test.n', 'id', '{0,10,30}'::int[], \
@@ -268,7 +269,7 @@ fn partitions_are_managed() {
             message(&client, "SELECT attach_range_partition('t', 'other', 100, 200)").await,
             "partition must have a compatible tuple format"
         );
-        // What functions do to the catalog the rest of the statement may find done.
+        // The rest of the statement may see a function's changes of the catalog.
         let dropped = "SELECT drop_range_partition(partition) FROM pathman_partition_list \
                        WHERE parent = 't'::regclass AND range_min::int >= 30";
         assert_eq!(rows(&client, dropped).await, ["t_4", "t_6"]);
@@ -315,7 +316,7 @@ fn functions_change_the_catalog_in_the_transaction_of_their_statement() {
     });
 }
 
-/// The join meets the first row twice, each time with a statement of the function before it.
+/// The join meets the first row twice. Each time, the function has run a statement before.
 #[test]
 fn an_update_goes_on_after_the_statements_of_its_functions() {
     run(async {
@@ -365,7 +366,7 @@ fn what_is_kept_can_be_changed() {
         );
         let add = "SELECT add_to_pathman_config('t', 'k')";
         assert_eq!(refused(&client, add).await.0, "0A000");
-        // All rows have moved when the table was partitioned.
+        // All rows moved when the table was partitioned.
         assert_eq!(value(&client, "SELECT partition_table_concurrently('t')").await, "");
         assert_eq!(value(&client, "SELECT partition_data('t')").await, "0");
         assert!(rows(&client, "SELECT * FROM pathman_concurrent_part_tasks").await.is_empty());
@@ -417,10 +418,10 @@ fn rows_beyond_the_ends_make_partitions() {
         let keys = "SELECT count(*) FROM pg_constraint WHERE contype = 'p' AND conrelid IN \
                     (SELECT partition FROM pathman_partition_list)";
         assert_eq!(value(&client, keys).await, "8");
-        // The partition stays when the row goes.
+        // The partition stays when the row is rolled back.
         rows(&client, "BEGIN; INSERT INTO t (d) VALUES ('2017-04-02'); ROLLBACK").await;
         assert_eq!(value(&client, "SELECT get_number_of_partitions('t')").await, "9");
-        // UPDATE makes them, too; many rows of one statement make one.
+        // UPDATE makes partitions, too. Many rows of one statement share one.
         rows(&client, "UPDATE t SET d = '2017-05-05' WHERE d = '2016-12-01'").await;
         let many =
             "INSERT INTO t (d) SELECT date '2017-06-01' + i % 30 FROM generate_series(1, 99) i";
@@ -447,7 +448,7 @@ fn rows_beyond_the_ends_make_partitions() {
     });
 }
 
-/// The table is this transaction's own, so that nobody else could add a partition to it.
+/// Only this transaction sees the table, so no other session could add a partition to it.
 #[test]
 fn a_new_table_grows_in_its_own_transaction() {
     run(async {
@@ -466,14 +467,14 @@ fn a_new_table_grows_in_its_own_transaction() {
             ranges(&client, "t").await,
             ["t_1|0|10|1", "t_2|10|20|0", "t_3|20|30|1", "t_5|30|40|1"]
         );
-        // A lock that others must not have keeps them from adding partitions, too.
+        // A lock that conflicts with other sessions also stops them from adding partitions.
         rows(&client, "BEGIN; LOCK TABLE t IN SHARE MODE; INSERT INTO t VALUES (45); COMMIT").await;
         assert_eq!(value(&client, "SELECT count(*) FROM t").await, "4");
     });
 }
 
-/// Sessions insert beyond the end at once, and others read: every row is in one place and seen
-/// from its commit on, and no partition is made twice.
+/// Sessions insert beyond the end at once, and others read. Every row is in one place and visible
+/// from its commit on, and each partition is made once.
 #[test]
 fn many_sessions_grow_a_table_together() {
     const SESSIONS: i64 = 8;
@@ -523,7 +524,7 @@ fn many_sessions_grow_a_table_together() {
     });
 }
 
-/// They are computed again whenever rows are moved.
+/// They are computed again when rows are moved.
 #[test]
 fn generated_columns() {
     run(async {

@@ -1,7 +1,7 @@
-//! Plans that are kept while others change the schema, against plans that are made anew.
+//! Kept plans against new plans, while another session changes the schema.
 //!
-//! What must hold: a kept plan answers as a new one would. One session keeps its settings, so
-//! that it finds its plans again; the other has new ones each time, so that it finds none.
+//! A kept plan must answer as a new one would. One session keeps its settings, so that it finds its
+//! plans again. The other changes a setting each time, so that it finds none.
 
 mod support;
 
@@ -9,10 +9,10 @@ use support::{Random, TestServer, rows_of as rows, run, try_rows_of};
 use tokio_postgres::Client;
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
-/// As the search path has them. The first is there at times.
+/// The schemas in the order of the search path. The first exists at times.
 const SCHEMAS: [&str; 3] = ["first", "second", "third"];
 
-/// A change of the schema; it may not be possible.
+/// A change of the schema, which may be refused.
 fn change(random: &mut Random, step: u64) -> String {
     let mut one_of = |list: &[&str]| list[random.below(list.len() as u64) as usize].to_owned();
     let (schema, name, other) = (one_of(&SCHEMAS), one_of(&NAMES), one_of(&NAMES));
@@ -42,7 +42,7 @@ fn change(random: &mut Random, step: u64) -> String {
     }
 }
 
-/// What is asked after each change; what it changes is rolled back.
+/// The statements after each change. Their own changes are rolled back.
 fn statements() -> Vec<String> {
     let of_each = |name: &&str| {
         [
@@ -78,7 +78,7 @@ async fn random_changes(server: &TestServer, seed: u64) {
     }
     for step in 0..150 {
         let change = change(&mut random, step);
-        // Several at once, now and then.
+        // Some changes run in one transaction with another.
         match random.below(8) {
             0 => rows(&changing, &format!("BEGIN; CREATE TABLE beside_{step} ()")).await,
             _ => Vec::new(),

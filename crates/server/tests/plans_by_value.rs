@@ -1,11 +1,11 @@
-//! Values of parameters choose between variants of a statement's plan.
+//! Values of parameters select a variant of a statement's plan.
 
 mod support;
 
 use support::{TestServer, rows_of, run};
 use tokio_postgres::Client;
 
-/// A table of which 100 rows in 100,000 are rare, with an index that pays for those alone.
+/// A table with 100 rare rows in 100,000. Its index is useful only for those.
 async fn skewed(client: &Client) {
     let sql = "create table s (id int primary key, k int, status text);
         insert into s select g, g % 1000, case when g % 1000 = 0 then 'rare' else 'common' end
@@ -35,7 +35,7 @@ fn a_rare_value_is_looked_up_and_a_common_one_is_scanned_for() {
             assert!(uses_index(&client, "r(10, 60)").await);
             assert!(!uses_index(&client, "r(10, 99000)").await);
         }
-        // Each plan is right for any values, whichever was made first.
+        // Each plan is right for any values, regardless of which was made first.
         for (call, answer) in [("st('rare')", "0"), ("st('common')", "49950000"), ("st('no')", "")]
         {
             let found = rows_of(&client, &format!("execute {call}")).await;
@@ -47,7 +47,7 @@ fn a_rare_value_is_looked_up_and_a_common_one_is_scanned_for() {
     });
 }
 
-/// Texts of which nearly all begin alike, and patterns for them.
+/// Texts that nearly all begin in the same way, and patterns for them.
 async fn texts(client: &Client) {
     let sql = "create table w (id int primary key, t text);
         insert into w select g, case when g % 1000 = 0 then 'rare' || g else 'word' || g end
@@ -134,7 +134,7 @@ fn variants_go_when_the_table_changes() {
         assert_eq!(rows_of(&client, "execute st('rare')").await, ["0"]);
         client.batch_execute("create index s_status on s (status)").await.unwrap();
         assert!(uses_index(&client, "st('rare')").await);
-        // What a transaction sees of its own stays its own.
+        // A transaction's own changes stay its own.
         client.batch_execute("begin; alter table s add column more int").await.unwrap();
         assert!(uses_index(&client, "st('rare')").await);
         assert!(!uses_index(&client, "st('common')").await);

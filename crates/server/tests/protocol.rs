@@ -35,7 +35,7 @@ fn a_connection_is_greeted() {
     assert_eq!(rows(&raw.query("show work_mem")), [[Some("2MB".to_owned())]]);
 }
 
-/// The codes of requests for encryption, as packets of their own.
+/// The packets that request encryption.
 const SSL: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 const GSS: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 48];
 
@@ -112,7 +112,7 @@ fn whoever_names_another_role_or_database_is_not_let_in() {
         assert_eq!(error.field(b'M').as_deref(), Some(message));
         assert_eq!(raw.receive(), None, "the connection is closed");
     }
-    // A client that names no database means the one that is called as the role is.
+    // A client without a database name gets the database with the role's name.
     let mut raw = server.connect();
     raw.startup(&[("user", "postgres")]);
     raw.until_ready();
@@ -172,7 +172,7 @@ fn portals_suspend_and_go_on() {
     raw.send(&batch);
     let answer = raw.until_ready();
     assert_eq!(tags(&answer), "12DDsDDsDCZ");
-    // The transaction has ended, and the portal with it.
+    // The transaction and its portal have ended.
     let mut again = execute("p", 0);
     again.extend(sync());
     raw.send(&again);
@@ -197,7 +197,7 @@ fn a_mark_ends_text_but_not_csv() {
     assert_eq!(copy("", b"x\ny\\.\nz\n"), (Vec::new(), Some("22P04".to_owned())));
 }
 
-/// What an answer's CommandComplete messages say.
+/// The tags of CommandComplete messages.
 fn completions(answer: &[Message]) -> Vec<String> {
     let tags = answer.iter().filter(|message| message.tag == b'C');
     tags.map(|tag| String::from_utf8_lossy(&tag.body[..tag.body.len() - 1]).into_owned()).collect()
@@ -227,7 +227,7 @@ fn each_execute_tells_what_it_has_done_itself() {
         (seen.as_str(), told),
         ("12DDsDCCZ", vec!["INSERT 0 1".into(), "INSERT 0 0".into()])
     );
-    // What gives no rows does all it has to do, and does it once.
+    // A statement without rows does all its work, once.
     let (seen, told, state) = pieces("insert into t values (4), (5)", &[1, 0]);
     assert_eq!((seen.as_str(), told), ("12CEZ", vec!["INSERT 0 2".into()]));
     assert_eq!(state.as_deref(), Some("55000"));
@@ -262,7 +262,7 @@ fn execute_and_fetch_give_as_many_rows_as_are_asked_for() {
     };
     let (seen, told, ..) = pieces("fetch 5 from c", &[2, 2, 2, 0]);
     assert_eq!((seen.as_str(), told), ("12DDsDDsDCC3Z", vec!["FETCH 1".into(), "FETCH 0".into()]));
-    // All five had been taken from the cursor.
+    // FETCH had taken all five from the cursor.
     let (_, told, found, _) = pieces("fetch next from c", &[0, 0]);
     assert_eq!(
         (told, found),
@@ -307,7 +307,7 @@ fn rows_of_a_cursor_with_hold_spill_within_temp_file_limit() {
     raw.query("set work_mem = '1MB'");
     raw.query("set temp_file_limit = '10MB'");
     let before = server.spill_files();
-    // As COMMIT fails, so does the transaction.
+    // COMMIT fails, and so does the transaction.
     assert_eq!(sqlstate(&raw.query(declare)).as_deref(), Some("53400"));
     raw.query("set temp_file_limit = -1");
     assert_eq!(sqlstate(&raw.query(declare)), None);
@@ -418,7 +418,7 @@ fn malformed_input_ends_the_connection_only() {
         assert_eq!(answer[0].field(b'S').as_deref(), Some("FATAL"), "{bytes:?}");
         assert_eq!(answer[0].field(b'C').as_deref(), Some("08P01"), "{bytes:?}");
     }
-    // A bad body is an error, and the session goes on.
+    // A bad body is an error, and the session continues.
     let mut raw = server.raw();
     assert_eq!(raw.tags(&message(b'Q', b"\xff\0")), "EZ");
     let mut batch = message(b'B', b"\0\0\0\x07");
@@ -488,7 +488,7 @@ fn copy_in_goes_on_with_the_next_statement() {
     raw.query("create table t (a int, b text)");
     raw.send(&query("copy t from stdin; select count(*) from t"));
     assert_eq!(raw.receive().unwrap().tag, b'G');
-    // Cut in the middle of a row.
+    // The message ends in the middle of a row.
     raw.send(&message(b'd', b"1\tone\n2\t"));
     raw.send(&message(b'd', b"two\n"));
     raw.send(&message(b'c', b""));
@@ -519,7 +519,7 @@ fn a_failed_copy_names_the_line_and_takes_everything_back() {
     assert_eq!(duplicate, pair("23505", "COPY t, line 3"));
     let short = fail(b"1\n");
     assert_eq!(short, pair("22P04", "COPY t, line 1: \"1\""));
-    // Data that comes after the failure is passed over.
+    // Data that arrive after the failure are skipped.
     raw.send(&message(b'd', b"more"));
     assert_eq!(rows(&raw.query("select count(*) from t")), [[Some("0".to_owned())]]);
     raw.send(&query("copy t from stdin"));
@@ -533,7 +533,7 @@ fn clients_that_read_late_get_every_answer_in_order() {
     // More bytes than sockets hold.
     const QUERIES: usize = 4000;
     let server = TestServer::start();
-    // More than one to a worker, so that answers leave together.
+    // There are several sessions a worker, so that answers leave together.
     let mut clients: Vec<_> = (0..6).map(|_| server.raw()).collect();
     let mut other = server.raw();
     for client in &clients {
@@ -543,7 +543,7 @@ fn clients_that_read_late_get_every_answer_in_order() {
         for client in &mut clients {
             client.send(&query(&format!("select {i}, repeat('x', 2500)")));
         }
-        // Meanwhile they are answered, each of them alone.
+        // Meanwhile, another session gets its answers.
         assert_eq!(rows(&other.query("select 1")).len(), 1);
     }
     for client in &mut clients {
@@ -573,7 +573,7 @@ fn answers_wait_for_sync_or_flush() {
     raw.send(&run("select 3"));
     assert!(!has_come(&mut raw));
     assert_eq!(raw.tags(&sync()), "12DCZ");
-    // An error, a notice, and what fills PostgreSQL's buffer go out at once.
+    // An error, a notice, or a full buffer of PostgreSQL's size is sent at once.
     raw.send(&run("select nothing"));
     assert_eq!(raw.receive().unwrap().tag, b'E');
     assert_eq!(raw.tags(&sync()), "Z");

@@ -74,14 +74,14 @@ fn a_plan_of_one_shape_serves_other_literals() {
             let found = column(&client, &format!("select b from t where a = {i}")).await;
             assert_eq!(found, [format!("it's {i}")]);
         }
-        // Literals of other types, and ones that fail, are other shapes.
+        // Literals of other types, and invalid ones, make other shapes.
         assert_eq!(column(&client, "select b from t where a = '7'").await, ["it's 7"]);
         assert!(column(&client, "select b from t where a = 7.5").await.is_empty());
         let bad = client.simple_query("select b from t where a = 'x'").await.unwrap_err();
         let bad = bad.as_db_error().unwrap();
         assert_eq!(bad.code(), &SqlState::INVALID_TEXT_REPRESENTATION);
         assert!(bad.position().is_some(), "the error points at the literal");
-        // A change of the schema is seen at once.
+        // A change of the schema is visible at once.
         client.batch_execute("alter table t drop column b").await.unwrap();
         assert_eq!(code(&client, "select b from t where a = 1").await, SqlState::UNDEFINED_COLUMN);
     });
@@ -209,7 +209,7 @@ fn portals_are_read_piece_by_piece() {
                 break;
             }
             seen.extend(rows.iter().map(|row| row.get::<_, i32>(0)));
-            // Later changes are not seen by a portal that has begun.
+            // A portal that has begun does not see later changes.
             transaction.batch_execute("delete from t where a = 1000").await.unwrap();
         }
         assert_eq!(seen, (1..=1000).collect::<Vec<i32>>());
@@ -278,7 +278,7 @@ fn waits_end_by_cancel_and_timeouts() {
         });
         assert_eq!(code(&waiter, update).await, SqlState::QUERY_CANCELED);
         cancel.await.unwrap();
-        // And by the end of the other transaction.
+        // The end of the other transaction ends the wait, too.
         let waiting = tokio::spawn(async move {
             waiter.batch_execute(update).await.unwrap();
             waiter
@@ -290,8 +290,8 @@ fn waits_end_by_cancel_and_timeouts() {
     });
 }
 
-/// More sessions than there are workers compute without end, though no estimate says so, or plan
-/// for minutes: others connect and get their answers, and all can be cancelled.
+/// More sessions than workers compute without end, though their estimates are small, or plan for
+/// minutes. Other sessions connect and get their answers, and all can be cancelled.
 #[test]
 fn what_takes_long_holds_up_nobody() {
     run(async {
@@ -400,7 +400,7 @@ fn an_older_snapshot_does_not_look_through_a_younger_index() {
             .await
             .unwrap();
         assert_eq!(column(&reader, "select count(*) from t where k = 1").await, ["1"]);
-        // The index is built over what is left: it has no entry for the deleted row.
+        // The index is built over the remaining rows: it has no entry for the deleted row.
         writer.batch_execute("delete from t where k = 1; create index on t (k)").await.unwrap();
         assert_eq!(column(&reader, "select count(*) from t where k = 1").await, ["1"]);
         reader.batch_execute("commit").await.unwrap();
@@ -410,8 +410,8 @@ fn an_older_snapshot_does_not_look_through_a_younger_index() {
     });
 }
 
-/// A statement about one leaf locks it before it takes its snapshot: what TRUNCATE and INSERT
-/// left there while it waited is what it sees.
+/// A statement about one leaf locks it before it takes its snapshot. So it sees the changes of
+/// TRUNCATE and INSERT that it waited for.
 #[test]
 fn a_statement_about_one_leaf_sees_what_it_has_waited_for() {
     run(async {
@@ -429,7 +429,7 @@ fn a_statement_about_one_leaf_sees_what_it_has_waited_for() {
         let get = waiter.prepare("select v from p where k = $1").await.unwrap();
         assert_eq!(waiter.query_one(&get, &[&1i32]).await.unwrap().get::<_, i32>(0), 10);
         owner.batch_execute("begin; truncate p1; insert into p values (1, 11)").await.unwrap();
-        // Another leaf is nobody's.
+        // Another leaf is not locked.
         assert_eq!(waiter.query_one(&get, &[&2i32]).await.unwrap().get::<_, i32>(0), 20);
         let pid: i32 = waiter.query_one("select pg_backend_pid()", &[]).await.unwrap().get(0);
         let waits = async {
@@ -445,7 +445,7 @@ fn a_statement_about_one_leaf_sees_what_it_has_waited_for() {
     });
 }
 
-/// What pg_dump does to read with several sessions: each sees what the first one saw.
+/// pg_dump reads with several sessions in this way: each sees the first one's snapshot.
 #[test]
 fn a_snapshot_is_taken_over_as_long_as_its_transaction_runs() {
     run(async {
@@ -482,8 +482,8 @@ fn a_snapshot_is_taken_over_as_long_as_its_transaction_runs() {
     });
 }
 
-/// Two clients' threads with ten sessions each, which they exchange: sessions may come to live on
-/// other workers, and have everything with them.
+/// Two clients' threads exchange their ten sessions each. Sessions may move to other workers, and
+/// keep all their state.
 #[test]
 fn sessions_have_all_they_had_wherever_they_live() {
     const TURNS: i32 = 600;
@@ -518,7 +518,7 @@ fn sessions_have_all_they_had_wherever_they_live() {
         for (_, raw) in halves.iter_mut().flatten() {
             raw.query("begin; update t set b = b + 1 where a % 100 = 0; commit");
         }
-        // The other thread goes on with them.
+        // The other thread continues with them.
         halves.swap(0, 1);
     }
     for (half, sessions) in halves.iter_mut().rev().enumerate() {

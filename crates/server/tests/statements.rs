@@ -1,5 +1,5 @@
-//! pg_stat_statements: counted from the start, shown by the extension. The texts and counts are
-//! what PostgreSQL 18 with the module says to the same statements.
+//! pg_stat_statements: statements are counted from the start, and the extension shows them. Texts
+//! and counts are those of PostgreSQL 18 with the module for the same statements.
 
 mod support;
 
@@ -18,7 +18,7 @@ fn texts_calls_and_rows_are_postgresqls() {
     let server = TestServer::start();
     let mut raw = server.raw();
     raw.query("create table t (a int primary key, b text)");
-    // Counted before there is anything to show it.
+    // This is counted before the extension exists.
     raw.query("create extension pg_stat_statements");
     let seen = ask(&mut raw, LIST);
     assert_eq!(
@@ -98,14 +98,14 @@ fn what_runs_take_is_told() {
     assert_eq!(ask(&mut raw, &insert), ["10|10|t|t|t|t|t|t|t|t|t"]);
     let select = format!("select calls, rows, wal_records {of} 'select b%'");
     assert_eq!(ask(&mut raw, &select), ["10|10|0"]);
-    // A session that has gone has handed over what it counted.
+    // A session that has ended has handed over its counts.
     drop(other);
     assert_eq!(ask(&mut raw, &select), ["10|10|0"]);
-    // The time of a wait is a run's.
+    // The time of a wait is part of a run's time.
     raw.query("select pg_sleep(0.05)");
     let slept = format!("select max_exec_time between 50 and 5000 {of} 'select pg_sleep%'");
     assert_eq!(ask(&mut raw, &slept), ["t"]);
-    // One statement's numbers are reset by its queryid.
+    // A reset by queryid resets one statement.
     let forget =
         format!("select pg_stat_statements_reset(0, 0, queryid) is not null {of} 'insert%'");
     assert_eq!(ask(&mut raw, &forget), ["t"]);
@@ -132,10 +132,10 @@ fn it_can_be_turned_off_and_the_number_is_the_activitys() {
     assert_eq!(ask(&mut raw, LIST), ["1|1|select pg_stat_statements_reset()"]);
     let ours = "select s.queryid = a.query_id from pg_stat_activity a, pg_stat_statements s \
                 where a.pid = pg_backend_pid() and s.query like 'select s.queryid%'";
-    // Not before it has run for the first time.
+    // It is listed after its first run.
     assert_eq!(ask(&mut raw, ours), Vec::<String>::new());
     assert_eq!(ask(&mut raw, ours), ["t"]);
-    // EXPLAIN knows it by the same number.
+    // EXPLAIN shows the same query identifier.
     raw.query("set compute_query_id = on; select pg_stat_statements_reset()");
     raw.query("select 5 as five");
     let plan = ask(&mut raw, "explain (verbose, costs off) select 6 as five").pop();

@@ -1,14 +1,14 @@
-//! A session that runs examples and tells what came of them.
+//! A session that runs examples and returns their outcomes.
 
 use crate::support::{Raw, TestServer, message, query};
 
-/// A session of a server of its own.
+/// A session of its own server.
 pub(crate) struct Asker {
     raw: Raw,
     _server: TestServer,
 }
 
-/// What a statement came to.
+/// The outcome of a statement.
 pub(crate) struct Answer {
     /// The error, if it failed.
     pub(crate) sqlstate: Option<String>,
@@ -49,8 +49,8 @@ impl Asker {
         answer.rows
     }
 
-    /// Runs statements up to the first that fails, in a transaction that is rolled back or
-    /// outside of one: the SQLSTATE of that one.
+    /// Runs statements up to the first failure, in a transaction that is rolled back or outside of
+    /// one. Returns the failure's SQLSTATE.
     pub(crate) fn outcome(&mut self, example: &str, in_transaction: bool) -> Option<String> {
         if in_transaction {
             self.must("BEGIN");
@@ -66,7 +66,7 @@ impl Asker {
     }
 }
 
-/// The statements of a text: it is cut at semicolons outside of quotes.
+/// The statements of a text. It splits the text at semicolons outside of quotes.
 pub(crate) fn statements(text: &str) -> Vec<&str> {
     let mut statements = Vec::new();
     let mut quote: Option<&str> = None;

@@ -1,8 +1,8 @@
-//! The pages that are written by hand: each line of SQL in them is run.
+//! The pages that are written by hand: the test runs each line of SQL in them.
 //!
-//! A line of a block of SQL is a statement, a semicolon, and what comes of it: `-- 0A000`, an
-//! SQLSTATE; `-- answers x`, its only row, columns joined by `|`; nothing, it succeeds. In
-//! parentheses `a1, …, a9` stands for all from 1 to 9. A block has a schema of its own.
+//! A line of a block of SQL has a statement, a semicolon, and its outcome. `-- 0A000` is an
+//! SQLSTATE. `-- answers x` is its only row, with columns joined by `|`. A line without an outcome
+//! succeeds. In parentheses, `a1, …, a9` means all from 1 to 9. Each block has its own schema.
 
 use crate::ask::Asker;
 use crate::page::folder;
@@ -33,7 +33,7 @@ fn examples_come_to_what_the_pages_say() {
     assert!(wrong.is_empty(), "{} examples are wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What came of a line, if it is not what the line says.
+/// The outcome of a line, if it differs from the stated one.
 fn differs(asker: &mut Asker, line: &str) -> Option<String> {
     let (sql, said) = line.split_once("; -- ").unwrap_or((line.trim_end_matches(';'), ""));
     let answer = asker.run(&written_out(sql));
@@ -45,7 +45,7 @@ fn differs(asker: &mut Asker, line: &str) -> Option<String> {
     }
 }
 
-/// `(a1 x, …, a3 x)` as `(a1 x, a2 x, a3 x)`.
+/// Expands `(a1 x, …, a3 x)` to `(a1 x, a2 x, a3 x)`.
 fn written_out(sql: &str) -> String {
     let Some((before, after)) = sql.split_once(", …, ") else { return sql.to_owned() };
     let (Some(open), Some(close)) = (before.rfind('('), after.find(')')) else {

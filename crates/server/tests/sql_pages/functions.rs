@@ -1,5 +1,5 @@
-//! docs/sql/functions.md: the functions that PostgreSQL documents, and which of them have an
-//! implementation.
+//! docs/sql/functions.md: the functions that PostgreSQL documents, and which of them are
+//! implemented.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ const CHAPTERS: &str = include_str!("chapters.txt");
 const AGGREGATES: &str = "Aggregate functions";
 const WINDOW: &str = "Window functions";
 
-/// Chapters whose functions go to the chapter of their arguments' types if there is one.
+/// Chapters whose functions belong to the chapter of their arguments' types, if there is one.
 const GENERAL: &[&str] =
     &["Mathematical functions", "String functions", "Binary string functions", "Array functions"];
 
@@ -143,7 +143,7 @@ fn chapter(proc: &Proc, listed: &BTreeMap<&'static str, &'static str>) -> Option
     Some(if GENERAL.contains(&chapter) { of_types(&proc.args).unwrap_or(chapter) } else { chapter })
 }
 
-/// The chapter that the types of arguments belong to.
+/// The chapter of the arguments' types.
 pub(crate) fn of_types(args: &[Oid]) -> Option<&'static str> {
     let names = names_of_types(args);
     let is_of = |types: &str| types.split(' ').any(|name| names.contains(&name));
@@ -213,7 +213,7 @@ impl Function {
     }
 }
 
-/// NULL of a type that an argument may have.
+/// NULL of a type that the argument accepts.
 fn null(arg: Oid) -> String {
     let name = builtin::ty(arg).map_or("unknown", |ty| ty.name);
     let concrete = match name {
@@ -225,7 +225,7 @@ fn null(arg: Oid) -> String {
     format!("NULL::pg_catalog.\"{concrete}\"")
 }
 
-/// A row a function, and those of which nothing is supported in a line.
+/// Writes a row for each function. Functions without any support share a line.
 fn write(page: &mut Page, functions: &[Function]) {
     let mut by_name: BTreeMap<&str, Vec<&Function>> = BTreeMap::new();
     for function in functions {

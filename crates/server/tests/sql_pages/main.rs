@@ -1,16 +1,15 @@
-//! The pages of docs/sql: what users read about Steppe's SQL is what the code does.
+//! The pages of docs/sql: the text for users matches the code.
 //!
 //! ```text
-//!   tables in the code: settings, pg_proc and what is attached to it, …  ─┐
+//!   tables in the code: settings, pg_proc and its implementations, …     ─┐
 //!   statements.txt: an example for each clause ──▶ a running server ──────┼─▶ docs/sql/NAME.md
 //!   words: chapters.txt, relations.txt, settings.txt, types.txt ──────────┘
 //!   docs/sql/limits.md, differences.md: examples and outcomes ──▶ a running server
 //! ```
 //!
-//! What it guarantees: a page that is written here is what would be written now, and every example
-//! of a page that is written by hand comes to what the page says. Where that is not so, the test
-//! fails and names the command that writes the pages anew, `make docs`: it sets the variable
-//! `STEPPE_REWRITE`.
+//! The test guarantees that a generated page is up to date, and that every example of a
+//! hand-written page has the outcome that the page states. Otherwise it fails and names the command
+//! that writes the pages, `make docs`, which sets the variable `STEPPE_REWRITE`.
 
 #[path = "../support/mod.rs"]
 mod support;

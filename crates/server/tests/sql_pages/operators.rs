@@ -1,4 +1,4 @@
-//! docs/sql/operators.md: the operators of pg_operator, and which of them have an implementation.
+//! docs/sql/operators.md: the operators of pg_operator, and which of them are implemented.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::functions::of_types;
 use crate::page::{Page, code};
 use crate::types::{has_values, names_of_types};
 
-/// The page's headings, and what is told apart below them.
+/// The page's headings.
 const KINDS: &[&str] = &[
     "Comparison",
     "Mathematics",
@@ -32,7 +32,7 @@ const KINDS: &[&str] = &[
 
 #[test]
 fn operators_page() {
-    // It tells the executor of the functions of all layers.
+    // Its start registers the functions of all layers with the executor.
     let _asker = Asker::start();
     let mut kinds: BTreeMap<&str, Vec<&Operator>> = BTreeMap::new();
     for operator in all() {
@@ -99,7 +99,7 @@ fn kind(operator: &Operator) -> &'static str {
     "Others"
 }
 
-/// A row an operator, and those of which nothing is supported in a line.
+/// Writes a row for each operator. Operators without any support share a line.
 fn write(page: &mut Page, operators: &[&Operator]) {
     let mut by_name: BTreeMap<&str, Vec<&Operator>> = BTreeMap::new();
     for operator in operators {

@@ -42,7 +42,7 @@ impl Page {
         self.text.push_str(&format!("\n```sql\n{}\n```\n", lines.join("\n")));
     }
 
-    /// A table; nothing where it has no rows.
+    /// A table, unless it has no rows.
     pub(crate) fn table<const N: usize>(&mut self, columns: [&str; N], rows: &[[String; N]]) {
         if rows.is_empty() {
             return;
@@ -59,7 +59,7 @@ impl Page {
         }
     }
 
-    /// Panics where the file is another one; with `STEPPE_REWRITE` the file becomes this page.
+    /// Panics if the file differs. With `STEPPE_REWRITE`, it writes the file.
     pub(crate) fn compare(self) {
         let path = folder().join(self.name);
         if std::env::var_os("STEPPE_REWRITE").is_some() {
@@ -82,7 +82,7 @@ impl Page {
     }
 }
 
-/// A text in lines of at most so many characters, broken between words.
+/// A text in lines of at most `width` characters, broken between words.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

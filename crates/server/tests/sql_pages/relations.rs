@@ -10,11 +10,11 @@ use crate::words;
 
 const PURPOSES: &str = include_str!("relations.txt");
 
-/// What a relation answers.
+/// The content of a relation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Shown,
-    /// It is about a feature that is not there.
+    /// Its feature does not exist here.
     Empty,
     NotYet,
 }
@@ -70,7 +70,7 @@ fn kind(asker: &mut Asker, schema: &str, shape: &Shape, has_purpose: bool) -> Ki
     }
 }
 
-/// relations.txt has a phrase for each relation that is shown, and for no other.
+/// Checks that relations.txt has a phrase for each relation that has rows, and for no other.
 fn check(shown: &[&str], named: Vec<&str>) {
     assert_eq!(shown, named, "relations.txt has a phrase for each relation with rows");
 }

@@ -10,8 +10,8 @@ use crate::words;
 
 const MEANINGS: &str = include_str!("settings.txt");
 
-/// Settings that the code names and that mean nothing: the word has another meaning there, or
-/// only the form in which the value is shown is meant.
+/// Settings whose names the code has with another meaning, or only for the form in which a value is
+/// shown.
 const OTHER_WORDS: &[&str] = &[
     "data_directory_mode",
     "log_file_mode",
@@ -60,7 +60,7 @@ fn settings_page() {
     page.compare();
 }
 
-/// The settings that are meant, by PostgreSQL's categories.
+/// The settings with an effect, by PostgreSQL's categories.
 fn by_category(
     is_meant: impl Fn(&Definition) -> bool,
 ) -> BTreeMap<&'static str, Vec<&'static Definition>> {
@@ -99,13 +99,13 @@ fn context(context: Context) -> &'static str {
     context.as_str()
 }
 
-/// A setting has a meaning if the code reads it by its name, and only then.
+/// A setting has an effect if and only if the code reads it by its name.
 fn check(meanings: &BTreeMap<&str, &str>) {
     let mut code = String::new();
     for layer in ["server", "exec"] {
         read_sources(&root().join("crates").join(layer).join("src"), &mut code);
     }
-    // What stands between two quotes, and what stands between strings.
+    // The text between two quotes, and the code between two strings.
     let quoted: HashSet<&str> = code.split('"').collect();
     let is_read = |name: &str| quoted.contains(name) && !OTHER_WORDS.contains(&name);
     let names: BTreeSet<&str> = definition::all().iter().map(|setting| setting.name).collect();

@@ -1,5 +1,4 @@
-//! docs/sql/statements.md: what of each statement is supported, found out by an example for each
-//! clause.
+//! docs/sql/statements.md: the supported parts of each statement. An example tests each clause.
 
 use crate::ask::Asker;
 use crate::page::Page;
@@ -59,7 +58,7 @@ fn statements_page() {
     page.compare();
 }
 
-/// What the examples find, and the examples.
+/// The statements that prepare the examples, and the examples.
 fn read() -> (Vec<&'static str>, Vec<Chapter>) {
     let (mut fixture, mut chapters) = (Vec::new(), Vec::<Chapter>::new());
     for line in words::lines(EXAMPLES) {
@@ -111,12 +110,12 @@ fn summarise(page: &mut Page, chapter: &Chapter) {
 }
 
 impl Statement {
-    /// Nothing of it is supported.
+    /// Whether every clause is unsupported.
     fn is_missing(&self) -> bool {
         self.clauses.iter().all(|clause| clause.failed.as_deref() == Some(NOT_YET))
     }
 
-    /// The clauses that fail, or those that do not.
+    /// The clauses that fail, or the others.
     fn clauses(&self, failing: bool) -> String {
         let of = self.clauses.iter().filter(|clause| clause.failed.is_some() == failing);
         let words = of.map(|clause| {

@@ -1,4 +1,4 @@
-//! docs/sql/types.md: the types, and what works with each.
+//! docs/sql/types.md: the types, and the support of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,7 +67,7 @@ fn types_page() {
     page.compare();
 }
 
-/// A row a type: what pg_cast casts it to, and an implementation is there for.
+/// Writes a row for each type, with the casts of pg_cast that are implemented.
 fn write_casts(page: &mut Page) {
     let table = builtin::table("pg_cast").expect("the casts");
     let mut by_source: BTreeMap<String, [BTreeSet<String>; 3]> = BTreeMap::new();
@@ -99,13 +99,13 @@ fn can_be_indexed(asker: &mut Asker, name: &str) -> bool {
     asker.outcome(&example, true).is_none()
 }
 
-/// SQL's name, and the catalog's where that is another.
+/// SQL's name, and the catalog's if it differs.
 fn sql_name(ty: &Type) -> String {
     let name = format_type(ty.oid, -1);
     if name.trim_matches('"') == ty.name { name } else { format!("{name}, {}", ty.name) }
 }
 
-/// Whether text can become a value of a type; a polymorphic type has the values of others.
+/// Whether text can become a value of a type. A polymorphic type has the values of others.
 pub(crate) fn has_values(ty: Oid) -> bool {
     let Some(known) = builtin::ty(ty) else { return false };
     if known.kind == b'p' {
@@ -124,7 +124,7 @@ fn is_supported<T>(read: steppe_types::Result<T>) -> bool {
     read.err().is_none_or(|error| error.sqlstate() != SqlState::FEATURE_NOT_SUPPORTED)
 }
 
-/// The names of types; of an array, also the elements'.
+/// The names of types. For an array, also its elements' names.
 pub(crate) fn names_of_types(types: &[Oid]) -> Vec<&'static str> {
     let known = types.iter().filter_map(|ty| builtin::ty(*ty));
     let with_element = |ty: Type| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// The lines that say something.
+/// The lines with content.
 pub(crate) fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.lines()
         .filter(|line| !line.is_empty() && (!line.starts_with('#') || line.starts_with("## ")))

@@ -1,4 +1,4 @@
-//! A server for a test: real, in this process, on a directory of its own.
+//! A server for a test. It runs in this process, in its own directory.
 
 #![allow(dead_code, unreachable_pub, missing_docs)] // Each test file uses its part.
 
@@ -19,7 +19,7 @@ pub fn run(test: impl Future<Output = ()>) {
     runtime.expect("a runtime").block_on(test);
 }
 
-/// A small random generator, so that a failure can be had again.
+/// A small random generator with a seed, so that a failure can be repeated.
 pub struct Random(pub u64);
 
 impl Random {
@@ -35,7 +35,7 @@ pub async fn rows_of(client: &Client, sql: &str) -> Vec<String> {
     try_rows_of(client, sql).await.unwrap_or_else(|e| panic!("{sql}: {e:?}"))
 }
 
-/// As [`rows_of`], of a query that may fail.
+/// As [`rows_of`], for a query that may fail.
 pub async fn try_rows_of(client: &Client, sql: &str) -> Result<Vec<String>, tokio_postgres::Error> {
     let messages = client.simple_query(sql).await?;
     let row = |message: &SimpleQueryMessage| match message {
@@ -48,7 +48,7 @@ pub async fn try_rows_of(client: &Client, sql: &str) -> Result<Vec<String>, toki
     Ok(messages.iter().filter_map(row).collect())
 }
 
-/// A directory that goes away.
+/// A directory that is removed when dropped.
 pub struct TestDir(pub PathBuf);
 
 impl TestDir {
@@ -91,14 +91,14 @@ impl TestServer {
         };
         config.settings.push(("shared_buffers".into(), "8MB".into()));
         config.settings.push(("log_min_messages".into(), "panic".into()));
-        // Counts are the process's, and servers of other tests count along.
+        // Counters belong to the process, and the servers of other tests count, too.
         config.settings.push(("autovacuum".into(), "off".into()));
         config.settings.extend(settings.iter().map(|(n, v)| ((*n).into(), (*v).into())));
         let running = Running::start(&config).expect("the server starts");
         TestServer { address: running.address(), running: Some(running), config, _dir: dir }
     }
 
-    /// Stops, and runs again on the same data.
+    /// Stops the server, and starts it again on the same data.
     pub fn restart(&mut self) {
         self.stop_now();
         let running = Running::start(&self.config).expect("the server starts again");
@@ -113,7 +113,7 @@ impl TestServer {
         let connected = tokio_postgres::connect(&options, tokio_postgres::NoTls).await;
         let (client, connection) = connected.expect("the client connects");
         tokio::spawn(async move {
-            // Ends with an error where a test has the server end it.
+            // It ends with an error if a test makes the server end it.
             let _ = connection.await;
         });
         client
@@ -127,14 +127,14 @@ impl TestServer {
         raw
     }
 
-    /// A raw connection that has said nothing.
+    /// A raw connection before its start-up packet.
     pub fn connect(&self) -> Raw {
         let stream = TcpStream::connect(self.address).expect("connects");
         stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a time-out is set");
         Raw { stream }
     }
 
-    /// How many spill files statements have made.
+    /// The number of spill files that statements have made.
     pub fn spill_files(&self) -> u64 {
         self.running.as_ref().map_or(0, |running| running.server().temp.files_made())
     }
@@ -143,7 +143,7 @@ impl TestServer {
         self.stop_now();
     }
 
-    /// On a thread of its own: a test may be in an async context.
+    /// It runs on a separate thread, as a test may be in an async context.
     fn stop_now(&mut self) {
         let Some(running) = self.running.take() else { return };
         let stopped = std::thread::spawn(move || running.stop()).join();
@@ -259,7 +259,7 @@ impl Raw {
         self.send(&packet);
     }
 
-    /// The next message; `None`: the server has closed the connection.
+    /// The next message; `None` if the server has closed the connection.
     pub fn receive(&mut self) -> Option<Message> {
         let mut header = [0; 5];
         self.stream.read_exact(&mut header).ok()?;
@@ -269,7 +269,7 @@ impl Raw {
         Some(Message { tag: header[0], body })
     }
 
-    /// Everything up to ReadyForQuery, or to the end.
+    /// All messages up to ReadyForQuery, or to the end.
     pub fn until_ready(&mut self) -> Vec<Message> {
         let mut messages = Vec::new();
         while let Some(message) = self.receive() {
@@ -288,7 +288,7 @@ impl Raw {
         self.until_ready()
     }
 
-    /// The types of what answers these bytes.
+    /// The types of the messages that answer these bytes.
     pub fn tags(&mut self, bytes: &[u8]) -> String {
         self.send(bytes);
         tags(&self.until_ready())

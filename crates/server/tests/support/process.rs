@@ -1,4 +1,4 @@
-//! The binary, as a process of its own.
+//! The program as a separate process.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -11,7 +11,7 @@ pub struct Steppe {
     pub port: u16,
 }
 
-/// What starts it.
+/// The command that starts it.
 pub fn command(dir: &TestDir) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_steppe"));
     command.arg("serve").arg("--data-dir").arg(dir.0.join("data"));
@@ -33,7 +33,7 @@ impl Steppe {
         Steppe::ready(child.expect("the server is run"))
     }
 
-    /// Waits until it says that it is ready.
+    /// Waits for its ready line.
     pub fn ready(mut child: Child) -> Steppe {
         let mut line = String::new();
         let stdout = child.stdout.take().expect("its output is piped");
