@@ -1,16 +1,16 @@
 //! The pace of the analyzer's threads: a little work, a nap (vacuum.c, vacuum_delay_point).
 //!
-//! PostgreSQL adds up costs of pages, and sleeps autovacuum_vacuum_cost_delay whenever they come to
-//! autovacuum_vacuum_cost_limit. Here a page costs what PostgreSQL takes for one that is in memory:
-//! a thread asks between pages ([`nap_if_due`]), where it has no latch. It naps after two
-//! milliseconds in any case, so that a session that wants its core has it soon.
+//! PostgreSQL adds up the costs of pages. It sleeps autovacuum_vacuum_cost_delay when they reach
+//! autovacuum_vacuum_cost_limit. Here a page has PostgreSQL's cost of a page in memory. A thread
+//! calls [`nap_if_due`] between pages, where it holds no latch. It also naps after two
+//! milliseconds, so that a session that needs its core gets it soon.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use crate::settings::{ServerSettings, Value};
 
-/// How long it works at a time at most.
+/// The longest work between two naps.
 const WORK_MAX: Duration = Duration::from_millis(2);
 
 #[derive(Clone, Copy)]
@@ -22,12 +22,11 @@ struct Pace {
 }
 
 thread_local! {
-    /// The pace of this thread, if no session waits for its work.
+    /// The pace of this thread, while no session waits for its work.
     static PACE: Cell<Option<Pace>> = const { Cell::new(None) };
 }
 
-/// The running thread takes its time from now on; a table's own delay and limit go before those of
-/// the settings.
+/// Sets the running thread's pace. A table's own delay and limit override the settings.
 pub(super) fn set(settings: &ServerSettings, delay: Option<f64>, limit: Option<i64>) {
     let milliseconds = |name| match settings.get(name) {
         Value::Real(milliseconds) => Some(milliseconds).filter(|delay| *delay >= 0.0),
@@ -46,7 +45,8 @@ pub(super) fn set(settings: &ServerSettings, delay: Option<f64>, limit: Option<i
     PACE.set(Some(pace).filter(|pace| !pace.nap.is_zero()));
 }
 
-/// The running thread takes its time until this is dropped at most: then sessions may wait for it.
+/// The running thread keeps its pace at most until this is dropped. After that, sessions may wait
+/// for it.
 pub(super) struct Pacing;
 
 impl Drop for Pacing {
@@ -55,7 +55,7 @@ impl Drop for Pacing {
     }
 }
 
-/// Naps if the running thread has worked enough; called between pages.
+/// Naps if the running thread has worked long enough. The caller is between pages.
 #[inline]
 pub(crate) fn nap_if_due() {
     if let Some(pace) = PACE.get() {

@@ -32,7 +32,7 @@ fn lock(
         if matches!(scope, Transaction) {
             break;
         }
-        // A session-level lock is counted by asking again.
+        // A repeated request counts a session-level lock once more.
     }
     Ok(void())
 }

@@ -1,5 +1,5 @@
-//! What is counted, for the functions that the views of statistics are made of in PostgreSQL, and
-//! resets of it (src/backend/utils/adt/pgstatfuncs.c).
+//! The counters as functions, from which PostgreSQL makes its statistics views, and their resets
+//! (src/backend/utils/adt/pgstatfuncs.c).
 
 use steppe_exec::registry::Native;
 use steppe_functions::arg;
@@ -9,7 +9,7 @@ use super::void;
 use crate::services::SharedSession;
 use crate::system_views::{io, slru, statistics};
 
-/// A name of pg_stat_get_… as its prosrc, and what computes it of a relation's OID.
+/// A pg_stat_get_… function by its prosrc. It computes a counter of a relation's OID.
 macro_rules! counter {
     ($name:literal) => {
         (
@@ -72,7 +72,7 @@ fn reset_relation(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     Ok(void())
 }
 
-/// What is to be reset; NULL: all.
+/// The target of a reset; NULL is all.
 fn target(args: &[Datum]) -> Result<Option<&str>> {
     match arg(args, 0)? {
         Datum::Null => Ok(None),

@@ -1,4 +1,4 @@
-//! Files of the server's that functions list (src/backend/utils/adt/genfile.c).
+//! The server's files that functions list (src/backend/utils/adt/genfile.c).
 
 use std::fs::Metadata;
 use std::time::{Duration, UNIX_EPOCH};
@@ -16,17 +16,17 @@ pub(super) const TABLE: &[(&str, Native)] = &[
     ("pg_ls_tmpdir_1arg", rows!(|core, args| temporary(core, arg(args, 0)?.as_oid()?))),
 ];
 
-/// Spill files: name, size, when they were last written. All are in pg_default.
+/// Spill files with name, size and last modification. All are in pg_default.
 fn temporary(core: &SharedSession, tablespace: u32) -> Result<Vec<Vec<Datum>>> {
     if !TABLESPACES.iter().any(|(oid, _)| *oid == tablespace) {
         let message = format!("tablespace with OID {tablespace} does not exist");
         return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
     }
     let mut rows = Vec::new();
-    // No directory: nothing has been spilled yet.
+    // If there is no directory, no statement has spilled yet.
     let entries = std::fs::read_dir(core.server.data_dir.temporary());
     for entry in entries.into_iter().flatten().flatten().filter(|_| tablespace == PG_DEFAULT) {
-        // A file that is gone already is not listed.
+        // A file that was removed meanwhile is not listed.
         let Ok(file) = entry.metadata() else { continue };
         if file.is_file() {
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -37,7 +37,7 @@ fn temporary(core: &SharedSession, tablespace: u32) -> Result<Vec<Vec<Datum>>> {
     Ok(rows)
 }
 
-/// In whole seconds, as PostgreSQL tells it.
+/// The last modification in whole seconds, as in PostgreSQL.
 fn written(file: &Metadata) -> Datum {
     let since = file.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
     since.map_or(Datum::Null, |since| {

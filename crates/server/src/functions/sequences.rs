@@ -1,4 +1,4 @@
-//! Where sequences are, for functions that ask for it by OID (src/backend/commands/sequence.c).
+//! The positions of sequences, for functions that take an OID (src/backend/commands/sequence.c).
 
 use steppe_catalog::RelKind;
 use steppe_exec::registry::Native;
@@ -21,7 +21,7 @@ fn last_value(core: &SharedSession, sequence: u32) -> Result<Datum> {
     })
 }
 
-/// Of what is no sequence, NULLs.
+/// The data of a sequence; NULLs for any other relation.
 fn sequence_data(core: &SharedSession, oid: u32) -> Result<Datum> {
     let names = core.names();
     let relation = names.catalog.relation(oid);
@@ -34,7 +34,8 @@ fn sequence_data(core: &SharedSession, oid: u32) -> Result<Datum> {
     Ok(record(columns))
 }
 
-/// Its last value, and whether that was given out. `None`: another session's temporary one.
+/// A sequence's last value, and whether it was returned. `None` for another session's temporary
+/// sequence.
 fn position(core: &SharedSession, sequence: u32) -> Result<Option<(i64, bool)>> {
     let names = core.names();
     let relation = names.catalog.relation(sequence).ok_or_else(|| {

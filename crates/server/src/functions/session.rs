@@ -1,5 +1,5 @@
-//! What a session is, what it waits for, and what all of them share: the server's times, its
-//! configuration, prepared transactions.
+//! Functions about the session, its waits and the server: the server's times, its configuration,
+//! prepared transactions.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fn assigned_xid(_: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datu
     })
 }
 
-/// Something of the addresses of the session's connection; NULL on a Unix socket.
+/// A part of the addresses of the session's connection; NULL on a Unix socket.
 fn address(core: &SharedSession, show: impl Fn([SocketAddr; 2]) -> Datum) -> Datum {
     let mut addresses = None;
     let pid = i32::try_from(core.handle.pid()).unwrap_or(0);
@@ -64,10 +64,10 @@ fn pid(args: &[Datum]) -> Result<i32> {
     arg(args, 0)?.as_int4()
 }
 
-/// Whose locks the session waits for, held or asked for before it.
+/// The sessions that hold or have requested, earlier, a lock that the session waits for.
 fn blocking(core: &SharedSession, pid: i32) -> Vec<u32> {
     match u32::try_from(pid) {
-        // A session that waits for a safe snapshot is blocked by nobody's lock.
+        // A session that waits for a safe snapshot waits for no lock.
         Ok(pid) if blocking_safe_snapshot(core, pid as i32).is_empty() => {
             core.server.database.locks().blocking(pid)
         }
@@ -75,14 +75,14 @@ fn blocking(core: &SharedSession, pid: i32) -> Vec<u32> {
     }
 }
 
-/// Whose serializable transactions the session waits for to have a safe snapshot.
+/// The sessions whose serializable transactions must end before the session has a safe snapshot.
 fn blocking_safe_snapshot(core: &SharedSession, pid: i32) -> Vec<u32> {
     let pid = u32::try_from(pid).unwrap_or(0);
     core.server.database.blocking_safe_snapshot(pid)
 }
 
-/// What PostgreSQL's isolation tester asks for: whether a session waits for a lock of one among
-/// these, or for a safe snapshot.
+/// For PostgreSQL's isolation tester: whether a session waits for a lock of one of these sessions,
+/// or for a safe snapshot.
 fn is_blocked(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     let pid = pid(args)?;
     let among = &arg(args, 1)?.as_array()?.elements;
@@ -93,7 +93,7 @@ fn is_blocked(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     Ok(Datum::Bool(by_lock || !blocking_safe_snapshot(core, pid).is_empty()))
 }
 
-/// An int4[].
+/// Makes an int4[].
 fn pids(pids: &[u32]) -> Datum {
     let elements: Vec<Datum> =
         pids.iter().map(|pid| Datum::Int4(i32::try_from(*pid).unwrap_or(i32::MAX))).collect();

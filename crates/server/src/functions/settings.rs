@@ -12,7 +12,7 @@ use crate::settings::Action;
 /// Functions by prosrc.
 pub(super) const TABLE: &[(&str, Native)] = &[("set_config_by_name", value!(set_config))];
 
-/// `set_config(name, value, is_local)`: NULL takes the value away.
+/// `set_config(name, value, is_local)`. NULL resets the setting.
 fn set_config(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     if arg(args, 0)?.is_null() {
         return Err(Error::new(SqlState::NULL_VALUE_NOT_ALLOWED, "SET requires parameter name"));
@@ -28,7 +28,7 @@ fn set_config(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     set(core, arg(args, 0)?.as_text()?, value, local).map(Datum::text)
 }
 
-/// Sets or resets a setting; its new value as shown.
+/// Sets or resets a setting. Returns its new value as shown.
 fn set(core: &SharedSession, name: &str, value: Option<&str>, local: bool) -> Result<String> {
     if let Some(shown) = core.modes.show(name) {
         // The function runs within the transaction that it would change.
@@ -42,7 +42,7 @@ fn set(core: &SharedSession, name: &str, value: Option<&str>, local: bool) -> Re
     let level = core.level.load(Ordering::Relaxed);
     match value {
         Some(value) => settings.set(name, value, action, level, false)?,
-        // A name that is set for the first time by taking its value away is one from now on.
+        // NULL for an unknown custom name creates the setting.
         None if settings.show(name).is_none() => {
             settings.set(name, "", action, level, false)?;
         }

@@ -26,7 +26,7 @@ pub(super) const BY_OID: &[(Oid, Native)] =
     &[(3935, Native::Builtin(typed(sleep_for))), (3936, value!(sleep_until))];
 
 fn sleep_seconds(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
-    // As a cast saturates: longer than the clock can count is for ever.
+    // The cast saturates: a time beyond the clock's range is endless.
     sleep(core, (arg(args, 0)?.as_float8()? * 1e6) as i64)
 }
 
@@ -43,7 +43,7 @@ fn sleep_until(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     }
 }
 
-/// Interruptible.
+/// Sleeps. Interrupts end it.
 fn sleep(core: &SharedSession, micros: i64) -> Result<Datum> {
     let micros = u64::try_from(micros).unwrap_or(0);
     let until = Instant::now().checked_add(Duration::from_micros(micros));
@@ -58,7 +58,7 @@ fn sleep(core: &SharedSession, micros: i64) -> Result<Datum> {
             if left.is_zero() {
                 return Ok(());
             }
-            // Interrupts are looked at this often.
+            // It checks for interrupts this often.
             std::thread::sleep(left.min(Duration::from_millis(10)));
         }
     });
@@ -66,7 +66,7 @@ fn sleep(core: &SharedSession, micros: i64) -> Result<Datum> {
     slept.map(|()| void())
 }
 
-/// The time to wait for a terminated session is not waited for.
+/// pg_cancel_backend and pg_terminate_backend. The latter checks its timeout, but does not wait.
 fn signal(core: &SharedSession, args: &[Datum], interrupt: Interrupt) -> Result<Datum> {
     if let Some(timeout) = args.get(1)
         && timeout.as_int8()? < 0

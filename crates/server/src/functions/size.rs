@@ -1,4 +1,4 @@
-//! pg_relation_size and its kin: pages of a relation's files, and of all (dbsize.c).
+//! pg_relation_size and its kin: the pages of a relation's files, and of all files (dbsize.c).
 
 use steppe_catalog::system::session::POSTGRES_DATABASE;
 use steppe_catalog::system::{PG_DEFAULT, TABLESPACES};
@@ -23,10 +23,10 @@ pub(super) const TABLE: &[(&str, Native)] = &[
     ("pg_tablespace_size_oid", value!(size_of_tablespace)),
 ];
 
-/// `pg_relation_size(regclass)`, which PostgreSQL writes in SQL: of the main fork.
+/// `pg_relation_size(regclass)`, which PostgreSQL writes in SQL: the size of the main fork.
 pub(super) const BY_OID: &[(Oid, Native)] = &[(2325, value!(|core, args| size(core, args, ROWS)))];
 
-/// Which files a function counts.
+/// The files that a function counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parts {
     rows: bool,
@@ -44,11 +44,11 @@ const ALL: Parts = Parts { rows: true, overflow: true, indexes: true };
 enum Fork {
     /// The rows, or an index's entries.
     Main,
-    /// What here is no file of its own.
+    /// A fork that has no file here.
     Other,
 }
 
-/// pg_relation_size's second argument, if there is one.
+/// Checks pg_relation_size's second argument.
 fn check_fork(name: Option<&Datum>) -> Result<Fork> {
     match name {
         None => Ok(Fork::Main),
@@ -61,7 +61,7 @@ fn check_fork(name: Option<&Datum>) -> Result<Fork> {
     }
 }
 
-/// Bytes on disk; NULL if there is no such relation.
+/// A relation's bytes on disk; NULL if it does not exist.
 fn size(core: &SharedSession, args: &[Datum], parts: Parts) -> Result<Datum> {
     let fork = check_fork(args.get(1))?;
     let names = core.names();
@@ -91,7 +91,7 @@ fn missing(state: SqlState, what: String) -> Error {
     Error::new(state, format!("{what} does not exist"))
 }
 
-/// 3D000 where there is no such database.
+/// 3D000 if the database does not exist.
 fn size_of_database_named(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     match &**arg(args, 0)?.as_text()? {
         DATABASE_NAME => Ok(size_of_all(core)),
@@ -106,7 +106,7 @@ fn size_of_database(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     }
 }
 
-/// 42704 where there is no such tablespace.
+/// 42704 if the tablespace does not exist.
 fn size_of_tablespace_named(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     let name = arg(args, 0)?.as_text()?;
     match TABLESPACES.iter().find(|(_, tablespace)| *tablespace == &**name) {
@@ -128,7 +128,7 @@ fn size_within(core: &SharedSession, tablespace: Oid) -> Datum {
     if tablespace == PG_DEFAULT { size_of_all(core) } else { Datum::Int8(0) }
 }
 
-/// Bytes of the data file, which all relations are in.
+/// Bytes of the data file, which holds all relations.
 fn size_of_all(core: &SharedSession) -> Datum {
     let pages = core.server.database.store().stats().file_pages;
     Datum::Int8((pages * PAGE_SIZE as u64) as i64)

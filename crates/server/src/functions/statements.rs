@@ -1,7 +1,7 @@
-//! pg_stat_statements: its functions, as version 1.12 has them. What is never done here is 0:
-//! planning is not timed, there is no JIT compiler, helpers are not counted, temporary tables are
-//! in the shared buffers, and times of I/O are not taken. Spill files have no blocks: their bytes
-//! are shown in blocks of a page.
+//! pg_stat_statements: the functions of version 1.12. Columns without a counter here are 0:
+//! planning is not timed, there is no JIT compiler, parallel workers are not counted, and temporary
+//! tables are in the shared buffers. Spill files have no blocks: their bytes are shown in blocks of
+//! a page.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,7 +24,7 @@ pub(super) static CODE: ExtensionCode =
 
 const NAME: &str = "pg_stat_statements";
 
-// Statements are counted from the start: the extension only shows them.
+// Statements are counted from the start. The extension only shows them.
 static EXTENSION: AvailableExtension = AvailableExtension {
     name: NAME,
     version: "1.12",
@@ -53,8 +53,8 @@ fn info(core: &SharedSession, _: &[Datum]) -> Result<Datum> {
     ]))
 }
 
-/// `pg_stat_statements_reset(user, database, id, extremes only)`. All sessions are the superuser's,
-/// in the one database.
+/// `pg_stat_statements_reset(user, database, id, extremes only)`. All sessions belong to the
+/// superuser and the one database.
 fn reset(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
     let is_ours = |given: Oid, ours: Oid| given == 0 || given == ours;
     let (user, database) = (arg(args, 0)?.as_oid()?, arg(args, 1)?.as_oid()?);
@@ -117,7 +117,7 @@ fn row(shown: &Shown, with_text: bool) -> Vec<Datum> {
         Datum::Numeric(Numeric::from(counts.usage.log_bytes)),
         Datum::Int8(0),
     ]);
-    // JIT: numbers and times in turn; then parallel workers
+    // JIT: numbers and times in turn, then parallel workers
     (0..5).for_each(|_| row.extend(none(1).chain(no_time(1))));
     row.extend(none(2));
     row.extend([Datum::TimestampTz(shown.since), Datum::TimestampTz(shown.extremes_since)]);

@@ -1,5 +1,5 @@
 //! The log and the control file, as the functions of xlogfuncs.c and pg_controldata.c show them.
-//! What a column is about that does not exist here is NULL.
+//! Columns about features that do not exist here are NULL.
 
 use std::time::UNIX_EPOCH;
 
@@ -12,7 +12,7 @@ use steppe_types::{Datum, Result};
 use super::record;
 use crate::services::{SharedSession, micros_since_2000};
 
-/// The log has one history.
+/// The log has one timeline.
 const TIMELINE: i32 = 1;
 /// Bytes of a block of the log.
 const WAL_BLOCK_BYTES: i32 = 4096;
@@ -43,7 +43,7 @@ fn switch(core: &SharedSession, _: &[Datum]) -> Result<Datum> {
     Ok(position(core.server.database.store().switch_segment()?))
 }
 
-/// The file that a position is in, and how far into it.
+/// The segment file of a position, and the offset in it.
 fn file(core: &SharedSession, args: &[Datum]) -> Result<(String, u64)> {
     Ok(wal(core).segment_of(Lsn(arg(args, 0)?.as_pg_lsn()?)))
 }
@@ -60,12 +60,12 @@ fn control_recovery() -> Datum {
     record([none(), Datum::Int4(0), none(), none(), Datum::Bool(false)])
 }
 
-/// When the control file was last written: that is when a checkpoint ended.
+/// When the control file was last written. A checkpoint writes it when it ends.
 fn control_written(core: &SharedSession) -> Datum {
     let path = core.server.database.store().control_data().path;
     let modified = std::fs::metadata(path).and_then(|file| file.modified());
     let since = modified.ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-    // As PostgreSQL's, in whole seconds.
+    // In whole seconds, as in PostgreSQL.
     since.map_or(Datum::Null, |since| {
         let whole = std::time::Duration::from_secs(since.as_secs());
         Datum::TimestampTz(micros_since_2000(whole))
@@ -78,7 +78,7 @@ fn control_system(core: &SharedSession) -> Result<Datum> {
     let version = Datum::Int4(i32::try_from(control.version).unwrap_or(i32::MAX));
     Ok(record([
         version.clone(),
-        // One number covers all that is on disk.
+        // One number is the version of everything on disk.
         version,
         Datum::Int8(control.system_id as i64),
         control_written(core),
@@ -106,7 +106,7 @@ fn control_init(core: &SharedSession) -> Datum {
     ])
 }
 
-/// No record says that a checkpoint was: it is where redo starts.
+/// A checkpoint has no log record of its own: its position is where redo starts.
 fn control_checkpoint(core: &SharedSession) -> Result<Datum> {
     let database = &core.server.database;
     let control = database.store().control_data();
@@ -120,11 +120,11 @@ fn control_checkpoint(core: &SharedSession) -> Result<Datum> {
         Datum::text(database.wal().segment_of(control.redo).0),
         Datum::Int4(TIMELINE),
         Datum::Int4(TIMELINE),
-        // Torn pages are the doublewrite area's matter.
+        // The doublewrite area protects from torn pages.
         Datum::Bool(false),
         Datum::text(format!("{}:{}", next >> 32, next as u32)),
         none(),
-        // There are no multixacts, and no transaction numbers to be frozen.
+        // There are no multixacts, and transaction numbers are not frozen.
         none(),
         none(),
         none(),

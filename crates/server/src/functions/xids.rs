@@ -1,5 +1,5 @@
-//! What functions tell of transactions by their numbers: the snapshot in force, how a transaction
-//! has ended, its age; and snapshots that sessions share (src/backend/utils/time/snapmgr.c).
+//! Functions about transactions by their numbers: the current snapshot, and a transaction's status
+//! and age. Also snapshots that sessions share (src/backend/utils/time/snapmgr.c).
 
 use std::sync::atomic::Ordering;
 
@@ -11,8 +11,8 @@ use steppe_types::{Datum, Error, Result, SqlState};
 use crate::server::ExportedSnapshot;
 use crate::services::SharedSession;
 
-/// The transactions that PostgreSQL takes for committed since ever (BootstrapTransactionId,
-/// FrozenTransactionId), and the first that is not.
+/// The first xid after PostgreSQL's permanently committed ones (BootstrapTransactionId,
+/// FrozenTransactionId).
 const FIRST_NORMAL_XID: u64 = 3;
 
 /// Functions by prosrc.
@@ -23,7 +23,7 @@ pub(super) const TABLE: &[(&str, Native)] = &[
     ("pg_export_snapshot", value!(|core, _| export(core))),
 ];
 
-/// A transaction's number, xid8 or bigint.
+/// A transaction's number, from an xid8 or a bigint.
 fn xid(args: &[Datum]) -> Result<u64> {
     match arg(args, 0)? {
         Datum::Int8(xid) => Ok(*xid as u64),
@@ -43,7 +43,7 @@ fn current_snapshot(core: &SharedSession) -> Result<Datum> {
     Ok(Datum::text(snapshot.shown()))
 }
 
-/// NULL where it is not known any more.
+/// A transaction's status; NULL if it is no longer known.
 fn status(core: &SharedSession, xid: u64) -> Result<Datum> {
     let database = &core.server.database;
     if xid >= database.next_xid() {
@@ -64,7 +64,7 @@ fn status(core: &SharedSession, xid: u64) -> Result<Datum> {
     }))
 }
 
-/// How many transactions have begun since, up to one's own.
+/// The number of transactions begun since, up to one's own.
 fn age(core: &SharedSession, xid: u32) -> Datum {
     if u64::from(xid) < FIRST_NORMAL_XID {
         return Datum::Int4(i32::MAX);
@@ -76,7 +76,7 @@ fn age(core: &SharedSession, xid: u32) -> Datum {
     Datum::Int4((now as u32).wrapping_sub(xid) as i32)
 }
 
-/// pg_export_snapshot: others may take the statement's snapshot as long as the transaction runs.
+/// pg_export_snapshot. Other sessions may take the statement's snapshot while the transaction runs.
 fn export(core: &SharedSession) -> Result<Datum> {
     if core.level.load(Ordering::Relaxed) > 1 {
         let message = "cannot export a snapshot from a subtransaction";

@@ -1,5 +1,4 @@
-//! Settings whose values mean more than their type says (guc.c's check hooks), and
-//! lists of names.
+//! Settings with checks beyond their type (guc.c's check hooks), and lists of names.
 
 use steppe_types::datetime;
 use steppe_types::{Error, Result, SqlState};
@@ -7,7 +6,7 @@ use steppe_types::{Error, Result, SqlState};
 use super::definition::{Definition, Kind};
 use super::value::{Value, invalid_value};
 
-/// Values that would change what statements mean, or what is measured, and do not here.
+/// Values that are not implemented, so SET refuses them.
 const REFUSED: &[(&str, &str)] = &[
     ("standard_conforming_strings", "off"),
     ("transform_null_equals", "on"),
@@ -17,8 +16,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("track_cost_delay_timing", "on"),
 ];
 
-/// Reads a value and brings it into the form that SHOW prints. `current` is the
-/// value now, of which DateStyle may keep a half.
+/// Reads a value and brings it into the form that SHOW prints. DateStyle may keep a half of
+/// `current`, the present value.
 pub fn check(definition: &Definition, text: &str, current: &Value) -> Result<Value> {
     if definition.kind != Kind::Text {
         let value = Value::parse(definition, text)?;
@@ -141,7 +140,7 @@ fn time_zone(name: &str, text: &str) -> Result<String> {
     }
 }
 
-/// Other bytes than printable ASCII are shown by their codes (pg_clean_ascii).
+/// Shows bytes other than printable ASCII by their codes (pg_clean_ascii).
 fn clean_ascii(text: &str) -> String {
     let clean = text.bytes().map(|byte| match byte {
         32..=126 => char::from(byte).to_string(),
@@ -150,8 +149,8 @@ fn clean_ascii(text: &str) -> String {
     clean.collect()
 }
 
-/// Splits a list of identifiers, folding unquoted ones to lower case
-/// (SplitIdentifierString); `None` if it is none.
+/// Splits a list of identifiers, folding unquoted ones to lower case (SplitIdentifierString);
+/// `None` for an invalid list.
 pub fn split_identifiers(text: &str) -> Option<Vec<String>> {
     let mut names = Vec::new();
     let mut rest = text.trim_start();
@@ -179,7 +178,7 @@ pub fn split_identifiers(text: &str) -> Option<Vec<String>> {
     }
 }
 
-/// The identifier whose opening quote has been read, and what follows it.
+/// The identifier after its opening quote, and the rest.
 fn quoted_identifier(text: &str) -> Option<(String, &str)> {
     let mut name = String::new();
     let mut rest = text;

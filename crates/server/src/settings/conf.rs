@@ -1,13 +1,13 @@
 //! steppe.conf: PostgreSQL's configuration syntax (guc-file.l), read and written.
 //!
-//! `name = value`, the `=` optional, `#` to the end of the line a comment, strings
-//! in single quotes with `''` and backslash escapes; a name that comes twice counts
-//! as written last. `include` is not supported.
+//! A line is `name = value`. The `=` is optional, and `#` starts a comment. Strings are in single
+//! quotes with `''` and backslash escapes. The last line of a name counts. `include` is not
+//! supported.
 
 use super::definition;
 use super::value::Value;
 
-/// One line that sets something.
+/// A line that sets a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The name as written.
@@ -18,7 +18,7 @@ pub struct Entry {
     pub line: usize,
 }
 
-/// Reads a configuration file; an error names its line.
+/// Reads a configuration file. An error names its line.
 pub fn parse(text: &str) -> Result<Vec<Entry>, String> {
     let mut entries = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -58,7 +58,7 @@ fn first_word(text: &str) -> String {
     text.split_whitespace().next().unwrap_or_default().to_owned()
 }
 
-/// The value at the front of `text`, and what is behind it.
+/// The value at the start of `text`, and the rest.
 fn parse_value(text: &str) -> Result<(String, &str), String> {
     let Some(quoted) = text.strip_prefix('\'') else {
         let end = text.find(|c: char| c.is_whitespace() || c == '#').unwrap_or(text.len());
@@ -88,7 +88,7 @@ fn parse_value(text: &str) -> Result<(String, &str), String> {
     Err(text.to_owned())
 }
 
-/// What a new data directory's steppe.conf shows, as comments.
+/// The settings that a new steppe.conf shows, as comments.
 const SHOWN: &[(&str, &[&str])] = &[
     ("Connections", &["max_connections", "authentication_timeout", "idle_session_timeout"]),
     ("Memory", &["shared_buffers", "work_mem", "maintenance_work_mem", "wal_buffers"]),
@@ -126,7 +126,7 @@ const SHOWN: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The text of a new steppe.conf: every line a comment with the built-in value.
+/// The text of a new steppe.conf: every line is a comment with the built-in value.
 pub fn default_text() -> String {
     let mut text = String::from(
         "# Steppe's configuration. The syntax and the names are PostgreSQL's; every setting that\n\

@@ -1,7 +1,7 @@
 //! Settings: PostgreSQL's names, types, units, bounds and built-in values.
 //!
 //! ```text
-//!   definition  what there is             conf   steppe.conf ─┐
+//!   definition  all settings              conf   steppe.conf ─┐
 //!   value       reading and showing                           ├─► store::ServerSettings
 //!   check       canonical forms           -c name=value ──────┘        │ shared
 //!                                         SET, SET LOCAL ──► store::SessionSettings
@@ -9,9 +9,9 @@
 //!                                                                 live::LiveSettings
 //! ```
 //!
-//! Every setting of PostgreSQL 18 can be set and shown as there. Those that mean
-//! something here are the fields of [`LiveSettings`] and what `Config` reads at start-up;
-//! the others are kept and change nothing.
+//! Every setting of PostgreSQL 18 can be set and shown as there. The settings with an effect are
+//! the fields of [`LiveSettings`], and the settings that `Config` reads at start-up. The others are
+//! only stored.
 
 pub mod check;
 pub mod conf;

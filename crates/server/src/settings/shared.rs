@@ -8,36 +8,36 @@ use parking_lot::RwLock;
 use super::store::ServerSettings;
 use super::value::Value;
 
-/// One [`ServerSettings`] after the other.
+/// The current [`ServerSettings`].
 pub struct SharedSettings {
     current: RwLock<Arc<ServerSettings>>,
-    /// Grows with every replacement: sessions look at this, not at the lock.
+    /// Increases with every replacement. Sessions compare it, without the lock.
     generation: AtomicU64,
 }
 
 impl SharedSettings {
-    /// Those of a server's start.
+    /// The settings at the server's start.
     pub fn new(settings: ServerSettings) -> SharedSettings {
         SharedSettings { current: RwLock::new(Arc::new(settings)), generation: AtomicU64::new(1) }
     }
 
-    /// Those in force.
+    /// The current settings.
     pub fn current(&self) -> Arc<ServerSettings> {
         Arc::clone(&self.current.read())
     }
 
-    /// Which those are.
+    /// The generation of the current settings.
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Others come into force.
+    /// Replaces the settings.
     pub fn replace(&self, settings: ServerSettings) {
         *self.current.write() = Arc::new(settings);
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// A value by PostgreSQL's name of the setting; the empty string if there is none.
+    /// A value by PostgreSQL's name of the setting; the empty string for an unknown name.
     pub fn get(&self, name: &str) -> Value {
         self.current.read().get(name)
     }

@@ -1,6 +1,5 @@
-//! Values of settings: reading them with PostgreSQL's units, showing them as SHOW
-//! does (parse_int, convert_to_base_unit, ShowGUCOption in
-//! src/backend/utils/misc/guc.c).
+//! Values of settings: reads them with PostgreSQL's units, and formats them as SHOW does
+//! (parse_int, convert_to_base_unit, ShowGUCOption in src/backend/utils/misc/guc.c).
 
 use std::sync::Arc;
 
@@ -24,7 +23,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Reads a value for a setting; 22023 with PostgreSQL's words if it is none.
+    /// Reads a value of a setting; 22023 with PostgreSQL's message if it is invalid.
     pub fn parse(definition: &Definition, text: &str) -> Result<Value> {
         match &definition.kind {
             Kind::Bool => match steppe_types::text_io::parse_bool(text) {
@@ -41,7 +40,7 @@ impl Value {
         }
     }
 
-    /// As SHOW prints it: with the largest unit that fits.
+    /// The value as SHOW prints it, with the largest unit that fits.
     pub fn show(&self, definition: &Definition) -> String {
         match self {
             Value::Int(value) if *value > 0 => match Unit::of(definition.unit) {
@@ -57,7 +56,7 @@ impl Value {
         }
     }
 
-    /// As pg_settings prints it: in the base unit, without it.
+    /// The value as pg_settings prints it, in the base unit and without its name.
     pub fn setting(&self) -> String {
         match self {
             Value::Bool(true) => "on".to_owned(),
@@ -85,7 +84,7 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
 }
 
-/// 22023 for a value that is none of the setting's.
+/// 22023 for an invalid value of a setting.
 #[cold]
 pub(crate) fn invalid_value(name: &str, text: &str) -> Error {
     invalid(format!("invalid value for parameter \"{name}\": \"{text}\""))
@@ -219,7 +218,7 @@ fn parse_enum(definition: &Definition, words: &[&'static str], text: &str) -> Re
     if let Some(word) = find(text) {
         return Ok(word);
     }
-    // Words that PostgreSQL takes but does not list.
+    // Words that PostgreSQL accepts but does not list.
     let lower = text.to_ascii_lowercase();
     let hidden = match lower.as_str() {
         "true" | "yes" | "1" => find("on"),

@@ -1,13 +1,13 @@
-//! What is counted of a statement's runs, and how counts are put together.
+//! The counters of a statement's runs, and their sums.
 
 use serde::{Deserialize, Serialize};
 use steppe_storage::Usage;
 
-/// What one run took.
+/// The cost of one run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Run {
     pub milliseconds: f64,
-    /// It is the rest of a run that is counted already.
+    /// It is the rest of a run that was counted already.
     pub goes_on: bool,
     pub rows: u64,
     pub usage: Usage,
@@ -21,24 +21,24 @@ pub(crate) struct Temporary {
     pub written: u64,
 }
 
-/// What some runs took.
+/// The costs of some runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Counts {
     pub calls: u64,
     /// Milliseconds.
     pub total: f64,
-    /// Milliseconds; without meaning if there were no runs since it was forgotten.
+    /// Milliseconds; without meaning if there were no runs since the last reset.
     pub min: f64,
     pub max: f64,
-    /// The runs that `min` and `max` are of.
+    /// The number of runs that `min` and `max` cover.
     pub extremes_of: u64,
     /// The sum of the squares of the distances from the mean (Welford).
     pub squares: f64,
     pub rows: u64,
     pub usage: Usage,
     pub temp: Temporary,
-    /// How much it is used lately.
+    /// Higher for statements that ran often of late.
     pub score: f64,
 }
 
@@ -48,12 +48,12 @@ impl Counts {
         if self.calls == 0 { 0.0 } else { self.total / self.calls as f64 }
     }
 
-    /// The standard deviation of all runs, which are all there are.
+    /// The standard deviation of all runs.
     pub(crate) fn deviation(&self) -> f64 {
         if self.calls <= 1 { 0.0 } else { (self.squares / self.calls as f64).max(0.0).sqrt() }
     }
 
-    /// These runs and others.
+    /// Adds other runs.
     pub(crate) fn merge(&mut self, other: &Counts) {
         let (n, m) = (self.calls as f64, other.calls as f64);
         let apart = other.mean() - self.mean();
@@ -76,7 +76,7 @@ impl Counts {
         self.score += m;
     }
 
-    /// Forgets the least and the most.
+    /// Resets the minimum and the maximum.
     pub(crate) fn forget_extremes(&mut self) {
         (self.min, self.max, self.extremes_of) = (0.0, 0.0, 0);
     }

@@ -5,7 +5,7 @@
 //!   session ── Tally: a few slots, written by the session alone
 //!                │ another statement needs the slot, or the session ends
 //!                ▼
-//!   Statement::handed_over (a lock, seldom taken) ── rows() adds what is still in slots
+//!   Statement::handed_over (a lock, seldom taken) ── rows() adds the counts in slots
 //! ```
 //!
 //! 1. Counting another run of a recent statement takes a few additions to memory that only the
@@ -18,7 +18,7 @@
 //!
 //! A removal of counts (a reset, or too many statements) cannot write to slots. It increments the
 //! generation instead. A slot of an older generation does not count for a statement that was born
-//! in a newer one. Its session takes the slot anew at the statement's next run.
+//! in a newer one. Its session clears the slot at the statement's next run.
 
 mod counts;
 mod saved;

@@ -1,4 +1,4 @@
-//! pg_stat_statements.save: counts that the next start of the server goes on from.
+//! pg_stat_statements.save: the counts that the next start of the server continues from.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Counts, Statement, Statements, TEXT_BYTES_MAX};
 
-/// All statements, with what was counted of them.
+/// All statements with their counts.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SavedStatements {
     statements: Vec<SavedStatement>,
@@ -25,7 +25,7 @@ struct SavedStatement {
 }
 
 impl Statements {
-    /// What was counted, when all sessions have ended.
+    /// The counts to save, when all sessions have ended.
     pub(crate) fn save(&self) -> SavedStatements {
         let rows = self.rows(|_| {}).into_iter();
         let statements = rows.map(|shown| SavedStatement {
@@ -42,8 +42,8 @@ impl Statements {
         }
     }
 
-    /// Goes on from there, before any statement has run. There may be fewer now than there were:
-    /// those that ran most stay.
+    /// Continues from the saved counts, before any statement has run. If the limit is lower now,
+    /// the statements that ran most are kept.
     pub(crate) fn restore(&self, mut saved: SavedStatements) {
         saved.statements.sort_by(|a, b| b.counts.score.total_cmp(&a.counts.score));
         let mut table = self.table.lock();

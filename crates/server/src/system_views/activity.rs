@@ -1,4 +1,4 @@
-//! pg_stat_activity: who is connected and what they do, and the threads that work for all;
+//! pg_stat_activity: the sessions and what they do, and the server's background threads. Also
 //! pg_stat_progress_copy.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::autovacuum;
 use crate::server::{Backend, BackendKind};
 use crate::services::SharedSession;
 
-/// A moment, or NULL.
+/// A time; 0 is NULL.
 fn moment(micros: i64) -> Datum {
     if micros == 0 { Datum::Null } else { Datum::TimestampTz(micros) }
 }
@@ -28,7 +28,7 @@ fn word(text: Option<&'static str>) -> Datum {
     text.map_or(Datum::Null, Datum::text)
 }
 
-/// Where the client is; NULL on a Unix socket.
+/// The client's address; NULL on a Unix socket.
 fn address(backend: &Backend) -> Datum {
     backend.addresses.map_or(Datum::Null, |[client, _]| Datum::text(client.ip().to_string()))
 }
@@ -50,7 +50,8 @@ fn wait_event(
                     "relation"
                 }
                 LockTag::Object { .. } => "object",
-                // As in PostgreSQL: the next one waits for the row's owner, the others for it.
+                // As in PostgreSQL, the next session waits for the row's owner, the others for the
+                // row.
                 LockTag::Row(..) if is_next => "transactionid",
                 LockTag::Row(..) => "tuple",
                 LockTag::Transaction(_) => "transactionid",
@@ -79,7 +80,7 @@ pub(super) fn rows(core: &SharedSession) -> Result<Vec<Vec<Datum>>> {
     let xmins = core.server.database.xmins(sessions.iter().map(|(_, shared)| &**shared));
     let xmins: HashMap<i32, Option<u64>> =
         sessions.iter().map(|(pid, _)| *pid).zip(xmins).collect();
-    // As PostgreSQL's xid: the lower half.
+    // The lower half, as in PostgreSQL's xid.
     let xid = |xid: Option<u64>| xid.map_or(Datum::Null, |xid| Datum::Oid(xid as u32));
     let xmin = |pid: i32| xid(xmins.get(&pid).copied().flatten());
     core.server.backends.for_each(|pid, backend| {
@@ -148,7 +149,8 @@ pub(super) fn rows(core: &SharedSession) -> Result<Vec<Vec<Datum>>> {
     builder.finish()
 }
 
-/// The rows of pg_stat_ssl and pg_stat_gssapi: no connection is encrypted, as a `column` says.
+/// The rows of pg_stat_ssl and pg_stat_gssapi. Their `column` shows that no connection is
+/// encrypted.
 pub(super) fn encryption(
     core: &SharedSession,
     view: &str,

@@ -1,5 +1,5 @@
-//! What the system catalogs show of the server and the session: settings, activity,
-//! locks, prepared statements, cursors.
+//! The system views of the server and the session: settings, activity, locks, prepared statements,
+//! cursors.
 
 mod activity;
 mod database;

@@ -1,4 +1,4 @@
-//! pg_stat_progress_copy, pg_stat_progress_vacuum and their kin: long commands under way.
+//! pg_stat_progress_copy, pg_stat_progress_vacuum and their kin: running commands.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,7 +26,7 @@ pub(super) fn rows(core: &SharedSession, view: &str) -> Result<Vec<Vec<Datum>>> 
             (Utility::Analyze, "pg_stat_progress_analyze") => analyze(&progress),
             (Utility::BuildIndex { index, command }, "pg_stat_progress_create_index") => {
                 let mut own = create_index(&progress);
-                // An index that is not there yet for others has no OID, as in PostgreSQL.
+                // As in PostgreSQL, an index that other sessions do not see yet has no OID.
                 let shown = if command == "REINDEX" { index } else { 0 };
                 own.push(("index_relid", Datum::Oid(shown)));
                 own.push(("command", Datum::text(command)));
@@ -45,7 +45,7 @@ fn count(value: u64) -> Datum {
     Datum::Int8(value as i64)
 }
 
-/// No dead rows are remembered, nor anything delayed.
+/// VACUUM stores no dead rows and has no delay.
 fn vacuum(progress: &Progress) -> Columns {
     let (pages, indexes) = (&progress.pages, &progress.indexes);
     vec![
@@ -62,7 +62,7 @@ fn vacuum(progress: &Progress) -> Columns {
     ]
 }
 
-/// Each leaf of a partitioned table is analyzed as a table of its own.
+/// Each leaf of a partitioned table is analyzed as a separate table.
 fn analyze(progress: &Progress) -> Columns {
     vec![
         ("sample_blks_total", count(progress.pages.total())),
@@ -76,7 +76,7 @@ fn analyze(progress: &Progress) -> Columns {
     ]
 }
 
-/// An index is built under its lock: nobody is waited for in the course of it.
+/// An index is built under its lock, so the build waits for no other session.
 fn create_index(progress: &Progress) -> Columns {
     vec![
         ("lockers_total", count(0)),
@@ -91,7 +91,7 @@ fn create_index(progress: &Progress) -> Columns {
     ]
 }
 
-/// The rows of pg_stat_progress_copy. Data come from the client or a file, and go there.
+/// The rows of pg_stat_progress_copy. The data are read from or written to the client or a file.
 pub(super) fn copies(core: &SharedSession) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new("pg_stat_progress_copy")?;
     core.server.backends.for_each(|pid, backend| {

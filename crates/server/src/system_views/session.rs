@@ -1,7 +1,7 @@
-//! pg_cursors and pg_prepared_statements: what a session has named.
+//! pg_cursors and pg_prepared_statements: the session's cursors and prepared statements.
 //!
-//! Only the session knows them, and it is lent out while a statement runs: before a
-//! statement that reads one of these views, it leaves copies here.
+//! Only the session knows them, and it is lent out while a statement runs. So it copies them before
+//! a statement that reads one of these views.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use steppe_types::{Datum, Oid, Result, oid};
 /// The views' names.
 pub(crate) const VIEWS: &[&str] = &["pg_cursors", "pg_prepared_statements"];
 
-/// A portal that can be seen.
+/// A portal as pg_cursors shows it.
 #[derive(Clone, Debug)]
 pub(crate) struct ShownCursor {
     pub name: Box<str>,
@@ -23,20 +23,20 @@ pub(crate) struct ShownCursor {
     pub created_at: i64,
 }
 
-/// A prepared statement.
+/// A prepared statement as pg_prepared_statements shows it.
 #[derive(Clone, Debug)]
 pub(crate) struct ShownStatement {
     pub name: Box<str>,
     pub statement: Arc<str>,
     pub prepared_at: i64,
     pub parameters: Box<[Oid]>,
-    /// Types of the result's columns; `None`: it returns no rows.
+    /// Types of the result's columns; `None` if it returns no rows.
     pub results: Option<Box<[Oid]>>,
-    /// By PREPARE, not by the protocol.
+    /// PREPARE has made it, not the protocol.
     pub from_sql: bool,
 }
 
-/// What a session has named.
+/// The cursors and prepared statements of a session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Named {
     pub cursors: Vec<ShownCursor>,
@@ -66,7 +66,7 @@ fn types(oids: &[Oid]) -> Datum {
     Datum::Array(Arc::new(Array { element_type: oid::REGTYPE, dimensions, elements }))
 }
 
-/// The rows of pg_prepared_statements. Plans are not counted by kind: there is one kind.
+/// The rows of pg_prepared_statements. Generic and custom plans are not counted.
 pub(super) fn statements(named: &Named) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new("pg_prepared_statements")?;
     for statement in &named.statements {

@@ -1,7 +1,7 @@
 //! pg_stat_slru (pgstat_slru.c): PostgreSQL's caches of small facts about transactions.
 //!
-//! There are none of these here: what they keep is in undo and in memory. Nothing is ever counted,
-//! so that the counts are zero, and what a reset does is that it has been.
+//! Steppe has no such caches: undo and memory hold these facts. So all counts are zero, and a reset
+//! only sets the time of the reset.
 
 use steppe_catalog::system::RowsBuilder;
 use steppe_types::Datum;
@@ -9,7 +9,7 @@ use steppe_types::Datum;
 use super::io;
 use crate::services::SharedSession;
 
-/// PostgreSQL's caches, the last one for those of extensions (slru_names).
+/// PostgreSQL's caches. The last name is for the caches of extensions (slru_names).
 const NAMES: [&str; 8] = [
     "commit_timestamp",
     "multixact_member",
@@ -21,16 +21,16 @@ const NAMES: [&str; 8] = [
     "other",
 ];
 
-/// What pg_stat_slru counts, in its order.
+/// The counters of pg_stat_slru, in its order.
 const COUNTERS: [&str; 7] =
     ["blks_zeroed", "blks_hit", "blks_read", "blks_written", "blks_exists", "flushes", "truncates"];
 
-/// When each was last reset: microseconds since 2000-01-01 UTC.
+/// When each was last reset, in microseconds since 2000-01-01 UTC.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SlruResets(pub [i64; NAMES.len()]);
 
 impl SlruResets {
-    /// Resets one, or all. A name that is none's stands for the last (pgstat_get_slru_index).
+    /// Resets one cache, or all. An unknown name means the last (pgstat_get_slru_index).
     pub(super) fn reset(&mut self, name: Option<&str>, at: i64) {
         match name {
             None => self.0 = [at; NAMES.len()],

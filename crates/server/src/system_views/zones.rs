@@ -1,4 +1,4 @@
-//! pg_timezone_abbrevs: the abbreviations that input takes, as the session's zone has them.
+//! pg_timezone_abbrevs: the time zone abbreviations that input accepts in the session's zone.
 
 use hashbrown::HashSet;
 use steppe_catalog::system::RowsBuilder;
@@ -10,7 +10,7 @@ use crate::services::{SharedSession, now_micros};
 
 const MICROS: i64 = 1_000_000;
 
-/// Those that the session's zone has used, and of the others what timezone_abbreviations says.
+/// The abbreviations that the session's zone has used, then those of timezone_abbreviations.
 pub(super) fn abbreviations(core: &SharedSession) -> Result<Vec<Vec<Datum>>> {
     let zone = core.settings.lock().show("TimeZone").unwrap_or_default();
     let (zone, now) = (TimeZone::from_setting(&zone).unwrap_or_default(), now_micros());
