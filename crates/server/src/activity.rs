@@ -70,7 +70,7 @@ pub(crate) struct CopyProgress {
     pub is_file: AtomicBool,
     /// The size of the file that is read.
     pub bytes_total: AtomicU64,
-    /// The bytes of data, without what the protocol adds.
+    /// The bytes of data, without the protocol's bytes.
     pub bytes: AtomicU64,
     pub rows: AtomicU64,
     /// Rows that WHERE left out.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::Config;
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Debug)]
 pub enum Command {
     /// Run the server.
@@ -76,7 +76,7 @@ role and one database, both named postgres; clients that are not told otherwise 
 the name of the operating system's user, so say -U postgres.
 ";
 
-/// Reads the command line (without the program's name); an error says what is wrong.
+/// Reads the command line (without the program's name). The error is for the operator.
 pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String> {
     let mut arguments = arguments.peekable();
     match arguments.next().as_deref() {
@@ -123,7 +123,7 @@ fn version() -> String {
     format!("steppe {} (PostgreSQL {})\n", env!("CARGO_PKG_VERSION"), crate::SERVER_VERSION)
 }
 
-/// `name=value`; a name may be written with `-` for `_`, as PostgreSQL allows.
+/// Splits `name=value`. In a name, `-` may stand for `_`, as in PostgreSQL.
 pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => {

@@ -1,7 +1,7 @@
-//! Where cursors are, for WHERE CURRENT OF (execCurrent.c).
+//! The positions of cursors, for WHERE CURRENT OF (execCurrent.c).
 //!
-//! Only the session knows its cursors, and it is lent out while a statement runs: before a
-//! statement that names one, it leaves here where that is.
+//! Only the session knows its cursors, and it is lent out while a statement runs. So it stores
+//! their positions here before a statement that names a cursor.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use steppe_sql::plan::Positions;
 use steppe_txn::RowId;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
-/// Where a cursor is.
+/// The position of a cursor.
 #[derive(Clone, Debug)]
 pub(crate) struct CursorPlace {
     pub positions: Positions,
-    /// Its plan reads one table as it lies, row by row (search_plan_tree).
+    /// Its plan scans one table row by row (search_plan_tree).
     pub is_simple: bool,
-    /// Of the row that it is on, two values a table: the row's own table and its row id. `None`:
+    /// Two values a table for the row that it is on: the row's own table and its row id. `None` if
     /// it is on no row.
     pub row: Option<Vec<Datum>>,
 }
 
-/// The cursors that a statement names; an error for one that has no row to tell.
+/// The cursors that a statement names, with an error for a cursor without a position.
 #[derive(Debug, Default)]
 pub(crate) struct CursorPlaces(pub HashMap<Arc<str>, Result<CursorPlace>>);
 
 impl CursorPlaces {
-    /// The row of a table that a cursor is on; `None`: its row is in another table.
+    /// The row of a table that a cursor is on; `None` if its row is in another table.
     pub(crate) fn row(
         &self,
         cursor: &str,
@@ -70,7 +70,7 @@ impl CursorPlaces {
     }
 }
 
-/// Whether rows of a table are among those of one that a cursor reads.
+/// Whether a cursor's scan of the table `of` includes the rows of a table.
 fn is_among((of, inherit): (Oid, bool), table: &Relation, catalog: &Catalog) -> bool {
     let is_child = |parent: Oid| match catalog.relation(parent) {
         Some(parent) => is_among((of, inherit), parent, catalog),

@@ -1,10 +1,10 @@
 //! The data directory: its owner, its lock, and its configuration file.
 //!
 //! ```text
-//! DIR/STEPPE_VERSION   made last at initialisation: says that the directory is ours, and whole
+//! DIR/STEPPE_VERSION   made last at initialisation: the directory is Steppe's, and whole
 //! DIR/steppe.lock      locked while a server runs
 //! DIR/steppe.conf      settings
-//! DIR/statistics.json  what was counted until the server stopped, for the next start
+//! DIR/statistics.json  the counters at the server's stop, for the next start
 //! DIR/base/            the storage engine's files
 //! DIR/tmp/             spill files, removed at start
 //! ```

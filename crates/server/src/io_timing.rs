@@ -1,5 +1,5 @@
-//! track_io_timing and track_wal_io_timing of a session: whichever thread goes on with it times
-//! its I/O as it wants (and counts what the session's transaction does with the rest of it).
+//! track_io_timing and track_wal_io_timing of a session. Any thread that continues the session
+//! times I/O by the session's settings. It also keeps the session's separate transaction counts.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -14,7 +14,7 @@ use crate::settings::SharedSettings;
 const PAGES: u8 = 1;
 const LOG: u8 = 2;
 
-/// What a session times.
+/// The kinds of I/O that a session times.
 #[derive(Clone, Debug)]
 pub(crate) struct IoTiming(Arc<AtomicU8>);
 
@@ -25,7 +25,7 @@ impl IoTiming {
         new
     }
 
-    /// It is another from now on, for the running thread at once.
+    /// Sets the kinds, for the running thread at once.
     pub(crate) fn set(&self, timing: Timing) {
         self.0.store(bits(timing), Ordering::Relaxed);
         time_io(Some(timing));
@@ -36,7 +36,7 @@ impl IoTiming {
         Timing { pages: bits & PAGES != 0, log: bits & LOG != 0 }
     }
 
-    /// The session's work, which any thread may go on with.
+    /// Runs the session's work, which any thread may continue.
     pub(crate) async fn during<T>(self, work: impl Future<Output = T>) -> T {
         let (mut work, mut counted) = (pin!(work), Apart::default());
         poll_fn(|cx| {
@@ -53,7 +53,7 @@ fn bits(timing: Timing) -> u8 {
     u8::from(timing.pages) * PAGES + u8::from(timing.log) * LOG
 }
 
-/// The server's own threads time what its settings say.
+/// The server's own threads time I/O by the server's settings.
 pub(crate) fn follow(settings: &SharedSettings) {
     time_io_by_default(Timing {
         pages: settings.is_on("track_io_timing"),

@@ -1,23 +1,23 @@
 //! Steppe's server: sessions, settings, start-up and shutdown.
 //!
 //! ```text
-//!   main ─ cli ─► run ─┬─ process_user  who the server is to the operating system
-//!                      ├─ data_dir      whose directory it is, steppe.conf
-//!                      ├─ settings      what can be set
-//!                      ├─ server        what sessions share
+//!   main ─ cli ─► run ─┬─ process_user  the server's user of the operating system
+//!                      ├─ data_dir      the data directory, steppe.conf
+//!                      ├─ settings      the settings
+//!                      ├─ server        the state that sessions share
 //!                      └─ listeners ─► workers ─► startup ─► session
 //! ```
 //!
-//! What it guarantees:
+//! The guarantees:
 //!
-//! - A client is told nothing before it is durable (docs/design.md 5.4).
-//! - No input panics, hangs or grows memory without bound: start-ups are limited in
+//! - An answer is sent only when the changes that it shows are durable (docs/design.md 5.4).
+//! - Any input is handled without a panic, a hang or unbounded memory: start-ups are limited in
 //!   number and time, messages by the codec, statements and portals by the session.
-//! - A session that waits, for its client, a lock or the log, costs no thread, and one
-//!   that computes long holds up no other.
+//! - A session that waits for its client, a lock or the log occupies no thread. A long computation
+//!   does not delay other sessions.
 //!
-//! Any user and database name is let in, from this machine only: authentication is
-//! not there yet.
+//! The server accepts any user and database name, from this machine only: there is no
+//! authentication yet.
 
 mod activity;
 mod affinity;
@@ -53,5 +53,5 @@ mod workers;
 
 pub use run::{Config, Running};
 
-/// The version that clients see: of PostgreSQL, whose behaviour they may rely on.
+/// The version that clients see. It is PostgreSQL's, whose behaviour they may rely on.
 pub const SERVER_VERSION: &str = concat!("18.4 (Steppe ", env!("CARGO_PKG_VERSION"), ")");

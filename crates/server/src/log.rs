@@ -21,7 +21,7 @@ pub enum Level {
     Warning,
     /// ERROR
     Error,
-    /// LOG: what the administrator wants to know.
+    /// LOG: information for the administrator.
     Log,
     /// FATAL
     Fatal,
@@ -57,7 +57,7 @@ pub fn set_threshold(word: &str) {
     THRESHOLD.store(level as u8, Ordering::Relaxed);
 }
 
-/// Writes a line. A log that cannot be written is no reason to stop.
+/// Writes a line. A failure to write the log does not stop the server.
 pub fn write(level: Level, fields: &[(&str, &dyn Display)]) {
     if (level as u8) < THRESHOLD.load(Ordering::Relaxed) {
         return;
@@ -79,14 +79,14 @@ pub fn info(message: impl Display) {
     write(Level::Log, &[("message", &message)]);
 }
 
-/// Bytes of a message, and of a statement, that a line shows: a client chooses both.
+/// The most bytes of a message and of a statement in a line: a client chooses both.
 const SHOWN_BYTES: usize = 1000;
 
 fn shown(text: &str) -> &str {
     &text[..text.floor_char_boundary(SHOWN_BYTES)]
 }
 
-/// From now on a panic is one line of the log, not a backtrace of hundreds.
+/// Writes a panic as one line of the log, instead of a backtrace.
 pub fn panics_to_log() {
     std::panic::set_hook(Box::new(|panic| {
         let message = panic.payload_as_str().unwrap_or("no message");
@@ -97,7 +97,7 @@ pub fn panics_to_log() {
     }));
 }
 
-/// What went wrong in a session, with the statement it was running.
+/// Logs an error of a session, with the statement that it ran.
 pub fn session_error(pid: u32, error: &Error, statement: &str) {
     let level = match error.fields().severity {
         Severity::Error => Level::Error,
@@ -117,7 +117,7 @@ pub fn session_error(pid: u32, error: &Error, statement: &str) {
     write(level, &fields);
 }
 
-/// Now, in UTC to the millisecond.
+/// The present time, in UTC to the millisecond.
 fn timestamp() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let (days, seconds) = (now.as_secs() / 86_400, now.as_secs() % 86_400);

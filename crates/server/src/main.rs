@@ -1,4 +1,4 @@
-//! The binary `steppe`.
+//! The program `steppe`.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ fn serve(config: &Config) -> ExitCode {
         }
     };
     println!("ready: listening on {}", running.address());
-    // The reader of the line may have gone.
+    // The reader of the line may have closed the pipe.
     let _ = std::io::stdout().flush();
     running.spawn(reload_at_hangup(Arc::clone(running.server())));
     running.block_on(running.until(stop_signal()));
@@ -59,12 +59,12 @@ async fn stop_signal() {
                 _ = interrupt.recv() => {}
             }
         }
-        // Without handlers the signals end the process by themselves.
+        // Without handlers, the signals end the process by themselves.
         _ => std::future::pending().await,
     }
 }
 
-/// SIGHUP reads steppe.conf again.
+/// SIGHUP reloads steppe.conf.
 async fn reload_at_hangup(server: Arc<Server>) {
     let Ok(mut hangup) = signal(SignalKind::hangup()) else { return };
     while hangup.recv().await.is_some() {
@@ -72,7 +72,7 @@ async fn reload_at_hangup(server: Arc<Server>) {
     }
 }
 
-/// A second signal stops at once; the next start recovers.
+/// A second signal stops the process at once. The next start recovers.
 async fn second_signal() {
     stop_signal().await;
     std::process::exit(1);

@@ -6,7 +6,7 @@
 //!   a function that changes the catalog ┴▶ NamespaceCell ── get ──▶ functions, system views
 //!                                              │ version
 //!                                              ▼
-//!                            session: is what I have the latest?
+//!                            session: is its version the latest?
 //! ```
 //!
 //! The cell always has the namespace for a function's next step. The session keeps the one that it

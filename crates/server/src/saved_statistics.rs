@@ -1,16 +1,17 @@
-//! What was counted goes on where it stopped: the views of statistics and pg_stat_statements
-//! outlive a restart, as in PostgreSQL (pgstat.stat, pg_stat_statements.stat).
+//! Saves the counters of the statistics views and pg_stat_statements across a restart, as in
+//! PostgreSQL (pgstat.stat, pg_stat_statements.stat).
 //!
 //! ```text
 //!   stop:   close the database ──▶ statistics.json, with where the log ends
 //!   start:  read and remove it; does the log end there? ──▶ count on from there
 //! ```
 //!
-//! After a crash there is none, and after one beside an old one the log has gone on: counting
-//! begins anew, since nobody knows what was counted last. What cannot be read is reported, and
-//! keeps no server from starting.
+//! A crash leaves no new file. An old file ends at an earlier log position than the log, so the
+//! counters begin at 0: the last counts are lost. An unreadable file is reported, and does not
+//! prevent a start.
 //!
-//! Pages read and written are counted for the process: each of several servers in it has those of all.
+//! Pages read and written are counted by process: several servers in one process have the same
+//! counts.
 
 use serde::{Deserialize, Serialize};
 use steppe_counting::accesses::SavedAccesses;
@@ -26,15 +27,15 @@ const FORMAT: u32 = 1;
 #[derive(Serialize, Deserialize)]
 struct Saved {
     format: u32,
-    /// Where the log ends.
+    /// The log's end position.
     log_end: u64,
     accesses: SavedAccesses,
     server: SavedServer,
-    /// Unless pg_stat_statements.save is off.
+    /// `None` if pg_stat_statements.save is off.
     statements: Option<SavedStatements>,
 }
 
-/// Leaves the counts of a server whose database is closed.
+/// Saves the counters of a server whose database is closed.
 pub(crate) fn save(server: &Server) {
     let written = to_text(server).and_then(|text| server.data_dir.leave_statistics(&text));
     warn_if("could not save statistics", written);
@@ -54,7 +55,7 @@ fn to_text(server: &Server) -> Result<String, String> {
     serde_json::to_string(&saved).map_err(|error| error.to_string())
 }
 
-/// Goes on from the counts that were left.
+/// Continues from the saved counters.
 pub(crate) fn restore(server: &Server) {
     let text = match server.data_dir.take_statistics() {
         Ok(Some(text)) => text,

@@ -1,9 +1,9 @@
-//! The session's part in statements that functions run ([`steppe_exec::Spi`]): the catalog in
-//! force, planning, DDL.
+//! The session's part in statements that functions run ([`steppe_exec::Spi`]): the current catalog,
+//! planning, DDL.
 //!
-//! While a statement runs the session itself is lent out. What functions change in the catalog is
-//! the transaction's, which they have been lent ([`steppe_exec::Transaction`]); the version that is
-//! in force then is in the session's [`crate::namespace::NamespaceCell`].
+//! While a statement runs, the session itself is lent out. Functions change the catalog in the
+//! transaction that they borrow ([`steppe_exec::Transaction`]). The version that is then current is
+//! in the session's [`crate::namespace::NamespaceCell`].
 
 use std::sync::{Arc, Weak};
 
@@ -17,11 +17,11 @@ use steppe_types::{Datum, Oid, Result};
 use crate::namespace::SessionNamespace;
 use crate::services::SharedSession;
 
-/// The names that a running statement's values are read and shown with: of the catalog that it
-/// was planned against, and behind it of what its functions have made since.
+/// The names with which a running statement reads and shows values. They are those of the catalog
+/// that it was planned against, and then those of objects that its functions have made since.
 struct StatementNames {
     planned: Arc<CatalogNames>,
-    /// That catalog's.
+    /// That catalog's epoch.
     epoch: u64,
     core: Weak<SharedSession>,
 }
@@ -70,7 +70,7 @@ impl TypeCatalog for StatementNames {
     }
 }
 
-/// What a session's statements read and show values with.
+/// The names and settings with which a session's statements read and show values.
 pub(crate) fn io_of_statement(
     io: &IoContext,
     names: &NameSpace,
@@ -82,7 +82,7 @@ pub(crate) fn io_of_statement(
     Arc::new(IoContext { catalog: Some(Arc::new(names)), ..io.clone() })
 }
 
-/// How a session sees the names of a catalog version.
+/// The names of a catalog version as a session sees them.
 pub(crate) fn names_of(names: &NameSpace, user: &Arc<str>) -> Arc<CatalogNames> {
     let role = (Arc::clone(user), BOOTSTRAP_SUPERUSER);
     let (catalog, path) = (Arc::clone(&names.catalog), Arc::clone(&names.path));
@@ -95,7 +95,7 @@ pub(crate) fn io_of(io: &IoContext, names: &NameSpace, user: &Arc<str>) -> Arc<I
 }
 
 impl SharedSession {
-    /// What is in force for what a function does next ([`SessionHost::frame`]).
+    /// The frame for a function's next statement ([`SessionHost::frame`]).
     pub(crate) fn current_frame(&self) -> Frame {
         let mut namespace = self.namespace.get();
         let published = &self.server.catalog;
@@ -106,7 +106,7 @@ impl SharedSession {
         self.frame_of(&namespace, Arc::clone(&namespace.io))
     }
 
-    /// The catalog in force, unless it is this one ([`SessionHost::newer_catalog`]).
+    /// The current catalog, unless it is this one ([`SessionHost::newer_catalog`]).
     pub(crate) fn catalog_unlike(&self, planned: &Catalog) -> Option<Arc<Catalog>> {
         let catalogs = &self.server.catalog;
         let in_force = match &self.namespace.get().own {
@@ -117,15 +117,15 @@ impl SharedSession {
         (in_force.epoch != planned.epoch).then_some(in_force)
     }
 
-    /// The names of the transaction's version of the catalog, if that has been made after the one
-    /// with this epoch.
+    /// The names of the transaction's own version of the catalog, if its epoch is not this one.
     fn names_made_since(&self, epoch: u64) -> Option<Arc<dyn TypeCatalog>> {
         let namespace = self.namespace.get();
         let made = namespace.own.as_ref().filter(|own| own.epoch != epoch);
         made.and_then(|_| namespace.io.catalog.clone())
     }
 
-    /// The transaction has made this version of the catalog ([`SessionHost::see_catalog`]).
+    /// The transaction's own version of the catalog has changed to this one
+    /// ([`SessionHost::see_catalog`]).
     pub(crate) fn see_own_catalog(&self, catalog: &Arc<Catalog>) {
         let seen = self.namespace.get();
         if seen.own.as_ref().is_none_or(|own| own.epoch != catalog.epoch) {
@@ -133,7 +133,7 @@ impl SharedSession {
         }
     }
 
-    /// Another catalog is in force.
+    /// Makes another catalog the current one.
     fn see(&self, catalog: Arc<Catalog>, own: Option<Arc<Catalog>>) -> Arc<SessionNamespace> {
         let before = self.namespace.get();
         let names = self.resolve(catalog, &before.settings.search_path);
@@ -143,8 +143,8 @@ impl SharedSession {
         namespace
     }
 
-    /// Whether a transaction apart can lock a table that this one uses: it is there for others,
-    /// as this one sees it, and no lock of this one's is in the way.
+    /// Whether a separate transaction can lock a table that this one uses: other sessions see the
+    /// same table, and no lock of this transaction conflicts.
     fn may_lock_apart(&self, table: Oid) -> bool {
         let published = self.server.catalog.published();
         let namespace = self.namespace.get();

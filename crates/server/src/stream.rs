@@ -13,7 +13,7 @@ use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 
-/// An accepted socket, not yet on a worker's runtime.
+/// An accepted socket, before it is on a worker's runtime.
 pub(crate) enum Accepted {
     /// TCP, with the client's address.
     Tcp(std::net::TcpStream, SocketAddr),
@@ -22,7 +22,7 @@ pub(crate) enum Accepted {
 }
 
 impl Accepted {
-    /// The processor that the client's packets come in on.
+    /// The processor where the client's packets arrive.
     pub(crate) fn incoming_cpu(&self) -> Option<usize> {
         match self {
             Accepted::Tcp(socket, _) => SockRef::from(socket).cpu_affinity().ok(),
@@ -30,7 +30,7 @@ impl Accepted {
         }
     }
 
-    /// Takes the socket to the runtime of the calling task.
+    /// Moves the socket to the runtime of the calling task.
     pub(crate) fn open(self) -> Result<Stream> {
         match self {
             Accepted::Tcp(socket, peer) => {
@@ -55,7 +55,7 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Takes the socket off its worker's runtime, for another one.
+    /// Takes the socket from its worker's runtime, for another one.
     pub(crate) fn leave(self) -> Result<Accepted> {
         Ok(match self {
             Stream::Tcp(socket, peer) => Accepted::Tcp(socket.into_std()?, peer),
@@ -63,7 +63,7 @@ impl Stream {
         })
     }
 
-    /// The processor that the client's packets come in on.
+    /// The processor where the client's packets arrive.
     pub(crate) fn incoming_cpu(&self) -> Option<usize> {
         match self {
             Stream::Tcp(socket, _) => SockRef::from(socket).cpu_affinity().ok(),
@@ -79,7 +79,7 @@ impl Stream {
         }
     }
 
-    /// The client's port; -1 on a Unix socket.
+    /// The client's port, or -1 on a Unix socket.
     pub(crate) fn client_port(&self) -> i32 {
         match self {
             Stream::Tcp(_, peer) => i32::from(peer.port()),
@@ -87,7 +87,7 @@ impl Stream {
         }
     }
 
-    /// The socket, for as long as this is not dropped.
+    /// The socket's descriptor, valid until this is dropped.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         match self {
             Stream::Tcp(socket, _) => socket.as_fd(),
@@ -103,7 +103,7 @@ impl Stream {
         Some([canonical(*peer), canonical(socket.local_addr().ok()?)])
     }
 
-    /// Reads what has arrived, at least a byte; 0 at the end.
+    /// Reads the bytes that have arrived, at least one; 0 at the end.
     pub(crate) async fn read(&mut self, buffer: &mut BytesMut) -> Result<usize> {
         match self {
             Stream::Tcp(socket, _) => socket.read_buf(buffer).await,
@@ -127,7 +127,7 @@ impl Stream {
         }
     }
 
-    /// Says that nothing more comes, so that the client reads the last error.
+    /// Closes the sending side, so that the client reads the last error.
     pub(crate) async fn shutdown(&mut self) {
         let _already_gone = match self {
             Stream::Tcp(socket, _) => socket.shutdown().await,
@@ -136,8 +136,8 @@ impl Stream {
     }
 }
 
-/// Whether the client has closed its socket, or its side of it (pq_check_connection). What it has
-/// sent before need not have been read.
+/// Whether the client has closed its socket, or its side of it (pq_check_connection). Its earlier
+/// messages need not have been read.
 pub(crate) fn has_hung_up(socket: BorrowedFd<'_>) -> bool {
     let closed = libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR | libc::POLLNVAL;
     let mut asked = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLRDHUP, revents: 0 };

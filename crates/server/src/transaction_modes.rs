@@ -1,6 +1,6 @@
-//! What the running transaction is, for all that ask a session for its settings:
+//! The modes of the running transaction, for readers of a session's settings.
 //! `transaction_isolation`, `transaction_read_only` and `transaction_deferrable` follow the
-//! transaction and not the table of settings.
+//! transaction, not the table of settings.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -24,12 +24,12 @@ const LEVEL: u8 = 3;
 const READ_ONLY: u8 = 4;
 const DEFERRABLE: u8 = 8;
 
-/// The modes of a session's transaction, to be asked for while it runs.
+/// The modes of a session's transaction, readable while a statement runs.
 #[derive(Debug, Default)]
 pub(crate) struct SharedModes(AtomicU8);
 
 impl SharedModes {
-    /// The transaction is this from now on.
+    /// Sets the transaction's modes.
     pub(crate) fn put(&self, modes: Modes) {
         let level = LEVELS.iter().position(|level| *level == modes.isolation).unwrap_or(1) as u8;
         let read_only = if modes.read_only { READ_ONLY } else { 0 };
@@ -51,7 +51,7 @@ impl SharedModes {
         self.get().read_only
     }
 
-    /// What a setting that follows the transaction shows; `None` for any other.
+    /// The value of a setting that follows the transaction; `None` for any other.
     pub(crate) fn show(&self, name: &str) -> Option<&'static str> {
         let on_off = |on: bool| if on { "on" } else { "off" };
         let is = |setting: &str| name.eq_ignore_ascii_case(setting);

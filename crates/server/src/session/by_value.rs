@@ -1,7 +1,7 @@
-//! Which variant of a plan runs for the values at hand ([`steppe_exec::prepare::Variants`]).
+//! Selects the variant of a plan for the present values ([`steppe_exec::prepare::Variants`]).
 //!
-//! plan_cache_mode means what it does in PostgreSQL: the plan for unknown values, one that is
-//! planned for the values each time, or, by default, the variant of the values' classes.
+//! plan_cache_mode has PostgreSQL's meaning. It selects the generic plan, a custom plan each time,
+//! or, by default, the variant for the values' classes.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Session {
         }
     }
 
-    /// As [`Self::for_values`], of a prepared statement.
+    /// As [`Self::for_values`], for a prepared statement.
     #[inline]
     pub(super) fn for_prepared_values(
         &mut self,
@@ -46,7 +46,7 @@ impl Session {
         }
     }
 
-    /// What estimates depend on besides values.
+    /// The other inputs of estimates, besides values.
     pub(super) fn estimates_by(&self) -> (&Catalog, &PlannerSettings, &IoContext) {
         (&self.namespace.names.catalog, &self.settings.live.planner, &self.statement.env.io)
     }
@@ -60,14 +60,14 @@ impl Session {
             Found::Vacant(vacancy) => vacancy,
         };
         let variant = Arc::new(self.plan_for_values(&plan, params)?);
-        // A transaction that sees a catalog of its own keeps its plans to itself.
+        // A transaction with its own catalog version does not share its plans.
         if self.may_share() {
             vacancy.fill(Arc::clone(&variant));
         }
         Ok(variant)
     }
 
-    /// A plan of the same statement with values as examples.
+    /// A custom plan of the same statement for these values.
     fn plan_for_values(&mut self, plan: &CachedPlan, values: &[Datum]) -> Result<CachedPlan> {
         let wanted = Wanted { key: &plan.key, for_cursor: false, values };
         let params = Params::fixed(plan.param_types());

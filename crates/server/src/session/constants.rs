@@ -1,9 +1,10 @@
-//! Where a plan's constants fail: where PostgreSQL would plan (exec::constants has the rule).
+//! Errors of a plan's constants, at the same time as PostgreSQL's planning (exec::constants has the
+//! rule).
 //!
-//! Statements are planned for the parameters that they run with. A prepared one is so the first
-//! five times, then once for any parameters (choose_custom_plan in plancache.c): if constants fail
-//! in that, they do so each time. Which of the two is cheaper afterwards is left out of account:
-//! it is the plan for any parameters that is kept.
+//! PostgreSQL makes a custom plan for the first five runs of a prepared statement, then a generic
+//! plan (choose_custom_plan in plancache.c). If constants fail in the generic plan, they fail at
+//! each further run. PostgreSQL then chooses the cheaper kind. Here the generic plan is kept in any
+//! case.
 
 use steppe_types::{Datum, Result};
 
@@ -11,22 +12,22 @@ use super::Session;
 use crate::plan_cache::CachedPlan;
 use crate::settings::live::PlanCacheMode;
 
-/// A prepared statement is planned for its parameters so many times.
+/// The number of custom plans of a prepared statement.
 const CUSTOM_PLANS: u8 = 5;
 
 impl Session {
-    /// Fails if constants of a plan do that is about to run with these parameters.
+    /// Fails if constants of a plan fail with these parameters.
     #[inline]
     pub(super) fn check_constants(&self, plan: &CachedPlan, params: &[Datum]) -> Result<()> {
         plan.compiled.check_constants(Some(params), &self.namespace.names.catalog)
     }
 
-    /// As [`Self::check_constants`], whatever the parameters will be.
+    /// As [`Self::check_constants`], for any parameters.
     pub(super) fn check_constants_alone(&self, plan: &CachedPlan) -> Result<()> {
         plan.compiled.check_constants(None, &self.namespace.names.catalog)
     }
 
-    /// As [`Self::check_constants`], of a prepared statement.
+    /// As [`Self::check_constants`], for a prepared statement.
     #[inline]
     pub(super) fn check_prepared(
         &mut self,
@@ -52,7 +53,7 @@ impl Session {
             PlanCacheMode::Custom => true,
             PlanCacheMode::Auto => self.statements.get(name)?.custom_plans < CUSTOM_PLANS,
         };
-        // Without parameters there is one plan.
+        // Without parameters, custom and generic plan are the same.
         if !is_custom && !params.is_empty() {
             return self.check_constants_alone(plan);
         }

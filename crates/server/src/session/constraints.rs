@@ -1,5 +1,5 @@
-//! SET CONSTRAINTS, and the checks that a transaction has put off
-//! (AfterTriggerSetState and AfterTriggerFireDeferred in src/backend/commands/trigger.c).
+//! SET CONSTRAINTS, and the deferred checks of a transaction (AfterTriggerSetState and
+//! AfterTriggerFireDeferred in src/backend/commands/trigger.c).
 
 use steppe_functions::KeyCheck;
 use steppe_sql::ast::{RangeVar, SetConstraintsStmt};
@@ -8,7 +8,8 @@ use steppe_types::{Error, Oid, Result, SqlState};
 use super::Session;
 
 impl Session {
-    /// SET CONSTRAINTS: 42704 for one that is not there, 42809 to defer one that is not DEFERRABLE.
+    /// SET CONSTRAINTS. 42704 for an unknown constraint, 42809 if it would defer one that is not
+    /// DEFERRABLE.
     pub(super) fn set_constraints(&mut self, set: &SetConstraintsStmt) -> Result<()> {
         let mut indexes = Vec::new();
         for name in &set.constraints {
@@ -72,7 +73,7 @@ impl Session {
         Err(Error::new(SqlState::UNDEFINED_OBJECT, message))
     }
 
-    /// Checks what has been put off until the transaction ends.
+    /// Runs the deferred checks at the end of the transaction.
     pub(super) fn check_deferred(&mut self) -> Result<()> {
         let checks = self.core.constraints.lock().take_all();
         self.check_keys(checks)

@@ -1,8 +1,8 @@
-//! COPY FROM, of STDIN and of files (src/backend/commands/copyfrom.c, copyfromparse.c).
+//! COPY FROM, from STDIN and from files (src/backend/commands/copyfrom.c, copyfromparse.c).
 //!
-//! The session goes on reading messages while a COPY is under way; rows are decoded
-//! as they arrive and inserted a batch at a time. If a batch fails, it is taken back
-//! and done again row by row, so that the error names the line it belongs to.
+//! The session continues to read messages during a COPY. Rows are decoded as they arrive and
+//! inserted a batch at a time. If a batch fails, it is rolled back and inserted again row by row,
+//! so that the error names its line.
 
 use std::sync::Arc;
 
@@ -35,12 +35,12 @@ use super::tag::CommandTag;
 use super::utility::Outcome;
 use super::{Session, copy_options};
 
-/// Rows inserted at a time, unless triggers are to see each by itself.
+/// Rows inserted at a time, unless triggers must see each row separately.
 const BATCH_ROWS: usize = 1000;
 /// Bytes of field data after which a batch is inserted, however few its rows.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// A column that is copied.
+/// A copied column.
 struct Column {
     name: Arc<str>,
     type_oid: Oid,
@@ -49,7 +49,7 @@ struct Column {
     has_default: bool,
 }
 
-/// A row's fields, with the columns that they are for.
+/// A row's fields, with their columns.
 struct RowFields<'a> {
     columns: &'a [Column],
     row: copy::Row<'a>,
@@ -85,7 +85,7 @@ impl Fields for RowFields<'_> {
     }
 }
 
-/// A field that could not be read.
+/// A field that is not valid for its column.
 struct Unread {
     column: usize,
     shown: Option<String>,
@@ -93,13 +93,14 @@ struct Unread {
 }
 
 impl Unread {
-    /// Whether it is the data that is wrong, rather than what could be done about it.
+    /// Whether the data is wrong, not the server's state or resources.
     fn is_of_data(&self) -> bool {
         let code = self.error.sqlstate();
         !matches!(&code.as_str()[..2], "0A" | "53" | "57" | "58" | "XX")
     }
 
-    /// The first of a row, in the order of COPY's columns (they are taken in the table's).
+    /// The first invalid field of a row, in the order of COPY's columns (they are read in the
+    /// table's).
     fn find(fields: &RowFields<'_>) -> Option<Unread> {
         let row = &fields.row;
         (0..row.len().min(fields.columns.len())).find_map(|i| {
@@ -110,7 +111,7 @@ impl Unread {
     }
 }
 
-/// A COPY FROM under way.
+/// A running COPY FROM.
 pub(super) struct CopyIn {
     decoder: CopyDecoder,
     table: Arc<str>,
@@ -119,15 +120,15 @@ pub(super) struct CopyIn {
     insert: BulkInsert,
     /// The line numbers of the rows that are not inserted yet.
     lines: Vec<u64>,
-    /// Their context lines, if they are held as values: constraints that the row itself breaks
-    /// are then found when it is stored, and told with the row.
+    /// Their context lines, if the rows are held as values. A row's constraints are then checked
+    /// when it is stored, and the error shows the row.
     contexts: Vec<String>,
     batch_bytes: usize,
     /// Rows inserted at a time.
     batch_rows: usize,
     rows: u64,
     on_error: OnError,
-    /// Rows with a field that could not be read.
+    /// Rows that were skipped because of an invalid field.
     skipped: u64,
     progress: Arc<CopyProgress>,
     /// The rest of the Query message; `None` in the extended protocol.
@@ -136,12 +137,12 @@ pub(super) struct CopyIn {
 }
 
 impl CopyIn {
-    /// Whether it came in a Query message.
+    /// Whether a Query message has started it.
     pub(super) fn is_simple(&self) -> bool {
         self.is_simple
     }
 
-    /// Takes the next row in; false until more data comes.
+    /// Takes the next row. Returns false if it needs more data.
     fn take_row(&mut self, env: &ExecEnv) -> Result<bool> {
         let row = match self.decoder.next_row() {
             Ok(Some(row)) => row,
@@ -180,8 +181,8 @@ impl CopyIn {
         Ok(true)
     }
 
-    /// A row that something is wrong with is skipped if that is a field and may be ignored
-    /// (NextCopyFrom), or else the error.
+    /// Skips a row with an invalid field if ON_ERROR allows it (NextCopyFrom). Otherwise returns
+    /// the error.
     fn skip(&mut self, unread: Option<Unread>, other: Error, env: &ExecEnv) -> Result<bool> {
         let unread = match unread {
             Some(unread) if self.on_error.ignore && unread.is_of_data() => unread,
@@ -214,7 +215,7 @@ impl CopyIn {
         Ok(true)
     }
 
-    /// What is wrong with a row: a field, or else `other`.
+    /// The error of a row: that of a field, or else `other`.
     fn row_error(&self, unread: Option<Unread>, other: Error) -> Error {
         match unread {
             Some(Unread { column, shown, error }) => {
@@ -240,7 +241,7 @@ fn with_context(error: Error, context: String) -> Error {
 }
 
 impl Session {
-    /// COPY FROM STDIN: the data are still to come.
+    /// COPY FROM STDIN, before its data.
     pub(super) async fn copy_from_client(
         &mut self,
         copy: &CopyStmt,
@@ -274,7 +275,7 @@ impl Session {
         Ok(CommandTag::Rows("COPY", begun.rows))
     }
 
-    /// COPY FROM: everything up to the first data.
+    /// The start of COPY FROM, before its data.
     async fn begin_copy_from(&mut self, copy: &CopyStmt, source: &Arc<str>) -> Result<CopyIn> {
         self.check_writable("COPY FROM")?;
         let mut parsed = copy_options::parse(&copy.options, true, source)?;
@@ -364,7 +365,7 @@ impl Session {
         }
     }
 
-    /// Finds and locks the table; after a wait it may be another one of that name.
+    /// Finds and locks the table. After a wait, another table may have the name.
     pub(super) async fn lock_copied(
         &mut self,
         name: &steppe_sql::ast::RangeVar,
@@ -390,7 +391,7 @@ impl Session {
         positions: &[usize],
         has_default: bool,
     ) -> Result<BulkInsert> {
-        // Input functions see to lengths, as PostgreSQL's do.
+        // Input functions check lengths, as in PostgreSQL.
         let types = positions.iter().map(|at| {
             let column = &relation.columns[*at];
             TypeRef { oid: column.type_oid, typmod: column.typmod }
@@ -431,7 +432,7 @@ impl Session {
         self.plan(&statement, &text, params, "")
     }
 
-    /// CopyInResponse; from now on messages are data.
+    /// Sends CopyInResponse. Further messages are data.
     pub(super) fn begin_copy_in(&mut self, mut copy: CopyIn, query: Option<SimpleQuery>) {
         self.wire.is_due = true;
         copy.is_simple = query.is_some();
@@ -442,7 +443,7 @@ impl Session {
         self.wire.copy = Some(Box::new(copy));
     }
 
-    /// A message during COPY FROM STDIN.
+    /// Handles a message during COPY FROM STDIN.
     pub(super) async fn copy_message(&mut self, message: FrontendMessage<'_>) -> Result<()> {
         match message {
             FrontendMessage::CopyData(data) => {
@@ -451,7 +452,7 @@ impl Session {
                 SessionCounts::add(&copy.progress.bytes, data.len() as u64);
                 copy.decoder.feed(data);
                 let result = self.copy_rows(&mut copy, false);
-                // Put back in any case: it knows how the protocol goes on.
+                // It is put back in any case: it has the protocol's state.
                 self.wire.copy = Some(copy);
                 result
             }
@@ -460,7 +461,7 @@ impl Session {
                 SqlState::QUERY_CANCELED,
                 format!("COPY from stdin failed: {reason}"),
             )),
-            // As PostgreSQL: they may come with any client library's habits.
+            // As in PostgreSQL, they are ignored: client libraries may send them.
             FrontendMessage::Flush | FrontendMessage::Sync => Ok(()),
             FrontendMessage::Terminate => Err(connection_lost()),
             _ => Err(Error::new(
@@ -471,7 +472,8 @@ impl Session {
         }
     }
 
-    /// Decodes the rows that have arrived, and inserts whole batches; all, at the end.
+    /// Decodes the rows that have arrived, and inserts whole batches. At the end, it inserts all
+    /// rows.
     fn copy_rows(&mut self, copy: &mut CopyIn, at_end: bool) -> Result<()> {
         self.core.handle.check_interrupts()?;
         while copy.take_row(&self.statement.env)? {
@@ -518,18 +520,18 @@ impl Session {
         Ok(())
     }
 
-    /// Which row of a batch it was that failed, and was taken back.
+    /// Finds the row of a failed batch, which was rolled back.
     fn find_bad_row(&mut self, copy: &mut CopyIn, error: Error) -> Error {
         let place = |line: u64| format!("COPY {}, line {line}", copy.table);
         let in_row = |i: usize, error: Error| {
-            // As in PostgreSQL, what an index finds is told without the row.
+            // As in PostgreSQL, an index's error does not show the row.
             let row = copy.contexts.get(i);
             let row = row.filter(|_| error.sqlstate() != SqlState::UNIQUE_VIOLATION);
             let line = copy.lines.get(i).copied().unwrap_or(0);
             with_context(error, row.cloned().unwrap_or_else(|| place(line)))
         };
         if copy.batch_rows == 1 {
-            // Triggers have seen it: they are not to see it again.
+            // Triggers have seen the row, and must not see it again.
             return in_row(0, error);
         }
         let first_line = copy.lines.first().copied().unwrap_or(0);
@@ -559,7 +561,7 @@ impl Session {
             Some(query) => {
                 let resumed = Box::pin(self.resume_query(query, tag)).await;
                 if resumed.is_err() {
-                    // The failure belongs to the Query message that went on.
+                    // The failure belongs to the Query message that has continued.
                     copy.is_simple = true;
                     self.wire.copy = self.wire.copy.take().or(Some(copy));
                 }
@@ -574,7 +576,7 @@ impl Session {
     }
 }
 
-/// A generated column that an expression over a table's row reads.
+/// The first generated column that an expression over a table's row reads.
 fn generated_in(expr: &Expr, relation: &Relation) -> Option<Arc<str>> {
     let column = match expr {
         Expr::Slot { index, .. } => relation.columns.get(*index),

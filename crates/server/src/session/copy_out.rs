@@ -1,4 +1,4 @@
-//! COPY: which table or query and which columns; COPY TO, to STDOUT and to files.
+//! COPY: its table or query and its columns. COPY TO, to STDOUT and to files.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use super::utility::Outcome;
 use super::{SEND_AT_BYTES, Session, copy_file, copy_options};
 use crate::activity::{CopyProgress, SessionCounts};
 
-/// Rows fetched between two looks at the send buffer.
+/// Rows fetched between two checks of the send buffer.
 const CHUNK_ROWS: u64 = 512;
 
 /// A table's name as SQL.
@@ -34,7 +34,7 @@ pub(super) fn table_sql(session: &Session, relation: &Relation) -> String {
     format!("{}.{}", quote_identifier(schema), quote_identifier(&relation.name))
 }
 
-/// The positions of the columns that are copied: those named, or all.
+/// The positions of the copied columns: the named columns, or all.
 pub(super) fn copied_columns(relation: &Relation, names: &[String]) -> Result<Vec<usize>> {
     if names.is_empty() {
         let columns = relation.columns.iter().enumerate();
@@ -114,7 +114,7 @@ impl Session {
             let count = u16::try_from(columns.len()).unwrap_or(u16::MAX);
             backend::copy_response(&mut self.wire.out, CopyDirection::Out, format, count);
         }
-        // The binary header has no message of its own: drivers look for it before the first row.
+        // Drivers expect the binary header in the same message as the first row.
         let mut header = Vec::new();
         encoder.header(&mut header, &names)?;
         if !is_binary {
@@ -157,7 +157,7 @@ impl Session {
         Ok(CommandTag::Rows("COPY", rows))
     }
 
-    /// The query that is copied out, locked; for a table, one over it.
+    /// The plan of the copied query, with its relations locked. For a table, it is a query over it.
     async fn copied_plan(&mut self, copy: &CopyStmt, source: &Arc<str>) -> Result<PlanPortal> {
         let (statement, source) = match (&copy.relation, &copy.query) {
             (Some(name), _) => {
@@ -200,7 +200,7 @@ fn check_copied(relation: &Relation) -> Result<()> {
     })
 }
 
-/// Where the data go: to the client in CopyData messages, to a file as they are.
+/// The target of the data: CopyData messages to the client, or a file without them.
 struct CopyOut<'a> {
     bytes: &'a mut Vec<u8>,
     in_messages: bool,
@@ -214,12 +214,12 @@ impl CopyOut<'_> {
         }
     }
 
-    /// Puts one message, or piece of the file.
+    /// Appends one message, or a piece of the file.
     fn piece(&mut self, body: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         if self.in_messages { backend::copy_data(self.bytes, body) } else { body(self.bytes) }
     }
 
-    /// Puts data, unless there are none.
+    /// Appends data, if there are any.
     fn put(&mut self, data: &[u8]) -> Result<()> {
         if data.is_empty() {
             return Ok(());
@@ -231,12 +231,12 @@ impl CopyOut<'_> {
     }
 }
 
-/// Puts each row.
+/// Appends each row.
 struct CopySink<'a> {
     out: CopyOut<'a>,
     columns: &'a [ResultColumn],
     encoder: &'a CopyEncoder,
-    /// What goes ahead of the next row, in its message.
+    /// The bytes before the next row, in its message.
     header: &'a mut Vec<u8>,
     is_binary: bool,
     io: &'a IoContext,

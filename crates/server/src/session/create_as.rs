@@ -1,10 +1,9 @@
 //! CREATE TABLE AS and SELECT INTO (src/backend/commands/createas.c).
 //!
-//! The table is made with the columns of the query's plan; its rows come by an
-//! `INSERT … SELECT` of the same query, so that they take the way of every bulk
-//! insert. Both belong to one statement: if the query fails, there is no table.
+//! The table gets the columns of the query's plan. An `INSERT … SELECT` of the same query stores
+//! its rows, like every bulk insert. Both are one statement: if the query fails, there is no table.
 //!
-//! EXPLAIN ANALYZE runs the query's own plan, which it prints; the rows are stored in batches.
+//! EXPLAIN ANALYZE runs and prints the query's own plan. The rows are stored in batches.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -34,7 +33,7 @@ struct Source {
     param_types: Vec<steppe_types::Oid>,
 }
 
-/// The table that an explained statement makes.
+/// The table that an explained statement creates.
 pub(super) struct Target {
     into: IntoClause,
     pub(super) with_no_data: bool,
@@ -42,7 +41,8 @@ pub(super) struct Target {
     materialized_view: bool,
 }
 
-/// The table that a statement makes of a query, and that query; or else the statement itself.
+/// The table and the query of CREATE TABLE AS or SELECT INTO. For any other statement, the
+/// statement itself.
 pub(super) fn target_of(statement: &Statement) -> (Option<Target>, Cow<'_, Statement>) {
     match statement {
         Statement::CreateTableAs(create) => {
@@ -68,7 +68,7 @@ pub(super) fn target_of(statement: &Statement) -> (Option<Target>, Cow<'_, State
     }
 }
 
-/// Why there is none.
+/// The error that refuses a materialized view.
 fn no_materialized_view(into: &IntoClause) -> Error {
     match into.relation.persistence {
         Persistence::Unlogged => {
@@ -80,7 +80,7 @@ fn no_materialized_view(into: &IntoClause) -> Error {
 }
 
 impl Session {
-    /// Whether the table of an explained statement is there and IF NOT EXISTS allows that
+    /// Whether an explained statement's table exists already and IF NOT EXISTS allows that
     /// (CreateTableAsRelExists).
     pub(super) fn is_made(&mut self, target: &Target, source: &str) -> Result<bool> {
         if target.materialized_view {
@@ -93,7 +93,7 @@ impl Session {
         })
     }
 
-    /// Makes the table of an explained statement, without rows.
+    /// Creates the table of an explained statement, without rows.
     pub(super) fn make_target(
         &mut self,
         target: &Target,
@@ -110,7 +110,7 @@ impl Session {
         made.ok_or_else(|| Error::internal("the table was not made"))
     }
 
-    /// Stores what a query returns in a new table.
+    /// Stores the rows of a query in a new table.
     pub(super) fn fill(
         &mut self,
         execution: &mut Execution,
@@ -235,7 +235,7 @@ fn not_a_select() -> Error {
     Error::new(steppe_types::SqlState::WRONG_OBJECT_TYPE, "prepared statement is not a SELECT")
 }
 
-/// Takes INTO out of a SELECT; with set operations it stands in the first of them.
+/// Takes INTO out of a SELECT. With set operations, INTO is in the first of them.
 fn take_into(select: &mut SelectStmt) -> Option<IntoClause> {
     match &mut select.body {
         SelectBody::Select(core) => core.into.take(),

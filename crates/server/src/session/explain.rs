@@ -1,4 +1,4 @@
-//! EXPLAIN (src/backend/commands/explain.c); the executor prints the plan.
+//! EXPLAIN (src/backend/commands/explain.c). The executor prints the plan.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ use super::tag::CommandTag;
 use super::utility::text_column;
 use crate::settings::live::PlanCacheMode;
 
-/// All that EXPLAIN was asked for.
+/// The options of an EXPLAIN.
 #[derive(Default)]
 struct Options {
     plan: ExplainOptions,
@@ -36,7 +36,7 @@ struct Options {
     serialize: Option<ResultFormats>,
 }
 
-/// Parameters of the extended protocol for a statement without a plan of its own.
+/// Parameters of the extended protocol for the query in a utility statement.
 #[derive(Clone, Default)]
 pub(super) struct BoundParams {
     pub(super) types: Arc<[Oid]>,
@@ -44,7 +44,7 @@ pub(super) struct BoundParams {
 }
 
 impl BoundParams {
-    /// What the statement is planned with.
+    /// The parameters to plan the statement with.
     pub(super) fn declared(&self) -> Params {
         match self.types.is_empty() {
             true => Params::none(),
@@ -54,8 +54,7 @@ impl BoundParams {
 }
 
 impl Session {
-    /// The types of the parameters that the query in another statement has, in the extended
-    /// protocol.
+    /// The types of the parameters of the query in a utility statement, in the extended protocol.
     pub(super) async fn param_types_within(
         &mut self,
         query: &Statement,
@@ -124,7 +123,7 @@ impl Session {
         self.put_explained(text, formats, describe, &options)
     }
 
-    /// Sends an explanation: a row for each line of text, or one.
+    /// Sends an explanation: a row for each line of text, or one row.
     fn put_explained(
         &mut self,
         text: String,
@@ -140,8 +139,9 @@ impl Session {
         Ok(CommandTag::Plain("EXPLAIN"))
     }
 
-    /// The number of an explained statement, shown if compute_query_id asks for it. (With `auto`
-    /// it would be shown if a module were loaded that wants it; pg_stat_statements is built in.)
+    /// The query identifier of an explained statement, shown if compute_query_id is on. (With
+    /// `auto`, PostgreSQL shows it if a loaded module requires it. Here pg_stat_statements is built
+    /// in.)
     fn explained_id(
         &self,
         portal: &PlanPortal,
@@ -157,7 +157,7 @@ impl Session {
         Some(statements.statement(explained(&text), Parameters::Own, relations).id)
     }
 
-    /// The plan that is explained, locked, with its parameters.
+    /// The explained plan with its parameters and its relations locked.
     async fn explained(
         &mut self,
         query: &Statement,
@@ -198,7 +198,7 @@ impl Session {
         }
     }
 
-    /// Runs the plan: what its nodes did. Its rows go nowhere, or into a new table.
+    /// Runs the plan and measures its nodes. Its rows are dropped, or stored in a new table.
     fn analyze(
         &mut self,
         portal: &mut PlanPortal,
@@ -264,7 +264,7 @@ impl Session {
     }
 }
 
-/// Makes the rows' wire form, measures it and drops it.
+/// Encodes the rows for the client, measures and drops them.
 struct SerializingSink<'a> {
     columns: &'a [ResultColumn],
     formats: &'a ResultFormats,
@@ -307,7 +307,7 @@ impl RowSink for SerializingSink<'_> {
 
 /// The column that EXPLAIN returns.
 fn column(format: Format) -> ResultColumn {
-    /// pg_type's xml.
+    /// The OID of xml in pg_type.
     const XML: u32 = 142;
     let ty = match format {
         Format::Text | Format::Yaml => return text_column("QUERY PLAN"),
@@ -333,7 +333,7 @@ fn format(option: &DefElem) -> Option<Format> {
     }
 }
 
-/// Reads the options; those not given may follow ANALYZE (ParseExplainOptionList).
+/// Reads the options. Options that are not given may depend on ANALYZE (ParseExplainOptionList).
 fn options(list: &[DefElem], source: &str) -> Result<Options> {
     let mut options = Options::default();
     let (mut summary, mut timing, mut buffers) = (None, None, None);
@@ -408,7 +408,7 @@ pub(super) fn text(option: &DefElem) -> Option<String> {
     }
 }
 
-/// An option's Boolean (defGetBoolean): none means true.
+/// An option's Boolean (defGetBoolean). An option without a value is true.
 pub(super) fn boolean(option: &DefElem) -> Result<bool> {
     if option.value.is_none() {
         return Ok(true);
@@ -424,7 +424,7 @@ pub(super) fn boolean(option: &DefElem) -> Result<bool> {
     }
 }
 
-/// A plan of one row of expressions that stand alone.
+/// A plan of one row of expressions without a table.
 pub(super) fn plan_of_values(exprs: Vec<Expr>) -> PlannedStmt {
     let types: Vec<_> = exprs.iter().map(Expr::ty).collect();
     let columns = types

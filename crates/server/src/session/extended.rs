@@ -1,7 +1,7 @@
 //! The extended query protocol: Parse, Bind, Describe, Execute, Close, Sync
 //! (exec_parse_message and its kin in src/backend/tcop/postgres.c).
 //!
-//! What runs between two Syncs outside a block is one transaction.
+//! All statements between two Syncs outside a block are one transaction.
 
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ impl Session {
         plan.await.map(Body::Plan)
     }
 
-    /// Bind. What the portal's plan touches is locked, as it is where PostgreSQL plans.
+    /// Bind. It locks the relations of the portal's plan, as PostgreSQL does when it plans.
     pub(super) async fn bind(&mut self, bind: &Bind<'_>) -> Result<()> {
         self.begin_message();
         let prepared = self.statements.get(bind.statement)?.clone();
@@ -181,7 +181,7 @@ impl Session {
         self.put_portal(bind.portal, source, (PortalBody::Plan(portal), bytes, formats))
     }
 
-    /// A portal's body, the bytes of its parameters, and its result's formats, under its name.
+    /// Adds a portal with its body, the bytes of its parameters, and its result's formats.
     fn put_portal(
         &mut self,
         name: &str,
@@ -197,10 +197,10 @@ impl Session {
         Ok(())
     }
 
-    /// The parameters' values, and how many bytes they came in.
+    /// The parameters' values, and the number of their bytes.
     fn bind_params(&self, bind: &Bind<'_>, types: &[Oid]) -> Result<(Arc<[Datum]>, usize)> {
         let mut bytes = 0;
-        // Made at its full length: one allocation, and none if there are no parameters.
+        // It is made at its full length: one allocation, and none without parameters.
         let mut params = match types.len() {
             0 => Arc::default(),
             count => std::iter::repeat_n(Datum::Null, count).collect::<Arc<[Datum]>>(),
@@ -314,7 +314,7 @@ impl Session {
         if executed.is_err() {
             portal.fail(&mut self.transaction);
         }
-        // A statement that ended the transaction has taken its portals along.
+        // A statement that has ended the transaction has removed its portals.
         let is_empty = matches!(portal.body, PortalBody::Empty);
         if self.transaction.txn.is_some() || is_empty || executed.is_err() {
             self.portals.put_back(name, portal);
@@ -322,7 +322,7 @@ impl Session {
         executed
     }
 
-    /// What a portal is refused for without failing by that.
+    /// The errors that refuse a portal's run without making the portal fail.
     fn check_executable(&self, name: &str) -> Result<()> {
         let portal = self.portals.get(name)?;
         let ends_block = match &portal.body {
@@ -389,7 +389,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runs what has no plan.
+    /// Runs a statement without a plan.
     async fn execute_utility(
         &mut self,
         statement: &Arc<ast::Statement>,
@@ -398,7 +398,7 @@ impl Session {
         params: &BoundParams,
         max_rows: u64,
     ) -> Result<UtilityRun> {
-        // What has not run yet may be what makes the columns known: no error here.
+        // The columns may become known only when the statement runs, so an error is ignored here.
         let gives_rows = self.utility_columns(statement).is_ok_and(|columns| columns.is_some());
         let is_short = matches!(&**statement, ast::Statement::Explain(_) | ast::Statement::Show(_));
         if gives_rows && (max_rows > 0 || is_short) {
@@ -432,7 +432,7 @@ impl Session {
             None => tag.put(&mut self.wire.out),
         }
         if gives_rows && left.is_none() {
-            // It may be executed again: there are no rows any more.
+            // A further Execute returns no rows.
             let mut none = RowsLeft::new(&self.statement.env);
             none.tag = tag;
             left = Some(none);
@@ -440,7 +440,8 @@ impl Session {
         Ok(left.map_or(UtilityRun::Done, |left| UtilityRun::Rows(Box::new(left))))
     }
 
-    /// Gives `max_rows` rows (0: all), and the tag, which counts these, once there are no more.
+    /// Sends up to `max_rows` rows, or all if it is 0. After the last row it sends the tag, which
+    /// counts these rows.
     async fn put_rows_left(&mut self, left: &mut RowsLeft, max_rows: u64) -> Result<()> {
         let mut rows = 0;
         while (max_rows == 0 || rows < max_rows) && left.put_row(&mut self.wire.out)? {
@@ -477,8 +478,8 @@ impl Session {
     }
 }
 
-/// The query in a statement without a plan that has its parameters (transformOptionalSelectInto
-/// and its kin).
+/// The query in a utility statement that uses the statement's parameters
+/// (transformOptionalSelectInto and its kin).
 fn query_within(statement: &ast::Statement) -> Option<&ast::Statement> {
     match statement {
         ast::Statement::Explain(explain) => match query_within(&explain.query) {
@@ -500,7 +501,7 @@ fn level_of_portal(body: &PortalBody) -> LoggedStatements {
     }
 }
 
-/// A value in binary form: 42883 for a type that has none.
+/// Reads a value in binary form; 42883 for a type without one.
 fn receive(type_oid: Oid, value: &[u8], io: &IoContext) -> Result<Datum> {
     let is_row = || is_row_type(type_oid) || row_element(type_oid).is_some();
     if Physical::of(type_oid) != Physical::Any || is_row() {
@@ -514,7 +515,7 @@ fn receive(type_oid: Oid, value: &[u8], io: &IoContext) -> Result<Datum> {
     Err(Error::not_supported(format!("binary input of type {ty}")))
 }
 
-/// A binary value that is too short or too long for its type names its parameter.
+/// Names the parameter if a binary value is too short or too long for its type.
 fn binary_error(error: Error, i: usize) -> Error {
     if error.sqlstate() == SqlState::INVALID_BINARY_REPRESENTATION {
         let message = format!("incorrect binary data format in bind parameter {}", i + 1);
@@ -523,7 +524,7 @@ fn binary_error(error: Error, i: usize) -> Error {
     error
 }
 
-/// The formats that Bind asks for; `columns`: of the result, if it is known.
+/// The formats of a Bind message. `columns` is the number of the result's columns, if known.
 fn result_formats(formats: &Formats<'_>, columns: Option<usize>) -> Result<ResultFormats> {
     if let Some(columns) = columns {
         formats.check_columns(columns)?;

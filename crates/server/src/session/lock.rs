@@ -1,7 +1,8 @@
 //! LOCK TABLE (lockcmds.c).
 //!
-//! A table is locked with all that inherit from it unless ONLY is said, partitions among them; a
-//! view with the relations that it reads. Each is looked for once what leads to it is locked.
+//! A table is locked with its descendants and partitions, unless ONLY is given. A view is locked
+//! with the relations that it reads. Each relation is looked up after the lock of the one that
+//! leads to it.
 
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ impl Session {
         Ok(CommandTag::Plain("LOCK TABLE"))
     }
 
-    /// What is locked together with a relation.
+    /// The relations that are locked together with a relation.
     fn below(&self, relation: Oid, with_descendants: bool) -> Vec<Arc<Relation>> {
         let catalog = &self.namespace.names.catalog;
         let Some(relation) = catalog.relation(relation) else { return Vec::new() };
@@ -69,7 +70,7 @@ impl Session {
     }
 }
 
-/// 42809 for what is neither table nor view.
+/// 42809 for a relation that is neither table nor view.
 fn check_kind(relation: &Relation) -> Result<()> {
     let kind = match relation.kind {
         RelKind::Table | RelKind::PartitionedTable | RelKind::View | RelKind::Virtual => {

@@ -1,13 +1,13 @@
-//! Plans under their locks.
+//! Plans whose relations are locked.
 //!
-//! PostgreSQL's parse analysis locks each table before it looks at the table's columns. Here a
-//! plan is made, or found in the cache, and what it touches is locked then; if others have changed
-//! the catalog meanwhile, the plan is made anew. A statement that nobody has been told the columns
-//! of may come out of that with others, or with other types of parameters. One that was prepared
-//! or described earlier must keep them: [`Session::lock_plan`].
+//! PostgreSQL's parse analysis locks each table before it reads the table's columns. Here the
+//! session first makes a plan, or finds it in the cache, and then locks its relations. If another
+//! session has changed the catalog meanwhile, it plans again. The new plan may have other columns
+//! or parameter types, if the client has not been sent them. A statement that was prepared or
+//! described earlier must keep them: [`Session::lock_plan`].
 //!
-//! An error of a statement that cannot be bound may be about what another session is about to
-//! change: the statement waits for what it has named, and is bound again.
+//! Another session may be about to change the cause of a binding error. So the statement waits for
+//! the relations that it names, and is bound again.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::plan_cache::CachedPlan;
 use crate::system_views::session::Named;
 
 impl Session {
-    /// The plan of a statement of which nobody has been told anything, and what it touches locked.
+    /// The plan of a statement that the client knows nothing of, with its relations locked.
     pub(super) async fn plan_locked(
         &mut self,
         statement: &Arc<Statement>,
@@ -36,7 +36,7 @@ impl Session {
             .await
     }
 
-    /// The plan that `make` finds or makes of a statement, and what it touches locked.
+    /// The plan that `make` finds or makes for a statement, with its relations locked.
     pub(super) async fn made_locked(
         &mut self,
         statement: &Statement,
@@ -59,8 +59,8 @@ impl Session {
         }
     }
 
-    /// Locks what a plan touches (awaiting a lock lets the worker's other sessions go on); whether
-    /// it is still the plan for the catalog in force then.
+    /// Locks the relations of a plan. The worker's other sessions continue during a wait. Returns
+    /// whether the plan is still valid for the catalog.
     pub(super) async fn lock_relations_of(&mut self, plan: &CachedPlan) -> Result<bool> {
         for (oid, lock) in &plan.compiled.planned().relations {
             let wait = self.transaction.txn()?.lock_relation(*oid, lock_mode(*lock))?;
@@ -68,7 +68,7 @@ impl Session {
                 wait.await?;
             }
         }
-        // Another session that changed a table before this one had its lock has moved the epoch.
+        // The epoch has changed if another session changed a table before this one had its lock.
         self.refresh_names_after_locks();
         let is_good = self.is_as_planned(plan);
         if is_good && plan.shows_session {
@@ -77,8 +77,8 @@ impl Session {
         Ok(is_good)
     }
 
-    /// Whether the catalog is another one now that the relations are locked which a statement named
-    /// that could not be bound.
+    /// Locks the relations that a statement names, after its binding failed. Returns whether the
+    /// catalog has changed.
     #[cold]
     async fn has_changed_meanwhile(
         &mut self,
@@ -86,7 +86,7 @@ impl Session {
         error: &Error,
     ) -> Result<bool> {
         let named = std::mem::take(&mut self.planning.unbound_relations);
-        // What no change of a table mends.
+        // A change of a table cannot remove these errors.
         if named.is_empty() || error.sqlstate() == SqlState::FEATURE_NOT_SUPPORTED {
             return Ok(false);
         }
@@ -105,7 +105,7 @@ impl Session {
         Ok(self.namespace.names.catalog.epoch != epoch)
     }
 
-    /// Whether a portal's plan was locked when it was made, and is still good.
+    /// Whether a portal's plan was locked when it was made, and is still valid.
     pub(super) fn is_still_locked(&mut self, portal: &PlanPortal) -> bool {
         if !portal.is_locked {
             return false;
@@ -114,14 +114,14 @@ impl Session {
         self.is_as_planned(&portal.plan)
     }
 
-    /// Locks what the plan of a statement touches whose columns the client has been told.
-    /// Afterwards it is the plan for the catalog in force.
+    /// Locks the relations of a plan whose columns the client knows. The plan is then valid for the
+    /// current catalog.
     pub(super) async fn lock_plan(&mut self, plan: &mut Arc<CachedPlan>) -> Result<()> {
         self.refresh_names();
         if self.is_current(plan) && self.lock_relations_of(plan).await? {
             return Ok(());
         }
-        // Apart, so that each message's future is small: it is moved when it is made.
+        // Boxed, so that each message's future is small: it is moved when it is made.
         Box::pin(self.lock_plan_anew(plan)).await
     }
 
@@ -132,9 +132,8 @@ impl Session {
         Ok(())
     }
 
-    /// Locks the leaf that a locked plan is about with these parameters, if it is one leaf: the
-    /// statement made for it runs instead of the plan's. What it gives back is to be waited for
-    /// before the caller tries again.
+    /// Locks the one leaf that the parameters select, if it is one. The leaf's own plan then runs
+    /// instead. The caller must await the returned wait before it tries again.
     pub(super) fn lock_leaf(&mut self, portal: &mut PlanPortal) -> Result<Option<StartWait>> {
         portal.leaf = None;
         let Some((leaf, mode)) = portal.plan.compiled.leaf(&portal.params, &self.statement.env)?
@@ -146,16 +145,16 @@ impl Session {
         }
         self.refresh_names_after_locks();
         if !self.is_as_planned(&portal.plan) {
-            // Before we had its lock the leaf may have been dropped, or its bounds changed.
+            // The leaf may have been dropped, or its bounds changed, before its lock was granted.
             return Ok(Some(StartWait::Plan));
         }
         portal.leaf = Some(leaf);
         Ok(None)
     }
 
-    /// Makes the plan fit the snapshot that has just been taken. Partitions may be added under
-    /// locks that a reader does not wait for: one that has come since the plan was looked at may
-    /// have rows that the snapshot sees, so that both are had again.
+    /// Makes the plan fit the new snapshot. Sessions may add partitions under locks that do not
+    /// conflict with a reader's. A partition that was added after the plan was checked may have
+    /// rows that the snapshot sees. Then the session takes both again.
     pub(super) fn settle_plan(&mut self, plan: &mut Arc<CachedPlan>) -> Result<()> {
         while plan.reads_partitions && self.catalog_has_moved() {
             self.end_statement();
@@ -177,7 +176,7 @@ impl Session {
         Ok(())
     }
 
-    /// Leaves what the session has named where the views that show it look.
+    /// Stores the session's prepared statements and cursors for the views that show them.
     #[cold]
     fn show_named(&self) {
         let named = Named { cursors: self.portals.shown(), statements: self.statements.shown() };

@@ -575,7 +575,7 @@ impl Session {
         self.statement.env.temp.set_limit(self.settings.live.temp_file_limit);
         self.settings.io_timing.set(self.settings.live.io_timing);
         self.control.activity.set_application_name(&self.settings.live.application_name);
-        // The session resolves names again, and makes the I/O context anew with them.
+        // The session resolves names again, and makes a new I/O context with them.
         self.namespace_version = 0;
     }
 

@@ -285,7 +285,7 @@ pub(super) enum UtilityRun {
     Rows(Box<RowsLeft>),
 }
 
-/// Rows that a client has not asked for yet, as DataRow messages, and what follows them.
+/// Rows that a client has not asked for yet, as DataRow messages, and the tag after them.
 pub(super) struct RowsLeft {
     /// One message a row; beyond work_mem in a temporary file.
     messages: TupleStore,
@@ -438,7 +438,7 @@ impl Portals {
         Ok(())
     }
 
-    /// Puts back what [`Portals::take`] took.
+    /// Puts back the portal that [`Portals::take`] took.
     pub(super) fn put_back(&mut self, name: &str, portal: Box<Portal>) {
         self.bytes += portal.bytes;
         if name.is_empty() {

@@ -65,7 +65,7 @@ impl Session {
         Action::Local
     }
 
-    /// A warning of what has no effect beyond the statement (WarnNoTransactionBlock).
+    /// Warns that a command has no effect beyond its statement (WarnNoTransactionBlock).
     fn warn_outside_block(&self, command: &str) {
         if !self.in_block_of_any_kind() {
             let message = format!("{command} can only be used in transaction blocks");
@@ -82,7 +82,7 @@ impl Session {
         self.core.settings.lock().set(name, text, action, level, false)
     }
 
-    /// There are no roles to change to yet but one's own.
+    /// A session may only set its own role yet.
     fn check_role(&self, name: &str, text: &str) -> Result<()> {
         let is_role = name.eq_ignore_ascii_case("role");
         if !is_role && !name.eq_ignore_ascii_case("session_authorization") {
@@ -99,7 +99,7 @@ impl Session {
     }
 
     fn reset_value(&mut self, name: &str, action: Action) -> Result<()> {
-        // GUC_NO_RESET: what the transaction has begun with is not what they are by default.
+        // GUC_NO_RESET: a transaction's value may differ from the setting's default.
         let keeps =
             ["transaction_isolation", "transaction_read_only", "transaction_deferrable", "seed"];
         if keeps.iter().any(|kept| name.eq_ignore_ascii_case(kept)) {

@@ -21,16 +21,16 @@ use super::utility::Outcome;
 use crate::settings::live::LoggedStatements;
 use crate::workers;
 
-/// The statements of a Query message that are still to be run.
+/// The remaining statements of a Query message.
 pub(super) struct SimpleQuery {
     source: Arc<str>,
     rest: std::vec::IntoIter<ParsedStatement>,
-    /// One of several: each runs in the same transaction.
+    /// The message has only one statement. Several statements run in one transaction.
     is_single: bool,
 }
 
 impl Session {
-    /// A Query message.
+    /// Handles a Query message.
     pub(super) async fn simple_query(&mut self, text: &str) -> Result<()> {
         self.begin_message();
         self.statement.has_begun = false;
@@ -68,7 +68,7 @@ impl Session {
         Box::pin(self.run_statements(query)).await
     }
 
-    /// The whole message is one plan, found in the cache and locked.
+    /// Runs a message that is one plan, found in the cache and locked.
     async fn query_plan(&mut self, (plan, params): BoundPlan) -> Result<()> {
         // Boxed, so that the message's future is small: it is moved when it is made.
         let mut portal = Box::new(PlanPortal::new(plan, params));
@@ -79,7 +79,7 @@ impl Session {
         Ok(())
     }
 
-    /// RowDescription and all rows of a locked plan; its tag is still to be sent.
+    /// Sends RowDescription and all rows of a locked plan, without its tag.
     pub(super) async fn plan_to_client(&mut self, portal: &mut PlanPortal) -> Result<CommandTag> {
         self.check_constants(&portal.plan, &portal.params)?;
         portal.describes = true;
@@ -88,7 +88,7 @@ impl Session {
         Ok(portal.done.take().unwrap_or(CommandTag::Empty))
     }
 
-    /// Runs what is left of a Query message; a COPY FROM STDIN interrupts it.
+    /// Runs the rest of a Query message. A COPY FROM STDIN interrupts it.
     pub(super) async fn run_statements(&mut self, mut query: SimpleQuery) -> Result<()> {
         while let Some(ParsedStatement { statement, range }) = query.rest.next() {
             let statement = Arc::new(statement);
@@ -118,7 +118,7 @@ impl Session {
         Ok(())
     }
 
-    /// After a COPY FROM STDIN within a Query message.
+    /// Continues a Query message after a COPY FROM STDIN.
     pub(super) async fn resume_query(&mut self, query: SimpleQuery, tag: CommandTag) -> Result<()> {
         if query.rest.len() == 0 {
             self.end_implicit()?;
@@ -141,11 +141,11 @@ impl Session {
         }
         self.start_transaction()?;
         self.refresh_names();
-        // Statements of one message are not worth entries of their own.
+        // Statements of a message with several are not worth cache entries.
         let plan = if query.is_single {
             self.made_locked(statement, |session| {
                 let planned = session.text_plan(&query.source, Some(statement), &[]);
-                // A parameter that nothing gives a type to: one that there is not.
+                // The error of a parameter without a type becomes that of an unknown parameter.
                 let is_of_params =
                     |error: &Error| error.sqlstate() == SqlState::INDETERMINATE_DATATYPE;
                 if planned.as_ref().is_err_and(is_of_params) {
@@ -158,8 +158,8 @@ impl Session {
             self.plan_locked(statement, &query.source, &Params::none()).await?
         };
         if !plan.param_types().is_empty() {
-            // `$1` means nothing in a Query message. Planning without parameters says so where
-            // it stands.
+            // A Query message has no parameters. Planning without any gives the error with its
+            // position.
             self.plan(statement, &query.source, Params::none(), "")?;
             return Err(Error::internal("a parameter was planned as none"));
         }

@@ -1,4 +1,4 @@
-//! Rows to DataRow messages, in text or binary.
+//! Encodes rows as DataRow messages, in text or binary.
 
 use steppe_exec::{ResultColumns, ResultValue, RowSink, TupleStore};
 use steppe_sql::plan::ResultColumn;
@@ -16,7 +16,7 @@ pub(super) enum ResultFormats {
     Text,
     /// All binary.
     Binary,
-    /// One each.
+    /// A format for each column.
     Each(Box<[Format]>),
 }
 
@@ -37,7 +37,7 @@ pub(super) struct WireSink<'a> {
     pub(super) columns: &'a [ResultColumn],
     pub(super) formats: &'a ResultFormats,
     pub(super) io: &'a IoContext,
-    /// Where the statement's rows begin, if all are still there.
+    /// The start of the statement's rows in the buffer, if all are still there.
     pub(super) rows_at: Option<usize>,
 }
 
@@ -81,7 +81,7 @@ impl RowSink for WireSink<'_> {
                     ResultValue::Int8(value) if type_oid == oid::INT8 => {
                         put_int8(&mut row, value, format);
                     }
-                    // As stored ones.
+                    // It is sent like a stored text.
                     ResultValue::Text(text) if Physical::of(type_oid) == Physical::Text => {
                         row.bytes(text)?;
                     }
@@ -104,7 +104,7 @@ impl RowSink for WireSink<'_> {
     }
 }
 
-/// Sends a stored value without decoding it; false if its type needs that.
+/// Appends a stored value without decoding it. Returns false if its type needs decoding.
 #[inline]
 fn put_stored(row: &mut DataRow<'_>, stored: &[u8], type_oid: Oid, format: Format) -> Result<bool> {
     match (Physical::of(type_oid), format) {
@@ -116,8 +116,8 @@ fn put_stored(row: &mut DataRow<'_>, stored: &[u8], type_oid: Oid, format: Forma
             let Ok(bytes) = <[u8; 8]>::try_from(stored) else { return Ok(false) };
             put_int8(row, i64::from_le_bytes(bytes), format);
         }
-        // The text types' bytes are what the client sees, in both formats; "unknown"
-        // aside, which is never stored.
+        // The client sees the same bytes of the text types in both formats. The exception is
+        // "unknown", which is never stored.
         (Physical::Text, _) => row.bytes(stored)?,
         _ => return Ok(false),
     }
@@ -159,7 +159,7 @@ pub(super) fn put_value(
     Ok(())
 }
 
-/// Gathers rows.
+/// Collects rows.
 #[derive(Default)]
 pub(super) struct CollectingSink {
     pub(super) rows: Vec<Box<[Datum]>>,
@@ -181,10 +181,10 @@ impl RowSink for KeepingSink<'_> {
     }
 }
 
-/// Passes rows on, and remembers where the last one is.
+/// Passes rows on, and keeps the last one's position.
 pub(super) struct MarkingSink<'a> {
     pub(super) sink: &'a mut dyn RowSink,
-    /// How many columns come before those that tell.
+    /// The number of columns before the columns of the position.
     pub(super) columns: usize,
     pub(super) place: &'a mut Vec<Datum>,
 }

@@ -1,12 +1,12 @@
 //! The state of a session, in groups. A method takes the groups that it needs, so that the borrow
 //! checker checks which part uses which state.
 //!
-//! | group | what | changed by |
+//! | group | content | changed by |
 //! |---|---|---|
-//! | [`Wire`] | the connection, and where the protocol stands | the protocol: `client`, `simple`, `extended`, `sink`, `copy_*` |
-//! | [`Counters`] | what a run takes, for pg_stat_statements and the log | `counting`, `statement_log` |
-//! | [`StatementState`] | the statement or message in hand | what runs statements |
-//! | [`PlanningState`] | what leads from text to plans | `plan`, `locked` |
+//! | [`Wire`] | the connection and the protocol's state | the protocol: `client`, `simple`, `extended`, `sink`, `copy_*` |
+//! | [`Counters`] | the costs of runs, for pg_stat_statements and the log | `counting`, `statement_log` |
+//! | [`StatementState`] | the current statement or message | runs of statements |
+//! | [`PlanningState`] | the state of parsing and planning | `plan`, `locked` |
 //! | [`SettingsView`] | settings as typed values | [`super::Session::refresh_settings`] |
 
 use std::ops::Range;

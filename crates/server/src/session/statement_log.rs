@@ -11,14 +11,14 @@ use super::Session;
 use crate::log;
 use crate::settings::live::LoggedStatements;
 
-/// A statement that is being timed for the log.
+/// A statement that is timed for the log.
 pub(super) struct StatementClock {
     begin: Instant,
     /// Its text is in the log already.
     is_logged: bool,
 }
 
-/// The least log_statement that logs a statement.
+/// The least log_statement setting that logs a statement.
 pub(super) fn level_of(statement: &Statement) -> LoggedStatements {
     match statement {
         Statement::Insert(_)
@@ -42,7 +42,7 @@ pub(super) fn level_of_command(command: Command) -> LoggedStatements {
 }
 
 impl Session {
-    /// A statement starts. `what`: "statement", or "execute" and the statement's name.
+    /// A statement starts. `what` is "statement", or "execute" and the statement's name.
     pub(super) fn log_start(&mut self, level: LoggedStatements, what: &str) {
         if !self.settings.live.logs_statements {
             return;
@@ -55,7 +55,7 @@ impl Session {
         self.counters.statement_clock = Some(StatementClock { begin: Instant::now(), is_logged });
     }
 
-    /// It has ended.
+    /// The statement has ended.
     pub(super) fn log_end(&mut self) {
         let Some(clock) = self.counters.statement_clock.take() else { return };
         let elapsed = clock.begin.elapsed();

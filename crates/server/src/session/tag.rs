@@ -3,14 +3,14 @@
 use steppe_sql::query::Command;
 use steppe_wire::{backend, frame};
 
-/// What CommandComplete says.
+/// The content of CommandComplete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CommandTag {
     /// A whole tag.
     Plain(&'static str),
     /// A verb and a row count.
     Rows(&'static str, u64),
-    /// Nothing is said: the statement was empty.
+    /// EmptyQueryResponse instead of a tag.
     Empty,
 }
 
@@ -46,9 +46,9 @@ impl CommandTag {
     }
 }
 
-/// Whether messages to a client are nothing but tags that rows were changed, or that a block has
-/// begun: in a block they promise nothing yet. That there was *no* row to be changed is something
-/// that the client may act on.
+/// Whether a client's messages are only tags of changed rows or of BEGIN. In a block, these promise
+/// nothing yet. A tag that shows that *no* row was changed does not count, because the client may
+/// act on it.
 pub(super) fn only_tags_of_changes(mut messages: &[u8]) -> bool {
     while let Ok(Some(message)) = frame::peek_backend(messages) {
         let harmless = match message.tag {

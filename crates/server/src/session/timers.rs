@@ -1,8 +1,8 @@
-//! What runs beside a statement, and ends it: statement_timeout, and the look whether the
-//! client is still there (client_connection_check_interval).
+//! Timers that may end a running statement: statement_timeout, and the check of the client's
+//! connection (client_connection_check_interval).
 //!
-//! Both begin with a message and end before its answer: a session that waits for its client learns
-//! from the socket itself that the client has gone.
+//! Both begin with a message and end before its answer. A session that waits for its client sees on
+//! the socket itself that the client has disconnected.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use super::Session;
 use crate::stream::has_hung_up;
 
-/// Those of a session.
+/// The timers of a session.
 #[derive(Default)]
 pub(super) struct Timers {
     statement: Option<JoinHandle<()>>,
@@ -35,13 +35,13 @@ impl Timers {
 }
 
 impl Session {
-    /// Starts what the settings ask for, unless it runs already.
+    /// Starts the timers that the settings require, unless they run already.
     pub(super) fn start_timers(&mut self) {
         self.start_statement_timer();
         self.watch_client();
     }
 
-    /// The same for the next statement of a message: statement_timeout begins anew.
+    /// Starts them for the next statement of a message. statement_timeout starts again.
     pub(super) fn restart_timers(&mut self) {
         if let Some(running) = self.statement.timers.statement.take() {
             running.abort();
@@ -66,8 +66,8 @@ impl Session {
         if self.statement.timers.client.is_some() {
             return;
         }
-        // A descriptor of its own, as the session may close its socket at any time. If there is
-        // none left, the client is not looked after during this message.
+        // The timer has its own descriptor, as the session may close its socket at any time.
+        // Without a free descriptor, the client is not checked during this message.
         let socket = self.wire.client.as_ref().map(|client| client.stream.descriptor());
         let Some(Ok(socket)) = socket.map(|socket| socket.try_clone_to_owned()) else { return };
         let (server, pid) = (Arc::clone(self.server()), self.pid());

@@ -71,7 +71,7 @@ pub(super) struct TransactionState {
     pub(super) is_one_of_several: bool,
     /// An Execute has ended in it, and no Sync has come since.
     pub(super) is_pipelined: bool,
-    /// How many of the snapshots that it has exported are held until it ends.
+    /// The number of its exported snapshots that are held until it ends.
     exports_held: u32,
     timer: Option<tokio::task::JoinHandle<()>>,
 }

@@ -1,4 +1,4 @@
-//! What a transaction is: its isolation level, READ ONLY, DEFERRABLE, whose snapshot it sees.
+//! The modes of a transaction: its isolation level, READ ONLY, DEFERRABLE, an imported snapshot.
 
 use steppe_sql::ast::{self, TransactionModes};
 use steppe_txn::{IsolationLevel, Lsn};
@@ -26,7 +26,8 @@ pub(super) fn engine_level(isolation: Isolation) -> IsolationLevel {
 }
 
 impl Session {
-    /// SET TRANSACTION SNAPSHOT: sees what a transaction sees that runs in another session.
+    /// SET TRANSACTION SNAPSHOT: takes the snapshot that another session's transaction has
+    /// exported.
     pub(in crate::session) fn import_snapshot(&mut self, name: &str) -> Result<()> {
         let refused = |state, message: String| Err(Error::new(state, message));
         let has_begun = self.transaction.queried
@@ -79,7 +80,7 @@ impl Session {
         Err(Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message))
     }
 
-    /// BEGIN's and SET TRANSACTION's modes, applied to the running transaction.
+    /// Applies the modes of BEGIN and SET TRANSACTION to the running transaction.
     pub(in crate::session) fn set_transaction_modes(
         &mut self,
         modes: &TransactionModes,
@@ -154,7 +155,7 @@ impl Session {
         Ok(())
     }
 
-    /// Says what the transaction is to all that ask while it runs.
+    /// Publishes the transaction's modes for readers while a statement runs.
     pub(super) fn tell_modes(&self) {
         self.core.modes.put(Modes {
             isolation: self.transaction.isolation.unwrap_or(self.settings.live.default_isolation),
@@ -163,7 +164,7 @@ impl Session {
         });
     }
 
-    /// SET for the three settings that belong to the transaction; false for others.
+    /// SET for the three settings of the transaction. Returns false for any other setting.
     pub(in crate::session) fn set_transaction_setting(
         &mut self,
         name: &str,

@@ -1,5 +1,5 @@
-//! SAVEPOINT, RELEASE and ROLLBACK TO: one stack, whose depth is also that of settings, portals and
-//! deferred constraints.
+//! SAVEPOINT, RELEASE and ROLLBACK TO. They share one stack, whose depth is also that of settings,
+//! portals and deferred constraints.
 
 use std::sync::atomic::Ordering;
 
@@ -13,9 +13,9 @@ use crate::session::tag::CommandTag;
 /// A savepoint.
 pub(super) struct Savepoint {
     pub(super) name: String,
-    /// What is taken back to it.
+    /// The undo position, and other state to restore.
     pub(super) mark: SavepointMark,
-    /// Whether the transaction was READ ONLY there: it is again when this level ends.
+    /// Whether the transaction was READ ONLY at the savepoint. The end of this level restores it.
     pub(super) read_only: bool,
 }
 
@@ -28,7 +28,7 @@ impl Session {
         Ok(CommandTag::Plain("SAVEPOINT"))
     }
 
-    /// Settings are stacked one level deeper for each savepoint.
+    /// Sets the level of settings: one deeper for each savepoint.
     fn set_level(&self) {
         let level = u32::try_from(self.transaction.depth() + 1).unwrap_or(u32::MAX);
         self.core.level.store(level, Ordering::Relaxed);
@@ -74,7 +74,7 @@ impl Session {
         Ok(CommandTag::Plain("ROLLBACK"))
     }
 
-    /// Rolls back to the savepoint at a position, which stays.
+    /// Rolls back to the savepoint at a position. The savepoint stays.
     pub(super) fn rollback_to(&mut self, at: usize) -> Result<()> {
         self.end_settings_levels(at, false);
         self.transaction.rollback_to(at)?;
