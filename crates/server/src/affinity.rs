@@ -17,6 +17,7 @@
 //!   worker 0: Seats::run ── session … Migration ─┐
 //!   worker 1:                                    └─ Seats::run ── session …
 //! ```
+//!
 //! Answers within a transaction count, since each of them crosses. When only transactions counted,
 //! a session with sixteen statements a transaction followed its client only after seconds.
 //! Meanwhile two processors did a third less

@@ -25,7 +25,7 @@ impl IoTiming {
         new
     }
 
-    /// Sets the kinds, for the running thread at once.
+    /// Sets the kinds. The running thread follows immediately.
     pub(crate) fn set(&self, timing: Timing) {
         self.0.store(bits(timing), Ordering::Relaxed);
         time_io(Some(timing));

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!   worker's thread    hands its sessions over ── sleeps ──────────────── answers, commits
-//!   thread that gives way                        └─ runs the plan ─┘       waits for the next plan
+//!   low-priority thread                          └─ runs the plan ─┘       waits for the next plan
 //! ```
 //!
 //! The guarantees:

@@ -51,7 +51,7 @@ const ANSWERS_MAX: usize = 32;
 const SEND_FLAGS: i32 = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
 
 thread_local! {
-    /// The outbox of the worker whose sessions this thread runs, at times.
+    /// The outbox of the worker whose sessions this thread may run.
     static OWN: OnceCell<Arc<Outbox>> = const { OnceCell::new() };
     /// Its address identifies the thread.
     static THREAD: RefCell<u8> = const { RefCell::new(0) };
@@ -496,7 +496,7 @@ mod tests {
         let (session, mut client) = Session::new(&outbox);
         outbox.empty_before_sleep();
         assert!(!session.put(b"answer"), "sessions write themselves");
-        // As if it had been denied with two answers in it.
+        // The ring is denied while two answers are in the outbox.
         let mut content = outbox.0.lock();
         for part in 0..2 {
             let bytes = content.bytes.len()..content.bytes.len() + 5;

@@ -321,8 +321,7 @@ impl Running {
                 let catalog = server.catalog.published();
                 let exists = |relation| catalog.relation(relation).is_some();
                 server.relation_statistics.forget_all_but(&catalog);
-                // Files that cannot be assigned to relations now are tried again at the next
-                // checkpoint.
+                // If this fails, the next checkpoint removes the counters of dropped trees.
                 let _ = server.files().forget_all_but(exists);
                 match done {
                     Ok(Ok(stats)) if server.settings.is_on("log_checkpoints") => {

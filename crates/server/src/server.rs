@@ -256,7 +256,7 @@ impl Backends {
     pub fn cancel(&self, pid: i32, key: &[u8]) {
         let map = self.map.lock();
         let Some(backend) = map.get(&pid) else { return };
-        // In constant time, as PostgreSQL's timingsafe_bcmp.
+        // It compares in constant time, as PostgreSQL's timingsafe_bcmp does.
         let differs = backend.cancel_key.iter().zip(key).fold(0, |acc, (a, b)| acc | (a ^ b));
         let is_right = backend.cancel_key.len() == key.len() && differs == 0;
         if is_right && backend.kind == BackendKind::Client {

@@ -132,7 +132,7 @@ async fn begin(
     stream: &mut Stream,
     input: &mut BytesMut,
 ) -> Result<Option<Request>> {
-    // One encryption request of each kind, as ProcessStartupPacket allows.
+    // A client may send one encryption request of each kind, as in ProcessStartupPacket.
     let mut refused = Vec::new();
     loop {
         let step = match startup::peek(input)? {

@@ -12,7 +12,7 @@ pub(super) struct ParsedOptions {
     pub(super) force_quote: Columns,
     pub(super) force_not_null: Columns,
     pub(super) force_null: Columns,
-    /// FREEZE, which has no effect here.
+    /// FREEZE. Rows need no freezing here.
     pub(super) freeze: bool,
     pub(super) on_error: OnError,
 }

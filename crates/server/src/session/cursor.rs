@@ -25,7 +25,7 @@ use super::tag::CommandTag;
 use crate::cursor_place::{CursorPlace, CursorPlaces};
 use crate::plan_cache::CachedPlan;
 
-/// Rows fetched at once to be kept.
+/// Rows that one fetch for keeping gets.
 const KEEP_CHUNK_ROWS: u64 = 256;
 /// Kept rows read at once: a backward fetch reads a piece of the file forward.
 const READ_CHUNK_ROWS: usize = 256;

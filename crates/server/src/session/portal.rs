@@ -39,7 +39,7 @@ pub(super) enum Body {
     Empty,
     /// A plan.
     Plan(Arc<CachedPlan>),
-    /// Any other statement. It cannot use its parameters.
+    /// Any other statement.
     Utility(Arc<ast::Statement>),
 }
 
@@ -334,7 +334,7 @@ impl RowsLeft {
 /// Keeps the running statement's rows instead of sending them: the client has asked for a part of
 /// them.
 pub(super) struct HeldRows {
-    /// Where they begin in the send buffer.
+    /// The start of the rows in the send buffer.
     pub(super) start: usize,
     pub(super) rows: RowsLeft,
 }

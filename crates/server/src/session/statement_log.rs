@@ -14,7 +14,7 @@ use crate::settings::live::LoggedStatements;
 /// A statement that is timed for the log.
 pub(super) struct StatementClock {
     begin: Instant,
-    /// Its text is in the log already.
+    /// The log has its text already.
     is_logged: bool,
 }
 

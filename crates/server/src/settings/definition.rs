@@ -167,7 +167,7 @@ const QUOTED_LISTS: &[&str] = &[
 const KEEPS: &[&str] =
     &["transaction_deferrable", "transaction_isolation", "transaction_read_only"];
 
-/// GUC_EXPLAIN, beside all of enable_…, geqo…, jit… and …_cost.
+/// GUC_EXPLAIN, besides all of enable_…, geqo…, jit… and …_cost.
 const EXPLAINED: &[&str] = &[
     "constraint_exclusion",
     "cursor_tuple_fraction",

@@ -55,7 +55,7 @@ impl Isolation {
 /// plan_cache_mode
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlanCacheMode {
-    /// Custom plans first, then the generic plan.
+    /// PostgreSQL chooses between custom and generic plans. Here the values select a variant.
     Auto,
     /// The generic plan.
     Generic,

@@ -193,9 +193,9 @@ impl ServerSettings {
 /// The kind of a SET.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// For the session, unless the transaction aborts.
+    /// SET: for the session, unless the transaction aborts.
     Set,
-    /// Until the transaction ends.
+    /// SET LOCAL: until the transaction ends.
     Local,
 }
 

@@ -46,9 +46,9 @@ pub(super) enum Block {
     Idle,
     /// A transaction that ends by itself.
     Implicit,
-    /// After BEGIN.
+    /// A BEGIN has started a block.
     Explicit,
-    /// After BEGIN and an error.
+    /// A block has failed.
     Failed,
 }
 
