@@ -1,5 +1,5 @@
-//! What threads have done to pages and to the log: for EXPLAIN's BUFFERS and WAL, pg_stat_io
-//! and their kin.
+//! Counters of what each thread does to pages and to the log. EXPLAIN (BUFFERS, WAL), pg_stat_io
+//! and similar views show them.
 //!
 //! ```text
 //!   thread ── its Counters (lines of memory that nobody else writes) ─┐
@@ -7,17 +7,16 @@
 //!   ended  ── Counters for the next thread of the kind ───────────────┘
 //! ```
 //!
-//! The counters only grow and are written by one thread at a time: counting is one addition to
-//! memory that is the thread's own, with no test of whether anybody asks and no locked
-//! instruction. To learn what a piece of work cost, take [`Usage::now`] before and after
-//! it on the thread that does it; what all have done is in [`totals`]. They
-//! count for the process: a second store in it counts along.
+//! The counters only grow, and one thread at a time writes them. Counting is one addition to memory
+//! of the thread's own, without a locked instruction and whether or not a reader exists. To measure
+//! a piece of work, take [`Usage::now`] before and after it on the thread that does it. [`totals`]
+//! adds up all threads. The counters belong to the process: two stores in one process share them.
 //!
-//! What I/O takes is measured where it is asked for: track_io_timing and track_wal_io_timing, by
-//! the session that a thread works for ([`time_io`]), or else the server's.
+//! The time that I/O takes is measured only on request: track_io_timing and track_wal_io_timing of
+//! the session that a thread works for ([`time_io`]), otherwise of the server.
 //!
-//! A thread begins as a client's backend; [`work_as`] says what else it is. What it did as one
-//! kind stays with that kind.
+//! A thread begins as a client's backend; [`work_as`] changes its kind. The work that it did as one
+//! kind stays counted under that kind.
 
 use std::cell::Cell;
 use std::ops::{AddAssign, Sub};
@@ -27,18 +26,18 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-/// What a thread works as: pg_stat_io's backend_type.
+/// The kind of a thread: pg_stat_io's backend_type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Worker {
-    /// It runs statements.
+    /// Runs statements.
     ClientBackend,
-    /// It evicts pages ahead of need.
+    /// Evicts pages ahead of need.
     BackgroundWriter,
-    /// It takes checkpoints.
+    /// Takes checkpoints.
     Checkpointer,
-    /// It recovers.
+    /// Recovers the store at the start.
     Startup,
-    /// It writes and syncs the log.
+    /// Writes and syncs the log.
     WalWriter,
 }
 
@@ -55,14 +54,14 @@ impl Worker {
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What one thread counts, on cache lines of its own.
+        /// The counters of one thread, on cache lines of its own.
         #[derive(Default)]
         #[repr(align(128))]
         struct Counters {
             $($name: AtomicU64,)*
         }
 
-        /// What the threads of a kind have counted.
+        /// The sums of the counters of all threads of a kind.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct Totals {
@@ -92,45 +91,46 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Visits of pages that were in memory.
+    /// Page accesses that found the page in memory.
     hit,
     /// Pages read from the data file.
     read,
-    /// Those of them that were read past the pool.
+    /// Pages of `read` that were read past the pool.
     bulk_read,
-    /// By how many reads.
+    /// Reads of the data file that brought the pages of `bulk_read`.
     bulk_reads,
     /// Clean pages made dirty.
     dirtied,
     /// Pages written to the data file.
     written,
-    /// Pages that were given room in memory.
+    /// Pages that were given a place in memory.
     allocated,
     /// Pages that left memory.
     evicted,
     /// Times the data file was made longer.
     extended,
-    /// By how many pages.
+    /// Pages by which the data file was made longer.
     extended_pages,
     /// Syncs of the data file and the doublewrite area.
     data_syncs,
     /// Log records.
     log_records,
-    /// Their bytes.
+    /// Bytes of log records.
     log_bytes,
     /// Records that found the log's ring full.
     log_ring_full,
     /// Writes to the log's segments.
     log_writes,
-    /// Bytes written to them.
+    /// Bytes written to the log's segments.
     log_bytes_written,
-    /// Syncs of them.
+    /// Syncs of the log's segments.
     log_syncs,
-    /// Segments made.
+    /// Log segments created.
     log_segments,
-    /// Their bytes.
+    /// Bytes of the created log segments.
     log_segment_bytes,
-    /// Nanoseconds that reads of pages took, as far as they were timed; so the others below.
+    /// Nanoseconds that timed reads of pages took. The following times are in nanoseconds, too, and
+    /// cover timed I/O only.
     read_time,
     /// Writes of pages and of the doublewrite area.
     write_time,
@@ -140,29 +140,29 @@ counters! {
     data_sync_time,
     /// Writes to the log's segments.
     log_write_time,
-    /// Syncs of them.
+    /// Syncs of the log's segments.
     log_sync_time,
-    /// Making segments.
+    /// Creation of log segments.
     log_segment_time,
     /// Reads of temporary files.
     spill_read_time,
-    /// Writes of them.
+    /// Writes of temporary files.
     spill_write_time,
 }
 
-/// Which I/O a thread times.
+/// The kinds of I/O that a thread times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// Of pages: track_io_timing.
+    /// I/O of pages: track_io_timing.
     pub pages: bool,
-    /// Of the log: track_wal_io_timing.
+    /// I/O of the log: track_wal_io_timing.
     pub log: bool,
 }
 
-/// All counters there are, by kind.
+/// The counters of all threads, with their kinds.
 struct Registry {
     all: Vec<(Worker, &'static Counters)>,
-    /// Those whose thread has ended.
+    /// Counters of threads that have ended, for reuse.
     free: Vec<(Worker, &'static Counters)>,
 }
 
@@ -174,23 +174,23 @@ thread_local! {
     static TIMING: Cell<Option<Timing>> = const { Cell::new(None) };
 }
 
-/// What threads time that work for no session: seldom written, and read where there is I/O.
+/// The timing of threads that work for no session. It is seldom written, and read at each I/O.
 static TIMED_PAGES: AtomicBool = AtomicBool::new(false);
 static TIMED_LOG: AtomicBool = AtomicBool::new(false);
 
-/// Says which I/O threads time that are not told anything else.
+/// Sets the timing of threads that have none of their own.
 pub fn time_io_by_default(timing: Timing) {
     TIMED_PAGES.store(timing.pages, Ordering::Relaxed);
     TIMED_LOG.store(timing.log, Ordering::Relaxed);
 }
 
-/// Says which I/O the running thread times from now on; `None`: that of the default.
+/// Sets the timing of the running thread; `None` restores the default.
 #[inline]
 pub fn time_io(timing: Option<Timing>) {
     TIMING.set(timing);
 }
 
-/// Which I/O the running thread times.
+/// The kinds of I/O that the running thread times.
 pub fn timing() -> Timing {
     TIMING.get().unwrap_or_else(|| Timing {
         pages: TIMED_PAGES.load(Ordering::Relaxed),
@@ -216,17 +216,17 @@ pub enum Io {
     DataSync,
     /// Writing to a segment of the log.
     LogWrite,
-    /// Syncing it.
+    /// Syncing a segment of the log.
     LogSync,
-    /// Making a segment.
+    /// Creating a segment of the log.
     LogSegment,
     /// Reading a temporary file.
     SpillRead,
-    /// Writing one.
+    /// Writing a temporary file.
     SpillWrite,
 }
 
-/// Does I/O, and counts what it takes if that is asked for.
+/// Does I/O, and adds its duration to the thread's counters if such I/O is timed.
 #[inline]
 pub fn timed<T>(io: Io, work: impl FnOnce() -> T) -> T {
     let timing = timing();
@@ -252,8 +252,8 @@ pub fn timed<T>(io: Io, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Gives a thread's counters to the next thread of the kind when it ends: they are never freed,
-/// and there are no more of them than threads at a time.
+/// Gives a thread's counters to the next thread of the kind when it ends. Counters are never freed,
+/// so a kind has as many as its threads that ever ran at the same time.
 struct Lease(Cell<Option<(Worker, &'static Counters)>>);
 
 impl Lease {
@@ -266,13 +266,13 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // What other destructors of this thread still count is counted apart.
+        // Destructors of this thread that run later use other counters.
         CURRENT.set(None);
         self.end();
     }
 }
 
-/// Says what the running thread is from now on.
+/// Sets the kind of the running thread, and returns its kind before.
 #[cold]
 pub fn work_as(worker: Worker) -> Worker {
     let before = LEASE.try_with(|lease| {
@@ -291,13 +291,13 @@ pub fn work_as(worker: Worker) -> Worker {
         }
     };
     drop(registry);
-    // A thread that is being taken apart keeps them for good.
+    // A thread whose thread-locals are already being destroyed keeps the counters for ever.
     let _no_lease = LEASE.try_with(|lease| lease.0.set(Some((worker, counters))));
     CURRENT.set(Some(counters));
     before.ok().flatten().map_or(Worker::ClientBackend, |(kind, _)| kind)
 }
 
-/// Has the running thread work as another kind for the time of `f`.
+/// Has the running thread work as another kind while `f` runs.
 pub fn working_as<T>(worker: Worker, f: impl FnOnce() -> T) -> T {
     let before = work_as(worker);
     let result = at_work(worker, f);
@@ -305,14 +305,14 @@ pub fn working_as<T>(worker: Worker, f: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Whether a kind of which there is one has something to do, on a line of its own.
+/// Whether the only thread of a kind has something to do. It has a cache line of its own.
 #[repr(align(128))]
 struct Gauge(AtomicBool);
 
 static AT_WORK: [Gauge; Worker::ALL.len()] =
     [const { Gauge(AtomicBool::new(false)) }; Worker::ALL.len()];
 
-/// Says, for the time of `f`, that the only thread of a kind works.
+/// Marks the only thread of a kind as working while `f` runs.
 pub(crate) fn at_work<T>(worker: Worker, f: impl FnOnce() -> T) -> T {
     let Gauge(gauge) = &AT_WORK[worker as usize];
     gauge.store(true, Ordering::Relaxed);
@@ -321,12 +321,12 @@ pub(crate) fn at_work<T>(worker: Worker, f: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Whether a kind of which there is one works just now, or else waits for work.
+/// Whether the only thread of a kind works now. If not, it waits for work.
 pub fn is_at_work(worker: Worker) -> bool {
     AT_WORK[worker as usize].0.load(Ordering::Relaxed)
 }
 
-/// What all threads of a kind have done since the process started.
+/// The counters of all threads of a kind since the process started.
 pub fn totals(worker: Worker) -> Totals {
     let registry = REGISTRY.lock();
     let of_kind = registry.all.iter().filter(|(kind, _)| *kind == worker);
@@ -347,71 +347,71 @@ fn current() -> &'static Counters {
 #[cold]
 fn first() -> &'static Counters {
     work_as(Worker::ClientBackend);
-    // Just set.
+    // `work_as` has just set it.
     CURRENT.get().unwrap_or_else(|| Box::leak(Box::default()))
 }
 
 #[inline]
 fn add(counter: &AtomicU64, amount: u64) {
-    // Nobody else writes it.
+    // Only this thread writes the counter.
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
 }
 
-/// A page was visited that was in memory.
+/// Counts an access to a page in memory.
 #[inline]
 pub(crate) fn hit() {
     add(&current().hit, 1);
 }
 
-/// A page was read from the data file.
+/// Counts a page read from the data file.
 pub(crate) fn read() {
     add(&current().read, 1);
 }
 
-/// Pages were asked for at once, to be used past the pool.
+/// Counts a read of several pages at once, past the pool.
 pub(crate) fn bulk_asked() {
     add(&current().bulk_reads, 1);
 }
 
-/// One of them was used.
+/// Counts a page of such a read that was used.
 pub(crate) fn bulk_read() {
     let counters = current();
     add(&counters.read, 1);
     add(&counters.bulk_read, 1);
 }
 
-/// A clean page was made dirty.
+/// Counts a clean page made dirty.
 pub(crate) fn dirtied() {
     add(&current().dirtied, 1);
 }
 
-/// Dirty pages were written.
+/// Counts dirty pages written.
 pub(crate) fn written(pages: usize) {
     add(&current().written, pages as u64);
 }
 
-/// A page got room in memory.
+/// Counts a page that got a place in memory.
 pub(crate) fn allocated() {
     add(&current().allocated, 1);
 }
 
-/// Pages left memory.
+/// Counts evicted pages.
 pub(crate) fn evicted(pages: usize) {
     add(&current().evicted, pages as u64);
 }
 
-/// The data file was made longer.
+/// Counts an extension of the data file.
 pub(crate) fn extended(pages: u64) {
     add(&current().extended, 1);
     add(&current().extended_pages, pages);
 }
 
-/// The data file or the doublewrite area was synced.
+/// Counts a sync of the data file or the doublewrite area.
 pub(crate) fn data_synced() {
     add(&current().data_syncs, 1);
 }
 
-/// A record went to the log.
+/// Counts a log record.
 #[inline]
 pub(crate) fn logged(bytes: usize) {
     let counters = current();
@@ -419,33 +419,33 @@ pub(crate) fn logged(bytes: usize) {
     add(&counters.log_bytes, bytes as u64);
 }
 
-/// A record found the log's ring full.
+/// Counts a record that found the log's ring full.
 pub(crate) fn log_ring_full() {
     add(&current().log_ring_full, 1);
 }
 
-/// A part of the log was written to its segment.
+/// Counts a write of a part of the log to its segment.
 pub(crate) fn log_written(bytes: usize) {
     add(&current().log_writes, 1);
     add(&current().log_bytes_written, bytes as u64);
 }
 
-/// A segment of the log was synced.
+/// Counts a sync of a log segment.
 pub(crate) fn log_synced() {
     add(&current().log_syncs, 1);
 }
 
-/// A segment of the log was made.
+/// Counts a created log segment.
 pub(crate) fn log_segment_made(bytes: u64) {
     add(&current().log_segments, 1);
     add(&current().log_segment_bytes, bytes);
 }
 
-/// What was done to pages and to the log.
+/// Page and log activity of one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Visits of pages that were in memory.
+    /// Page accesses that found the page in memory.
     pub hit: u64,
     /// Pages read from the data file.
     pub read: u64,
@@ -455,14 +455,14 @@ pub struct Usage {
     pub written: u64,
     /// Log records.
     pub log_records: u64,
-    /// Their bytes.
+    /// Bytes of log records.
     pub log_bytes: u64,
-    /// What I/O took.
+    /// Duration of the I/O.
     pub times: IoTimes,
 }
 
 impl Usage {
-    /// All that this thread has done so far.
+    /// The activity of this thread so far.
     pub fn now() -> Usage {
         let counters = current();
         let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -506,7 +506,7 @@ impl AddAssign for Usage {
     }
 }
 
-/// What I/O took, in nanoseconds, as far as it was timed.
+/// The duration of timed I/O, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IoTimes {
@@ -516,7 +516,7 @@ pub struct IoTimes {
     pub write: u64,
     /// Reading temporary files.
     pub spill_read: u64,
-    /// Writing them.
+    /// Writing temporary files.
     pub spill_write: u64,
 }
 

@@ -1,9 +1,8 @@
-//! The clock: which pages leave memory.
+//! The clock, which chooses the pages that are evicted.
 //!
-//! One hand over the resident slots. A referenced page is spared once; a clean
-//! one is latched and its slot freed, with the frame that it lay in; dirty ones are
-//! gathered, written as one batch, and then go too. Batches keep the cost of the
-//! doublewrite's syncs per page small.
+//! One hand moves over the resident slots. A referenced page is spared once. A clean page is
+//! latched, and its slot is freed with its frame. Dirty pages are collected, written as one batch,
+//! and then evicted, too. Batches keep the cost of the doublewrite's syncs per page small.
 
 use super::latch::{self, Copied};
 use super::state::{self, DIRTY, LATCHED};
@@ -15,13 +14,13 @@ use std::sync::atomic::Ordering;
 /// The most pages evicted at a time.
 const BATCH: usize = 64;
 
-/// Where the clock's hand is.
+/// The position of the clock's hand.
 #[derive(Default)]
 pub(super) struct Clock {
     hand: usize,
 }
 
-/// What one turn of the hand found.
+/// The pages that one turn of the hand found.
 #[derive(Default)]
 struct Found<'a> {
     victims: Vec<(usize, PageGuard<'a>)>,
@@ -29,17 +28,17 @@ struct Found<'a> {
 }
 
 impl Pool {
-    /// Evicts some pages if no slot is free; returns how many are free then.
+    /// Evicts some pages if all slots are in use; returns the number of free slots afterwards.
     pub(super) fn make_room(&self) -> Result<usize> {
         self.keep_free(1)
     }
 
-    /// Free slots below which the background writer begins.
+    /// The background writer starts when fewer slots than this are free.
     pub(crate) fn low_water(&self) -> usize {
         (self.resident.len() / 32).clamp(1, 4 * BATCH)
     }
 
-    /// Evicts until `wanted` slots are free (or nothing more can go just now).
+    /// Evicts until `wanted` slots are free, or until no more pages can be evicted now.
     pub(crate) fn keep_free(&self, wanted: usize) -> Result<usize> {
         let mut clock = self.clock.lock();
         loop {
@@ -61,12 +60,11 @@ impl Pool {
         }
     }
 
-    /// Moves the hand until it has enough, at most twice around.
+    /// Moves the hand until it has found enough pages, at most twice around.
     ///
-    /// It stops at a batch of dirty pages, too: were they passed over for as long as
-    /// clean ones turn up, the few clean pages of a pool full of dirty ones would
-    /// chase one another out, and two pages that one operation needs at the same
-    /// time (a parent and its child) could do so for ever.
+    /// It also stops at a batch of dirty pages. If dirty pages were passed over while clean ones
+    /// turn up, the few clean pages of a pool full of dirty ones would evict one another. Two pages
+    /// that one operation needs at the same time (a parent and its child) could do so for ever.
     fn turn(&self, clock: &mut Clock, batch: usize, dirty_batch: usize) -> Found<'_> {
         let mut found = Found::default();
         for _ in 0..2 * self.resident.len() + 1 {
@@ -91,7 +89,7 @@ impl Pool {
         found
     }
 
-    /// Writes dirty pages, then evicts those that nobody has touched meanwhile.
+    /// Writes dirty pages, then evicts the ones that no thread has touched meanwhile.
     fn write_and_evict(&self, dirty: &[(usize, PageId)]) -> Result<usize> {
         let ids: Vec<PageId> = dirty.iter().map(|&(_, id)| id).collect();
         self.write_pages(&ids)?;
@@ -123,7 +121,7 @@ impl Pool {
         self.free_slots.lock().extend(slots);
     }
 
-    /// The pages in memory that are dirty now or about to be, by id.
+    /// The ids of the pages in memory that are dirty or about to become dirty.
     pub(crate) fn dirty_pages(&self) -> Vec<PageId> {
         let mut ids: Vec<PageId> = self
             .resident
@@ -141,7 +139,7 @@ impl Pool {
         latch::copy_dirty(self.memory.state(id), || self.page(id).copy_page(target))
     }
 
-    /// Marks a page clean if it is still what was written.
+    /// Marks a page clean if its content is still what was written.
     pub(super) fn mark_clean(&self, id: PageId, version: super::Version) {
         latch::mark_clean(self.memory.state(id), version);
     }

@@ -2,19 +2,19 @@
 //!
 //! Two locks, always taken in this order:
 //!
-//! 1. `flush_lock`: one flush (write and sync) at a time. Its holder is the
-//!    leader: the flusher thread, or a caller who found it free. When it has
-//!    unlocked, it looks for requests that came meanwhile and has the flusher see
-//!    to them; so a request that finds the lock taken need not wake anybody.
-//! 2. `writer`: moving published bytes from the ring to the files, without sync.
-//!    Held by the leader for its write only, so that appenders who find the ring
-//!    full can write it out while a sync is under way.
+//! 1. `flush_lock`: one flush (write and sync) at a time. Its holder is the leader: the flusher
+//!    thread, or a caller that found the lock free. After unlocking, the leader looks for requests
+//!    that arrived during its flush and wakes the flusher for them. So a request that finds the
+//!    lock taken wakes no thread.
+//! 2. `writer`: moves published bytes from the ring to the files, without sync. The leader holds it
+//!    during its write only, so that an appender that finds the ring full can write it out while a
+//!    sync is under way.
 //!
-//! Groups form by themselves: all that is published while one sync runs is
-//! written and synced by the next.
+//! Groups form by themselves: the next flush writes and syncs all that is published during the
+//! current sync.
 //!
-//! Records get their checksums here, before they are written: an appender then only
-//! copies, and the bytes are read where they are about to be read anyway.
+//! Records get their checksums here, before they are written: an appender only copies, and the
+//! write would read the bytes anyway.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
@@ -36,28 +36,27 @@ use crate::usage::{Io, timed};
 /// Writes up to this size are gathered into one buffer and written at once.
 const GATHER_LIMIT: u64 = 64 * 1024;
 
-/// So much is gathered at most, filled up to whole blocks at both ends.
+/// The most bytes in the gather buffer: both ends are filled up to whole blocks.
 const GATHER_MAX: usize = GATHER_LIMIT as usize + 2 * BLOCK_BYTES;
 
-/// When so much is waiting in the ring, or half of it, the flusher writes it, without sync: a
-/// commit then finds little left to write, and appenders find room.
+/// When this many bytes, or half of the ring, are waiting in the ring, the flusher writes them
+/// without sync. A commit then finds little left to write, and appenders find room.
 const WRITE_BEHIND: u64 = 1 << 20;
 
-/// What is written past the page cache takes as long as the device does: a caller who has better
-/// to do than wait writes no more than this.
+/// A write past the page cache takes as long as the device does. A caller that has better things to
+/// do than wait writes at most this much.
 const SHORT_WRITE: u64 = 128 * 1024;
 
-/// How often a leader looks for appenders that are just copying before it goes
-/// without them.
+/// How often a leader checks whether appenders have finished copying before it writes without them.
 const SPINS_FOR_PUBLICATION: u32 = 200;
 
-/// Segments by number, with their files.
+/// Segments by number, with their file handles.
 type DirtyFiles = Vec<(u64, Arc<dyn File>)>;
 
 /// The writing side of the files.
 pub(super) struct Writer {
     consumer: Consumer,
-    /// Everything before is in the files (though perhaps not durable).
+    /// Everything before this position is in the files (though perhaps not durable).
     written: u64,
     /// Records that start before this have their checksums; at or after `written`.
     summed: u64,
@@ -66,7 +65,7 @@ pub(super) struct Writer {
     gather: AlignedBuffer,
 }
 
-/// What the log's handle, its threads and its futures share.
+/// The state that the log's handle, its threads and its futures share.
 pub(super) struct Core {
     pub(super) options: WalOptions,
     pub(super) segments: Segments,
@@ -74,24 +73,24 @@ pub(super) struct Core {
     writer: Mutex<Writer>,
     flush_lock: Mutex<()>,
     durable: AtomicU64,
-    /// The writer's `written`, for those who do not hold the lock.
+    /// The writer's `written`, for threads that do not hold the lock.
     written: AtomicU64,
     /// The flusher has been asked to write what is published.
     write_wanted: AtomicBool,
-    /// The furthest position that anybody wants durable.
+    /// The furthest position that a caller wants durable.
     requested: AtomicU64,
     pub(super) waiters: Waiters,
     pub(super) space: SpaceMaker,
-    /// Appends that end past this look after disk space first.
+    /// Appends that end past this position first make sure of disk space.
     pub(super) space_trigger: AtomicU64,
-    /// Bytes of log kept for undoing what runs.
+    /// Bytes of log reserved for undoing running transactions.
     pub(super) pledged: AtomicU64,
     failed: AtomicBool,
     failure: OnceLock<Arc<str>>,
     flusher: OnceLock<Thread>,
     /// Whether the flusher is parked, or about to be.
     flusher_idle: AtomicBool,
-    /// How long a flush of little has taken lately, in nanoseconds.
+    /// The usual duration of a small flush, in nanoseconds.
     flush_nanos: AtomicU64,
     pub(super) stop: AtomicBool,
     counters: Counters,
@@ -104,7 +103,7 @@ struct Counters {
     bytes_written: AtomicU64,
 }
 
-/// What the log has done since it was opened (for pg_stat_wal).
+/// Counts of the log's I/O since it was opened (for pg_stat_wal).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WalStats {
     /// Writes to segment files.
@@ -171,8 +170,8 @@ impl Core {
         WalError::Failed(self.failure.get().cloned().unwrap_or_else(|| "unknown".into()))
     }
 
-    /// What is on disk is no longer known: nothing more is written, all
-    /// that wait are told, and the server is asked to stop.
+    /// Marks the log as failed: the content of the disk is unknown. Nothing more is written, all
+    /// waiters are woken, and the server is asked to stop.
     pub(super) fn fail(&self, error: &dyn std::fmt::Display) -> WalError {
         let first = self.failure.set(error.to_string().into()).is_ok();
         self.failed.store(true, Ordering::Release);
@@ -183,7 +182,7 @@ impl Core {
         self.failure()
     }
 
-    /// Ends the waits that can no longer be served, when the threads have stopped.
+    /// Ends the waits that remain after the threads have stopped.
     pub(super) fn close(&self) {
         // If the log failed before, that reason stays.
         let _ = self.failure.set("it has been closed".into());
@@ -209,7 +208,7 @@ impl Core {
                 }
                 None => false,
             };
-            // Somebody else is writing, or an earlier record is still being copied.
+            // Another thread is writing, or an earlier record is still being copied.
             fruitless = if progress { 0 } else { fruitless + 1 };
             match fruitless {
                 0 => {}
@@ -222,7 +221,7 @@ impl Core {
 
     // ---- writing ----
 
-    /// Brings what is published to the files, without sync.
+    /// Writes the published bytes to the files, without sync.
     fn write_out(&self, writer: &mut Writer) -> Result<(), WalError> {
         self.check_failed()?;
         let published = writer.consumer.advance();
@@ -239,13 +238,13 @@ impl Core {
             }
             writer.written = to;
             self.written.store(to, Ordering::Release);
-            // The last block stays: it is written again with what follows.
+            // The last block stays in the ring: it is written again with what follows.
             writer.consumer.release(to / BLOCK_SIZE * BLOCK_SIZE);
         }
         Ok(())
     }
 
-    /// Gives the published records that start before `to` their checksums.
+    /// Computes the checksums of the published records that start before `to`.
     fn sum_records(&self, writer: &mut Writer, to: u64) -> Result<(), WalError> {
         while writer.summed < to {
             let start = writer.summed;
@@ -260,8 +259,8 @@ impl Core {
         Ok(())
     }
 
-    /// A segment that reserved records need. It nearly always exists: only a
-    /// storm of appends that must succeed can get past the reserve.
+    /// A segment that reserved records need. It nearly always exists: only a burst of appends that
+    /// must succeed can exceed the reserve.
     fn segment_for_writing(&self, segment: u64) -> Result<Arc<dyn File>, WalError> {
         while self.segments.capacity_end() <= self.segments.layout().start_of(segment) {
             if let Err(e) = self.segments.make_next() {
@@ -271,9 +270,9 @@ impl Core {
         self.segments.existing(segment).map_err(|e| self.fail(&e))
     }
 
-    /// Writes whole blocks: `from` is a block's start, and the block that `to`
-    /// falls into is filled up with zeros. So no write makes the kernel read
-    /// a recycled segment's old block first, and none of its bytes remain.
+    /// Writes whole blocks: `from` is a block's start, and the last block is filled up with zeros
+    /// after `to`. So the kernel never reads a recycled segment's old block first, and none of its
+    /// bytes remain.
     fn write_range(
         &self,
         writer: &mut Writer,
@@ -316,8 +315,8 @@ impl Core {
         Lsn(self.written.load(Ordering::Acquire))
     }
 
-    /// Brings the log to the files at least up to `lsn`, without sync, so that
-    /// it can be read from there.
+    /// Writes the log to the files at least up to `lsn`, without sync, so that it can be read from
+    /// there.
     pub(super) fn write_past(&self, lsn: Lsn) -> Result<(), WalError> {
         loop {
             self.check_failed()?;
@@ -346,7 +345,7 @@ impl Core {
         }
     }
 
-    /// Whether `lsn` is durable; an error if it never will be.
+    /// Whether `lsn` is durable; an error if it never becomes durable.
     pub(super) fn check_durable(&self, lsn: Lsn) -> Result<bool, WalError> {
         if self.durable() >= lsn {
             return Ok(true);
@@ -359,11 +358,11 @@ impl Core {
         Ok(false)
     }
 
-    /// Notes that somebody wants `lsn` durable, and wakes the flusher if it sleeps.
-    /// A flusher that is at work looks for requests once more when it has unlocked.
+    /// Notes that a caller wants `lsn` durable, and wakes the flusher if it sleeps. A working
+    /// flusher looks for requests once more after unlocking.
     pub(super) fn request(&self, lsn: Lsn) {
         self.requested.fetch_max(lsn.0, Ordering::SeqCst);
-        // Pairs with the one in `lead_and_hand_over`: either we see the lock free, or
+        // Pairs with the fence in `lead_and_hand_over`: either this thread sees the lock free, or
         // its holder sees the request.
         fence(Ordering::SeqCst);
         if !self.flush_lock.is_locked() {
@@ -371,8 +370,8 @@ impl Core {
         }
     }
 
-    /// Flushes in the calling thread what is published, if nobody else is flushing and
-    /// a flush has lately taken no longer than `at_most`. Says whether `lsn` is durable now.
+    /// Flushes the published bytes in the calling thread if no other thread is flushing and recent
+    /// flushes took no longer than `at_most`. Returns whether `lsn` is durable.
     pub(super) fn try_flush(&self, lsn: Lsn, at_most: Duration) -> Result<bool, WalError> {
         if self.check_durable(lsn)? {
             return Ok(true);
@@ -388,7 +387,7 @@ impl Core {
         self.check_durable(lsn)
     }
 
-    /// One flush; what was requested meanwhile is left to the flusher.
+    /// Flushes once; requests that arrived during the flush are left to the flusher.
     fn lead_and_hand_over(&self, leadership: MutexGuard<'_, ()>) -> Result<(), WalError> {
         let led = self.lead(&leadership);
         drop(leadership);
@@ -399,7 +398,7 @@ impl Core {
         led
     }
 
-    /// Has the flusher write when much is waiting (unless it has been asked already).
+    /// Wakes the flusher to write when much is waiting, unless it has already been asked.
     pub(super) fn write_behind(&self, end: Lsn) {
         let much = WRITE_BEHIND.min(self.ring.size() as u64 / 2);
         if end.0.saturating_sub(self.written().0) > much
@@ -412,7 +411,7 @@ impl Core {
     }
 
     fn wake_flusher(&self) {
-        // One swap decides who wakes it: a group costs one wake-up.
+        // One swap decides which thread wakes the flusher: a group costs one wake-up.
         if self.flusher_idle.load(Ordering::SeqCst)
             && self.flusher_idle.swap(false, Ordering::SeqCst)
             && let Some(flusher) = self.flusher.get()
@@ -433,7 +432,7 @@ impl Core {
             } else if !super::leaves_flushes()
                 && let Some(leadership) = self.flush_lock.try_lock()
             {
-                // Doing it here saves two thread switches.
+                // Flushing in this thread saves two thread switches.
                 self.lead_and_hand_over(leadership)?;
             } else {
                 self.wait_for_leader(lsn)?;
@@ -442,7 +441,7 @@ impl Core {
         Ok(())
     }
 
-    /// Waits while somebody else flushes; the flusher thread sees to what is left over.
+    /// Waits while another thread flushes; the flusher thread flushes the rest.
     fn wait_for_leader(&self, lsn: Lsn) -> Result<(), WalError> {
         let ticket = self.waiters.ticket(lsn);
         self.waiters.wait(ticket, &thread_waker());
@@ -458,13 +457,13 @@ impl Core {
         result
     }
 
-    /// Writes and syncs everything that is published, at least once.
+    /// Writes and syncs all published bytes, at least once.
     pub(super) fn flush_published(&self) -> Result<(), WalError> {
         let leadership = self.flush_lock.lock();
         self.lead_and_hand_over(leadership)
     }
 
-    /// One flush: the holder of the flush lock is the leader.
+    /// Does one flush: the holder of the flush lock is the leader.
     fn lead(&self, _leadership: &MutexGuard<'_, ()>) -> Result<(), WalError> {
         let requested = self.requested.load(Ordering::SeqCst);
         let (before, start) = (self.written(), Instant::now());
@@ -477,23 +476,23 @@ impl Core {
         if !dirty.is_empty() && written.saturating_sub(before.0) <= SHORT_WRITE {
             self.note_flush(start.elapsed());
         }
-        // The disk may have failed for another thread meanwhile, whose dropped
-        // bytes would be below `written`.
+        // Another thread's write may have failed in the meantime; its lost bytes would be below
+        // `written`.
         self.check_failed()?;
         self.durable.store(written, Ordering::Release);
         self.waiters.wake_up_to(Lsn(written));
         Ok(())
     }
 
-    /// Moves the usual duration of a flush an eighth of the way towards this one.
+    /// Moves the usual duration of a flush by an eighth of the distance towards this one.
     fn note_flush(&self, took: Duration) {
         let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         let usual = self.flush_nanos.load(Ordering::Relaxed);
         self.flush_nanos.store(usual - usual / 8 + took / 8, Ordering::Relaxed);
     }
 
-    /// Writes what is published, waiting a moment for appenders that are just
-    /// copying what has been requested.
+    /// Writes the published bytes. It first waits a moment for appenders that are still copying
+    /// requested records.
     fn write_group(&self, requested: u64) -> Result<(u64, DirtyFiles), WalError> {
         let mut writer = self.writer.lock();
         let mut spins = 0;
@@ -509,9 +508,9 @@ impl Core {
         Ok((writer.written, std::mem::take(&mut writer.dirty)))
     }
 
-    /// The flusher thread: flushes as long as there is demand, else writes what is
-    /// much, else sleeps; and every `wal_writer_delay` flushes what nobody waits for,
-    /// however often it is woken to write.
+    /// The flusher thread: it flushes while there are requests, writes when much is waiting, and
+    /// otherwise sleeps. Every `wal_writer_delay` it also flushes bytes that no thread waits for,
+    /// even if it is often woken to write.
     pub(super) fn run_flusher(&self) {
         use crate::usage::{Worker, at_work, work_as};
         work_as(Worker::WalWriter);
@@ -555,8 +554,7 @@ impl Core {
     }
 }
 
-/// The length of the record at `start`, checked: its appender wrote it, and this is the first
-/// look that anybody else takes at it.
+/// The checked length of the record at `start`: only its appender has seen it before.
 fn published_len(consumer: &Consumer, start: Lsn) -> Result<usize, Invalid> {
     let (head, tail) = consumer.read(start.0, start.0 + Prefix::LEN as u64);
     let prefix = match tail {

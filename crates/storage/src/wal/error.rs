@@ -1,4 +1,4 @@
-//! How the log refuses.
+//! Errors of the log.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,44 +6,44 @@ use std::sync::Arc;
 
 use super::Lsn;
 
-/// Why the log refused.
+/// The reason why the log refused a call.
 #[derive(Debug)]
 pub enum WalError {
-    /// A write or sync failed earlier (or now): what is durable is no longer
-    /// known, and the server must stop and recover. Every later call says the same.
+    /// A write or sync has failed: it is unknown what is durable, and the server must stop and
+    /// recover. Every later call returns the same error.
     Failed(Arc<str>),
-    /// No disk space for more log. Nothing was appended; the log is intact, and
-    /// the same call may succeed later (SQLSTATE 53100).
+    /// The disk has no space for more log. The record was not appended, the log is intact, and the
+    /// same call may succeed later (SQLSTATE 53100).
     NoSpace(Arc<str>),
-    /// The record is longer than the log takes.
+    /// The record is longer than the log allows.
     TooLarge {
-        /// Its length with its header.
+        /// The record's length with its header.
         length: usize,
-        /// The most that is taken.
+        /// The longest allowed length.
         limit: usize,
     },
-    /// A flush or read of a position that was never written, as a damaged page
-    /// or a damaged pointer would ask for.
+    /// A flush or read of a position that was never written. A damaged page or pointer can ask for
+    /// one.
     PastEnd {
-        /// What was asked for.
+        /// The position asked for.
         lsn: Lsn,
-        /// Where the log ends.
+        /// The end of the log.
         end: Lsn,
     },
     /// The record's segment has been removed or recycled.
     Removed(Lsn),
-    /// Bytes that were durable once are not what was written.
+    /// Bytes that were durable differ from what was written.
     Corrupt {
         /// The segment file.
         file: PathBuf,
-        /// Where in the file.
+        /// The offset in the file.
         offset: u64,
-        /// Where in the log.
+        /// The position in the log.
         lsn: Lsn,
-        /// What is wrong.
+        /// The kind of damage.
         reason: String,
     },
-    /// An operation failed that does not put the log's durability in doubt: a read, or the start.
+    /// A read or the start failed; the log's durability is not in doubt.
     Io(steppe_vfs::Error),
 }
 

@@ -7,21 +7,20 @@
 //!                                         flusher or leader┴─ write ┴ sync ─► durable ─► waiters
 //! ```
 //!
-//! What it guarantees:
+//! The log guarantees:
 //!
 //! 1. Records are in the log in the order of their reservations; a record's
 //!    position is its LSN, and a reservation is the only shared step of an append.
 //! 2. When [`Wal::flush`] (or the future of [`Wal::flush_async`]) up to a
 //!    record's end has returned `Ok`, the record is read back after any crash.
-//! 3. [`WalReader`] returns exactly a prefix of what was appended: never a record
-//!    that was not, never one after a gap. Damage to what was durable is reported.
-//! 4. After a failed write or sync nothing is acknowledged any more
-//!    ([`WalError::Failed`]), since what the disk holds is then unknown.
-//! 5. A full disk refuses an append before it has changed anything
-//!    ([`WalError::NoSpace`]).
+//! 3. [`WalReader`] returns exactly a prefix of the appended records, without gaps and without
+//!    other records. Damage to durable records is reported.
+//! 4. After a failed write or sync nothing more is acknowledged ([`WalError::Failed`]), since the
+//!    content of the disk is then unknown.
+//! 5. If the disk is full, an append fails before it has changed anything ([`WalError::NoSpace`]).
 //!
-//! README.md beside this file has the formats, the argument, and what is assumed
-//! of the disk.
+//! README.md beside this file describes the formats, the argument, and the assumptions about the
+//! disk.
 
 mod core;
 mod error;
@@ -63,8 +62,8 @@ thread_local! {
     static LEAVES_FLUSHES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has the running thread leave flushes to the flusher from now on: it may be without a processor
-/// for a while, and all commits would wait for it.
+/// Makes the running thread leave flushes to the flusher from now on: the thread may be without a
+/// processor for a while, and all commits would wait for it.
 pub fn leave_flushes() {
     LEAVES_FLUSHES.set(true);
 }
@@ -73,27 +72,27 @@ fn leaves_flushes() -> bool {
     LEAVES_FLUSHES.get()
 }
 
-/// Called once when the log fails: the server must stop. It is called with locks
-/// of the log held: it must only pass the news on.
+/// Called once when the log fails: the server must stop. The caller holds locks of the log, so the
+/// function must only pass on the news.
 pub type OnFatal = Arc<dyn Fn(&WalError) + Send + Sync>;
 
-/// How a log is opened.
+/// Options of a log.
 #[derive(Clone)]
 pub struct WalOptions {
-    /// Bytes of the in-memory ring (wal_buffers): a power of two from 16 KiB on.
-    /// A record must fit a quarter of it.
+    /// Bytes of the in-memory ring (wal_buffers): a power of two, at least 16 KiB. A record must
+    /// fit into a quarter of it.
     pub ring_size: usize,
     /// Bytes of log per segment (wal_segment_size): a power of two from 16 KiB
     /// to 1 GiB. Fixed when the log is created.
     pub segment_size: u64,
     /// Segments kept free for appends of [`Priority::MustSucceed`]; at least 1.
     pub reserve_segments: u64,
-    /// The identity of the database: segments of another one are not read.
+    /// The identity of the database: segments of another database are not read.
     pub system_id: u64,
-    /// How long what nobody waits for may stay in memory.
+    /// How long bytes that no thread waits for may stay in memory.
     pub wal_writer_delay: Duration,
-    /// Whether the log has threads of its own. Without, everything is done by
-    /// its callers, in an order that a simulation can repeat.
+    /// Whether the log has threads of its own. Otherwise its callers do all work, in an order that
+    /// a simulation can repeat.
     pub threads: bool,
     /// Called when the log fails.
     pub on_fatal: Option<OnFatal>,
@@ -127,17 +126,17 @@ impl std::fmt::Debug for WalOptions {
 }
 
 impl WalOptions {
-    /// Where a new log of this segment size starts.
+    /// The first position of a new log with this segment size.
     pub fn first_lsn(&self) -> Lsn {
         Lsn(self.segment_size)
     }
 
-    /// The longest record, header included, that this log takes.
+    /// The longest record that this log accepts, header included.
     pub fn max_record_len(&self) -> usize {
         (self.ring_size / 4).min(MAX_RECORD_LEN)
     }
 
-    /// Whether a log of these options can go on at `start`.
+    /// Whether a log with these options can continue at `start`.
     pub(crate) fn check(&self, start: Lsn) -> Result<(), String> {
         let min = 4 * BLOCK_SIZE;
         if !self.ring_size.is_power_of_two() || (self.ring_size as u64) < min {
@@ -154,17 +153,18 @@ impl WalOptions {
     }
 }
 
-/// Where a record is.
+/// The position of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
-    /// Its first byte: its name, and a commit record's commit sequence number.
+    /// The record's first byte. It identifies the record, and is a commit record's commit sequence
+    /// number.
     pub start: Lsn,
-    /// The first byte after it: what to flush up to.
+    /// The first byte after the record: a flush up to here makes it durable.
     pub end: Lsn,
 }
 
 impl Appended {
-    /// The record's name; `None`: there is no record, since what was changed is unlogged.
+    /// The record's position; `None` if there is no record because the change was unlogged.
     pub fn record(self) -> Option<Lsn> {
         Some(self.start).filter(|start| start.is_valid())
     }
@@ -177,10 +177,9 @@ pub struct Wal {
 }
 
 impl Wal {
-    /// Opens the log in `dir` in order to append at `start`: the end of the log
-    /// that [`WalReader`] found, or [`WalOptions::first_lsn`] for a new one.
-    /// Everything before `start` is durable on return, and everything that
-    /// stood past it is gone.
+    /// Opens the log in `dir` in order to append at `start`: the end of the log that [`WalReader`]
+    /// found, or [`WalOptions::first_lsn`] for a new one. On return everything before `start` is
+    /// durable, and everything past it has been removed.
     pub fn open(
         vfs: Arc<dyn Vfs>,
         dir: &Path,
@@ -196,7 +195,7 @@ impl Wal {
         let threads = options.threads;
         let core = Arc::new(Core::new(options, segments, start)?);
         match core.make_wanted_segments() {
-            // On a full disk recovery must still be able to use what is there.
+            // On a full disk recovery must still be able to use the existing segments.
             Ok(()) | Err(WalError::NoSpace(_)) => {}
             Err(e) => return Err(e),
         }
@@ -218,14 +217,14 @@ impl Wal {
         Ok(())
     }
 
-    /// Appends a record whose body is `body`'s parts one after the other. It is
-    /// in the log's order at once, and durable after a flush up to its end.
+    /// Appends a record; its body is the concatenation of the parts in `body`. It has its place in
+    /// the log's order at once, and is durable after a flush up to its end.
     pub fn append(&self, header: RecordHeader, body: &[&[u8]]) -> Result<Appended, WalError> {
         self.append_with(Priority::Normal, header, body)
     }
 
-    /// As [`Wal::append`]; with [`Priority::MustSucceed`] the record may use
-    /// the disk space kept for ending existing work.
+    /// As [`Wal::append`]; with [`Priority::MustSucceed`] the record may use the disk space
+    /// reserved for ending existing work.
     pub fn append_with(
         &self,
         priority: Priority,
@@ -264,27 +263,26 @@ impl Wal {
         Ok(Appended { start, end })
     }
 
-    /// Keeps `bytes` more of log for appends of [`Priority::MustSucceed`]: those that
-    /// will take back what the caller is about to do. Waits for the disk space, or
-    /// refuses for lack of it; so it is called before a page is latched. What was
-    /// pledged is given back with [`Wal::unpledge`].
+    /// Reserves `bytes` more of log for the appends of [`Priority::MustSucceed`] that undo the
+    /// caller's coming changes. Waits for the disk space, and fails if the disk is full; so it is
+    /// called before a page is latched. [`Wal::unpledge`] gives the space back.
     pub fn pledge(&self, bytes: u64) -> Result<(), WalError> {
         self.core.check_failed()?;
         self.core.pledge(bytes)
     }
 
-    /// Gives up a pledge: the work has ended, or is undone.
+    /// Gives up a pledge: the work has ended or has been undone.
     pub fn unpledge(&self, bytes: u64) {
         self.core.unpledge(bytes);
     }
 
-    /// How it was opened.
+    /// The options that the log was opened with.
     pub fn options(&self) -> &WalOptions {
         &self.core.options
     }
 
-    /// Where the next record will start. One atomic load: it also serves as the
-    /// number of a snapshot, which sees the commits whose records start before it.
+    /// The start of the next record. It takes one atomic load, and is also the number of a
+    /// snapshot: the snapshot sees the commits whose records start before it.
     pub fn insert_position(&self) -> Lsn {
         Lsn(self.core.ring.reserved())
     }
@@ -294,7 +292,7 @@ impl Wal {
         self.core.written()
     }
 
-    /// The name of the segment that `lsn` is in, and where in it.
+    /// The name of the segment that contains `lsn`, and the offset in it.
     pub fn segment_of(&self, lsn: Lsn) -> (String, u64) {
         let layout = self.core.segments.layout();
         let segment = layout.segment_of(lsn);
@@ -311,15 +309,15 @@ impl Wal {
         self.durable_lsn() >= lsn
     }
 
-    /// Blocks until everything before `lsn` is on stable storage. Never call it
-    /// with a page latched.
+    /// Blocks until everything before `lsn` is on stable storage. The caller must not hold a page
+    /// latch.
     pub fn flush(&self, lsn: Lsn) -> Result<(), WalError> {
         self.core.flush(lsn)
     }
 
-    /// Flushes everything before `lsn` in the calling thread if that promises to take
-    /// `at_most` this long; false if it is to be awaited ([`Wal::flush_async`]). Leading
-    /// saves two thread switches; meanwhile the thread does nothing else.
+    /// Flushes everything before `lsn` in the calling thread if this is expected to take no longer
+    /// than `at_most`. Returns false if the caller should use [`Wal::flush_async`]. Leading a flush
+    /// saves two thread switches, but the thread does nothing else meanwhile.
     pub fn try_flush(&self, lsn: Lsn, at_most: Duration) -> Result<bool, WalError> {
         self.core.try_flush(lsn, at_most)
     }
@@ -329,12 +327,12 @@ impl Wal {
         FlushFuture { core: Arc::clone(&self.core), lsn, ticket: None }
     }
 
-    /// Has what is in the log now flushed soon, without waiting for it.
+    /// Starts a flush of everything in the log now, without waiting for it.
     pub fn request_flush(&self) {
         self.core.request(self.insert_position());
     }
 
-    /// Reads the record that starts at `lsn`, be it durable or not.
+    /// Reads the record that starts at `lsn`, durable or not.
     pub fn read_at(&self, lsn: Lsn) -> Result<OwnedRecord, WalError> {
         let end = self.insert_position();
         if lsn >= end {
@@ -344,15 +342,14 @@ impl Wal {
         reader::read_record(&self.core.segments, lsn)
     }
 
-    /// Reads records back as [`Wal::read_at`] does, many of them.
+    /// A reader for many records, which reads them as [`Wal::read_at`] does.
     pub fn record_reader(&self) -> RecordReader {
         RecordReader::new(Arc::clone(&self.core))
     }
 
-    /// Gives up the segments that end at or before `lsn`; nothing before it may
-    /// be needed again, not even after a crash (the control file says so
-    /// durably). Up to `min_wal_size` bytes ahead of the insert position they
-    /// are recycled, the rest is removed.
+    /// Gives up the segments that end at or before `lsn`. Nothing before it may be needed again,
+    /// not even after a crash: the control file must durably contain that. Up to `min_wal_size`
+    /// bytes ahead of the insert position the segments are recycled, the others are removed.
     pub fn remove_before(&self, lsn: Lsn, min_wal_size: u64) -> Result<usize, WalError> {
         self.core.check_failed()?;
         let lsn = lsn.min(self.durable_lsn());
@@ -363,7 +360,7 @@ impl Wal {
         removed
     }
 
-    /// Counts of what was written and synced.
+    /// Counts of writes and syncs.
     pub fn stats(&self) -> WalStats {
         self.core.stats()
     }
@@ -381,7 +378,7 @@ impl Wal {
         self.core.space.stop();
         for thread in self.threads.drain(..) {
             thread.thread().unpark();
-            // A thread that panicked has said so; there is nothing left to stop.
+            // If the thread has panicked, it has reported that; there is nothing left to stop.
             let _ = thread.join();
         }
         self.core.close();
@@ -389,15 +386,15 @@ impl Wal {
 }
 
 impl Drop for Wal {
-    /// Stops the threads. What was not flushed stays in memory and is lost, as
-    /// in a crash; [`Wal::shutdown`] flushes first.
+    /// Stops the threads. Bytes that were not flushed are lost, as in a crash; [`Wal::shutdown`]
+    /// flushes first.
     fn drop(&mut self) {
         self.stop_threads();
     }
 }
 
-/// Ready when the log is durable up to a position. Holds no lock and borrows
-/// nothing; dropping it gives up the wait.
+/// Ready when the log is durable up to a position. It holds no lock and borrows nothing; dropping
+/// it ends the wait.
 pub struct FlushFuture {
     core: Arc<Core>,
     lsn: Lsn,
@@ -419,7 +416,7 @@ impl Future for FlushFuture {
         let ticket = *self.ticket.get_or_insert_with(|| core.waiters.ticket(lsn));
         core.waiters.wait(ticket, context.waker());
         core.request(self.lsn);
-        // The flush may have ended between the first look and the queue.
+        // The flush may have ended between the first check and the entry in the queue.
         match core.check_durable(self.lsn) {
             Ok(true) => Poll::Ready(Ok(())),
             Err(e) => Poll::Ready(Err(e)),

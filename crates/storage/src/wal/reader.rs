@@ -1,25 +1,23 @@
-//! Reading the log back: forward from a checkpoint, or one record at a position.
+//! Reading the log: forward from a checkpoint, or one record at a position.
 //!
-//! The log ends at the first record that is not valid. Usually that is where
-//! writing stopped; it could also be damage in the middle, after which
-//! acknowledged commits would silently vanish. The reader tells the two apart:
+//! The log ends at the first record that is not valid. Usually writing stopped there. It could also
+//! be damage in the middle, after which acknowledged commits would silently vanish. The reader
+//! distinguishes the two:
 //!
 //! 1. Before `known_durable` (from the control file) every record was synced:
 //!    an invalid one is damage.
-//! 2. A valid record further on says how far the log was durable when it was
-//!    appended (see `record.rs`). If that is past the invalid record, the invalid
-//!    record had been synced: damage. In a torn tail no such record can exist,
-//!    since everything in it was written after the last successful sync.
+//! 2. A later valid record says how far the log was durable when it was appended (see `record.rs`).
+//!    If that is past the invalid record, the invalid record had been synced: damage. A torn tail
+//!    contains no such record, since all of it was written after the last successful sync.
 //!
-//! 3. A segment's file gets its name when it has its whole length: a shorter one
-//!    has been damaged since.
+//! 3. A segment's file gets its name when it has its full length: a shorter file has been damaged
+//!    since.
 //!
-//! Undo after a crash goes back through the log of a server that runs: [`RecordReader`] reads it in
-//! big pieces.
+//! Undo after a crash reads backwards through the log of a running server: [`RecordReader`] reads
+//! the files in big pieces.
 //!
-//! What remains undetectable is damage to the last synced group after a crash
-//! before anything was appended behind it; a clean shutdown closes even that gap
-//! through rule 1.
+//! One kind of damage remains undetected: damage to the last synced group after a crash, before
+//! anything was appended behind it. After a clean shutdown rule 1 detects even that.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,33 +32,33 @@ use super::{Lsn, WalError, WalOptions};
 /// A record in the reader's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Its first byte.
+    /// The record's first byte.
     pub start: Lsn,
     /// The first byte of the next record.
     pub end: Lsn,
-    /// What its writer said about it.
+    /// The header that its writer gave it.
     pub header: RecordHeader,
-    /// Its body.
+    /// The record's body.
     pub body: &'a [u8],
 }
 
-/// A record by itself.
+/// A record with its own memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedRecord {
-    /// Its first byte.
+    /// The record's first byte.
     pub start: Lsn,
     /// The first byte of the next record.
     pub end: Lsn,
-    /// What its writer said about it.
+    /// The header that its writer gave it.
     pub header: RecordHeader,
-    /// Its body.
+    /// The record's body.
     pub body: Vec<u8>,
 }
 
-/// How much is read ahead.
+/// Bytes that are read ahead.
 const READ_AHEAD: usize = 256 * 1024;
 
-/// Goes forward through the log of a server that does not run.
+/// Reads forward through the log of a server that does not run.
 pub struct WalReader {
     segments: Segments,
     known_durable: Lsn,
@@ -90,7 +88,7 @@ impl WalReader {
         }
     }
 
-    /// Where the next record starts; after the last one, the end of the log.
+    /// The start of the next record; after the last record, the end of the log.
     pub fn position(&self) -> Lsn {
         self.position
     }
@@ -115,7 +113,7 @@ impl WalReader {
         }
     }
 
-    /// Reads the record at `lsn`, as an undo chain asks for it: it must be there.
+    /// Reads the record at `lsn`, for an undo chain: the record must exist.
     pub fn read_at(&mut self, lsn: Lsn) -> Result<OwnedRecord, WalError> {
         read_record(&self.segments, lsn)
     }
@@ -124,7 +122,7 @@ impl WalReader {
         usize::try_from(lsn.0 - self.buffer_start.0).expect("within the buffer")
     }
 
-    /// Brings `len` bytes from `lsn` into the buffer; `false` if the segments end before.
+    /// Reads `len` bytes from `lsn` into the buffer; `false` if the segments end before.
     fn fill(&mut self, lsn: Lsn, len: usize) -> Result<bool, WalError> {
         let available = (self.buffer_start.0 + self.buffer.len() as u64).saturating_sub(lsn.0);
         if lsn >= self.buffer_start && available >= len as u64 {
@@ -137,7 +135,7 @@ impl WalReader {
         Ok(read >= len)
     }
 
-    /// Brings the record at `lsn` into the buffer and checks it.
+    /// Reads the record at `lsn` into the buffer and checks it.
     fn load(&mut self, lsn: Lsn) -> Result<Result<(Decoded, usize), Invalid>, WalError> {
         if !self.fill(lsn, Prefix::LEN)? {
             return Ok(Err(Invalid::NoSegment));
@@ -183,8 +181,8 @@ impl WalReader {
         }
     }
 
-    /// Looks through what is left of the segments for a valid record that was
-    /// appended when the log was already durable past `end`.
+    /// Searches the remaining segments for a valid record that was appended when the log was
+    /// already durable past `end`.
     fn find_proof_of_damage(&self, end: Lsn) -> Result<Option<Lsn>, WalError> {
         let layout = self.segments.layout();
         let mut segment = layout.segment_of(end);
@@ -225,16 +223,16 @@ impl WalReader {
     }
 }
 
-/// Bytes that a [`RecordReader`] reads on each side of the record that it is asked for.
+/// Bytes that a [`RecordReader`] reads on each side of the requested record.
 const PIECE: usize = 256 * 1024;
 
-/// Reads records of a running log that are near one another, in either direction: most come from
-/// the piece of the files that was read for one before.
+/// Reads records of a running log that are near one another, in either direction. Most of them come
+/// from the piece of the files that was read for an earlier record.
 pub struct RecordReader {
     core: Arc<Core>,
     piece: Vec<u8>,
-    /// The position of the first byte of the piece. All of it had been written when it was read,
-    /// and what is written of a log does not change.
+    /// The position of the piece's first byte. All of the piece had been written when it was read,
+    /// and written parts of a log do not change.
     piece_start: Lsn,
 }
 
@@ -243,7 +241,7 @@ impl RecordReader {
         RecordReader { core, piece: Vec::new(), piece_start: Lsn(0) }
     }
 
-    /// The record that starts at `lsn`, for a caller that knows that it is there.
+    /// The record that starts at `lsn`. The caller knows that it exists.
     pub fn read(&mut self, lsn: Lsn) -> Result<Record<'_>, WalError> {
         let at = self.cover(lsn, Prefix::LEN)?;
         let prefix = Prefix::decode(&self.piece[at..at + Prefix::LEN], lsn);
@@ -260,7 +258,7 @@ impl RecordReader {
         self.core.segments.corrupt(lsn, &invalid.to_string())
     }
 
-    /// Has the piece hold `len` bytes from `lsn` on; says where in it they are.
+    /// Makes the piece contain `len` bytes from `lsn` on, and returns their offset in it.
     fn cover(&mut self, lsn: Lsn, len: usize) -> Result<usize, WalError> {
         let wanted = lsn.0 + len as u64;
         if lsn < self.piece_start || self.piece_start.0 + (self.piece.len() as u64) < wanted {
@@ -279,7 +277,7 @@ impl RecordReader {
             core.write_past(lsn)?;
         }
         let layout = core.segments.layout();
-        // Segments before may have been removed.
+        // Segments before this one may have been removed.
         let segment = layout.segment_of(lsn);
         let start = lsn.0.saturating_sub(PIECE as u64).max(layout.start_of(segment).0);
         let end = core.written().0.min(lsn.0 + len.max(PIECE) as u64);
@@ -298,7 +296,7 @@ impl RecordReader {
     }
 }
 
-/// Reads the record at `lsn` from the files, for a caller who knows that it is there.
+/// Reads the record at `lsn` from the files. The caller knows that it exists.
 pub(super) fn read_record(segments: &Segments, lsn: Lsn) -> Result<OwnedRecord, WalError> {
     let read = |bytes: &mut [u8]| -> Result<(), WalError> {
         if segments.read(lsn, bytes)? == bytes.len() {
@@ -321,7 +319,7 @@ pub(super) fn read_record(segments: &Segments, lsn: Lsn) -> Result<OwnedRecord, 
     Ok(OwnedRecord { start: lsn, end, header: decoded.header, body: bytes })
 }
 
-/// Reads what may be a record, whatever the headers of its segments say.
+/// Reads bytes that may be a record, without a check of the segments' headers.
 fn load_unchecked(
     segments: &Segments,
     lsn: Lsn,

@@ -1,4 +1,4 @@
-//! What a record looks like in the stream.
+//! The format of a record in the stream.
 //!
 //! ```text
 //!  byte   0        4        8               16              24
@@ -7,26 +7,24 @@
 //!         │ prev LSN      │kind│flags│durable│[undo next LSN]│ body … │ zeros to 8
 //! ```
 //!
-//! All integers are little-endian. `length` counts header and body without the
-//! padding. The CRC covers what is behind it, then `length`; what writes the
-//! record to its file computes it, not the appender (`core.rs`). `undo next` is
-//! there iff bit 7 of `flags` is set.
+//! All integers are little-endian. `length` counts header and body without the padding. The CRC
+//! covers the bytes behind it, then `length`. The thread that writes the record to its file
+//! computes it, not the appender (`core.rs`). `undo next` is present iff bit 7 of `flags` is set.
 //!
-//! `start LSN` tells a record from the stale bytes of a recycled segment.
-//! `durable` says how far back from `start LSN` the log was durable when the
-//! record was appended: below 32768 in units of 8 bytes, from there on less 32768
-//! in units of 8 KiB rounded up (65535: no statement). A valid record hence
-//! *proves* that everything before its durable LSN had been synced, which is how
-//! the reader tells a damaged log from a torn tail.
+//! `start LSN` distinguishes a record from the stale bytes of a recycled segment. `durable` is the
+//! distance from `start LSN` back to the position up to which the log was durable when the record
+//! was appended. Below 32768 it is in units of 8 bytes; from there on, less 32768, in units of 8
+//! KiB rounded up (65535: unknown). So a valid record *proves* that everything before its durable
+//! LSN had been synced, which is how the reader distinguishes a damaged log from a torn tail.
 
 use crc_fast::{CrcAlgorithm, Digest};
 
 use super::Lsn;
 
-/// What the appender says about a record. The log itself gives no meaning to any of it.
+/// The appender's description of a record. The log itself gives no meaning to any of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordHeader {
-    /// What the body is: the writer's code.
+    /// The type of the body: a code of the writer.
     pub kind: u8,
     /// Seven bits for the writer; bit 7 belongs to the log.
     pub flags: u8,
@@ -34,8 +32,8 @@ pub struct RecordHeader {
     pub xid: u64,
     /// The transaction's previous record, or [`Lsn::INVALID`] for its first.
     pub prev_lsn: Lsn,
-    /// In a compensation record: the next record of the transaction to undo
-    /// ([`Lsn::INVALID`] if nothing is left).
+    /// In a compensation record: the next record of the transaction to undo ([`Lsn::INVALID`] if
+    /// none is left).
     pub undo_next: Option<Lsn>,
 }
 
@@ -44,7 +42,7 @@ pub const USER_FLAGS: u8 = 0x7F;
 
 const HAS_UNDO_NEXT: u8 = 0x80;
 
-/// Records start at multiples of this.
+/// Records start at multiples of this number.
 pub(super) const ALIGNMENT: u64 = 8;
 
 /// Bytes of a header without `undo next`.
@@ -53,15 +51,15 @@ pub(crate) const HEADER_LEN: usize = 36;
 /// Bytes of the longest header.
 pub(super) const MAX_HEADER_LEN: usize = HEADER_LEN + 8;
 
-/// The longest record, header included: what a damaged length can make a reader
-/// allocate. (A log with a small ring takes less: a quarter of the ring.)
+/// The longest record, header included. It limits the memory that a reader allocates for a damaged
+/// length. (A log with a small ring allows less: a quarter of the ring.)
 pub(super) const MAX_RECORD_LEN: usize = 16 << 20;
 
 const DURABLE_COARSE: u16 = 0x8000;
 const DURABLE_COARSE_UNIT: u64 = 8192;
 const DURABLE_UNKNOWN: u16 = u16::MAX;
 
-/// How far before `start` the log is durable, never understated.
+/// The distance from `start` back to the durable LSN, rounded up.
 fn encode_durable(start: Lsn, durable: Lsn) -> u16 {
     let distance = start.0.saturating_sub(durable.0);
     if let Ok(fine) = u16::try_from(distance.div_ceil(ALIGNMENT))
@@ -96,7 +94,7 @@ impl EncodedHeader {
     }
 }
 
-/// How long the header will be.
+/// The length of the encoded header.
 pub(super) fn header_len(header: &RecordHeader) -> usize {
     if header.undo_next.is_some() { MAX_HEADER_LEN } else { HEADER_LEN }
 }
@@ -124,10 +122,10 @@ pub(super) fn encode(
     EncodedHeader { bytes, len: header_len(header) }
 }
 
-/// Where in a record its checksum is.
+/// The bytes of a record that hold its checksum.
 pub(super) const CHECKSUM: std::ops::Range<usize> = 4..8;
 
-/// The checksum of a record whose bytes are `head`, its first 8 at least, and `tail`.
+/// The checksum of a record in two parts: `head`, with at least its first 8 bytes, and `tail`.
 pub(super) fn checksum(head: &[u8], tail: &[u8]) -> u32 {
     let mut digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
     digest.update(&head[CHECKSUM.end..]);
@@ -139,10 +137,10 @@ pub(super) fn checksum(head: &[u8], tail: &[u8]) -> u32 {
     (digest.finalize() & 0xFFFF_FFFF) as u32
 }
 
-/// Why bytes are not a record.
+/// The reason why bytes are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Invalid {
-    /// Length 0: nothing was written here.
+    /// Length 0: no record was written here.
     Empty,
     Length(u32),
     WrongStart(Lsn),
@@ -168,7 +166,7 @@ impl std::fmt::Display for Invalid {
     }
 }
 
-/// The first words of a header: enough to know how many bytes to read.
+/// The first words of a header: enough to know the record's length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prefix {
     pub(super) total_len: usize,
@@ -181,7 +179,7 @@ fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 impl Prefix {
     pub(super) const LEN: usize = 16;
 
-    /// Checks what the first 16 bytes of a record at `lsn` must say.
+    /// Checks the first 16 bytes of a record at `lsn`.
     pub(super) fn decode(bytes: &[u8], lsn: Lsn) -> Result<Prefix, Invalid> {
         let total_len = u32::from_le_bytes(array(bytes, 0));
         let start = Lsn(u64::from_le_bytes(array(bytes, 8)));
@@ -209,7 +207,7 @@ pub(super) struct Decoded {
     pub(super) durable: Lsn,
 }
 
-/// Decodes a whole record, `bytes` being exactly as long as its prefix says.
+/// Decodes a whole record; `bytes` has exactly the length that its prefix contains.
 pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, Invalid> {
     let total_len = u32::from_le_bytes(array(bytes, 0));
     let has_undo_next = bytes[33] & HAS_UNDO_NEXT != 0;
@@ -234,7 +232,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, Invalid> {
     Ok(Decoded { header, body_at, durable })
 }
 
-/// Where the record after one of `total_len` bytes at `start` starts.
+/// The start of the record that follows one of `total_len` bytes at `start`.
 pub(super) fn end_of(start: Lsn, total_len: usize) -> Lsn {
     Lsn((start.0 + total_len as u64).next_multiple_of(ALIGNMENT))
 }
@@ -248,7 +246,7 @@ mod tests {
         let total_len = u32::try_from(header_len(header) + body.len()).expect("small");
         let mut bytes = encode(header, start, total_len, durable).bytes().to_vec();
         bytes.extend_from_slice(body);
-        // As in a ring that goes round in the middle of the record.
+        // The ring's buffer may end in the middle of the record.
         let (head, tail) = bytes.split_at(8 + body.len() / 3);
         let crc = checksum(head, tail);
         bytes[CHECKSUM].copy_from_slice(&crc.to_le_bytes());

@@ -17,24 +17,22 @@
 //!   never share a link of the same lap, and a link of an earlier lap holds an
 //!   end at or before `start`: links need no clearing.
 //! - `published`: the consumer follows the links; everything before is filled.
-//! - `released`: the consumer has done with everything before; the bytes up to
-//!   `released + size` may be filled.
+//! - `released`: the consumer no longer needs anything before; the bytes up to `released + size`
+//!   may be filled.
 //!
 //! The invariant that makes the shared bytes sound: **at any moment, each byte
 //! of the buffer is touched by at most one party.** A byte at position p is
 //!
-//! 1. written only by the owner of the one [`Reservation`] that covers p
-//!    (`fill` takes it by `&mut`), and only after it has seen
-//!    `p < released + size` (acquire), so that position p − size, which shares
-//!    the byte, has been given up by the consumer before (release);
-//! 2. read, and changed, only by the one [`Consumer`], for p in
-//!    `released..published` (it changes them by `&mut`, so that nobody holds what
-//!    it read); `published` passes p only by an acquire load of the link that the
-//!    owner stored (release) after its last write, consuming the reservation.
+//! 1. written only by the owner of the one [`Reservation`] that covers p (`fill` takes it by
+//!    `&mut`), and only after the owner has seen `p < released + size` (acquire). So the consumer
+//!    has released position p − size, which shares the byte, before (release);
+//! 2. read, and changed, only by the one [`Consumer`], for p in `released..published`. It changes
+//!    them by `&mut`, so that no reference to them exists. `published` passes p only by an acquire
+//!    load of the link that the owner stored (release) after its last write, consuming the
+//!    reservation.
 //!
-//! There is no deadlock: the owner of the first unpublished range sees its
-//! space as soon as the consumer has released all that is published, since no
-//! record is longer than the ring.
+//! Deadlocks are impossible: the owner of the first unpublished range sees its space as soon as the
+//! consumer has released everything published, since a record is never longer than the ring.
 
 #![allow(unsafe_code)]
 
@@ -72,17 +70,18 @@ impl Word for AtomicU64 {
     }
 }
 
-/// Keeps a hot word off its neighbours' cache lines (two: lines are fetched in pairs).
+/// Keeps a hot word off its neighbours' cache lines (two lines, since they are fetched in pairs).
 #[repr(align(128))]
 struct Padded<T>(T);
 
-/// Two records never start within the same this many bytes.
+/// Two records never start within the same 32 bytes.
 const LINK_GRAIN: u64 = 32;
 
-/// The shared part.
+/// The state that appenders and the consumer share.
 pub(super) struct Ring<W: Word = AtomicU64> {
-    /// The buffer, and what its alignment takes: it is the `size` cells from `first` on, where a
-    /// multiple of [`DIRECT_ALIGNMENT`] is, so that whole blocks are written from here as they are.
+    /// The buffer, with extra bytes for its alignment. The `size` cells from `first` on are used;
+    /// `first` is at a multiple of [`DIRECT_ALIGNMENT`], so that whole blocks are written from here
+    /// without a copy.
     cells: Box<[UnsafeCell<u8>]>,
     first: usize,
     size: usize,
@@ -91,10 +90,9 @@ pub(super) struct Ring<W: Word = AtomicU64> {
     released: Padded<W>,
 }
 
-// SAFETY: all fields but `cells` are `Sync` by themselves. Access to `cells`
-// goes through `Ring::fill` and `Consumer` only, which keep the invariant in the
-// module's header: no two threads touch one byte without an acquire/release
-// pair between them.
+// SAFETY: all fields but `cells` are `Sync` by themselves. Only `Ring::fill` and `Consumer` access
+// `cells`. They keep the invariant in the module's header, so two threads touch one byte only with
+// an acquire/release pair between them.
 unsafe impl<W: Word> Sync for Ring<W> {}
 
 /// A range of the log that its owner must fill and publish.
@@ -115,7 +113,7 @@ impl Reservation {
     }
 }
 
-/// The reading side; there is one of a ring.
+/// The reading side; each ring has one.
 pub(super) struct Consumer<W: Word = AtomicU64> {
     ring: Arc<Ring<W>>,
     published: u64,
@@ -123,8 +121,8 @@ pub(super) struct Consumer<W: Word = AtomicU64> {
 }
 
 impl<W: Word> Ring<W> {
-    /// A ring of `size` bytes (a power of two) in which the log goes on at
-    /// `start`; `prefix` is what stands before `start` and shall be readable.
+    /// A ring of `size` bytes (a power of two) in which the log continues at `start`. `prefix` is
+    /// the log before `start` that must be readable.
     pub(super) fn new(size: usize, start: u64, prefix: &[u8]) -> (Arc<Ring<W>>, Consumer<W>) {
         assert!(size.is_power_of_two() && size as u64 >= 2 * LINK_GRAIN, "size of the log ring");
         assert!(prefix.len() <= size && prefix.len() as u64 <= start, "prefix of the log ring");
@@ -155,11 +153,11 @@ impl<W: Word> Ring<W> {
 
     /// The first byte of the buffer.
     fn base(&self) -> *mut u8 {
-        // The pointer comes from the slice of cells, so that it may write all of them.
+        // The pointer comes from the slice of cells, so it may write all of them.
         UnsafeCell::raw_get(self.cells[self.first..].as_ptr())
     }
 
-    /// Where the next reservation starts.
+    /// The start of the next reservation.
     pub(super) fn reserved(&self) -> u64 {
         self.reserved.0.load_acquire()
     }
@@ -172,8 +170,8 @@ impl<W: Word> Ring<W> {
         Reservation { start, end: start + len }
     }
 
-    /// Copies `parts` into the range, zeroing what they leave; `false`, having
-    /// done nothing, if the ring still holds older bytes there.
+    /// Copies `parts` into the range and zeroes the rest. Returns `false`, without any change, if
+    /// the ring still holds older bytes there.
     pub(super) fn fill(&self, range: &mut Reservation, parts: &[&[u8]]) -> bool {
         if range.end > self.released.0.load_acquire() + self.size() as u64 {
             return false;
@@ -208,19 +206,18 @@ impl<W: Word> Ring<W> {
         usize::try_from(offset).expect("below the ring's size")
     }
 
-    /// Copies to `position`, going round at the end of the buffer. The caller
-    /// owns the range (see `fill` and `Consumer::overwrite`).
+    /// Copies to `position`, and continues at the start of the buffer if it reaches the end. The
+    /// caller owns the range (see `fill` and `Consumer::overwrite`).
     #[inline]
     fn copy_in(&self, position: u64, bytes: &[u8]) {
         let offset = self.offset_of(position);
         let first = bytes.len().min(self.size() - offset);
         let (head, tail) = bytes.split_at(first);
         let base = self.base();
-        // SAFETY: `offset + head.len() <= size` and `tail.len() <= offset` hold
-        // by construction (no range is longer than the ring), so both copies stay
-        // in the buffer; `bytes` is a shared borrow of other memory. Exclusive
-        // access to these bytes is condition 1 of the module's header for a
-        // reservation, condition 2 for the consumer.
+        // SAFETY: `offset + head.len() <= size` and `tail.len() <= offset` hold by construction (a
+        // range is never longer than the ring), so both copies stay in the buffer. `bytes` is a
+        // shared borrow of other memory. Exclusive access to these bytes is condition 1 of the
+        // module's header for a reservation, condition 2 for the consumer.
         unsafe {
             std::ptr::copy_nonoverlapping(head.as_ptr(), base.add(offset), head.len());
             if !tail.is_empty() {
@@ -231,16 +228,16 @@ impl<W: Word> Ring<W> {
 }
 
 fn zeroed_cells(size: usize) -> Box<[UnsafeCell<u8>]> {
-    // From zeroed pages of the allocator, so that an unused ring costs no memory.
+    // The allocator's pages are zeroed on demand, so an unused ring costs no memory.
     let bytes: Box<[u8]> = vec![0; size].into_boxed_slice();
     let raw = Box::into_raw(bytes) as *mut [UnsafeCell<u8>];
-    // SAFETY: `UnsafeCell<u8>` has the layout of `u8`, and `raw` is a unique
-    // pointer just released by a box of the same size and alignment.
+    // SAFETY: `UnsafeCell<u8>` has the layout of `u8`, and `raw` is a unique pointer that a box of
+    // the same size and alignment has just released.
     unsafe { Box::from_raw(raw) }
 }
 
 impl<W: Word> Consumer<W> {
-    /// Follows the links; returns the end of what is contiguously filled.
+    /// Follows the links; returns the end of the contiguously filled range.
     pub(super) fn advance(&mut self) -> u64 {
         loop {
             let link = self.ring.links[self.ring.link_of(self.published)].load_acquire();
@@ -251,7 +248,7 @@ impl<W: Word> Consumer<W> {
         }
     }
 
-    /// The bytes `from..to`, in two parts where the buffer goes round. They must
+    /// The bytes `from..to`, in two parts if they continue at the start of the buffer. They must
     /// lie within `released..published`.
     pub(super) fn read(&self, from: u64, to: u64) -> (&[u8], &[u8]) {
         assert!(self.released <= from && from <= to && to <= self.published, "not readable");
@@ -259,10 +256,10 @@ impl<W: Word> Consumer<W> {
         let offset = self.ring.offset_of(from);
         let first = len.min(self.ring.size() - offset);
         let base = self.ring.base();
-        // SAFETY: both parts lie in the buffer, as in `copy_in`. Nobody writes
-        // them while the slices live: the range is below `published`, so its
-        // reservations are gone, and the bytes' next lap waits for `release`,
-        // which needs `&mut self` (condition 2 of the module's header).
+        // SAFETY: both parts lie in the buffer, as in `copy_in`. They are not written while the
+        // slices live: the range is below `published`, so its reservations are consumed. The bytes'
+        // next lap waits for `release`, which needs `&mut self` (condition 2 of the module's
+        // header).
         unsafe {
             let head = std::slice::from_raw_parts(base.add(offset), first);
             let tail = std::slice::from_raw_parts(base, len - first);
@@ -270,14 +267,14 @@ impl<W: Word> Consumer<W> {
         }
     }
 
-    /// Puts `bytes` at `position`. They must lie within `released..published`.
+    /// Overwrites the bytes at `position`. They must lie within `released..published`.
     pub(super) fn overwrite(&mut self, position: u64, bytes: &[u8]) {
         let end = position + bytes.len() as u64;
         assert!(self.released <= position && end <= self.published, "not the consumer's");
         self.ring.copy_in(position, bytes);
     }
 
-    /// Gives everything before `position` back to the writers.
+    /// Returns everything before `position` to the writers.
     pub(super) fn release(&mut self, position: u64) {
         assert!(position <= self.published, "only what was published can be released");
         if position > self.released {

@@ -7,17 +7,15 @@
 //!               │ magic  │ version │ header len │ system id │ segment size │ start LSN   │ crc32c │
 //! ```
 //!
-//! The header lies outside the stream: the stream is continuous, byte `lsn`
-//! stands in segment `lsn / size` at offset `4096 + lsn % size`, and records
-//! run over segment ends without noticing. Files are named as PostgreSQL names
-//! its own (24 hexadecimal digits: timeline 1, then the segment number in two
-//! parts), so that position and name convert as pg_walfile_name says.
+//! The header lies outside the stream. The stream is continuous: byte `lsn` is in segment `lsn /
+//! size` at offset `4096 + lsn % size`, and records may cross segment ends. Files have PostgreSQL's
+//! names (24 hexadecimal digits: timeline 1, then the segment number in two parts), so that
+//! position and name convert as in pg_walfile_name.
 //!
-//! A segment gets its final name only when it is complete: written in full with
-//! zeros (or recycled from one that is no longer needed) and synced, header
-//! included, under another name first. So the segments from the oldest to
-//! [`Segments::capacity_end`] always exist without a gap, and writing into them
-//! allocates no disk space.
+//! A segment gets its final name only when it is complete. It is first written in full with zeros
+//! (or recycled from one that is no longer needed) and synced, header included, under another name.
+//! So the segments from the oldest to [`Segments::capacity_end`] always exist without a gap, and
+//! writes into them allocate no disk space.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,25 +28,25 @@ use steppe_vfs::{AlignedBuffer, DIRECT_ALIGNMENT, ErrorKind, File, OpenMode, Vfs
 use super::{Lsn, WalError};
 use crate::usage::{Io, timed};
 
-/// Where the log's bytes start in a segment file; also the unit of writes.
+/// The offset of the log's bytes in a segment file; also the unit of writes.
 pub(super) const BLOCK_SIZE: u64 = 4096;
 pub(super) const BLOCK_BYTES: usize = BLOCK_SIZE as usize;
 
-// So that whole blocks of the log may go past the page cache.
+// Whole blocks of the log may be written past the page cache.
 const _: () = assert!(BLOCK_BYTES.is_multiple_of(DIRECT_ALIGNMENT));
 
 const MAGIC: [u8; 8] = *b"steppeWL";
 const VERSION: u32 = 2;
 const HEADER_LEN: usize = 44;
 
-/// How a segment is opened. The log is written once, in whole blocks, and read after a crash if
-/// ever: in the page cache it would only take the place, and a copy, of what is read.
+/// The mode in which segments are opened. The log is written once, in whole blocks, and rarely
+/// read: in the page cache it would only take the place of pages that are read, and cost a copy.
 const WRITE: OpenMode = OpenMode::READ_WRITE.direct();
 
-/// A segment being made. Never read; overwritten by the next one.
+/// A segment under construction. It is never read, and the next one overwrites it.
 const TEMPORARY_NAME: &str = "walsegtemp";
 
-/// What every segment of one log has in common.
+/// The properties that all segments of one log share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     /// A power of two.
@@ -119,16 +117,16 @@ pub(super) struct Segments {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
     layout: Layout,
-    /// Held while a segment is made, recycled or removed.
+    /// Held while a segment is created, recycled or removed.
     allocation: Mutex<()>,
     /// Handles of the segments that exist and are valid.
     open: Mutex<BTreeMap<u64, Arc<dyn File>>>,
-    /// Where the last existing segment ends.
+    /// The end of the last existing segment.
     capacity_end: AtomicU64,
 }
 
 impl Segments {
-    /// Looks at a directory in order to read, changing nothing.
+    /// Opens a directory for reading, without any change.
     pub(super) fn for_reading(vfs: Arc<dyn Vfs>, dir: &Path, layout: Layout) -> Segments {
         Segments {
             vfs,
@@ -140,9 +138,9 @@ impl Segments {
         }
     }
 
-    /// Opens a directory in order to write from `start` on. What was written
-    /// before is made durable (a killed process may have left it in the page
-    /// cache only); what stands past `start` can no longer be taken for log.
+    /// Opens a directory in order to write from `start` on. The log before `start` is made durable
+    /// (a killed process may have left it only in the page cache); bytes past `start` can no longer
+    /// be read as records.
     pub(super) fn for_writing(
         vfs: Arc<dyn Vfs>,
         dir: &Path,
@@ -153,7 +151,7 @@ impl Segments {
         let segments = Segments::for_reading(vfs, dir, layout);
         let first = layout.segment_of(start);
         if layout.start_of(first) != start {
-            // Found before anything is changed.
+            // This finds a missing segment before anything is changed.
             segments.existing(first)?;
         }
         let next_to_make = segments.adopt(first)?;
@@ -165,9 +163,8 @@ impl Segments {
         Ok(segments)
     }
 
-    /// Takes over the valid segments around `first`, which is where writing
-    /// starts: syncs those up to it, removes leftovers, and returns the number
-    /// of the first segment from `first` on that is not there.
+    /// Adopts the valid segments around `first`, where writing starts: syncs the segments up to it,
+    /// removes leftovers, and returns the number of the first missing segment from `first` on.
     fn adopt(&self, first: u64) -> Result<u64, WalError> {
         let mut next = first;
         let mut removed = false;
@@ -189,8 +186,8 @@ impl Segments {
             if valid && segment == next {
                 next += 1;
             } else if segment >= first {
-                // Not connected to the log, or half recycled when the power went.
-                // (One before `first` is no longer written: it stays as it is.)
+                // The file is not connected to the log, or a crash interrupted its recycling. (A
+                // file before `first` is no longer written: it stays unchanged.)
                 self.vfs.remove(&path)?;
                 removed = true;
                 continue;
@@ -203,11 +200,10 @@ impl Segments {
         Ok(next)
     }
 
-    /// Makes sure that nothing from `start` on reads as a record. After a crash
-    /// there may be valid records past the end of the log, cut off from it by a
-    /// lost one; a new log that happens to reach exactly their start must not be
-    /// continued by them. A record carries its own position in its second word:
-    /// it is enough to wipe the chunks in which some word does so.
+    /// Ensures that no bytes from `start` on can be read as a record. After a crash valid records
+    /// may exist past the end of the log, cut off from it by a lost one; a new log that happens to
+    /// reach exactly their start must not continue with them. A record contains its own position in
+    /// its second word, so it is enough to wipe the chunks in which a word does so.
     fn scrub(&self, start: Lsn) -> Result<(), WalError> {
         const CHUNK: u64 = 1 << 18;
         let mut buffer = vec![0; usize::try_from(CHUNK).expect("a small constant")];
@@ -240,7 +236,7 @@ impl Segments {
         &self.layout
     }
 
-    /// Where the last existing segment ends.
+    /// The end of the last existing segment.
     pub(super) fn capacity_end(&self) -> Lsn {
         Lsn(self.capacity_end.load(Ordering::Acquire))
     }
@@ -249,7 +245,7 @@ impl Segments {
         self.dir.join(self.layout.file_name(self.layout.segment_of(lsn)))
     }
 
-    /// A report that the log is damaged at `lsn`.
+    /// An error for damage of the log at `lsn`.
     pub(super) fn corrupt(&self, lsn: Lsn, reason: &str) -> WalError {
         WalError::Corrupt {
             file: self.path_of(lsn),
@@ -284,8 +280,7 @@ impl Segments {
         })
     }
 
-    /// Reads the stream from `lsn`; fewer bytes than asked for where the
-    /// segments end.
+    /// Reads the stream from `lsn`; reads fewer bytes if the segments end before.
     pub(super) fn read(&self, lsn: Lsn, buffer: &mut [u8]) -> Result<usize, WalError> {
         let mut done = 0;
         while done < buffer.len() {
@@ -301,12 +296,12 @@ impl Segments {
         Ok(done)
     }
 
-    /// Whether a file of the segment's name exists, whatever is in it.
+    /// Whether a file with the segment's name exists, valid or not.
     pub(super) fn name_exists(&self, segment: u64) -> Result<bool, WalError> {
         Ok(self.vfs.exists(&self.dir.join(self.layout.file_name(segment)))?)
     }
 
-    /// Whether there is a file of the segment's name without its whole length.
+    /// Whether a file with the segment's name exists and is too short.
     pub(super) fn is_cut_short(&self, segment: u64) -> Result<bool, WalError> {
         let path = self.dir.join(self.layout.file_name(segment));
         match self.vfs.open(&path, OpenMode::READ) {
@@ -316,8 +311,8 @@ impl Segments {
         }
     }
 
-    /// As [`Segments::read`] within one segment, without asking for a valid
-    /// header: to look for records past a damage.
+    /// As [`Segments::read`] within one segment, but without a check of its header, in order to
+    /// search for records past damage.
     pub(super) fn read_unchecked(&self, lsn: Lsn, buffer: &mut [u8]) -> Result<usize, WalError> {
         let path = self.path_of(lsn);
         match self.vfs.open(&path, OpenMode::READ) {
@@ -327,8 +322,8 @@ impl Segments {
         }
     }
 
-    /// Makes one more segment at the end. A full disk is [`WalError::NoSpace`]
-    /// and leaves nothing behind.
+    /// Creates one more segment at the end. A full disk is [`WalError::NoSpace`] and leaves no file
+    /// behind.
     pub(super) fn make_next(&self) -> Result<(), WalError> {
         let _allocation = self.allocation.lock();
         let segment = self.layout.segment_of(self.capacity_end());
@@ -337,8 +332,8 @@ impl Segments {
             self.write_new(&temporary, segment).and_then(|()| self.install(&temporary, segment));
         match made {
             Err(WalError::Io(e)) if e.is_out_of_space() => {
-                // Give back what the attempt took. If even that fails, the next
-                // attempt overwrites the file: the error that matters is this one.
+                // Frees the space that the attempt took. If even that fails, the next attempt
+                // overwrites the file; the first error is the important one.
                 let _ = self.vfs.remove(&temporary);
                 Err(WalError::NoSpace(e.to_string().into()))
             }
@@ -365,8 +360,8 @@ impl Segments {
         Ok(file.write_at(&block, 0)?)
     }
 
-    /// Gives a complete file the name of the segment after the last one. The
-    /// allocation lock is held.
+    /// Gives a complete file the name of the segment after the last one. The caller holds the
+    /// allocation lock.
     fn install(&self, path: &Path, segment: u64) -> Result<(), WalError> {
         let name = self.dir.join(self.layout.file_name(segment));
         self.vfs.rename(path, &name)?;
@@ -377,9 +372,9 @@ impl Segments {
         Ok(())
     }
 
-    /// Gives up the segments that end at or before `lsn`: while the log's
-    /// capacity ends before `recycle_until` they become its next segments,
-    /// otherwise they are removed. Returns how many went.
+    /// Gives up the segments that end at or before `lsn`. While the log's capacity ends before
+    /// `recycle_until` they become its next segments; the others are removed. Returns the number of
+    /// segments given up.
     pub(super) fn remove_before(&self, lsn: Lsn, recycle_until: Lsn) -> Result<usize, WalError> {
         let _allocation = self.allocation.lock();
         let first_kept = self.layout.segment_of(lsn);
@@ -404,9 +399,9 @@ impl Segments {
         Ok(removed)
     }
 
-    /// The header changes under the old name and is durable before the new name
-    /// is: whichever of the two a crash leaves, a file whose header does not
-    /// agree with its name is not a segment, and is removed at the next start.
+    /// The header changes under the old name and is durable before the new name is. If a crash
+    /// leaves a file whose header does not match its name, the file is not a segment, and the next
+    /// start removes it.
     fn recycle(&self, path: &Path) -> Result<(), WalError> {
         let next = self.layout.segment_of(self.capacity_end());
         let file = self.vfs.open(path, WRITE)?;

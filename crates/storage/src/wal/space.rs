@@ -8,19 +8,17 @@
 //!        │                      │ takes to undo    │ must succeed            │
 //! ```
 //!
-//! A transaction *pledges* what taking its changes back would append, before it makes
-//! them ([`super::Wal::pledge`]): so a full disk refuses its work while there is still room
-//! for its rollback, however much it has done. The reserve is for the rest: page
+//! A transaction *pledges* the log space that undoing its changes would take, before it makes them
+//! ([`super::Wal::pledge`]). So a full disk refuses new work while enough space is left for the
+//! rollback, regardless of its size. The reserve is for other records that must succeed: page
 //! splits in a rollback, freeing of trees, new bitmap pages.
 //!
-//! Segments exist, filled with zeros and synced, before the log reaches them: a
-//! background thread keeps one whole segment between the insert position and
-//! the normal limit. Where it cannot (ENOSPC), a normal append fails before it
-//! reserves anything, and each such failure makes the thread try once more. An
-//! append that must succeed may use the reserve, so that open transactions can
-//! still end. The check comes before the reservation, not with it: threads that
-//! pass it together can exceed the limit by a record each, which the reserve
-//! (and for its end the margin) absorbs.
+//! Segments exist, filled with zeros and synced, before the log reaches them: a background thread
+//! keeps one whole segment between the insert position and the normal limit. If it cannot (ENOSPC),
+//! a normal append fails before it reserves anything, and each such failure makes the thread try
+//! once more. An append that must succeed may use the reserve, so that open transactions can still
+//! end. The check is made before the reservation, not with it. Threads that pass it together can
+//! exceed the limit by a record each, which the reserve (and for its end the margin) absorbs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,36 +29,36 @@ use parking_lot::{Condvar, Mutex};
 use super::core::Core;
 use super::{Lsn, WalError};
 
-/// How long after a failed attempt the next one comes if no append needs it.
+/// The delay between a failed attempt and the next one if no append needs it.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Whether an append may be refused for lack of disk space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
-    /// It may: new work.
+    /// The append may be refused: it is new work.
     #[default]
     Normal,
-    /// It ends or undoes existing work, and may use the reserve.
+    /// The append ends or undoes existing work, and may use the reserve.
     MustSucceed,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Attempts asked for and attempts done, by number.
+    /// The numbers of requested and completed attempts.
     asked: u64,
     done: u64,
-    /// Why the last attempt failed, if it did.
+    /// The reason why the last attempt failed, if it did.
     failure: Option<Arc<str>>,
     stop: bool,
 }
 
-/// The meeting place of appenders and the thread that makes segments.
+/// The state shared by appenders and the thread that creates segments.
 #[derive(Debug, Default)]
 pub(super) struct SpaceMaker {
     state: Mutex<State>,
     to_maker: Condvar,
     to_waiters: Condvar,
-    /// Set while an attempt is asked for or running, so that appenders ask once.
+    /// Set while an attempt is requested or running, so that appenders request it once.
     busy: AtomicBool,
 }
 
@@ -71,7 +69,7 @@ impl SpaceMaker {
         self.to_waiters.notify_all();
     }
 
-    /// Asks for more space without waiting.
+    /// Requests more space without waiting.
     fn ask(&self) {
         if !self.busy.swap(true, Ordering::AcqRel) {
             self.state.lock().asked += 1;
@@ -79,7 +77,7 @@ impl SpaceMaker {
         }
     }
 
-    /// Asks for an attempt that starts from now on; returns its number.
+    /// Requests an attempt that starts from now on; returns its number.
     fn ask_urgently(&self, state: &mut State) -> u64 {
         state.asked += 1;
         self.to_maker.notify_one();
@@ -88,7 +86,7 @@ impl SpaceMaker {
 }
 
 impl Core {
-    /// Where an append of this priority must end at the latest.
+    /// The last position where an append of this priority may end.
     fn limit(&self, priority: Priority) -> Lsn {
         let capacity_end = self.segments.capacity_end().0;
         let kept_back = match priority {
@@ -102,19 +100,19 @@ impl Core {
         self.pledged.load(Ordering::Acquire)
     }
 
-    /// Keeps `bytes` more of the space for appends that must succeed.
+    /// Reserves `bytes` more of the space for appends that must succeed.
     pub(super) fn pledge(&self, bytes: u64) -> Result<(), WalError> {
         self.pledged.fetch_add(bytes, Ordering::AcqRel);
         self.ensure_space(0, Priority::Normal).inspect_err(|_| self.unpledge(bytes))
     }
 
-    /// Takes a pledge back.
+    /// Gives a pledge back.
     pub(super) fn unpledge(&self, bytes: u64) {
         let before = self.pledged.fetch_sub(bytes, Ordering::AcqRel);
         debug_assert!(before >= bytes, "more is taken back than was pledged");
     }
 
-    /// Where the log's capacity should end at least.
+    /// The lowest position where the log's capacity should end.
     pub(super) fn wanted_capacity(&self) -> u64 {
         self.ring.reserved() + self.ready_bytes() + self.reserve_bytes() + self.pledged()
     }
@@ -123,7 +121,7 @@ impl Core {
         self.options.reserve_segments.max(1) * self.options.segment_size
     }
 
-    /// What is kept between the insert position and the normal limit.
+    /// Bytes between the insert position and the normal limit.
     fn ready_bytes(&self) -> u64 {
         self.options.segment_size.max(self.options.max_record_len() as u64)
     }
@@ -132,9 +130,9 @@ impl Core {
         self.options.segment_size / 16
     }
 
-    /// Makes sure that `len` more bytes of log have a place on disk.
+    /// Ensures that `len` more bytes of log have a place on disk.
     pub(super) fn ensure_space(&self, len: u64, priority: Priority) -> Result<(), WalError> {
-        // More than is kept ready cannot be promised at once.
+        // At most the bytes that are kept ready can be promised at once.
         let len = len.min(self.ready_bytes());
         let end = self.ring.reserved().saturating_add(len);
         if end + self.pledged() <= self.space_trigger.load(Ordering::Acquire) {
@@ -143,8 +141,7 @@ impl Core {
         self.prepare_space(len, priority)
     }
 
-    /// Called when an append of `len` bytes would pass the point where more
-    /// segments are wanted.
+    /// Called when an append of `len` bytes would pass the point where more segments are wanted.
     #[cold]
     fn prepare_space(&self, len: u64, priority: Priority) -> Result<(), WalError> {
         if !self.options.threads {
@@ -170,7 +167,7 @@ impl Core {
                 if let Some(reason) = &state.failure {
                     return Err(WalError::NoSpace(Arc::clone(reason)));
                 }
-                // Space was made, and others were faster.
+                // Space was made, but other appends used it first.
                 ticket = self.space.ask_urgently(&mut state);
             }
             self.space.to_waiters.wait(&mut state);
@@ -187,8 +184,8 @@ impl Core {
         }
     }
 
-    /// Makes segments until one whole segment (or the longest record) lies between the insert position
-    /// and the normal limit.
+    /// Creates segments until one whole segment (or the longest record) lies between the insert
+    /// position and the normal limit.
     pub(super) fn make_wanted_segments(&self) -> Result<(), WalError> {
         let result = loop {
             if self.segments.capacity_end().0 >= self.wanted_capacity() {
@@ -205,14 +202,14 @@ impl Core {
         }
     }
 
-    /// Sets the position past which appends come here; pledges count as appended.
+    /// Sets the position past which appends call `prepare_space`; pledges count as appended.
     pub(super) fn update_space_trigger(&self) {
         let capacity_end = self.segments.capacity_end().0;
         let kept = self.reserve_bytes() + self.ready_bytes();
         self.space_trigger.store(capacity_end.saturating_sub(kept), Ordering::Release);
     }
 
-    /// The thread that makes segments.
+    /// The thread that creates segments.
     pub(super) fn run_space_maker(&self) {
         crate::usage::work_as(crate::usage::Worker::WalWriter);
         let mut state = self.space.state.lock();
@@ -221,8 +218,8 @@ impl Core {
                 return;
             }
             if state.asked <= state.done {
-                // On a full disk only an append that needs the space has it tried
-                // at once; others have it tried again after a while.
+                // If the disk is full, only an append that needs the space causes an attempt at
+                // once; otherwise the thread tries again after a delay.
                 if state.failure.is_none() {
                     self.space.to_maker.wait(&mut state);
                 } else if self.space.to_maker.wait_for(&mut state, RETRY_DELAY).timed_out() {

@@ -1,4 +1,4 @@
-//! Who waits for the log to become durable, and how far.
+//! The queue of threads and futures that wait for the log to become durable.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use super::Lsn;
 /// A place in the queue: the position waited for, and a number that makes it unique.
 pub(super) type Ticket = (u64, u64);
 
-/// Wakers ordered by what they wait for, so that one flush takes its batch off
-/// the front and wakes it outside the lock.
+/// Wakers ordered by their positions. One flush removes its batch from the front and wakes it
+/// outside the lock.
 #[derive(Default)]
 pub(super) struct Waiters {
     queue: Mutex<BTreeMap<Ticket, Waker>>,
@@ -27,19 +27,19 @@ impl Waiters {
         (lsn.0, self.next_number.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Queues the waker, in place of the ticket's earlier one.
+    /// Queues the waker, and replaces the ticket's earlier one.
     pub(super) fn wait(&self, ticket: Ticket, waker: &Waker) {
         let replaced = self.queue.lock().insert(ticket, waker.clone());
         drop(replaced);
     }
 
-    /// Leaves the queue.
+    /// Removes the ticket from the queue.
     pub(super) fn leave(&self, ticket: Ticket) {
         let removed = self.queue.lock().remove(&ticket);
         drop(removed);
     }
 
-    /// Wakes those who wait for `durable` or less.
+    /// Wakes the waiters for positions up to `durable`.
     pub(super) fn wake_up_to(&self, durable: Lsn) {
         let ready = {
             let mut queue = self.queue.lock();
@@ -49,14 +49,14 @@ impl Waiters {
         ready.into_values().for_each(Waker::wake);
     }
 
-    /// Wakes everybody: the log has failed.
+    /// Wakes all waiters: the log has failed.
     pub(super) fn wake_all(&self) {
         let all = std::mem::take(&mut *self.queue.lock());
         all.into_values().for_each(Waker::wake);
     }
 }
 
-/// A waker that unparks a thread, for those who block.
+/// A waker that unparks a blocked thread.
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -65,7 +65,7 @@ impl Wake for Unpark {
     }
 }
 
-/// A waker for the thread that runs this.
+/// A waker for the running thread.
 pub(super) fn thread_waker() -> Waker {
     Waker::from(Arc::new(Unpark(std::thread::current())))
 }
