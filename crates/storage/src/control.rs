@@ -1,7 +1,7 @@
-//! The control file: where recovery starts.
+//! The control file: the position where recovery starts.
 //!
-//! Two slots are written in turn, each with a sequence number and a checksum, and
-//! synced; the newest valid one counts. A torn write leaves the other.
+//! Two slots are written in turn, each with a sequence number and a checksum, and synced. The
+//! newest valid slot is used. A torn write leaves the other slot intact.
 //!
 //! ```text
 //!  slot (4096 bytes, at 0 and 4096):
@@ -16,32 +16,32 @@ use steppe_vfs::File;
 
 const SLOT_BYTES: usize = 4096;
 const MAGIC: u64 = u64::from_le_bytes(*b"steppe\0c");
-/// The format of the data directory, as it is written.
+/// The format of the data directory that this program writes.
 pub(crate) const VERSION: u32 = 9;
-/// The oldest format that is read. 9 has a database in the keys of files and of cells and in the
-/// log, where 8 has none: a dump carries the data of an older directory over.
+/// The oldest readable format. Format 9 has a database in the keys of files and cells and in the
+/// log, format 8 has none: the data of an older directory is moved by dump and restore.
 const OLDEST_READ: u32 = 9;
 const STATE: usize = 68;
 
 /// The most bytes of the caller's state.
 pub(crate) const MAX_STATE_LEN: usize = SLOT_BYTES - STATE;
 
-/// What the control file says.
+/// The content of the control file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Control {
     /// Grows with each write.
     pub(crate) sequence: u64,
     /// The store's identity; the log's segments carry it too.
     pub(crate) system_id: u64,
-    /// Redo starts here.
+    /// Redo starts at this position.
     pub(crate) redo: Lsn,
-    /// The log was durable up to here when this was written.
+    /// The log was durable up to this position when the slot was written.
     pub(crate) durable: Lsn,
-    /// Trees made after the checkpoint have at least this generation.
+    /// Trees created after the checkpoint have at least this generation.
     pub(crate) next_generation: u64,
-    /// Fixed at creation.
+    /// Bytes of a log segment, fixed at creation.
     pub(crate) wal_segment_bytes: u64,
-    /// Opaque, for the layer above.
+    /// State of the layer above, opaque to storage.
     pub(crate) state: Vec<u8>,
 }
 
@@ -98,8 +98,8 @@ fn slot_crc(slot: &[u8]) -> u32 {
     digest.finalize() as u32
 }
 
-/// `None` for a slot that was never completely written; an error for one of
-/// another version of the program.
+/// `None` for a slot that was never completely written; an error for a slot of another version of
+/// the program.
 fn decode(slot: &[u8], file: &dyn File) -> Result<Option<Control>> {
     let word = |at: usize| u64::from_le_bytes(slot[at..at + 8].try_into().expect("8 bytes"));
     let half = |at: usize| u32::from_le_bytes(slot[at..at + 4].try_into().expect("4 bytes"));

@@ -1,8 +1,8 @@
-//! What can go wrong below the row store, and how PostgreSQL would report it.
+//! Errors of the storage layer, with PostgreSQL's error codes.
 //!
-//! A read error or a corrupt page fails the statement that met it. A failed
-//! write or sync poisons the store ([`StorageError::Fatal`] from then on): after
-//! a failed fsync nobody knows what is on disk, so the only way on is recovery.
+//! A read error or a corrupt page fails the statement that found it. A failed write or sync stops
+//! the store ([`StorageError::Fatal`] from then on): after a failed fsync the content of the disk
+//! is unknown, so the only remedy is recovery.
 
 use crate::PageId;
 use crate::wal::{Lsn, WalError};
@@ -18,29 +18,29 @@ pub type Result<T, E = StorageError> = std::result::Result<T, E>;
 pub enum StorageError {
     /// A file operation failed.
     Io(steppe_vfs::Error),
-    /// The device is full; nothing was changed.
+    /// The device is full; no data was changed.
     NoSpace(steppe_vfs::Error),
-    /// A page or a file does not hold what it must.
+    /// A page or a file has invalid content.
     Corrupt {
         /// The file.
         file: PathBuf,
-        /// The page in it, if it is made of pages.
+        /// The page in the file, if the file consists of pages.
         page: Option<PageId>,
-        /// What is wrong.
+        /// The kind of damage.
         what: String,
     },
-    /// The data directory is of another version of the program.
+    /// The data directory belongs to another version of the program.
     Incompatible {
         /// The version of its control file.
         found: u32,
-        /// The one that this program reads and writes.
+        /// The version that this program reads and writes.
         known: u32,
     },
-    /// The log does not hold what it must.
+    /// The log has invalid content.
     CorruptLog {
-        /// Where in the log.
+        /// The position in the log.
         lsn: Lsn,
-        /// What is wrong.
+        /// The kind of damage.
         what: String,
     },
     /// A key longer than [`crate::MAX_KEY_LEN`] or an entry longer than [`crate::MAX_ENTRY_LEN`].
@@ -50,15 +50,15 @@ pub enum StorageError {
         /// Bytes of the value.
         value_len: usize,
     },
-    /// The tree was dropped (or never was).
+    /// The tree was dropped, or never existed.
     NoSuchTree(crate::TreeId),
     /// The log refused a record or a flush.
     Wal(WalError),
     /// The data directory belongs to a running server.
     Locked(PathBuf),
-    /// A value given by the caller that makes no sense (a configuration error).
+    /// A value given by the caller is invalid (a configuration error).
     Invalid(String),
-    /// An earlier write or sync failed: the store accepts nothing any more.
+    /// An earlier write or sync failed: the store accepts no more changes.
     Fatal(String),
 }
 
@@ -150,7 +150,7 @@ impl From<StorageError> for Error {
     }
 }
 
-/// As PostgreSQL words it (ReadControlFile).
+/// The error with PostgreSQL's wording (ReadControlFile).
 fn incompatible(found: u32, known: u32, message: String) -> Error {
     let detail = format!(
         "The data directory was initialized with control file version {found}, but the server \

@@ -1,15 +1,14 @@
-//! Storage: pages, buffer pool, B+trees, space, write-ahead log, checkpoint and
-//! recovery. Keys and rows are bytes here; no SQL type is known.
+//! Storage: pages, buffer pool, B+trees, space, write-ahead log, checkpoint and recovery. Keys and
+//! rows are bytes here; this crate knows no SQL type.
 //!
-//! What the layer above gets:
+//! The interface for the layer above:
 //!
 //! - [`Store`]: one data file and one log in a directory. [`Store::open`] recovers.
-//! - [`Tree`]: an ordered map from byte keys to byte values. Reads take no latch;
-//!   a write changes one leaf under its latch and appends exactly one log record,
-//!   which carries the caller's payload, so that page change and payload are in
-//!   the log together or not at all.
+//! - [`Tree`]: an ordered map from byte keys to byte values. Reads take no latch. A write changes
+//!   one leaf under its latch and appends exactly one log record. The record contains the caller's
+//!   payload, so the log has both the page change and the payload, or neither.
 //! - [`Cursor`]: ordered scans over private copies of leaves.
-//! - [`RecoveryHandler`]: is shown every log record since the last checkpoint.
+//! - [`RecoveryHandler`]: receives every log record since the last checkpoint.
 //!
 //! ```text
 //!   Tree ── latches ── Pool ── WriteBack ── doublewrite, data file
@@ -20,13 +19,13 @@
 //! Correctness conditions (see README.md beside this crate for the argument):
 //!
 //! 1. A page reaches the data file only after the log is durable up to its LSN.
-//! 2. Every page change is described by a log record that can be redone on that
-//!    page alone, and is applied iff the page's LSN is below the record's end.
+//! 2. A log record describes every page change, and can be redone on that page alone. It is applied
+//!    iff the page's LSN is below the record's end.
 //! 3. A structure modification is one log record; it is never undone.
 //! 4. A page is reachable from exactly one tree iff its bit in the allocation
 //!    bitmap is set.
-//! 5. Nothing read from a page without its latch is used before the page's
-//!    version has been validated; nothing read from disk before its checksum.
+//! 5. Bytes read from a page without its latch are used only after the page's version has been
+//!    validated, bytes read from disk only after their checksum.
 
 mod control;
 mod error;

@@ -1,4 +1,4 @@
-//! Page operations: what log records say about pages, and their redo.
+//! Page operations: the changes of pages in log records, and their redo.
 //!
 //! A record of storage's own kinds has the body
 //!
@@ -7,9 +7,9 @@
 //!  operation: ┌ opcode u8 ┬ page id u48 ┬ arguments … ┐
 //! ```
 //!
-//! Each operation changes one page, is complete in itself, and is applied iff the
-//! page's LSN is below the record's end. Structure modifications are carried out
-//! through [`apply`] in normal operation too, so that redo cannot differ.
+//! Each operation changes one page, is complete in itself, and is applied iff the page's LSN is
+//! below the record's end. Structure modifications use [`apply`] in normal operation too, so that
+//! redo cannot differ.
 
 use crate::page::edit::{self, NodeHeader};
 use crate::page::{self, Kind, bitmap, node};
@@ -25,7 +25,7 @@ pub(crate) mod kind {
     pub(crate) const STRUCTURE: u8 = 2;
     /// A new tree, with the caller's payload.
     pub(crate) const CREATE_TREE: u8 = 3;
-    /// Nothing: it fills the rest of a segment.
+    /// A record without effect: it fills the rest of a segment.
     pub(crate) const FILLER: u8 = 4;
 }
 
@@ -51,13 +51,13 @@ pub(crate) const PREFIX_LEN: usize = 4;
 pub(crate) struct OpsBuffer(Vec<u8>);
 
 impl OpsBuffer {
-    /// Forgets everything.
+    /// Removes all operations.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
         self.0.extend_from_slice(&[0; PREFIX_LEN]);
     }
 
-    /// Fills in the length word; the bytes go first in the record's body.
+    /// Fills in the length word. The bytes are the beginning of the record's body.
     pub(crate) fn finish(&mut self) -> &[u8] {
         let len = (self.0.len() - PREFIX_LEN) as u32;
         self.0[..PREFIX_LEN].copy_from_slice(&len.to_le_bytes());
@@ -80,7 +80,7 @@ impl OpsBuffer {
         self.0.extend_from_slice(bytes);
     }
 
-    /// An entry before slot `index`.
+    /// Inserts an entry before slot `index`.
     pub(crate) fn insert(&mut self, page: PageId, index: usize, suffix: &[u8], value: &[u8]) {
         self.begin(INSERT, page);
         self.u16(index);
@@ -88,15 +88,15 @@ impl OpsBuffer {
         self.bytes(value);
     }
 
-    /// A new value for slot `index`.
+    /// Replaces the value of slot `index`.
     pub(crate) fn replace(&mut self, page: PageId, index: usize, value: &[u8]) {
         self.begin(REPLACE, page);
         self.u16(index);
         self.bytes(value);
     }
 
-    /// New bytes inside the value of slot `index`, behind a new beginning of it if `head` is not
-    /// empty.
+    /// Replaces bytes inside the value of slot `index`, and overwrites the value's beginning with
+    /// `head` if that is not empty.
     pub(crate) fn splice(
         &mut self,
         page: PageId,
@@ -114,13 +114,13 @@ impl OpsBuffer {
         self.bytes(new);
     }
 
-    /// Slot `index` goes.
+    /// Removes slot `index`.
     pub(crate) fn remove(&mut self, page: PageId, index: usize) {
         self.begin(REMOVE, page);
         self.u16(index);
     }
 
-    /// The slots of some runs (first, count) go; in ascending order.
+    /// Removes the slots of some runs (first, count), in ascending order.
     pub(crate) fn remove_many(&mut self, page: PageId, runs: &[(u16, u16)]) {
         self.begin(REMOVE_MANY, page);
         self.runs(runs);
@@ -134,8 +134,8 @@ impl OpsBuffer {
         }
     }
 
-    /// Consecutive entries (suffix, value) before slot `index`. What all values begin with
-    /// (rows of one statement: their header) is written once.
+    /// Inserts consecutive entries (suffix, value) before slot `index`. The common beginning of all
+    /// values (for rows of one statement, their header) is written once.
     pub(crate) fn insert_many<'e>(
         &mut self,
         page: PageId,
@@ -153,7 +153,7 @@ impl OpsBuffer {
         }
     }
 
-    /// The whole content of a page, without the hole in its middle.
+    /// Sets the whole content of a page; the unused middle is not stored.
     pub(crate) fn image(&mut self, page: PageRef<'_>) {
         let slots_end = node::SLOTS + node::slot_count(page) * node::SLOT_SIZE;
         let heap_start = usize::from(page.u16_at(node::HEAP_START));
@@ -165,31 +165,31 @@ impl OpsBuffer {
         assert!(complete, "an image is made of a valid node");
     }
 
-    /// The node keeps slots below `at` and gets the upper fence `upper`.
+    /// Removes the slots from `at` on, and sets the upper fence to `upper`.
     pub(crate) fn truncate(&mut self, page: PageId, at: usize, upper: &[u8]) {
         self.begin(TRUNCATE, page);
         self.u16(at);
         self.bytes(upper);
     }
 
-    /// The page holds nothing any more.
+    /// Frees the page: it becomes empty.
     pub(crate) fn free(&mut self, page: PageId) {
         self.begin(FREE, page);
     }
 
-    /// Runs of bits (first, count) of a bitmap page are set or cleared.
+    /// Sets or clears runs of bits (first, count) of a bitmap page.
     pub(crate) fn bitmap_runs(&mut self, page: PageId, used: bool, runs: &[(u16, u16)]) {
         self.begin(BITMAP_RUNS, page);
         self.0.push(u8::from(used));
         self.runs(runs);
     }
 
-    /// A new bitmap page.
+    /// Creates a bitmap page.
     pub(crate) fn bitmap_init(&mut self, page: PageId) {
         self.begin(BITMAP_INIT, page);
     }
 
-    /// The root of a new tree: an empty leaf without fences.
+    /// Creates the root of a new tree: an empty leaf without fences.
     pub(crate) fn empty_root(&mut self, tree: TreeId) {
         self.begin(EMPTY_NODE, tree.root);
         self.0.extend_from_slice(&tree.generation.to_le_bytes());
@@ -205,7 +205,7 @@ pub(crate) struct Op<'a> {
 }
 
 impl Op<'_> {
-    /// Whether the page's previous content does not matter.
+    /// Whether the operation ignores the page's previous content.
     pub(crate) fn formats(&self) -> bool {
         matches!(self.opcode, IMAGE | FREE | BITMAP_INIT | EMPTY_NODE)
     }
@@ -253,7 +253,7 @@ pub(crate) fn split_body(body: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((ops, reader.0))
 }
 
-/// Walks over the operations of a record; an error names what cannot be decoded.
+/// Calls `f` for each operation of a record; an error says which part cannot be decoded.
 pub(crate) fn for_each<'a, E: From<&'static str>>(
     ops: &'a [u8],
     mut f: impl FnMut(Op<'a>) -> Result<(), E>,
@@ -322,11 +322,11 @@ fn next_op<'a>(reader: &mut Reader<'a>) -> Option<Op<'a>> {
     Some(Op { page, opcode, arguments })
 }
 
-/// What does not fit together in an operation and its page.
+/// The error if an operation does not fit its page.
 const MISFIT: &str = "page operation does not fit its page";
 
-/// Applies an operation to its page. The page must be as it was when the
-/// operation was logged; one that is not is refused before anything is changed.
+/// Applies an operation to its page. The page must be in the state that it had when the operation
+/// was logged; any other page is refused before it is changed.
 pub(crate) fn apply(page: &mut PageMut<'_>, op: &Op<'_>) -> Result<(), &'static str> {
     let on_node = !op.formats() && op.opcode != BITMAP_RUNS;
     if on_node && page::kind(**page) != Some(Kind::Node) {
@@ -383,19 +383,19 @@ fn apply_checked(page: &mut PageMut<'_>, op: &Op<'_>) -> Option<()> {
     }
 }
 
-/// Whether an entry belongs before slot `index`, and has room.
+/// Whether an entry belongs before slot `index`, and fits the page.
 fn inserts_well(page: PageRef<'_>, index: usize, suffix: &[u8], value: &[u8]) -> bool {
     node::search(page, suffix) == (index, false)
         && has_value_len(page, value.len())
         && edit::fits(page, suffix.len(), value.len())
 }
 
-/// Whether a value may have this length: in inner nodes it is a child's page id.
+/// Whether a value may have this length: in inner nodes values are page ids of children.
 fn has_value_len(page: PageRef<'_>, len: usize) -> bool {
     node::level(page) == 0 || len == node::CHILD_LEN
 }
 
-/// Whether the slots below `at` are below `upper`, and fit with it as their fence.
+/// Whether all slots below `at` are below `upper`, and fit the page with it as the upper fence.
 fn truncate_fits(page: PageRef<'_>, at: usize, upper: &[u8]) -> bool {
     if !node::covers(page, upper) || at > node::search(page, node::suffix_of(page, upper)).0 {
         return false;
@@ -422,7 +422,7 @@ fn apply_splice(page: &mut PageMut<'_>, has_head: bool, reader: &mut Reader<'_>)
     fits.then(|| edit::splice(page, index, (offset, old_len), (head, new)))
 }
 
-/// What all of them begin with.
+/// The common beginning of all values.
 fn common_beginning<'v>(mut values: impl Iterator<Item = &'v [u8]>) -> &'v [u8] {
     let Some(mut shared) = values.next() else { return &[] };
     for value in values {
@@ -527,7 +527,7 @@ mod tests {
         page
     }
 
-    /// Argument bytes that are often nearly right.
+    /// Argument bytes that are often nearly valid.
     fn argument() -> impl Strategy<Value = Vec<u8>> {
         prop_oneof![
             (0..6u16).prop_map(|n| n.to_le_bytes().to_vec()),
@@ -542,7 +542,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a damaged record says, redo refuses it or leaves a sound page.
+        /// Redo refuses any damaged record, or leaves a valid page.
         #[test]
         fn nonsense_is_refused(
             keys in prop::collection::btree_set(prop::collection::vec(any::<u8>(), 0..6), 0..20),

@@ -1,11 +1,11 @@
-//! How a store is opened.
+//! Options of a store.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use steppe_vfs::{RealVfs, Vfs};
 
-/// Called once, with a message, when a write or sync failed and the store stopped.
+/// Called once, with a message, when a write or sync has failed and the store has stopped.
 pub type FatalCallback = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Options of [`crate::Store::open`].
@@ -13,15 +13,15 @@ pub type FatalCallback = Arc<dyn Fn(&str) + Send + Sync>;
 pub struct StoreOptions {
     /// The file system.
     pub vfs: Arc<dyn Vfs>,
-    /// The directory; created if need be.
+    /// The directory. It is created if it does not exist.
     pub dir: PathBuf,
-    /// Pages kept in memory at most (shared_buffers). At least 32.
+    /// The most pages in memory (shared_buffers). At least 32.
     pub pool_pages: usize,
-    /// Size of the address space, in pages: the largest data file. It is less where the process
-    /// may not have so much.
+    /// The size of the address space in pages: the largest data file. It is smaller if the process
+    /// may not reserve that much.
     pub max_pages: u64,
-    /// Run a background thread that keeps clean pages at hand and syncs the log.
-    /// Without it everything happens inline in the calling threads, repeatably.
+    /// Run a background thread that keeps free slots ready and syncs the log. Otherwise the calling
+    /// threads do all work, in a repeatable order.
     pub background: bool,
     /// Bytes of the in-memory log ring (wal_buffers).
     pub wal_buffers_bytes: usize,
@@ -29,9 +29,9 @@ pub struct StoreOptions {
     pub wal_segment_bytes: u64,
     /// Bytes of log segments kept for reuse (min_wal_size).
     pub min_wal_bytes: u64,
-    /// The identity of a new store; `None`: a random one.
+    /// The identity of a new store; `None` selects a random one.
     pub system_id: Option<u64>,
-    /// Told when the store stops.
+    /// Called when the store stops.
     pub on_fatal: Option<FatalCallback>,
 }
 

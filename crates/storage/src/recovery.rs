@@ -1,17 +1,16 @@
-//! Recovery: from whatever a crash left to a store that can be used.
+//! Recovery: makes a store usable again after a crash.
 //!
 //! 1. Pages torn in place are restored from the doublewrite file.
-//! 2. The log's end is found; the log is made durable up to there and what may
-//!    stand behind is erased. Only then may redo let pages reach the disk (W1
-//!    holds for redone pages, too: a process that dies leaves log that the kernel
-//!    has but the disk does not).
-//! 3. Redo from the checkpoint's redo LSN: each operation whose page has an
-//!    older LSN is applied. Pages hence pass through exactly the states that they
-//!    had, and it does not matter how far a previous recovery came.
+//! 2. The log's end is found. The log is made durable up to there, and bytes behind it are erased.
+//!    Only then may redo let pages reach the disk. (W1 holds for redone pages, too: a killed
+//!    process leaves log in the kernel's cache that is not on the disk.)
+//! 3. Redo from the checkpoint's redo LSN: each operation whose page has an older LSN is applied.
+//!    So pages go through exactly the states that they had before, and it does not matter how far
+//!    an earlier recovery got.
 //! 4. The allocator's map is read from the bitmap pages.
 //!
-//! Nothing is written to the log before step 4, so that a crash during recovery
-//! starts over with the same log. Undo is the caller's, by ordinary writes.
+//! The log is not written to before step 4, so a crash during recovery starts again with the same
+//! log. The caller undoes transactions, by ordinary writes.
 
 use crate::control::Control;
 use crate::error::{Result, StorageError};
@@ -23,20 +22,20 @@ use crate::types::{FIRST_USER_KIND, PageId, TreeId};
 use crate::wal::{Lsn, Record, WalReader};
 use std::time::{Duration, Instant};
 
-/// A log record as the layer above sees it.
+/// A log record for the layer above.
 #[derive(Clone, Copy, Debug)]
 pub struct LogRecord<'a> {
-    /// Where the record starts: its identity.
+    /// The start of the record, which identifies it.
     pub start: Lsn,
-    /// Where it ends.
+    /// The end of the record.
     pub end: Lsn,
-    /// Below [`FIRST_USER_KIND`]: a change of pages; else the caller's own.
+    /// The kind: below [`FIRST_USER_KIND`] a change of pages, otherwise a kind of the caller.
     pub kind: u8,
     /// The transaction, or 0.
     pub xid: u64,
     /// The transaction's previous record, or [`Lsn::INVALID`].
     pub prev_lsn: Lsn,
-    /// Of a compensation: what is to be undone next.
+    /// In a compensation: the next record to undo.
     pub undo_next: Option<Lsn>,
     /// The caller's payload: empty for pure structure modifications.
     pub payload: &'a [u8],
@@ -62,35 +61,35 @@ impl<'a> LogRecord<'a> {
     }
 }
 
-/// Is shown the log during recovery, in order.
+/// Receives the log during recovery, in order.
 pub trait RecoveryHandler {
-    /// Comes first: the state that was handed to the last complete checkpoint
-    /// (empty if there is none) and where redo starts.
+    /// Called first, with the state that the last complete checkpoint was given (empty if there is
+    /// none) and the start of redo.
     fn begin(&mut self, state: &[u8], redo: Lsn) -> Result<()>;
 
-    /// Each record from the redo LSN on, after its page changes were redone.
+    /// Called for each record from the redo LSN on, after its page changes were redone.
     fn record(&mut self, record: &LogRecord<'_>) -> Result<()>;
 
-    /// Every so often in a long redo.
+    /// Called from time to time during a long redo.
     fn progress(&mut self, _progress: RedoProgress) {}
 }
 
-/// How far redo has come.
+/// The progress of redo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RedoProgress {
-    /// Where it started.
+    /// The start of redo.
     pub redo: Lsn,
-    /// Where it is.
+    /// The current position.
     pub position: Lsn,
-    /// Where it will end.
+    /// The end of redo.
     pub end: Lsn,
-    /// How long it has taken so far.
+    /// The time since redo started.
     pub elapsed: Duration,
 }
 
-/// How often redo says how far it is: PostgreSQL's log_startup_progress_interval.
+/// The interval between progress reports: PostgreSQL's log_startup_progress_interval.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
-/// Records between two looks at the clock.
+/// Records between two reads of the clock.
 const PROGRESS_RECORDS: u64 = 4096;
 
 /// A handler for stores without transactions (tests, tools).
@@ -104,37 +103,38 @@ impl RecoveryHandler for () {
     }
 }
 
-/// What recovery did.
+/// The result of recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoverySummary {
     /// Whether the store was new.
     pub created: bool,
-    /// Where redo started.
+    /// The start of redo.
     pub redo: Lsn,
     /// The end of the log.
     pub end: Lsn,
-    /// Records seen.
+    /// Records read.
     pub records: u64,
     /// Torn pages restored from the doublewrite file.
     pub restored_pages: u64,
-    /// What it took to find the end of the log.
+    /// The time that the search for the log's end took.
     pub scan_time: Duration,
-    /// What redo took.
+    /// The time that redo took.
     pub redo_time: Duration,
 }
 
-/// What redo learnt.
+/// The results of redo.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Redone {
     pub(crate) records: u64,
     /// The data file has at least this many pages.
     pub(crate) file_pages: u64,
-    /// Greater than any generation given away.
+    /// A number greater than any generation in use.
     pub(crate) next_generation: u64,
     pub(crate) time: Duration,
 }
 
-/// A record of storage's own kinds (page operations first), or the caller's.
+/// Splits a record of storage's own kinds into page operations and payload. A record of the
+/// caller's kinds is all payload.
 pub(crate) fn split_record(kind: u8, start: Lsn, body: &[u8]) -> Result<(&[u8], &[u8])> {
     if kind >= FIRST_USER_KIND {
         return Ok((&[], body));
@@ -146,13 +146,13 @@ pub(crate) fn split_record(kind: u8, start: Lsn, body: &[u8]) -> Result<(&[u8], 
         .ok_or_else(|| StorageError::CorruptLog { lsn: start, what: "body is too short".into() })
 }
 
-/// The end of the log: scans it without looking into it.
+/// The end of the log: reads all records and ignores their content.
 pub(crate) fn find_end(reader: &mut WalReader) -> Result<Lsn> {
     while reader.next()?.is_some() {}
     Ok(reader.position())
 }
 
-/// Step 3.
+/// Step 3: redoes the log.
 pub(crate) fn redo(
     pool: &Pool,
     control: &Control,
@@ -222,13 +222,13 @@ fn redo_op(pool: &Pool, record: &Record<'_>, op: &ops::Op<'_>, redone: &mut Redo
     ops::apply(&mut guard.page_mut(), op).map_err(|what| {
         pool.corrupt(op.page, format!("{what} (log record at {})", record.start))
     })?;
-    // The LSN is set operation by operation: a record has one operation a page.
+    // The LSN is set after each operation: a record has at most one operation for a page.
     page::set_lsn(&mut guard.page_mut(), record.end);
     Ok(())
 }
 
-/// Step 4: one bit a page for a file of `file_pages` pages, and the bitmap pages
-/// that were never made (the file had just grown).
+/// Step 4: one bit a page for a file of `file_pages` pages, and the bitmap pages that were never
+/// created (the file had just grown).
 pub(crate) fn read_bitmaps(pool: &Pool, file_pages: u64) -> Result<(Vec<u64>, Vec<PageId>)> {
     let mut words = vec![0u64; file_pages.div_ceil(64) as usize];
     let mut missing = Vec::new();

@@ -6,15 +6,15 @@
 //!    └──────────────── dropped: nothing has happened ────────────────┘
 //! ```
 //!
-//! 1. The pages it changes, bitmap pages among them, are latched from before its record is in the
-//!    log until they are changed; so nobody sees one of them without the others.
-//! 2. Pages of trees are tried, never waited for, while anything is latched; fresh and bitmap pages
-//!    come in ascending order and may be waited for, since who holds them waits for nothing but the
-//!    same (README.md, "Latches"): no circle.
-//! 3. It is never undone: a transaction that rolls back leaves it as it is.
+//! 1. The pages that it changes, bitmap pages among them, are latched from before its record is in
+//!    the log until they are changed. So no thread sees one of them without the others.
+//! 2. While it holds a latch it only tries to latch pages of trees. It waits only for fresh and
+//!    bitmap pages, in ascending order: their holders, too, wait only for such pages (README.md,
+//!    "Latches"). So a cycle cannot arise.
+//! 3. It is never undone: a transaction that rolls back leaves it unchanged.
 //!
-//! One of an unlogged tree has neither record nor bits (`unlogged` says why that is enough): it is
-//! applied alike.
+//! A structure modification of an unlogged tree has neither record nor bits on disk (`unlogged`
+//! says why that is enough). It is applied the same way.
 
 use crate::error::Result;
 use crate::ops::{self, OpsBuffer};
@@ -25,12 +25,12 @@ use crate::store::Inner;
 use crate::types::{LogHeader, PageId, TreeId};
 use crate::wal::{Appended, Priority};
 
-/// A structure modification: latched pages, and what one log record says about
-/// them. Dropped without [`Smo::commit`], nothing has happened.
+/// A structure modification: latched pages, and the operations for one log record. If it is dropped
+/// without [`Smo::commit`], it has no effect.
 pub(crate) struct Smo<'s> {
     store: &'s Inner,
     priority: Priority,
-    /// Of an unlogged tree: its pages' bits are in memory only.
+    /// The tree is unlogged: its pages' bits are in memory only.
     is_unlogged: bool,
     pub(crate) ops: OpsBuffer,
     pub(crate) guards: Vec<PageGuard<'s>>,
@@ -53,15 +53,15 @@ impl<'s> Smo<'s> {
         }
     }
 
-    /// A modification of this tree.
+    /// A modification of the given tree.
     pub(crate) fn of(store: &'s Inner, tree: TreeId, priority: Priority) -> Smo<'s> {
         let mut smo = Smo::new(store, priority);
         smo.is_unlogged = tree.is_unlogged();
         smo
     }
 
-    /// Reserves and latches a page. Best called before anything else is latched: it
-    /// may have to extend the file and to evict. The modification must format it.
+    /// Reserves and latches a page. It should be called before anything else is latched, since it
+    /// may have to extend the file and to evict pages. The modification must format the page.
     pub(crate) fn allocate(&mut self) -> Result<PageId> {
         let store = self.store;
         let id = store.space.reserve(self.priority, &mut |id| store.make_bitmap(id))?;
@@ -70,18 +70,18 @@ impl<'s> Smo<'s> {
         Ok(id)
     }
 
-    /// Says that the modification frees a page.
+    /// Notes that the modification frees a page.
     pub(crate) fn free(&mut self, id: PageId) {
         self.freed.push(id);
     }
 
-    /// Logs the modification, unless it is one of an unlogged tree, and carries it out.
+    /// Logs the modification, unless its tree is unlogged, and applies it.
     pub(crate) fn commit(self, kind: u8, log: LogHeader, payload: &[u8]) -> Result<Appended> {
         let is_logged = !self.is_unlogged;
         self.commit_as(is_logged, kind, log, payload)
     }
 
-    /// As [`Smo::commit`], with a record even of an unlogged tree: of what redo must know, too.
+    /// As [`Smo::commit`], but logs the modification even for an unlogged tree: redo needs it.
     pub(crate) fn commit_logged(
         self,
         kind: u8,
@@ -118,7 +118,7 @@ impl<'s> Smo<'s> {
         Ok(appended)
     }
 
-    /// Adds the bitmap changes, bitmap pages in ascending order.
+    /// Adds the bitmap changes, with bitmap pages in ascending order.
     fn latch_bitmaps(&mut self) -> Result<()> {
         let mut changes: Vec<(PageId, u16, bool)> = Vec::new();
         for (ids, used) in [(&self.allocated, true), (&self.freed, false)] {
@@ -155,8 +155,8 @@ impl<'s> Smo<'s> {
         Ok(())
     }
 
-    /// Applies the logged operations. They were computed from these very pages under
-    /// these latches, so a misfit is a bug: the store stops before it can spread.
+    /// Applies the logged operations. They were computed from these pages under these latches. If
+    /// one does not fit, that is a bug, and the store stops before the damage can spread.
     fn apply(&mut self, appended: Appended) {
         let guards = &mut self.guards;
         let bytes = self.ops.finish();

@@ -1,8 +1,8 @@
-//! Which pages of the data file are free, and how the file grows.
+//! The free pages of the data file, and its growth.
 //!
-//! The bitmap pages are the truth; this is a copy of them in memory, plus the
-//! pages that were handed out but whose bit is not logged yet, or never is (those of
-//! unlogged trees). A page goes
+//! The bitmap pages are authoritative. This is a copy of them in memory, plus the pages that were
+//! handed out but whose bit is not logged yet, or never is (pages of unlogged trees). A page's
+//! states are
 //!
 //! ```text
 //!   free ──reserve──► reserved ──(record that sets the bit)──► in use
@@ -10,15 +10,14 @@
 //!     └──────────────────┴◄──release── (record that clears the bit)─┘
 //! ```
 //!
-//! so that a page is handed out once, and again only after the record that frees
-//! it is in the log. The file is extended *before* pages in the new part are
-//! handed out: a full disk is an error of the statement that asks, never of the
-//! writer that evicts.
+//! so that a page is handed out once, and again only after the record that frees it is in the log.
+//! The file is extended *before* pages in the new part are handed out: a full disk is an error of
+//! the statement that asks for a page, never of the writer that evicts.
 //!
 //! # Giving space back
 //!
-//! What a DROP or TRUNCATE has freed is given back to the file system by the next checkpoint, as
-//! holes in the file, a [`CHUNK`] of neighbouring pages at a time:
+//! The next checkpoint gives the space that a DROP or TRUNCATE has freed back to the file system,
+//! as holes in the file. It does so in units of a [`CHUNK`] of neighbouring pages:
 //!
 //! ```text
 //!   emptied ──note_emptied()──► candidate ──punch_holes()──► hole ──fill_hole()──► free pages
@@ -26,24 +25,25 @@
 //!                      └──► neither: a page of it was handed out
 //! ```
 //!
-//! When may the bytes of a free page be lost?
+//! The bytes of a free page may be lost
 //!
-//! 1. *When no recovery needs them.* Redo from LSN r looks at what is on disk of a page only if a
-//!    record at or after r changes the page before any formats it. A candidate was all free when
-//!    it became one, before r was chosen; so the records that freed its pages, and all earlier ones
-//!    about them, end at or before r. It is still a candidate at the end of the checkpoint: nobody
-//!    has got a page of it since, so there is no later record about one. And r is durable in the
-//!    control file then, like the records before it: no recovery starts before r.
-//! 2. *When nobody writes them.* The pages count as in use while the hole is made, so that nobody
-//!    gets one. The checkpoint has written those that were dirty.
-//! 3. *When nobody reads them.* A reader that has kept the id of a page since before it was freed
-//!    may: what it reads then is a page that was never written, and it asks `is_used` before it
-//!    calls that damage.
-//! 4. *When no later write can meet a full disk.* A hole has no free pages. Before one is handed
-//!    out, `fill_hole` has the file system promise the space again, as for a part that the file
-//!    grows by. After a start all chunks without a page in use are taken for holes.
+//! 1. *if no recovery needs them.* Redo from LSN r reads a page from disk only if a record at or
+//!    after r changes the page before any record formats it. All pages of a candidate were free
+//!    when it became one, before r was chosen. So the records that freed its pages, and all earlier
+//!    ones about them, end at or before r. It is still a candidate at the end of the checkpoint:
+//!    its pages have not been handed out since, so no later record is about them. Then r, like the
+//!    records before it, is durable in the control file: no recovery starts before r.
+//! 2. *if they are not being written.* The pages count as in use while the hole is made, so they
+//!    are not handed out. The checkpoint has written all dirty pages.
+//! 3. *if a reader can handle it.* A reader may have kept a page's id since before the page was
+//!    freed. It then reads a page that was never written, and checks `is_used` before it reports
+//!    damage.
+//! 4. *if no later write can fail on a full disk.* A hole has no free pages. Before its pages are
+//!    handed out, `fill_hole` makes the file system reserve the space again, as for a new part of
+//!    the file. After a start all chunks without a page in use count as holes.
 //!
-//! A crash in the middle leaves some sectors of old and some of zeros: by 1 nobody minds.
+//! A crash during this leaves some sectors with old content and some with zeros: by 1 that is
+//! harmless.
 
 use crate::error::{Result, StorageError};
 use crate::page::bitmap::{self, PAGES_PER_BITMAP};
@@ -59,19 +59,20 @@ use steppe_vfs::File;
 const MIN_GROWTH_PAGES: u64 = 64;
 /// … and by at most this many.
 const MAX_GROWTH_PAGES: u64 = 4096;
-/// Free pages that only [`Priority::MustSucceed`] gets: rollbacks may have to
-/// split, too, when the disk is full.
+/// Free pages reserved for [`Priority::MustSucceed`]: a rollback may have to split a node while the
+/// disk is full.
 const RESERVE_PAGES: u64 = 32;
-/// Pages of a chunk: a word of the map.
+/// Pages of a chunk: one word of the map.
 const CHUNK: u64 = 64;
-/// Chunks that are filled at once, if they are neighbours.
+/// The most neighbouring chunks that are filled at once.
 const CHUNKS_FILLED: usize = 16;
-/// Chunks that one hole is made of at most: their pages are not to be had meanwhile.
+/// The most chunks of one hole: their pages cannot be handed out meanwhile.
 const CHUNKS_PUNCHED: usize = 256;
 
 #[cfg(test)]
 thread_local! {
-    /// A bug on purpose: what was emptied since the redo LSN was chosen goes, too.
+    /// A deliberate bug: chunks that were emptied since the redo LSN was chosen are given back,
+    /// too.
     pub(crate) static PUNCH_EARLY: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
@@ -87,17 +88,18 @@ struct State {
     /// One bit a page: in use or reserved.
     words: Vec<u64>,
     file_pages: u64,
-    /// Those that may be handed out: not those of holes.
+    /// Free pages that may be handed out, without pages of holes.
     free_pages: u64,
-    /// Words whose pages are all free, and have no space in the file as far as is known.
+    /// Words whose pages are all free, and which probably have no space in the file.
     holes: BTreeSet<usize>,
     /// Words that were in use once and whose pages are all free.
     emptied: BTreeSet<usize>,
-    /// Those that were so when the running checkpoint began.
+    /// The words that were in `emptied` when the running checkpoint began.
     candidates: BTreeSet<usize>,
-    /// Words that a hole is being made of: none of their pages is to be had.
+    /// The words of the hole that is being made: their pages cannot be handed out.
     punching: Range<usize>,
-    /// Where the search goes on: neighbours in time become neighbours in place.
+    /// The word where the next search starts. So pages allocated one after the other are
+    /// neighbours.
     next: usize,
 }
 
@@ -120,8 +122,8 @@ impl Space {
         space
     }
 
-    /// A free page, now reserved. `make_bitmap` makes (logs) the bitmap pages of a
-    /// part that the file grows by; nobody gets a page of that part before.
+    /// Reserves a free page. If the file grows, `make_bitmap` creates (and logs) the bitmap pages
+    /// of the new part; its pages are handed out afterwards.
     pub(crate) fn reserve(
         &self,
         priority: Priority,
@@ -138,7 +140,7 @@ impl Space {
         Ok(state.take().expect("there is a free page: counted or just made"))
     }
 
-    /// Frees pages: reserved ones, or those whose freeing has been logged.
+    /// Frees pages: reserved ones, or pages whose freeing has been logged.
     pub(crate) fn release(&self, ids: &[PageId]) {
         let mut state = self.state.lock();
         for &id in ids {
@@ -153,14 +155,14 @@ impl Space {
         }
     }
 
-    /// Pages of the file, and how many of them are in use.
+    /// The numbers of pages of the file and of pages in use.
     pub(crate) fn counts(&self) -> (u64, u64) {
         let state = self.state.lock();
         let without_space = (state.holes.len() + state.punching.len()) as u64 * CHUNK;
         (state.file_pages, state.file_pages - state.free_pages - without_space)
     }
 
-    /// The pages of the file, and a bit for each that is in use.
+    /// The number of pages of the file, and a bit for each page that is in use.
     pub(crate) fn used_words(&self) -> (u64, Vec<u64>) {
         let state = self.state.lock();
         (state.file_pages, state.words.clone())
@@ -178,14 +180,15 @@ impl Space {
         self.state.lock().emptied.len() as u64 * CHUNK * PAGE_SIZE as u64
     }
 
-    /// Before a checkpoint chooses its redo LSN: what is empty now may be given back at its end.
+    /// Called before a checkpoint chooses its redo LSN: chunks that are empty now may be given back
+    /// at its end.
     pub(crate) fn note_emptied(&self) {
         let mut state = self.state.lock();
         state.candidates = state.emptied.clone();
     }
 
-    /// Gives back what was empty before the redo LSN that the control file has durably, and has
-    /// been so since.
+    /// Gives back the chunks that were empty before the control file's durable redo LSN was chosen,
+    /// and have been empty since.
     pub(crate) fn punch_holes(&self) {
         #[cfg(test)]
         if PUNCH_EARLY.get() {
@@ -194,7 +197,7 @@ impl Space {
         loop {
             let Some(run) = self.state.lock().begin_hole() else { return };
             let (offset, len) = bytes_of(&run);
-            // Nothing is lost but space if it fails; how much was done is not known then.
+            // A failure costs only space. It is then unknown which part of the hole was made.
             let punched = self.file.punch_hole(offset, len).unwrap_or(true);
             self.state.lock().end_hole(punched);
         }
@@ -220,7 +223,7 @@ impl Space {
             if run.len() == 1 {
                 return Err(error.into());
             }
-            // There may be space for one.
+            // The disk may have space for one chunk.
             run.end = run.start + 1;
             fill(&run)?;
         }
@@ -259,19 +262,19 @@ impl Space {
     }
 }
 
-/// The places of bitmap pages among `pages`.
+/// The bitmap pages among `pages`.
 pub(crate) fn bitmap_pages(pages: std::ops::Range<u64>) -> impl Iterator<Item = PageId> {
     let first = pages.start.saturating_sub(1).next_multiple_of(PAGES_PER_BITMAP) + 1;
     (first..pages.end).step_by(PAGES_PER_BITMAP as usize).map(PageId)
 }
 
-/// Where the pages of words are in the file, and their length.
+/// The offset and length in the file of the pages of some words.
 fn bytes_of(run: &Range<usize>) -> (u64, u64) {
     let bytes = |words: usize| words as u64 * CHUNK * PAGE_SIZE as u64;
     (bytes(run.start), bytes(run.len()))
 }
 
-/// The first of the words, with its neighbours, up to `most`.
+/// The first of the words, with its following neighbours, at most `most`.
 fn first_run(words: &BTreeSet<usize>, most: usize) -> Option<Range<usize>> {
     let first = *words.first()?;
     let end = (first + 1..first + most).find(|word| !words.contains(word));
@@ -300,7 +303,7 @@ impl State {
         first_run(&self.holes, CHUNKS_FILLED)
     }
 
-    /// Takes candidates out of circulation.
+    /// Withdraws candidates so that their pages are not handed out.
     fn begin_hole(&mut self) -> Option<Range<usize>> {
         let run = first_run(&self.candidates, CHUNKS_PUNCHED)?;
         for word in run.clone() {
@@ -327,7 +330,7 @@ impl State {
         self.words[word] == 0 && self.holes.contains(&word)
     }
 
-    /// The next free page that has space in the file.
+    /// Takes the next free page that has space in the file.
     fn take(&mut self) -> Option<PageId> {
         let count = self.words.len();
         for step in 0..=count {
@@ -397,7 +400,7 @@ mod tests {
         let mut no_bitmap = |_| panic!("the file does not grow");
         (1..4).for_each(|word| space.release(&all(word)));
         space.note_emptied();
-        // One page of the first is handed out meanwhile, and freed again.
+        // One page of the first chunk is handed out meanwhile, and freed again.
         let id = space.reserve(Priority::Normal, &mut no_bitmap).unwrap();
         assert_eq!(id, PageId(CHUNK));
         space.release(&[id]);

@@ -1,4 +1,4 @@
-//! Power cuts around the giving back of space: what is dropped before and while checkpoints run.
+//! Power cuts while space is given back: trees are dropped before and during checkpoints.
 
 use crate::error::{Result, StorageError};
 use crate::options::StoreOptions;
@@ -19,7 +19,7 @@ fn open(vfs: &Arc<CrashVfs>) -> Result<Store> {
     Store::open(options, &mut ())
 }
 
-/// Writes `rows` rows, three of which fill a page.
+/// Writes `rows` rows; three rows fill a page.
 fn fill(store: &Store, id: TreeId, rows: u64, byte: u8) -> Result<()> {
     for row in 0..rows {
         store.tree(id).write(&row.to_be_bytes(), LogHeader::default(), |_, op| {
@@ -34,7 +34,7 @@ fn flush(store: &Store) -> Result<()> {
     Ok(store.wal().flush(store.wal().insert_position())?)
 }
 
-/// A tree that stays, others that come and go; some while a checkpoint runs.
+/// Keeps one tree, and creates and drops others, some during a checkpoint.
 fn live(store: &Store, kept: TreeId, random: &SeededRandom) -> Result<()> {
     for round in 0..4 {
         let (victim, _) = store.create_tree(LogHeader::default(), |_, _| {})?;
@@ -45,7 +45,7 @@ fn live(store: &Store, kept: TreeId, random: &SeededRandom) -> Result<()> {
         store.drop_tree(victim)?;
         let mut dropped = Ok(0);
         store.checkpoint(&mut |_| {
-            // Recovery from this checkpoint changes these pages before it learns that they are free.
+            // Recovery from this checkpoint changes these pages before it reads that they are free.
             dropped = fill(store, other, 250, 3).and_then(|()| store.drop_tree(other));
             CheckpointState::default()
         })?;
@@ -67,7 +67,7 @@ fn run(seed: u64) {
     for _ in 0..3 {
         vfs.cut_power_at(20 + random.below(400));
         if let Ok(store) = open(&vfs) {
-            // What the power cut does not end ends here.
+            // The work ends with the power cut or by itself.
             let _ = live(&store, kept, &random);
         }
         vfs = Arc::new(vfs.crash());
@@ -90,7 +90,7 @@ fn what_is_given_back_is_not_missed_after_a_power_cut() {
     (1..=40).for_each(run);
 }
 
-/// The test of the tester.
+/// Tests the test: giving back too early is found.
 #[test]
 fn giving_back_what_recovery_needs_is_caught() {
     let caught = (1..=20).any(|seed| {
@@ -115,7 +115,7 @@ fn a_dropped_tree_gives_its_space_back() {
     assert!(store.bytes_to_give_back() > pages * 8192 * 8 / 10);
     store.checkpoint(&mut |_| CheckpointState::default()).expect("checkpoints");
     assert_eq!(store.bytes_to_give_back(), 0);
-    // There is nobody to ask for the free space but a tree that needs it.
+    // Only a tree that needs free space can show how much is left.
     let gone = store.tree(id).read(b"key", &mut Vec::new());
     assert!(matches!(gone, Err(StorageError::NoSuchTree(_))), "{gone:?}");
     vfs.set_free_space(None);

@@ -27,25 +27,25 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use steppe_vfs::{ErrorKind, File, FileLock, OpenMode, Random, Vfs};
 
-/// A store; clones share it.
+/// A store. Its clones share one state.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
 }
 
-/// What the handles share.
+/// The state that the handles share.
 pub(crate) struct Inner {
     pub(crate) pool: Pool,
     pub(crate) wal: Arc<Wal>,
     pub(crate) space: Space,
     pub(crate) unlogged: Unlogged,
     control_file: Arc<dyn File>,
-    /// Held over a whole checkpoint.
+    /// Locked during a whole checkpoint.
     pub(crate) control: Mutex<Control>,
     checkpoints: Mutex<CheckpointTotals>,
     redo: AtomicU64,
     next_generation: AtomicU64,
-    /// Where the log stood when a segment was last filled.
+    /// The log position when a segment was last filled.
     switched: AtomicU64,
     min_wal_bytes: u64,
     summary: RecoverySummary,
@@ -54,33 +54,32 @@ pub(crate) struct Inner {
     _lock: FileLock,
 }
 
-/// What the layer above adds to a checkpoint.
+/// The input of the layer above to a checkpoint.
 #[derive(Clone, Debug, Default)]
 pub struct CheckpointState {
-    /// The oldest record that an active transaction may need for its undo; the
-    /// log is kept from here (or from the redo LSN if that is older). `None`: no
-    /// transaction is active.
+    /// The oldest record that an active transaction may need for its undo. The log is kept from
+    /// here (or from the redo LSN if that is older). `None`: no transaction is active.
     pub oldest_needed: Option<Lsn>,
-    /// Opaque; comes back in [`RecoveryHandler::begin`]. At most 4000 bytes.
+    /// Opaque state that recovery passes to [`RecoveryHandler::begin`]. At most 4000 bytes.
     pub state: Vec<u8>,
 }
 
-/// What a checkpoint did.
+/// The result of a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckpointStats {
-    /// Recovery would start here.
+    /// The position where recovery would start.
     pub redo: Lsn,
     /// Pages written.
     pub pages_written: u64,
 }
 
-/// What checkpoints have done since the store was opened (for pg_stat_checkpointer).
+/// Totals of the checkpoints since the store was opened (for pg_stat_checkpointer).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CheckpointTotals {
-    /// Those that ended well.
+    /// Completed checkpoints.
     pub done: u64,
-    /// Pages they wrote.
+    /// Pages written by checkpoints.
     pub pages_written: u64,
     /// Time spent writing.
     pub write_time: Duration,
@@ -88,18 +87,18 @@ pub struct CheckpointTotals {
     pub sync_time: Duration,
 }
 
-/// What the control file says (for pg_control_checkpoint and its kin).
+/// The content of the control file (for pg_control_checkpoint and similar functions).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlData {
     /// The format of the file.
     pub version: u32,
-    /// Identifies the store.
+    /// The store's identity.
     pub system_id: u64,
-    /// Recovery would start here.
+    /// The position where recovery would start.
     pub redo: Lsn,
-    /// Bytes of log a segment.
+    /// Bytes of a log segment.
     pub wal_segment_bytes: u64,
-    /// The file.
+    /// The control file's path.
     pub path: PathBuf,
 }
 
@@ -161,8 +160,8 @@ fn wal_options(options: &StoreOptions, system_id: u64, segment_bytes: u64) -> Wa
     }
 }
 
-/// Makes the files of a new store. The control file gets its name last: a store
-/// exists iff it has one.
+/// Creates the files of a new store. The control file gets its name last: a store exists iff it has
+/// a control file.
 fn create(options: &StoreOptions, files: &Files) -> Result<()> {
     let vfs = &*options.vfs;
     let existing =
@@ -195,7 +194,8 @@ fn create(options: &StoreOptions, files: &Files) -> Result<()> {
     let file = vfs.open(&unnamed, OpenMode::TRUNCATE)?;
     control::write(&*file, &control)?;
     file.sync_all()?;
-    // Names become durable in any order: all others must be before the last one is.
+    // Names become durable in any order, so all others must be durable before the control file's
+    // name.
     vfs.sync_dir(&options.dir)?;
     vfs.rename(&unnamed, &files.control)?;
     vfs.sync_dir(&options.dir)?;
@@ -209,15 +209,14 @@ fn random_id() -> Result<u64> {
 }
 
 impl Store {
-    /// Whether the directory holds a store, whole or damaged.
+    /// Whether the directory contains a store, intact or damaged.
     pub fn exists(vfs: &dyn Vfs, dir: &Path) -> Result<bool> {
         Ok(vfs.exists(&Files::in_dir(dir).control)?)
     }
 
-    /// Opens the store in `options.dir`, creating it if the directory holds none,
-    /// and recovers: torn pages are restored, the log is redone, and `handler` is
-    /// shown every record since the last checkpoint. The caller then undoes what
-    /// must not stay, through ordinary writes.
+    /// Opens the store in `options.dir`, or creates it if the directory has none. Recovery restores
+    /// torn pages, redoes the log, and passes every record since the last checkpoint to `handler`.
+    /// The caller then undoes unfinished transactions through ordinary writes.
     pub fn open(options: StoreOptions, handler: &mut dyn RecoveryHandler) -> Result<Store> {
         if options.pool_pages < MIN_POOL_PAGES {
             let what = format!("shared_buffers must be at least {MIN_POOL_PAGES} pages");
@@ -247,18 +246,18 @@ impl Store {
         &self.inner
     }
 
-    /// What recovery did when this store was opened.
+    /// The result of the recovery when this store was opened.
     pub fn recovery_summary(&self) -> RecoverySummary {
         self.inner.summary
     }
 
-    /// A number that no other store has.
+    /// The store's identity, which no other store has.
     pub fn system_id(&self) -> u64 {
         self.inner.control.lock().system_id
     }
 
-    /// Makes an empty tree, with one log record that carries what `payload`
-    /// appends. To undo it, drop it.
+    /// Creates an empty tree, with one log record that contains the bytes that `payload` appends.
+    /// To undo it, drop the tree.
     pub fn create_tree(
         &self,
         log: LogHeader,
@@ -276,10 +275,9 @@ impl Store {
         Ok((tree, appended))
     }
 
-    /// Frees all pages of a tree and returns how many. Costs its inner pages only.
-    /// Nobody may use the tree any more; one who does gets
-    /// [`StorageError::NoSuchTree`]. Not undoable; safe to repeat after a crash
-    /// (or at any time: a tree that is gone is no error, 0 pages).
+    /// Frees all pages of a tree and returns their number. It reads only the tree's inner pages.
+    /// Later uses of the tree return [`StorageError::NoSuchTree`]. It cannot be undone. It may be
+    /// repeated after a crash or at any time: for a tree that does not exist the result is 0 pages.
     pub fn drop_tree(&self, id: TreeId) -> Result<u64> {
         tree::drop_tree(&self.inner, id)
     }
@@ -295,9 +293,9 @@ impl Store {
         self.inner.append(kind, log, &[payload])
     }
 
-    /// Fills the segment of the log that is being written, so that what comes goes to the next one,
-    /// and waits until all of it is on stable storage (pg_switch_wal). Returns where the log had
-    /// come to; where a segment has just begun nothing is done, and that is where.
+    /// Fills the current segment of the log, so that the next record is in the next segment, and
+    /// waits until all of it is on stable storage (pg_switch_wal). Returns the log position before
+    /// the fill. If a segment has just begun, nothing is filled.
     pub fn switch_segment(&self) -> Result<Lsn> {
         const FILLER_BYTES: u64 = 64 << 10;
         static ZEROS: [u8; FILLER_BYTES as usize] = [0; FILLER_BYTES as usize];
@@ -309,7 +307,7 @@ impl Store {
         let (_, offset) = wal.segment_of(came_to);
         let end = came_to.0 - offset + wal.options().segment_size;
         let most = FILLER_BYTES.min((wal.options().max_record_len() - HEADER_LEN) as u64);
-        // Others append meanwhile: the last filler may run on into the next segment.
+        // Other threads may append meanwhile: the last filler may extend into the next segment.
         let mut position = came_to;
         while position.0 < end {
             let body = (end - position.0).saturating_sub(HEADER_LEN as u64).min(most);
@@ -322,8 +320,8 @@ impl Store {
         Ok(came_to)
     }
 
-    /// Reads back the record that starts at `lsn` (as long as a checkpoint's
-    /// `oldest_needed` has kept it) and shows it to `f`. For undo after a crash.
+    /// Reads the record that starts at `lsn` and passes it to `f`, for undo after a crash. A
+    /// checkpoint's `oldest_needed` must have kept the record.
     pub fn read_record<T>(
         &self,
         lsn: Lsn,
@@ -333,19 +331,19 @@ impl Store {
         f(&LogRecord::of(&Record { start, end, header, body: &body })?)
     }
 
-    /// The log: `insert_position`, `durable_lsn`, `flush` and friends.
+    /// The log: `insert_position`, `durable_lsn`, `flush` and others.
     pub fn wal(&self) -> &Wal {
         &self.inner.wal
     }
 
-    /// Makes everything before this moment redundant in the log (fuzzy: writers
-    /// go on). `collect` is called once the redo LSN is chosen and says what to
-    /// keep for the transactions that are active then.
+    /// Makes all log before this moment unnecessary for redo, while writers continue (a fuzzy
+    /// checkpoint). `collect` is called once the redo LSN is chosen; it returns the log to keep for
+    /// the transactions that are active then.
     ///
-    /// Why nothing is missed: a writer marks its page dirty before it reserves its
-    /// record. So a record before the redo LSN has its page marked when the dirty
-    /// pages are listed, unless the page was written since; either way the page is
-    /// on disk, with that record's change, when the control file says so.
+    /// A checkpoint misses no change, since a writer marks its page dirty before it reserves its
+    /// record. So the page of a record before the redo LSN is marked when the dirty pages are
+    /// listed, unless the page was written since. Either way the page is on disk, with that
+    /// record's change, before the control file says so.
     pub fn checkpoint(
         &self,
         collect: &mut dyn FnMut(Lsn) -> CheckpointState,
@@ -353,14 +351,14 @@ impl Store {
         usage::working_as(usage::Worker::Checkpointer, || self.inner.checkpoint(collect))
     }
 
-    /// What checkpoints have done.
+    /// Totals of the checkpoints since the store was opened.
     pub fn checkpoint_totals(&self) -> CheckpointTotals {
         *self.inner.checkpoints.lock()
     }
 
-    /// What the control file says.
+    /// The content of the control file.
     pub fn control_data(&self) -> ControlData {
-        // Not of `control`, which a checkpoint holds all the time.
+        // `control` is not locked here: a checkpoint holds it all the time.
         let log = self.inner.wal.options();
         ControlData {
             version: control::VERSION,
@@ -382,7 +380,7 @@ impl Store {
         self.inner.space.bytes_to_give_back()
     }
 
-    /// Counters.
+    /// Counters since the store was opened.
     pub fn stats(&self) -> StoreStats {
         let pool = &self.inner.pool;
         let (file_pages, allocated_pages) = self.inner.space.counts();
@@ -396,39 +394,39 @@ impl Store {
         }
     }
 
-    /// How many pages of each tree were read from the data file, recovery's reads included.
+    /// Pages read from the data file, by tree, recovery's reads included.
     pub fn page_reads(&self) -> HashMap<TreeId, u64> {
         self.inner.pool.counters.reads_of_trees.all()
     }
 
-    /// Forgets that count of other trees.
+    /// Removes the counts of pages read for trees for which `stays` is false.
     pub fn forget_page_reads(&self, stays: impl Fn(TreeId) -> bool) {
         self.inner.pool.counters.reads_of_trees.retain(stays);
     }
 
-    /// An error if an earlier write or sync failed.
+    /// Returns an error if an earlier write or sync failed.
     pub fn check_healthy(&self) -> Result<()> {
         self.inner.pool.writeback.check()
     }
 
-    /// Flushes the log and stops the background thread. Not a checkpoint: take one
-    /// before for a quick start. (Dropping the last handle only stops the threads:
-    /// what was not flushed is lost, as in a crash.)
+    /// Flushes the log and stops the background thread, without a checkpoint: one taken before
+    /// makes the next start quick. (Dropping the last handle only stops the threads: log that was
+    /// not flushed is lost, as in a crash.)
     pub fn close(&self) -> Result<()> {
         self.inner.stop_cleaner();
         self.inner.wal.flush(self.inner.wal.insert_position())?;
         Ok(())
     }
 
-    /// Checks that the allocation bitmap has exactly the pages of `trees` in use.
-    /// Needs a quiet store. Returns how many pages they have.
+    /// Checks that exactly the pages of `trees` are in use in the allocation bitmap. The store must
+    /// not change meanwhile. Returns the number of these pages.
     pub fn check_space(&self, trees: &[TreeId]) -> Result<u64> {
         tree::check_space(&self.inner, trees.iter().map(|&id| self.tree(id)))
     }
 }
 
 impl Inner {
-    /// Brings the files to a usable state; see [`recovery`].
+    /// Makes the files usable; see [`recovery`].
     fn recover(
         options: &StoreOptions,
         files: &Files,
@@ -510,7 +508,7 @@ impl Inner {
         Ok(inner)
     }
 
-    /// A number that no tree has had.
+    /// A generation that no tree has had.
     pub(crate) fn new_generation(&self) -> u64 {
         self.next_generation.fetch_add(1, Ordering::Relaxed)
     }
@@ -524,7 +522,7 @@ impl Inner {
         Ok(self.wal.append_with(priority, header, body)?)
     }
 
-    /// Makes a bitmap page. Runs under the allocator's mutex when the file grows.
+    /// Creates a bitmap page. Runs under the allocator's mutex when the file grows.
     pub(crate) fn make_bitmap(&self, id: PageId) -> Result<()> {
         let mut smo = Smo::new(self, Priority::MustSucceed);
         smo.guards.push(self.pool.latch_fresh(id)?);
@@ -558,8 +556,8 @@ impl Inner {
             state,
             ..current.clone()
         };
-        // A control file that cannot be written leaves the old checkpoint valid, but a
-        // failed sync of it leaves unknown which one counts.
+        // If the control file cannot be written, the old checkpoint stays valid. If its sync fails,
+        // it is unknown which checkpoint is valid.
         control::write(&*self.control_file, &next).inspect_err(|e| {
             if !matches!(e, StorageError::Invalid(_)) {
                 self.pool.writeback.fail(e);
@@ -578,7 +576,7 @@ impl Inner {
         Ok(CheckpointStats { redo, pages_written })
     }
 
-    /// Keeps clean pages at hand, so that readers seldom wait for writes.
+    /// Starts the thread that keeps slots free, so that readers seldom wait for writes.
     fn start_cleaner(&self, store: Weak<Inner>) -> Result<()> {
         let stop = Arc::clone(&self.stop);
         let run = move || {
@@ -586,7 +584,7 @@ impl Inner {
             while !stop.load(Ordering::Acquire) {
                 std::thread::park_timeout(Duration::from_millis(5));
                 let Some(store) = store.upgrade() else { return };
-                // An error has poisoned the store, and reaches its next user.
+                // An error has stopped the store, and the next caller gets it.
                 let keep_free = || store.pool.keep_free(store.pool.low_water());
                 if usage::at_work(usage::Worker::BackgroundWriter, keep_free).is_err() {
                     return;
@@ -607,7 +605,7 @@ impl Inner {
         handle.thread().unpark();
         // The cleaner itself drops the store if it held the last handle.
         if handle.thread().id() != std::thread::current().id() {
-            // A panic there has been reported by the panic hook.
+            // The panic hook has reported a panic of that thread.
             let _ = handle.join();
         }
     }
@@ -635,8 +633,7 @@ mod tests {
         }
     }
 
-    /// The file grows over several bitmap pages (they are small under test), now
-    /// and then losing power.
+    /// The file grows over several bitmap pages (they are small in tests), with power cuts.
     #[test]
     fn the_file_grows_past_its_bitmap_pages() {
         let mut vfs = Arc::new(CrashVfs::new(1));

@@ -1,4 +1,4 @@
-//! Names that every module shares.
+//! Types that all modules share.
 
 use crate::wal::{Lsn, Priority};
 
@@ -8,29 +8,29 @@ pub const PAGE_SIZE: usize = 8192;
 /// The longest key.
 pub const MAX_KEY_LEN: usize = 2000;
 
-/// The longest key and value together. A leaf with the two longest possible
-/// fences still has room for one such entry, which is what makes splits end.
+/// The longest key and value together. A leaf with the two longest possible fences still has room
+/// for one such entry, so splits always end.
 pub const MAX_ENTRY_LEN: usize = 2700;
 
-/// Log record kinds below this are storage's own; the layers above use the rest.
+/// Log record kinds below this are storage's own; the layers above use the others.
 pub const FIRST_USER_KIND: u8 = 64;
 
-/// A page's number in the data file. Numbers are reused: a page id alone is
-/// never an identity (pair it with a generation, as [`TreeId`] does).
+/// A page's number in the data file. Numbers are reused: a page id alone is never an identity (a
+/// generation must be added, as in [`TreeId`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PageId(pub u64);
 
-/// The identity of a tree: where its root is (it never moves) and a number that
-/// no other tree of this store has or had.
+/// The identity of a tree: its root page (which never moves) and a number that no other tree of
+/// this store has or had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TreeId {
     /// The root page.
     pub root: PageId,
-    /// Never reused.
+    /// A number that is never reused.
     pub generation: u64,
 }
 
-/// Set in the generation of an unlogged tree, on its pages too: see `unlogged`.
+/// A bit that is set in the generation of an unlogged tree, on its pages too: see `unlogged`.
 const UNLOGGED: u64 = 1 << 63;
 
 impl TreeId {
@@ -45,7 +45,7 @@ impl TreeId {
         self.generation & UNLOGGED != 0
     }
 
-    /// The number in a generation, by which the next one is known.
+    /// The number in a generation, without the bit for unlogged trees.
     pub(crate) fn number_of(generation: u64) -> u64 {
         generation & !UNLOGGED
     }
@@ -68,17 +68,17 @@ impl TreeId {
     }
 }
 
-/// What the caller adds to the header of a log record.
+/// The caller's part of a log record's header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogHeader {
     /// The transaction, or 0.
     pub xid: u64,
     /// The transaction's previous record, or [`Lsn::INVALID`].
     pub prev_lsn: Lsn,
-    /// In a compensation record: the transaction's next record to undo
-    /// ([`Lsn::INVALID`] if nothing is left).
+    /// In a compensation record: the transaction's next record to undo ([`Lsn::INVALID`] if none is
+    /// left).
     pub undo_next: Option<Lsn>,
-    /// Whether a full disk may refuse it.
+    /// Whether the append may fail on a full disk.
     pub priority: Priority,
 }
 
@@ -88,7 +88,7 @@ impl LogHeader {
         LogHeader { xid, prev_lsn, undo_next: None, priority: Priority::Normal }
     }
 
-    /// A compensation: may use the space that is kept for ending transactions.
+    /// A compensation: it may use the space that is reserved for ending transactions.
     pub fn compensation(xid: u64, prev_lsn: Lsn, undo_next: Lsn) -> LogHeader {
         let undo_next = Some(undo_next);
         LogHeader { xid, prev_lsn, undo_next, priority: Priority::MustSucceed }

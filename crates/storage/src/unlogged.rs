@@ -1,8 +1,8 @@
 //! Unlogged trees: their changes are not in the log, and a crash empties them.
 //!
-//! What PostgreSQL does with the init fork of an unlogged relation (reinit.c) is done here with
-//! what is *not* written: of an unlogged tree the log has that it was made and that it was dropped,
-//! and the bitmap pages have nothing at all. Its pages are in use in memory only.
+//! PostgreSQL resets an unlogged relation from its init fork (reinit.c). Here the log contains only
+//! the creation and the drop of an unlogged tree, and the bitmap pages do not contain its pages:
+//! those are in use in memory only.
 //!
 //! ```text
 //!                     bit on disk   bit in memory   page LSN
@@ -14,26 +14,25 @@
 //!
 //! Correctness conditions:
 //!
-//! - U1. *A crash leaves no page behind.* The allocator starts from the bitmap pages, in which no
-//!   page of an unlogged tree is in use.
-//! - U2. *A crash leaves no tree behind.* The keeper of the ids of trees has
-//!   [`Store::forget_tree`] run for each unlogged one before anything is looked for in any: that
-//!   formats the root if it is still there. One that was dropped before has had its root formatted
-//!   by the drop, in a record. So to all that names the tree (undo of a prepared transaction, a
-//!   drop that is repeated) it is gone, as a logged one is.
-//! - U3. *Redo does not touch what an unlogged tree has made of a page, nor miss what a logged one
-//!   makes of it later.* A page becomes an unlogged tree's after the record that freed it was
-//!   appended, and gets the log's position then as its LSN: older records for it are not applied.
-//!   It reaches the disk after the log is durable up to there (storage's condition 1), so none of
-//!   those is missing either. A logged tree that gets the page formats it in a record that is
-//!   younger still.
-//! - U4. *A clean stop keeps everything.* [`Store::seal_unlogged`] comes first, then the checkpoint
-//!   that writes all pages, then the file that lists those of unlogged trees. It says of which
-//!   checkpoint it is and where the log ended. A start takes it only if both are still so, and
-//!   removes it durably before anything is written: it is good for one start. Whatever fails on the
-//!   way leaves no such file, or one that is not believed, and the trees are emptied; if only the
-//!   last step fails, the sync of the directory, the file may be there, and is right.
-//! - U5. *Generations do not come again*, since the record that makes a tree has its generation.
+//! - U1. *After a crash the tree's pages are free.* The allocator starts from the bitmap pages, in
+//!   which no page of an unlogged tree is in use.
+//! - U2. *After a crash the tree does not exist.* The layer that stores the ids of trees calls
+//!   [`Store::forget_tree`] for each unlogged one before it reads any tree. That formats the root
+//!   if it still exists. If the tree was dropped before, the drop's record has formatted its root.
+//!   So for all users of the tree's id (undo of a prepared transaction, a repeated drop) it does
+//!   not exist, like a dropped logged tree.
+//! - U3. *Redo neither changes an unlogged tree's page nor misses a logged tree's later change of
+//!   it.* A page becomes an unlogged tree's after the record that freed it was appended, and its
+//!   LSN is then the log's position: older records for it are not applied. It reaches the disk
+//!   after the log is durable up to there (storage's condition 1), so none of those records is
+//!   missing. A logged tree that gets the page formats it in a record that is still younger.
+//! - U4. *A clean stop keeps everything.* [`Store::seal_unlogged`] is called first. The next
+//!   checkpoint writes all pages. Then a file is written that lists the pages of unlogged trees,
+//!   the number of that checkpoint and the end of the log. A start uses it only if both still
+//!   match, and removes it durably before anything is written: it is valid for one start. If a step
+//!   fails, the file is missing or does not match, and the trees are emptied. If only the last step
+//!   fails, the sync of the directory, the file may exist, and is right.
+//! - U5. *Generations are never reused*, since the record that creates a tree has its generation.
 //!
 //! ```text
 //!  the file:
@@ -58,13 +57,13 @@ use steppe_vfs::{OpenMode, Vfs, parent_dir};
 const MAGIC: u64 = u64::from_le_bytes(*b"steppe\0u");
 const HEAD_LEN: usize = 40;
 
-/// What a store knows of its unlogged trees.
+/// The store's state for unlogged trees.
 pub(crate) struct Unlogged {
     vfs: Arc<dyn Vfs>,
     path: PathBuf,
-    /// Whether they are as they were when the store was closed.
+    /// Whether the trees have the content that they had when the store was closed.
     kept: bool,
-    /// Nothing may be written to them any more.
+    /// Whether writes to unlogged trees are refused.
     sealed: AtomicBool,
 }
 
@@ -72,8 +71,8 @@ pub(crate) struct Unlogged {
 type Runs = Vec<(u64, u64)>;
 
 impl Unlogged {
-    /// Reads the file that a clean stop has left, and removes it. Its pages are marked in `words`,
-    /// which have a bit for each page of the data file.
+    /// Reads the file that a clean stop has left, and removes it. Marks its pages in `words`, which
+    /// have a bit for each page of the data file.
     pub(crate) fn open(
         vfs: &Arc<dyn Vfs>,
         path: &Path,
@@ -109,7 +108,7 @@ impl Unlogged {
         Ok(())
     }
 
-    /// Writes the file, durably.
+    /// Writes the file and makes it durable.
     fn save(&self, bytes: &[u8]) -> Result<()> {
         let file = self.vfs.open(&self.path, OpenMode::TRUNCATE)?;
         file.write_at(bytes, 0)?;
@@ -143,7 +142,7 @@ fn encode(control: &Control, end: Lsn, runs: &Runs) -> Vec<u8> {
     bytes
 }
 
-/// `None`: it is damaged, or something has happened since it was written.
+/// `None`: the file is damaged, or records have been logged since it was written.
 fn decode(bytes: &[u8], control: &Control, end: Lsn) -> Option<Runs> {
     let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
     let head = [word(0)?, word(16)?, word(24)?, word(32)?];
@@ -161,7 +160,7 @@ fn decode(bytes: &[u8], control: &Control, end: Lsn) -> Option<Runs> {
     Some(runs.iter().map(run_of).collect())
 }
 
-/// Whether the pages are in the file, and no other tree's.
+/// Whether the pages are in the file, and not in use by another tree.
 fn are_free(runs: &Runs, words: &[u64]) -> bool {
     runs.iter().all(|&(first, count)| {
         let end = first.checked_add(count).filter(|&end| end <= words.len() as u64 * 64);
@@ -171,7 +170,7 @@ fn are_free(runs: &Runs, words: &[u64]) -> bool {
     })
 }
 
-/// The pages in `used` that are not in `logged`, but for page 0 and the bitmap pages.
+/// The pages in `used` that are not in `logged`, without page 0 and the bitmap pages.
 fn runs_beside(used: &[u64], logged: &[u64], file_pages: u64) -> Runs {
     let mut runs = Runs::new();
     for (at, (used, logged)) in used.iter().zip(logged).enumerate() {
@@ -193,12 +192,12 @@ fn runs_beside(used: &[u64], logged: &[u64], file_pages: u64) -> Runs {
 }
 
 impl Inner {
-    /// Comes instead of a record: a page of an unlogged tree, latched and marked, is about to
-    /// change. Says where the log is.
+    /// Called instead of a log append: a latched and marked page of an unlogged tree is about to
+    /// change. Returns the log's position.
     #[inline]
     pub(crate) fn unlogged_change(&self) -> Result<Appended> {
         self.pool.writeback.check()?;
-        // After the page was marked: see `seal_unlogged`.
+        // This check follows the marking of the page: see `seal_unlogged`.
         if self.unlogged.sealed.load(Ordering::SeqCst) {
             return Err(StorageError::Invalid("the database is being closed".into()));
         }
@@ -207,10 +206,10 @@ impl Inner {
 }
 
 impl Inner {
-    /// Whether a checkpoint need not write a page: no recovery wants an unlogged tree's. It is
-    /// asked once the redo LSN is chosen. A logged tree that gets the page later formats it in a
-    /// record behind that; one that is at it now has it latched. A free page must be written, or it would
-    /// be when its space has been given back.
+    /// Whether a checkpoint may skip a page: recovery does not need an unlogged tree's pages. It is
+    /// called after the redo LSN is chosen. A logged tree that gets the page later formats it in a
+    /// record behind that LSN, and one that is changing it now has it latched. A free page must be
+    /// written: otherwise it would be written when its space has been given back.
     pub(crate) fn may_stay_dirty(&self, id: PageId) -> bool {
         if self.unlogged.sealed.load(Ordering::SeqCst) {
             return false;
@@ -226,8 +225,8 @@ impl Inner {
 }
 
 impl Store {
-    /// As [`Store::create_tree`], an unlogged one. Its record has no payload: after a crash there
-    /// is nothing to do about it.
+    /// As [`Store::create_tree`], for an unlogged tree. Its record has no payload: after a crash
+    /// there is nothing to undo.
     pub fn create_unlogged_tree(&self, log: LogHeader) -> Result<TreeId> {
         let inner = self.inner();
         let generation = inner.new_generation();
@@ -238,14 +237,13 @@ impl Store {
         Ok(tree)
     }
 
-    /// Whether unlogged trees are as they were when the store was closed. If not, they are empty
-    /// or half written: each must be forgotten.
+    /// Whether unlogged trees have the content that they had when the store was closed. If not,
+    /// they are empty or half written, and each must be forgotten.
     pub fn has_kept_unlogged(&self) -> bool {
         self.inner().unlogged.kept || self.recovery_summary().created
     }
 
-    /// Makes an unlogged tree that a crash has emptied one that does not exist (U2). Safe to
-    /// repeat.
+    /// Makes an unlogged tree that a crash has emptied nonexistent (U2). Safe to repeat.
     pub fn forget_tree(&self, tree: TreeId) -> Result<()> {
         let inner = self.inner();
         let in_file = tree.root.0 != 0 && tree.root.0 < inner.space.counts().0;
@@ -263,17 +261,17 @@ impl Store {
         smo.commit_logged(kind::STRUCTURE, LogHeader::default(), &[]).map(drop)
     }
 
-    /// Refuses changes of unlogged trees from here on: the next checkpoint has all there were.
+    /// Refuses changes of unlogged trees from now on: the next checkpoint writes all of them.
     ///
-    /// A writer marks its page before it asks whether it may; a page that is marked or latched is
-    /// the checkpoint's. So a change is refused, or it is written.
+    /// A writer marks its page before it checks whether it may write, and the checkpoint writes
+    /// each page that is marked or latched. So a change is either refused or written.
     pub fn seal_unlogged(&self) {
         self.inner().unlogged.sealed.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
     }
 
-    /// After [`Store::seal_unlogged`] and a checkpoint, and the last before [`Store::close`]: says
-    /// where unlogged trees are, so that the next start finds them (U4).
+    /// Saves the places of unlogged trees, so that the next start finds them (U4). It is called
+    /// after [`Store::seal_unlogged`] and a checkpoint, directly before [`Store::close`].
     pub fn keep_unlogged(&self) -> Result<()> {
         let inner = self.inner();
         let control = inner.control.lock();
@@ -378,7 +376,7 @@ mod tests {
         store.check_space(&[logged]).unwrap();
     }
 
-    /// A file that something has been logged behind is not believed.
+    /// A file is ignored if a record was logged after it.
     #[test]
     fn what_is_logged_later_ends_the_promise() {
         let vfs = Arc::new(CrashVfs::new(2));
@@ -398,7 +396,7 @@ mod tests {
         store.check_space(&[logged]).unwrap();
     }
 
-    /// Pages go back and forth between logged and unlogged trees while the power fails.
+    /// Pages change between logged and unlogged trees while the power fails.
     #[test]
     fn pages_change_hands_over_crashes() {
         for seed in 0..12 {
@@ -407,8 +405,8 @@ mod tests {
             let (kept, _) = store.create_tree(LogHeader::default(), |_, _| {}).unwrap();
             let mut rows = 0;
             for round in 0..6u64 {
-                // Redo has records for pages that it has not formatted, of another shape than the
-                // unlogged tree gives them.
+                // Redo has records for pages that it has not formatted, with another layout than
+                // the unlogged tree gives them.
                 let (gone, _) = store.create_tree(LogHeader::default(), |_, _| {}).unwrap();
                 put(&store, gone, 0..1000, 30);
                 checkpoint(&store);

@@ -1,23 +1,26 @@
-//! The latch's protocol, the clock and the writing back, under shuttle's schedules
-//! and a weak memory.
+//! A test of the latch's protocol, the clock and the write-back under shuttle's schedules and a
+//! weak memory.
 //!
-//! Shuttle interleaves threads, but its atomics are sequentially consistent: a
-//! missing fence would go unnoticed. So the words here are not shuttle's. They live
-//! in a [`Memory`] after the view semantics of release/acquire (Kang, Hur, Lahav,
-//! Vafeiadis, Dreyer, "A Promising Semantics for Relaxed-Memory Concurrency", POPL
-//! 2017, without its promises): a cell keeps all values ever stored, a thread has a
-//! *view* that says how far it has seen each cell, and a load returns any value
-//! that is not older than the view. Releasing stores attach the view to the value,
-//! acquiring loads take it over; fences do so for the relaxed accesses around them.
+//! Shuttle interleaves threads, but its atomics are sequentially consistent: a missing fence would
+//! remain undetected. So the words here are not shuttle's. They live in a [`Memory`] with the view
+//! semantics of release/acquire (Kang, Hur, Lahav, Vafeiadis, Dreyer, "A Promising Semantics for
+//! Relaxed-Memory Concurrency", POPL 2017, without its promises). A cell keeps all values ever
+//! stored. A thread has a *view*: how far it has seen each cell. A load returns any value that is
+//! not older than the view. Releasing stores attach the view to the value, acquiring loads add it
+//! to theirs; fences do so for the relaxed accesses around them.
 //!
-//! The world is two pages, fewer slots, and a file. What runs is `latch`'s own code;
-//! fault, clock turn, write-back and checkpoint are those of `Pool` in small. Checked:
-//! what an optimistic reader validates is one state of the page, which lies in another frame
-//! each time that it comes into memory (condition L); no
-//! increment is lost to eviction (E); what precedes a checkpoint's redo position is
-//! in the file when it ends (C); never more pages are in memory than there are slots.
-//! In a world of its own a reader past the pool takes from the file what is one state of the page (F).
-//! Each [`Bug`] breaks one of the protocol's steps and must be found.
+//! The model has two pages, fewer slots, and a file. It runs `latch`'s own code; page faults, clock
+//! turns, write-back and checkpoints are small versions of `Pool`'s. It checks:
+//!
+//! - The bytes that an optimistic reader validates are one state of the page, which may lie in
+//!   another frame after each fault (condition L).
+//! - Evictions lose no increment (E).
+//! - When a checkpoint ends, the file contains all changes that precede its redo position (C).
+//! - There are never more pages in memory than slots.
+//! - A reader past the pool reads one state of the page from the file (F); a model of its own
+//!   checks this.
+//!
+//! Each [`Bug`] breaks one of the protocol's steps, and the test must find it.
 
 use super::latch::{self, Copied, Found, StateWord};
 use super::state::{self, EVICTED, LATCHED, REFERENCED, UNLATCHED, Version, with_latch};
@@ -33,7 +36,7 @@ const READS: usize = 4;
 const PAST_WRITES: usize = 6;
 const PAST_READS: usize = 60;
 
-/// A step done wrong on purpose.
+/// A deliberate error in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bug {
     /// Unlatching keeps the version.
@@ -42,25 +45,25 @@ enum Bug {
     RelaxedRelease,
     /// Loads of a version do not acquire.
     RelaxedAcquire,
-    /// No fence between the bytes and the second look.
+    /// The fence between the bytes and the second look is missing.
     NoAcquireFence,
-    /// No fence between latching and the first change.
+    /// The fence between latching and the first change is missing.
     NoReleaseFence,
-    /// A page is marked clean whatever its version.
+    /// A page is marked clean without a check of its version.
     CleanBlindly,
     /// A victim is latched without comparing the word that was seen.
     EvictBlindly,
-    /// What was read from the file counts without a second look.
+    /// Bytes read from the file are used without a second look.
     NoSecondLook,
     /// The page becomes dirty after its record's place is reserved.
     DirtyTooLate,
-    /// A reader has looked where the page lies before it takes the version.
+    /// A reader looks up the page's frame before it takes the version.
     PlaceTooEarly,
 }
 
 // ----- weak memory -----
 
-/// How far each cell has been seen.
+/// The newest message seen of each cell.
 type View = Vec<usize>;
 
 fn join(view: &mut View, other: &View) {
@@ -76,9 +79,9 @@ struct Message {
 #[derive(Clone)]
 struct ThreadViews {
     current: View,
-    /// What an acquire fence would add.
+    /// The view that an acquire fence would add.
     read: View,
-    /// What the last release fence has seen.
+    /// The view at the last release fence.
     fenced: View,
 }
 
@@ -109,7 +112,7 @@ impl Memory {
 
     fn enter(&self) -> MutexGuard<'_, Cells> {
         self.step.load(Ordering::SeqCst);
-        // An execution that failed an assertion leaves the lock poisoned to the others.
+        // A failed assertion in another thread poisons the lock.
         self.cells.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -117,7 +120,7 @@ impl Memory {
         let mut cells = self.enter();
         let (history, me) = cells.of(cell);
         let oldest = me.current[cell];
-        // Mostly the newest value, as on real machines.
+        // The load mostly returns the newest value, as on real machines.
         let newest = history.len() - 1;
         let stale = oldest < newest && shuttle::rand::thread_rng().gen_bool(0.4);
         let at =
@@ -140,7 +143,7 @@ impl Memory {
         let Some(value) = f(history[at].value) else { return false };
         me.read_from(&history[at].clone(), cell, at, order);
         let mut view = me.message_view(cell, at + 1, order);
-        // A read-modify-write goes on with the release sequence of what it read.
+        // A read-modify-write continues the release sequence of the value that it read.
         join(&mut view, &history[at].view);
         history.push(Message { value, view });
         true
@@ -157,7 +160,7 @@ impl Memory {
         }
     }
 
-    /// The newest value, for the checks at the end.
+    /// The newest value, for the final checks.
     fn last(&self, cell: usize) -> u64 {
         self.enter().history[cell].last().map_or(0, |message| message.value)
     }
@@ -190,7 +193,7 @@ impl ThreadViews {
     }
 }
 
-/// A cell that the protocol uses as a state word; plants the bugs of ordering.
+/// A cell that the protocol uses as a state word. It applies the bugs of ordering.
 struct Word<'m>(&'m Memory, usize);
 
 impl StateWord for Word<'_> {
@@ -219,13 +222,13 @@ impl StateWord for Word<'_> {
     }
 }
 
-// ----- the pool in small -----
+// ----- the small pool -----
 
-/// A mutex: what its holder did is seen by the next one.
+/// A mutex: its next holder sees everything that its last holder did.
 #[derive(Default)]
 struct Lock(shuttle::sync::Mutex<View>);
 
-/// Where things are in the memory.
+/// The layout of the memory.
 const fn state_of(page: usize) -> usize {
     page
 }
@@ -240,10 +243,11 @@ const fn disk_of(page: usize, half: usize) -> usize {
 }
 const LOG: usize = 6 * PAGES;
 const FIRST_SLOT: usize = LOG + 1;
-/// A slot holds this more than the page's number; 0 is empty.
+/// A slot contains the page's number plus this; 0 is empty.
 const SLOT_BIAS: u64 = 1;
 
-/// What a page holds after so many increments: nothing that another page does.
+/// The content of a page after `increments` increments. It differs from any content of another
+/// page.
 const fn content(page: usize, increments: u64) -> u64 {
     increments * PAGES as u64 + page as u64
 }
@@ -258,7 +262,7 @@ struct SmallPool {
     free: Lock,
     clock: Lock,
     batch: Lock,
-    /// The log: which page was changed to which value.
+    /// The log: pages and their new values.
     changes: Mutex<Vec<(usize, u64)>>,
 }
 
@@ -292,7 +296,7 @@ impl SmallPool {
         result
     }
 
-    /// `PageMemory::page`: where the page lies.
+    /// `PageMemory::page`: the page's frame.
     fn frame(&self, page: usize) -> usize {
         self.memory.load(frame_of(page), Ordering::Relaxed) as usize
     }
@@ -341,7 +345,7 @@ impl SmallPool {
         latch::unlatch(&self.word(page), before, changed);
     }
 
-    /// `Pool::fault`: the word to go back to, the page being latched.
+    /// `Pool::fault`: latches the page and returns the word to restore.
     fn fault(&self, page: usize) -> Option<u64> {
         let slot = self.take_slot();
         let word = self.word(page);
@@ -376,13 +380,14 @@ impl SmallPool {
         });
     }
 
-    /// Who gets a frame has seen what was done with it before: its free list is under a mutex.
+    /// The free list is under a mutex, so a thread that takes a frame has seen the earlier use of
+    /// it.
     fn with_free_slots<T>(&self, f: impl FnOnce(&mut Vec<usize>) -> T) -> T {
         let slots = || self.free_slots.lock().unwrap_or_else(PoisonError::into_inner);
         self.locked(&self.free, || f(&mut slots()))
     }
 
-    /// `Pool::latch_load`: latched, and the word to go back to.
+    /// `Pool::latch_load`: latches the page and returns the word to restore.
     fn latched(&self, page: usize) -> u64 {
         loop {
             let word = self.word(page);
@@ -400,7 +405,7 @@ impl SmallPool {
         }
     }
 
-    /// `Pool::turn` and `Pool::write_and_evict`, one time around.
+    /// `Pool::turn` and `Pool::write_and_evict`, once around.
     fn turn(&self) {
         for slot in 0..self.slots {
             let held = self.memory.load(FIRST_SLOT + slot, Ordering::Acquire);
@@ -431,7 +436,7 @@ impl SmallPool {
         self.give_slot(slot);
     }
 
-    /// `Pool::write_pages` for one page; false if a writer has it.
+    /// `Pool::write_pages` for one page; false if a writer holds it.
     fn write_page(&self, page: usize) -> bool {
         self.locked(&self.batch, || {
             let word = self.word(page);
@@ -454,7 +459,7 @@ impl SmallPool {
         })
     }
 
-    // ----- what the threads do -----
+    // ----- the threads' work -----
 
     /// A change as `Tree::write` makes it: version, latch, dirty, log, bytes.
     fn increment(&self, page: usize) {
@@ -471,7 +476,7 @@ impl SmallPool {
             before = latch::set_dirty(&word, before);
         }
         self.memory.update(LOG, Ordering::AcqRel, |end| Some(end + 1));
-        // No switch of threads comes in between: the list is in the log's order.
+        // Shuttle does not switch threads here, so the list is in the log's order.
         self.changes.lock().unwrap_or_else(PoisonError::into_inner).push((page, value));
         if self.memory.has(Bug::DirtyTooLate) {
             before = latch::set_dirty(&word, before);
@@ -494,7 +499,7 @@ impl SmallPool {
         }
     }
 
-    /// `Tree::copy_past`: the page as the file has it, if it is not in memory all the time.
+    /// `Tree::copy_past`: the page as it is in the file, if it stays out of memory meanwhile.
     fn read_past(&self, page: usize) -> Option<u64> {
         let word = self.word(page);
         let before = latch::absence(&word)?;
@@ -509,7 +514,7 @@ impl SmallPool {
 
     /// `Store::checkpoint`.
     fn checkpoint(&self) {
-        // Begins at any time in the others' lives.
+        // The checkpoint begins at a random time.
         for _ in 0..shuttle::rand::thread_rng().gen_range(0..60) {
             self.memory.step.load(Ordering::SeqCst);
         }
@@ -578,7 +583,7 @@ fn run(slots: usize, bug: Option<Bug>) {
     }
 }
 
-/// A writer whose pages drive one another out of the only slot, and a reader of the file.
+/// Runs a writer whose pages evict one another from the only slot, and a reader of the file.
 fn run_past(bug: Option<Bug>) {
     let pool = Arc::new(SmallPool::new(1, bug));
     let writer = Arc::clone(&pool);
@@ -616,7 +621,7 @@ fn schedules_with_few_preemptions() {
     shuttle::check_pct(|| run(PAGES, None), 1000, 3);
 }
 
-/// The test of the tester: a step done wrong is found soon.
+/// Tests the test: a planted error is found soon.
 #[test]
 fn planted_bugs_are_found() {
     use Bug::*;
@@ -632,7 +637,7 @@ fn planted_bugs_are_found() {
         PlaceTooEarly,
     ];
     for bug in bugs {
-        // With one frame only a page cannot move.
+        // A page cannot change its frame if there is only one.
         let worlds = if bug == PlaceTooEarly { [PAGES, 1] } else { [1, PAGES] };
         let found = worlds.into_iter().any(|slots| {
             let search = move || shuttle::check_random(move || run(slots, Some(bug)), 20_000);

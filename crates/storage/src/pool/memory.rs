@@ -1,33 +1,33 @@
-//! Page memory: the one place with `unsafe` in this crate.
+//! Page memory: the only module of this crate with `unsafe` code.
 //!
 //! A page in memory lies in a *frame*; the frames are one anonymous mapping, as large as the pool.
-//! Another mapping has an [`Entry`] for each page id: the state word, and which frame the page lies
-//! in. It is an array, reserved but not committed, so that a page is found by arithmetic, as in
-//! vmcache (Leis et al., "Virtual-Memory Assisted Buffer Management", SIGMOD 2023). vmcache also
-//! does without frames: a page's address follows from its id, and the kernel gives it memory and
-//! takes it back. But then the kernel clears and maps two pages of its own for each page read, and
-//! unmaps them for each one that goes: two thirds of what a page costs that is read from the page
-//! cache. A frame goes from page to page as it is.
+//! Another mapping has an [`Entry`] for each page id: the state word, and the page's frame. It is
+//! an array, reserved but not committed. So a page is found by arithmetic, as in vmcache (Leis et
+//! al., "Virtual-Memory Assisted Buffer Management", SIGMOD 2023). vmcache also works without
+//! frames: a page's address follows from its id, and the kernel supplies and reclaims its memory.
+//! But then the kernel clears and maps two pages of its own for each page read, and unmaps them for
+//! each evicted one. That is two thirds of the cost of a page that is read from the page cache.
+//! Here frames are reused without the kernel.
 //!
 //! Invariants that make the safe interface sound:
 //!
-//! - M1. A mapping is readable and writable from `new` to `drop`, over its whole
-//!   length, and each entry names a frame of the mapping, also that of a page that is not in
-//!   memory (it is another page's then). Hence a load never faults, however stale the page id is.
-//! - M2. Every access checks or masks its offset against `PAGE_SIZE`, so that an
-//!   offset read from a torn page cannot leave the page.
-//! - M3. Nobody holds `&` or `&mut` to mapped bytes that another thread may write.
-//!   [`PageRef`] copies out: words by relaxed atomics, ranges by `racy_copy`.
-//!   A slice (`PageMut::bytes`) is lent only by the holder of the page's exclusive
-//!   latch, for as long as that holder does not write.
-//! - M4. [`PageMut`] exists at most once a page at a time: the pool makes it from
-//!   the exclusive latch's guard, [`PageBuf`] from `&mut self`. No two pages in memory
-//!   lie in one frame: the pool takes a frame off its free list before it places a page
-//!   there, and puts it back after the page has left memory.
-//! - M5. What `racy_copy` returns may mix two versions of a page. It is plain
-//!   bytes (every bit pattern is valid), and the callers throw it away unless the
-//!   page's version validates (a seqlock, as in Boehm, "Can seqlocks get along
-//!   with programming language memory models?", MSPC 2012).
+//! - M1. A mapping is readable and writable from `new` to `drop`, over its whole length. Each entry
+//!   names a frame of the mapping, even the entry of a page that is not in memory (the frame is
+//!   then another page's). So a load never faults, even for a stale page id.
+//! - M2. Every access checks or masks its offset against `PAGE_SIZE`, so that an offset read from a
+//!   torn page cannot leave the page.
+//! - M3. A `&` or `&mut` to mapped bytes never exists while another thread may write them.
+//!   [`PageRef`] copies out: words by relaxed atomics, ranges by `racy_copy`. Only the holder of
+//!   the page's exclusive latch lends a slice (`PageMut::bytes`), and it does not write while the
+//!   slice lives.
+//! - M4. A page has at most one [`PageMut`] at a time: the pool makes it from the exclusive latch's
+//!   guard, [`PageBuf`] from `&mut self`. A frame holds at most one page in memory: the pool takes
+//!   a frame off its free list before it places a page there, and puts it back after the page has
+//!   left memory.
+//! - M5. The bytes that `racy_copy` returns may mix two versions of a page. They are plain bytes
+//!   (every bit pattern is valid), and the callers discard them unless the page's version validates
+//!   (a seqlock, as in Boehm, "Can seqlocks get along with programming language memory models?",
+//!   MSPC 2012).
 #![allow(unsafe_code)]
 
 use crate::types::{PAGE_SIZE, PageId};
@@ -38,7 +38,7 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// What the processor loads at once, on the machines we know.
+/// Bytes that the processor loads at once, on known machines.
 const CACHE_LINE: usize = 64;
 
 /// An anonymous mapping of zeros.
@@ -47,7 +47,7 @@ struct Mapping {
     len: usize,
 }
 
-// SAFETY: a mapping is plain memory owned by this value; M2 to M4 govern access.
+// SAFETY: a mapping is plain memory owned by this value. M2 to M4 govern access.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -73,26 +73,28 @@ impl Mapping {
         Ok(Mapping { base, len })
     }
 
-    /// Asks the kernel for huge pages: a random read then misses the TLB once, not three times. A
-    /// wish: nothing depends on whether it is granted.
+    /// Asks the kernel for huge pages: a random read then misses the TLB once, not three times.
+    /// Correctness does not depend on the kernel's decision.
     fn advise_huge_pages(&self) {
-        // SAFETY: the whole mapping; the advice does not change its content.
+        // SAFETY: the range is the whole mapping. The advice does not change its content.
         unsafe { libc::madvise(self.base.as_ptr().cast(), self.len, libc::MADV_HUGEPAGE) };
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: exactly the range that `new` mapped; no borrow outlives `self`.
+        // SAFETY: this is exactly the range that `new` mapped. All borrows of it end before `self`
+        // does.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
     }
 }
 
-/// What there is for each page id, in memory or not. The words share a line of the processor's cache.
+/// The entry of a page id, in memory or not. Both words are on one cache line.
 #[repr(C, align(16))]
 struct Entry {
     state: AtomicU64,
-    /// Where the page lies. It changes as the page's bytes do: under the latch, to be validated.
+    /// The page's frame. It changes like the page's bytes: under the latch, so that readers
+    /// validate it.
     frame: AtomicU32,
 }
 
@@ -105,9 +107,9 @@ pub(crate) struct PageMemory {
 }
 
 impl PageMemory {
-    /// Frames for `frame_count` pages in memory, and entries for `max_pages` ids, or for as many as
-    /// the process may have (`ulimit -v`, a checker's own limits), but for `min_pages` at least. All
-    /// states start as 0.
+    /// Frames for `frame_count` pages in memory, and entries for `max_pages` ids. If the process
+    /// may not reserve that much (`ulimit -v`, a checker's own limits), there are fewer entries,
+    /// but at least `min_pages`. All states start as 0.
     pub(crate) fn new(
         frame_count: usize,
         mut max_pages: u64,
@@ -141,8 +143,8 @@ impl PageMemory {
     #[inline]
     fn entry(&self, id: PageId) -> &Entry {
         assert!(id.0 < self.max_pages, "page id {} is beyond the address space", id.0);
-        // SAFETY: in bounds by the assertion, aligned (mappings are page-aligned), and only ever
-        // accessed as an Entry, whose zeros are a valid one.
+        // SAFETY: in bounds by the assertion, and aligned (mappings are page-aligned). The memory
+        // is accessed as an Entry only, and zeros are a valid Entry.
         unsafe { &*self.entries.base.as_ptr().cast::<Entry>().add(id.0 as usize) }
     }
 
@@ -152,19 +154,19 @@ impl PageMemory {
         &self.entry(id).state
     }
 
-    /// The page for reading without a latch (M3, M5). Where it lies is part of what is read: the
-    /// reader has taken the version before, and validates it afterwards.
+    /// The page for reading without a latch (M3, M5). The frame is part of the reading: the reader
+    /// has taken the version before, and validates it afterwards.
     #[inline]
     pub(crate) fn page(&self, id: PageId) -> PageRef<'_> {
         let frame = self.entry(id).frame.load(Relaxed) as usize;
         debug_assert!(frame < self.frame_count);
-        // SAFETY: in bounds of the mapping by M1: `place` checks what it stores, and there is a
-        // first frame.
+        // SAFETY: in bounds of the mapping by M1, since `place` checks the frame that it stores,
+        // and frame 0 always exists.
         let base = unsafe { self.frames.base.as_ptr().add(frame * PAGE_SIZE) };
         PageRef { base, memory: PhantomData }
     }
 
-    /// Puts a page in a frame, with whatever bytes are there.
+    /// Puts a page into a frame; the bytes there stay unchanged.
     ///
     /// # Safety
     /// The caller holds the page's exclusive latch, and no other page in memory lies in this frame
@@ -186,9 +188,9 @@ impl PageMemory {
 
     /// Asks the processor to load a page's state word, header and first slots.
     ///
-    /// No more than that: the rest of a long slot array is asked for once a key's likely
-    /// position is known, and trees of a row or two, as leaves of a partitioned table often
-    /// are, have no rest. A line asked for in vain drives another one out of the cache.
+    /// The rest of a long slot array is loaded once a key's likely position is known. Trees of a
+    /// row or two, as leaves of a partitioned table often are, have no rest. A line loaded in vain
+    /// evicts another one from the cache.
     #[inline]
     pub(crate) fn prefetch(&self, id: PageId) {
         if id.0 < self.max_pages {
@@ -197,8 +199,8 @@ impl PageMemory {
         }
     }
 
-    /// As [`PageMemory::prefetch`], and the page's end, where the first entries lie: all there
-    /// is to a tree of a row or two.
+    /// As [`PageMemory::prefetch`], and also the page's end, where the first entries lie. A tree of
+    /// a row or two has no others.
     #[inline]
     pub(crate) fn prefetch_with_entries(&self, id: PageId) {
         if id.0 < self.max_pages {
@@ -213,7 +215,7 @@ fn prefetch_line(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch never faults, whatever the address.
+        // SAFETY: a prefetch never faults, at any address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast::<i8>()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -234,7 +236,7 @@ macro_rules! word_access {
             #[inline]
             pub(crate) fn $get(self, offset: usize) -> $int {
                 let offset = offset & (PAGE_SIZE - size_of::<$int>());
-                // SAFETY: in bounds and aligned by the mask (M2); pages are 8-byte aligned.
+                // SAFETY: in bounds and aligned by the mask (M2), since pages are 8-byte aligned.
                 let word = unsafe { &*self.base.add(offset).cast::<$atomic>() };
                 <$int>::from_le(word.load(Relaxed))
             }
@@ -276,7 +278,7 @@ fn in_page(offset: usize, len: usize) -> bool {
 }
 
 impl<'a> PageRef<'a> {
-    /// Asks the processor to load what is at `offset` (masked into the page) and the next line.
+    /// Asks the processor to load the line at `offset` (masked into the page) and the next line.
     #[inline]
     pub(crate) fn prefetch(self, offset: usize) {
         let line = self.base.wrapping_add(offset & (PAGE_SIZE - 1));
@@ -300,7 +302,7 @@ impl<'a> PageRef<'a> {
     /// The range lies in the page, and `target` is good for `len` bytes.
     #[inline]
     unsafe fn racy_copy(self, offset: usize, target: *mut u8, len: usize) {
-        // SAFETY: by this function's own contract; M1 keeps the source mapped.
+        // SAFETY: the caller keeps this function's contract. M1 keeps the source mapped.
         unsafe { std::ptr::copy_nonoverlapping(self.base.add(offset), target, len) };
     }
 
@@ -311,7 +313,7 @@ impl<'a> PageRef<'a> {
         if !in_page(offset, target.len()) {
             return false;
         }
-        // SAFETY: in the page by the check above; `target` is its own length.
+        // SAFETY: the range is in the page by the check above. `target` has the copied length.
         unsafe { self.racy_copy(offset, target.as_mut_ptr(), target.len()) };
         true
     }
@@ -325,8 +327,8 @@ impl<'a> PageRef<'a> {
         }
         target.reserve(len);
         let old_len = target.len();
-        // SAFETY: in the page by the check; `reserve` made room for `len` bytes, which
-        // the copy initialises before the length covers them.
+        // SAFETY: the range is in the page by the check. `reserve` made room for `len` bytes, and
+        // the copy initialises them before the length covers them.
         unsafe {
             self.racy_copy(offset, target.as_mut_ptr().add(old_len), len);
             target.set_len(old_len + len);
@@ -340,11 +342,11 @@ impl<'a> PageRef<'a> {
         debug_assert!((1..=8).contains(&count) && in_page(offset, count));
         let mut word = [0u8; 8];
         if offset + 8 <= PAGE_SIZE {
-            // SAFETY: inside the page by the condition. A copy of known length is one load.
+            // SAFETY: inside the page by the condition. A copy of constant length is one load.
             unsafe { self.racy_copy(offset, word.as_mut_ptr(), 8) };
             return u64::from_be_bytes(word) & (u64::MAX << (64 - 8 * count));
         }
-        // SAFETY: inside the page, as the caller has made sure; at most 8 bytes.
+        // SAFETY: inside the page, as the caller has ensured. At most 8 bytes are copied.
         unsafe { self.racy_copy(offset, word.as_mut_ptr(), count) };
         u64::from_be_bytes(word)
     }
@@ -397,12 +399,12 @@ impl<'a> PageRef<'a> {
 
     /// Copies the whole page.
     pub(crate) fn copy_page(self, target: &mut PageBuf) {
-        // SAFETY: a whole page to a whole page.
+        // SAFETY: source and target are whole pages.
         unsafe { self.racy_copy(0, target.0.as_mut_ptr(), PAGE_SIZE) };
     }
 }
 
-/// A page, for its exclusive owner (M4).
+/// A page, for the holder of its exclusive latch (M4).
 pub(crate) struct PageMut<'a> {
     page: PageRef<'a>,
 }
@@ -421,21 +423,22 @@ impl PageMut<'_> {
     #[inline]
     pub(crate) fn bytes(&self, offset: usize, len: usize) -> &[u8] {
         assert!(in_page(offset, len));
-        // SAFETY: in the page. Nobody writes it while the slice lives: the owner would
-        // need `&mut self`, everybody else its latch (M3, M4).
+        // SAFETY: in the page. It is not written while the slice lives: the owner would need `&mut
+        // self`, any other thread its latch (M3, M4).
         unsafe { std::slice::from_raw_parts(self.page.base.add(offset), len) }
     }
 
     /// All bytes of the page.
     pub(crate) fn all_bytes(&self) -> &[u8; PAGE_SIZE] {
-        // SAFETY: as for `bytes`; arrays of bytes need no alignment.
+        // SAFETY: as for `bytes`. Arrays of bytes need no alignment.
         unsafe { &*self.page.base.cast() }
     }
 
-    /// All bytes of the page, to be read into. Another thread may look at them: its version does
-    /// not hold.
+    /// All bytes of the page, to read a file's page into. Another thread may read them; its
+    /// validation fails.
     pub(crate) fn all_bytes_mut(&mut self) -> &mut [u8; PAGE_SIZE] {
-        // SAFETY: as above, and the borrow is exclusive among those who may write (M3, M4).
+        // SAFETY: as above, and the borrow is exclusive: the latch keeps other threads from writing
+        // (M3, M4).
         unsafe { &mut *self.page.base.cast() }
     }
 
@@ -443,8 +446,8 @@ impl PageMut<'_> {
     #[inline]
     pub(crate) fn write(&mut self, offset: usize, bytes: &[u8]) {
         assert!(in_page(offset, bytes.len()));
-        // SAFETY: in the page; `bytes` cannot overlap it, being borrowed from elsewhere
-        // while `self` is borrowed mutably.
+        // SAFETY: in the page. `bytes` cannot overlap it, since `self` is borrowed mutably and
+        // `bytes` from elsewhere.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.page.base.add(offset), bytes.len());
         }
@@ -454,7 +457,7 @@ impl PageMut<'_> {
     #[inline]
     pub(crate) fn move_within(&mut self, from: usize, to: usize, len: usize) {
         assert!(in_page(from, len) && in_page(to, len));
-        // SAFETY: both ranges are in the page; `copy` allows overlap.
+        // SAFETY: both ranges are in the page, and `copy` allows overlap.
         unsafe { std::ptr::copy(self.page.base.add(from), self.page.base.add(to), len) };
     }
 
@@ -462,7 +465,7 @@ impl PageMut<'_> {
     #[inline]
     pub(crate) fn copy_range(&mut self, to: usize, source: PageRef<'_>, from: usize, len: usize) {
         assert!(in_page(to, len) && in_page(from, len));
-        // SAFETY: both ranges are in their pages; `copy` allows that it is one page.
+        // SAFETY: both ranges are in their pages, and `copy` allows that they are one page.
         unsafe { std::ptr::copy(source.base.add(from), self.page.base.add(to), len) };
     }
 
@@ -479,7 +482,7 @@ impl PageMut<'_> {
     }
 }
 
-/// A private page outside the pool, where a device can take it from.
+/// A private page outside the pool, aligned for direct I/O.
 #[repr(C, align(4096))]
 #[derive(Clone)]
 pub(crate) struct PageBuf([u8; PAGE_SIZE]);
@@ -490,43 +493,43 @@ impl PageBuf {
         Box::new(PageBuf([0; PAGE_SIZE]))
     }
 
-    /// For reading through the page accessors.
+    /// The page for reading through the page accessors.
     #[inline]
     pub(crate) fn page(&self) -> PageRef<'_> {
         PageRef { base: self.0.as_ptr().cast_mut(), memory: PhantomData }
     }
 
-    /// For writing through the page accessors.
+    /// The page for writing through the page accessors.
     #[inline]
     pub(crate) fn page_mut(&mut self) -> PageMut<'_> {
         let base = self.0.as_mut_ptr();
         PageMut { page: PageRef { base, memory: PhantomData } }
     }
 
-    /// The bytes.
+    /// The page's bytes.
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8; PAGE_SIZE] {
         &self.0
     }
 
-    /// The bytes.
+    /// The page's bytes, for writing.
     #[inline]
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8; PAGE_SIZE] {
         &mut self.0
     }
 
-    /// The bytes of pages that stand one after the other.
+    /// The bytes of consecutive pages in memory.
     pub(crate) fn all_bytes(pages: &[PageBuf]) -> &[u8] {
         const { assert!(size_of::<PageBuf>() == PAGE_SIZE, "nothing between two pages") }
-        // SAFETY: the pages are borrowed as long as the bytes are, they are nothing but their
-        // bytes, and nothing is between them.
+        // SAFETY: the pages are borrowed as long as the bytes are. They consist only of their
+        // bytes, without gaps.
         unsafe { std::slice::from_raw_parts(pages.as_ptr().cast(), size_of_val(pages)) }
     }
 
-    /// As [`PageBuf::all_bytes`], to be written to.
+    /// As [`PageBuf::all_bytes`], for writing.
     pub(crate) fn all_bytes_mut(pages: &mut [PageBuf]) -> &mut [u8] {
         let len = size_of_val(pages);
-        // SAFETY: as above, and the borrow is exclusive; any bytes make a page.
+        // SAFETY: as above. The borrow is exclusive, and any bytes make a page.
         unsafe { std::slice::from_raw_parts_mut(pages.as_mut_ptr().cast(), len) }
     }
 }
@@ -572,7 +575,7 @@ mod tests {
 
     #[test]
     fn fewer_addresses_than_asked_for_will_do() {
-        // No processor has so many.
+        // More than any processor can address.
         let memory = PageMemory::new(16, 1 << 48, 16).unwrap();
         assert!((16..1 << 48).contains(&memory.max_pages()));
         assert!(PageMemory::new(16, 1 << 48, 1 << 47).is_err());
@@ -581,7 +584,7 @@ mod tests {
     #[test]
     fn a_page_lies_where_it_was_placed() {
         let memory = PageMemory::new(2, 16, 16).unwrap();
-        // SAFETY: single-threaded test; the two pages lie in different frames.
+        // SAFETY: the test has a single thread, and the two pages lie in different frames.
         unsafe {
             memory.place(PageId(3), 1);
             memory.place(PageId(4), 0);
@@ -589,7 +592,7 @@ mod tests {
             memory.page_mut(PageId(4)).write(10, b"world");
         }
         assert_eq!(memory.page(PageId(3)).u8_at(10), b'h');
-        // SAFETY: single-threaded test; page 3 is in memory no more.
+        // SAFETY: the test has a single thread, and page 3 is no longer in memory.
         unsafe { memory.place(PageId(5), 1) };
         assert_eq!(memory.page(PageId(5)).u8_at(10), b'h');
         assert_eq!(memory.page(PageId(4)).u8_at(10), b'w');

@@ -1,18 +1,19 @@
-//! The buffer pool, found through an array of all page ids (see `memory` and `state`).
+//! The buffer pool. It finds pages through an array of all page ids (see `memory` and `state`).
 //!
-//! - A page is found by arithmetic and a look at the array: no hash table.
+//! - A page is found by arithmetic and one array access, without a hash table.
 //! - Readers take no latch: they remember the page's version, read, and validate
 //!   ([`Pool::optimistic`], [`Pool::validate`]).
 //! - Writers hold the exclusive latch as a [`PageGuard`]. It is taken from a
 //!   version (failing if the page moved on) or by waiting.
-//! - At most `capacity` pages are in memory. Each resident page lies in a frame, whose number
-//!   is its slot of `resident`, over which the clock hand moves; no slot free means evict first.
+//! - At most `capacity` pages are in memory. Each resident page lies in a frame, whose number is
+//!   its slot of `resident`, over which the clock hand moves. If all slots are in use, a page is
+//!   evicted first.
 //!
-//! Latch order: parent before child, left before right, tree pages before bitmap
-//! pages. Only bitmap pages and fresh pages are ever *waited for* while another
-//! latch is held; everything else is tried, and the operation restarts if that
-//! fails. Hence no deadlock. The pool's own mutexes (`clock`, then `WriteBack`'s)
-//! are taken after any latch, and nobody waits for a latch while holding one.
+//! Latch order: parent before child, left before right, tree pages before bitmap pages. A thread
+//! that holds a latch *waits* only for bitmap pages and fresh pages. It only tries to latch other
+//! pages, and the operation restarts if that fails. So deadlocks are impossible. The pool's own
+//! mutexes (`clock`, then `WriteBack`'s) are taken after any latch, and their holders wait for no
+//! latch.
 
 pub(crate) mod evict;
 mod latch;
@@ -41,14 +42,14 @@ use writeback::WriteBack;
 
 pub(crate) use state::{Absence, Version};
 
-/// No page, in the `resident` array.
+/// The `resident` array's value for a slot without a page.
 const EMPTY: u64 = u64::MAX;
 
-/// The pool.
+/// The buffer pool.
 pub(crate) struct Pool {
     memory: PageMemory,
     file: Arc<dyn steppe_vfs::File>,
-    /// Which page each slot holds.
+    /// The page in each slot.
     resident: Box<[AtomicU64]>,
     free_slots: Mutex<Vec<u32>>,
     clock: Mutex<evict::Clock>,
@@ -56,7 +57,7 @@ pub(crate) struct Pool {
     pub(crate) counters: Counters,
 }
 
-/// What was done since the start.
+/// Counts since the start.
 #[derive(Default)]
 pub(crate) struct Counters {
     pub(crate) read: AtomicU64,
@@ -64,19 +65,19 @@ pub(crate) struct Counters {
     pub(crate) evicted: AtomicU64,
 }
 
-/// What to expect of a page that is read from the file.
+/// The expected state of a page that is read from the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Load {
     /// A good page; anything else is an error.
     Existing,
-    /// Whatever is there does not matter: the page is about to be formatted.
+    /// Any content: the page is about to be formatted.
     Fresh,
-    /// Recovery: a page that was never written is all zeros; a damaged one too, if
-    /// the caller is going to format it.
+    /// For recovery: a page that was never written is all zeros. If the caller formats the page, a
+    /// damaged one is replaced by zeros, too.
     Redo { formatted: bool },
 }
 
-/// Waits, more and more patiently.
+/// Waits longer and longer.
 #[derive(Default)]
 pub(crate) struct Backoff(u32);
 
@@ -92,8 +93,8 @@ impl Backoff {
 }
 
 impl Pool {
-    /// An empty pool over `file`, of at most `max_pages`. What the file has by now fits it, and
-    /// `capacity` pages do.
+    /// An empty pool over `file` with at most `max_pages` page ids. It has at least enough for the
+    /// file's present pages and for `capacity` pages.
     pub(crate) fn new(
         capacity: usize,
         max_pages: u64,
@@ -124,12 +125,12 @@ impl Pool {
         self.file.path()
     }
 
-    /// Page ids are below this.
+    /// Page ids are below this limit.
     pub(crate) fn max_pages(&self) -> u64 {
         self.memory.max_pages()
     }
 
-    /// Pages in memory.
+    /// The number of pages in memory.
     pub(crate) fn resident_pages(&self) -> usize {
         self.resident.len() - self.free_slots.lock().len()
     }
@@ -138,14 +139,14 @@ impl Pool {
         StorageError::Corrupt { file: self.path().to_path_buf(), page: Some(id), what: what.into() }
     }
 
-    /// The page's memory. What is read from it counts only if [`Pool::validate`]
-    /// confirms a version taken before this call: where the page lies is part of the reading.
+    /// The page's memory. Bytes read from it are valid only if [`Pool::validate`] confirms a
+    /// version taken before this call: the page's frame is part of the reading.
     #[inline]
     pub(crate) fn page(&self, id: PageId) -> PageRef<'_> {
         self.memory.page(id)
     }
 
-    /// Starts loading what [`Pool::optimistic`] and the first look at the page need.
+    /// Starts loading the memory that [`Pool::optimistic`] and the first access to the page need.
     #[inline]
     pub(crate) fn prefetch(&self, id: PageId) {
         self.memory.prefetch(id);
@@ -157,7 +158,7 @@ impl Pool {
         self.memory.prefetch_with_entries(id);
     }
 
-    /// The page's version, once it is in memory and unlatched.
+    /// The page's version. Reads the page if it is not in memory, and waits while it is latched.
     #[inline]
     pub(crate) fn optimistic(&self, id: PageId) -> Result<Version> {
         match latch::hot_version(self.memory.state(id)) {
@@ -175,7 +176,7 @@ impl Pool {
         latch::hot_version(self.memory.state(id)).inspect(|_| usage::hit())
     }
 
-    /// As [`Pool::optimistic_if_resident`], also if the clock's hand has been by since the page's
+    /// As [`Pool::optimistic_if_resident`], even if the clock's hand has passed since the page's
     /// last use.
     #[inline]
     pub(crate) fn optimistic_at_once(&self, id: PageId) -> Option<Version> {
@@ -193,8 +194,8 @@ impl Pool {
         })
     }
 
-    /// The version if the page is in memory and unlatched right now, for one whose look is no use of
-    /// it.
+    /// The version if the page is in memory and unlatched right now. It does not count as a use of
+    /// the page.
     pub(crate) fn peek(&self, id: PageId) -> Option<Version> {
         let state = latch::look(self.memory.state(id));
         (state::latch(state) == UNLATCHED).then(|| state::version(state))
@@ -220,14 +221,14 @@ impl Pool {
         }
     }
 
-    /// The page's word, if it is not in memory.
+    /// The page's word, if the page is not in memory.
     #[inline]
     pub(crate) fn absence(&self, id: PageId) -> Option<Absence> {
         latch::absence(self.memory.state(id))
     }
 
-    /// Whether everything read from the page since `version` was taken is one
-    /// consistent state of it.
+    /// Whether all bytes read from the page since `version` was taken are one consistent state of
+    /// it.
     #[inline]
     pub(crate) fn validate(&self, id: PageId, version: Version) -> bool {
         latch::validate(self.memory.state(id), version)
@@ -242,25 +243,25 @@ impl Pool {
         latch::try_latch(self.memory.state(id), state).then(|| self.guard(id, state))
     }
 
-    /// The guard of a latch just taken.
+    /// The guard of a latch that was just taken.
     fn guard(&self, id: PageId, before: u64) -> PageGuard<'_> {
         PageGuard { pool: self, id, before, changed: false }
     }
 
-    /// Takes the exclusive latch, waiting and reading the page if need be. Not to
-    /// be called with a latch held, except by the latch order's end (bitmap pages).
+    /// Takes the exclusive latch; waits and reads the page if necessary. The caller must hold no
+    /// latch, unless the page is at the end of the latch order (a bitmap page).
     pub(crate) fn latch(&self, id: PageId) -> Result<PageGuard<'_>> {
         self.latch_load(id, Load::Existing)
     }
 
-    /// Takes the latch of a page that nobody else uses and whose content does not
-    /// matter. The holder must format it.
+    /// Takes the latch of a page that no other thread uses, with any content. The holder must
+    /// format it.
     pub(crate) fn latch_fresh(&self, id: PageId) -> Result<PageGuard<'_>> {
         self.latch_load(id, Load::Fresh)
     }
 
-    /// Takes the latch for redo: a page that was never written is no error, and
-    /// neither is a damaged one that is going to be formatted.
+    /// Takes the latch for redo. A page that was never written is accepted, and a damaged one if it
+    /// is going to be formatted.
     pub(crate) fn latch_for_redo(&self, id: PageId, formatted: bool) -> Result<PageGuard<'_>> {
         self.latch_load(id, Load::Redo { formatted })
     }
@@ -282,8 +283,8 @@ impl Pool {
         }
     }
 
-    /// Brings an evicted page into memory; returns it latched, or `None` if
-    /// somebody else is at it.
+    /// Brings an evicted page into memory. Returns it latched, or `None` if another thread is doing
+    /// so.
     #[cold]
     #[allow(unsafe_code)]
     fn fault(&self, id: PageId, load: Load) -> Result<Option<PageGuard<'_>>> {
@@ -295,7 +296,7 @@ impl Pool {
             self.free_slots.lock().push(slot);
             return Ok(None);
         };
-        // SAFETY: `guard` is the exclusive latch. The slot was nobody's, and is this page's until
+        // SAFETY: `guard` is the exclusive latch. The slot was free, and belongs to this page until
         // it is freed, here or by `evict`, after the page has left memory.
         unsafe { self.memory.place(id, slot) };
         if let Err(error) = self.load(&mut guard, load) {
@@ -310,7 +311,7 @@ impl Pool {
         Ok(Some(guard))
     }
 
-    /// Fills a latched page that has another one's bytes from the file.
+    /// Fills a latched page, whose frame holds another page's bytes, from the file.
     fn load(&self, guard: &mut PageGuard<'_>, load: Load) -> Result<()> {
         if load == Load::Fresh {
             guard.page_mut().zero(0, PAGE_SIZE);
@@ -325,7 +326,8 @@ impl Pool {
         bytes[read..].fill(0);
         self.counters.read.fetch_add(1, Ordering::Relaxed);
         usage::read();
-        // It is verified before the latch is let go, and no one believes what he sees before.
+        // The page is verified before its latch is released; bytes read before that do not
+        // validate.
         match (page::verify_latched(&page, id), load) {
             (Ok(()), _) => self.counters.reads_of_trees.count(*page),
             (Err(Bad::NeverWritten), Load::Redo { .. })
@@ -352,14 +354,14 @@ impl Pool {
 pub(crate) struct PageGuard<'a> {
     pool: &'a Pool,
     id: PageId,
-    /// The state to go back to.
+    /// The state that unlatching restores.
     before: u64,
-    /// Whether the version must move on.
+    /// Whether unlatching must change the version.
     changed: bool,
 }
 
 impl<'a> PageGuard<'a> {
-    /// The latched page.
+    /// The latched page's id.
     #[inline]
     pub(crate) fn id(&self) -> PageId {
         self.id
@@ -381,8 +383,8 @@ impl<'a> PageGuard<'a> {
         unsafe { self.pool.memory.page_mut(self.id) }
     }
 
-    /// Marks the page dirty and its version used up. Must come before the record
-    /// that describes the change is appended (the checkpoint relies on it).
+    /// Marks the page dirty, and its version as changed. It must precede the append of the record
+    /// that describes the change (the checkpoint relies on it).
     #[inline]
     pub(crate) fn will_change(&mut self) {
         self.changed = true;
@@ -393,7 +395,7 @@ impl<'a> PageGuard<'a> {
         }
     }
 
-    /// Puts the page back to "evicted": its loading failed, or it is the clock's victim.
+    /// Returns the page to "evicted": its loading failed, or it is the clock's victim.
     fn abandon(mut self) {
         self.before = with_latch(self.before, EVICTED);
         self.changed = true;

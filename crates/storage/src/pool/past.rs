@@ -1,35 +1,35 @@
-//! Reading pages past the pool, for scans of more of them than the pool has use for.
+//! Reads pages past the pool, for scans of more pages than the pool should hold.
 //!
-//! A scan of a large table would drive out of memory what others need, to look at each page once;
-//! and to give a page memory and take it back costs more than to read it. PostgreSQL's answer is a
-//! ring of 32 buffers for a scan of more than a quarter of shared_buffers (`freelist.c`). Here such
-//! a scan reads what is not in memory into pages of its own, several at a time; it gives the pool
-//! nothing to evict. As long as the pool has room that nobody asks for, a scan may fill it, so that
-//! the next scan finds in memory what fits.
+//! A scan of a large table would evict pages that others need, only to use each page once. Giving a
+//! page memory and taking it back also costs more than reading it. PostgreSQL uses a ring of 32
+//! buffers for a scan of more than a quarter of shared_buffers (`freelist.c`). Here such a scan
+//! reads pages that are not in memory into pages of its own, several at a time, and the pool has
+//! nothing to evict. While the pool has spare room, a scan may fill it, so that the next scan finds
+//! those pages in memory.
 //!
-//! Condition F: *if a page's word is the same before the file is read and after it, and says that
-//! the page is not in memory, then what was read is the page, as it was all the time between.*
+//! Condition F: *if a page's word is the same before and after the file is read, and says that the
+//! page is not in memory, then the bytes read are the page's state during all that time.*
 //!
 //! 1. *The file has the page's last state.* Only a clean page leaves memory, and it is clean since
-//!    its last state was written in place (conditions E of `latch`, W3 of `writeback`). Who writes it
-//!    does so before `mark_clean` releases the word; who evicts it acquires that, and releases the
-//!    word that is seen here.
-//! 2. *Nobody writes it meanwhile.* The pages of a batch are dirty until it is written, also in
-//!    place: a dirty page is not evicted, so of one that is out of memory no write is under way. A
-//!    new write needs a change, that needs a latch, and the latch another word ([`latch::try_latch`]).
-//!    From there the word does not come back to what it was: loading a page counts as a change, and
-//!    so does evicting it, or a loading that failed. The version has 48 bits.
-//! 3. *Beside the pool,* the file is written to by recovery, before there are scans; past its end;
-//!    and in holes, which are made of free pages only.
-//! 4. *A later look is a later one.* It comes behind an acquire fence: a reader of bytes that were
+//!    its last state was written in place (conditions E of `latch`, W3 of `writeback`). The thread
+//!    that writes it does so before `mark_clean` releases the word. The thread that evicts it
+//!    acquires that word, and releases the word that the reader sees.
+//! 2. *The page is not written meanwhile.* The pages of a batch are dirty until the batch is
+//!    written in place. A dirty page is not evicted, so a page out of memory has no write under
+//!    way. A new write needs a change, a change needs a latch, and the latch changes the word
+//!    ([`latch::try_latch`]). From there the word never returns to its old value: a load of a page
+//!    counts as a change, and so does an eviction or a failed load. The version has 48 bits.
+//! 3. *Other writes to the file do not matter.* Recovery writes before scans exist. Extensions
+//!    write past the file's end. Holes consist of free pages only.
+//! 4. *A later look is really later.* It follows an acquire fence: a reader of bytes that were
 //!    written after the first look finds the word of their latching, or a later one.
 //!
-//! What a free page holds is nobody's: that the page is in use, and whose it is, does not follow
-//! from F. The caller knows it from the page above, which it validates after the later look: the
-//! page was that one's child then, and its content is F's. So one look does for several purposes:
-//! the word taken for the reading of *neighbours* is compared only when the scan gets to them.
-//! A page that does not pass (its checksum, its place, its tree) is left to the pool, which knows
-//! when that is damage.
+//! F does not say whether the page is in use, or to which tree it belongs: a free page may contain
+//! anything. The caller knows that from the parent page, which it validates after the later look:
+//! the page was the parent's child then, and its content is F's. So one look serves several
+//! purposes: the word taken before a read of *neighbours* is compared only when the scan reaches
+//! them. If a page fails the check (its checksum, its place, its tree), the pool reads it and
+//! decides whether it is damaged.
 
 use super::memory::PageBuf;
 use super::{Absence, Pool};
@@ -40,27 +40,27 @@ use std::sync::atomic::Ordering;
 
 /// The most pages that are read at once (PostgreSQL's default of io_combine_limit).
 const RUN: usize = 16;
-/// Other pages that may stand between two that are wanted.
+/// The most unwanted pages between two wanted pages of one read.
 const GAP: u64 = 2;
 
 #[cfg(test)]
 thread_local! {
-    /// A bug on purpose: the word is not compared with that from before the reading.
+    /// A deliberate bug: the word is not compared with the one from before the read.
     pub(crate) static BELIEVE_OLD_READS: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
 /// Pages that one scan has read past the pool.
 #[derive(Default)]
 pub(crate) struct PagesRead {
-    /// Those of the last read, neighbours in the file. (Their number never shrinks.)
+    /// The pages of the last read, consecutive in the file. (The vector never shrinks.)
     pages: Vec<PageBuf>,
     first: u64,
-    /// Which of them were wanted, and what their words were before.
+    /// The wanted pages among them, and their words before the read.
     wanted: Vec<(PageId, Absence)>,
 }
 
 impl PagesRead {
-    /// Whether the page is here as it is now, `now` being its word.
+    /// Whether the page's current state is here. `now` is the page's current word.
     pub(crate) fn has(&self, id: PageId, now: Absence) -> bool {
         #[cfg(test)]
         if BELIEVE_OLD_READS.get() {
@@ -71,18 +71,18 @@ impl PagesRead {
 }
 
 impl Pool {
-    /// Pages of a scan that is to read past the pool: more than a quarter of it.
+    /// Whether a scan of this many pages should read past the pool: more than a quarter of it.
     pub(crate) fn is_large(&self, pages: u64) -> bool {
         pages > self.resident.len() as u64 / 4
     }
 
-    /// Whether there is room for pages that nobody has to give way to.
+    /// Whether the pool has room for pages without evicting others.
     pub(crate) fn has_spare_room(&self) -> bool {
         self.free_slots.lock().len() > 2 * self.low_water() + RUN
     }
 
-    /// Reads the first of the pages, and those that follow it in the file closely, as far as they
-    /// are not in memory. If that fails, there are none.
+    /// Reads the first of the pages, and the pages that follow it closely in the file, if they are
+    /// not in memory. If the read fails, `into` is empty.
     pub(crate) fn read_past(&self, ids: impl Iterator<Item = PageId>, into: &mut PagesRead) {
         into.wanted.clear();
         let mut end = 0;
@@ -109,13 +109,13 @@ impl Pool {
         let place = into.first * PAGE_SIZE as u64;
         match usage::timed(usage::Io::Read, || self.file.read_at(bytes, place)) {
             Ok(read) if read == bytes.len() => usage::bulk_asked(),
-            // The pool tells the page it is from the others.
+            // The pool reads the pages one by one and finds the bad one.
             _ => into.wanted.clear(),
         }
     }
 
-    /// Copies a page that was read past the pool, if it is here as it is now (`now` being its word)
-    /// and is good. It is then not here any more.
+    /// Copies a page that was read past the pool, if its current state is here and is good (`now`
+    /// is its current word). The page is then removed from here.
     pub(crate) fn take_past(
         &self,
         id: PageId,

@@ -1,7 +1,7 @@
-//! How many pages of each tree were read from the file.
+//! Counts pages of each tree that were read from the file.
 //!
-//! A page says whose it is, so that only a read counts. That is slow anyway; still, threads
-//! count in different places, so that those which read one tree seldom meet.
+//! Finding the tree needs the page, so only reads are counted. Reads are slow anyway. Threads count
+//! in different shards, so that threads that read the same tree seldom contend.
 
 use crate::page::{self, Kind, edit};
 use crate::types::TreeId;
@@ -28,7 +28,7 @@ struct Shard(Mutex<HashMap<TreeId, u64>>);
 pub(crate) struct TreeReads([Shard; SHARDS]);
 
 impl TreeReads {
-    /// A good page was read; those that are no tree's do not count.
+    /// Counts a good page that was read, if it is a tree's.
     pub(super) fn count(&self, page: PageRef<'_>) {
         if page::kind(page) == Some(Kind::Node) {
             let shard = SHARD.try_with(|shard| *shard).unwrap_or(0);
@@ -36,7 +36,7 @@ impl TreeReads {
         }
     }
 
-    /// All there are.
+    /// The counts of all trees.
     pub(crate) fn all(&self) -> HashMap<TreeId, u64> {
         let mut all = HashMap::new();
         for Shard(shard) in &self.0 {
@@ -47,7 +47,7 @@ impl TreeReads {
         all
     }
 
-    /// Forgets those of other trees.
+    /// Removes the counts of trees for which `stays` is false.
     pub(crate) fn retain(&self, stays: impl Fn(TreeId) -> bool) {
         for Shard(shard) in &self.0 {
             shard.lock().retain(|tree, _| stays(*tree));

@@ -1,19 +1,19 @@
-//! Private pages for scans, for reading the file and for rewriting nodes, whose memory threads use
-//! again: it begins at a multiple of its own size, and such memory is dear to allocate.
+//! Private pages for scans, for reading the file and for rewriting nodes. Threads reuse their
+//! memory: its alignment is its own size, and such memory is expensive to allocate.
 
 use super::memory::PageBuf;
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 
-/// Private pages that a thread keeps for its next scans.
+/// The most private pages that a thread keeps for its next scans.
 const SPARES_MAX: usize = 8;
 
 thread_local! {
     static SPARES: RefCell<Vec<Box<PageBuf>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A private page with anything in it. Its memory is used again by the thread that drops it: a
-/// statement may begin a scan of each of thousands of leaves.
+/// A private page with arbitrary content. The thread that drops it reuses its memory: a statement
+/// may scan thousands of leaves.
 pub(crate) struct ScratchPage(Option<Box<PageBuf>>);
 
 impl ScratchPage {
@@ -48,7 +48,7 @@ impl DerefMut for ScratchPage {
 
 impl Drop for ScratchPage {
     fn drop(&mut self) {
-        // A thread that ends keeps nothing.
+        // A thread that is ending keeps no pages.
         let _ = SPARES.try_with(|spares| {
             let mut spares = spares.borrow_mut();
             if spares.len() < SPARES_MAX {

@@ -13,18 +13,18 @@
 //!         discard (version + 1)
 //! ```
 //!
-//! - A page's bytes change only while it is LATCHED, and its version then
-//!   changes before it is UNLATCHED or EVICTED. So two loads that both find it
-//!   unlatched with the same version enclose reads of one consistent page.
-//! - While a page is LATCHED nobody but the holder changes the word.
-//! - DIRTY is set by the holder before it reserves its log record (the
-//!   checkpoint's argument needs this order), and cleared only by the writer of
-//!   the page's copy, only if the version is still that of the copy.
+//! - A page's bytes change only while it is LATCHED, and its version changes before it becomes
+//!   UNLATCHED or EVICTED. So if two loads both find it unlatched with the same version, reads
+//!   between them see one consistent page.
+//! - While a page is LATCHED only the holder changes the word.
+//! - The holder sets DIRTY before it reserves its log record (the checkpoint's argument needs this
+//!   order). Only the writer of the page's copy clears it, and only if the version is still that of
+//!   the copy.
 //! - REFERENCED is a hint for the clock.
 
-/// Never loaded, or discarded. The zero of a fresh mapping.
+/// The page was never loaded, or was discarded. A fresh mapping's zeros mean this.
 pub(super) const EVICTED: u64 = 0;
-/// In memory, free for all.
+/// In memory, and not latched.
 pub(super) const UNLATCHED: u64 = 1;
 /// Exclusively latched.
 pub(super) const LATCHED: u64 = 2;
@@ -58,12 +58,12 @@ pub(super) fn next_version(state: u64) -> u64 {
     state & !VERSION_MASK | (state + 1) & VERSION_MASK
 }
 
-/// A page's version, as an optimistic reader remembers it.
+/// A page's version, which an optimistic reader remembers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Version(u64);
 
 /// The word of a page that is not in memory. A page has each such word only once: a thread that
-/// brings the page into memory, or tries to, leaves another version.
+/// brings the page into memory, or tries to, changes its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Absence(pub(super) u64);
 

@@ -1,15 +1,14 @@
-//! Writing pages back: log first, then the doublewrite file, then in place.
+//! Writes pages back: log first, then the doublewrite file, then in place.
 //!
 //! Conditions:
 //!
 //! - W1. A copy of a page is written only after the log is durable up to the
 //!   copy's LSN.
-//! - W2. Whenever a page in the data file may be torn, a good copy of the same
-//!   write is durable in the doublewrite file. A batch is written there and synced
-//!   before the first page of it is written in place, and its area is not reused
-//!   before the data file was synced after the batch.
-//! - W3. Writes of one page reach the file in the order of its versions: one
-//!   batch at a time, copied under the same mutex that covers the writing.
+//! - W2. Whenever a page in the data file may be torn, a good copy of the same write is durable in
+//!   the doublewrite file. A batch is written there and synced before its first page is written in
+//!   place. Its area is reused only after the data file was synced after the batch.
+//! - W3. Writes of one page reach the file in the order of its versions: one batch at a time,
+//!   copied under the mutex that also covers the write.
 //!
 //! ```text
 //!   area 0                          area 1
@@ -19,9 +18,9 @@
 //!  header: magic u64 │ sequence u64 │ count u32 │ crc32c u32 │ page id u64 …
 //! ```
 //!
-//! Batches alternate between the areas, so these hold the last two of them, and the
-//! newest copy of a page in them is what was last written to its place. Restoring
-//! a damaged page from it hence never goes back in time.
+//! Batches alternate between the areas, so these hold the last two batches, and the newest copy of
+//! a page in them is the last one written to its place. So restoring a damaged page from it never
+//! restores an older state.
 
 use super::latch::Copied;
 use super::memory::PageBuf;
@@ -47,7 +46,7 @@ const HEADER_IDS: usize = 24;
 /// Page ids have 48 bits in log records.
 const MAX_PAGE_ID: u64 = 1 << 48;
 
-/// Length of the doublewrite file.
+/// The length of the doublewrite file.
 pub(crate) const FILE_BYTES: u64 = AREAS as u64 * AREA_BYTES;
 
 /// The writer of pages.
@@ -62,11 +61,11 @@ pub(crate) struct WriteBack {
 }
 
 struct Batch {
-    /// Of the next batch. Its parity chooses the area.
+    /// The next batch's sequence number. Its parity selects the area.
     sequence: u64,
     /// Whether the data file has unsynced writes of the area's batch.
     unsynced: [bool; AREAS],
-    /// Header page and pages.
+    /// The header page and the pages.
     pages: Vec<PageBuf>,
     members: Vec<(PageId, Version)>,
 }
@@ -107,7 +106,7 @@ impl WriteBack {
         }
     }
 
-    /// An error if the store has stopped.
+    /// Returns an error if the store has stopped.
     #[inline]
     pub(crate) fn check(&self) -> Result<()> {
         match self.failure.get() {
@@ -123,7 +122,7 @@ impl WriteBack {
         })
     }
 
-    /// Makes everything written in place so far durable.
+    /// Makes all writes in place so far durable.
     pub(crate) fn sync(&self) -> Result<()> {
         self.check()?;
         self.sync_locked(&mut self.batch.lock())
@@ -160,7 +159,7 @@ impl WriteBack {
         batch.unsynced[area] = true;
         batch.sequence += 1;
         let mut pages = &batch.pages[1..=count];
-        // Neighbours go together.
+        // Consecutive pages are written together.
         for run in batch.members.chunk_by(|(a, _), (b, _)| a.0 + 1 == b.0) {
             let (these, rest) = pages.split_at(run.len());
             let place = run[0].0.0 * PAGE_SIZE as u64;
@@ -195,9 +194,9 @@ fn header_crc(bytes: &[u8; PAGE_SIZE]) -> u32 {
 }
 
 impl Pool {
-    /// Writes those of the pages that are dirty, in batches, and marks them clean
-    /// if they have not changed since. Returns the pages that a writer held: they
-    /// may be tried again, by a caller that holds no latch.
+    /// Writes the dirty pages among `ids` in batches, and marks them clean if they have not changed
+    /// since. Returns the pages that a writer held: a caller that holds no latch may try them
+    /// again.
     pub(crate) fn write_pages(&self, ids: &[PageId]) -> Result<Vec<PageId>> {
         self.writeback.check()?;
         let mut busy = Vec::new();
@@ -227,8 +226,8 @@ impl Pool {
         Ok(busy)
     }
 
-    /// Writes all of the pages that are dirty, waiting for their writers. Not to be
-    /// called with a latch held.
+    /// Writes all dirty pages among `ids`, and waits for their writers. The caller must hold no
+    /// latch.
     pub(crate) fn write_all(&self, ids: &[PageId]) -> Result<u64> {
         let before = self.writeback.pages_written.load(Ordering::Relaxed);
         let mut left = self.write_pages(ids)?;
@@ -241,17 +240,17 @@ impl Pool {
     }
 }
 
-/// What was found in the doublewrite file at the start.
+/// The result of reading the doublewrite file at the start.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Restored {
-    /// Pages put back in place.
+    /// Pages restored in place.
     pub(crate) pages: u64,
-    /// The sequence number to go on with.
+    /// The next sequence number.
     pub(crate) next_sequence: u64,
 }
 
-/// Restores the pages that were torn in place from their doublewrite copies, and
-/// syncs the data file. Safe to repeat.
+/// Restores pages that were torn in place from their doublewrite copies, and syncs the data file.
+/// Safe to repeat.
 pub(crate) fn restore(data: &dyn File, double: &dyn File) -> Result<Restored> {
     let mut areas = Vec::new();
     for area in 0..AREAS {
@@ -286,8 +285,8 @@ fn restore_page(data: &dyn File, double: &dyn File, id: PageId, at: u64) -> Resu
     }
     double.read_at(page.bytes_mut(), at)?;
     if page::verify(&page, id).is_err() {
-        // The batch never became durable, so nothing of it was written in place:
-        // the page is as its last write left it, and redo decides what it is worth.
+        // The batch never became durable, so none of it was written in place: the page is as its
+        // last write left it, and redo decides whether it is good.
         return Ok(false);
     }
     data.write_at(page.bytes(), place)?;
