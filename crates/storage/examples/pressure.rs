@@ -1,11 +1,11 @@
-//! A table ten times the pool: random reads and updates over time, with checkpoints
-//! meanwhile, a cold scan, and the recovery from a gigabyte of log.
+//! A table ten times the pool: random reads and updates over time, with checkpoints during them, a
+//! cold scan, and the recovery from a gigabyte of log.
 //!
 //! `cargo run --release -p steppe-storage --example pressure [SECONDS [DIRECTORY]]`
 //!
-//! Each line is a window of time: how many operations a second, and the longest one.
-//! What should be seen: the last window is as good as the first, and a checkpoint
-//! shows in no maximum by more than a write or two of the disk.
+//! Each line is a window of time: operations per second, and the longest one. Expected: the last
+//! window is as good as the first, and a checkpoint increases no maximum by more than a write or
+//! two of the disk.
 
 use std::ops::Bound;
 use std::path::PathBuf;
@@ -111,8 +111,8 @@ fn update(tree: &Tree, n: u64, rows: u64) -> Result<()> {
     .map(drop)
 }
 
-/// Runs `work` in some threads and says how it goes, window by window, while a
-/// checkpoint is taken in the middle of every second one.
+/// Runs `work` in some threads and prints the figures of each window. A checkpoint is taken in the
+/// middle of every second window.
 fn windows(
     name: &str,
     store: &Store,
@@ -159,7 +159,7 @@ fn windows(
 fn recover(dir: &std::path::Path, store: Store, id: TreeId, rows: u64) -> Result<()> {
     checkpoint(&store)?;
     let tree = store.tree(id);
-    // Neighbours are changed together: the log is the point here, not the pool.
+    // Neighbours are changed together: this measures the log, not the pool.
     let mut n = 0u64;
     while store.wal_bytes_since_checkpoint() < LOG_BYTES {
         let key = ((scattered(n / 64) + n % 64) % rows).to_be_bytes();

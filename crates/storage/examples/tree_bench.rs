@@ -1,12 +1,11 @@
-//! What the B+tree costs: nanoseconds per random read, random insert, ascending
-//! insert and in-place update, with 8-byte keys and 120-byte values.
+//! The cost of the B+tree: nanoseconds per random read, random insert, ascending insert and
+//! in-place update, with 8-byte keys and 120-byte values.
 //!
 //! `cargo run --release -p steppe-storage --example tree_bench [ROWS [DIRECTORY]]`
 //!
-//! The first figure is the threads' own time on a processor (as the kernel counts
-//! it), so that a busy machine does not spoil it; the second is elapsed time.
-//! Inserts and updates include their log record's append, not its flush (sessions
-//! wait for that together). The pool holds everything.
+//! The first figure is the threads' own processor time (from the kernel), so that a busy machine
+//! does not distort it; the second is elapsed time. Inserts and updates include their log record's
+//! append, not its flush (sessions wait for that together). The pool holds all pages.
 
 use std::ops::Bound;
 use std::path::PathBuf;
@@ -108,7 +107,7 @@ fn each(
     each_with(threads, name, count, || (), |n, ()| work(n))
 }
 
-/// Runs `work` for 0..count, dealt out among the threads in runs.
+/// Runs `work` for 0..count, distributed among the threads in runs.
 fn each_with<S>(
     threads: u64,
     name: &str,
@@ -139,7 +138,7 @@ fn each_with<S>(
     Ok(())
 }
 
-/// Nanoseconds that this thread has run (0 where the kernel does not say).
+/// Nanoseconds that this thread has run (0 if the kernel does not report it).
 fn cpu_nanos() -> u64 {
     let line = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     line.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0)

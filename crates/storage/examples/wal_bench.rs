@@ -1,12 +1,12 @@
-//! What the log costs: nanoseconds per append, bytes per second against memcpy by one and
-//! two threads, and commits per second.
+//! The cost of the log: nanoseconds per append, bytes per second against memcpy by one and two
+//! threads, and commits per second.
 //!
 //! `cargo run --release -p steppe-storage --example wal_bench [DIRECTORY [ring]]`
 //!
-//! `ring` stops after the ring: under callgrind that tells instructions a record.
+//! `ring` stops after the ring: under callgrind that shows the instructions per record.
 //!
-//! The directory's device decides the commit figures: one on tmpfs shows what the
-//! log itself costs, one on a disk what a sync costs.
+//! The directory's device determines the commit figures: on tmpfs they show the cost of the log
+//! itself, on a disk the cost of a sync.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -20,12 +20,12 @@ use steppe_storage::wal::{RecordHeader, Wal, WalError, WalOptions};
 use steppe_vfs::{DIRECT_ALIGNMENT, File, OpenMode, RealVfs, Vfs};
 
 const BODY: [u8; 100] = [7; 100];
-/// Sizes of bodies: a row's record, some rows', a page's.
+/// Sizes of bodies: the record of a row, of some rows, and of a page.
 const BODIES: [usize; 4] = [100, 1000, 8192, 65536];
 /// Bytes of the ring by default.
 const RING: usize = 16 << 20;
 const ROUNDS: usize = 20;
-/// What a record has beside its body.
+/// Bytes of a record in addition to its body.
 const HEADER: usize = 36;
 const MEASURE: Duration = Duration::from_secs(2);
 
@@ -45,7 +45,7 @@ fn measure(dir: &Path, only_ring: bool) -> Result<(), WalError> {
         let first = options.first_lsn();
         Wal::open(Arc::new(RealVfs::new()), &dir.join(name), options, first)
     };
-    // Without a flusher, that would work beside those who are measured.
+    // There is no flusher, which would work beside the measured threads.
     let wal = open("ring", Duration::from_secs(60), false)?;
     let file = RealVfs::new().open(&dir.join("copied"), OpenMode::CREATE.direct())?;
     for body in BODIES {
@@ -81,11 +81,11 @@ fn measure(dir: &Path, only_ring: bool) -> Result<(), WalError> {
     wal.shutdown().map(|_| ())
 }
 
-/// GB/s of copying as many bytes as a record has, over and over through a buffer as large
-/// as the ring that the threads share; the best of some rounds.
+/// GB/s of copying as many bytes as a record has, repeatedly through a buffer as large as the ring
+/// that the threads share; the best of some rounds.
 ///
-/// Between them the buffer is written to `file`, as the ring is: memory that a device has just
-/// read may be a third as fast.
+/// Between the rounds the buffer is written to `file`, as the ring is: memory that a device has
+/// just read may be a third as fast.
 fn memcpy(threads: u64, body: usize, file: Option<&dyn File>) -> Result<f64, WalError> {
     let record = vec![7; body + HEADER];
     let mut memory = vec![0_u8; RING + DIRECT_ALIGNMENT];
@@ -112,7 +112,7 @@ fn memcpy(threads: u64, body: usize, file: Option<&dyn File>) -> Result<f64, Wal
     Ok((each * threads as usize) as f64 / best.as_nanos() as f64)
 }
 
-/// Runs `work` on so many threads at once; returns the time that the slowest took.
+/// Runs `work` on `threads` threads at once; returns the time of the slowest.
 fn on_threads(
     threads: u64,
     work: impl Fn(u64) -> Result<(), WalError> + Sync,
@@ -144,7 +144,7 @@ fn header(xid: u64) -> RecordHeader {
     RecordHeader { kind: 1, xid, ..RecordHeader::default() }
 }
 
-/// GB/s of appends that never wait: less than a ring full, emptied between the rounds.
+/// GB/s of appends that never wait: less than a ring full, which is emptied between the rounds.
 fn append_into_the_ring(wal: &Wal, threads: u64, body: usize) -> Result<f64, WalError> {
     let each = RING as u64 * 2 / 3 / (body + HEADER) as u64 / threads;
     let body = vec![7; body];
@@ -164,7 +164,7 @@ fn append_into_the_ring(wal: &Wal, threads: u64, body: usize) -> Result<f64, Wal
     Ok(bytes as f64 / best.as_nanos() as f64)
 }
 
-/// Appends for a while, limited by how fast the ring is written out.
+/// Appends for a while; the speed of writing out the ring is the limit.
 fn append_through(wal: &Wal, threads: u64) -> Result<(), WalError> {
     let before = wal.insert_position();
     let took = on_threads(threads, |thread| {

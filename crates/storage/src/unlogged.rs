@@ -21,8 +21,8 @@
 //!   if it still exists. If the tree was dropped before, the drop's record has formatted its root.
 //!   So for all users of the tree's id (undo of a prepared transaction, a repeated drop) it does
 //!   not exist, like a dropped logged tree.
-//! - U3. *Redo neither changes an unlogged tree's page nor misses a logged tree's later change of
-//!   it.* A page becomes an unlogged tree's after the record that freed it was appended, and its
+//! - U3. *Redo leaves an unlogged tree's pages alone, and repeats a logged tree's later changes of
+//!   them.* A page becomes an unlogged tree's after the record that freed it was appended, and its
 //!   LSN is then the log's position: older records for it are not applied. It reaches the disk
 //!   after the log is durable up to there (storage's condition 1), so none of those records is
 //!   missing. A logged tree that gets the page formats it in a record that is still younger.

@@ -1,5 +1,5 @@
-//! The B+tree against `BTreeMap`: random operations with keys and values of all
-//! lengths, scans with all bounds in both directions, splits and merges.
+//! Compares the B+tree with `BTreeMap`: random operations with keys and values of all lengths,
+//! scans with all bounds in both directions, splits and merges.
 
 mod common;
 
@@ -19,7 +19,7 @@ enum Op {
     Scan(Bound<Vec<u8>>, Bound<Vec<u8>>, bool),
 }
 
-/// Keys that share prefixes, collide in their first bytes, and now and then are long.
+/// Keys that share prefixes and first bytes; a few are long.
 fn key() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         6 => (0..2000u64).prop_map(|n| n.to_be_bytes().to_vec()),
@@ -68,7 +68,7 @@ fn apply(tree: &Tree, model: &mut Model, seed: usize, op: Op) {
         }
         Op::Splice(index, offset, old_len, new_len) => {
             let Some(key) = nth_key(model, index) else { return };
-            // Every other one with a head, some of them too long.
+            // Every second splice has a head; some heads are too long.
             let head = value(seed + 1, if seed.is_multiple_of(2) { 0 } else { seed % 40 });
             splice(tree, model, &key, (offset, old_len), (&head, &value(seed, new_len)));
         }
@@ -222,7 +222,7 @@ fn ascending_loads_fill_pages() {
     for batch in [1, 1000] {
         let (tree, model) = ascending(&store, 20_000, batch);
         assert_same(&tree, &model);
-        // 120 bytes of value and at least 10 of slot and length a row.
+        // A row has 120 bytes of value and at least 10 of slot and length.
         let bytes = 20_000 * 140;
         let pages = tree.page_count().unwrap();
         assert!(pages < bytes / 8192 * 110 / 100, "{pages} pages in batches of {batch}");
@@ -233,7 +233,7 @@ fn ascending_loads_fill_pages() {
     }
 }
 
-/// All entries, each leaf read by a scan of its own from where it begins.
+/// All entries; each leaf is read by a scan of its own from its first key.
 fn leaf_by_leaf(tree: &Tree) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut starts = Vec::new();
     let mut take = |key: &[u8]| {
@@ -262,14 +262,14 @@ fn a_tree_of_one_leaf_begins_anywhere() {
     assert_eq!(leaf_by_leaf(&tree), [(b"a".to_vec(), b"1".to_vec())]);
 }
 
-/// Short rows: the last leaf gets a fence ahead, so that its keys share a prefix.
+/// Rows are short: the last leaf gets a fence ahead, so that its keys share a prefix.
 #[test]
 fn ascending_ids_are_stored_short() {
     let store = new_store(512);
     for batch in [1, 1000] {
         let tree = new_tree(&store);
         let mut model = Model::new();
-        // Past a fence of 65,536 ids.
+        // More ids than the 65,536 up to a fence.
         let keys: Vec<[u8; 8]> = (1..=70_000u64).map(u64::to_be_bytes).collect();
         for chunk in keys.chunks(batch) {
             let entries: Vec<(&[u8], &[u8])> =
@@ -285,7 +285,7 @@ fn ascending_ids_are_stored_short() {
         tree.check().unwrap();
         assert_same(&tree, &model);
         assert_eq!(tree.last_key().unwrap().as_deref(), keys.last().map(|k| &k[..]));
-        // Of a row: 23 bytes of value, 8 of slot, 2 of length, 3 of key.
+        // A row has 23 bytes of value, 8 of slot, 2 of length, 3 of key.
         let pages = tree.page_count().unwrap();
         assert!(pages < 70_000 * 36 / 8128 * 102 / 100, "{pages} pages in batches of {batch}");
     }
@@ -344,7 +344,7 @@ fn too_large_entries_are_refused() {
     assert_same(&tree, &model);
 }
 
-/// Neighbours read one after the other, while leaves between and under them split and merge.
+/// Reads neighbours one after the other, while leaves between and below them split and merge.
 #[test]
 fn neighbours_are_read_as_each_alone() {
     let store = new_store(256);
@@ -353,7 +353,7 @@ fn neighbours_are_read_as_each_alone() {
     let (mut model, mut near) = (Model::new(), None);
     for round in 0..3000usize {
         let from = rng.below(4000);
-        // Runs of puts, then of removals: leaves come and go.
+        // Runs of puts, then of removals, create and free leaves.
         for at in from..from + rng.below(30) {
             let key = (at * (1 + at % 3)).to_be_bytes().to_vec();
             if round / 100 % 2 == 0 {
@@ -380,7 +380,7 @@ fn neighbours_are_read_as_each_alone() {
             assert_eq!(exists.then_some(&found), model.get(&key), "round {round}, {key:?}");
         }
     }
-    // What was near in one tree is not in another.
+    // A position in one tree is not used in another.
     let other = new_tree(&store);
     let mut found = Vec::new();
     model.keys().for_each(|key| assert!(!other.read_near(key, &mut found, &mut near).unwrap()));

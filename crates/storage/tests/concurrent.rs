@@ -1,5 +1,5 @@
-//! Threads against one another: shared and own key ranges, a pool far smaller
-//! than the data, scans in between; the structure is checked at the end.
+//! Concurrent threads with shared and own key ranges, a pool far smaller than the data, and scans.
+//! The structure is checked at the end.
 
 mod common;
 
@@ -105,7 +105,7 @@ fn no_update_is_lost_without_background_threads() {
     shared_counters(&open(64, false), 3000, 2000);
 }
 
-/// Keys that stay are seen by every scan while others come and go around them.
+/// Every scan sees the keys that stay, while other keys are inserted and removed around them.
 #[test]
 fn scans_see_what_stays() {
     let store = open(64, true);
@@ -119,7 +119,7 @@ fn scans_see_what_stays() {
             let (tree, scans) = (tree.clone(), &scans);
             scope.spawn(move || {
                 let rng = SeededRandom::new(thread);
-                // Each thread's keys are its own: what it removes it has put.
+                // Each thread has its own keys: it removes only keys that it has put.
                 while scans.load(Ordering::Relaxed) < 12 {
                     let from = random(&rng, 1900) * 10;
                     let keys: Vec<_> =
@@ -156,8 +156,8 @@ fn scans_see_what_stays() {
     store.check_space(&[tree.id()]).unwrap();
 }
 
-/// Scans past the pool, while pages change, leave memory and come back: what one has seen the next
-/// one sees, or what came later.
+/// Scans past the pool while pages change, leave memory and return. A later scan sees the same or a
+/// later state.
 #[test]
 fn scans_past_the_pool_do_not_go_back_in_time() {
     const KEYS: u64 = 6000;
@@ -254,7 +254,7 @@ fn a_table_ten_times_the_pool_works() {
     assert_eq!(store.drop_tree(tree.id()).unwrap(), stats.allocated_pages - 2);
 }
 
-/// One who reads neighbours sees each write that was done before, whatever became of their leaf.
+/// A reader of neighbours sees each earlier write, even if its leaf has changed.
 #[test]
 fn neighbours_are_never_read_from_a_leaf_as_it_was() {
     let store = open(64, true);
@@ -267,7 +267,7 @@ fn neighbours_are_never_read_from_a_leaf_as_it_was() {
             scope.spawn(move || {
                 let rng = SeededRandom::new(thread);
                 while !is_read.load(Ordering::Relaxed) {
-                    // Each thread's keys are its own; others beside them come and go.
+                    // Each thread has its own keys; others beside them are inserted and removed.
                     let at = random(&rng, 300) * 2 + thread;
                     let beside = [(at * 10 + 1).to_be_bytes(), (at * 10 + 2).to_be_bytes()];
                     beside.iter().for_each(|key| put(&tree, key, &[2; 2000]).unwrap());

@@ -1,10 +1,10 @@
-//! Crash simulation: random operations from a seed on a disk that loses, reorders
-//! and tears what was not synced; a power cut at a random write or sync; recovery,
-//! itself cut now and then; comparison with a model.
+//! Crash simulation. Random operations from a seed run on a disk that loses, reorders and tears
+//! unsynced writes. The power is cut at a random write or sync. Recovery, itself sometimes cut,
+//! follows, and the result is compared with a model.
 //!
-//! Operations run in one thread, so the log's order is theirs, and the state after
-//! recovery must be that of a prefix of them: of all whose records end at or
-//! before the recovered end of the log. Everything that was flushed is in it.
+//! Operations run in one thread, so the log has their order. The state after recovery must be that
+//! of a prefix of them: of all operations whose records end at or before the recovered end of the
+//! log. The prefix includes all flushed operations.
 //!
 //! `STEPPE_CRASH_SEEDS=first..end` runs other seeds.
 
@@ -20,7 +20,7 @@ use steppe_storage::{
 use steppe_vfs::{CrashVfs, Random, SeededRandom};
 
 const DROP: u8 = 64;
-/// A power cut after this many operations does not come.
+/// A number of operations that is never reached, for no power cut.
 const NEVER: u64 = 1 << 60;
 
 #[derive(Clone, Debug)]
@@ -28,22 +28,22 @@ enum Op {
     Create(TreeId),
     Put(TreeId, Vec<u8>, Vec<u8>),
     Remove(TreeId, Vec<u8>),
-    /// The decision to drop; the dropping itself may have to be repeated.
+    /// The decision to drop; the drop itself may have to be repeated.
     Drop(TreeId),
 }
 
 type Forest = BTreeMap<TreeId, Model>;
 
-/// What survives in the tester's head.
+/// The test's own record of the operations.
 struct History {
-    /// Each operation and where its record ends, in the order of the log.
+    /// Each operation and the end of its record, in the order of the log.
     ops: Vec<(Lsn, Op)>,
     flushed: Lsn,
 }
 
 impl History {
-    /// The state after the operations that end at or before `end`; and the trees
-    /// whose drop was decided.
+    /// The state after the operations that end at or before `end`, and the trees whose drop was
+    /// decided.
     fn state_at(&mut self, end: Lsn) -> (Forest, Vec<TreeId>) {
         self.ops.retain(|(lsn, _)| *lsn <= end);
         let (mut forest, mut dropped) = (Forest::new(), Vec::new());
@@ -64,7 +64,7 @@ impl History {
     }
 }
 
-/// Sees what recovery shows: payloads are operation numbers, without a gap.
+/// Receives the records from recovery: payloads are operation numbers, without a gap.
 #[derive(Default)]
 struct Seen {
     redo: Lsn,
@@ -108,8 +108,8 @@ struct Run {
     /// Operation numbers, never reused.
     next: u64,
     forest: Forest,
-    /// Without (but for one at the start of a round), more batches of pages are
-    /// written between two syncs of the data file.
+    /// Whether checkpoints are taken. Without them (except one at the start of a round), more
+    /// batches of pages are written between two syncs of the data file.
     checkpoints: bool,
 }
 
@@ -128,7 +128,7 @@ impl Run {
         (LogHeader::change(self.next, Lsn::INVALID), self.next)
     }
 
-    /// Works until the power goes or it has done enough.
+    /// Works until the power fails or `steps` operations are done.
     fn work(&mut self, store: &Store, steps: u64) -> Result<()> {
         for _ in 0..steps {
             self.step(store)?;
@@ -175,7 +175,7 @@ impl Run {
         let appended = store.append(DROP, header, &number.to_le_bytes())?;
         self.history.ops.push((appended.end, Op::Drop(id)));
         self.forest.remove(&id);
-        // As a commit does: the decision must be durable before pages are given away.
+        // As in a commit, the decision must be durable before pages are freed.
         store.wal().flush(appended.end)?;
         self.history.flushed = appended.end;
         store.drop_tree(id).map(drop)
@@ -225,7 +225,7 @@ impl Run {
         if model.is_empty() {
             return Ok(());
         }
-        // Neighbours, so that pages become empty and merge.
+        // The removed keys are neighbours, so that pages become empty and merge.
         let n = self.rng.below(model.len() as u64) as usize;
         let keys: Vec<_> = model.keys().skip(n).take(20).cloned().collect();
         for key in keys {
@@ -264,7 +264,7 @@ impl Run {
     }
 }
 
-/// Opens until it succeeds; the power may go during recovery, too.
+/// Opens until it succeeds; the power may fail during recovery, too.
 fn recover(run: &mut Run, mut vfs: Arc<CrashVfs>) -> (Arc<CrashVfs>, Store) {
     let mut cuts = run.rng.below(4);
     loop {

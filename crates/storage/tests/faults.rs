@@ -1,5 +1,5 @@
-//! Full disks, failing disks, flipped bits: an error that says what is wrong, a
-//! store that lives on where it can and stops where it must; never a wrong answer.
+//! Full disks, failing disks, flipped bits. Errors name their cause. The store continues if it can
+//! and stops if it must, and never returns wrong data.
 
 mod common;
 
@@ -111,7 +111,7 @@ fn a_flipped_bit_is_an_error_that_names_the_page() {
         checkpoint(&store).unwrap();
         let id = tree.id();
         drop((tree, store));
-        // Past the initial batch in the doublewrite file the page cannot be restored.
+        // Both areas of the doublewrite file get an invalid header, so the page cannot be restored.
         vfs.flip_bit(Path::new("db/doublewrite"), 9, 1).unwrap();
         vfs.flip_bit(Path::new("db/doublewrite"), 129 * 8192 + 9, 1).unwrap();
         let byte = vfs.flip_random_bit(Path::new("db/data")).unwrap();
@@ -220,6 +220,6 @@ fn a_segment_that_was_filled_is_read_past() {
     drop((tree, store));
     let vfs = Arc::new(vfs.crash());
     let store = Store::open(StoreOptions { vfs, ..small_log }, &mut ()).unwrap();
-    // The last fill waited for all of them.
+    // The last fill has waited until all writes were durable.
     assert_same(&store.tree(id), &model);
 }

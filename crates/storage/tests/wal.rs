@@ -1,4 +1,4 @@
-//! The log as its users see it: appending, flushing, reading back, refusing.
+//! The log for its users: appends, flushes, reads and refusals.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ fn reader(vfs: &CrashVfs, from: Lsn, known_durable: Lsn) -> WalReader {
     WalReader::open(Arc::new(vfs.clone()), Path::new(DIR), &options(false), from, known_durable)
 }
 
-/// All records from the beginning, and where the log ends.
+/// All records from the beginning, and the end of the log.
 fn read_all(vfs: &CrashVfs) -> Result<(Vec<OwnedRecord>, Lsn), WalError> {
     read_from(vfs, options(false).first_lsn(), Lsn::INVALID)
 }
@@ -88,7 +88,8 @@ fn records_are_read_back_across_segments() {
             }
         }
         assert!(expected[199].end.0 > 5 * (16 << 10), "several laps and segments");
-        // Back, then forward again; the last ones are not in the files before they are asked for.
+        // Backwards, then forwards again; the last records are not in the files before they are
+        // requested.
         let mut near = wal.record_reader();
         for record in expected.iter().rev().chain(&expected) {
             let OwnedRecord { start, end, header, body } = record;
@@ -222,11 +223,11 @@ fn flushes_form_groups() {
     assert!(syncs < 160, "{syncs} syncs for 320 commits");
 }
 
-/// Callers who flush for themselves when they can, and else wait for those that do:
-/// nobody is forgotten, though the flusher would look by itself only after a minute.
+/// Callers flush for themselves when they can, otherwise they wait for other callers' flushes.
+/// Every request is served, though the flusher by itself would check only after a minute.
 #[test]
 fn a_request_that_finds_a_flush_under_way_is_not_forgotten() {
-    // Slow enough that requests meet a flush under way, quick enough to be led.
+    // Slow enough that requests meet a running flush, quick enough that callers may lead one.
     let vfs = SlowSyncVfs::new(Arc::new(CrashVfs::new(5)), Duration::from_micros(20));
     let delay = Duration::from_secs(60);
     let options = WalOptions { wal_writer_delay: delay, ..options(true) };
@@ -288,8 +289,8 @@ fn what_nobody_waits_for_is_flushed_after_the_delay() {
     block_on(wal.flush_async(next)).expect("flushes");
 }
 
-/// Nor does the flusher forget it when it is woken all the time to write, without sync, what is
-/// much for the ring.
+/// The flusher does not forget such records when it is often woken to write, without sync, because
+/// the ring fills up.
 #[test]
 fn what_nobody_waits_for_is_flushed_while_much_is_appended() {
     let vfs = CrashVfs::new(1);
@@ -315,7 +316,8 @@ fn a_wait_that_can_never_end_is_refused() {
     let end = wal.append(record(1), &[b"x"]).expect("appends").end;
     let future = wal.flush_async(end);
     drop(wal);
-    // Dropped without shutdown: the record is as lost as in a crash, and says so.
+    // The log is dropped without shutdown: the record may be lost, as in a crash, and its future
+    // then returns an error.
     let result = block_on(future);
     assert!(matches!(result, Ok(()) | Err(WalError::Failed(_))), "{result:?}");
 }
@@ -350,9 +352,9 @@ fn segments_are_recycled_and_their_old_bytes_are_not_records() {
     }
 }
 
-/// The danger that opening a log averts: a record that survived a crash behind a
-/// lost one, and a new record that ends exactly where the survivor starts. (They
-/// meet at the end of a block, as the rest of a written block is zeroed anyway.)
+/// The danger when a log is opened: a record survived a crash behind a lost one, and a new record
+/// ends exactly where the survivor starts. (They meet at the end of a block, as the rest of a
+/// written block is zeroed anyway.)
 #[test]
 fn a_record_cut_off_by_a_crash_does_not_come_back() {
     let vfs = CrashVfs::new(1);
@@ -382,8 +384,8 @@ fn a_record_cut_off_by_a_crash_does_not_come_back() {
     assert_eq!((xids, end), (vec![1, 4], again.end));
 }
 
-/// After a kill -9 the log's tail may be in the page cache only: recovery acts
-/// on it, so that opening must make it durable first.
+/// After a kill -9 the log's tail may be only in the page cache. Recovery uses it, so opening the
+/// log must make it durable first.
 #[test]
 fn what_recovery_has_read_stays() {
     for seed in 0..20 {
@@ -438,7 +440,7 @@ fn a_failed_write_or_sync_stops_the_log_for_good() {
             let error = wal.flush(bad).expect_err("EIO");
             assert!(matches!(error, WalError::Failed(_)), "{error}");
             assert!(error.to_string().contains("Input/output error"), "{error}");
-            // The disk would say yes now, having dropped the data.
+            // The disk would report success now, after losing the data.
             assert!(matches!(wal.flush(bad), Err(WalError::Failed(_))));
             assert!(matches!(block_on(waiting), Err(WalError::Failed(_))));
             assert!(matches!(wal.append(record(3), &[b"x"]), Err(WalError::Failed(_))));
@@ -530,7 +532,7 @@ fn a_flipped_bit_is_reported_with_file_and_position() {
             }
             Err(e) => panic!("seed {seed}: {e}"),
         }
-        // Without the control file's word, the later groups still prove it.
+        // Without the control file's durable position, the later groups still prove damage.
         let unaided = read_all(&vfs);
         if hit < first_group_of_last {
             assert_eq!(unaided.is_ok(), result.is_ok(), "seed {seed}: byte {byte}");

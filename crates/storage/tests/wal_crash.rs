@@ -1,5 +1,5 @@
-//! Power cuts under the log: at every operation of a random history, again
-//! after recovery, and under threads.
+//! Power cuts during log operations: at every operation of a random history, again after recovery,
+//! and with threads.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn options(threads: bool) -> WalOptions {
     }
 }
 
-/// What a record with this number must look like.
+/// The expected body of the record with this number.
 fn body_of(number: u64) -> Vec<u8> {
     let random = SeededRandom::new(number);
     let len = match random.below(20) {
@@ -33,18 +33,18 @@ fn body_of(number: u64) -> Vec<u8> {
     (0..len).map(|_| u8::try_from(random.below(256)).expect("a byte")).collect()
 }
 
-/// What the test knows: the numbers of the records in the log, in order, and how
-/// many of them were acknowledged.
+/// The test's own record of the log: the record numbers in order, and how many of them were
+/// acknowledged.
 #[derive(Clone, Debug, Default)]
 struct Ledger {
     appended: Vec<(u64, Lsn)>,
     acknowledged: usize,
-    /// Where reading starts: records before it were given up.
+    /// The position where reading starts: records before it were given up.
     first: Option<Lsn>,
     next_number: u64,
 }
 
-/// Appends, flushes and recycles until the power goes or `steps` are done.
+/// Appends, flushes and recycles until the power fails or `steps` operations are done.
 fn work(wal: &Wal, random: &SeededRandom, steps: u64, ledger: &mut Ledger) -> Result<(), WalError> {
     for _ in 0..steps {
         match random.below(10) {
@@ -63,8 +63,8 @@ fn work(wal: &Wal, random: &SeededRandom, steps: u64, ledger: &mut Ledger) -> Re
                 }
             }
             _ if random.chance(1, 4) && ledger.acknowledged > 20 => {
-                // A checkpoint: everything up to ten records before the
-                // acknowledged ones is no longer needed.
+                // As at a checkpoint, everything up to ten records before the acknowledged ones is
+                // no longer needed.
                 let keep = ledger.acknowledged - 10;
                 let first = ledger.appended[keep - 1].1;
                 ledger.appended.drain(..keep);
@@ -78,7 +78,7 @@ fn work(wal: &Wal, random: &SeededRandom, steps: u64, ledger: &mut Ledger) -> Re
     Ok(())
 }
 
-/// Recovers, checks the ledger against the log, and cuts it to what the log has.
+/// Recovers, checks the ledger against the log, and cuts the ledger to the log's records.
 fn recover(vfs: &CrashVfs, ledger: &mut Ledger, context: &str) -> Lsn {
     let from = ledger.first.unwrap_or(options(false).first_lsn());
     let known = match ledger.acknowledged {
@@ -106,8 +106,8 @@ fn start(vfs: &CrashVfs, start: Lsn, threads: bool) -> Result<Wal, WalError> {
     Wal::open(Arc::new(vfs.clone()), Path::new(DIR), options(threads), start)
 }
 
-/// One history: `lives` lives, each ended by a power cut at a random operation,
-/// each checked after recovery.
+/// One history of `lives` lives. Each ends with a power cut at a random operation, and is checked
+/// after recovery.
 fn history(seed: u64, lives: u64) {
     let random = SeededRandom::new(seed);
     let mut vfs = CrashVfs::new(seed);
@@ -120,12 +120,12 @@ fn history(seed: u64, lives: u64) {
             vfs.cut_power_at(1 + random.below(120));
         }
         if let Ok(wal) = start(&vfs, position, false) {
-            // What was recovered is durable from here on.
+            // The recovered records are durable from here on.
             ledger.acknowledged = ledger.appended.len();
             let result = work(&wal, &random, 200, &mut ledger);
             assert!(result.is_ok() || !vfs.is_powered(), "{context}: {result:?}");
         }
-        // A killed process instead of a power cut every now and then.
+        // Sometimes the process is killed instead of a power cut.
         vfs = if vfs.is_powered() && random.chance(2, 3) { vfs.restart() } else { vfs.crash() };
         position = recover(&vfs, &mut ledger, &context);
     }
@@ -163,7 +163,7 @@ fn a_power_cut_at_every_operation() {
                 let after = vfs.crash_with_seed(outcome * 1000 + cut);
                 let mut ledger = ledger.clone();
                 let end = recover(&after, &mut ledger, &context);
-                // The recovered log takes records again and keeps them.
+                // The recovered log accepts records again and keeps them.
                 let wal = start(&after, end, false).expect("opens");
                 ledger.acknowledged = ledger.appended.len();
                 let random = SeededRandom::new(cut);
@@ -180,7 +180,7 @@ fn threads_lose_nothing_that_was_acknowledged() {
     for seed in 0..60 {
         let random = SeededRandom::new(seed);
         let vfs = CrashVfs::new(seed);
-        // Syncs take a while, so that appends go on meanwhile.
+        // Syncs take a while, so that appends continue meanwhile.
         let slow = SlowSyncVfs::new(Arc::new(vfs.clone()), Duration::from_micros(200));
         let first = options(true).first_lsn();
         let wal = Wal::open(Arc::new(slow), Path::new(DIR), options(true), first).expect("opens");

@@ -1,4 +1,4 @@
-//! The allocation bitmap: which pages of the data file are in use.
+//! The allocation bitmap, which says which pages of the data file are in use.
 //!
 //! Bitmap page k is page `1 + k * PAGES_PER_BITMAP` and covers the
 //! `PAGES_PER_BITMAP` pages from itself on (the first also stands for page 0,
@@ -17,8 +17,8 @@ use crate::types::{PAGE_SIZE, PageId};
 
 const BITS: usize = 64;
 
-/// How many pages one bitmap page covers. (Unit tests make do with fewer, so that
-/// a small file has several.)
+/// The pages that one bitmap page covers. (Unit tests use fewer, so that a small file has several
+/// bitmap pages.)
 pub(crate) const PAGES_PER_BITMAP: u64 =
     if cfg!(test) { 512 } else { ((PAGE_SIZE - BITS) * 8) as u64 };
 
@@ -29,7 +29,7 @@ pub(crate) fn locate(id: PageId) -> (PageId, u16) {
     (PageId(id.0 - bit), bit as u16)
 }
 
-/// Whether `id` is the place of a bitmap page.
+/// Whether `id` is the id of a bitmap page.
 pub(crate) fn is_bitmap_page(id: PageId) -> bool {
     id.0 >= 1 && (id.0 - 1).is_multiple_of(PAGES_PER_BITMAP)
 }
@@ -48,15 +48,15 @@ pub(crate) fn word(page: PageRef<'_>, word: usize) -> u64 {
 /// Words of a bitmap page.
 pub(crate) const WORDS: usize = (PAGE_SIZE - BITS) / 8;
 
-/// Whether the bits `first..first + count` exist and none of them already is what it
-/// shall be: then two trees would share a page.
+/// Whether the bits `first..first + count` exist and all have the opposite value. If one already
+/// has the new value, two trees would share a page.
 pub(crate) fn is_run(page: PageRef<'_>, first: u16, count: u16, used: bool) -> bool {
     let end = u64::from(first) + u64::from(count);
     let is_set = |bit: usize| page.u8_at(BITS + bit / 8) >> (bit % 8) & 1 == 1;
     end <= PAGES_PER_BITMAP && (usize::from(first)..end as usize).all(|bit| is_set(bit) != used)
 }
 
-/// Sets or clears the bits of a run; false, and nothing done, if it [is none](is_run).
+/// Sets or clears the bits of a run; false, without a change, if it [is none](is_run).
 #[must_use]
 pub(crate) fn set_run(page: &mut PageMut<'_>, first: u16, count: u16, used: bool) -> bool {
     if !is_run(**page, first, count, used) {

@@ -1,7 +1,7 @@
-//! Changes of nodes. Each is a function of the page's content and its arguments
-//! alone, so that redo repeats exactly what happened.
+//! Changes of nodes. Each depends only on the page's content and its arguments, so that redo
+//! repeats exactly the same change.
 //!
-//! Room is checked by the caller before anything is logged; here it is asserted.
+//! The caller checks room before anything is logged; here it is asserted.
 
 use super::node::{
     self, CHILD_LEN, FIRST_CHILD, HEAP_START, HEAP_USED, LAST_INSERT, LOWER_LEN, LOWER_OFFSET,
@@ -12,10 +12,10 @@ use crate::pool::memory::{PageMut, PageRef};
 use crate::pool::scratch::ScratchPage;
 use crate::types::{PAGE_SIZE, PageId, TreeId};
 
-/// `last insert` when there was none: no slot follows it.
+/// The value of `last insert` if there was none: no slot follows it.
 const NO_INSERT: u16 = u16::MAX - 1;
 
-/// What a fresh node is.
+/// The properties of a fresh node.
 #[derive(Clone, Copy)]
 pub(crate) struct NodeHeader<'a> {
     pub(crate) id: PageId,
@@ -26,7 +26,7 @@ pub(crate) struct NodeHeader<'a> {
     pub(crate) first_child: PageId,
 }
 
-/// How many leading bytes two byte strings share.
+/// The number of leading bytes that two byte strings share.
 pub(crate) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
@@ -43,7 +43,7 @@ pub(crate) fn init(page: &mut PageMut<'_>, header: NodeHeader<'_>) {
     write_fences(page, header.lower, header.upper);
 }
 
-/// Stores fences into an empty heap, and the prefix they imply.
+/// Stores fences into an empty heap, and sets the prefix that follows from them.
 fn write_fences(page: &mut PageMut<'_>, lower: &[u8], upper: Option<&[u8]>) {
     debug_assert_eq!(usize::from(page.u16_at(HEAP_START)), PAGE_SIZE);
     let lower_offset = PAGE_SIZE - node::fence_cost(lower.len());
@@ -67,7 +67,7 @@ pub(crate) fn fits(page: PageRef<'_>, suffix_len: usize, value_len: usize) -> bo
         && node::room(page) >= SLOT_SIZE + node::heap_cost(suffix_len, value_len)
 }
 
-/// Takes `heap_bytes` from the heap, with `slots` more slots to come.
+/// Takes `heap_bytes` from the heap; `slots` more slots will follow.
 fn allocate(page: &mut PageMut<'_>, heap_bytes: usize, slots: usize) -> usize {
     let slots_end = SLOTS + (node::slot_count(**page) + slots) * SLOT_SIZE;
     let needed = slots_end + heap_bytes;
@@ -127,7 +127,7 @@ pub(crate) fn insert_many<'e>(
     page.put_u16(LAST_INSERT, (index + added).saturating_sub(1) as u16);
 }
 
-/// Whether an insertion before slot `index` goes on where the last one ended.
+/// Whether an insertion before slot `index` directly follows the last one.
 pub(crate) fn is_ascending(page: PageRef<'_>, index: usize) -> bool {
     usize::from(page.u16_at(LAST_INSERT)) + 1 == index
 }
@@ -156,7 +156,7 @@ pub(crate) fn remove_runs(
     page.put_u16(LAST_INSERT, NO_INSERT);
 }
 
-/// Gives the heap bytes of a slot's entry back.
+/// Frees the heap bytes of a slot's entry.
 fn release(page: &mut PageMut<'_>, index: usize) {
     let entry = checked_entry(**page, index);
     let cost = node::heap_cost(entry.key_len, entry.value_len);
@@ -189,8 +189,8 @@ pub(crate) fn replace(page: &mut PageMut<'_>, index: usize, value: &[u8]) {
         page.put_u16(HEAP_USED, used);
         return;
     }
-    // The old copy is made garbage first, so that compaction can use its room; its
-    // slot goes meanwhile, or compaction would keep it.
+    // The old copy becomes garbage first, so that compaction can use its room. Its slot is removed
+    // meanwhile, or compaction would keep the copy.
     let suffix = page.bytes(entry.key_offset, entry.key_len).to_vec();
     let last_insert = page.u16_at(LAST_INSERT);
     remove(page, index);
@@ -198,8 +198,8 @@ pub(crate) fn replace(page: &mut PageMut<'_>, index: usize, value: &[u8]) {
     page.put_u16(LAST_INSERT, last_insert);
 }
 
-/// Puts `head` over the beginning of the value of slot `index`, and `new` in place of `old_len`
-/// bytes at `offset`.
+/// Overwrites the beginning of the value of slot `index` with `head`, and replaces `old_len` bytes
+/// at `offset` by `new`.
 pub(crate) fn splice(
     page: &mut PageMut<'_>,
     index: usize,
@@ -220,7 +220,8 @@ pub(crate) fn splice(
     replace(page, index, &value);
 }
 
-/// Rewrites the page without garbage. Its prefix stays: suffixes to be inserted are without it.
+/// Rewrites the page without garbage. Its prefix stays the same: the caller's suffixes depend on
+/// it.
 fn compact(page: &mut PageMut<'_>) {
     let (header, lower, upper) = parts(**page);
     let header = NodeHeader { lower: &lower, upper: upper.as_deref(), ..header };
@@ -235,7 +236,7 @@ fn compact(page: &mut PageMut<'_>) {
     super::set_lsn(page, lsn);
 }
 
-/// The tree that a node is of.
+/// The tree of a node.
 pub(crate) fn tree_of(page: PageRef<'_>) -> TreeId {
     TreeId { root: PageId(page.u64_at(ROOT)), generation: page.u64_at(GENERATION) }
 }
@@ -268,7 +269,7 @@ pub(crate) fn append_range(
     target.put_u16(LAST_INSERT, NO_INSERT);
 }
 
-/// Keys lose their first `cut` bytes: suffix and value are one range of either page.
+/// Shortens keys by their first `cut` bytes: suffix and value are one range in either page.
 fn append_cut(
     target: &mut PageMut<'_>,
     source: PageRef<'_>,
@@ -293,7 +294,7 @@ fn append_cut(
     target.put_u16(SLOT_COUNT, (count + range.len()) as u16);
 }
 
-/// Keys get back some of what was their common prefix.
+/// Restores a part of the keys' former common prefix.
 fn append_lengthened(target: &mut PageMut<'_>, source: PageRef<'_>, range: std::ops::Range<usize>) {
     let mut key = Vec::new();
     let mut value = Vec::new();
@@ -333,8 +334,8 @@ pub(crate) fn size_with_fences(
     entries + node::fence_cost(lower_len) + node::fence_cost(upper_len)
 }
 
-/// Cuts the node at slot `at`, which becomes (with all above) somebody else's:
-/// the upper fence moves down to `upper`.
+/// Cuts the node at slot `at`: it and all slots above belong to another node, and the upper fence
+/// moves down to `upper`.
 pub(crate) fn truncate(page: &mut PageMut<'_>, at: usize, upper: &[u8]) {
     if at == node::slot_count(**page) && move_upper_fence(page, upper) {
         page.put_u16(LAST_INSERT, NO_INSERT);
@@ -350,9 +351,9 @@ pub(crate) fn truncate(page: &mut PageMut<'_>, at: usize, upper: &[u8]) {
     super::set_lsn(page, lsn);
 }
 
-/// Gives the node another upper fence and leaves its entries as they are; false if there is no
-/// room where it is needed. Its keys may share more now than the prefix that they are without,
-/// until they are written to another page.
+/// Gives the node another upper fence and leaves its entries unchanged; false if the fence needs
+/// room and there is none. Its keys may then share more bytes than the prefix, until they are
+/// written to another page.
 fn move_upper_fence(page: &mut PageMut<'_>, upper: &[u8]) -> bool {
     let Some((old_offset, old_len)) = node::upper_fence(**page) else { return false };
     let lower = node::lower_fence(**page);
@@ -384,5 +385,5 @@ pub(crate) fn child_bytes(child: PageId) -> [u8; CHILD_LEN] {
     child.0.to_le_bytes()
 }
 
-/// Room that a node of `used` bytes may have.
+/// The most bytes that a node's slots and heap may use.
 pub(crate) const CAPACITY: usize = PAGE_SIZE - SLOTS;

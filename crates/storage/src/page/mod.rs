@@ -12,8 +12,8 @@
 //! └───────────────────────────┴────────────────┘
 //! ```
 //!
-//! The checksum is CRC-32C over everything after itself; the page id is inside,
-//! so that a page written to a wrong place does not pass.
+//! The checksum is CRC-32C over everything after itself. It covers the page id, so that a page
+//! written to a wrong place fails the check.
 
 pub(crate) mod bitmap;
 pub(crate) mod edit;
@@ -32,21 +32,21 @@ pub(crate) const PAGE_ID: usize = 16;
 pub(crate) const GENERATION: usize = 24;
 pub(crate) const ROOT: usize = 32;
 
-/// What a page is.
+/// The kind of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// Not in use: never written, or freed.
+    /// The page is not in use: it was never written, or was freed.
     Free = 0,
     /// Page 0.
     FileHeader = 1,
-    /// A piece of the allocation bitmap.
+    /// A part of the allocation bitmap.
     Bitmap = 2,
     /// A node of a tree.
     Node = 3,
 }
 
-/// The page's kind byte, as an enum if it is one.
+/// The page's kind byte as an enum; `None` if it is invalid.
 #[inline]
 pub(crate) fn kind(page: PageRef<'_>) -> Option<Kind> {
     match page.u8_at(KIND) {
@@ -82,17 +82,17 @@ fn checksum(page: &[u8; PAGE_SIZE]) -> u32 {
     crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, covered) as u32
 }
 
-/// Seals a page that is about to be written to disk.
+/// Computes the checksum of a page that is about to be written to disk.
 pub(crate) fn seal(page: &mut PageBuf) {
     let sum = checksum(page.bytes());
     page.bytes_mut()[CHECKSUM..CHECKSUM + 4].copy_from_slice(&sum.to_le_bytes());
     debug_assert_eq!(verify(page, PageId(page.page().u64_at(PAGE_ID))), Ok(()));
 }
 
-/// What a page read from disk turned out to be, if not a good page.
+/// The reason why a page read from disk is not good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bad {
-    /// All zeros: never written.
+    /// The page is all zeros: it was never written.
     NeverWritten,
     /// The checksum or the page id is wrong.
     Damaged(&'static str),

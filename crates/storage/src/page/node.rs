@@ -1,6 +1,5 @@
-//! Nodes of a B+tree, for reading: slotted pages with fence keys, prefix
-//! truncation and key heads (Graefe, "Modern B-Tree Techniques", 2011;
-//! LeanStore: Leis et al., ICDE 2018).
+//! Reading nodes of a B+tree: slotted pages with fence keys, prefix truncation and key heads
+//! (Graefe, "Modern B-Tree Techniques", 2011, and LeanStore, Leis et al., ICDE 2018).
 //!
 //! ```text
 //!  0                  40         42        44         46          48
@@ -22,11 +21,11 @@
 //!   of the suffix, zero-padded, as a big-endian number: most comparisons end there.
 //! - Inner nodes: the value is a child's page id (8 bytes). The child of slot i
 //!   covers [key i, key i+1); `first child` covers [lower fence, key 0).
-//! - `heap used` counts live heap bytes; what is between it and `heap start` is
-//!   garbage that `edit::compact` recovers.
+//! - `heap used` counts live heap bytes; the other bytes behind `heap start` are garbage that
+//!   `edit::compact` recovers.
 //!
-//! Everything here may run on a torn page: results are bounded garbage then, and
-//! the caller's validation of the page's version throws them away.
+//! All functions here may run on a torn page: results are then garbage within bounds, and the
+//! caller's validation of the page's version discards them.
 
 use super::{GENERATION, LEVEL, SLOT_COUNT};
 use crate::pool::memory::PageRef;
@@ -45,14 +44,14 @@ pub(crate) const FIRST_CHILD: usize = 56;
 pub(crate) const SLOTS: usize = 64;
 pub(crate) const SLOT_SIZE: usize = 8;
 pub(crate) const MAX_SLOTS: usize = (PAGE_SIZE - SLOTS) / SLOT_SIZE;
-/// The upper fence's length when there is none.
+/// The upper fence's length if there is no upper fence.
 pub(crate) const NO_FENCE: u16 = u16::MAX;
-/// Bytes of a suffix that its slot has.
+/// Bytes of a suffix that its slot contains.
 const HEAD_LEN: usize = 4;
 /// Bytes of a child pointer.
 pub(crate) const CHILD_LEN: usize = 8;
 
-/// Where an entry's parts lie in the page.
+/// The places of an entry's parts in the page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) key_offset: usize,
@@ -61,13 +60,13 @@ pub(crate) struct Entry {
     pub(crate) value_len: usize,
 }
 
-/// The slots of the page, never more than fit.
+/// The number of slots of the page, at most as many as fit.
 #[inline]
 pub(crate) fn slot_count(page: PageRef<'_>) -> usize {
     usize::from(page.u16_at(SLOT_COUNT)).min(MAX_SLOTS)
 }
 
-/// 0 for a leaf.
+/// The node's level; 0 for a leaf.
 #[inline]
 pub(crate) fn level(page: PageRef<'_>) -> u8 {
     page.u8_at(LEVEL)
@@ -139,21 +138,21 @@ pub(crate) fn entry(page: PageRef<'_>, index: usize) -> Option<Entry> {
     })
 }
 
-/// Slots on each side of where a head should be that are searched first: a cache line of them.
+/// Slots that are searched first on each side of a head's likely position: a cache line of them.
 const NEAR: usize = 3;
-/// From so many slots on it is worth a division to guess where a head is.
+/// With this many slots a guess of a head's position is worth a division.
 const GUESSED_FROM: usize = 4 * NEAR;
 
-/// The most of an entry that is loaded before it is known to be as long.
+/// The most bytes of an entry that are loaded before its length is known.
 const ENTRY_PREFETCHED_MAX: usize = 512;
 
 /// The first slot in `from..count` whose head is not below `head` (or not at or
 /// below it).
 ///
-/// Each probe of a page that is not in the processor's cache waits for memory, the next one for
-/// the probe. Numbers are mostly spread evenly over a page, so a search in many slots begins where
-/// the head should be between the first one and the last (interpolation search, Peterson 1957);
-/// where it is not there, that has divided the slots like any other probe.
+/// Each probe of a page that is not in the processor's cache waits for memory, and the next probe
+/// waits for it. Numbers are mostly spread evenly over a page. So a search in many slots begins
+/// where the head should be between the first and the last one (interpolation search, Peterson
+/// 1957). If the head is elsewhere, this probe has divided the slots like any other.
 #[inline]
 fn head_bound(page: PageRef<'_>, from: usize, count: usize, head: u32, or_equal: bool) -> usize {
     let head_at = |index: usize| slot_head(slot(page, index));
@@ -169,7 +168,7 @@ fn head_bound(page: PageRef<'_>, from: usize, count: usize, head: u32, or_equal:
     bound_around(guess, from, count, below)
 }
 
-/// The first of `from..to` for which `below` does not hold, looked for around `guess` first.
+/// The first of `from..to` for which `below` does not hold; the search begins around `guess`.
 #[inline]
 fn bound_around(guess: usize, from: usize, to: usize, below: impl Fn(usize) -> bool) -> usize {
     let low = guess.saturating_sub(NEAR).max(from);
@@ -183,13 +182,13 @@ fn bound_around(guess: usize, from: usize, to: usize, below: impl Fn(usize) -> b
     bound_between(low, high, below)
 }
 
-/// How far between two slots, the last one `steps` after the first, a head should be. The entry
-/// there, which lies on another line, is asked for at once: a page that was loaded or split in
-/// order has its entries in order, too.
+/// The likely position of a head between two slots, where the last one is `steps` after the first.
+/// Also starts loading the entry there, which lies on another line: a page that was loaded or split
+/// in order has its entries in order, too.
 #[inline]
 fn guess(page: PageRef<'_>, first: u64, last: u64, steps: usize, head: u32) -> usize {
     let (low, high) = (slot_head(first), slot_head(last));
-    // A torn page may be in no order.
+    // A torn page may be in any order.
     let span = i64::from(high.saturating_sub(low)).max(1);
     let distance = i64::from(head.clamp(low, high.max(low)) - low);
     let offset = |slot: u64| slot_key(slot).0 as i64;
@@ -219,7 +218,7 @@ pub(crate) fn search(page: PageRef<'_>, suffix: &[u8]) -> (usize, bool) {
     search_from(page, suffix, low, count)
 }
 
-/// Starts loading what [`guess_slot`] looks at besides the page's beginning.
+/// Starts loading the memory that [`guess_slot`] reads besides the page's beginning.
 #[inline]
 pub(crate) fn prefetch_last_slot(page: PageRef<'_>) {
     let count = slot_count(page);
@@ -228,7 +227,7 @@ pub(crate) fn prefetch_last_slot(page: PageRef<'_>) {
     }
 }
 
-/// The first half of a search: where the suffix should be. Starts loading what is there, for
+/// The first half of a search: the likely slot of the suffix. Starts loading the memory there, for
 /// [`search_near`].
 #[inline]
 pub(crate) fn guess_slot(page: PageRef<'_>, suffix: &[u8]) -> usize {
@@ -244,7 +243,7 @@ pub(crate) fn guess_slot(page: PageRef<'_>, suffix: &[u8]) -> usize {
     guess
 }
 
-/// The second half: what [`search`] answers.
+/// The second half of a search, with the result of [`search`].
 #[inline]
 pub(crate) fn search_near(page: PageRef<'_>, suffix: &[u8], guess: usize) -> (usize, bool) {
     let (count, head) = (slot_count(page), head(suffix));
@@ -264,7 +263,7 @@ fn search_from(page: PageRef<'_>, suffix: &[u8], mut low: usize, count: usize) -
     if low == count || slot_head(slot(page, low)) != head {
         return (low, false);
     }
-    // Among the slots with the same head (mostly one) the rest decides.
+    // Among the slots with the same head (mostly one) the rest of the suffix decides.
     let one = low + 1 == count || slot_head(slot(page, low + 1)) != head;
     let mut end = if one { low + 1 } else { head_bound(page, low, count, head, true) };
     while low < end {
@@ -278,8 +277,8 @@ fn search_from(page: PageRef<'_>, suffix: &[u8], mut low: usize, count: usize) -
     (low, false)
 }
 
-/// Compares a slot's suffix with one that has the same head. Two that are no longer than their
-/// heads differ by zeros at the end of one, if at all: the entry need not be loaded for that.
+/// Compares a slot's suffix with one that has the same head. If both suffixes are no longer than
+/// their heads, they differ at most by zeros at the end, and the entry need not be loaded.
 #[inline]
 fn compare_equal_heads(page: PageRef<'_>, slot: u64, suffix: &[u8]) -> Ordering {
     let (offset, len) = slot_key(slot);
@@ -289,7 +288,7 @@ fn compare_equal_heads(page: PageRef<'_>, slot: u64, suffix: &[u8]) -> Ordering 
     }
 }
 
-/// Whether the slot is there and its suffix begins with this.
+/// Whether the slot exists and its suffix begins with `start`.
 #[inline]
 pub(crate) fn starts_with(page: PageRef<'_>, index: usize, start: &[u8]) -> bool {
     if index >= slot_count(page) {
@@ -304,7 +303,7 @@ pub(crate) fn starts_with(page: PageRef<'_>, index: usize, start: &[u8]) -> bool
         && (start.len() <= HEAD_LEN || page.compare(offset, start.len(), start).is_eq())
 }
 
-/// Starts loading the entry of a slot, as long as the page's entries are on average.
+/// Starts loading as many bytes of a slot's entry as the page's entries have on average.
 #[inline]
 pub(crate) fn prefetch_entry(page: PageRef<'_>, index: usize) {
     let count = slot_count(page);
@@ -315,7 +314,7 @@ pub(crate) fn prefetch_entry(page: PageRef<'_>, index: usize) {
     }
 }
 
-/// Whether the slot is there and its suffix is this.
+/// Whether the slot exists and its suffix is `suffix`.
 #[inline]
 pub(crate) fn is_at(page: PageRef<'_>, index: usize, suffix: &[u8]) -> bool {
     if index >= slot_count(page) {
@@ -335,7 +334,7 @@ pub(crate) fn append_value(page: PageRef<'_>, index: usize, value: &mut Vec<u8>)
         .is_some_and(|entry| page.append_to(entry.value_offset, entry.value_len, value))
 }
 
-/// The child pointer at `position`: 0 is the first child, i + 1 that of slot i.
+/// The child pointer at `position`: 0 is the first child, i + 1 the child of slot i.
 #[inline]
 pub(crate) fn child_at(page: PageRef<'_>, position: usize) -> Option<PageId> {
     if position == 0 {
@@ -373,16 +372,17 @@ pub(crate) fn upper_fence(page: PageRef<'_>) -> Option<(usize, usize)> {
     (len != NO_FENCE).then(|| (usize::from(page.u16_at(UPPER_OFFSET)), usize::from(len)))
 }
 
-/// The lower fence, copied. Empty: minus infinity.
+/// A copy of the lower fence. Empty: minus infinity.
 pub(crate) fn lower_fence_key(page: PageRef<'_>) -> Vec<u8> {
     let (offset, len) = lower_fence(page);
     let mut key = Vec::new();
-    // A fence outside the page is empty here: the page is torn, or `validate` refused it.
+    // The result is empty if the fence is outside the page: the page is torn, or `validate` refused
+    // it.
     let _ = page.append_to(offset, len, &mut key);
     key
 }
 
-/// The upper fence, copied. `None`: plus infinity.
+/// A copy of the upper fence. `None`: plus infinity.
 pub(crate) fn upper_fence_key(page: PageRef<'_>) -> Option<Vec<u8>> {
     let (offset, len) = upper_fence(page)?;
     let mut key = Vec::new();
@@ -390,7 +390,7 @@ pub(crate) fn upper_fence_key(page: PageRef<'_>) -> Option<Vec<u8>> {
     Some(key)
 }
 
-/// The full key of a slot, appended to `key`.
+/// Appends the full key of a slot to `key`.
 #[must_use]
 pub(crate) fn full_key(page: PageRef<'_>, index: usize, key: &mut Vec<u8>) -> bool {
     let Some(entry) = entry(page, index) else { return false };
@@ -433,12 +433,12 @@ pub(crate) fn used(page: PageRef<'_>) -> usize {
     PAGE_SIZE - SLOTS - room(page)
 }
 
-/// Checks the structure of a node that no one writes: every offset in its
-/// bounds, nothing stored on top of something else, slots in order. What passes can be
-/// edited without further checks.
+/// Checks the structure of a node that is not being written: offsets are in bounds, ranges do not
+/// overlap, slots are in order. A node that passes can be edited without further checks.
 ///
-/// Each page that is read from the file goes through here, so each slot is loaded once, and what is
-/// laid down one behind the other, as a split or a load leaves it, is seen to overlap nothing at once.
+/// Each page that is read from the file is checked here, so each slot is loaded only once. Ranges
+/// that follow one another, as after a split or a load, are recognised as disjoint without the
+/// slower check.
 pub(crate) fn validate(page: PageRef<'_>) -> Result<(), &'static str> {
     let count = usize::from(page.u16_at(SLOT_COUNT));
     let heap_start = usize::from(page.u16_at(HEAP_START));
@@ -495,10 +495,10 @@ fn half_words((offset, len): (usize, usize)) -> (usize, usize) {
     (offset / 2, (offset + len).div_ceil(2))
 }
 
-/// Whether each range lies below the one before it: then no two overlap.
+/// Whether each range lies below the previous one: then they do not overlap.
 struct Downwards {
     all: bool,
-    /// Where the last one begins, in half-words.
+    /// The beginning of the last range, in half-words.
     floor: usize,
 }
 
@@ -519,7 +519,7 @@ impl Downwards {
     }
 }
 
-/// Whether no two of the fences and the entries, which all lie in the page, overlap.
+/// Whether all fences and entries, which lie in the page, are disjoint.
 #[cold]
 fn is_disjoint(page: PageRef<'_>, fences: [(usize, usize); 2]) -> bool {
     let mut taken = Taken([0; PAGE_SIZE / 2 / 64]);
@@ -531,11 +531,11 @@ fn is_disjoint(page: PageRef<'_>, fences: [(usize, usize); 2]) -> bool {
         })
 }
 
-/// Which half-words of a page are in use.
+/// The half-words of a page that are in use.
 struct Taken([u64; PAGE_SIZE / 2 / 64]);
 
 impl Taken {
-    /// Takes a range; false if something of it is taken.
+    /// Takes a range; false if a part of it is already taken.
     fn take(&mut self, range: (usize, usize)) -> bool {
         let (mut at, end) = half_words(range);
         while at < end {
@@ -551,7 +551,7 @@ impl Taken {
     }
 }
 
-/// Whether a slot's key comes behind that of the one before it.
+/// Whether a slot's key is greater than that of the slot before.
 #[inline]
 fn in_order(page: PageRef<'_>, before: u64, this: u64) -> bool {
     match slot_head(before).cmp(&slot_head(this)) {
@@ -575,7 +575,8 @@ mod tests {
         buffer
     }
 
-    /// Even, skewed, with duplicates, in one lump, from end to end of the range.
+    /// Heads in several distributions: even, skewed, with duplicates, in one cluster, over the
+    /// whole range.
     fn heads(random: &SeededRandom, count: usize) -> Vec<u32> {
         let shape = random.below(5);
         let (low, wide) = (random.next() as u32, random.below(32));
@@ -618,8 +619,8 @@ mod tests {
         }
     }
 
-    /// A leaf without fences whose entries, of a four byte key and a two byte value each, lie at
-    /// these offsets.
+    /// A leaf without fences whose entries lie at these offsets. Each has a key of four bytes and a
+    /// value of two.
     fn leaf_of(offsets: &[usize]) -> Box<PageBuf> {
         let mut buffer = PageBuf::zeroed();
         let mut page = buffer.page_mut();
@@ -642,7 +643,7 @@ mod tests {
         let random = SeededRandom::new(22);
         for _ in 0..500 {
             let count = 2 + random.below(200) as usize;
-            // Room for one more entry between two.
+            // The step leaves room for one more entry between two.
             let step = 2 * heap_cost(4, 2) + 2 * random.below(3) as usize;
             let count = count.min((PAGE_SIZE - SLOTS) / (step + SLOT_SIZE));
             let mut offsets: Vec<usize> = (1..=count).map(|at| PAGE_SIZE - at * step).collect();
@@ -652,7 +653,7 @@ mod tests {
                 _ => {}
             }
             assert_eq!(validate(leaf_of(&offsets).page()), Ok(()));
-            // An entry begins where the value of another one is.
+            // An entry begins inside another one's value.
             let other = 1 + random.below(count as u64 - 1) as usize;
             let one = random.below(other as u64) as usize;
             let (mut bad, at) = (leaf_of(&offsets), offsets[one] + heap_cost(4, 2) - 2);

@@ -3,7 +3,7 @@
 //! `Pool` and its clock act only through these functions, and so does the model in `latch_model`,
 //! which runs them under random schedules over a weak memory.
 //!
-//! Condition L: *between a version and its validation ([`validate`] true) the bytes read are those
+//! Condition L. *Between a version and its validation ([`validate`] true) the bytes read are those
 //! of one unlatched state of the page.* It needs four rules:
 //!
 //! 1. The bytes change only under the latch, and the version has moved on when the latch is
@@ -15,15 +15,15 @@
 //!    fence between the bytes and the second look at the word ([`validate`]).
 //! 4. A page leaves memory only latched, its memory counting as changed.
 //!
-//! Condition E: *no change is lost by eviction.* A page is discarded only when it is clean
+//! Condition E. *No change is lost by eviction.* A page is discarded only when it is clean
 //! ([`clock_look`], [`latch_idle`] compare the whole word). It becomes clean only if the written
 //! copy is still its content ([`mark_clean`] compares the version). A thread that reads the page
 //! back sees the written copy (`mark_clean` releases, latching acquires).
 //!
-//! Condition F: *the bytes read from the file between two looks that find a page out of memory
+//! Condition F. *The bytes read from the file between two looks that find a page out of memory
 //! ([`absence`]) with the same word are the page.* The argument is in `past`.
 //!
-//! Condition C: *a checkpoint misses no change.* DIRTY is in the word before the log record's place
+//! Condition C. *A checkpoint misses no change.* DIRTY is in the word before the log record's place
 //! is reserved ([`set_dirty`]). So a thread that has seen the reservation sees the bit, or a later
 //! state of the page.
 

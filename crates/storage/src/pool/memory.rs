@@ -437,8 +437,8 @@ impl PageMut<'_> {
     /// All bytes of the page, to read a file's page into. Another thread may read them; its
     /// validation fails.
     pub(crate) fn all_bytes_mut(&mut self) -> &mut [u8; PAGE_SIZE] {
-        // SAFETY: as above, and the borrow is exclusive: the latch keeps other threads from writing
-        // (M3, M4).
+        // SAFETY: as above, and the borrow is exclusive, since the latch keeps other threads from
+        // writing (M3, M4).
         unsafe { &mut *self.page.base.cast() }
     }
 

@@ -7,7 +7,7 @@
 //! nothing to evict. While the pool has spare room, a scan may fill it, so that the next scan finds
 //! those pages in memory.
 //!
-//! Condition F: *if a page's word is the same before and after the file is read, and says that the
+//! Condition F. *If a page's word is the same before and after the file is read, and says that the
 //! page is not in memory, then the bytes read are the page's state during all that time.*
 //!
 //! 1. *The file has the page's last state.* Only a clean page leaves memory, and it is clean since

@@ -1,11 +1,11 @@
-//! The next leaf of a scan, by the node above the last one: a scan in key order descends from the
-//! root once for all leaves of such a node.
+//! Finds the next leaf of a scan through the parent of the last one: a scan in key order descends
+//! from the root once for all leaves of a parent.
 //!
-//! The order is that of a descent (T2): the leaf's version is looked at, then the node above
-//! validates. At that moment the leaf was the one that covers the key, and it had that version; the
-//! copy of its content that this version validates is what it held then. Whatever is odd (a leaf
-//! that is not in memory or is being changed, another tree's) is left to the descent from the
-//! root, and to the errors that it knows.
+//! The order is that of a descent (T2): the leaf's version is taken, then the parent validates. At
+//! that moment the leaf was the one that covers the key, and it had that version. A copy of its
+//! content that this version validates is its content at that moment. In any other case (a leaf
+//! that is not in memory, is being changed, or belongs to another tree) the descent from the root
+//! is used, which also reports errors.
 
 use super::{Located, Target, Tree};
 use crate::error::Result;
@@ -15,8 +15,10 @@ use crate::pool::memory::PageRef;
 use crate::types::PageId;
 
 impl Tree {
-    /// The node above the leaf that covers the key, as far as is known before it validates: that of
-    /// the last leaf, if it covers this key, too. It may be a leaf, where there is nothing above.
+    /// The parent of the leaf that covers the key, not yet validated. It is the last leaf's parent
+    /// if that covers this key, too; otherwise a descent finds it. In a tree of one leaf it is that
+    /// leaf.
+    /// covers this key, too. In a tree of one leaf it is that leaf.
     pub(super) fn above_leaf(&self, key: &[u8], above: &mut Option<Located>) -> Result<Located> {
         let pool = self.pool();
         if let Some(above) = above
@@ -30,14 +32,14 @@ impl Tree {
         Ok(found)
     }
 
-    /// The child of a node at a position, as far as is known before the node validates.
+    /// The child of a node at a position; the node is not yet validated.
     pub(super) fn child_of(&self, page: PageRef<'_>, position: usize) -> Option<PageId> {
         let child = node::child_at(page, position)?;
         (child.0 != 0 && child.0 < self.pool().max_pages()).then_some(child)
     }
 
-    /// The leaf that covers the key, if it is in memory and to be found by the node above the last
-    /// one; the processor is asked for the one behind it.
+    /// The leaf that covers the key, if it is in memory and the last leaf's parent leads to it.
+    /// Starts loading the following leaf.
     #[inline]
     pub(super) fn next_leaf(
         &self,
@@ -60,7 +62,7 @@ impl Tree {
         Ok((is_child && self.is_own_leaf(pool.page(id))).then_some(leaf))
     }
 
-    /// Whether a page is a leaf of this tree, as far as is known before it validates.
+    /// Whether a page is a leaf of this tree; the page is not yet validated.
     pub(super) fn is_own_leaf(&self, page: PageRef<'_>) -> bool {
         page::kind(page) == Some(Kind::Node)
             && node::level(page) == 0

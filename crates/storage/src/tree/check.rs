@@ -1,4 +1,4 @@
-//! Checks of whole trees, their sizes, and where their leaves begin.
+//! Checks of whole trees, their sizes, and the first keys of their leaves.
 
 use super::{Target, Tree};
 use crate::error::{Result, StorageError};
@@ -9,25 +9,25 @@ use crate::store::Inner;
 use crate::types::PageId;
 use std::collections::HashSet;
 
-/// Pages of a level that an estimate looks at.
+/// Pages of a level that an estimate reads.
 const SAMPLES: usize = 4;
 
-/// How large a tree is.
+/// The size of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TreeSize {
-    /// Pages, inner ones and leaves.
+    /// Inner pages and leaves.
     pub pages: u64,
-    /// Entries of leaves, those among them that nobody sees any more.
+    /// Entries of leaves, dead ones included.
     pub entries: u64,
 }
 
-/// What a few pages of each level above the leaves say.
+/// The result of reading a few pages of each level above the leaves.
 struct Sample {
-    /// Pages of all levels.
+    /// The estimated pages of all levels.
     pages: u64,
-    /// Pages of the lowest level.
+    /// The estimated pages of the lowest level.
     leaves: u64,
-    /// Keys of a few leaves, if they were wanted.
+    /// Keys of a few leaves, if requested.
     keys: Vec<Vec<u8>>,
 }
 
@@ -41,14 +41,14 @@ impl Tree {
         Ok(pages)
     }
 
-    /// A guess of the tree's pages from a few inner pages a level; exact for a tree whose root is
-    /// right above its leaves.
+    /// An estimate of the tree's pages from a few inner pages of each level; exact for a tree whose
+    /// root is directly above its leaves.
     pub fn estimate_pages(&self) -> Result<u64> {
         self.sample(&mut PageBuf::zeroed(), false).map(|sample| sample.pages)
     }
 
-    /// A guess of the tree's pages and entries from a few pages a level; exact for a tree of up to
-    /// [`SAMPLES`] leaves.
+    /// An estimate of the tree's pages and entries from a few pages of each level; exact for a tree
+    /// of up to [`SAMPLES`] leaves.
     pub fn estimate_size(&self) -> Result<TreeSize> {
         let mut page = PageBuf::zeroed();
         let Sample { pages, leaves, keys } = self.sample(&mut page, true)?;
@@ -60,7 +60,7 @@ impl Tree {
         Ok(TreeSize { pages, entries: leaves * entries / keys.len() as u64 })
     }
 
-    /// Looks at a few inner pages of each level, each in `page`.
+    /// Reads a few inner pages of each level, each into `page`.
     fn sample(&self, page: &mut PageBuf, with_leaf_keys: bool) -> Result<Sample> {
         let mut sample = Sample { pages: 1, leaves: 1, keys: vec![Vec::new()] };
         self.copy_to(page, Target::Last, u8::MAX)?;
@@ -69,7 +69,7 @@ impl Tree {
             let mut children = 0;
             let mut below = Vec::new();
             for key in &sample.keys {
-                // The root is there.
+                // `page` already holds the root.
                 if level < height {
                     self.copy_to(page, Target::Key(key), level)?;
                 }
@@ -99,8 +99,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Calls `f` with a lower bound of each leaf's keys, from left to right: what a scan begins
-    /// with that is to read that leaf. Reads inner pages only, none if there is but one leaf.
+    /// Calls `f` with a lower bound of each leaf's keys, from left to right: a scan from there
+    /// begins with that leaf. It reads inner pages only, and none in a tree of one leaf.
     pub fn leaf_starts<E: From<StorageError>>(
         &self,
         f: &mut dyn FnMut(&[u8]) -> std::result::Result<(), E>,
@@ -177,8 +177,8 @@ impl Tree {
         }
     }
 
-    /// Checks the tree's structure: order, fences, levels, no page reachable
-    /// twice. Needs a quiet tree. Returns its pages, root first.
+    /// Checks the tree's structure: order, fences, levels, and that each page is reachable once.
+    /// The tree must not change meanwhile. Returns its pages, root first.
     pub fn check(&self) -> Result<Vec<PageId>> {
         let mut checker = Checker { tree: self, pages: Vec::new(), seen: HashSet::new() };
         checker.check_node(self.id.root, None, &[], None)?;
@@ -276,7 +276,7 @@ impl Checker<'_> {
     }
 }
 
-/// Checks that exactly the pages of these trees are in use; returns how many.
+/// Checks that exactly the pages of these trees are in use; returns their number.
 pub(crate) fn check_space(store: &Inner, trees: impl Iterator<Item = Tree>) -> Result<u64> {
     let mut reachable = HashSet::new();
     for tree in trees {

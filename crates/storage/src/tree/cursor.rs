@@ -1,10 +1,10 @@
 //! Scans over private copies of leaves.
 //!
-//! A page is copied without a latch and validated; then its entries are handed out
-//! from the copy. The next page is found by descending again (`above`: mostly from the node above
-//! the last one), to the key at which the copy ends: its upper fence (going backward: its lower). Since fences tile
-//! the key space (T1), splits and merges in between change which page that is, but
-//! never make the scan see a key twice or miss one.
+//! A page is copied without a latch and validated; then the cursor returns entries of the copy. A
+//! new descent finds the next page (`above`: mostly from the last leaf's parent). It descends to
+//! the key at which the copy ends: its upper fence, or for a backward scan its lower fence. Since
+//! fences tile the key space (T1), splits and merges in between may change which page that is, but
+//! the scan never sees a key twice or misses one.
 
 use super::past::Way;
 use super::{Direction, Located, Target, Tree};
@@ -25,29 +25,29 @@ use std::ops::Bound;
 /// }
 /// ```
 ///
-/// Each page is a private copy taken at one moment; between pages the tree may
-/// change in any way: a key that was there throughout is seen exactly once.
+/// Each page is a private copy taken at one moment. Between pages the tree may change in any way. A
+/// key that exists throughout the scan is seen exactly once.
 pub struct Cursor {
     tree: Tree,
     direction: Direction,
-    /// What is left of the range: one end moves as pages are taken.
+    /// The rest of the range: one end moves with each copied page.
     lower: Bound<Vec<u8>>,
     upper: Bound<Vec<u8>>,
     at_end: bool,
-    /// How leaves are read.
+    /// The way of reading leaves.
     way: Way,
-    /// A page of this range has been copied: the next one is likely to be beside it.
+    /// A page of this range has been copied, so the next one is likely to be beside it.
     goes_on: bool,
-    /// The node above the last leaf.
+    /// The last leaf's parent.
     above: Option<Located>,
     page: ScratchPage,
-    /// The slots of the copy that are still to come.
+    /// The remaining slots of the copy.
     slots: std::ops::Range<usize>,
-    /// The common prefix, then the suffix of the last entry.
+    /// The common prefix, then the last entry's suffix.
     key: Vec<u8>,
-    /// Where the last entry's suffix is.
+    /// The last entry's suffix in the copy.
     suffix: std::ops::Range<usize>,
-    /// Where the value of the last entry is.
+    /// The last entry's value in the copy.
     value: std::ops::Range<usize>,
 }
 
@@ -79,19 +79,19 @@ impl Cursor {
         }
     }
 
-    /// A scan of all there is.
+    /// A scan of all entries.
     pub(super) fn whole(tree: Tree) -> Cursor {
         let way = Way::of_whole_tree();
         let all = Cursor::new(tree, Bound::Unbounded, Bound::Unbounded, Direction::Forward);
         Cursor { way, ..all }
     }
 
-    /// The tree that is scanned.
+    /// The scanned tree.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
 
-    /// Starts over with new bounds, keeping the buffers.
+    /// Starts again with new bounds, and keeps the buffers.
     pub fn reset(&mut self, lower: Bound<&[u8]>, upper: Bound<&[u8]>, direction: Direction) {
         self.lower = owned(lower);
         self.upper = owned(upper);
@@ -102,8 +102,8 @@ impl Cursor {
         self.slots = 0..0;
     }
 
-    /// Goes on with another part of all there is, from `lower` on and before `upper`; how leaves are
-    /// read stays what it was.
+    /// Continues with another part of the tree, from `lower` to before `upper`. The way of reading
+    /// leaves stays the same.
     pub fn go_on_with(&mut self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) {
         self.lower = owned(lower);
         self.upper = owned(upper);
@@ -111,8 +111,8 @@ impl Cursor {
         self.slots = 0..0;
     }
 
-    /// Copies the next leaf's entries; false at the end of the range. A page may
-    /// have no entries in the range: that is not the end.
+    /// Copies the next leaf's entries; false at the end of the range. A page may have no entries in
+    /// the range, although the range continues.
     pub fn next_page(&mut self) -> Result<bool> {
         self.slots = 0..0;
         if self.at_end || self.range_is_empty() {
@@ -149,7 +149,7 @@ impl Cursor {
         }
     }
 
-    /// One attempt to copy the next leaf; says which it was.
+    /// Tries once to copy the next leaf; returns its id.
     fn copy_page(&mut self) -> Result<Option<PageId>> {
         let target = match (self.direction, &self.lower, &self.upper) {
             (Direction::Forward, Bound::Unbounded, _) => Target::Key(&[]),
@@ -181,7 +181,7 @@ impl Cursor {
         Ok((complete && pool.validate(leaf.id, leaf.version)).then_some(leaf.id))
     }
 
-    /// Goes on behind the copy; false if that is not ahead (the page is damaged).
+    /// Moves the range to behind the copy; false if that is not ahead (the page is damaged).
     fn advance_lower(&mut self) -> bool {
         let Some(fence) = node::upper_fence_key(self.page.page()) else {
             self.at_end = true;
@@ -209,15 +209,15 @@ impl Cursor {
         moves_on
     }
 
-    /// The next entry of the copied page, in the scan's direction; `None` when the
-    /// page is used up (call [`Cursor::next_page`] then). Holds no latch.
+    /// The next entry of the copied page, in the scan's direction. `None` when the page has no more
+    /// entries; [`Cursor::next_page`] then reads the next one. Holds no latch.
     #[expect(clippy::should_implement_trait, reason = "lends from the cursor")]
     #[inline]
     pub fn next(&mut self) -> Option<(&[u8], &[u8])> {
         self.advance().then(|| (self.key(), self.value()))
     }
 
-    /// Goes to the next entry, as [`Cursor::next`]; false when the page is used up.
+    /// Moves to the next entry, as [`Cursor::next`]; false when the page has no more entries.
     #[inline]
     pub fn advance(&mut self) -> bool {
         let is_there = self.advance_to_value();
@@ -227,7 +227,7 @@ impl Cursor {
         is_there
     }
 
-    /// As [`Cursor::advance`] for one who mostly looks at values only: [`Cursor::read_key`] is to
+    /// As [`Cursor::advance`] for a caller that mostly needs values only: [`Cursor::read_key`] must
     /// be called before [`Cursor::key`].
     #[inline]
     pub fn advance_to_value(&mut self) -> bool {
@@ -235,7 +235,7 @@ impl Cursor {
             Direction::Forward => self.slots.next(),
             Direction::Backward => self.slots.next_back(),
         };
-        // The copy was validated, and a page's entries were when it was read from disk.
+        // The copy was validated, and the page's entries were validated when it was read from disk.
         let entry = slot.and_then(|slot| node::entry(self.page.page(), slot));
         let Some(entry) = entry else { return false };
         self.suffix = entry.key_offset..entry.key_offset + entry.key_len;
@@ -243,38 +243,38 @@ impl Cursor {
         true
     }
 
-    /// Puts the key of the entry together that the cursor is at.
+    /// Assembles the key of the current entry.
     #[inline]
     pub fn read_key(&mut self) {
         self.key.truncate(node::prefix_len(self.page.page()));
         self.key.extend_from_slice(&self.page.bytes()[self.suffix.clone()]);
     }
 
-    /// Where in the copied page the value of the entry is that the cursor is at.
+    /// The place in the copied page of the current entry's value.
     #[inline]
     pub fn value_place(&self) -> std::ops::Range<usize> {
         self.value.clone()
     }
 
-    /// The part of the copied page that has its values, and where in the page it begins.
+    /// The part of the copied page that contains its values, and the part's offset in the page.
     pub fn values(&self) -> (usize, &[u8]) {
         let start = usize::from(self.page.page().u16_at(node::HEAP_START)).min(PAGE_SIZE);
         (start, &self.page.bytes()[start..])
     }
 
-    /// The key of the entry that the cursor is at.
+    /// The current entry's key.
     #[inline]
     pub fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// The value of the entry that the cursor is at.
+    /// The current entry's value.
     #[inline]
     pub fn value(&self) -> &[u8] {
         &self.page.bytes()[self.value.clone()]
     }
 
-    /// How many entries of the copied page are still to come.
+    /// The number of remaining entries of the copied page.
     pub fn remaining(&self) -> usize {
         self.slots.len()
     }
@@ -308,13 +308,13 @@ fn end_slot(page: PageRef<'_>, upper: &Bound<Vec<u8>>) -> usize {
     }
 }
 
-/// Where a key lies with respect to a leaf.
+/// The position of a key relative to a leaf.
 enum Position {
-    /// Before its lower fence.
+    /// The key is before the leaf's lower fence.
     Below,
-    /// Between the fences: at this slot, and whether it is there.
+    /// The key is between the fences: its slot, and whether it exists.
     At(usize, bool),
-    /// At or after its upper fence.
+    /// The key is at or after the leaf's upper fence.
     Above,
 }
 

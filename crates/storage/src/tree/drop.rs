@@ -1,11 +1,10 @@
 //! Dropping a tree: all its pages become free.
 //!
-//! Bottom-up, one record for each inner node: a node of level 1 goes together
-//! with the bits of all its leaves (which are not read), a higher one after its
-//! children, the root last. So whatever a crash leaves is found from the root
-//! again, and a page that was freed (and perhaps given away) is never reached
-//! through a node that still stands: nodes that do have freed no child of level 0,
-//! and children of higher levels are recognised by their generation.
+//! The drop works bottom-up, with one record for each inner node. A node of level 1 is freed
+//! together with the bits of all its leaves (which are not read), a higher node after its children,
+//! the root last. So after a crash the remaining nodes are still reachable from the root. A page
+//! that was freed (and perhaps reused) is never reached through a remaining node: such a node has
+//! freed no leaf, and a child of a higher level is recognised by its generation.
 
 use crate::error::Result;
 use crate::ops::kind;
@@ -17,7 +16,7 @@ use crate::types::{LogHeader, PageId, TreeId};
 use crate::wal::Priority;
 use std::collections::HashSet;
 
-/// Frees the tree's pages; returns how many there were.
+/// Frees the tree's pages; returns their number.
 pub(crate) fn drop_tree(store: &Inner, tree: TreeId) -> Result<u64> {
     if tree.root.0 == 0 || tree.root.0 >= store.pool.max_pages() {
         return Ok(0);
@@ -25,10 +24,11 @@ pub(crate) fn drop_tree(store: &Inner, tree: TreeId) -> Result<u64> {
     drop_node(store, tree, tree.root, None)
 }
 
-/// `expected_level`: what the parent says; a damaged pointer must not lead in a circle.
+/// `expected_level` is the level that follows from the parent: a damaged pointer must not lead into
+/// a cycle.
 fn drop_node(store: &Inner, tree: TreeId, id: PageId, expected_level: Option<u8>) -> Result<u64> {
     if !store.space.is_used(id) {
-        // By a drop that a crash interrupted; its space may have been given back.
+        // A drop that a crash interrupted has freed it; its space may have been given back.
         return Ok(0);
     }
     let guard = store.pool.latch(id)?;
@@ -65,15 +65,16 @@ fn drop_node(store: &Inner, tree: TreeId, id: PageId, expected_level: Option<u8>
     }
     smo.guards.push(guard);
     match id == tree.root {
-        // Of an unlogged tree, too: redo must leave no root by which it would be found again.
+        // The root of an unlogged tree, too, is freed in the log: redo must not leave a root that
+        // could be found again.
         true => smo.commit_logged(kind::STRUCTURE, LogHeader::default(), &[])?,
         false => smo.commit(kind::STRUCTURE, LogHeader::default(), &[])?,
     };
     Ok(freed + 1)
 }
 
-/// The children of a node: pages in use, each once. Those of level 1 are freed unread, and
-/// some of a higher level may be freed already by a drop that a crash interrupted.
+/// The children of a node: pages in use, each once. Leaves are freed unread. Children of a higher
+/// level may already have been freed by a drop that a crash interrupted.
 fn children_of(store: &Inner, page: PageRef<'_>, level: u8) -> Option<Vec<PageId>> {
     if level == 0 {
         return Some(Vec::new());

@@ -1,4 +1,4 @@
-//! Reads of many keys, a group of descents at a time, so that they wait for memory together.
+//! Reads of many keys as groups of descents, which wait for memory together.
 //!
 //! ```text
 //!            single reads                        a group
@@ -7,26 +7,26 @@
 //!   key 3                                        root ░ inner ░░ leaf ░░ entry
 //! ```
 //!
-//! A descent waits at each step for lines of memory that the step before has told it (░): the node's
-//! header, its last slot, the slots where the key should be, the entry. Here all keys of a group
-//! take a step before any takes the next, and each step asks the processor for what the next one
-//! looks at: the misses of a group overlap (group prefetching: Chen, Ailamaki, Gibbons and Mowry,
-//! "Improving Hash Join Performance through Prefetching", ICDE 2004; compare Kocberber, Falsafi and
-//! Grot, "Asynchronous Memory Access Chaining", PVLDB 2015).
+//! A descent waits at each step for memory lines whose addresses the step before has found (░): the
+//! node's header, its last slot, the slots where the key should be, the entry. Here all keys of a
+//! group take a step before any takes the next, and each step prefetches the lines for the next
+//! one. So the misses of a group overlap (group prefetching: Chen, Ailamaki, Gibbons and Mowry,
+//! "Improving Hash Join Performance through Prefetching", ICDE 2004). Compare Kocberber, Falsafi
+//! and Grot, "Asynchronous Memory Access Chaining", PVLDB 2015.
 //!
-//! *A key's read is what [`Tree::read`] would have found at the moment when its leaf was validated,
-//! and later keys are read at later moments.* Each descent by itself takes the steps of a single
-//! one in their order, whatever the others do between them: it takes a child's version before it
-//! validates the node above ([`Tree::arrive`]; T2, and T3 with it), so at that moment the child
-//! was the one that covers the key; what is read from the leaf counts only if this version still
-//! holds after the reading. The leaf then is what it was when its version was taken, up to that
-//! moment: its entries, its fences and its place in the tree. A key that is on the leaf of the last
-//! one before it is looked for there, without a descent: that is `near`'s argument. The entries are
-//! copied and validated one key after the other, so the moments are in the keys' order.
+//! *A key's read returns what [`Tree::read`] would find at the moment when the key's leaf is
+//! validated. Later keys are read at later moments.* Each descent takes the steps of a single one
+//! in their order, regardless of the other descents' steps in between. It takes a child's version
+//! before it validates the parent ([`Tree::arrive`]; T2, and T3 with it), so at that moment the
+//! child was the one that covers the key. Bytes read from the leaf are used only if this version
+//! still holds after the read. Then the leaf did not change since its version was taken: neither
+//! its entries, nor its fences, nor its place in the tree. A key on the previous key's leaf is
+//! searched there, without a descent: that is `near`'s argument. The entries are copied and
+//! validated one key after the other, so the moments are in the keys' order.
 //!
-//! A descent that meets anything else (a page out of memory, latched or of another tree; a version
-//! that does not hold) is given up. Its key is read by itself when it is its turn, which waits,
-//! loads, and knows the errors.
+//! In any other case (a page out of memory, latched or of another tree; a version that does not
+//! hold) the descent is abandoned. When it is the key's turn, a single read is made, which waits,
+//! loads pages, and reports errors.
 
 use super::{Located, Target, Tree};
 use crate::error::{Result, StorageError};
@@ -34,59 +34,59 @@ use crate::page::{self, Kind, node};
 use crate::pool::Version;
 use crate::types::PageId;
 
-/// Descents that are under way together: as many as a processor has misses (ten to twenty).
+/// Descents in progress together: as many as a processor can have misses (ten to twenty).
 const GROUP: usize = 16;
-/// From so many keys on one leaf on, a descent of its own for each costs more than waiting for one.
+/// From this many keys on one leaf on, a descent for each key costs more than waiting for one.
 const LONG_RUN: usize = 4;
 
-/// A descent: the last node that was arrived at, and what is known there.
+/// A descent: the last node that it has reached, and its findings there.
 #[derive(Clone, Copy)]
 struct Way {
     id: PageId,
     version: Version,
-    /// The child to go to, not yet arrived at.
+    /// The next child, not yet reached.
     next: Option<PageId>,
     /// The level that the next node must have, unless it is the first.
     level: Option<u8>,
-    /// Where the key should be in the node.
+    /// The likely slot of the key in the node.
     guess: u16,
-    /// In a leaf: the key's slot, or the one it would have, and whether it is there.
+    /// In a leaf: the key's slot or insertion slot, and whether the key exists.
     looked: Option<(u16, bool)>,
 }
 
 impl Way {
-    /// One that begins at a node that covers the key.
+    /// A descent that begins at a node that covers the key.
     fn from(id: PageId, version: Version) -> Way {
         Way { id, version, next: None, level: None, guess: 0, looked: None }
     }
 
-    /// One that has found this slot in a leaf, or that the key is not there.
+    /// A descent that has found this slot in a leaf, or that the key does not exist.
     fn at(leaf: &Located, (slot, found): (usize, bool)) -> Way {
         Way { looked: Some((slot as u16, found)), ..Way::from(leaf.id, leaf.version) }
     }
 }
 
-/// Where the keys of one call lie, as far as the caller knows. This decides only how many descents
-/// begin together, never what is found.
+/// The distribution of the keys of one call, as the caller expects it. It affects only the number
+/// of descents that begin together, never the result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spread {
-    /// Many on each leaf, in their order.
+    /// Many on each leaf, in key order.
     Beside,
-    /// Anywhere.
+    /// Scattered over the tree.
     Anywhere,
 }
 
-/// The keys before the next ones: how many of them lay beside each other.
+/// The preceding keys: how many of them were on the same leaf.
 struct Run {
-    /// Where the last key was looked for.
+    /// The place where the last key was searched.
     last: Option<Way>,
-    /// So many keys were looked for on this leaf so far, and on the one before.
+    /// Keys searched on this leaf so far, and on the leaf before.
     keys: usize,
     before: usize,
 }
 
 impl Run {
-    /// Before the first key the caller's word counts as what the leaves before have shown.
+    /// Before the first key the caller's expectation stands in for the preceding leaves.
     fn new(spread: Spread) -> Run {
         let shown = match spread {
             Spread::Beside => LONG_RUN,
@@ -106,14 +106,14 @@ impl Run {
         self.last = way;
     }
 
-    /// How many descents to begin together: one leads to many keys that lie beside each other.
+    /// The number of descents to begin together: one, if it leads to many keys on the same leaf.
     #[inline]
     fn group(&self) -> usize {
         if self.before.min(self.keys) >= LONG_RUN { 1 } else { GROUP }
     }
 }
 
-/// Takes all descents that are under way a step further; `step` says whether they can go on.
+/// Advances all descents in progress by a step; `step` returns whether a descent can continue.
 #[inline]
 fn advance(ways: &mut [Option<Way>], mut step: impl FnMut(usize, &mut Way) -> bool) {
     for (i, slot) in ways.iter_mut().enumerate() {
@@ -126,25 +126,25 @@ fn advance(ways: &mut [Option<Way>], mut step: impl FnMut(usize, &mut Way) -> bo
     }
 }
 
-/// The entries of a tree that begin with a key, as one leaf has them: see [`Tree::match_many`].
+/// The entries on one leaf that begin with a key: see [`Tree::match_many`].
 #[derive(Default, Debug)]
 pub struct Matches {
     bytes: Vec<u8>,
-    /// Where the rest of an entry's key ends, and its value.
+    /// The ends of the rest of each entry's key, and of its value.
     ends: Vec<(usize, usize)>,
-    /// Whether the next leaf may have more.
+    /// Whether the next leaf may have more such entries.
     goes_on: bool,
 }
 
 impl Matches {
-    /// What the entries have behind the key, and their values, in order.
+    /// The parts of the entries' keys behind the given key, and their values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let starts = std::iter::once(0).chain(self.ends.iter().map(|end| end.1));
         let parts = starts.zip(&self.ends);
         parts.map(|(start, end)| (&self.bytes[start..end.0], &self.bytes[end.0..end.1]))
     }
 
-    /// Whether the leaf was left before the last entry that may begin with the key.
+    /// Whether more entries beyond the leaf may begin with the key.
     pub fn goes_on(&self) -> bool {
         self.goes_on
     }
@@ -158,8 +158,8 @@ impl Matches {
 
 impl Tree {
     /// As [`Tree::read`] for `count` keys, in their order: appends the value of key number `i` to
-    /// `values` and calls `f` with `i`, where it begins, and `values`; `None`: there is no such key. Ends
-    /// with the first error. `spread` is a guess.
+    /// `values` and calls `f` with `i`, the value's offset and `values`. The offset is `None` if
+    /// the key does not exist. Ends with the first error. `spread` is a guess.
     pub fn read_many<K: AsRef<[u8]>, E: From<StorageError>>(
         &self,
         (count, spread): (usize, Spread),
@@ -180,9 +180,9 @@ impl Tree {
         })
     }
 
-    /// Looks for the entries that begin with each of `count` keys, in the keys' order: calls `f`
-    /// with the key's number and those entries that are on the leaf of the first. Ends with the
-    /// first error.
+    /// Finds entries that begin with each of `count` keys, in the keys' order: calls `f` with the
+    /// key's number and those of the entries that are on the leaf that covers the key. Ends with
+    /// the first error.
     pub fn match_many<K: AsRef<[u8]>, E: From<StorageError>>(
         &self,
         count: usize,
@@ -202,7 +202,7 @@ impl Tree {
         })
     }
 
-    /// One attempt to find the entries that begin with a key by itself.
+    /// Tries once to find the entries that begin with a key, by a single descent.
     #[cold]
     fn match_single(&self, key: &[u8], matches: &mut Matches) -> Result<Option<Way>> {
         let pool = self.pool();
@@ -217,8 +217,8 @@ impl Tree {
         }
     }
 
-    /// Descends for all keys and calls `visit` with each one's way, in order; `None`: given up.
-    /// `visit` says by which way the leaf was validated that it has read.
+    /// Descends for all keys and calls `visit` with each one's way, in order; `None` if the descent
+    /// was abandoned. `visit` returns the way by which it has validated the leaf that it read.
     #[inline]
     fn for_each<K: AsRef<[u8]>, E: From<StorageError>>(
         &self,
@@ -247,7 +247,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Looks for a key on the leaf of the last one; `None`: it is not for that.
+    /// Searches a key on the last key's leaf; `None` if the leaf does not cover it.
     #[inline]
     fn look_near(&self, last: &Way, key: &[u8]) -> Option<Way> {
         let page = self.pool().page(last.id);
@@ -263,7 +263,7 @@ impl Tree {
         Some(Way { looked: Some((slot as u16, found)), ..*last })
     }
 
-    /// A descent that begins; `None` if the root is not in memory.
+    /// Begins a descent; `None` if the root is not in memory.
     #[inline]
     fn at_root(&self) -> Option<Way> {
         let (root, pool) = (self.id.root, self.pool());
@@ -273,7 +273,7 @@ impl Tree {
         Some(Way::from(root, pool.optimistic_at_once(root)?))
     }
 
-    /// Takes all descents to the leaves, and looks for the keys there.
+    /// Moves all descents to the leaves, and searches the keys there.
     #[inline]
     fn descend<K: AsRef<[u8]>>(&self, key: &impl Fn(usize) -> K, ways: &mut [Option<Way>]) {
         let page = |way: &Way| self.pool().page(way.id);
@@ -292,7 +292,7 @@ impl Tree {
         }
     }
 
-    /// Arrives at the node that a descent goes to; false if that is not the one.
+    /// Moves a descent to its next node; false if that is not the expected node.
     #[inline]
     fn arrive(&self, way: &mut Way) -> bool {
         let pool = self.pool();
@@ -315,7 +315,7 @@ impl Tree {
         true
     }
 
-    /// Looks for the key in the node that a descent is at: the child to go to, or the entry. False if
+    /// Searches the key in a descent's current node: sets the next child, or the entry. False if
     /// there is no child.
     #[inline]
     fn step(&self, way: &mut Way, key: &[u8]) -> bool {
@@ -337,8 +337,8 @@ impl Tree {
         child.is_some()
     }
 
-    /// Appends the value of the key that a descent has found; says whether there is one. `None`: the
-    /// leaf has changed.
+    /// Appends the value of the key that a descent has found; returns whether the key exists.
+    /// `None`: the leaf has changed.
     #[inline]
     fn copy_value(&self, way: &Way, values: &mut Vec<u8>) -> Option<bool> {
         let (slot, found) = way.looked?;
@@ -347,8 +347,8 @@ impl Tree {
         (copied && self.holds(way)).then_some(found)
     }
 
-    /// Copies the entries of the leaf that begin with `key`, nothing of it validated yet; false if
-    /// one does not lie in the page.
+    /// Copies the entries of the leaf that begin with `key`, without validation; false if one does
+    /// not lie in the page.
     #[inline]
     fn copy_matches(&self, way: &Way, key: &[u8], matches: &mut Matches) -> bool {
         matches.clear();
@@ -358,7 +358,7 @@ impl Tree {
         let suffix = node::suffix_of(page, key);
         while node::starts_with(page, slot, suffix) {
             let Some(entry) = node::entry(page, slot) else { return false };
-            // The page may have changed since the look at the slot.
+            // The page may have changed since the slot was read.
             let Some(rest_len) = entry.key_len.checked_sub(suffix.len()) else { return false };
             let bytes = &mut matches.bytes;
             if !page.append_to(entry.key_offset + suffix.len(), rest_len, bytes) {
@@ -378,7 +378,7 @@ impl Tree {
         true
     }
 
-    /// Whether the node that a descent is at is what it was when it arrived.
+    /// Whether a descent's current node is unchanged since it was reached.
     #[inline]
     fn holds(&self, way: &Way) -> bool {
         #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Groups of reads beside single ones, with writers between their steps.
+//! Compares groups of reads with single ones, with writers between their steps.
 
 use super::*;
 use crate::options::StoreOptions;
@@ -15,9 +15,9 @@ use crate::tree::Direction;
 type Hook = Box<dyn FnMut()>;
 
 thread_local! {
-    /// A bug on purpose: what was read is not validated.
+    /// A deliberate bug: bytes that were read are not validated.
     pub(super) static BELIEVE_ALL: Cell<bool> = const { Cell::new(false) };
-    /// What happens between two steps.
+    /// The actions between two steps.
     static BETWEEN: RefCell<Option<Hook>> = const { RefCell::new(None) };
 }
 
@@ -47,7 +47,7 @@ fn random(rng: &SeededRandom, bound: u64) -> u64 {
 
 const KEYS: u64 = 3000;
 
-/// Keys of twelve bytes, four of which say a group of eight.
+/// Keys of twelve bytes; the first four identify a group of eight.
 fn key_of(n: u64) -> [u8; 12] {
     let mut key = [0; 12];
     key[..4].copy_from_slice(&((n / 8) as u32 * 0x0001_0003).to_be_bytes());
@@ -140,7 +140,7 @@ fn match_group(tree: &Tree, keys: &[u64]) -> Result<()> {
     if next == keys.len() { Ok(()) } else { Err(differs()) }
 }
 
-/// Groups of reads with changes between their steps; fails with the first that differs.
+/// Reads groups with changes between their steps; fails with the first difference.
 fn run(seed: u64, pool_pages: usize, changes: bool) -> Result<()> {
     let store = open(pool_pages);
     let (id, _) = store.create_tree(LogHeader::default(), |_, _| {}).expect("creates");
@@ -187,7 +187,7 @@ fn who_does_not_validate_is_caught() {
     assert!(caught > 0, "the test cannot see a reader that believes everything");
 }
 
-/// A value that says by itself whether it is whole.
+/// A value that shows whether it is complete.
 fn counted(count: u64, len: u64) -> Vec<u8> {
     count.to_le_bytes().repeat(1 + len as usize)
 }

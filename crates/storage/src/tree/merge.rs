@@ -6,8 +6,8 @@
 //!   R [s, u): b                            R free
 //! ```
 //!
-//! Nothing depends on a merge: it is tried after a removal, gives up when anybody
-//! is in the way, and a later removal tries again.
+//! Merges are optional: one is tried after a removal, is abandoned if another thread is in the way,
+//! and a later removal tries again.
 
 use super::split::node_with;
 use super::{Located, Parent, Target, Tree};
@@ -24,33 +24,33 @@ use crate::wal::Priority;
 
 /// A node with fewer bytes than this should be merged.
 const UNDERFULL: usize = edit::CAPACITY / 4;
-/// Merging two nodes must leave room, or the next insertion would split again.
+/// A merged node must have free space, or the next insertion would split it again.
 const MERGED_LIMIT: usize = edit::CAPACITY * 3 / 4;
 
-/// Whether the node should be merged. Not after every removal (a full neighbour
-/// would be looked at in vain each time): at every eighth entry, and when empty.
+/// Whether the node should be merged. The check is made at every eighth entry and for an empty
+/// node: after every removal it would often read a full neighbour in vain.
 pub(super) fn is_underfull(page: PageRef<'_>) -> bool {
     is_sparse(page) && node::slot_count(page).is_multiple_of(8)
 }
 
-/// Whether it holds so little that many removals at once are worth the look.
+/// Whether the node has so few bytes that several removals at once justify a merge attempt.
 pub(super) fn is_sparse(page: PageRef<'_>) -> bool {
     node::used(page) < UNDERFULL
 }
 
 impl Tree {
-    /// Merges the leaf of `key` with a neighbour if that is possible right now, and
-    /// inner nodes likewise, upwards.
+    /// Merges the leaf of `key` with a neighbour if that is possible right now, and then inner
+    /// nodes, upwards.
     pub(super) fn merge_after_remove(&self, key: &[u8], priority: Priority) {
         let mut level = 0;
-        // A failure costs nothing but the merge: the removal itself is done, and a
-        // store that has stopped says so at the next call.
+        // A failure costs nothing but the merge: the removal itself is done. If the store has
+        // stopped, the next call reports it.
         while let Ok(true) = self.try_merge(key, level, priority) {
             level += 1;
         }
     }
 
-    /// Returns whether the node above should be looked at, too.
+    /// Returns whether the parent should be checked, too.
     fn try_merge(&self, key: &[u8], level: u8, priority: Priority) -> Result<bool> {
         let located = self.locate(Target::Key(key), level)?;
         if located.parent.is_none() {
@@ -71,9 +71,9 @@ impl Tree {
         Ok(parent_underfull)
     }
 
-    /// Latches a node with a neighbour that it can be merged with, and says what becomes
-    /// of the two. The left one is tried first: removals that go from left to right
-    /// leave it nearly empty, so that merging with it costs next to nothing.
+    /// Latches a node with a neighbour that it can be merged with, and builds the merged node. The
+    /// left neighbour is tried first: removals from left to right leave it nearly empty, so that
+    /// merging with it is cheap.
     fn latch_mergeable(&self, located: Located, level: u8) -> Result<Option<Mergeable<'_>>> {
         let Some(Parent { position, .. }) = located.parent else { return Ok(None) };
         for separator_slot in [position.checked_sub(1), Some(position)].into_iter().flatten() {
@@ -83,7 +83,7 @@ impl Tree {
                 return Ok(None);
             }
             if let Some(merged) = pair.merge() {
-                // Two neighbours' keys are in order, unless a page is damaged.
+                // The keys of two neighbours are in order, unless a page is damaged.
                 node::validate(merged.page())
                     .map_err(|what| self.pool().corrupt(located.id, what))?;
                 return Ok(Some((pair, merged)));
@@ -92,8 +92,8 @@ impl Tree {
         Ok(None)
     }
 
-    /// Latches a node, its neighbour on the other side of a separator in the parent, and
-    /// the parent.
+    /// Latches a node, its neighbour on the other side of a separator in the parent, and the
+    /// parent.
     fn latch_pair(&self, located: Located, separator_slot: usize) -> Result<Option<Pair<'_>>> {
         let pool = self.pool();
         let Some(parent) = located.parent else { return Ok(None) };
@@ -107,7 +107,7 @@ impl Tree {
             return Ok(None);
         }
         let Some(neighbour) = neighbour else { return Ok(None) };
-        // Read it, if need be, before anything is latched.
+        // The neighbour is read, if necessary, before any latch is taken.
         let neighbour_version = pool.optimistic(neighbour)?;
         let parent_guard = pool.upgrade(parent.id, parent.version);
         let node_guard = pool.upgrade(located.id, located.version);
@@ -124,7 +124,7 @@ impl Tree {
         Ok(Some(Pair { parent: parent_guard, left, right, separator_slot }))
     }
 
-    /// A root that has one child only takes over its content.
+    /// A root with only one child takes over the child's content.
     fn collapse_root(&self, located: Located, priority: Priority) -> Result<()> {
         let pool = self.pool();
         let page = pool.page(located.id);
@@ -154,7 +154,7 @@ impl Tree {
     }
 }
 
-/// Two neighbours, and the node that they become.
+/// Two neighbours, and the merged node.
 type Mergeable<'a> = (Pair<'a>, ScratchPage);
 
 /// Two neighbours and their parent, latched.
@@ -171,7 +171,7 @@ impl<'a> Pair<'a> {
         [self.parent, self.left, self.right]
     }
 
-    /// What the left node becomes, if both fit one page well.
+    /// The merged node, if both nodes fit one page well.
     fn merge(&mut self) -> Option<ScratchPage> {
         let (left, right) = (self.left.page(), self.right.page());
         let (header, lower, _) = edit::parts(left);

@@ -11,20 +11,20 @@
 //!
 //! Conditions:
 //!
-//! - T1. A child's fences are the separators beside its pointer in the parent; its
-//!   level is one less; its keys lie between its fences. (Hence the first key that
-//!   a leaf does not have is its upper fence, and a scan goes on from there.)
-//! - T2. A descent takes a child's version before it validates the parent: at that
-//!   moment the child was the one that covers the key. What is read from the child
-//!   counts only if this version still holds afterwards.
-//! - T3. A page's generation is compared on each step: a page that was freed and
-//!   given to another tree is noticed even by a descent through a dropped tree.
-//! - T4. Whatever may fail (room, space, the caller's decision) comes before the
-//!   append; what comes after it cannot fail.
+//! - T1. A child's fences are the separators beside its pointer in the parent. Its level is one
+//!   less than the parent's. Its keys lie between its fences. (So a leaf's upper fence is the first
+//!   key that it does not cover, and a scan continues there.)
+//! - T2. A descent takes a child's version before it validates the parent: at that moment the child
+//!   was the one that covers the key. Bytes read from the child are used only if this version still
+//!   holds afterwards.
+//! - T3. A page's generation is compared on each step: even a descent through a dropped tree
+//!   notices a page that was freed and given to another tree.
+//! - T4. Everything that may fail (room, space, the caller's decision) precedes the append;
+//!   everything after it cannot fail.
 //!
-//! A structure modification (`split`, `merge`) is one log record over parent,
-//! both children and the allocation bitmap. It is complete in itself: after a
-//! crash it is there or not, and nobody undoes it.
+//! A structure modification (`split`, `merge`) is one log record over parent, both children and the
+//! allocation bitmap. It is complete in itself: after a crash it is either whole or absent, and it
+//! is never undone.
 
 mod above;
 mod check;
@@ -63,7 +63,7 @@ pub struct Tree {
     id: TreeId,
 }
 
-/// Which way a scan goes.
+/// The direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Ascending keys.
@@ -72,14 +72,14 @@ pub enum Direction {
     Backward,
 }
 
-/// What [`Tree::write`] is to do with the entry, filled in by its closure.
+/// The action of [`Tree::write`] on the entry, which its closure sets.
 ///
 /// It starts as "keep" with an empty payload each time the closure is called.
 #[derive(Debug, Default)]
 pub struct WriteOp {
     change: Change,
     value: Vec<u8>,
-    /// With a splice: what is put over the value's beginning, before the spliced range.
+    /// With a splice: the bytes that overwrite the value's beginning, before the spliced range.
     head: Vec<u8>,
     payload: Vec<u8>,
 }
@@ -97,14 +97,14 @@ enum Change {
 }
 
 impl WriteOp {
-    /// Back to "keep" with an empty payload.
+    /// Resets to "keep" with an empty payload.
     fn clear(&mut self) {
         self.change = Change::Keep;
         self.value.clear();
         self.payload.clear();
     }
 
-    /// Leaves the entry as it is; nothing is logged.
+    /// Leaves the entry unchanged; no record is logged.
     pub fn keep(&mut self) {
         self.change = Change::Keep;
     }
@@ -122,8 +122,8 @@ impl WriteOp {
         &mut self.value
     }
 
-    /// Replaces `old_len` bytes of the value at `offset` by `new`. Only these are
-    /// logged. The entry must exist and the range must lie inside its value.
+    /// Replaces `old_len` bytes of the value at `offset` by `new`. Only these are logged. The entry
+    /// must exist and its value must contain the range.
     pub fn splice(&mut self, offset: usize, old_len: usize, new: &[u8]) {
         self.splice_with(offset, old_len).extend_from_slice(new);
     }
@@ -136,8 +136,8 @@ impl WriteOp {
         &mut self.value
     }
 
-    /// Besides the splice, which must lie behind it: puts `head` over as many bytes at the value's
-    /// beginning. What is between the two is neither written nor logged.
+    /// In addition to the splice, which must lie behind it, overwrites the value's beginning with
+    /// `head`. The bytes between the two are neither written nor logged.
     pub fn with_head(&mut self, head: &[u8]) {
         self.head.extend_from_slice(head);
     }
@@ -153,29 +153,29 @@ impl WriteOp {
     }
 }
 
-/// What [`Tree::insert_many`] did.
+/// The result of [`Tree::insert_many`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InsertMany {
-    /// How many of the entries, from the first on, are now in the tree.
+    /// The number of entries, from the first on, that are now in the tree.
     pub consumed: usize,
     /// Whether it stopped because the next entry's key exists already.
     pub duplicate: bool,
-    /// The one log record of the batch; `None` if nothing was inserted.
+    /// The one log record of the batch; `None` if no entry was inserted.
     pub appended: Option<Appended>,
 }
 
-/// Where a descent is to arrive.
+/// The destination of a descent.
 #[derive(Clone, Copy)]
 pub(crate) enum Target<'k> {
-    /// At the node that covers the key.
+    /// The node that covers the key.
     Key(&'k [u8]),
-    /// At the node that covers the keys just below the key.
+    /// The node that covers the keys just below the key.
     Below(&'k [u8]),
-    /// At the rightmost node.
+    /// The rightmost node.
     Last,
 }
 
-/// A node found by a descent, nothing of it validated yet.
+/// A node found by a descent, not yet validated.
 #[derive(Clone, Copy)]
 pub(crate) struct Located {
     pub(crate) id: PageId,
@@ -183,15 +183,15 @@ pub(crate) struct Located {
     pub(crate) parent: Option<Parent>,
 }
 
-/// Where a reader looked for a key, validated.
+/// The validated place where a reader searched for a key.
 struct Looked {
     leaf: Located,
-    /// The key's slot, or the one it would have.
+    /// The key's slot, or its insertion slot.
     slot: usize,
     found: bool,
 }
 
-/// The node above, and which of its children was taken.
+/// The parent, and the position of the child that was taken.
 #[derive(Clone, Copy)]
 pub(crate) struct Parent {
     pub(crate) id: PageId,
@@ -199,11 +199,11 @@ pub(crate) struct Parent {
     pub(crate) position: usize,
 }
 
-/// How often a descent may find a foreign page behind a valid pointer before that
-/// is called corruption: a page of a tree that is being dropped looks so for a moment.
+/// The number of times that a descent may find a foreign page behind a valid pointer before it
+/// reports corruption: a page of a tree that is being dropped looks foreign for a moment.
 const FOREIGN_LIMIT: u32 = 1000;
 
-/// Buffers of a write, reused by the thread's next one.
+/// Buffers of a write, which the thread's next write reuses.
 #[derive(Default)]
 struct Scratch {
     op: WriteOp,
@@ -233,7 +233,7 @@ impl Drop for ScratchGuard {
     }
 }
 
-/// What a write came to under the latch.
+/// The result of a write under the latch.
 enum Outcome {
     Done(Option<Appended>),
     /// Logged and applied; the leaf is now so empty that it should be merged.
@@ -254,12 +254,12 @@ impl Tree {
         self.id
     }
 
-    /// The store the tree lives in.
+    /// The tree's store.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Starts loading what a descent looks at first, for one that is about to come.
+    /// Starts loading the memory that a coming descent reads first.
     #[inline]
     pub fn prefetch_root(&self) {
         self.pool().prefetch_with_entries(self.id.root);
@@ -270,7 +270,7 @@ impl Tree {
         &self.store.inner().pool
     }
 
-    /// Descends to the node of `level` (or the root, if that is lower) that `target` says.
+    /// Descends to the node of `level` (or the root, if that is lower) for `target`.
     #[inline]
     pub(crate) fn locate(&self, target: Target<'_>, level: u8) -> Result<Located> {
         let mut foreign = 0;
@@ -283,7 +283,7 @@ impl Tree {
         }
     }
 
-    /// One attempt; `None` if a page changed on the way.
+    /// Tries once to descend; `None` if a page changed on the way.
     #[inline]
     fn try_locate(
         &self,
@@ -341,8 +341,8 @@ impl Tree {
         }
     }
 
-    /// As [`Pool::optimistic`]; `None` if the page cannot be read, and has been freed: its space
-    /// may have been given back.
+    /// As [`Pool::optimistic`]. `None` if the page cannot be read and has been freed: its space may
+    /// have been given back.
     #[inline]
     fn optimistic_in_use(&self, id: PageId) -> Result<Option<Version>> {
         match self.pool().optimistic(id) {
@@ -351,7 +351,7 @@ impl Tree {
         }
     }
 
-    /// A page that has been freed, though the one above it led there a moment ago.
+    /// Handles a page that has been freed, though its parent led to it a moment ago.
     #[cold]
     fn foreign_child(
         &self,
@@ -367,7 +367,7 @@ impl Tree {
         Ok(None)
     }
 
-    /// A page that does not belong here: torn, dropped, or corrupt.
+    /// Handles a page that does not belong to the tree: it is torn, dropped, or corrupt.
     #[cold]
     fn foreign_page(
         &self,
@@ -388,15 +388,15 @@ impl Tree {
         Ok(None)
     }
 
-    /// Copies the value of `key` into `value` (replacing what is there) and
-    /// returns true, or returns false. Takes no latch and never waits for a writer
-    /// longer than one page change takes.
+    /// Copies the value of `key` into `value` (replacing its content) and returns true, or returns
+    /// false if the key does not exist. Takes no latch, and waits for a writer at most for one page
+    /// change.
     pub fn read(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         value.clear();
         Ok(self.read_from_root(key, value)?.found)
     }
 
-    /// As [`Tree::read`], appending to `value`; and where the key was looked for.
+    /// As [`Tree::read`], but appends to `value`, and returns the place where the key was searched.
     #[inline]
     fn read_from_root(&self, key: &[u8], value: &mut Vec<u8>) -> Result<Looked> {
         let (pool, start) = (self.pool(), value.len());
@@ -421,7 +421,7 @@ impl Tree {
         loop {
             let leaf = self.locate(Target::Key(key), 0)?;
             if let Some(guard) = self.pool().upgrade(leaf.id, leaf.version) {
-                // T1 and T2 say so; a page whose fences are damaged must not be written to.
+                // T1 and T2 guarantee this, but a page with damaged fences must not be written to.
                 if !node::covers(guard.page(), key) {
                     let what = "page does not cover the keys that its parent leads to it";
                     return Err(self.pool().corrupt(guard.id(), what));
@@ -434,15 +434,14 @@ impl Tree {
 
     /// Reads, decides and writes one entry, atomically.
     ///
-    /// `f` sees the current value and says what to do in `op`. It runs under the
-    /// leaf's latch: it must not wait, nor call into storage, except for reserving
-    /// what it needs of its own (an undo record). It may run more than once (if
-    /// the leaf has to be split first): what counts is its last run. If it fails,
-    /// nothing has happened.
+    /// `f` gets the current value and sets the action in `op`. It runs under the leaf's latch: it
+    /// must not wait or call into storage, except to reserve its own space (an undo record). It may
+    /// run more than once (if the leaf has to be split first): its last run counts. If it fails,
+    /// the tree is unchanged.
     ///
-    /// Returns where the change was logged; `None` if nothing changed. The record
-    /// is in the log's buffer, not yet durable: see `Wal::flush`. (That an unlogged tree has
-    /// changed is said without a record: [`Appended::record`].)
+    /// Returns the place of the change in the log; `None` if nothing changed. The record is in the
+    /// log's buffer, not yet durable: see `Wal::flush`. (A change of an unlogged tree has no
+    /// record: see [`Appended::record`].)
     pub fn write<E: From<StorageError>>(
         &self,
         key: &[u8],
@@ -457,8 +456,8 @@ impl Tree {
                 Outcome::Done(appended) => return Ok(appended),
                 Outcome::Underfull(appended) => {
                     drop(guard);
-                    // A merge is never worth the space kept for rollbacks, not
-                    // even in one.
+                    // A merge never justifies the use of space reserved for rollbacks, not even
+                    // during a rollback.
                     self.merge_after_remove(key, Priority::Normal);
                     return Ok(Some(appended));
                 }
@@ -524,7 +523,7 @@ impl Tree {
         guard.will_change();
         let body = [scratch.ops.finish(), payload.as_slice()];
         let appended = self.append_change(log, &body)?;
-        // Nothing can fail from here on (T4).
+        // All steps from here on cannot fail (T4).
         let mut page = guard.page_mut();
         match (*change, value_len) {
             (Change::Put, None) => edit::insert(&mut page, slot, suffix, value),
@@ -540,8 +539,8 @@ impl Tree {
         Ok(if underfull { Outcome::Underfull(appended) } else { Outcome::Done(Some(appended)) })
     }
 
-    /// Logs a change of a latched leaf that is marked as changing; of an unlogged tree, says where
-    /// the log is.
+    /// Logs a change of a latched leaf that is marked as changing. For an unlogged tree it returns
+    /// the log's position.
     #[inline]
     fn append_change(&self, log: LogHeader, body: &[&[u8]]) -> Result<Appended> {
         match self.id.is_unlogged() {
@@ -550,11 +549,11 @@ impl Tree {
         }
     }
 
-    /// Inserts as many of `entries` (sorted by key, strictly ascending) as fit on
-    /// one leaf, at least one, with one log record. Stops at a key that exists.
-    /// `payload` is called under the latch, with the number of entries that will
-    /// be inserted, and appends the bytes to log in the same record; it may run
-    /// more than once (the last run counts). The caller goes on with the rest.
+    /// Inserts as many of `entries` (sorted by key, strictly ascending) as fit on one leaf, at
+    /// least one, with one log record. Stops at a key that exists. `payload` is called under the
+    /// latch, with the number of entries that will be inserted, and appends the bytes to log in the
+    /// same record. It may run more than once (the last run counts). The caller continues with the
+    /// remaining entries.
     pub fn insert_many<E: From<StorageError>>(
         &self,
         entries: &[(&[u8], &[u8])],
@@ -614,21 +613,20 @@ impl Tree {
         Ok(None)
     }
 
-    /// A scan of the keys between two bounds. Nothing is read until
-    /// [`Cursor::next_page`].
+    /// A scan of the keys between two bounds. Reading starts with [`Cursor::next_page`].
     pub fn scan(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>, direction: Direction) -> Cursor {
         Cursor::new(self.clone(), lower, upper, direction)
     }
 
-    /// A scan of all there is, in ascending order. In a tree that is large for the pool, it reads
+    /// A scan of all entries, in ascending order. If the tree is large for the pool, the scan reads
     /// past it.
     pub fn scan_whole(&self) -> Cursor {
         Cursor::whole(self.clone())
     }
 }
 
-/// The leaf's change is in this record. (A page of an unlogged tree keeps the LSN that it was made
-/// with.)
+/// Records in the page that its last change is in this record. (A page of an unlogged tree keeps
+/// the LSN that it was created with.)
 #[inline]
 fn stamp(page: &mut PageMut<'_>, appended: Appended) {
     if appended.record().is_some() {
@@ -657,8 +655,8 @@ fn spliced_len(
     }
 }
 
-/// How many of the entries go before slot `slot` of this leaf. Those must be in
-/// ascending order and not too long.
+/// The number of entries that fit before slot `slot` of this leaf. They must be in ascending order
+/// and not too long.
 fn how_many_fit(
     page: crate::pool::memory::PageRef<'_>,
     slot: usize,

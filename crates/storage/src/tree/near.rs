@@ -1,14 +1,15 @@
-//! Reads of keys that lie close together: the leaf of the last one is looked at first.
+//! Reads of keys that lie close together: the previous key's leaf is tried first.
 //!
-//! A [`Near`] remembers the leaf that a descent found and its version. As long as the leaf has that
-//! version, it is where the descent would end that covers the key: whatever changes a leaf's
-//! entries, its fences, its place in the tree or the page's use moves its version on (a split, a
-//! merge and a freed page's next use latch it to change it). So a look that is validated by that
-//! version has read what [`Tree::read`] would have at that moment, whether or not it finds the key;
-//! one that is not begins again at the root. Readers of neighbours thus pay for one descent a leaf.
+//! A [`Near`] remembers the leaf that a descent found, and its version. While the leaf has that
+//! version, a descent for a key that it covers would end there. Any change of its entries, its
+//! fences, its place in the tree or the page's use moves its version on (a split, a merge and a
+//! freed page's next use latch it to change it). So a read that this version validates has found
+//! what [`Tree::read`] would find at that moment, whether or not the key exists. If validation
+//! fails, the read starts again at the root. Readers of neighbours thus need one descent for each
+//! leaf.
 //!
-//! Compare: PostgreSQL's heap fetches of an index scan, which keep the page of the last row pinned
-//! (heapam_handler.c), and count no further visit of it, as here.
+//! Compare PostgreSQL's heap fetches of an index scan, which keep the page of the last row pinned
+//! (heapam_handler.c) and, as here, do not count another access to it.
 
 use super::{Looked, Tree};
 use crate::error::Result;
@@ -16,7 +17,7 @@ use crate::page::node;
 use crate::pool::Version;
 use crate::types::{PageId, TreeId};
 
-/// Where a reader of neighbouring keys has last been.
+/// The last position of a reader of neighbouring keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Near {
     tree: TreeId,
@@ -27,7 +28,7 @@ pub struct Near {
 }
 
 impl Tree {
-    /// As [`Tree::read`], for one who reads keys that are likely to lie on the leaf of the last one.
+    /// As [`Tree::read`], for a reader of keys that are likely to lie on the last key's leaf.
     #[inline]
     pub fn read_near(
         &self,
@@ -47,7 +48,7 @@ impl Tree {
         Ok(found)
     }
 
-    /// Reads from the leaf of the last key; `None` if the key is not for that one, or it has changed.
+    /// Reads from the last key's leaf; `None` if the leaf does not cover the key, or has changed.
     fn read_there(&self, key: &[u8], value: &mut Vec<u8>, near: &mut Near) -> Option<bool> {
         if near.tree != self.id {
             return None;

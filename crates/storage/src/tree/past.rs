@@ -1,11 +1,12 @@
-//! The leaves of a large scan, past the pool: see `pool::past`, whose condition F is used here.
+//! Reads the leaves of a large scan past the pool: see `pool::past`, whose condition F is used
+//! here.
 //!
-//! A descent ends at the node above the leaf (level 1), which says which pages come next, too. The
-//! order is that of T2, a page out of memory having its word for a version: the leaf's word is
-//! looked at, then the node above validates. At that moment the leaf was the one that covers the
-//! key, and its content was what the file had between the two looks at its word. Whatever is odd
-//! (a leaf in memory, a page that fails its checks, another tree's) is left to the descent that
-//! goes through the pool, and to the errors that it knows.
+//! A descent ends at the leaf's parent (level 1), which also shows the next pages. The order is
+//! that of T2, with the word of a page out of memory as its version: the leaf's word is read, then
+//! the parent validates. At that moment the leaf was the one that covers the key, and its content
+//! was that of the file between the two reads of its word. In any other case (a leaf in memory, a
+//! page that fails its checks or belongs to another tree) the descent through the pool is used,
+//! which also reports errors.
 
 use super::{Located, Target, Tree};
 use crate::error::Result;
@@ -15,26 +16,26 @@ use crate::pool::past::PagesRead;
 use crate::types::PageId;
 use std::ops::Bound;
 
-/// Leaves that a scan takes through the pool before it asks how large the tree is.
+/// Leaves that a scan reads through the pool before it checks the tree's size.
 const FIRST_LEAVES: u32 = 16;
 
-/// How a scan reads leaves that are not in memory.
+/// The way of reading leaves that are not in memory.
 pub(super) enum Way {
     /// Into the pool.
     Pool,
-    /// Into the pool, so many more of them; then it depends on the tree's size.
+    /// Into the pool for this many more leaves; then the tree's size decides.
     Undecided(u32),
     /// Past the pool.
     Past(Box<PagesRead>),
 }
 
 impl Way {
-    /// That of a scan of all there is.
+    /// The way of a scan of all entries.
     pub(super) fn of_whole_tree() -> Way {
         Way::Undecided(FIRST_LEAVES)
     }
 
-    /// Copies the leaf that covers `key` past the pool, if that is the way and it can be done.
+    /// Copies the leaf that covers `key` past the pool, if that is the scan's way and is possible.
     /// Leaves from `end` on are not read ahead.
     #[inline]
     pub(super) fn copy_leaf(
@@ -65,8 +66,8 @@ impl Way {
 }
 
 impl Tree {
-    /// Whether a scan of all leaves should read past the pool. Their number is a guess: that of a
-    /// tree whose nodes are all as full as its leftmost ones.
+    /// Whether a scan of all leaves should read past the pool. The number of leaves is an estimate,
+    /// as if all nodes were as full as the leftmost ones.
     fn is_large(&self) -> Result<bool> {
         let pool = self.pool();
         let root = self.locate(Target::Last, u8::MAX)?;
@@ -78,7 +79,7 @@ impl Tree {
         Ok(pool.is_large(leaves))
     }
 
-    /// Copies the leaf that covers `key`; `None` if it is to be had through the pool.
+    /// Copies the leaf that covers `key`; `None` if it must be read through the pool.
     fn copy_past(
         &self,
         (key, end): (&[u8], &Bound<Vec<u8>>),
@@ -108,7 +109,7 @@ impl Tree {
             let siblings = position..=last.max(position);
             pool.read_past(siblings.map_while(child), read);
         }
-        // Behind the reading: the later look of condition F. Then the node above (T2).
+        // This follows the read: the later look of condition F. Then the parent validates (T2).
         let Some(absence) = pool.absence(leaf) else { return Ok(None) };
         let is_child = pool.validate(above.id, above.version);
         let taken = is_child && pool.take_past(leaf, absence, read, copy);
@@ -140,7 +141,7 @@ mod tests {
         put.unwrap();
     }
 
-    /// A tree of some hundred leaves in a pool of 64 pages, all of them in the file.
+    /// A tree of some hundred leaves in a pool of 64 pages; the file has all leaves.
     fn large_tree(vfs: &Arc<CrashVfs>) -> Tree {
         let options = StoreOptions {
             vfs: Arc::clone(vfs) as Arc<dyn steppe_vfs::Vfs>,
@@ -161,7 +162,7 @@ mod tests {
         assert!(tree.read(&key.to_be_bytes(), &mut Vec::new()).unwrap());
     }
 
-    /// The first byte of each value that is still to come.
+    /// The first byte of each remaining value.
     fn rest(cursor: &mut Cursor) -> Vec<u8> {
         let mut seen = Vec::new();
         while cursor.next_page().unwrap() {
@@ -189,7 +190,7 @@ mod tests {
         assert!(evicted < 40, "{evicted} pages were driven out");
     }
 
-    /// Pages that the scan has read ahead change, and leave memory again.
+    /// Changes pages that the scan has read ahead, and evicts them again.
     fn sees_changes_of_what_was_read_ahead() -> bool {
         let tree = large_tree(&Arc::new(CrashVfs::new(1)));
         let mut cursor = tree.scan_whole();

@@ -1,6 +1,6 @@
-//! Removing many entries of a leaf at once: what a rollback takes back of a batch,
-//! and what VACUUM finds dead. One record a leaf says which slots go, so that
-//! taking a load back costs a small part of the log that the load did.
+//! Removes many entries of a leaf at once: entries of a batch that is rolled back, and entries that
+//! VACUUM finds dead. One record for each leaf lists the removed slots, so that the rollback of a
+//! load takes a small part of the load's log.
 
 use super::{Appended, Tree, check_len, merge, stamp};
 use crate::error::{Result, StorageError};
@@ -10,14 +10,14 @@ use crate::pool::PageGuard;
 use crate::types::{LogHeader, PageId};
 use crate::wal::Priority;
 
-/// What [`Tree::prune_leaf`] did.
+/// The result of [`Tree::prune_leaf`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pruned {
     /// Entries removed.
     pub removed: usize,
-    /// Where the next leaf begins; `None` after the last one.
+    /// The first key of the next leaf; `None` after the last one.
     pub next: Option<Vec<u8>>,
-    /// The record; `None` if nothing was removed.
+    /// The log record; `None` if no entry was removed.
     pub appended: Option<Appended>,
 }
 
@@ -25,11 +25,11 @@ pub struct Pruned {
 type Runs = Vec<(u16, u16)>;
 
 impl Tree {
-    /// Shows the entries at or after `from` of the leaf that covers it to `is_doomed`,
-    /// in order, and removes those of which it says so, with one log record.
-    /// `payload` is called if there are any, with the next leaf's beginning, and
-    /// appends the bytes to log. Both run under the leaf's latch: they must not wait,
-    /// nor call into storage. If one fails, nothing has happened.
+    /// Calls `is_doomed` for the entries at or after `from` on the leaf that covers it, in order,
+    /// and removes the entries for which it returns true, with one log record. If any are removed,
+    /// `payload` is called with the next leaf's beginning, and appends the bytes to log. Both run
+    /// under the leaf's latch: they must not wait or call into storage. If one fails, the tree is
+    /// unchanged.
     pub fn prune_leaf<E: From<StorageError>>(
         &self,
         from: &[u8],
@@ -98,7 +98,7 @@ impl Tree {
         guard.will_change();
         let body = [ops.finish(), payload];
         let appended = self.append_change(log, &body)?;
-        // Nothing can fail from here on (T4).
+        // All steps from here on cannot fail (T4).
         let mut page = guard.page_mut();
         edit::remove_runs(&mut page, runs.iter().map(|&(a, b)| (a.into(), b.into())));
         stamp(&mut page, appended);

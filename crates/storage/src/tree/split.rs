@@ -7,17 +7,17 @@
 //! ```
 //!
 //! as one log record {image of R; N truncated; separator into the parent; R's bit}.
-//! The root stays where it is: its content moves to two new pages.
+//! The root page stays the same: its content moves to two new pages.
 //!
-//! Where to cut: at the insertion if insertions have been ascending there (so that
-//! a load, or a session's run of row ids, fills pages to the brim), else in the
-//! middle of the bytes. A leaf's separator is the shortest key that
-//! separates (Bayer and Unterauer, "Prefix B-Trees", 1977).
+//! The cut is at the insertion if insertions have been ascending there (so that a load, or a
+//! session's run of row ids, fills pages completely), otherwise in the middle of the bytes. A
+//! leaf's separator is the shortest key that separates (Bayer and Unterauer, "Prefix B-Trees",
+//! 1977).
 //!
-//! The last leaf has no upper fence, hence no common prefix: its keys are stored whole.
-//! When ascending insertions have filled it, it gets a fence a good way ahead, and an
-//! empty leaf behind. Its keys lose their prefix, which makes room, and so do those of the
-//! leaves that are split off it until the insertions have reached the fence:
+//! The last leaf has no upper fence, hence no common prefix: its keys are stored whole. When
+//! ascending insertions have filled it, it gets a fence some distance ahead, and an empty leaf
+//! follows it. Its keys lose their prefix, which makes room. So do the keys of the leaves that are
+//! split off it until the insertions have reached the fence:
 //!
 //! ```text
 //!   […00 01 70, ∞): …00 01 70 … …00 02 1F    ==>    […00 01 70, …01): 01 70 … 02 1F, room
@@ -37,18 +37,18 @@ use crate::types::{LogHeader, PageId};
 use crate::wal::Priority;
 use steppe_types::key::prefix_successor;
 
-/// Where a node is cut.
+/// The place where a node is cut.
 struct Cut {
-    /// The first slot that leaves. (In an inner node its child becomes the right
-    /// node's first child, and its key the separator.)
+    /// The first slot that moves. (In an inner node its child becomes the right node's first child,
+    /// and its key the separator.)
     slot: usize,
     separator: Vec<u8>,
 }
 
 impl Tree {
-    /// Splits the node of `level` that covers `key`, and what is above as needed.
-    /// `inserting`: whether `key` is about to be inserted there. Doing it though
-    /// somebody else has made room meanwhile does no harm.
+    /// Splits the node of `level` that covers `key`, and its parents as needed. `inserting`:
+    /// whether `key` is about to be inserted there. If another thread has made room meanwhile, the
+    /// split is harmless.
     pub(super) fn split(
         &self,
         key: &[u8],
@@ -135,7 +135,7 @@ impl Tree {
         };
         let root = guard.page();
         if node::level(root) != level {
-            // The tree lost the level meanwhile (or never had it).
+            // The tree has lost the level meanwhile, or never had it.
             return Ok(Outcome::Done);
         }
         let Some(cut) = self.choose_cut(root, key, inserting)? else { return Ok(Outcome::Done) };
@@ -158,7 +158,7 @@ impl Tree {
         Ok(Outcome::Done)
     }
 
-    /// Where to cut; `None` if there is room after all.
+    /// Chooses the cut; `None` if the node has room after all.
     fn choose_cut(&self, page: PageRef<'_>, key: &[u8], inserting: bool) -> Result<Option<Cut>> {
         if node::level(page) > 0 {
             return Ok(cut_inner(page, key));
@@ -190,10 +190,11 @@ impl Tree {
     }
 }
 
-/// Waiting for a page that one has latched oneself would take for ever.
+/// The error for such a bitmap: a thread that waits for a page that it has latched itself would
+/// never return.
 const USED_PAGE_IS_FREE: &str = "the allocation bitmap has a page of a tree as free";
 
-/// How an attempt to split ended.
+/// The result of an attempt to split.
 enum Outcome {
     Done,
     Retry,
@@ -207,13 +208,12 @@ fn full_key(page: PageRef<'_>, slot: usize) -> Vec<u8> {
     key
 }
 
-/// A cut of the last leaf that leaves it all its entries, gives it a fence ahead of `key`
-/// and so makes room by the prefix that its keys share then; `None` if it is not the last
-/// or would not gain enough.
+/// A cut of the last leaf that keeps all its entries there and gives it a fence ahead of `key`. Its
+/// keys then share a prefix, which makes room. `None` if it is not the last leaf or would not gain
+/// enough.
 ///
-/// The fence leaves two bytes of the key to count with: row ids reach it after 256 to
-/// 65,536 more. A shorter way would move the fence too often, a longer one leave less
-/// prefix.
+/// The fence leaves the last two bytes of the key free to count: row ids reach it after 256 to
+/// 65,536 more. A nearer fence would move too often, a farther one would leave less prefix.
 fn cut_ahead(page: PageRef<'_>, key: &[u8]) -> Option<Cut> {
     if node::upper_fence(page).is_some() {
         return None;
@@ -235,10 +235,10 @@ fn separator(below: &[u8], above: &[u8]) -> Vec<u8> {
     above[..common_prefix(below, above) + 1].to_vec()
 }
 
-/// What separates the entries before `slot` from the others when `key` goes in
-/// between: on which side it lands. It stays left if that makes enough room there
-/// (the entries behind belong to another run, which it had better not mix with),
-/// else it starts the right node.
+/// The separator between the entries before `slot` and the others when `key` is inserted between
+/// them: it decides on which side `key` is. The key stays left if that makes enough room there (the
+/// following entries belong to another run and should stay separate), otherwise it starts the right
+/// node.
 fn separator_at(page: PageRef<'_>, slot: usize, key: &[u8]) -> Vec<u8> {
     let count = node::slot_count(page);
     let room_made: usize = (slot..count).map(|slot| cost(page, slot)).sum();
@@ -268,9 +268,8 @@ fn fits(page: PageRef<'_>, cut: &Cut) -> bool {
     left <= edit::CAPACITY && right <= edit::CAPACITY
 }
 
-/// The cut nearest to the middle of the bytes whose halves fit. There is always
-/// one: a half loses an entry at least, and gains of the separator at most what
-/// that entry's key had.
+/// The cut nearest to the middle of the bytes whose halves fit. It always exists: a half loses at
+/// least one entry, and the separator adds at most the bytes of that entry's key.
 fn cut_in_the_middle(page: PageRef<'_>) -> Option<Cut> {
     let count = node::slot_count(page);
     let total: usize = (0..count).map(|slot| cost(page, slot)).sum();
@@ -290,8 +289,8 @@ fn cut_in_the_middle(page: PageRef<'_>) -> Option<Cut> {
     })
 }
 
-/// An inner node is cut at a key, which moves up. At the right edge of an
-/// ascending load nearly everything stays.
+/// The cut of an inner node at a key, which moves up. At the right edge of an ascending load nearly
+/// everything stays left.
 fn cut_inner(page: PageRef<'_>, key: &[u8]) -> Option<Cut> {
     let count = node::slot_count(page);
     if count < 2 {
@@ -310,7 +309,7 @@ fn cut_inner(page: PageRef<'_>, key: &[u8]) -> Option<Cut> {
     slots.into_iter().map(whole).find(|cut| fits(page, cut))
 }
 
-/// The node that the upper part of `page` becomes.
+/// The node for the upper part of `page`.
 fn right_half(page: PageRef<'_>, id: PageId, cut: &Cut) -> ScratchPage {
     let (header, _, upper) = edit::parts(page);
     let count = node::slot_count(page);

@@ -47,7 +47,8 @@ const WRITE_BEHIND: u64 = 1 << 20;
 /// do than wait writes at most this much.
 const SHORT_WRITE: u64 = 128 * 1024;
 
-/// How often a leader checks whether appenders have finished copying before it writes without them.
+/// The number of times that a leader checks whether appenders have finished copying before it
+/// writes without them.
 const SPINS_FOR_PUBLICATION: u32 = 200;
 
 /// Segments by number, with their file handles.
@@ -170,8 +171,8 @@ impl Core {
         WalError::Failed(self.failure.get().cloned().unwrap_or_else(|| "unknown".into()))
     }
 
-    /// Marks the log as failed: the content of the disk is unknown. Nothing more is written, all
-    /// waiters are woken, and the server is asked to stop.
+    /// Marks the log as failed, since the content of the disk is unknown: it stops writing, wakes
+    /// all waiters, and asks the server to stop.
     pub(super) fn fail(&self, error: &dyn std::fmt::Display) -> WalError {
         let first = self.failure.set(error.to_string().into()).is_ok();
         self.failed.store(true, Ordering::Release);

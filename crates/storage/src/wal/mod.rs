@@ -89,7 +89,7 @@ pub struct WalOptions {
     pub reserve_segments: u64,
     /// The identity of the database: segments of another database are not read.
     pub system_id: u64,
-    /// How long bytes that no thread waits for may stay in memory.
+    /// The longest time that bytes stay in memory if no thread waits for them.
     pub wal_writer_delay: Duration,
     /// Whether the log has threads of its own. Otherwise its callers do all work, in an order that
     /// a simulation can repeat.
@@ -347,9 +347,10 @@ impl Wal {
         RecordReader::new(Arc::clone(&self.core))
     }
 
-    /// Gives up the segments that end at or before `lsn`. Nothing before it may be needed again,
-    /// not even after a crash: the control file must durably contain that. Up to `min_wal_size`
-    /// bytes ahead of the insert position the segments are recycled, the others are removed.
+    /// Gives up the segments that end at or before `lsn`. The caller no longer needs anything
+    /// before it, even after a crash: the control file must durably contain that. Up to
+    /// `min_wal_size` bytes ahead of the insert position the segments are recycled, the others are
+    /// removed.
     pub fn remove_before(&self, lsn: Lsn, min_wal_size: u64) -> Result<usize, WalError> {
         self.core.check_failed()?;
         let lsn = lsn.min(self.durable_lsn());

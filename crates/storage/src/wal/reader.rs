@@ -94,7 +94,7 @@ impl WalReader {
     }
 
     /// The next record, or `None` at the end of the log.
-    // Not an `Iterator`: the record borrows the reader's buffer.
+    // It is no `Iterator`, since the record borrows the reader's buffer.
     #[expect(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, WalError> {
         let start = self.position;

@@ -13,9 +13,10 @@
 //!
 //! `start LSN` distinguishes a record from the stale bytes of a recycled segment. `durable` is the
 //! distance from `start LSN` back to the position up to which the log was durable when the record
-//! was appended. Below 32768 it is in units of 8 bytes; from there on, less 32768, in units of 8
-//! KiB rounded up (65535: unknown). So a valid record *proves* that everything before its durable
-//! LSN had been synced, which is how the reader distinguishes a damaged log from a torn tail.
+//! was appended. Below 32768 it is in units of 8 bytes. From there on, less 32768, it is in units
+//! of 8 KiB rounded up. 65535 means unknown. So a valid record *proves* that everything before its
+//! durable LSN had been synced, which is how the reader distinguishes a damaged log from a torn
+//! tail.
 
 use crc_fast::{CrcAlgorithm, Digest};
 

@@ -11,13 +11,13 @@
 //!
 //! Byte `lsn` of the log lives at `lsn % size`. Four positions move forward only:
 //!
-//! - `reserved`: one fetch-add gives a writer its range; ranges never overlap.
+//! - `reserved`: one fetch-add gives a writer its range. Ranges never overlap.
 //! - the links: `links[start / 32 % n] = end` publishes a filled range (the idea
 //!   of MySQL 8's `Link_buf`). Records are at least 40 bytes long, so two ranges
 //!   never share a link of the same lap, and a link of an earlier lap holds an
 //!   end at or before `start`: links need no clearing.
-//! - `published`: the consumer follows the links; everything before is filled.
-//! - `released`: the consumer no longer needs anything before; the bytes up to `released + size`
+//! - `published`: the consumer follows the links. Everything before is filled.
+//! - `released`: the consumer no longer needs anything before. The bytes up to `released + size`
 //!   may be filled.
 //!
 //! The invariant that makes the shared bytes sound: **at any moment, each byte

@@ -1,4 +1,4 @@
-//! What the integration tests share: stores on a simulated disk, and models.
+//! Shared parts of the integration tests: stores on a simulated disk, and models.
 #![allow(dead_code)] // each test binary uses its own part
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use steppe_vfs::CrashVfs;
 
 pub(crate) type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// A store without threads on a disk in memory.
+/// Options of a store without threads on a disk in memory.
 pub(crate) fn options(vfs: &Arc<CrashVfs>, pool_pages: usize) -> StoreOptions {
     StoreOptions {
         vfs: Arc::clone(vfs) as Arc<dyn steppe_vfs::Vfs>,
@@ -70,7 +70,7 @@ fn entries_of(mut cursor: Cursor) -> Vec<(Vec<u8>, Vec<u8>)> {
     entries
 }
 
-/// Compares a tree with a model: whole, in both directions, and its structure.
+/// Compares a tree's entries with a model, in both directions, and checks its structure.
 pub(crate) fn assert_same(tree: &Tree, model: &Model) {
     tree.check().expect("the structure is sound");
     let expected: Vec<_> = model.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
