@@ -22,7 +22,7 @@
 //!   So for all users of the tree's id (undo of a prepared transaction, a repeated drop) it does
 //!   not exist, like a dropped logged tree.
 //! - U3. *Redo leaves an unlogged tree's pages alone, and repeats a logged tree's later changes of
-//!   them.* A page becomes an unlogged tree's after the record that freed it was appended, and its
+//!   them*. A page becomes an unlogged tree's after the record that freed it was appended, and its
 //!   LSN is then the log's position: older records for it are not applied. It reaches the disk
 //!   after the log is durable up to there (storage's condition 1), so none of those records is
 //!   missing. A logged tree that gets the page formats it in a record that is still younger.

@@ -15,7 +15,7 @@
 //!    fence between the bytes and the second look at the word ([`validate`]).
 //! 4. A page leaves memory only latched, its memory counting as changed.
 //!
-//! Condition E. *No change is lost by eviction.* A page is discarded only when it is clean
+//! Condition E. *Eviction loses no change.* A page is discarded only when it is clean
 //! ([`clock_look`], [`latch_idle`] compare the whole word). It becomes clean only if the written
 //! copy is still its content ([`mark_clean`] compares the version). A thread that reads the page
 //! back sees the written copy (`mark_clean` releases, latching acquires).

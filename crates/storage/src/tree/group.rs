@@ -181,8 +181,8 @@ impl Tree {
     }
 
     /// Finds entries that begin with each of `count` keys, in the keys' order: calls `f` with the
-    /// key's number and those of the entries that are on the leaf that covers the key. Ends with
-    /// the first error.
+    /// key's number and the entries that are on the leaf that covers the key. Ends with the first
+    /// error.
     pub fn match_many<K: AsRef<[u8]>, E: From<StorageError>>(
         &self,
         count: usize,

@@ -6,8 +6,8 @@
 //!                                    R  [sep, u): d e
 //! ```
 //!
-//! as one log record {image of R; N truncated; separator into the parent; R's bit}.
-//! The root page stays the same: its content moves to two new pages.
+//! as one log record with the image of R, the truncation of N, the separator in the parent and R's
+//! bit. The root page stays the same: its content moves to two new pages.
 //!
 //! The cut is at the insertion if insertions have been ascending there (so that a load, or a
 //! session's run of row ids, fills pages completely), otherwise in the middle of the bytes. A
