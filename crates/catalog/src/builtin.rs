@@ -1,8 +1,8 @@
 //! PostgreSQL's built-in types, functions, operators, casts and aggregates.
 //!
-//! The rows are facts extracted from a live PostgreSQL by
-//! tools/extract-catalog.sh into data/*.tsv (COPY text format with a header
-//! line). They are compiled in and indexed once, on first use.
+//! The rows are facts that tools/extract-catalog.sh has extracted from a live PostgreSQL into
+//! data/*.tsv (COPY text format with a header line). They are compiled in and indexed once, on
+//! first use.
 
 mod brought;
 mod collation;
@@ -29,9 +29,9 @@ pub struct Type {
     pub oid: Oid,
     /// Internal name, e.g. `int4`.
     pub name: &'static str,
-    /// Whether it is in information_schema, not in pg_catalog.
+    /// Whether the type is in information_schema, not in pg_catalog.
     pub in_information_schema: bool,
-    /// Bytes, or -1 for variable width, -2 for C strings.
+    /// Length in bytes, or -1 for variable width, -2 for C strings.
     pub len: i16,
     /// typtype: b base, c composite, d domain, e enum, p pseudo, r range, m multirange.
     pub kind: u8,
@@ -39,7 +39,7 @@ pub struct Type {
     pub category: u8,
     /// typispreferred
     pub preferred: bool,
-    /// typrelid: the relation whose row type it is, or 0.
+    /// typrelid: the relation of a row type, or 0.
     pub relation: Oid,
     /// typsubscript: the function that handles subscripts, or 0.
     pub subscript: Oid,
@@ -61,32 +61,32 @@ pub struct Type {
 pub(crate) const ARRAY_SUBSCRIPT_HANDLER: Oid = 6179;
 
 impl Type {
-    /// A varlena array type (`int4[]`, also `record[]`), as opposed to `name` or `point`, which
-    /// have elements too (IsTrueArrayType).
+    /// Whether this is a varlena array type (`int4[]`, also `record[]`), not `name` or `point`,
+    /// which have elements too (IsTrueArrayType).
     pub fn is_true_array(&self) -> bool {
         self.element != 0 && self.subscript == ARRAY_SUBSCRIPT_HANDLER
     }
 }
 
-/// How a cast may be used.
+/// The contexts in which a cast applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CastContext {
-    /// i: anywhere
+    /// i: in any expression
     Implicit,
     /// a: in assignments
     Assignment,
-    /// e: only if written
+    /// e: only explicit casts
     Explicit,
 }
 
-/// How a cast works.
+/// The implementation of a cast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CastMethod {
-    /// f: by this function
+    /// f: a function
     Function(Oid),
     /// i: text output and input
     InOut,
-    /// b: same representation
+    /// b: none, the types have the same representation
     Binary,
 }
 
@@ -140,10 +140,10 @@ struct Facts {
     tables: HashMap<&'static str, Table>,
 }
 
-/// Objects by OID and by name, which stay as long as the process runs.
+/// Objects by OID and by name. They stay in memory as long as the process runs.
 struct Named<T: 'static> {
     by_oid: HashMap<Oid, &'static T>,
-    /// In the order of their OIDs, so that look-ups are deterministic.
+    /// The values are in the order of their OIDs, so that look-ups are deterministic.
     by_name: HashMap<&'static str, Vec<&'static T>>,
 }
 
@@ -178,8 +178,8 @@ fn facts() -> &'static Facts {
     FACTS.get_or_init(load::all)
 }
 
-/// A type by OID. Row types of relations that are not built in are told by their place, as
-/// is the array type over one: only a catalog knows their names, and whether they are there.
+/// A type by OID. For a relation that is not built in, its row type and the array type over it
+/// follow from the OID alone: only a catalog knows their names, and whether they exist.
 pub fn ty(oid: Oid) -> Option<Type> {
     facts().types.get(&oid).copied().or_else(|| row_types::by_place(oid))
 }
@@ -199,7 +199,7 @@ pub(crate) fn row_type(relation: Oid) -> Option<Oid> {
     facts().row_types.get(&relation).copied()
 }
 
-/// A function by OID; also one that an extension brings, installed or not.
+/// A function by OID, also one of an extension, installed or not.
 pub(crate) fn function(oid: Oid) -> Option<FunctionRef> {
     facts().functions.get(oid).or_else(|| brought::function(oid)).map(FunctionRef::from)
 }
@@ -219,7 +219,7 @@ pub fn operators_named(name: &str) -> impl Iterator<Item = OperatorRef> {
     facts().operators.named(name).map(OperatorRef::from)
 }
 
-/// The operator of this name over these two types, without coercion.
+/// The operator of this name for these two types, without coercion.
 pub fn operator_of(name: &str, left: Oid, right: Oid) -> Option<OperatorRef> {
     operators_named(name).find(|operator| operator.left == left && operator.right == right)
 }
@@ -253,7 +253,7 @@ pub fn ordering(type_oid: Oid) -> Option<Ordering> {
     facts().orderings.get(&base).copied()
 }
 
-/// The btree strategy that an operator stands for in a default operator family.
+/// The btree strategy of an operator in a default operator family.
 pub fn strategy(operator: Oid) -> Option<Strategy> {
     facts().strategies.get(&operator).copied()
 }

@@ -1,12 +1,12 @@
-//! CREATE STATISTICS: objects that say which columns of a table, and which expressions over them,
-//! are to be looked at, together and the expressions alone (pg_statistic_ext), and what ANALYZE
-//! found about them (pg_statistic_ext_data).
+//! CREATE STATISTICS: objects that name columns of a table, and expressions over them, for ANALYZE
+//! to analyse in combination, and the expressions also alone (pg_statistic_ext). Also ANALYZE's
+//! results for them (pg_statistic_ext_data).
 //!
-//! An object is kept with its table, with which it goes; its schema is its own.
+//! An object is stored with its table and is dropped with it; it has a schema of its own.
 //!
-//! Versions of Steppe before that kept no schema of it, which was always its table's. What they
-//! wrote is completed each time that it is read ([`complete_schemas`]), and on disk when the table
-//! is changed.
+//! Earlier versions of Steppe did not store its schema, which was always the table's. Their objects
+//! are completed each time that they are read ([`complete_schemas`]), and on disk when the table is
+//! changed.
 
 use crate::RareText;
 use crate::relation::Relation;
@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use steppe_types::{Datum, Oid, oid};
 
-/// The schema of an object that was written without one.
+/// The schema of an object that was stored without one.
 const OF_TABLE: Oid = oid::INVALID_OID;
 
-/// Gives the objects of a table that has just been read their schemas, where they lack them.
+/// Sets the missing schemas of the statistics objects of a table that has just been read.
 pub(crate) fn complete_schemas(table: &mut Arc<Relation>) {
     if table.extended.iter().all(|object| object.schema != OF_TABLE) {
         return;
@@ -29,19 +29,19 @@ pub(crate) fn complete_schemas(table: &mut Arc<Relation>) {
     }
 }
 
-/// What is to be found about columns together (pg_statistic_ext.stxkind).
+/// The kinds of statistics about combined columns (pg_statistic_ext.stxkind).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum StatisticsKind {
-    /// How many distinct combinations of values there are.
+    /// The number of distinct combinations of values.
     Distinct,
-    /// Which columns decide others.
+    /// Functional dependencies between columns.
     Dependencies,
     /// The most common combinations of values.
     MostCommon,
 }
 
 impl StatisticsKind {
-    /// All of them, in the order in which they are shown.
+    /// All kinds, in the order in which they are shown.
     pub const ALL: [StatisticsKind; 3] =
         [StatisticsKind::Distinct, StatisticsKind::Dependencies, StatisticsKind::MostCommon];
 
@@ -54,7 +54,7 @@ impl StatisticsKind {
         }
     }
 
-    /// As CREATE STATISTICS names it.
+    /// The name in CREATE STATISTICS.
     pub fn name(self) -> &'static str {
         match self {
             StatisticsKind::Distinct => "ndistinct",
@@ -69,35 +69,36 @@ impl StatisticsKind {
 pub struct ExtendedStatistics {
     /// Its OID.
     pub oid: Oid,
-    /// Schema OID; [`OF_TABLE`] as long as it is not completed.
+    /// Schema OID; [`OF_TABLE`] until it is completed.
     #[serde(default)]
     pub schema: Oid,
-    /// Name, among the statistics objects of its schema.
+    /// Name, unique among the statistics objects of its schema.
     pub name: Arc<str>,
     /// Attribute numbers, ascending.
     pub columns: Vec<i16>,
-    /// After the columns.
+    /// Expressions, which follow the columns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expressions: Vec<StatisticsExpression>,
-    /// What is to be found.
+    /// The kinds of statistics to compute.
     pub kinds: Vec<StatisticsKind>,
-    /// ALTER STATISTICS … SET STATISTICS: how many combinations are kept; 0: nothing is to be found.
+    /// ALTER STATISTICS … SET STATISTICS: the number of combinations to keep. 0 disables the
+    /// object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<i16>,
     /// COMMENT ON STATISTICS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<RareText>,
-    /// What ANALYZE found: about the table's rows, and about those of what inherits from it, too.
+    /// ANALYZE's results: for the table's rows, and for the rows of the table and its children.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<ExtendedFound>,
 }
 
-/// An expression over a table of which statistics are kept.
+/// An expression over a table that has statistics.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatisticsExpression {
-    /// As SQL text.
+    /// The expression as SQL text.
     pub text: Arc<str>,
-    /// Its type.
+    /// The expression's type.
     pub type_oid: Oid,
 }
 
@@ -109,21 +110,21 @@ impl ExtendedStatistics {
     }
 }
 
-/// What ANALYZE found about columns together.
+/// ANALYZE's results about combined columns.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ExtendedFound {
-    /// It is about the rows of what inherits from the table, too.
+    /// Whether the rows of the table's children are included.
     pub inherited: bool,
-    /// How many distinct combinations there are of which columns (members' numbers).
+    /// Numbers of distinct combinations, by the numbers of the combined members.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub distinct: Vec<(Vec<i16>, f64)>,
-    /// To what degree the last of these columns is decided by the others.
+    /// Degrees to which the other columns determine the last one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<(Vec<i16>, f64)>,
     /// The most common combinations of the object's columns, the most common first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub most_common: Vec<Combination>,
-    /// What it found about each of the object's expressions.
+    /// The statistics of each of the object's expressions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expressions: Vec<ColumnStatistics>,
 }
@@ -131,12 +132,12 @@ pub struct ExtendedFound {
 /// A common combination of values.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Combination {
-    /// Of each column its value, which may be NULL.
+    /// The value of each column, or NULL.
     #[serde(with = "values")]
     pub values: Vec<Datum>,
-    /// The fraction of the rows that have it.
+    /// The fraction of the rows that have this combination.
     pub frequency: f64,
-    /// What that would be, were the columns independent.
+    /// The fraction that would follow if the columns were independent.
     pub base_frequency: f64,
 }
 

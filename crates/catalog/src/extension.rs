@@ -1,9 +1,9 @@
-//! Extensions: those that can be installed, those that are, and what they keep.
+//! Extensions: available ones, installed ones, and their own data about relations.
 //!
-//! An extension is part of the program: the crate that has its code makes it available. CREATE
+//! An extension is part of the program: the crate with its code makes it available. CREATE
 //! EXTENSION makes its functions visible in a schema and runs a script there. The functions are
-//! facts ([`crate::Function::brought_by`]), with OIDs of their own; the relations that the
-//! script makes are members, which go with the extension and not without it.
+//! facts ([`crate::Function::brought_by`]), with OIDs of their own. The relations that the script
+//! creates are members: they can be dropped only with the extension.
 
 use crate::RareText;
 use serde::{Deserialize, Serialize};
@@ -15,14 +15,14 @@ use steppe_types::Oid;
 pub struct AvailableExtension {
     /// Name.
     pub name: &'static str,
-    /// The one version that there is.
+    /// Its only version.
     pub version: &'static str,
-    /// What it is, in a few words.
+    /// A short description.
     pub comment: &'static str,
-    /// Its functions: rows of the shape of pg_proc, as COPY writes them with a header line.
+    /// Its functions: rows of pg_proc, in COPY's format with a header line.
     pub functions: &'static str,
-    /// The views that it makes: the name, the function of its own that gives the rows, and that
-    /// function's arguments.
+    /// The views that it creates. Each has a name, a function of the extension that returns its
+    /// rows, and that function's arguments.
     pub views: &'static [(&'static str, &'static str, &'static str)],
 }
 
@@ -39,18 +39,18 @@ pub struct Extension {
     pub schema: Oid,
     /// Its version.
     pub version: Arc<str>,
-    /// The relations that it made.
+    /// The relations that it created.
     pub members: Vec<Oid>,
     /// COMMENT ON EXTENSION.
     pub comment: Option<RareText>,
 }
 
-/// What an extension keeps of a relation: part of the relation, so that it goes with it, and with
-/// the extension.
+/// An extension's data about a relation. It is part of the relation, so it is dropped with the
+/// relation and with the extension.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeptByExtension {
     /// The extension.
     pub extension: Arc<str>,
-    /// What it keeps, in a form that only the extension reads.
+    /// The data, in a form that only the extension reads.
     pub state: Box<str>,
 }

@@ -1,18 +1,19 @@
-//! What the last publications of the catalog have changed, for plans that want to live on.
+//! The changes of the catalog's recent publications. They decide whether an existing plan is still
+//! valid.
 //!
-//! A plan is made for one version of the catalog. Were each change of it the end of all plans, every
-//! session would plan all its statements anew while one drops a thousand tables, or makes
-//! temporary ones. So a plan keeps what it was made of ([`Mentions`]), each publication what it
-//! touched, and a plan goes on being what planning would come to now if no publication since has
-//! touched it:
+//! A plan is made for one version of the catalog. If each change of the catalog ended all plans,
+//! every session would plan all its statements again while another one drops a thousand tables, or
+//! creates temporary ones. So a plan stores what it depends on ([`Mentions`]), and each publication
+//! stores what it changed. A plan stays valid if no later publication has touched it. That is so
+//! if:
 //!
-//! - none of its relations, nor an index of theirs, was changed or dropped;
-//! - nothing got a name that one of them is found by: it might be found first.
+//! - its relations and their indexes were neither changed nor dropped;
+//! - the names of its relations were not given to other objects, which might be found first.
 //!
-//! Both sides are narrow where reasons are not so simple. Only plans over ordinary tables live
-//! on, and only through changes to relations that stand by themselves: no partitions,
-//! parents or children, views, extensions, renamed or dropped schemas. Any other change ends
-//! all plans. PostgreSQL's `plancache.c` and `inval.c` do this with messages for each relation.
+//! Both sides are narrow for other kinds of changes. Only plans over ordinary tables stay valid,
+//! and only after changes to independent relations: no partitions, parents or children, views,
+//! extensions, renamed or dropped schemas. Any other change ends all plans. PostgreSQL's
+//! `plancache.c` and `inval.c` send messages for each relation instead.
 
 use crate::relation::{RelKind, Relation};
 use crate::snapshot::Catalog;
@@ -21,22 +22,24 @@ use std::collections::VecDeque;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use steppe_types::Oid;
 
-/// Publications that are remembered. A plan that is not asked for during as many is made anew.
+/// The most publications that are kept. A plan that is unused during this many publications is made
+/// again.
 const PUBLICATIONS_MAX: usize = 1024;
-/// What touches more relations than that touches everything.
+/// A publication that touches more relations than this counts as touching everything.
 const TOUCHED_MAX: usize = 64;
 
-/// What a plan was made of.
+/// The relations that a plan depends on.
 #[derive(Clone, Debug)]
 pub struct Mentions {
-    /// Sorted.
+    /// Their OIDs, sorted.
     relations: Box<[Oid]>,
-    /// Hashes of their names, whatever their schemas; sorted.
+    /// Hashes of their names without schemas, sorted.
     names: Box<[u64]>,
 }
 
 impl Mentions {
-    /// Of a plan over these relations. `None`: it is not to outlive the catalog's version.
+    /// The mentions of a plan over these relations. `None`: the plan ends with the catalog's
+    /// version.
     pub fn of(relations: &[Oid], catalog: &Catalog) -> Option<Mentions> {
         let mut names = Vec::with_capacity(relations.len());
         for oid in relations {
@@ -58,10 +61,10 @@ impl Mentions {
     }
 }
 
-/// What a publication has changed.
+/// The changes of a publication.
 #[derive(Debug, Default)]
 struct Touched {
-    /// Relations that are not as they were, and the tables of such indexes.
+    /// Changed relations, and the tables of changed indexes.
     relations: Vec<Oid>,
     /// Hashes of new names.
     names: Vec<u64>,
@@ -70,7 +73,7 @@ struct Touched {
 /// One version of the catalog.
 struct Publication {
     epoch: u64,
-    /// What was changed to come to it; `None`: perhaps everything.
+    /// The changes since the version before. `None`: perhaps everything has changed.
     touched: Option<Touched>,
 }
 
@@ -79,13 +82,13 @@ struct Publication {
 pub(crate) struct History(VecDeque<Publication>);
 
 impl History {
-    /// A version of which it is not known what has changed.
+    /// Restarts the history at a version whose changes are unknown.
     pub(crate) fn start_anew(&mut self, epoch: u64) {
         self.0.clear();
         self.0.push_back(Publication { epoch, touched: None });
     }
 
-    /// One version has followed another.
+    /// Adds the publication of `after`, which follows `before`.
     pub(crate) fn add<'i>(
         &mut self,
         before: &Catalog,
@@ -100,8 +103,8 @@ impl History {
         self.0.push_back(Publication { epoch: after.epoch, touched });
     }
 
-    /// Whether what is mentioned is in the version `now` as it was in the version `then`. Not if it
-    /// is not known any more, nor of versions that were never published.
+    /// Whether the mentioned relations are the same in the versions `then` and `now`. False if the
+    /// history no longer contains a version, or the version was never published.
     pub(crate) fn is_untouched(&self, then: u64, now: u64, mentions: &Mentions) -> bool {
         let position = |epoch| self.0.binary_search_by_key(&epoch, |publication| publication.epoch);
         let (Ok(then), Ok(now)) = (position(then), position(now)) else { return false };
@@ -121,8 +124,8 @@ fn touched<'i>(
     for id in changed {
         match *id {
             ObjectId::Relation(oid) => touched.add(before, after, oid)?,
-            // A new one has no names that anything was found by, and does not change a search path
-            // that is in use: a session that sees it there has another path.
+            // A new schema has no names that a plan was resolved by. It does not change a search
+            // path in use: a session that sees the schema in its path has another path.
             ObjectId::Schema(oid) if before.schema(oid).is_none() => {}
             ObjectId::Schema(_) | ObjectId::Extension(_) => return None,
         }
@@ -131,14 +134,14 @@ fn touched<'i>(
 }
 
 impl Touched {
-    /// `None`: too much.
+    /// Adds a changed relation. `None`: the change ends all plans.
     fn add(&mut self, before: &Catalog, after: &Catalog, oid: Oid) -> Option<()> {
         let (old, new) = (before.relation(oid), after.relation(oid));
         for (catalog, version) in [(before, old), (after, new)] {
             let Some(version) = version else { continue };
             let is_simple = match version.kind {
                 RelKind::Table | RelKind::Index | RelKind::Sequence => true,
-                // A view that is new is one more name.
+                // A new view only adds a name.
                 _ => old.is_none() && version.parents().next().is_none(),
             };
             if !is_simple || !stands_alone(catalog, version) {
@@ -155,7 +158,8 @@ impl Touched {
     }
 }
 
-/// Whether a relation is nobody's partition, child or parent: what it is like says nothing of others.
+/// Whether a relation is not a partition, child or parent: its properties then affect no other
+/// relation.
 fn stands_alone(catalog: &Catalog, relation: &Relation) -> bool {
     relation.parents().next().is_none() && catalog.children(relation.oid).next().is_none()
 }
@@ -178,7 +182,7 @@ mod tests {
         Relation::new(oid, PUBLIC, name, RelKind::Table)
     }
 
-    /// Whether a plan over `TABLE` outlives a change of one object.
+    /// Whether a plan over `TABLE` stays valid after a change of one object.
     fn is_outlived(id: ObjectId, change: impl FnOnce(&mut Catalog)) -> bool {
         let mut before = Catalog::default();
         before.epoch = 10;

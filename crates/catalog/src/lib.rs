@@ -1,4 +1,4 @@
-//! Schema objects, their versions and persistence; PostgreSQL's built-in facts.
+//! Schema objects, their versions and storage, and PostgreSQL's built-in facts.
 //!
 //! ```text
 //!   Catalog (immutable, Arc)  ── user objects: schemas, relations by name and OID
@@ -58,9 +58,9 @@ use steppe_types::Oid;
 
 /// The role that initialises the data directory.
 pub const BOOTSTRAP_SUPERUSER: Oid = 10;
-/// Its name: the one role that may connect.
+/// The bootstrap superuser's name: the only role that may connect.
 pub const SUPERUSER_NAME: &str = "postgres";
-/// The name of the one database.
+/// The name of the only database.
 pub const DATABASE_NAME: &str = "postgres";
 /// pg_catalog
 pub const PG_CATALOG: Oid = 11;
@@ -70,7 +70,7 @@ pub const PUBLIC: Oid = 2200;
 pub const INFORMATION_SCHEMA: Oid = 13000;
 /// The collation "default".
 pub const DEFAULT_COLLATION: Oid = 100;
-/// The locale of the one database, of the provider "builtin": code point order, and Unicode's
+/// The locale of the only database, with the provider "builtin": code point order, and Unicode's
 /// simple case mappings.
 pub const LOCALE: &str = "C.UTF-8";
 /// The collation "C".

@@ -1,4 +1,4 @@
-//! The names that a statement is bound by.
+//! The catalog and search path that resolve a statement's names.
 //!
 //! ```text
 //!   search_path = "$user", public, no_such      the setting: names
@@ -7,8 +7,8 @@
 //!   path = pg_catalog, public                   schemas that exist, in the order they are searched
 //! ```
 //!
-//! What it guarantees: the path's schemas all exist in the catalog beside it, so that a statement
-//! that is bound by both needs neither the setting nor the session.
+//! It guarantees that all schemas of the path exist in its catalog. So binding a statement needs
+//! neither the setting nor the session.
 
 use std::sync::Arc;
 
@@ -21,25 +21,26 @@ use crate::{Catalog, OnCommit, PG_CATALOG, TEMPORARY_SCHEMA};
 pub struct NameSpace {
     /// The catalog.
     pub catalog: Arc<Catalog>,
-    /// Schemas searched, pg_catalog included.
+    /// Searched schemas, pg_catalog included.
     pub path: Arc<[Oid]>,
-    /// Where new objects go.
+    /// The schema of new objects.
     pub creation: Option<Oid>,
-    /// They go to the session's temporary schema, which may have to be made first.
+    /// Whether new objects belong to the session's temporary schema, which may have to be created
+    /// first.
     pub creates_temporary: bool,
-    /// A commit has something to do to the session's temporary tables.
+    /// Whether a commit must empty or drop temporary tables of the session.
     pub acts_on_commit: bool,
 }
 
 impl NameSpace {
-    /// Before there is a session.
+    /// The name space without a session.
     pub fn initial(catalog: Arc<Catalog>) -> NameSpace {
         let path = Arc::from([PG_CATALOG]);
         NameSpace { catalog, path, creation: None, creates_temporary: false, acts_on_commit: false }
     }
 
-    /// Resolves a search path: schemas that do not exist are passed over; pg_catalog comes first
-    /// unless it is named, and before it the session's temporary objects
+    /// Resolves a search path. Schemas that do not exist are skipped. pg_catalog is searched first
+    /// unless the path names it, and the session's temporary objects before it
     /// (recomputeNamespacePath).
     pub fn resolve(
         catalog: Arc<Catalog>,

@@ -1,4 +1,4 @@
-//! Names that nobody wrote, as PostgreSQL makes them up.
+//! Generated names, formed as in PostgreSQL.
 
 use crate::snapshot::Catalog;
 use steppe_types::Oid;
@@ -29,8 +29,8 @@ pub fn object_name(first: &str, second: &str, label: &str) -> String {
 }
 
 impl Catalog {
-    /// A name for a constraint of a table and perhaps a column, which no constraint of the schema
-    /// has, nor any of those that are yet to be (ChooseConstraintName): `t_a_check`, `t_a_check1` ….
+    /// A name for a constraint of a table and perhaps a column. It differs from all constraints of
+    /// the schema, and from the planned ones (ChooseConstraintName): `t_a_check`, `t_a_check1` ….
     pub fn free_constraint_name(
         &self,
         schema: Oid,

@@ -1,19 +1,20 @@
-//! NOT NULL: what a user's table says twice, for those who look and for those who check.
+//! The two stored forms of NOT NULL in a user's table: a mark and a constraint.
 //!
-//! A column that is NOT NULL has a mark, which is all that statements look at, and the table has a
-//! constraint with a name for it, as in PostgreSQL since 18. Where the catalog is written, each mark
-//! has its constraint and each such constraint its mark.
+//! A NOT NULL column has a mark, which is the only thing that statements check. The table also has
+//! a named constraint for it, as in PostgreSQL since version 18. When the catalog is written, each
+//! mark has its constraint and each such constraint its mark.
 //!
-//! Versions of Steppe before that kept a constraint only where one had been named. What they
-//! wrote is completed in memory each time that it is read, and on disk when a table is
-//! changed: until then, a constraint has another OID after each start.
+//! Earlier versions of Steppe stored a constraint only if one had been named. Their tables are
+//! completed in memory each time that they are read, and on disk when the table is changed. Until
+//! then the constraint's OID changes at each start.
 
 use crate::relation::{Constraint, ConstraintKind, RelKind, Relation};
 use crate::snapshot::Catalog;
 use std::sync::Arc;
 use steppe_types::{Oid, Result};
 
-/// Whether each mark has its constraint, and each constraint its mark. No column has two.
+/// Whether each mark has its constraint, and each constraint its mark. A column has at most one
+/// such constraint.
 pub(crate) fn is_complete(relation: &Relation) -> bool {
     let mut constrained = relation.constraints.iter().filter_map(Constraint::not_null_column);
     let is_marked = |at: usize| relation.columns.get(at).is_some_and(|column| column.not_null);
@@ -33,7 +34,7 @@ fn lacking(relation: &Relation) -> impl Iterator<Item = usize> {
     marked(relation).filter(|at| relation.not_null_constraint(*at).is_none())
 }
 
-/// Gives the marks of all tables their constraints, where they lack them.
+/// Adds the missing constraints of marks to all tables.
 pub(crate) fn complete(
     catalog: &mut Catalog,
     new_oid: &mut dyn FnMut() -> Result<Oid>,
@@ -43,7 +44,7 @@ pub(crate) fn complete(
     tables.into_iter().try_for_each(|table| complete_table(catalog, table, new_oid))
 }
 
-/// The parents come first: a child's constraint is called like theirs.
+/// Completes the parents first: a child's constraint has its parent's name.
 fn complete_table(
     catalog: &mut Catalog,
     table: Oid,
@@ -65,8 +66,9 @@ fn complete_table(
     Ok(())
 }
 
-/// A column's constraint as it would be, had it been made with the mark. What was written of a
-/// column that is inherited and written, too, is not known: it is taken to be NOT NULL by itself.
+/// The constraint that a column would have if it had been created with the mark. An older version
+/// did not store whether an inherited column also has a NOT NULL of its own. Then it is assumed to
+/// have one.
 fn missing(
     catalog: &Catalog,
     relation: &Relation,
@@ -118,7 +120,7 @@ mod tests {
         (constraint.name.to_string(), constraint.inherit_count, constraint.local)
     }
 
-    /// A partition comes before its parent, as OIDs may be.
+    /// A partition may precede its parent in the order of OIDs.
     #[test]
     fn what_older_versions_wrote_is_completed() {
         let mut catalog = Catalog::default();

@@ -1,4 +1,4 @@
-//! A few OIDs.
+//! Short lists of OIDs.
 
 use crate::Shared;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -6,11 +6,11 @@ use std::ops::Deref;
 use steppe_partition::make_exact;
 use steppe_types::Oid;
 
-/// As many as are kept in place.
+/// The most OIDs that are stored in place.
 const IN_PLACE_MAX: usize = 3;
 
-/// A list of OIDs that is mostly short: a partition's indexes. It takes as much room as a pointer to
-/// it and its length would, and none elsewhere while it is short.
+/// A list of OIDs that is mostly short, such as a partition's indexes. It is as large as a pointer
+/// and a length; a short list needs no other memory.
 #[derive(Clone, Debug)]
 pub struct Oids(List);
 
@@ -50,22 +50,22 @@ impl From<Vec<Oid>> for Oids {
 }
 
 impl Oids {
-    /// Whether there is none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.deref().is_empty()
     }
 
-    /// Adds one at the end.
+    /// Adds an OID at the end.
     pub fn push(&mut self, oid: Oid) {
         self.change(|list| list.push(oid));
     }
 
-    /// Adds one in front.
+    /// Adds an OID at the front.
     pub fn push_front(&mut self, oid: Oid) {
         self.change(|list| list.insert(0, oid));
     }
 
-    /// Keeps those that are wanted.
+    /// Keeps the OIDs for which `is_wanted` is true.
     pub fn retain(&mut self, is_wanted: impl FnMut(&Oid) -> bool) {
         self.change(|list| list.retain(is_wanted));
     }

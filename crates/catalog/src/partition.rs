@@ -1,4 +1,4 @@
-//! What makes a table partitioned, and a table or index a partition
+//! The properties of partitioned tables, and of tables and indexes that are partitions
 //! (pg_partitioned_table, pg_inherits, pg_class.relpartbound).
 
 use crate::relation::Relation;
@@ -12,7 +12,7 @@ use steppe_types::{Oid, Result};
 pub struct PartitionKey {
     /// RANGE, LIST or HASH.
     pub strategy: PartitionStrategy,
-    /// The key, column by column.
+    /// The columns of the key.
     pub columns: Vec<PartitionColumn>,
 }
 
@@ -23,7 +23,7 @@ pub struct PartitionColumn {
     pub attnum: i16,
     /// The expression as SQL text.
     pub expression: Option<Arc<str>>,
-    /// Its type.
+    /// The type of the column or expression.
     pub type_oid: Oid,
     /// Collation OID or 0.
     pub collation: Oid,
@@ -43,11 +43,11 @@ impl PartitionColumn {
 pub struct PartitionOf {
     /// The partitioned table or index.
     pub parent: Oid,
-    /// FOR VALUES …; an index has none.
+    /// FOR VALUES …; `None` for an index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<PartitionBound>,
-    /// DETACH CONCURRENTLY has begun and is not finished: no row is routed there, and no scan
-    /// of the parent looks there any more.
+    /// Whether DETACH CONCURRENTLY has begun and is not finished: new rows are not routed to the
+    /// partition, and scans of the parent skip it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detach_pending: bool,
 }
@@ -105,7 +105,7 @@ mod tests {
         map.route(&[Datum::Int4(key)], &mut Vec::new()).expect("routes")
     }
 
-    /// In whatever order parent and partitions come, as they do from the disk.
+    /// Partitions may be read before or after their parent.
     #[test]
     fn the_map_follows_the_relations() {
         for parent_first in [true, false] {
@@ -122,12 +122,12 @@ mod tests {
             assert_eq!(routed(&catalog, 5), Some(20_000));
             assert_eq!(routed(&catalog, 15), Some(40_000));
             assert_eq!(catalog.children(30_000).collect::<Vec<_>>(), [20_000, 40_000]);
-            // A version that changes something else leaves the map alone.
+            // A version that changes something else leaves the map unchanged.
             let mut renamed = leaf(20_000, bound(0, 10));
             renamed.name = "renamed".into();
             catalog.put_relation(renamed);
             assert_eq!(routed(&catalog, 5), Some(20_000));
-            // Detached, and dropped.
+            // One partition is detached, another is dropped.
             catalog.put_relation(Relation { partition_of: None, ..leaf(20_000, bound(0, 10)) });
             catalog.remove_relation(40_000);
             assert_eq!((routed(&catalog, 5), routed(&catalog, 15)), (None, None));

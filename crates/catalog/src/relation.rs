@@ -1,13 +1,13 @@
-//! Schema objects kept in relations' shape: tables, indexes, sequences, views
-//! (PostgreSQL's pg_class and what hangs off it).
+//! Schema objects that are stored as relations: tables, indexes, sequences, views (PostgreSQL's
+//! pg_class and related catalogs).
 //!
 //! An object is immutable; DDL replaces it by a new version. Expressions
 //! (defaults, checks, index expressions, view bodies) are kept as SQL text and
 //! bound when a statement that needs them is planned.
 //!
-//! There may be a hundred thousand of them, partitions and their indexes: what
-//! few objects have is boxed and not stored where it is absent, and what a
-//! partition has like its parent they share ([`Relation::compact`]).
+//! There may be a hundred thousand of them, partitions and their indexes. So properties that few
+//! objects have are boxed and not stored if they are absent. A partition shares properties that
+//! equal its parent's ([`Relation::compact`]).
 
 use crate::builtin;
 use crate::extended_statistics::ExtendedStatistics;
@@ -37,7 +37,7 @@ pub enum RelKind {
     PartitionedTable,
     /// I
     PartitionedIndex,
-    /// A catalog table whose rows are computed from the catalog in memory (shown as r).
+    /// A catalog table with rows that are computed from the catalog in memory (shown as r).
     Virtual,
 }
 
@@ -62,23 +62,23 @@ pub struct Relation {
     /// Triggers by name.
     #[serde(default, skip_serializing_if = "Shared::is_empty")]
     pub triggers: Shared<Trigger>,
-    /// Index OIDs of a table, primary key first, else by OID.
+    /// Index OIDs of a table, the primary key's first, then by OID.
     #[serde(default, skip_serializing_if = "Oids::is_empty")]
     pub indexes: Oids,
-    /// What makes it an index.
+    /// The properties of an index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<Box<IndexInfo>>,
-    /// What makes it a sequence.
+    /// The properties of a sequence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<Box<SequenceInfo>>,
     /// The SELECT text of a view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<RareText>,
-    /// What a view reads: relations (attribute number 0) and columns of them; and the constraints
-    /// that are its primary keys (0), if its grouping depends on them.
+    /// The relations (attribute number 0) and columns that a view reads. If its grouping depends on
+    /// primary keys, also their constraints (0).
     #[serde(default, skip_serializing_if = "Shared::is_empty")]
     pub reads: Shared<(Oid, i16)>,
-    /// The file of its rows or entries, if it is of a kind that has any.
+    /// The file of its rows or entries, if its kind has any.
     #[serde(default, with = "file_number", skip_serializing_if = "Option::is_none")]
     pub storage: Option<FileId>,
     /// The file of a table's large values.
@@ -87,19 +87,20 @@ pub struct Relation {
     /// PARTITION BY.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition_key: Option<Arc<PartitionKey>>,
-    /// PARTITION OF; of an index: that it belongs to the parent's.
+    /// PARTITION OF. For an index: its parent index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition_of: Option<PartitionOf>,
-    /// What an extension keeps of it. (Rows of before it was text are refused, not forgotten.)
+    /// An extension's data about it. (Rows from versions before the data was text are refused, not
+    /// ignored.)
     #[serde(default, alias = "pathman", skip_serializing_if = "Option::is_none")]
     pub kept: Option<Arc<KeptByExtension>>,
     /// INHERITS: the parents in order.
     #[serde(default, skip_serializing_if = "Shared::is_empty")]
     pub inherits: Shared<Oid>,
-    /// What ANALYZE found.
+    /// ANALYZE's results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistics: Option<Arc<Statistics>>,
-    /// CREATE STATISTICS of its columns.
+    /// The statistics objects of its columns (CREATE STATISTICS).
     #[serde(default, skip_serializing_if = "Shared::is_empty")]
     pub extended: Shared<ExtendedStatistics>,
     /// WITH (…) options as written.
@@ -108,7 +109,7 @@ pub struct Relation {
     /// COMMENT ON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<RareText>,
-    /// What a commit does to a temporary table.
+    /// The effect of a commit on a temporary table.
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_commit: OnCommit,
 }
@@ -116,22 +117,22 @@ pub struct Relation {
 /// ON COMMIT of a temporary table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnCommit {
-    /// The rows stay.
+    /// Keeps the rows.
     #[default]
     PreserveRows,
-    /// The rows go.
+    /// Deletes the rows.
     DeleteRows,
-    /// The table goes.
+    /// Drops the table.
     Drop,
 }
 
-/// Whether something is the value that it has where it is not stored.
+/// Whether a value is its type's default, which is not stored.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// A file as it is stored: its number, for a catalog has files of its own database only, which
-/// [`Relation::set_database`] puts in when it is read.
+/// The stored form of a file: its number. A catalog has only files of its own database, which
+/// [`Relation::set_database`] adds after the read.
 mod file_number {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use steppe_txn::{DatabaseId, FileId, RelFileNumber};
@@ -154,22 +155,23 @@ mod file_number {
 /// A column (pg_attribute).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Column {
-    /// Name; of a dropped column "........pg.dropped.N........".
+    /// Name; "........pg.dropped.N........" for a dropped column.
     pub name: Arc<str>,
     /// Type.
     pub type_oid: Oid,
     /// Type modifier or -1.
     pub typmod: i32,
-    /// NOT NULL. In a user's table a constraint says the same.
+    /// Whether the column is NOT NULL. A user's table also has a constraint for it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub not_null: bool,
     /// DEFAULT expression as SQL text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Arc<str>>,
-    /// ALTER TABLE DROP COLUMN leaves the position.
+    /// Whether ALTER TABLE DROP COLUMN has dropped it; its position remains.
     #[serde(default, skip_serializing_if = "is_default")]
     pub dropped: bool,
-    /// Value of rows written before ADD COLUMN … DEFAULT: text form of the type; `None` is NULL.
+    /// The value for rows written before ADD COLUMN … DEFAULT, in the type's text form; `None` is
+    /// NULL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Arc<str>>,
     /// Collation OID or 0.
@@ -181,16 +183,16 @@ pub struct Column {
     /// GENERATED ALWAYS AS (`default`).
     #[serde(default, skip_serializing_if = "is_default")]
     pub generated: bool,
-    /// VIRTUAL rather than STORED: rows have NULL there, and a reader computes it.
+    /// VIRTUAL, not STORED: rows contain NULL there, and readers compute the value.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_virtual: bool,
     /// COMMENT ON COLUMN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<RareText>,
-    /// ALTER COLUMN … SET STATISTICS: how many values ANALYZE is to keep.
+    /// ALTER COLUMN … SET STATISTICS: the number of values that ANALYZE keeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistics: Option<i16>,
-    /// ALTER COLUMN … SET STORAGE, where it is not the type's: pg_attribute.attstorage.
+    /// ALTER COLUMN … SET STORAGE, if it differs from the type's: pg_attribute.attstorage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<char>,
     /// COMPRESSION: pg_attribute.attcompression.
@@ -199,11 +201,12 @@ pub struct Column {
     /// ALTER COLUMN … SET (…): pg_attribute.attoptions, names and values.
     #[serde(default, skip_serializing_if = "Shared::is_empty")]
     pub options: Shared<(Arc<str>, Arc<str>)>,
-    /// From how many parents it is inherited, other than as a partition's column: see
+    /// The number of parents that it is inherited from, without the parent of a partition: see
     /// [`Relation::inherit_count`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub inherit_count: i16,
-    /// The table's definition has it, besides any parent's: see [`Relation::is_local`].
+    /// Whether the table's own definition has it, in addition to parents: see
+    /// [`Relation::is_local`].
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub local: bool,
 }
@@ -223,26 +226,27 @@ pub struct Constraint {
     pub oid: Oid,
     /// Name.
     pub name: Arc<str>,
-    /// Kind with what belongs to it.
+    /// Kind with its properties.
     pub kind: ConstraintKind,
     /// Attribute numbers, 1-based.
     pub columns: Shared<i16>,
     /// COMMENT ON CONSTRAINT.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<RareText>,
-    /// From how many parents it is inherited (pg_constraint.coninhcount).
+    /// The number of parents that it is inherited from (pg_constraint.coninhcount).
     #[serde(default, skip_serializing_if = "is_default")]
     pub inherit_count: i16,
-    /// The table's definition has it, besides any parent's (pg_constraint.conislocal).
+    /// Whether the table's own definition has it, in addition to parents
+    /// (pg_constraint.conislocal).
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub local: bool,
     /// NO INHERIT
     #[serde(default, skip_serializing_if = "is_default")]
     pub no_inherit: bool,
-    /// The key of the partitioned parent that it belongs to (conparentid), or 0.
+    /// The key of the partitioned parent that this one belongs to (conparentid), or 0.
     #[serde(default, skip_serializing_if = "is_default")]
     pub parent: Oid,
-    /// NOT VALID: rows that were there before it may break it (not pg_constraint.convalidated).
+    /// Whether it is NOT VALID: older rows may violate it (not pg_constraint.convalidated).
     #[serde(default, skip_serializing_if = "is_default")]
     pub not_valid: bool,
 }
@@ -250,12 +254,12 @@ pub struct Constraint {
 /// Kinds of constraints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ConstraintKind {
-    /// PRIMARY KEY over the index.
+    /// PRIMARY KEY with its index.
     Primary {
         /// Index OID.
         index: Oid,
     },
-    /// UNIQUE over the index.
+    /// UNIQUE with its index.
     Unique {
         /// Index OID.
         index: Oid,
@@ -265,11 +269,11 @@ pub enum ConstraintKind {
         /// The expression.
         expression: RareText,
     },
-    /// What makes its one column NOT NULL.
+    /// Its one column is NOT NULL.
     NotNull,
 }
 
-/// What makes a relation an index (pg_index).
+/// The properties of an index (pg_index).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct IndexInfo {
     /// Table OID.
@@ -288,10 +292,10 @@ pub struct IndexInfo {
     /// NULLS NOT DISTINCT
     #[serde(default, skip_serializing_if = "is_default")]
     pub nulls_not_distinct: bool,
-    /// CLUSTER ON: what CLUSTER would order the table by.
+    /// CLUSTER ON: the index by which CLUSTER would order the table.
     #[serde(default, skip_serializing_if = "is_default")]
     pub clustered: bool,
-    /// When the constraint that it keeps is checked.
+    /// When the index's constraint is checked.
     #[serde(default, skip_serializing_if = "is_default")]
     pub deferral: Deferral,
     /// WHERE … as SQL text (partial index).
@@ -302,12 +306,12 @@ pub struct IndexInfo {
 /// When a constraint is checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Deferral {
-    /// For each row as it is stored.
+    /// For each row when it is stored.
     #[default]
     NotDeferrable,
-    /// At the end of the statement, unless SET CONSTRAINTS says otherwise.
+    /// At the end of the statement, unless SET CONSTRAINTS changes that.
     InitiallyImmediate,
-    /// At the end of the transaction, unless SET CONSTRAINTS says otherwise.
+    /// At the end of the transaction, unless SET CONSTRAINTS changes that.
     InitiallyDeferred,
 }
 
@@ -324,8 +328,8 @@ impl Deferral {
 }
 
 impl IndexInfo {
-    /// Whether no two rows have the same key at any time: a DEFERRABLE constraint's may, until it
-    /// is checked, so that its index is stored and read as one that is not unique.
+    /// Whether two rows can never have the same key. Rows under a DEFERRABLE constraint can until
+    /// it is checked, so its index is stored and read as a non-unique one.
     pub fn is_unique_now(&self) -> bool {
         self.unique && !self.deferral.is_deferrable()
     }
@@ -350,13 +354,13 @@ pub struct IndexKey {
     /// Operator class name as written, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opclass: Option<Arc<str>>,
-    /// COLLATE, where it is another collation than the column's or the expression's.
+    /// COLLATE, if it differs from the collation of the column or expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collation: Option<Oid>,
 }
 
 impl IndexKey {
-    /// A column in ascending order (or, as number 0, an expression that is yet to be said).
+    /// A column in ascending order, or an expression (number 0) that is set later.
     pub fn ascending(attnum: i16, type_oid: Oid) -> IndexKey {
         IndexKey {
             attnum,
@@ -374,14 +378,14 @@ impl IndexKey {
         self.collation.unwrap_or_else(|| self.source_collation(table))
     }
 
-    /// The collation of the column or expression that the key is made of, or 0.
+    /// The collation of the key's column or expression, or 0.
     pub fn source_collation(&self, table: &Relation) -> Oid {
         table.collation_of_key(self.attnum, self.type_oid)
     }
 }
 
-/// What makes a relation a sequence (pg_sequence). The current value is in the
-/// engine's durable cells, not here: nextval is not transactional.
+/// The properties of a sequence (pg_sequence). The current value is in the engine's durable cells,
+/// not here: nextval is not transactional.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SequenceInfo {
     /// smallint, integer or bigint
@@ -400,30 +404,30 @@ pub struct SequenceInfo {
     pub cycle: bool,
     /// OWNED BY table, attribute number.
     pub owned_by: Option<(Oid, i16)>,
-    /// Which of its durable cells has the current value: ALTER SEQUENCE goes on in another one, so
-    /// that it is undone with the version that names that one (PostgreSQL's relfilenode).
+    /// The number of the durable cell with the current value. ALTER SEQUENCE uses another cell, so
+    /// that its change is undone with the version that names that cell (PostgreSQL's relfilenode).
     #[serde(default, skip_serializing_if = "is_default")]
     pub cell: u32,
-    /// UNLOGGED: a crash takes it back to where it was when that cell was begun.
+    /// UNLOGGED: a crash resets it to the value that it had when the cell was begun.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unlogged: bool,
 }
 
 impl Relation {
-    /// Says which database its files are in, after it was read from that one's catalog.
+    /// Sets the database of its files, after it was read from that database's catalog.
     pub(crate) fn set_database(&mut self, database: DatabaseId) {
         for file in [&mut self.storage, &mut self.overflow].into_iter().flatten() {
             file.database = database;
         }
     }
 
-    /// Whether a crash empties it, which is so of temporary tables, too. Its file's number says so,
-    /// or its sequence.
+    /// Whether a crash empties it, as for temporary tables. Its file's number or its sequence's
+    /// properties contain that.
     pub fn is_unlogged(&self) -> bool {
         self.persistence() == Persistence::Unlogged
     }
 
-    /// What its files are made as.
+    /// The persistence of its files.
     pub fn persistence(&self) -> Persistence {
         let of_file = self.storage.is_some_and(FileId::is_unlogged);
         match of_file || self.sequence.as_ref().is_some_and(|sequence| sequence.unlogged) {
@@ -432,13 +436,13 @@ impl Relation {
         }
     }
 
-    /// The collation of a column, or that of an expression of a type (number 0); 0 for none.
+    /// The collation of a column, or of an expression of this type (number 0); 0 for none.
     pub fn collation_of_key(&self, attnum: i16, type_oid: Oid) -> Oid {
         let column = usize::try_from(attnum - 1).ok().and_then(|i| self.columns.get(i));
         column.map_or_else(|| builtin::collation_of(type_oid), |c| c.collation)
     }
 
-    /// A relation with the given identity and nothing else.
+    /// A relation with this identity and no other properties.
     pub fn new(oid: Oid, schema: Oid, name: impl Into<Arc<str>>, kind: RelKind) -> Relation {
         Relation {
             oid,
@@ -483,56 +487,55 @@ impl Relation {
         self.constraints.iter().find(|c| matches!(c.kind, ConstraintKind::Primary { .. }))
     }
 
-    /// Where a table has the constraint that makes the column at a position NOT NULL. There is one
-    /// exactly if the column is marked so.
+    /// The position of the constraint that makes a column NOT NULL. It exists exactly if the column
+    /// has the mark.
     pub fn not_null_constraint(&self, position: usize) -> Option<usize> {
         self.constraints.iter().position(|own| own.not_null_column() == Some(position))
     }
 
-    /// The constraint that makes the column at a position NOT NULL in what inherits from the table,
-    /// too.
+    /// The constraint that makes a column NOT NULL in the table and its children.
     pub fn inheritable_not_null(&self, position: usize) -> Option<&Constraint> {
         let own = &self.constraints[self.not_null_constraint(position)?];
         Some(own).filter(|own| !own.no_inherit)
     }
 
-    /// Whether no row of the table itself has a NULL in the column at a position: it is NOT NULL,
-    /// and not only for rows that have come since (NOT VALID).
+    /// Whether the table's own rows never have a NULL in the column at a position: it is NOT NULL,
+    /// and not only for newer rows (NOT VALID).
     pub fn is_never_null(&self, position: usize) -> bool {
         self.is_marked_but(position, |constraint| constraint.not_valid)
     }
 
-    /// Whether no row has a NULL in it here and in all that inherits from the table.
+    /// Whether rows of the table and of its children never have a NULL in the column.
     pub fn is_not_null_below(&self, position: usize) -> bool {
         self.is_marked_but(position, |constraint| constraint.no_inherit || constraint.not_valid)
     }
 
-    /// Whether a column is marked NOT NULL, and its constraint (system catalogs have none) is not
-    /// such a one.
+    /// Whether a column is marked NOT NULL, and its constraint is not `limited`. (System catalogs
+    /// have no constraint for it.)
     fn is_marked_but(&self, position: usize, limited: impl Fn(&Constraint) -> bool) -> bool {
         let is_limited = |c: &Constraint| limited(c) && c.not_null_column() == Some(position);
         self.columns.get(position).is_some_and(|column| column.not_null)
             && !self.constraints.iter().any(is_limited)
     }
 
-    /// The tables it is a partition or an inheriting child of; of an index, the parent's index.
+    /// The parents of a partition or an inheriting child; for an index, the parent index.
     pub fn parents(&self) -> impl Iterator<Item = Oid> {
         let parent = self.partition_of.iter().map(|of| of.parent);
         parent.chain(self.inherits.iter().copied())
     }
 
-    /// What it is a partition of, unless it is being detached.
+    /// Its place in a partitioned relation, unless it is being detached.
     pub fn attached(&self) -> Option<&PartitionOf> {
         self.partition_of.as_ref().filter(|of| !of.detach_pending)
     }
 
-    /// Whether it is a partition that DETACH CONCURRENTLY has marked, and not yet cut off.
+    /// Whether DETACH CONCURRENTLY has marked this partition and not yet detached it.
     pub fn is_detaching(&self) -> bool {
         self.partition_of.as_ref().is_some_and(|of| of.detach_pending)
     }
 
-    /// From how many parents the column at a position is inherited (pg_attribute.attinhcount). A
-    /// partition has all of its columns from its parent.
+    /// The number of parents that the column at a position is inherited from
+    /// (pg_attribute.attinhcount). A partition inherits all its columns.
     pub fn inherit_count(&self, position: usize) -> i16 {
         match &self.partition_of {
             Some(_) if self.index.is_none() => 1,
@@ -540,20 +543,20 @@ impl Relation {
         }
     }
 
-    /// Whether a column is the table's own, besides any parent's (pg_attribute.attislocal).
+    /// Whether a column belongs to the table's own definition, in addition to parents
+    /// (pg_attribute.attislocal).
     pub fn is_local(&self, position: usize) -> bool {
         let is_partition = self.partition_of.is_some() && self.index.is_none();
         !is_partition && self.columns.get(position).is_none_or(|column| column.local)
     }
 
-    /// The relations that it reads and the constraints that it needs, if it is a view; the table
-    /// that it belongs to, if it is a sequence.
+    /// The relations and constraints that a view depends on, or the table that owns a sequence.
     pub fn refers_to(&self) -> impl Iterator<Item = Oid> {
         let owner = self.sequence.as_ref().and_then(|sequence| sequence.owned_by);
         self.reads.iter().copied().chain(owner).map(|(relation, _)| relation)
     }
 
-    /// Gives up memory that it does not use, and shares with its parent what it has like it.
+    /// Frees unused memory, and shares properties that equal the parent's with it.
     pub(crate) fn compact(&mut self, parent: Option<&Relation>) {
         self.columns.shrink();
         make_exact(&mut self.constraints);
@@ -570,7 +573,7 @@ impl Relation {
             let is_named_so =
                 |c: &Constraint| Arc::ptr_eq(&own.name, &c.name) || own.name == c.name;
             let same = |c: &&Constraint| is_named_so(c) || own.parent == c.oid;
-            // They are mostly in one order.
+            // Constraints are mostly in the same order.
             let (before, after) = parent.constraints.split_at(next);
             let found = (next..).zip(after).chain((0..).zip(before)).find(|(_, c)| same(c));
             let Some((at, of_parent)) = found else { continue };
@@ -614,7 +617,7 @@ impl Constraint {
         }
     }
 
-    /// The index that a primary key or unique constraint is kept by.
+    /// The index of a primary key or unique constraint.
     pub fn index(&self) -> Option<Oid> {
         match self.kind {
             ConstraintKind::Primary { index } | ConstraintKind::Unique { index } => Some(index),
@@ -622,7 +625,7 @@ impl Constraint {
         }
     }
 
-    /// The position of the column that it makes NOT NULL, if that is what it does.
+    /// The position of the column that it makes NOT NULL, if it is a NOT NULL constraint.
     pub fn not_null_column(&self) -> Option<usize> {
         let column = self.columns.first().filter(|_| self.kind == ConstraintKind::NotNull);
         column.map(|attnum| *attnum as usize - 1)
@@ -633,7 +636,7 @@ impl Constraint {
         self.inherit_count > 0
     }
 
-    /// The constraint as one that is there because one parent has it.
+    /// The same constraint, inherited from one parent and without a definition of its own.
     pub fn inherited(self) -> Constraint {
         Constraint { inherit_count: 1, local: false, ..self }
     }
@@ -680,11 +683,12 @@ mod tests {
     use crate::snapshot::Catalog;
     use steppe_types::oid;
 
-    /// What a partition costs, of which there may be a hundred thousand: its table, its key's index
-    /// and its two constraints.
+    /// The sizes of a partition's objects: its table, its key's index and its two constraints.
+    /// There may be a hundred thousand partitions.
     #[test]
     fn what_there_are_many_of_is_small() {
-        // With its counts an `Arc` of it takes an allocator's next size, 320 bytes, from 241 on.
+        // With its counts an `Arc` of a larger one would take an allocator's next size: 320 bytes
+        // from 241 on.
         assert_eq!((size_of::<Relation>(), size_of::<Constraint>()), (264, 64));
     }
 
@@ -698,7 +702,7 @@ mod tests {
             Constraint::new(20_001, "parent_a_not_null", ConstraintKind::NotNull, vec![1]),
             Constraint::new(20_002, "parent_a_check", check, vec![1]),
         ];
-        // As it comes from the disk.
+        // The leaf in the form in which it is read from disk.
         let json = serde_json::to_string(&parent).expect("serializable");
         let mut leaf: Relation = serde_json::from_str(&json).expect("readable");
         (leaf.oid, leaf.name) = (20_003, "leaf".into());

@@ -1,16 +1,16 @@
-//! Row types: the composite type that every table, partitioned table and view has, and the array
-//! type over it.
+//! Row types: each table, partitioned table and view has a composite type, and an array type over
+//! it.
 //!
-//! The system catalogs' are PostgreSQL's own (data/pg_type.tsv). Those of other relations are not
-//! stored: their OIDs follow from the relation's, so they stay the same across a restart and
-//! RENAME, and no two are equal.
+//! PostgreSQL's facts (data/pg_type.tsv) contain the row types of the system catalogs. Row types of
+//! other relations are not stored. Their OIDs follow from the relation's, so they are unique and
+//! stay the same after a restart or RENAME.
 //!
 //! ```text
 //!   0 ………… 2^29 ………… 2^30 ………… 2^30 + 2^29
 //!   relation   row type   array type          (each at the relation's own place)
 //! ```
 //!
-//! The store gives out no OID from 2^29 on.
+//! The store assigns no OID from 2^29 on.
 
 use crate::builtin::{self, ARRAY_SUBSCRIPT_HANDLER, Type};
 use crate::{Catalog, INFORMATION_SCHEMA, NAME_BYTES_MAX, PG_CATALOG, RelKind, Relation};
@@ -18,16 +18,16 @@ use std::sync::Arc;
 use steppe_types::Oid;
 use steppe_types::oid::FIRST_NORMAL_OID;
 
-/// Where the OIDs of objects end and those of row types begin.
+/// The end of the OIDs of objects, and the start of the OIDs of row types.
 pub(crate) const OBJECTS_END: Oid = 1 << 29;
-/// Where the OIDs of the array types over row types begin.
+/// The start of the OIDs of array types over row types.
 const ARRAYS: Oid = 1 << 30;
 
 /// record_in, record_out, record_recv; array_in, array_out, array_recv.
 const RECORD_IO: [Oid; 3] = [2290, 2291, 2402];
 const ARRAY_IO: [Oid; 3] = [750, 751, 2400];
 
-/// pg_class.reltype: indexes and sequences have none.
+/// pg_class.reltype; indexes and sequences have no row type.
 pub fn row_type_of(relation: &Relation) -> Option<Oid> {
     match relation.kind {
         RelKind::Table | RelKind::PartitionedTable | RelKind::View => {
@@ -43,8 +43,8 @@ pub fn is_row_type(type_oid: Oid) -> bool {
     builtin::ty(type_oid).is_some_and(|ty| ty.kind == b'c')
 }
 
-/// The row type, or the array type over one, that an OID is by its place. There need not be such
-/// a relation.
+/// The row type, or the array type over one, that follows from an OID alone. The relation need not
+/// exist.
 pub(crate) fn by_place(oid: Oid) -> Option<Type> {
     let (is_array, relation) = match oid {
         ARRAYS.. => (true, oid - ARRAYS),
@@ -75,7 +75,7 @@ pub(crate) fn by_place(oid: Oid) -> Option<Type> {
 }
 
 impl Catalog {
-    /// The relation whose row type this is.
+    /// The relation of a row type.
     pub fn relation_of_row_type(&self, type_oid: Oid) -> Option<&Arc<Relation>> {
         let ty = builtin::ty(type_oid).filter(|ty| ty.kind == b'c')?;
         let relation = self.relation(ty.relation)?;
@@ -96,7 +96,7 @@ impl Catalog {
         Some(live.map(|column| column.name.clone()).collect())
     }
 
-    /// Whether there is a type of this OID.
+    /// Whether a type with this OID exists.
     pub fn has_type(&self, type_oid: Oid) -> bool {
         match by_place(type_oid) {
             Some(ty) if ty.kind == b'c' => self.relation_of_row_type(type_oid).is_some(),
@@ -141,10 +141,10 @@ impl Catalog {
         })
     }
 
-    /// The name of the array type over a relation's row type: the relation's behind `_`, with a
-    /// number where another type is called so (makeArrayTypeName). It is not stored, so that it
-    /// does not depend on which of the two came first, as PostgreSQL's does; and of names that are
-    /// cut, two may be the same.
+    /// The name of the array type over a relation's row type: the relation's name behind `_`, with
+    /// a number if another type has that name (makeArrayTypeName). The name is not stored. So,
+    /// unlike in PostgreSQL, it does not depend on which of the two types was created first, and
+    /// two cut names may be equal.
     pub fn array_type_name(&self, relation: &Relation) -> String {
         let wanted = cut(&format!("_{}", relation.name), NAME_BYTES_MAX).to_owned();
         let is_row = |name: &str| {
@@ -163,7 +163,7 @@ impl Catalog {
     }
 }
 
-/// As much of a name as fits.
+/// The longest beginning of a name that fits.
 fn cut(name: &str, bytes: usize) -> &str {
     &name[..name.floor_char_boundary(bytes)]
 }

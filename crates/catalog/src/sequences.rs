@@ -1,20 +1,20 @@
-//! The states of sequences, behind nextval (sequence.c).
+//! The states of sequences for nextval (sequence.c).
 //!
 //! A sequence's definition is in the catalog and transactional. Its state is a
 //! durable cell outside transactions: nextval is never undone. As in
 //! PostgreSQL the state is logged some values ahead, so that a crash may skip
 //! values but never repeats one.
 //!
-//! A sequence has several cells, and its definition says which of them counts.
-//! What ALTER SEQUENCE does to the state it does in a cell that no version of the
-//! definition names which may come into force again: commit, ROLLBACK, ROLLBACK TO
-//! and a crash decide between the cells with the definition. The lock of ALTER
-//! SEQUENCE keeps others from nextval meanwhile, and they keep it out until their
-//! transactions end.
+//! A sequence has several cells, and its definition names the current one. ALTER SEQUENCE changes
+//! the state in a cell that is named by no version of the definition that may become valid again.
+//! So commit, ROLLBACK, ROLLBACK TO and a crash select the cell together with the definition. The
+//! lock of ALTER SEQUENCE keeps other sessions from nextval until the transaction ends, and running
+//! transactions that have used nextval keep ALTER SEQUENCE waiting.
 //!
-//! An unlogged sequence's cell says besides where it was begun and after how many crashes. One that
-//! was written before the last crash is not believed: the sequence is where it was begun (the init
-//! fork of PostgreSQL's, which nothing but its making and ALTER SEQUENCE writes).
+//! An unlogged sequence's cell also contains the value at which it was begun, and the number of
+//! crashes before it was written. If a crash has happened since, the sequence returns to the value
+//! at which the cell was begun. (It corresponds to the init fork of PostgreSQL's sequence, which
+//! only CREATE and ALTER SEQUENCE write.)
 
 use crate::{Relation, SequenceInfo};
 use parking_lot::Mutex;
@@ -22,21 +22,21 @@ use std::sync::Arc;
 use steppe_txn::{CellId, Database, DatabaseId};
 use steppe_types::{Error, Oid, Result, SqlState};
 
-/// Values logged ahead (PostgreSQL's SEQ_LOG_VALS).
+/// Values that are logged ahead (PostgreSQL's SEQ_LOG_VALS).
 const LOGGED_AHEAD: i64 = 32;
 
-/// The durable cell that counts. The keys follow the catalog's own.
+/// The current durable cell. Its keys follow the catalog's own keys.
 fn cell_of(database: DatabaseId, sequence: Oid, info: &SequenceInfo) -> CellId {
     CellId { database, key: (u64::from(info.cell) + 1) << 32 | u64::from(sequence) }
 }
 
-/// A cell that a transaction may write to: neither the committed one, if there is one, nor one
-/// that it has itself gone on in since, to which ROLLBACK TO may lead back. Cells that earlier
-/// transactions have left are taken again.
+/// A cell that a transaction may write to. It is neither the committed one, if that exists, nor one
+/// that the transaction itself has used since, to which ROLLBACK TO may return. Cells of earlier
+/// transactions are reused.
 pub fn free_cell(committed: Option<u32>, current: u32) -> u32 {
     match committed {
         Some(committed) if committed == current => u32::from(committed == 0),
-        // The transaction's cells but for the first ascend from the committed one.
+        // The transaction's cells after the first ascend from the committed one.
         Some(committed) => committed.max(current) + 1,
         None => current + 1,
     }
@@ -44,19 +44,19 @@ pub fn free_cell(committed: Option<u32>, current: u32) -> u32 {
 
 /// The shared state of one sequence.
 pub struct SequenceState {
-    /// The database that the sequence is in.
+    /// The sequence's database.
     database: DatabaseId,
     inner: Mutex<Position>,
-    /// Of an unlogged one: where a crash takes it (last_value, is_called).
+    /// For an unlogged sequence: its position after a crash (last_value, is_called).
     begun_at: Option<(i64, bool)>,
 }
 
 #[derive(Clone, Copy)]
 struct Position {
-    /// Last value given out (or the start, if `called` is false).
+    /// The last returned value, or the start if `called` is false.
     last: i64,
     called: bool,
-    /// Values that may be given out before the cell is written again.
+    /// Values that may be returned before the cell is written again.
     ahead: i64,
 }
 
@@ -134,7 +134,7 @@ impl SequenceState {
         Ok(())
     }
 
-    /// (last_value, is_called) as SELECT from the sequence shows them.
+    /// (last_value, is_called), as SELECT from the sequence shows them.
     pub fn position(&self) -> (i64, bool) {
         let position = self.inner.lock();
         (position.last, position.called)
@@ -153,7 +153,8 @@ fn decode(bytes: &[u8]) -> Result<(i64, bool)> {
     Ok((i64::from_le_bytes(*value), called.first() == Some(&1)))
 }
 
-/// Of an unlogged sequence: where it was begun, and after how many crashes the cell was written.
+/// For an unlogged sequence: the position at which it was begun, and the number of crashes before
+/// the cell was written.
 fn decode_begin(bytes: &[u8]) -> Result<((i64, bool), u64)> {
     let begin = bytes.get(POSITION_LEN..).ok_or_else(unreadable)?;
     let crashes = begin.get(POSITION_LEN..).and_then(|bytes| bytes.try_into().ok());
@@ -164,7 +165,7 @@ fn unreadable() -> Error {
     Error::internal("unreadable sequence state")
 }
 
-/// Bytes of a value and whether it was given out.
+/// Bytes of a value and of the flag that it was returned.
 const POSITION_LEN: usize = 9;
 
 fn store(
@@ -184,7 +185,7 @@ fn store(
     database.cell_put(cell, &bytes).map(|_| ())
 }
 
-/// The value after `last`: wraps around with CYCLE, else 2200H.
+/// The value after `last`: it wraps around with CYCLE, otherwise 2200H.
 fn advance(sequence: &Relation, info: &SequenceInfo, last: i64) -> Result<i64> {
     let next = last.checked_add(info.increment).filter(|v| *v <= info.max && *v >= info.min);
     match next {
@@ -206,7 +207,7 @@ fn advance(sequence: &Relation, info: &SequenceInfo, last: i64) -> Result<i64> {
     }
 }
 
-/// The furthest value to log when `value` is given out, and how many lie between.
+/// The furthest value to log when `value` is returned, and the number of values up to it.
 fn logged_ahead(info: &SequenceInfo, value: i64) -> Position {
     let mut logged = Position { last: value, called: true, ahead: 0 };
     while logged.ahead < LOGGED_AHEAD {
@@ -219,14 +220,14 @@ fn logged_ahead(info: &SequenceInfo, value: i64) -> Position {
     logged
 }
 
-/// The states of all sequences of a database that are in use, shared by its sessions.
+/// The states of all sequences of a database in use, shared by its sessions.
 pub struct Sequences {
     database: DatabaseId,
     states: Mutex<std::collections::HashMap<CellId, Arc<SequenceState>>>,
 }
 
 impl Sequences {
-    /// None is in use yet.
+    /// A set without sequences in use.
     pub fn new(database: DatabaseId) -> Sequences {
         Sequences { database, states: Mutex::default() }
     }
@@ -243,7 +244,7 @@ impl Sequences {
         Ok(state)
     }
 
-    /// Writes the state of a sequence to a cell that no one else knows of yet.
+    /// Writes the state of a sequence to a cell that no other transaction knows yet.
     pub fn begin_at(
         &self,
         database: &Database,

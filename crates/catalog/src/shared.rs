@@ -1,15 +1,15 @@
-//! A value that many objects have alike.
+//! Values that many objects have in common.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use steppe_partition::make_exact;
 
-/// A text that few objects have. Where it is absent it takes half the room of an `Arc<str>`.
+/// A text that few objects have. If absent, it takes half the room of an `Arc<str>`.
 pub type RareText = Arc<String>;
 
-/// A list that many objects have alike, such as the columns of a table's partitions, or that
-/// most have empty. A change makes a copy of its own.
+/// A list that is equal in many objects, such as the columns of a table's partitions, or mostly
+/// empty. A change makes a separate copy.
 #[derive(Clone, Debug)]
 pub struct Shared<T>(Option<Arc<Vec<T>>>);
 
@@ -37,14 +37,14 @@ impl<T: Clone> DerefMut for Shared<T> {
 }
 
 impl<T> Shared<T> {
-    /// Whether there is nothing in it.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.as_slice().is_empty()
     }
 }
 
 impl<T: PartialEq> Shared<T> {
-    /// Keeps `other` instead of a list of its own that is equal.
+    /// Replaces its own list by `other` if they are equal.
     pub fn share_with(&mut self, other: &Shared<T>) {
         let is_one = match (&self.0, &other.0) {
             (Some(own), Some(other)) => Arc::ptr_eq(own, other),
@@ -57,11 +57,11 @@ impl<T: PartialEq> Shared<T> {
 }
 
 impl<T: Clone> Shared<T> {
-    /// Gives up memory that it does not use.
+    /// Frees unused memory.
     pub fn shrink(&mut self) {
         match &mut self.0 {
             Some(list) if list.is_empty() => self.0 = None,
-            // One that others have, too, has been through this.
+            // A list that other objects share has already been shrunk.
             Some(list) => Arc::get_mut(list).into_iter().for_each(make_exact),
             None => {}
         }

@@ -1,9 +1,9 @@
-//! Stored objects, written short.
+//! The short stored form of objects.
 //!
-//! An object is stored as JSON, which goes on being readable when fields come and go, and
-//! most of which is the names of fields. A control character never stands in JSON as it is, nor
-//! do the bytes that UTF-8 has no use for, so each can stand for a phrase that is frequent in the
-//! objects there are many of: tables, their partitions and indexes.
+//! An object is stored as JSON, which stays readable when fields are added or removed. Most of its
+//! text is names of fields. Control characters never occur in JSON directly, nor do the bytes that
+//! UTF-8 does not use. So each of them can stand for a phrase that is frequent in the most numerous
+//! objects: tables, their partitions and indexes.
 //!
 //! ```text
 //!   {"Relation":{"oid":16385,"schema":2200,"name":"t_1","kind":"Table", …
@@ -12,8 +12,8 @@
 
 use steppe_types::{Error, Result};
 
-/// Phrases, each written as the byte that [`byte_of`] says. What is stored depends on this list: a
-/// phrase may be added at its end, none changed.
+/// Phrases, each written as its [`byte_of`]. Stored objects depend on this list: phrases may be
+/// added at its end, but not changed.
 const PHRASES: [&str; 37] = [
     "{\"Relation\":{\"oid\":",
     ",\"schema\":",
@@ -56,7 +56,7 @@ const PHRASES: [&str; 37] = [
 
 /// Phrases whose bytes are control characters, from 1 on.
 const CONTROLS: u8 = b' ' - 1;
-/// The first of the bytes that no UTF-8 has, for the phrases after them.
+/// The first byte that UTF-8 never uses, for the other phrases.
 const NO_UTF8: u8 = 0xF8;
 const _: () = assert!(PHRASES.len() <= CONTROLS as usize + (0x100 - NO_UTF8 as usize));
 
@@ -65,7 +65,7 @@ fn byte_of(phrase: u8) -> u8 {
     if phrase < CONTROLS { phrase + 1 } else { NO_UTF8 + (phrase - CONTROLS) }
 }
 
-/// The phrase that a byte stands for. `None`: it is a byte of the JSON; an error: it stands for none.
+/// The phrase of a byte. `None`: the byte belongs to the JSON. An error: the byte has no phrase.
 fn phrase_of(byte: u8) -> Result<Option<&'static str>> {
     let phrase = match byte {
         b' '..NO_UTF8 => return Ok(None),
@@ -76,7 +76,7 @@ fn phrase_of(byte: u8) -> Result<Option<&'static str>> {
     phrase.map(Some).ok_or_else(|| Error::internal("unreadable catalog row"))
 }
 
-/// Writes JSON short.
+/// Returns the short form of JSON.
 pub(crate) fn shorten(json: &[u8]) -> Vec<u8> {
     let mut short = Vec::with_capacity(json.len() / 2);
     let mut rest = json;
@@ -95,10 +95,10 @@ pub(crate) fn shorten(json: &[u8]) -> Vec<u8> {
     short
 }
 
-/// A set of phrases, a bit each.
+/// A set of phrases, with a bit for each.
 type PhraseSet = u64;
 
-/// The phrases that have a byte at a place, by the byte.
+/// The sets of phrases by their byte at a place.
 const fn with_byte_at(place: usize) -> [PhraseSet; 256] {
     let mut sets = [0; 256];
     let mut number = 0;
@@ -109,7 +109,7 @@ const fn with_byte_at(place: usize) -> [PhraseSet; 256] {
     sets
 }
 
-/// Places whose bytes tell most phrases apart. No phrase ends before the last of them.
+/// Places whose bytes distinguish most phrases. All phrases are longer than the last place.
 const PLACES: [usize; 3] = [0, 2, 3];
 static BY_BYTE: [[PhraseSet; 256]; 3] =
     [with_byte_at(PLACES[0]), with_byte_at(PLACES[1]), with_byte_at(PLACES[2])];
@@ -136,7 +136,7 @@ fn longest_phrase(text: &[u8]) -> Option<u8> {
     longest
 }
 
-/// The JSON that was written short, in the place of what `json` holds.
+/// Replaces the content of `json` by the JSON of a short form.
 pub(crate) fn expand(short: &[u8], json: &mut Vec<u8>) -> Result<()> {
     json.clear();
     for byte in short {
@@ -154,7 +154,7 @@ mod tests {
     use crate::{Column, RelKind, Relation};
     use steppe_types::oid;
 
-    /// Names that need escapes, too.
+    /// Some names need escapes.
     #[test]
     fn what_is_written_short_reads_back() {
         for name in ["t_1", "a \"b\\\u{1}\n", "\u{7f}größer", "},{\"oid\":"] {

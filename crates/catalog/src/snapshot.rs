@@ -33,11 +33,11 @@ impl Schema {
     }
 }
 
-/// What a session calls its own schema of temporary objects.
+/// The name of a session's own schema of temporary objects.
 pub const TEMPORARY_SCHEMA: &str = "pg_temp";
 
 impl Schema {
-    /// Whether it is some session's schema of temporary objects: `pg_temp_N`.
+    /// Whether it is a session's schema of temporary objects: `pg_temp_N`.
     pub fn is_temporary(&self) -> bool {
         self.name.strip_prefix(TEMPORARY_SCHEMA).is_some_and(|rest| rest.starts_with('_'))
     }
@@ -46,29 +46,31 @@ impl Schema {
 /// One version of the catalog. Cloning is O(1); changing a clone is O(log n).
 #[derive(Clone, Debug)]
 pub struct Catalog {
-    /// Grows with every published change; cached plans name it.
+    /// Grows with every published change; cached plans contain it.
     pub epoch: u64,
     schemas: OrdMap<Oid, Arc<Schema>>,
     extensions: OrdMap<Oid, Arc<Extension>>,
     relations: OrdMap<Oid, Arc<Relation>>,
-    /// (hash of schema and name, relation). A hash map's nodes would be many times as large.
+    /// (hash of schema and name, relation). The nodes of a hash map would be many times as large.
     relations_by_name: OrdSet<(u64, Oid)>,
-    /// How many constraints have a name, by the hash of schema and name. A partition's are mostly
-    /// called like its parent's. Keys are not counted: their indexes are called the same.
+    /// The number of constraints with a name, by the hash of schema and name. A partition's
+    /// constraints mostly have its parent's names. Keys are not counted: their indexes have the
+    /// same names.
     constraint_names: OrdMap<u64, u32>,
     /// (parent, child) for partitions of tables and of indexes, and for INHERITS.
     children: OrdSet<(Oid, Oid)>,
     /// (parent, partition) of partitions that are being detached concurrently.
     pending_detaches: OrdSet<(Oid, Oid)>,
-    /// (relation, who refers to it): views to what they read, sequences to their owner.
+    /// (relation, the view or sequence that refers to it): a view refers to relations that it
+    /// reads, a sequence to its owner.
     referrers: OrdSet<(Oid, Oid)>,
-    /// The partitions of each partitioned table by their bounds. An error: the catalog
-    /// contradicts itself there, which the caller is told.
+    /// The partitions of each partitioned table by their bounds. An error means that the catalog
+    /// contradicts itself there; the caller gets it.
     partition_maps: OrdMap<Oid, Result<PartitionMap, Arc<str>>>,
 }
 
-/// The built-in schemas with the system catalogs in them. Every version grows from clones of one
-/// and the same, so the system catalogs are in memory once and cost DDL nothing.
+/// The built-in schemas with the system catalogs. Every version is based on clones of the same one,
+/// so the system catalogs are in memory once and DDL does not copy them.
 impl Default for Catalog {
     fn default() -> Catalog {
         static INITIAL: LazyLock<Catalog> = LazyLock::new(Catalog::initial);
@@ -116,8 +118,8 @@ impl Catalog {
         self.schemas.values().find(|s| &*s.name == name)
     }
 
-    /// A schema by the name that a session with this search path gives it: `pg_temp` is its own
-    /// schema of temporary objects, which is always in the path.
+    /// A schema by name for a session with this search path: `pg_temp` is the session's own schema
+    /// of temporary objects, which is always in the path.
     pub fn schema_in(&self, name: &str, path: &[Oid]) -> Option<&Arc<Schema>> {
         if name != TEMPORARY_SCHEMA {
             return self.schema_named(name);
@@ -125,8 +127,7 @@ impl Catalog {
         path.iter().filter_map(|oid| self.schema(*oid)).find(|schema| schema.is_temporary())
     }
 
-    /// The relation that a name, with its schema or without, means to a session with this search
-    /// path.
+    /// The relation of a name, with or without a schema, for a session with this search path.
     pub fn relation_in(
         &self,
         schema: Option<&str>,
@@ -144,8 +145,8 @@ impl Catalog {
         self.schema(relation.schema).is_some_and(|schema| schema.is_temporary())
     }
 
-    /// Whether it is a temporary table of another session than the one whose search path this is:
-    /// its rows are for that one alone.
+    /// Whether it is a temporary table of another session than the one with this search path: only
+    /// its own session may read its rows.
     pub fn is_of_other_session(&self, relation: &Relation, path: &[Oid]) -> bool {
         self.is_temporary(relation) && !path.contains(&relation.schema)
     }
@@ -188,7 +189,7 @@ impl Catalog {
     fn relation_hashed(&self, hash: u64, schema: Oid, name: &str) -> Option<&Arc<Relation>> {
         let mut from = 0;
         loop {
-            // A range would find its end as well.
+            // A range would also search its end.
             let (_, oid) =
                 *self.relations_by_name.get_next(&(hash, from)).filter(|n| n.0 == hash)?;
             let relation = self.relations.get(&oid);
@@ -235,7 +236,7 @@ impl Catalog {
     /// Adds or replaces a relation (also under a new name or schema).
     pub fn put_relation(&mut self, relation: impl Into<Arc<Relation>>) {
         let mut relation = relation.into();
-        // One that others refer to already has been through this.
+        // A relation that others already refer to has been compacted before.
         if let Some(new) = Arc::get_mut(&mut relation) {
             let parent = new.partition_of.as_ref().map(|of| of.parent);
             new.compact(parent.and_then(|parent| self.relations.get(&parent)).map(|p| &**p));
@@ -254,7 +255,7 @@ impl Catalog {
         self.link(old.as_deref(), Some(&relation));
     }
 
-    /// A constraint and its index are called the same: one name is kept.
+    /// Shares one name between a constraint and its index, which are equal.
     fn share_names(&self, new: &mut Relation) {
         if let Some(table) = new.index.as_ref().and_then(|info| self.relations.get(&info.table)) {
             let its = table.constraints.iter().find(|c| c.index() == Some(new.oid));
@@ -275,27 +276,27 @@ impl Catalog {
         Some(old)
     }
 
-    /// Whether a constraint of some table in a schema has a name.
+    /// Whether a constraint of a table in a schema has this name.
     pub fn has_constraint(&self, schema: Oid, name: &str) -> bool {
         let hash = name_hash(schema, name);
         self.constraint_names.contains_key(&hash)
             || self.relation_hashed(hash, schema, name).is_some_and(|index| self.serves_key(index))
     }
 
-    /// Whether no relation in a schema has a name, nor any constraint.
+    /// Whether neither a relation nor a constraint in a schema has this name.
     pub fn is_free_for_key(&self, schema: Oid, name: &str) -> bool {
         let hash = name_hash(schema, name);
         !self.constraint_names.contains_key(&hash)
             && self.relation_hashed(hash, schema, name).is_none()
     }
 
-    /// Whether an index is that of a primary key or a unique constraint.
+    /// Whether an index belongs to a primary key or a unique constraint.
     fn serves_key(&self, index: &Relation) -> bool {
         let table = index.index.as_ref().and_then(|info| self.relations.get(&info.table));
         table.is_some_and(|table| table.constraints.iter().any(|c| c.index() == Some(index.oid)))
     }
 
-    /// Keeps `constraint_names` in step with a relation's version.
+    /// Keeps `constraint_names` consistent with a relation's version.
     fn count_names(&mut self, old: Option<&Relation>, new: Option<&Relation>) {
         let [before, after] =
             [old, new].map(|relation| relation.map_or(&[][..], |r| &r.constraints));
@@ -317,8 +318,7 @@ impl Catalog {
         }
     }
 
-    /// The views that read a relation or a column of it, and the sequences that belong to it,
-    /// by OID.
+    /// The views that read a relation or a column of it, and the sequences that it owns, by OID.
     pub fn referrers(&self, relation: Oid) -> impl Iterator<Item = &Arc<Relation>> {
         let of = self.referrers.range((relation, 0)..=(relation, Oid::MAX));
         of.filter_map(|(_, referrer)| self.relations.get(referrer))
@@ -331,7 +331,7 @@ impl Catalog {
         self.children.range((parent, 0)..=(parent, Oid::MAX)).map(|(_, child)| *child)
     }
 
-    /// pg_index.indisvalid: an index of a partitioned table is valid when each partition has its
+    /// pg_index.indisvalid: an index of a partitioned table is valid if each partition has its
     /// part.
     pub fn is_valid_index(&self, index: &Relation) -> bool {
         let (RelKind::PartitionedIndex, Some(info)) = (index.kind, &index.index) else {
@@ -344,8 +344,8 @@ impl Catalog {
         valid == self.children(info.table).filter(|child| is_in(*child)).count()
     }
 
-    /// The partitions of a table that DETACH PARTITION … CONCURRENTLY has marked. They are in no
-    /// partition map.
+    /// The partitions of a table that DETACH PARTITION … CONCURRENTLY has marked. Partition maps do
+    /// not contain them.
     pub fn pending_detaches(&self, parent: Oid) -> impl Iterator<Item = &Arc<Relation>> {
         let of = self.pending_detaches.range((parent, 0)..=(parent, Oid::MAX));
         of.filter_map(|(_, partition)| self.relations.get(partition))
@@ -356,8 +356,9 @@ impl Catalog {
         !self.pending_detaches.is_empty()
     }
 
-    /// A table's partitions, with what is being detached in its place: its bound is taken until it
-    /// has gone, and no row of it belongs into the default partition. `None`: nothing is.
+    /// A table's partition map that includes partitions being detached. Their bounds stay reserved
+    /// until the end of DETACH, so their rows do not belong in the default partition. `None`: no
+    /// partition is being detached.
     pub fn map_with_pending(&self, table: Oid) -> steppe_types::Result<Option<PartitionMap>> {
         let mut pending = self.pending_detaches(table).peekable();
         let Some(map) = self.partition_map(table)?.filter(|_| pending.peek().is_some()) else {
@@ -374,7 +375,7 @@ impl Catalog {
         Ok(Some(map))
     }
 
-    /// All bounds that are taken in a partitioned table, those of what is being detached as well.
+    /// All reserved bounds of a partitioned table, including those of partitions being detached.
     pub fn map_of_taken(&self, table: Oid) -> steppe_types::Result<Cow<'_, PartitionMap>> {
         if let Some(map) = self.map_with_pending(table)? {
             return Ok(Cow::Owned(map));
@@ -383,8 +384,8 @@ impl Catalog {
         map.ok_or_else(|| Error::internal(format!("relation {table} has no partition map")))
     }
 
-    /// This version for a look at data as of an older one: partitions that have been marked
-    /// since are still in their places. `None`: there are none.
+    /// This version for reading data as of an older one: it includes partitions that have been
+    /// marked for DETACH since. `None`: there are none.
     pub fn with_partitions_of(&self, older: &Catalog) -> Option<Catalog> {
         let of = |catalog: &Catalog, partition: Oid| {
             let relation = catalog.relations.get(&partition)?;
@@ -404,8 +405,8 @@ impl Catalog {
         seen
     }
 
-    /// A table and all that inherit from it, level by level, each once (find_all_inheritors); not
-    /// what is being detached.
+    /// A table and all its descendants, level by level, each once (find_all_inheritors). Partitions
+    /// being detached are not included.
     pub fn descendants(&self, table: &Arc<Relation>) -> Vec<Arc<Relation>> {
         let mut found = vec![table.clone()];
         let mut at = 0;
@@ -420,8 +421,8 @@ impl Catalog {
         found
     }
 
-    /// The partitions of a partitioned table by their bounds; `None`: it is no such table. XX000
-    /// if the catalog contradicts itself.
+    /// The partitions of a partitioned table by their bounds; `None` for another relation. XX000 if
+    /// the catalog contradicts itself.
     pub fn partition_map(&self, table: Oid) -> steppe_types::Result<Option<&PartitionMap>> {
         match self.partition_maps.get(&table) {
             None => Ok(None),
@@ -432,7 +433,7 @@ impl Catalog {
         }
     }
 
-    /// Keeps `referrers`, `children` and `partition_maps` in step with a relation's version.
+    /// Keeps `referrers`, `children` and `partition_maps` consistent with a relation's version.
     fn link(&mut self, old: Option<&Relation>, new: Option<&Relation>) {
         if let Some(relation) = old {
             for referred in relation.refers_to() {
@@ -487,7 +488,8 @@ impl Catalog {
         });
     }
 
-    /// The parent may not be there yet (its map is made when it comes), or any more.
+    /// Changes the map of the child's parent, if it exists. The parent may be added later (its map
+    /// is made then), or may have been removed.
     fn change_parent_map(
         &mut self,
         child: &Relation,
@@ -517,7 +519,7 @@ impl Catalog {
     }
 }
 
-/// Keeps `other` instead of a name of its own that is equal.
+/// Replaces its own name by `other` if they are equal.
 fn share(own: &mut Arc<str>, other: &Arc<str>) {
     if own == other {
         *own = other.clone();
@@ -534,12 +536,12 @@ fn name_of(relation: &Relation) -> (u64, Oid) {
     (name_hash(relation.schema, &relation.name), relation.oid)
 }
 
-/// The names of constraints that are not found as those of indexes.
+/// The names of constraints without an index.
 fn counted_names(constraints: &[Constraint]) -> impl Iterator<Item = &str> {
     constraints.iter().filter(|own| own.index().is_none()).map(|constraint| &*constraint.name)
 }
 
-/// What says whose child a relation is.
+/// The properties that determine a relation's parents.
 fn lineage(relation: &Relation) -> (Option<&PartitionOf>, &[Oid]) {
     (relation.partition_of.as_ref(), &relation.inherits)
 }

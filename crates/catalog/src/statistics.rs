@@ -1,30 +1,30 @@
-//! What ANALYZE found about a relation (pg_statistic and, of pg_class, reltuples and relpages).
+//! ANALYZE's results about a relation (pg_statistic, and reltuples and relpages of pg_class).
 //!
-//! Values are kept as they are in rows, not as text: the planner compares them as they stand, and
-//! no session's settings change what they mean. They are stored as `steppe_types::stored` writes
-//! them, in base64, one string for each list. Frequencies are single-precision, as PostgreSQL's
-//! are, so that estimates from them are the same.
+//! Values are kept in the form of rows, not as text: the planner compares them directly, and
+//! sessions' settings do not change their meaning. They are stored as `steppe_types::stored` writes
+//! them, in base64, one string for each list. Frequencies are single-precision, like PostgreSQL's,
+//! so that estimates from them are the same.
 //!
-//! Lists in the text form that earlier versions stored have other names, and are passed over: the
-//! next ANALYZE stores new ones.
+//! Lists in the text form of earlier versions have other field names, and are ignored: the next
+//! ANALYZE stores new ones.
 
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
 use steppe_types::Datum;
 
-/// What ANALYZE found about a table (pg_class.reltuples, pg_stats).
+/// ANALYZE's results about a table (pg_class.reltuples, pg_stats).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Statistics {
     /// Rows.
     pub rows: f64,
     /// Pages.
     pub pages: u64,
-    /// By attribute position; of a partitioned table, of its partitions' rows. Columns added since
-    /// have none.
+    /// Statistics by attribute position; for a partitioned table, of its partitions' rows. Columns
+    /// added since have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<ColumnStatistics>,
-    /// Of the rows of a table and of all that inherits from it, if anything does.
+    /// Statistics of the rows of a table and its children, if it has any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tree: Vec<ColumnStatistics>,
 }
@@ -38,8 +38,8 @@ pub struct ColumnStatistics {
     /// Average width in bytes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub width: u32,
-    /// Distinct values: > 0 a count, < 0 minus a fraction of the rows (as pg_statistic.stadistinct),
-    /// 0 not known.
+    /// Distinct values: > 0 a count, < 0 minus a fraction of the rows (as
+    /// pg_statistic.stadistinct), 0 unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub distinct: f64,
     /// Most common values and their frequencies, the most common first.
@@ -53,22 +53,22 @@ pub struct ColumnStatistics {
     /// Histogram bounds, ascending by the type's default ordering.
     #[serde(rename = "bounds", default, skip_serializing_if = "Vec::is_empty", with = "values")]
     pub histogram: Vec<Datum>,
-    /// Physical-to-logical order correlation; 0 if it was not computed.
+    /// Correlation of physical and logical order; 0 if it was not computed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub correlation: f64,
-    /// Whether the correlation was computed: of types with an ordering and several values.
+    /// Whether the correlation was computed: only for types with an ordering and several values.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub correlated: bool,
-    /// What an array column's elements are.
+    /// Statistics of an array column's elements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elements: Option<Arc<ElementStatistics>>,
-    /// What the list of common values says in another way.
+    /// The common values in the order of their type.
     #[serde(skip)]
     pub sorted: WhenNeeded<SortedCommon>,
 }
 
-/// What follows from the rest of a value, made when it is first asked for: no part of what the value
-/// is, nor shown with it.
+/// A value that follows from the rest of a structure, and is computed on first use. Comparing and
+/// showing the structure ignore it.
 #[derive(Clone)]
 pub struct WhenNeeded<T>(OnceLock<T>);
 
@@ -87,9 +87,9 @@ impl<T> std::fmt::Debug for WhenNeeded<T> {
 /// The most common values in the order of their type, so that one is found by binary search.
 #[derive(Clone, Debug, Default)]
 pub struct SortedCommon {
-    /// Where in the list each value is.
+    /// The position in the list of each value.
     places: Vec<u32>,
-    /// The frequencies of the values before each one together, and of all.
+    /// The summed frequencies of the values before each one, and of all.
     below: Vec<f64>,
     /// The frequencies of all, added in the order of the list.
     total: f64,
@@ -129,11 +129,11 @@ impl SortedCommon {
     }
 }
 
-/// What the elements of a column of arrays are (array_typanalyze.c).
+/// Statistics of the elements of a column of arrays (array_typanalyze.c).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ElementStatistics {
     /// Most common elements, ascending by their type's default ordering, each with the fraction of
-    /// the arrays that it is in.
+    /// the arrays that contain it.
     #[serde(
         rename = "common",
         default,
@@ -143,20 +143,19 @@ pub struct ElementStatistics {
     pub most_common: Vec<(Datum, f64)>,
     /// The least of these fractions.
     pub min_frequency: f64,
-    /// The greatest of them.
+    /// The greatest of these fractions.
     pub max_frequency: f64,
-    /// The fraction of the arrays with a NULL in them.
+    /// The fraction of the arrays that contain a NULL.
     pub null_frequency: f64,
-    /// Histogram of how many different elements an array has.
+    /// Histogram of the number of different elements of an array.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<f64>,
-    /// How many different elements it has on average.
+    /// The average number of different elements of an array.
     pub average_count: f64,
 }
 
 impl Statistics {
-    /// Statistics of the columns of a table's own rows, or of those of all that inherits from it,
-    /// too.
+    /// Statistics of the columns of a table's own rows, or of its own and its children's rows.
     pub fn columns_of(&self, with_children: bool) -> &[ColumnStatistics] {
         match with_children && !self.tree.is_empty() {
             true => &self.tree,
@@ -164,7 +163,7 @@ impl Statistics {
         }
     }
 
-    /// Forgets what is known of the column at a position.
+    /// Removes the statistics of the column at a position.
     pub fn forget(&mut self, position: usize) {
         for columns in [&mut self.columns, &mut self.tree] {
             columns.get_mut(position).into_iter().for_each(|found| *found = Default::default());
@@ -173,18 +172,19 @@ impl Statistics {
 }
 
 impl ColumnStatistics {
-    /// Whether nothing was found: the column was not analysed.
+    /// Whether there are no statistics: the column was not analysed.
     pub fn is_absent(&self) -> bool {
         self.null_fraction == 0.0 && self.width == 0
     }
 
-    /// The most common values by `order`, which is their type's: always the same one.
+    /// The most common values in the order `order`, which must always be that of their type.
     pub fn sorted_common(&self, order: impl Fn(&Datum, &Datum) -> Ordering) -> &SortedCommon {
         self.sorted.0.get_or_init(|| SortedCommon::new(&self.most_common, order))
     }
 
-    /// Where a value is among the most common ones: `of` says how one of them compares with it.
-    /// Returns the frequency of the value, 0 if it is none of them, and that of those below it.
+    /// Finds a value among the most common ones; `of` compares one of them with it. Returns the
+    /// value's frequency (0 if it is none of them), and the summed frequencies of the values below
+    /// it.
     pub fn common_at(&self, sorted: &SortedCommon, of: impl Fn(&Datum) -> Ordering) -> (f64, f64) {
         let value = |place: &u32| self.most_common.get(*place as usize);
         let compare = |place: &u32| value(place).map_or(Ordering::Greater, |(known, _)| of(known));
@@ -193,7 +193,7 @@ impl ColumnStatistics {
         self.frequencies_at(sorted, at, is_there)
     }
 
-    /// As [`Self::common_at`], of an integer among `integers`, which are `sorted`'s.
+    /// As [`Self::common_at`], for an integer among `integers`, which are `sorted`'s.
     pub fn common_integer(
         &self,
         (sorted, integers): (&SortedCommon, &[i64]),
@@ -211,7 +211,7 @@ impl ColumnStatistics {
     }
 }
 
-/// Whether something is the value that it has where it is not stored.
+/// Whether a value is its type's default, which is not stored.
 fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -5,18 +5,18 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use steppe_types::Oid;
 
-/// When a trigger fires, seen from the change.
+/// When a trigger fires relative to the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TriggerTiming {
     /// BEFORE
     Before,
     /// AFTER
     After,
-    /// INSTEAD OF, of a view.
+    /// INSTEAD OF, for a view.
     InsteadOf,
 }
 
-/// What a trigger fires for.
+/// Whether a trigger fires for rows or for statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TriggerLevel {
     /// FOR EACH ROW
@@ -39,51 +39,51 @@ pub struct TriggerEvents {
 /// ALTER TABLE … ENABLE and DISABLE TRIGGER: by session_replication_role (pg_trigger.tgenabled).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TriggerEnabled {
-    /// O: unless the session replays what a publisher did.
+    /// O: fires unless the session replays a publisher's changes.
     #[default]
     Origin,
-    /// D: never.
+    /// D: never fires.
     Disabled,
-    /// R: only then.
+    /// R: fires only if the session replays a publisher's changes.
     Replica,
-    /// A: always.
+    /// A: always fires.
     Always,
 }
 
-/// A trigger. Those of a relation are kept by name, which is the order in which they fire.
+/// A trigger. A relation's triggers are kept by name, in the order in which they fire.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trigger {
-    /// Its OID.
+    /// OID.
     pub oid: Oid,
-    /// Its name.
+    /// Name.
     pub name: Arc<str>,
-    /// Its function (pg_proc).
+    /// The function to call (pg_proc).
     pub function: Oid,
-    /// Before or after.
+    /// Before, after or instead of the change.
     pub timing: TriggerTiming,
     /// For rows or for statements.
     pub level: TriggerLevel,
-    /// For which commands.
+    /// The commands that it fires for.
     pub events: TriggerEvents,
-    /// UPDATE OF these columns (attribute numbers); none: of any.
+    /// UPDATE OF these columns (attribute numbers); empty for all columns.
     #[serde(default, skip_serializing_if = "Shared::is_empty")]
     pub columns: Shared<i16>,
-    /// WHEN as text.
+    /// The WHEN condition as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Arc<str>>,
-    /// The arguments of its function.
+    /// The arguments for its function.
     #[serde(default, skip_serializing_if = "Shared::is_empty")]
     pub arguments: Shared<Arc<str>>,
     /// Whether it fires.
     #[serde(default)]
     pub enabled: TriggerEnabled,
-    /// The trigger of the partitioned table that it was made for; 0: it was made by itself.
+    /// The partitioned table's trigger that it was created for; 0 if it was created by itself.
     #[serde(default)]
     pub parent: Oid,
 }
 
 impl Trigger {
-    /// Whether it does the same for its table as another one does for its own.
+    /// Whether two triggers of different tables have the same definition.
     pub fn is_like(&self, other: &Trigger) -> bool {
         let Trigger { oid: _, name, function, timing, level, events, .. } = self;
         *name == other.name

@@ -1,8 +1,8 @@
-//! What extensions bring: the functions of those that crates above have made available.
+//! Functions of the extensions that other crates have made available.
 //!
-//! An extension's code and facts are part of the program, as the built-in ones are, but this crate
-//! does not know which there are. The crate that has the code makes the extension available before
-//! there is a session; its functions are indexed then, and stay.
+//! An extension's code and facts are part of the program, like the built-in ones, but this crate
+//! does not know the extensions. The crate with the code makes the extension available before any
+//! session starts. Its functions are indexed at that time and are never removed.
 
 use super::{Named, Row, Table, load, table};
 use crate::extension::AvailableExtension;
@@ -10,7 +10,7 @@ use crate::objects::{Function, FunctionRef};
 use std::sync::OnceLock;
 use steppe_types::Oid;
 
-/// How many extensions there may be: each has a fixed place, so that looking takes no lock.
+/// The most extensions: each has a fixed place, so that look-ups take no lock.
 const PLACES: usize = 16;
 
 static AVAILABLE: [OnceLock<Brought>; PLACES] = [const { OnceLock::new() }; PLACES];
@@ -39,7 +39,8 @@ fn brought_by(extension: &str) -> Option<&'static Brought> {
 }
 
 impl AvailableExtension {
-    /// Lets CREATE EXTENSION find an extension; one that is there already stays as it is.
+    /// Makes an extension known to CREATE EXTENSION. One of the same name that is already known
+    /// stays unchanged.
     pub fn make_available(extension: &'static AvailableExtension) {
         let is_there = AVAILABLE.iter().any(|place| {
             let brought = place.get_or_init(|| Brought::by(extension));
@@ -48,28 +49,28 @@ impl AvailableExtension {
         debug_assert!(is_there, "no place is left for extension {}", extension.name);
     }
 
-    /// What can be installed, in the order in which it was made available.
+    /// The extensions that can be installed, in the order in which they were made available.
     pub fn all() -> impl Iterator<Item = &'static AvailableExtension> {
         brought().map(|brought| brought.extension)
     }
 
-    /// The extension of a name.
+    /// The available extension of a name.
     pub fn named(name: &str) -> Option<&'static AvailableExtension> {
         brought_by(name).map(|brought| brought.extension)
     }
 }
 
-/// A function that an extension brings, installed or not.
+/// A function of an extension by OID, installed or not.
 pub(super) fn function(oid: Oid) -> Option<&'static Function> {
     brought().find_map(|brought| brought.functions.get(oid))
 }
 
-/// All overloads of a function name that extensions bring, installed or not.
+/// All overloads of a function name in extensions, installed or not.
 pub fn extension_functions_named(name: &str) -> impl Iterator<Item = FunctionRef> {
     brought().flat_map(|brought| brought.functions.named(name)).map(FunctionRef::from)
 }
 
-/// The functions that an extension brings, by OID.
+/// The functions of an extension.
 pub fn functions_of_extension(extension: &str) -> Vec<&'static Function> {
     let brought = brought_by(extension).into_iter();
     let mut functions: Vec<_> =
@@ -78,12 +79,12 @@ pub fn functions_of_extension(extension: &str) -> Vec<&'static Function> {
     functions
 }
 
-/// The rows of pg_proc that an extension brings, installed or not.
+/// The rows of pg_proc of an extension, installed or not.
 pub fn table_of_extension(extension: &str) -> Option<&'static Table> {
     brought_by(extension).map(|brought| &brought.table)
 }
 
-/// The rows of pg_proc: the built-in ones, and those that extensions bring.
+/// The rows of pg_proc: the built-in functions, and the functions of extensions.
 pub fn function_rows() -> impl Iterator<Item = Row<'static>> {
     let tables = table("pg_proc").into_iter();
     tables.chain(brought().map(|brought| &brought.table)).flat_map(|table| table.rows())

@@ -1,4 +1,4 @@
-//! pg_collation: which collations there are, and what a type's values have.
+//! pg_collation: the existing collations, and the collation of a type's values.
 
 use super::{table, ty};
 use crate::{C_COLLATION, DEFAULT_COLLATION};
@@ -9,7 +9,7 @@ const POSIX: Oid = 951;
 const UCS_BASIC: Oid = 962;
 const PG_C_UTF8: Oid = 811;
 
-/// The collation of a type's values unless COLLATE gives another, or 0.
+/// The collation of a type's values without COLLATE, or 0.
 pub fn collation_of(type_oid: Oid) -> Oid {
     ty(type_oid).map_or(0, |ty| ty.collation)
 }
@@ -26,7 +26,7 @@ pub fn collation_named(name: &str) -> Option<Oid> {
     Some(rows.find(|row| row.get("collname") == Some(name))?.number("oid"))
 }
 
-/// Whether a collation sorts by code point, which is how text is compared here.
+/// Whether a collation sorts by code point, as all text comparisons here do.
 pub fn sorts_by_code_point(collation: Oid) -> bool {
     matches!(collation, DEFAULT_COLLATION | C_COLLATION | POSIX | UCS_BASIC | PG_C_UTF8)
 }

@@ -1,9 +1,9 @@
-//! Which estimator says what fraction of rows an operator selects (pg_operator.oprrest and oprjoin;
-//! the fractions without statistics are selfuncs.h's and its neighbours').
+//! The selectivity estimators of operators (pg_operator.oprrest and oprjoin). The defaults without
+//! statistics are those of selfuncs.h and related files.
 
 use steppe_types::Oid;
 
-/// How the fraction of rows is estimated that an operator selects.
+/// An estimator of the fraction of rows that an operator selects.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Estimate {
     /// eqsel
@@ -18,23 +18,23 @@ pub enum Estimate {
     Greater,
     /// scalargesel
     GreaterEqual,
-    /// likesel, regexeqsel and their kin, and what `NOT` makes of them.
+    /// likesel, regexeqsel and similar ones, and their negations.
     Match {
-        /// Of which kind the pattern is.
+        /// The kind of the pattern.
         pattern: PatternKind,
-        /// NOT LIKE and the like.
+        /// Whether the operator is negated, as NOT LIKE is.
         negated: bool,
     },
     /// arraycontsel
     Elements,
-    /// A constant: the values of these types have no statistics that would help.
+    /// A constant: statistics of these types would not help.
     Fixed(f64),
-    /// No estimator.
+    /// The operator has no estimator.
     None,
 }
 
 impl Estimate {
-    /// Whether it is of `=`, `<` or one of their kin.
+    /// Whether it is the estimator of a comparison such as `=` or `<`.
     pub fn is_of_comparison(self) -> bool {
         use Estimate::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
         matches!(self, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
@@ -57,7 +57,7 @@ pub enum PatternKind {
 }
 
 impl Estimate {
-    /// The estimator that a function of pg_proc is.
+    /// The estimator with this OID in pg_proc.
     pub(super) fn of(function: Oid) -> Estimate {
         use PatternKind::*;
         let like = |pattern, negated| Estimate::Match { pattern, negated };

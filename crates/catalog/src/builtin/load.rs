@@ -1,4 +1,4 @@
-//! Reading the extracted files.
+//! Reads the extracted files.
 
 use super::tsv::{self, Row, Table};
 use super::{Cast, CastContext, CastMethod, Estimate, Facts, Named, Ordering, Strategy, Type};
@@ -18,7 +18,7 @@ macro_rules! data_files {
     };
 }
 
-/// Reads all files.
+/// Reads all extracted files.
 pub(super) fn all() -> Facts {
     let tables: HashMap<&'static str, Table> = data_files!(
         "pg_type",
@@ -66,7 +66,7 @@ pub(super) fn all() -> Facts {
     }
 }
 
-/// The types in information_schema, or those in pg_catalog, by name.
+/// The types in information_schema, or the types in pg_catalog, by name.
 fn by_name(types: &HashMap<Oid, Type>, in_information_schema: bool) -> HashMap<&'static str, Oid> {
     let there = types.values().filter(|ty| ty.in_information_schema == in_information_schema);
     there.map(|ty| (ty.name, ty.oid)).collect()
@@ -93,7 +93,7 @@ fn types(table: &Table) -> HashMap<Oid, Type> {
     table.rows().map(read).map(|t| (t.oid, t)).collect()
 }
 
-/// Functions; with the extension that brings them, if one does.
+/// The functions of a table, with their extension if they belong to one.
 pub(super) fn functions(
     table: &Table,
     aggregates: Option<&Table>,
@@ -243,7 +243,7 @@ fn casts(table: &Table) -> HashMap<(Oid, Oid), Cast> {
 /// pg_am OID of btree.
 const BTREE_AM: Oid = 403;
 
-/// Default orderings by type, and the strategy of each operator of their families.
+/// Default orderings by type, and the strategies of their families' operators.
 fn orderings(opclasses: &Table, amops: &Table) -> (HashMap<Oid, Ordering>, HashMap<Oid, Strategy>) {
     let default_families: HashMap<Oid, Oid> = opclasses
         .rows()

@@ -1,14 +1,14 @@
-//! The extracted files: COPY text format with a header line.
+//! Parses the extracted files: COPY text format with a header line.
 //!
-//! The files are part of the program, so a malformed one is a build mistake:
-//! look-ups of unknown columns and unreadable numbers panic with their name.
+//! The files are part of the program, so a malformed file is a build mistake: look-ups of unknown
+//! columns and unreadable numbers panic with their name.
 
 use hashbrown::HashMap;
 use std::fmt::Debug;
 use std::str::FromStr;
 use steppe_types::Oid;
 
-/// How COPY writes NULL.
+/// COPY's text for NULL.
 pub(super) const NULL: &str = "\\N";
 
 /// One extracted catalog.
@@ -26,7 +26,7 @@ pub struct Row<'a> {
 }
 
 impl Table {
-    /// Splits the file; fields stay slices of it.
+    /// Splits the file; fields are slices of it.
     pub fn parse(text: &'static str) -> Table {
         let mut lines = text.lines();
         let header = lines.next().expect("an extracted file has a header line");
@@ -43,7 +43,7 @@ impl Table {
 }
 
 impl Row<'_> {
-    /// A field as COPY wrote it, `None` for NULL or for a column that was not extracted.
+    /// A field in COPY's form, `None` for NULL or for a column that was not extracted.
     pub fn get(&self, column: &str) -> Option<&'static str> {
         let field = *self.fields.get(*self.table.columns.get(column)?)?;
         (field != NULL).then_some(field)
