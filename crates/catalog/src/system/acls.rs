@@ -1,5 +1,5 @@
-//! Privileges in the system catalogs: those that initdb grants (data/initial_acls.tsv), until
-//! there is GRANT. What is not among them has no list of its own: NULL.
+//! Privileges in the system catalogs. Until GRANT exists, they are the ones that initdb grants
+//! (data/initial_acls.tsv). Other objects have no list: NULL.
 
 use super::cluster;
 use super::rows::RowsBuilder;
@@ -16,13 +16,13 @@ type Object = (Oid, Oid, i32);
 
 struct InitialAcl {
     acl: Datum,
-    /// pg_init_privs has it, as this privtype.
+    /// The privtype in pg_init_privs, if it has this list.
     recorded: Option<u8>,
 }
 
-/// The access control list of an object, NULL where it has none.
+/// The access control list of an object, or NULL.
 pub(super) fn of(class: Oid, object: Oid, column: i32) -> Datum {
-    // The list of the schema pg_catalog.
+    // The schema information_schema has the list of pg_catalog.
     let object = if object == INFORMATION_SCHEMA { PG_CATALOG } else { object };
     initial().get(&(class, object, column)).map_or(Datum::Null, |initial| initial.acl.clone())
 }
@@ -44,7 +44,7 @@ pub(super) fn pg_init_privs(_: &SystemContext<'_>, out: &mut RowsBuilder) {
     }
 }
 
-/// Every list that initdb makes.
+/// All lists that initdb creates.
 fn initial() -> &'static HashMap<Object, InitialAcl> {
     static INITIAL: OnceLock<HashMap<Object, InitialAcl>> = OnceLock::new();
     INITIAL.get_or_init(|| {

@@ -1,5 +1,5 @@
-//! pg_class and what hangs directly off it: pg_attribute, pg_attrdef,
-//! pg_sequence, pg_rewrite, pg_description.
+//! pg_class and catalogs that belong to it: pg_attribute, pg_attrdef, pg_sequence, pg_rewrite,
+//! pg_description.
 
 use super::extensions::PG_EXTENSION;
 use super::facts::BTREE_AM;
@@ -13,7 +13,8 @@ use crate::{RareText, Shared};
 use std::sync::{Arc, OnceLock};
 use steppe_types::{Datum, Oid, oid};
 
-/// OID of pg_class itself: the class of tables, indexes, sequences and views elsewhere.
+/// OID of pg_class itself: other catalogs use it as the class of tables, indexes, sequences and
+/// views.
 pub(super) const PG_CLASS: Oid = 1259;
 /// OID of pg_namespace.
 pub(super) const PG_NAMESPACE: Oid = 2615;
@@ -42,7 +43,7 @@ pub(super) fn relkind(relation: &Relation) -> u8 {
     }
 }
 
-/// Relations of such a kind, as messages call them (errdetail_relkind_not_supported).
+/// The plural of a relation's kind in error messages (errdetail_relkind_not_supported).
 pub fn kind_of_relations(relation: &Relation) -> &'static str {
     match relkind(relation) {
         b'p' => "partitioned tables",
@@ -67,7 +68,7 @@ fn class_row(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
     let checks = relation.constraints.iter();
     let checks = checks.filter(|c| matches!(c.kind, ConstraintKind::Check { .. })).count();
     let (pages, tuples) = size(catalog, relation, kind);
-    // Those of a table's TOAST table are not its own.
+    // Options of a table's TOAST table do not belong to the table.
     let own = relation.options.iter().filter(|(name, _)| !name.contains('.'));
     out.row([
         ("oid", Datum::Oid(relation.oid)),
@@ -136,9 +137,9 @@ fn size(catalog: &Catalog, relation: &Relation, kind: u8) -> (i32, f32) {
             (1, table.and_then(|t| found(t)).map_or(0.0, |(_, tuples)| tuples))
         }),
         b'S' => (1, 1.0),
-        // Nobody counts the entries of one that has none of its own.
+        // An index without entries of its own has no count.
         b'I' => (0, 0.0),
-        // It has no pages, which says that it has been analysed.
+        // A partitioned table has no pages; -1 shows that it has been analysed.
         b'p' => found(relation).map_or((0, NEVER_ANALYSED), |(_, tuples)| (-1, tuples)),
         _ => found(relation).unwrap_or((0, NEVER_ANALYSED)),
     }
@@ -156,7 +157,7 @@ fn column_count(relation: &Relation) -> i16 {
 const SEQUENCE_COLUMNS: [(&str, Oid); 3] =
     [("last_value", oid::INT8), ("log_cnt", oid::INT8), ("is_called", oid::BOOL)];
 
-/// The columns that every table has below its own.
+/// The system columns of every table.
 const SYSTEM_COLUMNS: [(&str, Oid, i16); 6] = [
     ("tableoid", oid::OID, -6),
     ("cmax", oid::CID, -5),
@@ -166,7 +167,7 @@ const SYSTEM_COLUMNS: [(&str, Oid, i16); 6] = [
     ("ctid", oid::TID, -1),
 ];
 
-/// pg_attribute. Most of its rows are about the system catalogs, and those never change.
+/// pg_attribute. Most of its rows are about the system catalogs and never change.
 pub(super) fn pg_attribute(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     static SYSTEM_ROWS: OnceLock<Vec<Vec<Datum>>> = OnceLock::new();
     let system_rows = SYSTEM_ROWS.get_or_init(|| {
@@ -174,7 +175,7 @@ pub(super) fn pg_attribute(context: &SystemContext<'_>, out: &mut RowsBuilder) {
         for relation in shape::relations() {
             attribute_rows(context.catalog, relation, &mut builder);
         }
-        // Rows of a wrong shape would be a mistake in this file: its tests would not pass.
+        // Rows of a wrong shape would be a bug in this file, which its tests would find.
         builder.finish().unwrap_or_default()
     });
     out.start_with(system_rows);
@@ -195,7 +196,7 @@ fn attribute_rows(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder)
     }
 }
 
-/// The columns of any relation, as pg_attribute has them.
+/// The columns of any relation in pg_attribute's form.
 fn columns_of(catalog: &Catalog, relation: &Relation) -> Shared<Column> {
     match (&relation.index, relation.kind) {
         (Some(info), _) => {
@@ -210,7 +211,7 @@ fn columns_of(catalog: &Catalog, relation: &Relation) -> Shared<Column> {
             .into_iter()
             .map(|(name, ty)| Column { not_null: true, ..Column::new(name, ty, -1) })
             .collect(),
-        // Shown with the types that PostgreSQL declares, not with their stand-ins.
+        // The types are PostgreSQL's declared ones, not the types of the values.
         (None, RelKind::Virtual) => {
             let shape = shape::by_oid(relation.oid);
             let declared = shape.into_iter().flat_map(|s| &s.columns).map(|c| c.declared_type);
@@ -221,8 +222,7 @@ fn columns_of(catalog: &Catalog, relation: &Relation) -> Shared<Column> {
     }
 }
 
-/// Index columns are named after table columns, or after the function or "expr"
-/// (ChooseIndexColumnNames).
+/// Index columns have the names of table columns or functions, or "expr" (ChooseIndexColumnNames).
 fn index_columns(table: &Relation, info: &IndexInfo) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
     let table_column =
@@ -255,8 +255,8 @@ fn index_columns(table: &Relation, info: &IndexInfo) -> Vec<Column> {
     columns
 }
 
-/// The type that PostgreSQL's B-trees hold keys of a type as (pg_opclass.opckeytype of its default
-/// operator class).
+/// The type in which PostgreSQL's B-trees store keys of a type (pg_opclass.opckeytype of its
+/// default operator class).
 fn key_storage(type_oid: Oid) -> Oid {
     if type_oid == oid::NAME { oid::CSTRING } else { type_oid }
 }
@@ -308,18 +308,18 @@ fn attribute_row(relation: &Relation, column: &Column, attnum: i16, out: &mut Ro
     ]);
 }
 
-/// The default that a column has in PostgreSQL's catalogs: an identity column's is its sequence.
+/// A column's default in PostgreSQL's catalogs. An identity column has a sequence instead.
 pub(super) fn own_default(column: &Column) -> Option<&Arc<str>> {
     column.default.as_ref().filter(|_| !column.dropped && column.identity.is_none())
 }
 
-/// The OID of a column's default in pg_attrdef. Defaults are part of their column and have none
-/// of their own; these differ as long as no two tables' OIDs are equal in their low 21 bits.
+/// The OID of a column's default in pg_attrdef. Defaults are part of their column and have no
+/// stored OID. The computed OIDs differ if all tables' OIDs differ in their low 21 bits.
 pub(super) fn default_oid(table: Oid, attnum: i16) -> Oid {
     table << ATTNUM_BITS | Oid::from(attnum.unsigned_abs())
 }
 
-/// 1600 columns need so many.
+/// Enough bits for 1600 columns.
 const ATTNUM_BITS: u32 = 11;
 
 /// pg_attrdef
@@ -360,7 +360,7 @@ pub(super) fn pg_rewrite(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for view in context.catalog.relations() {
         let Some(query) = &view.view else { continue };
         out.row([
-            // The rule has no OID of its own.
+            // The rule has no OID of its own: it shows the view's.
             ("oid", Datum::Oid(view.oid)),
             ("rulename", text("_RETURN")),
             ("ev_class", Datum::Oid(view.oid)),

@@ -1,5 +1,5 @@
-//! What belongs to the server rather than to a schema: schemas themselves,
-//! databases, tablespaces, roles, settings.
+//! Objects of the server that are not in a schema: schemas themselves, databases, tablespaces,
+//! roles, settings.
 
 use super::acls;
 use super::classes::PG_NAMESPACE;
@@ -8,7 +8,7 @@ use super::session::{Role, Setting, SystemContext};
 use crate::{BOOTSTRAP_SUPERUSER, LOCALE};
 use steppe_types::{Datum, Oid, oid};
 
-/// The tablespace pg_default, which all relations are in.
+/// The tablespace pg_default, which contains all relations.
 pub const PG_DEFAULT: Oid = 1663;
 /// The tablespaces by OID and name.
 pub const TABLESPACES: [(Oid, &str); 2] = [(PG_DEFAULT, "pg_default"), (1664, "pg_global")];
@@ -27,7 +27,7 @@ pub(super) fn pg_namespace(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     }
 }
 
-/// pg_database: the one there is.
+/// pg_database: the only database.
 pub(super) fn pg_database(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     out.row([
         ("oid", Datum::Oid(context.database_oid)),
@@ -79,7 +79,7 @@ const PREDEFINED_ROLES: &[(Oid, &str)] = &[
     (6392, "pg_signal_autovacuum_worker"),
 ];
 
-/// Which of them pg_monitor belongs to, by the OID of the membership.
+/// The predefined roles that pg_monitor belongs to, by the OID of the membership.
 const PG_MONITOR: Oid = 3373;
 const MEMBERSHIPS: &[(Oid, Oid)] = &[(10308, 3374), (10309, 3375), (10310, 3377)];
 
@@ -100,7 +100,7 @@ pub(super) fn roles(context: &SystemContext<'_>) -> Vec<Role> {
     roles
 }
 
-/// The name of a role, or its number if there is no such role (pg_get_userbyid).
+/// The name of a role, or its number if the role does not exist (pg_get_userbyid).
 pub(super) fn role_name(roles: &[Role], oid: Oid) -> Datum {
     match roles.iter().find(|r| r.oid == oid) {
         Some(role) => text(&*role.name),

@@ -96,7 +96,7 @@ fn constraint_row(
         ConstraintKind::Check { expression } => (b'c', 0, Some(expression.as_str())),
         ConstraintKind::NotNull => (b'n', 0, None),
     };
-    // A key's columns are in the index's order, which need not be the table's.
+    // A key's columns are in the index's order, which may differ from the table's.
     let index_key = context.catalog.relation(index).and_then(|index| index.index.as_deref());
     let key: Vec<Datum> = match index_key {
         Some(info) => info.keys.iter().map(|key| Datum::Int2(key.attnum)).collect(),
@@ -130,9 +130,9 @@ fn constraint_row(
 
 /// pg_depend: relations on schemas, indexes on constraints or columns, constraints on columns,
 /// owned sequences on columns, defaults on columns and on the sequences that they call, tables on
-/// their parents, views on what they read, statistics objects on schemas and columns, extensions on
-/// schemas and their members on them. (What expressions use beyond that is not kept, so it is not
-/// shown.)
+/// their parents. Also views on the relations and columns that they read, statistics objects on
+/// schemas and columns, extensions on schemas, and members of extensions on extensions. (Other
+/// dependencies of expressions are not stored, so they are not shown.)
 pub(super) fn pg_depend(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     extension_dependencies(context, out);
     for relation in context.catalog.relations().filter(|r| !r.is_system()) {
@@ -162,14 +162,14 @@ pub(super) fn pg_depend(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             }
         }
         if let Some((table, attnum)) = relation.sequence.as_ref().and_then(|s| s.owned_by) {
-            // The sequence of an identity column is part of it.
+            // The sequence of an identity column is a part of it.
             let kind = if is_identity(context, table, attnum) { b'i' } else { b'a' };
             depend(out, (PG_CLASS, relation.oid), (PG_CLASS, table, attnum), kind);
         }
     }
 }
 
-/// Defaults on their columns and on the sequences that they call.
+/// Dependencies of defaults on their columns and on the sequences that they call.
 fn default_dependencies(context: &SystemContext<'_>, table: &Relation, out: &mut RowsBuilder) {
     for (column, attnum) in table.columns.iter().zip(1..) {
         let Some(default) = own_default(column) else { continue };
@@ -181,7 +181,7 @@ fn default_dependencies(context: &SystemContext<'_>, table: &Relation, out: &mut
     }
 }
 
-/// The sequences whose OIDs an expression has as constants of type regclass.
+/// The sequences that an expression contains as constants of type regclass.
 fn called_sequences<'a>(
     context: &'a SystemContext<'_>,
     expression: &'a str,
@@ -196,7 +196,8 @@ fn called_sequences<'a>(
     constants.filter(is_sequence)
 }
 
-/// A view's rule on the view, on what it reads, and on the primary keys that its grouping needs.
+/// Dependencies of a view's rule: on the view, on its relations and columns, and on the primary
+/// keys that its grouping needs.
 fn view_dependencies(context: &SystemContext<'_>, view: &Relation, out: &mut RowsBuilder) {
     if view.view.is_none() {
         return;
@@ -210,7 +211,7 @@ fn view_dependencies(context: &SystemContext<'_>, view: &Relation, out: &mut Row
     }
 }
 
-/// Statistics objects on their schemas and columns.
+/// Dependencies of statistics objects on their schemas and columns.
 fn statistics_dependencies(table: &Relation, out: &mut RowsBuilder) {
     for object in table.extended.iter() {
         let statistics = (PG_STATISTIC_EXT, object.oid);

@@ -1,9 +1,9 @@
 //! Definitions of schema objects as SQL text, as PostgreSQL's ruleutils.c prints
 //! them: pg_get_indexdef, pg_get_constraintdef, pg_get_viewdef, pg_get_expr.
 //!
-//! Expressions are stored as canonical text (every operator in parentheses), so
-//! the plain forms are put together from it; the pretty forms that psql asks for
-//! take the parentheses out again (pretty.rs).
+//! Expressions are stored as canonical text, with every operator in parentheses. The plain forms
+//! are composed of it. The pretty forms for psql are the same text without unneeded parentheses
+//! (pretty.rs).
 
 use super::facts;
 pub use super::facts::{OpclassId, OpclassMethod};
@@ -20,19 +20,19 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use steppe_types::Oid;
 
-/// How a definition is to be printed.
+/// The style of a printed definition.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Style<'a> {
-    /// Without parentheses that the reader does not need (the `pretty` argument).
+    /// Whether to omit unneeded parentheses (the `pretty` argument).
     pub pretty: bool,
-    /// Schemas whose relations a pretty definition need not qualify.
+    /// Schemas of relations that a pretty definition prints without a schema.
     pub search_path: &'a [Oid],
 }
 
 impl Style<'_> {
-    /// Canonical text, names qualified.
+    /// Canonical text with qualified names.
     pub const PLAIN: Style<'static> = Style { pretty: false, search_path: &[] };
-    /// What psql shows with the default search path.
+    /// psql's style with the default search path.
     pub const PRETTY: Style<'static> = Style { pretty: true, search_path: &[PG_CATALOG, PUBLIC] };
 
     fn expression(self, text: &str) -> Cow<'_, str> {
@@ -40,8 +40,8 @@ impl Style<'_> {
     }
 }
 
-/// A name as SQL writes it: quoted where it would not read back the same
-/// (quote_identifier: lower-case words that are not reserved in any way need none).
+/// A name in SQL syntax. It is quoted if it would otherwise be read as something else
+/// (quote_identifier). A lower-case word that is in no way reserved needs no quotes.
 pub fn quote_identifier(name: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_ascii_lowercase() || c == '_';
     let safe = name.starts_with(plain)
@@ -54,8 +54,8 @@ pub fn quote_identifier(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// A string constant as definitions have it (simple_quote_literal): standard_conforming_strings is
-/// always on, so that a backslash is a character like any other.
+/// A string constant in a definition (simple_quote_literal). standard_conforming_strings is always
+/// on, so a backslash is an ordinary character.
 pub fn simple_quote_literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
@@ -74,16 +74,16 @@ pub(super) fn name_in_schema(catalog: &Catalog, schema: Oid, name: &str) -> Stri
     }
 }
 
-/// The schema of a function, quoted: an extension's is where that put it. `None`: it is in
-/// pg_catalog, or the extension is not installed.
+/// The quoted schema of a function, for an extension's function the schema that it was installed
+/// in. `None`: the schema is pg_catalog, or the extension is not installed.
 pub fn function_schema_name(catalog: &Catalog, function: &Function) -> Option<String> {
     let schema = catalog.schema_of(function).filter(|schema| *schema != PG_CATALOG)?;
     let schema = catalog.schema(schema)?;
     Some(quote_identifier(&schema.name).into_owned())
 }
 
-/// The name alone if the search path finds the relation by it, else `schema.name`
-/// (generate_relation_name; what regclass prints).
+/// The name alone if it finds the relation in the search path, otherwise `schema.name`
+/// (generate_relation_name; regclass prints this).
 pub fn visible_name(catalog: &Catalog, relation: &Relation, search_path: &[Oid]) -> String {
     let found = catalog.relation_in(None, &relation.name, search_path);
     match found {
@@ -92,7 +92,7 @@ pub fn visible_name(catalog: &Catalog, relation: &Relation, search_path: &[Oid])
     }
 }
 
-/// pg_get_indexdef(index): the CREATE INDEX statement. `None`: not an index.
+/// pg_get_indexdef(index): the CREATE INDEX statement. `None`: the relation is not an index.
 pub fn index_definition(catalog: &Catalog, index: &Relation, style: Style<'_>) -> Option<String> {
     let info = index.index.as_ref()?;
     let table = catalog.relation(info.table)?;
@@ -117,7 +117,7 @@ pub fn index_definition(catalog: &Catalog, index: &Relation, style: Style<'_>) -
     }
     if !index.options.is_empty() {
         let option = |(name, value): &(Arc<str>, Arc<str>)| {
-            // A value that reads back as a word stays one (flatten_reloptions).
+            // A value that is a plain word stays unquoted (flatten_reloptions).
             let value = match quote_identifier(value) {
                 Cow::Borrowed(word) => word.into(),
                 Cow::Owned(_) => simple_quote_literal(value),
@@ -134,8 +134,8 @@ pub fn index_definition(catalog: &Catalog, index: &Relation, style: Style<'_>) -
     Some(out)
 }
 
-/// pg_get_indexdef(index, column, pretty): one column of an index, counted from 1 and without
-/// its options; empty past the last one. `None`: not an index.
+/// pg_get_indexdef(index, column, pretty): one column of an index, counted from 1, without its
+/// options. Past the last column it is empty. `None`: the relation is not an index.
 pub fn index_column_definition(
     catalog: &Catalog,
     index: &Relation,
@@ -154,7 +154,7 @@ pub fn index_column_definition(
     Some(included.map_or(String::new(), |attnum| column_name(table, *attnum)))
 }
 
-/// pg_get_constraintdef: what follows the constraint's name in CREATE TABLE.
+/// pg_get_constraintdef: the text after the constraint's name in CREATE TABLE.
 pub fn constraint_definition(
     catalog: &Catalog,
     table: &Relation,
@@ -191,25 +191,25 @@ pub fn constraint_definition(
     }
 }
 
-/// The table and the constraint behind a pg_constraint OID.
+/// The table and the constraint with a pg_constraint OID.
 pub fn find_constraint(catalog: &Catalog, oid: Oid) -> Option<(&Arc<Relation>, &Constraint)> {
     catalog.relations().find_map(|r| Some((r, r.constraints.iter().find(|c| c.oid == oid)?)))
 }
 
-/// pg_get_viewdef: the view's SELECT as a statement. `None`: not a view.
+/// pg_get_viewdef: the view's SELECT as a statement. `None`: the relation is not a view.
 pub fn view_definition(view: &Relation) -> Option<String> {
     let text = view.view.as_deref()?.trim();
     Some(format!(" {};", text.trim_end_matches(';')))
 }
 
-/// pg_get_expr: the text behind a pg_node_tree column (adbin, conbin, indexprs, indpred), which
-/// here is the expression's canonical text itself.
+/// pg_get_expr: the text of a pg_node_tree column (adbin, conbin, indexprs, indpred), which here is
+/// the expression's canonical text itself.
 pub fn expression_definition(text: &str, style: Style<'_>) -> String {
     style.expression(text).into_owned()
 }
 
-/// A default as pg_get_expr shows it: relations, which are kept by OID, by the name that the search
-/// path gives them.
+/// A default in pg_get_expr's form. Relations are stored by OID and shown by name, which depends on
+/// the search path.
 pub fn default_definition(catalog: &Catalog, text: &str, style: Style<'_>) -> String {
     style.expression(&with_relation_names(catalog, text, style.search_path)).into_owned()
 }
@@ -244,17 +244,17 @@ fn with_relation_names<'t>(catalog: &Catalog, text: &'t str, search_path: &[Oid]
     Cow::Owned(out)
 }
 
-/// Whether the operator class of this name takes a type; `None`: there is no such class.
+/// Whether the operator class of this name accepts a type. `None`: the class does not exist.
 pub fn opclass_accepts(method: OpclassMethod, name: &str, type_oid: Oid) -> Option<bool> {
     facts::opclass_accepts(method, name, type_oid)
 }
 
-/// What the btree operator class of a name means.
+/// The family and input type of the btree operator class of a name.
 pub fn btree_opclass(name: &str) -> Option<OpclassId> {
     facts::opclass_named(OpclassMethod::Btree, name).map(|(_, id)| id)
 }
 
-/// What the operator class of an index's key means.
+/// The family and input type of an index key's operator class.
 pub fn btree_opclass_of_key(key: &IndexKey) -> Option<OpclassId> {
     facts::btree_opclass_id(super::constraints::key_opclass(key))
 }
@@ -267,19 +267,18 @@ pub fn owned_sequence(catalog: &Catalog, table: Oid, attnum: i16) -> Option<&Rel
         .map(|r| &**r)
 }
 
-/// A key column as CREATE INDEX writes it: anything but a column or a function call is in
-/// parentheses.
+/// A key column in CREATE INDEX's form: an expression other than a function call is in parentheses.
 fn key_text(table: &Relation, key: &IndexKey, style: Style<'_>) -> String {
     key_part(table, key.attnum, key.expression.as_deref(), style)
 }
 
-/// ` COLLATE "C"`, unless the column or expression has this collation itself.
+/// ` COLLATE "C"`, unless `own`, the collation of the column or expression, is the same.
 pub fn collate_clause(collation: Oid, own: Oid) -> String {
     let name = builtin::collation_name(collation).filter(|_| collation != own);
     name.map_or(String::new(), |name| format!(" COLLATE {}", quote_identifier(name)))
 }
 
-/// The columns and expressions of a partitioned table's key, as PARTITION BY has them.
+/// The columns and expressions of a partitioned table's key in PARTITION BY's form.
 pub fn partition_key_columns(table: &Relation, style: Style<'_>) -> Option<Vec<String>> {
     let columns = table.partition_key.as_ref()?.columns.iter();
     Some(columns.map(|c| key_part(table, c.attnum, c.expression.as_deref(), style)).collect())
@@ -301,7 +300,7 @@ pub(super) fn key_part(
     }
 }
 
-/// Collation and operator class (unless they are those of the key anyway) and order.
+/// Collation and operator class (unless they are the key's default ones) and order.
 fn key_options(table: &Relation, key: &IndexKey) -> String {
     let mut out = collate_clause(key.collation(table), key.source_collation(table));
     if let Some(name) = key.opclass.as_deref() {
@@ -336,8 +335,8 @@ fn column_name(table: &Relation, attnum: i16) -> String {
     column.map_or(String::new(), |c| quote_identifier(&c.name).into_owned())
 }
 
-/// Whether the text is `name(…)` and nothing else, or a call with a syntax of its own in
-/// parentheses (looks_like_function).
+/// Whether the whole text is one call `name(…)`, or a call with special syntax in parentheses
+/// (looks_like_function).
 fn is_function_call(text: &str) -> bool {
     if super::pretty::is_sql_call(text) {
         return true;

@@ -1,4 +1,4 @@
-//! Expected texts are those of a live PostgreSQL 18 for the same objects.
+//! The expected texts come from a live PostgreSQL 18 with the same objects.
 
 use super::super::testing;
 use super::*;

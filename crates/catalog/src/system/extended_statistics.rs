@@ -16,7 +16,7 @@ use std::sync::Arc;
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Oid, oid, text_io};
 
-/// pg_statistic_ext.stxkind where there are statistics of expressions.
+/// pg_statistic_ext.stxkind of statistics of expressions.
 const EXPRESSIONS: u8 = b'e';
 
 /// All statistics objects with their tables.
@@ -43,8 +43,8 @@ pub fn statistics_object_named<'a>(
     statistics_objects(catalog).find(|(_, object)| object.schema == schema && *object.name == *name)
 }
 
-/// The statistics object that a name without a schema means to a session with this search path,
-/// with its table. One in a temporary schema is not found by it (get_statistics_object_oid).
+/// The statistics object of a name without a schema for a session with this search path, with its
+/// table. Temporary schemas are not searched (get_statistics_object_oid).
 pub fn statistics_object_in_path<'a>(
     catalog: &'a Catalog,
     name: &str,
@@ -55,7 +55,7 @@ pub fn statistics_object_in_path<'a>(
     schemas.into_iter().find_map(|schema| statistics_object_named(catalog, *schema, name))
 }
 
-/// Whether the search path finds an object by its name alone (StatisticsObjIsVisible).
+/// Whether a name alone finds the object in the search path (StatisticsObjIsVisible).
 pub fn statistics_object_is_visible(
     catalog: &Catalog,
     object: &ExtendedStatistics,
@@ -65,7 +65,7 @@ pub fn statistics_object_is_visible(
     found.is_some_and(|(_, found)| found.oid == object.oid)
 }
 
-/// The name alone if the search path finds the object by it, else `schema.name`.
+/// The name alone if it finds the object in the search path, otherwise `schema.name`.
 pub fn visible_object_name(catalog: &Catalog, object: &ExtendedStatistics, path: &[Oid]) -> String {
     match statistics_object_is_visible(catalog, object, path) {
         true => quote_identifier(&object.name).into_owned(),
@@ -78,7 +78,7 @@ fn column_name(table: &Relation, attnum: i16) -> Arc<str> {
     column.map_or_else(Arc::default, |column| column.name.clone())
 }
 
-/// pg_get_statisticsobjdef_columns: what an object is about.
+/// pg_get_statisticsobjdef_columns: the columns and expressions of an object.
 pub fn statistics_columns(
     table: &Relation,
     object: &ExtendedStatistics,
@@ -90,7 +90,7 @@ pub fn statistics_columns(
     columns.chain(expressions).collect::<Vec<_>>().join(", ")
 }
 
-/// pg_get_statisticsobjdef_expressions: the expressions, if there are any.
+/// pg_get_statisticsobjdef_expressions: the expressions, or NULL.
 pub fn statistics_expressions(object: &ExtendedStatistics) -> Datum {
     let texts = object.expressions.iter().map(|expr| Datum::Text(expr.text.clone()));
     when(!object.expressions.is_empty(), || array(oid::TEXT, texts.collect()))
@@ -138,7 +138,7 @@ pub(super) fn pg_statistic_ext(context: &SystemContext<'_>, out: &mut RowsBuilde
     }
 }
 
-/// pg_node_tree: the texts.
+/// The texts of the expressions, for the pg_node_tree column.
 fn expression_tree(object: &ExtendedStatistics) -> Datum {
     let texts: Vec<&str> = object.expressions.iter().map(|expr| &*expr.text).collect();
     when(!texts.is_empty(), || text(texts.join(", ")))
@@ -171,7 +171,7 @@ fn listed(columns: &[i16]) -> String {
     columns.iter().map(i16::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// pg_statistic_ext_data. Its values are told by pg_stats_ext, where they can be read.
+/// pg_statistic_ext_data. pg_stats_ext shows its values in readable form.
 pub(super) fn pg_statistic_ext_data(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for (_, object) in statistics_objects(context.catalog) {
         for found in &object.found {
@@ -261,7 +261,7 @@ pub(super) fn pg_stats_ext_exprs(context: &SystemContext<'_>, out: &mut RowsBuil
     }
 }
 
-/// The most common combinations that an object knows.
+/// The most common combinations of an object.
 struct Common<'a> {
     table: &'a Relation,
     object: &'a ExtendedStatistics,
@@ -269,7 +269,7 @@ struct Common<'a> {
 }
 
 impl Common<'_> {
-    /// A row for each combination.
+    /// A two-dimensional array with a row for each combination.
     fn matrix(&self, element_type: Oid, elements: Vec<Datum>) -> Datum {
         let rows = (self.found.most_common.len() as i32, 1);
         let dimensions = vec![rows, (self.object.members().len() as i32, 1)];

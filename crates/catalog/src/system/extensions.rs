@@ -1,4 +1,4 @@
-//! Extensions in the system catalogs: pg_extension and its kin, and what they bring.
+//! Extensions in the system catalogs: pg_extension and related views, and the extensions' objects.
 
 use super::classes::PG_CLASS;
 use super::facts::{self, Rows};
@@ -58,7 +58,7 @@ pub(super) fn pg_available_extension_versions(context: &SystemContext<'_>, out: 
     }
 }
 
-/// What belongs to extensions, for pg_depend: class and OID, and the extension's OID.
+/// The members of extensions for pg_depend: class and OID, and the extension's OID.
 pub(super) fn members(context: &SystemContext<'_>) -> Vec<(Oid, Oid, Oid)> {
     let mut found = Vec::new();
     for extension in context.catalog.extensions() {
@@ -69,7 +69,7 @@ pub(super) fn members(context: &SystemContext<'_>) -> Vec<(Oid, Oid, Oid)> {
     found
 }
 
-/// The rows of pg_proc, if there are more than the built-in ones.
+/// The rows of pg_proc if an extension is installed.
 pub(super) fn pg_proc(shape: &Shape, context: &SystemContext<'_>) -> Result<Option<Rows>> {
     if shape.name != "pg_proc" || context.catalog.extensions().next().is_none() {
         return Ok(None);

@@ -1,6 +1,6 @@
-//! PostgreSQL's own rows of the catalogs that only facts go into, as datums.
+//! PostgreSQL's own rows of catalogs that contain only facts, as datums.
 //!
-//! Each is converted once, on first use, and shared from then on.
+//! Each catalog is converted once, on first use, and shared afterwards.
 
 use super::acls;
 use super::extensions::PG_PROC;
@@ -13,7 +13,7 @@ use steppe_partition::PartitionStrategy;
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 
-/// Rows of a system catalog in its column order.
+/// Rows of a system catalog, with its columns in order.
 pub type Rows = Arc<Vec<Vec<Datum>>>;
 
 /// pg_am OID of btree.
@@ -21,7 +21,7 @@ pub(super) const BTREE_AM: Oid = 403;
 /// pg_am: hash.
 const HASH_AM: Oid = 405;
 
-/// Catalogs whose rows are the extracted ones, no more and no less.
+/// Catalogs that have exactly the extracted rows.
 const FACTS: &[&str] = &[
     "pg_type",
     "pg_proc",
@@ -54,8 +54,7 @@ fn convert(shape: &Shape) -> Result<Rows> {
     rows_of(builtin::table(shape.name), shape.name, shape).map(Arc::new)
 }
 
-/// The rows of a catalog's shape that a file of facts holds: the catalog's own, or those that an
-/// extension brings.
+/// The rows of a file of facts in a catalog's shape: the catalog's own, or an extension's.
 pub(super) fn rows_of(table: Option<&Table>, name: &str, shape: &Shape) -> Result<Vec<Vec<Datum>>> {
     let table = table.ok_or_else(|| Error::internal(format!("no facts about {name}")))?;
     let context = IoContext::default();
@@ -74,7 +73,7 @@ fn convert_field(row: &Row<'_>, column: &shape::ShapeColumn, context: &IoContext
             Ok(acls::of(PG_PROC, function, 0))
         }
         None => Ok(Datum::Null),
-        // What is not in pg_catalog is in information_schema, which has another OID here.
+        // Facts outside pg_catalog are in information_schema, which has another OID here.
         Some(schema) if name.ends_with("namespace") && schema.parse() != Ok(PG_CATALOG) => {
             Ok(Datum::Oid(INFORMATION_SCHEMA))
         }
@@ -107,16 +106,16 @@ fn unescape(text: &str) -> std::borrow::Cow<'_, str> {
     out.into()
 }
 
-/// What makes two operator classes mean the same: family and input type.
+/// The family and input type of an operator class. Classes with the same two are equivalent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpclassId {
-    /// Its family.
+    /// The class's family.
     pub family: Oid,
-    /// The type of its values.
+    /// The type of the class's values.
     pub input: Oid,
 }
 
-/// An access method that has operator classes of its own.
+/// An access method with operator classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpclassMethod {
     /// Indexes, and partitions by range or list.
@@ -126,7 +125,7 @@ pub enum OpclassMethod {
 }
 
 impl OpclassMethod {
-    /// The one whose operator classes the key of partitions has.
+    /// The access method with the operator classes of partition keys.
     pub fn of_partitions(strategy: PartitionStrategy) -> OpclassMethod {
         match strategy {
             PartitionStrategy::Hash => OpclassMethod::Hash,
@@ -134,7 +133,7 @@ impl OpclassMethod {
         }
     }
 
-    /// 42704: it has no operator class of this name.
+    /// 42704: the access method has no operator class of this name.
     pub fn has_no_opclass(self, name: &str) -> Error {
         let method = match self {
             OpclassMethod::Btree => "btree",
@@ -146,7 +145,7 @@ impl OpclassMethod {
     }
 }
 
-/// Operator classes of an access method: by name, and the default ones by input type.
+/// Operator classes of an access method: by name and OID, and the default ones by input type.
 #[derive(Default)]
 struct OperatorClasses {
     by_name: HashMap<&'static str, (Oid, OpclassId)>,
@@ -189,25 +188,24 @@ pub(super) fn opclass_named(method: OpclassMethod, name: &str) -> Option<(Oid, O
     operator_classes(method).by_name.get(name).copied()
 }
 
-/// What a btree operator class means.
+/// The family and input type of a btree operator class.
 pub(super) fn btree_opclass_id(class: Oid) -> Option<OpclassId> {
     operator_classes(OpclassMethod::Btree).by_oid.get(&class).copied()
 }
 
-/// Whether the operator class of a name takes values of a type.
+/// Whether the operator class of a name accepts values of a type.
 pub(super) fn opclass_accepts(method: OpclassMethod, name: &str, type_oid: Oid) -> Option<bool> {
     let (_, OpclassId { input, .. }) = opclass_named(method, name)?;
     Some(input == type_oid || Some(input) == coercible_base(type_oid))
 }
 
-/// The default operator class of a type, or of the type it is binary-coercible to
-/// (GetDefaultOpClass).
+/// The default operator class of a type, or of its binary-coercible base type (GetDefaultOpClass).
 pub(super) fn default_opclass(method: OpclassMethod, type_oid: Oid) -> Option<Oid> {
     let defaults = &operator_classes(method).defaults;
     defaults.get(&type_oid).or_else(|| defaults.get(&coercible_base(type_oid)?)).copied()
 }
 
-/// The type with operator classes of its own that a type is binary-coercible to.
+/// The binary-coercible base type of a type; it has operator classes of its own.
 fn coercible_base(type_oid: Oid) -> Option<Oid> {
     Some(match type_oid {
         oid::VARCHAR => oid::TEXT,

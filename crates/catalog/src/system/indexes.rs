@@ -1,14 +1,14 @@
 //! The indexes and constraints of the system catalogs (data/system_indexes.tsv,
 //! data/system_constraints.tsv).
 //!
-//! They are facts that clients ask for (psql's `\d`, drivers that look for keys). Nothing is
-//! stored under them: the system catalogs are computed, and no plan reads these indexes.
+//! These facts are for clients (psql's `\d`, drivers that read keys). The indexes have no entries:
+//! the system catalogs are computed, and no plan reads these indexes.
 
 use crate::builtin::{self, Row};
 use crate::relation::{Constraint, ConstraintKind, IndexInfo, IndexKey, RelKind, Relation};
 use steppe_types::Oid;
 
-/// Adds their constraints and indexes to the system catalogs; returns the indexes.
+/// Adds the constraints and indexes to the system catalogs; returns the indexes.
 pub(super) fn attach(catalogs: &mut [Relation]) -> Vec<Relation> {
     let table = |name| builtin::table(name).into_iter().flat_map(|table| table.rows());
     let mut indexes = Vec::new();

@@ -1,5 +1,5 @@
-//! information_schema's views (src/backend/catalog/information_schema.sql), as
-//! a superuser sees them.
+//! information_schema's views (src/backend/catalog/information_schema.sql), as a superuser sees
+//! them.
 
 use super::classes::relkind;
 use super::cluster::{role_name, roles};
@@ -16,7 +16,7 @@ use hashbrown::HashMap;
 use std::sync::{Arc, OnceLock};
 use steppe_types::{Datum, Oid, oid};
 
-/// What computes a view.
+/// The function that computes a view.
 pub(super) fn provider(name: &str) -> Option<Provider> {
     Some(match name {
         "information_schema_catalog_name" => catalog_name,
@@ -37,7 +37,7 @@ pub(super) fn provider(name: &str) -> Option<Provider> {
     })
 }
 
-/// Views over features that Steppe does not have: truly no rows.
+/// Views over features that Steppe does not have: they are always empty.
 pub(super) const EMPTY: &[&str] = &[
     "_pg_foreign_data_wrappers",
     "_pg_foreign_servers",
@@ -206,7 +206,7 @@ fn column_row(
     ]);
 }
 
-/// data_type: arrays are just that.
+/// data_type. Arrays are shown only as ARRAY.
 pub(super) fn data_type(type_oid: Oid) -> Datum {
     let ty = builtin::ty(type_oid);
     if ty.is_some_and(|t| t.element != 0 && t.len == -1) {
@@ -220,7 +220,7 @@ fn collation_name(collation: Oid) -> Option<&'static str> {
     builtin::collation_name(collation).filter(|_| collation != DEFAULT_COLLATION)
 }
 
-/// Whether rows of a view can be inserted and updated: some column of it can be assigned to.
+/// Whether rows of a view can be inserted and updated: at least one column is assignable.
 fn has_updatable_column(context: &SystemContext<'_>, view: &Arc<Relation>) -> bool {
     context.session.updatable_columns(view).is_some_and(|columns| columns.contains(&true))
 }
@@ -255,7 +255,7 @@ fn views(context: &SystemContext<'_>, out: &mut RowsBuilder) {
 fn sequences(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for relation in context.catalog.relations() {
         let Some(info) = &relation.sequence else { continue };
-        // The sequence of an identity column is part of the column.
+        // The sequence of an identity column is a part of the column.
         if info.owned_by.is_some_and(|(table, attnum)| is_identity(context, table, attnum)) {
             continue;
         }
@@ -384,7 +384,7 @@ fn constraint_column_usage(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     }
 }
 
-/// Only keys: that is how PostgreSQL's view is written.
+/// Only keys are listed, as in PostgreSQL's view.
 fn constraint_table_usage(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for (table, constraint) in constraints(context) {
         if constraint.index().is_none() {
@@ -402,7 +402,7 @@ fn constraint_table_usage(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     }
 }
 
-/// The privileges that an owner has, and on the system catalogs everybody to read.
+/// The owner's privileges, and on the system catalogs the right of PUBLIC to read.
 fn table_privileges(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     const PRIVILEGES: [&str; 7] =
         ["INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"];

@@ -1,7 +1,7 @@
-//! Words that are not plain names (src/include/parser/kwlist.h).
+//! Keywords that are reserved in some way (src/include/parser/kwlist.h).
 
 /// Every keyword that is reserved in some position (pg_get_keywords(): catcode other than U),
-/// sorted: as a name such a word is printed in quotes.
+/// sorted. Such a word is quoted if it is printed as a name.
 const RESERVED: &[&str] = &[
     "all",
     "analyse",
@@ -169,7 +169,7 @@ const RESERVED: &[&str] = &[
     "xmltable",
 ];
 
-/// Whether a (lower-case) word must be quoted to be a name everywhere.
+/// Whether a (lower-case) word must be quoted as a name.
 pub(super) fn is_reserved_word(word: &str) -> bool {
     RESERVED.binary_search(&word).is_ok()
 }

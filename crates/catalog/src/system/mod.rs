@@ -9,8 +9,8 @@
 //!          └ EMPTY        catalogs of features that are not there: truly no rows
 //! ```
 //!
-//! A catalog that would have rows in PostgreSQL but has no provider here answers
-//! `None`, which the executor reports as 0A000: never a wrong answer.
+//! If a catalog would have rows in PostgreSQL but has no provider here, its result is `None`. The
+//! executor reports 0A000 for it, so that a wrong result is impossible.
 
 mod acls;
 mod classes;
@@ -42,12 +42,12 @@ pub use rows::{RowsBuilder, is_of_an_absent_feature, rows};
 pub use session::{Role, SessionView, Setting, SystemContext};
 pub use shape::relations;
 
-/// How values of a type are stored that do not fit a row (pg_type.typstorage).
+/// The storage strategy for a type's values that do not fit a row (pg_type.typstorage).
 pub fn type_storage(type_oid: steppe_types::Oid) -> u8 {
     types::storage(type_oid).storage
 }
 
-/// At multiples of how many bytes values of a type stand (pg_type.typalign).
+/// The alignment in bytes of a type's values (pg_type.typalign).
 pub fn type_alignment(type_oid: steppe_types::Oid) -> usize {
     match types::storage(type_oid).align {
         b'd' => 8,

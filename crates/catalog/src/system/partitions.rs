@@ -72,7 +72,7 @@ fn opclass_of(strategy: PartitionStrategy, column: &PartitionColumn) -> Oid {
     class.or_else(|| facts::default_opclass(method, column.type_oid)).unwrap_or(0)
 }
 
-/// pg_get_partkeydef: `RANGE (a, lower(b))`. `None`: not partitioned.
+/// pg_get_partkeydef: `RANGE (a, lower(b))`. `None`: the relation is not partitioned.
 pub fn partition_key_definition(table: &Relation) -> Option<String> {
     let key = table.partition_key.as_ref()?;
     let word = match key.strategy {
@@ -108,7 +108,7 @@ pub fn key_name<'t>(table: &'t Relation, column: &'t PartitionColumn) -> Cow<'t,
     }
 }
 
-/// pg_class.relpartbound: the bound as text, which pg_get_expr shows.
+/// pg_class.relpartbound: the bound's text, which pg_get_expr shows.
 pub(super) fn bound_text(relation: &Relation) -> Option<String> {
     let bound = relation.partition_of.as_ref()?.bound.as_ref()?;
     bound.text(&IoContext::default()).ok()

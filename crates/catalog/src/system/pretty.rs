@@ -1,28 +1,27 @@
-//! Canonical expression text without the parentheses that a reader does not need
-//! (ruleutils.c with PRETTYFLAG_PAREN), worked out on the text.
+//! Removes unneeded parentheses from the text of canonical expressions (ruleutils.c with
+//! PRETTYFLAG_PAREN).
 //!
 //! ```text
 //!   (((a > 0) AND (b > 0)) OR (note IS NULL))   →   a > 0 AND b > 0 OR note IS NULL
 //!   (balance > (10)::numeric)                   →   balance > 10::numeric
 //! ```
 //!
-//! Four rules cover what PostgreSQL does to checks, defaults, predicates and index
-//! expressions: the outermost pair goes; an operand of AND, OR or NOT loses its
-//! pair unless it binds weaker; so does one of `+ - * / %`; and a plain operand of
-//! `::` loses its pair. Where the text does not tell, a pair stays: always right,
-//! now and then one pair more than PostgreSQL prints.
+//! Four rules cover PostgreSQL's output for checks, defaults, predicates and index expressions. The
+//! outermost pair is removed. An operand of AND, OR or NOT loses its pair unless it binds weaker.
+//! So does an operand of `+ - * / %`. A plain operand of `::` loses its pair. In doubtful cases a
+//! pair stays: the text is always right, but sometimes has one pair more than PostgreSQL prints.
 
-/// The text without needless parentheses.
+/// The text without unneeded parentheses.
 pub(super) fn pretty_expression(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     write_expression(text, &mut out, 0);
     out
 }
 
-/// Nested deeper than this, text is left as it is.
+/// Text that is nested deeper than this stays unchanged.
 const DEPTH_MAX: usize = 200;
 
-/// What an expression's outermost operation is, weakest binding first.
+/// The outermost operation of an expression, weakest binding first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Binding {
     Or,
@@ -66,7 +65,7 @@ fn write_operand(operand: &str, parent: Binding, out: &mut String, depth: usize)
     }
 }
 
-/// Copies an expression, taking the pair off plain operands of `::`.
+/// Copies an expression, and removes the parentheses of plain operands of `::`.
 fn write_casts(text: &str, out: &mut String, depth: usize) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -110,8 +109,8 @@ fn write_group_body(inner: &str, out: &mut String, depth: usize) {
     }
 }
 
-/// Whether the group at `at..end` is an operand of `+ - * / %` that reads the same without its
-/// pair: it binds tighter, or as tight and stands on the left (isSimpleNode).
+/// Whether the group at `at..end` is an operand of `+ - * / %` that needs no parentheses: it binds
+/// tighter, or as tight and is on the left (isSimpleNode).
 fn is_arithmetic_operand(text: &str, at: usize, end: usize) -> bool {
     let operator = |text| match split_top(text, " ")[..] {
         [_, "+" | "-", _] => Some(0),
@@ -126,13 +125,14 @@ fn is_arithmetic_operand(text: &str, at: usize, end: usize) -> bool {
     (own > parent && (left || right)) || (own == parent && left)
 }
 
-/// A constant, a name, a call, or a cast of one: what `::` may follow without parentheses.
+/// Whether the text is a constant, a name, a call, or a cast of one: `::` may follow it without
+/// parentheses.
 fn is_plain_operand(text: &str) -> bool {
     let first = split_top(text, "::")[0];
     let bytes = first.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
-        // Signs and spaces mean an operator.
+        // Signs and spaces belong to an operator.
         if !(is_name_byte(bytes[at]) || matches!(bytes[at], b'\'' | b'(' | b'[' | b'.')) {
             return false;
         }
@@ -150,7 +150,7 @@ fn split_boolean(text: &str) -> (Binding, Vec<&str>) {
     for (word, binding) in [(" OR ", Binding::Or), (" AND ", Binding::And)] {
         let parts = split_top(text, word);
         // Canonical text has each operand of AND and OR in parentheses unless it is a bare name,
-        // constant or call; the AND of BETWEEN and a CASE's conditions are not split.
+        // constant or call. The AND of BETWEEN and conditions in a CASE are not split.
         if parts.len() > 1 && parts.iter().all(|p| is_operand(p)) {
             return (binding, parts);
         }
@@ -161,12 +161,12 @@ fn split_boolean(text: &str) -> (Binding, Vec<&str>) {
     }
 }
 
-/// One group, or one word without blanks.
+/// Whether the text is one group, or one word without blanks.
 fn is_operand(text: &str) -> bool {
     is_one_group(text) || split_top(text, " ").len() == 1
 }
 
-/// Parts between occurrences of a separator outside quotes and brackets.
+/// The parts between occurrences of a separator outside quotes and brackets.
 fn split_top<'t>(text: &'t str, separator: &str) -> Vec<&'t str> {
     let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
     while at < text.len() {
@@ -182,7 +182,7 @@ fn split_top<'t>(text: &'t str, separator: &str) -> Vec<&'t str> {
     parts
 }
 
-/// Takes off pairs that enclose the whole text.
+/// Removes pairs that enclose the whole text.
 fn strip_group(mut text: &str) -> &str {
     while is_one_group(text) && !is_sql_call(text) {
         text = &text[1..text.len() - 1];
@@ -190,7 +190,7 @@ fn strip_group(mut text: &str) -> &str {
     text
 }
 
-/// Whether the text is one pair of parentheses with what is in it.
+/// Whether the whole text is enclosed in one pair of parentheses.
 pub(super) fn is_one_group(text: &str) -> bool {
     text.len() >= 2
         && text.starts_with('(')
@@ -198,13 +198,13 @@ pub(super) fn is_one_group(text: &str) -> bool {
         && skip_token(text, 0) == text.len()
 }
 
-/// Whether it is a call that SQL has words for, which always stands in parentheses.
+/// Whether the text is a call with special SQL syntax, which is always in parentheses.
 pub(super) fn is_sql_call(text: &str) -> bool {
     const WORDS: [&str; 4] = [" AT TIME ZONE ", " AT LOCAL)", " OVERLAPS ", " NORMALIZED)"];
     if !is_one_group(text) {
         return false;
     }
-    // Outside of pairs and quotes within it.
+    // The search covers the text inside, outside inner pairs and quotes.
     let mut at = 1;
     while at < text.len() {
         if WORDS.iter().any(|words| text[at..].starts_with(words)) {
@@ -219,8 +219,8 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'"' | b'$') || byte >= 0x80
 }
 
-/// The end of what starts at `at`: a quoted piece, a bracketed group, or one character. Always
-/// on a character boundary and past `at`; unbalanced text ends at its end.
+/// The end of the token at `at`: a quoted piece, a bracketed group, or one character. It is always
+/// on a character boundary and past `at`. Unbalanced text ends at its end.
 fn skip_token(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     match bytes[at] {
@@ -248,7 +248,7 @@ fn skip_token(text: &str, at: usize) -> usize {
     }
 }
 
-/// The end of a quoted piece; a doubled quote reads as two pieces in a row, which is as good.
+/// The end of a quoted piece; a doubled quote counts as two pieces in a row, with the same result.
 fn skip_quoted(bytes: &[u8], at: usize, quote: u8) -> usize {
     let escapes = quote == b'\'' && at > 0 && bytes[at - 1] == b'E';
     let mut i = at + 1;
@@ -266,7 +266,7 @@ fn skip_quoted(bytes: &[u8], at: usize, quote: u8) -> usize {
 mod tests {
     use super::*;
 
-    /// Pairs of pg_get_expr(…, false) and (…, true) of a live PostgreSQL 18.
+    /// Pairs of pg_get_expr(…, false) and (…, true) from a live PostgreSQL 18.
     #[test]
     fn reads_as_postgresql_prints_it() {
         for (plain, pretty) in [

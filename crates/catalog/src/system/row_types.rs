@@ -16,7 +16,7 @@ const ARRAY_TYPANALYZE: u32 = 3816;
 
 /// pg_type
 pub(super) fn pg_type(context: &SystemContext<'_>, out: &mut RowsBuilder) {
-    // Facts that do not convert would be a mistake in their file: a test would not pass.
+    // Facts that cannot be converted would be a bug in their file, which a test would find.
     let built_in = shape::named("pg_catalog", "pg_type").map(facts::rows);
     if let Some(Ok(Some(rows))) = built_in {
         out.start_with(&rows);

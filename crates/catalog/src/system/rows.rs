@@ -1,4 +1,4 @@
-//! The rows of a system catalog: what provides them, and how they are built.
+//! The rows of a system catalog: their providers, and a builder for them.
 
 use super::facts::{self, Rows};
 use super::session::SystemContext;
@@ -16,7 +16,7 @@ use steppe_types::{Datum, Error, Oid, Result, oid};
 /// Adds the rows of one catalog.
 pub(super) type Provider = fn(&SystemContext<'_>, &mut RowsBuilder);
 
-/// The rows of a system catalog, in its column order. `None`: there are rows that cannot be told.
+/// The rows of a system catalog, with its columns in order. `None`: the rows are unknown.
 pub fn rows(relation: Oid, context: &SystemContext<'_>) -> Result<Option<Rows>> {
     let shape = shape::by_oid(relation)
         .ok_or_else(|| Error::internal(format!("{relation} is no system catalog")))?;
@@ -89,8 +89,8 @@ fn catalog_provider(name: &str) -> Option<Provider> {
     })
 }
 
-/// Catalogs of features that Steppe does not have, or not yet: no such object can exist, so no
-/// rows is the truth.
+/// Catalogs of features that Steppe does not have, or not yet: such objects cannot exist, so an
+/// empty catalog is right.
 const EMPTY: &[&str] = &[
     "pg_aios",
     "pg_conversion",
@@ -147,8 +147,8 @@ const EMPTY: &[&str] = &[
     "pg_user_mappings",
 ];
 
-/// Whether a system catalog is about a feature that Steppe does not have: it has no rows, unless
-/// the session tells of some.
+/// Whether a system catalog is about a feature that Steppe does not have: it is empty, unless the
+/// session has rows for it.
 pub fn is_of_an_absent_feature(relation: Oid) -> bool {
     shape::by_oid(relation).is_some_and(|shape| match shape.schema == PG_CATALOG {
         true => EMPTY.contains(&shape.name),
@@ -156,21 +156,21 @@ pub fn is_of_an_absent_feature(relation: Oid) -> bool {
     })
 }
 
-/// Builds rows of a system catalog from named columns; those not named have the value that means
-/// "nothing": NULL, or zero where NULL is not allowed.
+/// Builds rows of a system catalog from named columns. Other columns are NULL, or zero if they may
+/// not be NULL.
 pub struct RowsBuilder {
     shape: &'static Shape,
     template: Vec<Datum>,
     rows: Vec<Vec<Datum>>,
-    /// So many rows at the front are known to have the shape.
+    /// The number of rows at the front that have been checked against the shape.
     checked: usize,
-    /// The columns of the last row: rows mostly name the same ones in the same order.
+    /// The columns of the last row: most rows name the same ones in the same order.
     last: Vec<(&'static str, usize)>,
     error: Option<Error>,
 }
 
 impl RowsBuilder {
-    /// For the catalog of pg_catalog of this name.
+    /// A builder for the catalog of this name in pg_catalog.
     pub fn new(name: &str) -> Result<RowsBuilder> {
         let shape = shape::named("pg_catalog", name);
         shape.map(RowsBuilder::of).ok_or_else(|| Error::internal(format!("no catalog {name}")))
@@ -241,7 +241,7 @@ impl RowsBuilder {
     }
 }
 
-/// What a column that may not be NULL holds when there is nothing to say.
+/// The empty value for a column that may not be NULL.
 fn zero(type_oid: Oid) -> Datum {
     match Physical::of(type_oid) {
         Physical::Bool => Datum::Bool(false),
@@ -262,12 +262,12 @@ pub(super) fn text(value: impl Into<Arc<str>>) -> Datum {
     Datum::Text(value.into())
 }
 
-/// A text, NULL if there is none.
+/// A text, or NULL.
 pub(super) fn optional(value: Option<impl Into<Arc<str>>>) -> Datum {
     value.map_or(Datum::Null, text)
 }
 
-/// An int2vector or oidvector, counted from 0.
+/// An int2vector or oidvector, with indexes from 0.
 pub(super) fn vector(element_type: Oid, elements: Vec<Datum>) -> Datum {
     let dimensions = vec![(elements.len() as i32, 0)];
     Datum::Array(Arc::new(Array { element_type, dimensions, elements }))

@@ -1,4 +1,4 @@
-//! What the system catalogs need from the session that reads them.
+//! The system catalogs' view of the session that reads them.
 
 use crate::builtin;
 use crate::relation::Relation;
@@ -11,58 +11,58 @@ use steppe_types::{Datum, Oid, Result};
 /// The OID of the database "postgres".
 pub const POSTGRES_DATABASE: Oid = 5;
 
-/// Everything rows are computed from.
+/// The sources of the rows.
 pub struct SystemContext<'a> {
     /// The catalog version that the statement sees.
     pub catalog: &'a Catalog,
     /// Name of the database.
     pub database: &'a str,
-    /// Its OID ([`POSTGRES_DATABASE`]).
+    /// The database's OID ([`POSTGRES_DATABASE`]).
     pub database_oid: Oid,
     /// The session.
     pub session: &'a dyn SessionView,
 }
 
-/// What only the session layer knows. Every method has a default that fits tests.
+/// Facts that only the session layer has. Every method has a default for tests.
 pub trait SessionView {
     /// pg_settings.
     fn settings(&self) -> Vec<Setting> {
         Vec::new()
     }
 
-    /// The roles that were created, the bootstrap superuser first. PostgreSQL's predefined roles
-    /// are added to them.
+    /// The created roles, the bootstrap superuser first. The caller adds PostgreSQL's predefined
+    /// roles.
     fn roles(&self) -> Vec<Role> {
         vec![Role::superuser(BOOTSTRAP_SUPERUSER, SUPERUSER_NAME)]
     }
 
-    /// The last value a sequence gave out, if it gave out any.
+    /// The last value of a sequence, if it has been used.
     fn sequence_last_value(&self, sequence: Oid) -> Option<i64> {
         let _ = sequence;
         None
     }
 
-    /// A view's query, as pg_get_viewdef has it in this session.
+    /// A view's query in pg_get_viewdef's form for this session.
     fn view_definition(&self, view: &Relation) -> Option<String> {
         super::definitions::view_definition(view)
     }
 
-    /// Whether each column of a view can be assigned to; `None`: its rows cannot be changed.
+    /// Whether each column of a view is assignable. `None`: its rows cannot be changed.
     fn updatable_columns(&self, view: &Arc<Relation>) -> Option<Vec<bool>> {
         let _ = view;
         None
     }
 
     /// The rows of a view about the running system (pg_stat_activity, pg_locks, pg_cursors …), by
-    /// name, made with [`super::RowsBuilder`]. Asked before anything else, for every relation of
-    /// pg_catalog; `None`: the session has nothing to say about it.
+    /// name, built with [`super::RowsBuilder`]. It is called first, for every relation of
+    /// pg_catalog. `None`: the session has no rows for it.
     fn rows(&self, relation: &str) -> Result<Option<Vec<Vec<Datum>>>> {
         let _ = relation;
         Ok(None)
     }
 }
 
-/// A session that knows nothing: one superuser, no settings.
+/// A session for tests: one superuser, no settings.
 pub struct NoSession;
 
 impl SessionView for NoSession {}
@@ -93,7 +93,7 @@ pub struct Role {
 }
 
 impl Role {
-    /// A role that may do everything.
+    /// A role with all rights.
     pub fn superuser(oid: Oid, name: impl Into<Cow<'static, str>>) -> Role {
         Role {
             oid,
@@ -109,7 +109,7 @@ impl Role {
         }
     }
 
-    /// A role that may do nothing but be a member.
+    /// A role that can only have members.
     pub fn group(oid: Oid, name: impl Into<Cow<'static, str>>) -> Role {
         Role {
             superuser: false,
@@ -123,7 +123,7 @@ impl Role {
     }
 }
 
-/// A setting as pg_settings shows it.
+/// A setting in pg_settings' form.
 #[derive(Clone, Debug, Default)]
 pub struct Setting {
     /// name
@@ -161,8 +161,8 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// A setting of PostgreSQL's with all that its pg_settings says about it, at its boot value;
-    /// `None` if PostgreSQL has none of that name.
+    /// A setting of PostgreSQL with its facts from pg_settings, at its boot value; `None` if
+    /// PostgreSQL has no setting of that name.
     pub fn named(name: &str) -> Option<Setting> {
         let table = builtin::table("pg_settings")?;
         let row = table.rows().find(|r| r.get("name") == Some(name))?;

@@ -12,7 +12,7 @@ use steppe_types::{Datum, Error, Oid, Result, oid};
 /// A system catalog or view.
 #[derive(Debug)]
 pub struct Shape {
-    /// OID, PostgreSQL's.
+    /// PostgreSQL's OID.
     pub oid: Oid,
     /// Schema OID.
     pub schema: Oid,
@@ -29,9 +29,9 @@ pub struct Shape {
 pub struct ShapeColumn {
     /// Name.
     pub name: &'static str,
-    /// Type as PostgreSQL declares it.
+    /// The type that PostgreSQL declares.
     pub declared_type: Oid,
-    /// Type of the values: the declared one, or what stands in for it.
+    /// Type of the values: the declared one, or its replacement.
     pub type_oid: Oid,
     /// Type modifier.
     pub typmod: i32,
@@ -48,8 +48,8 @@ const SQL_IDENTIFIER: Oid = 13163;
 const TIME_STAMP: Oid = 13169;
 const YES_OR_NO: Oid = 13171;
 
-/// The type that values of a declared type are held as. Domains become their base types, which
-/// is also what PostgreSQL tells clients; types that only the server reads become text.
+/// The type of the values for a declared type. Domains become their base types, which PostgreSQL
+/// also sends to clients. Types that only the server reads become text.
 fn representable(declared: Oid) -> Oid {
     match declared {
         CARDINAL_NUMBER => oid::INT4,
@@ -68,7 +68,7 @@ impl Shape {
         self.columns.iter().position(|c| c.name == name)
     }
 
-    /// XX000 unless a row has this shape.
+    /// XX000 if a row does not have this shape.
     pub fn check(&self, row: &[Datum]) -> Result<()> {
         if row.len() != self.columns.len() {
             return Err(Error::internal(format!("{} columns in {}", row.len(), self.name)));
@@ -194,7 +194,7 @@ mod tests {
         let tables = named("information_schema", "tables").expect("a view");
         assert_eq!(tables.columns[0].type_oid, oid::NAME);
         let attrdef = named("pg_catalog", "pg_attrdef").expect("a table");
-        // pg_node_tree is held as text under its own name: pg_get_expr asks for it.
+        // pg_node_tree is stored as text under its own name: pg_get_expr needs it.
         assert_eq!(attrdef.columns[3].type_oid, oid::PG_NODE_TREE);
     }
 }

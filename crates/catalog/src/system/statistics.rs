@@ -1,4 +1,4 @@
-//! What ANALYZE found, as pg_statistic and as the readable pg_stats.
+//! ANALYZE's results as pg_statistic and as the readable pg_stats.
 
 use super::rows::{RowsBuilder, array};
 use super::session::SystemContext;
@@ -9,12 +9,12 @@ use crate::statistics::{ColumnStatistics, ElementStatistics};
 use std::sync::Arc;
 use steppe_types::{Datum, Oid, oid};
 
-/// Analysed columns with their attribute numbers; the flag: whether it is about what inherits, too.
+/// Analysed columns with their attribute numbers. The flag says whether children are included.
 fn analysed<'c>(
     context: &SystemContext<'c>,
 ) -> impl Iterator<Item = (&'c Arc<Relation>, &'c Column, i16, bool, &'c ColumnStatistics)> {
     context.catalog.relations().flat_map(|relation| {
-        // A partitioned table's are those of its partitions' rows.
+        // A partitioned table's statistics are those of its partitions' rows.
         let partitioned = relation.partition_key.is_some();
         let found = relation.statistics.iter();
         let lists = found.flat_map(move |s| [(&s.columns, partitioned), (&s.tree, true)]);
@@ -46,14 +46,14 @@ pub(super) fn common_elements(type_oid: Oid, found: &ElementStatistics) -> Datum
     when(!found.most_common.is_empty(), || array(element_type, elements.collect()))
 }
 
-/// Their frequencies, and after them the least, the greatest, and that of NULL.
+/// The elements' frequencies, then the least, the greatest, and that of NULL.
 pub(super) fn element_frequencies(found: &ElementStatistics) -> Datum {
     let ends = [found.min_frequency, found.max_frequency, found.null_frequency];
     let all = found.most_common.iter().map(|(_, frequency)| *frequency).chain(ends);
     when(!found.most_common.is_empty(), || floats(all))
 }
 
-/// The histogram of how many different elements there are, and after it the average.
+/// The histogram of the numbers of different elements, then the average.
 pub(super) fn count_histogram(found: &ElementStatistics) -> Datum {
     floats(found.counts.iter().copied().chain([found.average_count]))
 }
@@ -62,7 +62,7 @@ fn floats(numbers: impl Iterator<Item = f64>) -> Datum {
     array(oid::FLOAT4, numbers.map(|number| Datum::Float4(number as f32)).collect())
 }
 
-/// A datum if there is something to show.
+/// The datum if `present`, otherwise NULL.
 pub(super) fn when(present: bool, datum: impl FnOnce() -> Datum) -> Datum {
     if present { datum() } else { Datum::Null }
 }
@@ -107,13 +107,13 @@ const STATISTIC_KIND_HISTOGRAM: i16 = 2;
 const STATISTIC_KIND_CORRELATION: i16 = 3;
 const STATISTIC_KIND_MCELEM: i16 = 4;
 const STATISTIC_KIND_DECHIST: i16 = 5;
-/// How many slots pg_statistic has.
+/// The number of slots of pg_statistic.
 const SLOTS: usize = 5;
 
-/// One of pg_statistic's slots: kind, operator, numbers, values.
+/// A slot of pg_statistic: kind, operator, numbers, values.
 type Slot = (i16, u32, Datum, Datum);
 
-/// The operators that a type's statistics are about: `=` and `<`.
+/// The operators of a type's statistics: `=` and `<`.
 fn operators(type_oid: Oid) -> (u32, u32) {
     if let Some(order) = builtin::ordering(type_oid) {
         return (order.eq, order.lt);

@@ -1,4 +1,4 @@
-//! A catalog to test against, with the OIDs a live PostgreSQL gave to the same objects:
+//! A catalog for tests, with the OIDs that a live PostgreSQL gave the same objects:
 //!
 //! ```sql
 //! create table acc (id serial primary key, "Name" varchar(20) not null default 'x',

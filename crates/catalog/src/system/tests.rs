@@ -1,5 +1,5 @@
-//! Computed rows against those of a live PostgreSQL 18 for the same objects
-//! (the fixture in [`super::testing`]), in psql's unaligned format.
+//! Compares computed rows with a live PostgreSQL 18's for the same objects (the fixture in
+//! [`super::testing`]), in psql's unaligned format.
 
 use super::session::{NoSession, POSTGRES_DATABASE};
 use super::testing::{self, ACC, ACC_EXPR, ACC_NND, ACC_PKEY, IDENT, SEQ, VIEW};
@@ -18,7 +18,8 @@ fn context(catalog: &Catalog) -> SystemContext<'_> {
     }
 }
 
-/// `SELECT columns FROM schema.name` as psql -A -t prints it: rows where `key` is one of `keys`.
+/// The output of psql -A -t for `SELECT columns FROM schema.name`: rows where `key` is one of
+/// `keys`.
 fn select(catalog: &Catalog, name: &str, columns: &str, key: &str, keys: &[&str]) -> Vec<String> {
     let (schema, name) = name.split_once('.').unwrap_or(("pg_catalog", name));
     let shape = shape::named(schema, name).expect("a system catalog");
@@ -308,8 +309,8 @@ fn statistics() {
     );
 }
 
-/// Every relation is found by name, and each one either has rows of its shape or says it has none
-/// to tell.
+/// Every relation is found by name. Each one has rows of its shape, or reports that they are
+/// unknown.
 #[test]
 fn every_system_catalog_answers() {
     let catalog = testing::accounts();
@@ -329,7 +330,7 @@ fn every_system_catalog_answers() {
     assert!(rows(ACC, &context(&catalog)).is_err(), "no system catalog");
 }
 
-/// A session that has something to say about one view and one setting.
+/// A session with one view and one setting.
 struct Busy;
 
 impl SessionView for Busy {

@@ -1,4 +1,4 @@
-//! What pg_attribute and information_schema say about types.
+//! Types in pg_attribute and information_schema.
 
 use crate::builtin::{self, Row};
 use hashbrown::HashMap;
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 use steppe_types::{Oid, oid};
 
-/// How PostgreSQL stores values of a type.
+/// PostgreSQL's storage of a type's values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Storage {
     /// typlen
@@ -19,7 +19,7 @@ pub(super) struct Storage {
     pub(super) storage: u8,
 }
 
-/// The storage of a type; of one that is unknown, a variable-width value's.
+/// The storage of a type; for an unknown type, that of a variable-width value.
 pub(super) fn storage(type_oid: Oid) -> Storage {
     static STORAGE: OnceLock<HashMap<Oid, Storage>> = OnceLock::new();
     let read = |row: Row<'_>| {
@@ -37,17 +37,17 @@ pub(super) fn storage(type_oid: Oid) -> Storage {
         rows.filter_map(read).collect()
     };
     let known = STORAGE.get_or_init(load).get(&type_oid).copied();
-    // Rows and arrays of rows are aligned as what they could hold.
+    // Rows are aligned for any column, and so are arrays of rows.
     let align = if builtin::ty(type_oid).is_some() { b'd' } else { b'i' };
     known.unwrap_or(Storage { len: -1, by_value: false, align, storage: b'x' })
 }
 
-/// Whether the type's values are arrays (attndims is then 1: the declared number is not kept).
+/// Whether the type's values are arrays (attndims is then 1: the declared number is not stored).
 pub(super) fn is_array(type_oid: Oid) -> bool {
     builtin::ty(type_oid).is_some_and(|ty| ty.is_true_array())
 }
 
-/// format_type(type, NULL) of a type that is no array: the name that SQL knows it by.
+/// format_type(type, NULL) of a type that is not an array: the type's SQL name.
 pub(super) fn sql_name(type_oid: Oid) -> Cow<'static, str> {
     Cow::Borrowed(match type_oid {
         oid::BOOL => "boolean",
@@ -64,7 +64,7 @@ pub(super) fn sql_name(type_oid: Oid) -> Cow<'static, str> {
         oid::TIMESTAMP => "timestamp without time zone",
         oid::TIMESTAMPTZ => "timestamp with time zone",
         VARBIT => "bit varying",
-        // These are keywords too, but print as they are.
+        // These are keywords too, but are printed unquoted.
         BIT => "bit",
         oid::NUMERIC => "numeric",
         oid::INTERVAL => "interval",
@@ -78,7 +78,7 @@ pub(super) fn sql_name(type_oid: Oid) -> Cow<'static, str> {
 
 const BIT: Oid = 1560;
 const VARBIT: Oid = 1562;
-/// UTF8: bytes a character may have.
+/// The most bytes of a character in UTF8.
 const CHARACTER_BYTES_MAX: i32 = 4;
 
 /// information_schema._pg_char_max_length
