@@ -687,8 +687,8 @@ mod tests {
     /// There may be a hundred thousand partitions.
     #[test]
     fn what_there_are_many_of_is_small() {
-        // With its counts an `Arc` of a larger one would take an allocator's next size: 320 bytes
-        // from 241 on.
+        // With its counts, an `Arc` of 241 to 304 bytes takes an allocator's size class of 320
+        // bytes.
         assert_eq!((size_of::<Relation>(), size_of::<Constraint>()), (264, 64));
     }
 

@@ -400,8 +400,7 @@ impl Segments {
     }
 
     /// The header changes under the old name and is durable before the new name is. If a crash
-    /// leaves a file whose header does not match its name, the file is not a segment, and the next
-    /// start removes it.
+    /// leaves a file whose header does not match its name, the file is not a segment.
     fn recycle(&self, path: &Path) -> Result<(), WalError> {
         let next = self.layout.segment_of(self.capacity_end());
         let file = self.vfs.open(path, WRITE)?;
