@@ -190,8 +190,8 @@ impl Tree {
     }
 }
 
-/// The error for such a bitmap: a thread that waits for a page that it has latched itself would
-/// never return.
+/// The error if the bitmap has a tree's page as free: a split would wait for a page that it has
+/// latched itself.
 const USED_PAGE_IS_FREE: &str = "the allocation bitmap has a page of a tree as free";
 
 /// The result of an attempt to split.
