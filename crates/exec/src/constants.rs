@@ -1,23 +1,24 @@
-//! What is known to fail fails when it is planned (eval_const_expressions in clauses.c).
+//! Errors of constant expressions, raised where PostgreSQL plans (eval_const_expressions in
+//! clauses.c).
 //!
 //! PostgreSQL evaluates a call of an immutable function when its arguments are constants, whether
 //! or not a row will reach it: `CASE WHEN a > 5 THEN 1/0 END` fails over an empty table, and in
 //! EXPLAIN. The rule:
 //!
-//! - arguments come first, from left to right: `NULL + 1/0` fails;
+//! - arguments come first, from left to right, so `NULL + 1/0` fails;
 //! - a strict function of a NULL constant is NULL, a volatile one as well;
-//! - AND and OR end at the constant that decides them: `false AND 1/0 = 1` does not fail,
+//! - AND and OR end at the constant that decides them. So `false AND 1/0 = 1` does not fail, and
 //!   `1/0 = 1 AND false` does;
-//! - an arm of CASE is left out when its condition is known not to be true, those after one that is
-//!   known to be true as well. So are COALESCE's arguments after a constant;
-//! - expressions come in the order in which a query is planned, the sub-selects in one right after
-//!   it, and those that nothing reads not at all (the planner's `preprocess`).
+//! - an arm of CASE is left out when its condition is known not to be true, and the arms after a
+//!   condition that is known to be true. COALESCE's arguments after a constant are left out, too;
+//! - expressions come in the order in which a query is planned. The sub-selects of an expression
+//!   follow it, and unused expressions are left out (the planner's `preprocess`).
 //!
-//! A plan is made once and run often, by others as well, with other literals and parameters. So
-//! planning raises nothing: the plan keeps the expressions that may fail ([`may_fail`], of hardly
-//! any statement), and the session that runs it has them evaluated first ([`check`]), where
-//! PostgreSQL would plan. Parameters are constants then, but not in a generic plan. Only errors
-//! come of it: what a plan computes is folded elsewhere (`fold`, and when it is compiled).
+//! A plan is made once and run often, also by other sessions with other literals and parameters. So
+//! planning raises no errors: the plan keeps the few expressions that may fail ([`may_fail`]). The
+//! session that runs the plan evaluates them first ([`check`]), at the point where PostgreSQL would
+//! plan. Parameters are constants then, except in a generic plan. This module only finds errors.
+//! Other code folds the constants of a plan (`fold`, and the compiler).
 
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Compiler, Row, TIMESTAMPTZ_AGE};
@@ -32,8 +33,9 @@ use steppe_sql::plan::{Constants, PlannedLevel, PlannedStmt};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Oid, Result, SqlState, interrupt, oid};
 
-/// What depends on the session's time zone, whatever pg_proc says: `age(timestamptz, timestamptz)`,
-/// and `timezone(text, …)` of an abbreviation that the session's zone had once.
+/// Functions that depend on the session's time zone, although pg_proc calls them immutable:
+/// `age(timestamptz, timestamptz)`, and `timezone(text, …)` of an abbreviation that the session's
+/// zone had once.
 const OF_TIME_ZONE: [Oid; 3] = [TIMESTAMPTZ_AGE, 1159, 2069];
 
 /// Whether the evaluation of an expression's constants and parameters may fail.
@@ -86,10 +88,10 @@ fn is_stable_throughout(expr: &Expr) -> bool {
     is_stable && expr.children().into_iter().all(is_stable_throughout)
 }
 
-/// What planning knows of an expression's value.
+/// The knowledge that planning has of an expression's value.
 enum Known {
     Value(Datum),
-    /// Nothing but parameters and constants are in it.
+    /// The expression has only parameters and constants.
     OfParameters,
     Nothing,
 }
@@ -153,8 +155,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What a condition's value is, where NULL is as good as false (find_duplicate_ors): among what
-    /// AND joins, it ends all of it.
+    /// The value of a condition, where NULL counts as false (find_duplicate_ors): a NULL argument
+    /// decides AND.
     fn condition(&self, expr: &Expr) -> Result<Known> {
         let before = self.sub_selects.borrow().len();
         let arg = |arg: &Expr| self.condition(arg);
@@ -166,7 +168,7 @@ impl<'a> Walk<'a> {
         Ok(self.in_place_of(before, known))
     }
 
-    /// What an expression's value is. `operand`: that of the CASE around it.
+    /// The value of an expression. `operand`: the value of the CASE around it.
     fn value(&self, expr: &Expr, operand: &Known) -> Result<Known> {
         let before = self.sub_selects.borrow().len();
         let known = self.value_of(expr, operand)?;
@@ -220,7 +222,7 @@ impl<'a> Walk<'a> {
                 let first = self.value(left, operand)?;
                 let of_first = self.sub_selects.borrow().len();
                 if let Known::Value(Datum::Null) = self.value(right, operand)? {
-                    // Nothing equals NULL: it is the first.
+                    // The first value is NULL, which equals no value, so it is the result.
                     self.sub_selects.borrow_mut().truncate(of_first);
                     return Ok(first);
                 }
@@ -337,8 +339,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What is known of AND (`neutral` is true) or OR of what `known_of` says of each. NULL ends AND in
-/// a condition.
+/// The value of AND (`neutral` is true) or OR of arguments whose values `known_of` computes. In a
+/// condition, a NULL argument decides AND.
 fn junction(
     args: &[Expr],
     neutral: bool,
@@ -363,7 +365,7 @@ fn junction(
     }
 }
 
-/// What is known of several values.
+/// The knowledge about several values.
 #[derive(Clone, Copy)]
 enum SoFar {
     Known,
@@ -380,7 +382,7 @@ impl SoFar {
         }
     }
 
-    /// What is known of a value that these decide about.
+    /// The knowledge about a `value` that is computed from these.
     fn known(self, value: Known) -> Known {
         match self.and(&value) {
             SoFar::Known => value,
@@ -426,12 +428,12 @@ fn is_immutable_throughout(expr: &Expr) -> bool {
     is_leaf || is_immutable(expr) && expr.children().into_iter().all(is_immutable_throughout)
 }
 
-/// Whether it can be called without a session, and always comes to the same.
+/// Whether the function needs no session and is immutable.
 fn is_immutable_function(func: &Function) -> bool {
     is_pure_function(func, true)
 }
 
-/// Whether it can be called without a session, and is immutable, or at least not volatile.
+/// Whether the function needs no session, and is immutable or at least not volatile.
 pub(crate) fn is_pure_function(function: &Function, immutable: bool) -> bool {
     let is_pure = matches!(
         registry::native(function),

@@ -1,4 +1,4 @@
-//! What changes while a statement runs.
+//! The state of a running statement.
 //!
 //! Everything compiled is immutable and shared; parameters, sub-select results,
 //! working tables, counters and the transaction's handle are here, in one object
@@ -19,10 +19,10 @@ use steppe_storage::Usage;
 use steppe_txn::{RowId, View};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
-/// What one node did, for EXPLAIN ANALYZE.
+/// The counters of one node, for EXPLAIN ANALYZE.
 #[derive(Clone, Debug, Default)]
 pub struct Instrument {
-    /// How often the node was started.
+    /// The number of times the node was started.
     pub loops: u64,
     /// Rows handed up, over all loops.
     pub rows: u64,
@@ -34,7 +34,7 @@ pub struct Instrument {
     pub startup: std::time::Duration,
     /// Time in the node and below.
     pub total: std::time::Duration,
-    /// What the node and those below it did to pages and the log.
+    /// Pages and log used by the node and those below it.
     pub usage: Usage,
     /// Bytes they read from spill files.
     pub spill_read_bytes: u64,
@@ -50,14 +50,14 @@ pub struct Instrument {
     pub lossy_blocks: u64,
     /// Rows of them that did not satisfy its conditions.
     pub rechecked: u64,
-    /// What a node with memory of its own tells about it.
+    /// Details of the memory of a node that has its own.
     pub note: Option<Note>,
 }
 
 /// The groups that an incremental sort has sorted in one way.
 #[derive(Clone, Debug, Default)]
 pub struct SortGroups {
-    /// How many.
+    /// The number of groups.
     pub count: u64,
     /// The methods' names, each once.
     pub methods: Vec<&'static str>,
@@ -70,9 +70,9 @@ pub struct SortGroups {
 /// The space that sorts of one kind took, in kilobytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SortSpace {
-    /// Of all together.
+    /// The space of all sorts together.
     pub total: u64,
-    /// Of the largest.
+    /// The space of the largest sort.
     pub peak: u64,
 }
 
@@ -88,7 +88,7 @@ impl SortGroups {
     }
 }
 
-/// What a node tells about its memory.
+/// Details of a node's memory.
 #[derive(Clone, Debug)]
 pub enum Note {
     /// "Sort Method"
@@ -97,7 +97,7 @@ pub enum Note {
         method: &'static str,
         /// On disk, not in memory.
         on_disk: bool,
-        /// How much.
+        /// The space used.
         kilobytes: u64,
     },
     /// "Full-sort Groups" and "Pre-sorted Groups".
@@ -116,17 +116,17 @@ pub enum Note {
         /// Spilled.
         disk_kilobytes: u64,
     },
-    /// What a Memoize has kept.
+    /// The cache of a Memoize.
     Memoize {
-        /// Runs that were answered by what was kept.
+        /// Runs whose rows came from the cache.
         hits: u64,
-        /// Others.
+        /// Other runs.
         misses: u64,
         /// Entries dropped for others.
         evictions: u64,
         /// Entries that memory did not hold alone.
         overflows: u64,
-        /// In memory at most.
+        /// The greatest memory use.
         kilobytes: u64,
     },
     /// The threads that a Gather had besides its own.
@@ -156,7 +156,7 @@ pub struct LeafRun {
     pub first: usize,
 }
 
-/// What a thread has used so far: the difference of two is what happened between.
+/// The resources that a thread has used so far. The difference of two shows the use in between.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Resources {
     usage: Usage,
@@ -169,7 +169,7 @@ impl Resources {
         Resources { usage: Usage::now(), spill: steppe_spill::transferred() }
     }
 
-    /// Until now, with what those have used who have helped.
+    /// Until now, including the resources that helpers have used.
     pub(crate) fn of(cx: &ExecContext) -> Resources {
         let mut all = Resources::now();
         all.add(cx.helped);
@@ -237,7 +237,7 @@ impl Versions {
 
 /// The state of one execution.
 pub(crate) struct ExecContext {
-    /// What functions see of the session.
+    /// The session's state that functions can read.
     pub(crate) functions: FnContext,
     params: Arc<[Datum]>,
     exec_params: Vec<Datum>,
@@ -256,13 +256,13 @@ pub(crate) struct ExecContext {
     pub(crate) instruments: Option<Vec<Instrument>>,
     /// With them: the leaves of partitioned tables that have been touched.
     pub(crate) leaf_runs: Vec<LeafRun>,
-    /// What a thread sees that helps: it has no transaction, so that it can change nothing.
+    /// The view of a helper, which has no transaction and so can change nothing.
     lent_view: Option<View>,
-    /// Who runs the part of the plan that this execution is in.
+    /// The threads that run the part of the plan of this execution.
     team: Option<Arc<Team>>,
     /// Other threads may help.
     pub(crate) may_be_helped: bool,
-    /// What those have used that have.
+    /// The resources that other threads have used for it.
     pub(crate) helped: Resources,
     /// Keys that hash joins look for in scans below them.
     sought: Vec<Arc<Sought>>,
@@ -270,7 +270,7 @@ pub(crate) struct ExecContext {
     pub(crate) processed: u64,
     /// The only row that may be changed.
     pub(crate) awaited: Option<RowId>,
-    /// What is to be done at the end of the statement; mostly nothing.
+    /// The triggers and checks to run at the end of the statement, if there are any.
     pub(crate) events: Option<Box<EventQueue>>,
     /// The statement must begin again at a younger snapshot; the error that says so is not for
     /// the client.
@@ -460,19 +460,19 @@ impl ExecContext {
             .ok_or_else(|| Error::internal("statement needs a transaction and has none"))
     }
 
-    /// What is read.
+    /// The view that the statement reads.
     #[inline]
     pub(crate) fn view(&self) -> Result<&View> {
         let view = self.txn.as_ref().map(|txn| &txn.view).or(self.lent_view.as_ref());
         view.ok_or_else(|| Error::internal("statement needs a transaction and has none"))
     }
 
-    /// Who runs this part of the plan, if several do.
+    /// The threads that run this part of the plan, if there are several.
     pub(crate) fn team(&self) -> Option<&Arc<Team>> {
         self.team.as_ref()
     }
 
-    /// Says who runs what is run next; gives back who did before.
+    /// Sets the threads that run the next part of the plan; returns the previous ones.
     pub(crate) fn set_team(&mut self, team: Option<Arc<Team>>) -> Option<Arc<Team>> {
         std::mem::replace(&mut self.team, team)
     }
@@ -499,7 +499,7 @@ impl ExecContext {
         newer_catalog(&mut self.txn, &*self.functions.session, catalog)
     }
 
-    /// Where spill files go.
+    /// The space for temporary files.
     pub(crate) fn temp(&self) -> Result<Arc<TempSpace>> {
         self.temp.clone().ok_or_else(|| Error::internal("no temporary space in this context"))
     }

@@ -41,24 +41,24 @@ pub struct CompiledStmt {
     planned: Arc<PlannedStmt>,
     root: Arc<CPlan>,
     subplans: Box<[Arc<CPlan>]>,
-    /// Data-modifying CTEs, which run to their end whether or not they are read.
+    /// Data-modifying CTEs, which run to their end even if they are not read.
     modifying: Box<[usize]>,
     work_tables: usize,
     nodes: usize,
     point: Option<PointPlan>,
-    /// Its rows are handed up as they are stored: these columns.
+    /// The rows are handed up as they are stored; these are their columns.
     stored: Option<Box<[usize]>>,
     leaves: Option<Box<LeafStatements>>,
-    /// It is about as many rows as its parameters make, so many a row.
+    /// The number of parameters of a row, if the statement is about rows made of parameters.
     row_params: Option<usize>,
-    /// Its constants have been evaluated without values of parameters, and did not fail: they are
-    /// immutable, and never will.
+    /// The constants were evaluated without values of parameters and did not fail. They are
+    /// immutable, so they never will.
     constants_hold: AtomicBool,
 }
 
-/// What an execution runs in.
+/// The environment of an execution.
 pub struct ExecEnv {
-    /// The session's session.
+    /// The session.
     pub session: Arc<dyn SessionHost>,
     /// Settings that text input and output depend on.
     pub io: Arc<IoContext>,
@@ -70,7 +70,7 @@ pub struct ExecEnv {
     pub transaction_timestamp: i64,
     /// work_mem in bytes.
     pub work_mem_bytes: usize,
-    /// Where spill files go.
+    /// The space for temporary files.
     pub temp: Arc<TempSpace>,
 }
 
@@ -89,10 +89,10 @@ pub enum FetchStatus {
     },
 }
 
-/// What running a whole statement came to.
+/// The outcome of running a whole statement.
 #[derive(Debug)]
 pub enum ExecOutcome {
-    /// It has ended.
+    /// The statement has ended.
     Done {
         /// Rows handed up or changed.
         rows: u64,
@@ -131,9 +131,9 @@ impl CompiledStmt {
         Self::compile_inner(planned, catalog, None, None)
     }
 
-    /// The same INSERT for each of the rows that parameters make, which are `rows` times those of
-    /// this one row; 0: as many as there will be. `None`: it is another statement, or does not run
-    /// row by row (a sub-select would run once).
+    /// The INSERT of one row, compiled for several rows of parameters: `rows` times those of this
+    /// statement, or any number if `rows` is 0. `None`: the statement is no such INSERT, or does
+    /// not run row by row (a sub-select would run once).
     pub fn of_rows(
         &self,
         rows: usize,
@@ -154,7 +154,7 @@ impl CompiledStmt {
         Self::compile_inner(planned, catalog, Some(database), Some(width)).map(Some)
     }
 
-    /// Of a statement about the rows that parameters make: how many make one.
+    /// The number of parameters of a row, if the statement is about rows made of parameters.
     pub fn row_params(&self) -> Option<usize> {
         self.row_params
     }
@@ -318,10 +318,11 @@ impl CompiledStmt {
         }
     }
 
-    /// Runs a statement over one row by its unique key: no plan nodes, no allocation for each
-    /// row. `leaf`: the locked leaf that it concerns, if any; `env` then has the catalog that the
-    /// statement was planned against. `awaited`: the row that it has waited for. `None`: the statement is not of that kind or this case needs
-    /// the general way; nothing was done.
+    /// Runs a point statement over one row by its unique key, without plan nodes and without an
+    /// allocation for each row. `leaf`: the locked leaf that it concerns, if any; `env` then has
+    /// the catalog of the plan. `awaited`: the row that the statement has waited for. `None`: the
+    /// statement is no point statement, or this case needs the plan's nodes. The call then has done
+    /// nothing.
     pub fn run_point(
         &self,
         (leaf, awaited): (Option<LeafOfStatement>, Option<RowId>),
@@ -389,14 +390,14 @@ impl CompiledStmt {
 }
 
 impl ExecEnv {
-    /// What runs without a statement.
+    /// The context of code that runs without a statement.
     pub(crate) fn context(&self, txn: &mut Option<Transaction>) -> ExecContext {
         let txn = txn.take().map(StatementTxn::new);
         let (work_mem, temp) = (self.work_mem_bytes, self.temp.clone());
         ExecContext::new(self.functions(), Arc::new([]), 0, 0, work_mem, temp, txn)
     }
 
-    /// What functions see of it.
+    /// The state of the session that functions can read.
     pub(crate) fn functions(&self) -> FnContext {
         FnContext {
             session: self.session.clone(),
@@ -429,9 +430,9 @@ fn contains_modify(plan: &Plan) -> bool {
     found
 }
 
-/// A portal goes on with its own snapshot and command: others of the transaction may have run since,
-/// and what they have changed is to be told from what the portal sees. Answers what the transaction
-/// is to go back to.
+/// Switches to the snapshot and command number of a portal. Other statements of the transaction may
+/// have run since, and the portal must not see their changes. Returns the snapshot to switch back
+/// to.
 fn go_on(txn: &mut Txn, own: Snapshot) -> Option<Snapshot> {
     let running = txn.snapshot();
     if (running.lsn, running.cid) == (own.lsn, own.cid) {
@@ -452,7 +453,7 @@ pub struct Execution {
     /// Rows of INSERT/UPDATE/DELETE … RETURNING: the command runs to its end first.
     stored: Option<(TupleStore, StoreReader)>,
     batch: RowBatch,
-    /// Of a plan that hands up columns.
+    /// The state of a plan that hands up columns.
     columns: RowsOfColumns,
     handed: u64,
     finished: bool,
@@ -472,19 +473,19 @@ impl Execution {
         Self::start_inner(stmt, params, env, txn, false)
     }
 
-    /// Has other threads help: the caller takes all rows, and goes on until there are no more.
+    /// Lets other threads help. The caller must take all rows until there are no more.
     pub fn allow_helpers(&mut self) {
         self.cx.may_be_helped = true;
     }
 
-    /// What those have used that have helped: pages and log, and bytes read from and written to
+    /// The resources that helpers have used: pages and log, and bytes read from and written to
     /// spill files.
     pub fn used_by_helpers(&self) -> (Usage, (u64, u64)) {
         self.cx.helped.parts()
     }
 
-    /// Has a change of one row by its key, which was begun as a point statement and has waited for
-    /// a row, change that one only: another may have the key by now.
+    /// Restricts a change to one row. A point statement began it and waited for that row; another
+    /// row may have the key by now.
     pub fn change_only(&mut self, awaited: RowId) {
         self.cx.awaited = Some(awaited);
     }
@@ -597,7 +598,7 @@ impl Execution {
         }
         if result.is_err() {
             self.finished = true;
-            // Helpers end before the snapshot may go.
+            // Helpers end before the snapshot is released.
             self.root = None;
         }
         result

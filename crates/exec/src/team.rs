@@ -1,5 +1,5 @@
-//! The threads that run a part of a plan together (PostgreSQL's parallel.c and execParallel.c;
-//! morsels: Leis et al., "Morsel-Driven Parallelism", 2014).
+//! The threads that run a part of a plan together (PostgreSQL's parallel.c and execParallel.c).
+//! They take morsels (Leis et al., "Morsel-Driven Parallelism", 2014).
 //!
 //! ```text
 //!   leader's thread:  Gather ── the part of the plan ──┐
@@ -7,25 +7,24 @@
 //!   helper:                     the part of the plan ──┘ (ScanParts), until none is left
 //! ```
 //!
-//! What all of them have in common is a [`Team`]: whether to go on, the parts of the tables that are
-//! dealt out, and rows that they find together before they go on (`node::shared_rows`).
-//! All else a helper has of its own: nodes, a context ([`ExecContext::for_helper`]), counters. It
-//! has the statement's view and no transaction, so that it reads what the leader reads and can
-//! change nothing.
+//! The threads share a [`Team`]: the signal to stop, the parts of the tables that they scan, and
+//! rows that they find together before they go on (`node::shared_rows`). A helper has its own
+//! nodes, context ([`ExecContext::for_helper`]) and counters. It has the statement's view and no
+//! transaction, so it reads the same rows as the leader and can change nothing.
 //!
-//! **A helper never outlives the node that has called it.** [`Helpers`] stops and joins its threads
-//! when it is dropped, before the statement's snapshot can go: a view is valid no longer. A helper
-//! looks whether to stop with each look for interrupts, and when it hands rows over, of which only
-//! a few batches wait at a time.
+//! **A helper never outlives the node that started it.** [`Helpers`] stops and joins its threads
+//! when it is dropped. This happens before the statement's snapshot is released, while the view is
+//! still valid. A helper checks for a stop with each check for interrupts, and when it hands rows
+//! over. Only a few batches wait at a time.
 //!
-//! **A helper's error is the statement's**: all others stop, the leader within its next look for
-//! interrupts, and whose error comes first is told. An interrupt that a helper meets has come for
-//! the statement (and is told to one thread only): it goes the same way. A helper that panics is an
-//! error, too: rows would be missing.
+//! **A helper's error is the statement's error.** All other threads then stop, the leader at its
+//! next check for interrupts. The first error is reported. An interrupt that a helper receives is
+//! meant for the statement, and only one thread receives it, so it is handled like an error. A
+//! panic of a helper is an error, too: rows would be missing.
 //!
-//! Helpers are threads of their own, begun for the statement (some 50 µs, where a plan that wants
-//! them takes milliseconds at least) and bounded by max_parallel_workers over all sessions. They
-//! are never the threads that run the sessions' short statements, and give way to those
+//! Helpers are threads of their own. Starting one takes some 50 µs; a plan that wants helpers takes
+//! milliseconds at least. max_parallel_workers limits them over all sessions. They never run the
+//! sessions' short statements, and give way to the threads that do
 //! ([`SessionHost::begin_helping`]).
 
 use crate::batch::{BATCH_ROWS, RowBatch};
@@ -47,37 +46,37 @@ use steppe_types::{Error, Oid, Result};
 /// Address space for deep expressions, as the sessions' threads have it.
 const STACK_BYTES: usize = 64 << 20;
 
-/// Batches of rows that wait for the leader, a helper.
+/// Batches of rows of one helper that wait for the leader.
 const BATCHES_WAITING: usize = 2;
 
-/// How often a leader that waits for rows looks for interrupts.
+/// The interval at which a leader that waits for rows checks for interrupts.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// The helpers at work for all sessions.
 static AT_WORK: AtomicUsize = AtomicUsize::new(0);
 
-/// What the threads have in common that run a part of a plan.
+/// The state shared by the threads that run a part of a plan.
 pub(crate) struct Team {
-    /// How many they are.
+    /// The number of threads.
     threads: usize,
     is_stopped: AtomicBool,
-    /// Why, if it is an error of one of them.
+    /// The reason, if it is an error of one of the threads.
     failed: Mutex<Option<Error>>,
     /// The parts of the tables that they scan, by the scans' numbers: one scan reads all leaves of
     /// a partitioned table.
     parts: Mutex<Numbered<(usize, Oid), ScanParts>>,
     /// The scans of the leaves of partitioned tables, by these tables' scans' numbers.
     leaves: Mutex<Numbered<usize, [Arc<CPlan>]>>,
-    /// The rows that they find together, by the nodes' numbers.
+    /// The rows that the threads find together, by the nodes' numbers.
     rows: Mutex<Numbered<usize, SharedRows>>,
-    /// The tables that are made of those.
+    /// The hash tables that are made of those rows.
     tables: Mutex<Numbered<usize, SharedTable>>,
 }
 
-/// What the threads share, by numbers: there are few of each kind.
+/// Shared objects by number. There are few of each kind.
 type Numbered<N, T> = Vec<(N, Arc<T>)>;
 
-/// What is known by this number.
+/// The object with this number.
 fn numbered<N: PartialEq, T: ?Sized>(all: &[(N, Arc<T>)], number: N) -> Option<Arc<T>> {
     all.iter().find(|(known, _)| *known == number).map(|(_, found)| Arc::clone(found))
 }
@@ -101,19 +100,18 @@ impl Team {
         Ok(cut)
     }
 
-    /// Says which scans of leaves a scan of a partitioned table comes to: the leader has locked
-    /// them.
+    /// Records the leaf scans of a scan of a partitioned table. The leader has locked the leaves.
     pub(crate) fn put_leaves(&self, scan: usize, leaves: Vec<Arc<CPlan>>) {
         self.leaves.lock().push((scan, leaves.into()));
     }
 
-    /// The scans of leaves that a scan of a partitioned table comes to.
+    /// The leaf scans of a scan of a partitioned table.
     pub(crate) fn leaves(&self, scan: usize) -> Result<Arc<[Arc<CPlan>]>> {
         let leaves = numbered(&self.leaves.lock(), scan);
         leaves.ok_or_else(|| Error::internal("leaves that several threads scan are not known"))
     }
 
-    /// The rows that the threads find together at a node; `store`: for the first thread that asks.
+    /// The rows that the threads find together at a node. The first caller makes the `store`.
     pub(crate) fn rows(&self, node: usize, store: impl FnOnce() -> TupleStore) -> Arc<SharedRows> {
         let mut rows = self.rows.lock();
         numbered(&rows, node).unwrap_or_else(|| {
@@ -133,7 +131,7 @@ impl Team {
         })
     }
 
-    /// An error if they are to stop: that of the first one that has failed.
+    /// An error if the threads are to stop: the error of the first one that failed.
     #[inline]
     pub(crate) fn check(&self) -> Result<()> {
         match self.is_stopped.load(Ordering::Acquire) {
@@ -144,12 +142,12 @@ impl Team {
 
     #[cold]
     fn why(&self) -> Error {
-        // Nobody is told the latter: the statement has ended already.
+        // The client never sees the latter: the statement has ended already.
         let stopped = || Error::internal("parallel workers are stopped");
         self.failed.lock().clone().unwrap_or_else(stopped)
     }
 
-    /// One of them has failed: the others stop.
+    /// One thread has failed: the others stop.
     fn fail(&self, error: Error) {
         if !self.is_stopped.load(Ordering::Acquire) {
             self.failed.lock().get_or_insert(error);
@@ -162,10 +160,10 @@ impl Team {
     }
 }
 
-/// What ends the long computations of a helper.
+/// The interrupts of a helper's long computations.
 struct HelpersInterrupts {
     team: Arc<Team>,
-    /// Those of the leader's thread.
+    /// The interrupts of the leader's thread.
     statement: Option<Arc<dyn Interrupts>>,
 }
 
@@ -180,7 +178,7 @@ impl Interrupts for HelpersInterrupts {
     }
 }
 
-/// One of the helpers that there may be at a time.
+/// The right to run one helper.
 struct Permit;
 
 impl Permit {
@@ -196,24 +194,24 @@ impl Drop for Permit {
     }
 }
 
-/// What a helper has done.
+/// The counters and resources of a finished helper.
 struct Done {
     instruments: Option<Vec<Instrument>>,
     used: Resources,
 }
 
-/// How the rows of several threads come.
+/// The way in which the leader takes the rows of several threads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowsCome {
     /// The leader takes the rows of any thread that has some.
     Together,
-    /// Those of each by themselves: they are in order.
+    /// The leader takes the rows of each thread separately: they are in order.
     Apart,
 }
 
 /// Rows as threads hand them over: as rows, or as columns.
 pub(crate) trait HandedOver: Send + Sized + 'static {
-    /// No rows of a plan.
+    /// An empty batch for a plan's rows.
     fn none(plan: &CPlan) -> Self;
 
     fn is_empty(&self) -> bool;
@@ -255,14 +253,15 @@ impl HandedOver for ColumnBatch {
 /// The threads that run a part of a plan for a statement.
 pub(crate) struct Helpers<B> {
     team: Arc<Team>,
-    /// Their rows, of all together or of each: none once nobody takes rows any more.
+    /// The channels of the helpers' rows: one for all, or one for each. Empty once the leader takes
+    /// no more rows.
     batches: Vec<Receiver<B>>,
     threads: Vec<JoinHandle<Done>>,
 }
 
 impl<B: HandedOver> Helpers<B> {
-    /// Has as many threads as may be, at most `wanted`, run the plan. Their rows come together, or
-    /// apart for each of them.
+    /// Runs the plan in at most `wanted` threads, or fewer if the limits allow no more. Their rows
+    /// come together or separately, as `come` says.
     pub(crate) fn call(
         plan: &Arc<CPlan>,
         (wanted, most): (usize, usize),
@@ -301,7 +300,7 @@ impl<B: HandedOver> Helpers<B> {
         Ok(helpers)
     }
 
-    /// How many they are.
+    /// The number of threads.
     pub(crate) fn len(&self) -> usize {
         self.threads.len()
     }
@@ -311,7 +310,8 @@ impl<B: HandedOver> Helpers<B> {
         self.batches.first().and_then(|batches| batches.try_recv().ok())
     }
 
-    /// The next rows of any helper, or of this one if they come apart; `None` at the end.
+    /// The next rows of any helper, or of helper `of` if their rows come separately; `None` at the
+    /// end.
     pub(crate) fn next(&self, of: usize, cx: &ExecContext) -> Result<Option<B>> {
         let Some(batches) = self.batches.get(of) else { return Ok(None) };
         loop {
@@ -326,7 +326,7 @@ impl<B: HandedOver> Helpers<B> {
         }
     }
 
-    /// Waits for the threads' ends, and counts what they have done as the leader's.
+    /// Waits for the threads to end, and adds their counters to the leader's.
     pub(crate) fn finish(&mut self, cx: &mut ExecContext) -> Result<()> {
         self.batches.clear();
         while let Some(thread) = self.threads.pop() {
@@ -342,16 +342,16 @@ impl<B: HandedOver> Helpers<B> {
 impl<B> Drop for Helpers<B> {
     fn drop(&mut self) {
         self.team.stop();
-        // A helper that wants to hand rows over learns that nobody takes them.
+        // A helper that hands rows over then gets an error and ends.
         self.batches.clear();
         for thread in self.threads.drain(..) {
-            // What became of it nobody wants to know any more.
+            // The thread's result is not needed any more.
             let _ended = thread.join();
         }
     }
 }
 
-/// What a helper's thread begins with.
+/// The state that a helper's thread starts with.
 struct Helper<B> {
     team: Arc<Team>,
     plan: Arc<CPlan>,
@@ -384,7 +384,7 @@ impl<B: HandedOver> Helper<B> {
     }
 }
 
-/// Runs the plan until it ends or nobody takes its rows.
+/// Runs the plan until it ends or the leader takes no more rows.
 fn hand_over<B: HandedOver>(
     plan: &Arc<CPlan>,
     cx: &mut ExecContext,

@@ -1,4 +1,4 @@
-//! Rows that a leaf does not take as they are: what of them is kept out of line.
+//! Rows that are too long for a leaf page: which parts of them are stored out of line.
 //!
 //! ```text
 //!   up to 2,000 bytes    the row as it is encoded
@@ -8,19 +8,19 @@
 //!   stub   FF FF │ pointer to the row │ (column u16 ‖ pointer) of each value out of line …
 //! ```
 //!
-//! No encoded row begins with FF FF (`steppe_types::row`). The values that the row in turn keeps
-//! out of line are named in the stub as well, so that what lets go of a version, or counts what
-//! versions refer to, need not read the row: it may be gone already where VACUUM looks at what a
-//! crash has left.
+//! Encoded rows never begin with FF FF (`steppe_types::row`). The stub also lists the values that
+//! the row itself keeps out of line. So the code that frees a version, or counts the values that
+//! versions refer to, does not read the row. VACUUM after a crash may find a stub whose row is
+//! already freed.
 //!
-//! *Correctness.* An out-of-line row is a value like others (`steppe_txn::OverflowStore`): stored
-//! by the version that it is of, referred to by no other, freed by what replaces or deletes that
-//! version. So undo, the log and the purge know only stubs, and a stub's row is there as long as any
-//! snapshot can see the stub. It may not be read under a latch: what patches rows in place leaves
-//! stubs to the general way.
+//! *Correctness.* An out-of-line row is a value like others (`steppe_txn::OverflowStore`). The
+//! version that owns it stores it, and no other version refers to it. The change that replaces or
+//! deletes that version frees it. So undo, the log and the purge know only stubs, and a stub's row
+//! exists as long as any snapshot can see the stub. It may not be read under a latch, so code that
+//! patches rows in place does not handle stubs.
 //!
-//! PostgreSQL has no such rows, but a heap page takes 8,160 bytes of one. What does not fit there
-//! is refused here, too, with its words (hio.c).
+//! PostgreSQL has no such rows, but a heap page takes 8,160 bytes of one. A row that does not fit
+//! there is refused here, too, with PostgreSQL's error (hio.c).
 
 use super::TableAccess;
 use std::borrow::Cow;
@@ -36,17 +36,17 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 const ROW_BYTES_MAX: usize = 2000;
 /// Values shorter than this stay in the row.
 const OUT_OF_LINE_MIN: usize = 48;
-/// What a pointer to an out-of-line value takes: value id u64, chunks u32.
+/// The length of a pointer to an out-of-line value: value id u64, chunks u32.
 const POINTER_BYTES: usize = 12;
 /// The longest row that a leaf takes, without the store's header.
 const ENTRY_BYTES_MAX: usize = 2660;
-/// What a stub begins with.
+/// The first bytes of a stub.
 const STUB: [u8; 2] = [0xFF; 2];
 /// A value of a stub's row, in the stub: its column and its pointer.
 const STUB_VALUE_BYTES: usize = 2 + POINTER_BYTES;
-/// Values that a row which is out of line itself moves out on its own. With those that it has from
-/// the version before, which was a row of [`ENTRY_BYTES_MAX`] or a stub, a stub stays below
-/// [`ENTRY_BYTES_MAX`].
+/// The values that an out-of-line row itself may move out of line. It may also keep values of the
+/// version before, which was a row of at most [`ENTRY_BYTES_MAX`] or a stub. Together the stub
+/// stays below [`ENTRY_BYTES_MAX`].
 const STUB_VALUES_MAX: usize = 100;
 /// The longest row of PostgreSQL's: MaxHeapTupleSize.
 const HEAP_TUPLE_MAX: usize = 8160;
@@ -54,17 +54,17 @@ const HEAP_TUPLE_MAX: usize = 8160;
 /// A column and the pointer to its value.
 type Pointer = (usize, Vec<u8>);
 
-/// A column whose value may go out of line, and the value's payload.
+/// A column whose value may be moved out of line, and the value's payload.
 type Candidate = (usize, Vec<u8>);
 
-/// Whether what a leaf has is not the row, but where it is.
+/// Whether a leaf's entry is a stub and not the row.
 #[inline]
 pub(crate) fn is_stub(row: &[u8]) -> bool {
     row.starts_with(&STUB)
 }
 
 impl TableAccess {
-    /// The row that a leaf has, or that its stub stands for.
+    /// The row of a leaf's entry, or the row that its stub points to.
     #[inline]
     pub(crate) fn whole<'r>(&self, row: &'r [u8]) -> Result<Cow<'r, [u8]>> {
         if is_stub(row) { self.fetch_row(row).map(Cow::Owned) } else { Ok(Cow::Borrowed(row)) }
@@ -116,8 +116,8 @@ impl TableAccess {
         length <= ROW_BYTES_MAX
     }
 
-    /// The longest values go out of line until the row, now of `length`, is short enough, or
-    /// the row does.
+    /// Moves the longest values out of line until the row, now of `length`, is short enough. If
+    /// that does not suffice, the row itself is moved.
     fn append_long(
         &self,
         txn: &mut Txn,
@@ -146,8 +146,8 @@ impl TableAccess {
         append_stub(store.put(txn, &row)?, &pointers, out)
     }
 
-    /// How long a row is without some values: less than the difference if it was so long that its
-    /// offsets are.
+    /// The length of a row without some values. A row whose offsets become shorter loses more than
+    /// the values' lengths.
     fn length_without(
         &self,
         values: &[Datum],
@@ -162,7 +162,7 @@ impl TableAccess {
         Ok(row.len())
     }
 
-    /// What may go out of line, the longest first.
+    /// The values that may be moved out of line, the longest first.
     fn candidates(&self, values: &[Datum], kept: &[Pointer]) -> Result<Vec<Candidate>> {
         let mut candidates = Vec::new();
         for (i, value) in values.iter().enumerate() {
@@ -216,7 +216,7 @@ impl TableAccess {
     /// How a column of a whole row is stored.
     #[cold]
     pub(super) fn stored_form(&self, row: &[u8], i: usize, form: StoredForm) -> Result<Datum> {
-        /// What compressed bytes are preceded by: the length that they had.
+        /// The length prefix of compressed bytes. It says how long the bytes were before.
         const RAW_LENGTH: usize = 4;
         let (size, compression) = match self.layout.column_ref(row, i)? {
             ColumnRef::Null => return Ok(Datum::Null),
@@ -262,8 +262,8 @@ impl TableAccess {
         Ok(())
     }
 
-    /// Says that a version of a row is gone, or replaced by one that has the out-of-line values of
-    /// all columns but those that are `given_up`.
+    /// Frees the out-of-line values of a row's version that is deleted or replaced: those of the
+    /// columns that `given_up` names, and the row itself if it is a stub.
     pub(crate) fn let_go(
         &self,
         txn: &mut Txn,
@@ -332,7 +332,7 @@ fn values_of(values: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 /// Adds what a value takes in a heap tuple at least (heap_compute_data_size): one that PostgreSQL
 /// would compress or move away counts as little as it can take.
 fn add_heap_size(value: &Datum, type_oid: Oid, size: &mut usize) {
-    /// From so many bytes on pglz tries; what it then may come to.
+    /// pglz compresses values of at least `COMPRESS_MIN` bytes, to `COMPRESSED` bytes at best.
     const COMPRESS_MIN: usize = 32;
     const COMPRESSED: usize = 12;
     let width = builtin::ty(type_oid).map_or(-1, |ty| ty.len);
@@ -358,7 +358,7 @@ fn add_heap_size(value: &Datum, type_oid: Oid, size: &mut usize) {
     *size += if payload < COMPRESS_MIN { payload + 1 } else { COMPRESSED };
 }
 
-/// What a numeric takes in PostgreSQL: two bytes a group of four digits, after two.
+/// The length of a numeric in PostgreSQL: two bytes, and two for each group of four digits.
 fn numeric_bytes(value: &Numeric) -> usize {
     let mut sent = Vec::new();
     value.send(&mut sent);

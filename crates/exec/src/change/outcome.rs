@@ -1,8 +1,8 @@
-//! What became of an attempt to change a row, to lock it, or to put a key into an index.
+//! The outcome of an attempt to change a row, to lock it, or to put a key into an index.
 //!
-//! The engine answers what it found; here, and nowhere else, that becomes one of a few ways to go
-//! on, or the error that PostgreSQL has for it. What the ways mean is for the caller: a plan's node
-//! waits in place, a point statement hands the wait to its session.
+//! Only this module reads the engine's results. It turns each into one of a few outcomes, or into
+//! PostgreSQL's error. The caller decides how to go on: a plan's node waits in its thread, a point
+//! statement hands the wait to its session.
 //!
 //! | the engine found | READ COMMITTED | REPEATABLE READ and above |
 //! |---|---|---|
@@ -23,19 +23,19 @@ use steppe_txn::{
 };
 use steppe_types::{Error, Result, SqlState};
 
-/// What is to be done to a row.
+/// The kind of a change of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChangeKind {
     Update,
-    /// Also of a row that goes to another partition.
+    /// Also for a row that moves to another partition.
     Delete,
     /// SELECT … FOR.
     Lock,
-    /// A key of the row is to be put where another may have it.
+    /// Inserts a key of the row that another row may have.
     InsertKey,
 }
 
-/// An attempt at a row: what its errors tell.
+/// The change that is attempted, for its error messages.
 #[derive(Clone, Copy)]
 pub(crate) struct ChangeOf<'a> {
     pub(crate) kind: ChangeKind,
@@ -46,10 +46,10 @@ pub(crate) struct ChangeOf<'a> {
     pub(crate) repeatable: bool,
 }
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 pub(crate) enum Attempted {
     Done,
-    /// The row is gone, was never there, or this command has changed it already.
+    /// The row was deleted, never existed, or was changed by this command already.
     Gone,
     /// The caller kept the version that its snapshot sees.
     Kept,
@@ -61,8 +61,8 @@ pub(crate) enum Attempted {
     Held,
 }
 
-/// What became of an attempt to lock the row that is in another one's way. Its newest version
-/// counts, whatever the snapshot sees.
+/// The outcome of an attempt to lock a conflicting row. The row's newest version counts, even if
+/// the snapshot does not see it.
 pub(crate) enum InTheWay {
     /// Locked, in the version that the snapshot sees.
     Seen,
@@ -91,7 +91,7 @@ impl<'a> ChangeOf<'a> {
     }
 }
 
-/// Of [`steppe_txn::TableStore::modify`].
+/// The outcome of [`steppe_txn::TableStore::modify`].
 #[inline]
 pub(crate) fn of_modify(outcome: ModifyOutcome, of: &ChangeOf<'_>) -> Result<Attempted> {
     Ok(match outcome {
@@ -114,8 +114,8 @@ pub(crate) fn of_modify(outcome: ModifyOutcome, of: &ChangeOf<'_>) -> Result<Att
     })
 }
 
-/// Of [`steppe_txn::TableStore::lock_row`], for SELECT … FOR or for triggers that are to have the
-/// row in hand before it is changed.
+/// The outcome of [`steppe_txn::TableStore::lock_row`], for SELECT … FOR, or for triggers that need
+/// the row locked before it is changed.
 pub(crate) fn of_lock(outcome: LockOutcome, of: &ChangeOf<'_>) -> Result<Attempted> {
     Ok(match outcome {
         LockOutcome::Locked => Attempted::Done,
@@ -124,7 +124,7 @@ pub(crate) fn of_lock(outcome: LockOutcome, of: &ChangeOf<'_>) -> Result<Attempt
         }
         LockOutcome::NotFound | LockOutcome::SelfUpdated { .. } => Attempted::Gone,
         LockOutcome::DeletedConcurrently if of.repeatable => {
-            // Of SELECT … FOR PostgreSQL calls this an update, too.
+            // PostgreSQL calls the deletion an update in the error of SELECT … FOR, too.
             let what = if of.kind == ChangeKind::Lock { "update" } else { "delete" };
             return Err(serialization(what));
         }
@@ -139,7 +139,7 @@ pub(crate) fn of_lock(outcome: LockOutcome, of: &ChangeOf<'_>) -> Result<Attempt
     })
 }
 
-/// The same of a row that ON CONFLICT is about.
+/// The outcome of locking a row for ON CONFLICT.
 pub(crate) fn of_conflict(outcome: LockOutcome, of: &ChangeOf<'_>) -> Result<InTheWay> {
     Ok(match outcome {
         LockOutcome::Locked => InTheWay::Seen,
@@ -156,8 +156,8 @@ pub(crate) fn of_conflict(outcome: LockOutcome, of: &ChangeOf<'_>) -> Result<InT
     })
 }
 
-/// Of a row's key: true if the row has it for itself. False: the transaction that was about to
-/// decide has ended; try again. `duplicate` tells that another row has the key.
+/// The outcome of inserting a row's key. True: the row has the key. False: the transaction that had
+/// to decide has ended, so try again. `duplicate` makes the error if another row has the key.
 pub(crate) fn of_key(
     outcome: IndexInsert,
     index: &IndexAccess,
@@ -197,7 +197,7 @@ pub(crate) fn serialization(what: &str) -> Error {
     )
 }
 
-/// 40001: the row's new version is in another partition, where nobody follows it.
+/// 40001: the row's new version is in another partition, and the statement cannot follow it there.
 #[cold]
 fn moved_concurrently(repeatable: bool) -> Error {
     if repeatable {

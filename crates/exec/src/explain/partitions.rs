@@ -1,8 +1,8 @@
 //! Scans of partitioned tables, as PostgreSQL shows them: an Append or Merge Append of the
 //! leaves' scans.
 //!
-//! The plan has one scan for all leaves; what is shown is what that comes to with the leaves
-//! that there are, each under an alias of its own (`t_1`, `t_2` …).
+//! The plan has one scan for all leaves. EXPLAIN shows it with the leaves of the present catalog,
+//! each under an alias of its own (`t_1`, `t_2` …).
 
 use super::Explained;
 use super::document::{Node, Value};
@@ -24,18 +24,18 @@ use steppe_sql::plan::{ModifyTable, Plan, PlanNode, ScanRelation};
 use steppe_sql::query::Command;
 use steppe_types::{Oid, Result};
 
-/// So many leaves are shown; of a table with more, their number is told.
+/// The most leaves that are shown. For a table with more, EXPLAIN prints their number.
 const LEAVES_SHOWN_MAX: usize = 100;
 
 /// A number of a node that has not run.
 const NEVER: usize = usize::MAX / 2;
 
-/// What the scan of a partitioned table comes to.
+/// The leaves of a scan of a partitioned table.
 #[derive(Default)]
 pub(super) struct Leaves {
-    /// How many there are.
+    /// The number of leaves.
     total: usize,
-    /// How many others were left when the statement was planned.
+    /// The number of other leaves that planning alone would have kept.
     removed: usize,
     /// The first of them.
     shown: Vec<Leaf>,
@@ -46,11 +46,11 @@ pub(super) struct Leaves {
     is_whole: bool,
     /// The order wanted, over the leaves' rows.
     order: Vec<SortKey>,
-    /// How many an analyzed execution has touched.
+    /// The number of leaves that an analyzed execution has touched.
     touched: usize,
 }
 
-/// What the names of leaves depend on.
+/// The facts that decide the names of leaves.
 struct Naming<'a> {
     /// The node above names their table.
     has_node_above: bool,
@@ -83,9 +83,9 @@ struct Leaf {
 #[derive(Default)]
 pub(super) struct LeavesOfScans {
     scans: HashMap<usize, Leaves>,
-    /// How often each alias has been given.
+    /// The number of times each alias has been given.
     used: HashMap<Arc<str>, usize>,
-    /// What UPDATE and DELETE change, which is shown under its own name besides its leaves.
+    /// The tables that UPDATE and DELETE change. EXPLAIN shows them by name besides their leaves.
     targets: Vec<ScanRelation>,
 }
 
@@ -184,9 +184,9 @@ impl LeavesOfScans {
         Ok(Some(Leaves { total, removed, shown: leaves, groups, is_whole, order, touched }))
     }
 
-    /// Names for a table's leaves that are shown: `t_1`, `t_2` … by their bounds, whichever way
-    /// they are read. The node above takes the name `t`, and what stands above a group of leaves
-    /// another (select_rtable_names_for_explain).
+    /// Aliases of the shown leaves: `t_1`, `t_2` … by their bounds, even if they are read in
+    /// another order. The node above has the name `t`. A node above a group of leaves has another
+    /// alias (select_rtable_names_for_explain).
     fn aliases(
         &mut self,
         rel: &ScanRelation,
@@ -227,8 +227,7 @@ impl LeavesOfScans {
 }
 
 impl<'a> Builder<'a> {
-    /// The scan of a partitioned table that comes to less than an Append: of its only leaf, or
-    /// of none.
+    /// The scan of a partitioned table that has only one leaf, or none, and so needs no Append.
     pub(super) fn single_leaf(
         &mut self,
         plan: &'a Plan,
@@ -263,7 +262,7 @@ impl<'a> Builder<'a> {
         self.leaves.get(id).is_some_and(Leaves::is_merge)
     }
 
-    /// How many leaves are left out that planning alone would have kept.
+    /// Prints the number of leaves that planning alone would have kept.
     pub(super) fn put_removed(&self, id: usize, node: &mut Node) {
         match self.leaves.get(id).map_or(0, |leaves| leaves.removed) {
             0 => node.detail("Subplans Removed", 0),
@@ -271,7 +270,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// What all leaves are merged by.
+    /// The sort keys of a merge of all leaves.
     pub(super) fn merge_keys(&self, plan: &Plan, node: &mut Node) {
         // A plan that contradicts itself is what the scan itself complains about.
         let order = order_of(plan).unwrap_or_default();
@@ -321,7 +320,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The node above a group of leaves. It is not counted apart: its rows are theirs.
+    /// The node above a group of leaves. It has no counters of its own: its rows are the leaves'
+    /// rows.
     fn group(&self, leaves: &Leaves, group: &Group, members: &[Leaf]) -> Node {
         let kind = if group.is_merge { "Merge Append" } else { "Append" };
         let mut node = Node { headline: kind.to_owned(), ..Node::default() };

@@ -1,23 +1,23 @@
 //! Scans of partitioned tables: the leaves, one after the other or merged.
 //!
-//! The node has one template for all leaves. Which leaves can have rows that satisfy its
-//! conditions is asked of the catalog when the scan starts, with the values that parameters
-//! have then. A leaf's scan is made when its turn comes.
+//! The node has one template for all leaves. When the scan starts, it asks the catalog for the
+//! leaves that can have rows that satisfy its conditions, with the current values of parameters. A
+//! leaf's scan is made when its turn comes.
 //!
-//! A scan to the end locks all leaves before the first row, as PostgreSQL does when it plans:
-//! one that waits for a leaf's lock must not have locked rows of another one meanwhile, which a
-//! third may wait for, and rows must not have been sent when a leaf turns out to be overtaken.
-//! Where the reader may stop early (LIMIT, a cursor), or comes again with other values (a join's
-//! inner side), and there are many leaves, each is locked when its turn comes, so that no more of
-//! them are touched; if rows are locked, too, a few leaves are locked at a time. What must not
-//! happen until then, that a leaf gets a new file (TRUNCATE), is held off by one lock for all.
+//! A scan to the end locks all leaves before the first row, as PostgreSQL does when it plans. So a
+//! scan that waits for a leaf's lock has no rows of another leaf locked, for which a third
+//! transaction could wait. No rows have been sent either when a leaf turns out to be overtaken. If
+//! there are many leaves, and the reader may stop early (LIMIT, a cursor) or scan again with other
+//! values (a join's inner side), each leaf is locked when its turn comes, so that fewer are
+//! touched. If rows are locked, too, a few leaves are locked at a time. One lock for all then keeps
+//! leaves from getting a new file (TRUNCATE).
 //!
-//! A scan that several threads share goes over the same leaves in each: the leader has found and
-//! locked all of them before ([`leaves_for_all`]), since helpers can lock nothing. The threads share
-//! the rows of each leaf; those that find none left go on to the next one.
+//! If several threads share a scan, each visits the same leaves. The leader finds and locks all of
+//! them first ([`leaves_for_all`]), since helpers can lock nothing. The threads share the rows of
+//! each leaf. A thread that finds no rows left goes on to the next leaf.
 //!
-//! Where order does not matter and a leaf does all there is to do, the leaves' columns are handed
-//! up as they are, and rows of a leaf that makes none as columns.
+//! If order does not matter and the leaf's plan does all the work, the node hands up the leaf's
+//! columns unchanged, or its rows if the leaf makes no columns.
 
 use super::columns::ColumnInput;
 use super::merge_append::MergedInputs;
@@ -44,7 +44,7 @@ use steppe_sql::plan::{PartnerTable, PlanNode, PlannedStmt, ScanRelation};
 use steppe_txn::{IsolationLevel, LeavesLockMode, RelationLockMode};
 use steppe_types::{Error, Oid, Result};
 
-/// So many leaves are looked for at first: mostly all that there are, or all that LIMIT needs.
+/// The number of leaves looked up first. Mostly this is all of them, or enough for LIMIT.
 const LEAVES_AT_FIRST: usize = 32;
 
 /// A compiled scan of a partitioned table.
@@ -58,19 +58,19 @@ pub(crate) struct PartitionScanPlan {
     /// Where the template's nodes are numbered from.
     pub(crate) template_id: usize,
     pub(crate) leaves: LeafCache<LeafScan>,
-    /// Which leaves can have rows.
+    /// Finds the leaves that can have rows.
     pub(crate) pruning: ScanPruning,
-    /// They depend on an outer row: each rescan may come to others.
+    /// The pruning depends on an outer row: each rescan may have other leaves.
     pub(crate) is_parameterized: bool,
-    /// What is joined leaf by leaf.
+    /// The tables that are joined leaf by leaf.
     pub(crate) partners: Box<[Partner]>,
     /// Which leaves are joined, if bounds are not the same.
     pub(crate) matched: Option<Arc<MatchedLeaves>>,
-    /// Those who run the plan share the rows.
+    /// The threads that run the plan share the rows.
     pub(crate) is_shared: bool,
 }
 
-/// What has been compiled for a leaf, and the versions of the partners' leaves that it is for.
+/// A leaf's compiled scan, and the versions of the partners' leaves that it is for.
 pub(crate) struct LeafScan {
     plan: Arc<CPlan>,
     partners: Vec<Option<Arc<Relation>>>,
@@ -104,7 +104,7 @@ struct PartitionScanNode {
     leaves: Option<Leaves>,
     /// The leaves that are known are locked.
     are_locked: bool,
-    /// No leaf gets a new file.
+    /// The leaves are kept from getting new files.
     are_kept: bool,
     /// The rows are read again, mostly with other values of parameters.
     is_rescan: bool,
@@ -116,7 +116,7 @@ struct PartitionScanNode {
     scratch: RowBatch,
 }
 
-/// What rows come from at present.
+/// The source of the current rows.
 enum Running {
     Leaf(ColumnInput),
     Merged(Box<MergedInputs>),
@@ -207,7 +207,7 @@ impl PartitionScanPlan {
         leaves.oids.iter().try_for_each(|leaf| self.locked(*leaf, cx).map(drop))
     }
 
-    /// A leaf that is locked, and what corresponds to it; `None` if it has gone.
+    /// A locked leaf, and the leaves that correspond to it; `None` if it was dropped.
     fn locked(&self, leaf: Oid, cx: &mut ExecContext) -> Result<Option<LockedLeaves>> {
         let Some(mut locked) = LockedLeaf::held(cx, leaf, &self.rel.relation) else {
             return Ok(None);
@@ -227,9 +227,9 @@ impl PartitionScanPlan {
         Ok(Some(LockedLeaves { leaf: locked, partners }))
     }
 
-    /// Whether a leaf's scan finds nothing, since there never was a row: its file has no pages. One
-    /// that gets rows from now on gets them after the statement's snapshot. (What SERIALIZABLE
-    /// reads it notes, also where there is nothing.)
+    /// Whether a leaf's scan finds nothing because its file has no pages. Rows inserted from now on
+    /// are after the statement's snapshot. (A SERIALIZABLE transaction notes its reads even of
+    /// empty tables.)
     fn is_unwritten(&self, leaf: &LockedLeaf, cx: &mut ExecContext) -> Result<bool> {
         let reads_one_table = matches!(
             self.template.plan.node,
@@ -299,8 +299,8 @@ impl PartitionScanPlan {
         compile_plan(&mut compiler, &plan)
     }
 
-    /// The leaves, or the first `wanted` ones; of tables that are joined, those that can have
-    /// rows in all that are needed.
+    /// The leaves, or the first `wanted` ones. If tables are joined leaf by leaf, only leaves that
+    /// can have rows in all required tables.
     fn find_leaves(&self, cx: &mut ExecContext, wanted: usize) -> Result<Leaves> {
         // Joins have an order of their own: none of them is known to be the first.
         let wanted = if self.matched.is_some() { usize::MAX } else { wanted };
@@ -345,7 +345,7 @@ impl PartitionScanNode {
         }
     }
 
-    /// Starts the scan of the leaf that comes next of those that several threads share.
+    /// Starts the scan of the next leaf that several threads share.
     fn start_shared(&mut self, cx: &mut ExecContext) -> Result<bool> {
         let team = cx.team().ok_or_else(|| Error::internal("nobody shares a scan"))?;
         let leaves = team.leaves(self.plan.id)?;
@@ -355,7 +355,7 @@ impl PartitionScanNode {
         Ok(self.running.is_some())
     }
 
-    /// The scan of a leaf, which is locked; `None` if it has gone or has no rows.
+    /// The scan of a leaf, which is then locked; `None` if the leaf was dropped or has no rows.
     fn scan_of(&mut self, leaf: Oid, cx: &mut ExecContext) -> Result<Option<Arc<CPlan>>> {
         let scan = scan_in(&self.plan)?;
         if !self.are_locked {
@@ -377,8 +377,8 @@ impl PartitionScanNode {
         Ok(Some(made))
     }
 
-    /// The leaves that are read together next; none if there are no more. The reader has room
-    /// for so many rows.
+    /// The leaves that are read together next; empty if there are no more. The reader has room for
+    /// `wanted` rows.
     fn next_group(&mut self, cx: &mut ExecContext, wanted: usize) -> Result<Range<usize>> {
         let reads_all = wanted >= BATCH_ROWS && !self.is_rescan;
         let mut known = match self.leaves.take() {
@@ -439,7 +439,7 @@ impl PartitionScanNode {
         Ok(true)
     }
 
-    /// The scan of the leaf at a place; `None` if it has gone.
+    /// The scan of the leaf at a place; `None` if the leaf was dropped.
     fn scan_at(&mut self, at: usize, cx: &mut ExecContext) -> Result<Option<Arc<CPlan>>> {
         cx.check_interrupts()?;
         let leaf = self.leaves.as_ref().and_then(|leaves| leaves.oids.get(at).copied());
@@ -489,10 +489,10 @@ fn scan_in(plan: &CPlan) -> Result<&PartitionScanPlan> {
     }
 }
 
-/// PostgreSQL locks what it reads and then takes the snapshot. We lock leaves afterwards: in
-/// between others may have put its rows, or other ones, into a new file (TRUNCATE and INSERT
-/// in one transaction), where the snapshot does not see them. In READ COMMITTED the statement
-/// begins again, which is its right as long as nobody has seen its rows; else it fails.
+/// PostgreSQL locks the tables first and then takes the snapshot. We lock leaves afterwards. In
+/// between another transaction may have put rows into a new file (TRUNCATE and INSERT in one
+/// transaction), where the snapshot does not see them. In READ COMMITTED the statement begins again
+/// if the client has not seen any of its rows. Otherwise it fails.
 fn check_not_overtaken(leaf: &LockedLeaf, cx: &mut ExecContext) -> Result<()> {
     if leaf.is_planned {
         return Ok(());

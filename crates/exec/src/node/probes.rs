@@ -8,9 +8,9 @@
 //!   1 2 ‖ c > 4   then   1 3 ‖ c > 4
 //! ```
 //!
-//! The levels turn like an odometer's wheels, the last one fastest. Nothing is made before its
-//! turn: what LIMIT does not come to costs nothing. A wheel without values of its own asks the
-//! index for the first entry after its present value (Oracle's index skip scan; PostgreSQL 18).
+//! The levels turn like an odometer's wheels, the last one fastest. Each search is made when its
+//! turn comes, so LIMIT saves the rest. A wheel without values of its own asks the index for the
+//! first entry after its present value (Oracle's index skip scan; PostgreSQL 18).
 
 use super::index_scan::IndexPlan;
 use super::key_check::{Parts, VALUE_MARKER};
@@ -61,7 +61,7 @@ pub(super) struct Probes {
     /// All columns are searched for, and the index is unique.
     is_whole: bool,
     is_point: bool,
-    /// Nothing is left.
+    /// The scan has no more searches.
     is_done: bool,
 }
 
@@ -69,24 +69,24 @@ pub(super) struct Probes {
 enum Level {
     /// These, in the order of the scan.
     Parts { parts: Parts, next: usize },
-    /// Those that the index has after the present one.
+    /// The values that the index has after the present one.
     Each { column: usize, present: Option<Vec<u8>> },
 }
 
-/// What is searched for after the levels.
+/// The search of the column after the levels.
 #[derive(Default)]
 enum Tail {
     /// All keys that begin so.
     #[default]
     None,
-    /// Those between, both without the prefix.
+    /// The keys between these bounds, both without the prefix.
     Between(Bound<Vec<u8>>, Bound<Vec<u8>>),
 }
 
 /// The end of a range, as the key's types see it.
 enum End {
     Open,
-    /// Nothing satisfies it.
+    /// The range is empty.
     Nothing,
     At(Vec<u8>, bool),
 }
@@ -143,7 +143,7 @@ impl Probes {
         Ok(probes)
     }
 
-    /// No stretch at all.
+    /// A scan without searches.
     pub(super) fn nothing() -> Probes {
         Probes { is_done: true, ..Probes::default() }
     }
@@ -186,9 +186,9 @@ impl Probes {
         }
     }
 
-    /// Moves the keys of the next stretches to `keys`, at most so many, where each stretch is all
-    /// the entries with one key: elements of one list, nothing after them. A key that is too long
-    /// for the index to have it whole is left for [`Self::next`].
+    /// Moves the keys of the next searches to `keys`, at most `most` of them. Each such search is
+    /// for all entries with one key: elements of one list, and no bounds after them. A key that is
+    /// too long to be whole in the index is left for [`Self::next`].
     pub(super) fn take_keys(&mut self, most: usize, keys: &mut LookupKeys) -> Result<()> {
         keys.clear();
         let ([Level::Parts { parts, next }], Tail::None) = (&mut self.levels[..], &self.tail)
@@ -216,7 +216,7 @@ impl Probes {
         Ok(())
     }
 
-    /// Takes the last so many of the keys back that [`Self::take_keys`] has moved.
+    /// Takes back the last `count` of the keys that [`Self::take_keys`] has moved.
     pub(super) fn take_back(&mut self, count: usize) {
         if let [Level::Parts { next, .. }] = &mut self.levels[..] {
             *next -= count;
@@ -336,8 +336,9 @@ fn end_of_pattern(
     Ok(End::At(key, limit.inclusive))
 }
 
-/// One end of a range: `lower` tells which. Of a row's values those count whose columns go the
-/// same way; a NULL among them leaves what is beyond the ones before it.
+/// One end of a range: `lower` tells which. The leading values of a row comparison count whose
+/// columns sort in the same direction. If one is NULL, the bound excludes the rows that are equal
+/// before it.
 fn end(
     limit: Option<&CKeyEnd>,
     lower: bool,

@@ -1,13 +1,13 @@
 //! The order of rows by key columns, through byte keys.
 //!
-//! The keys of a row are written as bytes whose order is that of the rows (normalized keys:
-//! Härder, 1977; Graefe's survey of sorting, 2006; DuckDB sorts so, too). What is short enough is
-//! one integer, which is sorted with the row's number and nothing else; of longer keys the first
-//! eight bytes decide most comparisons.
+//! The order of byte strings is the order of the rows whose keys they encode (normalized keys, see
+//! Härder 1977 and Graefe's survey of sorting 2006; DuckDB has them, too). A short key is one
+//! integer, which is sorted with the row's number and nothing else. The first eight bytes of a
+//! longer key decide most comparisons.
 //!
-//! A value's bytes: integers, dates, times and mantissas with their sign turned, floats with NaN
-//! greatest and one zero, strings with a zero behind (none has one inside); all turned over where
-//! the order is descending. Where NULLs may be, a flag comes first. Columns of other
+//! The bytes of integers, dates, times and mantissas have the sign inverted. Those of floats have
+//! NaN greatest and one zero. A string, which has no zero byte inside, ends with one. A descending
+//! order inverts all bytes. If there may be NULLs, a flag comes first. Columns of other
 //! representations are compared as datums.
 
 use super::column::{Data, IntKind, Vector};
@@ -16,10 +16,10 @@ use crate::sorter::{SortColumn, compare_key, prefix};
 use std::cmp::Ordering;
 use steppe_types::{Datum, Result};
 
-/// What the bytes of a key stand for. Keys of different forms do not compare.
+/// The meaning of a key's bytes. Keys of different forms do not compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// Of so many bits; whether they have a sign.
+    /// Integers with this number of bits, signed or not.
     Ints(u32, bool),
     Floats,
     Decimals(u8),
@@ -41,7 +41,7 @@ impl Form {
         })
     }
 
-    /// How many bits a value has; `None`: any number.
+    /// The number of bits of a value; `None` if it varies.
     fn bits(self) -> Option<u32> {
         match self {
             Form::Ints(bits, _) => Some(bits),
@@ -51,7 +51,7 @@ impl Form {
     }
 }
 
-/// A key column with its form; whether a flag tells NULLs.
+/// A key column with its form, and whether a flag marks NULLs.
 #[derive(Clone, Copy)]
 struct Key<'a> {
     column: &'a SortColumn,
@@ -60,7 +60,7 @@ struct Key<'a> {
     has_flag: bool,
 }
 
-/// The key columns; `None`: one is of datums.
+/// The key columns; `None` if one is compared as datums.
 fn keys_of<'a>(
     keys: &'a [SortColumn],
     columns: &[&'a Vector],
@@ -76,7 +76,7 @@ fn keys_of<'a>(
 }
 
 impl Key<'_> {
-    /// What comes before a value: greater where it comes later.
+    /// The flag before a value. It is greater if the value sorts later.
     fn flag(&self, i: usize) -> u8 {
         u8::from(self.values.nulls.get(i) != self.column.nulls_first)
     }
@@ -133,8 +133,7 @@ fn float_bits(value: f64) -> u64 {
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
-/// The numbers of the rows, of which there are so many, in the order of the keys; equal rows stay
-/// in theirs.
+/// The numbers of `rows` rows in the order of the keys. Equal rows stay in their order.
 pub(crate) fn sorted_rows(
     keys: &[SortColumn],
     columns: &[&Vector],
@@ -185,7 +184,8 @@ fn sorted_long(keys: &[Key<'_>], rows: usize) -> Vec<(u64, u32)> {
     order
 }
 
-/// The first eight bytes. No key is the beginning of another, so that zeros may fill them up.
+/// The first eight bytes, filled up with zeros. A complete key is never the beginning of another
+/// one.
 fn leading(key: &[u8]) -> u64 {
     let mut first = [0; 8];
     let n = key.len().min(8);
@@ -212,14 +212,14 @@ fn sorted_datums(keys: &[SortColumn], columns: &[&Vector], rows: usize) -> Resul
     Ok(order.into_iter().map(|(_, i)| i).collect())
 }
 
-/// A row, as rows to come are compared with it: those that are not before it do not count.
+/// The keys of a row. Later rows that do not sort before it are dropped.
 pub(crate) struct Barrier {
     forms: Vec<Form>,
     key: Vec<u8>,
 }
 
 impl Barrier {
-    /// Row `i`; `None`: its keys have no bytes.
+    /// Row `i`; `None` if its keys have no byte form.
     pub(crate) fn at(keys: &[SortColumn], columns: &[&Vector], i: usize) -> Option<Barrier> {
         let keyed = keys_of(keys, columns, true)?;
         let mut key = Vec::new();
@@ -227,7 +227,7 @@ impl Barrier {
         Some(Barrier { forms: keyed.iter().map(|key| key.form).collect(), key })
     }
 
-    /// The rows that are before it; `None`: their keys are of other forms.
+    /// The rows that sort before it; `None` if their keys are of other forms.
     pub(crate) fn before(
         &self,
         keys: &[SortColumn],

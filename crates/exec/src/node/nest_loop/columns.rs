@@ -5,19 +5,19 @@
 //!                   a step: some outer rows, or some of the inner rows of one
 //! ```
 //!
-//! Why rows, their order, counts and errors are those of the loop of rows:
+//! The rows, their order, counts and errors are those of the loop over rows:
 //!
-//! - Pairs come in the order of the outer rows, and those of a row in the order of the index. What
-//!   the snapshot sees is the same whenever it is asked.
+//! - Pairs come in the order of the outer rows, and the pairs of an outer row in the order of the
+//!   index. The snapshot sees the same rows at any time.
 //! - If a kernel gives up, the pairs of the step are filtered, joined and projected one by one,
 //!   with the parameters set as the inner scan has them; rows before a pair that fails are handed
 //!   up before. The outer row whose key fails ends its batch likewise.
-//! - A step begins with as many outer rows as rows are wanted, and doubles while that is too few:
-//!   LIMIT 1 and EXISTS look up a row. Where one match of a row is enough, no more of its entries
-//!   are read at once than a few, twice as many each time. The outer side is asked for no more rows
-//!   than are wanted, unless it hands up columns, which have no effects that somebody could see.
-//! - EXPLAIN ANALYZE counts for the inner scan a loop for each outer row, and of its rows those that
-//!   the join would have asked for one by one. A SERIALIZABLE transaction notes each key as it is
+//! - A step begins with as many outer rows as rows are wanted. This doubles while it is too few, so
+//!   LIMIT 1 and EXISTS look up one row. If one match of a row is enough, a step reads only a few
+//!   of its entries at once, twice as many each time. The node asks the outer side for no more rows
+//!   than are wanted, unless it hands up columns, which have no visible effects.
+//! - EXPLAIN ANALYZE counts a loop of the inner scan for each outer row. It counts the rows that
+//!   the join would have requested one by one. A SERIALIZABLE transaction notes each key as it is
 //!   looked up.
 
 use super::NestLoopPlan;
@@ -40,15 +40,15 @@ struct ColumnLoopNode {
     plan: Arc<CPlan>,
     outer: ColumnInput,
     batch: ColumnBatch,
-    /// Batches that go behind others.
+    /// Batches that are appended to others.
     more: (ColumnBatch, ColumnBatch),
     inner: Inner,
     pairs: Pairs,
     /// The outer row that is being looked up has had a match.
     is_matched: bool,
-    /// How much is looked up together, if the consumer does not want more.
+    /// The number of rows looked up together, if the consumer does not want more.
     stretch: usize,
-    /// What became of the outer row behind the batch's last one.
+    /// The error of the outer row behind the batch's last one.
     failed: Option<Error>,
 }
 
@@ -69,13 +69,13 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     })
 }
 
-/// What the plan says.
+/// The plan's parts.
 #[derive(Clone, Copy)]
 struct Parts<'a> {
     plan: &'a CPlan,
     join: &'a NestLoopPlan,
     columns: &'a ColumnLoop,
-    /// What is done with pairs that match.
+    /// The filter and projection of the pairs that match.
     emitted: &'a ColumnPlan,
 }
 
@@ -104,10 +104,10 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// What a step's pairs came to.
+/// The counts of a step's pairs.
 #[derive(Default)]
 struct Passed {
-    /// Pairs that the scan's filter and ON dropped, and those that are dropped above the join.
+    /// Pairs dropped by the scan's filter, by ON, and above the join.
     filtered: u64,
     join_filtered: u64,
     dropped: u64,
@@ -134,7 +134,7 @@ impl ColumnLoopNode {
             cx.check_interrupts()?;
             let limit = out.wanted.clamp(1, COLUMN_ROWS).max(self.stretch);
             if self.inner.is_done() {
-                // Columns have no effects that somebody could see.
+                // Columns have no visible effects.
                 let (wanted, least) = match parts.join.outer.columns.is_some() {
                     true => (limit, limit / 4),
                     false => (out.wanted, 0),
@@ -380,9 +380,9 @@ impl ColumnLoopNode {
     }
 }
 
-/// How many of the found pairs the scan's filter and ON have dropped and let pass, of those that
-/// are met before an outer row has its match where one is enough. `passing`: the pairs that the
-/// filter lets pass, and those that match.
+/// Counts the found pairs that the scan's filter and ON have dropped and let pass. If one match is
+/// enough, only the pairs up to an outer row's match count. `scanned`: the pairs that the filter
+/// lets pass. `matched`: the pairs that match.
 fn drops(parts: Parts<'_>, outer: &[u32], (scanned, matched): (&[u32], &[u32])) -> Passed {
     let mut passed = Passed::default();
     let (mut scanned, mut matched) = (scanned.iter().peekable(), matched.iter().peekable());

@@ -6,10 +6,10 @@
 //! ```
 //!
 //! A step goes through the outer rows in their order, and through the entries of each in the order
-//! of the index, until it has looked at as many as are wanted. Keys are looked up together; one with
-//! more entries than that, and one so long that the index has not got it whole, by a cursor, which
-//! goes on with the next step. Which of the entries' rows the snapshot sees is decided as an index
-//! scan does it ([`crate::node::index_scan`]): one whose entry does not tell is read and its key
+//! of the index, until it has read as many as are wanted. Keys are looked up together. A cursor
+//! reads a key that has more entries than that, or is too long to be whole in the index. It goes on
+//! with the next step. The step decides which rows the snapshot sees as an index scan does
+//! ([`crate::node::index_scan`]): if an entry does not decide it, the row is read and its key
 //! compared.
 
 use super::compile::Key;
@@ -31,17 +31,17 @@ use steppe_txn::{LookupKeys, RowBlock, RowBuf, RowId, Visibility};
 use steppe_types::key::{decode_key, encode_part};
 use steppe_types::{Datum, Error, Result};
 
-/// Entries looked at before interrupts are looked for.
+/// Entries read between two checks for interrupts.
 const STEPS: u32 = 256;
 
-/// How much a step is to find.
+/// The limits of a step.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
-    /// So many entries, or outer rows without any.
+    /// The most entries, or outer rows without any.
     pub(super) limit: usize,
     /// One match of an outer row is enough.
     pub(super) first: bool,
-    /// Whatever is found is a match.
+    /// Every found row is a match.
     pub(super) any: bool,
 }
 
@@ -84,7 +84,7 @@ struct Entries {
     outer: Vec<u32>,
     rows: Vec<RowId>,
     visibility: Vec<Visibility>,
-    /// Of each its key in `keys`, if somebody is to look at it.
+    /// The end of each entry's key in `keys`, if the keys are needed.
     ends: Vec<usize>,
     keys: Vec<u8>,
 }
@@ -92,7 +92,7 @@ struct Entries {
 /// Rows that a step has found.
 #[derive(Default)]
 pub(super) struct Found {
-    /// Of each the outer row, and which one it is of `rows` or in `columns`.
+    /// For each found row its outer row, and its place in `rows` or `columns`.
     pub(super) outer: Vec<u32>,
     pub(super) inner: Vec<u32>,
     pub(super) rows: RowBlock,
@@ -100,7 +100,7 @@ pub(super) struct Found {
     pub(super) columns: Vec<Vector>,
 }
 
-/// What a step has done, for EXPLAIN ANALYZE and the statistics.
+/// The counts of a step, for EXPLAIN ANALYZE and the statistics.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) loops: u64,
@@ -117,7 +117,7 @@ impl Entries {
         self.keys.clear();
     }
 
-    /// Takes an entry; its key if the index is to answer.
+    /// Takes an entry, with its key if the index alone answers.
     fn push(&mut self, outer: usize, entry: (RowId, Visibility, &[u8]), answers: bool) {
         let (row, visibility, key) = entry;
         self.outer.push(outer as u32);
@@ -196,7 +196,7 @@ impl Lookup {
         Ok(true)
     }
 
-    /// How many outer rows there are.
+    /// The number of outer rows.
     pub(super) fn rows(&self) -> usize {
         self.ends.len()
     }
@@ -311,7 +311,7 @@ impl Lookup {
             let visibility = postings.visibility(at);
             let entry = (postings.rows()[at], visibility, postings.key(at));
             entries.push(*row, entry, scan.key_columns.is_some());
-            // Of a unique key no other row has it, of others one is enough.
+            // Only one row has a unique key; for other keys one row is enough.
             if (is_point || wanted.any && wanted.first) && visibility == Visibility::Definitive {
                 break;
             }
@@ -357,8 +357,8 @@ impl Lookup {
         Ok(())
     }
 
-    /// Takes entries of the present outer row from its cursor, so many at most; whether no more
-    /// are needed.
+    /// Takes at most `most` entries of the present outer row from its cursor. Returns whether no
+    /// more are needed.
     fn take_entries(
         &mut self,
         cursor: &mut KeyCursor,
@@ -396,7 +396,7 @@ impl Lookup {
         KeyCursor::open(&scan.index, cx.view()?.clone(), range, scan.backward)
     }
 
-    /// Fetches the rows of the entries, and leaves those that the snapshot sees under their key.
+    /// Fetches the rows of the entries, and keeps the rows that the snapshot sees with their key.
     fn fetch(&mut self, scan: &IndexPlan, is_point: bool, cx: &mut ExecContext) -> Result<()> {
         let Lookup { entries, places, found, counts, .. } = self;
         found.outer.clear();
