@@ -1,18 +1,17 @@
 //! The point fast path: one row by its full unique key, or one row of VALUES.
 //!
-//! Such a statement needs no plan nodes and no batches. A SELECT hands the row to
-//! the sink as it is stored; an UPDATE patches columns in the row
-//! under one leaf latch, and a DELETE marks it there. Columns of indexes
-//! may be assigned what they hold already, as an ORM does that writes a
-//! whole object back: no index is touched. Where a case turns out to
-//! need more (another value there, one out of line or that makes the row too long, a NULL), nothing has
-//! been done and the general way is taken. A statement that meets a held row lock
-//! has done nothing either: it hands the wait to the session, which awaits it and
-//! runs the statement again over that row, whatever row may have the key by then. A SELECT …
-//! FOR that cannot lock its row at once, in the version that it sees, takes the general way.
+//! A point statement needs no plan nodes and no batches. A SELECT hands the stored row to the sink.
+//! An UPDATE patches columns in the row under one leaf latch, and a DELETE marks the row there. An
+//! UPDATE may assign an index's column its present value, as an ORM does that writes a whole object
+//! back; then no index is changed. Other cases run with plan nodes: another value of such a column,
+//! a value out of line, a row that becomes too long, a NULL. The point path has changed nothing by
+//! then. A statement that meets a held row lock has changed nothing either. It hands the wait to
+//! the session, which waits and runs the statement again over that row, even if another row has the
+//! key by then. A SELECT … FOR that cannot lock its row at once, in the version that it sees, runs
+//! with plan nodes.
 //!
-//! What is compiled names no table but by its definition: the handles are a
-//! [`PointTable`] of their own, so that partitions defined alike share the rest.
+//! Compiled parts refer to a table only by its definition. The handles are in a separate
+//! [`PointTable`], so that partitions with the same definition share the rest.
 
 use crate::access::{IndexAccess, ScanColumn, TableAccess, is_stub};
 use crate::change::outcome::{Attempted, ChangeKind, ChangeOf, of_modify};
@@ -38,9 +37,9 @@ use steppe_types::{Datum, Error, Result};
 /// How a point statement ended.
 pub(crate) enum PointOutcome {
     Done(u64),
-    /// For this row.
+    /// The row to wait for.
     MustWait(LockWait, RowWait),
-    /// Nothing was done: run it as a general plan.
+    /// The statement changed nothing: run it with plan nodes.
     General,
 }
 
@@ -64,7 +63,7 @@ pub(crate) enum PointPlan {
         others: Box<[IndexAccess]>,
         /// For each assignment: whether its column may be given another value in place.
         patched: Box<[Patched]>,
-        /// Whether it is worth trying, if one may not be.
+        /// Whether to try, if one of them may not be.
         hope: Hope,
     },
     Insert,
@@ -77,16 +76,16 @@ pub(crate) enum Patched {
     Fixed,
     /// One that fits into the row.
     Variable,
-    /// No other than it has.
+    /// Only the value that it has.
     Not,
 }
 
-/// Statements that take the general way after one whose row would not keep its keys: what a try
-/// costs is lost then, and the next ones are likely to be like it.
+/// The number of statements that run with plan nodes after one whose row would not keep its keys. A
+/// failed try is wasted, and the next statements are likely to fail, too.
 const WITHOUT_HOPE: u32 = 32;
 
-/// Statements that are still to take the general way at once. (Two sessions may count one of them
-/// once: it is no more than a guess.)
+/// The statements that still run with plan nodes at once. (Two sessions may count one of them once:
+/// it is only a guess.)
 #[derive(Default)]
 pub(crate) struct Hope(AtomicU32);
 
@@ -118,7 +117,7 @@ pub(crate) struct PointTable<'a> {
 }
 
 impl<'a> PointTable<'a> {
-    /// What stores its rows.
+    /// The writer of the table's rows.
     fn writer(&self) -> TableWriter<'a> {
         TableWriter::with_indexes(self.table, Some(self.index), self.others)
     }
@@ -136,7 +135,7 @@ struct Scratch {
     row: RowBuf,
     /// A row that has been deleted.
     deleted: Vec<u8>,
-    /// What an assigned value is stored as.
+    /// The stored form of an assigned value.
     stored: Vec<u8>,
     values: Vec<Datum>,
 }
@@ -418,7 +417,7 @@ fn select(
     Ok(PointOutcome::Done(1))
 }
 
-/// Locks the row, if that is done at once.
+/// Locks the row, if it can be locked at once.
 fn lock(
     (scan, of): (&IndexPlan, PointTable<'_>),
     (columns, mode): (&[usize], RowLockMode),
@@ -429,7 +428,7 @@ fn lock(
     let Some((id, _)) = scratch.find(scan, of, cx)? else { return Ok(PointOutcome::Done(0)) };
     let rows = of.table.rows_for_write()?;
     let outcome = rows.lock_row(&mut cx.txn()?.txn, id, mode, WaitPolicy::DontWait)?;
-    // Held by another one, changed or gone since: the general way knows what to do.
+    // The row is locked by another transaction, changed or deleted: the plan's nodes handle that.
     let LockOutcome::Locked = outcome else {
         accesses::searches_again(of.index.oid);
         return Ok(PointOutcome::General);

@@ -1,4 +1,4 @@
-//! The code behind pg_proc's rows, of whichever crate.
+//! The native code of pg_proc's rows, from any crate.
 //!
 //! ```text
 //!   functions: by prosrc, by OID ──┐
@@ -7,10 +7,10 @@
 //!   an extension's code ──▶ missing_partition(name)
 //! ```
 //!
-//! What it guarantees: built-in functions are found first, and nobody above can take their
-//! place; a family that is registered twice is there once. The tables are static because they are
-//! code, as a shared library is: all that is state (which extensions are installed, what they keep)
-//! is in the catalog. Compiling looks here; running does not.
+//! Built-in functions are found first, and no registered family can replace them. A family that is
+//! registered twice exists once. The tables are static because they are code, as a shared library
+//! is. The state of extensions, such as which are installed, is in the catalog. Only the compiler
+//! searches these tables, execution does not.
 
 use crate::change::{TriggerAnswer, TriggerCall};
 use crate::spi::Spi;
@@ -24,13 +24,13 @@ use steppe_types::{Datum, Oid, Result};
 /// A function that runs statements.
 pub type SpiFn = fn(&[Datum], &CallInfo, &mut Spi<'_>) -> Result<Datum>;
 
-/// A trigger function: told what has happened, or is about to, it may run statements.
+/// A trigger function. It gets the change that has happened or is about to, and may run statements.
 pub type TriggerFn = fn(&TriggerCall<'_>, &mut Spi<'_>) -> Result<TriggerAnswer>;
 
 /// The code of a function that is written in Rust.
 #[derive(Clone, Copy)]
 pub enum Native {
-    /// It computes its result from its arguments and what it may ask the session.
+    /// It computes its result from its arguments and the session's state.
     Builtin(Builtin),
     /// It runs statements.
     Spi(SpiFn),
@@ -38,32 +38,33 @@ pub enum Native {
     Trigger(TriggerFn),
 }
 
-/// The functions that a crate above this one brings.
+/// The functions of a crate above this one.
 pub struct Family {
-    /// What it is called; the caller registers one family by one name.
+    /// The family's name, which the caller keeps unique.
     pub name: &'static str,
     /// Tables of functions by pg_proc.prosrc, one a subject.
     pub by_source: &'static [&'static [(&'static str, Native)]],
-    /// By pg_proc.oid: those that PostgreSQL itself writes in SQL, which have no symbol.
+    /// Functions by pg_proc.oid, for those without a symbol because PostgreSQL itself writes them
+    /// in SQL.
     pub by_oid: &'static [&'static [(Oid, Native)]],
 }
 
-/// Called for a key that no partition of the parent takes, if the extension keeps something of that
-/// table. True: the catalog has changed, and the row is to be routed again.
+/// Called for a key that has no partition of the parent, if the extension manages that table. True:
+/// the catalog has changed, and the row is to be routed again.
 pub type MissingPartition = fn(&mut Spi<'_>, Oid, &[Datum]) -> Result<bool>;
 
-/// What an extension brings besides rows of pg_proc.
+/// The parts of an extension besides its rows of pg_proc.
 pub struct ExtensionCode {
-    /// What CREATE EXTENSION makes of it.
+    /// The description that CREATE EXTENSION uses.
     pub extension: &'static AvailableExtension,
     /// The code of its functions.
     pub family: &'static Family,
-    /// What it does for rows that no partition takes.
+    /// The function that handles rows without a partition.
     pub missing_partition: Option<MissingPartition>,
 }
 
-/// How many families and how many extensions there may be: each has a fixed place, so that looking
-/// takes no lock.
+/// The most families, and the most extensions. Each has a fixed place, so that a search takes no
+/// lock.
 const PLACES: usize = 16;
 
 static FAMILIES: [OnceLock<Added>; PLACES] = [const { OnceLock::new() }; PLACES];
@@ -77,7 +78,7 @@ struct Added {
     by_oid: HashMap<Oid, Native>,
 }
 
-/// Adds a family; one that is there already stays as it is.
+/// Adds a family; a registered one stays unchanged.
 pub fn register(family: &'static Family) {
     for place in &FAMILIES {
         let added = place.get_or_init(|| Added {
@@ -92,8 +93,7 @@ pub fn register(family: &'static Family) {
     debug_assert!(false, "no place is left for the functions of {}", family.name);
 }
 
-/// Adds an extension's code, and makes the extension available; what is there already stays as it
-/// is.
+/// Adds an extension's code, and makes the extension available. A registered one stays unchanged.
 pub fn register_extension(code: &'static ExtensionCode) {
     register(code.family);
     AvailableExtension::make_available(code.extension);
@@ -111,8 +111,8 @@ pub fn native(proc: &Function) -> Option<Native> {
     own.map(Native::Builtin).or_else(|| added(proc, source))
 }
 
-/// The name of the code that this program has for a function: a user's has code of its own unless
-/// it says that it is one of these.
+/// The name of the program's own code for a function. A user's function has code of its own unless
+/// it names one of these.
 fn native_source(proc: &Function) -> Option<&str> {
     match &proc.body {
         Body::Native { source, .. } => Some(source),
@@ -120,7 +120,7 @@ fn native_source(proc: &Function) -> Option<&str> {
     }
 }
 
-/// The code of a pg_proc row that a crate above this one has brought.
+/// The code of a pg_proc row from a crate above this one.
 fn added(proc: &Function, source: &str) -> Option<Native> {
     families().find_map(|family| {
         let by_oid = proc.is_built_in().then(|| family.by_oid.get(&proc.oid)).flatten();
@@ -149,7 +149,7 @@ pub(crate) fn trigger_function(function: Oid) -> Option<TriggerFn> {
     }
 }
 
-/// What the extension of a name does for rows that no partition takes.
+/// The extension's function for rows without a partition.
 pub(crate) fn missing_partition(extension: &str) -> Option<MissingPartition> {
     let mut codes = EXTENSIONS.iter().map_while(OnceLock::get);
     codes.find(|code| code.extension.name == extension)?.missing_partition

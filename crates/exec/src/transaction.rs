@@ -1,35 +1,36 @@
-//! The transaction that a session lends to executions, and they to the functions they call.
+//! The transaction that a session lends to executions, and executions to the functions they call.
 //!
 //! ```text
 //!   session ──Option<Transaction>──▶ Execution ──▶ Spi ──▶ a function's statements, its DDL
 //!           ◀──── given back ───────           ◀──
 //! ```
 //!
-//! What it guarantees: all that a transaction owns is in one place, and whoever runs has it. A
-//! function that changes the catalog changes what its caller, and the session, go on with.
+//! One object has all state of a transaction, and the code that runs owns it. If a function changes
+//! the catalog, its caller and the session go on with the changed catalog.
 //!
-//! What few transactions have is behind one pointer: the transaction is passed by value.
+//! State that few transactions have is behind one pointer, because the transaction is passed by
+//! value.
 
 use steppe_catalog::CatalogChanges;
 use steppe_functions::SessionHost;
 use steppe_txn::{Txn, UndoPosition, View};
 use steppe_types::Result;
 
-/// What a transaction owns.
+/// The state of a transaction.
 pub struct Transaction {
     /// The engine's transaction.
     pub txn: Txn,
     rare: Rare,
 }
 
-/// A point in a transaction to which it can be taken back.
+/// A point in a transaction to which its changes can be undone.
 pub struct SavepointMark {
     undo: UndoPosition,
     /// Its changes of the catalog so far.
     changes: Option<Box<CatalogChanges>>,
 }
 
-/// What a transaction has that does more than read and change rows; it is made when it is needed.
+/// State of a transaction that does more than read and change rows. It is made when it is needed.
 #[derive(Default)]
 struct Rare(Option<Box<Owned>>);
 
@@ -40,7 +41,7 @@ struct Owned {
 }
 
 impl Transaction {
-    /// One that has just begun.
+    /// A transaction that has just begun.
     pub fn new(txn: Txn) -> Transaction {
         Transaction { txn, rare: Rare::default() }
     }
@@ -51,26 +52,26 @@ impl Transaction {
         self.rare.changes()
     }
 
-    /// What DDL works with: the engine's transaction, and the changes of the catalog so far.
+    /// The engine's transaction and the catalog changes so far, for DDL.
     pub fn for_ddl(&mut self) -> (&mut Txn, &mut Option<CatalogChanges>) {
         (&mut self.txn, &mut self.rare.0.get_or_insert_default().changes)
     }
 
-    /// DDL that has changed nothing leaves no version of the catalog of its own.
+    /// Removes the transaction's catalog version if DDL has changed nothing.
     pub fn forget_no_changes(&mut self) {
         if self.changes().is_some_and(CatalogChanges::is_empty) {
             self.forget_changes();
         }
     }
 
-    /// Where it is now: SAVEPOINT.
+    /// The present undo position: SAVEPOINT.
     pub fn mark(&self) -> SavepointMark {
         let changes = self.changes().cloned().map(Box::new);
         SavepointMark { undo: self.txn.undo_position(), changes }
     }
 
-    /// Takes back what was done after a mark, and gives back the locks that were acquired since:
-    /// ROLLBACK TO SAVEPOINT. It can be taken back to the same mark again.
+    /// Undoes the changes since a mark, and releases the locks that were acquired since: ROLLBACK
+    /// TO SAVEPOINT. It can return to the same mark again.
     pub fn rollback_to(&mut self, mark: &SavepointMark) -> Result<()> {
         self.txn.rollback_to_savepoint(mark.undo)?;
         match &mark.changes {
@@ -86,13 +87,14 @@ impl Transaction {
         }
     }
 
-    /// Puts its own changes of the catalog on top of what others have committed, and tells the
+    /// Puts the transaction's catalog changes on top of what others have committed, and tells the
     /// session.
     pub(crate) fn rebase(&mut self, session: &dyn SessionHost) -> Result<()> {
         self.rare.rebase(session)
     }
 
-    /// At its end: the engine's transaction, and what it publishes if it commits.
+    /// At its end: the engine's transaction, and the catalog changes that it publishes if it
+    /// commits.
     pub fn into_parts(self) -> (Txn, Option<CatalogChanges>) {
         let changes = self.rare.0.and_then(|owned| owned.changes);
         (self.txn, changes.filter(|changes| !changes.is_empty()))
@@ -115,7 +117,7 @@ impl Rare {
     }
 }
 
-/// A running statement's transaction and what it sees.
+/// A running statement's transaction and its view.
 pub(crate) struct StatementTxn {
     pub(crate) txn: Txn,
     rare: Rare,
@@ -124,14 +126,14 @@ pub(crate) struct StatementTxn {
 }
 
 impl StatementTxn {
-    /// Of a statement that sees what the running one of the transaction sees.
+    /// For a statement that sees what the transaction's running statement sees.
     #[inline]
     pub(crate) fn new(transaction: Transaction) -> StatementTxn {
         let view = transaction.txn.view();
         StatementTxn::with_view(transaction, view)
     }
 
-    /// Of a statement with a snapshot of its own.
+    /// For a statement with a snapshot of its own.
     #[inline]
     pub(crate) fn with_view(transaction: Transaction, view: View) -> StatementTxn {
         let Transaction { txn, rare } = transaction;

@@ -1,13 +1,13 @@
 //! The states of one call in all groups, and the kernels that take a batch's arguments into them.
 //!
-//! The most frequent aggregates have states that are less than an [`AggState`], laid side by side
-//! (X100's hash aggregation does the same); the others keep theirs. Either way a group's state can
-//! be taken out as an [`AggState`] and put back, so that a row may come by itself, and so that
-//! results are made in one place.
+//! The most frequent aggregates have states that are smaller than an [`AggState`], in arrays (as in
+//! X100's hash aggregation). The others keep an [`AggState`]. Any group's state can be taken out as
+//! an [`AggState`] and put back, so that a single row can be added, and all results are made in one
+//! place.
 //!
-//! A kernel takes rows in the order in which they are, so that sums of floats are the row path's
-//! to the last bit. It stops at the first row that fails, and says which that was: of several
-//! calls' failures the earliest row's is the one to report.
+//! A kernel takes rows in their order, so that sums of floats equal those of the row path to the
+//! last bit. It stops at the first row that fails and returns which row that was. If several calls
+//! fail, the error of the earliest row is reported.
 
 use super::{AggKind, AggState, statistics};
 use crate::vector::{Data, IntKind, NO_PLACE, Nulls, Vector};
@@ -41,9 +41,9 @@ enum States {
 /// Sums of numerics of one display scale, or of integers.
 #[derive(Default)]
 struct SmallSums {
-    /// That of all values so far.
+    /// The scale of all values so far.
     scale: Option<u8>,
-    /// Over 10^scale.
+    /// The sums, multiplied by 10^scale.
     sums: Vec<i64>,
     counts: Vec<i64>,
 }
@@ -97,7 +97,7 @@ fn int_kind(type_oid: Oid) -> Option<IntKind> {
 }
 
 impl CallStates {
-    /// No group yet.
+    /// The states of a call, without groups.
     pub(crate) fn new(kind: &AggKind) -> CallStates {
         let states = match kind {
             AggKind::CountStar | AggKind::Count => States::Counts(Vec::new()),
@@ -115,7 +115,7 @@ impl CallStates {
         CallStates { kind: kind.clone(), states }
     }
 
-    /// Starts groups until there are so many.
+    /// Adds groups until there are `groups`.
     pub(crate) fn grow(&mut self, groups: usize) {
         match &mut self.states {
             States::Counts(counts) => counts.resize(groups, 0),
@@ -136,7 +136,7 @@ impl CallStates {
         }
     }
 
-    /// Bytes that a group's state takes, but for what grows with its rows.
+    /// The bytes of a group's state, without the part that grows with its rows.
     pub(crate) fn group_bytes(&self) -> usize {
         match &self.states {
             States::Counts(_) => 8,
@@ -173,8 +173,8 @@ impl CallStates {
         }
     }
 
-    /// The results of the groups from `from` up to `end`, which are their states as values as
-    /// well; `None`: either is to be made one by one of the states.
+    /// The results of the groups from `from` up to `end`, if these are also the values of their
+    /// states. `None`: the caller makes them one by one from the states.
     pub(crate) fn results(&self, from: usize, end: usize) -> Option<Vector> {
         let without =
             |any: &[bool]| Nulls::from_flags(any[from..end].iter().map(|any| !any).collect());
@@ -228,12 +228,12 @@ impl CallStates {
         Ok(())
     }
 
-    /// Takes one row's arguments into a group; says by how many bytes the state has grown.
+    /// Adds one row's arguments to a group; returns by how many bytes the state has grown.
     pub(crate) fn add_row(&mut self, group: usize, args: &[Datum]) -> Result<usize> {
         self.change(group, |kind, state| kind.add(state, args))
     }
 
-    /// Has a group's state change; says by how many bytes it has grown.
+    /// Changes a group's state; returns by how many bytes it has grown.
     fn change(
         &mut self,
         group: usize,
@@ -253,8 +253,8 @@ impl CallStates {
         Ok(0)
     }
 
-    /// Takes a state that [`AggKind::partial`] has made into a group; says by how many bytes the
-    /// group's has grown.
+    /// Adds a state that [`AggKind::partial`] has made to a group; returns by how many bytes the
+    /// group's state has grown.
     pub(crate) fn combine_row(&mut self, group: usize, part: &Datum) -> Result<usize> {
         self.change(group, |kind, state| kind.combine(state, part))
     }
@@ -278,8 +278,8 @@ impl CallStates {
         Ok(grown)
     }
 
-    /// Takes the arguments of a batch's rows into their groups; rows without a group are passed
-    /// over. Says by how many bytes the states have grown.
+    /// Adds the arguments of a batch's rows to their groups. Rows without a group are skipped.
+    /// Returns by how many bytes the states have grown.
     pub(crate) fn add(&mut self, groups: &[u32], args: &[&Vector]) -> Result<usize, RowError> {
         if let States::Small(small) = &mut self.states {
             let Some(from) = add_small(small, groups, args) else { return Ok(0) };
@@ -356,7 +356,7 @@ fn each(
     Ok(())
 }
 
-/// How many rows are in the only group, of those that are not NULL.
+/// The rows that are in the only group and are not NULL.
 fn in_group<'a>(groups: &'a [u32], nulls: &'a Nulls) -> impl Iterator<Item = usize> + 'a {
     (0..groups.len()).filter(|i| groups[*i] != NO_PLACE && !nulls.get(*i))
 }
@@ -392,8 +392,8 @@ fn count(counts: &mut [i64], groups: &[u32], nulls: &Nulls) {
     }
 }
 
-/// Adds numerics and integers to small sums; says from which row on they must be added to wider
-/// ones.
+/// Adds numerics and integers to small sums; returns the first row that must be added to wider
+/// ones, if any.
 fn add_small(small: &mut SmallSums, groups: &[u32], args: &[&Vector]) -> Option<usize> {
     let [arg] = args else { return Some(0) };
     let (scale, values) = match &arg.data {
@@ -519,7 +519,7 @@ fn add_simple(
         }
         (AggKind::Extreme { max, type_oid }, Data::Texts(values)) if *type_oid != oid::BPCHAR => {
             extremes(states, (groups, nulls), |i, best| match best {
-                // Equal texts look the same.
+                // Equal texts have the same bytes.
                 Some(Datum::Text(best)) => {
                     let order = values.get(i).cmp(best.as_bytes());
                     let better = if *max { order.is_gt() } else { order.is_lt() };
@@ -533,7 +533,7 @@ fn add_simple(
     Ok(true)
 }
 
-/// Of values that are equal but look different the last one counts.
+/// If equal values have different forms, the last one is kept.
 fn replaces(order: Ordering, max: bool) -> bool {
     if max { order.is_ge() } else { order.is_le() }
 }

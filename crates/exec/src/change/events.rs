@@ -1,12 +1,12 @@
-//! What is to be done at the end of a statement because of the rows that it has changed
+//! The triggers and checks that a statement runs at its end because of the rows that it has changed
 //! (PostgreSQL's after-trigger queue in src/backend/commands/trigger.c).
 //!
-//! Events are worked off in the order in which they were queued, whatever they are of. What is
-//! queued meanwhile comes behind. A part of the statement that is taken back takes its events with
-//! it ([`super::mark`]). A statement that queues nothing has no queue: it costs one look at its end.
+//! Events of all kinds run in the order in which they were queued. Events that are queued meanwhile
+//! run after them. If a part of the statement is undone, its events are removed ([`super::mark`]).
+//! A statement that queues nothing has no queue, and only checks for one at its end.
 //!
-//! The rows that triggers are to see are kept as they were, beyond work_mem in temporary files: one
-//! event stands for a run of them.
+//! The rows for triggers are kept as they were, beyond work_mem in temporary files. One event
+//! stands for a run of rows.
 //!
 //! Deferred constraints leave the queue when their turn comes: the session keeps them until SET
 //! CONSTRAINTS or COMMIT.
@@ -23,11 +23,11 @@ use steppe_catalog::Relation;
 use steppe_functions::KeyCheck;
 use steppe_types::{Datum, Error, Oid, Result};
 
-/// What is queued.
+/// An event of the queue.
 pub(crate) enum Event {
-    /// A key of a DEFERRABLE constraint is to be looked at again: another row may have it.
+    /// Checks a key of a DEFERRABLE constraint again: another row may have it.
     UniqueRecheck(KeyCheck),
-    /// AFTER ROW triggers of so many rows of a log.
+    /// AFTER ROW triggers of `count` rows of a log.
     Rows { log: usize, first: usize, count: usize },
     /// AFTER STATEMENT triggers of a table.
     Statement { table: usize, command: RowCommand },
@@ -41,8 +41,8 @@ pub(crate) struct EventQueue {
     /// Where a table is among those.
     places: HashMap<Oid, usize>,
     logs: Vec<RowLog>,
-    /// BEFORE STATEMENT triggers that have been fired: they are once for a table and a command,
-    /// though several parts of the statement write the table.
+    /// BEFORE STATEMENT triggers that have been fired. They fire once for a table and a command,
+    /// even if several parts of the statement write the table.
     begun: Vec<(Oid, RowCommand)>,
 }
 
@@ -52,7 +52,7 @@ struct QueuedTable {
     hooks: Arc<HookSet>,
 }
 
-/// Rows of tables with so many columns: the table's place, the command, the old row, the new one.
+/// Rows of tables with `columns` columns: the table's place, the command, the old row, the new one.
 struct RowLog {
     columns: usize,
     rows: TupleStore,
@@ -65,7 +65,7 @@ pub(super) type OldAndNew<'r> = (Option<&'r [Datum]>, Option<&'r [Datum]>);
 #[derive(Clone, Copy)]
 pub(super) struct EventMark {
     events: usize,
-    /// Of the last event before it, so many rows.
+    /// The number of rows in the last event before it.
     rows: usize,
 }
 
@@ -86,7 +86,7 @@ impl EventQueue {
         EventMark { events: self.events.len(), rows }
     }
 
-    /// Forgets what was queued since a mark.
+    /// Removes the events queued since a mark.
     fn truncate(&mut self, mark: EventMark) {
         self.events.truncate(mark.events);
         if let Some(Event::Rows { count, .. }) = self.events.last_mut() {
@@ -116,8 +116,8 @@ impl EventQueue {
         self.push(Event::Statement { table, command });
     }
 
-    /// Whether a table's BEFORE STATEMENT triggers are still to be fired for a command; they are
-    /// not, from now on.
+    /// Whether a table's BEFORE STATEMENT triggers have not been fired yet for a command. From now
+    /// on they count as fired.
     pub(super) fn begins(&mut self, relation: &Relation, command: RowCommand) -> bool {
         let of = (relation.oid, command);
         let begins = !self.begun.contains(&of);
@@ -137,7 +137,7 @@ impl EventQueue {
         self.events.iter().filter_map(row).collect()
     }
 
-    /// Does what is queued.
+    /// Runs the queued events.
     fn work_off(mut self, cx: &mut ExecContext) -> Result<()> {
         let mut rechecks = Vec::new();
         for event in std::mem::take(&mut self.events) {
@@ -259,7 +259,7 @@ impl ExecContext {
     }
 }
 
-/// At the end of a statement: does what is queued.
+/// Runs the queued events at the end of a statement.
 #[inline]
 pub(crate) fn finish(cx: &mut ExecContext) -> Result<()> {
     match cx.events.take() {

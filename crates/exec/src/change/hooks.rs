@@ -1,11 +1,11 @@
 //! The triggers that a statement can meet, compiled.
 //!
-//! They are looked at when the statement is compiled, and again for each kind of leaf: a trigger
-//! that the statement's command, its columns or the session's role rule out is not among them. A
-//! statement that meets none has no [`HookSet`], which is all that its execution looks at.
+//! The triggers are selected when the statement is compiled, and again for each kind of leaf.
+//! Triggers that the statement's command, its columns or the session's role exclude are left out. A
+//! statement without triggers has no [`HookSet`], and its execution checks only that.
 //!
-//! A set is shared by leaves that are defined alike, so that it knows no OID of a table: what
-//! a trigger is told of its table comes from the table.
+//! Leaves with the same definition share a set, so the set has no OID of a table. The trigger gets
+//! its table's name and OID from the table.
 
 use super::{TargetRules, Written};
 use crate::registry::{TriggerFn, trigger_function};
@@ -18,7 +18,7 @@ use steppe_sql::plan::ModifyTable;
 use steppe_sql::query::Command;
 use steppe_types::{Error, Oid, Result};
 
-/// What is done to a row.
+/// A row-changing command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RowCommand {
     /// INSERT
@@ -29,7 +29,7 @@ pub enum RowCommand {
     Delete,
 }
 
-/// A trigger whose function is at hand.
+/// A trigger with its function.
 pub(crate) struct Trigger {
     pub(crate) definition: Definition,
     pub(crate) function: TriggerFn,
@@ -47,7 +47,7 @@ pub(crate) struct CommandHooks {
     pub(crate) after_statement: Triggers,
 }
 
-/// What a statement can meet of a table's triggers.
+/// The triggers of a table that a statement can meet.
 #[derive(Default)]
 pub(crate) struct HookSet {
     insert: CommandHooks,
@@ -68,7 +68,7 @@ pub(crate) fn commands_of(modify: &ModifyTable) -> &'static [RowCommand] {
     }
 }
 
-/// Whether a BEFORE ROW trigger has each new version in hand, so that any column may be another.
+/// Whether a BEFORE ROW trigger may change any column of a new version.
 pub(super) fn rewrites_updates(relation: &Relation) -> bool {
     relation.triggers.iter().any(|trigger| {
         trigger.events.update
@@ -78,7 +78,7 @@ pub(super) fn rewrites_updates(relation: &Relation) -> bool {
 }
 
 impl HookSet {
-    /// What a statement of these commands meets; `None`: nothing.
+    /// The triggers for a statement of these commands; `None` if there are none.
     pub(super) fn of(
         relation: &Relation,
         commands: &[RowCommand],
@@ -101,7 +101,7 @@ impl HookSet {
         Ok((!is_empty).then(|| Arc::new(set)))
     }
 
-    /// Those of a command.
+    /// The triggers of a command.
     pub(crate) fn command(&self, command: RowCommand) -> &CommandHooks {
         match command {
             RowCommand::Insert => &self.insert,

@@ -1,13 +1,14 @@
 //! INSERT of rows into a table, or into its leaves.
 //!
-//! Rows go in runs. A run is a batch: its rows are checked, and go to the table and to each index
-//! together. Where BEFORE ROW triggers are to see a row, the run ends before it: the row comes by
-//! itself, when those before it are stored.
+//! Rows are inserted in runs. A run is a batch: its rows are checked, then stored in the table and
+//! in each index together. If BEFORE ROW triggers are to see a row, the run ends before it. The row
+//! is inserted alone, after the rows before it are stored.
 //!
-//! A batch meets its errors in another order than rows one at a time do: a duplicate key of a late
-//! row may sort before that of an early one, and all rows are checked before any is stored. So a
-//! batch that fails is taken back and its rows are put in one by one: the first that fails says
-//! why (PostgreSQL's ExecInsert). No row of it has been seen by a trigger by then.
+//! A batch meets its errors in another order than single rows do. A duplicate key of a late row may
+//! sort before that of an early one, and all rows are checked before any is stored. So the changes
+//! of a batch that fails are undone, and its rows are inserted one by one, so that the first row
+//! that fails decides the error (PostgreSQL's ExecInsert). Triggers have not seen any row of the
+//! batch by then.
 
 use super::node::no_row;
 use super::route::{OpenLeaves, Partitioned};
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use steppe_txn::RowId;
 use steppe_types::{Datum, Error, Oid, Result};
 
-/// What became of a row that was inserted into the table.
+/// The place of an inserted row.
 pub(crate) struct Placed {
     pub(crate) leaf: Oid,
     /// The row, if the leaf has computed columns of it.
@@ -39,15 +40,15 @@ impl Placed {
     }
 }
 
-/// What became of rows up to the first whose leaf has BEFORE ROW triggers.
+/// The stored rows up to the first whose leaf has BEFORE ROW triggers.
 struct Run {
-    /// Where they are; of a table without leaves nothing is told.
+    /// The places of the rows; empty for a table without leaves.
     placed: Vec<Option<Placed>>,
     /// The leaf of that row.
     next: Option<Arc<Target>>,
 }
 
-/// A row that ON CONFLICT is about, which satisfies the constraints.
+/// A row for ON CONFLICT, which satisfies the constraints.
 pub(super) struct Proposed {
     /// Its leaf, if the table has any.
     pub(super) leaf: Option<Arc<Target>>,
@@ -64,7 +65,7 @@ struct Gathered<'r> {
     groups: Vec<Group<'r>>,
     /// The group of each row, and its place there.
     members: Vec<(usize, usize)>,
-    /// What the next row is refused for.
+    /// The error of the next row.
     failed: Option<Error>,
     /// The leaf of the next row, whose triggers are to see it.
     next: Option<Arc<Target>>,
@@ -197,13 +198,13 @@ fn insert_fired(
     Ok(Some(Placed { leaf: target.table.oid, row: Some(target.seen(row)), id }))
 }
 
-/// Whether an error is about what a row holds (classes 22, 23 and 54), not about what becomes of
-/// the statement.
+/// Whether an error is about a row's values (classes 22, 23 and 54), and not about the statement.
 fn is_of_a_row(error: &Error) -> bool {
     matches!(&error.sqlstate().0[..2], b"22" | b"23" | b"54")
 }
 
-/// The row that BEFORE ROW INSERT triggers make of one: complete, and such as the table takes.
+/// The row after its BEFORE ROW INSERT triggers: complete, and checked against the table's
+/// constraints.
 fn pass_insert(
     target: &Target,
     row: Vec<Datum>,
@@ -223,8 +224,8 @@ fn pass_insert(
 }
 
 impl ModifyPlan {
-    /// Inserts complete rows into the target, or into its leaves. It answers where each went, if
-    /// the table has leaves or triggers before its rows; `None`: a trigger would not have it.
+    /// Inserts complete rows into the target or its leaves. Returns the rows' places if the table
+    /// has leaves or triggers. `None`: a trigger rejected the row.
     pub(crate) fn insert(
         &self,
         rows: &[&[Datum]],
@@ -251,8 +252,8 @@ impl ModifyPlan {
         self.insert_by(true, rows, open, inserter, cx)
     }
 
-    /// Rows go in runs: where BEFORE ROW triggers are to see one, it comes after those before it
-    /// are stored, and by itself.
+    /// Inserts rows in runs. A row that BEFORE ROW triggers are to see is inserted alone, after the
+    /// rows before it are stored.
     fn insert_by(
         &self,
         in_order: bool,
@@ -307,7 +308,7 @@ impl ModifyPlan {
         Ok(Run { placed: Vec::new(), next: None })
     }
 
-    /// A batch that fails is taken back, and its rows are put in one by one.
+    /// Inserts a batch; if it fails, undoes it and inserts its rows one by one.
     fn insert_run_in_order(
         &self,
         rows: &[&[Datum]],
@@ -333,7 +334,7 @@ impl ModifyPlan {
         Err(error)
     }
 
-    /// A row that ON CONFLICT is about. `None`: a trigger would not have it.
+    /// A row for ON CONFLICT. `None`: a trigger rejected it.
     pub(super) fn propose(
         &self,
         row: &[Datum],

@@ -1,7 +1,7 @@
-//! What RETURNING is over: the child's row, the row's versions, and their system columns.
+//! The input of RETURNING: the child's row, the row's versions, and their system columns.
 //!
-//! ctid, xmin and their kin are those of the version that a change has made, and of the one
-//! that it was made to, which has the changer's xid as its xmax by then.
+//! System columns such as ctid and xmin are those of the version that a change has made, and of the
+//! version before. The latter has the changer's xid as its xmax by then.
 
 use super::row::Changed;
 use super::{ModifyPlan, Target};
@@ -17,7 +17,7 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState};
 /// A row's version before its change and the one after it, each with the table that it is in.
 pub(super) type Versions<'r> = (Option<(&'r [Datum], Oid)>, Option<(&'r [Datum], Oid)>);
 
-/// Collects what RETURNING computes.
+/// Computes the rows of RETURNING.
 pub(crate) struct Returning<'a> {
     pub(super) plan: &'a CPlan,
     pub(super) modify: &'a ModifyPlan,
@@ -68,8 +68,8 @@ impl Returning<'_> {
 }
 
 impl ModifyPlan {
-    /// Of a row that has been put into the table, or into one of its partitions: there PostgreSQL
-    /// mostly has but its ctid to show.
+    /// The system columns of a row inserted into the table or one of its partitions. For a
+    /// partitioned table PostgreSQL mostly has only ctid.
     pub(super) fn system_of_insert(&self, id: RowId, cx: &mut ExecContext) -> Result<Vec<Datum>> {
         let mut columns = self.returning_system.iter();
         let is_written = |(of, column): &(VersionOf, VersionColumn)| {
@@ -82,7 +82,7 @@ impl ModifyPlan {
         self.system_of_inserted(id, cx)
     }
 
-    /// Of a row that has been inserted.
+    /// The system columns of an inserted row.
     fn system_of_inserted(&self, id: RowId, cx: &mut ExecContext) -> Result<Vec<Datum>> {
         let txn = &cx.txn()?.txn;
         let value = |(of, column): &(VersionOf, VersionColumn)| match of {
@@ -92,7 +92,7 @@ impl ModifyPlan {
         self.returning_system.iter().map(value).collect()
     }
 
-    /// Of a row that has been changed in a table.
+    /// The system columns of a row changed in a table.
     pub(super) fn system_of(
         &self,
         changed: &Changed,
@@ -126,8 +126,8 @@ impl ModifyPlan {
         values.collect()
     }
 
-    /// Of a row that has been moved: deleted from a leaf, where its old version was, and inserted
-    /// into another one.
+    /// The system columns of a row that was moved: deleted from a leaf, which had its old version,
+    /// and inserted into another one.
     pub(super) fn system_of_moved(
         &self,
         (from, old): (&Target, (RowId, RowMeta)),

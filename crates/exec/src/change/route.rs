@@ -1,12 +1,12 @@
-//! Changes to a table whose rows are in several: each row goes to its leaf.
+//! Changes to a table whose rows are in several leaves: each row is changed in its leaf.
 //!
-//! The leaves are a partitioned table's partitions, or a table and those that inherit
-//! from it. Statements are written against the table that they name: conditions, new
-//! values and RETURNING see rows as it has them, and only what is stored is laid out as
-//! the leaf has it. A leaf is opened when its first row comes.
+//! The leaves are a partitioned table's partitions, or a table and the tables that inherit from it.
+//! Statements are written against the table that they name. Conditions, new values and RETURNING
+//! see rows with its columns, and only stored rows have the leaf's layout. A leaf is opened when
+//! its first row comes.
 //!
-//! An UPDATE whose new row belongs to another partition deletes the old one and inserts
-//! the new one there. INSERT into a table that others inherit from is of that table alone.
+//! If the new row of an UPDATE belongs to another partition, the old row is deleted and the new one
+//! inserted there. INSERT into an inheritance parent stores rows in that table alone.
 
 use super::checks::partition_violation;
 use super::node::no_row;
@@ -37,25 +37,26 @@ pub(crate) struct Partitioned {
     table: Arc<Relation>,
     /// Column of the child's output with the OID of a row's leaf.
     leaf: Option<usize>,
-    /// ON CONFLICT's arbiters among the partitioned table's indexes; empty: any unique one.
+    /// ON CONFLICT's arbiters among the partitioned table's indexes. An empty list means any unique
+    /// index.
     arbiters: Option<Box<[Oid]>>,
     commands: &'static [RowCommand],
     /// The columns that the statement assigns to, as the table has them.
     assigned: Box<[usize]>,
     /// `None`: the table is not partitioned.
     router: Option<Router>,
-    /// By leaf, with the epoch of the catalog that it is as in.
+    /// The targets by leaf, with the epoch of the catalog that they were made from.
     targets: ByLeaf<(u64, Arc<Target>)>,
     models: Models<Arc<Target>>,
 }
 
-/// The leaves that an execution has opened; `None`: it has gone.
+/// The leaves that an execution has opened. `None`: the leaf was dropped.
 #[derive(Default)]
 pub(crate) struct OpenLeaves {
     /// Mostly there is but one.
     first: Option<(Oid, Option<Arc<Target>>)>,
     others: HashMap<Oid, Option<Arc<Target>>>,
-    /// The catalog in force when a leaf was locked, if that was not the statement's any more.
+    /// The catalog in force when a leaf was locked, if it is newer than the statement's.
     newer: Option<Arc<Catalog>>,
     buffers: RouteBuffers,
 }
@@ -97,7 +98,7 @@ impl Partitioned {
         }))
     }
 
-    /// The leaf that a child's row is of. `None`: it has gone, or there is no row.
+    /// The leaf of a child's row. `None`: the leaf was dropped, or there is no row.
     pub(super) fn target_of(
         &self,
         source: &[Datum],
@@ -162,7 +163,7 @@ impl Partitioned {
         Ok(target)
     }
 
-    /// Locks a leaf. `None`: it is no partition any more.
+    /// Locks a leaf. `None`: it is no longer a partition.
     fn lock(
         &self,
         leaf: Oid,
@@ -237,7 +238,7 @@ impl Partitioned {
             generated: GeneratedColumn::compile_all(&generated, &mut compiler)?,
             never_null: compiler.each_of(&stored_never_null(catalog, leaf)?)?,
             checks: compiler.each_of(&stored_checks(catalog, leaf)?)?,
-            // These see the row as the partitioned table has it.
+            // These see the row with the columns of the partitioned table.
             view_checks: Box::new([]),
             partition: PartitionCheck::new(leaf, &mut compiler)?,
             columns: ColumnMap::new(&self.table, leaf)?,
@@ -278,7 +279,7 @@ impl ModifyPlan {
             Outcome::Leaves { old, was, mut new } => {
                 self.target.generate(&mut new, cx)?;
                 let placed = self.insert(&[&new], open, inserter, cx)?.into_iter().next();
-                // A trigger of the other leaf would not have it: it has gone from here.
+                // A trigger of the other leaf rejected the row, which is already deleted here.
                 let Some(placed) = placed.ok_or_else(no_row)? else { return Ok(None) };
                 let is = placed.id;
                 let system = self.system_of_moved((target, was), is, cx)?;

@@ -1,9 +1,9 @@
 //! A table that is written to: what its rows must satisfy and how they are laid out.
 //!
-//! The rules are a table's definition and the statement's, compiled; they name no table. So leaves
-//! that are defined alike share them, and each has but its handles besides
-//! ([`Target::open_alike`]). Statements see rows as the table that they name has them; a leaf may
-//! have its columns in other places ([`Target::stored`], [`Target::seen`]).
+//! The rules are compiled from the definition of a table and from the statement. They name no
+//! table, so leaves with the same definition share them, and each leaf adds only its handles
+//! ([`Target::open_alike`]). Statements see rows with the columns of the table that they name. A
+//! leaf may have its columns in other places ([`Target::stored`], [`Target::seen`]).
 
 use super::hooks::{HookSet, RowCommand, rewrites_updates};
 use super::writer::TableWriter;
@@ -64,7 +64,7 @@ impl GeneratedColumn {
     }
 }
 
-/// What the rows of a table must satisfy, and how they are made so.
+/// The constraints of a table's rows, and the columns to compute.
 pub(crate) struct TargetRules {
     /// ON CONFLICT: positions of the indexes that decide.
     pub(crate) arbiters: Box<[usize]>,
@@ -77,13 +77,13 @@ pub(crate) struct TargetRules {
     pub(crate) checks: Box<[(Arc<str>, CExpr)]>,
     /// WITH CHECK OPTION: views' names and conditions over the new row.
     pub(crate) view_checks: Box<[(Arc<str>, CExpr)]>,
-    /// What the rows of a partition must satisfy.
+    /// The partition bounds of the rows.
     pub(crate) partition: Option<PartitionCheck>,
-    /// Of a leaf whose columns are placed otherwise than those of that table.
+    /// The column order of a leaf, if it differs from that of the statement's table.
     pub(crate) columns: Option<ColumnMap>,
-    /// What an UPDATE writes.
+    /// The columns that an UPDATE writes.
     pub(crate) written: Written,
-    /// The triggers that the statement meets; mostly none.
+    /// The triggers that the statement meets, if there are any.
     pub(crate) hooks: Option<Arc<HookSet>>,
 }
 
@@ -111,7 +111,7 @@ impl TargetRules {
         Ok(self)
     }
 
-    /// Whether there is anything that a row must satisfy to be stored.
+    /// Whether a row must satisfy any constraint to be stored.
     pub(crate) fn is_constrained(&self) -> bool {
         !self.not_null.is_empty()
             || !self.never_null.is_empty()
@@ -135,7 +135,7 @@ impl Target {
         self.table.oid
     }
 
-    /// What stores its rows.
+    /// The writer of the table's rows.
     pub(super) fn writer(&self) -> TableWriter<'_> {
         TableWriter::with_indexes(&self.table, None, &self.indexes)
     }
@@ -169,7 +169,8 @@ impl Target {
         self.generated.iter().try_for_each(|generated| generated.compute(row, cx))
     }
 
-    /// Computes those that are generated from what an UPDATE sets; the others stay as they are.
+    /// Computes the generated columns that depend on what an UPDATE sets. The others stay
+    /// unchanged.
     pub(super) fn generate_again(&self, row: &mut [Datum], cx: &mut ExecContext) -> Result<()> {
         let again = self.written.generated.iter().filter_map(|at| self.generated.get(*at));
         again.into_iter().try_for_each(|generated| generated.compute(row, cx))
@@ -191,7 +192,7 @@ impl Target {
     }
 }
 
-/// Positions of the columns that must not be NULL, but for those that no row has values of.
+/// Positions of the NOT NULL columns. Virtual columns are left out: no row stores them.
 pub(crate) fn not_null_columns(relation: &Relation) -> Box<[usize]> {
     let columns = relation.columns.iter().enumerate();
     columns.filter(|(_, c)| c.not_null && !c.dropped && !c.is_virtual).map(|(i, _)| i).collect()

@@ -1,9 +1,8 @@
-//! Writing rows: to the table, to each index, and what deleted ones leave.
+//! Writes rows to the table and to each index, and cleans up after deleted rows.
 //!
-//! [`TableWriter`] is the only place that stores rows and that cleans up behind deleted and replaced
-//! ones, whichever way they came: a plan's node, a point statement, COPY, ON CONFLICT, a rewrite of
-//! DDL. [`Inserter`] puts in batches: the table a leaf's worth at a time, then each index in key
-//! order.
+//! Only [`TableWriter`] stores rows and cleans up after deleted and replaced ones. Plan nodes,
+//! point statements, COPY, ON CONFLICT and rewrites by DDL all use it. [`Inserter`] inserts
+//! batches: first into the table, a leaf's worth at a time, then into each index in key order.
 
 use super::outcome::{Attempted, ChangeKind, ChangeOf, of_key, of_modify};
 use super::{Target, Written, check_partition, check_row, deferred, duplicate_key};
@@ -13,8 +12,8 @@ use steppe_counting::accesses;
 use steppe_txn::{Action, IndexEntry, NewRows, RowId, RowVersion, Txn};
 use steppe_types::{Datum, Error, Result};
 
-/// Writes rows of one table. It does nothing but storage: rows, entries of indexes, values out of
-/// line, and what is counted of them.
+/// Writes rows of one table. It only writes storage: rows, entries of indexes, values out of line,
+/// and their counters.
 #[derive(Clone, Copy)]
 pub struct TableWriter<'a> {
     table: &'a TableAccess,
@@ -24,7 +23,7 @@ pub struct TableWriter<'a> {
 }
 
 impl<'a> TableWriter<'a> {
-    /// Of the table alone: it has no indexes, or their entries are put in apart.
+    /// For the table alone: it has no indexes, or their entries are inserted separately.
     pub fn new(table: &'a TableAccess) -> TableWriter<'a> {
         TableWriter { table, searched: None, indexes: &[] }
     }
@@ -51,8 +50,8 @@ impl<'a> TableWriter<'a> {
         Ok(())
     }
 
-    /// Puts the rows of a table that is written anew into its new file. They are no new rows, so
-    /// that nothing is counted.
+    /// Inserts the rows of a table that is rewritten into its new file. They are not new rows, so
+    /// they are not counted.
     pub fn rewrite(&self, rows: &mut NewRows, txn: &mut Txn) -> Result<()> {
         let mut ids = Vec::with_capacity(rows.len());
         self.table.rows_for_write()?.insert_batch(txn, rows, &mut ids)
@@ -95,8 +94,8 @@ impl<'a> TableWriter<'a> {
         }
     }
 
-    /// After a row has been deleted, or its version here: takes it out of the indexes, and lets go
-    /// of its values out of line. `row` is that version, `key` a buffer.
+    /// Cleans up after a row was deleted, or moved to another leaf. Removes it from the indexes,
+    /// and frees its out-of-line values. `row` is the deleted version, `key` a buffer.
     pub(crate) fn finish_delete(
         &self,
         id: RowId,
@@ -114,8 +113,9 @@ impl<'a> TableWriter<'a> {
         self.table.let_go(&mut cx.txn()?.txn, row, |_| true)
     }
 
-    /// After a version has been replaced: entries of indexes whose keys are others now, and values
-    /// out of line that nothing refers to any more. `old` and `new` are the versions' values.
+    /// Cleans up after a version was replaced: moves index entries whose keys have changed, and
+    /// frees out-of-line values that the new version does not have. `old` and `new` are the
+    /// versions' values.
     pub(super) fn finish_replace(
         &self,
         written: &Written,
@@ -123,7 +123,7 @@ impl<'a> TableWriter<'a> {
         (old, new): (&[Datum], &[Datum]),
         cx: &mut ExecContext,
     ) -> Result<()> {
-        // The row is changed, whatever comes of its keys: what takes it back takes this back, too.
+        // The row counts as updated even if a key fails: undo of the row undoes the count, too.
         let moved = self
             .move_entries(written, id, (old, new), cx)
             .inspect_err(|_| accesses::updated(self.table.oid, true))?;
@@ -131,7 +131,7 @@ impl<'a> TableWriter<'a> {
         self.table.let_go(&mut cx.txn()?.txn, &version.row, |column| written.has(column))
     }
 
-    /// Indexes whose key has changed: whether there are any.
+    /// Moves the entries of indexes whose key has changed; whether there are any.
     fn move_entries(
         &self,
         written: &Written,
@@ -258,7 +258,7 @@ impl Inserter {
         Ok(())
     }
 
-    /// The table's part of that.
+    /// The part of the table.
     pub(super) fn insert_rows(
         &mut self,
         target: &Target,
@@ -301,7 +301,7 @@ impl Inserter {
         TableWriter::new(&target.table).insert(rows, &mut self.ids, &mut cx.txn()?.txn)
     }
 
-    /// One index's part.
+    /// The part of one index.
     fn insert_keys(
         &mut self,
         target: &Target,
@@ -352,7 +352,7 @@ impl Inserter {
     }
 }
 
-/// Adds one key, waiting for the transaction that is about to decide about it; 23505 for a
+/// Adds one key. Waits for a transaction that is about to decide about the key; 23505 for a
 /// duplicate.
 pub(super) fn insert_key(
     table: &TableAccess,

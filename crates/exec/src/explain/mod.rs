@@ -5,9 +5,9 @@
 //!                          names, nodes              └─ structured   JSON, XML, YAML
 //! ```
 //!
-//! What is printed is the plan that runs: a node, condition or figure that Steppe's executor
-//! does not have is not made up to look like PostgreSQL's. The layout is PostgreSQL 18's to
-//! the letter, so that tools that read its plans read these.
+//! EXPLAIN prints the plan that runs. A node, condition or figure that Steppe's executor does not
+//! have is not made up to look like PostgreSQL's. The layout is exactly PostgreSQL 18's, so that
+//! tools that read its plans can read these.
 
 mod decimals;
 mod document;
@@ -73,40 +73,39 @@ impl Default for ExplainOptions {
     }
 }
 
-/// What is explained.
+/// The statement to explain.
 #[derive(Clone, Copy)]
 pub struct Explained<'a> {
     /// The plan.
     pub stmt: &'a PlannedStmt,
     /// The catalog version it was made for.
     pub catalog: &'a Catalog,
-    /// What it runs in: values of stable functions.
+    /// The environment that gives the values of stable functions.
     pub env: &'a ExecEnv,
-    /// Values of `$1 …`, shown in their place; those that are missing show as parameters.
+    /// Values of `$1 …`, shown in their place. Missing ones show as parameters.
     pub params: &'a [Datum],
-    /// The plan is one for any values: they show as parameters, and prune no sooner than execution
-    /// starts.
+    /// The plan is generic: parameters show as such, and pruning waits until execution starts.
     pub is_generic: bool,
-    /// With ANALYZE: what each node did.
+    /// With ANALYZE: the counters of each node.
     pub instruments: &'a [Instrument],
     /// With ANALYZE: the leaves of partitioned tables that were touched.
     pub leaf_runs: &'a [LeafRun],
 }
 
-/// What is told besides the plan; what is `None` is left out.
+/// Facts besides the plan. A `None` is not shown.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
-    /// SETTINGS: those that planning depends on and that are not at their built-in value.
+    /// SETTINGS: the settings that planning depends on and that differ from their built-in value.
     pub settings: Option<Vec<(String, String)>>,
-    /// VERBOSE with compute_query_id: what pg_stat_statements knows the statement by.
+    /// VERBOSE with compute_query_id: the statement's identifier in pg_stat_statements.
     pub query_id: Option<i64>,
-    /// BUFFERS: what planning did.
+    /// BUFFERS: the pages used by planning.
     pub planning: Option<Usage>,
-    /// SUMMARY: how long planning took.
+    /// SUMMARY: the planning time.
     pub planning_time: Option<Duration>,
     /// SERIALIZE
     pub serialization: Option<Serialization>,
-    /// SUMMARY with ANALYZE: how long the statement took.
+    /// SUMMARY with ANALYZE: the execution time.
     pub execution_time: Option<Duration>,
 }
 
@@ -116,7 +115,7 @@ impl Surroundings {
     }
 }
 
-/// What making the rows' wire form cost.
+/// The cost of making the rows' wire form.
 #[derive(Clone, Copy, Debug)]
 pub struct Serialization {
     /// With TIMING.

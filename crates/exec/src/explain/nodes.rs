@@ -1,4 +1,4 @@
-//! What each kind of plan node is called and says about itself.
+//! The names and properties of each kind of plan node.
 
 use super::document::{Node, Value};
 use super::names::Name;
@@ -44,7 +44,8 @@ fn operation(modify: &ModifyTable) -> &'static str {
 }
 
 impl Builder<'_> {
-    /// The node's kind: what the headline begins with, and the structured formats' first items.
+    /// The node's kind: the beginning of the headline, and the first items of the structured
+    /// formats.
     pub(super) fn kind(&self, plan: &Plan, id: usize, node: &mut Node) {
         let (kind, headline): (&str, String) = match &plan.node {
             PlanNode::Result { .. } => ("Result", "Result".into()),
@@ -152,7 +153,7 @@ impl Builder<'_> {
         node.detail("Partial Mode", mode);
     }
 
-    /// What the node works on: the rest of the headline.
+    /// The object that the node works on: the rest of the headline.
     pub(super) fn identity(&self, plan: &Plan, node: &mut Node) {
         match &plan.node {
             PlanNode::SeqScan { rel, .. }
@@ -239,7 +240,7 @@ impl Builder<'_> {
         node.detail("Alias", alias);
     }
 
-    /// Conditions, keys, and what ANALYZE found.
+    /// Conditions, keys, and the figures of ANALYZE.
     pub(super) fn properties(&self, plan: &Plan, id: usize, node: &mut Node) {
         self.conditions_and_keys(plan, id, node);
         // As explain.c: a scan's own condition names no relation unless it must.
@@ -268,7 +269,7 @@ impl Builder<'_> {
         self.found(plan, id, node);
     }
 
-    /// How many helpers a Gather wants, and has had.
+    /// The number of helpers that a Gather wants, and has had.
     fn workers(&self, plan: &Plan, id: usize, node: &mut Node) {
         let PlanNode::Gather { workers, order, .. } = &plan.node else { return };
         node.property("Workers Planned", *workers as u64);
@@ -284,7 +285,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What ANALYZE tells of how a scan has found its rows.
+    /// The figures of ANALYZE about how a scan found its rows.
     fn found(&self, plan: &Plan, id: usize, node: &mut Node) {
         if !self.options.analyze {
             return;
@@ -530,7 +531,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What a node with memory of its own tells about it.
+    /// Details of the memory of a node that has its own.
     pub(super) fn put_note(&self, id: usize, node: &mut Node) {
         match self.instrument(id).and_then(|done| done.note.as_ref()) {
             None => {}
@@ -583,7 +584,7 @@ impl Builder<'_> {
     }
 }
 
-/// What an incremental sort tells about the groups that it sorted in one way.
+/// Details of the groups that an incremental sort sorted in one way.
 fn sort_groups(label: &'static str, groups: &SortGroups, node: &mut Node) {
     if groups.count == 0 {
         return;

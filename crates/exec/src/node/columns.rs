@@ -1,5 +1,5 @@
-//! Between nodes that hand up columns and nodes that take rows, and the other way round; and what
-//! becomes of a node's columns.
+//! Adapters between nodes that hand up columns and nodes that take rows, and the filter and
+//! projection of a node's columns.
 
 use super::{BoxedNode, CPlan, ColumnPlan, Node, start};
 use crate::batch::RowBatch;
@@ -12,8 +12,8 @@ use steppe_sql::expr::ExecParamId;
 use steppe_types::{Error, Result};
 
 impl ColumnPlan {
-    /// Hands up the rows of `input`, which has the columns that the projection reads. Those that
-    /// are handed up as they are change places with what `out` has.
+    /// Hands up the rows of `input`, which has the columns that the projection reads. An unchanged
+    /// column is swapped with the one in `out`.
     pub(super) fn project_into(
         &self,
         cx: &mut ExecContext,
@@ -48,9 +48,8 @@ impl ColumnPlan {
     }
 }
 
-/// Fills the empty batch `out` by `fill`, with at least so many rows unless there are no more:
-/// batches that what is below has made small cost each step above as much as large ones. `more` is
-/// for its memory.
+/// Fills the empty batch `out` by `fill`, with at least `least` rows unless there are no more. A
+/// small batch costs each step above as much as a large one. `more` is reused for its memory.
 pub(super) fn fill_many(
     cx: &mut ExecContext,
     (out, more): (&mut ColumnBatch, &mut ColumnBatch),
@@ -72,7 +71,7 @@ pub(super) fn fill_many(
     filled
 }
 
-/// A child whose rows are taken as columns, whichever way it hands them up.
+/// A child whose rows are taken as columns. The child may hand up rows.
 pub(crate) struct ColumnInput {
     plan: Arc<CPlan>,
     node: BoxedNode,
@@ -124,7 +123,7 @@ pub(crate) trait ColumnNode: Send + 'static {
     fn rescan(&mut self, cx: &mut ExecContext) -> Result<()>;
 }
 
-/// It for all consumers: those that take columns, and those that take their rows.
+/// The node for consumers of columns and of rows.
 struct ForAll<N> {
     node: N,
     rows: RowsOfColumns,
@@ -157,7 +156,7 @@ impl<N: ColumnNode> Node for ForAll<N> {
 pub(crate) struct RowsOfColumns {
     batch: ColumnBatch,
     position: usize,
-    /// What became of the row behind the batch's last one.
+    /// The error of the row behind the batch's last one.
     failed: Option<Error>,
 }
 
@@ -178,7 +177,7 @@ impl RowsOfColumns {
         }
     }
 
-    /// As [`Self::next`], at most so many rows, to the sink; says how many.
+    /// As [`Self::next`], but hands at most `wanted` rows to the sink and returns their number.
     pub(crate) fn hand_over(
         &mut self,
         cx: &mut ExecContext,
@@ -241,7 +240,7 @@ impl CPlan {
         Ok(())
     }
 
-    /// As [`Self::emit_columns`], of rows that nobody else looks at: columns change hands.
+    /// As [`Self::emit_columns`], of rows with no other reader, so that columns can be moved.
     pub(crate) fn emit_own_columns(
         &self,
         cx: &mut ExecContext,
@@ -305,7 +304,7 @@ impl ColumnPlan {
     }
 }
 
-/// The values of expressions; those that are columns of the batch stay there.
+/// The values of expressions. An expression that is a column of the batch is borrowed.
 pub(super) fn evaluate<'a>(
     exprs: &[VExpr],
     batch: &'a ColumnBatch,

@@ -11,7 +11,7 @@ use steppe_sql::plan::{AggMode, AggStrategy, Plan, PlanNode};
 use steppe_types::Result;
 
 impl PlanCompiler<'_, '_> {
-    /// How a node hands up columns; `None`: it handles rows.
+    /// The column plan of a node; `None` if the node handles rows.
     pub(super) fn column_plan(&mut self, kind: &CNode, plan: &Plan) -> Result<Option<ColumnPlan>> {
         if passes_columns(kind, plan) {
             return Ok(Some(ColumnPlan::default()));
@@ -26,7 +26,7 @@ impl PlanCompiler<'_, '_> {
         self.filter_and_project(plan.filter.as_ref(), plan.project.as_deref())
     }
 
-    /// A filter and a projection over columns; `None`: one of them is evaluated row by row.
+    /// A filter and a projection over columns; `None` if one of them is evaluated row by row.
     fn filter_and_project(
         &mut self,
         filter: Option<&Expr>,
@@ -47,7 +47,7 @@ impl PlanCompiler<'_, '_> {
         Ok(Some(ColumnPlan { filter, project, reads }))
     }
 
-    /// How an aggregation takes its child's columns; `None`: it takes rows.
+    /// The plan of an aggregation over its child's columns; `None` if it takes rows.
     pub(super) fn agg_columns(
         &mut self,
         node: &PlanNode,
@@ -91,8 +91,8 @@ impl PlanCompiler<'_, '_> {
 }
 
 impl PlanCompiler<'_, '_> {
-    /// The computed keys of a sort over its child's columns; `None`: it takes rows, of which so
-    /// many are likely to come.
+    /// The computed keys of a sort over its child's columns; `None` if it takes rows. `rows` is the
+    /// estimate of their number.
     pub(super) fn sort_columns(
         &mut self,
         keys: &[SortKey],
@@ -116,7 +116,7 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    /// Compiles conditions; `None`: one of them is evaluated row by row.
+    /// Compiles conditions; `None` if one of them is evaluated row by row.
     pub(super) fn compile_all(
         conditions: &[Expr],
         compiler: &mut Compiler<'_>,
@@ -159,14 +159,14 @@ pub(super) fn slots_of<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> Box<[us
     out.into_iter().collect()
 }
 
-/// A scan with fewer rows than that is over before columns have paid.
+/// A scan with fewer rows ends before columns pay off.
 const ROWS_MIN: f64 = 32.0;
-/// So is one that costs less, however few of its rows pass.
+/// So does a scan that costs less, even if few of its rows pass.
 const COST_MIN: f64 = 100.0;
-/// Fewer rows are sorted as they come.
+/// Fewer rows are sorted as rows.
 const SORTED_ROWS_MIN: f64 = 32.0;
 
-/// Whether columns pay for what is likely to be looked at.
+/// Whether columns pay off for the number of rows that the node reads.
 fn is_worth_it(plan: &Plan) -> bool {
     plan.cost.rows >= ROWS_MIN || plan.filter.is_some() && plan.cost.total >= COST_MIN
 }

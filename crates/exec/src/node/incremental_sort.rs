@@ -6,9 +6,9 @@
 //!              └─ the prefix does not change: the rest of its group ──▶ sorted    (prefix)
 //! ```
 //!
-//! Small groups are sorted several at a time by all keys, since a sorter for each would cost
-//! more; a large one by the keys behind the prefix, which all its rows have in common. At most
-//! a group is held, and with a bound no more rows are read than the group that reaches it has.
+//! Small groups are sorted several at a time by all keys, since a sorter for each would cost more.
+//! A large group is sorted by the keys behind the prefix, which all its rows have in common. At
+//! most one group is held. With a bound, no rows are read after the group that reaches it.
 
 use super::sort::SortKeys;
 use super::{BoxedNode, CNode, CPlan, Input, Node};
@@ -20,16 +20,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use steppe_types::{Datum, Error, Result};
 
-/// So many rows are sorted at a time at least.
+/// The fewest rows that are sorted at a time.
 const ROWS_MIN: usize = 32;
-/// With so many and still one prefix, the group has a sorter of its own.
+/// If one group has more rows held than this, it has a sorter of its own.
 const ROWS_HELD_MAX: usize = 64;
 
 /// A compiled incremental Sort.
 pub(crate) struct IncrementalSortPlan {
     pub(crate) child: Arc<CPlan>,
     pub(crate) keys: SortKeys,
-    /// So many keys the rows are in the order of.
+    /// The number of leading keys that the rows are already sorted by.
     pub(crate) presorted: usize,
     pub(crate) bound: Option<CExpr>,
 }
@@ -72,7 +72,7 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
 }
 
 impl IncrementalSortNode {
-    /// The next row with its computed keys; `ahead`: so many are wanted at least.
+    /// The next row with its computed keys. `ahead`: the number of rows that are wanted at least.
     fn next_row(
         &mut self,
         sort: &IncrementalSortPlan,
@@ -124,7 +124,7 @@ impl IncrementalSortNode {
             true => Some(last.clone()),
             false => None,
         };
-        // Of a group that goes on, all rows are sorted apart from those before.
+        // The rows of a group that goes on are sorted separately from the rows before.
         let before = match &pivot {
             Some(pivot) => held
                 .iter()
@@ -158,7 +158,7 @@ impl IncrementalSortNode {
         Ok(Sorter::new(columns, width, left, cx.work_mem_bytes, cx.temp()?))
     }
 
-    /// Sorts rows of which the first `known` keys need no look.
+    /// Sorts rows whose first `known` keys are equal.
     fn sorted_rows(
         &self,
         sort: &IncrementalSortPlan,

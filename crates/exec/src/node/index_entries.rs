@@ -1,14 +1,13 @@
-//! The entries that an index scan visits, one stretch of the index after the other, for those who
-//! look the rows up later and many at a time.
+//! The entries that an index scan visits, one search after the other. The callers look up the rows
+//! later, many at a time.
 //!
 //! ```text
 //!   probes ──▶ stretch: a range of keys, one key, or some ──▶ checks ──▶ entry: key, row, how sure
 //! ```
 //!
-//! Several keys are looked up together, which waits for memory together
-//! ([`steppe_txn::IndexStore::lookup_many`]): their entries are what one look-up after the other
-//! would have found. The first time it is one key, then some more: what LIMIT does not come to
-//! costs little.
+//! Several keys are looked up together, so that their memory accesses overlap
+//! ([`steppe_txn::IndexStore::lookup_many`]). Their entries are the same as from single look-ups.
+//! The first look-up has one key, later ones have more, so that LIMIT stays cheap.
 
 use super::index_scan::IndexPlan;
 use super::key_check::KeyChecks;
@@ -24,11 +23,11 @@ pub(super) struct IndexEntries {
     checks: KeyChecks,
     stretch: Stretch,
     together: Together,
-    /// So many keys are looked up together next.
+    /// The number of keys in the next look-up.
     keys_next: usize,
     postings: Vec<u8>,
     examined: u32,
-    /// Probes made, and rows that were looked at to tell keys apart.
+    /// Probes made, and rows that were read to compare their keys.
     pub(super) searches: u64,
     pub(super) fetches: u64,
 }
@@ -55,7 +54,7 @@ const KEYS_MAX: usize = 64;
 const ROWS_MAX: usize = 1024;
 
 impl IndexEntries {
-    /// Evaluates what is searched for, with the present parameters.
+    /// Evaluates the keys to search for, with the present parameters.
     pub(super) fn new(scan: &IndexPlan, cx: &mut ExecContext) -> Result<IndexEntries> {
         let probes = Probes::new(scan, cx)?;
         let checks = KeyChecks::new(&scan.range.checks, &scan.index, cx)?;
@@ -76,7 +75,7 @@ impl IndexEntries {
         })
     }
 
-    /// As [`Self::new`], for one who visits all entries.
+    /// As [`Self::new`], for a caller that visits all entries.
     pub(super) fn all(scan: &IndexPlan, cx: &mut ExecContext) -> Result<IndexEntries> {
         Ok(IndexEntries { keys_next: KEYS_MAX, ..IndexEntries::new(scan, cx)? })
     }
@@ -163,8 +162,8 @@ impl IndexEntries {
         scan.index.store.lookup_many(cx.view()?, keys, 0, ROWS_MAX, found)?;
         let looked_up = found.keys();
         self.probes.take_back(keys.len() - looked_up);
-        // Entries that the index has not got whole are for a cursor, as are those of a key with
-        // very many.
+        // A cursor reads entries whose keys are not whole in the index, and the entries of a key
+        // that has very many.
         if (0..found.rows().len()).any(|at| group_of(found.key(at)).is_some()) {
             self.probes.take_back(looked_up);
             self.keys_next = 1;

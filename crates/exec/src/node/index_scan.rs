@@ -8,17 +8,16 @@
 //!    row    fetched by its id, or answered from the key
 //! ```
 //!
-//! A posting that is definitive for the snapshot answers by itself; for any other
-//! the visible version of the row is read and its key compared, so that a row is
-//! found under the key it has at the snapshot and under no other.
+//! A posting that is definitive for the snapshot answers alone. For any other posting, the visible
+//! version of the row is read and its key compared. So a row is found only under the key that it
+//! has at the snapshot.
 //!
-//! The rows of a scan that is the whole statement, and hands up stored columns as they are, go to
-//! the sink from their stored form: they are the same rows, found in the same way and order, with
-//! the same checks for interrupts, and the same ones come before one that fails. Only the values
-//! are not made that would be copied at once.
+//! If the scan is the whole statement and hands up only stored columns, the sink gets the rows in
+//! their stored form. The rows, their order, the checks for interrupts and the rows before a
+//! failing one stay the same. This saves making values that would be copied at once.
 //!
-//! A consumer of columns is served by another node, of the same rows (`column_scan`,
-//! `index_blocks`); one of rows by this one, which keeps no rows in between: most scans have few.
+//! Another node serves a consumer of columns, with the same rows (`column_scan`, `index_blocks`).
+//! This node serves a consumer of rows, and keeps no rows in between: most scans have few.
 //!
 //! Keys are whole here, however long; an index has long ones shortened (`access/long_keys.rs`).
 
@@ -54,7 +53,7 @@ pub(crate) struct IndexPlan {
     pub(crate) index: IndexAccess,
     pub(crate) range: CIndexRange,
     pub(crate) backward: bool,
-    /// For each requested column its place in the key; `None`: rows are fetched.
+    /// The place of each requested column in the key; `None` if rows are fetched.
     pub(crate) key_columns: Option<Box<[usize]>>,
     pub(crate) columns: Box<[ScanColumn]>,
 }
@@ -161,7 +160,7 @@ pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
     })
 }
 
-/// What the scan has come to.
+/// A result of the scan.
 enum Found {
     /// A row of the table, which is in `row`.
     Row(RowId, RowMeta),
@@ -184,7 +183,7 @@ impl IndexScanNode {
         Ok(())
     }
 
-    /// Goes to the next visible row; `None` at the end.
+    /// Moves to the next visible row; `None` at the end.
     fn next_found(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<Option<Found>> {
         loop {
             if self.cursor.is_some() {
@@ -284,7 +283,7 @@ impl IndexScanNode {
         Ok((self.counts.searches, self.counts.fetches))
     }
 
-    /// Counts a batch of so many rows.
+    /// Counts a batch with `found` rows.
     fn count(&mut self, scan: &IndexPlan, cx: &mut ExecContext, (before, found): (Before, u64)) {
         let index = scan.index.relation.oid;
         let searches = self.counts.searches - before.0;

@@ -1,5 +1,5 @@
-//! Memoize: keeps what its child has yielded for the parameters that it was run with, and hands
-//! that up again when they come again (PostgreSQL's nodeMemoize.c).
+//! Memoize keeps the rows of its child for each set of parameters, and hands them up again when the
+//! same parameters come again (PostgreSQL's nodeMemoize.c).
 //!
 //! ```text
 //!   Nested Loop
@@ -8,13 +8,12 @@
 //!          -> Index Scan on customer
 //! ```
 //!
-//! A set of parameters has an entry: the rows that the child ended with. One that is not read to its
-//! end is dropped: what it lacks is not known. When the entries outgrow work_mem ×
-//! hash_mem_multiplier, those go that were not used for longest; rows of one set that are too many
-//! alone are passed through. If the child reads parameters besides the key, and these have been set
-//! again, all entries are stale. The planner puts the node over children without volatile functions
-//! only, so that the rows are those which the child would yield again; the statement's snapshot does
-//! not change meanwhile.
+//! Each set of parameters has an entry with all rows of the child. An entry that is not read to its
+//! end is dropped, because its other rows are unknown. When the entries outgrow work_mem ×
+//! hash_mem_multiplier, the least recently used ones are dropped. Rows of one set that are too many
+//! alone are passed through. If another parameter that the child reads has been set again, all
+//! entries are stale. The planner puts the node only over children without volatile functions, and
+//! the statement's snapshot does not change. So the child would yield the kept rows again.
 
 use super::{BoxedNode, CNode, CPlan, Node, PlanCompiler, start as start_node};
 use crate::batch::RowBatch;
@@ -42,7 +41,7 @@ pub(crate) struct MemoizePlan {
     pub(crate) types: Box<[Oid]>,
     /// Equal parameters that are written in different ways have entries of their own.
     pub(crate) is_binary: bool,
-    /// What else the child reads from outside.
+    /// The other parameters that the child reads from outside.
     pub(crate) others: Arc<[ExecParamId]>,
     /// How much more memory than work_mem the entries may take.
     pub(crate) memory_factor: f64,
@@ -70,7 +69,7 @@ impl PlanCompiler<'_, '_> {
     }
 }
 
-/// What one set of parameters has led to.
+/// The rows for one set of parameters.
 struct Entry {
     key: Box<[Datum]>,
     hash: u64,
@@ -103,7 +102,7 @@ enum Source {
     Filling(u32),
     /// The child, whose rows are not.
     Passing,
-    /// Nothing is left.
+    /// The run has ended.
     Done,
 }
 
@@ -122,7 +121,7 @@ struct MemoizeNode {
     child_ran: bool,
     source: Source,
     cache: Cache,
-    /// Of the other parameters, when the entries were made.
+    /// The versions of the other parameters when the entries were made.
     versions: Option<Versions>,
     limit: usize,
     counters: Counters,
@@ -201,7 +200,7 @@ impl Cache {
         self.free.push(slot);
     }
 
-    /// Drops the entry that was not used for longest, but not this one; false if there is none.
+    /// Drops the least recently used entry, but not this one; false if there is no other.
     fn evict_another(&mut self, than: u32) -> bool {
         let oldest = self.by_use.values().copied().find(|slot| *slot != than);
         oldest.inspect(|slot| self.remove(*slot)).is_some()
@@ -209,7 +208,7 @@ impl Cache {
 }
 
 impl MemoizeNode {
-    /// Looks for what is kept for the present parameters.
+    /// Looks for the entry of the present parameters.
     fn open(&mut self, memoize: &MemoizePlan, cx: &mut ExecContext) -> Result<()> {
         if !self.versions.as_ref().is_some_and(|versions| versions.current(cx)) {
             self.cache = Cache::default();
@@ -280,7 +279,7 @@ impl MemoizeNode {
         Ok(())
     }
 
-    /// What EXPLAIN ANALYZE tells.
+    /// Records the counters for EXPLAIN ANALYZE.
     fn note(&mut self, cx: &mut ExecContext) {
         let Counters { hits, misses, evictions, overflows, peak } = self.counters;
         let kilobytes = peak.max(self.cache.bytes).div_ceil(1024) as u64;

@@ -6,12 +6,12 @@
 //!                      shared)
 //! ```
 //!
-//! Execution is pull-based, a batch at a time: `next` puts at least one row and
-//! at most `out.wanted` rows into an empty batch, or leaves it empty at the end
-//! (and then goes on doing so). With an error the batch has the rows before the one that
-//! failed: it comes to those above when they want that row, as if rows came one at a time.
-//! `rescan` starts again; nodes that hold work (sorted rows, hash tables) do it again only if a
-//! parameter they depend on has changed.
+//! Execution is pull-based, a batch at a time. `next` puts at least one row and at most
+//! `out.wanted` rows into an empty batch. At the end it leaves the batch empty, and does so on
+//! later calls. With an error the batch has the rows before the one that failed. The nodes above
+//! get the error when they want that row, as if rows came one at a time. `rescan` starts again.
+//! Nodes that hold work (sorted rows, hash tables) do it again only if a parameter they depend on
+//! has changed.
 
 mod agg;
 mod append;
@@ -83,13 +83,13 @@ pub(crate) trait Node: Send {
     /// Fills the empty batch `out`; leaves it empty at the end.
     fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()>;
 
-    /// As [`Node::next`], as columns: what a node does whose plan has [`CPlan::columns`].
+    /// As [`Node::next`], as columns, for a node whose plan has [`CPlan::columns`].
     fn next_columns(&mut self, _: &mut ExecContext, _: &mut ColumnBatch) -> Result<()> {
         Err(Error::internal("node hands up no columns"))
     }
 
-    /// As [`Node::next`], with the rows going to the statement's sink, as they are stored where it
-    /// takes them so: what the node of a plan does that has [`stored_columns`].
+    /// As [`Node::next`], but hands the rows to the statement's sink, in their stored form if the
+    /// sink takes it. For a node whose plan has [`stored_columns`].
     fn next_stored(&mut self, _: &mut ExecContext, _: &mut StoredSink<'_>) -> Result<()> {
         Err(Error::internal("node hands up no stored rows"))
     }
@@ -98,14 +98,14 @@ pub(crate) trait Node: Send {
     fn rescan(&mut self, cx: &mut ExecContext) -> Result<()>;
 }
 
-/// Where the rows of a statement go that are handed up as they are stored.
+/// The sink for a statement's rows in their stored form.
 pub(crate) struct StoredSink<'a> {
     /// The output columns' positions in the table.
     pub(crate) columns: &'a [usize],
     pub(crate) sink: &'a mut dyn RowSink,
-    /// At most so many rows are to be handed up.
+    /// The most rows to hand up.
     pub(crate) wanted: usize,
-    /// How many have been, also before an error.
+    /// The number of rows handed up, also before an error.
     pub(crate) rows: usize,
 }
 
@@ -153,11 +153,11 @@ impl std::fmt::Debug for CPlan {
     }
 }
 
-/// What each kind of node needs.
+/// The compiled parts of each kind of node.
 pub(crate) enum CNode {
     Result(result::ResultPlan),
     Values(Box<[Box<[CExpr]>]>),
-    /// The rows that a statement's parameters make, so many a row.
+    /// The rows that a statement's parameters make, with this number of parameters a row.
     ParamRows(usize),
     FunctionScan(function_scan::FunctionScanPlan),
     SeqScan(seq_scan::SeqScanPlan),
@@ -390,7 +390,7 @@ impl Node for Instrumented {
 }
 
 impl Instrumented {
-    /// Counts what has been used and handed up since.
+    /// Counts the resources used and the rows handed up since.
     fn count(&mut self, cx: &mut ExecContext, since: (Resources, Instant), rows: usize) {
         let (elapsed, used) = (since.1.elapsed(), Resources::of(cx).since(since.0));
         let first = !std::mem::replace(&mut self.in_loop, true);
@@ -414,7 +414,7 @@ pub(crate) struct Input {
     batch: RowBatch,
     position: usize,
     finished: bool,
-    /// What became of the row behind the batch's last one.
+    /// The error of the row behind the batch's last one.
     failed: Option<Error>,
 }
 
@@ -428,9 +428,9 @@ impl Input {
         Input { node, batch: RowBatch::new(width), position: 0, finished: false, failed: None }
     }
 
-    /// Moves to the next row; false at the end. `wanted` bounds what is asked of the child
-    /// if its rows have run out. A row that fails does so when its turn comes: a node that
-    /// needs only those before it never hears of it.
+    /// Moves to the next row; false at the end. `wanted` bounds the number of rows requested from
+    /// the child if its rows have run out. An error is returned when its row's turn comes. A node
+    /// that needs only the rows before it never gets the error.
     pub(crate) fn advance(&mut self, cx: &mut ExecContext, wanted: usize) -> Result<bool> {
         self.position += 1;
         if self.position < self.batch.len() {

@@ -1,4 +1,4 @@
-//! What a compiled statement keeps for the leaves it has touched.
+//! Objects that a compiled statement keeps for the leaves it has touched.
 
 use hashbrown::HashMap;
 use parking_lot::RwLock;
@@ -6,11 +6,11 @@ use std::sync::{Arc, OnceLock};
 use steppe_catalog::Relation;
 use steppe_types::Oid;
 
-/// Leaves that one statement keeps something compiled for. A statement over more leaves makes
-/// the rest anew at each touch, so that cached plans do not fill the memory.
+/// The number of leaves for which one statement keeps compiled objects. For more leaves they are
+/// made at each touch, so that cached plans do not fill the memory.
 const COMPILED_MAX: usize = 8192;
 
-/// Leaves that one statement keeps handles of, a quarter of a kilobyte each.
+/// The number of leaves of which one statement keeps handles, a quarter of a kilobyte each.
 pub(crate) const HANDLES_MAX: usize = 128 * 1024;
 
 /// Something for each of a bounded number of leaves, shared by the executions of a statement.
@@ -30,7 +30,7 @@ impl<T> ByLeaf<T> {
         ByLeaf { entries: RwLock::default(), max }
     }
 
-    /// What `f` makes of a leaf's entry.
+    /// The result of `f` for a leaf's entry.
     pub(crate) fn get<R>(&self, leaf: Oid, f: impl FnOnce(&T) -> R) -> Option<R> {
         self.entries.read().get(&leaf).map(f)
     }
@@ -56,15 +56,15 @@ const CHUNK: usize = 64;
 
 type Chunk<T> = Box<[OnceLock<T>]>;
 
-/// Something for each leaf by its place among all ([`steppe_partition::RoutedPartition`]), as
-/// long as the catalog is the same. What is there stays; a look-up waits for nobody.
+/// Something for each leaf by its place among all ([`steppe_partition::RoutedPartition`]), as long
+/// as the catalog is the same. Entries are never removed, so a look-up never waits.
 pub(crate) struct ByPlace<T> {
     chunks: OnceLock<Box<[OnceLock<Chunk<T>>]>>,
     leaves: usize,
 }
 
 impl<T> ByPlace<T> {
-    /// Room for so many leaves, within bounds.
+    /// Room for `leaves` leaves, but not for more than [`HANDLES_MAX`].
     pub(crate) fn new(leaves: usize) -> ByPlace<T> {
         ByPlace { chunks: OnceLock::new(), leaves: leaves.min(HANDLES_MAX) }
     }
@@ -74,14 +74,14 @@ impl<T> ByPlace<T> {
         (place as usize) < self.leaves
     }
 
-    /// What there is of a leaf.
+    /// The entry of a leaf.
     #[inline]
     pub(crate) fn get(&self, place: u32) -> Option<&T> {
         let place = place as usize;
         self.chunks.get()?.get(place / CHUNK)?.get()?.get(place % CHUNK)?.get()
     }
 
-    /// Puts something there, where there is room, unless there is something.
+    /// Adds an entry, unless there is one. The place must have room.
     pub(crate) fn put(&self, place: u32, value: T) -> &T {
         fn empty<T>(len: usize) -> Box<[OnceLock<T>]> {
             std::iter::repeat_with(OnceLock::new).take(len).collect()
@@ -106,7 +106,7 @@ impl<T> Default for LeafCache<T> {
 }
 
 impl<T> LeafCache<T> {
-    /// What was made from this version of the leaf.
+    /// The object made from this version of the leaf.
     pub(crate) fn get(&self, leaf: &Arc<Relation>) -> Option<Arc<T>> {
         let of_version = |(version, value): &(Arc<Relation>, Arc<T>)| {
             Arc::ptr_eq(version, leaf).then(|| value.clone())
@@ -114,7 +114,7 @@ impl<T> LeafCache<T> {
         self.entries.get(leaf.oid, of_version).flatten()
     }
 
-    /// Keeps what was made.
+    /// Keeps the object made from this version of the leaf.
     pub(crate) fn put(&self, leaf: &Arc<Relation>, value: &Arc<T>) {
         self.entries.put(leaf.oid, (leaf.clone(), value.clone()));
     }

@@ -1,8 +1,8 @@
 //! Which leaves a scan's conditions leave (docs/design.md 6.2; partprune.c).
 //!
-//! Correctness: a leaf is left out only if its bound says that no row of it satisfies the
-//! conditions, which the leaf's scan checks all the same (docs/design.md 12.4). Each level is
-//! pruned by its own key; steps are compiled when a level is first met, and kept with the
+//! Correctness: a leaf is left out only if its bound says that none of its rows satisfies the
+//! conditions. A leaf's scan checks the conditions anyway (docs/design.md 12.4). Each level is
+//! pruned by its own key. Steps are compiled when a level is first met, and kept with the
 //! statement.
 
 use super::LeafCache;
@@ -28,7 +28,7 @@ pub(crate) struct ScanPruning {
     levels: LeafCache<Level>,
 }
 
-/// What the conditions say about one parent's key.
+/// The pruning steps of one parent's key.
 struct Level {
     steps: PruningSteps,
     slots: Box<[LevelSlot]>,
@@ -42,7 +42,7 @@ enum LevelSlot {
     Test(Reachable),
 }
 
-/// Values by slot; `None`: not known.
+/// Values by slot; `None` if unknown.
 type Values = Vec<Option<Datum>>;
 
 /// Finds the one leaf that a statement is about.
@@ -53,11 +53,11 @@ pub(crate) struct LeafRouting {
     pruning: ScanPruning,
 }
 
-/// What a slot's value is now; `None`: not known.
+/// Computes the present value of a slot; `None` if unknown.
 pub(crate) type SlotValue<'a> = dyn FnMut(&CExpr) -> Option<Datum> + 'a;
 
 impl LeafRouting {
-    /// How many partitions the table has.
+    /// The number of the table's partitions.
     pub(crate) fn partitions(&self) -> usize {
         self.map.len()
     }
@@ -225,7 +225,8 @@ pub(super) fn key_of(
     KeyOfScan::new(catalog, table, parent, key)
 }
 
-/// What conditions say of the key of `parent`, which is the table scanned or below it.
+/// The pruning that the conditions allow by the key of `parent`, which is the table scanned or
+/// below it.
 pub(super) fn said_of(
     catalog: &Catalog,
     key: &KeyOfScan,
@@ -238,7 +239,7 @@ pub(super) fn said_of(
     Ok(key.pruning_within(conditions, &bounds, has_default))
 }
 
-/// What a test says of the values of slots; `None`: not known.
+/// The result of a test of the values of slots; `None` if unknown.
 pub(super) fn test_value(
     test: &Reachable,
     values: &[Option<Datum>],

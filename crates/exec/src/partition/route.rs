@@ -16,8 +16,8 @@ use steppe_partition::{PartitionBound, PartitionMap, Route, route_to_leaf};
 use steppe_sql::plan::PlannedStmt;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
-/// What another map makes of a key from a partitioned table on: the partition that it chooses, if
-/// any; `None`: it has nothing to say.
+/// Routes a key of a partitioned table by another map, and returns the partition that it chooses,
+/// if any. `None`: there is no other map.
 type OtherWay<'f> = dyn FnMut(Oid, &[Datum]) -> Result<Option<Option<Oid>>> + 'f;
 
 /// Finds the leaves of rows of one partitioned table.
@@ -26,7 +26,7 @@ pub(crate) struct Router {
     keys: LeafCache<KeyOfRow>,
 }
 
-/// What routing keeps from row to row.
+/// Buffers that routing reuses from row to row.
 #[derive(Default)]
 pub(crate) struct RouteBuffers {
     key: Vec<Datum>,
@@ -38,8 +38,8 @@ impl Router {
         Router { table: table.clone(), keys: LeafCache::default() }
     }
 
-    /// The leaf of a row; 23514 if there is none. A table that grows gets one: then it is a leaf of
-    /// the catalog in force.
+    /// The leaf of a row; 23514 if there is none. If an extension makes a partition for the row,
+    /// the leaf is in the catalog that is then in force.
     pub(crate) fn route(
         &self,
         catalog: &Arc<Catalog>,
@@ -63,7 +63,7 @@ impl Router {
         Err(no_partition(catalog, parent, &buffers.key, &cx.functions))
     }
 
-    /// The leaf of a row by the catalog in force, if that is a newer one.
+    /// The leaf of a row by the catalog in force, if that is newer.
     #[cold]
     fn find_newer(
         &self,
@@ -79,8 +79,8 @@ impl Router {
         }
     }
 
-    /// The default partition, of whatever level, that a row would be routed through although it is
-    /// within the bound of a partition that is being detached.
+    /// The default partition, at any level, to which a row would be routed although the bound of a
+    /// partition that is being detached includes it.
     pub(crate) fn wrong_default(
         &self,
         catalog: &Arc<Catalog>,
@@ -96,8 +96,8 @@ impl Router {
         })
     }
 
-    /// The default partition, of whatever level, that a row would be routed through although a
-    /// partition of a newer catalog has taken its key away.
+    /// The default partition, at any level, to which a row would be routed although a partition of
+    /// a newer catalog includes its key.
     #[cold]
     pub(crate) fn left_default(
         &self,
@@ -170,8 +170,8 @@ impl Router {
     }
 }
 
-/// Lets the extension that keeps something of `parent` make a partition for a key that none takes.
-/// True: it has, and the row must be routed again, by the catalog then in force.
+/// Lets the extension that manages `parent` make a partition for a key that has none. True: the
+/// extension made one, and the row must be routed again, by the catalog then in force.
 #[cold]
 fn is_made(cx: &mut ExecContext, parent: Oid, key: &[Datum]) -> Result<bool> {
     let spi = &mut Spi::new(cx);
@@ -213,16 +213,17 @@ fn no_partition(catalog: &Catalog, parent: Oid, key: &[Datum], cx: &FnContext) -
     }
 }
 
-/// What a partition's rows must satisfy: its parent and all above route them there.
+/// The partition constraint of a table: its parent and all above route the rows to it.
 pub(crate) struct PartitionCheck {
     levels: Box<[Level]>,
 }
 
-/// What is above a partition.
+/// A partitioned table above a partition.
 struct Level {
     parent: Oid,
     key: KeyOfRow,
-    /// The bound of a partition that is being detached: it is in no map, and holds to the end.
+    /// The bound of a partition that is being detached. The parent's map has it no more, but it is
+    /// valid until the end.
     detaching: Option<PartitionMap>,
 }
 
@@ -248,7 +249,7 @@ impl PartitionCheck {
         Ok((!levels.is_empty()).then(|| PartitionCheck { levels: levels.into() }))
     }
 
-    /// Whether a row belongs into that table, or into `table` which is defined alike.
+    /// Whether a row belongs into that table, which is `table` or has the same definition.
     pub(crate) fn holds(&self, table: Oid, row: &[Datum], cx: &mut ExecContext) -> Result<bool> {
         let catalog = cx.functions.catalog.clone();
         let (mut key, mut encoded) = (Vec::new(), Vec::new());

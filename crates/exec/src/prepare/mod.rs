@@ -8,10 +8,10 @@
 //!                                     └ compile   expressions, nodes
 //! ```
 //!
-//! What it guarantees: whatever has a statement planned, a client's message, a cursor, COPY or a
-//! function, it is planned here, from what [`Planning`] has, and in the same way. Nothing is asked
-//! of a session but whether to stop. Nothing is locked: the caller locks what the plan touches and
-//! asks then whether the plan is still good ([`PreparedPlan::is_good_for`]).
+//! Every statement is planned here and in the same way, from the inputs in [`Planning`]: statements
+//! of client messages, cursors, COPY and functions. Planning calls the session only to check for
+//! interrupts. It takes no locks: the caller locks the plan's relations, and then checks that the
+//! plan is still good ([`PreparedPlan::is_good_for`]).
 //!
 //! | file | subject |
 //! |---|---|
@@ -44,7 +44,7 @@ use steppe_txn::Database;
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Result, SqlState};
 
-/// What a statement is bound and planned with.
+/// The inputs of binding and planning a statement.
 pub struct Planning<'a> {
     /// The catalog and the search path.
     pub names: &'a NameSpace,
@@ -54,11 +54,11 @@ pub struct Planning<'a> {
     pub planner: &'a PlannerSettings,
     /// The catalog that the transaction's snapshot was taken under, if that is an older one.
     pub older: Option<&'a Catalog>,
-    /// Where the tables are.
+    /// The database with the tables.
     pub database: &'a Database,
-    /// Asked now and then.
+    /// The check for interrupts, called now and then.
     pub interrupts: &'a dyn Fn() -> Result<()>,
-    /// Rows are to tell where they are.
+    /// The rows must carry their positions, for a cursor.
     pub for_cursor: bool,
     /// Examples of the parameters' values, for estimates alone; empty if there are none.
     pub values: &'a [Datum],
@@ -92,8 +92,8 @@ pub fn is_plannable(statement: &Statement) -> bool {
     }
 }
 
-/// Binds, plans and compiles a statement. What is not declared of its parameters comes of what the
-/// statement is about.
+/// Binds, plans and compiles a statement. The types of parameters that are not declared are
+/// inferred from the statement.
 pub fn prepare(
     planning: &Planning<'_>,
     statement: &Arc<Statement>,

@@ -1,8 +1,8 @@
-//! A prepared plan: a statement that can be run, and for how long.
+//! A prepared plan: a statement that can be run, and how long the plan is good.
 //!
-//! What it guarantees: a plan is immutable and shared between sessions. It is good for the catalog
-//! version that it was made for, and for published ones after that as long as nothing has changed
-//! of what it mentions.
+//! A plan is immutable and shared between sessions. It is good for the catalog version that it was
+//! made for. It stays good for later published versions as long as the objects that it mentions are
+//! unchanged.
 
 use crate::statement::CompiledStmt;
 use std::sync::Arc;
@@ -24,29 +24,29 @@ pub struct PreparedPlan {
     pub statement: Arc<Statement>,
     /// The text that positions in errors refer to.
     pub source: Arc<str>,
-    /// What was declared of its parameters: the others' types came of what it is about.
+    /// The declared types of parameters. The other types are inferred from the statement.
     pub declared: Params,
     /// The plan.
     pub compiled: Arc<CompiledStmt>,
     /// The catalog version it was planned for.
     pub epoch: u64,
-    /// A published version, that one or a later one, by which nothing had touched what it was
-    /// made of.
+    /// A published version, the same or a later one, up to which no object of the plan has changed.
     good_until: AtomicU64,
-    /// What it was made of, if it may be good for later versions.
+    /// The objects of the plan, if it may be good for later versions.
     mentions: Option<Mentions>,
-    /// It changes rows of a lasting table or locks them: what a READ ONLY transaction refuses it as.
+    /// The command that a READ ONLY transaction refuses: the plan changes or locks rows of a table
+    /// that is not temporary.
     pub refused_read_only: Option<&'static str>,
     /// Whether it is over partitioned tables, which may gain partitions before it runs.
     pub reads_partitions: bool,
-    /// Likely to take long: it runs where it holds up no other session.
+    /// The plan is likely to take long: it runs where it holds up no other session.
     pub is_heavy: bool,
     /// It was planned for its literals, which parameters cannot stand for.
     pub depends_on_literals: bool,
 }
 
 impl PreparedPlan {
-    /// Of a statement that has just been compiled against this version of the catalog.
+    /// For a statement that has just been compiled against this version of the catalog.
     pub(super) fn new(
         statement: Arc<Statement>,
         source: Arc<str>,
@@ -81,7 +81,7 @@ impl PreparedPlan {
         relations.iter().any(|(_, lock)| *lock != RelationLock::AccessShare)
     }
 
-    /// Whether it is what planning would come to for a published version of the catalog.
+    /// Whether planning for a published version of the catalog would give this plan.
     #[inline]
     pub fn is_good_for(&self, version: u64, catalogs: &CatalogStore) -> bool {
         self.epoch == version || self.has_outlived(version, catalogs)
@@ -100,7 +100,7 @@ impl PreparedPlan {
     }
 }
 
-/// What a READ ONLY transaction would refuse the plan as: temporary tables may be written there
+/// The command that a READ ONLY transaction refuses, if any. It may write temporary tables
 /// (execMain.c, ExecCheckXactReadOnly).
 fn refused_read_only(planned: &PlannedStmt, catalog: &Catalog) -> Option<&'static str> {
     let is_temporary = |oid| catalog.relation(oid).is_some_and(|r| catalog.is_temporary(r));

@@ -3,7 +3,7 @@
 use steppe_types::numeric::Numeric;
 use steppe_types::{Datum, Error, Result};
 
-/// What an integer vector's values are.
+/// The type of an integer vector's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IntKind {
     Bool,
@@ -111,20 +111,20 @@ impl Nulls {
     }
 }
 
-/// What the strings of a batch take together, unless they come from a table that a scan reads:
-/// others may be one long string that many rows share, and stay datums.
+/// The most bytes of a batch's strings, except for strings that a scan reads from a table. Other
+/// strings may be one long string that many rows share, so they stay datums beyond this.
 pub(crate) const MAX_TEXT_BYTES: usize = 16 << 20;
 
 /// Strings: places in a common run of bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Texts {
     bytes: Vec<u8>,
-    /// Start and length of each. What is NULL has none.
+    /// Start and length of each string. A NULL has none.
     places: Vec<(u32, u32)>,
 }
 
 impl Texts {
-    /// How many.
+    /// The number of strings.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.places.len()
@@ -150,12 +150,12 @@ impl Texts {
         self.bytes.extend_from_slice(text);
     }
 
-    /// None, with memory for so many.
+    /// An empty list of strings, with memory for `rows` of them.
     pub(crate) fn with_capacity(rows: usize, bytes: usize) -> Texts {
         Texts { bytes: Vec::with_capacity(bytes), places: Vec::with_capacity(rows) }
     }
 
-    /// Whether strings of so many bytes more have places.
+    /// Whether there is room for strings of `bytes` more bytes.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         self.bytes.len() + bytes <= u32::MAX as usize
     }
@@ -165,7 +165,7 @@ impl Texts {
         self.bytes.len()
     }
 
-    /// Whether what was put in is UTF-8.
+    /// Whether all strings are UTF-8.
     pub(crate) fn are_utf8(&self) -> bool {
         let is_utf8 = |i| std::str::from_utf8(self.get(i)).is_ok();
         self.bytes.is_ascii() || (0..self.len()).all(is_utf8)
@@ -192,7 +192,7 @@ pub(crate) enum Data {
     Floats(Vec<f64>),
     /// numeric: mantissas over 10^scale, which is each value's display scale, at most 18.
     Decimals(u8, Vec<i64>),
-    /// text, varchar, bpchar, name: whatever is a [`Datum::Text`].
+    /// text, varchar, bpchar, name: every type stored as [`Datum::Text`].
     Texts(Texts),
     /// Everything else, NULLs included.
     Datums(Vec<Datum>),
@@ -244,14 +244,14 @@ impl Vector {
         typed
     }
 
-    /// The same value so many times.
+    /// The same value `rows` times.
     pub(crate) fn repeat(value: &Datum, rows: usize) -> Vector {
         let mut out = Vector::default();
         (0..rows).for_each(|_| out.push(value));
         out
     }
 
-    /// How many values.
+    /// The number of values.
     pub(crate) fn len(&self) -> usize {
         match &self.data {
             Data::Ints(_, v) | Data::Decimals(_, v) => v.len(),

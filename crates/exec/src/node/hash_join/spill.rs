@@ -1,8 +1,8 @@
-//! Partitions of a hash join in spill files, whatever rows are there: which ones a pass writes, and
-//! in what order they are joined.
+//! Partitions of a hash join in spill files, for rows in any form: which ones a pass writes, and in
+//! what order they are joined.
 //!
-//! In a file of columns ([`Blocks`]) a row has those that somebody reads, and those that were
-//! computed for its key.
+//! A row in a file of columns ([`Blocks`]) has the columns that the join reads, and those computed
+//! for its key.
 
 use super::table::Keyed;
 use super::{HashJoinPlan, PARTITIONS};
@@ -14,12 +14,12 @@ use steppe_types::Result;
 /// One side of a partition.
 pub(super) struct Blocks {
     file: BlockFile,
-    /// So many columns are not computed.
+    /// The number of columns before the computed ones.
     width: usize,
 }
 
 impl Blocks {
-    /// `width`: how many columns rows have, and how many their keys have besides.
+    /// `width`: the number of the rows' columns. `computed`: the number of computed key columns.
     pub(super) fn create(temp: &TempSpace, (width, computed): (usize, usize)) -> Result<Blocks> {
         Ok(Blocks { file: BlockFile::create(temp, width + computed)?, width })
     }
@@ -89,14 +89,14 @@ pub(super) enum Side {
 /// their rows are in the table.
 pub(super) struct Open<F> {
     partitions: Vec<Partition<F>>,
-    /// So many are in memory.
+    /// The number of partitions in memory.
     resident: usize,
     depth: u32,
 }
 
 impl<F> Open<F> {
-    /// Those of a pass at `depth`, all of which are in memory still; `create` makes the inner and the
-    /// outer side of one.
+    /// The partitions of a pass at `depth`, all of which are in memory still. `create` makes the
+    /// inner and the outer side of one.
     pub(super) fn new(depth: u32, create: impl Fn() -> Result<(F, F)>) -> Result<Open<F>> {
         let create = |_| {
             let (inner, outer) = create()?;
@@ -106,12 +106,12 @@ impl<F> Open<F> {
         Ok(Open { partitions, resident: PARTITIONS, depth })
     }
 
-    /// Has half of those that are in memory go to disk.
+    /// Moves half of the partitions in memory to disk.
     pub(super) fn shed(&mut self) {
         self.resident /= 2;
     }
 
-    /// In how many batches the rows are joined.
+    /// The number of batches in which the rows are joined.
     pub(super) fn batches(&self) -> usize {
         PARTITIONS / self.resident.max(1)
     }
@@ -153,8 +153,8 @@ impl<F: SideFile> Pending<F> {
 }
 
 impl Open<Blocks> {
-    /// Writes the rows that belong to disk, but for those of `skipped`; answers the places of the
-    /// others.
+    /// Writes the rows that belong to disk, except those in `skipped`. Returns the places of the
+    /// other rows.
     pub(super) fn distribute(
         &mut self,
         side: Side,

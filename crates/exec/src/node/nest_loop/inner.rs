@@ -1,4 +1,4 @@
-//! Where a nested loop by columns has its inner rows from.
+//! The source of the inner rows of a nested loop by columns.
 
 use super::NestLoopPlan;
 use super::compile::{ColumnLoop, InnerSide};
@@ -12,17 +12,17 @@ use steppe_types::{Datum, Error, Result};
 
 /// The inner rows, and the way of a batch of outer rows through them.
 pub(super) enum Inner {
-    /// Those that an index has for a key.
+    /// The rows that an index has for a key.
     Lookup(Box<Lookup>),
     /// The same for every outer row.
     Kept(Box<Kept>),
 }
 
-/// What a step has found.
+/// The pairs found by a step.
 pub(super) struct Step<'a> {
-    /// Of each pair the outer row.
+    /// The outer row of each pair.
     pub(super) outer: &'a [u32],
-    /// Of each pair the inner row.
+    /// The inner row of each pair.
     pub(super) inner: &'a [u32],
     /// Runs of the inner side that have begun, and searches of its index.
     pub(super) loops: u64,
@@ -32,7 +32,7 @@ pub(super) struct Step<'a> {
 }
 
 impl Inner {
-    /// What the plan says.
+    /// The inner side that the plan names.
     pub(super) fn new(join: &NestLoopPlan, columns: &ColumnLoop, cx: &mut ExecContext) -> Inner {
         match (&columns.inner, &join.inner.kind) {
             (InnerSide::Kept, CNode::Materialize(child)) => {
@@ -42,8 +42,8 @@ impl Inner {
         }
     }
 
-    /// Takes a batch of outer rows. With an error [`Self::rows`] says how many are before the one
-    /// that failed.
+    /// Takes a batch of outer rows. With an error [`Self::rows`] is the number of rows before the
+    /// one that failed.
     pub(super) fn begin(
         &mut self,
         (join, columns): (&NestLoopPlan, &ColumnLoop),
@@ -62,7 +62,7 @@ impl Inner {
         }
     }
 
-    /// How many outer rows there are.
+    /// The number of outer rows.
     pub(super) fn rows(&self) -> usize {
         match self {
             Inner::Lookup(lookup) => lookup.rows(),
@@ -107,7 +107,7 @@ impl Inner {
         }
     }
 
-    /// What the last step has found.
+    /// The pairs found by the last step.
     pub(super) fn found(&self) -> Step<'_> {
         match self {
             Inner::Lookup(lookup) => Step {
