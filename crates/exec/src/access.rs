@@ -8,8 +8,8 @@
 //! Handles are opened when a statement is compiled and live in the plan cache:
 //! they name trees by identity, so that a dropped table's are merely useless.
 //!
-//! What follows from a table's definition alone (the row layout, how keys are made) is apart from
-//! the handles: partitions that are defined alike have it in common.
+//! The parts that depend only on a table's definition (the row layout, how keys are made) are
+//! separate from the handles. Partitions with the same definition share them.
 
 pub(crate) mod long_keys;
 mod long_rows;
@@ -35,13 +35,13 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState, text_io};
 pub struct TableAccess {
     pub(crate) layout: Arc<RowLayout>,
     rows: Option<TableStore>,
-    /// The relation's, which what runs for one of many leaves need not look at.
+    /// The relation's OID, so that code for one of many leaves need not read the relation.
     pub(crate) oid: Oid,
     pub(crate) relation: Arc<Relation>,
     overflow: Option<OverflowStore>,
 }
 
-/// What a scan computes for one requested column.
+/// The value that a scan computes for one requested column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScanColumn {
     /// Position of a stored column.
@@ -49,9 +49,9 @@ pub(crate) enum ScanColumn {
     /// The hidden row id as bigint.
     RowId,
     TableOid,
-    /// xmin and its kin: what only the row's version knows.
+    /// System columns such as xmin, which belong to the row's version.
     Version(VersionColumn),
-    /// How a stored column's value is stored.
+    /// The stored form of a column's value.
     Form(StoredForm, usize),
 }
 
@@ -84,7 +84,7 @@ impl TableAccess {
         Ok(TableAccess::with_layout(database, relation, Arc::new(layout)))
     }
 
-    /// Opens a table that is defined as this one is.
+    /// Opens a table with the same definition as this one.
     pub(crate) fn open_alike(&self, database: &Database, relation: &Arc<Relation>) -> TableAccess {
         TableAccess::with_layout(database, relation, self.layout.clone())
     }
@@ -105,7 +105,7 @@ impl TableAccess {
         self.rows.as_ref()
     }
 
-    /// Starts loading what a look-up of a row looks at first.
+    /// Prefetches the first memory that a look-up of a row reads.
     #[inline]
     pub(crate) fn prefetch(&self) {
         if let Some(rows) = &self.rows {
@@ -190,7 +190,7 @@ pub struct IndexAccess {
     keys: Arc<IndexKeys>,
     /// Its entries.
     pub store: IndexStore,
-    /// As a table's.
+    /// The OID, as in a table.
     pub(crate) oid: Oid,
     /// The index as the catalog has it.
     pub relation: Arc<Relation>,
@@ -199,29 +199,29 @@ pub struct IndexAccess {
 /// How an index's keys are made.
 pub struct IndexKeys {
     pub(crate) parts: Box<[KeyPart]>,
-    /// Where each key comes from.
+    /// The source of each part of a key.
     sources: Box<[KeySource]>,
     computed: Option<Computed>,
     pub(crate) unique: bool,
-    /// Its keys are to be unique once its constraint is checked, which is DEFERRABLE.
+    /// The constraint is DEFERRABLE: keys are unique only once it is checked.
     pub deferrable: bool,
     /// NULLs are equal to each other: keys with NULLs are unique too.
     nulls_not_distinct: bool,
 }
 
-/// Where a key comes from.
+/// The source of a part of a key.
 enum KeySource {
     /// Position of a column in the table.
     Column(usize),
     Expression(CExpr),
 }
 
-/// What an index on expressions or a partial one needs besides.
+/// The additional parts of an index that is partial or has expressions.
 struct Computed {
     predicate: Option<CExpr>,
     /// Positions of the columns that expressions and predicate read.
     columns: Box<[usize]>,
-    /// Immutable functions see nothing of the session.
+    /// Immutable functions see no state of the session.
     functions: FnContext,
 }
 
@@ -274,7 +274,7 @@ impl IndexAccess {
         IndexAccess::with_keys(database, relation, keys)
     }
 
-    /// Opens an index that is defined as this one is.
+    /// Opens an index with the same definition as this one.
     pub(crate) fn open_alike(
         &self,
         database: &Database,
@@ -295,7 +295,7 @@ impl IndexAccess {
 }
 
 impl IndexKeys {
-    /// Whether ON CONFLICT asks for it.
+    /// Whether it may be an arbiter of ON CONFLICT.
     pub(crate) fn is_arbiter(&self) -> bool {
         self.unique || self.deferrable
     }
@@ -324,9 +324,9 @@ impl IndexKeys {
 }
 
 impl IndexAccess {
-    /// Appends the key of a row (all its columns' values) to `out`, as the index has it; says
-    /// whether the store is to treat it as having a NULL. `None`: a partial index leaves the row
-    /// out.
+    /// Appends the key of a row (all its columns' values) to `out`, in the form stored in the
+    /// index. Returns whether the store is to treat the key as having a NULL. `None`: a partial
+    /// index leaves the row out.
     pub(crate) fn key_of(&self, values: &[Datum], out: &mut Vec<u8>) -> Result<Option<bool>> {
         let start = out.len();
         let has_null = self.whole_key_of(values, out)?;
@@ -381,7 +381,7 @@ impl IndexAccess {
         Ok(has_null)
     }
 
-    /// The same from stored bytes.
+    /// The same for stored bytes.
     pub fn key_of_row(
         &self,
         table: &TableAccess,
@@ -394,7 +394,7 @@ impl IndexAccess {
         Ok(has_null)
     }
 
-    /// The same, however long the key is.
+    /// The same, but the key is never shortened.
     pub(crate) fn whole_key_of_row(
         &self,
         table: &TableAccess,
@@ -415,7 +415,7 @@ impl IndexAccess {
         Ok(Some(has_null && !self.nulls_not_distinct))
     }
 
-    /// The values of the columns that the index reads; of others NULL.
+    /// The values of the columns that the index reads. Others are NULL.
     fn needed_values(
         &self,
         table: &TableAccess,
@@ -468,7 +468,7 @@ impl Computed {
         ExecContext::for_folding(self.functions.clone())
     }
 
-    /// Whether a partial index takes the row.
+    /// Whether a partial index includes the row.
     fn takes(&self, context: &mut ExecContext, values: &[Datum]) -> Result<bool> {
         match &self.predicate {
             Some(predicate) => predicate.holds(context, Row::of(values)),

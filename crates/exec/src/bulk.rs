@@ -1,10 +1,10 @@
 //! Bulk loading: COPY's rows through an INSERT's target.
 //!
-//! The session plans `INSERT INTO t (a, b) VALUES ($1, $2)` with the columns that
-//! COPY names; its expressions say what goes into each column of the table. Where
-//! they are just parameters and constants, a row is encoded as its fields are read,
-//! and no datum of it outlives its column. Otherwise (defaults that are computed,
-//! CHECK constraints) rows are kept as values and evaluated a batch at a time.
+//! The session plans `INSERT INTO t (a, b) VALUES ($1, $2)` with the columns that COPY names. Its
+//! expressions give the value of each column of the table. If they are only parameters and
+//! constants, a row is encoded as its fields are read, and a datum lives only for its column.
+//! Otherwise (computed defaults, CHECK constraints) rows are kept as values and evaluated a batch
+//! at a time.
 //!
 //! ```text
 //!   fields ──▶ encoded rows ──────────────┐
@@ -29,12 +29,12 @@ use steppe_txn::NewRows;
 use steppe_types::row::RowWriter;
 use steppe_types::{Datum, Error, Result};
 
-/// The fields of a row that is handed in, which read themselves: one may be asked for again.
+/// The fields of a row, which can be read more than once.
 pub trait Fields {
-    /// Writes field `i` as the row's next column: no datum is made where none is needed.
+    /// Writes field `i` as the row's next column, without a datum if none is needed.
     fn write(&self, i: usize, row: &mut RowWriter<'_>) -> Result<()>;
 
-    /// The value of field `i`; `None`: the column's default.
+    /// The value of field `i`. `None`: the column has its default.
     fn value(&self, i: usize) -> Result<Option<Datum>>;
 }
 
@@ -44,17 +44,18 @@ pub struct BulkInsert {
     inserter: Inserter,
     pending: Pending,
     defaults: Option<Defaults>,
-    /// Over a row of the table: which rows are inserted.
+    /// The condition over a row of the table that decides which rows are inserted.
     filter: Option<CExpr>,
-    /// What is to be done behind the last row. Each batch has a context of its own, and is lent this.
+    /// The triggers and checks to run after the last row. Each batch has a context of its own, and
+    /// is lent this.
     events: Option<Box<EventQueue>>,
 }
 
-/// What fields stand for that ask for the column's default.
+/// The expressions for fields that have the column's default.
 struct Defaults {
     /// `INSERT INTO t (a, b) VALUES (DEFAULT, DEFAULT)`.
     stmt: Arc<CompiledStmt>,
-    /// The table's columns that the fields go to.
+    /// The table's columns of the fields.
     columns: Box<[usize]>,
 }
 
@@ -65,14 +66,14 @@ enum HeldRow {
         /// The fields that take the default; NULL stands in for their values.
         defaulted: Vec<usize>,
     },
-    /// All columns of the table: a filter has seen it.
+    /// All columns of the table: a filter has read the row.
     Full(Vec<Datum>),
 }
 
 /// Rows that are not stored yet.
 enum Pending {
     Encoded {
-        /// What goes into each column.
+        /// The source of each column.
         sources: Box<[Source]>,
         rows: NewRows,
         /// Some row is too long to be stored as it is.
@@ -118,7 +119,7 @@ impl BulkInsert {
         })
     }
 
-    /// Lets fields ask for defaults: `stmt` inserts nothing but those, and field `i` goes to the
+    /// Lets fields have defaults. `stmt` inserts only defaults, and field `i` belongs to the
     /// table's column `columns[i]`.
     pub fn with_defaults(mut self, stmt: &Arc<CompiledStmt>, columns: &[usize]) -> BulkInsert {
         self.pending = Pending::Values { fields: columns.len(), rows: Vec::new() };
@@ -126,8 +127,8 @@ impl BulkInsert {
         self
     }
 
-    /// Only rows that satisfy a condition are inserted; it is over a row of the table, whose
-    /// defaults are known then, but not what is generated.
+    /// Inserts only rows that satisfy a condition. The condition is over a row of the table with
+    /// its defaults, but without generated columns.
     pub fn with_filter(
         mut self,
         condition: &Expr,
@@ -141,20 +142,20 @@ impl BulkInsert {
         Ok(self)
     }
 
-    /// Whether rows are held as values until they are stored, and looked at only then.
+    /// Whether rows are held as values until they are stored, and checked only then.
     pub fn holds_values(&self) -> bool {
         matches!(self.pending, Pending::Values { .. })
     }
 
-    /// How many rows are not stored yet.
+    /// The number of rows that are not stored yet.
     pub fn pending_rows(&self) -> usize {
         self.pending.len()
     }
 
-    /// Adds a row; false if the filter leaves it out.
+    /// Adds a row; false if the filter excludes it.
     ///
-    /// Besides what `fields` answer, 23502 for a NULL where there may be none (other
-    /// constraints are looked at when the rows are stored).
+    /// Errors are those of `fields`, and 23502 for a NULL in a NOT NULL column. Other constraints
+    /// are checked when the rows are stored.
     pub fn push(&mut self, fields: &impl Fields, env: &ExecEnv) -> Result<bool> {
         match &mut self.pending {
             Pending::Values { fields: count, rows } => {
@@ -188,9 +189,9 @@ impl BulkInsert {
         }
     }
 
-    /// Stores the rows added since the last time. If it fails, what it has done is taken back and
-    /// the rows are still held: [`Self::store_row`] finds which one it was. Says how many there are
-    /// in the table now: triggers may have kept some out.
+    /// Stores the rows added since the last call. If it fails, its changes are undone and the rows
+    /// are still held, so that [`Self::store_row`] finds the row that fails. Returns the number of
+    /// rows stored. Triggers may have rejected some.
     pub fn flush(&mut self, env: &ExecEnv, txn: &mut Option<Transaction>) -> Result<u64> {
         if self.pending_rows() == 0 {
             return Ok(0);
@@ -206,7 +207,7 @@ impl BulkInsert {
         Ok(stored)
     }
 
-    /// Stores the pending row `i`, and goes on holding it.
+    /// Stores the pending row `i`, and keeps holding it.
     pub fn store_row(
         &mut self,
         i: usize,
@@ -216,18 +217,18 @@ impl BulkInsert {
         self.store(Some(i), env, txn).map(drop)
     }
 
-    /// At the end of all rows: whether [`Self::finish`] has something to do.
+    /// After all rows: whether [`Self::finish`] has work to do.
     pub fn has_events(&self) -> bool {
         self.has_triggers() || self.events.as_ref().is_some_and(|queue| !queue.is_empty())
     }
 
-    /// Whether triggers are to see the statement or its rows: [`Self::begin`] is to be called before
-    /// the first row, and rows are to be stored one at a time.
+    /// Whether triggers are to see the statement or its rows. Then the caller must call
+    /// [`Self::begin`] before the first row, and store rows one at a time.
     pub fn has_triggers(&self) -> bool {
         parts(&self.stmt).is_ok_and(|(modify, _)| modify.target.hooks.is_some())
     }
 
-    /// Before the first row: BEFORE STATEMENT triggers.
+    /// Fires BEFORE STATEMENT triggers before the first row.
     pub fn begin(&mut self, env: &ExecEnv, txn: &mut Option<Transaction>) -> Result<()> {
         let mut cx = self.stmt.context(Arc::new([]), env, txn);
         let begun = parts(&self.stmt).and_then(|(modify, _)| modify.begin(&mut cx));
@@ -236,8 +237,8 @@ impl BulkInsert {
         begun
     }
 
-    /// Does what the rows have made to be done at the end, such as checking the DEFERRABLE
-    /// constraints that are not deferred.
+    /// Runs the queued events after the last row, such as checks of DEFERRABLE constraints that are
+    /// not deferred.
     pub fn finish(&mut self, env: &ExecEnv, txn: &mut Option<Transaction>) -> Result<()> {
         let mut cx = env.context(txn);
         cx.events = self.events.take();
@@ -247,7 +248,7 @@ impl BulkInsert {
         finished
     }
 
-    /// Stores one pending row, or all; nothing if it fails.
+    /// Stores one pending row, or all; none if it fails.
     fn store(
         &mut self,
         one: Option<usize>,
@@ -291,7 +292,7 @@ impl BulkInsert {
                 let defaults = self.defaults.as_ref();
                 let full = rows[range].iter().map(|row| row.full(exprs, defaults, cx));
                 let mut full = full.collect::<Result<Vec<_>>>()?;
-                // BEFORE ROW triggers have the rows in hand before these are computed.
+                // BEFORE ROW triggers see the rows before these are computed.
                 if target.before_row(RowCommand::Insert).is_none() {
                     full.iter_mut().try_for_each(|row| target.generate(row, cx))?;
                 }
@@ -330,8 +331,8 @@ fn parts(stmt: &CompiledStmt) -> Result<(&ModifyPlan, &[CExpr])> {
     }
 }
 
-/// Whether a row may be encoded as it is read: what it is checked for needs no values, and there
-/// is one table that it goes to.
+/// Whether a row may be encoded as it is read: its checks need no values, and the target is one
+/// table.
 fn is_stored_as_given(modify: &ModifyPlan) -> bool {
     let target = &modify.target;
     let computes =
@@ -362,7 +363,7 @@ fn append_row(
     if complete && !has_null() {
         return Ok(());
     }
-    // A long row, or one that may not be: not worth being quick about.
+    // The row is long, or may not be stored: speed does not matter.
     let values = sources.iter().map(|source| match source {
         Source::Constant(value) => Ok(value.clone()),
         Source::Field(i) => fields.value(*i)?.ok_or_else(no_defaults),
@@ -379,7 +380,7 @@ fn no_defaults() -> Error {
     Error::internal("bulk insert does not know the defaults")
 }
 
-/// Appends a row that was encoded whole, moving what is long out of line.
+/// Appends a row that was encoded whole, and moves long values out of line.
 fn append_stored(
     target: &Target,
     row: &[u8],

@@ -319,7 +319,7 @@ impl CompiledStmt {
     }
 
     /// Runs a point statement over one row by its unique key, without plan nodes and without an
-    /// allocation for each row. `leaf`: the locked leaf that it concerns, if any; `env` then has
+    /// allocation for each row. `leaf`: the locked leaf that it concerns, if any. Then `env` has
     /// the catalog of the plan. `awaited`: the row that the statement has waited for. `None`: the
     /// statement is no point statement, or this case needs the plan's nodes. The call then has done
     /// nothing.

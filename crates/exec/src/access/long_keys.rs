@@ -5,17 +5,17 @@
 //!   longer                     its first 1,959 bytes ‖ SHA-256 of the others = 1,991 bytes
 //! ```
 //!
-//! An inner node has to have room for two fences and two separators of the longest key (storage's
-//! README), which is why a key cannot be as long as PostgreSQL's 2,704 bytes in a page of the same
-//! size; nor would that be enough, since PostgreSQL compresses keys before it measures them. So any
-//! key is taken here, whatever its length.
+//! An inner node must have room for two fences and two separators of the longest key (storage's
+//! README). So a key cannot be as long as PostgreSQL's 2,704 bytes in a page of the same size. That
+//! would not be enough either, since PostgreSQL compresses keys before it measures them. So keys of
+//! any length are accepted here.
 //!
 //! *Correctness.*
 //!
-//! 1. Two keys of an index are shortened to the same bytes only if they are the same: which form it
-//!    is follows from the length, and nobody finds two byte strings with one SHA-256. So equality,
-//!    and with it uniqueness, ON CONFLICT, the marking of postings, undo and the purge, work on
-//!    shortened keys and know nothing of long ones.
+//! 1. Two keys of an index are shortened to the same bytes only if they are equal: the length
+//! decides the form, and no two byte strings with the same SHA-256 are known. So equality works on
+//! shortened keys, and with it uniqueness, ON CONFLICT, the marking of postings, undo and the
+//! purge.
 //! 2. The order of two shortened keys is that of the keys wherever their first 1,959 bytes differ.
 //!    Keys that have these in common (no key is a prefix of another one) are a *group*; they stand
 //!    together in the tree, in any order. A scan that reads entries in the order of keys puts each
@@ -32,7 +32,7 @@ use steppe_types::Result;
 const KEY_BYTES_MAX: usize = 1990;
 /// Bytes of SHA-256.
 const DIGEST_BYTES: usize = 32;
-/// What is kept of a longer key, before its digest.
+/// The number of bytes of a longer key that are kept before its digest.
 const HEAD_BYTES: usize = KEY_BYTES_MAX + 1 - DIGEST_BYTES;
 
 /// Shortens the key that `key` ends with, from `start` on, if it is too long.

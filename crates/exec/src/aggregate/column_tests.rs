@@ -1,4 +1,4 @@
-//! Kernels against rows: any batches of any values, in whichever representation.
+//! Compares kernels with the row path, for random batches of values in any representation.
 
 use super::columns::CallStates;
 use super::statistics::MomentsResult;
@@ -14,7 +14,7 @@ fn numeric(text: &str) -> Datum {
     Datum::Numeric(Numeric::parse(text).unwrap())
 }
 
-/// Values of a type, which are few, so that there are equal ones, and reach its ends.
+/// A few values of a type, with equal ones and the ends of the type.
 fn values_of(type_oid: Oid) -> Vec<Datum> {
     let texts = ["", "a", "a ", "ab", "b", "a  "];
     let numerics =
@@ -74,7 +74,7 @@ fn kinds() -> Vec<(AggKind, Oid)> {
     kinds
 }
 
-/// A row: its group, if any, and which of its type's values it has; that many and more: NULL.
+/// A row: its group, if any, and the number of its value. A number past the values means NULL.
 type Row = (Option<u32>, usize);
 
 /// A batch: whether its values are datums, whether it comes row by row, and its rows.
@@ -94,7 +94,7 @@ fn vector(values: &[Datum], as_datums: bool) -> Vector {
     vector
 }
 
-/// Either what all groups answer, or the first failure.
+/// The results of all groups, or the first failure.
 type Outcome = Result<Vec<String>, String>;
 
 fn by_rows(kind: &AggKind, ret: Oid, rows: &[(Option<u32>, Datum)]) -> Outcome {
@@ -163,7 +163,7 @@ fn by_columns(kind: &AggKind, ret: Oid, of: &[Datum], batches: &[Batch], groups:
     Ok(one_by_one)
 }
 
-/// What comes of states that are put together, each made of a batch.
+/// The result of combining states that were each made from one batch.
 fn of_parts_by_rows(kind: &AggKind, ret: Oid, of: &[Datum], batches: &[Batch]) -> Outcome {
     let start = || (0..GROUPS).map(|_| kind.start()).collect::<Vec<AggState>>();
     let mut all = start();

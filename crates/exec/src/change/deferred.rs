@@ -1,12 +1,12 @@
 //! Keys of DEFERRABLE constraints (unique_key_recheck in src/backend/commands/constraint.c).
 //!
-//! The index of such a constraint is stored as one that is not unique: every key is taken. Where
-//! another row may have the same one at that moment, an event is queued, and the key looked at again
-//! when the constraint is checked: at the end of the statement, or of the transaction. Of two rows
-//! that come at the same time at least one sees the other's entry, since both are under one leaf's
-//! latch one after the other: so a key that was nobody else's need not be looked at again.
+//! The index of such a constraint is stored as one that is not unique, so every key can be
+//! inserted. If another row may have the same key at that moment, an event is queued. The key is
+//! then checked at the end of the statement or of the transaction. Both inserts of a key hold the
+//! latch of the same leaf page, one after the other. So the second one sees the first one's entry,
+//! and a key without another entry needs no check.
 //!
-//! What is taken back by then has no entry left, and is in nobody's way.
+//! Undo of a row also removes its entry, so the row then conflicts with no other.
 
 use super::checks::duplicate_key;
 use super::events::Event;
@@ -21,8 +21,8 @@ use steppe_functions::KeyCheck;
 use steppe_txn::{RowBuf, RowId};
 use steppe_types::{Error, Oid, Result};
 
-/// Notes a key that has been put into the index of a DEFERRABLE constraint, if another row may
-/// have it.
+/// Queues a check of a key in the index of a DEFERRABLE constraint, if another row may have the
+/// key.
 pub(super) fn note(
     index: &IndexAccess,
     key: &[u8],
@@ -37,8 +37,8 @@ pub(super) fn note(
     Ok(())
 }
 
-/// When their turn in the queue has come: checks keys, but for those whose constraints are
-/// deferred, which the session keeps.
+/// Checks keys when their turn in the queue has come. The session keeps the keys of deferred
+/// constraints.
 pub(super) fn check_due(checks: Vec<KeyCheck>, cx: &mut ExecContext) -> Result<()> {
     let checks = cx.functions.session.defer_key_checks(checks);
     check(&checks, cx)

@@ -10,13 +10,12 @@
 //! | AFTER ROW event | AFTER ROW event | AFTER ROW event |
 //! | views' checks, RETURNING | views' checks, RETURNING | RETURNING |
 //!
-//! A trigger that answers that nothing is to be done ends the row's way: it is not counted and not
-//! returned. INSERT's steps are in [`super::insert`]: rows that no trigger sees before go in batches,
-//! with the same outcome.
+//! If a trigger returns that the operation is to be skipped, the row is not counted and not
+//! returned. INSERT's steps are in [`super::insert`]: rows without BEFORE ROW triggers are inserted
+//! in batches, with the same outcome.
 //!
-//! The new version is computed from the version that the snapshot sees, outside
-//! any latch, and put in place only if that is still the newest one. Otherwise,
-//! after waiting for the row's holder:
+//! The new version is computed from the version that the snapshot sees, without a latch, and is
+//! stored only if that version is still the newest. Otherwise, after a wait for the row's holder:
 //!
 //! - REPEATABLE READ fails (40001);
 //! - READ COMMITTED takes the newest version, checks the statement's WHERE again
@@ -35,7 +34,7 @@ use steppe_sql::query::Command;
 use steppe_txn::{Action, RowBuf, RowId, RowLockMode, RowMeta, RowVersion, WaitPolicy};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
-/// A change to one row that is ready to be tried.
+/// A change to one row that is ready to be attempted.
 struct Attempt {
     old: Vec<Datum>,
     new: Vec<Datum>,
@@ -44,8 +43,7 @@ struct Attempt {
 }
 
 impl Attempt {
-    /// Puts the new version in the place of the one that it was made from, if that still is the
-    /// newest.
+    /// Replaces the version that the new one was made from, if that is still the newest.
     fn put(
         &self,
         target: &Target,
@@ -64,14 +62,14 @@ impl Attempt {
         Ok(attempted)
     }
 
-    /// What has been done, once it is.
+    /// The change, after it has been made.
     fn changed(self, target: &Target, id: RowId, version: &RowVersion) -> Changed {
         let (old, new) = (target.seen(self.old), target.seen(self.new));
         Changed::Updated { old, was: (id, version.meta), new, is: id }
     }
 }
 
-/// What an UPDATE or DELETE did to a row.
+/// The change that an UPDATE or DELETE made to a row.
 pub(super) struct Change<'s> {
     pub(super) changed: Changed,
     /// The child's row, with the OID of the table that the row is in now.
@@ -80,7 +78,7 @@ pub(super) struct Change<'s> {
     pub(super) from: Oid,
     /// The table that it is in.
     pub(super) to: Oid,
-    /// [`ModifyPlan::returning_system`] of it.
+    /// The values of [`ModifyPlan::returning_system`].
     pub(super) system: Vec<Datum>,
 }
 
@@ -91,11 +89,11 @@ pub(crate) enum Changed {
     Deleted(Vec<Datum>, WrittenOver),
 }
 
-/// A row and its version that a change was made to.
+/// The row id of a changed row, and the header of the version before.
 pub(crate) type WrittenOver = (RowId, RowMeta);
 
 impl Changed {
-    /// The row's version that it is known by afterwards.
+    /// The row's version after the change.
     pub(super) fn stored(&self) -> &[Datum] {
         match self {
             Changed::Inserted(row, _)
@@ -126,8 +124,8 @@ impl Changed {
     }
 }
 
-/// What became of the row that a child's row names. Rows are laid out as the table that the
-/// statement names has them.
+/// The outcome for the row that a child's row names. Rows have the columns of the table that the
+/// statement names.
 pub(super) enum Outcome {
     Kept,
     Done(Changed),
@@ -139,7 +137,7 @@ pub(super) enum Outcome {
     },
 }
 
-/// A row that a statement is about, in the version that counts.
+/// A row of the statement, in the version that counts.
 struct Found<'s> {
     id: RowId,
     version: RowVersion,
@@ -170,7 +168,7 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// Locks the row for a command whose triggers are to have it in hand (GetTupleForTrigger).
+    /// Locks the row for a command whose triggers need it locked (GetTupleForTrigger).
     fn lock(
         &self,
         target: &Target,
@@ -308,7 +306,7 @@ fn leaves_partition(target: &Target, new: &[Datum], cx: &mut ExecContext) -> Res
 }
 
 /// Updates a row whose newest version is known and locked (ON CONFLICT DO UPDATE). `None`: a
-/// trigger would not have it.
+/// trigger rejected the change.
 pub(super) fn update_known(
     target: &Target,
     assignments: &[(usize, CExpr)],
@@ -334,8 +332,8 @@ pub(super) fn update_known(
     }
 }
 
-/// Has BEFORE ROW UPDATE triggers see a new version, as its leaf stores it. `None`: they would not
-/// have it.
+/// Fires BEFORE ROW UPDATE triggers for a new version, in its leaf's layout. `None`: they rejected
+/// it.
 #[inline]
 fn pass_triggers(
     target: &Target,
@@ -376,7 +374,7 @@ fn laid_out(
 ) -> Result<(Vec<Datum>, Vec<Datum>)> {
     let (mut old, mut new) = (target.stored_of(old), target.stored_of(new));
     if let Some(own) = target.columns.as_ref().map(ColumnMap::own).filter(|own| !own.is_empty()) {
-        // The statement does not see these: they stay as they are.
+        // The statement does not see these columns, so they stay unchanged.
         let mut stored = Vec::new();
         target.table.decode_all(&version.row, &mut stored)?;
         for at in own {
@@ -414,7 +412,7 @@ fn differs(a: &Datum, b: &Datum, type_oid: u32) -> bool {
     }
 }
 
-/// Deletes a version of a row, or its last one here, unless a trigger keeps it.
+/// Deletes a version of a row, or its last one in this leaf, unless a trigger keeps it.
 fn delete_version(
     target: &Target,
     id: RowId,

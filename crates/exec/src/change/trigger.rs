@@ -1,8 +1,8 @@
 //! Calling triggers (ExecBRInsertTriggers and its kin in src/backend/commands/trigger.c).
 //!
-//! Triggers of one kind fire in the order of their names. Those BEFORE ROW get the row as the one
-//! before them has left it, laid out as their table stores it, and may answer another one or that
-//! nothing is to be done with it. What the others answer does not count.
+//! Triggers of one kind fire in the order of their names. A BEFORE ROW trigger gets the row from
+//! the trigger before it, in the table's layout. It may return another row, or that the operation
+//! is to be skipped. The results of other triggers are ignored.
 
 use super::Target;
 use super::hooks::{RowCommand, Trigger, Triggers};
@@ -13,14 +13,14 @@ use steppe_catalog::Relation;
 use steppe_catalog::trigger::{TriggerLevel, TriggerTiming};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
-/// What a trigger function is told (PostgreSQL's TriggerData).
+/// The arguments of a trigger function (PostgreSQL's TriggerData).
 pub struct TriggerCall<'a> {
     trigger: &'a Trigger,
-    /// What has been done, or is about to be.
+    /// The command that has happened, or is about to.
     pub command: RowCommand,
     /// The table that has the trigger.
     pub relation: &'a Arc<Relation>,
-    /// The row before the change; of a statement, none.
+    /// The row before the change; for a statement, none.
     pub old: Option<&'a [Datum]>,
     /// The row after it.
     pub new: Option<&'a [Datum]>,
@@ -53,17 +53,17 @@ impl TriggerCall<'_> {
     }
 }
 
-/// What a trigger function answers.
+/// The result of a trigger function.
 pub enum TriggerAnswer {
-    /// NULL: nothing is to be done with the row.
+    /// NULL: the operation on the row is skipped.
     Skip,
-    /// The row as it was handed in.
+    /// The same row.
     Same,
-    /// Another one in its place.
+    /// Another row in its place.
     Row(Vec<Datum>),
 }
 
-/// What triggers are fired for.
+/// The command and the table that triggers are fired for.
 #[derive(Clone, Copy)]
 pub(super) struct Fired<'a> {
     pub(super) command: RowCommand,
@@ -84,7 +84,7 @@ impl Fired<'_> {
         (trigger.function)(&call, &mut Spi::new(cx))
     }
 
-    /// Fires triggers whose answers do not count.
+    /// Fires triggers whose results are ignored.
     pub(super) fn call_all(
         &self,
         triggers: &Triggers,
@@ -97,7 +97,7 @@ impl Fired<'_> {
 }
 
 impl Target {
-    /// The triggers that a row must pass before a command; mostly none.
+    /// The triggers that fire for a row before a command, if there are any.
     #[inline]
     pub(crate) fn before_row(&self, command: RowCommand) -> Option<&Triggers> {
         let hooks = self.hooks.as_deref()?;
@@ -144,7 +144,8 @@ impl Target {
         Ok(true)
     }
 
-    /// 0A000: what a partitioned table's trigger makes of a row belongs to another partition.
+    /// 0A000: a partitioned table's trigger has changed the row so that it belongs to another
+    /// partition.
     fn check_stays(&self, trigger: &Trigger, row: &[Datum], cx: &mut ExecContext) -> Result<()> {
         match &self.partition {
             Some(partition) if !partition.holds(self.table.oid, row, cx)? => {

@@ -1,35 +1,35 @@
-//! Which columns an UPDATE writes, and what follows from that.
+//! The columns that an UPDATE writes, and the consequences.
 //!
-//! The columns are those that the statement assigns to, and those that are generated from them
-//! (PostgreSQL's ExecGetAllUpdatedCols). This is worked out once: when the statement is compiled,
-//! and for a leaf when the leaf is compiled. So no row is looked at for a column that stays.
+//! The columns are the statement's assigned ones, and the generated columns that depend on them
+//! (PostgreSQL's ExecGetAllUpdatedCols). They are computed when the statement is compiled, and for
+//! a leaf when the leaf is compiled. So unwritten columns are never compared row by row.
 
 use super::target::TargetRules;
 use crate::access::IndexAccess;
 use steppe_sql::plan::ModifyTable;
 
-/// What an UPDATE writes of a target's rows; nothing, if the statement is none.
+/// The columns that an UPDATE writes in a target's rows; empty for another statement.
 #[derive(Default)]
 pub(crate) struct Written {
-    /// By the place where the target has a column: whether it is written.
+    /// Whether each of the target's columns is written.
     columns: Box<[bool]>,
-    /// Any column may be, whatever the statement assigns to.
+    /// Any column may be written, even if the statement does not assign to it.
     any: bool,
-    /// The positions of the generated columns that are computed again; the others stay as they are.
+    /// The positions of the generated columns that are computed again. The others stay unchanged.
     pub(super) generated: Box<[usize]>,
     /// The positions of the indexes whose keys may change.
     pub(super) indexes: Box<[usize]>,
-    /// A column of a key that foreign keys may refer to is written, be it to what it was: the row
-    /// lock is in mode UPDATE (PostgreSQL's ExecUpdateLockMode).
+    /// A column of a key that foreign keys may refer to is written, perhaps with its old value. The
+    /// row lock is in mode UPDATE (PostgreSQL's ExecUpdateLockMode).
     pub(super) is_key: bool,
-    /// A column is written that decides which partition a row belongs to.
+    /// A column is written that decides the row's partition.
     pub(crate) moves: bool,
 }
 
 impl Written {
-    /// `assigned`: the columns that the statement assigns to, as [`Written::assigned_by`] has them.
-    /// `any`: a BEFORE ROW trigger has each new version in hand, so that any column may be written
-    /// besides (PostgreSQL's ExecInitGenerated).
+    /// `assigned`: the columns that the statement assigns to, from [`Written::assigned_by`]. `any`:
+    /// a BEFORE ROW trigger sees each new version, so that any other column may be written, too
+    /// (PostgreSQL's ExecInitGenerated).
     pub(super) fn new(
         assigned: &[usize],
         rules: &TargetRules,
@@ -65,8 +65,8 @@ impl Written {
         }
     }
 
-    /// The columns that a statement assigns to, as the table that it names has them: UPDATE's, or
-    /// those of ON CONFLICT DO UPDATE.
+    /// The columns that an UPDATE or ON CONFLICT DO UPDATE assigns to, numbered as in the table
+    /// that the statement names.
     pub(crate) fn assigned_by(modify: &ModifyTable) -> Box<[usize]> {
         let of_conflict = modify.on_conflict.as_ref().and_then(|conflict| conflict.update.as_ref());
         let of_conflict = of_conflict.into_iter().flat_map(|(assignments, _)| assignments);

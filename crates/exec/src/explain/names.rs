@@ -1,5 +1,5 @@
-//! Names for what only a plan knows: slots of a node's input row, parameters that an enclosing
-//! node sets, sub-plans. The printing of expressions is [`steppe_sql::deparse`]'s.
+//! Names for slots of a node's input row, for parameters that an enclosing node sets, and for
+//! sub-plans. [`steppe_sql::deparse`] prints the expressions.
 
 use super::plan::Builder;
 use crate::partition::slot_name_parts;
@@ -12,12 +12,12 @@ use steppe_sql::query::{Command, JoinKind};
 /// Before a call whose result is a state.
 const PARTIAL: &str = "PARTIAL ";
 
-/// How a slot of a node's input row is called.
+/// The name of a slot of a node's input row.
 #[derive(Clone, Debug)]
 pub(super) struct Name {
     /// In the node itself.
     pub(super) own: Arc<str>,
-    /// In a node above: what is not a plain column stands in parentheses there.
+    /// In a node above. A name that is not a plain column has parentheses there.
     above: Arc<str>,
 }
 
@@ -33,7 +33,7 @@ impl Name {
         Name { above: format!("({text})").into(), own: text.into() }
     }
 
-    /// What a partial aggregate comes to; what is none stays.
+    /// The name of a partial aggregate's final result; other names stay unchanged.
     fn finalized(&self) -> Name {
         let bare = self.own.strip_prefix('(').and_then(|own| own.strip_suffix(')'));
         match bare.unwrap_or(&self.own).strip_prefix(PARTIAL) {
@@ -49,8 +49,8 @@ impl Name {
 }
 
 impl Builder<'_> {
-    /// The slots of the row that a node's own expressions are about: of a join its condition, of an
-    /// aggregation its keys and arguments.
+    /// The slots of the row that a node's own expressions read. For a join it is its condition's
+    /// row, for an aggregation that of its keys and arguments.
     pub(super) fn own_input(&self, plan: &Plan, qualified: bool) -> Vec<Name> {
         match &plan.node {
             PlanNode::NestLoop { outer, inner, .. }
@@ -68,7 +68,7 @@ impl Builder<'_> {
     /// The slots of a node's input row, with or without their relations' names.
     pub(super) fn input(&self, plan: &Plan, qualified: bool) -> Vec<Name> {
         match &plan.node {
-            // The inner side's rows are handed up alone.
+            // Only the inner side's rows are handed up.
             PlanNode::HashJoin {
                 kind: JoinKind::RightSemi | JoinKind::RightAnti, inner, ..
             } => self.output(inner, qualified),
@@ -109,7 +109,7 @@ impl Builder<'_> {
                 slots.extend(calls);
                 slots
             }
-            // What a table and its descendants yield is called as the table's.
+            // The columns of a table with descendants have the table's name.
             PlanNode::Append(children) | PlanNode::MergeAppend { children, .. } => {
                 match children.first() {
                     Some(first) if !is_scan(first) => self.output(first, qualified),
@@ -129,14 +129,14 @@ impl Builder<'_> {
             | PlanNode::Limit { child, .. }
             | PlanNode::Unique { child, .. }
             | PlanNode::LockRows { child, .. } => self.output(child, qualified),
-            // What is done for a leaf, with the tables' own names.
+            // The template's names, with those of the tables.
             PlanNode::PartitionScan { template, .. } => self.output(template, qualified),
             // The leaves.
             _ => planned_names(plan, qualified),
         }
     }
 
-    /// What RETURNING is made of: the changed row, the versions that it names, system columns.
+    /// The input of RETURNING: the changed row, the versions that it names, system columns.
     fn modified(&self, modify: &ModifyTable, qualified: bool) -> Vec<Name> {
         let mut names = self.columns(&modify.rel, qualified);
         if modify.command != Command::Insert {
@@ -202,7 +202,7 @@ impl Builder<'_> {
         shown_expression(expr, &|leaf| self.leaf(leaf, slots), &self.explained.env.io)
     }
 
-    /// Several, joined.
+    /// Several expressions, joined.
     pub(super) fn list<'e>(
         &self,
         exprs: impl IntoIterator<Item = &'e Expr>,
@@ -264,7 +264,7 @@ impl Builder<'_> {
     }
 }
 
-/// What the planner called the columns of a node's input row: `alias.column`.
+/// The planner's names for the columns of a node's input row: `alias.column`.
 fn planned_names(plan: &Plan, qualified: bool) -> Vec<Name> {
     let names = plan.slot_names.iter();
     let shown = |name: &Arc<str>| match qualified {

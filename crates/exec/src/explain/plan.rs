@@ -1,4 +1,4 @@
-//! From a plan and its counters to a [`Node`] tree: numbering, figures, sub-plans.
+//! From a plan and its counters to a [`Node`] tree: numbers, figures, sub-plans.
 //!
 //! Nodes are numbered in pre-order as the compiler numbers them, a hash join's
 //! Hash node included, so that each finds its counters.
@@ -23,25 +23,25 @@ const BLOCK_BYTES: u64 = 8192;
 pub(super) struct Builder<'a> {
     pub(super) explained: Explained<'a>,
     pub(super) options: ExplainOptions,
-    /// Columns of several relations occur: they are shown with their relation's name.
+    /// Columns of several relations occur. They are shown with their relation's name.
     pub(super) many_relations: bool,
-    /// What the parameters set by the nodes above stand for.
+    /// The expressions of the parameters set by the nodes above.
     pub(super) exec_params: HashMap<ExecParamId, String>,
-    /// What the scans of partitioned tables come to.
+    /// The leaves of the scans of partitioned tables.
     pub(super) leaves: &'a LeavesOfScans,
     pub(super) next_id: usize,
-    /// Where each sub-plan's numbering starts.
+    /// The first node number of each sub-plan.
     subplan_ids: Vec<usize>,
     /// Sub-plans printed already.
     shown: BTreeSet<SubPlanId>,
 }
 
-/// How a node hangs below another.
+/// The place of a node below another.
 #[derive(Clone, Default)]
 pub(super) struct Place {
     relationship: Option<&'static str>,
     plan_name: Option<String>,
-    /// Those who run the node share its rows.
+    /// The threads that run the node share its rows.
     parallel_aware: bool,
 }
 
@@ -75,7 +75,7 @@ pub(super) fn document(explained: Explained<'_>, options: ExplainOptions) -> Nod
     builder.tree(&stmt.plan, Place::default(), true)
 }
 
-/// How many entries of a range table a plan stands for.
+/// The number of range table entries that a plan stands for.
 fn relations(plan: &Plan) -> usize {
     let mut total = match &plan.node {
         PlanNode::SeqScan { .. }
@@ -140,7 +140,7 @@ impl<'a> Builder<'a> {
         node
     }
 
-    /// Notes what the parameters stand for that this node sets for those below it.
+    /// Records the expressions of the parameters that this node sets for the nodes below it.
     fn name_parameters(&mut self, plan: &'a Plan) {
         if let PlanNode::NestLoop { outer, params, .. } = &plan.node {
             let slots = self.output(outer, true);
@@ -162,7 +162,7 @@ impl<'a> Builder<'a> {
         self.name_arguments(&subs, &self.input(plan, true));
     }
 
-    /// Notes what the parameters of sub-plans stand for: expressions over a row of such slots.
+    /// Records the expressions of the parameters of sub-plans, over a row of such slots.
     fn name_arguments(&mut self, subs: &[&SubPlan], slots: &[Name]) {
         for (id, expr) in subs.iter().flat_map(|sub| &sub.args) {
             let text = self.text(expr, slots);
@@ -170,7 +170,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Estimates and, with ANALYZE, what happened.
+    /// Estimates and, with ANALYZE, the counters.
     pub(super) fn figures(&self, cost: &Cost, done: Option<&Instrument>, node: &mut Node) {
         if self.options.costs {
             let [startup, total] = [cost.startup, cost.total].map(hundredths);

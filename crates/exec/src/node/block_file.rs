@@ -1,17 +1,17 @@
 //! Rows as columns in a spill file.
 //!
-//! Rows come some at a time, as to a partition of a hash join or of an aggregation they do. They
-//! are gathered and written as one block when there are many: a column that nobody reads takes a
-//! byte a block, others what their values take.
+//! A hash join or an aggregation writes a few rows at a time to each partition. The rows are
+//! gathered and written as one block when there are many. An unread column takes one byte a block,
+//! others take the space of their values.
 
 use crate::vector::{Vector, read_block, write_block};
 use steppe_spill::{SpillFile, SpillReader, TempSpace};
 use steppe_types::{Error, Result};
 
-/// A block has so many rows, or so many bytes if it is not that many.
+/// A block has this many rows, or fewer if it has `BLOCK_BYTES` bytes.
 const BLOCK_ROWS: usize = 1024;
 const BLOCK_BYTES: usize = 64 * 1024;
-/// One of so many bytes is written in two.
+/// A larger block is written in two.
 const BLOCK_BYTES_MAX: usize = 1 << 30;
 
 /// Rows that are written before they are read.
@@ -23,18 +23,18 @@ pub(super) struct BlockFile {
 }
 
 impl BlockFile {
-    /// One without rows, of so many columns.
+    /// An empty file for rows of `width` columns.
     pub(super) fn create(temp: &TempSpace, width: usize) -> Result<BlockFile> {
         let gathered = vec![Vector::default(); width];
         Ok(BlockFile { file: temp.create()?, gathered, gathered_rows: 0, rows: 0 })
     }
 
-    /// How many rows.
+    /// The number of rows.
     pub(super) fn len(&self) -> usize {
         self.rows
     }
 
-    /// Appends those of the rows that are at `places`; columns that are not given have no values.
+    /// Appends the rows at `places`. Columns that are not given have no values.
     pub(super) fn write<'a>(
         &mut self,
         columns: impl Iterator<Item = (usize, &'a Vector)>,
@@ -81,7 +81,7 @@ impl BlockFile {
         self.file.write_bytes(&block)
     }
 
-    /// Writes what has been gathered; says how many bytes there are.
+    /// Writes the gathered rows; returns the number of bytes in the file.
     pub(super) fn end(&mut self) -> Result<u64> {
         self.flush()?;
         self.file.flush()?;
@@ -104,7 +104,7 @@ pub(super) struct BlockReader {
 }
 
 impl BlockReader {
-    /// How many rows the next block has, and its columns; `None` at the end.
+    /// The number of rows of the next block, and its columns; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<(usize, Vec<Vector>)>> {
         if !self.reader.read_bytes(&mut self.block)? {
             return Ok(None);

@@ -7,21 +7,20 @@
 //!              └─ no condition ─▶ next_stored: the rows as they are
 //! ```
 //!
-//! Rows come in blocks, as bytes: all of a table, or those of a bitmap
-//! or of an index. Of a stretch of the block
-//! the columns are decoded that are needed, of the rows that need them (`stored_input`).
+//! Rows are read in blocks, as bytes, from a table, a bitmap or an index. From each stretch of a
+//! block only the needed columns are decoded, and only for the rows that need them
+//! (`stored_input`).
 //!
-//! Why rows, counts and errors are those of the row path:
+//! Rows, counts and errors are those of the row path:
 //!
-//! - A stretch ends behind the row with which the consumer has what it wants: rows behind it are
-//!   looked at again, or never, and are not counted until then.
-//! - If a kernel gives up, the rows of the stretch are filtered and projected one by one, and rows
-//!   before one that fails are handed up before.
-//! - A block is read some rows earlier than its rows are looked at: why that does not show is said
-//!   there (`row_blocks`).
+//! - A stretch ends behind the row with which the consumer has enough. The rows behind it are
+//!   counted only if they are read later.
+//! - If a kernel gives up, the rows of the stretch are filtered and projected one by one. The rows
+//!   before a failing one are handed up first.
+//! - A block is read ahead of its consumer; `row_blocks` says why that has no visible effect.
 //!
-//! How many rows are looked at ahead begins with what is wanted, and doubles while that is too few:
-//! LIMIT 1 and EXISTS decode a row.
+//! The number of rows decoded ahead begins with the number wanted, and doubles while that is too
+//! few. So LIMIT 1 and EXISTS decode one row.
 
 use super::bitmap_blocks::BitmapBlocks;
 use super::index_blocks::IndexBlocks;
@@ -37,22 +36,22 @@ use std::ops::Range;
 use std::sync::Arc;
 use steppe_types::{Datum, Error, Result};
 
-/// Fewer rows than that are not worth calling kernels for, where rows are wanted.
+/// Fewer rows are not worth a call of kernels, if rows are wanted.
 const KERNEL_ROWS_MIN: usize = 16;
 
 struct ColumnScanNode {
     plan: Arc<CPlan>,
     blocks: Blocks,
     input: StoredInput,
-    /// How many rows are looked at together, if the consumer does not want more.
+    /// The number of rows decoded together, if the consumer does not want more.
     stretch: usize,
     row: Vec<Datum>,
-    /// How many rows' keys have been looked for by a join, and how many were of use.
+    /// The number of rows whose keys were compared with a join's, and the number of matches.
     sought: (usize, usize),
 }
 
-/// So many rows are held against the keys that a join looks for, before it shows whether enough
-/// are of no use.
+/// The number of rows compared with a join's keys before the scan decides whether enough of them
+/// are dropped.
 const SOUGHT_ROWS: usize = 8 * COLUMN_ROWS;
 
 pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
@@ -75,7 +74,7 @@ pub(super) struct Scanned<'p> {
 }
 
 impl CNode {
-    /// What a node reads that can hand up columns of stored rows.
+    /// The table and columns of a node that can hand up columns of stored rows.
     pub(super) fn scanned(&self) -> Option<Scanned<'_>> {
         let (table, columns) = match self {
             CNode::SeqScan(scan) if scan.is_of_stored_rows() => (&scan.table, &scan.columns),
@@ -99,7 +98,7 @@ impl Scanned<'_> {
     }
 }
 
-/// What the node's methods work on.
+/// The plan's parts that the node's methods use.
 struct Parts<'p> {
     plan: &'p CPlan,
     table: &'p TableAccess,
@@ -125,7 +124,7 @@ impl Parts<'_> {
 }
 
 impl Parts<'_> {
-    /// Counts rows that a join has no use for as handed up: that they are not does not show.
+    /// Counts rows that a join does not need as handed up, although they are dropped.
     fn useless(&self, cx: &mut ExecContext, rows: usize) {
         if rows > 0
             && let Some(instrument) = cx.instrument(self.plan.id)
@@ -136,20 +135,20 @@ impl Parts<'_> {
 }
 
 impl ColumnScanNode {
-    /// Whether it pays to look for keys: no, where most are of use.
+    /// Whether it pays off to look for keys: not if most rows match.
     fn seeks(&self) -> bool {
         let (rows, useful) = self.sought;
         rows < SOUGHT_ROWS || useful < rows / 4 * 3
     }
 
-    /// How many rows are looked at together, of which so many are wanted.
+    /// The rows to decode together if `wanted` are wanted.
     fn stretch_for(&self, parts: &Parts<'_>, wanted: usize) -> Range<usize> {
         let wanted = wanted.clamp(1, COLUMN_ROWS);
         let filters = !parts.columns.filter.is_empty();
         self.blocks.stretch(if filters { wanted.max(self.stretch) } else { wanted })
     }
 
-    /// Looks at more rows the next time if too few of those passed.
+    /// Reads more rows the next time if too few of these passed.
     fn adapt(&mut self, looked_at: usize, passed: usize, wanted: usize) {
         if passed < wanted {
             self.stretch = (looked_at.max(self.stretch) * 2).min(COLUMN_ROWS);
@@ -158,7 +157,7 @@ impl ColumnScanNode {
         }
     }
 
-    /// The next rows of a stretch as columns; none need pass.
+    /// The next rows of a stretch as columns. Perhaps none of them pass.
     fn columns_of_stretch(
         &mut self,
         parts: &Parts<'_>,
@@ -198,7 +197,7 @@ impl ColumnScanNode {
         Ok(())
     }
 
-    /// The rows of a stretch as columns where kernels cannot make them.
+    /// The rows of a stretch as columns, if kernels cannot make them.
     fn one_by_one(
         &mut self,
         parts: &Parts<'_>,
@@ -221,7 +220,7 @@ impl ColumnScanNode {
         Ok(())
     }
 
-    /// Puts the next rows of a stretch into `out`; none need pass.
+    /// Puts the next rows of a stretch into `out`. Perhaps none of them pass.
     fn rows_of_stretch(
         &mut self,
         parts: &Parts<'_>,
@@ -312,7 +311,7 @@ impl ColumnScanNode {
         parts.table.decode_stored(row, &self.input.columns, &mut self.row)
     }
 
-    /// Fills a batch: `take` takes one stretch, `wanted` says how many more rows are.
+    /// Fills a batch. `take` takes one stretch, `wanted` is the number of rows still wanted.
     fn fill<B>(
         &mut self,
         cx: &mut ExecContext,

@@ -1,13 +1,12 @@
 //! Gather: the rows of a plan that several threads run (PostgreSQL's nodeGather.c).
 //!
-//! Helpers hand their rows over in batches; the thread of the statement runs the plan as well
-//! (parallel_leader_participation) while nothing has come. Rows come in no order. They come as
-//! columns if the plan hands those up: groups that each thread has made may be millions.
+//! Helpers hand their rows over in batches. While no rows have arrived, the thread of the statement
+//! runs the plan as well (parallel_leader_participation). The rows have no order. They are columns
+//! if the plan hands those up: each thread may have made millions of groups.
 //!
-//! It runs the plan alone, which gives the same rows, where no helper may come: none is free
-//! (max_parallel_workers), the statement's rows are asked for a few at a time (the helpers would
-//! wait for the client, between its messages), or the transaction is SERIALIZABLE (what it reads
-//! is noted by its one thread).
+//! The leader runs the plan alone, with the same rows, if no helper is free (max_parallel_workers).
+//! It also does if the client fetches a few rows at a time, since helpers would wait for its
+//! messages. It also does in a SERIALIZABLE transaction, whose reads only its own thread can note.
 
 use super::columns::{ColumnNode, for_all};
 use super::partition_scan::leaves_for_all;
@@ -24,18 +23,18 @@ use steppe_types::{Error, Result};
 /// A compiled Gather.
 pub(crate) struct GatherPlan {
     pub(crate) child: Arc<CPlan>,
-    /// How many helpers it wants.
+    /// The number of helpers that it wants.
     pub(crate) workers: usize,
     /// The order of the rows of each, in which they are merged (`gather_merge`).
     pub(crate) order: Option<Arc<[SortColumn]>>,
-    /// The scans of partitioned tables below, whose leaves it finds for all threads.
+    /// The scans of partitioned tables below. The leader finds their leaves for all threads.
     pub(crate) scans: Box<[Arc<CPlan>]>,
 }
 
-/// Those who run the plan.
+/// The threads that run the plan.
 pub(super) struct Crew<B> {
     pub(super) team: Arc<Team>,
-    /// They end before what the leader's own node has, and the team.
+    /// The helpers. They end before the leader's own node and the team.
     pub(super) helpers: Helpers<B>,
     /// The leader's own node, until it has no more rows.
     pub(super) own: Option<BoxedNode>,
@@ -93,7 +92,7 @@ impl<B: HandedOver> Crew<B> {
         Ok(Crew { team, helpers, own })
     }
 
-    /// Puts the next rows of anybody into the empty batch; leaves it empty once all have ended.
+    /// Puts the next rows of any thread into the empty batch; leaves it empty once all have ended.
     fn next(&mut self, cx: &mut ExecContext, batch: &mut B) -> Result<()> {
         if let Some(rows) = self.helpers.try_next() {
             *batch = rows;
@@ -161,7 +160,7 @@ impl Node for GatherNode {
 struct GatherColumnsNode {
     plan: Arc<CPlan>,
     crew: Option<Crew<ColumnBatch>>,
-    /// What a thread has handed over last.
+    /// The batch that a thread has handed over last.
     batch: ColumnBatch,
 }
 

@@ -6,8 +6,8 @@
 //!   Row      the first part that is not the value's decides; NULL is never true
 //! ```
 //!
-//! Parts compare as their values do, so no value is made. An entry that says less than the row
-//! (`Visibility::AskRow`) is checked all the same: the row is wanted under this key only.
+//! Parts compare as their values do, so no value is made. An entry that is not definitive
+//! (`Visibility::AskRow`) is checked all the same, since the row is wanted only under this key.
 
 use crate::access::{IndexAccess, KeyValue, key_value};
 use crate::context::ExecContext;
@@ -32,7 +32,7 @@ pub(crate) enum CKeyCheck {
 #[derive(Default)]
 pub(super) struct KeyChecks {
     tests: Vec<Test>,
-    /// So many parts are looked at.
+    /// The number of parts that the conditions read.
     parts: usize,
     /// Where each part of the key ends.
     ends: Vec<usize>,
@@ -68,7 +68,7 @@ enum RowValue {
 }
 
 impl KeyChecks {
-    /// Evaluates conditions; `None`: no entry satisfies one of them.
+    /// Evaluates conditions; `None` if no entry can satisfy one of them.
     pub(super) fn new(
         checks: &[CKeyCheck],
         index: &IndexAccess,
@@ -170,23 +170,23 @@ pub(super) fn elements(array: &CExpr, cx: &mut ExecContext) -> Result<Vec<Datum>
     }
 }
 
-/// The parts of a column that are searched for, each once, in order, in one buffer.
+/// The parts of a column to search for: each once, in order, in one buffer.
 #[derive(Default)]
 pub(super) struct Parts {
     bytes: Vec<u8>,
-    /// Where each begins and ends.
+    /// The beginning and end of each part.
     places: Vec<(usize, usize)>,
 }
 
-/// About what a part takes.
+/// The approximate size of a part.
 const PART_BYTES: usize = 9;
 
 impl Parts {
-    /// Those that equal an element of an array.
+    /// The parts that equal an element of an array.
     pub(super) fn of_array(array: &CExpr, part: &KeyPart, cx: &mut ExecContext) -> Result<Parts> {
         let mut parts = Parts::default();
         if let Some(elements) = array.elements() {
-            // It need not be made to be taken apart.
+            // The array need not be made.
             parts.reserve(elements.len());
             for element in elements {
                 parts.add(element.eval(cx, Row::EMPTY)?, part)?;
@@ -202,7 +202,7 @@ impl Parts {
         Ok(parts)
     }
 
-    /// That of one value, or of NULL.
+    /// The part of one value, or of NULL.
     pub(super) fn one(value: &Datum, part: &KeyPart) -> Result<Parts> {
         let mut parts = Parts::default();
         parts.push(value, part)?;
@@ -214,7 +214,7 @@ impl Parts {
         self.places.reserve(count);
     }
 
-    /// Adds the part that equals a value, behind the others; NULL equals nothing.
+    /// Adds the part that equals a value, behind the others. NULL adds none.
     fn add(&mut self, value: Datum, part: &KeyPart) -> Result<()> {
         match key_value(value, part.type_oid)? {
             KeyValue::Exact(Datum::Null) => Ok(()),
@@ -237,7 +237,7 @@ impl Parts {
         self.places.dedup_by(|a, b| part(a) == part(b));
     }
 
-    /// Turns their order round.
+    /// Reverses their order.
     pub(super) fn reverse(&mut self) {
         self.places.reverse();
     }
@@ -252,7 +252,7 @@ impl Parts {
         self.places.is_empty()
     }
 
-    /// How many bytes all take.
+    /// The bytes of all parts.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.len()
     }
@@ -302,7 +302,7 @@ fn row_value(value: Datum, part: &KeyPart) -> Result<RowValue> {
 }
 
 impl Test {
-    /// How many parts of a key it needs.
+    /// The number of parts of a key that it needs.
     fn parts(&self) -> usize {
         1 + match self {
             Test::Within { column, .. } | Test::OneOf { column, .. } => *column,
@@ -346,7 +346,7 @@ impl Test {
 }
 
 impl RowValue {
-    /// How a part that is not NULL compares with the value; `None`: it cannot be told.
+    /// The order of a part that is not NULL and the value; `None` if it is unknown.
     fn compared_with(&self, bytes: &[u8], descending: bool) -> Option<Ordering> {
         let order = |value: &[u8]| match descending {
             true => value.cmp(bytes),

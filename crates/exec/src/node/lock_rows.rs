@@ -1,9 +1,8 @@
 //! SELECT … FOR UPDATE and its kin (PostgreSQL's nodeLockRows.c).
 //!
-//! A row that was changed by a transaction which committed after the snapshot:
-//! in REPEATABLE READ the statement fails (40001); in READ COMMITTED the newest
-//! version is locked, its columns are read again, and the row is handed up if it
-//! still satisfies the statement's conditions (EvalPlanQual).
+//! If a transaction that committed after the snapshot changed the row, a statement in REPEATABLE
+//! READ fails (40001). In READ COMMITTED the newest version is locked and its columns are read
+//! again. The row is handed up if it still satisfies the statement's conditions (EvalPlanQual).
 
 use super::{BoxedNode, CNode, CPlan, Input, Node};
 use crate::access::{ScanColumn, TableAccess};
@@ -22,8 +21,8 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState};
 /// One table to lock.
 pub(crate) struct CRowLock {
     pub(crate) rows: LockedRows,
-    /// Of a table whose rows are in several: column of the child's output with the OID of the
-    /// row's.
+    /// For a table whose rows are in several leaves: the column of the child's output with the OID
+    /// of the row's leaf.
     pub(crate) leaf: Option<usize>,
     /// Column of the child's output with the row id.
     pub(crate) row_id: usize,
@@ -40,7 +39,7 @@ pub(crate) struct LockedRows {
 }
 
 impl CRowLock {
-    /// Where a row of a leaf is.
+    /// The table of a leaf's rows.
     fn leaf_rows(&self, leaf: Oid, cx: &mut ExecContext) -> Result<Option<LockedRows>> {
         let table = &self.rows.table.relation;
         let Some(leaf) = LockedLeaf::lock(cx, leaf, table, RelationLockMode::RowShare)? else {
@@ -105,17 +104,17 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     Box::new(LockRowsNode { plan, child, scratch: Vec::new(), leaves: HashMap::new() })
 }
 
-/// What became of a row.
+/// The outcome of locking a row.
 pub(crate) enum Locked {
-    /// As the snapshot has it.
+    /// The version that the snapshot sees.
     Same,
-    /// Not to be handed up.
+    /// The row is not to be handed up.
     Skip,
-    /// Changed since; locked in this version.
+    /// A newer version, which is locked.
     Newer(RowVersion),
 }
 
-/// Locks one row, waiting as the clause says.
+/// Locks one row, and waits as the clause says.
 pub(crate) fn lock_row(
     table: &TableAccess,
     row: RowId,

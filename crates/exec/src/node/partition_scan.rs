@@ -6,9 +6,9 @@
 //!
 //! A scan to the end locks all leaves before the first row, as PostgreSQL does when it plans. So a
 //! scan that waits for a leaf's lock has no rows of another leaf locked, for which a third
-//! transaction could wait. No rows have been sent either when a leaf turns out to be overtaken. If
-//! there are many leaves, and the reader may stop early (LIMIT, a cursor) or scan again with other
-//! values (a join's inner side), each leaf is locked when its turn comes, so that fewer are
+//! transaction could wait. The client also has no rows yet when a leaf turns out to be overtaken.
+//! If there are many leaves, and the reader may stop early (LIMIT, a cursor) or scan again with
+//! other values (a join's inner side), each leaf is locked when its turn comes, so that fewer are
 //! touched. If rows are locked, too, a few leaves are locked at a time. One lock for all then keeps
 //! leaves from getting a new file (TRUNCATE).
 //!

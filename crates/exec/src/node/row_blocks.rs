@@ -6,10 +6,9 @@
 //!   IndexBlocks   those of an index ───┘
 //! ```
 //!
-//! A source reads ahead of its consumer. That shows nowhere: which version of a row the snapshot
-//! sees is the same at any time, an error waits until the rows before it have been looked at, and
-//! what SERIALIZABLE has to note of rows that are looked up is noted of no more rows than are
-//! wanted.
+//! A source reads ahead of its consumer, without a visible effect. The snapshot sees the same
+//! version of a row at any time, and an error waits until the rows before it have been read. A
+//! SERIALIZABLE transaction notes looked-up rows only as far as they are wanted.
 
 use super::{CNode, CPlan};
 use crate::context::ExecContext;
@@ -19,13 +18,13 @@ use steppe_counting::accesses;
 use steppe_txn::{RowBlock, RowCursor};
 use steppe_types::{Error, Result};
 
-/// Where a scan's rows come from.
+/// The source of a scan's rows.
 pub(super) trait BlockSource: Send {
     /// Begins, or begins again, at the first row.
     fn open(&mut self, plan: &CPlan, cx: &mut ExecContext) -> Result<()>;
 
-    /// Puts the next rows into `block`, in place of those that it has: about `wanted`, at least
-    /// one. False at the end. With an error the block has the rows before the one that failed.
+    /// Replaces the rows of `block` by the next ones: about `wanted`, at least one. False at the
+    /// end. With an error the block has the rows before the one that failed.
     fn next_rows(
         &mut self,
         plan: &CPlan,
@@ -34,7 +33,7 @@ pub(super) trait BlockSource: Send {
         wanted: usize,
     ) -> Result<bool>;
 
-    /// Counts rows that have been looked at.
+    /// Counts rows that the consumer has read.
     fn looked_at(&mut self, plan: &CPlan, rows: u64);
 }
 
@@ -42,11 +41,11 @@ pub(super) trait BlockSource: Send {
 pub(super) struct Blocks {
     source: Box<dyn BlockSource>,
     pub(super) block: RowBlock,
-    /// The first row of the block that nobody has looked at.
+    /// The first row of the block that the consumer has not read.
     pub(super) position: usize,
-    /// How many rows the next block is to have, if its consumer does not want more.
+    /// The number of rows for the next block, if its consumer does not want more.
     ahead: usize,
-    /// What became of the row behind the block's last one.
+    /// The error of the row behind the block's last one.
     failed: Option<Error>,
     state: State,
 }
@@ -63,7 +62,7 @@ impl Blocks {
         Blocks { source, block, position: 0, ahead: 0, failed: None, state: State::Unopened }
     }
 
-    /// Sees to it that there are rows to look at; false at the end.
+    /// Reads a block if no rows are left; false at the end.
     pub(super) fn fill(
         &mut self,
         plan: &CPlan,
@@ -104,12 +103,12 @@ impl Blocks {
         }
     }
 
-    /// The rows that are looked at next, at most so many.
+    /// The next rows to read, at most `most`.
     pub(super) fn stretch(&self, most: usize) -> Range<usize> {
         self.position..self.block.len().min(self.position + most)
     }
 
-    /// Counts rows that have been looked at.
+    /// Counts rows that the consumer has read.
     pub(super) fn looked_at(&mut self, plan: &CPlan, rows: usize) {
         if rows > 0 {
             self.source.looked_at(plan, rows as u64);
@@ -128,7 +127,7 @@ impl Blocks {
 /// All rows of a table.
 #[derive(Default)]
 pub(super) struct TableBlocks {
-    /// `None`: there are none.
+    /// `None`: the table has no rows.
     cursor: Option<Box<RowCursor>>,
 }
 

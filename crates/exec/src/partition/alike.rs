@@ -1,7 +1,7 @@
-//! Partitions that are defined alike.
+//! Partitions with the same definition.
 //!
-//! Most partitions differ in nothing but their names, their bounds and their files. What is
-//! compiled for one of them then serves all, with each one's own handles put in.
+//! Most partitions differ only in their names, their bounds and their files. The code compiled for
+//! one of them then serves all, with the handles of each.
 
 use parking_lot::RwLock;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ impl Definition {
         Definition { table: table.clone(), indexes }
     }
 
-    /// Whether what is compiled for the one serves the other: columns, constraints, triggers and indexes
-    /// are the same in the same order, below the same parents.
+    /// Whether code compiled for one serves the other. Columns, constraints, triggers and indexes
+    /// must be the same in the same order, below the same parents.
     pub(crate) fn is_like(&self, other: &Definition) -> bool {
         let (a, b) = (&self.table, &other.table);
         a.kind == b.kind
@@ -36,17 +36,17 @@ impl Definition {
     }
 }
 
-/// So many kinds of leaves share what is compiled; of others each is its own kind.
+/// The most kinds of leaves that share compiled code. Other leaves do not share any.
 const MODELS_MAX: usize = 16;
 
-/// What a statement has compiled for leaves, each for all that are defined alike, as long as the
-/// catalog is the same.
+/// The code that a statement has compiled for leaves, one for all with the same definition, as long
+/// as the catalog is the same.
 pub(crate) struct Models<T> {
-    /// With the epoch of the catalog that they are as in.
+    /// With the epoch of the catalog that they were compiled for.
     of_epoch: RwLock<(u64, Vec<Arc<Model<T>>>)>,
 }
 
-/// A leaf, and what was compiled for it.
+/// A leaf, and the code compiled for it.
 pub(crate) struct Model<T> {
     pub(crate) leaf: Definition,
     pub(crate) compiled: T,
@@ -59,14 +59,14 @@ impl<T> Default for Models<T> {
 }
 
 impl<T> Models<T> {
-    /// The one that serves a leaf.
+    /// The model that serves a leaf.
     pub(crate) fn of(&self, leaf: &Definition, epoch: u64) -> Option<Arc<Model<T>>> {
         let models = self.of_epoch.read();
         let mut models = models.1.iter().filter(|_| models.0 == epoch);
         models.find(|model| model.leaf.is_like(leaf)).cloned()
     }
 
-    /// Keeps what was compiled for a leaf, if there is room.
+    /// Keeps the code compiled for a leaf, if there is room.
     pub(crate) fn put(&self, leaf: Definition, epoch: u64, compiled: T) -> Arc<Model<T>> {
         let model = Arc::new(Model { leaf, compiled });
         let mut models = self.of_epoch.write();
@@ -80,7 +80,7 @@ impl<T> Models<T> {
     }
 }
 
-/// Whether what a partition computes or checks of its rows may depend on which one it is.
+/// Whether the computed or checked expressions of a partition may depend on its OID.
 fn reads_own_oid(table: &Relation) -> bool {
     let computed = table.columns.iter().filter(|column| column.generated);
     let mut texts =
@@ -88,7 +88,7 @@ fn reads_own_oid(table: &Relation) -> bool {
     texts.any(|text| text.contains("tableoid"))
 }
 
-/// What a table or an index is a partition of, and whether it is about to leave.
+/// The parent of a table or an index, and whether it is being detached.
 fn below(of: Option<&PartitionOf>) -> Option<(Oid, bool)> {
     of.map(|of| (of.parent, of.detach_pending))
 }

@@ -1,22 +1,21 @@
 //! Statements about one leaf (docs/design.md 6.3: routed when they are bound).
 //!
-//! A statement whose conditions fix the whole key of a partitioned table concerns one leaf. The
-//! session asks which, locks it before it takes the snapshot, and runs the statement made for
-//! that leaf, which is what it would be had the client named the leaf: at most one look-up of
-//! the bounds lies between it and the same statement on a plain table.
+//! If a statement's conditions fix the whole key of a partitioned table, it concerns one leaf. The
+//! session finds the leaf, locks it before it takes the snapshot, and runs a statement made for
+//! that leaf, as if the client had named it. Compared with a statement on a plain table, this costs
+//! at most one look-up of the bounds.
 //!
 //! ```text
 //!   UPDATE t SET a = $2 WHERE k = $1   ── k = $1 routes ──▶  leaf t_17  ── lock ──▶
 //!   UPDATE t_17 SET a = $2 WHERE k = $1                     (kept for the next one)
 //! ```
 //!
-//! A point statement is compiled once for all leaves that are defined alike ([`Definition`]); of
-//! each there are but its handles. Thousands of leaves then cost the processor's cache what their
-//! rows cost it, and not a copy of the statement each.
+//! A point statement is compiled once for all leaves with the same definition ([`Definition`]), and
+//! each leaf adds only its handles. So thousands of leaves do not need a copy of the statement each
+//! in the processor's cache.
 //!
 //! Correctness: the statement's rows are all in that leaf (docs/design.md 12.4, as for pruning),
-//! and its new rows stay there: an UPDATE that assigns to a column of a key is not among these
-//! statements.
+//! and its new rows stay there. An UPDATE that assigns to a key column is not such a statement.
 
 use super::alike::{Definition, Model, Models};
 use super::cache::{ByLeaf, ByPlace, HANDLES_MAX};
@@ -36,17 +35,17 @@ use steppe_sql::query::Command;
 use steppe_txn::Database;
 use steppe_types::{Error, Oid, Result};
 
-/// What a statement over one partitioned table keeps for its leaves.
+/// The leaves' statements of a statement over one partitioned table.
 pub(crate) struct LeafStatements {
     rel: ScanRelation,
     template: LeafTemplate,
     routing: LeafRouting,
-    /// By leaf, as it is in the catalog that the statement was planned against: no other runs
-    /// it. `None`: the leaf needs the general way (its columns are placed otherwise).
+    /// By leaf, in the catalog that the statement was planned against. `None`: the leaf needs the
+    /// general plan, because its columns are in other places.
     statements: ByLeaf<Option<Arc<CompiledStmt>>>,
-    /// The same for point statements. `None`: the leaf's is none.
+    /// The point statements. `None`: the leaf's statement is none.
     points: ByPlace<Option<LeafPoint>>,
-    /// Those of leaves that have no place, or had none when they were met.
+    /// The point statements of leaves that have no place, or had none at first.
     other_points: ByLeaf<Option<Arc<LeafPoint>>>,
     models: Models<Arc<CompiledStmt>>,
 }
@@ -60,7 +59,7 @@ pub(crate) struct LeafPoint {
 }
 
 impl LeafPoint {
-    /// The statement over a leaf that is defined as the model is.
+    /// The statement over a leaf with the model's definition.
     fn of(
         model: &Model<Arc<CompiledStmt>>,
         leaf: &Definition,
@@ -87,12 +86,12 @@ impl LeafPoint {
         })
     }
 
-    /// The statement, which was compiled for this leaf or one like it.
+    /// The statement, compiled for this leaf or one with the same definition.
     pub(crate) fn statement(&self) -> &CompiledStmt {
         &self.statement
     }
 
-    /// Starts loading what the statement looks at first.
+    /// Prefetches the first memory that the statement reads.
     #[inline]
     fn prefetch(&self) {
         self.index.store.prefetch();
@@ -126,7 +125,7 @@ impl LeafStatements {
             return Ok(None);
         };
         if rel.relation.partition_key.is_none() {
-            // What inherits from a table is not routed to.
+            // Routing never finds inheritance children.
             return Ok(None);
         }
         // What a leaf's rows are ordered by may come behind what the statement asks for.
@@ -151,7 +150,7 @@ impl LeafStatements {
         self.rel.relation.oid
     }
 
-    /// The leaf that an execution concerns; `None`: it is for the general plan to say.
+    /// The leaf that an execution concerns; `None`: the general plan runs.
     pub(crate) fn leaf(
         &self,
         stmt: &PlannedStmt,
@@ -188,7 +187,7 @@ impl LeafStatements {
         if let Some(found) = self.points.get(place) {
             return found.as_ref().map_or(Ok(None), f);
         }
-        // It may have been met before places were known.
+        // The point statement may have been made before places were known.
         let met = self.other_points.take(leaf.relation).flatten().and_then(Arc::into_inner);
         let made = match met {
             None => self.make_point(stmt, leaf.relation, catalog, database)?,

@@ -1,8 +1,7 @@
 //! The leaves of a scan, level by level, in the order in which they are read.
 //!
-//! In an order that is wanted, a level is read partition by partition if its bounds
-//! give that order. If they do not, all leaves below it are read together, each in
-//! order, and their rows merged:
+//! If rows are wanted in an order, a level is read partition by partition if its bounds give that
+//! order. Otherwise all leaves below it are read together, each in order, and their rows merged:
 //!
 //! ```text
 //!   ORDER BY k      RANGE (k) ─┬─ p1                    p1, then
@@ -11,7 +10,7 @@
 //!                              └─ p3                    p3
 //! ```
 //!
-//! A scan that stops early pays for what was read: at first only a few leaves are looked for.
+//! A scan that stops early should cost little, so at first only a few leaves are found.
 
 use hashbrown::HashSet;
 use std::ops::Range;
@@ -21,13 +20,13 @@ use steppe_partition::{KeyOrder, KeySet, PartitionMap, Selected};
 use steppe_sql::partners::MatchedLeaves;
 use steppe_types::{Error, Oid, Result};
 
-/// What is left of a level.
+/// The partitions of a level that are left.
 pub(super) enum Kept {
     One(Option<Oid>),
     Set(KeySet),
 }
 
-/// What is known of a level.
+/// The pruning of a level.
 pub(super) struct LevelKept {
     pub(super) kept: Kept,
     /// The order of its key that gives the order wanted.
@@ -38,17 +37,17 @@ pub(super) struct LevelKept {
 #[derive(Debug, Default)]
 pub(crate) struct Leaves {
     pub(crate) oids: Vec<Oid>,
-    /// Those that are read together, several each.
+    /// The leaves that are read together, several in each range.
     pub(crate) merged: Vec<Range<usize>>,
-    /// Those of the partitioned partitions that are in order themselves.
+    /// The leaves of the partitioned partitions that are in order themselves.
     pub(crate) nested: Vec<Range<usize>>,
-    /// There are no others.
+    /// The list has all leaves.
     pub(crate) is_complete: bool,
 }
 
 impl Leaves {
-    /// The leaves that are read together from the one at `at` on: mostly that one alone, none
-    /// behind the last.
+    /// The leaves that are read together from the one at `at` on. Mostly it is that one alone.
+    /// Behind the last one there are none.
     pub(crate) fn group(&self, at: usize) -> Range<usize> {
         let found = self.merged.binary_search_by_key(&at, |group| group.start);
         let alone = at..(at + 1).min(self.oids.len());
@@ -57,7 +56,7 @@ impl Leaves {
 }
 
 impl Leaves {
-    /// Keeps the leaves, in no wanted order, whose partners are in `kept`.
+    /// Keeps the leaves, without an order, whose partners are in `kept`.
     pub(crate) fn keep_joined(
         &mut self,
         partner: impl Fn(Oid) -> Result<Oid>,
@@ -84,9 +83,9 @@ impl Leaves {
 
 enum Step {
     Visit(Oid),
-    /// The leaves from this one on are read together, and no further ones.
+    /// Ends a group of leaves that are read together, which begins at this one.
     EndMerged(usize),
-    /// The leaves from this one on are those of a partitioned partition.
+    /// Ends the leaves of a partitioned partition, which begin at this one.
     EndNested(usize),
 }
 
@@ -96,21 +95,21 @@ pub(super) struct Walk<'a> {
     pub(super) table: Oid,
     /// Rows are wanted in an order.
     pub(super) in_order: bool,
-    /// So many leaves will do.
+    /// The number of leaves that suffices.
     pub(super) wanted: usize,
 }
 
-/// Where a walk is.
+/// The state of a walk.
 #[derive(Default)]
 struct Progress {
     leaves: Leaves,
-    /// What is last is taken first.
+    /// The steps to do, the last one first.
     pending: Vec<Step>,
     is_merging: bool,
 }
 
 impl Walk<'_> {
-    /// The leaves; `kept` says what is left of each level.
+    /// The leaves. `kept` computes the partitions left of each level.
     pub(super) fn leaves(
         &self,
         kept: &mut dyn FnMut(&Arc<Relation>, &PartitionMap) -> Result<LevelKept>,
@@ -143,7 +142,7 @@ impl Walk<'_> {
         Ok(now.leaves)
     }
 
-    /// Notes a level's partitions as what to visit, and what to do after them.
+    /// Adds a level's partitions to the steps, and the step after them.
     fn descend(&self, parent: Oid, map: &PartitionMap, level: &LevelKept, now: &mut Progress) {
         let set = match &level.kept {
             Kept::One(partition) => return now.pending.extend(partition.map(Step::Visit)),
@@ -167,7 +166,7 @@ impl Walk<'_> {
 }
 
 impl Progress {
-    /// Notes as many partitions as there is room for.
+    /// Adds as many partitions as there is room for.
     fn visit_in_turn(&mut self, mut selected: Selected<'_>, room: usize) {
         self.pending.extend(selected.by_ref().take(room).map(Step::Visit));
         self.leaves.is_complete &= selected.next().is_none();

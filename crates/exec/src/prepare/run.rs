@@ -1,4 +1,5 @@
-//! A statement run to its end where it stands: for functions, which have no client to wait for.
+//! A statement run to its end in the calling thread, for functions, which have no client to wait
+//! for.
 //!
 //! ```text
 //!   the plan's relations are locked (by the caller)
@@ -8,9 +9,9 @@
 //!        └─ others ────────────▶ Execution of the leaf's statement, or of the plan
 //! ```
 //!
-//! What it guarantees: the rows and the count are those that a client would be sent. The catalog
-//! that the plan was made for is in force when the snapshot is taken, or nothing has been done:
-//! a partition that was added meanwhile may have rows that the snapshot sees.
+//! The rows and the count are the same as for a client. The statement runs only if the catalog of
+//! its plan is in force when the snapshot is taken. A partition that was added meanwhile could have
+//! rows that the snapshot sees.
 
 use crate::sink::RowSink;
 use crate::statement::{
@@ -21,9 +22,9 @@ use std::sync::Arc;
 use steppe_txn::{Database, RowId, Txn};
 use steppe_types::{Datum, Error, Result};
 
-/// Runs a statement whose relations are locked; how many rows it returned or changed. `env` has the
-/// catalog that it was planned against. `None`: another catalog has come into force, and nothing
-/// was done. The caller plans it again.
+/// Runs a statement whose relations are locked, and returns the number of rows that it returned or
+/// changed. `env` has the catalog of its plan. `None`: another catalog has come into force and the
+/// statement has not run. The caller plans it again.
 pub fn run_in_place(
     compiled: &Arc<CompiledStmt>,
     params: &Arc<[Datum]>,
@@ -37,7 +38,7 @@ pub fn run_in_place(
         if let Some(wait) = lent(txn)?.lock_relation(leaf.oid(), mode)? {
             env.session.block_on(wait)?;
         }
-        // Before the leaf was locked it may have been dropped, or its bounds changed.
+        // The leaf may have been dropped, or its bounds changed, before it was locked.
         if is_overtaken(env, txn)? {
             return Ok(None);
         }
@@ -52,7 +53,7 @@ pub fn run_in_place(
         Some(leaf) => compiled.of_leaf(leaf, env, &database)?,
         None => None,
     };
-    // A leaf that takes a key goes on taking it.
+    // The bound of a locked leaf cannot change.
     if of_leaf.is_none() && is_overtaken(env, txn)? {
         return Ok(None);
     }
@@ -66,7 +67,7 @@ pub fn run_in_place(
     }
 }
 
-/// Whether another catalog is in force than the one that the statement was planned against.
+/// Whether another catalog is in force than that of the plan.
 fn is_overtaken(env: &ExecEnv, txn: &mut Option<Transaction>) -> Result<bool> {
     if let Some(transaction) = txn {
         transaction.rebase(&*env.session)?;
@@ -74,13 +75,13 @@ fn is_overtaken(env: &ExecEnv, txn: &mut Option<Transaction>) -> Result<bool> {
     Ok(env.session.newer_catalog(&env.catalog).is_some())
 }
 
-/// What the point path came to.
+/// The outcome of the point path.
 enum Ran {
     /// The statement has ended.
     Point(u64),
-    /// It needs the general way.
+    /// It needs the general plan.
     Not {
-        /// The row that was waited for before that was found.
+        /// The row that was waited for before.
         awaited: Option<RowId>,
     },
 }
@@ -103,7 +104,7 @@ fn run_point(
             Some(ExecOutcome::Done { rows }) => return Ok(Ran::Point(rows)),
             Some(ExecOutcome::MustWait(wait, row)) => (wait, row),
         };
-        // Nothing was done: it is run again as the row's owner, at a snapshot of its own.
+        // The statement has changed nothing. It runs again over the same row, at a new snapshot.
         awaited = Some(row.row());
         lent(txn)?.end_statement();
         env.session.block_on(wait).map_err(|error| row.failed(error))?;

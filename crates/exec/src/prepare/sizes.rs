@@ -1,15 +1,15 @@
-//! How large tables and indexes are, as the optimiser asks (plancat.c's estimate_rel_size).
+//! The sizes of tables and indexes for the optimiser (plancat.c's estimate_rel_size).
 //!
-//! Storage knows a tree's pages and entries from a few of its pages: without ANALYZE, and after a
-//! crash. ANALYZE's counts stand for a tree that has hardly changed since, so that estimates do not
-//! depend on which pages were looked at; one that has grown or shrunk has as many rows a page as
-//! ANALYZE found.
+//! Storage estimates a tree's pages and entries from a few of its pages, even without ANALYZE and
+//! after a crash. If a tree has hardly changed since ANALYZE, its counts are used, so that
+//! estimates do not depend on the sampled pages. A tree that has grown or shrunk is taken to have
+//! as many rows a page as ANALYZE found.
 //!
-//! A table that was never analysed is taken to have at least [`NEW_TABLE_PAGES`] full pages: it is
-//! most likely just being filled, and a plan that suits a few rows may be kept for many.
+//! A table that was never analysed is taken to have at least [`NEW_TABLE_PAGES`] full pages. It is
+//! probably being filled, and a plan for a few rows may be kept for many.
 //!
-//! A statement asks for the size of a table or of an index once for each way to read it; storage is
-//! asked once a statement, so that all of its estimates go by the same sizes.
+//! The planner needs the size of a table or an index once for each way to read it. Storage is asked
+//! once a statement, so that all of its estimates use the same sizes.
 
 use crate::constants;
 use std::cell::RefCell;
@@ -29,9 +29,9 @@ use steppe_types::{Datum, Oid};
 
 /// A new table's pages, at least.
 const NEW_TABLE_PAGES: f64 = 10.0;
-/// What of a page is for rows.
+/// The bytes of a page that rows can use.
 const PAGE_ROW_BYTES: f64 = 8192.0 - 24.0;
-/// What a row takes besides its columns.
+/// The bytes of a row besides its columns.
 const ROW_OVERHEAD_BYTES: f64 = 28.0;
 /// How far a tree's pages may be from what ANALYZE counted, in shares of that, to count as the same.
 const ESTIMATE_ERROR: f64 = 0.05;
@@ -41,7 +41,7 @@ pub(super) struct Sizes<'a> {
     database: &'a Database,
     catalog: &'a Arc<Catalog>,
     io: &'a Arc<IoContext>,
-    /// (rows, pages) of what has been asked for.
+    /// (rows, pages) of the relations estimated so far.
     known: RefCell<HashMap<Oid, (f64, f64)>>,
 }
 
@@ -89,13 +89,13 @@ impl<'a> Sizes<'a> {
         (entries, pages.max(1.0))
     }
 
-    /// `None`: it has no tree, or one that cannot be read, which says so when it is scanned.
+    /// `None`: there is no tree, or one that cannot be read. Its scan reports that.
     fn tree(&self, relation: &Relation) -> Option<Tree> {
         let id = self.database.tree_of(relation.storage?).ok()??;
         Some(self.database.store().tree(id))
     }
 
-    /// The first key of an index at one of its ends that is not NULL, if it says what the value is.
+    /// The first key of an index from one of its ends that is not NULL, if the key gives the value.
     fn end_of(&self, index: &Relation, is_last: bool) -> Option<Datum> {
         let key = index.index.as_ref()?.keys.first()?;
         // A long text may not be in its key.
@@ -116,14 +116,15 @@ impl<'a> Sizes<'a> {
         None
     }
 
-    /// Not an index, nor the parent of an inheritance tree, which often stays empty.
+    /// Whether it may be a new table: neither an index nor the parent of an inheritance tree, which
+    /// often stays empty.
     fn may_be_new(&self, relation: &Relation) -> bool {
         let is_table = relation.storage.is_some() && relation.index.is_none();
         is_table && self.catalog.children(relation.oid).next().is_none()
     }
 }
 
-/// Rows and pages of an analysed table that has so many pages now.
+/// Rows and pages of an analysed table that has `pages` pages now.
 fn since_analyze(known: &Statistics, pages: f64) -> (f64, f64) {
     let pages_then = known.pages as f64;
     match (pages - pages_then).abs() <= pages_then * ESTIMATE_ERROR {

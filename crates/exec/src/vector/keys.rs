@@ -1,8 +1,8 @@
 //! Hashing and comparing rows by key columns, as SQL's default equality does.
 //!
-//! A value hashes the same in every representation that a vector may have for it: what a kernel
-//! feeds to [`Mixer`] is what [`hash_as`] feeds to it for the datum. The mixing is foldhash's
-//! multiplication of 64 by 64 bits, folded (Orson Peters, 2024). NULLs hash alike and are equal.
+//! A value has the same hash in every representation of a vector: a kernel feeds the same words to
+//! [`Mixer`] as [`hash_as`] does for the datum. The mixing is foldhash's multiplication of 64 by 64
+//! bits, folded (Orson Peters, 2024). NULLs have one hash and are equal.
 
 use super::column::{Data, IntKind, Vector};
 use std::hash::{Hash, Hasher};
@@ -36,7 +36,7 @@ impl Hasher for Mixer {
         if !rest.is_empty() {
             let mut word = [0; 8];
             word[..rest.len()].copy_from_slice(rest);
-            // A length keeps trailing zeros apart.
+            // The length distinguishes trailing zeros.
             self.mix(u64::from_le_bytes(word) ^ ((rest.len() as u64) << 56));
         }
     }
@@ -72,13 +72,13 @@ impl Hasher for Mixer {
     }
 }
 
-/// What a NULL is hashed as.
+/// The hash of a NULL.
 const NULL: u64 = 0xC2B2_AE3D_27D4_EB4F;
 
 /// A row without a place.
 pub(crate) const NO_PLACE: u32 = u32::MAX;
 
-/// Puts the hashes of rows into `out`; the keys have a value for each of so many rows.
+/// Puts the hashes of `rows` rows into `out`. Each key has a value for each row.
 pub(crate) fn hash_rows(types: &[Oid], keys: &[&Vector], rows: usize, out: &mut Vec<u64>) {
     out.clear();
     out.resize(rows, SEED);
@@ -120,7 +120,7 @@ fn each(key: &Vector, out: &mut [u64], feed: impl Fn(usize, &mut Mixer)) {
     }
 }
 
-/// What counts of a string of this type.
+/// The bytes of a string that count in comparisons of this type.
 #[inline]
 pub(super) fn counted(type_oid: Oid, text: &[u8]) -> &[u8] {
     match type_oid {
@@ -188,7 +188,7 @@ fn check(places: &[u32], equal: impl Fn(usize, usize) -> bool, mut differs: impl
     }
 }
 
-/// Sets for each row but the first whether its value is another than that of the row before.
+/// Sets for each row except the first whether its value differs from the one before.
 pub(crate) fn mark_changes(type_oid: Oid, values: &Vector, changed: &mut [bool]) {
     let pairs = changed.iter_mut().enumerate().skip(1);
     match &values.data {

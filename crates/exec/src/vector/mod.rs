@@ -1,7 +1,7 @@
 //! Columns: the currency between plan nodes that handle many rows at once.
 //!
-//! The idea is MonetDB/X100's (Boncz, Zukowski and Nes, 2005; compared with compiled queries by
-//! Kersten et al., 2018): a node hands its consumer some hundred rows as one [`Vector`] a column,
+//! The idea is from MonetDB/X100 (Boncz, Zukowski and Nes, 2005; Kersten et al., 2018, compare it
+//! with compiled queries). A node hands its consumer some hundred rows as one [`Vector`] a column,
 //! and each step of an expression runs in a tight loop over one type.
 //!
 //! ```text
@@ -9,17 +9,17 @@
 //!        no        ──▶ Node::next(&mut RowBatch)                everything else
 //! ```
 //!
-//! Columns change nothing but time. What makes that so:
+//! Columns change only the time. These rules ensure it:
 //!
-//! - A batch is dense: its rows are those that count, in the order in which the row path would
-//!   hand them up. There is no selection to forget.
-//! - A kernel never fails. Where it would have to (an overflow, a division by zero, a value that
-//!   its representation does not hold), it gives up with [`GiveUp`], and the node evaluates the
-//!   rows of that batch one by one on the row path, which finds the error, the row it is in and
-//!   the rows before it.
-//! - Only expressions that may be evaluated twice, in any order and for rows that nobody asks
-//!   for are compiled to columns ([`VExpr::compile`]): immutable and stable functions without
-//!   effects, no sub-selects, no sequences, no locks.
+//! - A batch is dense: it has only the rows that count, in the order in which the row path would
+//!   hand them up. So a consumer cannot miss a selection.
+//! - A kernel never fails. It may meet an overflow, a division by zero, or a value that its
+//!   representation does not hold. Then it gives up with [`GiveUp`], and the node evaluates the
+//!   rows of that batch one by one on the row path. That finds the error, its row and the rows
+//!   before it.
+//! - An expression is compiled to columns ([`VExpr::compile`]) only if it may be evaluated twice,
+//!   in any order, and for rows that are not wanted. Such expressions have immutable and stable
+//!   functions without effects, no sub-selects, no sequences, no locks.
 //! - A column's representation may differ from batch to batch (a numeric column whose values are
 //!   small here is not there). A consumer looks at each batch; [`Vector::datum`] is always there.
 

@@ -1,14 +1,13 @@
 //! Hash join of columns.
 //!
-//! Its inner rows are a [`Table`] of those columns that somebody reads; outer rows are looked up a
-//! batch at a time ([`super::pairs`]). It hands up what the join of rows does, in its order.
+//! The inner rows are a [`Table`] of the columns that the join reads. Outer rows are looked up a
+//! batch at a time ([`super::pairs`]). The join hands up the same rows as the join of rows, in the
+//! same order.
 //!
-//! Threads that find its inner rows together have the table in common as well
-//! ([`super::shared_table`]).
+//! Threads that find the inner rows together share the table as well ([`super::shared_table`]).
 //!
-//! An inner join that finds one side empty does not read the other to its end, and where the
-//! outer side's first row costs little, it asks for that before it builds the table: both as
-//! nodeHashjoin.c does.
+//! An inner join that finds one side empty does not read the other to its end. If the outer side's
+//! first row is cheap, the join requests it before it builds the table. nodeHashjoin.c does both.
 
 use super::compile::{ColumnJoin, KeyColumns};
 use super::pairs::{Collecting, Pairs, Probe, Sides};
@@ -47,7 +46,7 @@ struct ColumnJoinNode {
     /// Rows and bytes of the table when it was spilled.
     peak: (usize, usize),
     phase: Phase,
-    /// Where outer rows come from, unless from the child.
+    /// The source of outer rows, if it is not the child.
     file: Option<BlockReader>,
     batch: ColumnBatch,
     /// The present outer rows, and the hashes of their keys.
@@ -56,7 +55,7 @@ struct ColumnJoinNode {
     /// They have not been looked up yet.
     peeked: bool,
     probe: Probe,
-    /// What became of the outer row behind the present batch's last one.
+    /// The error of the outer row behind the present batch's last one.
     failed: Option<Error>,
     /// Partitions that are being filled in the present pass.
     open: Option<Open<Blocks>>,
@@ -90,7 +89,7 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     })
 }
 
-/// What the plan says.
+/// The plan's parts.
 #[derive(Clone, Copy)]
 struct Parts<'a> {
     plan: &'a CPlan,
@@ -153,7 +152,7 @@ impl ColumnJoinNode {
         Ok(())
     }
 
-    /// Makes the table, or takes the one that threads have in common.
+    /// Makes the table, or takes the one that threads share.
     fn build(&mut self, parts: Parts<'_>, cx: &mut ExecContext) -> Result<()> {
         let versions = cx.versions(&parts.join.inner.dependencies);
         match Claim::of(parts.join, cx)? {
@@ -210,14 +209,14 @@ impl ColumnJoinNode {
         Ok(())
     }
 
-    /// All inner rows of this pass are where they belong.
+    /// All inner rows of this pass are in the table or on disk.
     fn end_of_inner(&mut self, parts: Parts<'_>) {
         self.table.own().index(&parts.columns.inner_keys.at);
         self.matched.clear();
         self.matched.resize(self.table.inner.rows, false);
     }
 
-    /// Puts inner rows where they belong in this pass.
+    /// Puts inner rows into the table or into partitions of this pass.
     fn add_inner(&mut self, parts: Parts<'_>, rows: &mut Keyed, cx: &ExecContext) -> Result<()> {
         let (join, kept) = (parts.join, &parts.columns.inner_kept);
         let at = &parts.columns.inner_keys.at;
@@ -325,8 +324,8 @@ impl ColumnJoinNode {
         Ok(true)
     }
 
-    /// Computes the keys of the outer rows from the child. Behind the rows before one whose key
-    /// fails comes the error.
+    /// Computes the keys of the outer rows from the child. If a key fails, the rows before it are
+    /// returned first, then the error.
     fn key_outer(
         &mut self,
         keys: &KeyColumns,
@@ -438,8 +437,8 @@ impl ColumnJoinNode {
     }
 }
 
-/// Leaves of the collected pairs those that are to be handed up. With an error they are those
-/// before the pair that failed.
+/// Keeps the collected pairs that are to be handed up. With an error they are the pairs before the
+/// one that failed.
 fn resolve(
     sides: &Sides<'_>,
     probe: &mut Probe,
@@ -461,13 +460,13 @@ fn new_table(parts: Parts<'_>) -> Table {
     Table::new(parts.join.inner.width, parts.columns.inner_keys.computed.len())
 }
 
-/// The rows whose flag is as it should be.
+/// The rows whose flag equals `set`.
 fn places_of(flags: &[bool], set: bool) -> Vec<u32> {
     let places = flags.iter().enumerate().filter(|(_, flag)| **flag == set);
     places.map(|(i, _)| i as u32).collect()
 }
 
-/// The computed keys of a batch; `None`: they are to be computed row by row.
+/// The computed keys of a batch; `None` if they must be computed row by row.
 fn compute_keys(
     keys: &KeyColumns,
     cx: &mut ExecContext,
@@ -476,7 +475,7 @@ fn compute_keys(
     keys.computed.iter().map(|key| key.eval(cx, batch).ok()).collect()
 }
 
-/// The computed keys row by row, as far as they come, and what failed behind them.
+/// The computed keys row by row up to the first that fails, and its error.
 fn key_rows(
     keys: &KeyColumns,
     by_row: &[CExpr],

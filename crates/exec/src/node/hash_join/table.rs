@@ -1,26 +1,26 @@
 //! The inner side of a hash join over columns.
 //!
-//! Rows are appended as columns; the buckets are made when all are there, as many as there are
-//! rows. A bucket's entry is the first row of its chain, beside a filter in which the rows of the
-//! chain have a bit each: a key that is not there seldom costs more than the look at its bucket
-//! (Leis et al., 2014, tag their pointers so). Rows are put at the head of their chain, so that
-//! those of one key come last in, first out, as in the table of rows.
+//! Rows are appended as columns. When all are there, as many buckets as rows are made. A bucket has
+//! the first row of its chain, and a filter with a bit for each of the chain's rows. So a look-up
+//! of a missing key seldom costs more than reading its bucket (Leis et al., 2014, tag their
+//! pointers so). Rows are put at the head of their chain. So the rows of one key are found last in,
+//! first out, as in the table of rows.
 
 use crate::sought::Buckets;
 use crate::vector::{NO_ROW, Vector, equal_values, null_keys};
 use std::sync::Arc;
 use steppe_types::Oid;
 
-/// Where a key's values are.
+/// The place of a key's values.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum KeyAt {
-    /// In this column of the row.
+    /// A column of the row.
     Column(usize),
-    /// In this one of the columns that are computed for keys.
+    /// One of the columns that are computed for keys.
     Computed(usize),
 }
 
-/// Rows as columns with what their keys need besides.
+/// Rows as columns, with the computed columns of their keys.
 #[derive(Default)]
 pub(super) struct Keyed {
     pub(super) rows: usize,
@@ -29,7 +29,7 @@ pub(super) struct Keyed {
 }
 
 impl Keyed {
-    /// No rows, of so many columns.
+    /// An empty batch with `width` columns and `computed` key columns.
     pub(super) fn new(width: usize, computed: usize) -> Keyed {
         let vectors = |count| (0..count).map(|_| Vector::default()).collect();
         Keyed { rows: 0, columns: vectors(width), computed: vectors(computed) }
@@ -70,12 +70,12 @@ impl Keyed {
 #[derive(Default)]
 pub(super) struct Table {
     pub(super) inner: Keyed,
-    /// Of each row, until it is not needed any more.
+    /// The hash of each row, until it is not needed any more.
     pub(super) hashes: Vec<u64>,
     pub(super) buckets: Arc<Buckets>,
     /// The next row of each row's chain.
     next: Vec<u32>,
-    /// That the rows take, with their places in chains and buckets.
+    /// The bytes of the rows, with their places in chains and buckets.
     pub(super) bytes: usize,
 }
 
@@ -84,7 +84,7 @@ impl Table {
         Table { inner: Keyed::new(width, computed), ..Table::default() }
     }
 
-    /// Appends rows; only the columns of `kept` are.
+    /// Appends rows, with only the columns of `kept`.
     pub(super) fn append(&mut self, rows: &Keyed, kept: &[usize], hashes: &[u64]) {
         let columns = kept.iter().map(|i| (*i, &rows.columns[*i]));
         for (i, column) in columns {
@@ -119,7 +119,7 @@ impl Table {
         }
     }
 
-    /// For each hash the head of the chain in which its key can be.
+    /// For each hash, the head of the chain that may have its key.
     pub(super) fn find(&self, hashes: &[u64], out: &mut Vec<u32>) {
         self.buckets.find(hashes, out);
     }

@@ -1,13 +1,13 @@
-//! Inner rows that are the same for all outer rows, kept as columns: what Materialize keeps for the
-//! loop of rows.
+//! Inner rows that are the same for all outer rows, kept as columns, as Materialize keeps rows for
+//! the loop of rows.
 //!
 //! ```text
 //!   child ──▶ columns, up to work_mem ──▶ every outer row with some of them, or
 //!        └──▶ rest, on disk           ──▶ one outer row with a block of it
 //! ```
 //!
-//! The child is read as far as somebody needs it: a semi join that finds its matches early, or a
-//! LIMIT, leaves the rest unread.
+//! The child is read only as far as needed. A semi join that finds its matches early, or a LIMIT,
+//! leaves the rest unread.
 
 use super::lookup::Wanted;
 use crate::context::{ExecContext, Versions};
@@ -23,17 +23,17 @@ use steppe_types::{Error, Result};
 pub(super) struct Kept {
     child: ColumnInput,
     width: usize,
-    /// Of what the child depends on, once it has been read.
+    /// The versions of the parameters that the child depends on, once it has been read.
     versions: Option<Versions>,
     is_finished: bool,
-    /// What became of the row behind the last one that the child has handed up.
+    /// The error of the row behind the last one that the child has handed up.
     failed: Option<Error>,
     incoming: ColumnBatch,
-    /// Those in memory, and the bytes they take.
+    /// The rows in memory, and the bytes they take.
     rows: usize,
     columns: Vec<Vector>,
     bytes: usize,
-    /// Those behind them, and a block of these.
+    /// The rows behind them, and a block of these.
     rest: Option<TupleStore>,
     reader: StoreReader,
     block: ColumnBatch,
@@ -82,7 +82,7 @@ impl Kept {
         }
     }
 
-    /// Takes a batch of so many outer rows.
+    /// Takes a batch of `outer_rows` outer rows.
     pub(super) fn begin(&mut self, outer_rows: usize) {
         self.outer_rows = outer_rows;
         self.row = 0;
@@ -94,12 +94,12 @@ impl Kept {
         self.row
     }
 
-    /// How many outer rows there are.
+    /// The number of outer rows.
     pub(super) fn outer_rows(&self) -> usize {
         self.outer_rows
     }
 
-    /// Leaves out what is left for the present outer row, which has its match.
+    /// Skips the rest of the present outer row, which has its match.
     pub(super) fn skip(&mut self) {
         self.row += 1;
         self.restart();
@@ -216,7 +216,7 @@ impl Kept {
         Ok(())
     }
 
-    /// Forgets the outer rows, and the inner ones if they are others now.
+    /// Drops the outer rows, and the inner ones if they have changed.
     pub(super) fn rescan(&mut self, cx: &mut ExecContext) -> Result<()> {
         self.begin(0);
         let Some(versions) = &self.versions else { return Ok(()) };

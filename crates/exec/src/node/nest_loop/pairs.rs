@@ -1,11 +1,11 @@
-//! Pairs of an outer row and an inner one, by the columns that have been looked at.
+//! Pairs of an outer and an inner row, with the columns that have been loaded.
 //!
 //! ```text
 //!   found pairs ──filter, ON──▶ pairs that match ──by the join's kind──▶ rows to hand up
 //!       load: what a condition reads    keep: those for which it holds
 //! ```
 //!
-//! A column is made when somebody reads it, for the pairs that are left then.
+//! A column is loaded when a step reads it, for the pairs that are left then.
 
 use crate::context::ExecContext;
 use crate::node::compile_columns::Condition;
@@ -13,7 +13,7 @@ use crate::vector::{ColumnBatch, GiveUp, NO_ROW, StoredRows, Vector};
 use std::ops::Range;
 use steppe_sql::query::JoinKind;
 
-/// What pairs are of.
+/// The rows that pairs are made of.
 pub(super) struct Sides<'a> {
     pub(super) outer: &'a [Vector],
     pub(super) inner: InnerRows<'a>,
@@ -21,9 +21,9 @@ pub(super) struct Sides<'a> {
 
 /// The columns of inner rows.
 pub(super) enum InnerRows<'a> {
-    /// Those at these positions of stored rows.
+    /// The columns at these positions of stored rows.
     Stored(StoredRows<'a>, &'a [usize]),
-    /// These.
+    /// These columns.
     Columns(&'a [Vector]),
 }
 
@@ -33,9 +33,9 @@ pub(super) struct Pairs {
     pub(super) outer: Vec<u32>,
     /// [`NO_ROW`]: there is no inner row.
     pub(super) inner: Vec<u32>,
-    /// Which of the pairs that were found they are.
+    /// The numbers of these pairs among the pairs that were found.
     pub(super) found: Vec<u32>,
-    /// Columns of outer ‖ inner, of which those that have been loaded are there.
+    /// Columns of outer ‖ inner. Only loaded ones have values.
     pub(super) batch: ColumnBatch,
     is_loaded: Vec<bool>,
 }
@@ -79,7 +79,7 @@ impl InnerRows<'_> {
 }
 
 impl Pairs {
-    /// Begins with what has been found: of each pair the outer row and the inner one.
+    /// Begins with the outer and the inner row of each found pair.
     pub(super) fn begin(&mut self, (outer, inner): (&[u32], &[u32]), columns: usize) {
         self.outer.clear();
         self.outer.extend_from_slice(outer);
@@ -97,7 +97,7 @@ impl Pairs {
         self.outer.len()
     }
 
-    /// Sees to it that these columns are there.
+    /// Loads these columns if they are not loaded.
     pub(super) fn load(&mut self, slots: &[usize], sides: &Sides<'_>) -> Result<(), GiveUp> {
         for slot in slots {
             let is_loaded = self.is_loaded.get_mut(*slot).ok_or(GiveUp)?;
@@ -113,7 +113,7 @@ impl Pairs {
         Ok(())
     }
 
-    /// Leaves the pairs at these places; of their columns those that are read later.
+    /// Keeps the pairs at these places, and the columns that are read later.
     pub(super) fn keep(&mut self, places: &[u32], is_read: impl Fn(usize) -> bool) {
         let select = |from: &[u32]| places.iter().map(|i| from[*i as usize]).collect();
         self.outer = select(&self.outer);
@@ -129,8 +129,7 @@ impl Pairs {
         self.batch.set_rows(places.len());
     }
 
-    /// Leaves the pairs for which all conditions hold. Of the columns those stay of which
-    /// `is_read` says so.
+    /// Keeps the pairs for which all conditions hold, and the columns that `is_read` selects.
     pub(super) fn narrow(
         &mut self,
         conditions: &[Condition],
@@ -154,8 +153,8 @@ impl Pairs {
         Ok(())
     }
 
-    /// Leaves what a join hands up of the pairs that match, with those of outer rows alone between
-    /// them. Says whether the row behind the done ones has had a match.
+    /// Keeps the pairs that a join hands up, with those of outer rows alone between them. Returns
+    /// whether the row behind the done ones has had a match.
     pub(super) fn resolve(&mut self, how: &Resolving) -> bool {
         let last = how.done.end;
         let open_matched = match self.outer.last() {
@@ -190,7 +189,7 @@ impl Pairs {
         open_matched
     }
 
-    /// Leaves these outer rows, each with the inner row of the pair at its place, or none.
+    /// Keeps these outer rows, each with the inner row of the pair at its place, or none.
     fn spread(&mut self, outer: Vec<u32>, places: &[u32]) {
         let of = |from: &[u32]| {
             places.iter().map(|i| from.get(*i as usize).copied().unwrap_or(NO_ROW)).collect()

@@ -1,8 +1,8 @@
 //! Comparisons, by the orders of [`steppe_types::compare`].
 //!
-//! Each loop compares two slices, or a slice with a constant, of one type; what is not of the same
-//! type is brought to it first: floats become integers of the same order, numerics of different
-//! scales are compared at the larger one.
+//! Each loop compares two slices, or a slice with a constant, of one type. Other values are
+//! converted first. Floats become integers of the same order, and numerics of different scales are
+//! compared at the larger one.
 
 use super::{Truths, Value};
 use crate::vector::{Data, IntKind, Nulls, Texts, Vector};
@@ -173,7 +173,7 @@ fn compare_decimals(
     {
         return ordered(op, &left, &right);
     }
-    // No mantissa is beyond 2^63 * 10^18 at the common scale.
+    // At the common scale mantissas are at most 2^63 * 10^18.
     let wide = |side: &Side<'_, i64>, scale: u8| {
         let power = 10i128.pow(u32::from(common - scale));
         side.map(|value| i128::from(value) * power)
@@ -181,7 +181,7 @@ fn compare_decimals(
     ordered(op, &wide(left, left_scale), &wide(right, right_scale))
 }
 
-/// The mantissas with so many digits more; `None` if one has no room for them.
+/// The mantissas with `digits` more digits; `None` if one overflows.
 pub(super) fn rescaled<'a>(side: &'a Side<'_, i64>, digits: u8) -> Option<Side<'a, i64>> {
     let power = 10i64.checked_pow(u32::from(digits))?;
     match side {
@@ -195,7 +195,7 @@ pub(super) fn rescaled<'a>(side: &'a Side<'_, i64>, digits: u8) -> Option<Side<'
     }
 }
 
-/// What counts of a char(n) value.
+/// A char(n) value without trailing blanks.
 pub(super) fn without_blanks(text: &[u8]) -> &[u8] {
     let blanks = text.iter().rev().take_while(|byte| **byte == b' ').count();
     &text[..text.len() - blanks]
@@ -275,7 +275,7 @@ pub(super) fn distinct(
             *equal |= is_null(left, i) && is_null(right, i);
         }
     }
-    // What is equal is not distinct.
+    // Equal values are not distinct.
     equal.values.iter_mut().for_each(|equal| *equal = *equal == negated);
     Some(Truths { values: equal.values, nulls: Nulls::default() })
 }
