@@ -15,8 +15,8 @@ pub(super) const TEXT_BYTES_MAX: usize = 64 << 20;
 pub(crate) struct ColumnBatch {
     rows: usize,
     pub(crate) columns: Vec<Vector>,
-    /// How many rows the consumer has use for. A producer may hand up more if they cost it
-    /// nothing that shows.
+    /// The number of rows that the consumer needs. A producer may hand up more if that has no
+    /// visible cost.
     pub(crate) wanted: usize,
 }
 
@@ -33,7 +33,7 @@ impl ColumnBatch {
         self.columns.iter_mut().for_each(Vector::clear);
     }
 
-    /// How many rows.
+    /// The number of rows.
     pub(crate) fn len(&self) -> usize {
         self.rows
     }
@@ -43,14 +43,14 @@ impl ColumnBatch {
         self.rows == 0
     }
 
-    /// Takes these columns, which have `rows` values each, or none if nobody reads them.
+    /// Takes these columns, which have `rows` values each, or none if they are unread.
     pub(crate) fn set(&mut self, rows: usize, columns: Vec<Vector>) {
         debug_assert!(columns.iter().all(|column| [0, rows].contains(&column.len())));
         self.rows = rows;
         self.columns = columns;
     }
 
-    /// Says how many rows there are. Columns that nobody looks at may have no values.
+    /// Sets the number of rows. Unread columns may have no values.
     pub(crate) fn set_rows(&mut self, rows: usize) {
         self.rows = rows;
     }
@@ -64,7 +64,7 @@ impl ColumnBatch {
         self.rows += 1;
     }
 
-    /// Whether its strings are so long that more rows are another batch's.
+    /// Whether its strings are long enough that further rows belong into another batch.
     pub(crate) fn is_large(&self) -> bool {
         let is_large = |column: &Vector| match &column.data {
             Data::Texts(texts) => texts.byte_len() > TEXT_BYTES_MAX,
@@ -82,7 +82,7 @@ impl ColumnBatch {
         ColumnBatch { rows: places.len(), columns: columns.collect(), wanted: self.wanted }
     }
 
-    /// Appends row `i` to `out`: NULL for what nobody reads.
+    /// Appends row `i` to `out`, with NULL for unread columns.
     pub(crate) fn row_into(&self, i: usize, out: &mut Vec<Datum>) -> Result<()> {
         for column in &self.columns {
             out.push(if column.len() == 0 { Datum::Null } else { column.datum(i)? });
@@ -90,7 +90,7 @@ impl ColumnBatch {
         Ok(())
     }
 
-    /// Appends rows from `from` on to `out`, as many as there is room for; says how many.
+    /// Appends rows from `from` on to `out`, as many as there is room for; returns their number.
     pub(crate) fn rows_into(&self, from: usize, out: &mut RowBatch) -> Result<usize> {
         let taken = out.room().min(self.rows.saturating_sub(from));
         for i in from..from + taken {

@@ -1,10 +1,10 @@
 //! From stored rows to columns.
 //!
-//! Most rows of a block have one form ([`RowForm`]): a column of them is read in a loop that knows
-//! its place and its type. Other rows (older than a column, with values out of line or long ones,
-//! out of line themselves) are decoded as the row path does, one by one, into the same vector. What
-//! cannot be read is nobody's error here: the decoder gives up, and the row path finds the row that
-//! it is in.
+//! Most rows of a block have one form ([`RowForm`]). A column of them is read in a loop that knows
+//! its place and its type. Other rows are decoded one by one as in the row path, into the same
+//! vector: rows older than a column, rows with values out of line, and long rows out of line. If a
+//! value cannot be read, the decoder gives up, and the row path finds the row and reports the
+//! error.
 
 use super::batch::TEXT_BYTES_MAX;
 use super::{Data, GiveUp, IntKind, Nulls, Texts, Vector};
@@ -23,16 +23,16 @@ pub(crate) type DecodeRow<'a> = dyn Fn(&[u8], usize) -> Result<Datum> + 'a;
 pub(crate) struct StoredRows<'a> {
     layout: &'a RowLayout,
     block: &'a RowBlock,
-    /// Which rows, of those that were looked at.
+    /// The rows to decode, among those of the block.
     rows: &'a [u32],
     form: RowForm<'a>,
-    /// All that were looked at have that form.
+    /// All rows of the range have that form.
     all_fit: bool,
     decode: &'a DecodeRow<'a>,
 }
 
 impl<'a> StoredRows<'a> {
-    /// Rows of a block, whose table has this layout; `decode` is for what is rare.
+    /// Rows of a block, whose table has this layout. `decode` is for rare forms.
     pub(crate) fn new(
         layout: &'a RowLayout,
         block: &'a RowBlock,
@@ -44,7 +44,7 @@ impl<'a> StoredRows<'a> {
         StoredRows { layout, block, rows: &[], form, all_fit, decode }
     }
 
-    /// These of them.
+    /// Only these rows.
     pub(crate) fn only<'b>(&self, rows: &'b [u32]) -> StoredRows<'b>
     where
         'a: 'b,
@@ -52,7 +52,7 @@ impl<'a> StoredRows<'a> {
         StoredRows { rows, ..*self }
     }
 
-    /// Decodes column `i`, in place of what `out` has.
+    /// Decodes column `i` into `out`, whose values are replaced.
     pub(crate) fn column(&self, i: usize, out: &mut Vector) -> Result<(), GiveUp> {
         out.clear();
         let physical = self.layout.physical(i).map_err(|_| GiveUp)?;

@@ -1,4 +1,4 @@
-//! A statement's rows as columns, for its sink: values are read where they lie.
+//! A statement's rows as columns, for its sink. Values are read in place.
 
 use super::{ColumnBatch, Data, IntKind};
 use steppe_types::{Datum, Result};
@@ -18,20 +18,20 @@ pub enum ResultValue<'a> {
     Int4(i32),
     /// bigint
     Int8(i64),
-    /// What is a [`Datum::Text`]: UTF-8.
+    /// A [`Datum::Text`] as UTF-8.
     Text(&'a [u8]),
     /// Any other: ask for [`ResultColumns::datum`].
     Other,
 }
 
 impl<'a> ResultColumns<'a> {
-    /// `rows` rows of a batch from `from` on, which it has.
+    /// `rows` rows of a batch, from `from` on. The batch must have them.
     pub(crate) fn of(batch: &'a ColumnBatch, from: usize, rows: usize) -> ResultColumns<'a> {
         debug_assert!(from + rows <= batch.len());
         ResultColumns { batch, from, rows }
     }
 
-    /// How many rows.
+    /// The number of rows.
     #[inline]
     pub fn len(&self) -> usize {
         self.rows

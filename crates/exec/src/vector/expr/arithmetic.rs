@@ -1,8 +1,8 @@
 //! `+ - *` and unary minus over integers, floats and numerics; days added to dates.
 //!
-//! A loop computes all values with wrapping operations and collects in one word whether any of
-//! them went wrong; then the whole column is left to the row path, which has the error or, for
-//! numerics, more digits.
+//! A loop computes all values with wrapping operations, and collects in one word whether any of
+//! them is wrong. If one is, the row path computes the whole column. It reports the error or, for
+//! numerics, has more digits.
 
 use super::Value;
 use super::compare::{Side, decimals, floats, ints, nulls_of, rescaled, zip};
@@ -11,7 +11,7 @@ use steppe_types::Datum;
 use steppe_types::datetime::arith::{date_minus_days, date_plus_days};
 use steppe_types::datetime::is_infinite_date;
 
-/// What is computed.
+/// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operator {
     Plus,
@@ -68,7 +68,7 @@ fn integers(
     (beyond == 0).then_some(values)
 }
 
-/// What is left of a value in an integer type.
+/// A value cut to an integer type.
 #[inline]
 pub(super) fn cut(kind: IntKind, value: i64) -> i64 {
     match kind {
@@ -80,7 +80,7 @@ pub(super) fn cut(kind: IntKind, value: i64) -> i64 {
 
 /// 64-bit integers; `None` if one overflows.
 fn longs(op: Operator, left: &Side<'_, i64>, right: &Side<'_, i64>) -> Option<Vec<i64>> {
-    // The sign bit is set once a result has another sign than its operands allow.
+    // The sign bit is set once a result has an impossible sign.
     let mut wrong = 0;
     let mut lost = false;
     let values = match op {
@@ -103,7 +103,7 @@ fn longs(op: Operator, left: &Side<'_, i64>, right: &Side<'_, i64>) -> Option<Ve
     (wrong >= 0 && !lost).then_some(values)
 }
 
-/// The display scale is the larger one of the operands', of a product their sum.
+/// The display scale is the larger one of the operands', or for a product their sum.
 fn numerics(
     op: Operator,
     left_scale: u8,
@@ -122,7 +122,8 @@ fn numerics(
     Some(Data::Decimals(scale, longs(op, &left, &right)?))
 }
 
-/// An infinity from finite operands is an overflow, zero from others than zero an underflow.
+/// An infinity from finite operands is an overflow. Zero from operands other than zero is an
+/// underflow.
 fn doubles(op: Operator, left: &Side<'_, f64>, right: &Side<'_, f64>) -> Option<Vec<f64>> {
     let mut failed = false;
     let mut check = |a: f64, b: f64, result: f64| {

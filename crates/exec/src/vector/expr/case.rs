@@ -1,16 +1,16 @@
-//! CASE and COALESCE: each row takes its value from the branch that it comes to.
+//! CASE and COALESCE: each row takes its value from the branch that applies to it.
 //!
-//! A branch is evaluated for the rows that take it, and for no other: it may fail for those.
+//! A branch is evaluated only for the rows that take it, since it may fail for others.
 
 use super::{GiveUp, Input, VExpr, Value, places};
 use crate::context::ExecContext;
 use crate::vector::{Data, Nulls, Texts, Vector};
 use steppe_types::Datum;
 
-/// The values of the branches so far, and where each row has its own.
+/// The values of the branches so far, and the place of each row's value.
 struct Branches {
     values: Vec<Vector>,
-    /// Branch, and place in it.
+    /// The branch, and the place in it.
     taken: Vec<(u32, u32)>,
 }
 
@@ -99,7 +99,8 @@ impl Branches {
         Ok(())
     }
 
-    /// One value a row: typed if the branches, NULL branches apart, are of one representation.
+    /// One value a row. The column is typed if all branches except NULL ones have one
+    /// representation.
     fn merge(self) -> Result<Vector, GiveUp> {
         let Branches { mut values, taken } = self;
         if values.len() == 1 && values[0].len() == taken.len() {

@@ -1,7 +1,7 @@
 //! From bound expressions to those over columns.
 //!
-//! What may not be evaluated twice, for rows that nobody asks for or in another order is refused;
-//! everything else has a form, if only that of a call for each row.
+//! An expression is refused if it may not be evaluated twice, in another order, or for rows that
+//! are not wanted. Every other expression has a form, even if it is only a call for each row.
 
 use super::VExpr;
 use super::arithmetic::Operator;
@@ -19,7 +19,7 @@ use steppe_types::physical::Physical;
 use steppe_types::{Error, Result};
 
 impl VExpr {
-    /// Compiles an expression; `None`: it has to be evaluated row by row.
+    /// Compiles an expression; `None` if it has to be evaluated row by row.
     pub(crate) fn compile(expr: &Expr, compiler: &mut Compiler<'_>) -> Result<Option<VExpr>> {
         if !is_pure(expr, false) {
             return Ok(None);
@@ -36,8 +36,8 @@ impl VExpr {
     }
 }
 
-/// Whether an expression has no effects, and no sub-selects but those of one value that depend on
-/// no row, where it is taken apart; with an operand of CASE around it, or without.
+/// Whether an expression has no effects. It may have sub-selects of one value that depend on no
+/// row, if it is compiled part by part. `has_operand`: it is in a CASE with an operand.
 fn is_pure(expr: &Expr, has_operand: bool) -> bool {
     let is_pure_call = |func: &Function| is_pure_function(func, false);
     let itself = match expr {
@@ -74,13 +74,13 @@ fn is_pure(expr: &Expr, has_operand: bool) -> bool {
     itself && expr.children().into_iter().all(|child| is_pure(child, has_operand))
 }
 
-/// Whether some expression in it, or itself, is one of these.
+/// Whether the expression or a part of it satisfies `is_one`.
 fn has(expr: &Expr, is_one: fn(&Expr) -> bool) -> bool {
     let visit = &mut |child: &Expr| if has(child, is_one) { Err(()) } else { Ok(()) };
     is_one(expr) || expr.try_for_each_child(visit).is_err()
 }
 
-/// Whether it differs from row to row, or is known only behind the first of them.
+/// Whether it differs from row to row, or is known only after the first row.
 fn has_slot(expr: &Expr) -> bool {
     has(expr, |expr| matches!(expr, Expr::Slot { .. } | Expr::SubPlan(_)))
 }
@@ -94,7 +94,7 @@ fn is_of_no_row(expr: &Expr) -> bool {
     matches!(expr, Expr::SubPlan(sub) if sub.kind == SubLinkKind::Scalar && sub.args.is_empty())
 }
 
-/// Whether its value is there without evaluating anything.
+/// Whether its value is known without evaluating anything.
 fn is_leaf(expr: &Expr) -> bool {
     matches!(expr, Expr::Const(..) | Expr::Param { .. } | Expr::ExecParam { .. })
 }
@@ -149,13 +149,13 @@ fn nodes(exprs: Vec<Expr>, compiler: &mut Compiler<'_>) -> Result<Box<[VExpr]>> 
     exprs.into_iter().map(|expr| node(expr, compiler)).collect()
 }
 
-/// Whether a value looks the same in both types.
+/// Whether a value has the same representation in both types.
 fn is_same_value(from: TypeRef, to: TypeRef) -> bool {
     let is_array = |ty: TypeRef| container_element_type(ty.oid).is_some();
     Physical::of(from.oid) == Physical::of(to.oid) && !is_array(from) && !is_array(to)
 }
 
-/// A call whose operands are columns of their own.
+/// A call whose operands are separate columns.
 fn call(mut expr: Expr, kernel: Option<Kernel>, compiler: &mut Compiler<'_>) -> Result<VExpr> {
     let mut args = Vec::new();
     expr.for_each_child_mut(&mut |child| {
@@ -198,7 +198,7 @@ fn over_columns(expr: Expr, compiler: &mut Compiler<'_>) -> Result<VExpr> {
     Ok(VExpr::Call(Box::new(Call { kernel: None, args, by_row })))
 }
 
-/// CASE. An operand that costs nothing is put where it is referred to.
+/// CASE. An operand that costs nothing is put in the place of its references.
 fn case(expr: Expr, compiler: &mut Compiler<'_>) -> Result<VExpr> {
     let costs_nothing = |expr: &Expr| is_leaf(expr) || matches!(expr, Expr::Slot { .. });
     let (operand, whens, otherwise) = match expr {
@@ -221,7 +221,7 @@ fn case(expr: Expr, compiler: &mut Compiler<'_>) -> Result<VExpr> {
     Ok(VExpr::Case { whens, otherwise: Box::new(branch(*otherwise)?) })
 }
 
-/// Replaces what refers to the operand of the CASE around `expr`.
+/// Replaces references to the operand of the CASE around `expr`.
 fn put_operand(expr: &mut Expr, operand: &Expr) {
     match expr {
         Expr::CaseOperand(_) => *expr = operand.clone(),
@@ -237,7 +237,8 @@ fn put_operand(expr: &mut Expr, operand: &Expr) {
     }
 }
 
-/// Whether a function is the default comparison of a type, not of rows: which, and whether char(n)'s.
+/// The operator of a function that is a type's default comparison, not of rows, and whether the
+/// type is char(n).
 fn comparison(func: &Function, left: &Expr) -> Option<(CmpOp, bool)> {
     match registry::native(func) {
         Some(Native::Builtin(Builtin::Compare { op, bpchar }))

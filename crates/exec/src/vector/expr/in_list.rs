@@ -1,7 +1,7 @@
 //! `IN` and `= ANY` of a list that is the same for all rows, `NOT IN` and `<> ALL`.
 //!
-//! The list becomes a set of what the column holds: integers, mantissas at the column's scale,
-//! strings. A few values are compared one by one, more are hashed.
+//! The list becomes a set of values in the column's representation: integers, mantissas at the
+//! column's scale, strings. A few values are compared one by one, more are hashed.
 
 use super::compare::without_blanks;
 use super::{Truths, Value};
@@ -10,7 +10,7 @@ use hashbrown::HashSet;
 use steppe_types::Datum;
 use steppe_types::compare::bpchar_key;
 
-/// Up to so many values are compared one by one.
+/// The most values that are compared one by one.
 const FEW: usize = 6;
 
 /// Whether each value is in the list or, negated, is not.
@@ -49,7 +49,7 @@ pub(super) fn in_list(
     Some(answer(found, negated, has_null, &vector.nulls))
 }
 
-/// What is not found among values and a NULL may be that NULL.
+/// The result is unknown for a value that is not found in a list with NULL.
 fn answer(found: Vec<bool>, negated: bool, has_null: bool, nulls: &Nulls) -> Truths {
     let unknown = match has_null {
         false => nulls.clone(),
@@ -69,8 +69,8 @@ fn int(kind: IntKind, datum: &Datum) -> Option<i64> {
     (of == kind || is_integer(of) && is_integer(kind)).then_some(value)
 }
 
-/// A value to look for among mantissas: `Some(None)` if none of that scale is equal to it, `None`
-/// if it has to be compared otherwise.
+/// A value to look for among mantissas. `Some(None)`: no mantissa of that scale equals it. `None`:
+/// it has to be compared in another way.
 fn mantissa(scale: u8, datum: &Datum) -> Option<Option<i64>> {
     let Datum::Numeric(value) = datum else { return None };
     // A number that is not small has more digits than a mantissa, unless they are zeros.

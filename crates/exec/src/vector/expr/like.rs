@@ -1,8 +1,8 @@
 //! LIKE with a pattern that is the same for all rows.
 //!
-//! A pattern without `_` is a row of strings, each of which is to be found as early as possible
-//! behind the one before it ([`LikePattern`]); bytes do, since UTF-8 strings are found in one
-//! another only at characters.
+//! A pattern without `_` is a list of strings ([`LikePattern`]). Each is found as early as possible
+//! behind the one before it. Bytes suffice for this: a UTF-8 string occurs in another one only at
+//! characters.
 
 use super::{Truths, Value};
 use crate::vector::{Data, Texts};
@@ -59,8 +59,8 @@ fn match_pieces(texts: &Texts, pieces: &[&[u8]]) -> Vec<bool> {
     }
 }
 
-/// Nothing is compared with an empty end: libc's comparison of no bytes may load a masked vector from
-/// an empty slice's address, which is none, and the processor takes a hundred cycles to suppress that.
+/// An empty end is not compared. libc's comparison of no bytes may load a masked vector from an
+/// empty slice's address, which is invalid. The processor takes a hundred cycles to suppress that.
 fn has_ends(text: &[u8], first: &[u8], last: &[u8]) -> bool {
     text.len() >= first.len() + last.len()
         && (first.is_empty() || text.starts_with(first))

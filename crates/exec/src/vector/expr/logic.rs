@@ -7,8 +7,8 @@ use crate::vector::{Data, IntKind, Nulls};
 use steppe_sql::expr::BoolTest;
 use steppe_types::Datum;
 
-/// AND, which `false` decides, or OR, which `true` does. An operand is evaluated for the rows that
-/// those before it have not decided.
+/// AND, which `false` decides, or OR, which `true` decides. An operand is evaluated for the rows
+/// that the operands before it have not decided.
 pub(super) fn junction(
     args: &[VExpr],
     decides: bool,
@@ -74,7 +74,7 @@ fn combine_at(out: &mut Truths, more: &Truths, decides: bool, at: &[u32]) {
     combine(out, &all, decides);
 }
 
-/// NOT
+/// The negation of truth values.
 pub(super) fn not(mut truths: Truths) -> Truths {
     truths.values.iter_mut().for_each(|value| *value = !*value);
     Truths::new(truths.values, truths.nulls)

@@ -1,9 +1,9 @@
 //! Expressions over columns.
 //!
-//! [`VExpr::compile`] takes a bound expression apart into nodes that are evaluated for all rows
-//! of a batch at once (Boncz, Zukowski and Nes, "MonetDB/X100", CIDR 2005). A call whose operands
-//! have a representation that a kernel knows runs in its loop; any other batch goes through the
-//! same call row by row, over datums, so that a kernel only ever decides about time:
+//! [`VExpr::compile`] turns a bound expression into nodes that are evaluated for all rows of a
+//! batch at once (Boncz, Zukowski and Nes, "MonetDB/X100", CIDR 2005). If the operands of a call
+//! have a representation that a kernel knows, the kernel's loop runs. For any other batch the same
+//! call runs row by row, over datums. So a kernel changes only the time:
 //!
 //! ```text
 //!   Call { kernel, args, by_row }
@@ -36,7 +36,8 @@ use std::sync::Arc;
 use steppe_sql::expr::BoolTest;
 use steppe_types::{Datum, Error, interrupt};
 
-/// A kernel met what it does not handle, or an error: the rows are to be evaluated one by one.
+/// A kernel met a case that it does not handle, or an error: the rows are to be evaluated one by
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GiveUp;
 
@@ -54,10 +55,10 @@ impl GiveUp {
 pub(crate) enum VExpr {
     /// A column.
     Slot(usize),
-    /// The same for all rows: of constants and parameters only.
+    /// The same for all rows: it has only constants and parameters.
     Same(CExpr),
-    /// The same for all rows, once the row path has come to where it is needed: what runs a
-    /// sub-select for the first time is no kernel, which may be ahead of its consumer.
+    /// The same for all rows, once the row path has evaluated it. A kernel never runs a sub-select
+    /// for the first time, because a kernel may be ahead of its consumer.
     SubSelect(Arc<CSubPlan>),
     /// All operands are evaluated, then the call.
     Call(Box<rowwise::Call>),
@@ -72,7 +73,7 @@ pub(crate) enum VExpr {
         arg: Box<VExpr>,
         test: BoolTest,
     },
-    /// The conditions with their values, and the value where none holds.
+    /// The conditions with their values, and the value if none holds.
     Case {
         whens: Box<[(VExpr, VExpr)]>,
         otherwise: Box<VExpr>,
@@ -84,7 +85,7 @@ pub(crate) enum VExpr {
 #[derive(Clone, Copy)]
 struct Input<'a> {
     batch: &'a ColumnBatch,
-    /// Which of the batch's; `None`: all.
+    /// The numbers of the rows; `None` means all of the batch.
     rows: Option<&'a [u32]>,
 }
 
@@ -95,7 +96,7 @@ enum Value<'a> {
     Each(Cow<'a, Vector>),
 }
 
-/// The truth values of a condition. What is NULL has `false` in its place.
+/// The truth values of a condition. A NULL has `false` in its place.
 #[derive(Clone, Debug, Default)]
 struct Truths {
     values: Vec<bool>,
@@ -140,7 +141,7 @@ impl Value<'_> {
         }
     }
 
-    /// Which are NULL, if the values are typed.
+    /// The NULL flags, if the values are typed.
     fn nulls(&self) -> Nulls {
         match self {
             Value::Same(_) => Nulls::default(),
@@ -169,7 +170,7 @@ impl Truths {
         Truths { values: vec![value == Some(true); rows], nulls }
     }
 
-    /// Values of which those are NULL.
+    /// Values with these NULLs.
     fn new(mut values: Vec<bool>, nulls: Nulls) -> Truths {
         values.iter_mut().zip(nulls.flags()).for_each(|(value, null)| *value &= !null);
         Truths { values, nulls }
@@ -181,7 +182,7 @@ impl Truths {
     }
 }
 
-/// Where the flags are set. Every place is written, and counts if its flag is.
+/// The places whose flags are set. Every place is written, and counts if its flag is set.
 fn places(flags: impl ExactSizeIterator<Item = bool>) -> Vec<u32> {
     let mut places = vec![0; flags.len()];
     let mut count = 0;
@@ -200,8 +201,8 @@ impl VExpr {
         Ok(values.into_vector(batch.len()))
     }
 
-    /// The rows for which the condition holds. A conjunct is evaluated for the rows that those
-    /// before it leave, as in PostgreSQL's ExecQual.
+    /// The rows for which the condition holds. A conjunct is evaluated for the rows that the
+    /// conjuncts before it leave, as in PostgreSQL's ExecQual.
     pub(crate) fn select(
         &self,
         cx: &mut ExecContext,
@@ -212,7 +213,7 @@ impl VExpr {
         Ok(rows.unwrap_or_else(|| (0..batch.len() as u32).collect()))
     }
 
-    /// Leaves the rows for which the condition holds.
+    /// Keeps the rows for which the condition holds.
     fn narrow(
         &self,
         cx: &mut ExecContext,

@@ -1,8 +1,8 @@
-//! Each kernel against the row path, by random expressions over random columns.
+//! Compares each kernel with the row path, by random expressions over random columns.
 //!
 //! Everything is drawn from a seed, which a failure names. A column is NULL never, sometimes or
-//! always, and holds small values, the ends of its type, or what its representation has no place
-//! for (a numeric NaN, other scales), so that the same kernel sees typed vectors and datums.
+//! always. It holds small values, the ends of its type, or values that do not fit its
+//! representation (a numeric NaN, other scales). So the same kernel gets typed vectors and datums.
 
 use super::compare::DAY;
 use super::*;
@@ -58,7 +58,7 @@ impl Random {
         self.below(7) as i64 - 2
     }
 
-    /// A value of a type; a wild one may be anything that the type holds.
+    /// A value of a type. A `wild` one may be any value of the type.
     fn value(&mut self, ty: Oid, wild: bool) -> Datum {
         let small = self.small();
         let wild = wild && self.one_in(3);
@@ -393,7 +393,7 @@ fn functions() -> FnContext {
     FnContext::pure(Arc::new(Catalog::default()))
 }
 
-/// What the row path says of each row.
+/// The row path's result for each row.
 fn by_row(expr: &CExpr, cx: &mut ExecContext, batch: &ColumnBatch) -> Vec<Option<Datum>> {
     let each = |i: usize| {
         let mut row = Vec::new();
@@ -403,7 +403,7 @@ fn by_row(expr: &CExpr, cx: &mut ExecContext, batch: &ColumnBatch) -> Vec<Option
     (0..batch.len()).map(each).collect()
 }
 
-/// Compares one random expression; says whether it gave up although no row fails.
+/// Compares one random expression; returns whether it gave up although no row fails.
 fn check(seed: u64) -> bool {
     let mut random = Random(seed);
     let rows = random.of(&[0, 1, 7, 40, 40, 40]);
@@ -475,7 +475,7 @@ fn a_branch_is_evaluated_for_its_own_rows() {
     assert_eq!(eval(&quotient).err(), Some(GiveUp));
 }
 
-/// What has effects, or runs statements, is not for columns.
+/// Calls that have effects, or run statements, are not compiled to columns.
 #[test]
 fn calls_with_effects_are_refused() {
     let stmt = PlannedStmt::nothing();
