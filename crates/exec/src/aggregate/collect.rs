@@ -11,11 +11,12 @@ use steppe_types::{Datum, Error, Result, SqlState};
 /// The longest text or bytea (PostgreSQL's MaxAllocSize).
 const VALUE_BYTES_MAX: usize = 0x3FFF_FFFF;
 
-/// What was collected so far.
+/// The collected values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Collected {
     bytes: Vec<u8>,
-    /// The delimiter of the first value, which stands before it where others come before.
+    /// The delimiter of the first value. It is needed if a state with earlier values is combined
+    /// with this one.
     delimiter: Vec<u8>,
     values: Vec<Datum>,
     value_bytes: usize,
@@ -35,7 +36,7 @@ impl Collected {
         }
     }
 
-    /// A NULL value is passed over; a NULL delimiter adds nothing.
+    /// A NULL value is skipped; a NULL delimiter adds nothing.
     fn append(&mut self, args: &[Datum]) -> Result<()> {
         let [value, delimiter] = args else {
             return Err(Error::internal("string_agg needs a value and a delimiter"));
@@ -62,13 +63,13 @@ impl Collected {
         Ok(())
     }
 
-    /// What string_agg has made so far, behind the delimiter that stands before it where others
-    /// come before.
+    /// The delimiter of the first value, and the text that string_agg has made so far. The
+    /// delimiter is needed behind earlier values.
     pub(super) fn text_parts(self) -> Option<[Vec<u8>; 2]> {
         self.any.then_some([self.delimiter, self.bytes])
     }
 
-    /// Takes in what another state has collected (string_agg_combine, array_agg_combine).
+    /// Adds the collected values of another state (string_agg_combine, array_agg_combine).
     pub(super) fn combine(&mut self, kind: &AggKind, part: &Datum) -> Result<()> {
         match (kind, part) {
             (AggKind::StringAgg | AggKind::ByteaAgg, _) => {

@@ -34,7 +34,7 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 pub(crate) use columns::{CallStates, RowError};
 pub(crate) use ordered::{OrderedSet, SortedRows};
 
-/// What an aggregate call computes.
+/// The computation of an aggregate call.
 #[derive(Clone, Debug)]
 pub(crate) enum AggKind {
     CountStar,
@@ -95,7 +95,7 @@ pub(crate) enum AggState {
 }
 
 impl AggKind {
-    /// What a bound call means; 0A000 for aggregates that are not implemented.
+    /// The kind of a bound call; 0A000 for aggregates that are not implemented.
     pub(crate) fn of(aggregate: &Aggregate) -> Result<AggKind> {
         let first = aggregate.args.first().map_or(0, |a| a.ty().oid);
         let unsupported =
@@ -155,7 +155,7 @@ impl AggKind {
         })
     }
 
-    /// Whether a row with a NULL argument is passed over (all but these few are strict).
+    /// Whether a row with a NULL argument is skipped (all but these few are strict).
     pub(crate) fn skips_nulls(&self) -> bool {
         match self {
             AggKind::CountStar
@@ -196,7 +196,7 @@ impl AggKind {
         }
     }
 
-    /// Takes in one row's arguments.
+    /// Adds one row's arguments.
     #[inline]
     pub(crate) fn add(&self, state: &mut AggState, args: &[Datum]) -> Result<()> {
         if self.skips_nulls() && args.iter().any(Datum::is_null) {
@@ -240,8 +240,8 @@ impl AggKind {
         Ok(())
     }
 
-    /// Takes one row's arguments out again (the inverse transition of a moving frame). False: this
-    /// aggregate cannot, and its state is of no further use.
+    /// Removes one row's arguments (the inverse transition of a moving frame). False: this
+    /// aggregate cannot do that, and its state is of no further use.
     pub(crate) fn remove(&self, state: &mut AggState, args: &[Datum]) -> Result<bool> {
         match (self, state) {
             (AggKind::CountStar | AggKind::Count, AggState::Count(count)) => *count -= 1,
@@ -282,8 +282,8 @@ impl AggKind {
         let replace = match (best.as_ref(), self) {
             (None, _) => true,
             (Some(so_far), AggKind::Extreme { max, type_oid }) => {
-                // Of equal values, which may look different (1.0 and 1.00), the last one counts,
-                // but of char(n) the first, as in PostgreSQL.
+                // The last of equal values counts, since they may have different forms (1.0 and
+                // 1.00). For char(n) the first one counts, as in PostgreSQL.
                 match compare_as(*type_oid, value, so_far) {
                     Ordering::Equal => *type_oid != oid::BPCHAR,
                     order => (order == Ordering::Greater) == *max,

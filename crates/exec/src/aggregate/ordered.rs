@@ -1,8 +1,8 @@
 //! Ordered-set aggregates (mode, percentile_disc, percentile_cont) and hypothetical-set
 //! ones (rank, dense_rank, percent_rank, cume_dist): src/backend/utils/adt/orderedsetaggs.c.
 //!
-//! The Agg node sorts a group by WITHIN GROUP. Here the sorted rows are read once, in
-//! order, with the direct arguments known; nothing but the rows asked for is kept.
+//! The Agg node sorts a group by WITHIN GROUP. Here the sorted rows are read once, in order, with
+//! the direct arguments known. Only the requested rows are kept.
 
 use crate::sorter::{SortColumn, compare_rows};
 use std::cmp::Ordering;
@@ -11,7 +11,7 @@ use steppe_types::datetime::arith::shortest;
 use steppe_types::datum::Array;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
-/// Which aggregate.
+/// The aggregate function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OrderedSet {
     Mode,
@@ -65,7 +65,7 @@ impl OrderedSet {
         })
     }
 
-    /// Whether the rows are compared with a row that is given: all of them count then.
+    /// Whether the rows are compared with a given row. Then all of them count.
     pub(crate) fn is_hypothetical(self) -> bool {
         !matches!(self, OrderedSet::Mode | OrderedSet::PercentileDisc | OrderedSet::PercentileCont)
     }
@@ -136,7 +136,7 @@ impl OrderedSet {
         Position { low: low as usize, high: exact.ceil() as usize, share: exact - low }
     }
 
-    /// How a row that might be there compares with those that are.
+    /// The rank of a hypothetical row among the rows.
     fn rank(self, rows: &mut SortedRows<'_>, hypothetical: &[Datum]) -> Result<Datum> {
         let (mut before, mut distinct_before, mut peers) = (0i64, 0i64, 0i64);
         let (mut row, mut last) = (Vec::new(), Vec::new());
@@ -163,11 +163,11 @@ impl OrderedSet {
     }
 }
 
-/// Where a percentile lies: at a row, or between two neighbours.
+/// The position of a percentile: at a row, or between two neighbours.
 struct Position {
     low: usize,
     high: usize,
-    /// How far from the lower to the higher.
+    /// The distance from the lower row, as a share.
     share: f64,
 }
 

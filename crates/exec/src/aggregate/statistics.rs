@@ -15,7 +15,7 @@ pub(super) fn checked_sum(a: f64, b: f64) -> Result<f64> {
     check_sum(a, b, a + b)
 }
 
-/// `sum`, which is that of `a` and `b`, unless it has overflowed.
+/// `sum`, which is the sum of `a` and `b`, unless it has overflowed.
 #[inline]
 pub(super) fn check_sum(a: f64, b: f64, sum: f64) -> Result<f64> {
     match sum.is_infinite() && !a.is_infinite() && !b.is_infinite() {
@@ -24,7 +24,7 @@ pub(super) fn check_sum(a: f64, b: f64, sum: f64) -> Result<f64> {
     }
 }
 
-/// What is asked of one variable's moments.
+/// The results over one variable's moments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MomentsResult {
     Mean,
@@ -180,7 +180,8 @@ impl Pairs {
         Ok(())
     }
 
-    /// An infinity among the values makes the sums NaN; one that came of itself is an overflow.
+    /// An infinity among the values makes the sums NaN. A sum that becomes infinite without one is
+    /// an overflow.
     fn check(&mut self, before: &Pairs, y: f64, x: f64) -> Result<()> {
         let sums = [self.sx, self.sxx, self.sy, self.syy, self.sxy];
         if !sums.iter().any(|s| s.is_infinite()) {
@@ -238,12 +239,12 @@ impl Pairs {
         if overflows { Err(overflow()) } else { Ok(()) }
     }
 
-    /// Takes a pair in by number only.
+    /// Counts a pair without its values.
     pub(super) fn count_pair(&mut self) {
         self.n += 1.0;
     }
 
-    /// The same for several.
+    /// Counts several pairs without their values.
     pub(super) fn count_pairs(&mut self, pairs: i64) {
         self.n += pairs as f64;
     }

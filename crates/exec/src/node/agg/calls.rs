@@ -1,5 +1,5 @@
-//! The calls of one group over rows of datums: their states, and what becomes of them when the
-//! group ends (nodeAgg.c: advance_aggregates, process_ordered_aggregate_single,
+//! The calls of one group over rows of datums: their states, and their results at the end of the
+//! group (nodeAgg.c, functions advance_aggregates, process_ordered_aggregate_single and
 //! finalize_aggregates).
 
 use super::{AggPlan, AggSort, CAggregate};
@@ -28,7 +28,7 @@ pub(super) struct OrderedCall {
 }
 
 impl CAggregate {
-    /// Puts a row into a call's sorter, unless a NULL keeps it out.
+    /// Puts a row into a call's sorter, unless a NULL excludes it.
     fn sort_row(
         &self,
         sort: &AggSort,
@@ -54,7 +54,7 @@ impl CAggregate {
 }
 
 impl AggPlan {
-    /// Starts the states of a group: appends one a call.
+    /// Starts the states of a group: appends one for each call.
     pub(super) fn start_group(&self, cx: &ExecContext, out: &mut Vec<CallState>) -> Result<()> {
         for aggregate in &self.aggregates {
             out.push(match &aggregate.sort {
@@ -78,7 +78,7 @@ impl AggPlan {
         Ok(())
     }
 
-    /// Takes a row into a group's states.
+    /// Adds a row to a group's states.
     pub(super) fn add(
         &self,
         states: &mut [CallState],
@@ -87,7 +87,7 @@ impl AggPlan {
         cx: &mut ExecContext,
     ) -> Result<()> {
         for (aggregate, state) in self.aggregates.iter().zip(states) {
-            // Rows that FILTER leaves out know the group's values, too.
+            // Rows that FILTER excludes have the group's direct arguments, too.
             if let CallState::Ordered(call) = state
                 && call.direct.is_none()
             {
@@ -120,8 +120,8 @@ impl AggPlan {
         Ok(())
     }
 
-    /// Evaluates direct arguments for a group that no row made: they know its key, which is what the
-    /// child's rows end in.
+    /// Evaluates direct arguments for a group without rows. They can read its key, which is at the
+    /// end of the child's rows.
     fn know_empty_group(
         &self,
         states: &mut [CallState],
@@ -138,7 +138,7 @@ impl AggPlan {
         Ok(())
     }
 
-    /// Hands up the groups that are there without any row.
+    /// Hands up the groups that exist even without rows.
     pub(super) fn finish_empty(
         &self,
         plan: &CPlan,

@@ -1,12 +1,12 @@
-//! DISTINCT arguments by hash: which values each group has taken in.
+//! DISTINCT arguments by hash: the values that each group has added.
 //!
-//! PostgreSQL sorts the values of each group (nodeAgg.c). Where a call adds in any order
-//! ([`steppe_sql::expr::Aggregate::is_distinct_by_hash`]), the first row with a value may count
-//! where it comes: one table of (group, value) for all groups says which rows are the first.
+//! PostgreSQL sorts the values of each group (nodeAgg.c). If a call may add values in any order
+//! ([`steppe_sql::expr::Aggregate::is_distinct_by_hash`]), the first row with a value can be added
+//! at once. One table of (group, value) for all groups finds these first rows.
 //!
-//! When the table is full, values that it knows are still passed over, and the others are written
-//! to partitions by hash. At the end partition after partition is looked through in the same way:
-//! no value is in two of them, or in one and in the table.
+//! When the table is full, values in it are still skipped, and others are written to partitions by
+//! hash. At the end the partitions are read one after the other in the same way. A value is in only
+//! one of them, and not also in the table.
 
 use super::groups::Groups;
 use super::spilled::{Spilled, Spilling};
@@ -16,7 +16,7 @@ use crate::node::block_file::BlockFile;
 use crate::vector::{Data, IntKind, NO_PLACE, Nulls, Vector, hash_rows};
 use steppe_types::{Error, Oid, Result, oid};
 
-/// The values of one call that all groups have taken in.
+/// The values of one call that all groups have added.
 pub(super) struct Distinct {
     types: [Oid; 2],
     /// Keys are a group and a value.
@@ -26,7 +26,7 @@ pub(super) struct Distinct {
 }
 
 impl Distinct {
-    /// No values yet, of this type.
+    /// An empty set of values of this type.
     pub(super) fn new(type_oid: Oid) -> Distinct {
         let types = [oid::INT4, type_oid];
         let (seen, spilling) = (Groups::new(&types), Spilling::new(0));
@@ -38,8 +38,8 @@ impl Distinct {
         self.seen.bytes()
     }
 
-    /// The groups of the rows that are the first of their group with their value; other rows have
-    /// none, nor have those with a NULL. The table takes `limit` bytes.
+    /// The groups of the rows that are the first of their group with their value. Other rows, and
+    /// rows with a NULL, have none. The table takes `limit` bytes.
     pub(super) fn first_of(
         &mut self,
         groups: &[u32],
@@ -75,7 +75,7 @@ impl Distinct {
         Ok(first)
     }
 
-    /// Writes what the table has no room for.
+    /// Writes the values for which the table has no room.
     fn spill(
         &mut self,
         pairs: [&Vector; 2],
@@ -92,7 +92,7 @@ impl Distinct {
         Ok(())
     }
 
-    /// Takes what was written into the states.
+    /// Adds the written values to the states.
     pub(super) fn finish(
         &mut self,
         states: &mut CallStates,

@@ -1,4 +1,4 @@
-//! Distinct values by hash against a list that is searched, with memory and without.
+//! Compares distinct values by hash with a searched list, with enough memory and without.
 
 use super::*;
 use crate::aggregate::AggKind;
@@ -12,7 +12,7 @@ use steppe_vfs::{CrashVfs, Vfs};
 
 const TYPES: [Oid; 4] = [oid::NUMERIC, oid::FLOAT8, oid::BPCHAR, oid::INT4];
 
-/// Values that are equal to others and look different; past the last one: NULL.
+/// Values of which some are equal but have different forms. Past the last one the value is NULL.
 fn value(type_oid: Oid, which: usize) -> Datum {
     let numerics = ["1.5", "1.50", "2", "2.000", "NaN", "Infinity", "1e25"];
     let floats = [0.0, -0.0, 1.5, f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
@@ -26,7 +26,8 @@ fn value(type_oid: Oid, which: usize) -> Datum {
     .unwrap_or(Datum::Null)
 }
 
-/// Rows: their group, if any, and which value they have; whether they come as datums.
+/// Whether the rows are datums, and the rows with their group, if any, and the number of their
+/// value.
 type Batch = (bool, Vec<(Option<u32>, usize)>);
 
 fn batches() -> impl Strategy<Value = Vec<Batch>> {

@@ -1,8 +1,8 @@
 //! The groups of a hashed aggregation whose keys are columns.
 //!
-//! A batch's rows find their groups in two steps, as in MonetDB/X100: by hash alone, row by row;
-//! then the keys are compared with those of the groups so found, column by column. Of two keys
-//! with one hash, which hardly ever happens, the row looks again by hash and key.
+//! A batch's rows find their groups in two steps, as in MonetDB/X100. First they are found by hash
+//! alone, row by row. Then the keys are compared with those of the found groups, column by column.
+//! In the rare case of two keys with one hash, the row is looked up again by hash and key.
 //!
 //! A group shows the key of its first row: 1.0 and 1.00 are one group.
 
@@ -18,9 +18,9 @@ pub(super) struct Groups {
     keys: Vec<Vector>,
     hashes: Vec<u64>,
     index: HashTable<u32>,
-    /// Bytes that keys take, and states as they grow with rows.
+    /// Bytes of keys, and of states as they grow with rows.
     pub(super) bytes: usize,
-    /// Bytes that each group's states take besides.
+    /// Bytes of each group's states besides.
     pub(super) state_bytes: usize,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Groups {
 const GROUP_BYTES: usize = size_of::<u64>() + 2 * size_of::<u32>();
 
 impl Groups {
-    /// No groups, by keys of these types.
+    /// An empty set of groups, by keys of these types.
     pub(super) fn new(types: &[Oid]) -> Groups {
         Groups {
             types: types.into(),
@@ -40,7 +40,7 @@ impl Groups {
         }
     }
 
-    /// How many.
+    /// The number of groups.
     pub(super) fn len(&self) -> usize {
         self.hashes.len()
     }
@@ -56,7 +56,7 @@ impl Groups {
         self.keys.iter().map(|key| key.gather(&groups)).collect()
     }
 
-    /// Puts the group of each row into `out`. Past `limit` bytes there are no new groups: their
+    /// Puts the group of each row into `out`. Past `limit` bytes no new groups are made, and their
     /// rows get [`NO_PLACE`].
     pub(super) fn find(
         &mut self,
@@ -81,7 +81,7 @@ impl Groups {
                     }
                 }
             };
-            // Once there is no room, there is none for the rows behind, either.
+            // Once there is no room, there is none for later rows either.
             last = Some((*hash, group));
             out.push(group);
         }

@@ -10,15 +10,15 @@
 //! | `distinct` | which values of DISTINCT arguments each group has had |
 //! | `spilled` | rows of groups for which there is no room |
 //!
-//! The hash table takes new groups until work_mem × hash_mem_multiplier is full.
-//! From then on rows of groups it knows are still taken in, and rows of others are
-//! written to partitions by hash; when the table's groups have been handed up, partition
-//! after partition is aggregated in the same way. No state is ever written.
+//! The hash table takes new groups until work_mem × hash_mem_multiplier is full. From then on rows
+//! of its groups are still added, and other rows are written to partitions by hash. When the
+//! table's groups have been handed up, the partitions are aggregated one after the other in the
+//! same way. States are never written.
 //!
-//! DISTINCT and ORDER BY inside a call: the arguments of a group's rows are kept in
-//! a sorter and fed to the aggregate when the group ends. Those of an ordered-set
-//! aggregate are sorted by WITHIN GROUP and looked at then. Plain and hashed aggregation
-//! find the duplicates of what may be added in any order by hash.
+//! If a call has DISTINCT or ORDER BY, the arguments of a group's rows are kept in a sorter and
+//! added to the aggregate when the group ends. The arguments of an ordered-set aggregate are sorted
+//! by WITHIN GROUP and read then. If DISTINCT values may be added in any order, plain and hashed
+//! aggregation find the duplicates by hash.
 
 mod calls;
 mod columns;
@@ -46,14 +46,14 @@ pub(crate) struct CAggregate {
     pub(crate) filter: Option<CExpr>,
     /// Rows go through a sorter first: keys over the argument row.
     pub(crate) sort: Option<AggSort>,
-    /// The type of the DISTINCT argument, where its values may be added in any order.
+    /// The type of the DISTINCT argument, if its values may be added in any order.
     pub(crate) distinct: Option<Oid>,
     /// The direct arguments of an ordered-set aggregate: the same for all rows of a group.
     pub(crate) direct: Box<[CExpr]>,
     pub(crate) ret: Oid,
 }
 
-/// How the rows of a call with DISTINCT or ORDER BY are sorted.
+/// The sort of the rows of a call with DISTINCT or ORDER BY.
 pub(crate) struct AggSort {
     /// Over argument columns ‖ further sort expressions.
     pub(crate) keys: SortKeys,
@@ -70,18 +70,18 @@ pub(crate) struct AggPlan {
     pub(crate) keys: Box<[CExpr]>,
     pub(crate) key_types: Box<[Oid]>,
     pub(crate) aggregates: Box<[CAggregate]>,
-    /// How it aggregates columns; `None`: it takes rows.
+    /// The expressions of an aggregation over columns; `None` if it takes rows.
     pub(crate) columns: Option<AggColumns>,
     /// The states of some call keep its rows' values.
     pub(crate) collects: bool,
-    /// Keys of groups that are there even if no row comes: those of grouping sets without keys.
+    /// Keys of groups that exist even without rows: those of grouping sets without keys.
     pub(crate) empty_groups: Box<[Vec<Datum>]>,
     /// The groups may take this much more memory than work_mem.
     pub(crate) memory_factor: f64,
 }
 
 impl AggPlan {
-    /// How many bytes the groups may take, and each call's distinct values.
+    /// The bytes that the groups may take, and each call's distinct values.
     fn memory(&self, cx: &ExecContext) -> usize {
         let tables = 1 + self.aggregates.iter().filter(|call| call.distinct.is_some()).count();
         (cx.work_mem_bytes as f64 * self.memory_factor) as usize / tables
@@ -102,7 +102,7 @@ impl CAggregate {
         Ok(())
     }
 
-    /// What is handed up of a state.
+    /// The value to hand up for a state.
     fn result(&self, state: AggState, mode: AggMode) -> Result<Datum> {
         match mode {
             AggMode::Partial => self.kind.partial(state, self.ret),

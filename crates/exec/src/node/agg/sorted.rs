@@ -16,9 +16,9 @@ struct SortedNode {
     incoming: RowBatch,
     position: usize,
     is_finished: bool,
-    /// No row has come.
+    /// The input has had no row.
     is_empty: bool,
-    /// The key and the states of the group that rows belong to now.
+    /// The key and the states of the present group.
     open: Option<(Vec<Datum>, Vec<CallState>)>,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn start(plan: &Arc<CPlan>, agg: &AggPlan, cx: &mut ExecContext) -> B
 }
 
 impl SortedNode {
-    /// Fills `out` with groups, as far as rows come.
+    /// Fills `out` with groups, as far as there are rows.
     fn run(&mut self, agg: &AggPlan, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
         let mut args = Vec::new();
         let mut key = Vec::with_capacity(agg.keys.len());

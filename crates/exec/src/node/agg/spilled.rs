@@ -9,9 +9,9 @@ const PARTITIONS: usize = 32;
 /// Past this depth the groups are too many for the bits of the hash: go on in memory.
 const DEPTH_MAX: u32 = 6;
 
-/// A file of rows of one form or another.
+/// A file of rows, in any form.
 pub(super) trait Partition {
-    /// Has what was written go to the file; says how many bytes that are.
+    /// Writes buffered rows to the file; returns its bytes.
     fn end(&mut self) -> Result<u64>;
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Spilling<P> {
 }
 
 impl<P: Partition> Spilling<P> {
-    /// `depth`: how often the rows that come have been written before.
+    /// `depth`: how often the rows have been written before.
     pub(super) fn new(depth: u32) -> Spilling<P> {
         Spilling { depth, partitions: Vec::new() }
     }
@@ -39,7 +39,7 @@ impl<P: Partition> Spilling<P> {
         self.depth < DEPTH_MAX
     }
 
-    /// Whether the rows that come have never been written.
+    /// Whether the rows have never been written.
     pub(super) fn is_first(&self) -> bool {
         self.depth == 0
     }
@@ -61,7 +61,7 @@ impl<P: Partition> Spilling<P> {
 /// The partitions that are still to be aggregated.
 pub(super) struct Spilled<P> {
     partitions: Vec<(P, u32)>,
-    /// How often the table has been loaded, and what it took then.
+    /// The number of batches so far, and the table's greatest size.
     batches: u64,
     table_bytes: usize,
     bytes: u64,
@@ -74,9 +74,9 @@ impl<P> Default for Spilled<P> {
 }
 
 impl<P: Partition> Spilled<P> {
-    /// Takes what a loading has written of which the table took so many bytes, and notes it for
-    /// the "Batches: … Memory Usage: …" line that EXPLAIN ANALYZE has of node `id`. Loadings of the
-    /// rows that came together are one batch: `is_last` ends it.
+    /// Takes the rows that a loading has written, and the size of its table. Records both for
+    /// EXPLAIN ANALYZE's line about batches and memory of node `id`. Several loadings of the same
+    /// rows are one batch, which `is_last` ends.
     pub(super) fn take(
         &mut self,
         (spilling, is_last): (Spilling<P>, bool),
@@ -97,7 +97,7 @@ impl<P: Partition> Spilled<P> {
         Ok(())
     }
 
-    /// Takes what a loading has written.
+    /// Takes the rows that a loading has written.
     pub(super) fn keep(&mut self, spilling: Spilling<P>) -> Result<()> {
         let depth = spilling.depth + 1;
         for mut partition in spilling.partitions {

@@ -1,4 +1,4 @@
-//! The calls of all groups over columns: what they have taken in, and their results.
+//! The calls of all groups over columns: their states and their results.
 
 use super::super::distinct::Distinct;
 use super::{AggPlan, Parts};
@@ -13,35 +13,35 @@ use steppe_types::{Datum, Result};
 /// The states of all groups, call by call.
 pub(super) struct Calls {
     states: Vec<CallStates>,
-    /// The values that calls with DISTINCT have taken in.
+    /// The values that calls with DISTINCT have added.
     distinct: Vec<Option<Distinct>>,
 }
 
 impl Calls {
-    /// No groups yet.
+    /// The states of all calls, without groups.
     pub(super) fn new(agg: &AggPlan) -> Calls {
         let states = agg.aggregates.iter().map(|call| CallStates::new(&call.kind)).collect();
         let distinct = agg.aggregates.iter().map(|call| call.distinct.map(Distinct::new)).collect();
         Calls { states, distinct }
     }
 
-    /// Starts states for groups until there are so many.
+    /// Starts states until there are `groups` groups.
     pub(super) fn grow(&mut self, groups: usize) {
         self.states.iter_mut().for_each(|states| states.grow(groups));
     }
 
-    /// Bytes that a group's states take at first.
+    /// The initial bytes of a group's states.
     pub(super) fn group_bytes(&self) -> usize {
         self.states.iter().map(CallStates::group_bytes).sum()
     }
 
-    /// Bytes that the values of calls with DISTINCT take.
+    /// The bytes of the values of calls with DISTINCT.
     pub(super) fn distinct_bytes(&self) -> usize {
         self.distinct.iter().flatten().map(Distinct::bytes).sum()
     }
 
-    /// Takes in a batch's rows: `values` are what the plan computes of them, `groups` where they
-    /// belong. Answers by how many bytes the states have grown.
+    /// Adds a batch's rows. `values` are the plan's expressions, `groups` the rows' groups. Returns
+    /// by how many bytes the states have grown.
     pub(super) fn add(
         &mut self,
         Parts { agg, columns, .. }: Parts<'_>,
@@ -74,7 +74,7 @@ impl Calls {
         failed.map_or(Ok(bytes), |(_, error)| Err(error))
     }
 
-    /// Takes a row into its group.
+    /// Adds a row to its group.
     pub(super) fn add_row(
         &mut self,
         agg: &AggPlan,
@@ -105,7 +105,7 @@ impl Calls {
         Ok(bytes)
     }
 
-    /// Takes in the distinct values for which there was no room.
+    /// Adds the distinct values for which there was no room.
     pub(super) fn finish_distinct(&mut self, agg: &AggPlan, cx: &mut ExecContext) -> Result<()> {
         for (distinct, states) in self.distinct.iter_mut().zip(&mut self.states) {
             if let Some(distinct) = distinct {
@@ -115,8 +115,8 @@ impl Calls {
         Ok(())
     }
 
-    /// Finishes the groups from `from` up to `end`: puts `keys` of them and the calls' results into
-    /// `out`. With an error it has those before the group that failed.
+    /// Finishes the groups from `from` up to `end`: puts their `keys` and the calls' results into
+    /// `out`. With an error it has the groups before the one that failed.
     pub(super) fn finish(
         &mut self,
         agg: &AggPlan,

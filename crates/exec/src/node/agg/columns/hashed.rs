@@ -1,8 +1,8 @@
 //! Aggregation of columns by hash.
 //!
-//! Groups whose states are combined above (`AggMode::Partial`) do not wait for the last row: when
-//! there is no room for more of them, they are handed up and new ones begin, unless hardly two rows
-//! are of one group (adaptive pre-aggregation: Larson, "Data Reduction by Partial Preaggregation",
+//! Groups whose states are combined above (`AggMode::Partial`) do not wait for the last row. When
+//! there is no room for more groups, they are handed up and new ones begin, unless most groups have
+//! only one row (adaptive pre-aggregation, see Larson, "Data Reduction by Partial Preaggregation",
 //! 2002).
 
 use super::super::groups::Groups;
@@ -19,7 +19,8 @@ use std::ops::ControlFlow;
 use steppe_sql::plan::AggMode;
 use steppe_types::Result;
 
-/// States of so many rows a group at least are handed up when there is no room for more.
+/// The fewest rows a group, on average, for which groups are handed up when there is no room for
+/// more.
 const ROWS_A_GROUP: usize = 2;
 
 pub(super) struct Hashed {
@@ -28,7 +29,7 @@ pub(super) struct Hashed {
     /// Next group to hand up.
     next_group: usize,
     is_loaded: bool,
-    /// The child has more rows than the groups so far are made of.
+    /// The child has more rows than those of the groups so far.
     goes_on: bool,
     spilled: Spilled<BlockFile>,
 }
@@ -36,12 +37,12 @@ pub(super) struct Hashed {
 /// The groups that are in memory.
 struct Table {
     groups: Groups,
-    /// How many rows they are made of.
+    /// The number of their rows.
     rows: usize,
     calls: Calls,
 }
 
-/// Where rows come from.
+/// The source of rows.
 enum Source {
     Child,
     Partition(BlockReader),
@@ -65,7 +66,7 @@ impl Hashed {
         }
     }
 
-    /// Takes in the rows of the child, or of one partition; of the child's maybe only some.
+    /// Adds the rows of the child, or of one partition; perhaps only some of the child's.
     fn load(
         &mut self,
         parts: Parts<'_>,
@@ -106,7 +107,7 @@ impl Table {
         Table { groups: Groups::new(&agg.key_types), rows: 0, calls: Calls::new(agg) }
     }
 
-    /// Takes in a batch's rows.
+    /// Adds a batch's rows.
     fn take(
         &mut self,
         parts: Parts<'_>,
@@ -128,7 +129,7 @@ impl Table {
         Ok(())
     }
 
-    /// Takes in a batch's rows one by one.
+    /// Adds a batch's rows one by one.
     fn take_rows(
         &mut self,
         Parts { agg, columns, .. }: Parts<'_>,
@@ -156,7 +157,7 @@ impl Table {
         Ok(())
     }
 
-    /// Finds the groups of rows and starts the states of new ones; answers the rows' hashes.
+    /// Finds the groups of rows and starts the states of new ones; returns the rows' hashes.
     fn find(
         &mut self,
         agg: &AggPlan,
@@ -177,14 +178,14 @@ impl Table {
         Ok(hashes)
     }
 
-    /// Whether the groups may be handed up before all rows have come, which makes several states
-    /// of a group: those are combined anyway. It pays where rows of a group come near one another.
+    /// Whether the groups may be handed up before all rows have been read. A group then has several
+    /// states, which are combined above. This pays off if a group has several rows close together.
     fn may_come_apart(&self, agg: &AggPlan) -> bool {
         agg.mode == AggMode::Partial && self.rows >= ROWS_A_GROUP * self.groups.len()
     }
 }
 
-/// Writes the rows that have no group, of whose columns some are read.
+/// Writes the rows that have no group, with the columns that are read.
 fn spill(
     rows: (&ColumnBatch, &[usize]),
     (groups, hashes): (&[u32], &[u64]),
@@ -221,7 +222,7 @@ fn write(
     spilling.partitions(create)?[partition].write(columns, places)
 }
 
-/// Finishes the groups that are there without any row.
+/// Finishes the groups that exist even without rows.
 fn finish_empty(agg: &AggPlan, out: &mut ColumnBatch) -> Result<()> {
     *out = ColumnBatch::new(agg.key_types.len() + agg.aggregates.len());
     for key in &agg.empty_groups {

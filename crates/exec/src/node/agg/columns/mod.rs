@@ -1,14 +1,14 @@
 //! Aggregation of columns: plain or hashed.
 //!
-//! Of each batch the values of all keys, conditions and arguments are computed first, each once
-//! however many calls have it; then the rows find their groups; then each call takes in its
-//! arguments, in one loop. Where a value gives up, the rows of that batch are taken one by one
-//! into the same states. Rows of one group are taken in their order either way.
+//! For each batch the values of all keys, conditions and arguments are computed first, each only
+//! once even if several calls use it. Then the rows find their groups. Then each call adds its
+//! arguments in one loop. If a value gives up, the rows of that batch are added one by one to the
+//! same states. The rows of one group are added in their order either way.
 //!
-//! An error is the one that comes first by row, and of a row's by call: what fails of a batch is
-//! either found a row at a time, or by calls which each say in which row they stopped.
+//! The error of the first row is reported, and of its first call if several fail. Errors in a batch
+//! are found either a row at a time, or by calls that each return the row in which they stopped.
 //!
-//! [`plain`] and [`hashed`] make groups, [`output`] hands up what has become of them.
+//! [`plain`] and [`hashed`] make groups, [`output`] hands up their results.
 
 mod calls;
 mod hashed;
@@ -26,10 +26,10 @@ use steppe_types::Result;
 
 /// The expressions of an aggregation over columns.
 pub(crate) struct AggColumns {
-    /// All of them, each once; the others say at which place. `None`: they are evaluated row by
-    /// row.
+    /// All expressions, each once. `keys` and `calls` have their places. `None`: they are evaluated
+    /// row by row.
     pub(crate) values: Option<Box<[VExpr]>>,
-    /// The child's columns that they read.
+    /// The child's columns that the expressions read.
     pub(crate) reads: Box<[usize]>,
     pub(crate) keys: Box<[usize]>,
     pub(crate) calls: Box<[CallColumns]>,
@@ -41,7 +41,7 @@ pub(crate) struct CallColumns {
     pub(crate) args: Box<[usize]>,
 }
 
-/// What an aggregation over columns computes, and how.
+/// The parts of an aggregation over columns.
 #[derive(Clone, Copy)]
 struct Parts<'a> {
     /// EXPLAIN's number for the node.
@@ -62,8 +62,8 @@ pub(super) fn start(
     }
 }
 
-/// Hands each batch that `next` makes to `take`, until one is empty or `take` wants no more. With an
-/// error it takes the rows before the one that failed, first.
+/// Hands each batch that `next` makes to `take`, until one is empty or `take` wants no more. With
+/// an error it first takes the rows before the one that failed.
 fn for_each_batch(
     width: usize,
     cx: &mut ExecContext,

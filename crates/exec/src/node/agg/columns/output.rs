@@ -13,8 +13,8 @@ use steppe_types::{Error, Result};
 
 /// An aggregation that finishes its groups some at a time.
 pub(super) trait Aggregation: Send + 'static {
-    /// Puts the next groups, at most so many, into the empty `out`: none if there are no more. With
-    /// an error it has those before the group that failed.
+    /// Puts the next groups, at most `most`, into the empty `out`; none if there are no more. With
+    /// an error it has the groups before the one that failed.
     fn finish_some(
         &mut self,
         parts: Parts<'_>,
@@ -30,10 +30,10 @@ pub(super) trait Aggregation: Send + 'static {
 struct Output<A> {
     plan: Arc<CPlan>,
     aggregation: A,
-    /// Groups that are handed up, and the place of the next one of them.
+    /// Groups to hand up, and the place of the next one.
     finished: ColumnBatch,
     position: usize,
-    /// What became of the group behind them.
+    /// The error of the group behind them.
     failed: Option<Error>,
 }
 
