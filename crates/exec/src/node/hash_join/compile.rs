@@ -1,5 +1,5 @@
-//! What a hash join over columns needs besides: its keys and ON condition over columns, and which
-//! columns each step reads, so that no other is moved.
+//! The column form of a hash join: its keys and ON condition over columns, and the columns that
+//! each step reads, so that no other column is moved.
 
 use super::table::KeyAt;
 use crate::expr::Compiler;
@@ -28,10 +28,11 @@ pub(crate) struct ColumnJoin {
     /// The columns of each side that are read behind the computed keys.
     pub(super) outer_kept: Box<[usize]>,
     pub(super) inner_kept: Box<[usize]>,
-    /// The outer side is asked for rows before the inner one is read: if it has none, that need
-    /// not be (nodeHashjoin.c does so where the outer side's first row costs less).
+    /// The outer side is asked for rows before the inner one is read, which is skipped if there are
+    /// none (nodeHashjoin.c does so if the outer side's first row costs less).
     pub(super) peeks: bool,
-    /// The columns of the outer side's scan in which its keys are, if it may drop rows of others.
+    /// The columns of the outer side's scan that have its keys, if the scan may drop rows without a
+    /// match.
     pub(super) sought: Option<Box<[usize]>>,
 }
 
@@ -41,7 +42,7 @@ pub(super) struct KeyColumns {
     pub(super) computed: Box<[VExpr]>,
 }
 
-/// A column that is handed up.
+/// A column to hand up.
 #[derive(Clone, Copy)]
 pub(super) enum Output {
     /// A column of the row.
@@ -51,7 +52,7 @@ pub(super) enum Output {
 }
 
 impl ColumnJoin {
-    /// `None`: no side hands up columns, or what the join compares does not compile to them.
+    /// `None`: no side hands up columns, or the join's conditions do not compile to columns.
     pub(crate) fn compile(
         plan: &Plan,
         (outer, inner): (&CPlan, &CPlan),
@@ -139,9 +140,8 @@ impl KeyColumns {
     }
 }
 
-/// Where a join's outer keys are in the rows of a scan below it, if both are such that rows without
-/// a match may be dropped there: what is handed up is as it is stored, so that nothing fails that
-/// would be missed.
+/// The columns of the outer side's scan that have the join's keys, if the scan may drop rows
+/// without a match. The scan must hand up stored columns only, since their output cannot fail.
 fn sought(kind: JoinKind, outer: &CPlan, keys: &KeyColumns) -> Option<Box<[usize]>> {
     if matches!(kind, JoinKind::Left | JoinKind::Full | JoinKind::Anti) {
         return None;
@@ -163,7 +163,7 @@ fn sought(kind: JoinKind, outer: &CPlan, keys: &KeyColumns) -> Option<Box<[usize
     keys.at.iter().map(slot).collect()
 }
 
-/// What is handed up, and the columns that computed ones of them read.
+/// The columns to hand up, and the columns that computed ones of them read.
 fn outputs(plan: &Plan) -> (Box<[Output]>, Box<[usize]>) {
     let Some(project) = &plan.project else {
         return ((0..plan.types.len()).map(Output::Column).collect(), Box::new([]));

@@ -2,22 +2,21 @@
 //! Grace hash join).
 //!
 //! The inner side is loaded into a table. If it outgrows work_mem × hash_mem_multiplier, half of
-//! its partitions by hash go to disk, and again half of the others as often as it does so. Outer
-//! rows of partitions that are in memory are joined at once, others go to disk likewise, and
-//! partition after partition is joined; one that is still too large is split again by other
-//! bits of the hash, up to [`DEPTH_MAX`] times (past that its rows have one key,
-//! which no split would part, and it is joined in memory).
+//! its partitions by hash are written to disk. This repeats with half of the others. Outer rows of
+//! partitions in memory are joined at once, other outer rows are written to disk as well. Then the
+//! partitions are joined one after the other. A partition that is still too large is split again by
+//! other bits of the hash, up to [`DEPTH_MAX`] times. Past that its rows have one key, which cannot
+//! be split, and it is joined in memory.
 //!
 //! ```text
 //!   inner ──▶ table ──(work_mem full)──▶ inner partitions ┐
 //!   outer ──▶ probe                 ──▶ outer partitions ┴─▶ table, probe (each)
 //! ```
 //!
-//! A NULL key matches nothing: such rows are kept only where the join's kind
-//! hands them up unmatched.
+//! A NULL key matches nothing. Such rows are kept only if the join's kind hands them up unmatched.
 //!
-//! There are two of it: [`rows`] takes what comes as rows of datums, [`columns`] what comes as
-//! columns. Both hand up the same rows in the same order.
+//! There are two implementations: [`rows`] takes rows of datums, [`columns`] takes columns. Both
+//! hand up the same rows in the same order.
 
 mod columns;
 mod compile;
@@ -71,7 +70,7 @@ impl HashJoinPlan {
         matches!(self.kind, JoinKind::Right | JoinKind::Full | JoinKind::RightAnti)
     }
 
-    /// Whether a matched inner row has had its say.
+    /// Whether a matched inner row is not needed any more.
     fn matches_once(&self) -> bool {
         matches!(self.kind, JoinKind::RightSemi | JoinKind::RightAnti)
     }
@@ -82,8 +81,8 @@ impl HashJoinPlan {
     }
 }
 
-/// Notes EXPLAIN ANALYZE's "Buckets: … Batches: … Memory Usage: …" line of a table of so many
-/// rows and bytes.
+/// Records the figures of EXPLAIN ANALYZE's line about buckets, batches and memory, for a table
+/// with `rows` rows and `bytes` bytes.
 fn note_size(
     join: &HashJoinPlan,
     (rows, bytes): (usize, usize),

@@ -1,5 +1,5 @@
-//! Pairs of an outer and an inner row: finding them for a batch of outer rows, and what becomes
-//! of them.
+//! Pairs of an outer and an inner row: how they are found for a batch of outer rows, and turned
+//! into rows of the join.
 //!
 //! ```text
 //!   outer batch ──heads──▶ Probe::collect ──▶ pairs with equal keys
@@ -8,10 +8,10 @@
 //!                          Sides::emit     ──▶ filtered and projected columns
 //! ```
 //!
-//! All keep the order in which the join of rows would meet the pairs. An outer row that may have
-//! to be handed up unmatched is followed by a pair of its own, without an inner row. What a
-//! kernel gives up is done again pair by pair with the expressions over rows: nothing has
-//! happened before that would have to be undone.
+//! All steps keep the order in which the join of rows would find the pairs. An outer row that may
+//! be handed up unmatched has a last pair without an inner row. If a kernel gives up, its work is
+//! done again pair by pair with the expressions over rows. The steps before have no effects to
+//! undo.
 
 use super::HashJoinPlan;
 use super::compile::{ColumnJoin, Output};
@@ -24,7 +24,7 @@ use crate::vector::{ColumnBatch, GiveUp, NO_ROW, Vector};
 use steppe_sql::query::JoinKind;
 use steppe_types::{Datum, Result};
 
-/// Links of chains followed before interrupts are looked for.
+/// Links of chains followed between two checks for interrupts.
 const STEPS: usize = 1 << 16;
 
 /// Places of outer and inner rows, side by side.
@@ -65,13 +65,13 @@ pub(super) struct Probe {
     row: u32,
     entered: bool,
     candidate: u32,
-    /// The row that had a match last.
+    /// The last row that had a match.
     matched: Option<u32>,
-    /// What was found last.
+    /// The pairs found last.
     pub(super) pairs: Pairs,
 }
 
-/// How pairs of a kind of join are collected.
+/// The way pairs of a kind of join are collected.
 pub(super) struct Collecting {
     /// Each row's last pair is one without an inner row.
     marks: bool,
@@ -79,7 +79,7 @@ pub(super) struct Collecting {
     first: bool,
     /// Further pairs of a row that has a match are of no use.
     until_matched: bool,
-    /// Nor are those of an inner row that has one.
+    /// Nor are the pairs of an inner row that has one.
     once: bool,
 }
 
@@ -96,7 +96,7 @@ impl Collecting {
 }
 
 impl Probe {
-    /// Starts with the first row again.
+    /// Starts again with the first row.
     pub(super) fn restart(&mut self) {
         (self.row, self.entered, self.matched) = (0, false, None);
     }
@@ -106,8 +106,8 @@ impl Probe {
         self.row as usize >= self.heads.len()
     }
 
-    /// Collects the next pairs whose keys are equal: at most `limit`. `done` says which inner rows
-    /// have had a match.
+    /// Collects the next pairs whose keys are equal, at most `limit`. `done` has the inner rows
+    /// that have had a match.
     pub(super) fn collect(
         &mut self,
         (table, done): (&Table, &[bool]),
@@ -172,8 +172,8 @@ impl Probe {
         }
     }
 
-    /// Goes through the collected pairs and leaves those to hand up. With an error they are those
-    /// before the pair that failed. Says how many did not pass.
+    /// Keeps the collected pairs that are to be handed up. With an error they are the pairs before
+    /// the one that failed. Returns the number of pairs that did not pass.
     pub(super) fn resolve(
         &mut self,
         join: &HashJoinPlan,
@@ -214,7 +214,7 @@ impl Probe {
     }
 }
 
-/// Both sides of the pairs, and what is done with these.
+/// Both sides of the pairs, and the conditions and outputs over them.
 pub(super) struct Sides<'a> {
     pub(super) plan: &'a CPlan,
     pub(super) join: &'a HashJoinPlan,
@@ -224,7 +224,7 @@ pub(super) struct Sides<'a> {
 }
 
 impl Sides<'_> {
-    /// Which of the pairs satisfy the ON condition; those without an inner row need not.
+    /// The pairs that satisfy the ON condition. A pair without an inner row need not satisfy it.
     pub(super) fn pass(&self, cx: &mut ExecContext, pairs: &Pairs) -> Result<Vec<bool>, GiveUp> {
         let there = |i: &u32| pairs.inner[*i as usize] != NO_ROW;
         let mut places: Vec<u32> = (0..pairs.len() as u32).filter(there).collect();
@@ -251,8 +251,8 @@ impl Sides<'_> {
         on.holds(cx, Row::pair(&o, &i))
     }
 
-    /// Filters and projects pairs into the empty batch `out`. With an error it has those before
-    /// the pair that failed.
+    /// Filters and projects pairs into the empty batch `out`. With an error it has the pairs before
+    /// the one that failed.
     pub(super) fn emit(
         &self,
         cx: &mut ExecContext,
@@ -274,7 +274,7 @@ impl Sides<'_> {
         }
     }
 
-    /// [`Self::emit`] by columns; says how many pairs the filter dropped.
+    /// [`Self::emit`] by columns; returns the number of pairs that the filter dropped.
     fn emit_columns(
         &self,
         cx: &mut ExecContext,
@@ -353,7 +353,7 @@ impl Sides<'_> {
     }
 }
 
-/// Puts row `i` into `out`; NULLs for one that is not there, and for what nobody reads.
+/// Puts row `i` into `out`, with NULLs for a missing row and for unread columns.
 pub(super) fn row_into(from: &Keyed, width: usize, i: u32, out: &mut Vec<Datum>) -> Result<()> {
     out.clear();
     if i == NO_ROW {

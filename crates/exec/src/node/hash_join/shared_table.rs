@@ -1,10 +1,10 @@
-//! A hash join's table that the threads of a team have in common: one of them makes it of the rows
-//! that they have found together (`node::shared_rows`), so that it is made and in memory once.
+//! A hash join's table that the threads of a team share. One thread makes it of the rows that they
+//! have found together (`node::shared_rows`), so that it is made and in memory once.
 //!
-//! A thread comes here when the rows are there, so that the thread that makes the table waits for no other.
-//! Nobody changes it afterwards: the joins that are shared mark no inner rows. A table for which
-//! there is no room is not shared: its partitions are on disk, and are filled with the outer rows
-//! that one thread has. Each thread makes one of its own then.
+//! A thread gets here after all rows have been found, so the thread that makes the table waits for
+//! no other. The table never changes afterwards, because shared joins mark no inner rows. A table
+//! without enough room is not shared. Its partitions are on disk, and are filled with the outer
+//! rows of one thread. Then each thread makes a table of its own.
 
 use super::HashJoinPlan;
 use super::table::Table;
@@ -17,10 +17,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use steppe_types::{Error, Result, interrupt};
 
-/// How often a thread that waits for the table looks for interrupts.
+/// The interval at which a thread that waits for the table checks for interrupts.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// The table, or what has become of it.
+/// The table, or its state.
 #[derive(Default)]
 pub(crate) struct SharedTable {
     state: Mutex<State>,
@@ -37,7 +37,7 @@ enum State {
     Failed(Error),
 }
 
-/// What a thread that wants the table is to do.
+/// The task of a thread that wants the table.
 pub(super) enum Claim {
     /// Make one of its own.
     Own,
@@ -47,7 +47,7 @@ pub(super) enum Claim {
 }
 
 impl Claim {
-    /// Finds out, once the inner rows are there that threads find together.
+    /// Waits for the inner rows that threads find together, then decides.
     pub(super) fn of(join: &HashJoinPlan, cx: &mut ExecContext) -> Result<Claim> {
         let (CNode::SharedRows { .. }, Some(team)) = (&join.inner.kind, cx.team().cloned()) else {
             return Ok(Claim::Own);
@@ -77,7 +77,8 @@ impl Claim {
 }
 
 impl SharedTable {
-    /// Has all threads know what `make` makes: no table if there is no room for it.
+    /// Publishes the result of `make` to all threads; `None` means that there is no room for a
+    /// table.
     pub(super) fn make(&self, make: impl FnOnce() -> Result<Option<Arc<Table>>>) -> Result<()> {
         let made = interrupt::catching(make);
         *self.state.lock() = match &made {
@@ -114,7 +115,7 @@ impl Deref for Held {
 }
 
 impl Held {
-    /// The join's own: an empty one if it had that of all.
+    /// The join's own table: an empty one if it had the shared one.
     pub(super) fn own(&mut self) -> &mut Table {
         if let Held::Shared(_) = self {
             *self = Held::default();
@@ -125,7 +126,7 @@ impl Held {
         }
     }
 
-    /// Makes it that of all.
+    /// Makes the join's own table the shared one.
     pub(super) fn share(&mut self) -> Arc<Table> {
         let shared = Arc::new(std::mem::take(self.own()));
         *self = Held::Shared(shared.clone());

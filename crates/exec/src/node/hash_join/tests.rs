@@ -1,4 +1,4 @@
-//! Random joins over columns beside what they mean: the loop over all pairs of rows.
+//! Compares random joins over columns with the loop over all pairs of rows.
 
 use super::HashJoinPlan;
 use super::compile::{ColumnJoin, KeyColumns};
@@ -110,8 +110,8 @@ fn columns(keys: usize, on: bool) -> ColumnJoin {
     }
 }
 
-/// What a join hands up: of each outer row in turn, its pairs from the last inner row to the
-/// first.
+/// The rows that a join hands up. For each outer row in turn they are its pairs, from the last
+/// inner row to the first.
 fn expected(
     join: &HashJoinPlan,
     (outer, inner): (&[Vec<Datum>], &[Vec<Datum>]),

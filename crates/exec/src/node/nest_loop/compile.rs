@@ -1,10 +1,10 @@
-//! Which nested loops look up the inner rows of many outer rows together, and what they compute
+//! The nested loops that look up the inner rows of many outer rows together, and their expressions
 //! over columns.
 //!
-//! The inner side is rows that are kept, or an index scan: each key that it searches for is
-//! computed from the outer row or the same for all of them, and it hands up columns of the row that
-//! it finds. Its filter, the ON condition and what is above are rewritten to read one row, outer ‖
-//! found:
+//! The inner side is either kept rows or an index scan. Each search key of the index scan is
+//! computed from the outer row, or is the same for all outer rows. The scan hands up columns of the
+//! row that it finds. Its filter, the ON condition and the output are rewritten to read one row,
+//! outer ‖ found:
 //!
 //! ```text
 //!   scan     slot i          ──▶ slot width + i
@@ -12,7 +12,7 @@
 //!   join     slot width + j  ──▶ slot width + i, where the scan's output j is its column i
 //! ```
 //!
-//! A loop that is to have a handful of outer rows is not worth the vectors: it stays on rows.
+//! A loop with a handful of outer rows is not worth the vectors, and stays on rows.
 
 use crate::access::ScanColumn;
 use crate::expr::{CExpr, Compiler};
@@ -25,7 +25,7 @@ use steppe_sql::plan::{IndexRange, KeySearch, Plan, PlanNode};
 use steppe_sql::query::JoinKind;
 use steppe_types::Result;
 
-/// Fewer outer rows than that are joined row by row.
+/// Fewer outer rows are joined row by row.
 const OUTER_ROWS_MIN: f64 = 16.0;
 
 /// A nested loop over columns.
@@ -39,19 +39,19 @@ pub(crate) struct ColumnLoop {
     pub(super) columns: usize,
     /// Columns of the outer row.
     width: usize,
-    /// For each column that the inner side hands up its place among those of the found row.
+    /// For each column of the inner side, its place in the found row.
     found: Box<[usize]>,
 }
 
-/// How inner rows are found.
+/// The source of inner rows.
 pub(super) enum InnerSide {
-    /// By these keys in an index. What is found is columns at these positions of the table.
+    /// An index, searched by these keys. The found columns have these positions in the table.
     Index { keys: Box<[Key]>, positions: Box<[usize]> },
-    /// They are what a Materialize node keeps.
+    /// The rows that a Materialize node keeps.
     Kept,
 }
 
-/// A value that is searched for.
+/// A value to search for.
 pub(super) enum Key {
     /// A column of the outer row.
     Column(usize),
@@ -113,14 +113,14 @@ impl ColumnLoop {
     /// The join's output column `i` over outer ‖ found.
     fn slot(&self, i: usize, ty: TypeRef) -> Expr {
         let index = match i.checked_sub(self.width) {
-            // What is not there is refused when it is read.
+            // A missing column is refused when it is read.
             Some(inner) => self.found.get(inner).map_or(usize::MAX, |found| self.width + found),
             None => i,
         };
         Expr::Slot { index, ty }
     }
 
-    /// An expression over outer ‖ what the scan hands up.
+    /// An expression over outer ‖ the scan's output.
     fn of_join(&self, expr: &Expr) -> Expr {
         rewritten(expr, |leaf| match leaf {
             Expr::Slot { index, ty } => self.slot(index, ty),
@@ -167,7 +167,8 @@ fn stored_positions(inner: &CPlan) -> Option<Box<[usize]>> {
     scan.columns.iter().map(position).collect()
 }
 
-/// For each output column of a scan of so many columns the column that it is, if it is one.
+/// For each output column of a scan with `columns` columns, its input column. `None` if one is
+/// computed.
 fn plain_slots(scan: &Plan, columns: usize) -> Option<Box<[usize]>> {
     let Some(project) = &scan.project else { return Some((0..columns).collect()) };
     let slot = |expr: &Expr| match expr {
@@ -177,7 +178,7 @@ fn plain_slots(scan: &Plan, columns: usize) -> Option<Box<[usize]>> {
     project.iter().map(slot).collect()
 }
 
-/// What an index is searched for, if it is values of its first columns and nothing else.
+/// The search keys of an index, if they are values of its first columns and nothing else.
 fn keys(
     range: &IndexRange,
     params: &[(ExecParamId, usize)],
@@ -190,7 +191,7 @@ fn keys(
     let mut keys = Vec::with_capacity(range.keys.len());
     for key in &range.keys {
         let KeySearch::Equal(value) = key else { return Ok(None) };
-        // A scan's keys read no columns of its own: what is a slot now is the outer row's.
+        // A scan's keys read no columns of its own, so a slot is now the outer row's.
         match VExpr::compile(&of_scan(value, 0, params), compiler)? {
             Some(VExpr::Slot(column)) => keys.push(Key::Column(column)),
             Some(VExpr::Same(value)) => keys.push(Key::Same(value)),

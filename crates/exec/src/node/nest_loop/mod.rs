@@ -1,9 +1,9 @@
 //! Nested loop join (PostgreSQL's nodeNestloop.c).
 //!
-//! There are two of it. [`rows`] sets the inner side's parameters and runs it, for each outer row
-//! in turn. [`columns`] joins many outer rows together, where the inner side is an index scan by
-//! keys that are columns of the outer row, or rows that are kept for all of them. Both hand up the
-//! same rows in the same order.
+//! There are two implementations. [`rows`] sets the inner side's parameters and runs it, for each
+//! outer row in turn. [`columns`] joins many outer rows together. The inner side is then an index
+//! scan by keys that are columns of the outer row, or rows that are kept for all of them. Both hand
+//! up the same rows in the same order.
 
 mod columns;
 mod compile;
@@ -25,7 +25,7 @@ use steppe_types::{Datum, Result};
 
 pub(super) use compile::ColumnLoop;
 
-/// Inner rows asked for at a time where one match is enough.
+/// Inner rows requested at a time, if one match is enough.
 const PROBE_ROWS: usize = 16;
 
 /// A compiled nested loop.
@@ -35,12 +35,12 @@ pub(crate) struct NestLoopPlan {
     pub(crate) inner: Arc<CPlan>,
     pub(crate) params: Box<[(ExecParamId, CExpr)]>,
     pub(crate) on: Option<CExpr>,
-    /// How many outer rows are joined together; `None`: they are joined one by one.
+    /// The way many outer rows are joined together; `None` if they are joined one by one.
     pub(crate) columns: Option<ColumnLoop>,
 }
 
 impl NestLoopPlan {
-    /// Sets the inner side's parameters to what they are for an outer row.
+    /// Sets the inner side's parameters for an outer row.
     fn set_params(&self, outer: &[Datum], cx: &mut ExecContext) -> Result<()> {
         for (id, expr) in &self.params {
             let value = expr.eval(cx, Row::of(outer))?;
