@@ -1,8 +1,8 @@
 //! Bitmaps: the rows that entries of indexes name, as a set (nodeBitmapIndexscan.c, nodeBitmapAnd.c,
 //! nodeBitmapOr.c).
 //!
-//! What the set says is true of the snapshot: an entry that does not tell whether the row has this
-//! key makes its block unsure, and the row that is read then is held to the conditions again.
+//! The set is right for the snapshot. If an entry does not decide whether the row has this key, its
+//! block is unsure. The scan then checks the conditions again over the row.
 
 use super::index_entries::IndexEntries;
 use super::index_scan::IndexPlan;
@@ -18,10 +18,10 @@ use steppe_types::{Error, Result};
 /// A bitmap's blocks with their numbers, in order.
 pub(super) type SetBlocks = dyn Iterator<Item = (u64, Block)> + Send;
 
-/// What has been done since EXPLAIN ANALYZE was last told.
+/// The counts since the last report to EXPLAIN ANALYZE.
 #[derive(Default)]
 pub(super) struct Counts {
-    /// Blocks of the bitmap, by what it knows of them.
+    /// Blocks of the bitmap, exact and lossy ones.
     pub(super) exact: u64,
     pub(super) lossy: u64,
     /// Rows that the recheck has dropped.
@@ -29,7 +29,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Tells the node's counters, if there are any.
+    /// Adds the counts to the node's counters, if there are any.
     pub(super) fn note(&mut self, id: usize, cx: &mut ExecContext) {
         let counts = std::mem::take(self);
         if let Some(instrument) = cx.instrument(id) {
@@ -48,7 +48,7 @@ pub(super) fn rows_between(rows: &TableStore, number: u64, cx: &ExecContext) -> 
     rows.scan(cx.view()?.clone(), from, to, Direction::Forward)
 }
 
-/// The rows that a bitmap's plan names.
+/// The rows in a bitmap plan's result.
 pub(super) fn rows_of(plan: &CPlan, cx: &mut ExecContext) -> Result<RowSet> {
     let begin = cx.instruments.is_some().then(Instant::now);
     let (mut set, mut entries) = (RowSet::new(cx.work_mem_bytes), 0);
@@ -81,7 +81,7 @@ pub(super) fn rows_of(plan: &CPlan, cx: &mut ExecContext) -> Result<RowSet> {
     Ok(set)
 }
 
-/// Adds the rows that an index's entries name; returns how many entries there are.
+/// Adds the rows of an index's entries; returns the number of entries.
 fn add_entries(id: usize, scan: &IndexPlan, set: &mut RowSet, cx: &mut ExecContext) -> Result<u64> {
     let (mut entries, mut found) = (IndexEntries::all(scan, cx)?, 0);
     while entries.advance(scan, cx)? {

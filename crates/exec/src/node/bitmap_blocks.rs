@@ -6,10 +6,9 @@
 //!   lossy block    all rows between       rows ──recheck──▶ rows
 //! ```
 //!
-//! Rows come in the order of their ids, as `bitmap_scan` finds them; a block that is handed up has
-//! rows of sure blocks of the bitmap, or of one other. The conditions that a row is held to again
-//! are the index's: they have no effects, and what they fail with waits for its turn as any other
-//! error does.
+//! Rows are read in the order of their ids, as in `bitmap_scan`. A block that is handed up has rows
+//! of sure blocks of the bitmap, or of one other block. The conditions to check again are the
+//! index's. They have no effects, and their errors wait for their row's turn like other errors.
 
 use super::bitmap::{Counts, SetBlocks, rows_between, rows_of};
 use super::bitmap_scan::BitmapPlan;
@@ -23,25 +22,25 @@ use steppe_txn::{RowBlock, RowCursor, RowId};
 use steppe_types::{Datum, Error, Result};
 
 pub(super) struct BitmapBlocks {
-    /// Those of the bitmap that rows come from later.
+    /// The later blocks of the bitmap.
     blocks: Option<Box<SetBlocks>>,
     current: Current,
     /// Positions of the scan's columns in the table.
     columns: Box<[usize]>,
     ids: Vec<RowId>,
     places: Vec<u32>,
-    /// Rows that are to be held to the conditions again, and the columns of one.
+    /// Rows whose conditions are to be checked again, and the columns of one row.
     found: RowBlock,
     row: Vec<Datum>,
     counts: Counts,
 }
 
-/// The block of the bitmap that rows come from.
+/// The present block of the bitmap.
 enum Current {
     None,
-    /// Its number, its rows, and where to go on.
+    /// Its number, its rows, and the next place.
     Bits(u64, Box<Bits>, u64),
-    /// Its number, and what reads all its rows.
+    /// Its number, and the cursor over all its rows.
     Lossy(u64, Option<Box<RowCursor>>),
 }
 
@@ -59,7 +58,7 @@ impl BitmapBlocks {
         }
     }
 
-    /// Goes to the block that rows come from next; false if there is none.
+    /// Moves to the next block; false if there is none.
     fn go_on(&mut self) -> bool {
         if !matches!(self.current, Current::None) {
             return true;
@@ -79,8 +78,8 @@ impl BitmapBlocks {
         true
     }
 
-    /// Takes the ids of the next rows, at most so many: of sure blocks, or of one that is not;
-    /// says which.
+    /// Takes the ids of the next rows, at most `wanted`, of sure blocks or of one unsure block.
+    /// Returns whether the block is unsure.
     fn take_ids(&mut self, wanted: usize) -> bool {
         self.ids.clear();
         loop {
@@ -137,7 +136,7 @@ impl BitmapBlocks {
         self.hold(scan, cx, block).and(read)
     }
 
-    /// Takes those rows of what was found that satisfy what the bitmap stands for.
+    /// Keeps the found rows that satisfy the bitmap's conditions.
     fn hold(
         &mut self,
         scan: &BitmapPlan,

@@ -8,8 +8,8 @@
 //!          └─ BitmapAnd      intersected
 //! ```
 //!
-//! The set is made when the first row is wanted (`bitmap`). This node hands up rows; where columns
-//! can be handed up, another one does, of the same rows (`bitmap_blocks`).
+//! The set is made when the first row is wanted (`bitmap`). This node hands up rows. If columns can
+//! be handed up, another node reads the same rows (`bitmap_blocks`).
 
 use super::bitmap::{Counts, SetBlocks, rows_between, rows_of};
 use super::row_set::{BLOCK_ROWS, Bits, Block};
@@ -27,7 +27,7 @@ use steppe_types::{Datum, Error, Result};
 pub(crate) struct BitmapPlan {
     pub(crate) table: TableAccess,
     pub(crate) columns: Box<[ScanColumn]>,
-    /// What rows of unsure and lossy blocks are held to.
+    /// The conditions to check again for rows of unsure and lossy blocks.
     pub(crate) recheck: CExpr,
     pub(crate) bitmap: Arc<CPlan>,
 }
@@ -42,10 +42,10 @@ struct BitmapScanNode {
     counts: Counts,
 }
 
-/// The block that rows come from.
+/// The present block.
 enum Current {
     None,
-    /// Its number, its rows, and where to go on.
+    /// Its number, its rows, and the next place.
     Bits(u64, Box<Bits>, u64),
     Lossy(Box<RowCursor>),
 }
@@ -135,7 +135,7 @@ impl BitmapScanNode {
         scan.table.decode_columns(self.row.row(), found, view, &scan.columns, out)
     }
 
-    /// Whether a row that has been read satisfies what the bitmap stands for.
+    /// Whether a row satisfies the bitmap's conditions.
     fn holds(&mut self, scan: &BitmapPlan, cx: &mut ExecContext) -> Result<bool> {
         let holds = scan.recheck.holds(cx, Row::of(&self.scratch))?;
         self.counts.removed += u64::from(!holds);

@@ -48,22 +48,23 @@ use steppe_types::{Datum, Error, Oid, Result, oid};
 /// Compiles plans; numbers nodes in pre-order, as EXPLAIN walks them.
 pub(crate) struct PlanCompiler<'a, 'b> {
     pub(crate) exprs: &'b mut Compiler<'a>,
-    /// The statement, for what is compiled only when it runs.
+    /// The statement, for parts that are compiled only when they run.
     pub(crate) stmt: &'b Arc<PlannedStmt>,
-    /// Where tables are; `None` compiles plans that touch none.
+    /// The database; `None` compiles plans without tables.
     pub(crate) database: Option<&'b Database>,
     pub(crate) next_id: usize,
     /// Highest working table number + 1.
     pub(crate) work_tables: usize,
     /// The next Modify node gives the statement's row count.
     pub(crate) top: bool,
-    /// The next Result node is one row of many, of so many parameters.
+    /// The next Result node is one row of many, with this number of parameters.
     pub(crate) row_params: Option<usize>,
     /// The scans of partitioned tables that the threads of the next Gather share.
     pub(crate) shared_scans: Vec<Arc<CPlan>>,
 }
 
-/// The child's rows, which the threads that run the plan find together, or one of them does.
+/// The child's rows, found by the threads that run the plan together, or by one of them with
+/// `once`.
 fn shared_rows(id: usize, child: Arc<CPlan>, once: bool) -> Arc<CPlan> {
     Arc::new(CPlan {
         id,
@@ -624,7 +625,7 @@ impl PlanCompiler<'_, '_> {
         Ok(CNode::LockRows(LockRowsPlan { locks, recheck, outer_joins, child: self.plan(child)? }))
     }
 
-    /// What writing to a table needs. The indexes of a partitioned one have no entries.
+    /// The target of a writing statement. The indexes of a partitioned table have no entries.
     pub(crate) fn target(&mut self, modify: &ModifyTable) -> Result<Target> {
         let relation = &modify.rel.relation;
         let stored = modify.indexes.iter().filter(|_| relation.partition_key.is_none());
@@ -708,7 +709,7 @@ fn join_type(outer: &Expr, inner: &Expr, eq: &Function) -> Oid {
     }
 }
 
-/// A row's expressions over the parameters that are its own.
+/// A row's expressions over the row's own parameters.
 fn over_row(project: &[Expr]) -> Vec<Expr> {
     let of_row = |expr: Expr| match expr {
         Expr::Param { index, ty, .. } => Ok::<_, Infallible>(Expr::Slot { index, ty }),

@@ -26,9 +26,9 @@ impl PlanCompiler<'_, '_> {
         let columns = scan_columns(columns)?;
         let place = |column: &ScanColumn| match column {
             ScanColumn::Stored(i) => index.place_of(*i),
-            // An entry does not know which version the row is in.
+            // An entry does not have the row's version.
             ScanColumn::Version(_) | ScanColumn::Form(..) => None,
-            // Not looked at.
+            // The key has no value for these, so the place is unused.
             ScanColumn::RowId | ScanColumn::TableOid => Some(0),
         };
         let exact = index.parts.iter().all(|p| steppe_types::key::is_exact(p.type_oid));

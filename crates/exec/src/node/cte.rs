@@ -66,8 +66,9 @@ impl Node for CteScanNode {
 }
 
 impl CteScanNode {
-    /// Reads what is there; true if nothing more will come. The CTE's rows are let go of for each
-    /// row: what is computed from it may read the same CTE, and bring more of them.
+    /// Reads the rows of the store; true if there will be no more. The borrow of the store ends
+    /// before each row is projected. An expression of the projection may read the same CTE, and add
+    /// rows.
     fn read(&mut self, plan: SubPlanId, cx: &mut ExecContext, out: &mut RowBatch) -> Result<bool> {
         while !out.is_full() {
             self.scratch.clear();
@@ -94,7 +95,7 @@ struct RecursiveUnionNode {
     plan: Arc<CPlan>,
     left: BoxedNode,
     right: BoxedNode,
-    /// Rows that the present iteration adds: the next one's working table.
+    /// Rows that the present iteration adds. They are the next one's working table.
     fresh: Option<TupleStore>,
     seen: Seen,
     recursing: bool,
@@ -110,7 +111,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Notes a row; false if it was there.
+    /// Adds a row; false if it was there.
     fn insert(&mut self, types: &[Oid], row: &[Datum]) -> bool {
         let width = types.len();
         let hash = hash_key(types, row);

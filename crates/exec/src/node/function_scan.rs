@@ -1,8 +1,7 @@
 //! Functions in FROM, and set-returning functions in the target list
 //! (PostgreSQL's nodeFunctionscan.c, nodeProjectSet.c).
 //!
-//! Rows are produced as they are asked for: `generate_series(1, 1e9) LIMIT 1`
-//! makes one row.
+//! Rows are made only when they are needed: `generate_series(1, 1e9) LIMIT 1` makes one row.
 
 use super::{BoxedNode, CNode, CPlan, Input, Node};
 use crate::batch::RowBatch;
@@ -188,8 +187,8 @@ pub(super) fn start_project_set(plan: Arc<CPlan>, cx: &mut ExecContext) -> Boxed
 }
 
 impl ProjectSetNode {
-    /// One output row: each set's next value (NULL once it has ended) beside the scalars;
-    /// false when all sets have ended.
+    /// One output row: each set's next value, or NULL once it has ended, beside the scalars. False
+    /// when all sets have ended.
     fn next_row(
         &mut self,
         project: &ProjectSetPlan,

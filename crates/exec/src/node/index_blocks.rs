@@ -5,8 +5,8 @@
 //!           └─▶ keys, where an entry does not tell whether the row has it
 //! ```
 //!
-//! Rows come in the order of the entries, which are as many as rows are wanted. An entry that fails
-//! does so behind the rows of those before it.
+//! Rows are read in the order of the entries, as many as are wanted. The error of an entry is
+//! returned after the rows of the entries before it.
 
 use super::index_entries::IndexEntries;
 use super::index_scan::{IndexPlan, has_key};
@@ -22,15 +22,15 @@ pub(super) struct IndexBlocks {
     entries: Option<IndexEntries>,
     ids: Vec<RowId>,
     places: Vec<u32>,
-    /// The places of entries that do not tell, and where their keys end in `keys`.
+    /// The places of unsure entries, and where their keys end in `keys`.
     unsure: Vec<(u32, usize)>,
     keys: Vec<u8>,
-    /// Rows that are to be looked at for their keys.
+    /// Rows whose keys are to be compared.
     found: RowBlock,
 }
 
 impl IndexBlocks {
-    /// Takes the next entries, at most so many; fails behind those before the one that failed.
+    /// Takes the next entries, at most `wanted`. An error is returned after the entries before it.
     fn take_entries(
         &mut self,
         scan: &IndexPlan,
@@ -69,12 +69,12 @@ impl IndexBlocks {
         self.keep_keys(scan, block).and(read)
     }
 
-    /// Takes those rows of what was found that have the keys of their entries.
+    /// Keeps the found rows that have the keys of their entries.
     fn keep_keys(&self, scan: &IndexPlan, block: &mut RowBlock) -> Result<()> {
         let (mut unsure, mut start) = (self.unsure.iter().peekable(), 0);
         for (i, place) in self.places.iter().enumerate() {
             let row = self.found.row(i);
-            // Rows of entries before this one are not there.
+            // Rows of entries before this one were not found.
             while let Some((_, end)) = unsure.next_if(|(of, _)| of < place) {
                 start = *end;
             }
@@ -90,7 +90,7 @@ impl IndexBlocks {
         Ok(())
     }
 
-    /// Counts what was searched and fetched since.
+    /// Counts searches and fetches since the last call.
     fn count(
         &mut self,
         (plan, scan): (&CPlan, &IndexPlan),

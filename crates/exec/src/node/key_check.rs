@@ -346,7 +346,7 @@ impl Test {
 }
 
 impl RowValue {
-    /// The order of a part that is not NULL and the value; `None` if it is unknown.
+    /// Compares a part that is not NULL with the value; `None` if the result is unknown.
     fn compared_with(&self, bytes: &[u8], descending: bool) -> Option<Ordering> {
         let order = |value: &[u8]| match descending {
             true => value.cmp(bytes),

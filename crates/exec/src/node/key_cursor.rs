@@ -7,9 +7,9 @@
 //!                  ▼ those between the bounds, sorted (work_mem, then disk)
 //! ```
 //!
-//! A group is what `access/long_keys.rs` calls so: entries whose keys are alike as far as the index
-//! keeps them. Nearly all have one entry, or none of its keys is long: that costs a look at an
-//! entry's length. A group is read to its end before its first entry is given out.
+//! A group is that of `access/long_keys.rs`: entries whose keys are equal as far as the index keeps
+//! them. Most groups have one entry, or none of their keys is long, which is visible from an
+//! entry's length. A group is read to its end before its first entry is returned.
 
 use crate::access::long_keys::{around, group_of, is_shortened, lies_between, shorten};
 use crate::access::{IndexAccess, TableAccess};
@@ -21,12 +21,12 @@ use std::sync::Arc;
 use steppe_txn::{Direction, IndexCursor, RowBuf, RowId, View, Visibility};
 use steppe_types::{Datum, Error, Result, oid};
 
-/// Keys that a scan visits.
+/// The keys that a scan visits.
 #[derive(Debug)]
 pub(super) enum KeyRange {
-    /// Those that start with this.
+    /// Keys between bounds, which are prefixes.
     Between(Bound<Vec<u8>>, Bound<Vec<u8>>),
-    /// This one.
+    /// This key.
     One(Vec<u8>),
 }
 
@@ -35,16 +35,16 @@ pub(super) struct KeyCursor {
     cursor: IndexCursor,
     range: KeyRange,
     backward: bool,
-    /// The group whose entries are given out.
+    /// The group whose entries are being returned.
     group: Option<Sorter>,
-    /// The entry after the group, which `cursor` is at.
+    /// The entry after the group, at which `cursor` is.
     behind: Option<(RowId, Visibility)>,
     current: Entry,
 }
 
-/// An entry that is given out.
+/// An entry to return.
 struct Entry {
-    /// Its whole key, unless the index has that.
+    /// Its whole key, unless the index has it.
     key: Option<Datum>,
     row: RowId,
     visibility: Visibility,
@@ -75,7 +75,7 @@ impl KeyCursor {
         Ok(KeyCursor { cursor, range, backward, group: None, behind: None, current })
     }
 
-    /// Goes on to the next entry; false at the end. `fetches` counts the rows that are looked at.
+    /// Moves to the next entry; false at the end. `fetches` counts the rows that are read.
     #[inline]
     pub(super) fn advance(
         &mut self,
@@ -103,7 +103,7 @@ impl KeyCursor {
         }
     }
 
-    /// The entry: its whole key, its row, and how much it says.
+    /// The entry: its whole key, its row, and its visibility.
     #[inline]
     pub(super) fn entry(&self) -> (&[u8], RowId, Visibility) {
         let key = match &self.current.key {
@@ -130,7 +130,7 @@ impl KeyCursor {
         Ok(true)
     }
 
-    /// Reads the group of the entry that the cursor is at.
+    /// Reads the group of the present entry.
     #[cold]
     fn read_group(
         &mut self,
@@ -186,7 +186,7 @@ impl KeyRange {
     }
 }
 
-/// Whole key, row, whether the entry says all.
+/// Whole key, row, and whether the entry is definitive.
 const ENTRY_COLUMNS: usize = 3;
 
 fn group_sorter(descending: bool, cx: &ExecContext) -> Result<Sorter> {
@@ -195,8 +195,8 @@ fn group_sorter(descending: bool, cx: &ExecContext) -> Result<Sorter> {
     Ok(Sorter::new(keys, ENTRY_COLUMNS, None, cx.work_mem_bytes, cx.temp()?))
 }
 
-/// The whole key of the version of a row that the snapshot sees; `None` if there is none, or it
-/// has another key than the entry.
+/// The whole key of the version of a row that the snapshot sees. `None` if there is none, or it has
+/// another key than the entry.
 fn whole_key(
     table: &TableAccess,
     index: &IndexAccess,

@@ -9,7 +9,8 @@ use crate::sorter::{SortColumn, compare_rows};
 use std::sync::Arc;
 use steppe_types::{Datum, Error, Result};
 
-/// So many rows are asked for in advance of all inputs together, at least one of each.
+/// The most rows that are requested in advance from all inputs together, but at least one from
+/// each.
 const ROWS_AHEAD_MAX: usize = 64 * BATCH_ROWS;
 
 /// A compiled Merge Append.
@@ -68,7 +69,7 @@ impl MergedInputs {
         MergedInputs { keys, inputs, heap, started: false, is_used: false }
     }
 
-    /// Hands rows to `emit` until it has filled the batch, or to the end.
+    /// Hands rows to `emit` until the batch is full, or to the end.
     pub(super) fn fill(
         &mut self,
         cx: &mut ExecContext,
@@ -88,7 +89,7 @@ impl MergedInputs {
         Ok(())
     }
 
-    /// Reads on behind a row that has been handed out: only when another one is wanted.
+    /// Reads the row behind one that has been handed out, but only when another row is wanted.
     fn move_on(&mut self, cx: &mut ExecContext, ahead: usize) -> Result<()> {
         if let Some(first) = self.heap.first().filter(|_| self.is_used) {
             self.is_used = false;

@@ -194,7 +194,7 @@ impl MergeJoinNode {
             return Ok(());
         }
         if !self.group.matched.is_empty() {
-            // No later outer row has this key.
+            // Later outer rows have other keys.
             self.phase = Phase::DrainGroup(0);
             return Ok(());
         }

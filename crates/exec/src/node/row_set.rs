@@ -5,10 +5,10 @@
 //!   0010…1       all        0001… unsure
 //! ```
 //!
-//! A block has a bit for each row, until memory is short: then half of the blocks keep only that
-//! some row of theirs may be in the set ("lossy"). A block is *unsure* if an index entry did not
-//! say by itself whether the snapshot sees the row under that key. Rows of lossy and unsure blocks
-//! are held to the conditions again; those of others are not.
+//! A block has a bit for each row until memory is short. Then half of the blocks keep only that
+//! some of their rows may be in the set ("lossy"). A block is *unsure* if an index entry alone did
+//! not decide whether the snapshot sees the row under that key. The scan checks the conditions
+//! again for rows of lossy and unsure blocks, but not for others.
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -16,12 +16,12 @@ use hashbrown::hash_map::Entry;
 /// Row ids of a block.
 pub(super) const BLOCK_ROWS: u64 = 1024;
 const WORDS: usize = (BLOCK_ROWS / 64) as usize;
-/// What a block takes in memory, about.
+/// The approximate size of a block in memory.
 const BLOCK_BYTES: usize = 192;
 
 pub(super) struct RowSet {
     blocks: HashMap<u64, Block>,
-    /// Blocks that have bits, and how many may have some.
+    /// The number of blocks that have bits, and its limit.
     exact: usize,
     exact_max: usize,
 }
@@ -30,7 +30,7 @@ pub(super) struct RowSet {
 #[derive(Clone)]
 pub(super) enum Block {
     Bits(Box<Bits>),
-    /// Any of its rows.
+    /// Any of its rows may be in the set.
     Lossy,
 }
 
@@ -41,13 +41,13 @@ pub(super) struct Bits {
 }
 
 impl RowSet {
-    /// An empty set that takes about so much memory.
+    /// An empty set that takes about `bytes` of memory.
     pub(super) fn new(bytes: usize) -> RowSet {
         let exact_max = (bytes / BLOCK_BYTES).max(16);
         RowSet { blocks: HashMap::new(), exact: 0, exact_max }
     }
 
-    /// Adds a row; `is_sure`: the snapshot sees it as it was found.
+    /// Adds a row. `is_sure`: the snapshot sees the row as the index has it.
     pub(super) fn add(&mut self, row: u64, is_sure: bool) {
         let bit = row % BLOCK_ROWS;
         match self.blocks.entry(row / BLOCK_ROWS) {
@@ -87,7 +87,7 @@ impl RowSet {
         }
     }
 
-    /// Keeps the rows that another set has, too.
+    /// Keeps the rows that are also in another set.
     pub(super) fn intersect(&mut self, other: &RowSet) {
         self.blocks.retain(|number, ours| match other.blocks.get(number) {
             None => false,
@@ -108,7 +108,7 @@ impl RowSet {
         blocks.into_iter()
     }
 
-    /// Gives up the bits of half of the blocks if there are too many: of the first ones.
+    /// Drops the bits of the first half of the blocks if there are too many.
     fn keep_to_memory(&mut self) {
         if self.exact <= self.exact_max {
             return;
@@ -124,7 +124,7 @@ impl RowSet {
 }
 
 impl Block {
-    /// Keeps what another block of the same rows has, too; false if nothing is left.
+    /// Keeps the rows that are also in another block of the same rows; false if none is left.
     fn intersect(&mut self, other: &Block) -> bool {
         match (&mut *self, other) {
             (Block::Bits(ours), Block::Bits(theirs)) => ours.intersect(theirs),

@@ -15,9 +15,9 @@ pub(crate) struct SeqScanPlan {
     pub(crate) columns: Box<[ScanColumn]>,
     /// Rows come from the session ([`crate::SessionHost::virtual_rows`]).
     pub(crate) is_virtual: bool,
-    /// Only the row that this cursor is on.
+    /// Only the present row of this cursor.
     pub(crate) cursor: Option<Arc<str>>,
-    /// By which number those know it who share its rows, if the plan is run by several.
+    /// The scan's number in the team, if several threads share its rows.
     pub(crate) shared_as: Option<usize>,
 }
 

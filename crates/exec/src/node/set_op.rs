@@ -1,8 +1,8 @@
 //! INTERSECT and EXCEPT [ALL], hashed (PostgreSQL's nodeSetOp.c).
 //!
-//! Each distinct row is counted on both sides; how often it is handed up follows
-//! from the counts. The left side comes first, so that EXCEPT and INTERSECT keep
-//! the order in which the left side first showed a row.
+//! Each distinct row is counted on both sides. The counts decide how often it is handed up. The
+//! left side is read first, so that EXCEPT and INTERSECT keep the order in which rows first occur
+//! there.
 
 use super::{BoxedNode, CNode, CPlan, Node, set_op_sorted, start as start_node};
 use crate::batch::RowBatch;
@@ -22,12 +22,12 @@ pub(crate) struct SetOpPlan {
     pub(crate) left: Arc<CPlan>,
     pub(crate) right: Arc<CPlan>,
     pub(crate) types: Box<[Oid]>,
-    /// The order of all columns that both sides come in; empty: they come in none.
+    /// The order of all columns in both inputs; empty if they are not sorted.
     pub(crate) order: Arc<[SortColumn]>,
 }
 
 impl SetOpPlan {
-    /// How often a row with these counts is handed up.
+    /// The number of times that a row with these counts is handed up.
     pub(super) fn copies(&self, left: u64, right: u64) -> u64 {
         match (self.op, self.all) {
             (SetOp::Intersect, false) => u64::from(left > 0 && right > 0),

@@ -1,15 +1,14 @@
-//! Rows that the threads of a team find together, and that each of them then has all of: the inner
-//! side of a hash join (PostgreSQL's Parallel Hash, nodeHash.c; here one thread makes the table of
-//! them, `hash_join::shared_table`).
+//! Rows that the threads of a team find together and then all read: the inner side of a hash join
+//! (PostgreSQL's Parallel Hash, nodeHash.c). Here one thread makes the hash table
+//! (`hash_join::shared_table`).
 //!
-//! Where the rows cannot be found in parts, the first thread that comes finds them all, for the
-//! others as well (`once`).
+//! If the rows cannot be found in parts, the first thread finds all of them, for the others as well
+//! (`once`).
 //!
-//! A thread that comes takes parts of the scan, and adds what it makes of them to the common store.
-//! Once one has come to the end there is no part left that nobody has taken: the rows are complete
-//! when those at work have ended, too, and a thread that comes later has nothing to add. No thread
-//! waits for one that has not begun, and a thread at work waits only at such nodes further below: so
-//! no thread waits for ever.
+//! Each thread takes parts of the scan, and adds its rows to the common store. When one thread has
+//! reached the end, all parts are taken. The rows are complete when the threads at work have ended,
+//! too. A thread that starts later has nothing to add. A thread never waits for one that has not
+//! begun. At work, it waits only at such nodes further below. So the threads cannot wait for ever.
 //!
 //! An error of one thread is an error of all: rows are missing.
 
@@ -23,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use steppe_types::{Error, Result, interrupt};
 
-/// How often a thread that waits for others looks for interrupts.
+/// The interval at which a waiting thread checks for interrupts.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// The common store.
@@ -37,7 +36,7 @@ pub(crate) struct SharedRows {
 struct Progress {
     /// Threads at work.
     at_work: usize,
-    /// A thread that comes now finds nothing to do.
+    /// A thread that starts now has nothing to do.
     is_exhausted: bool,
     failed: Option<Error>,
 }
@@ -48,8 +47,8 @@ impl SharedRows {
         SharedRows { store, progress, has_changed: Condvar::new() }
     }
 
-    /// Adds the rows of the plan, run by this thread, if there may be any; with `once` none if
-    /// another thread does.
+    /// Adds the rows of the plan, which this thread runs, unless there are no more. With `once` it
+    /// adds none if another thread is at work.
     fn contribute(&self, plan: &Arc<CPlan>, once: bool, cx: &mut ExecContext) -> Result<()> {
         {
             let mut progress = self.progress.lock();
@@ -84,7 +83,7 @@ impl SharedRows {
         }
     }
 
-    /// Waits until all rows are there.
+    /// Waits until all rows are in the store.
     fn wait(&self, cx: &ExecContext) -> Result<()> {
         let mut progress = self.progress.lock();
         loop {
@@ -118,7 +117,7 @@ impl SharedRows {
             return Ok(());
         }
         drop(store);
-        // They are in a file, of which each reader has a place of its own.
+        // The rows are in a file. Each reader has its own place there.
         let mut store = self.store.write();
         store.read(reader, out)?;
         *place += out.len();
@@ -126,7 +125,7 @@ impl SharedRows {
     }
 }
 
-/// Has all rows of a plan that are found together be there.
+/// Makes sure that all rows of a plan that threads share have been found.
 pub(super) fn find(plan: &CPlan, cx: &mut ExecContext) -> Result<Arc<SharedRows>> {
     let CNode::SharedRows { child, once } = &plan.kind else {
         return Err(Error::internal("shared rows' node over another plan"));

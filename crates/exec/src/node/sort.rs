@@ -1,14 +1,14 @@
 //! Sort (nodeSort.c).
 //!
-//! Rows are taken and kept as the child hands them up. Those that come as rows go to a
-//! [`Sorter`], which spills; those that come as columns are kept as such ([`Held`]), are put in
-//! order by byte keys, and go to a sorter of rows when work_mem is full: such a sort is spent
-//! on files, not on comparisons. The node hands up columns or rows, as the node above asks.
+//! Rows are kept in the form in which the child hands them up. A [`Sorter`] takes rows, and spills.
+//! Columns are kept as such ([`Held`]) and sorted by byte keys. When work_mem is full, a sorter of
+//! rows takes them over, since files then cost more than comparisons. The node hands up columns or
+//! rows, as the node above wants.
 //!
-//! Which of the two is decided when the plan is compiled, since what stands above wants to know
-//! whether columns come, and by the estimate: few rows of a child that could hand up columns are
-//! taken as rows. Measured by EXPLAIN ANALYZE for one key of text, columns cost 1 µs more of 3
-//! rows, the same of 20, and 2 µs of 6 less of 100; a scan of so few rows hands up rows anyway.
+//! The form is chosen when the plan is compiled, since the node above must know whether it gets
+//! columns. The estimate decides: few rows of a child that could hand up columns are taken as rows.
+//! In EXPLAIN ANALYZE for one key of text, columns take 1 µs more than rows for 3 rows, the same
+//! for 20, and 2 of 6 µs less for 100. A scan of so few rows hands up rows anyway.
 
 use super::columns::ColumnInput;
 use super::sort_columns::{Held, computed, push_rows};
@@ -26,12 +26,12 @@ pub(crate) struct SortPlan {
     pub(crate) child: Arc<CPlan>,
     pub(crate) keys: SortKeys,
     pub(crate) bound: Option<CExpr>,
-    /// The computed keys over the child's columns; `None`: rows are taken.
+    /// The computed keys over the child's columns; `None` if rows are taken.
     pub(crate) columns: Option<Box<[VExpr]>>,
 }
 
 impl SortPlan {
-    /// How many rows count, if not all.
+    /// The bound of the rows that count, if there is one.
     pub(super) fn bound(&self, cx: &mut ExecContext) -> Result<Option<usize>> {
         match &self.bound {
             Some(expr) => bound_from(&expr.eval(cx, Row::EMPTY)?),
@@ -39,7 +39,7 @@ impl SortPlan {
         }
     }
 
-    /// How many columns a stored row has: the child's and the computed keys.
+    /// The number of columns of a stored row: the child's and the computed keys.
     fn stride(&self) -> usize {
         self.child.width + self.keys.computed.len()
     }
@@ -87,7 +87,7 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
 }
 
 impl SortNode {
-    /// The rows, which are loaded when they are first asked for.
+    /// The rows, which are loaded at the first call.
     fn sorted(&mut self, sort: &SortPlan, cx: &mut ExecContext) -> Result<&mut Sorted> {
         if self.sorted.is_none() {
             let versions = cx.versions(&self.plan.dependencies);
@@ -175,7 +175,7 @@ impl SortNode {
 }
 
 impl Sorted {
-    /// Puts the next rows into the empty `out`: none at the end.
+    /// Puts the next rows into the empty `out`; none at the end.
     fn next_columns(&mut self, width: usize, out: &mut ColumnBatch) -> Result<()> {
         let wanted = out.wanted.clamp(1, COLUMN_ROWS);
         match self {

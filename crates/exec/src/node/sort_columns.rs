@@ -1,8 +1,8 @@
 //! The rows of a sort as columns.
 //!
-//! They are put in order by byte keys ([`sorted_rows`]). With a bound, all but the first rows are
-//! dropped whenever there are many more, and of those that come then only what is before the
-//! last one that counts is kept.
+//! Rows are sorted by byte keys ([`sorted_rows`]). With a bound, all rows beyond it are dropped
+//! whenever there are many more. Later rows are kept only if they sort before the last row within
+//! the bound.
 
 use super::columns::evaluate;
 use super::sort::SortPlan;
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use steppe_types::Result;
 
-/// Rows that are kept at least before those beyond the bound are dropped.
+/// The fewest rows that are kept before those beyond the bound are dropped.
 const CUT_ROWS_MIN: usize = 2 * COLUMN_ROWS;
 /// Bytes that a row takes beside its values: its place in the order, and the end of its key.
 const ROW_BYTES: usize = size_of::<(u64, u32)>() + size_of::<usize>();
@@ -32,7 +32,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// None yet, of so many columns; with a bound so many count.
+    /// An empty sort of rows with `stride` columns. With a bound only the first `bound` rows count.
     pub(super) fn new(keys: &Arc<[SortColumn]>, stride: usize, bound: Option<usize>) -> Held {
         Held {
             keys: keys.clone(),
@@ -46,7 +46,7 @@ impl Held {
         }
     }
 
-    /// Adds a batch's rows. A column that nobody reads may have no values.
+    /// Adds a batch's rows. An unread column may have no values.
     pub(super) fn add(&mut self, columns: &[&Vector], rows: usize) -> Result<()> {
         let before =
             self.barrier.as_ref().and_then(|barrier| barrier.before(&self.keys, columns, rows));
@@ -83,7 +83,7 @@ impl Held {
         }
     }
 
-    /// The rows in order, as many as count.
+    /// The rows in order, up to the bound.
     fn order(&self) -> Result<Vec<u32>> {
         let columns: Vec<&Vector> = self.columns.iter().collect();
         let mut order = sorted_rows(&self.keys, &columns, self.rows)?;
@@ -91,7 +91,7 @@ impl Held {
         Ok(order)
     }
 
-    /// Keeps the rows that count.
+    /// Keeps the rows up to the bound.
     fn cut(&mut self) -> Result<()> {
         let order = self.order()?;
         for column in self.columns.iter_mut().filter(|column| column.len() > 0) {
@@ -106,13 +106,13 @@ impl Held {
         Ok(())
     }
 
-    /// Whether no more rows are to be added.
+    /// Whether there is no room for more rows.
     pub(super) fn is_full(&self, cx: &ExecContext) -> bool {
         self.bytes > cx.work_mem_bytes || self.rows > u32::MAX as usize / 2
     }
 
-    /// The rows, their order, and how they were sorted in how many bytes; of their columns the first
-    /// `width`, without computed keys.
+    /// The rows with their first `width` columns, without computed keys. With them the order of the
+    /// rows, the sort method and the bytes used.
     pub(super) fn finish(self, width: usize) -> Result<(ColumnBatch, Vec<u32>, (SortMethod, u64))> {
         let order = self.order()?;
         let method = if self.is_cut { SortMethod::TopN } else { SortMethod::Quicksort };

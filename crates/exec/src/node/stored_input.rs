@@ -1,4 +1,4 @@
-//! Stored rows of which no more is decoded than is needed: late materialisation (Abadi et al.,
+//! Decodes only the needed columns of stored rows: late materialisation (Abadi et al.,
 //! "Materialization Strategies in a Column-Oriented DBMS", 2007).
 //!
 //! ```text
@@ -7,8 +7,8 @@
 //!                       of all        of what passed …
 //! ```
 //!
-//! Each step decodes the columns that it reads and no step before it has, of the rows that are
-//! left. A step that gives up leaves nothing that counts: its caller takes the rows one by one.
+//! Each step decodes its columns that are not decoded yet, of the rows that are left. If a step
+//! gives up, its result is not used and the caller takes the rows one by one.
 
 use super::ColumnPlan;
 use crate::context::ExecContext;
@@ -16,13 +16,13 @@ use crate::sought::Sought;
 use crate::vector::{ColumnBatch, GiveUp, StoredRows, Vector, hash_rows};
 use std::ops::Range;
 
-/// The columns of the rows that are looked at, as far as they have been decoded.
+/// The columns of the present rows, as far as they have been decoded.
 pub(super) struct StoredInput {
     /// Positions of the scan's columns in the table.
     pub(super) columns: Box<[usize]>,
     batch: ColumnBatch,
     decoded: Vec<bool>,
-    /// Which rows of the block they are.
+    /// The numbers of the rows in the block.
     pub(super) rows: Vec<u32>,
 }
 
@@ -42,7 +42,7 @@ impl StoredInput {
         self.batch.set_rows(self.rows.len());
     }
 
-    /// Decodes columns that have not been.
+    /// Decodes columns that are not decoded yet.
     fn decode(&mut self, stored: &StoredRows<'_>, columns: &[usize]) -> Result<(), GiveUp> {
         let stored = stored.only(&self.rows);
         for slot in columns {
@@ -54,8 +54,7 @@ impl StoredInput {
         Ok(())
     }
 
-    /// Keeps these of the rows, by their places among them; of their columns those that are read
-    /// later.
+    /// Keeps the rows at these places among them, and the columns that are read later.
     fn keep(&mut self, places: &[u32], is_read: impl Fn(usize) -> bool) {
         for (slot, decoded) in self.decoded.iter_mut().enumerate() {
             if *decoded && is_read(slot) {
@@ -71,9 +70,9 @@ impl StoredInput {
         self.batch.set_rows(places.len());
     }
 
-    /// Leaves the rows of a stretch that pass the filter, the first `wanted` of them; says where
-    /// the next stretch begins, which is `end` if there are fewer. `for_columns`: what the
-    /// projection reads is kept.
+    /// Keeps the rows of a stretch that pass the filter, at most the first `wanted`. Returns where
+    /// the next stretch begins, which is `end` if there are fewer. `for_columns`: keeps the columns
+    /// that the projection reads.
     pub(super) fn filter(
         &mut self,
         plan: &ColumnPlan,
@@ -104,7 +103,7 @@ impl StoredInput {
         Ok(self.rows.last().map_or(end, |last| *last as usize + 1))
     }
 
-    /// Leaves the rows whose keys a join looks for; says how many others there were.
+    /// Keeps the rows whose keys a join looks for; returns the number of others.
     pub(super) fn seek(
         &mut self,
         plan: &ColumnPlan,

@@ -1,8 +1,8 @@
-//! Rows by ctid (nodeTidscan.c, nodeTidrangescan.c): those that are named, in the order of their
-//! ids and once each, or those between two.
+//! Rows by ctid (nodeTidscan.c, nodeTidrangescan.c): named ones, in the order of their ids and once
+//! each, or those between two ctids.
 //!
 //! The row's id follows from the ctid (`system_columns`). The row that the snapshot sees must have
-//! the very ctid: another version of the row has another one.
+//! exactly this ctid, since each version of the row has another one.
 
 use super::key_check::elements;
 use super::{BoxedNode, CNode, CPlan, Node};
@@ -36,7 +36,7 @@ pub(crate) enum CTidRows {
 
 enum Source {
     Unopened,
-    /// Last one first.
+    /// The last one first.
     Named(Vec<Tid>),
     Range(Box<RowCursor>, Vec<(Tid, bool, bool)>),
     Finished,
@@ -93,7 +93,7 @@ fn open(scan: &TidPlan, cx: &mut ExecContext) -> Result<Source> {
     }
 }
 
-/// `None`: it is NULL, which no ctid equals.
+/// `None`: the value is NULL, which equals no ctid.
 fn tid_of(value: Datum) -> Result<Option<Tid>> {
     match value {
         Datum::Null => Ok(None),
@@ -102,7 +102,7 @@ fn tid_of(value: Datum) -> Result<Option<Tid>> {
     }
 }
 
-/// The ctid of a version of a row; `None`: it is too great for one.
+/// The ctid of a version of a row; `None` if the id is too great for one.
 fn tid_of_row(id: RowId, meta: RowMeta) -> Option<Tid> {
     match ctid(id, meta.version()) {
         Ok(Datum::Tid(block, offset)) => Some((block, offset)),

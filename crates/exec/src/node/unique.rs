@@ -1,5 +1,5 @@
-//! Unique: drops rows equal to the one before (input sorted). Of columns it marks where a row
-//! differs from the one before, column by column, and hands up what is marked.
+//! Unique drops rows that equal the row before (the input is sorted). For columns it marks the rows
+//! that differ from the row before, column by column, and hands up the marked ones.
 
 use super::columns::{ColumnInput, ColumnNode, for_all};
 use super::{BoxedNode, CNode, CPlan, Input, Node};
@@ -61,7 +61,7 @@ impl Node for UniqueNode {
 struct UniqueColumnsNode {
     plan: Arc<CPlan>,
     child: ColumnInput,
-    /// What is compared of the last row: columns of one value each.
+    /// The compared columns of the last row, with one value each.
     last: Option<Vec<Vector>>,
 }
 

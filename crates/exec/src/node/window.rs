@@ -1,10 +1,10 @@
 //! Window functions over sorted rows (PostgreSQL's nodeWindowAgg.c, windowfuncs.c).
 //!
-//! Rows of a partition are spooled (to disk past work_mem) as far as the calls look
-//! ahead, and handed up with the calls' results behind them. An aggregate goes on
-//! from the row before's frame where that only grew at its end; where its beginning
-//! has moved, rows are taken out again if the aggregate can (counts and sums of
-//! integers), else the frame is aggregated afresh.
+//! The node spools the rows of a partition as far ahead as the calls need, to disk past work_mem.
+//! It hands them up with the calls' results behind them. If the frame only grew at its end, an
+//! aggregate goes on from the row before. If the frame's beginning has moved, rows are removed from
+//! the aggregate if it can do that (counts and sums of integers). Otherwise the frame is aggregated
+//! again.
 
 use super::window_frame::{CFrame, Frames, Rows};
 use super::{BoxedNode, CNode, CPlan, Input, Node};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use steppe_catalog::Function;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
-/// So many rows are asked of the input at a time at least.
+/// The fewest rows that are requested from the input at a time.
 const ROWS_AHEAD_MIN: usize = 16;
 
 /// A compiled WindowAgg.
@@ -92,7 +92,7 @@ impl Place {
     }
 }
 
-/// The rows of one partition, read from the input as far as they have been asked for.
+/// The rows of one partition, read from the input as far as needed.
 pub(crate) struct Spool {
     input: Input,
     store: TupleStore,
@@ -103,7 +103,7 @@ pub(crate) struct Spool {
     /// The input's present row belongs to the next partition.
     pending: bool,
     ended: bool,
-    /// Rows that come are counted, but not kept.
+    /// Rows are counted, but not kept.
     discards: bool,
     /// Rows taken from the input so far.
     taken: usize,
@@ -125,8 +125,8 @@ impl Spool {
         }
     }
 
-    /// Moves the input to its next row. Few are asked for ahead at first: a LIMIT above may need no
-    /// more.
+    /// Moves the input to its next row. At first few rows are requested ahead: a LIMIT above may
+    /// need no more.
     fn advance(&mut self, cx: &mut ExecContext) -> Result<bool> {
         self.taken += 1;
         self.input.advance(cx, self.taken.clamp(ROWS_AHEAD_MIN, BATCH_ROWS))
@@ -171,7 +171,7 @@ impl Spool {
         Ok(i < self.rows)
     }
 
-    /// Goes on to the next partition, which has a first row at least; false if there is none.
+    /// Goes on to the next partition, which has at least one row; false if there is none.
     fn next_partition(&mut self, partition_by: &[CExpr], cx: &mut ExecContext) -> Result<bool> {
         self.store.clear();
         self.rows = 0;
@@ -208,7 +208,7 @@ impl Spool {
     }
 }
 
-/// What a call keeps from row to row.
+/// The state of a call between rows.
 #[derive(Default)]
 struct CallState {
     place: Place,
@@ -274,7 +274,7 @@ impl WindowNode {
         Ok(true)
     }
 
-    /// The rest of the partition is not handed up: nor is any other, if there is but one.
+    /// Skips the rest of the partition, and ends the node if there is only one partition.
     fn end_partition(&mut self, window: &WindowPlan, cx: &mut ExecContext) -> Result<()> {
         if window.partition_by.is_empty() {
             (self.spool.complete, self.spool.ended) = (true, true);
@@ -427,7 +427,7 @@ impl Evaluation<'_, '_> {
         Ok(Datum::Int4(bucket as i32 + 1))
     }
 
-    /// lag and lead: a value of the row so many rows away, or the default.
+    /// lag and lead: a value of the row at the given distance, or the default.
     fn shifted(&mut self, args: &[CExpr], state: &mut CallState, back: bool) -> Result<Datum> {
         let distance = match args.len() {
             0 | 1 => 1,
@@ -445,7 +445,7 @@ impl Evaluation<'_, '_> {
         if args.len() > 2 { self.own(args, 2, state) } else { Ok(Datum::Null) }
     }
 
-    /// The row of the frame that first_value, last_value or nth_value is about.
+    /// The row of the frame that first_value, last_value or nth_value returns.
     fn frame_row(
         &mut self,
         function: WindowFn,
@@ -491,7 +491,7 @@ impl Evaluation<'_, '_> {
         self.frames.parts(self.frame, self.current, &mut self.rows, self.parts)?;
         let CallState { place, running, .. } = state;
         if let [_, _, ..] = &self.parts[..] {
-            // What EXCLUDE leaves out moves with the row: aggregate the parts afresh.
+            // The rows excluded by EXCLUDE change with the row, so the parts are aggregated again.
             *running = None;
             let mut all =
                 Running { range: 0..0, state: kind.start(), counted: 0, result: Datum::Null };
@@ -575,7 +575,7 @@ fn take_in(
     Ok(())
 }
 
-/// Takes rows out again; false if the aggregate cannot.
+/// Removes rows from an aggregate; false if it cannot do that.
 fn take_out(
     run: &mut Running,
     range: Range<usize>,

@@ -1,9 +1,9 @@
-//! Which rows of a partition a window function sees from a row
-//! (PostgreSQL's nodeWindowAgg.c: update_frameheadpos, update_frametailpos).
+//! The rows of a partition that a window function sees from a row (PostgreSQL's nodeWindowAgg.c:
+//! update_frameheadpos, update_frametailpos).
 //!
-//! Rows of a partition are numbered from 0 and a frame is a range of numbers. From
-//! one row to the next neither end of a frame moves back, so that the ends are
-//! found by walking on. Rows are read from the input only as far as a frame needs.
+//! Rows of a partition are numbered from 0, and a frame is a range of numbers. From one row to the
+//! next, the ends of a frame never move back, so they are found by walking on. Rows are read from
+//! the input only as far as a frame needs.
 
 use super::window::{Place, Spool};
 use crate::context::ExecContext;
@@ -15,7 +15,7 @@ use steppe_functions::ScalarFn;
 use steppe_sql::query::{FrameExclusion, FrameMode};
 use steppe_types::{Datum, Error, Result, SqlState};
 
-/// A compiled frame, with the order that peers are told by.
+/// A compiled frame, with the order that defines peers.
 pub(crate) struct CFrame {
     pub(crate) mode: FrameMode,
     pub(crate) start: CFrameBound,
@@ -91,7 +91,7 @@ impl Frames {
         }
     }
 
-    /// The rows that the order does not tell apart from row `current`.
+    /// The peers of row `current`: the rows that are equal to it in the order.
     pub(crate) fn peers(
         &mut self,
         frame: &CFrame,
@@ -104,7 +104,7 @@ impl Frames {
         Ok(start..self.groups.end(group, frame, rows)?)
     }
 
-    /// The first of them, without looking for the last.
+    /// The first peer, without a search for the last.
     pub(crate) fn first_peer(
         &mut self,
         frame: &CFrame,
@@ -116,7 +116,7 @@ impl Frames {
         Ok(self.groups.start(group, frame, rows)?.unwrap_or(current))
     }
 
-    /// How many groups of peers lie before that of row `current`.
+    /// The number of groups of peers before that of row `current`.
     pub(crate) fn group_number(
         &mut self,
         frame: &CFrame,
@@ -127,7 +127,7 @@ impl Frames {
         Ok(self.groups.current)
     }
 
-    /// The frame of row `current`, EXCLUDE aside.
+    /// The frame of row `current`, without EXCLUDE.
     pub(crate) fn whole(
         &mut self,
         frame: &CFrame,
@@ -139,7 +139,7 @@ impl Frames {
         Ok(start..end.max(start))
     }
 
-    /// The parts of row `current`'s frame that EXCLUDE leaves, none of them empty.
+    /// The parts of row `current`'s frame after EXCLUDE, without empty ones.
     pub(crate) fn parts(
         &mut self,
         frame: &CFrame,
@@ -293,7 +293,7 @@ impl Rows<'_, '_> {
         self.spool.has(i, self.partition_by, self.types, self.cx)
     }
 
-    /// How many rows the partition has.
+    /// The number of rows of the partition.
     pub(crate) fn total(&mut self) -> Result<usize> {
         while self.has(self.spool.len())? {}
         Ok(self.spool.len())
@@ -322,7 +322,7 @@ fn checked_offset(offset: &CFrameOffset, which: &str, cx: &mut ExecContext) -> R
             format!("frame {which} offset must not be null"),
         ));
     }
-    // in_range looks at the offsets of RANGE.
+    // in_range checks the offsets of RANGE.
     if offset.in_range.is_none() && value.as_int8()? < 0 {
         return Err(Error::new(
             SqlState::INVALID_PRECEDING_OR_FOLLOWING_SIZE,
@@ -340,7 +340,7 @@ fn row_distance(offset: &Datum) -> usize {
     }
 }
 
-/// A group's number some groups away; `None` before the first.
+/// The number of a group at a distance from another; `None` before the first.
 fn moved(group: usize, distance: usize, preceding: bool) -> Option<usize> {
     if preceding { group.checked_sub(distance) } else { Some(group.saturating_add(distance)) }
 }
@@ -400,7 +400,7 @@ impl Groups {
         Ok(true)
     }
 
-    /// Makes the group of `row` the current one and forgets those that no frame reaches.
+    /// Makes the group of `row` the current one, and drops groups that frames no longer reach.
     fn seek(&mut self, frame: &CFrame, row: usize, rows: &mut Rows<'_, '_>) -> Result<()> {
         while self.scanned <= row && self.scan(frame, rows)? {}
         let starts_by = |g: &Groups, number: usize| {
