@@ -13,9 +13,9 @@
 //! *Correctness.*
 //!
 //! 1. Two keys of an index are shortened to the same bytes only if they are equal: the length
-//! decides the form, and no two byte strings with the same SHA-256 are known. So equality works on
-//! shortened keys, and with it uniqueness, ON CONFLICT, the marking of postings, undo and the
-//! purge.
+//!    decides the form, and no two byte strings with the same SHA-256 are known. So equality works
+//!    on shortened keys, and with it uniqueness, ON CONFLICT, the marking of postings, undo and the
+//!    purge.
 //! 2. The order of two shortened keys is that of the keys wherever their first 1,959 bytes differ.
 //!    Keys that have these in common (no key is a prefix of another one) are a *group*; they stand
 //!    together in the tree, in any order. A scan that reads entries in the order of keys puts each

@@ -1,5 +1,5 @@
-//! Constraints of a row, and their errors as PostgreSQL words them
-//! (execMain.c's ExecConstraints, nbtinsert.c's _bt_check_unique).
+//! Constraints of a row, with PostgreSQL's error messages (execMain.c's ExecConstraints,
+//! nbtinsert.c's _bt_check_unique).
 
 use super::Target;
 use crate::access::{IndexAccess, TableAccess};
@@ -11,7 +11,7 @@ use steppe_functions::FnContext;
 use steppe_functions::as_text::to_text;
 use steppe_types::{Datum, Error, Result, SqlState};
 
-/// A value in a detail is cut to so many bytes.
+/// The most bytes of a value that a detail shows.
 const SHOWN_BYTES_MAX: usize = 64;
 
 /// 23502 or 23514 unless the row may be stored.
@@ -60,7 +60,7 @@ pub(super) fn partition_violation(
     named(with_values(error, target, row, cx), partition, cx)
 }
 
-/// 44000 where a view's CHECK OPTION refuses the new row.
+/// 44000 if a view's CHECK OPTION refuses the new row.
 pub(crate) fn check_views(target: &Target, row: &[Datum], cx: &mut ExecContext) -> Result<()> {
     for (view, check) in &target.view_checks {
         // Unlike a CHECK constraint, unknown is a violation: the view would not show the row.
@@ -150,7 +150,7 @@ pub(crate) fn shown(value: &Datum, type_oid: u32, cx: &FnContext) -> String {
     }
 }
 
-/// 23505 with the key that is there already.
+/// 23505 with the key that exists already.
 #[cold]
 pub(crate) fn duplicate_key(
     table: &TableAccess,

@@ -1,11 +1,10 @@
 //! INSERT … ON CONFLICT.
 //!
-//! A conflicting row that the snapshot sees is found by a look-up, so that where it is in the way
-//! nothing is written; for DO NOTHING it must be its row's newest version, too.
-//! Else the row is inserted, arbiter indexes first; where one of them refuses, the attempt is taken
-//! back to its mark, and the row that stood in the way decides. Before waiting for another
-//! transaction's insert the attempt is taken back too, so that two sessions inserting the same key
-//! never wait for each other.
+//! A conflicting row that the snapshot sees is found by a look-up, so that nothing is written then.
+//! For DO NOTHING the snapshot must see the row's newest version, too. Otherwise the row is
+//! inserted, arbiter indexes first. If one of them refuses, the attempt is undone to its mark, and
+//! the conflicting row decides. Before a wait for another transaction's insert the attempt is
+//! undone, too. So two sessions that insert the same key never wait for each other.
 
 use super::checks::named;
 use super::outcome::{ChangeKind, ChangeOf, InTheWay, of_conflict, serialization};
@@ -36,14 +35,13 @@ pub(crate) struct ConflictPlan {
 enum Attempt {
     Inserted(RowId),
     Conflict(RowId),
-    /// Somebody else was at the key and has ended by now.
+    /// Another transaction held the key and has ended by now.
     Again,
 }
 
 impl ConflictPlan {
-    /// Inserts a row, which satisfies the table's constraints, or does what the clause says.
-    /// `None` if nothing was stored. Rows are laid out as the table that the statement names has
-    /// them.
+    /// Inserts a row, which satisfies the table's constraints, or does what the clause says. `None`
+    /// if nothing was stored. Rows have the columns of the table that the statement names.
     pub(super) fn insert(
         &self,
         target: &Target,
@@ -101,7 +99,7 @@ impl ConflictPlan {
         }
     }
 
-    /// A row in the way that the snapshot sees.
+    /// A conflicting row that the snapshot sees.
     fn find_visible(
         &self,
         target: &Target,
@@ -117,8 +115,8 @@ impl ConflictPlan {
             }
             let view = &cx.txn()?.view;
             let found = find_point(&target.table, index, view, &key, &mut postings, &mut buffer)?;
-            // DO NOTHING must wait for the one changing the row, and know of its deletion after
-            // the snapshot, which an attempt does.
+            // DO NOTHING must wait for a transaction that changes the row, and notice its deletion
+            // after the snapshot. The attempt does both.
             if found.is_some() && (self.update.is_some() || buffer.is_newest()) {
                 return Ok(found.map(|(id, _)| id));
             }
@@ -193,7 +191,7 @@ impl ConflictPlan {
         Ok(updated.map_or(Resolved::Kept, Resolved::Updated))
     }
 
-    /// REPEATABLE READ may not silently skip a row because of one that it does not see as it is.
+    /// REPEATABLE READ must not silently skip a row because of a version that it does not see.
     fn check_visible(&self, target: &Target, id: RowId, cx: &mut ExecContext) -> Result<()> {
         let txn = &cx.txn()?.txn;
         let rows = target.table.rows_for_write()?;
@@ -206,12 +204,12 @@ impl ConflictPlan {
 
 enum Resolved {
     Updated(Changed),
-    /// The clause's WHERE does not hold, or a trigger would not have it.
+    /// The clause's WHERE does not hold, or a trigger rejected the change.
     Kept,
 }
 
-/// Locks the row in the way. Its newest version counts, whatever the snapshot sees; `None` if
-/// that is in the way no more.
+/// Locks the conflicting row. Its newest version counts, even if the snapshot does not see it.
+/// `None` if that version does not conflict.
 fn lock_conflicting(
     target: &Target,
     (id, mode): (RowId, RowLockMode),
@@ -232,8 +230,8 @@ fn lock_conflicting(
             InTheWay::Newer(newest) if !is_in_the_way(target, &newest.row, stored)? => Ok(None),
             InTheWay::Newer(_) if of.repeatable => Err(serialization("update")),
             InTheWay::Newer(newest) => Ok(Some(newest)),
-            // The snapshot has the row as it was before this command. It is in nobody's way if
-            // the command has deleted it or given it another key since.
+            // The snapshot has the row before this command. The row does not conflict if the
+            // command has deleted it or changed its key since.
             InTheWay::Own(newest) if is_in_the_way(target, &newest.row, stored)? => {
                 Err(affected_twice())
             }
@@ -256,7 +254,7 @@ fn is_in_the_way(target: &Target, version: &[u8], stored: &[Datum]) -> Result<bo
         key.clear();
         other.clear();
         let keys = (index.key_of(stored, &mut key)?, index.key_of(&existing, &mut other)?);
-        // A key with NULL in it is equal to none.
+        // A key with NULL equals no other.
         if keys == (Some(false), Some(false)) && key == other {
             return Ok(true);
         }

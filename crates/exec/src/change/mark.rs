@@ -1,9 +1,9 @@
-//! A point inside a statement to which the statement can be taken back.
+//! A point inside a statement to which the statement can be undone.
 //!
-//! A batch of rows is tried at once, and done again row by row if it fails. An attempt of ON CONFLICT
-//! ends where another row has the key. What such a part has done is taken back in one call, so
-//! that nothing of it is forgotten: what it wrote (with the access counters, which follow the
-//! undo), the events that it queued, and the rows that it counted. Locks stay.
+//! A batch of rows is tried at once, and done again row by row if it fails. An attempt of ON
+//! CONFLICT ends if another row has the key. One call undoes all effects of such a part: its writes
+//! (with the access counters, which follow the undo), the events that it queued, and the rows that
+//! it counted. Locks stay.
 
 use super::events::EventMark;
 use crate::context::ExecContext;
@@ -19,13 +19,13 @@ pub(crate) struct Mark {
 }
 
 impl ExecContext {
-    /// Where the statement is now.
+    /// The present point of the statement.
     pub(crate) fn mark(&mut self) -> Result<Mark> {
         let (events, processed) = (self.event_mark(), self.processed);
         Ok(Mark { written: self.txn()?.txn.undo_position(), events, processed })
     }
 
-    /// Takes back what the statement has done since `mark`, to which it may be taken back again.
+    /// Undoes the statement's changes since `mark`, which can be used again.
     pub(crate) fn rollback_to(&mut self, mark: Mark) -> Result<()> {
         self.txn()?.txn.rollback_to_position(mark.written)?;
         self.forget_events(mark.events);

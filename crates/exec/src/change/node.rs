@@ -1,8 +1,8 @@
 //! The plan node (PostgreSQL's nodeModifyTable.c): batches of a child's rows in, RETURNING out.
 //!
-//! A batch of rows to be inserted goes in at once; updates and deletes go row by row, in the order
-//! in which the child hands its rows up. Errors are those of the first row that fails, whichever
-//! way rows take.
+//! The rows of an INSERT are inserted a batch at a time. Updates and deletes are made row by row,
+//! in the order in which the child hands its rows up. The error is always that of the first row
+//! that fails.
 
 use super::conflict::ConflictPlan;
 use super::returned::Returning;
@@ -24,13 +24,13 @@ use steppe_sql::plan::VersionOf;
 use steppe_sql::query::Command;
 use steppe_types::{Datum, Error, Result};
 
-/// Rows of a multi-row INSERT that are put in at a time.
+/// The most rows of a multi-row INSERT that are inserted at a time.
 const INSERT_ROWS: usize = 1024;
 
 /// A compiled ModifyTable.
 pub(crate) struct ModifyPlan {
     pub(crate) command: Command,
-    /// Those of its triggers: ON CONFLICT DO UPDATE is two.
+    /// The commands whose triggers fire: ON CONFLICT DO UPDATE has two.
     pub(crate) commands: &'static [RowCommand],
     pub(crate) target: Target,
     /// The target's rows are in its leaves.
@@ -42,11 +42,11 @@ pub(crate) struct ModifyPlan {
     pub(crate) recheck: Option<CExpr>,
     pub(crate) on_conflict: Option<ConflictPlan>,
     pub(crate) returning: bool,
-    /// RETURNING is over the row's old and new versions, too.
+    /// RETURNING reads the row's old and new versions, too.
     pub(crate) returning_versions: bool,
     /// The child's columns that are system columns of the target.
     pub(crate) system: Box<[(usize, VersionColumn)]>,
-    /// The system columns behind all that RETURNING is over.
+    /// The system columns behind the other input of RETURNING.
     pub(crate) returning_system: Box<[(VersionOf, VersionColumn)]>,
     /// Whether the statement's row count is this node's.
     pub(crate) counts: bool,
@@ -81,8 +81,8 @@ pub(crate) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
 }
 
 impl ModifyPlan {
-    /// Before the child runs: BEFORE STATEMENT triggers of the table that the statement names, with
-    /// or without rows to come.
+    /// Fires BEFORE STATEMENT triggers of the statement's table before the child runs, even if
+    /// there are no rows.
     pub(crate) fn begin(&self, cx: &mut ExecContext) -> Result<()> {
         let Some(hooks) = &self.target.hooks else { return Ok(()) };
         let relation = &self.target.table.relation;
@@ -95,7 +95,7 @@ impl ModifyPlan {
         Ok(())
     }
 
-    /// Behind the last row: queues AFTER STATEMENT triggers.
+    /// Queues AFTER STATEMENT triggers after the last row.
     pub(crate) fn end(&self, cx: &mut ExecContext) {
         let Some(hooks) = &self.target.hooks else { return };
         for command in self.commands.iter().rev() {

@@ -89,7 +89,7 @@ pub(crate) enum Changed {
     Deleted(Vec<Datum>, WrittenOver),
 }
 
-/// The row id of a changed row, and the header of the version before.
+/// The id of a changed row, and the header of the version that the change was made to.
 pub(crate) type WrittenOver = (RowId, RowMeta);
 
 impl Changed {

@@ -1,9 +1,9 @@
-//! Which leaves a scan has, as far as is known without running it: what EXPLAIN shows.
+//! The leaves of a scan, as far as they are known without running it, for EXPLAIN.
 //!
-//! PostgreSQL prunes three times: when it plans, by constants and by parameters whose values
-//! it plans for; when execution starts, by stable functions; and while it runs, by what
-//! sub-selects and outer rows give. We prune once, when a scan starts, but show the first two
-//! apart as it does.
+//! PostgreSQL prunes three times. When it plans, it uses constants, and parameters whose values it
+//! plans for. When execution starts, it uses stable functions. While it runs, it uses the values of
+//! sub-selects and outer rows. We prune once, when a scan starts, but EXPLAIN shows the first two
+//! separately as PostgreSQL does.
 
 use super::leaves::{Kept, Leaves, LevelKept, Walk};
 use super::pruning::{key_of, said_of, test_value};
@@ -20,7 +20,7 @@ use steppe_sql::plan::{Plan, PlanNode, PlannedStmt};
 use steppe_sql::prune::Slot;
 use steppe_types::{Datum, Error, Oid, Result};
 
-/// When leaves are asked for.
+/// The stage at which leaves are pruned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// The statement is planned.
@@ -29,17 +29,17 @@ pub(crate) enum Stage {
     Start,
 }
 
-/// What values come from.
+/// The sources of values.
 #[derive(Clone, Copy)]
 pub(crate) struct KnownValues<'a> {
     pub(crate) stmt: &'a PlannedStmt,
     pub(crate) env: &'a ExecEnv,
-    /// Those that are missing are not known.
+    /// Missing parameters are unknown.
     pub(crate) params: &'a [Datum],
 }
 
 impl KnownValues<'_> {
-    /// The leaves that a partitioned table's scan has, in the order wanted of it or by bounds.
+    /// The leaves of a partitioned table's scan, in the order wanted of it or by bounds.
     pub(crate) fn leaves_of(&self, scan: &Plan, stage: Stage, in_order: bool) -> Result<Leaves> {
         let PlanNode::PartitionScan { rel, conditions, order, partners, matched, .. } = &scan.node
         else {
@@ -99,7 +99,7 @@ impl KnownValues<'_> {
         let compiled = Compiler::new(self.stmt, FnContext::pure(catalog)).expr(expr).ok()?;
         let mut cx = ExecContext::for_folding(self.env.functions());
         cx.set_params(self.params.into());
-        // What cannot be computed prunes nothing, as when the scan runs.
+        // A value that cannot be computed prunes nothing, as when the scan runs.
         compiled.eval(&mut cx, Row::EMPTY).ok()
     }
 }

@@ -1,4 +1,4 @@
-//! Locking a leaf before its first touch, and what it is then.
+//! Locks a leaf before its first use, and finds its present definition.
 
 use crate::context::ExecContext;
 use std::sync::Arc;
@@ -25,15 +25,16 @@ pub(crate) fn lock_mode_of(stmt: &PlannedStmt, relation: Oid) -> RelationLockMod
 /// A leaf that is locked.
 pub(crate) struct LockedLeaf {
     pub(crate) relation: Arc<Relation>,
-    /// The catalog in force: while the lock was waited for, others may have changed the leaf.
+    /// The catalog in force. During the wait for the lock, other transactions may have changed the
+    /// leaf.
     pub(crate) catalog: Arc<Catalog>,
-    /// It is the one that the statement was planned against.
+    /// The leaf is unchanged since the statement was planned.
     pub(crate) is_planned: bool,
 }
 
 impl LockedLeaf {
-    /// Locks a leaf of a table as that was locked. `None`: it is no partition any more. (What
-    /// inherits from a table is locked when the statement starts, and stays.)
+    /// Locks a leaf of a table in the mode of the table's lock. `None`: it is no longer a
+    /// partition. (Inheritance children are locked when the statement starts, and stay children.)
     pub(crate) fn lock(
         cx: &mut ExecContext,
         leaf: Oid,
@@ -44,7 +45,7 @@ impl LockedLeaf {
         Ok(LockedLeaf::in_force(cx, newer, leaf, of))
     }
 
-    /// What a leaf is that has been locked before; `None` as for [`Self::lock`].
+    /// The present definition of a leaf that is already locked; `None` as for [`Self::lock`].
     pub(crate) fn held(cx: &ExecContext, leaf: Oid, of: &Relation) -> Option<LockedLeaf> {
         let newer = cx.functions.session.newer_catalog(&cx.functions.catalog);
         LockedLeaf::in_force(cx, newer, leaf, of)
@@ -63,7 +64,7 @@ impl LockedLeaf {
     }
 }
 
-/// Locks a leaf; the catalog in force then, if that is not the statement's.
+/// Locks a leaf. Returns the catalog then in force, if it is not the statement's.
 pub(crate) fn lock_leaf(
     cx: &mut ExecContext,
     leaf: Oid,
@@ -75,7 +76,7 @@ pub(crate) fn lock_leaf(
     cx.newer_catalog()
 }
 
-/// A leaf of a table, unless it is a partition no more.
+/// A leaf of a table, unless it is no longer a partition.
 pub(crate) fn leaf_in<'c>(
     catalog: &'c Catalog,
     leaf: Oid,
@@ -85,7 +86,7 @@ pub(crate) fn leaf_in<'c>(
     catalog.relation(leaf).filter(belongs)
 }
 
-/// Whether an index belongs to a partitioned one, at whatever level above.
+/// Whether an index belongs to a partitioned one, at any level above.
 pub(crate) fn index_above(catalog: &Catalog, index: &Relation, above: Oid) -> bool {
     let parent_of = |index: &Relation| index.partition_of.as_ref().map(|of| of.parent);
     let mut parent = parent_of(index);

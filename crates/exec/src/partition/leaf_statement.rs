@@ -150,7 +150,7 @@ impl LeafStatements {
         self.rel.relation.oid
     }
 
-    /// The leaf that an execution concerns; `None`: the general plan runs.
+    /// The leaf that an execution concerns. `None`: the general plan runs.
     pub(crate) fn leaf(
         &self,
         stmt: &PlannedStmt,

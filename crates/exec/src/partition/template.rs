@@ -1,10 +1,9 @@
-//! A leaf's scan, made from the scan of its parent; a join or an aggregation of leaves from that
-//! of their parents.
+//! Makes a leaf's scan from its parent's scan, and a join or an aggregation of leaves from that of
+//! their parents.
 //!
-//! The planner writes one scan against the partitioned table; columns are found in
-//! the leaf by name, and of an index the one that was made or attached for it. A
-//! leaf that has no such index (CREATE INDEX ON ONLY) is read from end to end, and its
-//! rows sorted if they are wanted in an order.
+//! The planner writes one scan against the partitioned table. Columns are found in the leaf by
+//! name, and an index by the leaf's own index that belongs to it. A leaf without such an index
+//! (CREATE INDEX ON ONLY) is read from end to end, and its rows are sorted if an order is wanted.
 
 use super::{ColumnMap, index_above};
 use std::sync::Arc;
@@ -14,19 +13,19 @@ use steppe_sql::expr::{Expr, SortKey, TypeRef};
 use steppe_sql::plan::{IndexRange, Plan, PlanNode, ScanRelation};
 use steppe_types::{Error, Oid, Result};
 
-/// What each leaf does of a partitioned table's scan.
+/// The part of a partitioned table's scan that each leaf runs.
 pub(crate) struct LeafTemplate {
     pub(crate) plan: Plan,
-    /// It does all that the scan itself filters and computes. False: the planner's template
+    /// It filters and computes everything that the scan does. False: the planner's template
     /// computes something before that.
     pub(crate) is_whole: bool,
-    /// The order wanted, over the leaf's rows. What it needs besides the scan's columns comes
-    /// after them.
+    /// The order wanted, over the leaf's rows. Additional columns for it come after the scan's
+    /// columns.
     pub(crate) order: Vec<SortKey>,
 }
 
 impl LeafTemplate {
-    /// `None`: the plan is no partitioned table's scan.
+    /// `None`: the plan is not a partitioned table's scan.
     pub(crate) fn of(plan: &Plan) -> Result<Option<LeafTemplate>> {
         let PlanNode::PartitionScan { template, .. } = &plan.node else { return Ok(None) };
         let mut leaf = (**template).clone();
@@ -99,9 +98,9 @@ pub(crate) struct LeafSet {
 /// A leaf in the place of a table that the template names.
 pub(crate) struct LeafMember {
     pub(crate) table: ScanRelation,
-    /// `None`: there are no rows of it.
+    /// `None`: the table has no leaf here, and so no rows.
     pub(crate) leaf: Option<Arc<Relation>>,
-    /// What EXPLAIN calls it.
+    /// The alias in EXPLAIN.
     pub(crate) alias: Arc<str>,
 }
 
@@ -116,7 +115,7 @@ impl LeafSet {
 }
 
 impl LeafTemplate {
-    /// What is done for leaves.
+    /// The plan over these leaves.
     pub(crate) fn plan_of(&self, catalog: &Catalog, leaves: &LeafSet) -> Result<Plan> {
         let mut plan = plan_over(&self.plan, catalog, leaves)?;
         let has_order = self.order.is_empty() || keep_order(&self.plan, &mut plan);
@@ -147,7 +146,7 @@ fn plan_over(template: &Plan, catalog: &Catalog, leaves: &LeafSet) -> Result<Pla
     }
 }
 
-/// The scan of a leaf that is not there.
+/// The scan of a missing leaf.
 fn no_rows(template: &Plan) -> Plan {
     let node = PlanNode::Result { one_time_filter: Some(Expr::boolean(false)), child: None };
     Plan { node, filter: None, project: None, ..template.clone() }
@@ -171,8 +170,8 @@ fn for_each_child_mut(plan: &mut Plan, f: &mut dyn FnMut(&mut Plan) -> Result<()
     }
 }
 
-/// Whether a leaf's scan yields the template's order. An index may belong to a partitioned one
-/// whose columns descend otherwise: if all do, it is read the other way.
+/// Whether a leaf's scan yields the template's order. The leaf's index may have the opposite
+/// direction in some columns. If all columns differ, it is read in the other direction.
 fn keep_order(template: &Plan, leaf: &mut Plan) -> bool {
     let (
         PlanNode::IndexScan { index: of_table, backward: wanted, .. },
@@ -192,7 +191,7 @@ fn keep_order(template: &Plan, leaf: &mut Plan) -> bool {
     (1..a.keys.len()).all(|at| differs(at) == Some(is_turned))
 }
 
-/// A leaf's rows in an order that none of its indexes gives.
+/// Sorts a leaf's rows, if none of its indexes gives the order.
 fn sorted(plan: Plan, order: &[SortKey]) -> Plan {
     let (types, cost) = (plan.types.clone(), plan.cost);
     let slot_names = plan.slot_names.clone();
@@ -302,8 +301,8 @@ fn renamed(name: &str, alias: &str) -> Arc<str> {
     format!("{call}{}.{column}", quote_identifier(alias)).into()
 }
 
-/// What of a slot's name stands before the alias and after it: before it nothing, unless the slot
-/// is a column's stored form (`pg_column_size(alias.column)`).
+/// The parts of a slot's name before and after the alias. The part before it is empty, unless the
+/// slot is a column's stored form (`pg_column_size(alias.column)`).
 pub(crate) fn slot_name_parts(name: &str) -> (&str, &str) {
     let call = name.find('(').filter(|open| !name[..*open].contains(['"', '.']));
     let (call, name) = name.split_at(call.map_or(0, |open| open + 1));
@@ -335,7 +334,7 @@ fn index_in_leaf(catalog: &Catalog, leaf: &Relation, above: Oid) -> Option<Arc<R
     catalog.indexes_of(leaf).find(|index| index_above(catalog, index, above)).cloned()
 }
 
-/// An index scan as a scan of all rows, with what the index would have decided in the filter.
+/// An index scan as a scan of all rows, with the index conditions in the filter.
 fn without_index(template: &Plan, leaf: &Arc<Relation>, alias: &Arc<str>) -> Result<Plan> {
     let PlanNode::IndexScan { rel, range, columns, .. } = &template.node else {
         return Err(Error::internal("not an index scan"));

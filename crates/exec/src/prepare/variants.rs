@@ -1,9 +1,9 @@
 //! The plans of one statement that values of its parameters decide between
 //! ([`steppe_sql::planner::Sensitive`]).
 //!
-//! What it guarantees: all variants of a statement's plan are right for all values: the choice
-//! changes nothing but time. Their number is bounded; once there is no room for more, the plan of
-//! the nearest classes runs.
+//! All variants of a statement's plan are right for all values, so the choice changes only the
+//! time. Their number is bounded. When there is no room for more, the plan of the nearest classes
+//! runs.
 
 use std::sync::{Arc, OnceLock};
 use steppe_catalog::Catalog;
@@ -22,17 +22,17 @@ pub struct Variants<P> {
     scans: Arc<[Sensitive]>,
     /// The classes that the plan for unknown values was made for.
     of_unknown: RowClasses,
-    /// Filled from the front; never emptied, so that sessions look without a lock.
+    /// Filled from the front and never emptied, so that sessions can read without a lock.
     made: [OfClasses<P>; VARIANTS_MAX],
 }
 
-/// Where a plan for some classes is found.
+/// The place of a plan for some classes.
 pub enum Found<'a, P> {
-    /// It is the one for unknown values.
+    /// The plan for unknown values.
     Unknown,
-    /// It was made earlier.
+    /// A plan that was made earlier.
     Made(&'a Arc<P>),
-    /// It may be made, and put here.
+    /// The plan may be made, and put here.
     Vacant(Vacancy<'a, P>),
 }
 
@@ -43,7 +43,7 @@ pub struct Vacancy<'a, P> {
 }
 
 impl<P> Variants<P> {
-    /// None yet; `None`: no values make a difference.
+    /// An empty set of variants. `None`: values make no difference.
     pub fn of(
         scans: &Arc<[Sensitive]>,
         context: (&Catalog, &PlannerSettings, &IoContext),
@@ -55,7 +55,7 @@ impl<P> Variants<P> {
         })
     }
 
-    /// The variant for these values; once there is no room, the plan of the nearest classes.
+    /// The variant for these values. If there is no room for it, the plan of the nearest classes.
     pub fn find(
         &self,
         values: &[Datum],
@@ -81,8 +81,7 @@ impl<P> Variants<P> {
 }
 
 impl<P> Vacancy<'_, P> {
-    /// Keeps a plan here. Another session may have filled the place meanwhile: then the next run
-    /// finds out.
+    /// Keeps a plan here. If another session has filled the place meanwhile, the plan is dropped.
     pub fn fill(self, plan: Arc<P>) {
         let _ = self.slot.set((self.classes, plan));
     }
