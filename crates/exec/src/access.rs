@@ -295,7 +295,7 @@ impl IndexAccess {
 }
 
 impl IndexKeys {
-    /// Whether it may be an arbiter of ON CONFLICT.
+    /// Whether ON CONFLICT considers it as an arbiter.
     pub(crate) fn is_arbiter(&self) -> bool {
         self.unique || self.deferrable
     }

@@ -1,9 +1,8 @@
 //! Batches of rows, the currency between plan nodes.
 //!
-//! A batch is row-major: `width` datums a row. The consumer says with `wanted`
-//! how many rows it can use, and a producer never hands up more: LIMIT, EXISTS
-//! and row-limited portals thus never cause work (row locks, sequence values)
-//! for rows that nobody asked for.
+//! A batch is row-major: `width` datums a row. The consumer sets `wanted` to the number of rows it
+//! can use, and a producer never hands up more. So LIMIT, EXISTS and row-limited portals never
+//! cause work (row locks, sequence values) for rows that are not wanted.
 
 use crate::expr::Row;
 use steppe_types::Datum;
@@ -17,7 +16,7 @@ pub(crate) struct RowBatch {
     width: usize,
     rows: usize,
     values: Vec<Datum>,
-    /// At most so many rows are to be put in.
+    /// The most rows to put in.
     pub(crate) wanted: usize,
 }
 
@@ -103,8 +102,8 @@ impl RowBatch {
         debug_assert_eq!(self.values.len(), self.rows * self.width);
     }
 
-    /// Counts the rows of one column that `produce` appends and says how many they are; none
-    /// if it fails.
+    /// Counts the rows of one column that `produce` appends and returns their number; none if it
+    /// fails.
     pub(crate) fn fill<E>(
         &mut self,
         produce: impl FnOnce(&mut Vec<Datum>) -> Result<usize, E>,
@@ -119,7 +118,7 @@ impl RowBatch {
         produced.map(drop)
     }
 
-    /// Forgets a row that was begun.
+    /// Drops a row that was begun.
     #[inline]
     pub(crate) fn abandon_row(&mut self) {
         self.values.truncate(self.rows * self.width);

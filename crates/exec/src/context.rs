@@ -131,7 +131,7 @@ pub enum Note {
     },
     /// The threads that a Gather had besides its own.
     Gather {
-        /// How many.
+        /// The number of threads.
         launched: u64,
     },
     /// A hash join's table.

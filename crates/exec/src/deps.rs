@@ -1,9 +1,8 @@
-//! Which run-time parameters a plan reads from outside itself.
+//! The run-time parameters that a plan reads from outside itself.
 //!
-//! What a node keeps between re-scans (a sorted input, a hash table, a sub-select's
-//! result) is valid as long as these parameters have not been set again. The
-//! working table of a recursive union counts as a parameter too: its number is
-//! `exec_params + work_table`.
+//! A node keeps results between re-scans, such as a sorted input, a hash table or a sub-select's
+//! result. They are valid as long as these parameters have not been set again. The working table of
+//! a recursive union counts as a parameter, too: its number is `exec_params + work_table`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -37,12 +36,12 @@ impl Dependencies {
         }
     }
 
-    /// What a sub-plan reads from outside.
+    /// The parameters that a sub-plan reads from outside.
     pub(crate) fn of_subplan(&self, id: SubPlanId) -> Arc<[ExecParamId]> {
         self.subplans.get(id).into_iter().flatten().copied().collect()
     }
 
-    /// What a plan reads from outside.
+    /// The parameters that a plan reads from outside.
     pub(crate) fn of_plan(&self, plan: &Plan) -> Arc<[ExecParamId]> {
         self.collect(plan).into_iter().collect()
     }

@@ -1,20 +1,20 @@
 //! Constants in conditions, before planning (eval_const_expressions in clauses.c, in small).
 //!
-//! `WHERE`s and `ON`s are folded, since the planner decides by them: `false AND …` makes an
-//! empty plan, `id = 1 + 2` an estimate and an index search. What is only computed is folded
-//! when it is compiled.
+//! `WHERE`s and `ON`s are folded, since the planner decides by them. `false AND …` makes an empty
+//! plan, `id = 1 + 2` an estimate and an index search. Expressions that are only computed are
+//! folded when they are compiled.
 //!
-//! What is evaluated when:
+//! These expressions are evaluated:
 //!
 //! - a call of an immutable function is evaluated here when all its arguments are constants;
 //! - a strict function with a NULL constant among its arguments is NULL, and the others are not
-//!   evaluated: `NULL <= a / 0`. Unless one of them may fail when it is planned;
+//!   evaluated (`NULL <= a / 0`), unless one of them may fail when it is planned;
 //! - AND and OR end at the constant that decides them;
 //! - with `HAVING false` no row is read;
 //! - an output column of a sub-select in FROM that nothing reads is not computed, unless it is
 //!   volatile or returns a set (the planner's `drop_unused_outputs`).
 //!
-//! A call of constants that fails is left as it is: a run of the plan raises the error first
+//! A call of constants that fails stays unchanged: a run of the plan raises the error first
 //! (`constants`).
 
 use crate::constants::may_fail;
@@ -52,7 +52,7 @@ pub fn fold_conditions(query: &mut Query, catalog: &Arc<Catalog>) {
 fn fold_query(query: &mut Query, catalog: &Arc<Catalog>) {
     query.filter.iter_mut().for_each(|filter| fold(filter, catalog));
     query.from.iter_mut().for_each(|item| fold_joins(item, catalog));
-    // What HAVING has in common with the groups' keys is found there by how it is written.
+    // Parts of HAVING are matched with the groups' keys by their text.
     let is_folded = |key: &Expr| {
         let mut folded = key.clone();
         fold(&mut folded, catalog);
@@ -61,9 +61,9 @@ fn fold_query(query: &mut Query, catalog: &Arc<Catalog>) {
     if query.group_by.iter().all(is_folded) {
         query.having.iter_mut().for_each(|having| fold(having, catalog));
     }
-    // No group passes: the rows need not be read.
+    // All groups fail the condition, so the rows need not be read.
     if let Some(Expr::Const(Datum::Null | Datum::Bool(false), _)) = &query.having {
-        // What fails in WHERE fails when it is planned.
+        // An error in WHERE is raised when it is planned.
         let failing = query.filter.take().filter(|filter| may_fail(filter, catalog));
         let nothing = Expr::boolean(false);
         query.filter = Some(match failing {
@@ -136,8 +136,8 @@ fn fold(expr: &mut Expr, catalog: &Arc<Catalog>) {
     };
 }
 
-/// Whether a call of folded arguments is NULL whatever the others are: that of a strict function
-/// with NULL among them, unless one is known to fail.
+/// Whether a call of folded arguments is NULL for any values of the others. This is so for a strict
+/// function with NULL among them, unless one may fail.
 fn is_null_call(func: &Function, args: &[Expr], catalog: &Arc<Catalog>) -> bool {
     func.strict
         && !func.retset
@@ -152,7 +152,7 @@ fn relabelled(array: &Array, ty: TypeRef) -> Option<Expr> {
     Some(Expr::Const(Datum::Array(Arc::new(array)), ty))
 }
 
-/// AND (`neutral` is true) or OR with constants among what it joins.
+/// AND (`neutral` is true) or OR with constants among its arguments.
 fn junction(args: &mut Vec<Expr>, neutral: bool, catalog: &Arc<Catalog>) -> Option<Expr> {
     for arg in std::mem::take(args) {
         match (arg, neutral) {
@@ -162,7 +162,7 @@ fn junction(args: &mut Vec<Expr>, neutral: bool, catalog: &Arc<Catalog>) -> Opti
     }
     let is = |arg: &Expr, value: bool| matches!(arg, Expr::Const(Datum::Bool(v), _) if *v == value);
     if let Some(at) = args.iter().position(|arg| is(arg, !neutral)) {
-        // What fails before the constant fails when it is planned.
+        // An error before the constant is raised when it is planned.
         if args[..at].iter().any(|arg| may_fail(arg, catalog)) {
             return None;
         }

@@ -9,11 +9,11 @@
 //!        └── Execution::start, fetch ──▶ batches of rows pulled through nodes
 //! ```
 //!
-//! What it guarantees: a statement's answer is PostgreSQL's; memory is bounded by
-//! work_mem for each node that sorts, hashes or keeps rows, and the rest goes to
-//! temporary files; every loop over rows looks at interrupts; no input panics.
+//! A statement's answer is PostgreSQL's. Each node that sorts, hashes or keeps rows uses at most
+//! work_mem, and puts further rows into temporary files. Every loop over rows checks for
+//! interrupts. It does not panic on any input.
 //!
-//! It knows no sockets and no settings: see [`steppe_functions::SessionHost`].
+//! The executor knows no sockets and no settings: see [`steppe_functions::SessionHost`].
 
 mod access;
 mod aggregate;

@@ -1,4 +1,4 @@
-//! Where a statement's rows go.
+//! The receiver of a statement's rows.
 
 use crate::vector::ResultColumns;
 use steppe_types::row::RowLayout;
@@ -28,7 +28,7 @@ pub trait RowSink: Send {
         Ok(())
     }
 
-    /// Forgets all rows that it was handed. Returns false if some have gone further already.
+    /// Drops all rows that it has received. Returns false if some have already been passed on.
     fn take_back(&mut self) -> bool {
         false
     }

@@ -7,10 +7,9 @@
 //!   finish ──▶ sorted order                                     k-way merge
 //! ```
 //!
-//! A row is stored with its computed sort keys appended; keys that are plain
-//! columns are not stored twice. In memory what is sorted is (prefix, row number):
-//! the prefix is an order-preserving digest of the first key, so that most
-//! comparisons never touch the row.
+//! A row is stored with its computed sort keys appended; keys that are plain columns are not stored
+//! twice. In memory (prefix, row number) pairs are sorted. The prefix is an order-preserving digest
+//! of the first key, so that most comparisons never touch the row.
 
 use crate::expr::Row;
 use crate::heap::InputHeap;
@@ -69,7 +68,7 @@ pub(crate) fn compare_key(key: &SortColumn, a: &Datum, b: &Datum) -> Ordering {
     }
 }
 
-/// An order-preserving digest: a smaller one means an earlier row, equal ones mean nothing.
+/// An order-preserving digest. A smaller one means an earlier row; equal ones decide nothing.
 pub(crate) fn prefix(key: &SortColumn, value: &Datum) -> u64 {
     let digest = match value {
         Datum::Null => return if key.nulls_first { 0 } else { u64::MAX },
@@ -108,7 +107,7 @@ fn leading(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(first)
 }
 
-/// How a sort went, for EXPLAIN ANALYZE.
+/// The method of a sort, for EXPLAIN ANALYZE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SortMethod {
     Quicksort,
@@ -117,7 +116,7 @@ pub(crate) enum SortMethod {
 }
 
 impl SortMethod {
-    /// As EXPLAIN calls it.
+    /// The name in EXPLAIN.
     pub(crate) fn name(self) -> &'static str {
         match self {
             SortMethod::Quicksort => "quicksort",
@@ -215,7 +214,7 @@ impl Sorter {
         order.sort_unstable_by(|a, b| {
             a.0.cmp(&b.0)
                 .then_with(|| compare_rows(&self.keys, self.stored(a.1), self.stored(b.1)))
-                // Ties in arrival order: the sort is stable, which nobody may rely on.
+                // Ties in arrival order: the sort is stable, but callers must not rely on it.
                 .then(a.1.cmp(&b.1))
         });
         order
@@ -239,7 +238,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Writes what is in memory as a sorted run.
+    /// Writes the rows in memory as a sorted run.
     fn spill(&mut self) -> Result<()> {
         let mut run = self.temp.create()?;
         for (_, i) in self.sorted_order() {
@@ -314,7 +313,7 @@ impl Sorter {
         }
     }
 
-    /// How the sort went, and the bytes it took in memory or on disk.
+    /// The method of the sort, and the bytes it took in memory or on disk.
     pub(crate) fn statistics(&self) -> (SortMethod, u64) {
         match (self.disk_bytes, self.bound) {
             (0, Some(_)) if self.worst.is_some() => (SortMethod::TopN, self.bytes_peak as u64),

@@ -1,12 +1,12 @@
-//! Which keys a hash join looks for, for the scan of its outer side.
+//! The keys that a hash join looks for, for the scan of its outer side.
 //!
-//! Once its table is there, a join that hands up no outer row without a match has use only for
-//! those whose key may be in it: the scan below drops others before it decodes more of them than
-//! the key (Gubner, Boncz et al. and others push such filters down as Bloom filters; here it is the
-//! array of the table's buckets itself, each of which has a filter of its rows' hashes).
+//! Some joins hand up no outer rows without a match. When such a join has its table, it needs only
+//! rows whose key may be in it. The scan below drops other rows after it has decoded only their
+//! keys (Gubner, Boncz et al. and others push such filters down as Bloom filters). Here the filter
+//! is the array of the table's buckets: each bucket has a filter of its rows' hashes.
 //!
-//! Nothing but time changes: what is dropped is counted as handed up, a scan whose output can fail
-//! drops nothing, and no key that is in the table is ever dropped.
+//! Only the time changes. Dropped rows are counted as handed up, a scan whose output can fail drops
+//! none, and a row whose key is in the table is never dropped.
 
 use crate::vector::NO_ROW;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ const FILTER_BITS: u32 = 32;
 /// A bucket without rows.
 const NO_ENTRY: u64 = NO_ROW as u64;
 
-/// The buckets of a hash join's table. Each has the first row of a chain, beside a filter of
-/// [`FILTER_BITS`] bits in which the rows of the chain have one each.
+/// The buckets of a hash join's table. Each has the first row of a chain, and a filter of
+/// [`FILTER_BITS`] bits with one bit for each row of the chain.
 #[derive(Default)]
 pub(crate) struct Buckets(Vec<u64>);
 
 impl Buckets {
-    /// Buckets for so many rows.
+    /// Buckets for `rows` rows.
     pub(crate) fn new(rows: usize) -> Buckets {
         Buckets(vec![NO_ENTRY; rows.next_power_of_two().max(64)])
     }
@@ -34,7 +34,7 @@ impl Buckets {
         64 - self.0.len().trailing_zeros()
     }
 
-    /// Puts a row at the head of its chain; answers the row behind it, or [`NO_ROW`].
+    /// Puts a row at the head of its chain; returns the row behind it, or [`NO_ROW`].
     #[inline]
     pub(crate) fn insert(&mut self, hash: u64, row: u32) -> u32 {
         let at = (hash >> self.shift()) as usize;
@@ -44,7 +44,7 @@ impl Buckets {
         next
     }
 
-    /// For each hash the head of the chain in which its key can be.
+    /// For each hash, the head of the chain that may have its key.
     pub(crate) fn find(&self, hashes: &[u64], out: &mut Vec<u32>) {
         let shift = self.shift();
         let head = |hash: &u64| {
@@ -55,7 +55,7 @@ impl Buckets {
         out.extend(hashes.iter().map(head));
     }
 
-    /// The places of the hashes whose keys can be there.
+    /// The places of the hashes whose keys may be in the table.
     pub(crate) fn places(&self, hashes: &[u64]) -> Vec<u32> {
         let shift = self.shift();
         let places = hashes.iter().enumerate().filter(|(_, hash)| {
@@ -66,8 +66,8 @@ impl Buckets {
     }
 }
 
-/// The bit that a hash has in the filter of its bucket, above the row's number. It depends on
-/// other bits than the bucket does.
+/// The bit of a hash in the filter of its bucket, above the row's number. It depends on other bits
+/// than the bucket does.
 #[inline]
 fn filter_bit(hash: u64) -> u64 {
     1 << (32 + (hash as u32 & (FILTER_BITS - 1)))
@@ -77,7 +77,7 @@ fn filter_bit(hash: u64) -> u64 {
 pub(crate) struct Sought {
     /// Number of the scan's node.
     pub(crate) scan: usize,
-    /// The scan's columns in which they are, and the types that they are hashed as.
+    /// The scan's columns that have the keys, and the types that they are hashed as.
     pub(crate) columns: Box<[usize]>,
     pub(crate) types: Box<[Oid]>,
     pub(crate) buckets: Arc<Buckets>,

@@ -6,15 +6,15 @@
 //!       stays as it is                        each a command of the same transaction
 //! ```
 //!
-//! What it guarantees: a function's statements run in the transaction of the statement that
-//! calls it, one after the other, and each sees what those before it did, in tables and in
-//! the catalog. The calling statement sees none of it: its snapshot is suspended and resumed
-//! ([`steppe_txn::Txn::suspend_statement`]), and it goes on with the catalog that it was planned
-//! against. If the function fails, the calling statement does.
+//! A function's statements run in the transaction of the statement that calls it, one after the
+//! other. Each sees the changes of those before it, in tables and in the catalog. The calling
+//! statement sees none of them. Its snapshot is suspended and resumed
+//! ([`steppe_txn::Txn::suspend_statement`]), and it goes on with the catalog of its plan. If the
+//! function fails, the calling statement fails.
 //!
-//! The session tells what statements are planned and run with at that point
-//! ([`SessionHost::frame`]), and runs what has no plan ([`SessionHost::utility`]). A function's DDL
-//! changes the catalog in the transaction itself ([`Transaction`]).
+//! The session gives the state in which statements are planned and run at that point
+//! ([`SessionHost::frame`]), and runs statements without a plan ([`SessionHost::utility`]). A
+//! function's DDL changes the catalog in the transaction itself ([`Transaction`]).
 
 use crate::context::ExecContext;
 use crate::partition::lock_mode;
@@ -31,7 +31,7 @@ use steppe_sql::query::Command;
 use steppe_txn::Txn;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
-/// A running function's way to statements.
+/// The interface through which a running function runs statements.
 pub struct Spi<'c> {
     cx: &'c mut ExecContext,
 }
@@ -39,12 +39,12 @@ pub struct Spi<'c> {
 /// A statement that a function may run several times.
 pub struct Prepared(PreparedPlan);
 
-/// What a statement came to.
+/// The result of a statement.
 #[derive(Debug, Default)]
 pub struct Answer {
     /// Its rows.
     pub rows: Vec<Box<[Datum]>>,
-    /// How many it returned or changed.
+    /// The number of rows that it returned or changed.
     pub processed: u64,
 }
 
@@ -66,7 +66,7 @@ impl<'c> Spi<'c> {
         &self.cx.functions.session
     }
 
-    /// What the function sees at this point.
+    /// The session's state that the function sees at this point.
     pub fn frame(&self) -> Result<Frame> {
         self.session().frame()
     }
@@ -134,7 +134,8 @@ impl<'c> Spi<'c> {
         self.run(&mut prepared, &values)?.value()
     }
 
-    /// Does in the transaction what is no statement with a plan, while the calling one is suspended.
+    /// Runs code in the transaction that is no statement with a plan. The calling statement is
+    /// suspended meanwhile.
     pub fn in_transaction<T>(
         &mut self,
         f: impl FnOnce(&Arc<dyn SessionHost>, &mut Transaction) -> Result<T>,
@@ -144,7 +145,7 @@ impl<'c> Spi<'c> {
     }
 
     /// Lends the transaction out while the calling statement is suspended. Afterwards
-    /// [`Self::frame`] tells of what has been changed, by others too.
+    /// [`Self::frame`] includes all changes, also those of other transactions.
     fn lend<T>(&mut self, f: impl FnOnce(&mut Option<Transaction>) -> Result<T>) -> Result<T> {
         let Some(statement) = self.cx.take_txn() else {
             return Err(Error::not_supported("a function that runs statements in this context"));
@@ -175,7 +176,7 @@ fn present(txn: &mut Option<Transaction>) -> Result<&mut Transaction> {
     txn.as_mut().ok_or_else(|| Error::internal("a function's statement has no transaction"))
 }
 
-/// 25006 where a READ ONLY transaction would run a command.
+/// 25006 if a READ ONLY transaction would run a command.
 pub fn check_writable(txn: &Txn, command: &str) -> Result<()> {
     if !txn.is_read_only() {
         return Ok(());
@@ -205,8 +206,8 @@ fn plan(
     Ok(prepare(&planning, statement, source, params)?)
 }
 
-/// Locks what a statement touches. Afterwards it is planned for the catalog in force, which the
-/// answer has.
+/// Locks the relations of a statement. Afterwards the statement is planned for the catalog in
+/// force, which is returned.
 fn lock(
     prepared: &mut PreparedPlan,
     session: &dyn SessionHost,

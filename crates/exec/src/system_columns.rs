@@ -1,15 +1,15 @@
 //! ctid, xmin, xmax, cmin and cmax.
 //!
-//! A ctid is made of the row's id and the number of its version, so that it changes with each
-//! version and no two rows of a table ever have the same:
+//! A ctid consists of the row's id and the number of its version. So it changes with each version,
+//! and two rows of a table never have the same one:
 //!
 //! ```text
 //!   block = (id - 1) / 4095        offset = version (of 16) * 4096 + (id - 1) % 4095 + 1
 //! ```
 //!
-//! Row ids are never reused. The number of the version begins again after fifteen updates, as a
-//! line pointer of PostgreSQL's is used again once it is free: to tell whether a row has changed,
-//! xmin is the column. A row whose id is too great for this has no ctid (54000).
+//! Row ids are never reused. The version number starts again after fifteen updates, as PostgreSQL
+//! reuses a free line pointer. The column that shows whether a row has changed is xmin. A row whose
+//! id is too great for this has no ctid (54000).
 //!
 //! An xid has 64 bits; these columns show the lower 32, as `pg_current_xact_id()::xid` does.
 
@@ -19,16 +19,16 @@ use steppe_types::{Datum, Error, Result, SqlState};
 
 /// Lines of a block, from 1.
 const LINES: u64 = 4095;
-/// What a version adds to the line.
+/// The distance of two versions in the line number.
 const VERSION_STEP: u64 = LINES + 1;
 
-/// A system column of which a value belongs to one version of a row.
+/// A system column whose value belongs to one version of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VersionColumn {
     Ctid,
     Xmin,
     Xmax,
-    /// cmin and cmax: as in PostgreSQL they have one place for both.
+    /// cmin and cmax, which have one place for both as in PostgreSQL.
     Command,
 }
 
@@ -76,8 +76,7 @@ impl VersionColumn {
         }
     }
 
-    /// The value for a row that is computed when it is asked for: everybody sees it, and nobody
-    /// has written it.
+    /// The value for a computed row, which all snapshots see and no transaction has written.
     pub(crate) fn of_computed(self, ordinal: u64) -> Result<Datum> {
         match self {
             VersionColumn::Ctid => ctid(RowId(ordinal), 0),
@@ -110,7 +109,7 @@ fn place_of(id: u64) -> (u64, u64) {
     (at / LINES, at % LINES + 1)
 }
 
-/// The block and the line by which pg_locks shows a row.
+/// The block and the line of a row in pg_locks.
 pub fn shown_place(row: u64) -> (i32, i16) {
     let (block, line) = place_of(row);
     (block as i32, line as i16)
@@ -122,7 +121,7 @@ pub(crate) fn block_rows(block: u32) -> (u64, u64) {
     (before + 1, before + LINES)
 }
 
-/// The id of the row that a ctid is of.
+/// The id of the row of a ctid.
 pub fn row_of_ctid(block: u32, offset: u16) -> u64 {
     u64::from(block) * LINES + u64::from(offset) % VERSION_STEP
 }

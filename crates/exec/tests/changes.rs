@@ -1,4 +1,4 @@
-//! INSERT, UPDATE, DELETE with their constraints, and what concurrent sessions see.
+//! INSERT, UPDATE, DELETE with their constraints, and their visibility to concurrent sessions.
 
 #![allow(missing_docs)]
 
@@ -60,7 +60,7 @@ fn point_updates_with_parameters() {
         w.run("select balance from b where bid = $1", vec![int4(1)]).expect("select").0,
         ["35"]
     );
-    // A NULL cannot be patched in place, nor out of it: the general way.
+    // A NULL cannot be patched in place: the statement runs with plan nodes.
     assert_eq!(w.count("update b set balance = 5 where bid = 2"), 1);
     assert_eq!(w.count("update b set balance = null where bid = 1"), 1);
     assert_eq!(w.rows("select bid, balance from b order by 1"), ["1|~", "2|5"]);
@@ -162,7 +162,7 @@ fn read_committed_checks_again_and_repeatable_read_fails() {
     let mut a = accounts();
     a.rows("insert into t values (1,10,'a',1),(2,20,'b',2)");
     let mut b = a.another();
-    // b's statement begins before a commits: it must wait; the wait ends with a's commit.
+    // b's statement begins before a commits, so it must wait until a's commit.
     a.begin();
     a.rows("update t set v = 11 where id = 1");
     let worker = std::thread::spawn(move || {
@@ -227,7 +227,7 @@ impl steppe_exec::Fields for Values {
 
 #[test]
 fn bulk_loading_fills_defaults_and_checks_constraints() {
-    // Computed columns go by values, plain ones are encoded as they come.
+    // Computed columns are stored from values, plain ones are encoded as they are read.
     for (expression, expected) in [("$2 + 1", "1778"), ("$2", "1777")] {
         bulk_insert_with(expression, expected);
     }
@@ -330,7 +330,7 @@ fn a_portal_tells_apart_what_has_changed_since_it_was_opened() {
     w.rows("delete from t where id = 4");
     other.rows("update t set v = 30 where id = 3");
     portal.fetch(&mut w.txn, 0, &mut sink).expect("fetch");
-    // The transaction's own changes are passed over, another one's are followed.
+    // The scan skips the transaction's own changes and follows those of others.
     assert_eq!(sink.rows, ["1|1", "3|30", "5|5"]);
     assert_eq!(w.rows("select id, v from t order by id"), ["1|1", "2|20", "3|30", "5|5"]);
     w.commit();

@@ -1,10 +1,11 @@
 //! Built-in functions, operators and casts against PostgreSQL's own answers.
 //!
-//! `functions/answers.tsv` and `functions/edges.tsv` hold an expression a line, and after
-//! a tab what PostgreSQL 18 answers: the text of its rows, or the SQLSTATE and message of
-//! its error. The first was chosen by hand, the second drawn from a seed: every function
-//! of the supported types over their edge values (nothing, the bounds, infinities, NaN,
-//! characters of several bytes), then operators over random values. To write the answers anew, name a psql command that reaches a server:
+//! `functions/answers.tsv` and `functions/edges.tsv` hold an expression a line, and after a tab the
+//! result of PostgreSQL 18: the text of its rows, or the SQLSTATE and message of its error. The
+//! first was chosen by hand, the second drawn from a seed. The second has every function of the
+//! supported types over their edge values (nothing, the bounds, infinities, NaN, characters of
+//! several bytes), then operators over random values. To write the answers again, name a psql
+//! command that reaches a server:
 //!
 //! ```text
 //! STEPPE_ANSWERS_FROM="psql -h 127.0.0.1 -U postgres" cargo test -p steppe-exec --test functions
@@ -136,7 +137,7 @@ impl World {
         Ok(rows.lines)
     }
 
-    /// The answer as the file holds it.
+    /// The answer in the form of the file.
     fn answer(&self, expression: &str) -> String {
         let shown = |error: &Error| {
             let message = error.message().replace('\n', "\\n");
@@ -163,7 +164,7 @@ fn is_heading(expression: &str) -> bool {
     expression.starts_with('#') || expression.is_empty()
 }
 
-/// What a live server answers to all expressions, in order.
+/// The answers of a live server to all expressions, in order.
 fn ask(command: &str, expressions: &[String]) -> Vec<String> {
     let mut script = format!(
         "\\set VERBOSITY verbose\n\\pset null '~'\nSET timezone = '{ZONE}';\n\
@@ -190,7 +191,7 @@ fn ask(command: &str, expressions: &[String]) -> Vec<String> {
     parts.iter().map(|part| squeeze(part)).collect()
 }
 
-/// One answer on a line; of an error, its code and message.
+/// One answer on a line. For an error it is the code and message.
 fn squeeze(part: &str) -> String {
     match part.strip_prefix("ERROR:  ") {
         Some(error) => format!("ERROR {}", error.lines().next().unwrap_or_default()),

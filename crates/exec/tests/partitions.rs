@@ -1,4 +1,4 @@
-//! Partitioned tables whose leaves are laid out otherwise than their parent, or lack its index.
+//! Partitioned tables whose leaves have another layout than their parent, or lack its index.
 
 #![allow(missing_docs)]
 
@@ -83,7 +83,7 @@ fn errors_show_the_row_as_it_was_written() {
     w.count("insert into p values (120, 2, 'ok')");
     let (_, message, _) = w.error("update p2 set id = 3");
     assert_eq!(message, "new row for relation \"p2\" violates partition constraint");
-    // What rows before the failing one run into comes first.
+    // The error of rows before the failing one is raised first.
     let (_, message, _) = w.error("insert into p values (120, 1, ''), (900, 1, '')");
     assert_eq!(message, "duplicate key value violates unique constraint \"p2_pkey\"");
 }
@@ -116,7 +116,7 @@ fn the_plan_names_no_leaf() {
     let stmt = w.compile("select id from p where v = $1", &[oid::INT4]).expect("compiles");
     let plan = format!("{:?}", stmt.planned().plan);
     assert!(!plan.contains("\"p1\"") && !plan.contains("\"p2\""), "{plan}");
-    // A scan goes over the leaves again for each outer row.
+    // A scan reads the leaves again for each outer row.
     w.count("insert into p values (1, 1, 'a'), (101, 2, 'b'), (102, 1, 'c')");
     let rows =
         w.rows("select x, (select count(*) from p where v = x) from generate_series(0, 2) x");

@@ -1,4 +1,4 @@
-//! The order in which the triggers of a statement fire, whichever way its rows take. The records
+//! The order in which the triggers of a statement fire, for all ways of changing rows. The records
 //! are those of the same statements in PostgreSQL 18, with a PL/pgSQL function in this one's place.
 
 #![allow(missing_docs)]
@@ -30,7 +30,7 @@ thread_local! {
     static RECORDED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Records the call. By its argument it answers NULL, or a row with more in column `v` or `id`.
+/// Records the call. Its argument makes it return NULL, or a row with more in column `v` or `id`.
 fn record(call: &TriggerCall<'_>, _: &mut Spi<'_>) -> Result<TriggerAnswer> {
     let place = |name: &str| call.relation.column_index(name).expect("has the column");
     let shown = |row: Option<&[Datum]>| match row {
@@ -111,7 +111,7 @@ fn trigger(w: &mut World, table: &str, text: &str, parent: Oid) {
     w.catalog.put_relation(table);
 }
 
-/// What was recorded since the last time.
+/// The calls recorded since the last time.
 fn recorded() -> Vec<String> {
     RECORDED.with_borrow_mut(std::mem::take)
 }
@@ -138,7 +138,7 @@ fn world(triggers: &[&str]) -> World {
     w
 }
 
-/// Two rows through COPY's way.
+/// Inserts two rows through COPY's code.
 fn load(w: &mut World, rows: &[[i32; 3]]) -> u64 {
     struct Values([Datum; 3]);
     impl steppe_exec::Fields for Values {
@@ -195,7 +195,7 @@ fn inserts_fire_alike_whichever_way_rows_take() {
         let mut w = world(ALL);
         w.rows(text);
         let mut lines = recorded();
-        // Which of the two parts runs first is for the plan to say.
+        // The plan decides which of the two parts runs first.
         if text.starts_with("with") {
             lines.sort();
             let mut two = two.to_vec();

@@ -90,7 +90,7 @@ struct Writer {
     format: Format,
     out: String,
     indent: usize,
-    /// Per open group: whether it has something in it (JSON: a comma is due; YAML: a new line).
+    /// Whether each open group has content. Then JSON needs a comma, and YAML a new line.
     started: Vec<bool>,
 }
 

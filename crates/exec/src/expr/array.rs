@@ -115,7 +115,7 @@ fn character(name: &str, s: &Subscript, cx: &mut ExecContext, row: Row<'_>) -> R
     Ok(at.map_or(Datum::Null, |at| Datum::Char(byte(at))))
 }
 
-/// A subscript: `Some(None)` where it was left out, `None` where it is NULL.
+/// A subscript. `Some(None)`: it was left out. `None`: it is NULL.
 pub(super) fn index_value(
     index: Option<&CExpr>,
     cx: &mut ExecContext,
@@ -148,8 +148,8 @@ pub(crate) fn element<'a>(array: &'a Array, indices: &[i32]) -> Option<&'a Datum
     array.elements.get(position)
 }
 
-/// `a[i:j]`: the part within bounds, renumbered from 1; dimensions that are not
-/// mentioned are taken whole.
+/// `a[i:j]`: the part within bounds, renumbered from 1. Dimensions without a subscript are taken
+/// whole.
 fn slice(array: &Array, bounds: &[(Option<i32>, Option<i32>)]) -> Datum {
     let nothing = || one_dimensional(array.element_type, Vec::new());
     if array.dimensions.is_empty() || bounds.len() > array.dimensions.len() {

@@ -1,8 +1,8 @@
 //! Assignment to elements and slices of arrays (array_set_element and array_set_slice in
 //! arrayfuncs.c).
 //!
-//! An array of one dimension grows to what is assigned outside it, with NULLs in between; one of
-//! several does not. An empty one becomes what is assigned.
+//! An array of one dimension grows if a value is assigned outside it, with NULLs in between. An
+//! array of several dimensions does not grow. An empty array becomes the assigned value.
 
 use super::array::index_value;
 use super::{CExpr, Row, Subscript};
@@ -15,7 +15,7 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState};
 /// First and last subscript of each dimension.
 type Ranges = Vec<(i64, i64)>;
 
-/// The array with `value` in place of what the subscripts name.
+/// The array with `value` in the place that the subscripts name.
 pub(super) fn assign(
     s: &Subscript,
     value: &CExpr,
@@ -57,7 +57,7 @@ pub(super) fn assign(
     }
 }
 
-/// The slice's bounds, those that were left out from the array's own.
+/// The slice's bounds. A bound that was left out is the array's own.
 fn slice_ranges(array: &Array, bounds: &[(Option<i64>, Option<i64>)]) -> Result<Ranges> {
     let dimensions = &array.dimensions;
     if dimensions.is_empty() {
@@ -151,7 +151,7 @@ fn dimensions_with(old: &[(i64, i64)], ranges: &Ranges) -> Result<Vec<(i64, i64)
     }
 }
 
-/// How many elements dimensions of these lengths have.
+/// The number of elements of dimensions with these lengths.
 fn count(lengths: impl Iterator<Item = i64>) -> Result<usize> {
     let mut total: i64 = 1;
     for length in lengths {
@@ -163,7 +163,7 @@ fn count(lengths: impl Iterator<Item = i64>) -> Result<usize> {
     usize::try_from(total).map_err(|_| array_too_large())
 }
 
-/// 54000 where a last subscript would not be an integer (ArrayCheckBounds).
+/// 54000 if a last subscript would not be an integer (ArrayCheckBounds).
 fn check_bounds(dimensions: &[(i64, i64)]) -> Result<()> {
     match dimensions.iter().find(|(first, length)| first + length > i64::from(i32::MAX)) {
         None => Ok(()),

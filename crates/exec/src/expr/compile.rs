@@ -31,7 +31,7 @@ pub(crate) struct Compiler<'a> {
     pub(crate) dependencies: Dependencies,
     /// Evaluates constant sub-expressions.
     folding: ExecContext,
-    /// How many calls of constants and parameters are left to be evaluated: they may fail.
+    /// The number of calls of constants and parameters that stay unevaluated: they may fail.
     unevaluated: usize,
 }
 
@@ -212,7 +212,7 @@ impl<'a> Compiler<'a> {
     ) -> Result<CExpr> {
         let unevaluated = self.unevaluated;
         let compiled = self.list(args)?;
-        // A strict function of a NULL constant is NULL, whatever else it is given; see `fold`.
+        // A strict function of a NULL constant is NULL for any other arguments; see `fold`.
         let is_null = |arg: &CExpr| matches!(arg, CExpr::Const(Datum::Null));
         let may_skip = proc.strict && !proc.retset && unevaluated == self.unevaluated;
         if may_skip && compiled.iter().any(is_null) {
@@ -278,8 +278,8 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// A constant for an expression over constants. One that fails is left alone: whether it
-    /// is reached at all shows when it runs.
+    /// A constant for an expression over constants. One that fails stays unchanged: it raises the
+    /// error only if it is reached.
     fn fold(&mut self, expr: CExpr, foldable: bool) -> CExpr {
         if !foldable {
             return expr;
@@ -361,7 +361,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// An array that says of its elements that they are of another type.
+    /// An array whose elements get another type.
     fn relabelled_array(&mut self, arg: &Expr, to: Oid) -> Result<CExpr> {
         let [from, to] =
             [arg.ty().oid, to].map(|array| container_element_type(array).unwrap_or(array));
@@ -449,14 +449,14 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// What a pair of a row comparison's columns is compared as.
+/// The type that a pair of columns of a row comparison is compared as.
 fn ordered_as(left: &Expr, right: &Expr) -> Option<Oid> {
     let (left, right) = (left.ty().oid, right.ty().oid);
     let is_time = |ty| matches!(ty, oid::DATE | oid::TIMESTAMP | oid::TIMESTAMPTZ);
     (left == right || !is_time(left) || !is_time(right)).then_some(left)
 }
 
-/// Whether a cast that keeps the elements of an array as they are changes how they are shown.
+/// Whether a cast that keeps the elements of an array changes their text form.
 fn is_shown_otherwise(from: Oid, to: Oid) -> bool {
     let (Some(from), Some(to)) = (container_element_type(from), container_element_type(to)) else {
         return false;

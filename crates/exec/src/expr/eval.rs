@@ -1,7 +1,7 @@
 //! Evaluation of compiled expressions (PostgreSQL's execExprInterp.c).
 //!
-//! Three-valued logic: `test` answers `None` for unknown. AND and OR stop at the
-//! first operand that decides, left to right, as PostgreSQL's do.
+//! Three-valued logic: `test` returns `None` for unknown. AND and OR stop at the first operand that
+//! decides, left to right, as PostgreSQL's do.
 
 use super::{ArrayOp, BinaryTest, CExpr, Call, Case, Compare, Distinct, InSet, Row};
 use super::{RowCompare, SpiCall, TypedCall, array};
@@ -14,7 +14,7 @@ use steppe_types::compare::{HashedDatum, compare_as, equal_as};
 use steppe_types::{Datum, Error, Oid, Result};
 
 impl CExpr {
-    /// What the elements of a list of expressions are, if it is one (`IN (…)`, `ARRAY[…]`).
+    /// The elements of a list of expressions (`IN (…)`, `ARRAY[…]`), if this is one.
     pub(crate) fn elements(&self) -> Option<&[CExpr]> {
         match self {
             CExpr::Array(ctor) if !ctor.multidim => Some(&ctor.elements),
@@ -287,7 +287,7 @@ impl SpiCall {
     }
 }
 
-/// The arguments' values; `None` where a strict function meets a NULL.
+/// The arguments' values; `None` if a strict function has a NULL argument.
 pub(crate) fn eval_args(
     args: &[CExpr],
     strict: bool,
@@ -421,8 +421,7 @@ impl ArrayOp {
 }
 
 impl RowCompare {
-    /// The first pair of columns that differs decides; a NULL before it makes
-    /// the answer unknown.
+    /// The first pair of columns that differs decides. A NULL before it makes the result unknown.
     fn test(&self, cx: &mut ExecContext, row: Row<'_>) -> Result<Option<bool>> {
         let pairs = self.left.iter().zip(&self.right).zip(&self.types);
         for ((left, right), type_oid) in pairs {

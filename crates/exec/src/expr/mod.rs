@@ -38,7 +38,7 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// No columns.
+    /// A row without columns.
     pub(crate) const EMPTY: Row<'static> = Row { left: &[], right: &[] };
 
     /// One row.
@@ -191,7 +191,7 @@ pub(crate) struct InSet {
     pub(crate) left: CExpr,
     pub(crate) values: HashSet<HashedDatum, foldhash::fast::FixedState>,
     pub(crate) has_null: bool,
-    /// `<> ALL`: the answer is turned round.
+    /// `<> ALL`: the result is negated.
     pub(crate) negated: bool,
     pub(crate) type_oid: Oid,
 }
@@ -219,7 +219,7 @@ pub(crate) struct Subscript {
     pub(crate) array: CExpr,
     pub(crate) indices: Box<[(Option<CExpr>, Option<CExpr>)]>,
     pub(crate) slice: bool,
-    /// What is assigned to the element or the slice of an array of such elements.
+    /// The value to assign to the element or the slice, and the type of the array's elements.
     pub(crate) assigned: Option<(CExpr, Oid)>,
 }
 
@@ -227,7 +227,7 @@ pub(crate) struct Subscript {
 #[derive(Debug)]
 pub(crate) struct RowCompare {
     pub(crate) op: RowCompareOp,
-    /// The type whose order counts; `None`: two different ones of date and time.
+    /// The type to compare as. `None`: the types are two different ones of date and time.
     pub(crate) types: Box<[Option<Oid>]>,
     pub(crate) left: Box<[CExpr]>,
     pub(crate) right: Box<[CExpr]>,

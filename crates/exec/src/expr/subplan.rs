@@ -1,8 +1,8 @@
 //! Sub-selects as expressions (PostgreSQL's nodeSubplan.c).
 //!
-//! A sub-select that depends on nothing outside it runs once; one that depends
-//! on run-time parameters runs again when one of them has been set since: every
-//! parameter has a version, and a kept result remembers the versions it saw.
+//! A sub-select that depends on nothing outside it runs once. One that depends on run-time
+//! parameters runs again when one of them has been set since. Every parameter has a version, and a
+//! kept result stores the versions it saw.
 
 use super::{CExpr, Row, array};
 use crate::batch::RowBatch;
@@ -43,7 +43,7 @@ pub(crate) struct SubPlanState {
     pub(crate) cte: Option<CteState>,
 }
 
-/// The rows of a CTE as far as they have been asked for.
+/// The rows of a CTE, as far as they have been needed.
 pub(crate) struct CteState {
     pub(crate) versions: Versions,
     pub(crate) store: TupleStore,
@@ -134,7 +134,7 @@ pub(crate) fn advance_cte(
     Ok(())
 }
 
-/// Runs a data-modifying CTE to its end, whether or not anything read it.
+/// Runs a data-modifying CTE to its end, even if its rows are not read.
 pub(crate) fn drain(cx: &mut ExecContext, plan: SubPlanId) -> Result<()> {
     let width = cx.subplans[plan].plan.width;
     let mut batch = RowBatch::new(width);
@@ -168,7 +168,7 @@ pub(super) fn eval(sub: &Arc<CSubPlan>, cx: &mut ExecContext, row: Row<'_>) -> R
             }
             let versions = cx.versions(&sub.dependencies);
             let value = with_node(cx, sub.plan, |node, cx| run_value(sub, node, cx))?;
-            // With arguments every row sets a parameter: nothing would be found again.
+            // With arguments every row sets a parameter, so a kept result would never be used.
             if sub.args.is_empty() {
                 cx.subplans[sub.plan].kept = Some((versions, Kept::Value(value.clone())));
             }
@@ -317,8 +317,8 @@ fn hashed(types: &[Oid], values: impl Iterator<Item = Datum>) -> Box<[HashedDatu
     types.iter().zip(values).map(|(t, value)| HashedDatum { type_oid: *t, value }).collect()
 }
 
-/// A hit in the index is true. Where NULLs are about, the rows are compared one by one to
-/// tell unknown from false.
+/// A hit in the index is true. If there are NULLs, the rows are compared one by one to tell unknown
+/// from false.
 fn probe(
     sub: &CSubPlan,
     keys: &[CExpr],
