@@ -29,7 +29,7 @@ enum States {
     Counts(Vec<i64>),
     /// Sums of integers; which groups have one.
     Ints(Vec<i64>, Vec<bool>),
-    /// Sums of what becomes a numeric, as long as they fit.
+    /// Sums that become a numeric, as long as they fit.
     Small(SmallSums),
     Numerics(Vec<NumericSum>),
     Floats(Vec<f64>, Vec<bool>),
@@ -49,7 +49,7 @@ struct SmallSums {
 }
 
 impl SmallSums {
-    /// Adds a batch's values; says in which row a sum left the range.
+    /// Adds a batch's values; returns the row in which a sum left the range, if any.
     fn add(&mut self, groups: &[u32], nulls: &Nulls, values: &[i64]) -> Option<usize> {
         if let ([sum], [count], true) =
             (&mut self.sums[..], &mut self.counts[..], is_everyone(groups, nulls))
@@ -441,7 +441,7 @@ fn add_numerics(sums: &mut [NumericSum], groups: &[u32], arg: &Vector) -> Result
     Ok(true)
 }
 
-/// Adds what is in the only group. A batch's mantissas together are far from an i128's ends.
+/// Adds the rows of the only group. A batch's mantissas together are far from an i128's ends.
 fn add_to_one(sum: &mut NumericSum, groups: &[u32], arg: &Vector, values: &[i64], scale: u8) {
     if is_everyone(groups, &arg.nulls) {
         let total = values.iter().map(|value| i128::from(*value)).sum();
@@ -471,7 +471,7 @@ fn add_floats(
     })
 }
 
-/// Takes values of one type into states that are kept whole; false if it is to be done a row at a
+/// Adds values of one type to states that are kept whole; false if this must be done a row at a
 /// time.
 fn add_simple(
     kind: &AggKind,
@@ -538,7 +538,7 @@ fn replaces(order: Ordering, max: bool) -> bool {
     if max { order.is_ge() } else { order.is_le() }
 }
 
-/// Puts in the place of a group's value what `better` makes of the row's, if it does.
+/// Replaces a group's value by the result of `better` for the row's value, if there is one.
 fn extremes(
     states: &mut [AggState],
     (groups, nulls): (&[u32], &Nulls),

@@ -230,7 +230,7 @@ impl AggKind {
                     return Err(Error::internal("aggregate of pairs without a pair"));
                 };
                 match self {
-                    // The sums of what is only counted must not overflow.
+                    // Pairs that are only counted are not summed, since their sums could overflow.
                     AggKind::Pairs(PairsResult::Count) => pairs.count_pair(),
                     _ => pairs.add(float(y)?, float(x)?)?,
                 }

@@ -1,7 +1,7 @@
 //! States as values, and results made of several states of one group.
 //!
-//! The state of most aggregates is what they would answer, and states are put together as values
-//! are taken in. The others' are arrays:
+//! The state of most aggregates is the result that they would return, and states are combined as
+//! values are added. The others' states are arrays:
 //!
 //! | aggregates | state |
 //! |---|---|
@@ -92,7 +92,7 @@ impl AggKind {
         })
     }
 
-    /// Takes in a state that [`Self::partial`] has made.
+    /// Adds a state that [`Self::partial`] has made.
     pub(crate) fn combine(&self, state: &mut AggState, part: &Datum) -> Result<()> {
         if part.is_null() {
             return Ok(());

@@ -74,7 +74,7 @@ impl Nulls {
         &self.0
     }
 
-    /// Says of the value behind `len` others whether it is NULL.
+    /// Sets whether the value behind `len` others is NULL.
     #[inline]
     pub(crate) fn push(&mut self, len: usize, null: bool) {
         if null && self.0.is_empty() {
@@ -85,7 +85,7 @@ impl Nulls {
         }
     }
 
-    /// Appends those of `count` other values behind `len` ones.
+    /// Appends the flags of `count` other values behind `len` ones.
     pub(crate) fn append(&mut self, len: usize, from: &Nulls, count: usize) {
         if !self.none() || !from.none() {
             self.0.resize(len, false);
@@ -94,7 +94,7 @@ impl Nulls {
         }
     }
 
-    /// Flags as they are; none need be set.
+    /// Takes these flags, of which perhaps none is set.
     pub(crate) fn from_flags(flags: Vec<bool>) -> Nulls {
         if flags.contains(&true) { Nulls(flags) } else { Nulls::default() }
     }
@@ -137,7 +137,7 @@ impl Texts {
         &self.bytes[start as usize..(start + len) as usize]
     }
 
-    /// String `i` as a str. XX000 for what is not UTF-8, which is never put in.
+    /// String `i` as a str. XX000 if it is not UTF-8, which never occurs.
     pub(crate) fn str(&self, i: usize) -> Result<&str> {
         std::str::from_utf8(self.get(i)).map_err(|_| Error::internal("a string is not UTF-8"))
     }
@@ -183,7 +183,7 @@ impl Texts {
     }
 }
 
-/// The values of a vector, one a row; what stands in the place of a NULL is any value.
+/// The values of a vector, one a row. A NULL has any value in its place.
 #[derive(Clone, Debug)]
 pub(crate) enum Data {
     /// Booleans, integers, dates and times, widened.
@@ -225,7 +225,7 @@ impl Default for Vector {
 }
 
 impl Vector {
-    /// Datums as they are.
+    /// A vector of these datums.
     pub(crate) fn datums(values: Vec<Datum>) -> Vector {
         Vector { data: Data::Datums(values), nulls: Nulls::default() }
     }

@@ -82,7 +82,7 @@ fn random_block(random: &SeededRandom) -> (RowLayout, RowBlock) {
 fn columns_are_those_of_the_rows() {
     let random = SeededRandom::new(0);
     let mut representations = [0; 5];
-    // One for each position: what it had is replaced.
+    // A column for each position. Its old values are replaced.
     let mut columns: Vec<Vector> = (0..24).map(|_| Vector::default()).collect();
     for _ in 0..1000 {
         let (layout, block) = random_block(&random);

@@ -89,7 +89,7 @@ pub(crate) fn hash_rows(types: &[Oid], keys: &[&Vector], rows: usize, out: &mut 
 
 fn hash_column(type_oid: Oid, key: &Vector, out: &mut [u64]) {
     match &key.data {
-        // As [`hash_datum`] tells a boolean from a NULL.
+        // A boolean differs from a NULL as in [`hash_datum`].
         Data::Ints(IntKind::Bool, v) => {
             each(key, out, |i, mixer| mixer.write_u8(1 + (v[i] != 0) as u8));
         }
@@ -156,8 +156,8 @@ pub(crate) fn equal_values(
     }
 }
 
-/// Calls `differs` with the rows whose value is not that at the place in `others` which `places`
-/// has for them; rows without a place are passed over.
+/// Calls `differs` with the rows whose value differs from the one in `others` at the row's place in
+/// `places`. Rows without a place are skipped.
 pub(crate) fn compare_at(
     type_oid: Oid,
     values: &Vector,

@@ -20,8 +20,8 @@
 //! - An expression is compiled to columns ([`VExpr::compile`]) only if it may be evaluated twice,
 //!   in any order, and for rows that are not wanted. Such expressions have immutable and stable
 //!   functions without effects, no sub-selects, no sequences, no locks.
-//! - A column's representation may differ from batch to batch (a numeric column whose values are
-//!   small here is not there). A consumer looks at each batch; [`Vector::datum`] is always there.
+//! - A column's representation may differ from batch to batch (a numeric column may have only small
+//!   values here, but not there). A consumer checks each batch; [`Vector::datum`] always works.
 
 mod batch;
 mod block;

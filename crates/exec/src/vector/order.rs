@@ -156,7 +156,7 @@ pub(crate) fn sorted_rows(
     Ok(order.drain(..).map(|(_, i)| i).collect())
 }
 
-/// Appends a key's bits to what the rows have.
+/// Appends a key's bits to the rows' bits.
 fn add_short(key: &Key<'_>, order: &mut [(u64, u32)]) {
     let bits = key.form.bits().unwrap_or_default();
     for (digest, i) in order {

@@ -18,7 +18,8 @@ const TYPES: [Oid; 9] = [
     oid::OID,
 ];
 
-/// Values that reach a type's ends, and others that are equal and look different; NULL beyond.
+/// Values at a type's ends, and others that are equal but have different forms. Past the last one
+/// the value is NULL.
 fn value(type_oid: Oid, which: usize) -> Datum {
     let floats = [0.0, -0.0, 1.5, -1.5, f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
     let numerics = ["1.5", "-1.5", "0.0", "7.3", "92233.7", "1.50", "NaN", "1e30"];
@@ -37,7 +38,7 @@ fn value(type_oid: Oid, which: usize) -> Datum {
     .unwrap_or(Datum::Null)
 }
 
-/// The key columns with how each is sorted, and how many values of its type occur.
+/// The key columns with the order of each, and the number of its different values.
 fn key_types() -> impl Strategy<Value = Vec<(Oid, bool, bool, usize)>> {
     let key = (
         proptest::sample::select(&TYPES[..]),

@@ -20,7 +20,7 @@ pub enum ResultValue<'a> {
     Int8(i64),
     /// A [`Datum::Text`] as UTF-8.
     Text(&'a [u8]),
-    /// Any other: ask for [`ResultColumns::datum`].
+    /// Any other type, by [`ResultColumns::datum`].
     Other,
 }
 

@@ -156,7 +156,7 @@ mod tests {
     use steppe_types::numeric::Numeric;
     use steppe_types::{Datum, oid};
 
-    /// Values that are equal to others and look different, of three types.
+    /// Values of three types. Some are equal but have different forms.
     fn value(column: usize, which: usize) -> Datum {
         let numerics = ["1.5", "1.50", "2", "2.000", "NaN", "1e25", "10000000000000000000000000.0"];
         let floats = [0.0, -0.0, 1.5, f64::NAN, -f64::NAN, f64::INFINITY];

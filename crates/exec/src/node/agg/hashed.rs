@@ -48,8 +48,8 @@ pub(super) fn start(plan: &Arc<CPlan>, agg: &AggPlan, cx: &mut ExecContext) -> B
 }
 
 impl HashedNode {
-    /// Takes a row into its group, unless that is not in memory and there is no room: then the key's
-    /// hash is answered.
+    /// Adds a row to its group, and returns `None`. If the group is not in memory and there is no
+    /// room, it returns the key's hash.
     fn add(
         &mut self,
         agg: &AggPlan,

@@ -55,7 +55,7 @@ pub(crate) struct CAggregate {
 
 /// The sort of the rows of a call with DISTINCT or ORDER BY.
 pub(crate) struct AggSort {
-    /// Over argument columns ‖ further sort expressions.
+    /// The keys over argument columns ‖ further sort expressions.
     pub(crate) keys: SortKeys,
     /// Expressions of the row that is sorted: arguments first.
     pub(crate) row: Box<[CExpr]>,

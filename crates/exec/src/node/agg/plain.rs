@@ -1,4 +1,4 @@
-//! Aggregation of rows without GROUP BY: one group, which is there even if no row comes.
+//! Aggregation of rows without GROUP BY: one group, which exists even without rows.
 
 use super::{AggPlan, agg_of};
 use crate::batch::RowBatch;

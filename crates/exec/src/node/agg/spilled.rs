@@ -110,7 +110,7 @@ impl<P: Partition> Spilled<P> {
         Ok(())
     }
 
-    /// The next partition, and how often its rows have been written.
+    /// The next partition, and the number of times its rows have been written.
     pub(super) fn next(&mut self) -> Option<(P, u32)> {
         self.partitions.pop()
     }

@@ -28,7 +28,7 @@ use steppe_types::{Error, Result};
 enum Phase {
     Build,
     Probe,
-    /// Handing up unmatched inner rows from this row on.
+    /// Hands up unmatched inner rows from this row on.
     Unmatched(u32),
     Finished,
 }
@@ -308,7 +308,7 @@ impl ColumnJoinNode {
         if let Some(open) = &mut self.open {
             let kept = &parts.columns.outer_kept;
             let mut left = open.distribute(Side::Outer, (outer, kept), (hashes, &nulls))?;
-            // What matches nothing is needed only where it is handed up.
+            // An outer row without a match is needed only if the join hands it up.
             left.retain(|i| join.keeps_outer() || nulls.get(*i as usize) != Some(&true));
             outer.keep(&left);
             *hashes = left.iter().map(|i| hashes[*i as usize]).collect();
@@ -416,7 +416,7 @@ impl ColumnJoinNode {
         self.next_partition(parts, cx)
     }
 
-    /// Ends a pass: what it wrote to disk is to be joined next.
+    /// Ends a pass. The partitions that it wrote to disk are joined next.
     fn next_partition(&mut self, parts: Parts<'_>, cx: &mut ExecContext) -> Result<()> {
         self.pending.take(self.open.take());
         let Some(mut partition) = self.pending.next(parts.join) else {

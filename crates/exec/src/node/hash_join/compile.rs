@@ -28,8 +28,8 @@ pub(crate) struct ColumnJoin {
     /// The columns of each side that are read behind the computed keys.
     pub(super) outer_kept: Box<[usize]>,
     pub(super) inner_kept: Box<[usize]>,
-    /// The outer side is asked for rows before the inner one is read, which is skipped if there are
-    /// none (nodeHashjoin.c does so if the outer side's first row costs less).
+    /// The outer side's first rows are read before the inner side. If there are none, the inner
+    /// side is skipped (nodeHashjoin.c does so if the outer side's first row costs less).
     pub(super) peeks: bool,
     /// The columns of the outer side's scan that have its keys, if the scan may drop rows without a
     /// match.

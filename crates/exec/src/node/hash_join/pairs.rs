@@ -56,7 +56,7 @@ impl Pairs {
     }
 }
 
-/// The way of a batch of outer rows through the table.
+/// The progress of a batch of outer rows through the table.
 #[derive(Default)]
 pub(super) struct Probe {
     /// Heads of the chains in which the rows' keys can be.

@@ -95,7 +95,7 @@ impl JoinTable {
     }
 }
 
-/// Where probe rows come from.
+/// The source of probe rows.
 enum Source {
     Child,
     File { reader: SpillReader, row: Vec<Datum> },
@@ -104,7 +104,7 @@ enum Source {
 enum Phase {
     Build,
     Probe,
-    /// Handing up unmatched inner rows from this row on.
+    /// Hands up unmatched inner rows from this row on.
     Unmatched(u32),
     Finished,
 }
@@ -358,7 +358,7 @@ impl HashJoinNode {
         self.next_partition(cx)
     }
 
-    /// Ends a pass: what it wrote to disk is to be joined next.
+    /// Ends a pass. The partitions that it wrote to disk are joined next.
     fn next_partition(&mut self, cx: &mut ExecContext) -> Result<()> {
         let CNode::HashJoin(join) = &self.plan.clone().kind else {
             return Err(Error::internal("hash join node over another plan"));

@@ -133,13 +133,13 @@ impl<F> Default for Pending<F> {
 }
 
 impl<F: SideFile> Pending<F> {
-    /// Takes what a pass has written, if anything.
+    /// Takes the partitions that a pass has written, if any.
     pub(super) fn take(&mut self, written: Option<Open<F>>) {
         let on_disk = |open: Open<F>| open.partitions.into_iter().skip(open.resident);
         self.0.extend(written.into_iter().flat_map(on_disk));
     }
 
-    /// The next one of which any row may come.
+    /// The next partition that may have rows to hand up.
     pub(super) fn next(&mut self, join: &HashJoinPlan) -> Option<Partition<F>> {
         loop {
             let partition = self.0.pop()?;

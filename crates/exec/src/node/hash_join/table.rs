@@ -148,7 +148,7 @@ pub(super) enum Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    /// `hashes` are those of the outer rows.
+    /// `hashes`: the hashes of the outer rows' keys.
     pub(super) fn new(
         types: &'a [Oid],
         (outer, outer_keys, hashes): (&'a Keyed, &[KeyAt], &'a [u64]),

@@ -148,7 +148,7 @@ impl ColumnLoopNode {
         Ok(())
     }
 
-    /// Goes to the next outer rows; false at the end.
+    /// Moves to the next outer rows; false at the end.
     fn fetch_outer(
         &mut self,
         parts: Parts<'_>,
@@ -177,7 +177,7 @@ impl ColumnLoopNode {
         Ok(self.inner.rows() > 0)
     }
 
-    /// Looks up some outer rows and hands up what they join with.
+    /// Looks up some outer rows and hands up their joined rows.
     fn join_some(
         &mut self,
         parts: Parts<'_>,

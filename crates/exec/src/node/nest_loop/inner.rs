@@ -10,7 +10,7 @@ use crate::node::{CNode, IndexPlan};
 use crate::vector::{ColumnBatch, DecodeRow, StoredRows, Vector};
 use steppe_types::{Datum, Error, Result};
 
-/// The inner rows, and the way of a batch of outer rows through them.
+/// The inner rows, and the progress of a batch of outer rows through them.
 pub(super) enum Inner {
     /// The rows that an index has for a key.
     Lookup(Box<Lookup>),
@@ -83,7 +83,7 @@ impl Inner {
         self.row() >= self.rows()
     }
 
-    /// Leaves out what is left for the present outer row, which has its match.
+    /// Skips the rest of the present outer row, which has its match.
     pub(super) fn skip(&mut self) {
         match self {
             Inner::Lookup(lookup) => lookup.skip(),
@@ -127,7 +127,7 @@ impl Inner {
         }
     }
 
-    /// The found rows by columns; `decode` is for stored values that are rare.
+    /// The found rows by columns; `decode` is for rare forms of stored values.
     pub(super) fn columns<'a>(
         &'a self,
         (join, columns): (&'a NestLoopPlan, &'a ColumnLoop),
@@ -173,7 +173,7 @@ impl Inner {
         }
     }
 
-    /// Forgets the outer rows.
+    /// Drops the outer rows.
     pub(super) fn rescan(&mut self, cx: &mut ExecContext) -> Result<()> {
         match self {
             Inner::Lookup(lookup) => {

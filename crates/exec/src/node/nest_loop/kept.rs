@@ -19,7 +19,7 @@ use crate::vector::{COLUMN_ROWS, ColumnBatch, Vector};
 use std::sync::Arc;
 use steppe_types::{Error, Result};
 
-/// The inner rows, and the way of a batch of outer rows through them.
+/// The inner rows, and the progress of a batch of outer rows through them.
 pub(super) struct Kept {
     child: ColumnInput,
     width: usize,
@@ -37,8 +37,8 @@ pub(super) struct Kept {
     rest: Option<TupleStore>,
     reader: StoreReader,
     block: ColumnBatch,
-    /// The first outer row that has not met all inner rows, whether it has been begun, and how
-    /// many of those in memory it has met.
+    /// The first outer row that has not been joined with all inner rows, whether it has been begun,
+    /// and with how many of those in memory it has been joined.
     row: usize,
     is_begun: bool,
     position: usize,

@@ -45,7 +45,7 @@ pub(super) struct Wanted {
     pub(super) any: bool,
 }
 
-/// The way of a batch of outer rows through the index.
+/// The progress of a batch of outer rows through the index.
 #[derive(Default)]
 pub(super) struct Lookup {
     /// The keys that are searched for, one after the other, and where each ends.
@@ -136,7 +136,7 @@ impl Entries {
 }
 
 impl Lookup {
-    /// Takes the keys of a batch of outer rows. With an error [`Self::rows`] says how many rows are
+    /// Takes the keys of a batch of outer rows. With an error [`Self::rows`] is the number of rows
     /// before the one that failed.
     pub(super) fn begin(
         &mut self,
@@ -206,7 +206,7 @@ impl Lookup {
         self.row
     }
 
-    /// Leaves out what is left of the present outer row, which has its match.
+    /// Skips the rest of the present outer row, which has its match.
     pub(super) fn skip(&mut self) {
         self.row += 1;
         self.cursor = None;
@@ -292,8 +292,8 @@ impl Lookup {
         Ok(())
     }
 
-    /// Takes the entries of a key that was looked up for the present outer row; false if the index
-    /// has not got all of their keys whole.
+    /// Takes the entries of a key that was looked up for the present outer row; false if some of
+    /// their keys are not whole in the index.
     fn take_postings(
         &mut self,
         i: usize,
@@ -349,7 +349,7 @@ impl Lookup {
             }
             self.cursor = Some(cursor);
             if wanted.first {
-                // Whether more of them are needed is known once these have been looked at.
+                // After these have been read it is known whether more are needed.
                 self.probe *= 2;
                 break;
             }
@@ -421,7 +421,7 @@ impl Lookup {
         Ok(())
     }
 
-    /// Answers from the entries that say all, and from the rows of others.
+    /// Makes the output from the definitive entries, and from the rows of others.
     fn answer(&mut self, scan: &IndexPlan, is_point: bool, cx: &mut ExecContext) -> Result<()> {
         let Lookup { entries, found, counts, .. } = self;
         found.outer.clear();

@@ -35,7 +35,7 @@ pub(crate) struct NestLoopPlan {
     pub(crate) inner: Arc<CPlan>,
     pub(crate) params: Box<[(ExecParamId, CExpr)]>,
     pub(crate) on: Option<CExpr>,
-    /// The way many outer rows are joined together; `None` if they are joined one by one.
+    /// The parts for joining many outer rows together; `None` if they are joined one by one.
     pub(crate) columns: Option<ColumnLoop>,
 }
 

@@ -1,4 +1,4 @@
-//! Random pairs, found in steps of any size, beside what the loop over all of them hands up.
+//! Compares random pairs, found in steps of any size, with the loop over all of them.
 
 use super::pairs::{Pairs, Resolving};
 use crate::vector::NO_ROW;

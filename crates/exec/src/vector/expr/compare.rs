@@ -48,7 +48,7 @@ pub(super) fn zip<A: Copy, B: Copy, C>(
     })
 }
 
-/// Integers and their kin.
+/// Integers, booleans, dates and times.
 pub(super) fn ints<'a>(value: &'a Value<'_>) -> Option<(IntKind, Side<'a, i64>)> {
     match value {
         Value::Same(value) => IntKind::of(value).map(|(kind, value)| (kind, Side::One(value))),
@@ -326,8 +326,8 @@ pub(super) fn date_timestamp(
     Some(Truths::new(values, nulls))
 }
 
-/// Twice a number of days, and one more where a constant lies between two midnights: so all
-/// comparisons are those of integers.
+/// Twice a number of days, plus one if a constant lies between two midnights. So all comparisons
+/// are comparisons of integers.
 fn days_and_instant(
     op: CmpOp,
     days: &Side<'_, i64>,

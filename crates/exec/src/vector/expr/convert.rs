@@ -59,7 +59,7 @@ pub(super) fn date_to_timestamp(value: &Value<'_>) -> Option<Vector> {
     Some(Vector { data: Data::Ints(IntKind::Timestamp, timestamps), nulls: vector.nulls.clone() })
 }
 
-/// `extract(field from value)` of dates or timestamps. NULL where an infinity has no such field;
+/// `extract(field from value)` of dates or timestamps. NULL if an infinity has no such field.
 /// `None` if a result is not a mantissa of the others' scale.
 pub(super) fn extract(field: &Value<'_>, value: &Value<'_>) -> Option<Vector> {
     let Value::Same(Datum::Text(field)) = field else { return None };

@@ -93,7 +93,7 @@ pub(super) fn is_null(value: &Value<'_>, negated: bool, rows: usize) -> Truths {
     Truths { values, nulls: Nulls::default() }
 }
 
-/// IS TRUE and its kin.
+/// IS TRUE, IS FALSE, IS UNKNOWN and their negations.
 pub(super) fn bool_test(truths: Truths, test: BoolTest) -> Truths {
     let Truths { values, nulls } = truths;
     let null = |i: usize| nulls.get(i);

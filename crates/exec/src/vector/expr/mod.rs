@@ -12,8 +12,8 @@
 //!                                                            └─ error ──▶ GiveUp
 //! ```
 //!
-//! AND, OR, CASE and COALESCE evaluate an operand only for the rows that the row path would
-//! evaluate it for: those are gathered ([`Input`]), so that kernels always see dense values.
+//! AND, OR, CASE and COALESCE evaluate an operand only for the rows for which the row path would
+//! evaluate it. These rows are gathered ([`Input`]), so that kernels always see dense values.
 
 mod arithmetic;
 mod case;

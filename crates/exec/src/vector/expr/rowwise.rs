@@ -19,7 +19,7 @@ pub(crate) struct Call {
     pub(super) by_row: CExpr,
 }
 
-/// The loops that a call has. Each answers `None` for what it does not handle.
+/// The loops of calls. Each returns `None` for cases that it does not handle.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kernel {
     /// By the operands' default order; char(n) without its trailing blanks.

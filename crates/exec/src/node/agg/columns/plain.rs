@@ -1,4 +1,4 @@
-//! Aggregation of columns without GROUP BY: one group, which is there even if no row comes.
+//! Aggregation of columns without GROUP BY: one group, which exists even without rows.
 
 use super::calls::Calls;
 use super::output::Aggregation;
@@ -29,7 +29,7 @@ fn one_group(agg: &AggPlan) -> Calls {
     calls
 }
 
-/// Takes in a batch's rows.
+/// Adds a batch's rows.
 fn take(
     calls: &mut Calls,
     parts: Parts<'_>,
