@@ -8,7 +8,7 @@
 //! The rows for triggers are kept as they were, beyond work_mem in temporary files. One event
 //! stands for a run of rows.
 //!
-//! Deferred constraints leave the queue when their turn comes: the session keeps them until SET
+//! Deferred constraints leave the queue when their turn comes. The session keeps them until SET
 //! CONSTRAINTS or COMMIT.
 
 use super::deferred;
@@ -38,7 +38,7 @@ pub(crate) enum Event {
 pub(crate) struct EventQueue {
     events: Vec<Event>,
     tables: Vec<QueuedTable>,
-    /// Where a table is among those.
+    /// The places of tables in that list.
     places: HashMap<Oid, usize>,
     logs: Vec<RowLog>,
     /// BEFORE STATEMENT triggers that have been fired. They fire once for a table and a command,

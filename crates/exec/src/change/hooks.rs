@@ -4,8 +4,8 @@
 //! Triggers that the statement's command, its columns or the session's role exclude are left out. A
 //! statement without triggers has no [`HookSet`], and its execution checks only that.
 //!
-//! Leaves with the same definition share a set, so the set has no OID of a table. The trigger gets
-//! its table's name and OID from the table.
+//! Leaves with the same definition share a set, so the set has no OID of a table. Each call of a
+//! trigger gets the table separately.
 
 use super::{TargetRules, Written};
 use crate::registry::{TriggerFn, trigger_function};

@@ -100,7 +100,7 @@ impl Partitioned {
             inserter.insert_checked(target, &rows, cx)?;
             ids.push(inserter.ids().to_vec());
         }
-        // What the rows before it ran into has come first.
+        // An error of the rows before it has precedence.
         if let Some(error) = failed {
             return Err(error);
         }
@@ -173,7 +173,7 @@ fn checked<'r>(
 ) -> Result<Cow<'r, [Datum]>> {
     let mut stored = target.stored(row);
     if !target.generated.is_empty() {
-        // The leaf's expressions may be others than its parent's.
+        // The leaf may have other expressions than its parent.
         target.generate(stored.to_mut(), cx)?;
     }
     check_row(target, &stored, cx)?;
@@ -240,8 +240,8 @@ impl ModifyPlan {
         self.insert_by(false, rows, open, inserter, cx)
     }
 
-    /// [`Self::insert`] whose error is that of the first row that fails. What the statement did
-    /// before stays.
+    /// [`Self::insert`] with the error of the first row that fails. Earlier changes of the
+    /// statement stay.
     pub(super) fn insert_in_order(
         &self,
         rows: &[&[Datum]],

@@ -1,5 +1,5 @@
-//! One way of changing rows: INSERT, UPDATE and DELETE of a plan's node, of a point statement, of
-//! COPY.
+//! The one way of changing rows: INSERT, UPDATE and DELETE by a plan's node, by a point statement,
+//! by COPY.
 //!
 //! | file | subject |
 //! |---|---|
@@ -20,8 +20,8 @@
 //! | `checks` | NOT NULL, CHECK, and the errors with their details |
 //! | `returned` | what RETURNING is over, and its system columns |
 //!
-//! A statement that fails half-way leaves its changes to the session, which takes
-//! them back to the statement's start (an undo position).
+//! A statement that fails half-way leaves its changes to the session, which undoes them to the
+//! statement's start (an undo position).
 
 mod checks;
 mod conflict;

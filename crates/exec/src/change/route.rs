@@ -53,7 +53,7 @@ pub(crate) struct Partitioned {
 /// The leaves that an execution has opened. `None`: the leaf was dropped.
 #[derive(Default)]
 pub(crate) struct OpenLeaves {
-    /// Mostly there is but one.
+    /// The first leaf. Mostly it is the only one.
     first: Option<(Oid, Option<Arc<Target>>)>,
     others: HashMap<Oid, Option<Arc<Target>>>,
     /// The catalog in force when a leaf was locked, if it is newer than the statement's.
@@ -199,7 +199,7 @@ impl Partitioned {
         Ok(Some(target))
     }
 
-    /// A leaf as it is in the catalog that the statement was planned against.
+    /// A leaf in the catalog that the statement was planned against.
     fn target(
         &self,
         leaf: Definition,

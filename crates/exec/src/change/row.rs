@@ -148,7 +148,7 @@ struct Found<'s> {
 }
 
 impl Found<'_> {
-    /// Goes on with a newer version.
+    /// Continues with a newer version.
     fn take(
         &mut self,
         modify: &ModifyPlan,

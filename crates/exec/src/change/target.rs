@@ -1,4 +1,4 @@
-//! A table that is written to: what its rows must satisfy and how they are laid out.
+//! A table that is written to, with the constraints and the layout of its rows.
 //!
 //! The rules are compiled from the definition of a table and from the statement. They name no
 //! table, so leaves with the same definition share them, and each leaf adds only its handles
@@ -27,10 +27,10 @@ pub(crate) struct Target {
     pub(crate) indexes: Box<[IndexAccess]>,
 }
 
-/// A column whose value is computed from others.
+/// A column that is computed from others.
 pub(crate) struct GeneratedColumn {
     pub(super) column: usize,
-    /// Over the new row.
+    /// The expression over the new row.
     value: CExpr,
     /// The columns that it is computed from.
     pub(super) reads: Box<[usize]>,
@@ -96,8 +96,8 @@ impl std::ops::Deref for Target {
 }
 
 impl TargetRules {
-    /// These rules of a table for a statement of some commands, which assigns to some columns of
-    /// the table that it names.
+    /// The rules of a table for a statement of some commands, which assigns to some columns of the
+    /// table that it names.
     pub(crate) fn for_statement(
         mut self,
         table: &Relation,
@@ -177,7 +177,7 @@ impl Target {
     }
 
     /// The rows of a batch with their generated columns, if the table has any. BEFORE ROW triggers
-    /// have the rows in hand before these are computed.
+    /// see the rows before these are computed.
     pub(super) fn completed(
         &self,
         rows: &RowBatch,

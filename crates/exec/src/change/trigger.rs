@@ -1,4 +1,4 @@
-//! Calling triggers (ExecBRInsertTriggers and its kin in src/backend/commands/trigger.c).
+//! Calls of triggers (ExecBRInsertTriggers and the like in src/backend/commands/trigger.c).
 //!
 //! Triggers of one kind fire in the order of their names. A BEFORE ROW trigger gets the row from
 //! the trigger before it, in the table's layout. It may return another row, or that the operation

@@ -28,7 +28,7 @@ impl<'a> TableWriter<'a> {
         TableWriter { table, searched: None, indexes: &[] }
     }
 
-    /// With all the table's indexes.
+    /// For the table with all its indexes.
     pub(crate) fn with_indexes(
         table: &'a TableAccess,
         searched: Option<&'a IndexAccess>,
@@ -184,8 +184,8 @@ impl Rows<'_> {
         }
     }
 
-    /// Appends the key of row `i`; says whether the store is to treat it as having a
-    /// NULL. `None`: a partial index leaves the row out.
+    /// Appends the key of row `i`; returns whether the store is to treat it as having a NULL.
+    /// `None`: a partial index leaves the row out.
     fn key(
         self,
         table: &TableAccess,

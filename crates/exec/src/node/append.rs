@@ -1,5 +1,5 @@
-//! Append: one input after the other (UNION ALL). If all of them hand up columns, and it adds
-//! nothing itself, it passes them on as they are.
+//! Append: one input after the other (UNION ALL). If all of them hand up columns, and the node has
+//! no filter and no projection, it passes the columns on unchanged.
 
 use super::{BoxedNode, CNode, CPlan, Node, pump, start as start_node};
 use crate::batch::RowBatch;
@@ -10,7 +10,7 @@ use steppe_types::{Error, Result};
 
 struct AppendNode {
     plan: Arc<CPlan>,
-    /// Started when their turn comes.
+    /// The inputs, each started when its turn comes.
     children: Vec<Option<BoxedNode>>,
     current: usize,
     scratch: RowBatch,

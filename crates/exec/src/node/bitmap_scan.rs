@@ -1,5 +1,5 @@
-//! Bitmap scans: entries of indexes become a set of rows, and those are read in their order
-//! (nodeBitmapHeapscan.c, nodeBitmapIndexscan.c).
+//! Bitmap scans: entries of indexes are made into a set of rows, and the rows are read in their
+//! order (nodeBitmapHeapscan.c, nodeBitmapIndexscan.c).
 //!
 //! ```text
 //!   Bitmap Heap Scan         reads the set's rows; holds those that are not sure to `recheck`

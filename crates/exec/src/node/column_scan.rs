@@ -280,7 +280,7 @@ impl ColumnScanNode {
         Ok(())
     }
 
-    /// Hands the next rows of a stretch to the sink as they are stored. (There is no filter.)
+    /// Hands the next rows of a stretch to the sink in their stored form. (There is no filter.)
     fn stored_of_stretch(
         &mut self,
         parts: &Parts<'_>,
@@ -302,7 +302,7 @@ impl ColumnScanNode {
         Ok(())
     }
 
-    /// Decodes row `i` of the block: the next one is looked at next.
+    /// Decodes row `i` of the block, and moves behind it.
     #[inline]
     fn decode_row(&mut self, parts: &Parts<'_>, i: usize) -> Result<()> {
         self.blocks.position = i + 1;
@@ -345,7 +345,7 @@ impl Node for ColumnScanNode {
     }
 
     fn next_columns(&mut self, cx: &mut ExecContext, out: &mut ColumnBatch) -> Result<()> {
-        // What one stretch gives is a batch.
+        // The rows of one stretch are a batch.
         let wanted = |out: &ColumnBatch| if out.is_empty() { out.wanted.max(1) } else { 0 };
         self.fill(cx, (out, wanted), Self::columns_of_stretch)
     }

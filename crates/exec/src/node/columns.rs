@@ -161,8 +161,8 @@ pub(crate) struct RowsOfColumns {
 }
 
 impl RowsOfColumns {
-    /// Fills the empty batch `out` with the next rows; `fill` makes the next columns. A row that
-    /// fails does so when its turn comes.
+    /// Fills the empty batch `out` with the next rows; `fill` makes the next columns. A row's error
+    /// is returned when its turn comes.
     fn next(
         &mut self,
         cx: &mut ExecContext,
@@ -275,7 +275,7 @@ impl CPlan {
 }
 
 impl ColumnPlan {
-    /// Puts the rows that pass the filter into `out`, projected; says how many do not.
+    /// Puts the rows that pass the filter into `out`, projected; returns the number of others.
     fn emit(
         &self,
         cx: &mut ExecContext,

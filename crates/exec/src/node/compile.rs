@@ -485,8 +485,8 @@ impl PlanCompiler<'_, '_> {
         Ok(CAggregate { kind, args, filter, sort, distinct, direct: Box::new([]), ret })
     }
 
-    /// The rows sorted are the arguments and what ORDER BY adds; DISTINCT sorts by all
-    /// arguments, those of ORDER BY first.
+    /// The sorted rows have the arguments and the additional expressions of ORDER BY. DISTINCT
+    /// sorts by all arguments, those of ORDER BY first.
     fn agg_sort(&mut self, args: &[Expr], order_by: &[SortKey], distinct: bool) -> Result<AggSort> {
         let mut row = self.exprs.list(args)?.into_vec();
         let mut columns = Vec::new();

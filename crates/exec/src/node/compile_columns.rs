@@ -185,7 +185,7 @@ fn makes_columns(kind: &CNode, plan: &Plan) -> bool {
     }
 }
 
-/// Whether a node of this kind hands up what its children do, which is columns, or likely to be.
+/// Whether a node of this kind hands up its children's rows, which are columns, or likely to be.
 fn passes_columns(kind: &CNode, plan: &Plan) -> bool {
     match kind {
         CNode::Append(children) => plan.is_plain() && children.iter().all(|c| c.columns.is_some()),

@@ -17,8 +17,8 @@ pub(crate) struct CteScanPlan {
     pub(crate) plan: SubPlanId,
 }
 
-/// A scan of a CTE's shared rows. It reads what is there and then makes the CTE
-/// produce more, so that a LIMIT above stops the CTE too.
+/// A scan of a CTE's shared rows. It reads the stored rows and then makes the CTE produce more, so
+/// that a LIMIT above stops the CTE too.
 struct CteScanNode {
     plan: Arc<CPlan>,
     reader: StoreReader,

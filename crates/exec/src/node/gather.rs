@@ -65,7 +65,7 @@ pub(super) fn gather_of(plan: &CPlan) -> Option<&GatherPlan> {
     }
 }
 
-/// A setting that counts something.
+/// The value of an integer setting, or 0.
 fn count(cx: &ExecContext, name: &str) -> Result<usize> {
     let value = cx.functions.session.setting(name)?;
     Ok(value.and_then(|value| value.parse().ok()).unwrap_or(0))

@@ -1,9 +1,9 @@
 //! Gather Merge: the rows of a plan that several threads run, each in an order, in that order
 //! (PostgreSQL's nodeGatherMerge.c).
 //!
-//! The thread of the statement runs the plan itself before it waits for others' first rows: what
-//! sorts takes its parts of the table then. Each helper's rows come by a way of their own, of
-//! which a few batches wait at a time, so that one whose rows come late does not keep others' in memory.
+//! The thread of the statement runs the plan itself before it waits for other threads' first rows,
+//! so a sort takes its parts of the table then. Each helper has a channel of its own, in which only
+//! a few batches wait. So a helper whose rows are used late does not keep many rows in memory.
 
 use super::gather::{Crew, gather_of};
 use super::{BoxedNode, CPlan, Input, Node};
@@ -54,7 +54,7 @@ struct Arrived {
 struct MergedThreads {
     order: Arc<[SortColumn]>,
     crew: Crew<RowBatch>,
-    /// By the helpers' numbers.
+    /// The arrived rows, by the helpers' numbers.
     helpers: Vec<Arrived>,
     /// The leader's own, behind the helpers in number.
     own: Option<Input>,
@@ -65,7 +65,7 @@ struct MergedThreads {
 }
 
 impl MergedThreads {
-    /// Has the plan run, until each thread has a row or has ended.
+    /// Runs the plan until each thread has a row or has ended.
     fn call(plan: &CPlan, cx: &mut ExecContext, wanted: usize) -> Result<MergedThreads> {
         let order = gather_of(plan).and_then(|gather| Some((gather.order.clone()?, &gather.child)));
         let (order, child) = order.ok_or_else(|| Error::internal("rows are merged in no order"))?;

@@ -231,7 +231,7 @@ impl Node for IncrementalSortNode {
                 break;
             }
             let Some(sorter) = self.sorted.front_mut() else {
-                // What is there goes up before more is read.
+                // Rows in `out` are handed up before more are read.
                 if !out.is_empty() || !self.load(sort, cx)? {
                     break;
                 }

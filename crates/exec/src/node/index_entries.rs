@@ -32,17 +32,17 @@ pub(super) struct IndexEntries {
     pub(super) fetches: u64,
 }
 
-/// Where entries come from.
+/// The source of entries.
 enum Stretch {
     None,
     Range(Box<KeyCursor>),
-    /// The rows of one key, and how many of them have been visited.
+    /// The rows of one key, and the number of visited ones.
     Point(Vec<u8>, Vec<(RowId, Visibility)>, usize),
-    /// The rows of several keys, in [`Together`], and how many of them have been visited.
+    /// The rows of several keys, in [`Together`], and the number of visited ones.
     Keys(usize),
 }
 
-/// Keys that are looked up together, and what was found.
+/// Keys that are looked up together, and their rows.
 #[derive(Default)]
 struct Together {
     keys: LookupKeys,
@@ -80,7 +80,7 @@ impl IndexEntries {
         Ok(IndexEntries { keys_next: KEYS_MAX, ..IndexEntries::new(scan, cx)? })
     }
 
-    /// Goes on to the next entry; false at the end.
+    /// Moves to the next entry; false at the end.
     pub(super) fn advance(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<bool> {
         loop {
             let is_there = match &mut self.stretch {
@@ -122,7 +122,7 @@ impl IndexEntries {
         }
     }
 
-    /// Goes on to the next stretch; false if there is none.
+    /// Moves to the next stretch; false if there is none.
     fn next_stretch(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<bool> {
         self.stretch = Stretch::None;
         if self.keys_next > 1 && !scan.backward && self.look_up_keys(scan, cx)? {
@@ -175,7 +175,7 @@ impl IndexEntries {
         Ok(looked_up > 0)
     }
 
-    /// The entry that [`Self::advance`] went to: its key, its row, and how much it says.
+    /// The present entry: its key, its row, and its visibility.
     pub(super) fn entry(&self) -> Result<(&[u8], RowId, Visibility)> {
         match &self.stretch {
             Stretch::Range(cursor) => Ok(cursor.entry()),

@@ -131,7 +131,7 @@ struct IndexScanNode {
     postings: Vec<u8>,
     scratch: Vec<Datum>,
     key_values: Vec<Datum>,
-    /// Probes made, and rows of the table looked at, for EXPLAIN ANALYZE.
+    /// Probes made, and rows of the table read, for EXPLAIN ANALYZE.
     counts: Counts,
     /// For a consumer of columns.
     columns: Option<BoxedNode>,
@@ -164,15 +164,15 @@ pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
 enum Found {
     /// A row of the table, which is in `row`.
     Row(RowId, RowMeta),
-    /// An entry that answers: its columns are in `scratch`.
+    /// A definitive entry, whose columns are in `scratch`.
     Entry,
 }
 
-/// The scan's counts when a batch began.
+/// The scan's counts at the beginning of a batch.
 type Before = (u64, u64);
 
 impl IndexScanNode {
-    /// Evaluates what is searched for.
+    /// Evaluates the keys to search for.
     fn begin(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<()> {
         let probes = Probes::new(scan, cx)?;
         let checks = KeyChecks::new(&scan.range.checks, &scan.index, cx)?;

@@ -60,7 +60,7 @@ enum Test {
 /// A value of a row comparison, as the key's type sees it.
 enum RowValue {
     Part(Vec<u8>),
-    /// Between this and what comes next.
+    /// Between this value and the next one of the type.
     JustAbove(Vec<u8>),
     BelowAll,
     AboveAll,

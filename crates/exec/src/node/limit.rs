@@ -81,7 +81,7 @@ impl Node for LimitNode {
                 (skip, count(limit.limit.as_ref(), cx, rows, "LIMIT")?.unwrap_or(u64::MAX))
             }
         };
-        // LIMIT 0 asks nothing of its input, not even with ties.
+        // LIMIT 0 requests no rows from its input, not even with ties.
         self.finished |= self.state.is_none() && left == 0;
         while !out.is_full() && !self.finished {
             if left == 0 && limit.ties.is_none() {

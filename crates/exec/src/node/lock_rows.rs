@@ -1,4 +1,4 @@
-//! SELECT … FOR UPDATE and its kin (PostgreSQL's nodeLockRows.c).
+//! SELECT … FOR UPDATE, FOR SHARE and the like (PostgreSQL's nodeLockRows.c).
 //!
 //! If a transaction that committed after the snapshot changed the row, a statement in REPEATABLE
 //! READ fails (40001). In READ COMMITTED the newest version is locked and its columns are read
@@ -94,7 +94,7 @@ struct LockRowsNode {
     plan: Arc<CPlan>,
     child: Input,
     scratch: Vec<Datum>,
-    /// Leaves that rows have been locked in, by the number of their lock clause.
+    /// Leaves with locked rows, by the number of their lock clause.
     leaves: HashMap<(usize, Oid), Option<LockedRows>>,
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct MemoizePlan {
     pub(crate) is_binary: bool,
     /// The other parameters that the child reads from outside.
     pub(crate) others: Arc<[ExecParamId]>,
-    /// How much more memory than work_mem the entries may take.
+    /// The factor by which the entries may exceed work_mem.
     pub(crate) memory_factor: f64,
 }
 
@@ -94,7 +94,7 @@ struct Cache {
 
 /// Where the present run gets its rows from.
 enum Source {
-    /// The parameters have not been looked at.
+    /// The parameters have not been checked.
     Unknown,
     /// An entry, from this row on.
     Kept { slot: u32, next: usize },

@@ -122,7 +122,7 @@ pub(crate) fn stored_columns(plan: &CPlan) -> Option<Box<[usize]>> {
 /// A node of a running tree.
 pub(crate) type BoxedNode = Box<dyn Node>;
 
-/// A compiled plan node with what is common to all.
+/// A compiled plan node with the parts that all nodes have.
 pub(crate) struct CPlan {
     /// Position in pre-order over the statement: names its counters.
     pub(crate) id: usize,
@@ -238,8 +238,8 @@ impl CPlan {
         Ok(true)
     }
 
-    /// [`Self::emit`] of a semi join: the outer row, with the inner one that it matched where that
-    /// is part of what is handed up.
+    /// [`Self::emit`] of a semi join: the outer row, with the inner one that it matched if the
+    /// output has columns of it.
     #[inline]
     pub(crate) fn emit_semi(
         &self,
@@ -359,8 +359,8 @@ fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     }
 }
 
-/// Counts and times a node (PostgreSQL's instrument.c). A fetch stays on one thread, so that
-/// the thread's counters are the node's, with those of the threads that have helped it.
+/// Counts and times a node (PostgreSQL's instrument.c). A fetch stays on one thread, so the
+/// thread's counters are the node's, with those of its helper threads.
 struct Instrumented {
     inner: BoxedNode,
     id: usize,

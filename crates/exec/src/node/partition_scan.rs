@@ -100,7 +100,7 @@ struct LockedLeaves {
 
 struct PartitionScanNode {
     plan: Arc<CPlan>,
-    /// Those of this scan.
+    /// The leaves of this scan.
     leaves: Option<Leaves>,
     /// The leaves that are known are locked.
     are_locked: bool,
@@ -154,7 +154,7 @@ impl PartitionScanPlan {
         conditions.iter().any(reads_parameter)
     }
 
-    /// Whether rows are locked as they are read.
+    /// Whether the plan locks the rows that it reads.
     fn locks_rows(&self) -> bool {
         let mut tables = std::iter::once(&self.rel).chain(self.partners.iter().map(|p| &p.rel));
         tables.any(|rel| self.mode(rel) != RelationLockMode::AccessShare)
@@ -173,7 +173,7 @@ impl PartitionScanPlan {
         })
     }
 
-    /// Locks leaves and what corresponds to them.
+    /// Locks leaves and the leaves that correspond to them.
     fn lock(&self, leaves: &[Oid], cx: &mut ExecContext) -> Result<()> {
         let mut is_changed = false;
         for leaf in leaves {
@@ -418,7 +418,7 @@ impl PartitionScanNode {
         Ok(found)
     }
 
-    /// Starts what rows come from next; false if there is nothing left.
+    /// Starts the next source of rows; false if there is none.
     fn start_next(&mut self, cx: &mut ExecContext, wanted: usize) -> Result<bool> {
         if scan_in(&self.plan)?.is_shared {
             return self.start_shared(cx);
@@ -459,7 +459,7 @@ impl PartitionScanNode {
         let (plan, whole) = (&self.plan, scan_in(&self.plan)?.template.is_whole);
         match &mut self.running {
             None => Ok(()),
-            // Rows of a leaf may have more columns: what they are ordered by.
+            // Rows of a leaf may have additional columns that they are ordered by.
             Some(Running::Leaf(leaf)) if whole && self.scratch.width() > plan.width => {
                 self.scratch.clear();
                 self.scratch.wanted = out.wanted;

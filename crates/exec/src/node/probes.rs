@@ -96,7 +96,7 @@ fn index_part(index: &IndexAccess, i: usize) -> Result<&KeyPart> {
 }
 
 impl Probes {
-    /// Evaluates what a scan searches for with the present parameters.
+    /// Evaluates a scan's search keys with the present parameters.
     pub(super) fn new(scan: &IndexPlan, cx: &mut ExecContext) -> Result<Probes> {
         let (range, index) = (&scan.range, &scan.index);
         let mut probes = Probes::default();
@@ -320,7 +320,7 @@ fn tail(scan: &IndexPlan, cx: &mut ExecContext) -> Result<Option<Tail>> {
     Ok(bound(first).zip(bound(last)).map(|(first, last)| Tail::Between(first, last)))
 }
 
-/// The end of what begins as a pattern's texts do.
+/// The end of the texts with the beginning that a pattern requires.
 fn end_of_pattern(
     limit: &CKeyEnd,
     (kind, lower): (PatternKind, bool),

@@ -6,8 +6,8 @@
 //!   right  1 2 3 3        1: (2, 1)   3: (1, 2)   4: (1, 0)
 //! ```
 //!
-//! How often a row is handed up follows from its two counts, and it is the left's first. The order
-//! stays that of the inputs.
+//! The two counts of a row decide how often it is handed up. The left side's first row is used. The
+//! order stays that of the inputs.
 
 use super::set_op::SetOpPlan;
 use super::{BoxedNode, CNode, CPlan, Input, Node};
@@ -31,7 +31,7 @@ struct SortedSetOpNode {
     left: Side,
     right: Side,
     is_started: bool,
-    /// The row of the last group, and how often it is still to be handed up.
+    /// The row of the last group, and the number of copies still to hand up.
     group: Vec<Datum>,
     copies: u64,
 }
@@ -49,7 +49,7 @@ impl Side {
         Ok(())
     }
 
-    /// Passes rows that stand to `group` as wanted, and counts them.
+    /// Passes rows whose order relative to `group` is the wanted one, and counts them.
     fn pass(
         &mut self,
         cx: &mut ExecContext,

@@ -142,7 +142,7 @@ impl StoredInput {
 }
 
 impl ColumnPlan {
-    /// Whether an input column is part of what is handed up.
+    /// Whether an input column is part of the output.
     fn is_projected(&self, slot: usize) -> bool {
         self.project.is_none() || self.reads.last().is_some_and(|read| read.contains(&slot))
     }

@@ -29,7 +29,7 @@ pub(crate) struct WindowPlan {
     pub(crate) partition_types: Box<[Oid]>,
     pub(crate) frame: CFrame,
     pub(crate) calls: Box<[CCall]>,
-    /// Over a row with the calls' results.
+    /// The condition over a row with the calls' results.
     pub(crate) run_condition: Option<CExpr>,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct CFrame {
     pub(crate) start: CFrameBound,
     pub(crate) end: CFrameBound,
     pub(crate) exclusion: FrameExclusion,
-    /// Over the values of `order_by`.
+    /// The sort columns over the values of `order_by`.
     pub(crate) keys: Box<[SortColumn]>,
     pub(crate) order_by: Box<[CExpr]>,
 }

@@ -95,7 +95,7 @@ impl<T> ByPlace<T> {
 
 /// Something made from a leaf's version.
 pub(crate) struct LeafCache<T> {
-    /// The leaf's version, and what was made from it.
+    /// The leaf's version, and the object made from it.
     entries: ByLeaf<(Arc<Relation>, Arc<T>)>,
 }
 

@@ -9,7 +9,7 @@ use steppe_catalog::Relation;
 use steppe_sql::plan::StoredForm;
 use steppe_types::{Datum, Error, Result};
 
-/// The way between a parent's rows and those of a leaf whose columns are placed otherwise.
+/// Converts between a parent's rows and those of a leaf whose columns are in other places.
 pub struct ColumnMap {
     /// The table that the statement names.
     pub(crate) parent: Arc<Relation>,

@@ -11,8 +11,8 @@ use steppe_sql::bind::{over_row, stored_key};
 use steppe_sql::expr::Expr;
 use steppe_types::{Datum, Error, Result};
 
-/// A parent's partition key as it is computed from the rows of one table: the parent
-/// itself or any table above or below it. All of them have its columns, by name.
+/// A parent's partition key, computed from the rows of one table: the parent itself or any table
+/// above or below it. All of them have its columns, by name.
 pub(crate) struct KeyOfRow {
     parts: Box<[Part]>,
     /// Positions of the columns that it reads.

@@ -128,7 +128,7 @@ impl LeafStatements {
             // Routing never finds inheritance children.
             return Ok(None);
         }
-        // What a leaf's rows are ordered by may come behind what the statement asks for.
+        // A leaf's order may need additional columns behind the statement's.
         let template = scan.map_or(Ok(None), LeafTemplate::of)?;
         let template = template.filter(|t| t.is_whole && t.order.is_empty());
         let pruning = ScanPruning::new(&rel.relation, conditions, &[]);

@@ -1,8 +1,8 @@
 //! Partitioned tables at run time (docs/design.md 6.2).
 //!
-//! A compiled statement names the partitioned table and never its leaves. They are
-//! taken from the catalog when the statement runs; each is locked when it is first
-//! touched, and what is compiled for it is kept with the statement, up to a bound.
+//! A compiled statement names the partitioned table and never its leaves. They are taken from the
+//! catalog when the statement runs. Each leaf is locked when it is first touched, and code compiled
+//! for it is kept with the statement, up to a bound.
 //!
 //! | file | subject |
 //! |---|---|

@@ -62,9 +62,9 @@ impl LeafRouting {
         self.map.len()
     }
 
-    /// The leaf that has all rows, if the conditions fix the key of every level and some leaf
-    /// takes such rows. `catalog` is the one that the statement was planned against; `is_leaf` says
-    /// of partitions that are known to be leaves that they are.
+    /// The leaf that has all rows, if the conditions fix the key of every level and some leaf takes
+    /// such rows. `catalog` is the one that the statement was planned against. `is_leaf` returns
+    /// true for partitions that are known to be leaves.
     pub(crate) fn leaf(
         &self,
         stmt: &PlannedStmt,
@@ -82,7 +82,7 @@ impl LeafRouting {
             let parent = parent.ok_or_else(|| Error::internal("partitioned table has gone"))?;
             let level = self.pruning.level(stmt, catalog, parent)?;
             found = level.routed(map, value, &mut key)?.flatten();
-            // Places are those of the first level.
+            // Only partitions of the first level have places.
             found = found.map(|found| RoutedPartition { place: None, ..found });
         }
         ROUTED_KEY.set(key);
@@ -125,7 +125,7 @@ impl ScanPruning {
         })
     }
 
-    /// The way to the one leaf that has all rows, if the conditions fix the key of the table.
+    /// The routing to the one leaf that has all rows, if the conditions fix the key of the table.
     pub(crate) fn routing(
         self,
         stmt: &PlannedStmt,
@@ -180,8 +180,8 @@ impl Level {
         Ok(Kept::Set(self.steps.evaluate(map, &slot, &cx.functions.io)?))
     }
 
-    /// The values that the steps ask for. One that cannot be computed prunes nothing: whether
-    /// that is an error is for the condition itself to say, if there is a row to check.
+    /// The values that the steps need. A value that cannot be computed prunes nothing. The
+    /// condition itself raises the error, if there is a row to check.
     fn values(&self, cx: &mut ExecContext) -> Result<Values> {
         let computed = self.slots.iter().map(|slot| match slot {
             LevelSlot::Value(expr) => expr.eval(cx, Row::EMPTY).ok(),

@@ -112,7 +112,7 @@ impl Router {
         })
     }
 
-    /// The first default partition on a row's way that `other` does not choose.
+    /// The first default partition on a row's path that `other` does not choose.
     fn default_on_path(
         &self,
         catalog: &Arc<Catalog>,
