@@ -311,7 +311,7 @@ impl IndexKeys {
             || self.computed.as_ref().is_some_and(|c| c.columns.contains(&column))
     }
 
-    /// Positions of the key's columns if the key is what a foreign key may refer to: unique, over
+    /// Positions of the key's columns, if a foreign key may refer to the key: it is unique, over
     /// all rows, of columns only.
     pub(crate) fn referable_columns(&self) -> impl Iterator<Item = (usize, &KeyPart)> {
         let referable = self.unique && self.computed.is_none();

@@ -61,8 +61,8 @@ pub fn check_stored(expr: &Expr, catalog: &Arc<Catalog>) -> Result<()> {
     Walk::new(catalog, None).value(expr, &Known::Nothing).map(drop)
 }
 
-/// The value that an expression without columns and parameters has now: what the planner estimates
-/// by, stable functions such as `now()` among it (estimate_expression_value).
+/// The present value of an expression without columns and parameters. The planner uses it for
+/// estimates, also of stable functions such as `now()` (estimate_expression_value).
 pub fn estimated(expr: &Expr, catalog: &Arc<Catalog>, io: &Arc<IoContext>) -> Option<Datum> {
     if !is_stable_throughout(expr) {
         return None;
@@ -101,7 +101,7 @@ struct Walk<'a> {
     params: Option<&'a [Datum]>,
     /// There is a call of parameters that fails for some values of theirs.
     calls_parameters: Cell<bool>,
-    /// The sub-selects that are left in what has been walked over.
+    /// The sub-selects that are left in the visited expressions.
     sub_selects: RefCell<Vec<SubPlanId>>,
 }
 
@@ -135,7 +135,7 @@ impl<'a> Walk<'a> {
         level.from.iter().try_for_each(|query| self.query(query, all))
     }
 
-    /// Whether it is a parameter that its column takes: what most statements have that change rows.
+    /// Whether it is a parameter that its column accepts, as in most statements that change rows.
     fn is_stored_as_it_is(&self, expr: &Expr) -> bool {
         let Expr::Func { args, ty, syntax: CallSyntax::ImplicitCast, .. } = expr else {
             return false;
@@ -321,7 +321,7 @@ impl<'a> Walk<'a> {
         Ok(so_far.known(Known::Value(Datum::Null)))
     }
 
-    /// The value of an expression over constants. What only a session can tell is left to it.
+    /// The value of an expression over constants. Parts that need a session are not evaluated.
     fn evaluate(&self, expr: Expr) -> Result<Known> {
         let stmt = PlannedStmt::nothing();
         let pure = || FnContext::pure(Arc::clone(self.catalog));
@@ -392,7 +392,7 @@ impl SoFar {
     }
 }
 
-/// Whether an error says what is missing here, not what is wrong with the values.
+/// Whether an error is about a missing session or feature here, and not about the values.
 fn is_own(code: SqlState) -> bool {
     code == SqlState::INTERNAL_ERROR || code == SqlState::FEATURE_NOT_SUPPORTED
 }

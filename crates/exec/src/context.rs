@@ -42,7 +42,7 @@ pub struct Instrument {
     pub spill_written_bytes: u64,
     /// Descents of the index.
     pub searches: u64,
-    /// Rows of the table that an index-only scan had to look at.
+    /// Rows of the table that an index-only scan had to read.
     pub fetches: u64,
     /// Blocks of a bitmap's rows that it named one by one, and others.
     pub exact_blocks: u64,
@@ -182,7 +182,7 @@ impl Resources {
         Resources { usage: self.usage - before.usage, spill }
     }
 
-    /// Adds what another thread has used.
+    /// Adds the resources of another thread.
     pub(crate) fn add(&mut self, other: Resources) {
         self.usage += other.usage;
         self.spill = (self.spill.0 + other.spill.0, self.spill.1 + other.spill.1);
@@ -195,14 +195,14 @@ impl Resources {
 }
 
 impl Instrument {
-    /// Adds what has been used.
+    /// Adds the resources used.
     pub(crate) fn add_used(&mut self, used: Resources) {
         self.usage += used.usage;
         self.spill_read_bytes += used.spill.0;
         self.spill_written_bytes += used.spill.1;
     }
 
-    /// Adds what another thread's node of the same plan has done.
+    /// Adds the counters of another thread's node of the same plan.
     pub(crate) fn add(&mut self, other: Instrument) {
         self.loops += other.loops;
         self.rows += other.rows;
@@ -254,7 +254,7 @@ pub(crate) struct ExecContext {
     temp: Option<Arc<TempSpace>>,
     /// Counters by node id, if the statement is analyzed.
     pub(crate) instruments: Option<Vec<Instrument>>,
-    /// With them: the leaves of partitioned tables that have been touched.
+    /// The leaves of partitioned tables that have been touched, if the statement is analyzed.
     pub(crate) leaf_runs: Vec<LeafRun>,
     /// The view of a helper, which has no transaction and so can change nothing.
     lent_view: Option<View>,
@@ -272,8 +272,8 @@ pub(crate) struct ExecContext {
     pub(crate) awaited: Option<RowId>,
     /// The triggers and checks to run at the end of the statement, if there are any.
     pub(crate) events: Option<Box<EventQueue>>,
-    /// The statement must begin again at a younger snapshot; the error that says so is not for
-    /// the client.
+    /// The statement must begin again at a younger snapshot. The error is not sent to the client
+    /// then.
     pub(crate) is_overtaken: bool,
 }
 
@@ -354,7 +354,7 @@ impl ExecContext {
         })
     }
 
-    /// A context for tests of what writes to temporary files.
+    /// A context for tests of code that writes to temporary files.
     #[cfg(test)]
     pub(crate) fn with_temp(temp: Arc<TempSpace>) -> ExecContext {
         let functions = FnContext::pure(Arc::new(steppe_catalog::Catalog::default()));
@@ -417,7 +417,7 @@ impl ExecContext {
         self.exec_params.get(id).unwrap_or(NULL)
     }
 
-    /// Sets a run-time parameter: what was kept of its old value is stale.
+    /// Sets a run-time parameter. Results kept for its old value are stale.
     #[inline]
     pub(crate) fn set_exec_param(&mut self, id: ExecParamId, value: Datum) {
         if let (Some(slot), Some(version)) =
@@ -487,8 +487,8 @@ impl ExecContext {
         self.txn.take()
     }
 
-    /// The catalog in force, if it is newer than the one that the statement was planned against:
-    /// asked after a lock was taken in the middle of a statement.
+    /// The catalog in force, if it is newer than the plan's. A statement checks it after it has
+    /// locked something while it runs.
     pub(crate) fn newer_catalog(&mut self) -> Result<Option<Arc<Catalog>>> {
         let FnContext { session, catalog, .. } = &self.functions;
         newer_catalog(&mut self.txn, &**session, catalog)

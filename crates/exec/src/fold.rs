@@ -4,7 +4,7 @@
 //! plan, `id = 1 + 2` an estimate and an index search. Expressions that are only computed are
 //! folded when they are compiled.
 //!
-//! These expressions are evaluated:
+//! The rules:
 //!
 //! - a call of an immutable function is evaluated here when all its arguments are constants;
 //! - a strict function with a NULL constant among its arguments is NULL, and the others are not

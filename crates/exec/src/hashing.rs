@@ -34,8 +34,8 @@ pub(crate) fn equal_keys<'a>(
     })
 }
 
-/// Which of `count` partitions (a power of two) a hash falls into at a recursion
-/// depth: each depth looks at bits of its own, other than those hash tables use first.
+/// The partition, of `count` ones (a power of two), to which a hash belongs at a recursion depth.
+/// Each depth uses separate bits, other than those that hash tables use first.
 #[inline]
 pub(crate) fn partition_of(hash: u64, depth: u32, count: usize) -> usize {
     let mixed = hash.rotate_left(17 + depth * 7).wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -7,7 +7,7 @@
 pub(crate) struct InputHeap(Vec<usize>);
 
 impl InputHeap {
-    /// A heap of these inputs; `before` says whether one's head comes before another's.
+    /// A heap of these inputs; `before` compares the heads of two.
     pub(crate) fn new(inputs: Vec<usize>, before: impl Fn(usize, usize) -> bool) -> InputHeap {
         let mut heap = InputHeap(inputs);
         for at in (0..heap.0.len() / 2).rev() {
@@ -21,7 +21,8 @@ impl InputHeap {
         self.0.first().copied()
     }
 
-    /// Puts the first input in its place: its head has changed, or it has no more (`ended`).
+    /// Restores the order after the first input's head has changed, or after it has no more rows
+    /// (`ended`).
     pub(crate) fn moved_on(&mut self, ended: bool, before: impl Fn(usize, usize) -> bool) {
         if ended && !self.0.is_empty() {
             self.0.swap_remove(0);

@@ -11,7 +11,7 @@
 //!
 //! A statement's answer is PostgreSQL's. Each node that sorts, hashes or keeps rows uses at most
 //! work_mem, and puts further rows into temporary files. Every loop over rows checks for
-//! interrupts. It does not panic on any input.
+//! interrupts. The executor does not panic on any input.
 //!
 //! The executor knows no sockets and no settings: see [`steppe_functions::SessionHost`].
 

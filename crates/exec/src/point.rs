@@ -49,7 +49,7 @@ pub(crate) enum PointPlan {
         /// Output columns by position in the table, if all are plain.
         columns: Option<Box<[usize]>>,
     },
-    /// SELECT … FOR UPDATE and its kin.
+    /// SELECT … FOR UPDATE, FOR SHARE and the like.
     Lock {
         /// Output columns by position in the table.
         columns: Box<[usize]>,
@@ -123,7 +123,7 @@ impl<'a> PointTable<'a> {
     }
 }
 
-/// A longer key is in no index, but a statement may ask for it: its buffer is not kept.
+/// A longer key is in no index, but a statement may search for it: its buffer is not kept.
 const KEY_BYTES_KEPT: usize = 8192;
 
 /// Buffers of a point statement, reused by the thread's next one. The postings and the row
@@ -317,9 +317,9 @@ impl PointPlan {
     }
 }
 
-/// Whether a column may be given another value in place: no index and no bound depends on it. One of
-/// variable width only if the value is at hand: it may take long to make, and this happens under a
-/// latch.
+/// Whether a column may be given another value in place: no index and no bound depends on it. A
+/// column of variable width must also get a ready value. Other values may take long to compute, and
+/// this happens under a latch.
 fn is_patched(modify: &ModifyPlan, column: usize, value: &Expr) -> Patched {
     let target = &modify.target;
     let is_key = target.indexes.iter().any(|index| index.reads(column))
@@ -332,7 +332,7 @@ fn is_patched(modify: &ModifyPlan, column: usize, value: &Expr) -> Patched {
     }
 }
 
-/// Whether it is a value that is there already, but for a cast to its column's type.
+/// Whether it is a ready value, perhaps with a cast to its column's type.
 fn is_at_hand(expr: &Expr) -> bool {
     match expr {
         Expr::Const(..) | Expr::Param { .. } | Expr::Slot { .. } => true,
@@ -347,7 +347,7 @@ fn is_point(scan: &IndexPlan) -> bool {
     scan.index.unique && scan.range.is_whole_key(&scan.index)
 }
 
-/// The output's columns, if there is no filter and nothing is computed of the scan's.
+/// The output's columns, if there is no filter and no computed column.
 pub(crate) fn plain_columns(plan: &CPlan, columns: &[ScanColumn]) -> Option<Box<[usize]>> {
     if plan.filter.is_some() {
         return None;
@@ -441,7 +441,7 @@ fn lock(
     Ok(PointOutcome::Done(1))
 }
 
-/// Why the row was kept as it is.
+/// The reason why the row was not changed.
 enum Kept {
     /// It does not satisfy the statement's WHERE.
     Filtered,
@@ -507,7 +507,7 @@ impl Change<'_> {
                 Ok(PointOutcome::Done(1))
             }
             Attempted::Done => {
-                // What has changed is part of no key.
+                // The changed columns are part of no key.
                 accesses::updated(of.table.oid, false);
                 Ok(PointOutcome::Done(1))
             }
@@ -517,14 +517,15 @@ impl Change<'_> {
                 }
                 Ok(PointOutcome::General)
             }
-            // The condition was asked of the newest version.
+            // The condition was checked over the newest version.
             Attempted::Kept | Attempted::Newer(_) | Attempted::Gone => Ok(PointOutcome::Done(0)),
             Attempted::Wait(wait, at) => Ok(PointOutcome::MustWait(wait, at)),
             Attempted::Held => Err(Error::internal("a change of a row did not wait")),
         }
     }
 
-    /// Why the statement is not about the row as it is now, if so; else its needed values.
+    /// The reason why the statement does not change the present row, if there is one. Otherwise the
+    /// needed values.
     fn recheck(
         &self,
         layout: &RowLayout,
@@ -532,7 +533,7 @@ impl Change<'_> {
         values: &mut [Datum],
         cx: &mut ExecContext,
     ) -> Result<Option<Kept>> {
-        // What is out of line may not be fetched under a latch.
+        // Out-of-line values may not be fetched under a latch.
         if is_stub(current.row) {
             return Ok(Some(Kept::Unpatchable));
         }
@@ -549,7 +550,7 @@ impl Change<'_> {
         Ok((!holds).then_some(Kept::Filtered))
     }
 
-    /// Writes the changed row to `out`, or says why not.
+    /// Writes the changed row to `out`, or returns why it cannot.
     fn patch(
         &self,
         table: &TableAccess,

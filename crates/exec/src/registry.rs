@@ -139,7 +139,7 @@ pub(crate) fn is_written_in_sql(function: &Function) -> bool {
             || families().any(|family| family.by_oid.contains_key(&function.oid)))
 }
 
-/// The code of a trigger function, which need not be one of pg_proc's first rows.
+/// The code of a trigger function: a built-in one, or one of a family by its OID.
 pub(crate) fn trigger_function(function: Oid) -> Option<TriggerFn> {
     let built_in = FunctionRef::built_in(function).and_then(|function| native(&function));
     let by_oid = || families().find_map(|family| family.by_oid.get(&function).copied());

@@ -1,5 +1,5 @@
 //! Waiting at a row for the transaction that has it. An error that ends the wait (a deadlock, a
-//! timeout, a cancel) says in its context which row that was (XactLockTableWaitErrorCb).
+//! timeout, a cancel) names the row in its context (XactLockTableWaitErrorCb).
 
 use std::sync::Arc;
 

@@ -9,9 +9,8 @@ pub trait RowSink: Send {
     /// One row, in the statement's column order.
     fn row(&mut self, row: &[Datum]) -> Result<()>;
 
-    /// One row as it is stored, of which the columns `columns` (positions in `layout`) make up
-    /// the output. Returns false if the sink wants [`RowSink::row`] instead, e.g. because a
-    /// column is kept out of line.
+    /// One stored row. Its columns `columns` (positions in `layout`) make up the output. Returns
+    /// false if the sink wants [`RowSink::row`] instead, e.g. because a column is kept out of line.
     fn raw_row(&mut self, row: &[u8], layout: &RowLayout, columns: &[usize]) -> Result<bool> {
         let _ = (row, layout, columns);
         Ok(false)

@@ -1,4 +1,4 @@
-//! Compiled statements and their executions: what the session calls.
+//! Compiled statements and their executions, as the session uses them.
 //!
 //! ```text
 //!   PlannedStmt ──CompiledStmt::compile──▶ Arc<CompiledStmt>      (plan cache)
@@ -46,7 +46,7 @@ pub struct CompiledStmt {
     work_tables: usize,
     nodes: usize,
     point: Option<PointPlan>,
-    /// The rows are handed up as they are stored; these are their columns.
+    /// The rows are handed up in their stored form; these are their columns.
     stored: Option<Box<[usize]>>,
     leaves: Option<Box<LeafStatements>>,
     /// The number of parameters of a row, if the statement is about rows made of parameters.
@@ -97,8 +97,8 @@ pub enum ExecOutcome {
         /// Rows handed up or changed.
         rows: u64,
     },
-    /// A point statement met a lock; nothing was done. Await it and run the statement again, over
-    /// this row.
+    /// A point statement met a lock and changed nothing. Await the lock and run the statement
+    /// again, over this row.
     MustWait(LockWait, RowWait),
 }
 
@@ -220,8 +220,8 @@ impl CompiledStmt {
         !self.planned.constants.statement.is_empty()
     }
 
-    /// Evaluates the constants that may fail, as planning with these parameters does: those of a
-    /// generic plan are not known.
+    /// Evaluates the constants that may fail, as planning with these parameters does. The
+    /// parameters of a generic plan are unknown.
     #[inline]
     pub fn check_constants(&self, params: Option<&[Datum]>, catalog: &Arc<Catalog>) -> Result<()> {
         match self.has_constants() {
@@ -265,7 +265,7 @@ impl CompiledStmt {
         self.point.is_some()
     }
 
-    /// Its way of its own, if it is a point statement.
+    /// The point plan, if it is a point statement.
     pub(crate) fn point(&self) -> Option<&PointPlan> {
         self.point.as_ref()
     }
@@ -295,7 +295,7 @@ impl CompiledStmt {
             CExpr::Param(number) => params.get(*number).cloned(),
             slot => {
                 let new = || self.context(params.clone(), env, &mut None);
-                // Whether that is an error is for the condition itself to say, if there is a row.
+                // The condition itself raises such an error, if there is a row.
                 slot.eval(cx.get_or_insert_with(new), Row::EMPTY).ok()
             }
         };
@@ -304,8 +304,8 @@ impl CompiledStmt {
         Ok(leaf.map(|leaf| (LeafOfStatement(leaf), mode())))
     }
 
-    /// The statement to run for a leaf that is locked, if the general one need not be. `env`
-    /// has the catalog that the statement was planned against.
+    /// The statement to run for a locked leaf, if the general one is not needed. `env` has the
+    /// catalog that the statement was planned against.
     pub fn of_leaf(
         &self,
         leaf: LeafOfStatement,
@@ -462,8 +462,8 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// Starts a statement with its parameters. The transaction (with a statement started) is
-    /// looked at now for its snapshot; `None` for statements that touch no table.
+    /// Starts a statement with its parameters. The transaction, in which a statement has started,
+    /// gives the snapshot now. `None` for statements that touch no table.
     pub fn start(
         stmt: &Arc<CompiledStmt>,
         params: Arc<[Datum]>,
@@ -604,8 +604,8 @@ impl Execution {
         result
     }
 
-    /// Takes back what was done, and starts at a snapshot that is as young as the leaves' files:
-    /// the locks on those are held by now.
+    /// Undoes the changes, and starts at a snapshot that is as young as the leaves' files. The
+    /// locks on the leaves are held by now.
     #[cold]
     fn begin_again(&mut self, began_at: UndoPosition) -> Result<()> {
         self.cx.is_overtaken = false;
@@ -621,7 +621,7 @@ impl Execution {
         let statement = StatementTxn::new(transaction);
         self.view = Some(statement.view.clone());
         self.cx.lend_txn(Some(statement));
-        // Asked after the snapshot was taken: it has the partitions whose rows that sees.
+        // Read after the snapshot was taken: it has the partitions whose rows the snapshot sees.
         let catalog = self.cx.newer_catalog()?;
         let catalog = catalog.unwrap_or_else(|| self.cx.functions.catalog.clone());
         let statement = self.cx.take_txn();
@@ -634,7 +634,8 @@ impl Execution {
 
     fn run(&mut self, max_rows: u64, sink: &mut dyn RowSink) -> Result<FetchStatus> {
         let select = self.stmt.planned.command == Command::Select;
-        // What changes data runs to its end, however many rows of its result are fetched.
+        // A statement that changes data runs to its end, even if few rows of its result are
+        // fetched.
         let modifies = self.stmt.writes();
         if modifies && self.stored.is_none() && !self.finished {
             self.run_command()?;
@@ -687,7 +688,8 @@ impl Execution {
         self.root.get_or_insert_with(|| start(&self.stmt.root, cx)).next(cx, batch)
     }
 
-    /// Hands the next rows to the sink as they are stored, and says how many; none at the end.
+    /// Hands the next rows to the sink in their stored form, and returns their number; none at the
+    /// end.
     fn next_stored(&mut self, wanted: u64, sink: &mut dyn RowSink) -> Result<u64> {
         let Some(columns) = &self.stmt.stored else {
             return Err(Error::internal("rows are not handed up as they are stored"));
@@ -706,7 +708,7 @@ impl Execution {
         Ok(rows)
     }
 
-    /// Hands the next rows to the sink as columns, and says how many; none at the end.
+    /// Hands the next rows to the sink as columns, and returns their number; none at the end.
     fn next_columns(&mut self, wanted: u64, sink: &mut dyn RowSink) -> Result<u64> {
         self.cx.check_interrupts()?;
         let (cx, wanted) = (&mut self.cx, wanted.min(BATCH_ROWS as u64) as usize);
@@ -720,7 +722,7 @@ impl Execution {
         Ok(rows)
     }
 
-    /// Runs a data-modifying command to its end, keeping what it returns.
+    /// Runs a data-modifying command to its end, and keeps the rows that it returns.
     fn run_command(&mut self) -> Result<()> {
         let mut store = self.cx.new_store(self.stmt.root.width);
         loop {

@@ -1,4 +1,4 @@
-//! Stored tables, for what scans, fills and rewrites them: DDL, VACUUM, ANALYZE.
+//! Stored tables, for code that scans, fills and rewrites them: DDL, VACUUM, ANALYZE.
 //!
 //! A table and its indexes are opened here as the executor's nodes open them. Expressions of the
 //! catalog (checks, keys, defaults, values of generated columns) are compiled once, and evaluated
@@ -19,7 +19,7 @@ use steppe_sql::plan::PlannedStmt;
 use steppe_txn::Database;
 use steppe_types::{Datum, Result};
 
-/// Opens an index of a table, with what its expressions and predicate need.
+/// Opens an index of a table, with the compiled expressions and predicate.
 pub fn open_index(
     database: &Database,
     table: &Arc<Relation>,
@@ -39,8 +39,8 @@ pub struct RowEvaluator {
 }
 
 impl RowEvaluator {
-    /// Compiles expressions bound over one table. `functions` is what their functions see of the
-    /// session.
+    /// Compiles expressions bound over one table. `functions` is the session's state that their
+    /// functions see.
     pub fn new(
         exprs: &[Expr],
         catalog: Arc<Catalog>,

@@ -89,7 +89,7 @@ impl Team {
         Team { threads, is_stopped, failed, parts, leaves, rows, tables }
     }
 
-    /// The parts of the table that a scan reads. The first thread that asks cuts it.
+    /// The parts of the table that a scan reads. The first thread that calls this cuts the table.
     pub(crate) fn parts(&self, scan: (usize, Oid), rows: &TableStore) -> Result<Arc<ScanParts>> {
         let mut parts = self.parts.lock();
         if let Some(parts) = numbered(&parts, scan) {
@@ -292,7 +292,7 @@ impl<B: HandedOver> Helpers<B> {
                 let _permit = permit;
                 helper.work()
             };
-            // A system that has no thread for it leaves more to the others.
+            // If the system has no thread for it, the others do more.
             let Ok(thread) = thread.stack_size(STACK_BYTES).spawn(work) else { break };
             helpers.threads.push(thread);
         }

@@ -57,7 +57,7 @@ impl TupleStore {
         self.rows == 0
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.rows as usize
     }
@@ -84,7 +84,7 @@ impl TupleStore {
         Ok(())
     }
 
-    /// Forgets all rows. Readers must rewind.
+    /// Drops all rows. Readers must rewind.
     pub(crate) fn clear(&mut self) {
         self.memory.clear();
         self.bytes = 0;

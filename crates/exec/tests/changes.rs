@@ -275,7 +275,7 @@ fn bulk_insert_of_long_rows_and_nulls() {
     w.begin();
     w.txn.as_mut().expect("open").txn.start_statement().expect("statement");
     let env = w.env();
-    // In the row, out of line, and past what narrow offsets reach.
+    // Values in the row, out of line, and beyond the reach of narrow offsets.
     for (id, length) in [(1, 100), (2, 5000), (3, 100_000)] {
         let text = "x".repeat(length);
         bulk.push(&Values([Datum::Int4(id), Datum::text(&*text)]), &env).expect("push");

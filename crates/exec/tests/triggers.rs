@@ -313,7 +313,7 @@ fn update_of_is_about_what_the_statement_assigns() {
     ]);
     w.rows("insert into t values (1,1,1)");
     w.rows("update t set u = 2 where id = 1");
-    // What a trigger writes beside counts for none.
+    // Rows that a trigger writes do not count.
     assert_eq!(recorded(), ["a update t 1,1 > 1,1", "o update t 1,1 > 1,2"]);
     w.rows("update t set v = 5");
     assert_eq!(recorded(), ["a update t 1,2 > 1,5", "p update t 1,2 > 1,6"]);

@@ -28,7 +28,7 @@ use std::ops::Bound;
 use steppe_functions::sha2::{Sha2, digest};
 use steppe_types::Result;
 
-/// The longest key that is kept as it is.
+/// The longest key that is kept unchanged.
 const KEY_BYTES_MAX: usize = 1990;
 /// Bytes of SHA-256.
 const DIGEST_BYTES: usize = 32;
@@ -104,7 +104,7 @@ mod tests {
                 for byte in [3, 7, 200] {
                     let mut key = vec![7; length];
                     key[place] = byte;
-                    // What ends every key, so that none is a prefix of another one.
+                    // The end of every key, so that none is a prefix of another one.
                     key.extend_from_slice(&[0, 0]);
                     keys.push(key);
                 }
@@ -142,14 +142,14 @@ mod tests {
         for key in &keys {
             let short = shortened(key);
             for bound in &all {
-                // What a bound takes in, the bound around it does.
+                // A key within a bound is also within the bound around it.
                 if lies_between(key, *bound, Unbounded) {
                     assert!(lies_between(&short, around(*bound), Unbounded));
                 }
                 if lies_between(key, Unbounded, *bound) {
                     assert!(lies_between(&short, Unbounded, around(*bound)));
                 }
-                // What is around it and not within it is in its group.
+                // A key that is only within the bound around it is in the bound's group.
                 if let Included(at) | Excluded(at) = bound
                     && lies_between(&short, around(*bound), Unbounded)
                     && !lies_between(key, *bound, Unbounded)

@@ -84,8 +84,8 @@ impl TableAccess {
         Ok(out)
     }
 
-    /// Appends an encoded row to `out`, moving out of line what is too long. Columns in
-    /// `kept` keep the out-of-line value they have (sorted by column).
+    /// Appends an encoded row to `out`, and moves long values out of line. Columns in `kept` keep
+    /// the out-of-line value they have (sorted by column).
     pub fn append_row(
         &self,
         txn: &mut Txn,
@@ -111,7 +111,7 @@ impl TableAccess {
         self.layout.encode_with_pointers(values, &slices, out)
     }
 
-    /// Whether an encoded row of this length is stored as it is.
+    /// Whether an encoded row of this length is stored unchanged.
     pub(crate) fn is_short(&self, length: usize) -> bool {
         length <= ROW_BYTES_MAX
     }
@@ -233,7 +233,8 @@ impl TableAccess {
                 let type_oid = self.relation.columns[i].type_oid;
                 let size = match stored {
                     _ if value.is_null() => return Ok(Datum::Null),
-                    // What PostgreSQL keeps for rows that are older than the column is no row.
+                    // In PostgreSQL the value of a row that is older than the column is not in the
+                    // row.
                     ColumnRef::Missing => size_in_memory(&value, type_oid)?,
                     _ => size_in_row(&value, type_oid)?,
                 };
@@ -313,7 +314,7 @@ fn append_stub(row: OverflowRef, pointers: &[Pointer], out: &mut Vec<u8>) -> Res
     Ok(())
 }
 
-/// The pointer to a stub's row, and what [`values_of`] takes.
+/// The pointer to a stub's row, and the input of [`values_of`].
 fn stub_parts(stub: &[u8]) -> Result<(&[u8], &[u8])> {
     let parts = stub.get(STUB.len()..).and_then(|rest| rest.split_at_checked(POINTER_BYTES));
     let (row, values) = parts.ok_or_else(bad_pointer)?;
@@ -329,8 +330,8 @@ fn values_of(values: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     values.chunks_exact(STUB_VALUE_BYTES).map(move |value| (column(value), &value[2..]))
 }
 
-/// Adds what a value takes in a heap tuple at least (heap_compute_data_size): one that PostgreSQL
-/// would compress or move away counts as little as it can take.
+/// Adds the least size of a value in a heap tuple (heap_compute_data_size). A value that PostgreSQL
+/// would compress or move away counts with its smallest form.
 fn add_heap_size(value: &Datum, type_oid: Oid, size: &mut usize) {
     /// pglz compresses values of at least `COMPRESS_MIN` bytes, to `COMPRESSED` bytes at best.
     const COMPRESS_MIN: usize = 32;

@@ -1,4 +1,4 @@
-//! A plan as a tree of labelled values: what both the text and the structured formats print.
+//! A plan as a tree of labelled values, which the text and the structured formats print.
 
 use super::milliseconds;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use steppe_storage::usage::{IoTimes, times_pages};
 pub(super) enum Value {
     /// Quoted in JSON and YAML.
     Text(String),
-    /// Printed as it is.
+    /// Printed unchanged.
     Number(String),
     Bool(bool),
     List(Vec<String>),
@@ -34,7 +34,7 @@ impl From<u64> for Value {
     }
 }
 
-/// Something that a node says about itself.
+/// A property of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Item {
     /// In every format.

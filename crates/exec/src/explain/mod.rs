@@ -40,7 +40,7 @@ pub enum Format {
     Yaml,
 }
 
-/// Options of EXPLAIN that decide what a plan shows.
+/// Options of EXPLAIN that decide which parts of a plan are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct ExplainOptions {
     /// ANALYZE

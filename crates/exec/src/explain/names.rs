@@ -9,15 +9,15 @@ use steppe_sql::expr::{Aggregate, Expr, SortKey, SubLinkKind, SubPlan};
 use steppe_sql::plan::{AggMode, ModifyTable, Plan, PlanNode, ScanRelation, VersionOf};
 use steppe_sql::query::{Command, JoinKind};
 
-/// Before a call whose result is a state.
+/// The prefix of a call whose result is a state.
 const PARTIAL: &str = "PARTIAL ";
 
 /// The name of a slot of a node's input row.
 #[derive(Clone, Debug)]
 pub(super) struct Name {
-    /// In the node itself.
+    /// The name in the node itself.
     pub(super) own: Arc<str>,
-    /// In a node above. A name that is not a plain column has parentheses there.
+    /// The name in a node above. A name that is not a plain column has parentheses there.
     above: Arc<str>,
 }
 
@@ -175,7 +175,7 @@ impl Builder<'_> {
     pub(super) fn output(&self, plan: &Plan, qualified: bool) -> Vec<Name> {
         let input = self.input(plan, qualified);
         match &plan.project {
-            // Semi joins hand up less than they look at.
+            // Semi joins hand up fewer columns than they read.
             None => input.iter().take(plan.types.len()).map(Name::lifted).collect(),
             Some(project) => project
                 .iter()
@@ -277,7 +277,7 @@ fn planned_names(plan: &Plan, qualified: bool) -> Vec<Name> {
     names.map(|name| Name::column(shown(name))).collect()
 }
 
-/// Whether a plan's rows are those of a table, as they are.
+/// Whether a plan's rows are unchanged rows of a table.
 fn is_scan(plan: &Plan) -> bool {
     let scans = matches!(
         plan.node,

@@ -568,7 +568,7 @@ impl Builder<'_> {
                 node.detail("Cache Overflows", *overflows);
                 node.detail("Peak Memory Usage", *kilobytes);
             }
-            // Behind the number that was planned.
+            // Printed after the planned number.
             Some(Note::Gather { .. }) => {}
             Some(Note::Hash { buckets, batches, memory_kilobytes }) => {
                 node.line(format!(

@@ -99,7 +99,7 @@ impl LeavesOfScans {
             self.next_alias(&modify.rel.alias);
         }
         if let PlanNode::PartitionScan { .. } = &plan.node {
-            // A catalog or plan that contradicts itself is what the scan itself complains about.
+            // If the catalog or plan contradicts itself, the scan itself reports it.
             let leaves = self.leaves(id, plan, explained).ok().flatten();
             self.scans.insert(id, leaves.unwrap_or_default());
             *next = id + count_nodes(plan);
@@ -272,7 +272,7 @@ impl<'a> Builder<'a> {
 
     /// The sort keys of a merge of all leaves.
     pub(super) fn merge_keys(&self, plan: &Plan, node: &mut Node) {
-        // A plan that contradicts itself is what the scan itself complains about.
+        // If the plan contradicts itself, the scan itself reports it.
         let order = order_of(plan).unwrap_or_default();
         self.put_sort_keys(&order, &self.input(plan, true), node);
     }
@@ -376,7 +376,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// A leaf of the first table and those of the others that are joined with it.
+/// A leaf of the first table, and the leaves of the others that are joined with it.
 fn joined_leaves(
     catalog: &Catalog,
     matched: Option<&MatchedLeaves>,

@@ -155,7 +155,7 @@ impl<'a> Builder<'a> {
             return;
         }
         self.name_arguments(&subs, &self.own_input(plan, true));
-        // The filter and the output are about what the node has made of that.
+        // The filter and the output are over the node's result.
         subs.clear();
         let above = plan.filter.iter().chain(plan.project.iter().flatten());
         above.for_each(|e| collect_correlated(e, &mut subs));

@@ -5,7 +5,7 @@ use super::{ExplainOptions, Format, Surroundings, milliseconds};
 use std::fmt::Write;
 use steppe_functions::escape_json;
 
-/// Prints a plan and what surrounds it.
+/// Prints a plan and its surroundings.
 pub(super) fn print(
     root: &Node,
     around: &Surroundings,
@@ -239,7 +239,7 @@ impl Writer {
         };
     }
 
-    /// Separates from what came before in the group (JSON, YAML).
+    /// Separates an item from the one before it in the group (JSON, YAML).
     fn next(&mut self) {
         let first =
             self.started.last_mut().is_some_and(|started| !std::mem::replace(started, true));

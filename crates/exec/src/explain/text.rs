@@ -3,7 +3,7 @@
 use super::document::{Item, Node, Value};
 use super::{Surroundings, milliseconds};
 
-/// Prints a plan and what surrounds it, without a newline at the end.
+/// Prints a plan and its surroundings, without a newline at the end.
 pub(super) fn print(root: &Node, around: &Surroundings) -> String {
     let mut lines = Vec::new();
     node(root, None, &mut lines);
@@ -11,8 +11,8 @@ pub(super) fn print(root: &Node, around: &Surroundings) -> String {
     lines.join("\n")
 }
 
-/// A node with all below it: behind an arrow at a column, or at the very start. What it says
-/// of itself stands two columns right of its headline, where its children's arrows are.
+/// A node with all below it, behind an arrow at a column, or at the very start. Its properties are
+/// two columns right of its headline, where its children's arrows are.
 fn node(node: &Node, arrow: Option<usize>, lines: &mut Vec<String>) {
     let at = arrow.map_or(2, |column| column + 6);
     let indent = " ".repeat(at);

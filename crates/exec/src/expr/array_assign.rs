@@ -47,7 +47,7 @@ pub(super) fn assign(
         return set(array, element, ranges, vec![value], false);
     }
     match value {
-        // Assigning no array leaves the array as it is.
+        // Assigning NULL to a slice leaves the array unchanged.
         Datum::Null => Ok(Datum::Array(array)),
         Datum::Array(source) => {
             let ranges = slice_ranges(&array, &bounds)?;

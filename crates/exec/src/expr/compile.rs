@@ -70,12 +70,12 @@ impl<'a> Compiler<'a> {
         exprs.iter().map(|e| self.expr(e)).collect()
     }
 
-    /// Compiles a list of what each key has: columns, the names of constraints.
+    /// Compiles a list of keys with expressions. Keys are columns or names of constraints.
     pub(crate) fn each_of<K: Clone>(&mut self, list: &[(K, Expr)]) -> Result<Box<[(K, CExpr)]>> {
         list.iter().map(|(key, e)| Ok((key.clone(), self.expr(e)?))).collect()
     }
 
-    /// Compiles what may be absent.
+    /// Compiles an expression, if there is one.
     pub(crate) fn option(&mut self, expr: &Option<Expr>) -> Result<Option<CExpr>> {
         expr.as_ref().map(|e| self.expr(e)).transpose()
     }
@@ -221,7 +221,7 @@ impl<'a> Compiler<'a> {
         let foldable = proc.is_immutable()
             && proc.oid != TIMESTAMPTZ_AGE
             && compiled.iter().all(|a| matches!(a, CExpr::Const(_)));
-        // PostgreSQL runs an SQL function whose arguments it knows when it plans (a parameter's
+        // PostgreSQL runs an SQL function if its arguments are known when it plans (a parameter's
         // value is), and inlines others.
         let is_known = |arg: &CExpr| matches!(arg, CExpr::Const(_) | CExpr::Param(_));
         let known_call = proc.is_immutable() && compiled.iter().all(is_known);

@@ -188,7 +188,7 @@ pub(crate) fn truth(datum: &Datum) -> Result<Option<bool>> {
     }
 }
 
-/// IS [NOT] NULL, which asks a composite value for all its columns.
+/// IS [NOT] NULL. For a composite value it checks all columns.
 pub(crate) fn is_null_test(value: &Datum, negated: bool) -> bool {
     match value {
         Datum::Record(columns) => columns.iter().all(|c| c.is_null() != negated),

@@ -25,7 +25,7 @@ pub(crate) struct CSubPlan {
     pub(crate) test: Option<CExpr>,
     pub(crate) columns: Box<[ExecParamId]>,
     pub(crate) hash_keys: Option<Box<[CExpr]>>,
-    /// Rows with NULLs are none, and what would be NULL is false.
+    /// Rows with NULLs count as absent, and a NULL result is false.
     pub(crate) null_is_false: bool,
     /// Run-time parameters the sub-select reads.
     pub(crate) dependencies: Arc<[ExecParamId]>,
@@ -65,7 +65,7 @@ impl SubPlanState {
     }
 }
 
-/// Takes the node of a sub-plan, ready to be read from its start.
+/// Takes the node of a sub-plan, at its start.
 fn open(cx: &mut ExecContext, plan: SubPlanId) -> Result<BoxedNode> {
     let state = &mut cx.subplans[plan];
     match state.node.take() {
@@ -239,7 +239,7 @@ fn one_row(
         return Ok(None);
     }
     let row = batch.row(0).to_vec();
-    // A node may hand up fewer rows than asked for although there are more.
+    // A node may hand up fewer rows than requested although there are more.
     if batch.len() == 1 {
         batch.clear();
         node.next(cx, &mut batch)?;
@@ -294,7 +294,7 @@ fn keep_rows(sub: &CSubPlan, node: &mut BoxedNode, cx: &mut ExecContext) -> Resu
             break;
         }
         for row in batch.iter() {
-            // One by one they are compared only to tell NULL from false.
+            // The comparison one by one only serves to tell NULL from false.
             if !sub.null_is_false {
                 rows.push(Row::of(row))?;
             }
@@ -345,7 +345,7 @@ fn probe(
     quantify_kept(sub, rows, cx, row)
 }
 
-/// Three-valued ANY/ALL over one row of the sub-select; `Some` once the answer is known.
+/// Three-valued ANY/ALL over one row of the sub-select; `Some` once the result is known.
 fn step(
     sub: &CSubPlan,
     values: &[Datum],

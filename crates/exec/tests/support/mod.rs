@@ -251,7 +251,7 @@ impl World {
         CompiledStmt::compile(planned, &catalog, &self.database).map(Arc::new)
     }
 
-    /// A statement by way of the front door, as sessions and functions have theirs.
+    /// Prepares a statement as sessions and functions do.
     pub fn prepare(&self, text: &str, params: &[Oid]) -> Result<PreparedPlan> {
         let catalog = Arc::new(self.catalog.clone());
         let names = NameSpace::resolve(catalog, &["public".to_owned()], "postgres", "pg_temp_1");
