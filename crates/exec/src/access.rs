@@ -196,7 +196,7 @@ pub struct IndexAccess {
     pub relation: Arc<Relation>,
 }
 
-/// How an index's keys are made.
+/// The definition of an index's keys.
 pub struct IndexKeys {
     pub(crate) parts: Box<[KeyPart]>,
     /// The source of each part of a key.
@@ -484,9 +484,9 @@ pub(crate) enum KeyValue {
     Exact(Datum),
     /// The value lies between two of the column's type: above this one, below the next.
     Above(Datum),
-    /// It lies below every value of the column's type.
+    /// The value lies below every value of the column's type.
     BelowAll,
-    /// It lies above every value of the column's type.
+    /// The value lies above every value of the column's type.
     AboveAll,
 }
 

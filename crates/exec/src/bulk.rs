@@ -76,7 +76,7 @@ enum Pending {
         /// The source of each column.
         sources: Box<[Source]>,
         rows: NewRows,
-        /// Some row is too long to be stored unchanged.
+        /// A row is too long to be stored unchanged.
         long: bool,
     },
     Values {

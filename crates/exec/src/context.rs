@@ -93,7 +93,7 @@ impl SortGroups {
 pub enum Note {
     /// "Sort Method"
     Sort {
-        /// Its name.
+        /// The method's name.
         method: &'static str,
         /// On disk, not in memory.
         on_disk: bool,
@@ -102,7 +102,7 @@ pub enum Note {
     },
     /// "Full-sort Groups" and "Pre-sorted Groups".
     IncrementalSort {
-        /// Sorted by all keys.
+        /// Groups sorted by all keys.
         full: SortGroups,
         /// Large ones, sorted by the keys behind the prefix.
         prefix: SortGroups,
@@ -152,7 +152,7 @@ pub struct LeafRun {
     pub scan: usize,
     /// The leaf.
     pub leaf: Oid,
-    /// Where its own nodes are numbered from.
+    /// The number of the first of its nodes.
     pub first: usize,
 }
 
@@ -521,7 +521,7 @@ impl ExecContext {
         self.sought.push(Arc::new(sought));
     }
 
-    /// All of a scan's rows are of use from now on.
+    /// Makes all of a scan's rows of use from now on.
     pub(crate) fn seek_all(&mut self, scan: usize) {
         self.sought.retain(|sought| sought.scan != scan);
     }

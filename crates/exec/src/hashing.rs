@@ -35,7 +35,7 @@ pub(crate) fn equal_keys<'a>(
 }
 
 /// The partition, of `count` ones (a power of two), to which a hash belongs at a recursion depth.
-/// Each depth uses separate bits, other than those that hash tables use first.
+/// Each depth uses separate bits, which hash tables do not use first.
 #[inline]
 pub(crate) fn partition_of(hash: u64, depth: u32, count: usize) -> usize {
     let mixed = hash.rotate_left(17 + depth * 7).wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -34,7 +34,7 @@ use steppe_txn::{
 use steppe_types::row::{ColumnRef, RowLayout};
 use steppe_types::{Datum, Error, Result};
 
-/// How a point statement ended.
+/// The result of a point statement.
 pub(crate) enum PointOutcome {
     Done(u64),
     /// The row to wait for.
@@ -443,11 +443,11 @@ fn lock(
 
 /// The reason why the row was not changed.
 enum Kept {
-    /// It does not satisfy the statement's WHERE.
+    /// The row does not satisfy the statement's WHERE.
     Filtered,
     /// The change cannot be made by patching.
     Unpatchable,
-    /// It committed after the snapshot of a REPEATABLE READ transaction.
+    /// The row committed after the snapshot of a REPEATABLE READ transaction.
     TooNew,
 }
 

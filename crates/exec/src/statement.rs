@@ -74,7 +74,7 @@ pub struct ExecEnv {
     pub temp: Arc<TempSpace>,
 }
 
-/// How a fetch ended.
+/// The result of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FetchStatus {
     /// The statement has ended; the number for its command tag.
@@ -107,7 +107,7 @@ pub enum ExecOutcome {
 pub struct LeafOfStatement(RoutedPartition);
 
 impl LeafOfStatement {
-    /// Its OID.
+    /// The leaf's OID.
     pub fn oid(self) -> Oid {
         self.0.relation
     }

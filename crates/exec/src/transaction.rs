@@ -26,7 +26,7 @@ pub struct Transaction {
 /// A point in a transaction to which its changes can be undone.
 pub struct SavepointMark {
     undo: UndoPosition,
-    /// Its changes of the catalog so far.
+    /// The transaction's catalog changes so far.
     changes: Option<Box<CatalogChanges>>,
 }
 
@@ -36,7 +36,7 @@ struct Rare(Option<Box<Owned>>);
 
 #[derive(Default)]
 struct Owned {
-    /// Its own changes of the catalog.
+    /// The transaction's own catalog changes.
     changes: Option<CatalogChanges>,
 }
 
@@ -46,7 +46,7 @@ impl Transaction {
         Transaction { txn, rare: Rare::default() }
     }
 
-    /// Its own changes of the catalog.
+    /// The transaction's own catalog changes.
     #[inline]
     pub fn changes(&self) -> Option<&CatalogChanges> {
         self.rare.changes()

@@ -213,7 +213,7 @@ impl TableAccess {
         Ok(out)
     }
 
-    /// How a column of a whole row is stored.
+    /// The stored form of a column of a whole row.
     #[cold]
     pub(super) fn stored_form(&self, row: &[u8], i: usize, form: StoredForm) -> Result<Datum> {
         /// The length prefix of compressed bytes. It says how long the bytes were before.
@@ -247,7 +247,7 @@ impl TableAccess {
         })
     }
 
-    /// Where the out-of-line values are, if the table may have any.
+    /// The store of out-of-line values, if the table may have any.
     pub fn values(&self) -> Option<&OverflowStore> {
         self.overflow.as_ref()
     }

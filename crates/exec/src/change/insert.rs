@@ -152,7 +152,7 @@ impl Partitioned {
                 }
             };
             let Gathered { placed, groups, members, .. } = &mut gathered;
-            // It gets its number with its group.
+            // The row gets its id when its group is stored.
             placed.push(Placed::new(&target, &stored, RowId(0)));
             let group = *group_of.entry(target.table.oid).or_insert_with(|| {
                 groups.push((target, Vec::new()));

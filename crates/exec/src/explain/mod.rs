@@ -26,7 +26,7 @@ use steppe_sql::plan::PlannedStmt;
 use steppe_storage::Usage;
 use steppe_types::Datum;
 
-/// How the plan is written.
+/// The format of the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// For people.

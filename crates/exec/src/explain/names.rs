@@ -28,7 +28,7 @@ impl Name {
         Name { above: own.clone(), own }
     }
 
-    /// Something computed.
+    /// A computed value.
     fn computed(text: String) -> Name {
         Name { above: format!("({text})").into(), own: text.into() }
     }

@@ -243,7 +243,7 @@ impl Builder<'_> {
     /// Conditions, keys, and the figures of ANALYZE.
     pub(super) fn properties(&self, plan: &Plan, id: usize, node: &mut Node) {
         self.conditions_and_keys(plan, id, node);
-        // As explain.c: a scan's own condition names no relation unless it must.
+        // As in explain.c, a scan's own condition names no relation unless it must.
         let qualified = match &plan.node {
             PlanNode::SubqueryScan { .. } => true,
             PlanNode::SeqScan { .. }
@@ -367,7 +367,7 @@ impl Builder<'_> {
                     keys.iter().map(|key| self.sort_key(key, &slots)).collect();
                 node.property("Sort Key", Value::List(shown));
                 if *presorted > 0 {
-                    // As explain.c: without directions.
+                    // As in explain.c, without directions.
                     let known = keys.iter().take(*presorted).map(|key| &key.expr);
                     node.property("Presorted Key", Value::List(self.list(known, &slots)));
                 }

@@ -75,7 +75,7 @@ impl Leaves {
 
 struct Leaf {
     plan: Plan,
-    /// Where its nodes are numbered from.
+    /// The number of its first node.
     first_id: usize,
 }
 
@@ -296,7 +296,7 @@ impl<'a> Builder<'a> {
         self.next_id = id + count_nodes(plan);
     }
 
-    /// Some leaves' scans; groups of them below a node of their own.
+    /// Some leaves' scans. Groups of them are below a node of their own.
     fn members(
         &mut self,
         leaves: &'a Leaves,
@@ -359,7 +359,7 @@ impl<'a> Builder<'a> {
             return;
         }
         for member in &modify.members {
-            // One that its constraints rule out is not read.
+            // A leaf that its constraints exclude is not read.
             let Some(read) = member_in(&modify.child, member, &modify.rel) else { continue };
             let mut target = Node { headline: word.to_owned(), ..Node::default() };
             self.target(read, &mut target);

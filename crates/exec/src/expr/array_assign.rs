@@ -174,7 +174,7 @@ fn check_bounds(dimensions: &[(i64, i64)]) -> Result<()> {
     }
 }
 
-/// Where the `i`th place of the ranges stands among all elements.
+/// The place of the `i`th element of the ranges among all elements.
 fn place_of(i: usize, spans: &[i64], ranges: &Ranges, dimensions: &[(i64, i64)]) -> usize {
     let (mut rest, mut place, mut stride) = (i as i64, 0i64, 1i64);
     for ((span, (from, _)), (first, length)) in spans.iter().zip(ranges).zip(dimensions).rev() {

@@ -39,7 +39,7 @@ impl ColumnPlan {
             match input.columns.get_mut(*slot) {
                 None => return Err(GiveUp),
                 Some(column) if project[k + 1..].iter().any(again) => columns[k] = column.clone(),
-                // Its place gets the memory of the column that was handed up before.
+                // The memory of the column that was handed up before takes its place.
                 Some(column) => std::mem::swap(&mut columns[k], column),
             }
         }

@@ -87,7 +87,7 @@ impl PlanCompiler<'_, '_> {
         let id = self.next_id;
         self.next_id += 1;
         let kind = self.node(plan)?;
-        // Some nodes filter and compute themselves.
+        // Some nodes apply their filter and projection themselves.
         let (filters, projects) = match &kind {
             CNode::PartitionScan(scan) => (!scan.template.is_whole, !scan.template.is_whole),
             CNode::ProjectSet(_) => (true, false),

@@ -1,4 +1,4 @@
-//! Which nodes hand up columns, and their expressions over them.
+//! Decides which nodes hand up columns, and compiles their expressions over them.
 
 use super::agg::{AggColumns, CAggregate, CallColumns};
 use super::nest_loop::NestLoopPlan;

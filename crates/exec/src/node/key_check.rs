@@ -34,7 +34,7 @@ pub(super) struct KeyChecks {
     tests: Vec<Test>,
     /// The number of parts that the conditions read.
     parts: usize,
-    /// Where each part of the key ends.
+    /// The end of each part of the key.
     ends: Vec<usize>,
 }
 

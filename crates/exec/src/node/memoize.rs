@@ -76,7 +76,7 @@ struct Entry {
     rows: Vec<Datum>,
     count: usize,
     bytes: usize,
-    /// When it was used.
+    /// The time of the last use.
     stamp: u64,
 }
 
@@ -92,7 +92,7 @@ struct Cache {
     bytes: usize,
 }
 
-/// Where the present run gets its rows from.
+/// The source of the present run's rows.
 enum Source {
     /// The parameters have not been checked.
     Unknown,
@@ -305,7 +305,8 @@ impl Node for MemoizeNode {
                 Source::Kept { slot, next } => self.hand_up_kept(cx, (slot, next), out)?,
                 Source::Filling(_) | Source::Passing => {
                     self.incoming.clear();
-                    // All of it, if that is not much: an entry is of use once it is whole.
+                    // All rows are requested, if they are not many: an entry is useful once it is
+                    // complete.
                     self.incoming.wanted = out.room();
                     self.child.next(cx, &mut self.incoming)?;
                     if self.incoming.is_empty() {

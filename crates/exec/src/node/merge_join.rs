@@ -178,7 +178,7 @@ impl MergeJoinNode {
         Ok(())
     }
 
-    /// One comparison of the sides.
+    /// Compares the sides once.
     fn advance(
         &mut self,
         join: &MergeJoinPlan,

@@ -140,7 +140,7 @@ pub(crate) struct CPlan {
 /// A node's filter and projection over columns.
 #[derive(Default)]
 pub(crate) struct ColumnPlan {
-    /// All of these hold, in this order.
+    /// The conditions of the filter, which must all hold, in this order.
     pub(crate) filter: Box<[VExpr]>,
     pub(crate) project: Option<Box<[VExpr]>>,
     /// The input columns that each condition reads, and behind them those of the projection.

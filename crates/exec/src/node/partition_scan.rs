@@ -55,7 +55,7 @@ pub(crate) struct PartitionScanPlan {
     pub(crate) template: LeafTemplate,
     /// The order wanted, over a leaf's rows.
     pub(crate) keys: Arc<[SortColumn]>,
-    /// Where the template's nodes are numbered from.
+    /// The number of the template's first node.
     pub(crate) template_id: usize,
     pub(crate) leaves: LeafCache<LeafScan>,
     /// Finds the leaves that can have rows.
@@ -64,7 +64,7 @@ pub(crate) struct PartitionScanPlan {
     pub(crate) is_parameterized: bool,
     /// The tables that are joined leaf by leaf.
     pub(crate) partners: Box<[Partner]>,
-    /// Which leaves are joined, if bounds are not the same.
+    /// The leaves that are joined, if the bounds are not the same.
     pub(crate) matched: Option<Arc<MatchedLeaves>>,
     /// The threads that run the plan share the rows.
     pub(crate) is_shared: bool,
@@ -79,7 +79,7 @@ pub(crate) struct LeafScan {
 /// A table that is joined leaf by leaf.
 pub(crate) struct Partner {
     rel: ScanRelation,
-    /// Where its conditions leave leaves out as well.
+    /// The pruning by the table's conditions, if they leave out leaves as well.
     pruning: Option<ScanPruning>,
 }
 

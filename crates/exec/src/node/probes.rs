@@ -42,10 +42,10 @@ pub(crate) struct CKeyEnd {
     pub(crate) pattern: Option<PatternKind>,
 }
 
-/// One stretch of the index.
+/// A search of one stretch of the index.
 #[derive(Debug)]
 pub(super) enum Probe {
-    /// One key of a unique index, without NULL, as the index has it.
+    /// One key of a unique index, without NULL, in its stored form.
     Point(Vec<u8>),
     Range(KeyRange),
 }
@@ -76,7 +76,7 @@ enum Level {
 /// The search of the column after the levels.
 #[derive(Default)]
 enum Tail {
-    /// All keys that begin so.
+    /// All keys with the prefix.
     #[default]
     None,
     /// The keys between these bounds, both without the prefix.

@@ -13,7 +13,7 @@ const COMPILED_MAX: usize = 8192;
 /// The number of leaves of which one statement keeps handles, a quarter of a kilobyte each.
 pub(crate) const HANDLES_MAX: usize = 128 * 1024;
 
-/// Something for each of a bounded number of leaves, shared by the executions of a statement.
+/// An entry for each of a bounded number of leaves, shared by the executions of a statement.
 pub(crate) struct ByLeaf<T> {
     entries: RwLock<HashMap<Oid, T>>,
     max: usize,
@@ -93,7 +93,7 @@ impl<T> ByPlace<T> {
     }
 }
 
-/// Something made from a leaf's version.
+/// Objects made from leaves' versions.
 pub(crate) struct LeafCache<T> {
     /// The leaf's version, and the object made from it.
     entries: ByLeaf<(Arc<Relation>, Arc<T>)>,

@@ -1,4 +1,4 @@
-//! Where a table's columns are in a leaf.
+//! The places of a table's columns in a leaf.
 //!
 //! A leaf (a partition, or a table that inherits) has its parent's columns by name, perhaps in
 //! another order or with dropped ones between; one that inherits may have more of its own.

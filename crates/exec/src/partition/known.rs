@@ -25,7 +25,7 @@ use steppe_types::{Datum, Error, Oid, Result};
 pub(crate) enum Stage {
     /// The statement is planned.
     Plan,
-    /// Its execution starts.
+    /// The statement's execution starts.
     Start,
 }
 

@@ -181,7 +181,7 @@ impl Progress {
                 (&mut self.leaves.merged, *first)
             }
         };
-        // One leaf is no group.
+        // A single leaf is not a group.
         let group = first..self.leaves.oids.len();
         list.extend((group.len() > 1).then_some(group));
     }

@@ -1,4 +1,4 @@
-//! Which leaves a scan's conditions leave (docs/design.md 6.2; partprune.c).
+//! The leaves that remain under a scan's conditions (docs/design.md 6.2; partprune.c).
 //!
 //! Correctness: a leaf is left out only if its bound says that none of its rows satisfies the
 //! conditions. A leaf's scan checks the conditions anyway (docs/design.md 12.4). Each level is

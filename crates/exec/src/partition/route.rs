@@ -1,4 +1,4 @@
-//! Which leaf a row belongs to, and whether a row may be where it is.
+//! Finds the leaf of a row, and checks whether a row may be in its leaf.
 //!
 //! All tables of a partition tree have the same columns by name, so that the key of
 //! every level is computed from the row as the statement's table has it.

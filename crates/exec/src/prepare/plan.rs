@@ -41,7 +41,7 @@ pub struct PreparedPlan {
     pub reads_partitions: bool,
     /// The plan is likely to take long: it runs where it holds up no other session.
     pub is_heavy: bool,
-    /// It was planned for its literals, which parameters cannot stand for.
+    /// The plan was made for its literals, which parameters cannot replace.
     pub depends_on_literals: bool,
 }
 
@@ -124,7 +124,7 @@ fn refused_read_only(planned: &PlannedStmt, catalog: &Catalog) -> Option<&'stati
     })
 }
 
-/// How a SELECT locks rows.
+/// The mode in which a SELECT locks rows.
 fn lock_strength(plan: &Plan) -> LockStrength {
     match &plan.node {
         PlanNode::Limit { child, .. } | PlanNode::Result { child: Some(child), .. } => {

@@ -79,7 +79,7 @@ fn is_overtaken(env: &ExecEnv, txn: &mut Option<Transaction>) -> Result<bool> {
 enum Ran {
     /// The statement has ended.
     Point(u64),
-    /// It needs the general plan.
+    /// The statement needs the general plan.
     Not {
         /// The row that was waited for before.
         awaited: Option<RowId>,

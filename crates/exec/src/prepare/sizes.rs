@@ -33,8 +33,8 @@ const NEW_TABLE_PAGES: f64 = 10.0;
 const PAGE_ROW_BYTES: f64 = 8192.0 - 24.0;
 /// The bytes of a row besides its columns.
 const ROW_OVERHEAD_BYTES: f64 = 28.0;
-/// The greatest difference, as a share, between a tree's pages and those that ANALYZE counted, to
-/// count as the same.
+/// The greatest difference, as a share, between a tree's pages and ANALYZE's count, to count as the
+/// same.
 const ESTIMATE_ERROR: f64 = 0.05;
 
 /// Sizes of tables and indexes, as the storage engine knows them, for one statement.

@@ -52,7 +52,7 @@ impl IntKind {
     }
 }
 
-/// Which values of a vector are NULL: empty if none is.
+/// The NULL flags of a vector's values; empty if none is NULL.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Nulls(Vec<bool>);
 

@@ -204,7 +204,7 @@ impl<'a> StoredRows<'a> {
         Ok(())
     }
 
-    /// As mantissas if all have one scale, else as datums.
+    /// Decodes numerics as mantissas if all have one scale, else as datums.
     fn numerics(&self, i: usize, reader: VariableReader, out: &mut Vector) -> Result<(), GiveUp> {
         let mut values = match taken(out) {
             Data::Decimals(_, values) => values,

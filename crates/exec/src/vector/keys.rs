@@ -201,7 +201,7 @@ pub(crate) fn mark_changes(type_oid: Oid, values: &Vector, changed: &mut [bool])
     }
 }
 
-/// Which rows have a NULL in their key; empty if none has.
+/// Whether each row has a NULL in its key; empty if none has.
 pub(crate) fn null_keys(keys: &[&Vector], rows: usize) -> Vec<bool> {
     let mut out = Vec::new();
     for key in keys {

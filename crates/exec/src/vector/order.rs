@@ -124,7 +124,7 @@ impl Key<'_> {
     }
 }
 
-/// As PostgreSQL compares: NaN is greatest, and zeros are equal.
+/// The bits of a float in PostgreSQL's order: NaN is greatest, and zeros are equal.
 fn float_bits(value: f64) -> u64 {
     if value.is_nan() {
         return u64::MAX;

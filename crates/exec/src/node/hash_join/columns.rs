@@ -38,7 +38,7 @@ struct ColumnJoinNode {
     outer: ColumnInput,
     inner: ColumnInput,
     table: Held,
-    /// Which of its rows have had a match.
+    /// Whether each of its rows has had a match.
     matched: Vec<bool>,
     /// Valid for re-scans while the inner side's parameters stay the same.
     built: Option<Versions>,
@@ -52,7 +52,7 @@ struct ColumnJoinNode {
     /// The present outer rows, and the hashes of their keys.
     rows: Keyed,
     hashes: Vec<u64>,
-    /// They have not been looked up yet.
+    /// The present outer rows have not been looked up yet.
     peeked: bool,
     probe: Probe,
     /// The error of the outer row behind the present batch's last one.

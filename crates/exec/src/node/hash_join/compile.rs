@@ -17,7 +17,7 @@ use steppe_types::Result;
 pub(crate) struct ColumnJoin {
     pub(super) outer_keys: KeyColumns,
     pub(super) inner_keys: KeyColumns,
-    /// All of these hold, in this order.
+    /// The conditions of ON, which must all hold, in this order.
     pub(super) on: Box<[Condition]>,
     /// The columns that each condition of the filter reads.
     pub(super) filter_reads: Box<[Box<[usize]>]>,

@@ -79,7 +79,7 @@ pub(super) struct Collecting {
     first: bool,
     /// Further pairs of a row that has a match are of no use.
     until_matched: bool,
-    /// Nor are the pairs of an inner row that has one.
+    /// Further pairs of an inner row that has a match are of no use either.
     once: bool,
 }
 

@@ -141,7 +141,7 @@ pub(super) enum Comparison<'a> {
     Integers(&'a [i64], &'a [i64]),
     Hashed {
         types: &'a [Oid],
-        /// Where both are known.
+        /// The hashes of both sides, if they are known.
         hashes: Option<(&'a [u64], &'a [u64])>,
         keys: (Vec<&'a Vector>, Vec<&'a Vector>),
     },

@@ -51,7 +51,7 @@ pub(super) struct Lookup {
     /// The keys that are searched for, one after the other, and where each ends.
     keys: Vec<u8>,
     ends: Vec<usize>,
-    /// Which outer rows have a key that nothing equals.
+    /// For each outer row, whether its key equals no entry's key.
     nothing: Vec<bool>,
     /// The first outer row that has not been looked up to its end.
     row: usize,
@@ -74,7 +74,7 @@ enum Values<'a> {
     Column(Cow<'a, Vector>),
     /// The same for all, once it has been needed.
     Same(&'a CExpr, Option<Datum>),
-    /// They are computed row by row: a kernel has given up.
+    /// The values are computed row by row, because a kernel has given up.
     ByRow,
 }
 

@@ -40,7 +40,7 @@ pub(super) struct Pairs {
     is_loaded: Vec<bool>,
 }
 
-/// How a step's pairs become rows.
+/// The facts that decide how a step's pairs become rows.
 pub(super) struct Resolving {
     pub(super) kind: JoinKind,
     /// Outer rows of which no other pairs will be found; the row behind them may have some.

@@ -7,7 +7,7 @@ use steppe_vfs::SeededRandom;
 
 const KINDS: [JoinKind; 4] = [JoinKind::Inner, JoinKind::Left, JoinKind::Semi, JoinKind::Anti];
 
-/// Which of the inner rows that an outer row finds satisfy the conditions.
+/// Whether the inner rows that an outer row finds satisfy the conditions.
 type Row = Vec<bool>;
 
 fn expected(kind: JoinKind, rows: &[Row]) -> Vec<(u32, u32)> {

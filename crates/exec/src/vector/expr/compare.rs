@@ -85,7 +85,7 @@ pub(super) fn decimals<'a>(value: &'a Value<'_>) -> Option<(u8, Side<'a, i64>)> 
     }
 }
 
-/// Which pairs have a NULL in them.
+/// The pairs that have a NULL.
 pub(super) fn nulls_of(left: &Value<'_>, right: &Value<'_>) -> Nulls {
     let (left, right) = (left.nulls(), right.nulls());
     match (left.none(), right.none()) {

@@ -155,7 +155,7 @@ impl Value<'_> {
 }
 
 impl Truths {
-    /// As a boolean column.
+    /// The truth values as a boolean column.
     fn into_vector(self) -> Vector {
         let values = self.values.iter().map(|value| i64::from(*value)).collect();
         Vector { data: Data::Ints(IntKind::Bool, values), nulls: self.nulls }

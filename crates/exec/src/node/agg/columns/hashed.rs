@@ -1,9 +1,9 @@
 //! Aggregation of columns by hash.
 //!
 //! Groups whose states are combined above (`AggMode::Partial`) do not wait for the last row. When
-//! there is no room for more groups, they are handed up and new ones begin, unless most groups have
-//! only one row (adaptive pre-aggregation, see Larson, "Data Reduction by Partial Preaggregation",
-//! 2002).
+//! there is no room for more groups, they are handed up and new ones begin, unless the groups have
+//! fewer than two rows on average (adaptive pre-aggregation, see Larson, "Data Reduction by Partial
+//! Preaggregation", 2002).
 
 use super::super::groups::Groups;
 use super::super::spilled::{Partition, Spilled, Spilling};
