@@ -190,7 +190,7 @@ pub struct IndexAccess {
     keys: Arc<IndexKeys>,
     /// Its entries.
     pub store: IndexStore,
-    /// The OID, as in a table.
+    /// The index's OID.
     pub(crate) oid: Oid,
     /// The index as the catalog has it.
     pub relation: Arc<Relation>,

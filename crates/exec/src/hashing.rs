@@ -34,7 +34,7 @@ pub(crate) fn equal_keys<'a>(
     })
 }
 
-/// The partition, of `count` ones (a power of two), to which a hash belongs at a recursion depth.
+/// The partition, out of `count` (a power of two), to which a hash belongs at a recursion depth.
 /// Each depth uses separate bits, which hash tables do not use first.
 #[inline]
 pub(crate) fn partition_of(hash: u64, depth: u32, count: usize) -> usize {

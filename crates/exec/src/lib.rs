@@ -9,8 +9,8 @@
 //!        └── Execution::start, fetch ──▶ batches of rows pulled through nodes
 //! ```
 //!
-//! A statement's answer is PostgreSQL's. Each node that sorts, hashes or keeps rows uses at most
-//! work_mem, and puts further rows into temporary files. Every loop over rows checks for
+//! A statement's answer is PostgreSQL's. work_mem bounds the memory of each node that sorts, hashes
+//! or keeps rows, and further rows are put into temporary files. Every loop over rows checks for
 //! interrupts. The executor does not panic on any input.
 //!
 //! The executor knows no sockets and no settings: see [`steppe_functions::SessionHost`].

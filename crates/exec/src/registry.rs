@@ -9,8 +9,8 @@
 //!
 //! Built-in functions are found first, and no registered family can replace them. A family that is
 //! registered twice exists once. The tables are static because they are code, as a shared library
-//! is. The state of extensions, such as which are installed, is in the catalog. Only the compiler
-//! searches these tables, execution does not.
+//! is. The state of extensions, such as which are installed, is in the catalog. The compiler
+//! searches these tables. Execution does so only for a row without a partition.
 
 use crate::change::{TriggerAnswer, TriggerCall};
 use crate::spi::Spi;

@@ -282,8 +282,8 @@ impl AggKind {
         let replace = match (best.as_ref(), self) {
             (None, _) => true,
             (Some(so_far), AggKind::Extreme { max, type_oid }) => {
-                // The last of equal values counts, since they may have different forms (1.0 and
-                // 1.00). For char(n) the first one counts, as in PostgreSQL.
+                // Equal values may have different forms (1.0 and 1.00). The last one counts, but
+                // for char(n) the first, as in PostgreSQL.
                 match compare_as(*type_oid, value, so_far) {
                     Ordering::Equal => *type_oid != oid::BPCHAR,
                     order => (order == Ordering::Greater) == *max,

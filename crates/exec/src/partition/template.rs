@@ -2,8 +2,9 @@
 //! their parents.
 //!
 //! The planner writes one scan against the partitioned table. Columns are found in the leaf by
-//! name, and an index by the leaf's own index that belongs to it. A leaf without such an index
-//! (CREATE INDEX ON ONLY) is read from end to end, and its rows are sorted if an order is wanted.
+//! name. In place of an index the leaf's index is used that was made or attached for it. A leaf
+//! without one (CREATE INDEX ON ONLY) is read from end to end, and its rows are sorted if an order
+//! is wanted.
 
 use super::{ColumnMap, index_above};
 use std::sync::Arc;

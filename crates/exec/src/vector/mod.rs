@@ -19,7 +19,7 @@
 //!   before it.
 //! - An expression is compiled to columns ([`VExpr::compile`]) only if it may be evaluated twice,
 //!   in any order, and for rows that are not wanted. Such expressions have immutable and stable
-//!   functions without effects, no sub-selects, no sequences, no locks.
+//!   functions without effects, no sub-selects that depend on a row, no sequences, no locks.
 //! - A column's representation may differ from batch to batch (a numeric column may have only small
 //!   values here, but not there). A consumer checks each batch; [`Vector::datum`] always works.
 
