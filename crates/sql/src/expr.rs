@@ -36,7 +36,7 @@ impl TypeRef {
 pub struct Place(pub Location);
 
 impl Place {
-    /// No place known.
+    /// An unknown place.
     pub const NONE: Place = Place(Location::NONE);
 }
 
@@ -51,7 +51,7 @@ pub type SubPlanId = usize;
 /// Index of a run-time parameter slot of a statement's execution.
 pub type ExecParamId = usize;
 
-/// What one subscript selects: the lower bound of a slice, and its upper one or an element's index.
+/// The parts of a subscript: the lower bound of a slice, and its upper one or an element's index.
 pub type Bounds = (Option<Expr>, Option<Expr>);
 
 /// A bound scalar expression. Fields are named by what they hold; each variant says what it means.
@@ -66,8 +66,8 @@ pub enum Expr {
     Param { index: usize, ty: TypeRef, at: Place },
     /// A value supplied by an enclosing plan node at run time.
     ExecParam { id: ExecParamId, ty: TypeRef },
-    /// Binder output only: column `column` (0-based; [`SystemColumn`]s are negative) of the
-    /// range-table entry `rte`, `levels_up` query levels out.
+    /// Binder output only: column `column` of the range-table entry `rte`, `levels_up` query levels
+    /// out. Columns count from 0; [`SystemColumn`]s are negative.
     Var { rte: usize, column: i32, levels_up: usize, ty: TypeRef, at: Place },
     /// Planner output only: position in the input row. For joins the outer
     /// input's slots come first, the inner input's after them.
@@ -89,8 +89,8 @@ pub enum Expr {
     Distinct { eq: FunctionRef, left: Box<Expr>, right: Box<Expr>, negated: bool },
     /// `NULLIF(a, b)`; `eq` is the equality function.
     NullIf { eq: FunctionRef, left: Box<Expr>, right: Box<Expr>, ty: TypeRef },
-    /// `CASE`: with an operand, the binder has expanded `operand = value`
-    /// (the operand is evaluated once: [`Expr::CaseOperand`] refers to it).
+    /// `CASE`. With an operand, the binder has expanded `operand = value`. The operand is evaluated
+    /// once, and [`Expr::CaseOperand`] refers to it.
     Case { operand: Option<Box<Expr>>, whens: Vec<(Expr, Expr)>, otherwise: Box<Expr>, ty: TypeRef },
     /// The operand of the innermost enclosing `CASE`.
     CaseOperand(TypeRef),
@@ -137,7 +137,8 @@ pub enum Expr {
     CoerceViaIo { arg: Box<Expr>, ty: TypeRef, implicit: bool },
     /// Cast of each array element by `element` (an expression over [`Expr::CaseOperand`]).
     ArrayCoerce { arg: Box<Expr>, element: Box<Expr>, ty: TypeRef, implicit: bool },
-    /// A sub-select as an expression. Binder: `query`; planner replaces it by `SubPlan`.
+    /// A sub-select as an expression. A sub-select as an expression. The binder sets `query`; the
+    /// planner replaces the node by `SubPlan`.
     SubLink {
         kind: SubLinkKind,
         test: Option<Box<Expr>>,
@@ -229,14 +230,15 @@ pub enum SubLinkKind {
 /// A planned sub-select.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubPlan {
-    /// What it computes.
+    /// The kind of the sub-select.
     pub kind: SubLinkKind,
     /// The plan.
     pub plan: SubPlanId,
     /// Correlation: parameters set from expressions over the *current* row before each run.
-    /// Empty: the sub-select is uncorrelated; it runs once and its result is kept.
+    /// Correlation: parameters set from expressions over the *current* row before each run. If
+    /// empty, the sub-select is uncorrelated; it runs once and its result is kept.
     pub args: Vec<(ExecParamId, Expr)>,
-    /// Any/All: the comparison; the sub-select's columns are the `ExecParam`s in `columns`.
+    /// Any/All: the comparison. The sub-select's columns are the `ExecParam`s in `columns`.
     pub test: Option<Expr>,
     /// Any/All: run-time parameters that stand for the sub-select's columns in `test`.
     pub columns: Vec<ExecParamId>,
@@ -288,8 +290,8 @@ impl Aggregate {
         self.func.is_ordered_set()
     }
 
-    /// Whether it has DISTINCT and gives the same result in whichever order the values come: what
-    /// counts, compares, or adds exactly and without an end that a part of the values could pass.
+    /// Whether it has DISTINCT and its result does not depend on the order of the values: it
+    /// counts, compares, or adds exactly in a type that partial sums cannot overflow.
     pub fn is_distinct_by_hash(&self) -> bool {
         let [arg] = &self.args[..] else { return false };
         let is_exact = matches!(arg.ty().oid, oid::INT2 | oid::INT4 | oid::INT8 | oid::NUMERIC);
@@ -326,7 +328,7 @@ pub struct WindowCall {
 /// One ORDER BY key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SortKey {
-    /// What to sort by.
+    /// The sorted expression.
     pub expr: Expr,
     /// DESC
     pub descending: bool,

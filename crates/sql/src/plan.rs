@@ -53,7 +53,7 @@ impl StoredForm {
         STORED_FORMS - 2 * column - self as i16
     }
 
-    /// What such an attribute number asks for, and of which column.
+    /// The form and the column that such an attribute number stands for.
     pub fn of(attribute: i16) -> Option<(StoredForm, i16)> {
         let number = STORED_FORMS.checked_sub(attribute).filter(|number| *number >= 2)?;
         let form = if number % 2 == 0 { StoredForm::Size } else { StoredForm::Compression };
@@ -76,9 +76,9 @@ pub const ROW_MARK: i16 = -101;
 /// The tables that the rows of a cursor are of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Positions {
-    /// The tables, each with whether the rows of those that inherit from it count.
+    /// The tables, each with whether its inheritance children count.
     pub tables: Vec<(Oid, bool)>,
-    /// They are those that it locks rows of.
+    /// They are the tables whose rows it locks.
     pub locks: bool,
 }
 
@@ -107,7 +107,7 @@ pub struct PlannedStmt {
     /// With other constants in the statement's text the best plan might be another one that
     /// parameters cannot stand for (a partial index): do not lift literals.
     pub depends_on_literals: bool,
-    /// What a run of the plan evaluates first.
+    /// Queries and clauses that a run of the plan evaluates first.
     pub constants: Arc<Constants>,
     /// The scans that other values of the parameters would make longer or shorter.
     pub sensitive: Arc<[crate::planner::Sensitive]>,
@@ -164,7 +164,7 @@ pub struct PlannedLevel {
     /// WHERE and HAVING of a query over one sub-select: unless they may be true, that is not
     /// planned.
     pub conditions: Vec<Expr>,
-    /// Its sub-selects in FROM, or those that it unites.
+    /// Its sub-selects in FROM, or the queries that it unites.
     pub from: Vec<PlannedLevel>,
 }
 
@@ -267,9 +267,9 @@ pub struct PartnerTable {
     pub rel: ScanRelation,
     /// As the leading table's.
     pub conditions: Vec<Expr>,
-    /// Nothing comes of a leaf if the partner's has no rows: its conditions prune as well.
+    /// A leaf yields rows only if the partner's has some: the partner's conditions prune as well.
     pub is_needed: bool,
-    /// It is joined by FULL JOIN: its rows come of a leaf that has no others, too.
+    /// FULL JOIN: a leaf yields rows even if only the partner's has some.
     pub is_full: bool,
 }
 
@@ -277,7 +277,7 @@ pub struct PartnerTable {
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)]
 pub enum PlanNode {
-    /// One row with no columns (`project` computes); `one_time_filter` false: no row.
+    /// One row with no columns (`project` computes). If `one_time_filter` is false, no row.
     Result {
         /// Evaluated once.
         one_time_filter: Option<Expr>,
@@ -299,12 +299,12 @@ pub enum PlanNode {
     SeqScan {
         /// The table.
         rel: ScanRelation,
-        /// Input row: these columns (attribute numbers from 1; negative: system columns as in
-        /// PostgreSQL; [`ROW_ID`]: the hidden row id as bigint).
+        /// Input row: these columns. Attribute numbers start at 1; negative ones are system columns
+        /// as in PostgreSQL, and [`ROW_ID`] is the hidden row id as bigint.
         columns: Vec<i16>,
         /// Only the row that this cursor is on (WHERE CURRENT OF).
         cursor: Option<Arc<str>>,
-        /// Those who run the plan below a [`PlanNode::Gather`] share the rows.
+        /// The threads below a [`PlanNode::Gather`] share the rows.
         parallel: bool,
     },
     /// Scan of an index range, rows fetched by row id.
@@ -313,7 +313,7 @@ pub enum PlanNode {
         rel: ScanRelation,
         /// The index.
         index: Arc<Relation>,
-        /// What part of it.
+        /// The scanned part of it.
         range: IndexRange,
         /// From the end to the start.
         backward: bool,
@@ -339,7 +339,7 @@ pub enum PlanNode {
         rel: ScanRelation,
         /// A [`PlanNode::BitmapIndexScan`], or several that are combined.
         bitmap: Box<Plan>,
-        /// What the bitmap decides, over the input row: rows that it is not sure of are held to it.
+        /// The bitmap's condition over the input row. Uncertain rows are checked against it.
         recheck: Expr,
         /// Input row: these columns of the table.
         columns: Vec<i16>,
@@ -350,7 +350,7 @@ pub enum PlanNode {
         rel: ScanRelation,
         /// The index.
         index: Arc<Relation>,
-        /// What part of it.
+        /// The scanned part of it.
         range: IndexRange,
     },
     /// The rows that all bitmaps have.
@@ -362,8 +362,8 @@ pub enum PlanNode {
     PartitionScan {
         /// The partitioned table.
         rel: ScanRelation,
-        /// What is done for a leaf: a scan written against the partitioned table, with its columns
-        /// and its indexes, or a join or an aggregation over such scans.
+        /// The plan for a leaf: a scan written against the partitioned table, with its columns and
+        /// its indexes, or a join or an aggregation over such scans.
         template: Box<Plan>,
         /// The scan's conditions over its columns (range-table entry 0), from which the leaves
         /// are found that can have rows (see `prune`).
@@ -405,7 +405,7 @@ pub enum PlanNode {
         on: Option<Expr>,
         /// How much more memory than work_mem the table may take (hash_mem_multiplier).
         memory_factor: f64,
-        /// How threads that run it below a [`PlanNode::Gather`] come to the inner rows.
+        /// How threads that run it below a [`PlanNode::Gather`] get the inner rows.
         inner_rows: InnerRows,
     },
     /// Merge join of two inputs sorted on the keys.
@@ -424,7 +424,7 @@ pub enum PlanNode {
     /// The rows of the child, which several threads run at once: each scans a part of the table
     /// whose scan is `parallel`.
     Gather {
-        /// What each of them runs.
+        /// The plan that each of them runs.
         child: Box<Plan>,
         /// How many there are besides the one that waits for the rows.
         workers: usize,
@@ -435,16 +435,16 @@ pub enum PlanNode {
     Materialize(Box<Plan>),
     /// Keeps the child's rows for each set of the parameters that it runs with.
     Memoize {
-        /// What is run.
+        /// The plan whose rows are kept.
         child: Box<Plan>,
         /// The parameters.
         keys: Vec<Expr>,
-        /// The child tells apart what is equal.
+        /// The child distinguishes values that are equal.
         is_binary: bool,
         /// How much more memory than work_mem the rows may take (hash_mem_multiplier).
         memory_factor: f64,
     },
-    /// Sort; with `bound`, only the first so many rows are wanted (top-N). If rows come in the
+    /// Sort; with `bound`, only the first `bound` rows are wanted (top-N). If rows come in the
     /// order of some of the first keys, it is an incremental one.
     Sort {
         /// Input.
@@ -540,7 +540,7 @@ pub enum PlanNode {
         left: Box<Plan>,
         /// Right.
         right: Box<Plan>,
-        /// The order of all columns that both sides come in; empty: rows are counted by hash.
+        /// The order of all columns that both sides come in. If empty, rows are counted by hash.
         order: Vec<SortKey>,
     },
     /// A sub-select in FROM kept as its own node (EXPLAIN shows it).
@@ -557,7 +557,7 @@ pub enum PlanNode {
     LockRows {
         /// Input.
         child: Box<Plan>,
-        /// What to lock.
+        /// The rows to lock.
         locks: Vec<RowLock>,
         /// The statement's conditions over the child's output.
         recheck: Option<Expr>,
@@ -634,8 +634,7 @@ pub struct RowLock {
     pub rel: ScanRelation,
     /// Column of the child's output with the row id (bigint; NULL on an outer join's empty side).
     pub row_id: usize,
-    /// Of a table whose rows are in several: column of the child's output with the OID of the
-    /// row's.
+    /// For a table with leaves: column of the child's output with the OID of the row's leaf.
     pub leaf: Option<usize>,
     /// The table's columns in the child's output: (slot, attribute number).
     pub columns: Vec<(usize, i16)>,
@@ -645,7 +644,7 @@ pub struct RowLock {
     pub wait: WaitPolicy,
 }
 
-/// What a ModifyTable node does.
+/// The work of a ModifyTable node.
 #[derive(Clone, Debug)]
 pub struct ModifyTable {
     /// INSERT, UPDATE or DELETE.
@@ -683,18 +682,18 @@ pub struct ModifyTable {
     pub on_conflict: Option<ConflictAction>,
     /// RETURNING wanted.
     pub returning: bool,
-    /// It names `old` or `new` (by these names): both versions follow *target row ‖ child's
-    /// output* (INSERT: *target row*), each with its `tableoid` as the last column, which is NULL if
+    /// RETURNING names `old` or `new`, by these names. Both versions follow *target row ‖ child's
+    /// output* (INSERT: *target row*). Each has its `tableoid` as the last column, which is NULL if
     /// there is no such version.
     pub returning_versions: Option<[Arc<str>; 2]>,
-    /// UPDATE/DELETE: columns of the child's output that are system columns of the target: a
-    /// newer version has others.
+    /// UPDATE/DELETE: columns of the child's output that are system columns of the target. A newer
+    /// version has others.
     pub system: Vec<(usize, i16)>,
     /// The system columns that RETURNING looks at: they follow all else.
     pub returning_system: Vec<(VersionOf, i16)>,
 }
 
-/// Of which version of a changed row.
+/// The version of a changed row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersionOf {
     /// The row as RETURNING has it: the new version, of DELETE the old one.
@@ -708,7 +707,7 @@ pub enum VersionOf {
 /// ON CONFLICT in a plan.
 #[derive(Clone, Debug)]
 pub struct ConflictAction {
-    /// Arbiter indexes (OIDs); empty: any.
+    /// Arbiter indexes (OIDs). If empty, any.
     pub arbiters: Vec<Oid>,
     /// DO UPDATE: assignments and WHERE over existing row ‖ excluded row ‖ `system`.
     pub update: Option<ConflictUpdate>,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use steppe_catalog::{FunctionRef, Relation};
 use steppe_types::{Oid, oid};
 
-/// What a query does.
+/// The kind of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Command {
     /// SELECT, VALUES, set operations
@@ -25,16 +25,16 @@ pub enum Command {
 /// they were written (GROUP BY recognises a repeated sub-select by it).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Query {
-    /// What it does.
+    /// Its kind.
     pub command: Command,
     /// Range table; [`Expr::Var`]s index it.
     pub rtes: Vec<Rte>,
-    /// FROM: joined by cross product; `Var`s inside refer to `rtes`.
+    /// FROM, joined by cross product. `Var`s inside refer to `rtes`.
     pub from: Vec<FromItem>,
     /// WHERE
     pub filter: Option<Expr>,
-    /// The target list: for SELECT the output columns; for INSERT the full row in column order;
-    /// for UPDATE see `assignments`.
+    /// The target list. SELECT: the output columns. INSERT: the full row in column order. UPDATE:
+    /// see `assignments`.
     pub targets: Vec<Target>,
     /// GROUP BY expressions.
     pub group_by: Vec<Expr>,
@@ -147,7 +147,7 @@ impl Target {
 /// DISTINCT
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum Distinct {
-    /// None.
+    /// `SELECT` without DISTINCT.
     #[default]
     No,
     /// DISTINCT over all visible targets.
@@ -214,7 +214,7 @@ pub struct Frame {
     pub explicit: bool,
     /// With BETWEEN, for printing.
     pub between: bool,
-    /// What the bounds count.
+    /// The unit of the bounds.
     pub mode: FrameMode,
     /// First row.
     pub start: FrameBound,
@@ -273,10 +273,10 @@ pub struct Rte {
     pub alias: Arc<str>,
     /// Whether the alias was written by the user.
     pub has_alias: bool,
-    /// What it ranges over.
+    /// The relation or query that it ranges over.
     pub kind: RteKind,
-    /// Of a table: the rows of those that inherit from it, or of its partitions, are among its
-    /// rows. ONLY says that they are not.
+    /// For a table: its rows include those of its inheritance children or partitions. ONLY says
+    /// that they are not.
     pub inherit: bool,
     /// Column names and types as seen from outside.
     pub columns: Vec<RteColumn>,
@@ -313,7 +313,7 @@ impl PartialEq for RteKind {
     }
 }
 
-/// What a range-table entry ranges over.
+/// The relation or query that a range-table entry ranges over.
 #[derive(Clone, Debug)]
 pub enum RteKind {
     /// A table (also a virtual catalog table, a sequence).
@@ -446,7 +446,7 @@ pub enum SetOp {
 pub struct Cte {
     /// Name.
     pub name: Arc<str>,
-    /// The names that were given to its columns, for those that come first.
+    /// The names that were given to its first columns.
     pub columns: Vec<Arc<str>>,
     /// Body; for a recursive one, the set operation whose right side refers to the CTE.
     pub query: Box<Query>,
@@ -486,7 +486,7 @@ pub(crate) fn recursive_entry(term: &Query, index: usize) -> Option<usize> {
 /// SEARCH: a column to order rows by, as they were found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CteSearch {
-    /// The columns that tell rows apart, by position.
+    /// The columns that distinguish rows, by position.
     pub columns: Vec<usize>,
     /// BREADTH FIRST rather than DEPTH FIRST.
     pub breadth_first: bool,
@@ -504,7 +504,7 @@ impl CteSearch {
 /// CYCLE: a mark on rows that were on the way to themselves, and that way.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CteCycle {
-    /// The columns that tell rows apart, by position.
+    /// The columns that distinguish rows, by position.
     pub columns: Vec<usize>,
     /// The column with the mark.
     pub mark_column: Arc<str>,
@@ -556,7 +556,7 @@ impl LockStrength {
     }
 }
 
-/// What to do when a row is locked; later ones win over earlier ones.
+/// The reaction to a locked row. Later ones win over earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WaitPolicy {
     /// Wait.
@@ -575,7 +575,7 @@ pub type ConflictUpdate = (Assignments, Option<Expr>);
 /// INSERT … ON CONFLICT.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OnConflict {
-    /// Arbiter index OIDs; empty: any unique index (DO NOTHING only).
+    /// Arbiter index OIDs. If empty, any unique index (DO NOTHING only).
     pub arbiters: Vec<Oid>,
     /// DO UPDATE assignments (column, value over target row = rte `result_relation` and the
     /// `excluded` rte); `None` is DO NOTHING.

@@ -8,7 +8,7 @@ use super::{
 /// ALTER TABLE, and ALTER INDEX, SEQUENCE, VIEW … with table subcommands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlterTableStmt {
-    /// What the statement called the relation.
+    /// The kind of relation that the statement names.
     pub kind: ObjectKind,
     /// The relation.
     pub relation: RangeVar,
@@ -47,7 +47,7 @@ pub enum AlterTableCommand {
         collation: Option<CollateClause>,
         /// USING.
         using: Option<Expr>,
-        /// Of the column's name.
+        /// The place of the column's name.
         location: Location,
     },
     /// ALTER COLUMN … SET DEFAULT, or DROP DEFAULT (`None`).
@@ -184,11 +184,11 @@ pub enum AlterTableCommand {
     },
     /// INHERIT.
     Inherit(RangeVar),
-    /// NO INHERIT.
+    /// `NO INHERIT`.
     NoInherit(RangeVar),
-    /// OF type.
+    /// `OF` type.
     Of(TypeName),
-    /// NOT OF.
+    /// `NOT OF`.
     NotOf,
     /// REPLICA IDENTITY.
     ReplicaIdentity(ReplicaIdentity),
@@ -250,7 +250,7 @@ pub enum TriggerFiring {
 /// REPLICA IDENTITY.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplicaIdentity {
-    /// NOTHING.
+    /// `NOTHING`.
     Nothing,
     /// FULL.
     Full,
@@ -269,14 +269,15 @@ pub enum RowSecurity {
     Disable,
     /// FORCE.
     Force,
-    /// NO FORCE.
+    /// `NO FORCE`.
     NoForce,
 }
 
 /// ALTER … RENAME.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RenameStmt {
-    /// What is renamed: `Column`, `Constraint` and `Attribute` are parts of `object`.
+    /// The kind of the renamed object. `Column`, `Constraint` and `Attribute` are parts of
+    /// `object`.
     pub kind: ObjectKind,
     /// The object; for a part, the relation, domain or type that has it.
     pub object: ObjectRef,
@@ -295,7 +296,7 @@ pub struct RenameStmt {
 /// ALTER … OWNER TO.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlterOwnerStmt {
-    /// What kind of object.
+    /// The kind of object.
     pub kind: ObjectKind,
     /// The object.
     pub object: ObjectRef,
@@ -306,7 +307,7 @@ pub struct AlterOwnerStmt {
 /// ALTER … SET SCHEMA.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlterSchemaStmt {
-    /// What kind of object.
+    /// The kind of object.
     pub kind: ObjectKind,
     /// The object.
     pub object: ObjectRef,
@@ -321,11 +322,11 @@ pub struct AlterSchemaStmt {
 pub struct AlterDomainStmt {
     /// The domain.
     pub name: ObjectName,
-    /// What changes.
+    /// The change.
     pub action: AlterDomainAction,
 }
 
-/// What ALTER DOMAIN does.
+/// The change of an ALTER DOMAIN.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AlterDomainAction {
     /// SET DEFAULT, DROP DEFAULT (`None`).

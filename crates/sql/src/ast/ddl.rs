@@ -19,7 +19,7 @@ pub struct CreateTableStmt {
     pub partition_bound: Option<PartitionBound>,
     /// PARTITION BY.
     pub partition_by: Option<PartitionSpec>,
-    /// OF composite type.
+    /// `OF` composite type.
     pub of_type: Option<TypeName>,
     /// WITH (…).
     pub options: Vec<DefElem>,
@@ -47,7 +47,7 @@ pub enum TableElement {
 pub struct CollateClause {
     /// The collation.
     pub name: ObjectName,
-    /// Of the word COLLATE.
+    /// The place of the word COLLATE.
     pub location: Location,
 }
 
@@ -77,11 +77,11 @@ pub struct ColumnDef {
 pub struct LikeClause {
     /// The model.
     pub relation: RangeVar,
-    /// What is copied besides names, types and NOT NULL.
+    /// The parts copied besides names, types and NOT NULL.
     pub including: LikeOptions,
 }
 
-/// What LIKE copies.
+/// The parts that LIKE copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LikeOptions {
     /// COMMENTS.
@@ -109,17 +109,17 @@ pub struct LikeOptions {
 pub struct Constraint {
     /// CONSTRAINT name.
     pub name: Option<String>,
-    /// What it demands.
+    /// The condition that it sets.
     pub kind: ConstraintKind,
     /// DEFERRABLE.
     pub deferrable: bool,
     /// INITIALLY DEFERRED.
     pub initially_deferred: bool,
-    /// NOT VALID.
+    /// `NOT VALID`.
     pub not_valid: bool,
     /// ENFORCED (the default) or NOT ENFORCED.
     pub enforced: bool,
-    /// NO INHERIT.
+    /// `NO INHERIT`.
     pub no_inherit: bool,
     /// Where it was written.
     pub location: Location,
@@ -130,7 +130,7 @@ pub struct Constraint {
 pub enum ConstraintKind {
     /// NULL.
     Null,
-    /// NOT NULL; as a table constraint with its column.
+    /// `NOT NULL`. As a table constraint it has its column.
     NotNull {
         /// The column; empty in a column constraint.
         column: Option<String>,
@@ -235,10 +235,10 @@ pub enum MatchType {
     Partial,
 }
 
-/// What happens to referencing rows.
+/// The action on referencing rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ReferentialAction {
-    /// NO ACTION.
+    /// `NO ACTION`.
     #[default]
     NoAction,
     /// RESTRICT.
@@ -254,7 +254,7 @@ pub enum ReferentialAction {
 /// ON COMMIT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnCommit {
-    /// Not given.
+    /// The clause is absent.
     #[default]
     Noop,
     /// PRESERVE ROWS.
@@ -303,9 +303,9 @@ pub struct PartitionElem {
 /// FOR VALUES, or DEFAULT.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartitionBound {
-    /// What was written.
+    /// The bound.
     pub spec: PartitionBoundSpec,
-    /// Where.
+    /// Its place.
     pub location: Location,
 }
 
@@ -393,7 +393,7 @@ pub struct IndexElem {
     pub nulls: NullsOrder,
 }
 
-/// What an index element indexes.
+/// The key of an index element.
 #[derive(Clone, Debug, PartialEq)]
 pub enum IndexKey {
     /// A column.
@@ -422,7 +422,7 @@ pub struct CreateViewStmt {
 /// WITH CHECK OPTION.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ViewCheckOption {
-    /// Not given.
+    /// The clause is absent.
     #[default]
     None,
     /// LOCAL.

@@ -38,7 +38,7 @@ pub struct InsertColumn {
 /// OVERRIDING … VALUE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Overriding {
-    /// Not given.
+    /// The clause is absent.
     #[default]
     None,
     /// OVERRIDING USER VALUE.
@@ -50,7 +50,7 @@ pub enum Overriding {
 /// ON CONFLICT.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OnConflict {
-    /// What the conflict is on; `None` where DO NOTHING takes any.
+    /// The arbiter; `None` where DO NOTHING takes any.
     pub target: Option<ConflictTarget>,
     /// DO.
     pub action: ConflictAction,
@@ -58,7 +58,7 @@ pub struct OnConflict {
     pub location: Location,
 }
 
-/// What decides whether rows conflict.
+/// The arbiter of conflicts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConflictTarget {
     /// (columns or expressions) WHERE ….
@@ -79,7 +79,7 @@ pub enum ConflictTarget {
     },
 }
 
-/// What ON CONFLICT does.
+/// The action of ON CONFLICT.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConflictAction {
     /// DO NOTHING.
@@ -118,21 +118,21 @@ pub struct ReturningAlias {
 pub enum SetClause {
     /// `column = value`.
     Single {
-        /// What is assigned to.
+        /// The assigned column.
         target: SetTarget,
         /// The value, or DEFAULT.
         value: Expr,
     },
     /// `(a, b) = (…)`: the value is a row, or a subquery of as many columns.
     Multi {
-        /// What is assigned to.
+        /// The assigned columns.
         targets: Vec<SetTarget>,
         /// The source.
         source: Expr,
     },
 }
 
-/// What an assignment writes.
+/// The target of an assignment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetTarget {
     /// The column.
@@ -214,7 +214,7 @@ pub enum MergeMatchKind {
     NotMatchedByTarget,
 }
 
-/// What a WHEN does.
+/// The action of a WHEN.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MergeAction {
     /// DO NOTHING.
@@ -282,13 +282,13 @@ pub struct DoStmt {
     pub body: String,
 }
 
-/// A function with the argument types that tell overloads apart (ObjectWithArgs).
+/// A function with the argument types that identify an overload (ObjectWithArgs).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectWithArgs {
     /// The name.
     pub name: ObjectName,
     /// Input argument types; `None` stands for NONE in an operator's list.
     pub args: Vec<Option<super::TypeName>>,
-    /// No argument list was written.
+    /// The argument list is absent.
     pub args_unspecified: bool,
 }

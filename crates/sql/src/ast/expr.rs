@@ -6,7 +6,7 @@ use super::{Location, ObjectName, OperatorName, SelectStmt, SortBy, TypeName, Wi
 /// the operator's, for a function call the name's, as PostgreSQL reports them.
 #[derive(Debug, PartialEq)]
 pub struct Expr {
-    /// What it is.
+    /// The kind, with its parts.
     pub kind: ExprKind,
     /// Where it was written.
     pub location: Location,
@@ -72,9 +72,9 @@ pub enum ExprKind {
     Const(Literal),
     /// `CAST(arg AS type)`, `arg::type`, `type 'literal'`.
     Cast {
-        /// What is cast.
+        /// The operand.
         arg: Box<Expr>,
-        /// To what.
+        /// The target type.
         type_name: Box<TypeName>,
     },
     /// A prefix operator. (`+1` and `-1` on number literals are folded into the literal.)
@@ -108,20 +108,20 @@ pub enum ExprKind {
     And(Vec<Expr>),
     /// Two or more terms joined by OR.
     Or(Vec<Expr>),
-    /// NOT.
+    /// `NOT`.
     Not(Box<Expr>),
     /// IS \[NOT\] NULL.
     NullTest {
-        /// What is tested.
+        /// The tested operand.
         arg: Box<Expr>,
         /// IS NOT NULL.
         negated: bool,
     },
     /// IS \[NOT\] TRUE, FALSE, UNKNOWN.
     BooleanTest {
-        /// What is tested.
+        /// The tested operand.
         arg: Box<Expr>,
-        /// Against which value.
+        /// The value that it is tested for.
         test: TruthValue,
         /// IS NOT.
         negated: bool,
@@ -144,16 +144,16 @@ pub enum ExprKind {
     },
     /// `arg [NOT] IN (list)`; IN (SELECT …) is a [`SubLink`].
     In {
-        /// What is looked for.
+        /// The operand that is looked for.
         arg: Box<Expr>,
         /// Among these.
         list: Vec<Expr>,
-        /// NOT IN.
+        /// `NOT IN`.
         negated: bool,
     },
     /// \[NOT\] BETWEEN \[SYMMETRIC\].
     Between {
-        /// What is tested.
+        /// The tested operand.
         arg: Box<Expr>,
         /// First bound.
         low: Box<Expr>,
@@ -161,7 +161,7 @@ pub enum ExprKind {
         high: Box<Expr>,
         /// SYMMETRIC.
         symmetric: bool,
-        /// NOT.
+        /// `NOT`.
         negated: bool,
     },
     /// LIKE, ILIKE, SIMILAR TO. An ESCAPE clause is a call of
@@ -170,11 +170,11 @@ pub enum ExprKind {
     Like {
         /// Which of the three.
         kind: LikeKind,
-        /// NOT.
+        /// `NOT`.
         negated: bool,
-        /// What is matched.
+        /// The matched text.
         arg: Box<Expr>,
-        /// Against what.
+        /// The pattern.
         pattern: Box<Expr>,
     },
     /// A call of a function, aggregate or window function.
@@ -207,7 +207,7 @@ pub enum ExprKind {
     SubLink(Box<SubLink>),
     /// `arg.field`, `arg[1]`, `(arg).*`.
     Indirection {
-        /// What is looked into.
+        /// The operand that the path is applied to.
         arg: Box<Expr>,
         /// The steps, outermost last; never empty.
         path: Vec<Indirection>,
@@ -272,7 +272,7 @@ pub enum Quantifier {
     All,
 }
 
-/// What IS tests for.
+/// The value that IS tests for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TruthValue {
     /// TRUE.

@@ -1,12 +1,12 @@
-//! Objects other than tables and indexes: sequences, schemas, functions, types,
-//! roles, grants, triggers; DROP and COMMENT.
+//! Objects other than tables and indexes: sequences, schemas, functions, types, roles, grants,
+//! triggers. Also DROP and COMMENT.
 
 use super::{
     ColumnDefItem, Constraint, DefElem, DropBehavior, Expr, Location, ObjectName, ObjectWithArgs,
     RangeVar, RoleSpec, Statement, TypeName,
 };
 
-/// What a statement says an object is (PostgreSQL's ObjectType).
+/// The kind of object that a statement names (PostgreSQL's ObjectType).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ObjectKind {
     /// ACCESS METHOD.
@@ -176,9 +176,9 @@ pub enum ObjectRef {
 /// DROP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DropStmt {
-    /// What kind of objects.
+    /// The kind of the objects.
     pub kind: ObjectKind,
-    /// Which.
+    /// The objects.
     pub objects: Vec<ObjectRef>,
     /// CASCADE, RESTRICT.
     pub behavior: DropBehavior,
@@ -191,11 +191,11 @@ pub struct DropStmt {
 /// COMMENT ON.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommentStmt {
-    /// What kind of object.
+    /// The kind of the object.
     pub kind: ObjectKind,
-    /// Which.
+    /// The object.
     pub object: ObjectRef,
-    /// IS; `None` is NULL: no comment any more.
+    /// IS. `None` is NULL, which removes the comment.
     pub comment: Option<String>,
 }
 
@@ -210,9 +210,9 @@ pub struct TruncateStmt {
     pub behavior: DropBehavior,
 }
 
-/// CREATE SEQUENCE. Options: `as`, `cache`, `cycle`, `increment`, `maxvalue`,
-/// `minvalue` (no value: NO MAXVALUE …), `owned_by`, `start`, `restart`,
-/// `sequence_name`, `logged`.
+/// CREATE SEQUENCE. Options: `as`, `cache`, `cycle`, `increment`, `maxvalue`, `minvalue` (without a
+/// value for NO MAXVALUE and NO MINVALUE), `owned_by`, `start`, `restart`, `sequence_name`,
+/// `logged`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateSequenceStmt {
     /// The sequence.
@@ -338,7 +338,7 @@ pub struct CreateRangeStmt {
 /// CREATE AGGREGATE, OPERATOR, TYPE (base or shell), COLLATION, TEXT SEARCH ….
 #[derive(Clone, Debug, PartialEq)]
 pub struct DefineStmt {
-    /// What is defined.
+    /// The kind of the object.
     pub kind: ObjectKind,
     /// Its name.
     pub name: ObjectName,
@@ -370,7 +370,7 @@ pub struct GrantStmt {
     pub is_grant: bool,
     /// Privileges; empty is ALL.
     pub privileges: Vec<Privilege>,
-    /// What kind of objects.
+    /// The kind of the objects.
     pub kind: ObjectKind,
     /// ON ALL … IN SCHEMA: then `objects` names schemas.
     pub all_in_schema: bool,
@@ -402,7 +402,7 @@ pub struct GrantRoleStmt {
     pub is_grant: bool,
     /// The roles given.
     pub roles: Vec<Privilege>,
-    /// To whom.
+    /// The roles that get or lose them.
     pub grantees: Vec<RoleSpec>,
     /// `admin`, `inherit`, `set`.
     pub options: Vec<DefElem>,
@@ -511,7 +511,7 @@ pub enum TriggerTiming {
     InsteadOf,
 }
 
-/// What a trigger runs on.
+/// The events that fire a trigger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TriggerEvents {
     /// INSERT.
@@ -638,8 +638,8 @@ pub struct RefreshMatViewStmt {
 /// A statement that this tree does not express.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnsupportedStmt {
-    /// What is missing, as the 0A000 message names it: a command ("CREATE
-    /// OPERATOR CLASS") or a construct ("TABLESAMPLE").
+    /// The missing feature, as the 0A000 message names it: a command ("CREATE OPERATOR CLASS") or a
+    /// construct ("TABLESAMPLE").
     pub what: String,
     /// Where it was written.
     pub location: Location,

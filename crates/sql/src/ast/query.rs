@@ -8,7 +8,7 @@ use super::{Alias, Expr, FuncCall, Location, OperatorName, Persistence, RangeVar
 pub struct SelectStmt {
     /// WITH.
     pub with: Option<WithClause>,
-    /// What produces the rows.
+    /// The source of the rows.
     pub body: SelectBody,
     /// ORDER BY.
     pub order_by: Vec<SortBy>,
@@ -48,7 +48,7 @@ impl Clone for SelectStmt {
     }
 }
 
-/// What produces the rows of a [`SelectStmt`].
+/// The source of the rows of a [`SelectStmt`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum SelectBody {
     /// SELECT … FROM ….
@@ -109,7 +109,7 @@ pub struct SelectCore {
 /// The DISTINCT clause.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distinct {
-    /// None.
+    /// `SELECT` without DISTINCT.
     No,
     /// DISTINCT.
     Rows,
@@ -170,7 +170,7 @@ pub struct CommonTableExpr {
     pub name: String,
     /// Column aliases.
     pub columns: Vec<String>,
-    /// `Some(true)`: MATERIALIZED, `Some(false)`: NOT MATERIALIZED.
+    /// `Some(true)` is MATERIALIZED, `Some(false)` is NOT MATERIALIZED.
     pub materialized: Option<bool>,
     /// SELECT, INSERT, UPDATE, DELETE or MERGE.
     pub query: Box<super::Statement>,
@@ -295,7 +295,7 @@ pub struct JoinExpr {
     pub left: FromItem,
     /// Right side.
     pub right: FromItem,
-    /// What joins them.
+    /// The join condition.
     pub condition: JoinCondition,
     /// Alias of the join as a whole.
     pub alias: Option<Alias>,
@@ -376,7 +376,7 @@ pub struct SortBy {
 /// Direction of a sort key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SortDirection {
-    /// Not given: ascending.
+    /// The default, ascending.
     #[default]
     Default,
     /// ASC.
@@ -390,7 +390,7 @@ pub enum SortDirection {
 /// Where nulls sort.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum NullsOrder {
-    /// Not given: last when ascending, first when descending.
+    /// The default: last when ascending, first when descending.
     #[default]
     Default,
     /// NULLS FIRST.
@@ -489,11 +489,11 @@ pub enum FrameExclusion {
 /// FOR UPDATE and its like.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LockingClause {
-    /// OF tables; empty means all.
+    /// `OF` tables; empty means all.
     pub of: Vec<RangeVar>,
     /// Which lock.
     pub strength: LockStrength,
-    /// What to do when a row is locked.
+    /// The reaction to a locked row.
     pub wait_policy: LockWaitPolicy,
 }
 
@@ -522,7 +522,7 @@ impl LockStrength {
     }
 }
 
-/// What to do on meeting a locked row.
+/// The reaction to a locked row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LockWaitPolicy {
     /// Wait.

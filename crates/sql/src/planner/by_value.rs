@@ -1,18 +1,20 @@
 //! Plans by value: the conditions whose selectivity another parameter value would change.
 //!
-//! A plan of a statement with parameters is right for any values of them; which plan is fast may
-//! depend on the values. While a statement is planned, the planner notes each scan of an analysed
-//! table whose conditions compare a column with a parameter, and each LIMIT that is one
-//! ([`Sensitive`]). When the statement is to run, the values that it has been given are looked up in
-//! the table's statistics, and each estimate is reduced to a class: the power of four of its rows,
-//! and whether a pattern says how texts begin, so that an index has them together; as is the number of rows that a LIMIT asks for. The classes together
-//! ([`RowClasses`]) say which variant of the plan runs; each is planned when it is first met, with
-//! the values at hand as examples for its estimates. The values never become part of the plan, so
-//! that all variants give the same answer, take the same locks and fail alike: the choice between
-//! them changes nothing but time.
+//! A plan of a statement with parameters is right for any values of them, but its speed may depend
+//! on the values. While a statement is planned, the planner notes each scan of an analysed table
+//! whose conditions compare a column with a parameter, and each LIMIT that is a parameter
+//! ([`Sensitive`]).
 //!
-//! Compare: PostgreSQL's plancache.c, which plans anew for each values or for none; parameter
-//! sensitive plans of SQL Server 2022, of at most three conditions with three ranges each.
+//! When the statement is to run, the values are looked up in the table's statistics. Each estimate
+//! is reduced to a class: the power of four of its rows, and whether a pattern fixes how texts
+//! begin, so that an index has them together. The number of rows that a LIMIT asks for is a class,
+//! too. The classes together ([`RowClasses`]) select the plan variant. Each variant is planned when
+//! it is first met, with the values at hand as examples for its estimates. The values never become
+//! part of the plan. All variants give the same result, take the same locks and raise the same
+//! errors; the choice between them affects only the time.
+//!
+//! PostgreSQL's plancache.c instead plans for given values or for none. SQL Server 2022 has
+//! parameter sensitive plans, of at most three conditions with three ranges each.
 
 use super::like_prefix::begins_by_value;
 use super::scan::{ScanRequest, clamp_rows};
@@ -25,14 +27,14 @@ use steppe_catalog::{Catalog, Relation};
 use steppe_types::Datum;
 use steppe_types::io::IoContext;
 
-/// Scans and LIMITs of a statement that are looked at: each has a byte of [`RowClasses`].
+/// At most this many scans and LIMITs of a statement are noted: each has a byte of [`RowClasses`].
 const PLACES_MAX: usize = 8;
-/// A class whose patterns say how texts begin. No number of rows has this bit.
+/// This bit marks a class whose patterns fix how texts begin. Row numbers leave it clear.
 const WITH_BEGINNING: u8 = 0x80;
 /// Smaller tables are read as fast one way as the other.
 const ROWS_MIN: f64 = 100.0;
 
-/// What parameters decide the number of rows of.
+/// A scan or a LIMIT whose number of rows depends on parameters.
 #[derive(Clone, Debug)]
 pub enum Sensitive {
     /// A scan.
@@ -46,7 +48,7 @@ pub enum Sensitive {
 pub struct SensitiveScan {
     /// The scanned entry, alone.
     entry: Box<[Rte]>,
-    /// What holds for its rows, over that entry.
+    /// The conditions on its rows, over that entry.
     conditions: Vec<Expr>,
     /// The table's rows.
     rows: f64,
@@ -88,7 +90,7 @@ impl RowClasses {
     }
 }
 
-/// The table's rows when the statement was planned: a run does not go and look.
+/// The table's rows when the statement was planned: a run does not count them again.
 struct AsPlanned(f64);
 
 impl TableSizes for AsPlanned {
@@ -142,7 +144,7 @@ impl Planner<'_> {
         }));
     }
 
-    /// Notes a LIMIT that depends on parameters; `rows`: what is expected without it.
+    /// Notes a LIMIT that depends on parameters. `rows` are expected without it.
     pub(super) fn note_limit(&mut self, query: &Query, rows: f64) {
         let bounds = [&query.limit, &query.offset];
         if rows > 1.0
@@ -180,7 +182,7 @@ fn count(expr: &Expr, values: &[Datum]) -> Option<f64> {
     }
 }
 
-/// Whether a whole unique key is looked up, whatever its value.
+/// Whether a whole unique key is looked up, for any value.
 fn finds_one_row(rel: &Rel) -> bool {
     let PlanNode::IndexScan { index, range, .. } = &rel.plan.scan().node else { return false };
     let Some(info) = &index.index else { return false };

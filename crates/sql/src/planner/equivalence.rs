@@ -4,10 +4,11 @@
 //!   t.a = u.b AND t.a = 10      becomes      t.a = 10 AND u.b = 10
 //! ```
 //!
-//! Expressions that conditions hold equal form a *class*. If a class has a constant (a value
-//! that no row of the query decides), its conditions give way to one for each other member, so
-//! that each table is read, and its partitions are pruned, by the constant; what joined the
-//! members then says nothing more. They come behind all other conditions, as in PostgreSQL.
+//! Expressions that conditions hold equal form a *class*. If a class has a constant (a value that
+//! no row of the query decides), one condition for each other member replaces the class's
+//! conditions. Then each table is read, and its partitions are pruned, by the constant. The
+//! conditions that joined the members become redundant. The new conditions come behind all other
+//! conditions, as in PostgreSQL.
 //!
 //! Which conditions hold together is the business of a *domain*: WHERE with the inner and semi
 //! joins below it, and the side of an outer join that keeps its rows. The other side of an outer
@@ -18,10 +19,10 @@
 //!   t LEFT JOIN u ON t.a = u.b WHERE t.a = 10     ON becomes u.b = 10
 //! ```
 //!
-//! Correctness: within a domain every row that comes out satisfies all of its conditions, and the
-//! operators of a class are equalities of one ordering, which are transitive: the new
-//! conditions hold for the same rows as those that they replace. A row of an outer join's
-//! kept side that has not the constant is dropped above, whatever it is joined with.
+//! Correctness: every row that comes out of a domain satisfies all of its conditions. The operators
+//! of a class are equalities of one ordering, which are transitive. So the new conditions hold for
+//! the same rows as the replaced ones. A row of an outer join's kept side that has not the constant
+//! is dropped above, with any row that it is joined with.
 
 use super::index::same_ordering;
 use super::join::{item_rtes, take_conditions};
@@ -65,7 +66,7 @@ fn rewrite(items: &mut [FromItem], conditions: &mut Vec<Expr>, is_top: bool, fix
 
 /// A condition of a domain.
 struct Clause {
-    /// Of which semi join it is; `None`: of WHERE, or of an inner join.
+    /// The semi join that it belongs to. `None` is WHERE, or an inner join.
     semi_join: Option<usize>,
     expr: Expr,
 }
@@ -111,7 +112,7 @@ impl Domain {
         }
     }
 
-    /// What names no column is evaluated where it was written.
+    /// Takes the conditions with columns out of an ON clause.
     fn take_on(&mut self, on: &mut Option<Expr>, semi_join: Option<usize>) {
         let mut all = Vec::new();
         on.take().into_iter().for_each(|on| conjuncts(on, &mut all));
@@ -163,7 +164,7 @@ impl Domain {
         parts
     }
 
-    /// What stands for the conditions of a class; `None`: there is no operator for it.
+    /// The conditions that replace a class's. `None` if an operator is missing.
     fn conditions_of(&self, class: &Class, is_top: bool) -> Option<Vec<Expr>> {
         if let [source] = class.sources[..] {
             return Some(vec![self.clauses[source].expr.clone()]);

@@ -1,6 +1,5 @@
-//! Plans that several threads run: a Gather over a part of the plan, of which each of them has a
-//! part of the rows (allpaths.c, planner.c: create_partial_grouping_paths; costsize.c:
-//! cost_gather).
+//! Plans that several threads run: each thread below a Gather processes a part of the rows. In
+//! PostgreSQL: allpaths.c, create_partial_grouping_paths in planner.c, cost_gather in costsize.c.
 //!
 //! ```text
 //!   Agg (Finalize)                    states to results
@@ -11,14 +10,14 @@
 //!             └ …                     found by each alone, or together
 //! ```
 //!
-//! The plan that is cheapest for one thread is what several share (as in XPRS: Hong and Stonebraker,
-//! "Optimization of parallel query execution plans in XPRS", 1993): its outermost table's rows are
-//! dealt out, if that is read whole. Whether that pays is decided by PostgreSQL's costs. Joins that
-//! keep inner rows which no outer row of any thread has met are not shared.
+//! Threads share the plan that is cheapest for one thread, as in XPRS (Hong and Stonebraker,
+//! "Optimization of parallel query execution plans in XPRS", 1993). The rows of its outermost table
+//! are dealt out, if that is read whole. Whether that pays is decided by PostgreSQL's costs. Joins
+//! that keep inner rows which no outer row of any thread has met are not shared.
 //!
-//! What runs below a Gather reads stored tables by the statement's view, and computes what
-//! PostgreSQL calls parallel safe. What helpers cannot do stays above: sub-selects in expressions,
-//! WITH queries, locks on rows and on partitions, temporary and virtual tables.
+//! A plan below a Gather reads stored tables by the statement's view, and computes what PostgreSQL
+//! calls parallel safe. Work that parallel workers cannot do stays above: sub-selects in
+//! expressions, WITH queries, locks on rows and on partitions, temporary and virtual tables.
 
 use super::grouping::Aggregation;
 use super::path_cost::TableSize;
@@ -38,12 +37,13 @@ use steppe_types::Result;
 const LEADER_SHARE_LOST: f64 = 0.3;
 /// Bytes of a row besides its columns.
 const ROW_OVERHEAD: f64 = 24.0;
-/// From so many times the cost of handing its rows over on, a plan is run by one thread for all.
+/// If a plan costs at least `MUCH_MORE` times as much as handing its rows over, one thread runs it
+/// for all.
 const MUCH_MORE: f64 = 4.0;
-/// A row that has to come from one thread costs so many times one that may come from any
+/// The cost of a row that has to come from one thread, in times of a row that may come from any
 /// (cost_gather_merge).
 const MERGED_ROW_FACTOR: f64 = 1.05;
-/// One worker more for a table so many times as large (compute_parallel_worker).
+/// One worker more for a table `PAGES_FACTOR` times as large (compute_parallel_worker).
 const PAGES_FACTOR: f64 = 3.0;
 
 /// Settings of plans that several threads run.
@@ -100,7 +100,7 @@ pub(super) struct Shared {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TableIs {
     Alone,
-    /// Of several whose rows come one after the other: it may be as small as it likes.
+    /// An input of an Append: the minimum size of a table does not apply.
     Member,
 }
 
@@ -134,8 +134,8 @@ impl Planner<'_> {
         self.is_parallel && self.ctx.settings.parallel.merge && keys.iter().all(is_column)
     }
 
-    /// The aggregation in one, or of states that several threads make of their rows; `unsorted`:
-    /// the rows if the child has them in the order of the keys.
+    /// The aggregation in one step, or over states that several threads compute from their rows.
+    /// `unsorted` is the plan of the rows if the child has them in the order of the keys.
     pub(super) fn aggregation_by_workers(
         &mut self,
         query: &Query,
@@ -215,7 +215,8 @@ impl Planner<'_> {
         node(PlanNode::Gather { child: Box::new(plan), workers, order }, types, names, cost)
     }
 
-    /// How many threads' work the leader and so many workers do (get_parallel_divisor).
+    /// The work of the leader and `workers` workers, in times of one thread's
+    /// (get_parallel_divisor).
     pub(super) fn divisor(&self, workers: usize) -> f64 {
         let workers = workers as f64;
         let leader = match self.ctx.settings.parallel.leader_participates {
@@ -292,8 +293,8 @@ impl Planner<'_> {
         }
     }
 
-    /// A hash join: each thread makes a table of all inner rows, which it has found alone or
-    /// together with the others, whichever is cheaper; or which one has found for all.
+    /// A hash join. Each thread has a table of all inner rows: found by itself or together with the
+    /// others, as is cheaper, or by one thread for all.
     fn dealt_out_hash(&self, plan: &Plan) -> Option<Shared> {
         let PlanNode::HashJoin { kind, outer, inner, keys, on, memory_factor, .. } = &plan.node
         else {
@@ -487,7 +488,7 @@ pub(super) fn without_node(plan: &Plan) -> Plan {
     }
 }
 
-/// What several threads run below a Gather that a plan of fewer rows has been made with.
+/// The shared part of a Gather that was planned before, for a plan over fewer rows.
 fn gathered_before(plan: &Plan, child: &Plan, workers: usize) -> Option<Shared> {
     if plan.filter.is_some() {
         return None;
@@ -506,7 +507,7 @@ fn gathered_before(plan: &Plan, child: &Plan, workers: usize) -> Option<Shared> 
     Some(Shared { plan: part, workers })
 }
 
-/// The run-time parameters that a plan reads, and those that it sets itself.
+/// The run-time parameters that a plan reads, and the ones that it sets itself.
 #[derive(Default)]
 struct Params {
     read: BTreeSet<ExecParamId>,

@@ -1,8 +1,8 @@
 //! Paths: ways to get rows, before one of them is made a plan (pathnode.c).
 //!
-//! A path knows what it costs, what it is made of, and in which order its rows come. Of all paths to
-//! one set of entries [`Paths`] keeps the cheapest one, and for each order that something above may
-//! use the cheapest one in it (add_path; what cheapest means: [`super::ties`]).
+//! A path knows what it costs, what it is made of, and in which order its rows come. [`Paths`]
+//! keeps the cheapest path to a set of entries, and the cheapest one for each order that a node
+//! above may use (add_path). [`super::ties`] defines cheapest.
 
 use super::join::FromContext;
 use super::join_clause::{Clause, JoinKey};
@@ -20,7 +20,7 @@ use std::rc::Rc;
 use steppe_catalog::RelKind;
 use steppe_types::Result;
 
-/// What a plan that a setting forbids costs more.
+/// The added cost of a plan that a setting forbids.
 pub(super) const FORBIDDEN: f64 = 1e10;
 
 /// A way to get rows.
@@ -33,7 +33,7 @@ pub(super) struct Path {
 
 #[derive(Debug)]
 pub(super) enum Step {
-    /// What has been planned already.
+    /// A part that has been planned already.
     Planned(Box<Rel>),
     Materialize(Rc<Path>),
     Memoize(Memoized),
@@ -92,7 +92,7 @@ pub(super) struct Pair<'p> {
     pub(super) outer: &'p Side,
     pub(super) inner: &'p Side,
     pub(super) on: Rc<[Rc<Clause>]>,
-    /// What says the same as these conditions.
+    /// Conditions that are equivalent to these.
     pub(super) same: &'p [Alternatives],
     /// Rows of the join.
     pub(super) rows: f64,
@@ -124,7 +124,7 @@ pub(super) struct Paths {
     wanted: Rc<[Vec<SortKey>]>,
     /// LIMIT lets a part of the rows be enough.
     is_bounded: bool,
-    /// What a sort is done with, if one may be done.
+    /// The settings and costs of a sort, if one may be done.
     sorting: Option<Means>,
 }
 
@@ -137,8 +137,8 @@ impl Paths {
         Paths { merged, wanted, is_bounded, sorting, ..Paths::default() }
     }
 
-    /// Keeps a path that comes in this order, of whose keys so many may be of use, unless it loses
-    /// against those that are there.
+    /// Adds a path that comes in this order, `useful` of whose keys may be of use, unless an
+    /// existing path is better.
     pub(super) fn consider(
         &mut self,
         cost: Cost,
@@ -189,7 +189,7 @@ impl Paths {
         !self.wanted.is_empty() || !self.merged.is_empty()
     }
 
-    /// Adds a path to those that it does not lose against.
+    /// Adds a path, and drops the paths that it is better than.
     pub(super) fn add(&mut self, path: Rc<Path>) {
         let is_best = self.best.as_ref().is_none_or(|best| path.cost.beats(&best.cost));
         let is_kept = self.is_kept(&path.cost, &path.order, self.length(&path.order));
@@ -287,7 +287,7 @@ impl Path {
         }
     }
 
-    /// Whether there is one row at most, whatever the tables have.
+    /// Whether there is one row at most, for any content of the tables.
     pub(super) fn is_one_row(&self) -> bool {
         let Step::Planned(rel) = &self.step else { return false };
         match &rel.plan.node {
@@ -334,7 +334,7 @@ impl Side {
 }
 
 impl Planner<'_> {
-    /// What has been planned as a side of joins.
+    /// Makes a planned part a side of joins.
     pub(super) fn side(&self, rel: Rel, base: Option<BaseTable>) -> Result<Side> {
         let (rtes, order) = (rel.rtes.clone(), self.path_order(&rel)?);
         Ok(Side { base: base.map(Rc::new), ..Side::of(rtes, Path::planned(rel, order)) })

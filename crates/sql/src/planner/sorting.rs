@@ -1,6 +1,6 @@
-//! Sort nodes: none where rows come in order, an incremental one where they come in
-//! the order of the first keys, and what sorting and grouping cost (pathkeys.c and
-//! costsize.c: cost_sort, cost_incremental_sort, cost_agg).
+//! Sort nodes, and the costs of sorting and grouping (pathkeys.c; cost_sort, cost_incremental_sort
+//! and cost_agg in costsize.c). Rows that come in order need no Sort; rows in the order of the
+//! first keys get an incremental one.
 
 use super::cost;
 use super::joinpath::output_names;
@@ -10,14 +10,14 @@ use crate::plan::*;
 use crate::query::Rte;
 use steppe_types::Result;
 
-/// What a disabled node costs besides.
+/// The added cost of a disabled node.
 pub(super) const DISABLED: f64 = 1e10;
 /// The memory of a hash table, in times of work_mem (hash_mem_multiplier).
 const HASH_MEMORY: f64 = 2.0;
 /// Bytes of a row besides its columns.
 const ROW_OVERHEAD: f64 = 24.0;
 const PAGE_BYTES: f64 = 8192.0;
-/// So many runs are merged at a time.
+/// At most `MERGE_ORDER` runs are merged at a time.
 const MERGE_ORDER: f64 = 6.0;
 
 /// An order that rows are wanted in.
@@ -27,7 +27,7 @@ pub(super) struct Wish<'q> {
     pub(super) keys: Vec<SortKey>,
     /// The same expressions as the query has them, for estimates.
     pub(super) written: Vec<&'q Expr>,
-    /// Only so many rows are wanted.
+    /// Only the first `bound` rows are wanted.
     pub(super) bound: Option<Expr>,
     /// That bound, as far as it is known.
     pub(super) rows: Option<f64>,
@@ -72,7 +72,7 @@ impl Planner<'_> {
         Ok(order.prefix(&needed) == needed.len())
     }
 
-    /// What sorting all the rows costs.
+    /// The cost of sorting all the rows.
     fn sort_cost(&self, input: &Cost, bound: Option<f64>) -> Cost {
         let mut cost = cost::sort_cost(input, bound, self.costs());
         let kept = bound.map_or(input.rows, |bound| bound.min(input.rows));
@@ -89,7 +89,7 @@ impl Planner<'_> {
         cost
     }
 
-    /// What sorting the groups of rows costs that have the first keys in common.
+    /// The cost of sorting each group of rows with equal first keys.
     pub(super) fn incremental_sort_cost(
         &self,
         input: &Cost,
@@ -111,7 +111,7 @@ impl Planner<'_> {
         self.ctx.settings.work_mem_kb as f64 * 1024.0
     }
 
-    /// What grouping costs: rows in the order of the keys, by hash, or all in one group.
+    /// The cost of grouping: rows in the order of the keys, by hash, or all in one group.
     pub(super) fn grouping_cost(&self, input: &Cost, how: Grouping) -> Cost {
         let Grouping { strategy, keys, calls, distinct, groups, width } = how;
         let per_row = self.costs().cpu_operator * (keys + calls) as f64;
@@ -139,7 +139,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What is written and read of the rows whose groups memory does not hold.
+    /// The cost of writing and reading the rows whose groups do not fit in memory.
     fn spill_cost(&self, input: &Cost, groups: f64, width: u32) -> f64 {
         let held = self.work_mem() * HASH_MEMORY;
         let table = groups * (f64::from(width) + 2.0 * ROW_OVERHEAD);
@@ -154,8 +154,8 @@ impl Planner<'_> {
     }
 }
 
-/// What the tables of distinct values cost before they pay: some thousand rows are as soon sorted,
-/// and come in the order in which PostgreSQL hands them up.
+/// The fixed cost of tables of distinct values. Some thousand rows are sorted as fast, and come in
+/// PostgreSQL's order.
 const DISTINCT_TABLES: f64 = 100.0;
 
 /// A way to group.
@@ -168,11 +168,11 @@ pub(super) struct Grouping {
     /// How many of them have DISTINCT.
     pub(super) distinct: usize,
     pub(super) groups: f64,
-    /// Of the rows that come out.
+    /// The width of the output rows.
     pub(super) width: u32,
 }
 
-/// What the wanted rows cost: all, if there is no bound.
+/// The cost of the wanted rows: of all, if there is no bound.
 pub(super) fn limited(cost: &Cost, rows: Option<f64>) -> f64 {
     let share = rows.map_or(1.0, |rows| (rows / cost.rows.max(1.0)).min(1.0));
     cost.startup + (cost.total - cost.startup) * share

@@ -1,5 +1,5 @@
-//! What is known of an expression over one table (examine_variable in selfuncs.c): its statistics,
-//! whether it is unique, and how many values it has.
+//! The statistics of an expression over one table, whether it is unique, and its number of distinct
+//! values (examine_variable in selfuncs.c).
 //!
 //! A column of a sub-select or of a WITH query has the statistics of the table's column that it is,
 //! if it is one. Their fractions are of that table's rows; numbers of distinct values that are
@@ -27,33 +27,33 @@ use steppe_types::{Datum, Oid, Result, oid};
 /// Attribute numbers of ctid and tableoid.
 const CTID: i32 = -1;
 const TABLE_OID: i32 = -6;
-/// So many sub-selects in one another are looked through.
+/// At most `DEPTH_MAX` nested sub-selects are looked through.
 const DEPTH_MAX: usize = 32;
 
-/// What is known of an entry that has been planned.
+/// The estimates of an entry that has been planned.
 #[derive(Debug, Default)]
 pub(crate) struct Base {
-    /// Rows of it all.
+    /// Rows before its conditions.
     pub(crate) tuples: f64,
     /// Rows that its conditions leave.
     pub(crate) rows: f64,
-    /// What its columns are, if it is a query.
+    /// The origins of its columns, if it is a query.
     pub(crate) origins: Arc<[Origin]>,
 }
 
 /// The entries of a query that have been planned.
 pub(crate) type Bases = HashMap<usize, Base>;
 
-/// What a query's output column is.
+/// The origin of a query's output column.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Origin {
     /// The table's column, and whether what inherits from the table counts.
     column: Option<(Arc<Relation>, i32, bool)>,
-    /// No two rows have the same value.
+    /// All rows have different values.
     is_unique: bool,
 }
 
-/// What is known of an expression.
+/// The statistics of an expression.
 pub(super) struct Variable<'a> {
     pub(super) type_oid: Oid,
     /// The one entry that it is over.
@@ -63,7 +63,7 @@ pub(super) struct Variable<'a> {
     is_unique: Cell<Option<bool>>,
     /// The table's column that it is.
     pub(super) column: Option<(&'a Arc<Relation>, i32)>,
-    /// pg_statistic.stadistinct where there are no statistics; 0: not known.
+    /// pg_statistic.stadistinct where there are no statistics, or 0 if it is not known.
     distinct: f64,
 }
 
@@ -108,7 +108,7 @@ impl<'a> CommonValues<'a> {
 }
 
 impl<'a> Estimator<'a> {
-    /// What is known of an expression.
+    /// The statistics of an expression.
     pub(super) fn variable(&self, expr: &Expr) -> Variable<'a> {
         let bare = strip(expr);
         let mut variable = Variable {
@@ -174,7 +174,7 @@ impl<'a> Estimator<'a> {
         variable.statistics = found.filter(|found| !found.is_absent());
     }
 
-    /// What an index over the expression says, or CREATE STATISTICS on it, if there is one.
+    /// Looks up the statistics of an index over the expression, or of CREATE STATISTICS on it.
     fn look_up_expression(&self, rte: usize, expr: &Expr, variable: &mut Variable<'a>) {
         let Some(entry) = self.rtes.get(rte) else { return };
         let RteKind::Relation(relation) = &entry.kind else { return };
@@ -204,7 +204,7 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    /// What a statistics object says of the expression.
+    /// The statistics of the expression in a statistics object.
     fn kept_of_expression(
         &self,
         rte: usize,
@@ -342,7 +342,7 @@ impl Planner<'_> {
     }
 }
 
-/// What the output columns of a query are, before it is planned.
+/// The origins of a query's output columns, before it is planned.
 pub(crate) fn origins(query: &Query) -> Arc<[Origin]> {
     let visible = (0..query.output().len()).filter(|at| !query.output()[*at].hidden);
     visible.map(|at| origin(query, at, DEPTH_MAX)).collect()
