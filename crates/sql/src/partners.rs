@@ -1,5 +1,5 @@
-//! Leaves that are joined with each other: those that have the same bound, or a list of them
-//! where bounds are others and yet match one by one.
+//! Leaves that are joined with each other: leaves with the same bound, or a list of them where
+//! bounds differ and yet match one by one.
 
 use hashbrown::HashMap;
 use steppe_catalog::Catalog;
@@ -14,7 +14,7 @@ pub struct MatchedLeaves {
     rows: Vec<Vec<Oid>>,
     /// The row of each leaf of the leading table.
     by_leading: HashMap<Oid, usize>,
-    /// What the rows take, by number. `None`: a table has partitions that are partitioned again.
+    /// The bounds of the rows, by number. `None`: a table has partitions that are partitioned again.
     bounds: Option<JoinBounds>,
 }
 
@@ -31,13 +31,13 @@ impl MatchedLeaves {
         &self.rows
     }
 
-    /// The place of a leading leaf's join among all; `None`: it has no partner, and no row comes
-    /// of it.
+    /// The place of a leading leaf's join among all. `None`: it has no partner, so it yields no
+    /// row.
     pub fn place(&self, leading: Oid) -> Option<usize> {
         self.by_leading.get(&leading).copied()
     }
 
-    /// What the joins take, by their places; `None`: not known.
+    /// The bounds of the joins, by their places, if they are known.
     pub fn bounds(&self) -> Option<&JoinBounds> {
         self.bounds.as_ref()
     }

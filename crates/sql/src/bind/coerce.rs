@@ -7,7 +7,7 @@ use steppe_catalog::builtin::{CastContext, CastMethod};
 use steppe_catalog::{Catalog, Function, FunctionRef, builtin, is_row_type};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 
-/// What asks for a coercion.
+/// The context of a coercion.
 pub use steppe_catalog::builtin::CastContext as CoercionContext;
 
 /// The hint of 42804 where a value is assigned.
@@ -148,11 +148,11 @@ fn cast_args(func: &Function, expr: Expr, typmod: i32, syntax: CallSyntax) -> Ve
     args
 }
 
-/// What the polymorphic pseudo-types of a signature stand for.
+/// The types that the polymorphic pseudo-types of a signature stand for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Polymorphic {
     element: Option<Oid>,
-    /// What `anyarray` is, if an argument is one: a vector stays one.
+    /// The type of `anyarray`, if an argument is one: a vector stays one.
     array: Option<Oid>,
     compatible: Option<Oid>,
     /// Those of anyrange and anymultirange, and of their compatible forms.
@@ -292,7 +292,7 @@ pub(crate) fn common_type(catalog: &Catalog, types: &[Oid]) -> Option<Oid> {
     match_types(catalog, types).ok()
 }
 
-/// The common type, or what had been chosen and the first type that does not go with it.
+/// The common type, or the type chosen so far and the first type that has no common type with it.
 fn match_types(catalog: &Catalog, types: &[Oid]) -> Result<Oid, (Oid, usize)> {
     let mut chosen = types.first().copied().unwrap_or(oid::UNKNOWN);
     if chosen != oid::UNKNOWN && types.iter().all(|t| *t == chosen) {
@@ -317,7 +317,7 @@ fn match_types(catalog: &Catalog, types: &[Oid]) -> Result<Oid, (Oid, usize)> {
 }
 
 impl Binder<'_> {
-    /// Coerces without a cast being written; 42846 is impossible: the caller has checked.
+    /// Coerces where the query has no cast. The caller has checked that a cast exists.
     pub(crate) fn coerce_implicit(&mut self, expr: Expr, to: TypeRef) -> Result<Expr> {
         self.coerce(expr, to, CastContext::Implicit, CallSyntax::ImplicitCast)?.ok_or_else(|| {
             Error::internal(format!("no implicit cast to {}", self.format_type(to.oid, -1)))
@@ -366,7 +366,7 @@ impl Binder<'_> {
         })
     }
 
-    /// What is assigned to an element or a slice of a column.
+    /// Coerces the value assigned to an element or a slice of a column.
     pub(crate) fn coerce_element_assignment(
         &mut self,
         expr: Expr,
@@ -717,7 +717,8 @@ fn reads_clock(ty: Oid, text: &str) -> bool {
     ["now", "today", "tomorrow", "yesterday"].iter().any(|word| lower.contains(word))
 }
 
-/// The cast below one to a length is not written: both come of one `::type(n)` (hide_coercion_node).
+/// The cast below one to a length is not written: both stand for one `::type(n)`
+/// (hide_coercion_node).
 fn hide_input_cast(sized: &mut Expr) {
     let input = match sized {
         Expr::Func { args, .. } => args.first_mut(),

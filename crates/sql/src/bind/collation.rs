@@ -1,12 +1,12 @@
 //! COLLATE: which collation a name means, and which of them are followed (parse_collate.c).
 //!
-//! Text is compared by its bytes, which is the order of code points: what the
-//! database's own locale asks for, and the collations "C", "POSIX", ucs_basic and
-//! pg_c_utf8. Those that sort otherwise are refused.
+//! Text is compared by its bytes, which is the order of code points. The database's own locale and
+//! the collations "C", "POSIX", ucs_basic and pg_c_utf8 sort that way. Other collations are
+//! refused.
 //!
-//! What an expression's collation is matters to functions that tell upper case from lower or
-//! classes of characters: the binder derives it from the arguments of each call, and refuses
-//! those that "C", "POSIX" and ucs_basic would answer otherwise where there is more than ASCII.
+//! An expression's collation matters to functions that distinguish upper case from lower or classes
+//! of characters. The binder derives it from the arguments of each call. It refuses a call with
+//! collation "C", "POSIX" or ucs_basic that would give another result for non-ASCII text.
 
 use super::Binder;
 use super::typename::format_type;
@@ -51,7 +51,7 @@ fn is_elsewhere(name: &str) -> bool {
     name.ends_with("-x-icu") || name == "pg_unicode_fast"
 }
 
-/// What is known of the collation of an expression's values, as it is derived from its parts.
+/// The collation of an expression's values, as it is derived from its parts.
 #[derive(Clone, Copy)]
 enum Derived {
     /// The values have none.
@@ -64,7 +64,7 @@ enum Derived {
     Explicit(Oid, Location),
 }
 
-/// What a function does with its collation.
+/// The use that a function makes of its collation.
 enum Use {
     /// Compares: any collation here gives the same answer.
     Compares,
@@ -75,9 +75,10 @@ enum Use {
 }
 
 impl Binder<'_> {
-    /// Checks the collation that a call's arguments give it: 42P21 where COLLATE contradicts
-    /// itself, 42P22 where columns of different collations meet and one is needed, 0A000 where
-    /// what is not ASCII would be treated otherwise than under the database's own collation.
+    /// Checks the collation that a call's arguments give it. It reports 42P21 where COLLATE
+    /// contradicts itself, and 42P22 where columns of different collations meet and one is needed.
+    /// It reports 0A000 where non-ASCII text would be treated otherwise than under the database's
+    /// own collation.
     ///
     /// PostgreSQL finds 42P22 when the first row comes.
     pub(crate) fn check_collation(&self, proc: &Function, args: &[Expr]) -> Result<()> {
@@ -158,8 +159,8 @@ impl Binder<'_> {
         self.error(SqlState::COLLATION_MISMATCH, message, at)
     }
 
-    /// 42P21 where the inputs of a set operation have columns of different collations, by COLLATE
-    /// or, if it has to tell rows apart, otherwise.
+    /// Reports 42P21 where the inputs of a set operation have columns of different collations, by
+    /// COLLATE or, if it has to distinguish rows, otherwise.
     pub(crate) fn check_set_collations(
         &self,
         left: &Query,

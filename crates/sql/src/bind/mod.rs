@@ -88,7 +88,7 @@ pub fn system_column(number: i32) -> Option<(&'static str, Oid)> {
     names::SYSTEM_COLUMNS.iter().find(|(_, n, _)| *n == number).map(|(name, _, ty)| (*name, *ty))
 }
 
-/// What the binder needs to know about the session.
+/// The session's state that the binder needs.
 pub struct BindContext<'a> {
     /// The catalog version to resolve names in.
     pub catalog: &'a Catalog,
@@ -104,22 +104,22 @@ pub struct BindContext<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Params {
     types: Vec<Oid>,
-    /// What their values are known to fit; none beyond the last.
+    /// The type modifiers that their values fit. Parameters after the last have none.
     typmods: Vec<i32>,
     /// Undeclared parameters may appear (extended protocol, PREPARE).
     variable: bool,
 }
 
-/// The highest parameter that PostgreSQL makes room for (MaxAllocSize), though no Bind has so many.
+/// The highest parameter that PostgreSQL makes room for (MaxAllocSize), though a Bind has fewer.
 const PARAMS_MAX: usize = 0x3fff_ffff / size_of::<Oid>();
 
 impl Params {
-    /// No parameters are allowed (simple protocol).
+    /// Disallows parameters (simple protocol).
     pub fn none() -> Params {
         Params::default()
     }
 
-    /// The declared types (0 or UNKNOWN: to be found out); more may appear.
+    /// The declared types, where 0 or UNKNOWN is to be inferred; more may appear.
     pub fn variable(declared: &[Oid]) -> Params {
         Params { types: declared.to_vec(), variable: true, ..Params::default() }
     }
@@ -151,16 +151,16 @@ pub struct Bound {
     pub mentioned: Vec<Oid>,
     /// The views that were opened on the way to its tables, and how they are to be locked.
     pub views: Vec<(Oid, RelationLock)>,
-    /// Of a cursor: what [`Bound::add_positions`] has added.
+    /// For a cursor: the tables whose row positions [`Bound::add_positions`] has added.
     pub positions: Option<Positions>,
 }
 
 /// Why a query was not bound.
 #[derive(Debug)]
 pub struct Unbound {
-    /// What is wrong with it.
+    /// The error.
     pub error: Error,
-    /// The relations that its names were found to stand for up to there.
+    /// The relations that its names were resolved to before the error.
     pub mentioned: Vec<Oid>,
 }
 

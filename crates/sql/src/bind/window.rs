@@ -1,9 +1,9 @@
 //! Window functions and the WINDOW clause (parse_agg.c's transformWindowFuncCall,
 //! parse_clause.c's transformWindowDefinitions).
 //!
-//! A call names its window by number: a named one of the WINDOW clause, or one
-//! that an OVER clause defines. Definitions are bound after the calls, so that they
-//! can be looked up by name in any order; those that are alike become one window.
+//! A call names its window by number: a named one of the WINDOW clause, or one that an OVER clause
+//! defines. Definitions are bound after the calls, so that they can be looked up by name in any
+//! order. Equal definitions become one window.
 
 use super::coerce::can_coerce;
 use super::group::MOVE_TO_LATERAL;
@@ -73,8 +73,8 @@ impl Binder<'_> {
         Ok(self.scope().window_defs.len() - 1)
     }
 
-    /// Binds the windows that calls refer to, and those that the WINDOW clause defines. Calls over
-    /// windows that are alike then refer to the first of them.
+    /// Binds the windows that calls refer to, and the windows that the WINDOW clause defines. Calls
+    /// over equal windows then refer to the first of them.
     pub(crate) fn window_clauses(&mut self, query: &mut Query) -> Result<()> {
         let mut bound: Vec<WindowClause> = Vec::new();
         let mut next = 0;
@@ -140,7 +140,7 @@ impl Binder<'_> {
         Ok(WindowClause { name, partition_by, order_by, frame, run_conditions: Vec::new() })
     }
 
-    /// What a window that starts from another one may add to it.
+    /// Checks the clauses that a window adds to the one it copies.
     fn check_copied(&self, def: &ast::WindowDef, base: &WindowClause) -> Result<()> {
         let name = base.name.as_deref().unwrap_or_default();
         let refused =
@@ -322,7 +322,7 @@ impl Binder<'_> {
     }
 }
 
-/// What a window call must not have.
+/// The error for a clause that a window call must not have.
 fn refused(call: &ast::FuncCall, proc: &Function, name: &str) -> Option<(SqlState, String)> {
     let unsupported = |message: &str| Some((SqlState::FEATURE_NOT_SUPPORTED, message.to_string()));
     match (proc.is_aggregate(), proc.is_window()) {

@@ -12,17 +12,17 @@
 //! literals in places where any expression may stand are lifted; every other one
 //! simply stays in the text and so in the key, which is always correct. What stays:
 //!
-//! * literals that the grammar wants as such: type modifiers (`numeric(10,2)`),
-//!   typed literals (`date '…'`), array subscripts and constructors, EXTRACT's field;
-//! * ORDER BY's, where a number is a column position;
-//! * an ON CONFLICT target's, which has to match an index's expression;
+//! * literals that the grammar wants as such: type modifiers (`numeric(10,2)`), typed literals
+//!   (`date '…'`), array subscripts and constructors, EXTRACT's field,
+//! * ORDER BY's, where a number is a column position,
+//! * an ON CONFLICT target's, which has to match an index's expression,
 //! * integers after a minus that only fit their type with it (`-2147483648`).
 //!
 //! A statement with a name that is cut is not lifted: each run of it says so.
 //!
-//! Statements in which equal expressions must be recognised as equal (GROUP BY,
-//! DISTINCT, windows), set operations, SELECT INTO, several statements at once and
-//! those that have parameters already are not lifted at all.
+//! Statements in which equal expressions must be recognised as equal (GROUP BY, DISTINCT, windows),
+//! set operations, SELECT INTO, several statements at once and statements with parameters are not
+//! lifted at all.
 //!
 //! Positions in `sql` are not those of the original text: report an error after
 //! parsing the original again.
@@ -121,7 +121,7 @@ impl Lifter {
         true
     }
 
-    /// What two statements that can share a plan have in common.
+    /// The text that statements with a common plan share.
     pub fn key(&self) -> &str {
         &self.key
     }
@@ -137,7 +137,7 @@ impl Lifter {
     }
 }
 
-/// What the token before says about a literal that follows it.
+/// The meaning of the token before a literal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     /// An expression may stand here: after an operator, a comma, an opening
@@ -406,7 +406,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// What a name leaves behind, given what stood before it.
+/// The state after a name, given the state before it.
 fn name_after(before: Before) -> Before {
     match before {
         // `a varchar(10)`, `double precision(…)`, `x AS numeric(10,2)`, `x::numeric(10,2)`.
@@ -568,8 +568,8 @@ const KEYWORDS: [(&[u8], Keyword); 92] = {
     ]
 };
 
-/// For a first letter: which of [`KEYWORDS`] begin with it, and a bit for each
-/// length that one of them has, by which nearly every name is told apart at once.
+/// For a first letter: which of [`KEYWORDS`] begin with it, and a bit for each length of theirs.
+/// The bits rule out nearly every other name at once.
 #[derive(Clone, Copy)]
 struct Initial {
     first: u8,

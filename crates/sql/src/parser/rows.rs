@@ -11,13 +11,13 @@
 //!   cells    the parameters, as many to a row as it has: one here
 //! ```
 //!
-//! The statement of one row is parsed, bound and planned once, and run for each row. That is what
-//! the whole means, since PostgreSQL brings each row of the list to the target's columns by itself
-//! (transformInsertStmt in analyze.c). [`many_rows`] takes a text in which the rows are of one
-//! form: a cell is a literal (or a parameter) in all of them, perhaps with a cast to a plain type,
-//! or the same text in all of them (`now()`, `DEFAULT`). It is sure of what it takes; of any other
-//! text it says nothing, and the parser reads that. Where literals of a column are of several
-//! number types the widest stands for them, and the caller makes sure that this is no difference.
+//! The statement of one row is parsed, bound and planned once, and run for each row. The whole
+//! statement means the same, since PostgreSQL coerces each row of the list to the target's columns
+//! by itself (transformInsertStmt in analyze.c). [`many_rows`] takes a text in which the rows are
+//! of one form. A cell is a literal (or a parameter) in all of them, perhaps with a cast to a plain
+//! type, or the same text in all of them (`now()`, `DEFAULT`). It takes a text only if it is sure
+//! of the form; the parser reads any other text. Where literals of a column are of several number
+//! types, the widest stands for them, and the caller makes sure that the result is the same.
 //!
 //! Time and memory are linear in the text, and a statement that is to end ends in it.
 
@@ -58,7 +58,7 @@ pub enum ColumnKind {
     Bool,
 }
 
-/// What the cells of a column have in common.
+/// The common type of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellColumn {
     /// The type of the widest.
@@ -67,14 +67,14 @@ pub struct CellColumn {
     pub mixed: bool,
 }
 
-/// What the rows are made of.
+/// The cells of the rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cells {
     /// Literals, row by row.
     Literals {
         /// The cells.
         cells: Vec<Cell>,
-        /// What those of each column are.
+        /// The common type of each column.
         columns: Vec<CellColumn>,
     },
     /// Parameters: `$1` is the first row's first.
@@ -86,7 +86,7 @@ pub enum Cells {
 pub struct ManyRows {
     /// The statement of one row, its cells as parameters.
     pub sql: String,
-    /// What the rows hold.
+    /// The cells of the rows.
     pub cells: Cells,
     /// How many cells of a row are its own.
     pub width: usize,
@@ -122,7 +122,7 @@ pub fn many_rows(text: &str) -> Result<Option<ManyRows>> {
     Ok(Some(ManyRows { sql, cells, width, rows: rows.count }))
 }
 
-/// What a cell's own value is.
+/// A cell's own value.
 #[derive(Clone, Copy)]
 enum Value {
     Cell(Cell),
@@ -139,7 +139,7 @@ struct ReadCell {
     end: usize,
 }
 
-/// What a cell has to be in every row.
+/// The form that a cell has in every row.
 struct Form<'a> {
     has_value: bool,
     /// The text behind the value, or the whole.
@@ -261,7 +261,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn next(&mut self) -> Option<Token> {
         let token = self.lexer.next_token();
-        // Of a name that is cut each run says so.
+        // Each run reports that a long name is truncated, so such a text is refused.
         let is_refused = token.kind == TokenKind::Invalid || truncate::is_long(token);
         (!is_refused).then_some(token)
     }
@@ -446,7 +446,7 @@ impl<'a> Reader<'a> {
             .then_some((ReadCell { value: None, start, value_end: start, end }, closes))
     }
 
-    /// What follows the last row, from this token on: nothing, ON CONFLICT or RETURNING.
+    /// The text after the last row, from this token on: empty, ON CONFLICT or RETURNING.
     fn tail(&mut self, mut token: Token) -> Option<&'a str> {
         let start = token.start;
         let goes_on = self.is_word(token, "on") || self.is_word(token, "returning");

@@ -3,8 +3,8 @@
 use crate::expr::Expr;
 use steppe_catalog::builtin::PatternKind;
 
-/// Part of an index to scan. A value may be an integer of another width than the key column:
-/// it is compared by value (out of the column's range: no row, or no bound). Values are over no
+/// Part of an index to scan. A value may be an integer of another width than the key column. It is
+/// compared by value: out of the column's range it gives no row, or no bound. Values are over no
 /// row (constants, parameters, exec params).
 ///
 /// ```text
@@ -14,7 +14,7 @@ use steppe_catalog::builtin::PatternKind;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct IndexRange {
-    /// What the first columns of the index are searched for, in index order.
+    /// The searches on the first columns of the index, in index order.
     pub keys: Vec<KeySearch>,
     /// Lower bound on the columns after `keys`.
     pub lower: Option<KeyEnd>,
@@ -62,9 +62,9 @@ impl IndexRange {
 /// The rows of a scan by ctid. Values are over no row.
 #[derive(Clone, Debug)]
 pub enum TidRows {
-    /// Those that have one of these; NULL is nobody's.
+    /// The rows with one of these ctids. NULL matches no row.
     Named(Vec<TidValues>),
-    /// Those between these.
+    /// The rows between these.
     Between(Vec<TidBound>),
 }
 
@@ -100,7 +100,7 @@ impl TidRows {
     }
 }
 
-/// What one column of an index is searched for.
+/// The search on one column of an index.
 #[derive(Clone, Debug)]
 pub enum KeySearch {
     /// A value; NULL means no row.
@@ -116,8 +116,9 @@ pub enum KeySearch {
 /// One end of a range: values of one or more columns, which are compared as a row.
 #[derive(Clone, Debug)]
 pub struct KeyEnd {
-    /// Of the columns after [`IndexRange::keys`]. Where an index has them ascending and
-    /// descending, those are the end that go as the first one does, and the rest is a check.
+    /// Values of the columns after [`IndexRange::keys`]. Where an index has ascending and
+    /// descending columns, the end consists of the columns with the direction of the first one, and
+    /// the rest is a check.
     pub values: Vec<Expr>,
     /// Whether what is equal to them belongs to the range.
     pub inclusive: bool,

@@ -1,9 +1,9 @@
 //! GROUP BY, grouping sets and aggregates.
 //!
-//! Grouping sets are ordinary groups over more rows: an Expand node below the
-//! aggregation repeats each row once for every set, with NULL for the keys that the
-//! set leaves out, the set's number (so that equal sets stay apart), and the values
-//! of the GROUPING calls, which depend on the set alone. Then all of these are keys.
+//! Grouping sets are ordinary groups over more rows. An Expand node below the aggregation repeats
+//! each row once for every set, with NULL for the keys that the set leaves out. It adds the set's
+//! number, which keeps equal sets separate, and the values of the GROUPING calls, which depend on
+//! the set alone. All of these are keys.
 //!
 //! ```text
 //!   Agg     keys: a, b, set, grouping(a, b)
@@ -27,7 +27,7 @@ use std::sync::Arc;
 use steppe_catalog::builtin;
 use steppe_types::{Datum, Error, Result, oid};
 
-/// What a query's expressions ask of the aggregation.
+/// The aggregation that a query's expressions need.
 struct Wanted {
     /// GROUP BY; with grouping sets, then the columns that depend on a grouped primary key.
     keys: Vec<Expr>,
@@ -181,7 +181,7 @@ pub(super) struct Aggregation {
     pub(super) sort: Vec<SortKey>,
 }
 
-/// GROUP BY's keys in the order that they are sorted in, those that ORDER BY begins with first
+/// GROUP BY's keys in the order that they are sorted in. ORDER BY's leading keys come first
 /// (preprocess_groupclause).
 pub(super) fn group_sort_keys(query: &Query) -> Vec<SortKey> {
     let mut keys: Vec<SortKey> = Vec::with_capacity(query.group_by.len());
@@ -228,8 +228,8 @@ impl Planner<'_> {
         }
     }
 
-    /// What is asked of the aggregation, the keys so that rows need as little sorting as can be, and
-    /// the order of the first keys.
+    /// The aggregation that the query needs, with the keys in an order that needs as little sorting
+    /// as possible, and the order of the first keys.
     fn arranged(
         &self,
         query: &Query,
@@ -457,7 +457,7 @@ fn multiplied(child: Plan, keys: &mut [Expr]) -> Plan {
     project_sets(child, exprs)
 }
 
-/// What the Expand node appends to a row for each set.
+/// The columns that the Expand node appends to a row for each set.
 struct Expand {
     /// Which keys each set has.
     sets: Vec<Vec<bool>>,
@@ -467,7 +467,7 @@ struct Expand {
 
 impl Expand {
     fn of(wanted: &Wanted, sets: &[Vec<usize>]) -> Expand {
-        // Dependent columns go with the keys that they depend on, which every set has.
+        // Dependent columns stay with the keys that they depend on, which every set has.
         let has = |set: &Vec<usize>, i: usize| i >= wanted.written || set.contains(&i);
         let bits = |set: &Vec<usize>, args: &[Expr]| {
             args.iter().fold(0, |bits, arg| {

@@ -1,17 +1,17 @@
 //! EXISTS of a correlated sub-select where it cannot become a join: under OR, in a select list, in
-//! CASE. It is planned in two ways (AlternativeSubPlan in PostgreSQL; convert_EXISTS_to_ANY in
-//! subselect.c):
+//! CASE. The planner plans it in two ways, as PostgreSQL does by an AlternativeSubPlan
+//! (convert_EXISTS_to_ANY in subselect.c):
 //!
 //! ```text
 //!   EXISTS (SELECT FROM u WHERE u.a = t.a AND u.b > 0)    run for each row, up to its first row
 //!   t.a = ANY (SELECT u.a FROM u WHERE u.b > 0)           run once, looked up by hash
 //! ```
 //!
-//! The second is one where the outer columns are in nothing but equalities that hash, and where
-//! nothing volatile and no row lock tells how often the sub-select runs. What a NULL makes of ANY is
-//! false here. Which one is taken is known once the plan around them is made: by how often its node
-//! asks (fix_alternative_subplan in setrefs.c). The rows of an aggregate's argument are those that
-//! are aggregated, where PostgreSQL counts the groups.
+//! The second requires that outer columns are only in equalities that hash. Volatile functions and
+//! row locks exclude it, since they show how often the sub-select runs. If a NULL makes ANY NULL,
+//! EXISTS is false. The choice is made once the plan around them is known, by the number of calls
+//! from its node (fix_alternative_subplan in setrefs.c). For an aggregate's argument, that is the
+//! number of aggregated rows, where PostgreSQL counts the groups.
 
 use super::path_cost::CostParameters;
 use super::subselect::contains_sublink;
@@ -140,7 +140,7 @@ fn correlated_equality(condition: &Expr, index: usize) -> Option<(Expr, Expr)> {
     Some((Expr::Func { func, args, ty: *ty, syntax }, inner.clone()))
 }
 
-/// Whether an expression, or a query in it, refers to the query so many levels out.
+/// Whether an expression, or a query in it, refers to the query `level` levels out.
 fn refers(expr: &Expr, level: usize) -> bool {
     let mut found = false;
     walk::visit_levels(expr, 0, &mut |e, depth| {
@@ -150,7 +150,7 @@ fn refers(expr: &Expr, level: usize) -> bool {
     found
 }
 
-/// Whether an expression is a column or an aggregate of the query so many levels out.
+/// Whether an expression is a column or an aggregate of the query `level` levels out.
 fn is_of(expr: &Expr, level: usize) -> bool {
     match expr {
         Expr::Var { levels_up, .. } | Expr::Grouping { levels_up, .. } => *levels_up == level,
@@ -257,7 +257,7 @@ impl Choice<'_> {
         }
     }
 
-    /// What so many answers cost from a sub-select that runs for each.
+    /// The cost of `calls` calls of a sub-select that runs for each.
     fn plain_total(&self, sub: &SubPlan, calls: f64) -> f64 {
         calls * super::cost::per_call(sub, &self.subplans[sub.plan])
     }

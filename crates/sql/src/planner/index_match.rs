@@ -1,4 +1,4 @@
-//! Which conditions an index decides (indxpath.c: match_clauses_to_index; nbtree's keys).
+//! The conditions that an index decides (match_clauses_to_index in indxpath.c; nbtree's keys).
 //!
 //! Conditions are taken column by column of the index:
 //!
@@ -81,7 +81,7 @@ impl IndexMatch {
     }
 }
 
-/// What a condition says about one key.
+/// A condition on one key.
 enum Said {
     Equal(Expr),
     IsNull,
@@ -93,13 +93,13 @@ enum Said {
         lower: bool,
         inclusive: bool,
     },
-    /// What a pattern says of the beginning.
+    /// The bounds of the prefix of a pattern.
     Prefix(PrefixBounds),
 }
 
 impl CandidateIndex {
-    /// What the index decides of the conjuncts. With `skips` columns without conditions are
-    /// stepped over where a later one has a condition that can be searched for.
+    /// The conjuncts that the index decides. With `skips`, columns without conditions are stepped
+    /// over where a later one has a condition that can be searched for.
     pub(super) fn matching(&self, rte: usize, conditions: &[Expr], skips: bool) -> IndexMatch {
         let said: Vec<Vec<(usize, Said)>> =
             self.keys.iter().map(|key| key.said_by(conditions, rte, &self.examples)).collect();
@@ -225,7 +225,7 @@ impl CandidateIndex {
         }
     }
 
-    /// What is left of what is said, from the column after the searches on.
+    /// Adds the remaining conditions as checks, from the column after the searches on.
     fn check(
         &self,
         from: usize,
@@ -295,7 +295,7 @@ impl CandidateIndex {
     }
 }
 
-/// What a row comparison says.
+/// A row comparison.
 struct RowSaid {
     condition: usize,
     /// Places in the index.

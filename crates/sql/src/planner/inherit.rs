@@ -1,10 +1,10 @@
 //! Scans of tables that others inherit from, and of partitioned tables alone.
 //!
-//! A table's rows include those of its descendants (unless ONLY is written): the scan is an
-//! Append of each table's own scan, planned by itself, since a descendant has indexes and
-//! statistics of its own, and its columns in places of its own. In an order that each table has an
-//! index for, it is a Merge Append. Which tables these are is known
-//! when the statement is planned; all of them are locked before it runs.
+//! A table's rows include the rows of its descendants, unless ONLY is written. The scan is an
+//! Append of each table's own scan. Each scan is planned by itself, since a descendant has its own
+//! indexes, statistics and column places. In an order that each table has an index for, it is a
+//! Merge Append. Which tables these are is known when the statement is planned; all of them are
+//! locked before it runs.
 
 use super::scan::{ScanRequest, row_of};
 use super::{ColumnId, Planner, PlannerContext, Rel, RteSet, cost, node};
@@ -44,8 +44,8 @@ impl Planner<'_> {
         members.map(member).collect()
     }
 
-    /// The scan of a table with all that inherit from it, but for those that its constraints
-    /// say have no rows of those wanted.
+    /// The scan of a table with its descendants, except tables whose constraints exclude the wanted
+    /// rows.
     pub(super) fn inheritance_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
         let (mut children, mut cost) = (Vec::new(), Cost::default());
         for member in self.members_read(request)? {
@@ -65,8 +65,8 @@ impl Planner<'_> {
         Ok(Rel { plan, layout: request.columns.to_vec(), rtes })
     }
 
-    /// The rows in an order that each table has an index for, merged; `None`: one has none.
-    /// `order`: the order over entry 0.
+    /// The rows in an order that each table has an index for, merged. `None`: a table has no such
+    /// index. `order`: the order over entry 0.
     pub(super) fn merged_inheritance_scan(
         &mut self,
         request: &ScanRequest<'_>,
@@ -107,8 +107,8 @@ impl Planner<'_> {
         Ok(Some(Rel { plan, layout: request.columns.to_vec(), rtes }))
     }
 
-    /// The tables that are read, under the names that EXPLAIN gives them: those that constraints
-    /// do not rule out.
+    /// The tables that are read, under the names that EXPLAIN gives them. Tables excluded by
+    /// constraints are left out.
     fn members_read(&mut self, request: &ScanRequest<'_>) -> Result<Vec<ScanRelation>> {
         let entry = &request.rtes[request.rte];
         let mut members = Vec::new();
@@ -168,7 +168,7 @@ impl Planner<'_> {
     }
 }
 
-/// A key over entry 0 as one over a scan's output; `None`: it is no column of that.
+/// A key over entry 0 as one over a scan's output. `None`: it is no column of that.
 fn key_over_output(key: &SortKey, request: &ScanRequest<'_>) -> Option<SortKey> {
     let Expr::Var { rte: 0, column, levels_up: 0, ty, .. } = &key.expr else { return None };
     let wanted = (request.rte, *column as i16 + 1);
@@ -176,7 +176,7 @@ fn key_over_output(key: &SortKey, request: &ScanRequest<'_>) -> Option<SortKey> 
     Some(SortKey { expr: Expr::Slot { index, ty: *ty }, ..key.clone() })
 }
 
-/// What EXPLAIN calls one of an entry's tables.
+/// The name that EXPLAIN gives one of an entry's tables.
 fn member_alias(entry: &Rte, place: usize) -> Arc<str> {
     format!("{}_{}", entry.alias, place + 1).into()
 }

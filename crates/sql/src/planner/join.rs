@@ -1,7 +1,7 @@
 //! FROM and WHERE: the entries, each planned, and their joins.
 //!
-//! What may be joined with what is found by `join_graph`, the cheapest order of that by
-//! `join_order`, how two sides are joined by `joinpath`.
+//! `join_graph` finds the allowed joins, `join_order` the cheapest order, and `joinpath` the way to
+//! join two sides.
 
 use super::cost::{self, Estimator};
 use super::eager_aggregate::{EagerAggregation, JoinedStates};
@@ -31,7 +31,7 @@ use steppe_types::{Datum, Error, Result};
 /// Sub-selects by entry.
 pub(super) type SubSelects = RefCell<HashMap<usize, Box<Query>>>;
 
-/// What a FROM clause is planned against.
+/// The context that a FROM clause is planned in.
 pub(crate) struct FromContext<'q> {
     pub(crate) rtes: &'q [Rte],
     /// The entries' sub-selects, each until it is planned.
@@ -40,7 +40,7 @@ pub(crate) struct FromContext<'q> {
     pub(crate) columns: HashMap<usize, Vec<ColumnId>>,
     /// Columns of siblings that LATERAL entries refer to.
     pub(crate) lateral: HashMap<usize, Vec<Expr>>,
-    /// Expressions that a constant makes equal, whatever joins their tables.
+    /// Expressions that a constant makes equal, for any join of their tables.
     pub(crate) fixed: Fixed,
 }
 
@@ -409,8 +409,8 @@ impl Planner<'_> {
         Ok(Rel { plan, layout, rtes: RteSet::one(rte) })
     }
 
-    /// LEFT, RIGHT, FULL: each side is planned on its own; WHERE conditions go below only on the
-    /// side that is not padded with NULLs.
+    /// LEFT, RIGHT, FULL: each side is planned on its own. WHERE conditions are moved below only on
+    /// the side that is not padded with NULLs.
     fn outer_join(
         &mut self,
         from: &FromContext<'_>,
@@ -455,7 +455,8 @@ impl Planner<'_> {
     }
 }
 
-/// What orders of rows are of use to the joins of a FROM clause and above it, and to the query.
+/// The orders of rows that are of use to the joins of a FROM clause, to the nodes above it, and to
+/// the query.
 fn order_uses(graph: &Graph, wanted: Option<&WantedOrder>, above: &[Rc<Clause>]) -> OrderUses {
     let of_specials = graph.specials.iter().flat_map(|special| special.on.iter());
     let within = graph.conditions.iter().map(|condition| &condition.clause);

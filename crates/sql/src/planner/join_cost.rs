@@ -1,4 +1,4 @@
-//! What joins cost (costsize.c).
+//! The costs of joins (costsize.c).
 //!
 //! | | before the first row | for all rows |
 //! |---|---|---|
@@ -12,17 +12,17 @@ use crate::plan::Cost;
 use crate::query::JoinKind;
 
 const PAGE_BYTES: f64 = 8192.0;
-/// What a row takes in memory besides its columns.
+/// The memory of a row besides its columns.
 const ROW_OVERHEAD: f64 = 24.0;
 
-/// What there is to join with: the settings of costs, and memory in bytes.
+/// Cost parameters, and memory in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Means {
     pub(super) costs: CostParameters,
     pub(super) memory: f64,
 }
 
-/// What a join is made of, whichever method.
+/// The parts of a join that its cost depends on, for any method.
 #[derive(Clone, Copy)]
 pub(super) struct JoinShape {
     pub(super) costs: CostParameters,
@@ -54,7 +54,7 @@ pub(super) struct HashSize {
 }
 
 impl HashSize {
-    /// Of so many rows in so much memory (ExecChooseHashTableSize).
+    /// The hash table of `rows` rows in `memory` bytes (ExecChooseHashTableSize).
     pub(super) fn of(rows: f64, width: u32, memory: f64) -> HashSize {
         let row = f64::from(width) + ROW_OVERHEAD;
         let bytes = rows.max(1.0) * row;

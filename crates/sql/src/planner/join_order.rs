@@ -1,11 +1,11 @@
 //! The order of joins.
 //!
-//! Up to a dozen members are ordered by dynamic programming over pairs of connected sets, each
-//! met once: Moerkotte and Neumann, "Dynamic programming strikes back" (DPhyp, SIGMOD 2008). Special
-//! joins and conditions over several sides are edges between sets. Where there are more members
-//! (geqo_threshold), or so many pairs that counting them takes longer than they are worth, the two
-//! with the fewest joined rows are joined first, again and again (greedy operator ordering:
-//! Fegaras 1998), where PostgreSQL has its genetic search.
+//! Up to a dozen members are ordered by dynamic programming over pairs of connected sets, each met
+//! once (DPhyp: Moerkotte and Neumann, "Dynamic programming strikes back", SIGMOD 2008). Special
+//! joins and conditions over several sides are edges between sets. For more members
+//! (geqo_threshold), or more than `PAIRS_MAX` pairs, the two members with the fewest joined rows
+//! are joined first, again and again (greedy operator ordering: Fegaras 1998). PostgreSQL has its
+//! genetic search there.
 //!
 //! Whether two sets may be joined, and what that decides, is the graph's business
 //! ([`super::join_graph`]): every way to a set decides the same conditions, each once. If the
@@ -25,7 +25,7 @@ use hashbrown::HashMap;
 use std::rc::Rc;
 use steppe_types::{Error, Result};
 
-/// After so many pairs of sets the order is found greedily.
+/// After `PAIRS_MAX` pairs of sets the order is found greedily.
 const PAIRS_MAX: usize = 10_000;
 
 /// A search for the cheapest order.
@@ -33,9 +33,9 @@ pub(super) struct Search<'s, 'a> {
     pub(super) planner: &'s mut Planner<'a>,
     pub(super) from: &'s FromContext<'s>,
     pub(super) graph: &'s Graph,
-    /// What sets of units have been joined to.
+    /// The sides that sets of units have been joined to.
     sides: HashMap<Set, Side>,
-    /// How many rows a join has, whatever its order.
+    /// How many rows a join has, in any order.
     rows: HashMap<Set, f64>,
     /// The fraction of pairs of rows that match in a special join, once that has been asked.
     matching: Vec<Option<f64>>,
@@ -121,7 +121,7 @@ impl<'s, 'a> Search<'s, 'a> {
         Search { planner, from, graph, sides, rows, matching, lookups, pairs: 0, uses }
     }
 
-    /// The cheapest way to join all members, and those that give wanted orders.
+    /// The cheapest way to join all members, and the ways that give wanted orders.
     pub(super) fn best(&mut self, member: &Member) -> Result<(Rc<Path>, Vec<Rc<Path>>)> {
         let all = self.solve(member)?;
         let side = self.sides.get(&all).ok_or_else(lost_order)?;
@@ -336,8 +336,8 @@ impl<'s, 'a> Search<'s, 'a> {
         rows
     }
 
-    /// Pairs of rows of two sides that match in a special join which has so many rows: in a semi or
-    /// an anti join they are not its rows.
+    /// Pairs of rows of two sides that match in a special join with `rows` rows. In a semi or an
+    /// anti join they are not its rows.
     fn matching_pairs(&mut self, at: usize, (left, right): (&Side, &Side), rows: f64) -> f64 {
         let special = &self.graph.specials[at];
         if !matches!(special.kind, JoinKind::Semi | JoinKind::Anti) {
@@ -349,9 +349,9 @@ impl<'s, 'a> Search<'s, 'a> {
         left.rows() * right.rows() * share
     }
 
-    /// Of conditions that say the same, the one that most pairs of rows satisfy. The values that
-    /// a side has after its joins are spread like those of its most skewed member: what a key is
-    /// equal to is as common as it was before it found the key.
+    /// The one of equivalent conditions that most pairs of rows satisfy. The values that a side has
+    /// after its joins are spread like the values of its most skewed member: the value that a key
+    /// is equal to is as common as it was before it found the key.
     fn most_pairs<'o>(&self, of: &'o Alternatives) -> &'o Rc<Clause> {
         let estimator = self.from.estimator(self.planner);
         let pairs = |clause: &Clause| clause.pairs(|expr| estimator.selectivity_of(expr));
@@ -377,7 +377,7 @@ impl<'s, 'a> Search<'s, 'a> {
         let mut paths = match joined {
             // Other ways to join the same have been found: most others lose against them at once.
             Joined::Inner => self.take_paths(a | b, &rtes),
-            // Conditions above them come to these first.
+            // The conditions above the join are added to these paths first.
             Joined::Special { .. } => self.no_paths(&rtes),
         };
         let above = match joined {

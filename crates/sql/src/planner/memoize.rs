@@ -1,12 +1,13 @@
 //! Memoize over the inner side of a nested loop: where outer rows repeat their values, what these
 //! have led to is kept (get_memoize_path in joinpath.c, cost_memoize_rescan in costsize.c).
 //!
-//! It is right where the inner side's rows depend on its parameters alone: no volatile function is
-//! in it, and it is read to its end for each outer row, which semi and anti joins do not do. Parameters
-//! that are but compared for equality by an operator that hashes may be told apart by it ("logical");
-//! others only as they are ("binary"): 1.0 and 1.00 may lead to different rows. Those of a LATERAL
-//! sub-select or function are of the latter kind. What is in it is looked at whole, its sub-selects
-//! and WITH queries, too, where PostgreSQL looks at its output columns.
+//! It is right where the inner side's rows depend on its parameters alone. The inner side has no
+//! volatile function, and each outer row reads it to its end, which semi and anti joins do not do.
+//! Parameters that are only compared for equality by an operator that hashes may be distinguished
+//! by it ("logical"). Others are distinguished by their bytes ("binary"): 1.0 and 1.00 may lead to
+//! different rows. Those of a LATERAL sub-select or function are of the latter kind. The whole
+//! inner side is checked, with its sub-selects and WITH queries, where PostgreSQL checks its output
+//! columns.
 
 use super::join::FromContext;
 use super::join_build::output_names;
@@ -31,13 +32,13 @@ pub(super) struct Memoized {
     pub(super) child: Rc<Path>,
     pub(super) keys: Vec<Expr>,
     pub(super) is_binary: bool,
-    /// What a run costs, on average.
+    /// The cost of a run, on average.
     pub(super) again: Rescan,
 }
 
 impl Planner<'_> {
-    /// The inner side of a nested loop with its rows kept, if that may be of use; `on`: what it is
-    /// looked up by.
+    /// The inner side of a nested loop with its rows kept, if that may be of use. It is looked up
+    /// by `on`.
     pub(super) fn memoized(
         &self,
         from: &FromContext<'_>,
@@ -124,7 +125,7 @@ impl Planner<'_> {
         here && !expr.any_child(|child| !self.has_one_value(child))
     }
 
-    /// What one of `calls` runs with so many different parameters costs.
+    /// The average cost of one of `calls` runs with `values` different parameters.
     fn memoized_rescan(&self, input: &Cost, calls: f64, values: f64) -> Rescan {
         let (tuple, operator) = (self.costs().cpu_tuple, self.costs().cpu_operator);
         let entry = ENTRY_BYTES + input.rows * (f64::from(input.width) + ROW_BYTES);

@@ -1,8 +1,8 @@
 //! Scans of partitioned tables: one plan for all leaves (docs/design.md 6.2).
 //!
-//! The table is planned as if it were one leaf of average size, and that scan is
-//! the template of every leaf's. Neither planning nor the plan depends on how many
-//! leaves there are: the sizes come from a few of them.
+//! The table is planned as if it were one leaf of average size, and that scan is the template of
+//! every leaf's. Planning and the plan do not depend on how many leaves there are: the sizes come
+//! from a few of them.
 //!
 //! Rows in order: each leaf is scanned by its index, and leaves are read in the order
 //! of their bounds, or merged where that is no help (generate_orderedappend_paths).
@@ -21,9 +21,9 @@ use steppe_catalog::Relation;
 use steppe_partition::PruningSteps;
 use steppe_types::{Oid, Result};
 
-/// Sizes are estimated from so many partitions at either end of the list.
+/// Sizes are estimated from this many partitions at either end of the list.
 const SAMPLED_AT_EACH_END: usize = 4;
-/// So many of the partitions that conditions leave are looked at.
+/// At most this many of the partitions that conditions leave are counted.
 const COUNTED_MAX: usize = 1000;
 
 /// A partitioned table's size.
@@ -50,7 +50,7 @@ impl PartitionedSize {
     }
 }
 
-/// What conditions leave of a partitioned table.
+/// The leaves of a partitioned table that conditions leave.
 struct Kept {
     leaves: f64,
     /// In an order that their bounds do not give.
@@ -133,7 +133,7 @@ impl Planner<'_> {
         Ok(leave_one(&conditions) && !leave_one(&conditions[..own]))
     }
 
-    /// What the conditions will leave, as far as their values are known.
+    /// The leaves that the conditions will leave, as far as their values are known.
     fn leaves_kept(
         &mut self,
         table: &Arc<Relation>,
@@ -180,7 +180,7 @@ impl Planner<'_> {
         Some((size.rows / leaves, size.pages / leaves))
     }
 
-    /// What a partitioned table's leaves come to: asked once a statement.
+    /// The number and sizes of a partitioned table's leaves, computed once a statement.
     pub(super) fn partitioned_size(&mut self, table: Oid) -> Result<PartitionedSize> {
         if let Some(known) = self.partitioned_sizes.get(&table) {
             return Ok(*known);

@@ -124,7 +124,7 @@ pub(super) struct Paths {
     wanted: Rc<[Vec<SortKey>]>,
     /// LIMIT lets a part of the rows be enough.
     is_bounded: bool,
-    /// The settings and costs of a sort, if one may be done.
+    /// The cost parameters and memory of a sort, if one may be done.
     sorting: Option<Means>,
 }
 

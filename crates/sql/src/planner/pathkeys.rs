@@ -1,9 +1,9 @@
 //! In which order a plan's rows come (pathkeys.c), told by the plan itself.
 //!
-//! A scan of an index yields the order of its keys; sorts, merges and groups by order
-//! make one; joins keep the outer side's, other nodes their input's. What conditions
-//! let have one value only is in any order. The keys are expressions over the plan's
-//! output row, and end where a key is not part of it.
+//! A scan of an index yields the order of its keys. Sorts, merges and groups by order make one.
+//! Joins keep the outer side's, other nodes their input's. A column that conditions restrict to one
+//! value is in any order. The keys are expressions over the plan's output row, and end where a key
+//! is not part of it.
 
 use super::cost::strip;
 use super::index::over_entry;
@@ -23,7 +23,7 @@ use steppe_types::{Result, oid};
 #[derive(Clone, Debug, Default)]
 pub(super) struct RowOrder {
     keys: Vec<KnownKey>,
-    /// What has one value in all rows.
+    /// Expressions that have one value in all rows.
     fixed: Vec<Expr>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct RowOrder {
 #[derive(Clone, Debug)]
 pub(super) struct KnownKey {
     key: SortKey,
-    /// What has the same value in each row.
+    /// Expressions that have the same value in each row.
     same: Vec<Expr>,
     /// Where NULLs would come does not matter.
     never_null: bool,
@@ -88,8 +88,8 @@ impl RowOrder {
         RowOrder { keys: keys.iter().map(known).collect(), fixed: Vec::new() }
     }
 
-    /// The positions of the wanted keys that tell rows apart: without what has one value only, and
-    /// what comes twice.
+    /// The positions of the wanted keys that distinguish rows: without keys of one value, and
+    /// without repeated keys.
     pub(super) fn needed(&self, wanted: &[SortKey]) -> Vec<usize> {
         let mut needed: Vec<usize> = Vec::with_capacity(wanted.len());
         for (i, key) in wanted.iter().enumerate() {
@@ -107,8 +107,9 @@ impl RowOrder {
         known.zip(wanted).take_while(|(known, wanted)| known.gives(wanted)).count()
     }
 
-    /// The keys of a set, each with its place in it, as little as can be being left to sort: those
-    /// that the rows are in the order of first, unless the set's own order knows as many.
+    /// The keys of a set, each with its place in it, in an order that leaves as little as possible
+    /// to sort. The keys that the rows are in the order of come first, unless the set's own order
+    /// covers as many.
     pub(super) fn arranged(&self, keys: &[SortKey]) -> Vec<(usize, SortKey)> {
         let mut taken: Vec<(usize, SortKey)> = Vec::with_capacity(keys.len());
         for known in self.unfixed() {
@@ -132,8 +133,8 @@ impl RowOrder {
         self.keys.iter().filter(|k| !self.fixed.iter().any(|f| k.is(f)))
     }
 
-    /// The order of an inner join's rows, of which the keys are equal in pairs: the second ones
-    /// are over the inner side's row, which comes after so many columns.
+    /// The order of an inner join's rows, of which the keys are equal in pairs. The second ones are
+    /// over the inner side's row, which comes after `width` columns.
     fn with_equal(mut self, pairs: &[(Expr, Expr)], width: usize) -> RowOrder {
         for known in &mut self.keys {
             let equal = pairs.iter().filter(|(outer, _)| known.is(outer));
@@ -161,7 +162,7 @@ impl RowOrder {
     }
 }
 
-/// An expression over a row that comes after so many columns of another.
+/// An expression over a row that comes after `width` columns of another.
 fn after(expr: Expr, width: usize) -> Expr {
     let moved = expr.transform::<std::convert::Infallible>(&mut |e| {
         Ok(match e {
@@ -353,7 +354,7 @@ fn order_of_leaves(template: &Plan, order: &[SortKey], conditions: &[Expr]) -> R
     RowOrder { keys: order.iter().map_while(moved).collect(), fixed }
 }
 
-/// What has one value in the rows for which a condition is true.
+/// Adds the expressions that have one value in the rows for which a condition is true.
 fn fixed_by(condition: &Expr, fixed: &mut Vec<Expr>) {
     match condition {
         Expr::And(args) => args.iter().for_each(|arg| fixed_by(arg, fixed)),

@@ -1,7 +1,7 @@
-//! What a row that has been waited for must still satisfy (EvalPlanQual).
+//! The conditions that a row which was waited for must still satisfy (EvalPlanQual).
 //!
-//! READ COMMITTED looks again at the newest version of a row that somebody else has changed. As in
-//! PostgreSQL that is about this row alone: whatever it was joined with stays what it was.
+//! READ COMMITTED checks the newest version of a row that another transaction has changed. As in
+//! PostgreSQL that concerns this row alone: the rows that it was joined with stay the same.
 //!
 //! | condition | looked at again |
 //! |---|---|
@@ -23,14 +23,14 @@ use hashbrown::HashSet;
 /// The conditions of a query that its changed or locked rows are held to again.
 #[derive(Clone, Default)]
 pub(super) struct Recheck {
-    /// Those that must hold.
+    /// The conditions that must hold.
     pub(super) conditions: Vec<Expr>,
     /// Outer joins, innermost first: ON, and the entries that are NULL where it does not hold.
     pub(super) outer_joins: Vec<(Expr, RteSet)>,
 }
 
 impl Recheck {
-    /// Of a SELECT that locks rows; nothing of any other.
+    /// The recheck of a SELECT that locks rows. It is empty for any other.
     pub(super) fn of_locks(query: &Query) -> Recheck {
         let mut recheck = Recheck::default();
         if !query.row_locks.is_empty() {
@@ -40,7 +40,8 @@ impl Recheck {
         recheck
     }
 
-    /// Of an UPDATE or DELETE. FROM cannot refer to `target`: what it has joined stays joined.
+    /// The recheck of an UPDATE or DELETE. FROM cannot refer to `target`: the rows joined there
+    /// stay joined.
     pub(super) fn of_change(query: &Query, target: usize) -> Recheck {
         let mut recheck = Recheck::default();
         query.from.iter().for_each(|item| recheck.add(item));
@@ -59,8 +60,8 @@ impl Recheck {
         conditions.iter().for_each(|e| conjuncts(e.clone(), &mut self.conditions));
     }
 
-    /// No table on an outer join's nullable side is locked: nothing changes in there. Nor does
-    /// anything within the inner side of a semi or anti join.
+    /// Adds the conditions of an item. Tables on an outer join's nullable side are not locked, so
+    /// their rows stay the same. So do the rows within the inner side of a semi or anti join.
     fn add(&mut self, item: &FromItem) {
         let FromItem::Join { kind, left, right, on, .. } = item else { return };
         let padded = match kind {

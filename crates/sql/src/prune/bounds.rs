@@ -1,4 +1,4 @@
-//! What the bounds of a partitioned partition say when it is pruned by a key of its own.
+//! The use of a partitioned partition's bounds when it is pruned by a key of its own.
 //!
 //! ```text
 //!   t RANGE (a) ── p FROM (10) TO (20), LIST (b) ─┬─ p1 IN (1)       a = 3 OR b = 1
@@ -20,8 +20,8 @@ use steppe_partition::{
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Result};
 
-/// The bounds of a partition, and of those that it is in, up to the table that is scanned. HASH's
-/// are not among them: they say nothing about columns.
+/// The bounds of a partition, and of the partitions that it is in, up to the scanned table. HASH
+/// bounds are left out: they give no predicate on a column.
 #[derive(Debug, Default)]
 pub struct Bounds(Vec<Bound>);
 
@@ -36,9 +36,9 @@ struct Bound {
 /// Which rows are within a bound.
 #[derive(Clone, Debug)]
 enum Rows {
-    /// Those that the map's only partition takes.
+    /// The rows that the map's only partition takes.
     Of(PartitionMap),
-    /// Those that the map's default partition takes.
+    /// The rows that the map's default partition takes.
     OfDefault(PartitionMap),
 }
 
@@ -65,7 +65,7 @@ impl Bounds {
         Ok(Bounds(bounds))
     }
 
-    /// What a condition says of the keys above, if anything.
+    /// The tests of the keys above that a condition implies.
     pub(super) fn reachable(&self, condition: &Expr, slots: &mut Vec<super::Slot>) -> Reachable {
         let said = self.0.iter().filter_map(|bound| {
             let first = slots.len();
@@ -80,7 +80,7 @@ impl Bounds {
         Reachable(said.collect())
     }
 
-    /// What the bounds say of a key below them.
+    /// The predicates on a key below them that the bounds imply.
     pub(super) fn of_key(&self, key: &KeyOfScan) -> Vec<Predicate> {
         self.0.iter().flat_map(|bound| bound.of_key(key)).collect()
     }
@@ -147,7 +147,7 @@ impl Bound {
         key.column(expr).filter(|column| same_ordering(*ty, key.columns[*column].1))
     }
 
-    /// What one end of a range says of a key: of its first column, no more if it has several.
+    /// The predicates on a key that one end of a range implies. They are on its first column only.
     fn end_of_range(
         &self,
         key: &KeyOfScan,

@@ -1,8 +1,8 @@
-//! Takes a FROM clause apart: units and special joins (initsplan.c: deconstruct_jointree,
+//! Makes units and special joins of a FROM clause (initsplan.c: deconstruct_jointree,
 //! make_outerjoininfo).
 //!
-//! What each side of a special join must have at least is decided when it is met, innermost first:
-//! those within it are known then.
+//! The least sides of a special join are decided when it is met, innermost first. The special joins
+//! within it are known then.
 
 use super::{Graph, Member, Set, SpecialJoin};
 use crate::expr::Expr;
@@ -14,7 +14,7 @@ use hashbrown::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// No more units than this are joined in an order of their own.
+/// At most this many units are joined in an order of their own.
 const UNITS_MAX: usize = 120;
 
 /// A part of the FROM clause on the way into the graph.
@@ -48,7 +48,7 @@ impl<'b, 'a> GraphBuilder<'b, 'a> {
         GraphBuilder { planner, from, graph, scope, scopes, equalities, later, units_of_entries }
     }
 
-    /// The graph of a list of items under a pool of conditions. Those that name other entries
+    /// The graph of a list of items under a pool of conditions. Conditions that name other entries
     /// besides, or none, are left in the pool.
     pub(in crate::planner) fn build(
         mut self,
@@ -88,7 +88,7 @@ impl<'b, 'a> GraphBuilder<'b, 'a> {
         (self.graph, whole.member)
     }
 
-    /// Takes an item apart. `spare` is how many units may be made of it besides one.
+    /// Splits an item into units. It may make `spare` units more than one.
     fn part(&mut self, item: FromItem, spare: &mut usize) -> Part {
         match item {
             FromItem::Join { kind, left, right, on, using, entry } => {
@@ -228,7 +228,7 @@ impl<'b, 'a> GraphBuilder<'b, 'a> {
         Part { inner, ..part }
     }
 
-    /// What each side of a special join must have at least (make_outerjoininfo).
+    /// The units that each side of a special join must have at least (make_outerjoininfo).
     fn least_sides(
         &self,
         kind: JoinKind,

@@ -1,4 +1,4 @@
-//! What may be joined with what (initsplan.c; join_is_legal in joinrels.c).
+//! The allowed joins of a FROM clause (initsplan.c; join_is_legal in joinrels.c).
 //!
 //! The FROM clause becomes *units*, which are joined in some order, *conditions*, and *special
 //! joins* (left, semi and anti joins). FULL joins, and outer ones with LATERAL references inside,
@@ -10,18 +10,18 @@
 //! ```
 //!
 //! Correctness. An order of joins is one of the query's if
-//! 1. each special join is done by exactly one join, of two sets that have the least left and
-//!    right sides that it needs, and no other join mixes its right side with the rest, unless
-//!    (A ⟕ B) ⟕ C = A ⟕ (B ⟕ C) allows it, whose condition must reject NULLs of B;
+//! 1. each special join is done by exactly one join, of two sets that have the least left and right
+//!    sides that it needs. Another join mixes its right side with the rest only where (A ⟕ B) ⟕ C =
+//!    A ⟕ (B ⟕ C) allows it. The join with C must then reject NULLs of B;
 //! 2. each condition is decided by exactly one node: the lowest that has its entries and,
 //!    where a special join below the condition pads some of them, that join's as well.
 //!
 //! [`Graph::joined`] answers 1; [`Condition::needs`] is 2.
 //!
 //! Equalities of plain columns form classes: that `a.x = b.x` and `b.x = c.x` make `a.x = c.x` is
-//! said by a condition of its own, so that a and c may be joined first (equivclass.c). As every
-//! two members have one, all members within a set are equal, and of several that a join
-//! decides one is enough.
+//! said by a condition of its own, so that a and c may be joined first (equivclass.c). As every two
+//! members have one, all members within a set are equal, and a join needs only one of the several
+//! that it decides.
 //!
 //! | file | subject |
 //! |---|---|
@@ -49,7 +49,7 @@ pub(super) struct Condition {
     pub(super) clause: Rc<Clause>,
     /// Without these units it cannot be decided.
     pub(super) needs: Set,
-    /// Of these one is enough for a join.
+    /// A join needs only one condition of a class.
     pub(super) class: Option<usize>,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct SpecialJoin {
     /// The sides as they were written.
     left: Set,
     right: Set,
-    /// What each side must have at least.
+    /// The units that each side must have at least.
     pub(super) least_left: Set,
     pub(super) least_right: Set,
     /// Its condition rejects NULLs of the left side.
@@ -89,7 +89,7 @@ impl SpecialJoin {
     }
 }
 
-/// What is joined together, in any order that is allowed.
+/// Items that are joined together, in any allowed order.
 pub(super) enum Member {
     Unit(usize),
     List(Vec<Member>),
@@ -99,7 +99,7 @@ pub(super) enum Member {
 #[derive(Default)]
 pub(super) struct Graph {
     pub(super) units: Vec<FromItem>,
-    /// What refers to the units, and is joined after them.
+    /// Items that refer to the units, and are joined after them.
     pub(super) lateral: Vec<FromItem>,
     pub(super) conditions: Vec<Condition>,
     pub(super) specials: Vec<SpecialJoin>,
@@ -111,7 +111,7 @@ pub(super) struct Graph {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Joined {
     Inner,
-    /// By this special join; flipped: its left side is the second set.
+    /// By this special join. If flipped, its left side is the second set.
     Special {
         at: usize,
         is_flipped: bool,
@@ -119,7 +119,7 @@ pub(super) enum Joined {
 }
 
 impl Graph {
-    /// How two sets may be joined; `None`: not at all.
+    /// The allowed join of two sets, or `None`.
     pub(super) fn joined(&self, a: Set, b: Set) -> Option<Joined> {
         let both = a | b;
         let (mut found, mut is_associated) = (None, false);
@@ -169,8 +169,8 @@ impl Graph {
         conditions.map(|c| &c.clause).chain(specials.flat_map(|special| special.on.iter()))
     }
 
-    /// The conditions that a join of two sets decides, each with those that say the same of these
-    /// sets: of a class, one for each two members.
+    /// The conditions that a join of two sets decides, each with the equivalent ones for these
+    /// sets: one of a class for each two members.
     pub(super) fn decided(&self, a: Set, b: Set) -> Vec<Alternatives> {
         let both = a | b;
         let mut decided: Vec<Alternatives> = Vec::new();

@@ -1,14 +1,14 @@
-//! What a pattern's text says of how much it matches: the prefix that all begin with, and guesses
-//! for the rest by the number and the kinds of its characters (pattern_fixed_prefix,
-//! like_selectivity, regex_selectivity: like_support.c).
+//! The selectivity of a pattern by its text: the prefix that all its matches begin with, and a
+//! guess for the rest by the number and the kinds of its characters. In PostgreSQL's
+//! like_support.c: pattern_fixed_prefix, like_selectivity, regex_selectivity.
 
 use steppe_catalog::builtin::PatternKind;
 
-/// What a literal character leaves, one of a class, and any.
+/// The selectivity of a literal character, of a class, and of any character.
 const LITERAL: f64 = 0.2;
 const OF_CLASS: f64 = 0.25;
 const ANY: f64 = 0.9;
-/// What `%` makes possible, and what a quantifier does.
+/// The factors of `%` and of a quantifier.
 const ANY_STRING: f64 = 5.0;
 const REPEATED: f64 = 2.0;
 
@@ -25,7 +25,7 @@ pub(super) enum Kind {
 pub(super) struct Prefix {
     pub(super) kind: Kind,
     pub(super) text: String,
-    /// What the rest of the pattern leaves of what begins with the prefix.
+    /// The selectivity of the rest of the pattern among the texts with the prefix.
     pub(super) rest: f64,
 }
 
@@ -43,7 +43,7 @@ impl Prefix {
     }
 }
 
-/// What all texts begin with that a pattern matches.
+/// The prefix of all texts that a pattern matches.
 pub(in crate::planner) fn fixed_prefix(pattern: &str, kind: PatternKind) -> String {
     Prefix::of(pattern, kind).text
 }
@@ -178,7 +178,7 @@ fn regex_selectivity(pattern: &[u8], prefix: usize) -> f64 {
     }
 }
 
-/// What a part of a regular expression leaves; what is in parentheses counts as a whole.
+/// The selectivity of a part of a regular expression. Parentheses count as a whole.
 fn regex_part(pattern: &[u8]) -> f64 {
     let (mut selected, mut depth, mut opened, mut at): (f64, usize, usize, usize) = (1.0, 0, 0, 0);
     while let Some(byte) = pattern.get(at) {

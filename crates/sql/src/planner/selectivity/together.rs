@@ -1,13 +1,13 @@
-//! What CREATE STATISTICS found about columns together, for conditions that AND joins
+//! The use of CREATE STATISTICS on several columns, for conditions that AND joins
 //! (extended_stats.c, mcv.c, dependencies.c).
 //!
-//! 1. Conditions on columns of one object are looked up among its most common combinations: each
-//!    has the fraction that they leave of those (the rest is what the conditions would leave were the
-//!    columns independent, without the share of the combinations in that).
-//! 2. Of the equalities that are left, one is implied by others to a degree:
-//!    P(a, b) = P(a) · (d + (1 - d) · P(b)), where a decides b to the degree d.
+//! 1. Conditions on columns of one object are looked up among its most common combinations, which
+//!    gives the fraction that they leave of those. The rest is the fraction that the conditions
+//!    would leave were the columns independent, without the share of the combinations in it.
+//! 2. One of the equalities that are left is implied by others to a degree: P(a, b) = P(a) · (d +
+//!    (1 - d) · P(b)), where a decides b to the degree d.
 //!
-//! What neither says anything of is estimated by itself.
+//! A condition that neither covers is estimated by itself.
 
 use super::scalar::order;
 use super::{Estimator, Operand};
@@ -23,7 +23,7 @@ use steppe_catalog::builtin::Estimate;
 use steppe_catalog::{Combination, ExtendedFound, Operator};
 use steppe_types::Datum;
 
-/// What was found about some columns (attribute numbers) of a table.
+/// The extended statistics of some columns (attribute numbers) of a table.
 pub(super) struct Together<'a> {
     columns: &'a [i16],
     pub(super) found: &'a ExtendedFound,
@@ -33,7 +33,7 @@ pub(super) struct Together<'a> {
 type Dependency = (Vec<i16>, f64);
 
 impl<'a> Estimator<'a> {
-    /// What was found about the columns of an entry together.
+    /// The extended statistics of an entry's columns.
     pub(super) fn found_together(&self, rte: usize) -> Vec<Together<'a>> {
         let Some(entry) = self.rtes.get(rte) else { return Vec::new() };
         let RteKind::Relation(relation) = &entry.kind else { return Vec::new() };
@@ -145,7 +145,7 @@ impl<'a> Estimator<'a> {
         (known + rest).clamp(0.0, 1.0)
     }
 
-    /// The columns of a condition that a combination of known values decides; `None`: it does not
+    /// The columns of a condition that a combination of known values decides. `None`: it does not
     /// (statext_is_compatible_clause).
     fn comparable(&self, rte: usize, condition: &Expr) -> Option<BTreeSet<i16>> {
         let of =
@@ -293,8 +293,7 @@ impl<'a> Estimator<'a> {
     }
 }
 
-/// Of the dependencies among these columns the one on most of them, or of the highest degree
-/// (find_strongest_dependency).
+/// The dependency on most of these columns, or of the highest degree (find_strongest_dependency).
 fn strongest<'f>(found: &[Together<'f>], among: &BTreeSet<i16>) -> Option<&'f Dependency> {
     let all = found.iter().flat_map(|object| object.found.dependencies.iter());
     let within = all.filter(|(columns, _)| columns.iter().all(|column| among.contains(column)));
