@@ -2,7 +2,7 @@
 //! (parentheses around every operator, casts as `::type`): for EXPLAIN, for
 //! pg_get_expr and its kin, and for storing defaults and checks.
 //!
-//! What a leaf is called depends on who asks: [`Names`] says it.
+//! The name of a leaf depends on the caller, which passes its [`Names`].
 
 mod clauses;
 mod from_clause;

@@ -8,14 +8,13 @@
 //!
 //! Guarantees:
 //!
-//! * A tree that came from [`crate::parser`] is at most
-//!   [`crate::parser::MAX_DEPTH`] nodes deep, so that dropping and comparing one (at
-//!   most 200 bytes of stack a node) is safe on any thread; cloning grows the stack
-//!   itself, and so must every other recursive walk: see [`deeper`]. `AND` and `OR`
-//!   chains are flat, as PostgreSQL's are.
-//! * What PostgreSQL gives a place in the source has a [`Location`] here.
-//! * What this tree cannot express is [`Statement::Unsupported`], never a tree
-//!   that means something else.
+//! * A tree that came from [`crate::parser`] is at most [`crate::parser::MAX_DEPTH`] nodes deep. So
+//!   dropping and comparing one (at most 200 bytes of stack a node) is safe on any thread. Cloning
+//!   grows the stack itself, and so must every other recursive walk (see [`deeper`]). `AND` and
+//!   `OR` chains are flat, as PostgreSQL's are.
+//! * A node has a [`Location`] where PostgreSQL gives it a place in the source.
+//! * A statement that this tree cannot express is [`Statement::Unsupported`], never a tree with
+//!   another meaning.
 
 mod alter;
 mod ddl;

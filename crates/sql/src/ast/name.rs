@@ -9,7 +9,7 @@ use steppe_types::{Error, Result, SqlState};
 pub struct Location(u32);
 
 impl Location {
-    /// No place known.
+    /// An unknown place.
     pub const NONE: Location = Location(u32::MAX);
 
     /// The place at this byte offset.
@@ -156,7 +156,7 @@ pub enum Persistence {
     Permanent,
     /// UNLOGGED: empty after a crash.
     Unlogged,
-    /// TEMPORARY: gone with the session.
+    /// TEMPORARY: dropped at the end of the session.
     Temporary,
 }
 
@@ -216,10 +216,10 @@ pub struct DefElem {
     pub location: Location,
 }
 
-/// What an option list's entry asks for.
+/// The action of an option list's entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DefElemAction {
-    /// No word.
+    /// Without SET, ADD and DROP.
     #[default]
     Unspecified,
     /// SET.

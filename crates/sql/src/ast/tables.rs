@@ -57,8 +57,8 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// What is below a WITH sees its names; each of its queries sees those before it, with
-    /// RECURSIVE all.
+    /// The statement below a WITH sees its names. Each of its queries sees the queries before it,
+    /// with RECURSIVE all.
     fn with(&mut self, with: &'a Option<WithClause>, below: impl FnOnce(&mut Self)) {
         let Some(with) = with else { return below(self) };
         let names = with.ctes.iter().map(|cte| cte.name.as_str());

@@ -174,7 +174,7 @@ pub struct DeclareCursorStmt {
     pub name: String,
     /// BINARY.
     pub binary: bool,
-    /// `Some(true)`: SCROLL, `Some(false)`: NO SCROLL.
+    /// `Some(true)` is SCROLL, `Some(false)` is NO SCROLL.
     pub scroll: Option<bool>,
     /// ASENSITIVE, INSENSITIVE.
     pub sensitivity: CursorSensitivity,
@@ -187,7 +187,7 @@ pub struct DeclareCursorStmt {
 /// Whether a cursor sees later changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CursorSensitivity {
-    /// Not given.
+    /// The default.
     #[default]
     Default,
     /// INSENSITIVE.
@@ -228,7 +228,7 @@ pub enum FetchDirection {
 /// EXPLAIN.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExplainStmt {
-    /// What is explained.
+    /// The explained statement.
     pub query: Box<Statement>,
     /// `analyze`, `verbose`, `costs`, `buffers`, `format` ….
     pub options: Vec<DefElem>,
@@ -268,13 +268,13 @@ pub struct ClusterStmt {
 /// REINDEX.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReindexStmt {
-    /// Of what.
+    /// The object.
     pub target: ReindexTarget,
     /// The options.
     pub options: Vec<DefElem>,
 }
 
-/// What REINDEX rebuilds.
+/// The object that REINDEX rebuilds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReindexTarget {
     /// INDEX.

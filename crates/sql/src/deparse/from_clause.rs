@@ -160,7 +160,7 @@ impl Printer<'_> {
         }
     }
 
-    /// What an entry of this level is called, if it has a name.
+    /// The name of an entry of this level, if it has one.
     fn entry_name(&self, rte: usize) -> Option<String> {
         let levels = self.levels.borrow();
         let name = levels.last()?.entries.get(rte)?.name.clone();

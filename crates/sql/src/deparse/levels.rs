@@ -1,4 +1,4 @@
-//! What the entries and columns of a printed query are called (ruleutils.c's deparse_namespace).
+//! The names of a printed query's entries and columns (ruleutils.c's deparse_namespace).
 //!
 //! Bound expressions name columns of tables only: a join's merged columns, the columns of its
 //! alias and whole rows are expanded. Here they are recognised again:
@@ -26,7 +26,7 @@ pub(super) struct Level {
     pub(super) ctes: Arc<[WithQuery]>,
     /// Columns are written with their entry's name.
     pub(super) prefix: bool,
-    /// What the output columns are called.
+    /// The names of the output columns.
     outputs: Arc<[(Arc<str>, Expr)]>,
 }
 
@@ -403,8 +403,8 @@ fn has_row_mark(expr: &Expr) -> bool {
         || expr.any_child(has_row_mark)
 }
 
-/// What the columns of an entry are called: a relation's as they are called now, unless the
-/// query gave them names of its own.
+/// The names of an entry's columns: a relation's current ones, unless the query gave them names of
+/// its own.
 fn column_names(rte: &Rte, current: Option<&Relation>) -> Vec<Arc<str>> {
     let bound = relation_of(rte);
     let name = |(i, column): (usize, &RteColumn)| {

@@ -1,9 +1,9 @@
 //! Nested comments, which PostgreSQL's scanner reads in quadratic time.
 //!
 //! At each `/*` it takes the whole run of operator characters that follows, and puts it back but
-//! for two. Twenty thousand of them in a row cost it seconds in which nobody can interrupt it.
-//! [`flattened`] takes the inner marks out first, so that the scanner sees one comment of the
-//! same length, in bytes and in characters.
+//! for two. Twenty thousand of them in a row cost it seconds that cannot be interrupted.
+//! [`flattened`] takes the inner marks out first, so that the scanner sees one comment of the same
+//! length, in bytes and in characters.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use steppe_types::{Error, Result, SqlState};
 use super::lexer::{Lexer, TokenKind};
 use crate::ast::Location;
 
-/// So many marks are left to the scanner.
+/// At most this many marks are left to the scanner.
 const MARKS_MAX: usize = 100;
 
 /// The text with no comment inside another, if it has many; an error if one does not end.

@@ -1,5 +1,5 @@
-//! Where the grammar stopped: what the safe binding keeps of a parse error is its
-//! message; this module fetches the rest.
+//! The position where the grammar stopped. The safe binding keeps only the message of a parse
+//! error, and this module fetches the rest.
 //!
 //! [`cursor`] parses a text that has just failed once more, through the binding's
 //! raw functions, and reads the error's fields out of C memory. A text that parses
@@ -15,11 +15,10 @@ use std::ptr;
 
 use pg_raw_parse::raw;
 
-/// What a parse error says besides its message.
+/// The fields of a parse error besides its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
-    /// The cursor position: characters, counted from 1; `None` where PostgreSQL
-    /// gives none.
+    /// The cursor position in characters, counted from 1. `None` where PostgreSQL gives none.
     pub(super) position: Option<u32>,
     /// Reported by the scanner itself, not on the grammar's behalf or after it.
     pub(super) in_scanner: bool,
@@ -39,8 +38,8 @@ struct Context(raw::MemoryContext);
 
 impl Context {
     fn new() -> Context {
-        // SAFETY: initialising is idempotent a thread; a context without a parent is
-        // deleted by nobody else, and its name lives forever, as it has to.
+        // SAFETY: initialising is idempotent a thread. Only this module deletes a context without a
+        // parent. Its name lives forever, as it has to.
         let context = unsafe {
             raw::pg_query_init();
             raw::AllocSetContextCreateInternal(

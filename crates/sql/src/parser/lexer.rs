@@ -1,13 +1,12 @@
 //! PostgreSQL's lexical rules (src/backend/parser/scan.l of PostgreSQL 18), as a
 //! scanner that finds where tokens begin and end and never allocates.
 //!
-//! The parser has its own lexer; this one serves what has to look at the text
-//! before or without it: lifting literals into parameters ([`super::literals`])
-//! and finding where an error is ([`super::error`]). It agrees with scan.l on
-//! token boundaries for every valid text; for an invalid one it says that a token
-//! is [`TokenKind::Invalid`] and ends there.
+//! The parser has its own lexer. This one serves code that reads the text before or without it.
+//! Such code lifts literals into parameters ([`super::literals`]) and finds the place of an error
+//! ([`super::error`]). The lexer agrees with scan.l on token boundaries for every valid text. In an
+//! invalid one, it returns a token [`TokenKind::Invalid`] and ends there.
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// A word: a keyword or an unquoted name.
@@ -45,7 +44,7 @@ pub enum TokenKind {
 /// A token: its kind, and where it is in the text (byte offsets).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
     /// Its first byte.
     pub start: usize,

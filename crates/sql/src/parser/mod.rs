@@ -11,13 +11,13 @@
 //!
 //! * A text is split into statements exactly as PostgreSQL splits it, since it is
 //!   PostgreSQL's grammar that does.
-//! * No raw tree leaves this module.
-//! * No input overflows the stack: the grammar's own stack is bounded at 10,000
-//!   entries, lowering moves to fresh stack as it descends, and a tree deeper than
-//!   [`MAX_DEPTH`] is refused with 54001.
-//! * No input panics. The binding panics on lists that it has mistyped, which is why they
-//!   are read through `lower::items`; a panic that is left is caught and makes the statement
-//!   unsupported.
+//! * Raw trees stay in this module.
+//! * Stack overflow is impossible for any input. The grammar's own stack is bounded at 10,000
+//!   entries, lowering moves to fresh stack as it descends, and a tree deeper than [`MAX_DEPTH`] is
+//!   refused with 54001.
+//! * Parsing returns for any input, without a panic. The binding panics on lists that it has
+//!   mistyped, which is why they are read through `lower::items`. Any other panic is caught and
+//!   makes the statement unsupported.
 //!
 //! [`literals`] finds statements of one shape without parsing them.
 
@@ -103,7 +103,7 @@ fn raw_parse(source: &str) -> Result<Owned<StmtList>, String> {
 }
 
 fn lower(node: Node<'_>, source: &str) -> Result<Statement> {
-    // The second line, behind `lower::items`. No state is left half-changed.
+    // The second line, behind `lower::items`. A caught panic leaves no state half-changed.
     let lowered = catch_unwind(AssertUnwindSafe(|| Lower::new().statement(node)));
     match lowered {
         Ok(Ok(statement)) => Ok(statement),

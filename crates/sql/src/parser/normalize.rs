@@ -1,5 +1,5 @@
-//! The text that statements with other constants have in common, and what tells it apart: what
-//! pg_stat_statements lists (generate_normalized_query in contrib/pg_stat_statements, and
+//! The text that statements with other constants have in common, and the shape that identifies it,
+//! as pg_stat_statements lists them (generate_normalized_query in contrib/pg_stat_statements, and
 //! src/backend/nodes/queryjumblefuncs.c).
 //!
 //! ```text
@@ -8,15 +8,15 @@
 //!   shape its tokens: neither spaces, comments nor the case of names matter
 //! ```
 //!
-//! PostgreSQL goes by the analysed tree, this goes by the tokens. What the tree would tell and
-//! tokens do not is guessed on the safe side: a constant that stays in the text makes an entry of
-//! its own. Constants stay where they are no expressions: type modifiers (`numeric(10, 2)`),
-//! positions in ORDER BY and GROUP BY, subscripts of array types, all of a utility statement but
-//! the query in it.
+//! PostgreSQL uses the analysed tree, this module the tokens. Where only the tree would tell, the
+//! module keeps statements separate: a constant that stays in the text makes an entry of its own.
+//! Constants stay where they are no expressions: type modifiers (`numeric(10, 2)`), positions in
+//! ORDER BY and GROUP BY, subscripts of array types, all of a utility statement but the query in
+//! it.
 
 use super::lexer::{Lexer, Token, TokenKind};
 
-/// What a statement has in common with others.
+/// The common part of statements with other constants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Normalized {
     /// The statement with `$n` for each constant.
@@ -25,7 +25,7 @@ pub struct Normalized {
     pub shape: String,
 }
 
-/// What `$n` is in a text.
+/// The meaning of `$n` in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameters {
     /// A parameter of the statement: constants are numbered after the last one.
@@ -460,7 +460,7 @@ impl<'a> Pass<'a> {
 mod tests {
     use super::*;
 
-    /// What PostgreSQL 18's pg_stat_statements makes of these.
+    /// Compares with the texts of PostgreSQL 18's pg_stat_statements.
     #[test]
     fn texts_are_postgresqls() {
         for (sql, expected) in [

@@ -1,8 +1,8 @@
 //! Lists that the binding types as lists of one kind of node.
 //!
-//! It reads the kind from comments in PostgreSQL's headers, which are not exact (CREATE
-//! STATISTICS' "list of RangeVar" holds whatever FROM may hold), and panics on a node of
-//! another kind. [`items`] looks at each node first and refuses such a statement.
+//! The binding reads the kind from comments in PostgreSQL's headers, which are not exact. CREATE
+//! STATISTICS' "list of RangeVar" holds any item of FROM. The binding panics on a node of another
+//! kind. [`items`] looks at each node first and refuses such a statement.
 
 #![allow(unsafe_code)]
 

@@ -1,11 +1,10 @@
 //! From PostgreSQL's raw parse tree to [`crate::ast`].
 //!
-//! One method a grammar node. The walk is recursive and safe at any depth that
-//! the parser hands over: every node that can nest passes through
-//! [`Lower::nested`], which counts, answers "too deep" past
-//! [`MAX_DEPTH`](super::MAX_DEPTH), and moves to a fresh piece of stack when the
-//! present one runs low. What the tree cannot express comes back as
-//! [`Failure::Unsupported`] and makes the whole statement unsupported.
+//! One method a grammar node. The walk is recursive and safe at any depth that the parser hands
+//! over. Every node that can nest passes through [`Lower::nested`]. It counts, returns "too deep"
+//! past [`MAX_DEPTH`](super::MAX_DEPTH), and moves to a fresh piece of stack when the present one
+//! runs low. A construct that the tree cannot express gives [`Failure::Unsupported`] and makes the
+//! whole statement unsupported.
 
 mod alter;
 mod ddl;
