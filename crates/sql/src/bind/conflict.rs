@@ -1,5 +1,5 @@
-//! ON CONFLICT: the indexes that decide whether a row is in the way (transformOnConflictClause,
-//! parse_clause.c; infer_arbiter_indexes, plancat.c).
+//! ON CONFLICT: the indexes that decide whether a row is in the way (transformOnConflictClause in
+//! parse_clause.c, infer_arbiter_indexes in plancat.c).
 
 use super::index::IndexExprs;
 use super::{Binder, ExprPlace, collation, settled};
@@ -14,7 +14,7 @@ use steppe_catalog::system::definitions::{
 use steppe_catalog::{IndexInfo, IndexKey, Relation};
 use steppe_types::{Error, Oid, Result, SqlState};
 
-/// What ON CONFLICT's target says of the arbiters.
+/// The arbiters that ON CONFLICT's target allows.
 enum Arbiters {
     /// Any unique index decides.
     Any,
@@ -208,7 +208,7 @@ impl Binder<'_> {
         found.ok_or_else(|| self.missing_column(None, name, location))
     }
 
-    /// What is written of a view, of its table; settled, to be compared.
+    /// An expression over a view as one over its table, settled so that it can be compared.
     fn over_target(&mut self, expr: Expr) -> Expr {
         let view = self.scope().target_view.clone();
         let moved: std::result::Result<Expr, std::convert::Infallible> = expr.transform(&mut |e| {

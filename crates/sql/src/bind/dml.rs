@@ -10,7 +10,7 @@ use std::sync::Arc;
 use steppe_catalog::{Column, RelKind, Relation};
 use steppe_types::{Datum, Error, Result, SqlState, oid};
 
-/// What UPDATE and DELETE are made of.
+/// The parts of UPDATE and DELETE.
 struct ChangeParts<'a> {
     command: Command,
     with: Option<&'a ast::WithClause>,
@@ -219,8 +219,8 @@ impl Binder<'_> {
         }
     }
 
-    /// As many values as columns, or fewer if no columns are named. `extra`: where the first
-    /// value stands that has no column; `row`: the values as written, if they were.
+    /// As many values as columns, or fewer if the statement names no columns. `extra` is the place
+    /// of the first value without a column. `row` has the values as written, if there are any.
     fn check_insert_width(
         &self,
         row: &[ast::Expr],
@@ -470,7 +470,7 @@ impl Binder<'_> {
         self.finish_dml(bound)
     }
 
-    /// UPDATE and DELETE: the target joins the FROM (USING) items; its rows that WHERE keeps
+    /// UPDATE and DELETE. The target joins the FROM (USING) items, and its rows that WHERE keeps
     /// are changed.
     fn change_rows(&mut self, parts: &ChangeParts<'_>) -> Result<Query> {
         if let Some(with) = parts.with {
@@ -521,7 +521,7 @@ impl Binder<'_> {
     }
 }
 
-/// OVERRIDING USER VALUE: an identity column takes its sequence's value whatever is given.
+/// OVERRIDING USER VALUE: an identity column takes its sequence's value instead of a given one.
 fn is_overridden(column: &Column, insert: &ast::InsertStmt) -> bool {
     insert.overriding == ast::Overriding::User && column.identity.is_some()
 }

@@ -12,7 +12,7 @@ use crate::expr::{Bounds, Expr, TypeRef};
 use steppe_catalog::Column;
 use steppe_types::{Error, Result, SqlState, oid};
 
-/// Where a value of INSERT or SET goes.
+/// The target of a value of INSERT or SET.
 #[derive(Clone)]
 pub(super) struct Assigned {
     /// The column's position.

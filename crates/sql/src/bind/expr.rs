@@ -217,7 +217,7 @@ impl Binder<'_> {
             let tested = if is_null(right) { left } else { right };
             let left = Box::new(self.expr(tested, place)?);
             let ty = left.ty();
-            // Of a row it is not: IS NULL asks the columns.
+            // This is not so for a row: IS NULL checks the columns.
             if !is_row(ty.oid) {
                 return Ok(Expr::IsNull { arg: left, negated: !negated });
             }

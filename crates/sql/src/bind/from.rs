@@ -13,7 +13,7 @@ use std::sync::Arc;
 use steppe_catalog::{DATABASE_NAME, RelKind, Relation, is_row_type};
 use steppe_types::{Error, Result, SqlState, oid};
 
-/// What the entry of a join without an alias is called.
+/// The name of a join's entry without an alias.
 pub(crate) const UNNAMED_JOIN: &str = "unnamed_join";
 
 /// Splits `schema.name` as regclass input does: quoted parts keep their case.

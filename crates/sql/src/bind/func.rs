@@ -129,7 +129,7 @@ impl Binder<'_> {
     /// the one that comes first in the search path.
     fn operators(&self, name: &ObjectName, is_prefix: bool) -> Vec<OperatorRef> {
         let mut found: Vec<OperatorRef> = Vec::new();
-        // Those that are found in another place than the first.
+        // Operators that are found in another place than the first.
         let mut elsewhere: Vec<(usize, OperatorRef)> = Vec::new();
         let mut first = None;
         let (schema, path) = (name.schema(), self.ctx.search_path);
@@ -444,7 +444,7 @@ fn candidate(
     Some(Candidate { proc, place, args, variadic_from: None, defaults: arity - given })
 }
 
-/// Of candidates that take the same arguments the one stays that comes first in the search path.
+/// Drops each candidate hidden by one with the same arguments that is earlier in the search path.
 fn hide_later(candidates: &mut Vec<Candidate>) {
     let Some(first) = candidates.first().map(|c| c.place) else { return };
     if candidates.iter().all(|c| c.place == first) {
@@ -468,7 +468,7 @@ fn prefer_plain(mut candidates: Vec<(Vec<Oid>, Candidate)>) -> Vec<(Vec<Oid>, Ca
     candidates
 }
 
-/// What choosing among candidates found.
+/// The result of choosing among candidates.
 enum Selection<T> {
     None,
     One(T),
@@ -548,8 +548,8 @@ fn keep_best<T>(candidates: &mut Vec<(Vec<Oid>, T)>, score: &dyn Fn(&[Oid]) -> u
     }
 }
 
-/// Unknown literals look like strings: if any candidate takes a string at such a place, keep
-/// those; else all must agree on one category, of which preferred types win.
+/// Unknown literals look like strings. If any candidate takes a string at such a place, keep such
+/// candidates. Otherwise all must agree on one category, of which preferred types win.
 fn keep_by_unknown_category<T>(inputs: &[Oid], candidates: &mut Vec<(Vec<Oid>, T)>) -> bool {
     let mut slots: Vec<(usize, u8, bool)> = Vec::new();
     for (i, _) in inputs.iter().enumerate().filter(|(_, t)| **t == oid::UNKNOWN) {

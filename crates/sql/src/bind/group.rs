@@ -132,7 +132,7 @@ impl Binder<'_> {
         }
     }
 
-    /// What VARIADIC spreads over arguments of any type must be an array.
+    /// Checks that the value which VARIADIC spreads over arguments of any type is an array.
     fn check_variadic(&self, call: &ast::FuncCall, args: &[Expr]) -> Result<()> {
         let is_array =
             args.last().is_some_and(|array| super::coerce::element_of(array.ty().oid).is_some());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use steppe_catalog::{Catalog, FunctionRef, IndexInfo, Relation, builtin};
 use steppe_types::{Oid, Result};
 
-/// What an index computes from a row of its table; columns are `Var { rte: 0, .. }`.
+/// The expressions that an index computes from a table's row. Columns are `Var { rte: 0, .. }`.
 #[derive(Debug, Default)]
 pub struct IndexExprs {
     /// For each key its expression; `None` for a plain column.

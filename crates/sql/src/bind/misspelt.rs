@@ -1,5 +1,5 @@
-//! What a name that is not found could have meant: the details and hints of
-//! errorMissingColumn and errorMissingRTE (parse_relation.c).
+//! The details and hints for a name that is not found (errorMissingColumn and errorMissingRTE in
+//! parse_relation.c).
 //!
 //! Every entry of every range table is considered, whether the name could refer to
 //! it or not. One that has the very column is out of reach, and the error says why;

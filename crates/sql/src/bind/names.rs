@@ -91,7 +91,7 @@ impl Binder<'_> {
         }
     }
 
-    /// An unqualified name, innermost level first; ambiguous: 42702.
+    /// An unqualified name, innermost level first. If it is ambiguous, 42702.
     pub(crate) fn unqualified(&self, name: &str, location: Location) -> Result<Option<Expr>> {
         for levels in 0..self.scopes.len() {
             let found = self.unqualified_at(levels, name, location)?;

@@ -61,7 +61,7 @@ impl Binder<'_> {
         self.aggregate(call, proc, (direct, keys), ty, place, location)
     }
 
-    /// What is wrong with the number of direct arguments.
+    /// The hint for a wrong number of direct arguments.
     fn direct_argument_hint(
         &self,
         call: &ast::FuncCall,

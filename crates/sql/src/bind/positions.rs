@@ -30,8 +30,8 @@ fn any_locks(query: &Query, found: &mut bool) {
     }
 }
 
-/// The tables whose rows' places the query's last columns are now, with whether the rows of those
-/// that inherit from it are among its rows.
+/// Adds the rows' positions as the query's last columns. Returns the tables, each with whether its
+/// inheritance children count.
 fn add_columns(query: &mut Query, locks: bool) -> Vec<(Oid, bool)> {
     let sets = query.targets.iter().any(|t| crate::planner::returns_set(&t.expr));
     let changes_rows = query.set_operation.is_some()

@@ -429,9 +429,9 @@ impl Binder<'_> {
         self.shape_among(row, &entry)
     }
 
-    /// 42804 where two rows, or arrays of rows, that an operator compares have columns of
-    /// different types, 42883 where of a type that has no order, which PostgreSQL finds when it
-    /// comes to them (record_eq).
+    /// Reports 42804 where an operator compares rows, or arrays of rows, with columns of different
+    /// types. Reports 42883 where a column's type has no order. PostgreSQL finds both when it
+    /// compares that column (record_eq).
     pub(super) fn check_record_columns(
         &self,
         operator: &Operator,
@@ -572,7 +572,8 @@ impl Binder<'_> {
         self.shape_in_output(query, column, |expr, entry| self.shape_among(expr, entry))
     }
 
-    /// What `shape` finds of an output column, whose own columns are those of the query's entries.
+    /// The result of `shape` for an output column, whose own columns are those of the query's
+    /// entries.
     fn shape_in_output<'q>(
         &self,
         query: &'q Query,

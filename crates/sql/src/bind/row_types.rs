@@ -84,8 +84,8 @@ impl Binder<'_> {
         !self.around.is_empty() || self.ctx.io.catalog.is_none()
     }
 
-    /// What a literal of a type, or of an array over it, is read with: of a row in a view's text
-    /// the columns may be more than were written.
+    /// The context for reading a literal of a type, or of an array over it. A row in a view's text
+    /// may have more columns now than were written.
     pub(super) fn io_for(&self, base: Oid) -> Cow<'_, IoContext> {
         if !is_row_type(base) || !self.reads_view() {
             return Cow::Borrowed(self.ctx.io);
@@ -97,7 +97,7 @@ impl Binder<'_> {
     }
 }
 
-/// Reads a value of a row type; `None`: it is no row type of the catalog.
+/// Reads a value of a row type. `None` if it is no row type of the catalog.
 pub fn read_row(
     catalog: &Catalog,
     type_oid: Oid,

@@ -371,7 +371,7 @@ impl Binder<'_> {
         }
     }
 
-    /// What DISTINCT ON names must be what ORDER BY begins with (transformDistinctOnClause).
+    /// Checks that ORDER BY begins with DISTINCT ON's expressions (transformDistinctOnClause).
     fn check_distinct_on(
         &self,
         exprs: &[ast::Expr],
@@ -651,14 +651,14 @@ impl Binder<'_> {
 }
 
 /// Puts a coerced expression in an output column's place. Below a set operation the column is a
-/// reference: the coercion then goes around the whole sub-query, by the planner.
+/// reference: the planner then coerces around the whole sub-query.
 pub(super) fn coerce_output(query: &mut Query, target: usize, coerced: Expr) {
     query.targets[target].expr = coerced;
     query.targets[target].origin = None;
 }
 
-/// Whether there are more targets than there may be. Those that only ORDER BY, GROUP BY and windows
-/// name count too, each once.
+/// Whether there are more targets than there may be. Targets that only ORDER BY, GROUP BY and
+/// windows name count too, each once.
 fn has_too_many_targets(query: &Query) -> bool {
     let windows = query.windows.iter().flat_map(WindowClause::keys);
     let keys: Vec<&Expr> = query.group_by.iter().chain(windows).collect();

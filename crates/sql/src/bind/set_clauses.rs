@@ -172,7 +172,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The name that the changed table goes by: it is always the level's first entry.
+    /// The name of the changed table, which is always the level's first entry.
     fn target_alias(&self) -> Option<&str> {
         self.scopes.last()?.rtes.first().map(|rte| &*rte.alias)
     }

@@ -85,7 +85,7 @@ pub fn of_stored(catalog: &Catalog, table: &Arc<Relation>, expr: Expr) -> Result
     })
 }
 
-/// What a virtual generated column is computed by, over its table; `None` for other columns.
+/// The expression of a virtual generated column, over its table; `None` for other columns.
 pub fn virtual_value(
     catalog: &Catalog,
     table: &Arc<Relation>,
@@ -97,7 +97,7 @@ pub fn virtual_value(
     }
 }
 
-/// What a generated column is computed by, as a value of its type; `None` for other columns.
+/// The expression of a generated column, as a value of its type; `None` for other columns.
 pub fn generated_value(
     catalog: &Catalog,
     table: &Arc<Relation>,

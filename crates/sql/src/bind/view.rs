@@ -3,8 +3,8 @@
 //!
 //! INSERT, UPDATE and DELETE on a simple view are statements on the table below it:
 //!
-//! - the target is the table; the view's columns are expressions over it, under
-//!   which names in the statement are looked up;
+//! - the target is the table. The view's columns are expressions over it, under which names in the
+//!   statement are looked up;
 //! - the view's WHERE is one more condition of UPDATE and DELETE;
 //! - the view's defaults stand before the table's;
 //! - WITH CHECK OPTION makes it a condition on the new rows.
@@ -42,11 +42,11 @@ pub(crate) struct ViewTarget {
     pub(crate) rte: usize,
     /// The view's columns over the table.
     pub(crate) columns: Vec<(Arc<str>, Expr)>,
-    /// What is done to it, as errors say it.
+    /// The kind of the change, for errors.
     action: ViewAction,
 }
 
-/// What a statement does to a view.
+/// The kind of change that a statement makes to a view.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ViewAction {
     Insert,
@@ -108,7 +108,7 @@ pub fn view_update_refusal(
     }
 }
 
-/// Whether each column of a view can be assigned to; `None`: its rows cannot be changed
+/// Whether each column of a view can be assigned to. `None` if its rows cannot be changed
 /// (relation_is_updatable).
 pub fn updatable_columns(ctx: &BindContext<'_>, view: &Arc<Relation>) -> Option<Vec<bool>> {
     let binder = Binder::new(ctx, Params::none());
@@ -379,8 +379,8 @@ impl Binder<'_> {
     }
 }
 
-/// Gives the table's columns the defaults that a view has for those that stand for them: the
-/// outer ones come later. An INSERT takes a view's default of any column that it does not give, so
+/// Gives the table's columns the defaults of the view columns that stand for them. An outer view's
+/// defaults come later. An INSERT takes a view's default of any column that it does not give, so
 /// that one of a column that is no table's is refused.
 fn overlay_defaults(
     table: &mut Arc<Relation>,

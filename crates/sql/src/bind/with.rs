@@ -1,5 +1,4 @@
-//! WITH: common table expressions, those that refer to themselves and those that change rows
-//! (parse_cte.c).
+//! WITH: common table expressions, recursive ones and data-modifying ones included (parse_cte.c).
 
 use super::from::output_columns;
 use super::search_cycle::unsettled_search;
@@ -12,8 +11,8 @@ use crate::query::*;
 use steppe_types::{Error, Result, SqlState};
 
 impl Binder<'_> {
-    /// WITH: each entry is visible to the following ones; with RECURSIVE to all, which are bound
-    /// in an order in which each finds those that it names.
+    /// Binds WITH. Each entry is visible to the following ones. With RECURSIVE, each is visible to
+    /// all, and an entry is bound after the entries that it names.
     pub(crate) fn with_clause(&mut self, with: &ast::WithClause) -> Result<()> {
         for (i, cte) in with.ctes.iter().enumerate() {
             if with.ctes[..i].iter().any(|other| other.name == cte.name) {
@@ -220,8 +219,7 @@ impl Binder<'_> {
         Ok(items.into_iter().map(|(cte, recursive, _)| (cte, recursive)).collect())
     }
 
-    /// What can be said of a query that names itself before it is bound
-    /// (checkWellFormedRecursion).
+    /// Checks the form of a recursive query before it is bound (checkWellFormedRecursion).
     fn check_form_of_recursion(&self, cte: &ast::CommonTableExpr) -> Result<()> {
         let name = &cte.name;
         let refuse = |message: String, location| {
@@ -271,7 +269,8 @@ impl Binder<'_> {
         }
     }
 
-    /// What would be of all rows, of which there is no end yet (checkWellFormedRecursion).
+    /// Refuses the clauses that need all rows, of which there is no end yet
+    /// (checkWellFormedRecursion).
     fn refuse_clauses_of_recursion(&self, select: &ast::SelectStmt) -> Result<()> {
         let order = select.order_by.first().map(|sort| ("ORDER BY", sort.expr.leftmost()));
         let offset = select.offset.as_ref().map(|offset| ("OFFSET", offset.leftmost()));
