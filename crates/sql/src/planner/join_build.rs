@@ -147,8 +147,8 @@ impl JoinedRow {
     }
 }
 
-/// Each value of these columns once: by sorting, or hashed, where they may take so many times
-/// work_mem.
+/// Each value of these columns once: by sorting, or hashed, where they may take `memory_factor`
+/// times work_mem.
 fn distinct(
     rel: Rel,
     columns: &[Expr],
@@ -201,7 +201,7 @@ fn sorted_side<'k>(rel: Rel, keys: impl Iterator<Item = &'k Expr>, sorting: Sort
     }
 }
 
-/// Sorts a relation's rows, where those that have the first keys in common come together.
+/// Sorts a relation's rows. The first `presorted` keys are in order already.
 fn sort_rel(rel: Rel, keys: Vec<SortKey>, presorted: usize, cost: Cost) -> Rel {
     let types = rel.plan.types.clone();
     let names = output_names(&rel.plan);

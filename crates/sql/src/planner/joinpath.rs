@@ -1,8 +1,8 @@
-//! Join methods (joinpath.c): what joins one side to another most cheaply.
+//! Join methods (joinpath.c): the cheapest way to join one side to another.
 //!
-//! Candidates are [`Path`]s ([`super::path`]): what they cost, and what they are made of, shared with
-//! all others that have the same inputs. A plan is made of the chosen one alone, at the end. Nested
-//! loops by the values of outer rows: `lookup_path`; merge joins: `merge_path`.
+//! Candidates are [`Path`]s ([`super::path`]). Paths with the same inputs share them. A plan is
+//! made of the chosen one alone, at the end. `lookup_path` has nested loops by the values of outer
+//! rows; `merge_path` has merge joins.
 
 use super::join::FromContext;
 use super::join_clause::{Clause, JoinKey, join_keys};
@@ -291,7 +291,7 @@ impl Planner<'_> {
         Means { costs: *self.costs(), memory: self.work_memory() }
     }
 
-    /// What rows may be sorted with; `None`: they should not be (enable_sort).
+    /// The cost parameters and memory of sorts, or `None` if sorts are disabled (enable_sort).
     pub(super) fn sorting(&self) -> Option<Means> {
         self.ctx.settings.sort.then(|| self.means())
     }
@@ -301,7 +301,7 @@ impl Planner<'_> {
         self.ctx.settings.work_mem_kb as f64 * 1024.0
     }
 
-    /// What a hash table may take.
+    /// The memory that a hash table may take.
     pub(super) fn hash_memory(&self) -> f64 {
         self.work_memory() * self.ctx.settings.hash_mem_multiplier
     }
@@ -322,7 +322,7 @@ impl Planner<'_> {
     }
 }
 
-/// What the estimate of a join knows of a side.
+/// The properties of a side that the estimate of a join needs.
 pub(super) struct JoinInput<'j> {
     pub(super) rows: f64,
     pub(super) rtes: &'j RteSet,

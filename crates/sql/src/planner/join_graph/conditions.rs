@@ -1,5 +1,5 @@
-//! Conditions of a graph: what each needs to be decided, and classes of equal columns (initsplan.c:
-//! distribute_qual_to_rels; equivclass.c).
+//! Conditions of a graph: the units that each needs to be decided, and classes of equal columns
+//! (distribute_qual_to_rels in initsplan.c, equivclass.c).
 
 use super::{Condition, GraphBuilder, Part, Set};
 use crate::expr::Expr;
@@ -112,8 +112,8 @@ struct Class {
 }
 
 impl Class {
-    /// A condition for each two members, those that were written as they are; nothing if there is
-    /// no operator for two of them.
+    /// A condition for each two members. The written ones stay as they are. `None` if two of them
+    /// have no operator.
     fn pairs(&self) -> Option<Vec<Expr>> {
         if self.members.len() > CLASS_MAX {
             return None;

@@ -1,9 +1,9 @@
-//! What connects sets of units: where the search for an order of joins looks (joinrels.c:
-//! have_join_order_restriction, has_legal_joinclause).
+//! The edges between sets of units, along which the search for an order of joins proceeds
+//! (joinrels.c: have_join_order_restriction, has_legal_joinclause).
 //!
-//! An edge is a pair of sets that a special join or a condition brings together. What is connected
-//! by nothing is by an edge of its own, so that each set that a special join needs whole can be
-//! reached, and the FROM clause.
+//! An edge is a pair of sets that a special join or a condition brings together. Unconnected parts
+//! of a set get an edge of their own, so that each set that a special join needs whole, and the
+//! whole FROM clause, can be reached.
 
 use super::{Condition, GraphBuilder, Set};
 use crate::expr::Expr;
@@ -11,7 +11,7 @@ use crate::planner::rtes_of;
 use crate::query::JoinKind;
 
 impl GraphBuilder<'_, '_> {
-    /// What connects sets, and what must be connected for that.
+    /// Adds the edges between sets, and the edges that make these sets reachable.
     pub(super) fn add_edges(&mut self, all: Set) {
         let mut edges = Vec::new();
         for special in &self.graph.specials {

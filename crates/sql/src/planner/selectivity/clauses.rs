@@ -24,7 +24,7 @@ struct Range<'a> {
 }
 
 impl Range<'_> {
-    /// Of two bounds on one side the narrower one counts.
+    /// The narrower of two bounds on one side counts.
     fn add(&mut self, is_lower: bool, selectivity: f64) {
         let bound = if is_lower { &mut self.lower } else { &mut self.upper };
         *bound = Some(bound.map_or(selectivity, |known| known.min(selectivity)));

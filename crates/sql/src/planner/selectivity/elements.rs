@@ -17,7 +17,7 @@ use steppe_types::{Datum, Oid};
 const DEFAULT_CONTAINS: f64 = 0.005;
 const DEFAULT_OVERLAP: f64 = 0.01;
 
-/// What is asked of a column's elements and of an array's.
+/// The relation between a column's array and a given array.
 #[derive(Clone, Copy, PartialEq)]
 enum Question {
     Contains,
@@ -51,7 +51,7 @@ impl Estimator<'_> {
         share * (1.0 - sides.variable.null_fraction())
     }
 
-    /// `value = ANY (column)` and `value <> ALL (column)`; `None`: the condition is no such one
+    /// `value = ANY (column)` and `value <> ALL (column)`. `None` for any other condition
     /// (scalararraysel_containment).
     pub(super) fn element_of_column(
         &self,
@@ -96,7 +96,7 @@ fn share(
     wanted.sort_by(|a, b| compare(a, b));
     wanted.dedup_by(|a, b| compare(a, b).is_eq());
     match question {
-        // No array contains NULL.
+        // An array with a NULL element is contained in no array.
         Question::Contains if has_null => 0.0,
         Question::Contains => {
             wanted.into_iter().map(|e| frequency(found, type_oid, e)).product::<f64>()
@@ -127,8 +127,9 @@ fn frequency(found: Option<&ElementStatistics>, type_oid: Oid, element: &Datum) 
 /// Up to how many elements are looked at, times the common ones that there are.
 const EFFORT: f64 = 100.0;
 
-/// The fraction of arrays that have no other elements than these (mcelem_array_contained_selec):
-/// for each number of elements, how many arrays have so many, and how likely these are all of those.
+/// The fraction of arrays that have no other elements than these (mcelem_array_contained_selec).
+/// For each number of elements, it has the fraction of arrays with that number, and the probability
+/// that all of them are among these.
 fn contained_share(found: &ElementStatistics, type_oid: Oid, wanted: &[&Datum]) -> Option<f64> {
     let is_known = !found.most_common.is_empty() && found.counts.len() >= 2;
     let compare = |a: &Datum, b: &Datum| order(type_oid, a, b).unwrap_or(Ordering::Less);

@@ -45,14 +45,13 @@ impl Estimator<'_> {
         self.frequencies(variable).of(value)
     }
 
-    /// What is known of how often a column's values are there, for looking several up.
+    /// The frequencies of a column's values, for looking several up.
     pub(super) fn frequencies<'v>(&self, variable: &Variable<'v>) -> Frequencies<'v> {
         let common = CommonValues::of(variable);
         let others = if let Some(of_one) = self.one_row(variable) {
             return Frequencies { common: None, others: of_one };
         } else if let Some(found) = variable.statistics {
-            // What is left is shared by the others; none of them is more common than those that
-            // are known to be.
+            // The other values share the rest; none of them is more common than a known common one.
             let rest = (1.0 - common.total() - found.null_fraction).clamp(0.0, 1.0);
             let others = self.distinct_values(variable).0 - found.most_common.len() as f64;
             let share = if others > 1.0 { rest / others } else { rest };

@@ -8,7 +8,7 @@ use crate::planner::scan::clamp_rows;
 use steppe_catalog::Function;
 use steppe_types::Datum;
 
-/// An array of which nothing is known is taken to have so many elements.
+/// The number of elements of an unknown array.
 const UNKNOWN_ELEMENTS: f64 = 10.0;
 const USECS_PER_DAY: f64 = 86_400_000_000.0;
 const DAYS_PER_MONTH: f64 = 30.0;
@@ -76,7 +76,7 @@ impl Estimator<'_> {
     }
 }
 
-/// What a series counts by, as a number.
+/// The step of a series, as a number.
 fn measure(value: &Datum) -> Option<f64> {
     Some(match value {
         Datum::Int4(value) => f64::from(*value),

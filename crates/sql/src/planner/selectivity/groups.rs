@@ -14,7 +14,7 @@ use steppe_types::oid;
 /// The share of a table's rows that the combinations of several of its columns are at most.
 const COMBINED: f64 = 0.1;
 
-/// What is grouped by: a column, or an expression with statistics.
+/// A grouping key: a column, or an expression with statistics.
 struct Key<'e> {
     expr: &'e Expr,
     rte: Option<usize>,

@@ -1,9 +1,9 @@
 //! `<`, `<=`, `>` and `>=` with a value (scalarineqsel, ineq_histogram_selectivity: selfuncs.c).
 //!
-//! The most common values are in order, and are cut where the value is. The others are spread over the histogram's
-//! buckets alike: which bucket the value is in is found by binary search, where in the bucket by
-//! the values as numbers. A histogram's first and last bound are those that were there when the
-//! table was analyzed; where an index has the present ones, those count.
+//! The most common values are in order, and are cut where the value is. The others are spread
+//! evenly over the histogram's buckets. Binary search finds the bucket of the value, and the values
+//! as numbers give the place in the bucket. A histogram's first and last bound are from the last
+//! ANALYZE; where an index has the present ones, those count.
 
 use super::scalar::{order, place};
 use super::variable::{CommonValues, Variable};

@@ -3,8 +3,8 @@
 //!
 //! The most common values of one side are looked for among those of the other: what they have in
 //! common is known. What they have not is taken to be spread over the values that are left. A semi
-//! join asks only which rows of the outer side have a partner: all, if the inner side has no fewer
-//! values than the outer one, else so many of them as there are values.
+//! join asks only which rows of the outer side have a partner: all, if the inner side has at least
+//! as many values as the outer one, else the ratio of the two numbers of values.
 
 use super::scalar::order;
 use super::variable::Variable;
@@ -19,7 +19,7 @@ use steppe_types::{Datum, Oid};
 /// Where nothing is known of a pattern.
 const DEFAULT_MATCH: f64 = 0.005;
 
-/// What is joined.
+/// The two sides of a join.
 #[derive(Clone, Copy)]
 pub(crate) struct JoinSides<'a> {
     pub(crate) kind: JoinKind,
@@ -154,7 +154,7 @@ fn pairs(left: &Side<'_>, right: &Side<'_>) -> f64 {
     let sum = |common: &[(Datum, f64)]| common.iter().map(|(_, f)| f).sum::<f64>();
     let unmatched_left = (sum(mine) - found.of_left).clamp(0.0, 1.0);
     let unmatched_right = (sum(theirs) - found.of_right).clamp(0.0, 1.0);
-    // Of either side's view the smaller one.
+    // The smaller estimate of the two sides.
     let seen_from = |unmatched: f64, own: &Side<'_>, other: &Side<'_>, other_unmatched: f64| {
         let mut all = found.of_both;
         let beyond_common = other.distinct - other.common().len() as f64;
@@ -172,7 +172,7 @@ fn pairs(left: &Side<'_>, right: &Side<'_>) -> f64 {
     from_left.min(from_right).clamp(0.0, 1.0)
 }
 
-/// What two lists of common values have in common.
+/// The common part of two lists of common values.
 #[derive(Debug, Default)]
 struct Matches {
     count: usize,

@@ -12,7 +12,7 @@ use steppe_catalog::builtin::Estimate;
 use steppe_catalog::objects::Operator;
 use steppe_types::Datum;
 
-/// An array of which nothing is known is taken to have so many elements.
+/// The number of elements of an unknown array.
 const UNKNOWN_ELEMENTS: usize = 10;
 
 /// The fractions that elements select, together.

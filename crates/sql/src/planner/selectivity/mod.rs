@@ -17,7 +17,7 @@
 //!   functions    how many rows a set-returning function has
 //! ```
 //!
-//! What is estimated is what PostgreSQL 18 estimates from the same statistics. A fraction is a
+//! The estimates are the ones of PostgreSQL 18 from the same statistics. A fraction is a
 //! probability; a table's rows are counted as the table is now, not as they were when it was
 //! analyzed.
 
@@ -58,7 +58,7 @@ const DEFAULT_INEQUALITY: f64 = 0.333_333_333_333_333_3;
 const DEFAULT_RANGE: f64 = 0.005;
 const DEFAULT_FUNCTION: f64 = 0.333_333_3;
 const UNKNOWN: f64 = 0.5;
-/// So many distinct values, if nothing is known of them.
+/// The number of distinct values, if it is not known.
 const DEFAULT_DISTINCT: f64 = 200.0;
 
 /// Estimates over one query's range table.
@@ -66,7 +66,7 @@ const DEFAULT_DISTINCT: f64 = 200.0;
 pub(crate) struct Estimator<'a> {
     rtes: &'a [Rte],
     ctx: &'a PlannerContext<'a>,
-    /// What is known of entries that have been planned.
+    /// The estimates of entries that have been planned.
     bases: Option<&'a Bases>,
     /// The join that conditions belong to, if it is a semi or an anti join.
     join: Option<JoinSides<'a>>,
@@ -89,7 +89,7 @@ struct Comparison<'a, 'e> {
 }
 
 impl<'a> Estimator<'a> {
-    /// Of conditions on base relations.
+    /// Estimates for conditions on base relations.
     pub(crate) fn new(ctx: &'a PlannerContext<'a>, rtes: &'a [Rte]) -> Estimator<'a> {
         Estimator { rtes, ctx, bases: None, join: None, in_leaf: false }
     }
@@ -104,7 +104,7 @@ impl<'a> Estimator<'a> {
         Estimator { bases: Some(bases), ..self }
     }
 
-    /// Of partitioned tables' leaves, each with its partner, or of all their rows.
+    /// Estimates for partitioned tables' leaves, each with its partner, or for all their rows.
     pub(crate) fn in_leaf(self, in_leaf: bool) -> Estimator<'a> {
         Estimator { in_leaf, ..self }
     }

@@ -1,8 +1,8 @@
 //! LIKE, ILIKE, `~`, `~*` and `^@` (patternsel: like_support.c).
 //!
-//! Of what is in the histogram either enough bounds are known to see how many of them match, or the
-//! pattern tells: its fixed prefix is a range, and each further character halves what is left, or
-//! something of the kind. Between 10 and 100 bounds both count.
+//! The estimate for values in the histogram is the fraction of its bounds that match, if there are
+//! enough. Otherwise it follows from the pattern's text: the fixed prefix is a range, and each
+//! further character reduces the rest. Between 10 and 100 bounds both count.
 
 use super::inequality::Side;
 use super::pattern_prefix::{Kind, Prefix, least_greater};
@@ -18,7 +18,7 @@ const DEFAULT_MATCH: f64 = 0.005;
 /// From how many bounds on a histogram counts, and from how many on nothing else does.
 const BOUNDS_MIN: usize = 10;
 const BOUNDS_ENOUGH: f64 = 100.0;
-/// Neither none nor all: what a histogram has not may be there.
+/// Limits of the estimate, since a histogram does not have all values.
 const LEAST: f64 = 0.0001;
 const MOST: f64 = 0.9999;
 

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use steppe_types::{Datum, Oid, compare};
 
-/// So many characters of a string count, and so many bytes of a bytea.
+/// At most this many characters of a string count, and bytes of a bytea.
 const CHARACTERS_MAX: usize = 12;
 const BYTES_MAX: usize = 10;
 /// A range of fewer characters says too little of which ones there may be: then all of ASCII.
