@@ -1,5 +1,5 @@
-//! Bitmap scans: which indexes, and how their bitmaps are combined (indxpath.c:
-//! choose_bitmap_and, generate_bitmap_or_paths).
+//! Bitmap scans: the choice of indexes, and the combination of their bitmaps (choose_bitmap_and and
+//! generate_bitmap_or_paths in indxpath.c).
 //!
 //! A conjunct with an index is a bitmap. So is `a OR b` if each arm is one, perhaps together with
 //! conjuncts beside it. Bitmaps of conjuncts are intersected as long as that makes the scan
@@ -25,9 +25,10 @@ struct Bitmap {
     charge: Charge,
     /// Rows that it names.
     rows: f64,
-    /// How many conditions are looked at again.
+    /// How many conditions are rechecked.
     rechecks: usize,
-    /// The positions of the conjuncts that it takes into account, and of those that it decides.
+    /// The positions of the conjuncts that it takes into account, and of the conjuncts that it
+    /// decides.
     uses: Vec<usize>,
     settles: Vec<usize>,
 }

@@ -12,7 +12,7 @@ pub(crate) use super::selectivity::Estimator;
 
 pub(crate) const SEQ_PAGE: f64 = 1.0;
 pub(crate) const RANDOM_PAGE: f64 = 4.0;
-/// What an Append costs a row, as a share of [`CPU_TUPLE`].
+/// The cost of a row of an Append, as a share of [`CPU_TUPLE`].
 pub(crate) const APPEND_SHARE: f64 = 0.5;
 pub(crate) const CPU_TUPLE: f64 = 0.01;
 pub(crate) const CPU_INDEX_TUPLE: f64 = 0.005;
@@ -72,7 +72,7 @@ impl Planner<'_> {
         conditions.into_iter().map(operators).sum()
     }
 
-    /// What an expression's sub-selects cost each time.
+    /// The cost of an expression's sub-selects each time.
     fn sub_selects_of(&self, expr: &Expr) -> f64 {
         let own = match expr {
             Expr::SubPlan(sub) => self.subplans.get(sub.plan).map(|plan| per_call(sub, &plan.cost)),
@@ -83,8 +83,9 @@ impl Planner<'_> {
     }
 }
 
-/// What one answer of a sub-select costs (cost_subplan), whose plan costs so much: EXISTS asks for
-/// one row, and ANY and ALL look at half of them. What is hashed, or runs once, costs no row more.
+/// The cost of one call of a sub-select whose plan costs `plan` (cost_subplan). EXISTS reads one
+/// row, and ANY and ALL half of them. A sub-select that is hashed, or runs once, has no cost per
+/// call.
 pub(super) fn per_call(sub: &SubPlan, plan: &Cost) -> f64 {
     let Cost { startup, total, rows, .. } = *plan;
     match sub.kind {
@@ -117,7 +118,7 @@ pub(crate) fn log2(n: f64) -> f64 {
     n.max(2.0).log2()
 }
 
-/// Adds what merging the rows of so many inputs costs (cost_merge_append).
+/// Adds the cost of merging the rows of `inputs` inputs (cost_merge_append).
 pub(crate) fn add_merge(cost: &mut Cost, inputs: f64, costs: &CostParameters) {
     let place = 2.0 * costs.cpu_operator * log2(inputs);
     cost.startup += place * inputs;

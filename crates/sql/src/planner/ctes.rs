@@ -1,6 +1,6 @@
-//! WITH: each of its queries becomes a sub-plan that runs once, for all who read it; a recursive one
-//! a RecursiveUnion (subselect.c: SS_process_ctes; prepunion.c: generate_recursion_path). Those
-//! that stand for one reference alone are merged before (`inline`).
+//! WITH: each of its queries becomes a sub-plan that runs once for all its readers. A recursive one
+//! becomes a RecursiveUnion (SS_process_ctes in subselect.c, generate_recursion_path in
+//! prepunion.c). A query with one reference is merged before (`inline`).
 
 use super::inline::inline_ctes;
 use super::joinpath::output_names;
@@ -19,7 +19,7 @@ impl Planner<'_> {
         for (index, mut cte) in std::mem::take(&mut query.ctes).into_iter().enumerate() {
             let name = cte.name.clone();
             if cte.references == 0 && cte.query.command == Command::Select {
-                // Nothing reads it: it is not run.
+                // It has no reader, so it is not run.
                 let unread = (CtePlan::SubPlan(usize::MAX), name, 0.0);
                 self.cte_levels.last_mut().ok_or_else(lost_level)?.push(unread);
                 continue;

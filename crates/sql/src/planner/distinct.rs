@@ -1,5 +1,5 @@
 //! DISTINCT and DISTINCT ON: by a hash table, or by leaving out equal neighbours of sorted rows
-//! (planner.c: create_distinct_paths).
+//! (create_distinct_paths in planner.c).
 //!
 //! ON keeps the first row of each group in the order of ORDER BY, whose keys therefore come first,
 //! and is never hashed.
@@ -91,7 +91,7 @@ impl Planner<'_> {
     }
 }
 
-/// Each combination of the keys once; they may take so many times work_mem.
+/// Each combination of the keys once. They may take `memory_factor` times work_mem.
 pub(super) fn hash_distinct(rel: Rel, keys: Vec<Expr>, memory_factor: f64) -> Rel {
     let (types, names) = (rel.plan.types.clone(), output_names(&rel.plan));
     let input = rel.plan.cost;

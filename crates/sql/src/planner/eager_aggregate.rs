@@ -16,8 +16,8 @@
 //! 1. aggregates whose states can be combined, and that do not depend on the order of rows: no
 //!    DISTINCT, no ORDER BY, no floats, whose sums are rounded, nothing that collects values. Their
 //!    arguments and FILTERs read columns of S alone;
-//! 2. that the partial step groups by every column of S that is read above: by the query's keys, by
-//!    conditions that joins above decide, by what outer joins compare;
+//! 2. that the partial step groups by every column of S that is read above, that is, by the query's
+//!    keys, by conditions that joins above decide, and by outer joins;
 //! 3. that values which are equal are the same (BTEQUALIMAGE_PROC), since one row stands for its
 //!    group: `1.0` and `1.00`, `-0` and `0` are not, and nothing is grouped by them. Nor is one of
 //!    them taken for the least;
@@ -49,8 +49,8 @@ use steppe_types::{Oid, Result, oid};
 
 /// The range-table entry whose columns are states: no query has as many.
 pub(super) const STATES: usize = usize::MAX;
-/// So many sets of tables are looked at, small ones first, and so many are tried: the search for
-/// an order of the joins has met all of them, but has not counted groups.
+/// At most `SETS_MAX` sets of tables are considered, small ones first, and at most `PLACES_MAX` are
+/// tried. The search for an order of the joins has met all of them, but has not counted groups.
 const SETS_MAX: usize = 64;
 const PLACES_MAX: usize = 2;
 
@@ -59,7 +59,7 @@ pub(super) struct EagerAggregation {
     aggregates: Vec<Aggregate>,
     /// The entries that the aggregates read.
     reads: RteSet,
-    /// What is read above the joins besides.
+    /// The columns that are read above the joins besides.
     above: HashSet<ColumnId>,
 }
 
@@ -133,7 +133,7 @@ impl Search<'_, '_> {
         Ok(found)
     }
 
-    /// The sets of tables that it may pay to aggregate: least ones, those that save most.
+    /// The sets of tables that it may pay to aggregate: minimal ones, by the rows that they save.
     fn places(&self, what: &EagerAggregation) -> Vec<Place> {
         let least = self.planner.ctx.settings.eager_group_rows_min;
         let may_be = |(set, side): &(u128, &Side)| {

@@ -1,9 +1,8 @@
-//! Tables that can hold no row of those that a query wants, by their own constraints
-//! (constraint_exclusion).
+//! Tables whose own constraints exclude all rows that a query wants (constraint_exclusion).
 //!
-//! It is looked at for tables that are read as a parent's descendants, or for all; a partitioned
-//! table's leaves are found by their bounds instead, and only by these. Of a partition that the
-//! query names itself its own bound is a constraint, if it is looked at for all.
+//! By default, only tables that are read as a parent's descendants are checked. A partitioned
+//! table's leaves are found by their bounds instead, and only by these. For a partition that the
+//! query names itself, its bound counts as a constraint if all tables are checked.
 
 use super::Planner;
 use super::index::over_entry;

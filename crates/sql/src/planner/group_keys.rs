@@ -1,4 +1,4 @@
-//! GROUP BY's keys that tell no groups apart (remove_useless_groupby_columns in initsplan.c, and
+//! GROUP BY's keys that distinguish no groups (remove_useless_groupby_columns in initsplan.c, and
 //! the redundant keys of make_pathkeys_for_sortclauses).
 //!
 //! A table's columns depend on those of a unique index of it that are never NULL: if all of these
@@ -17,7 +17,7 @@ use crate::query::{FromItem, JoinKind, Query, Rte, RteKind};
 use steppe_catalog::IndexInfo;
 
 impl Planner<'_> {
-    /// Drops the keys of GROUP BY that tell no groups apart.
+    /// Drops the keys of GROUP BY that distinguish no groups.
     pub(super) fn drop_useless_group_keys(&self, query: &mut Query) {
         if query.group_by.len() < 2 || query.grouping_sets.is_some() {
             return;
@@ -26,7 +26,7 @@ impl Planner<'_> {
         drop_equal_keys(query);
     }
 
-    /// Of each table the columns that depend on others of it.
+    /// Drops each table's columns that depend on other columns of it.
     fn drop_dependent_keys(&self, query: &mut Query) {
         for rte in 0..query.rtes.len() {
             let column = |key: &Expr| match key {

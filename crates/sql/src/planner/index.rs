@@ -80,7 +80,7 @@ impl CandidateIndex {
         }))
     }
 
-    /// What makes it an index.
+    /// The definition of the index.
     pub(super) fn info(&self) -> &IndexInfo {
         // `new` makes no candidate of anything else.
         self.relation.index.as_ref().unwrap_or_else(|| unreachable!("a candidate is an index"))
@@ -252,8 +252,8 @@ fn is_family_pair(key: Oid, left: Oid, right: Oid) -> bool {
     is_pair && key == left
 }
 
-/// Types whose values the index key encodes alike: the same type, integers among each other,
-/// text and varchar.
+/// Types whose values have the same index keys: the same type, integers among each other, text and
+/// varchar.
 pub(crate) fn same_ordering(a: Oid, b: Oid) -> bool {
     let class = |t: Oid| match t {
         oid::INT2 | oid::INT4 | oid::INT8 => oid::INT8,

@@ -42,7 +42,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What the scan of a path costs, if it may be one.
+    /// The cost of the scan of a path, if it may be one.
     pub(super) fn index_cost(
         &self,
         request: &ScanRequest<'_>,
@@ -79,9 +79,9 @@ impl Planner<'_> {
         self.finish_scan(request, scan, cost, rest)
     }
 
-    /// What an index scan reads, the cheaper way: with columns stepped over or without. That is
-    /// tried only where statistics tell how many values they have. A scan that no condition bounds
-    /// is one only if `ordered`, or if the index has only the rows wanted.
+    /// The cheaper index scan: with columns stepped over or without. Stepping over is tried only
+    /// where statistics have the number of their values. A scan that no condition bounds is one
+    /// only if `ordered`, or if the index has only the rows wanted.
     pub(super) fn index_path(
         &self,
         request: &ScanRequest<'_>,
@@ -197,7 +197,8 @@ impl Planner<'_> {
         values.max(1.0)
     }
 
-    /// How the index's order and the table's go together (genericcostestimate's indexCorrelation).
+    /// The correlation of the index's order and the table's (genericcostestimate's
+    /// indexCorrelation).
     fn correlation(&self, request: &ScanRequest<'_>, index: &CandidateIndex) -> f64 {
         let (Some(stats), Some(first)) = (&request.relation.statistics, index.info().keys.first())
         else {

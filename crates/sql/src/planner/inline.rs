@@ -22,7 +22,7 @@ struct Body {
     extent: Extent,
 }
 
-/// What a WITH query comes to once its own places are filled.
+/// The properties of a WITH query once its own places are filled.
 #[derive(Clone, Copy)]
 struct Extent {
     /// It refers to something outside it.
@@ -95,7 +95,7 @@ impl Inlining {
         });
     }
 
-    /// What a WITH query comes to once its own places are filled.
+    /// The properties of a WITH query once its own places are filled.
     fn extent(&self, query: &mut Query) -> Extent {
         let (mut refers_outside, mut levels) = (false, 0);
         walk::for_each_node(query, 0, &mut |e, depth| {

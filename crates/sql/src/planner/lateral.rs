@@ -1,8 +1,8 @@
 //! LATERAL: FROM items that refer to other items beside them.
 //!
 //! Such an item (an entry, or an outer join as a whole) is planned with run-time parameters in
-//! place of the columns that it takes from outside itself, and joined by a nested loop that sets
-//! them for each row of what stands before it:
+//! place of the columns from outside itself. A nested loop sets them for each row of the items
+//! before it:
 //!
 //! ```text
 //!   a, b LEFT JOIN LATERAL f(a.x, b.y) AS s
@@ -18,8 +18,8 @@
 //! may the conditions between the item and what stands before it: with parameters, the tables of
 //! a join inside can be looked up by them.
 //!
-//! What joins to nothing but such an item comes after it, where it would be multiplied with what
-//! the item refers to before:
+//! An item that joins only to such an item comes after it. Before it, it would be multiplied with
+//! the items referred to:
 //!
 //! ```text
 //!   a, LATERAL (VALUES (a.x), (a.y)) v (z), b WHERE b.id = v.z        (a, v) first, then b
@@ -45,8 +45,8 @@ impl FromContext<'_> {
         }
     }
 
-    /// Items that inner joins join, and after them lists of those that conditions join to LATERAL
-    /// ones alone.
+    /// Items that inner joins join, and after them lists of the items that conditions join to
+    /// LATERAL ones alone.
     fn in_turn(&self, items: Vec<FromItem>, pool: &[Expr]) -> (Vec<FromItem>, Vec<Vec<FromItem>>) {
         let (lateral, plain): (Vec<FromItem>, Vec<FromItem>) =
             items.into_iter().partition(|item| self.refers_outside(item));

@@ -23,7 +23,7 @@ pub(super) struct LeafJoin<'a> {
     pub(super) kept: RowsKept,
 }
 
-/// What tells which leaves are joined.
+/// The rule by which leaves are joined.
 pub(super) enum Matching {
     SameBounds,
     Listed(MatchedLeaves),
@@ -33,7 +33,7 @@ pub(super) enum Matching {
 type Level<'a> = (&'a ScanRelation, Oid);
 
 impl Planner<'_> {
-    /// How the leaves of two sides are matched; `None`: not one by one.
+    /// How the leaves of two sides are matched. `None` if they do not match one by one.
     pub(super) fn matching(
         &self,
         join: &LeafJoin<'_>,
@@ -161,7 +161,7 @@ impl Planner<'_> {
         Ok(Some(Matching::Listed(MatchedLeaves::new(rows, Some(pairs.bounds)))))
     }
 
-    /// What each join of leaves of a side takes, and its leaves.
+    /// The bounds of each join of a side's leaves, and its leaves.
     fn rows_of(&self, side: &LeafByLeaf<'_>) -> Result<Option<(JoinBounds, Vec<Vec<Oid>>)>> {
         if let Some(matched) = side.matched {
             return Ok(matched.bounds().map(|bounds| (bounds.clone(), matched.rows().to_vec())));

@@ -1,9 +1,9 @@
-//! One level of a query: a SELECT from its preparation to its plan (planner.c: subquery_planner,
-//! grouping_planner).
+//! One level of a query: a SELECT from its preparation to its plan (subquery_planner and
+//! grouping_planner in planner.c).
 //!
-//! What follows from the query alone is done first, then FROM and WHERE are planned, then what
-//! stands above them (`upper`; with row locks `lock_rows`). Queries may stand within one another
-//! as deep as [`LEVELS_MAX`] says, whatever stack the thread has: more is added where it runs out.
+//! Rewrites of the query come first, then FROM and WHERE are planned, then the nodes above them
+//! (`upper`; with row locks `lock_rows`). Queries may be nested [`LEVELS_MAX`] deep on any thread:
+//! more stack is added where it runs out.
 
 use super::eager_aggregate::EagerAggregation;
 use super::join::Joined;

@@ -1,12 +1,12 @@
-//! What a pattern says about the beginning of a text (like_support.c): `t LIKE 'abc%'` lies
-//! between 'abc' and 'abd'.
+//! The range that a pattern's prefix gives (like_support.c): `t LIKE 'abc%'` lies between 'abc' and
+//! 'abd'.
 //!
-//! Keys are ordered by bytes, as PostgreSQL's are in the C collation. The bounds are not all that
-//! the pattern says: it stays a filter.
+//! Keys are ordered by bytes, as PostgreSQL's are in the C collation. The pattern stays a filter,
+//! since the bounds are weaker.
 //!
-//! A pattern that is a parameter gives bounds when it is known. Whether that is worth an index scan
-//! the value tells which a plan is made for (`by_value`): those without a beginning are of another
-//! class, and if one comes nevertheless, all of the index is read.
+//! A pattern that is a parameter gives bounds when it is known. The example value of the plan
+//! variant decides whether that is worth an index scan (`by_value`). Patterns without a prefix are
+//! of another class; if one is met nevertheless, all of the index is read.
 
 use super::cost::strip;
 use super::selectivity::{fixed_prefix, least_greater};
@@ -21,8 +21,8 @@ pub(super) struct PrefixBounds {
     pub(super) lower: KeyEnd,
     /// `None`: no text is greater than all that begin so.
     pub(super) upper: Option<KeyEnd>,
-    /// What the index is shown to decide: both as conditions, or what is to be looked at when the
-    /// pattern is known.
+    /// EXPLAIN's index conditions: both bounds, or the condition itself while the pattern is
+    /// unknown.
     pub(super) conditions: Vec<Expr>,
 }
 
@@ -40,8 +40,8 @@ pub(super) fn text_and_pattern(condition: &Expr) -> Option<(&Expr, &Expr, Patter
     Some((text, pattern, kind))
 }
 
-/// The bounds of a condition's text. `None`: its pattern is not known, or begins with anything; of a
-/// parameter, the values that stand for all that it may have tell.
+/// The bounds of a condition's text. `None`: its pattern is not known, or begins with anything. For
+/// a parameter, the plan's example values decide.
 pub(super) fn prefix_bounds(condition: &Expr, examples: &[Datum]) -> Option<PrefixBounds> {
     let (text, pattern, kind) = text_and_pattern(condition)?;
     if let Some(example) = example(pattern, examples) {

@@ -1,5 +1,5 @@
-//! LIMIT and OFFSET: how many rows are wanted, as far as that is known, and what is saved by it
-//! (planner.c: preprocess_limit; pathnode.c: adjust_limit_rows_costs).
+//! LIMIT and OFFSET: the number of wanted rows, as far as that is known, and the saved cost
+//! (preprocess_limit in planner.c, adjust_limit_rows_costs in pathnode.c).
 
 use super::by_value::bounded_rows;
 use super::joinpath::output_names;

@@ -44,9 +44,9 @@ impl Planner<'_> {
         }
     }
 
-    /// The join's conditions, each as it compares the table with the largest of the outer entries:
-    /// the more often an index is searched, the more of it is in the cache. Nothing if they are
-    /// that already.
+    /// The join's conditions, each in the form that compares the table with the largest of the
+    /// outer entries: the more often an index is searched, the more of it is in the cache. `None`
+    /// if they have that form already.
     fn most_repeated(&self, rte: usize, pair: &Pair<'_>) -> Option<Rc<[Rc<Clause>]>> {
         let rows = |clause: &Clause| {
             let others = clause.rtes.iter().filter(|other| *other != rte);
@@ -112,7 +112,7 @@ impl Planner<'_> {
     }
 
     /// How often a scan runs by values of these entries: as often as the smallest of them has rows,
-    /// whatever it is joined with before (get_loop_count).
+    /// even if it is joined with others before (get_loop_count).
     fn loops_of(&self, params: &super::subselect::Correlation) -> f64 {
         let entries =
             params.iter().flat_map(|(_, outer)| rtes_of(outer).iter().collect::<Vec<_>>());
@@ -213,7 +213,7 @@ impl Planner<'_> {
     }
 }
 
-/// Whether a scan goes for its rows, and does not read a whole table.
+/// Whether a scan looks its rows up, and does not read a whole table.
 fn is_looked_up(plan: &Plan) -> bool {
     match &plan.scan().node {
         PlanNode::SeqScan { .. } | PlanNode::Result { .. } => false,
