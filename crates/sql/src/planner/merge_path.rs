@@ -1,9 +1,9 @@
 //! Merge joins (joinpath.c: sort_inner_and_outer, match_unsorted_outer).
 //!
 //! Both sides come in the order of the join's keys. A path that is in that order by itself, an
-//! index's or that of a merge join below, is taken as it is; one that is in the order of the first
-//! keys is sorted group by group; what else there is is sorted whole. Which comes first of several
-//! keys is free: each order that a side has is tried, and each key in the first place.
+//! index's or that of a merge join below, is taken as it is. One that is in the order of the first
+//! keys is sorted group by group. Any other one is sorted whole. Which comes first of several keys
+//! is free: each order that a side has is tried, and each key in the first place.
 //!
 //! Where NULLs stand in a side's order is of no matter: keys that are NULL match nothing, and the
 //! others are in one order without them. The rows come out as the outer side's do, and in inner
@@ -20,15 +20,15 @@ use crate::plan::*;
 use crate::query::JoinKind;
 use std::rc::Rc;
 
-/// So many keys are tried in the first place.
+/// At most `FIRST_KEYS_MAX` keys are tried in the first place.
 const FIRST_KEYS_MAX: usize = 4;
 
-/// How a side comes to be in the order of the keys.
+/// How a side gets into the order of the keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sorting {
     /// It is.
     No,
-    /// By a sort of the rows that have so many first keys in common, at this cost.
+    /// By a sort of the rows that have `presorted` first keys in common, at this cost.
     By { presorted: usize, cost: Cost },
 }
 

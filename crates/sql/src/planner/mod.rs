@@ -176,7 +176,7 @@ pub struct PlannerSettings {
     pub geqo: bool,
     /// geqo_threshold
     pub geqo_threshold: usize,
-    /// What pages and rows cost.
+    /// The cost parameters.
     pub costs: CostParameters,
     /// Whether and how several threads run a plan.
     pub parallel: ParallelSettings,
@@ -236,7 +236,7 @@ pub trait TableSizes {
     }
 }
 
-/// What planning needs besides the query.
+/// The context of planning besides the query.
 pub struct PlannerContext<'a> {
     /// The catalog version the query was bound with.
     pub catalog: &'a Catalog,
@@ -330,15 +330,15 @@ fn result_columns(query: &Query) -> Vec<ResultColumn> {
         .collect()
 }
 
-/// A column of a range-table entry, as layouts name it: attribute number as in
-/// [`PlanNode::SeqScan`], from 1; negative for system columns.
+/// A column of a range-table entry, as layouts name it. Attribute numbers are as in
+/// [`PlanNode::SeqScan`]: from 1, or negative for system columns.
 pub(crate) type ColumnId = (usize, i16);
 
 /// A plan under construction.
 #[derive(Clone, Debug)]
 pub(crate) struct Rel {
     pub(crate) plan: Plan,
-    /// What each output slot is.
+    /// The column in each output slot.
     pub(crate) layout: Vec<ColumnId>,
     /// Which range-table entries it covers.
     pub(crate) rtes: RteSet,
@@ -378,9 +378,9 @@ pub(crate) struct Planner<'a> {
     for_cursor: bool,
     /// The statement is one that several threads may run.
     is_parallel: bool,
-    /// Semi joins hand up the inner rows, too, for what is looked at again (`recheck`).
+    /// Semi joins hand up the inner rows, too, for EvalPlanQual (`recheck`).
     keeps_partners: bool,
-    /// What is planned is for a leaf: a partitioned table stands for its average one.
+    /// The planned part is for a leaf: a partitioned table stands for its average leaf.
     in_leaf: bool,
     /// How often the scan that is planned runs, each time for other values.
     scan_loops: f64,
@@ -388,7 +388,7 @@ pub(crate) struct Planner<'a> {
     partitioned_sizes: HashMap<Oid, partition::PartitionedSize>,
     /// How many rows the entries have of the query that is being planned.
     bases: Bases,
-    /// What the output columns of WITH queries are, by their sub-plans.
+    /// The origins of the output columns of WITH queries, by their sub-plans.
     outputs: HashMap<usize, Arc<[Origin]>>,
 }
 

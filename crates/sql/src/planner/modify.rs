@@ -80,7 +80,7 @@ impl Planner<'_> {
         self.preprocess(query)?;
         self.simplify(query);
         let recheck = Recheck::of_change(query, target).conditions;
-        // What later expressions need of other FROM items goes along with the row id.
+        // The columns of other FROM items that later expressions need follow the row id.
         let mut needed = HashSet::new();
         query.assignments.iter().for_each(|(_, e)| collect_columns(e, &mut needed));
         recheck.iter().for_each(|e| collect_columns(e, &mut needed));
@@ -276,7 +276,7 @@ fn returned_system(query: &Query, target: usize) -> Vec<(ColumnId, VersionOf)> {
     found
 }
 
-/// What a change is made from.
+/// The input of a change.
 struct Over {
     child: Plan,
     assignments: Vec<(usize, Expr)>,

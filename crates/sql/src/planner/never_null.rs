@@ -57,7 +57,7 @@ fn fold_in(place: &mut Option<Expr>, decides_rows: bool, is_never_null: &dyn Fn(
     *place = and_all(all);
 }
 
-/// What a condition always is.
+/// The value that a condition always has.
 fn known(condition: &Expr, is_never_null: &dyn Fn(&Expr) -> bool) -> Option<bool> {
     match condition {
         Expr::IsNull { arg, negated } => is_never_null(arg).then_some(*negated),

@@ -1,5 +1,5 @@
-//! What the arms of an OR have in common (prepqual.c), and what an OR over several tables says of
-//! each of them (orclauses.c).
+//! Conditions taken out of an OR: the ones that its arms have in common (prepqual.c), and the ones
+//! on each of several tables (orclauses.c).
 //!
 //! ```text
 //!   (a AND b) OR (a AND c)              becomes   a AND (b OR c)
@@ -19,7 +19,7 @@ use crate::expr::Expr;
 use crate::query::{FromItem, JoinKind, Query, Rte, RteKind};
 use steppe_types::interrupt;
 
-/// What lets more rows through than this is not worth a condition of its own.
+/// A condition that lets a larger share of rows through is not worth its check.
 const SHARE_MAX: f64 = 0.9;
 
 /// Takes the common conditions out of the ORs in WHERE and ON.
@@ -73,7 +73,7 @@ fn or_all(mut arms: Vec<Expr>) -> Expr {
     }
 }
 
-/// What an arm joins by AND.
+/// The parts that an arm joins by AND.
 fn parts(arm: &Expr) -> &[Expr] {
     match arm {
         Expr::And(args) => args,
@@ -179,14 +179,15 @@ fn rtes_of_arms(arms: &[Expr]) -> RteSet {
     arms.iter().fold(RteSet::default(), |all, arm| all.union(&rtes_of(arm)))
 }
 
-/// What an OR says of an entry, if that drops enough of its rows, and the share that it keeps.
+/// An OR's condition on an entry, if that drops enough of its rows, and the share that it keeps.
 fn worth_its_check(arms: &[Expr], rte: usize, share: &dyn Fn(&Expr) -> f64) -> Option<(Expr, f64)> {
     let condition = or_all(arms_over(arms, rte)?);
     let share = share(&condition);
     (share <= SHARE_MAX).then_some((condition, share))
 }
 
-/// Of each arm what names no other entry (extract_or_clause); `None`: an arm says nothing of it.
+/// The parts of each arm that name no other entry (extract_or_clause). `None`: an arm has no such
+/// part.
 fn arms_over(arms: &[Expr], rte: usize) -> Option<Vec<Expr>> {
     let mut restricted = Vec::with_capacity(arms.len());
     for arm in arms {

@@ -33,7 +33,7 @@ pub(crate) struct WantedOrder {
     pub(super) is_bounded: bool,
 }
 
-/// What a query is sorted by first (standard_qp_callback).
+/// The first sort of a query (standard_qp_callback).
 enum FirstSort {
     /// By these keys.
     Keys(Vec<SortKey>),
@@ -311,8 +311,8 @@ impl Planner<'_> {
         Ok(None)
     }
 
-    /// min and max of indexed columns without groups: each a sub-select that reads one end of
-    /// the index (preprocess_minmax_aggregates). Nothing else may be aggregated.
+    /// min and max of indexed columns without groups: each a sub-select that reads one end of the
+    /// index (preprocess_minmax_aggregates). `None` for a query with other aggregates.
     pub(crate) fn extremes_by_index(&self, query: &Query) -> Option<Query> {
         let [FromItem::Rte(rte)] = query.from.as_slice() else { return None };
         let RteKind::Relation(relation) = &query.rtes[*rte].kind else { return None };
@@ -369,7 +369,7 @@ impl Planner<'_> {
     }
 }
 
-/// No index has more keys.
+/// The maximum number of an index's keys.
 const INDEX_KEYS_MAX: usize = 32;
 
 /// The longest beginning of the keys that is one table's, and what it begins with itself.

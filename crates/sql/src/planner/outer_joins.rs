@@ -22,7 +22,7 @@ use hashbrown::HashSet;
 use steppe_catalog::{Function, is_row_type};
 use steppe_types::{Datum, interrupt, oid};
 
-/// What conditions around a join say of the rows that pass.
+/// The properties of the rows that pass the conditions around a join.
 #[derive(Clone, Default)]
 struct Known {
     /// Entries that conditions are strict for.
@@ -126,7 +126,7 @@ fn strict_columns(expr: &Expr, is_condition: bool) -> HashSet<ColumnId> {
     strict_for(expr, is_condition, &|column| column)
 }
 
-/// What a condition is strict for: columns, each as what `of` makes of it.
+/// The columns that a condition is strict for, each mapped by `of`.
 fn strict_for(
     expr: &Expr,
     is_condition: bool,
@@ -177,7 +177,7 @@ pub(super) fn is_null_with_row(expr: &Expr) -> bool {
     all(expr, &is_strict_here) && !super::rtes_of(expr).is_empty()
 }
 
-/// What every one of these is strict for.
+/// The columns that each of these is strict for.
 fn in_all(args: &[Expr], strict_for: &dyn Fn(&Expr) -> HashSet<ColumnId>) -> HashSet<ColumnId> {
     let mut args = args.iter();
     let mut common = args.next().map(strict_for).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Several threads' scans of many tables: partitions, tables that inherit, what UNION ALL appends
-//! (allpaths.c: add_paths_to_append_rel; costsize.c: cost_append).
+//! Several threads' scans of many tables: partitions, inheritance children, inputs of UNION ALL
+//! (add_paths_to_append_rel in allpaths.c, cost_append in costsize.c).
 //!
-//! Each input's rows are dealt out by themselves. All threads go from one input to the next, so that
-//! inputs of a part or two are read by one thread each, while others are at work on the next ones.
+//! Each input's rows are dealt out by themselves. All threads take one input after the other. One
+//! thread reads an input of a part or two, while others read the next ones.
 
 use super::Planner;
 use super::parallel::{Shared, TableIs, has_safe_expressions, without_node};
@@ -69,7 +69,7 @@ impl Planner<'_> {
         }
     }
 
-    /// How many workers so many inputs call for, of which one calls for `most`.
+    /// The number of workers for `inputs` inputs, one of which needs `most`.
     fn append_workers(&self, most: usize, inputs: f64) -> Option<usize> {
         let settings = &self.ctx.settings.parallel;
         let by_number = inputs.max(1.0).log2() as usize + 1;

@@ -114,7 +114,7 @@ impl Planner<'_> {
         };
         let cost = times(&template.cost, leaves.max(1.0));
         let (types, names) = (template.types.clone(), template.slot_names.clone());
-        // Of a FULL JOIN either side's leaf may be the only one with rows.
+        // Either side's leaf of a FULL JOIN may be the only one with rows.
         let is_full = kind == JoinKind::Full;
         let scan = PlanNode::PartitionScan {
             rel: left.rel.clone(),
@@ -205,7 +205,8 @@ impl Planner<'_> {
         Ok((self.aggregation(parts.plan, what.of_states())?, states))
     }
 
-    /// What `make` makes of a scan's template and the number of leaves, for each leaf.
+    /// The plan that `make` returns for a scan's template and the number of leaves, run for each
+    /// leaf.
     pub(super) fn over_each_leaf(
         &mut self,
         mut scan: Plan,
@@ -270,7 +271,7 @@ fn pairs_within(fixed: &Fixed) -> impl Iterator<Item = (Expr, Expr)> {
     fixed.iter().flat_map(pairs)
 }
 
-/// What is joined to the leading table of `left`.
+/// The tables joined to the leading table of `left`.
 fn partners(kind: JoinKind, left: &LeafByLeaf<'_>, right: &LeafByLeaf<'_>) -> Vec<PartnerTable> {
     let is_full = kind == JoinKind::Full;
     let (rel, conditions) = (right.rel.clone(), right.conditions.to_vec());
@@ -287,7 +288,8 @@ fn partners(kind: JoinKind, left: &LeafByLeaf<'_>, right: &LeafByLeaf<'_>) -> Ve
     all
 }
 
-/// The type of an aggregate's state as a value; `None` for those that are only made at once.
+/// The type of an aggregate's state as a value. `None` for an aggregate that cannot be combined
+/// from states.
 fn state_type(aggregate: &Aggregate) -> Option<TypeRef> {
     let is_plain = !aggregate.distinct && aggregate.order_by.is_empty();
     let name = aggregate.func.built_in_name().filter(|_| is_plain)?;
@@ -312,7 +314,7 @@ fn state_type(aggregate: &Aggregate) -> Option<TypeRef> {
     }
 }
 
-/// The cost of doing something for so many leaves.
+/// The cost of doing something for `leaves` leaves.
 fn times(leaf: &Cost, leaves: f64) -> Cost {
     Cost { total: leaf.total * leaves, rows: clamp_rows(leaf.rows * leaves), ..*leaf }
 }

@@ -1,9 +1,10 @@
-//! What reading one relation costs (costsize.c, btcostestimate in selfuncs.c).
+//! The costs of reading one relation (costsize.c, btcostestimate in selfuncs.c).
 //!
-//! A fetch through an index is charged between two bounds: every row on a page of its own at
-//! random, by Mackert and Lohman's formula for a cache of `effective_cache_size` ("Index scans
-//! using a finite LRU buffer: a validated I/O model", TODS 1989), or the pages one after the
-//! other. The square of the first key's correlation with the order of rows says where between.
+//! A fetch through an index is charged between two bounds. The upper one has every row on a page of
+//! its own at random, by Mackert and Lohman's formula for a cache of `effective_cache_size` ("Index
+//! scans using a finite LRU buffer: a validated I/O model", TODS 1989). The lower one has the pages
+//! one after the other. The square of the first key's correlation with the order of rows says where
+//! between.
 //!
 //! Tables are trees by row id here, and an entry that the snapshot may trust needs no fetch at
 //! all: an index-only scan is charged no table pages.
@@ -95,7 +96,8 @@ impl CostParameters {
         Charge { startup: 0.0, total: table.pages * self.seq_page + table.rows * per_row }
     }
 
-    /// Rows fetched by their ids, with so many searches of the table's tree (cost_tidscan).
+    /// Rows fetched by their ids from the table's tree, with `operators` operators for each
+    /// (cost_tidscan).
     pub(super) fn row_fetches(&self, rows: f64, operators: f64) -> Charge {
         let per_row = self.random_page + self.cpu_tuple + self.cpu_operator * operators;
         Charge { startup: 0.0, total: rows * per_row }
@@ -196,7 +198,7 @@ impl CostParameters {
         self.pages_fetched(rows * loops, pages, reads.pages) / loops
     }
 
-    /// Pages read for so many rows in no order (index_pages_fetched).
+    /// Pages read for `rows` rows in no order (index_pages_fetched).
     fn pages_fetched(&self, rows: f64, pages: f64, index_pages: f64) -> f64 {
         let all = pages.max(1.0);
         let cache = (self.cache_pages * all / (all + index_pages)).ceil().max(1.0);

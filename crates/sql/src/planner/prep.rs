@@ -1,12 +1,12 @@
-//! What is rewritten before a query is planned, in order (subquery_planner): the rewrites
-//! themselves are in modules of their own.
+//! The rewrites before a query is planned, in order (subquery_planner). Each is in a module of its
+//! own.
 //!
 //! - A WITH query that is read once becomes a sub-select where it is read (`inline`).
 //! - `EXISTS` and `IN` over sub-selects in WHERE become joins (`sublinks`).
 //! - A simple sub-select in FROM is merged into the query around it (`pullup`).
 //!
-//! What is not merged is given the conditions on its columns ([`push_down`]), and is spared the
-//! columns that nobody reads ([`drop_unused_outputs`]).
+//! A sub-select that is not merged gets the conditions on its columns ([`push_down`]), and loses
+//! its unread columns ([`drop_unused_outputs`]).
 
 use super::inline::{inline_ctes, is_volatile_here};
 use super::pullup::{add_conditions, pull_up_subqueries};
@@ -22,8 +22,8 @@ use crate::walk;
 use steppe_catalog::Relation;
 use steppe_types::Datum;
 
-/// Takes a condition on the columns of the entry `rte` into the sub-select behind it, where it
-/// drops whole groups, partitions or rows alike (subquery_push_qual). False: it must stay above.
+/// Moves a condition on the columns of the entry `rte` into the sub-select behind it, where it
+/// drops only whole groups, partitions or rows (subquery_push_qual). False: it must stay above.
 pub(crate) fn push_down(query: &mut Query, rte: usize, condition: &Expr) -> bool {
     if is_volatile(condition) || contains_sublink(condition) || !may_push(query) {
         return false;

@@ -1,7 +1,7 @@
 //! A query's expressions before the query is planned (preprocess_expression in planner.c), clause
-//! by clause in the order of subquery_planner: the sub-selects in a clause are planned, and what
-//! may fail of its constants is noted ([`Constants`](crate::plan::Constants)), so that they can be
-//! evaluated in the order in which PostgreSQL comes to them.
+//! by clause in the order of subquery_planner. The sub-selects in a clause are planned. Constants
+//! that may fail are noted ([`Constants`](crate::plan::Constants)), so that they can be evaluated
+//! in PostgreSQL's order.
 
 use super::subselect::{contains_sublink, replace_keys};
 use super::{Planner, rtes_of};
@@ -111,7 +111,7 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// Plans a query, and notes apart what may fail in it.
+    /// Plans a query, and notes separately what may fail in it.
     pub(crate) fn with_own_constants(
         &mut self,
         plan: impl FnOnce(&mut Self) -> Result<Plan>,
@@ -123,9 +123,9 @@ impl Planner<'_> {
     }
 }
 
-/// Puts what constants and parameters decide before sub-selects among what AND and OR join. By a
-/// constant PostgreSQL drops the sub-select beside it unplanned, with all that would fail in it; a
-/// plan that is made for any parameters must not come to it either. What is noted keeps its order.
+/// Sorts the terms of AND and OR: the ones that constants and parameters decide come before
+/// sub-selects. PostgreSQL drops the sub-select beside such a constant unplanned, with any error in
+/// it. A plan for any parameters must not evaluate it either. Noted constants keep their order.
 fn decide_known_first(expr: &mut Expr) {
     if let Expr::And(args) | Expr::Or(args) = expr {
         let (known, rest): (Vec<Expr>, Vec<Expr>) =

@@ -15,7 +15,7 @@ use super::{node, returns_set};
 use crate::expr::{Expr, TypeRef};
 use crate::plan::*;
 
-/// What a set-returning function is taken to yield, in rows.
+/// The assumed number of rows of a set-returning function.
 const ROWS_PER_CALL: f64 = 100.0;
 
 /// `exprs` over a plan's output row; some call set-returning functions.

@@ -63,7 +63,7 @@ struct Place {
 }
 
 impl Pull<'_> {
-    /// The item with what is in it merged; `None`: nothing is left to be joined.
+    /// The item with its sub-selects merged. `None` if no item is left to be joined.
     fn item(&mut self, item: FromItem, place: Place, filters: &mut Vec<Expr>) -> Option<FromItem> {
         let FromItem::Join { kind, left, right, mut on, .. } = item else {
             let FromItem::Rte(rte) = item else { return Some(item) };
@@ -102,7 +102,8 @@ impl Pull<'_> {
         }
     }
 
-    /// Whether an item has one row whatever it is joined with: a sub-select without FROM and WHERE.
+    /// Whether an item has exactly one row, for any join with it: a sub-select without FROM and
+    /// WHERE.
     fn is_one_row(&self, item: &FromItem) -> bool {
         let FromItem::Rte(rte) = item else { return false };
         match &self.query.rtes[*rte].kind {
@@ -113,9 +114,9 @@ impl Pull<'_> {
         }
     }
 
-    /// Whether grouping sets tell their keys apart when an entry's columns are what its
-    /// sub-select selects. Where two keys would become one expression, or a key one that also
-    /// stands for something else, the set that leaves one of them out would miss.
+    /// Whether grouping sets still distinguish their keys when the expressions of a sub-select
+    /// replace an entry's columns. Where two keys would become one expression, or a key one that
+    /// also stands for something else, the set that leaves one of them out would miss.
     fn keeps_keys_apart(&self, rte: usize) -> bool {
         let RteKind::Subquery { query: sub, .. } = &self.query.rtes[rte].kind else { return true };
         if self.query.grouping_sets.is_none() {
@@ -199,7 +200,7 @@ impl Pull<'_> {
     }
 }
 
-/// What a merged LATERAL sub-select has in FROM may refer to what it stands beside now.
+/// Marks an entry of a merged LATERAL sub-select as LATERAL if it refers to items beside it.
 fn mark_lateral(entry: &mut Rte) {
     let RteKind::Subquery { query, lateral, .. } = &mut entry.kind else { return };
     let mut refers = false;
@@ -231,7 +232,7 @@ fn is_mergeable(expr: &Expr) -> bool {
     !returns_set(expr) && !is_volatile(expr) && !contains_sublink(expr)
 }
 
-/// Whether a query is FROM and WHERE, whatever it selects.
+/// Whether a query is FROM and WHERE, for any select list.
 pub(super) fn is_joins_only(query: &Query) -> bool {
     is_plain(query) && !query.from.is_empty()
 }

@@ -5,8 +5,8 @@
 //! [`ROW_MARK`], a column that is NULL only where there is no row. (In PostgreSQL a whole-row
 //! `Var` is evaluated below the join: expandRecordVariable, pullup_replace_vars.)
 //!
-//! Here each mark becomes a column that its entry has: a table's `tableoid`; what else there is
-//! in FROM is wrapped into a sub-select with a constant behind its columns.
+//! Here each mark becomes a column that its entry has. A table has its `tableoid`; any other item
+//! of FROM is wrapped into a sub-select with a constant behind its columns.
 
 use crate::expr::{Expr, Place, TypeRef};
 use crate::plan::{ROW_MARK, TABLE_OID};
@@ -15,7 +15,7 @@ use crate::walk;
 use hashbrown::HashMap;
 use steppe_types::oid;
 
-/// What the column is called that a sub-select gets for a mark.
+/// The name of the column that a sub-select gets for a mark.
 const NAME: &str = "present";
 
 /// Replaces the marks of a query's entries, wherever they are referred to.
@@ -75,8 +75,8 @@ fn mark_of(entry: &mut Rte) -> (i32, TypeRef) {
     (column, ty)
 }
 
-/// What the only entry of a new query refers to outside itself is one level further out now.
-/// True if it refers to items of the query that it came from.
+/// Moves the outside references of the only entry of a new query one level further out. True if it
+/// refers to items of the query that it came from.
 fn move_in(query: &mut Query) -> bool {
     let mut lateral = false;
     walk::for_each_node(query, 0, &mut |e, depth| match e {

@@ -1,8 +1,8 @@
 //! Sets of range-table entries (PostgreSQL's Relids).
 //!
-//! Nearly all queries have few entries, and sets of them are made and compared all the time while
-//! one is planned, and each time that the values of parameters are looked up: the first 64 are bits
-//! of one word, so that such a set costs no allocation. The others follow in order.
+//! Nearly all queries have few entries. Planning makes and compares sets of them all the time, and
+//! so does each lookup of parameter values. So the first 64 entries are bits of one word, and such
+//! a set costs no allocation. The others follow in order.
 
 /// Entries that are bits.
 const BITS: usize = u64::BITS as usize;

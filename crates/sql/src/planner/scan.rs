@@ -99,9 +99,9 @@ impl Planner<'_> {
         }
     }
 
-    /// The cheapest scan of a whole index that no condition bounds, but that has all columns that
-    /// are wanted; `below`: what it has to cost less than, and whether that is a full scan. That
-    /// reads what the cache holds as columns, which is faster than entry by entry: only a larger
+    /// The cheapest scan of a whole index that no condition bounds, but that has all wanted
+    /// columns. `below` is the cost that it has to beat, and whether that is a full scan. A full
+    /// scan reads cached pages as columns, which is faster than entry by entry: only a larger
     /// table's pages count.
     fn whole_index(
         &self,

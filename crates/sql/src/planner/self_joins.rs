@@ -20,7 +20,7 @@ use hashbrown::HashSet;
 use steppe_catalog::RelKind;
 
 impl Planner<'_> {
-    /// Leaves one entry of those that are joined by a key of the table. The earlier one goes.
+    /// Leaves one of the entries that are joined by a key of the table. The earlier one is removed.
     pub(super) fn remove_self_joins(&mut self, query: &mut Query) {
         if !self.ctx.settings.self_join_elimination {
             return;

@@ -71,7 +71,7 @@ impl Planner<'_> {
         Ok(ways)
     }
 
-    /// All rows of both inputs counted, and so many handed up.
+    /// The cost of counting all rows of both inputs and returning `rows` rows.
     fn counted(&self, left: &Plan, right: &Plan, rows: f64) -> f64 {
         let operator = self.costs().cpu_operator;
         let compared = operator * left.types.len() as f64 * (left.cost.rows + right.cost.rows);

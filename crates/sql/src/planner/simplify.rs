@@ -1,11 +1,11 @@
-//! What is rewritten once a query's sub-selects are planned, before the order of its joins is
-//! looked for: the steps of subquery_planner and query_planner that need the catalog.
+//! The rewrites after a query's sub-selects are planned and before the order of its joins is
+//! searched. These are the steps of subquery_planner and query_planner that need the catalog.
 //!
-//! 1. What the arms of an OR have in common becomes a condition of its own (`or_clauses`).
+//! 1. Conditions that all arms of an OR share become conditions of their own (`or_clauses`).
 //! 2. Outer joins whose padded rows no condition lets through become inner or anti joins
 //!    (`outer_joins`).
-//! 3. Joins that neither add rows nor drop any go (`useless_joins`, `self_joins`).
-//! 4. Tests of columns for NULL that are never NULL go (`never_null`).
+//! 3. Joins that neither add rows nor drop any are removed (`useless_joins`, `self_joins`).
+//! 4. Tests for NULL of columns that are never NULL are removed (`never_null`).
 //! 5. ORs over several tables restrict each of them (`or_clauses`).
 
 use super::Planner;

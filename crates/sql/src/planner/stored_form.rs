@@ -4,9 +4,9 @@
 //! a tuple holds, varlena.c.) So such a call over a table's column becomes a column of its own, which
 //! the scan answers ([`StoredForm`]). Like the column it is NULL where an outer join has no row.
 //!
-//! What is not over a table's column (an expression, a sub-select that is not merged, a row that
-//! is being changed) stays a call: then the value is no longer a stored one, or is told of as it
-//! would be in memory.
+//! A call over anything else than a table's column stays a call: an expression, a sub-select that
+//! is not merged, a row that is being changed. There the value is no longer a stored one, or is
+//! reported as it would be in memory.
 
 use crate::expr::{Expr, TypeRef};
 use crate::plan::StoredForm;

@@ -8,15 +8,16 @@
 //!   WHERE t.a IN (SELECT u.a FROM u)                     t SEMI JOIN (SELECT u.a FROM u) ON …
 //! ```
 //!
-//! The join is put on the smallest part of FROM that its condition names columns of. NOT IN stays
+//! The join is put on the smallest part of FROM that its condition names columns of. `NOT IN` stays
 //! a sub-select: a NULL makes it neither true nor false.
 //!
-//! A sub-select of one table may have sub-selects among its own conditions. Of EXISTS and IN, one
-//! that names only columns from further out is a condition of the query around as well, where it may
+//! A sub-select of one table may have sub-selects among its own conditions. An EXISTS or IN that
+//! names only columns from further out is a condition of the query around as well, where it may
 //! become a join of its own. A scalar one, or one that names columns of both, is asked of each row,
 //! or pair of rows, as any condition of the join. One that names columns of that table alone keeps
-//! both as sub-selects: within, it becomes a join, or is hashed. (PostgreSQL joins all of them. Here
-//! a join is not looked up by values of outer rows, so that few of those would read all of it.)
+//! both as sub-selects: within, it becomes a join, or is hashed. (PostgreSQL joins all of them.
+//! Here a join is not looked up by values of outer rows, so that few of those would read all of
+//! it.)
 
 use super::hashed_exists::simplify_exists;
 use super::or_lists::array_of;

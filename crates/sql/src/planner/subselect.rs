@@ -96,8 +96,8 @@ impl Planner<'_> {
         })
     }
 
-    /// `a = p1 AND b = p2 …` with hashable operators, each over types whose equal values hash alike:
-    /// the left sides (subplan_is_hashable, testexpr_is_hashable).
+    /// `a = p1 AND b = p2 …` with hashable operators, each over types whose equal values have equal
+    /// hashes: the left sides (subplan_is_hashable, testexpr_is_hashable).
     pub(super) fn hash_keys(&self, test: &Expr, columns: &[ExecParamId]) -> Option<Vec<Expr>> {
         let clauses: Vec<&Expr> = match test {
             Expr::And(args) => args.iter().collect(),
@@ -114,7 +114,7 @@ impl Planner<'_> {
             };
             let [left, right] = args.as_slice() else { return None };
             let Expr::ExecParam { id, ty } = strip(right) else { return None };
-            // Not so by another name of the same bits, as a row type's or an array's.
+            // Another name of the same bits, as a row type's or an array's, is not the same type.
             let is_same = left.ty().oid == ty.oid && right.ty().oid == ty.oid;
             let hashes_alike = same_ordering(left.ty().oid, ty.oid)
                 && same_ordering(right.ty().oid, ty.oid)

@@ -1,8 +1,9 @@
-//! The select list: which targets are computed before rows are sorted and which of those that are
-//! kept (planner.c: make_sort_input_target, apply_scanjoin_target_to_paths).
+//! The select list: the targets that are computed before rows are sorted, and the ones computed for
+//! the rows kept (make_sort_input_target and apply_scanjoin_target_to_paths in planner.c).
 //!
-//! Before: whatever DISTINCT and ORDER BY look at, and what may be computed once too often. After:
-//! what is volatile, and sets. Hidden targets, which only those two look at, are dropped at last.
+//! Before: expressions of DISTINCT and ORDER BY, and expressions that may be computed for dropped
+//! rows. After: volatile expressions and set-returning functions. Hidden targets, which only
+//! DISTINCT and ORDER BY use, are dropped at last.
 
 use super::joinpath::output_names;
 use super::limit::sort_bound;

@@ -1,9 +1,9 @@
 //! UNION (prepunion.c).
 //!
-//! Besides by appending its inputs, a UNION can be made by merging them, each in the order that is
-//! wanted: ORDER BY's, with as many rows of each as LIMIT lets through; a UNION that leaves out
-//! duplicates looks at neighbours then. What costs less is taken. An input is planned twice
-//! for this, which is done only of those without sub-selects.
+//! Besides by appending its inputs, a UNION can be made by merging them, each in the wanted order.
+//! That is ORDER BY's, with as many rows of each as LIMIT lets through. A UNION that leaves out
+//! duplicates compares neighbours then. The cheaper way is taken. An input is planned twice for
+//! this, which is done only of those without sub-selects.
 
 use super::cost;
 use super::joinpath::output_names;

@@ -1,6 +1,6 @@
-//! What stands above FROM and WHERE: grouping, windows, the select list, DISTINCT, ORDER BY and LIMIT,
-//! one after another in each way that there is (planner.c: create_grouping_paths to
-//! create_ordered_paths).
+//! The steps above FROM and WHERE: grouping, windows, the select list, DISTINCT, ORDER BY and
+//! LIMIT, one after another in each way that there is (create_grouping_paths to
+//! create_ordered_paths in planner.c).
 //!
 //! FROM's rows were found in one way or in several, and they can be grouped by hash or sorted. Every
 //! combination is made a whole plan, since what is saved below may be lost above; `ties` says
@@ -16,7 +16,7 @@ use crate::plan::*;
 use crate::query::*;
 use steppe_types::Result;
 
-/// What a query's grouping takes in, or what there is in its stead.
+/// The input of a query's grouping, or its replacement.
 #[derive(Clone)]
 pub(super) enum Input {
     Rows(Rel),

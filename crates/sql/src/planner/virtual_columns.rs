@@ -1,14 +1,15 @@
 //! Virtual generated columns (prepjointree.c: expand_virtual_generated_columns).
 //!
-//! A table's rows hold no values of them: whatever refers to one gets the column's expression over
-//! the same entry in its place, before anything else is planned. Texts of views keep the names,
-//! for they are made of queries that are not planned.
+//! A table's rows hold no values of them. Each reference to one becomes the column's expression
+//! over the same entry, before anything else is planned. Texts of views keep the names, for they
+//! are made of queries that are not planned.
 //!
-//! Where an outer join has no row of the entry, and for a version that a change's row has not, the
-//! column is NULL whatever its expression makes of NULLs: there the expression is put beside a
-//! mark, the entry's `tableoid`, which is NULL only where there is no row. (PostgreSQL wraps it
-//! into a PlaceHolderVar.) Grouping sets have every expression marked: two keys that were written
-//! as columns must not become one, or what stands for one of them and for something else as well.
+//! The column is NULL where an outer join has no row of the entry, and for a version that a
+//! change's row has not, even if its expression is not NULL there. So the expression is put beside
+//! a mark, the entry's `tableoid`, which is NULL only where there is no row. (PostgreSQL wraps it
+//! into a PlaceHolderVar.) Grouping sets have every expression marked, since two keys that were
+//! written as columns must stay two keys. So must a key and an equal expression that stands for
+//! something else.
 
 use crate::bind::virtual_value;
 use crate::expr::{Expr, Place, TypeRef};
@@ -138,7 +139,7 @@ impl Columns {
     }
 }
 
-/// `CASE WHEN rte.tableoid IS NULL THEN NULL … ELSE value END`, with so many tests.
+/// `CASE WHEN rte.tableoid IS NULL THEN NULL … ELSE value END`, with `marks` tests.
 fn if_there(rte: usize, levels_up: usize, value: Expr, marks: usize) -> Expr {
     let ty = TypeRef::plain(oid::OID);
     let mark = Expr::Var { rte, column: TABLE_OID.into(), levels_up, ty, at: Place::NONE };

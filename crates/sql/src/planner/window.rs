@@ -1,10 +1,9 @@
 //! Window functions: one WindowAgg for each window that is called, over rows sorted
 //! by its partition and order (planner.c's select_active_windows, create_window_paths).
 //!
-//! A WindowAgg hands its input row up with the calls' results behind it, so that
-//! slots below stay what they are. Windows are taken in PostgreSQL's order, longest
-//! common sort first: one sort then serves several, and rows that a window does not
-//! tell apart come in the order PostgreSQL has them in.
+//! A WindowAgg hands its input row up with the calls' results behind it, so that slots below stay
+//! what they are. Windows are taken in PostgreSQL's order, longest common sort first. One sort then
+//! serves several, and rows that a window does not distinguish come in PostgreSQL's order.
 //!
 //! A condition of the query around on a function that only grows from row to row, or only
 //! falls, becomes the last window's run condition: a partition ends where it is not true any more.
@@ -202,7 +201,7 @@ fn sort_keys(window: &WindowClause) -> Vec<SortKey> {
     keys
 }
 
-/// What the window that is computed first wants its rows sorted by.
+/// The sort keys of the window that is computed first.
 pub(super) fn first_window_keys(query: &Query) -> Option<Vec<SortKey>> {
     let mut calls = Vec::new();
     query.targets.iter().for_each(|t| collect_calls(&t.expr, &mut calls));
