@@ -1,4 +1,4 @@
-//! What a table's constraints say of all its rows.
+//! The conditions that a table's constraints guarantee for all its rows.
 
 use crate::bind::index::is_mutable;
 use crate::bind::{ExprPlace, of_stored, stored_expr};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use steppe_catalog::{Catalog, ConstraintKind, Relation, is_row_type};
 use steppe_types::Result;
 
-/// What is true, or NULL, for every row of a table.
+/// Conditions that are true, or NULL, for every row of a table.
 pub(crate) fn constraints_of(catalog: &Catalog, table: &Arc<Relation>) -> Result<Vec<Expr>> {
     let mut known = Vec::new();
     for constraint in table.constraints.iter().filter(|constraint| !constraint.not_valid) {

@@ -28,7 +28,7 @@ pub(crate) fn condition(text: &str) -> Expr {
     bound.unwrap_or_else(|e| panic!("{text}: {e}")).predicate.expect("it was given")
 }
 
-/// What PostgreSQL 18's predicate_implied_by answers (seen by whether a partial index is used).
+/// Compares with PostgreSQL 18's predicate_implied_by, seen by whether a partial index is used.
 #[test]
 fn answers_as_postgresql_does() {
     for (given, wanted, expected) in [

@@ -1,5 +1,5 @@
-//! NOT, and comparisons with true and false, in the form that indexes, bounds of partitions and
-//! proofs look for (negate_clause and simplify_boolean_equality in clauses.c).
+//! Simplifies NOT, and comparisons with true and false, to the form that indexes, bounds of
+//! partitions and proofs look for (negate_clause and simplify_boolean_equality in clauses.c).
 //!
 //! ```text
 //!   NOT (a < 1)            a >= 1                 by the operator's negator, if it has one
@@ -11,7 +11,7 @@
 //!   p = false, p <> true   NOT p
 //! ```
 //!
-//! Each is NULL where what it stands for is.
+//! Each is NULL where the original is.
 
 use crate::expr::{BoolTest, CallSyntax, Expr};
 use steppe_catalog::{FunctionRef, OperatorRef, is_row_type};
@@ -44,7 +44,7 @@ pub fn without_not(expr: Expr) -> Expr {
     }
 }
 
-/// NOT of an expression that has no simpler form itself.
+/// Negates an expression that has no simpler form itself.
 fn negate(expr: Expr) -> Expr {
     let all = |args: Vec<Expr>| args.into_iter().map(negate).collect();
     match expr {

@@ -14,7 +14,7 @@ pub struct MatchedLeaves {
     rows: Vec<Vec<Oid>>,
     /// The row of each leaf of the leading table.
     by_leading: HashMap<Oid, usize>,
-    /// The bounds of the rows, by number. `None`: a table has partitions that are partitioned again.
+    /// The bounds of the rows, by number. `None` if a table has sub-partitioned partitions.
     bounds: Option<JoinBounds>,
 }
 

@@ -28,21 +28,21 @@ pub struct KeyOfScan {
     columns: Vec<(Expr, Oid)>,
 }
 
-/// What conditions say about a key, and the expressions of its slots.
+/// The predicate that conditions imply for a key, and the expressions of its slots.
 #[derive(Debug)]
 pub struct Pruning {
     /// All conditions together.
     pub predicate: Predicate,
-    /// What the slots' values are.
+    /// The sources of the slots' values.
     pub slots: Vec<Slot>,
 }
 
-/// What the value of a slot is.
+/// The source of a slot's value.
 #[derive(Debug)]
 pub enum Slot {
-    /// That of an expression over parameters alone.
+    /// An expression over parameters alone.
     Value(Expr),
-    /// That of a test, whose own slots have lower numbers.
+    /// A test, whose own slots have lower numbers.
     Test(Reachable),
 }
 
@@ -74,13 +74,13 @@ impl KeyOfScan {
         self.columns.is_empty()
     }
 
-    /// What all of `conditions` (over range-table entry 0) say about the key.
+    /// The predicate on the key that all of `conditions` (over range-table entry 0) imply.
     pub fn pruning(&self, conditions: &[Expr]) -> Pruning {
         self.pruning_within(conditions, &Bounds::default(), false)
     }
 
-    /// What they say of rows within the bounds of the partition whose key it is. If it has a
-    /// DEFAULT partition, the bounds themselves say which values that one cannot have.
+    /// The predicate on the rows within the bounds of the partition whose key it is. If it has a
+    /// DEFAULT partition, the bounds themselves say which values that partition cannot have.
     pub fn pruning_within(
         &self,
         conditions: &[Expr],
@@ -282,7 +282,7 @@ pub(crate) fn is_same(expr: &Expr, key: &Expr) -> bool {
 
 /// Whether a condition lets an expression have one value only.
 pub(crate) fn fixes(condition: &Expr, expr: &Expr) -> bool {
-    // Of a boolean: it, or NOT.
+    // A boolean is fixed by itself, or by NOT.
     if is_same(condition, expr) || matches!(condition, Expr::Not(arg) if is_same(arg, expr)) {
         return true;
     }

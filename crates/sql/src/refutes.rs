@@ -23,7 +23,7 @@ use crate::implies::{
 use steppe_catalog::builtin::Strategy;
 use steppe_types::Datum;
 
-/// What is to be shown of a predicate.
+/// The kind of refutation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strength {
     /// It is false.
@@ -110,7 +110,8 @@ fn refutes(condition: &Expr, predicate: &Expr, strength: Strength) -> bool {
     }
 }
 
-/// `x op c` and `x op' c'` for no x (BT_refutes_table). Neither is NULL where the other is true.
+/// Whether `x op c` and `x op' c'` exclude each other for every x (BT_refutes_table). If one is
+/// true, the other is not NULL.
 fn are_apart(given: &Comparison<'_>, other: &Comparison<'_>) -> bool {
     if given.operand != other.operand {
         return false;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::implies::tests::condition;
 
-/// What PostgreSQL 18's predicate_refuted_by answers (seen by whether a table is left out).
+/// Compares with PostgreSQL 18's predicate_refuted_by, seen by whether a table is left out.
 #[test]
 fn answers_as_postgresql_does() {
     for (given, check, expected) in [

@@ -1,6 +1,6 @@
-//! What is decided by the name or the source of a function or operator is decided for built-in
-//! ones: `built_in_name()` and `built_in_source()` are what is compared, never `name` and
-//! `source()`, which a function of a user may share.
+//! A decision by the name or the source of a function or operator is only for built-in ones: it
+//! compares `built_in_name()` and `built_in_source()`, never `name` and `source()`, which a
+//! function of a user may share.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const PLACES: [&str; 9] = [
     "exec/src/vector",
 ];
 
-/// What functions and operators are called in those places.
+/// The names of variables for functions and operators in those places.
 const CALLED: [&str; 5] = ["func", "function", "proc", "op", "operator"];
 
 fn sources(path: &Path, found: &mut Vec<PathBuf>) {

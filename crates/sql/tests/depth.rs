@@ -89,7 +89,7 @@ fn flat_chains_have_no_limit() {
     });
 }
 
-/// What is accepted can be cloned, compared, printed and dropped.
+/// An accepted tree can be cloned, compared, printed and dropped.
 #[test]
 fn the_deepest_accepted_trees_are_safe_to_handle() {
     on_small_stack(|| {

@@ -1,4 +1,4 @@
-//! Row estimates are those that PostgreSQL 18's EXPLAIN shows of the same data after ANALYZE:
+//! Row estimates are the ones of PostgreSQL 18's EXPLAIN for the same data after ANALYZE:
 //!
 //! ```sql
 //! CREATE TABLE t (id int UNIQUE, b int);

@@ -1,5 +1,5 @@
-//! What the tree says about what was written: flags, negations and orders that a
-//! lowering could get wrong and still produce a tree.
+//! The tree has every flag, negation and order as written, which a lowering could get wrong and
+//! still produce a tree.
 
 use steppe_sql::ast::*;
 use steppe_sql::parser::parse;
@@ -91,7 +91,7 @@ fn negations() {
         kind("a is not false"),
         ExprKind::BooleanTest { test: TruthValue::False, negated: true, .. }
     ));
-    // NOT IN (SELECT …) is NOT around the link.
+    // `NOT IN (SELECT …)` is NOT around the link.
     let ExprKind::Not(link) = kind("a not in (select 1)") else { panic!() };
     assert!(matches!(&link.kind, ExprKind::SubLink(link)
         if link.kind == SubLinkKind::Any && link.op.is_none() && link.test.is_some()));
