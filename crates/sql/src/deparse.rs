@@ -21,7 +21,7 @@ use steppe_catalog::{Function, Relation, builtin};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, oid, text_io};
 
-/// Names for the leaves that only the caller knows: columns, slots, parameters, sub-plans.
+/// Names for the leaves that only the caller can name: columns, slots, parameters, sub-plans.
 /// `None`: the default name.
 pub type Names<'a> = dyn Fn(&Expr) -> Option<String> + 'a;
 
@@ -65,8 +65,8 @@ pub fn quote_identifier(name: &str) -> String {
     definitions::quote_identifier(name).into_owned()
 }
 
-/// Casts that the binder put in are hidden at the top and below AND, OR and NOT; as arguments they
-/// are shown, since they tell which operator or function is called (ruleutils' showimplicit).
+/// Casts that the binder put in are hidden at the top and below AND, OR and NOT. As arguments they
+/// are shown, since they determine the called operator or function (ruleutils' showimplicit).
 struct Deparser<'a> {
     names: &'a Names<'a>,
     io: &'a IoContext,

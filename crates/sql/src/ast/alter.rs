@@ -177,9 +177,9 @@ pub enum AlterTableCommand {
     Trigger {
         /// RULE rather than TRIGGER.
         rule: bool,
-        /// Which ones.
+        /// The triggers.
         which: TriggerSet,
-        /// When they fire from now on.
+        /// The sessions in which they fire from now on.
         firing: TriggerFiring,
     },
     /// INHERIT.
@@ -223,7 +223,7 @@ pub enum ColumnAddress {
     Number(i16),
 }
 
-/// Which triggers.
+/// The triggers of an ENABLE or DISABLE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TriggerSet {
     /// One.
@@ -372,7 +372,7 @@ pub struct AlterEnumStmt {
 pub struct AlterFunctionStmt {
     /// FUNCTION, PROCEDURE, ROUTINE.
     pub kind: ObjectKind,
-    /// Which.
+    /// The function.
     pub function: super::ObjectWithArgs,
     /// The attributes, named as in [`super::CreateFunctionStmt`].
     pub actions: Vec<DefElem>,

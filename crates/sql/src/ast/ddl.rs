@@ -7,7 +7,7 @@ use super::{
 /// CREATE TABLE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateTableStmt {
-    /// The new table; its `persistence` says TEMP or UNLOGGED.
+    /// The new table. Its `persistence` is TEMP or UNLOGGED.
     pub relation: RangeVar,
     /// IF NOT EXISTS.
     pub if_not_exists: bool,
@@ -68,7 +68,7 @@ pub struct ColumnDef {
     pub constraints: Vec<Constraint>,
     /// OPTIONS of a foreign table's column.
     pub options: Vec<DefElem>,
-    /// Where the name was written.
+    /// The place of the name.
     pub location: Location,
 }
 
@@ -121,7 +121,7 @@ pub struct Constraint {
     pub enforced: bool,
     /// `NO INHERIT`.
     pub no_inherit: bool,
-    /// Where it was written.
+    /// Its place.
     pub location: Location,
 }
 
@@ -272,7 +272,7 @@ pub struct PartitionSpec {
     pub strategy: PartitionStrategy,
     /// The key.
     pub elements: Vec<PartitionElem>,
-    /// Where it was written.
+    /// Its place.
     pub location: Location,
 }
 
@@ -296,7 +296,7 @@ pub struct PartitionElem {
     pub collation: Option<ObjectName>,
     /// Operator class.
     pub opclass: Option<ObjectName>,
-    /// Where it was written.
+    /// Its place.
     pub location: Location,
 }
 

@@ -31,7 +31,7 @@ pub struct InsertColumn {
     pub name: String,
     /// Field or element of it; empty for the column itself.
     pub indirection: Vec<Indirection>,
-    /// Where it was written.
+    /// Its place.
     pub location: Location,
 }
 
@@ -54,7 +54,7 @@ pub struct OnConflict {
     pub target: Option<ConflictTarget>,
     /// DO.
     pub action: ConflictAction,
-    /// Where it was written.
+    /// Its place.
     pub location: Location,
 }
 
@@ -67,14 +67,14 @@ pub enum ConflictTarget {
         elements: Vec<super::IndexElem>,
         /// The partial index's predicate.
         where_clause: Option<Expr>,
-        /// Where it was written.
+        /// Its place.
         location: Location,
     },
     /// ON CONSTRAINT name.
     Constraint {
         /// The constraint.
         name: String,
-        /// Where it was written.
+        /// Its place.
         location: Location,
     },
 }
@@ -109,7 +109,7 @@ pub struct Returning {
 pub struct ReturningAlias {
     /// The name.
     pub name: String,
-    /// Where it was written.
+    /// Its place.
     pub location: Location,
 }
 
@@ -139,7 +139,7 @@ pub struct SetTarget {
     pub name: String,
     /// Field or element of it; empty for the column itself.
     pub indirection: Vec<Indirection>,
-    /// Where it was written.
+    /// Its place.
     pub location: Location,
 }
 
@@ -203,7 +203,7 @@ pub struct MergeWhen {
     pub action: MergeAction,
 }
 
-/// Which rows a WHEN is about.
+/// The rows that a WHEN applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MergeMatchKind {
     /// WHEN MATCHED.
@@ -245,7 +245,7 @@ pub struct CopyStmt {
     pub columns: Vec<String>,
     /// FROM rather than TO.
     pub is_from: bool,
-    /// Where the data is.
+    /// The source or target of the data.
     pub endpoint: CopyEndpoint,
     /// The options, old syntax translated to the new one.
     pub options: Vec<DefElem>,
@@ -253,7 +253,7 @@ pub struct CopyStmt {
     pub where_clause: Option<Expr>,
 }
 
-/// Where COPY's data comes from or goes to.
+/// The source or target of COPY's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CopyEndpoint {
     /// STDIN, STDOUT.
@@ -269,7 +269,7 @@ pub enum CopyEndpoint {
 pub struct CallStmt {
     /// The procedure and its arguments.
     pub call: super::FuncCall,
-    /// Where the name was written.
+    /// The place of the name.
     pub location: Location,
 }
 

@@ -8,7 +8,7 @@ use super::{Location, ObjectName, OperatorName, SelectStmt, SortBy, TypeName, Wi
 pub struct Expr {
     /// The kind, with its parts.
     pub kind: ExprKind,
-    /// Where it was written.
+    /// Its place.
     pub location: Location,
 }
 
@@ -144,7 +144,7 @@ pub enum ExprKind {
     },
     /// `arg [NOT] IN (list)`; IN (SELECT …) is a [`SubLink`].
     In {
-        /// The operand that is looked for.
+        /// The operand that is searched.
         arg: Box<Expr>,
         /// Among these.
         list: Vec<Expr>,
@@ -168,7 +168,7 @@ pub enum ExprKind {
     /// `pg_catalog.like_escape` (SIMILAR TO: always `similar_to_escape`) around
     /// the pattern.
     Like {
-        /// Which of the three.
+        /// LIKE, ILIKE or SIMILAR TO.
         kind: LikeKind,
         /// `NOT`.
         negated: bool,
@@ -221,7 +221,7 @@ pub enum ExprKind {
     },
     /// CURRENT_DATE and its like, with their precision where one was written.
     SqlValueFunction {
-        /// Which.
+        /// The function.
         function: SqlValueFunction,
         /// `CURRENT_TIMESTAMP(3)`.
         precision: Option<i32>,
@@ -350,14 +350,14 @@ pub struct CaseWhen {
     pub condition: Expr,
     /// The result.
     pub result: Expr,
-    /// Where WHEN was written.
+    /// The place of WHEN.
     pub location: Location,
 }
 
 /// A subquery inside an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubLink {
-    /// How its rows are used.
+    /// The use of its rows.
     pub kind: SubLinkKind,
     /// Left side of IN, ANY, ALL.
     pub test: Option<Expr>,
@@ -367,7 +367,7 @@ pub struct SubLink {
     pub query: SelectStmt,
 }
 
-/// How a [`SubLink`]'s rows are used.
+/// The use of a [`SubLink`]'s rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SubLinkKind {
     /// EXISTS (…).

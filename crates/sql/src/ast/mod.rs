@@ -2,9 +2,9 @@
 //! tree (src/include/nodes/parsenodes.h, primnodes.h of PostgreSQL 18) as plain
 //! owned Rust values.
 //!
-//! The tree says what was *written*, not what it means: no name is looked up, no
-//! type is known, no operator is resolved. It owns its strings, holds no pointer
-//! into the parser and can be kept, cloned, compared and sent between threads.
+//! The tree has the statement as *written*: names, types and operators are unresolved. It owns its
+//! strings, holds no pointer into the parser and can be kept, cloned, compared and sent between
+//! threads.
 //!
 //! Guarantees:
 //!

@@ -27,7 +27,7 @@ impl Location {
         (self != Location::NONE).then_some(self.0 as usize)
     }
 
-    /// The one that comes first in the text; an unknown one counts for nothing.
+    /// The first of the two places in the text; an unknown one is ignored.
     pub fn first(self, other: Location) -> Location {
         // Unknown is the greatest of all.
         Location(self.0.min(other.0))
@@ -114,7 +114,7 @@ pub struct RangeVar {
     pub persistence: Persistence,
     /// AS alias (columns).
     pub alias: Option<Alias>,
-    /// Where it was written.
+    /// Its place.
     pub location: Location,
 }
 
@@ -212,7 +212,7 @@ pub struct DefElem {
     pub value: Option<DefValue>,
     /// ADD, SET or DROP in ALTER … OPTIONS.
     pub action: DefElemAction,
-    /// Where it was written.
+    /// Its place.
     pub location: Location,
 }
 
@@ -256,9 +256,9 @@ pub enum DefValue {
 /// A role as written in GRANT, OWNER TO and their like (RoleSpec).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleSpec {
-    /// Which role.
+    /// The kind of role.
     pub kind: RoleKind,
-    /// Where it was written.
+    /// Its place.
     pub location: Location,
 }
 

@@ -241,7 +241,7 @@ pub struct CreateSchemaStmt {
     pub name: Option<String>,
     /// AUTHORIZATION.
     pub authorization: Option<RoleSpec>,
-    /// Statements that create what is in it.
+    /// Statements that create its objects.
     pub elements: Vec<Statement>,
     /// IF NOT EXISTS.
     pub if_not_exists: bool,
@@ -292,10 +292,10 @@ pub struct FunctionParameter {
     pub default: Option<Expr>,
 }
 
-/// How a parameter is passed.
+/// The mode of a parameter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ParameterMode {
-    /// IN, or nothing.
+    /// IN, or no mode.
     #[default]
     In,
     /// OUT.
@@ -437,7 +437,7 @@ pub enum RoleStmtKind {
 /// ALTER ROLE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlterRoleStmt {
-    /// Which.
+    /// The role.
     pub role: RoleSpec,
     /// The options; ALTER GROUP's members come as `rolemembers`.
     pub options: Vec<DefElem>,
@@ -448,9 +448,9 @@ pub struct AlterRoleStmt {
 /// ALTER ROLE … SET, ALTER DATABASE … SET.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlterRoleSetStmt {
-    /// Which role; `None` is ALL.
+    /// The role; `None` is ALL.
     pub role: Option<RoleSpec>,
-    /// In which database; `None` is all.
+    /// The database; `None` is all.
     pub database: Option<String>,
     /// The setting.
     pub setting: super::SetStmt,
@@ -459,7 +459,7 @@ pub struct AlterRoleSetStmt {
 /// DROP ROLE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DropRoleStmt {
-    /// Which.
+    /// The roles.
     pub roles: Vec<RoleSpec>,
     /// IF EXISTS.
     pub if_exists: bool,
@@ -500,7 +500,7 @@ pub struct CreateTriggerStmt {
     pub initially_deferred: bool,
 }
 
-/// When a trigger runs.
+/// The time when a trigger runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TriggerTiming {
     /// BEFORE.
@@ -571,7 +571,7 @@ pub struct DropDatabaseStmt {
 pub struct CreateStatisticsStmt {
     /// Its name; made up when not given.
     pub name: Option<ObjectName>,
-    /// Which kinds; empty is all.
+    /// The kinds; empty is all.
     pub kinds: Vec<String>,
     /// On columns or expressions.
     pub elements: Vec<super::IndexKey>,
@@ -641,12 +641,12 @@ pub struct UnsupportedStmt {
     /// The missing feature, as the 0A000 message names it: a command ("CREATE OPERATOR CLASS") or a
     /// construct ("TABLESAMPLE").
     pub what: String,
-    /// Where it was written.
+    /// Its place.
     pub location: Location,
 }
 
 impl UnsupportedStmt {
-    /// The error that the statement answers with when it is run.
+    /// The error that the statement raises when it is run.
     pub fn error(&self, source: &str) -> steppe_types::Error {
         steppe_types::Error::not_supported(&self.what).at(self.location.position(source))
     }

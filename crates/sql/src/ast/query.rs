@@ -62,7 +62,7 @@ pub enum SelectBody {
 /// A set operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetOperation {
-    /// Which.
+    /// The operator.
     pub op: SetOperator,
     /// ALL.
     pub all: bool,
@@ -124,7 +124,7 @@ pub struct ResTarget {
     pub name: Option<String>,
     /// The value; a star is a column reference that ends in one.
     pub value: Expr,
-    /// Where it was written.
+    /// Its place.
     pub location: Location,
 }
 
@@ -159,7 +159,7 @@ pub struct WithClause {
     pub recursive: bool,
     /// The queries, in order.
     pub ctes: Vec<CommonTableExpr>,
-    /// Where WITH was written.
+    /// The place of WITH.
     pub location: Location,
 }
 
@@ -178,7 +178,7 @@ pub struct CommonTableExpr {
     pub search: Option<CteSearch>,
     /// CYCLE … SET.
     pub cycle: Option<Box<CteCycle>>,
-    /// Where the name was written.
+    /// The place of the name.
     pub location: Location,
 }
 
@@ -191,7 +191,7 @@ pub struct CteSearch {
     pub breadth_first: bool,
     /// SET.
     pub set_column: String,
-    /// Where it was written.
+    /// Its place.
     pub location: Location,
 }
 
@@ -208,7 +208,7 @@ pub struct CteCycle {
     pub mark_default: Expr,
     /// USING.
     pub path_column: String,
-    /// Where it was written.
+    /// Its place.
     pub location: Location,
 }
 
@@ -282,7 +282,7 @@ pub struct ColumnDefItem {
     pub type_name: TypeName,
     /// COLLATE.
     pub collation: Option<super::ObjectName>,
-    /// Where the name was written.
+    /// The place of the name.
     pub location: Location,
 }
 
@@ -327,7 +327,7 @@ pub enum JoinKind {
     Right,
 }
 
-/// How two sides are joined.
+/// The kind of a join.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JoinCondition {
     /// CROSS JOIN.
@@ -387,7 +387,7 @@ pub enum SortDirection {
     Using(OperatorName),
 }
 
-/// Where nulls sort.
+/// The place of nulls in an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum NullsOrder {
     /// The default: last when ascending, first when descending.
@@ -410,16 +410,16 @@ pub struct WindowDef {
     pub partition_by: Vec<Expr>,
     /// ORDER BY.
     pub order_by: Vec<SortBy>,
-    /// The frame; [`WindowFrame::default`] where none was written.
+    /// The frame; [`WindowFrame::default`] if it is absent.
     pub frame: WindowFrame,
-    /// Where it was written.
+    /// Its place.
     pub location: Location,
 }
 
 /// A window's frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowFrame {
-    /// Whether one was written.
+    /// Whether the frame was written.
     pub explicit: bool,
     /// With BETWEEN, which names the last row, too.
     pub between: bool,
@@ -447,7 +447,7 @@ impl Default for WindowFrame {
     }
 }
 
-/// How a frame counts.
+/// The unit of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FrameMode {
     /// RANGE.
@@ -491,7 +491,7 @@ pub enum FrameExclusion {
 pub struct LockingClause {
     /// `OF` tables; empty means all.
     pub of: Vec<RangeVar>,
-    /// Which lock.
+    /// The lock's strength.
     pub strength: LockStrength,
     /// The reaction to a locked row.
     pub wait_policy: LockWaitPolicy,

@@ -148,6 +148,6 @@ pub enum Statement {
     Grant(Box<GrantStmt>),
     /// GRANT role, REVOKE role.
     GrantRole(Box<GrantRoleStmt>),
-    /// Anything else: answers 0A000 when it is run.
+    /// Any other statement: it raises 0A000 when it is run.
     Unsupported(UnsupportedStmt),
 }

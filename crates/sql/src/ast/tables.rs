@@ -1,7 +1,7 @@
 //! The tables that a statement names, and that a WITH query around it may be
 //! (makeDependencyGraphWalker in parse_cte.c).
 //!
-//! A name that a WITH inside the statement defines where it is used is none of them.
+//! A name that a WITH inside the statement defines is left out where the WITH is visible.
 
 use super::*;
 

@@ -128,7 +128,7 @@ impl SetValue {
 /// SET CONSTRAINTS.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetConstraintsStmt {
-    /// Which; empty is ALL.
+    /// The constraints; empty is ALL.
     pub constraints: Vec<RangeVar>,
     /// DEFERRED rather than IMMEDIATE.
     pub deferred: bool,
@@ -203,7 +203,7 @@ pub struct FetchStmt {
     pub is_move: bool,
     /// The cursor.
     pub cursor: String,
-    /// Which way.
+    /// The direction.
     pub direction: FetchDirection,
     /// How many rows, or which one; [`FETCH_ALL`] is ALL.
     pub count: i64,
@@ -361,7 +361,7 @@ pub struct AlterSystemStmt {
 pub struct DeallocateStmt {
     /// The prepared statement; `None` is ALL.
     pub name: Option<String>,
-    /// Where the name was written.
+    /// The place of the name.
     pub location: Location,
 }
 

@@ -155,7 +155,7 @@ pub(crate) struct Polymorphic {
     /// The type of `anyarray`, if an argument is one: a vector stays one.
     array: Option<Oid>,
     compatible: Option<Oid>,
-    /// Those of anyrange and anymultirange, and of their compatible forms.
+    /// The family of anyrange and anymultirange, and of their compatible forms.
     range: Option<RangeFamily>,
     compatible_range: Option<RangeFamily>,
 }
@@ -430,8 +430,8 @@ impl Binder<'_> {
         })
     }
 
-    /// Coerces as an assignment does, or answers 42804 with what `message` makes of the names
-    /// of the two types.
+    /// Coerces as an assignment does, or raises 42804 with the `message` for the names of the two
+    /// types.
     fn coerce_or_mismatch(
         &mut self,
         expr: Expr,

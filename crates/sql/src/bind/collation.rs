@@ -17,8 +17,8 @@ use steppe_catalog::builtin::{self, sorts_by_code_point};
 use steppe_catalog::{Catalog, DEFAULT_COLLATION, Function, PG_CATALOG};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
-/// The collation that values of a type have under COLLATE: 42804 where the type has none, 42704
-/// (or 3F000) for a name that means none, 0A000 for one that is not followed.
+/// The collation that values of a type have under COLLATE. The error is 42804 where the type has
+/// none, 42704 (or 3F000) for an unknown name, and 0A000 for an unsupported collation.
 pub fn collation(catalog: &Catalog, name: &ObjectName, type_oid: Oid) -> Result<Oid> {
     if builtin::collation_of(type_oid) == 0 {
         let ty = format_type(type_oid, -1);
@@ -46,7 +46,7 @@ pub fn collation(catalog: &Catalog, name: &ObjectName, type_oid: Oid) -> Result<
     }
 }
 
-/// Whether PostgreSQL has a collation of this name that is none of those here.
+/// Whether PostgreSQL has a collation of this name that is missing here.
 fn is_elsewhere(name: &str) -> bool {
     name.ends_with("-x-icu") || name == "pg_unicode_fast"
 }
@@ -54,19 +54,19 @@ fn is_elsewhere(name: &str) -> bool {
 /// The collation of an expression's values, as it is derived from its parts.
 #[derive(Clone, Copy)]
 enum Derived {
-    /// The values have none.
+    /// The type has no collation.
     None,
     /// A column's, or the type's default.
     Implicit(Oid),
     /// Columns of different collations meet.
     Conflict,
-    /// COLLATE says it, there.
+    /// By COLLATE, there.
     Explicit(Oid, Location),
 }
 
 /// The use that a function makes of its collation.
 enum Use {
-    /// Compares: any collation here gives the same answer.
+    /// Compares: any collation here gives the same result.
     Compares,
     /// Tells upper case from lower.
     Case,
@@ -297,7 +297,7 @@ fn implicit(derived: Derived) -> Derived {
     }
 }
 
-/// Whether a collation knows the letters of Unicode, as the database's own does.
+/// Whether a collation classifies all Unicode letters, as the database's own does.
 fn is_utf8(collation: Oid) -> bool {
     collation == DEFAULT_COLLATION || builtin::collation_name(collation) == Some("pg_c_utf8")
 }

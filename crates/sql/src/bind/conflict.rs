@@ -69,7 +69,7 @@ impl Binder<'_> {
         let alias = ast::Alias { name: "excluded".into(), columns: Vec::new() };
         let (arbiters, excluded, update) = match &conflict.action {
             ast::ConflictAction::Nothing => {
-                // Its errors do not suggest columns of what it cannot refer to.
+                // Its errors do not suggest columns that it cannot refer to.
                 let arbiters = self.arbiters(relation, conflict)?;
                 (arbiters, self.add_relation_rte(relation.clone(), Some(&alias), false)?, None)
             }
@@ -81,7 +81,7 @@ impl Binder<'_> {
                 (arbiters, excluded, Some(update))
             }
         };
-        // Last, as PostgreSQL's planner does it: a mistake in what is to be done comes first.
+        // Last, as PostgreSQL's planner does it: a mistake in the action comes first.
         let arbiters = self.indexes_of(relation, arbiters)?;
         Ok(OnConflict { arbiters, update, excluded })
     }

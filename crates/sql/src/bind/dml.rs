@@ -264,7 +264,7 @@ impl Binder<'_> {
         place: ExprPlace,
         insert: &ast::InsertStmt,
     ) -> Result<Vec<Expr>> {
-        // What an expression is wrong about by itself comes before what its column says to it.
+        // An error in an expression itself comes before one of its coercion to the column.
         let bound = row.iter().map(|expr| match expr.kind {
             ExprKind::Default => Ok(None),
             _ => self.expr(expr, place).map(Some),
@@ -288,7 +288,8 @@ impl Binder<'_> {
         Ok(values)
     }
 
-    /// GENERATED ALWAYS columns take no value unless OVERRIDING says which one is meant.
+    /// An identity column GENERATED ALWAYS takes a value only with OVERRIDING, and a generated
+    /// column takes none.
     fn check_identity(&self, column: &Column, insert: &ast::InsertStmt) -> Result<()> {
         if column.generated {
             return Err(Error::new(

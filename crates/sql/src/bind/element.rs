@@ -19,7 +19,7 @@ pub(super) struct Assigned {
     pub(super) column: usize,
     /// The part of it, if it is not the whole.
     pub(super) part: Option<Part>,
-    /// Where it was written.
+    /// Its place.
     pub(super) location: Location,
 }
 
@@ -35,7 +35,7 @@ impl Assigned {
 pub(super) struct Part {
     indices: Vec<Bounds>,
     slice: bool,
-    /// The type of what is assigned to it.
+    /// The type of the assigned value.
     ty: TypeRef,
 }
 
@@ -63,7 +63,7 @@ impl Binder<'_> {
             return Err(self.partial_target(column, container, first, location));
         }
         let Some(element) = element_of(container) else {
-            // INSERT has no reference to the column that could say where it is.
+            // INSERT has no reference to the column that could have a place.
             let location =
                 if place == ExprPlace::InsertTargets { Location::NONE } else { location };
             return Err(self.partial_target(column, container, first, location));
@@ -87,7 +87,7 @@ impl Binder<'_> {
         Ok(Some(Part { indices, slice, ty: TypeRef { oid, typmod: column.typmod } }))
     }
 
-    /// A value as what it is assigned to takes it.
+    /// Coerces a value to its target.
     pub(super) fn assign_to(
         &mut self,
         value: Expr,

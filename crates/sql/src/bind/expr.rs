@@ -409,7 +409,7 @@ impl Binder<'_> {
             results.push(self.expr(&when.result, place)?);
             locations.push(when.result.leftmost());
         }
-        // PostgreSQL looks at the ELSE type first.
+        // PostgreSQL resolves the ELSE type first.
         let otherwise = match default {
             Some(e) => self.expr(e, place)?,
             None => Expr::Untyped { value: Datum::Null, at: Place::NONE },
@@ -434,7 +434,7 @@ impl Binder<'_> {
         Ok((bound, ty))
     }
 
-    /// `ARRAY[…]`, of elements of `wanted` type where a cast says so.
+    /// `ARRAY[…]`, of elements of `wanted` type under a cast to an array.
     fn array(
         &mut self,
         elements: &[ast::Expr],

@@ -53,7 +53,7 @@ pub(crate) fn parse_qualified_name(text: &str) -> Result<Vec<String>> {
 }
 
 impl Binder<'_> {
-    /// FROM clause: each item with what it makes visible.
+    /// FROM clause: each item with its visible columns.
     pub(crate) fn bind_from(&mut self, items: &[ast::FromItem]) -> Result<Vec<FromItem>> {
         let mut bound = Vec::with_capacity(items.len());
         for item in items {
@@ -141,7 +141,7 @@ impl Binder<'_> {
         self.add_derived_rte(&alias, range_var.alias.is_some(), kind, Vec::new())
     }
 
-    /// Binds a view's text on its own: it sees nothing of the statement around it.
+    /// Binds a view's text on its own: the statement around it is invisible there.
     fn view_query(&mut self, view: &Relation) -> Result<crate::query::Query> {
         let text = view.view.as_deref().map_or("", String::as_str);
         let statements = crate::parser::parse(text)?;
@@ -450,8 +450,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Adds the join's own range-table entry where it has an alias or merged columns, and says
-    /// what the join makes visible.
+    /// Adds the join's own range-table entry where it has an alias or merged columns. Returns the
+    /// visible columns.
     fn finish_join(
         &mut self,
         join: &ast::JoinExpr,
@@ -556,7 +556,7 @@ impl Binder<'_> {
             let [l, r] = both;
             let is_column = |e: &Expr| matches!(e, Expr::Var { .. });
             let value = match kind {
-                // The column has the common type, without what only one side's modifier says.
+                // The column has the common type, without a modifier that only one side has.
                 JoinKind::Right if r.ty() != ty => {
                     Expr::Relabel { arg: Box::new(r), ty, implicit: true }
                 }

@@ -236,8 +236,8 @@ impl Binder<'_> {
         Ok((proc, coerced, TypeRef::plain(result)))
     }
 
-    /// Puts named arguments at their places of the first overload that knows the names; what is
-    /// left out before the last of them takes its default. False: none knows them.
+    /// Puts named arguments at their places of the first overload that has all the names. Arguments
+    /// left out before the last one take their defaults. False if no overload has them.
     fn place_named(
         &mut self,
         name: &ObjectName,
@@ -588,7 +588,7 @@ fn keep_by_unknown_category<T>(inputs: &[Oid], candidates: &mut Vec<(Vec<Oid>, T
     false
 }
 
-/// The name under which an output column is known when none is written (FigureColname).
+/// The name of an output column without an alias (FigureColname).
 pub fn figure_column_name(expr: &ast::Expr) -> String {
     figure(expr).0.unwrap_or_else(|| "?column?".into())
 }

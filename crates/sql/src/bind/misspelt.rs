@@ -1,10 +1,9 @@
 //! The details and hints for a name that is not found (errorMissingColumn and errorMissingRTE in
 //! parse_relation.c).
 //!
-//! Every entry of every range table is considered, whether the name could refer to
-//! it or not. One that has the very column is out of reach, and the error says why;
-//! else the one or two columns whose names are nearest by Levenshtein distance are
-//! suggested, if they are near at all.
+//! Every entry of every range table is considered, whether the name could refer to it or not. One
+//! that has the very column is out of reach, and the error explains why. Otherwise the one or two
+//! columns whose names are nearest by Levenshtein distance are suggested, if they are near at all.
 
 use super::names::{Found, SYSTEM_COLUMNS};
 use super::view::TARGET;
@@ -193,7 +192,7 @@ impl Binder<'_> {
             let is_version = |rte: usize| {
                 scope.returning_versions.iter().any(|(shown, of)| rte == *shown || rte == *of)
             };
-            // Below a view that is changed, names know nothing of the table.
+            // Below a view that is changed, names cannot refer to the table.
             let is_below_view = |rte: usize| {
                 scope.target_view.is_some() && (rte == TARGET || scope.excluded == Some(rte))
             };

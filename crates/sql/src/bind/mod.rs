@@ -190,8 +190,8 @@ pub fn bind_view_query(ctx: &BindContext<'_>, select: &ast::Statement) -> Result
     bind_whole(ctx, select, Params::none(), |_| ())
 }
 
-/// The collations that the columns of a view's query have. 42P16 for a row of no declared type,
-/// 42P22 where none can be derived.
+/// The collations that the columns of a view's query have. The error is 42P16 for a row of no
+/// declared type, and 42P22 where no collation can be derived.
 pub fn view_collations(ctx: &BindContext<'_>, query: &Query) -> Result<Vec<Oid>> {
     let binder = Binder::new(ctx, Params::none());
     if let Some((name, ty)) = binder.record_column(query) {
@@ -202,7 +202,7 @@ pub fn view_collations(ctx: &BindContext<'_>, query: &Query) -> Result<Vec<Oid>>
     binder.output_collations(query)
 }
 
-/// Each bound expression goes through `finish`.
+/// `finish` processes each bound expression.
 fn bind_whole(
     ctx: &BindContext<'_>,
     statement: &ast::Statement,
@@ -344,7 +344,7 @@ pub fn parse_expression(text: &str) -> Result<ast::Expr> {
     }
 }
 
-/// Where an expression stands: decides what is allowed there and how errors name it.
+/// The place of an expression. It decides which constructs are allowed, and how errors name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExprPlace {
     /// SELECT list.
@@ -499,8 +499,8 @@ pub(crate) struct Scope {
     /// The queries of a WITH without RECURSIVE from the one that is being bound on.
     pub(crate) later_queries: Vec<String>,
     pub(crate) has_aggregates: bool,
-    /// The entry whose rows the statement changes, while its FROM is bound: nothing there may
-    /// refer to it.
+    /// The entry whose rows the statement changes, while its FROM is bound: FROM must not refer to
+    /// it.
     pub(crate) target: Option<usize>,
     /// The view that the statement changes rows through.
     pub(crate) target_view: Option<view::ViewTarget>,
@@ -527,7 +527,7 @@ pub(crate) struct Binder<'a> {
     pub(crate) params: Params,
     /// Where the set-returning function stands that was bound last.
     pub(crate) last_set: Option<Location>,
-    /// The views whose queries are being bound around this one: none may come again.
+    /// The views whose queries are being bound around this one: a view must not contain itself.
     pub(crate) around: Vec<Oid>,
     /// COLLATE was bound.
     pub(crate) collates: bool,
@@ -707,8 +707,8 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// Literals that nothing around them gave a type stay unknown; parameters that were met before
-/// their type was known get it.
+/// Literals whose context gave no type stay unknown. Parameters that were met before their type was
+/// inferred get it.
 fn settle(expr: &mut Expr, param_types: &[Oid]) {
     match expr {
         Expr::Untyped { value, .. } => {

@@ -1,10 +1,10 @@
 //! Column look-up (parse_relation.c, transformColumnRef in parse_expr.c).
 //!
-//! A name is looked for level by level, innermost first. On a level an unqualified
-//! one is looked for in every item whose columns are visible, and must be found
-//! once; a qualified one names its item first. Items that only LATERAL may see are
-//! passed over, not refused, unless LATERAL is in force: the error then says what
-//! was found out of reach ([`super::misspelt`]).
+//! The binder searches a name level by level, innermost first. On a level, it searches an
+//! unqualified name in every item whose columns are visible, and must find it once. A qualified
+//! name names its item first. Items that only LATERAL may see are passed over unless LATERAL is in
+//! force. If the name is not found, the error explains which item is out of reach
+//! ([`super::misspelt`]).
 
 use super::returning::if_version;
 use super::{Binder, ExprPlace, NamespaceItem};
@@ -288,8 +288,8 @@ impl Binder<'_> {
         }
     }
 
-    /// A reference to a whole row: NULL for a version of it that there is not, and where an
-    /// outer join has none.
+    /// A reference to a whole row. It is NULL for a missing version of it, and where an outer join
+    /// has no row.
     fn row_value(&self, found: Found, at: Place) -> Expr {
         let row = self.whole_row(found, at);
         let Found { levels, rte } = found;
@@ -359,7 +359,7 @@ pub(super) fn unless_null(marks: impl Iterator<Item = Expr>, value: Expr) -> Exp
     Expr::Case { operand: None, whens, otherwise: Box::new(value), ty }
 }
 
-/// A column of an entry as an expression: merged join columns are what they stand for.
+/// A column of an entry as an expression. A merged join column becomes its expression.
 pub(crate) fn rte_column(
     entry: &Rte,
     rte: usize,

@@ -12,7 +12,7 @@ use steppe_catalog::RelKind;
 use steppe_types::{Oid, oid};
 
 impl Bound {
-    /// Makes the query of a cursor tell where its rows are.
+    /// Adds columns with the positions of its rows to the query of a cursor.
     pub fn add_positions(&mut self) {
         let mut locks = false;
         any_locks(&self.query, &mut locks);

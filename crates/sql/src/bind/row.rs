@@ -49,7 +49,7 @@ impl Binder<'_> {
         Ok(bound)
     }
 
-    /// The columns that `*`, `t.*` or `(row).*` stand for; nothing for any other expression.
+    /// The columns that `*`, `t.*` or `(row).*` stand for, or `None` for any other expression.
     pub(crate) fn expand(
         &mut self,
         expr: &ast::Expr,

@@ -1,8 +1,8 @@
 //! Coercions between rows, and rows from text (parse_coerce.c, rowtypes.c).
 //!
-//! A row of a relation's type is a record as it is. A record becomes such a row column by column,
-//! which is known to work only where it is written `ROW(…)`: of any other the columns are told
-//! when the statement runs.
+//! A row of a relation's type is a record as it is. A record becomes such a row column by column.
+//! That surely works only where it is written `ROW(…)`: any other has its columns checked when the
+//! statement runs.
 
 use super::Binder;
 use super::coerce::element_of;

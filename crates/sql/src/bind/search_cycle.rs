@@ -1,4 +1,5 @@
-//! SEARCH and CYCLE of a recursive WITH query: what they name and add (analyzeCTE in parse_cte.c).
+//! SEARCH and CYCLE of a recursive WITH query: their names and added columns (analyzeCTE in
+//! parse_cte.c).
 //!
 //! The added columns are there wherever the query is named, its recursive term included; what
 //! computes them comes when the query is planned.

@@ -257,7 +257,8 @@ fn row_of(query: Query) -> Expr {
     Expr::SubLink { kind: SubLinkKind::Scalar, test: None, query: Box::new(inner), ty: record }
 }
 
-/// [`row_of`] a sub-select that is asked for each of its columns: each time it has to say the same.
+/// [`row_of`] a sub-select that is evaluated for each of its columns: each time its result has to
+/// be the same.
 fn one_row(query: Query) -> Result<Expr> {
     let row = row_of(query);
     let mut is_volatile = false;

@@ -22,7 +22,7 @@ const NUMERIC_MAX_PRECISION: i32 = 1000;
 const INTERVAL_FULL_RANGE: i32 = 0x7FFF;
 const INTERVAL_FULL_PRECISION: i32 = 0xFFFF;
 
-/// Where types are looked up by name, and what they are called there.
+/// The catalog and the search path for names of types.
 #[derive(Clone, Copy)]
 pub struct TypeNames<'a> {
     /// The relations whose row types there are.
@@ -55,15 +55,15 @@ impl Binder<'_> {
         self.ctx.types().format(type_oid, typmod)
     }
 
-    /// The names of several types, separated by commas: a signature for messages.
+    /// The names of types, separated by commas: a signature for messages.
     pub(crate) fn format_signature(&self, types: &[Oid]) -> String {
         types.iter().map(|t| self.format_type(*t, -1)).collect::<Vec<_>>().join(", ")
     }
 }
 
 impl TypeNames<'_> {
-    /// Resolves a type name with its modifier: 42704 if there is none, 3F000 if it names a schema
-    /// that is not there.
+    /// Resolves a type name with its modifier. The error is 42704 for an unknown type, and 3F000
+    /// for an unknown schema.
     pub fn resolve(&self, name: &TypeName) -> Result<TypeRef> {
         if name.percent_type {
             return Err(Error::not_supported("%TYPE references"));
@@ -134,7 +134,7 @@ impl TypeNames<'_> {
     }
 }
 
-/// Resolves the name of a built-in type: 42704 if there is none.
+/// Resolves the name of a built-in type. The error is 42704 for an unknown one.
 pub fn resolve_built_in(name: &TypeName) -> Result<TypeRef> {
     TypeNames { catalog: &Catalog::default(), path: &[PG_CATALOG] }.resolve(name)
 }
@@ -259,8 +259,8 @@ pub fn format_type_with_typmod(type_oid: Oid, typmod: i32) -> String {
     }
 }
 
-/// The SQL name of a built-in type, with its modifier unless that is -1: [`TypeNames::format`]
-/// knows the others.
+/// The SQL name of a built-in type, with its modifier unless that is -1. [`TypeNames::format`] has
+/// the others.
 pub fn format_type(type_oid: Oid, typmod: i32) -> String {
     let Some(ty) = builtin::ty(type_oid) else {
         return if type_oid == 0 { "-".into() } else { "???".into() };

@@ -263,7 +263,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The parts of a SELECT that is simple enough as far as its text tells.
+    /// The parts of a SELECT whose text is simple enough.
     #[allow(clippy::type_complexity)]
     fn simple_view<'q>(
         &self,

@@ -227,7 +227,7 @@ fn columns_of(query: &Query, item: &FromItem) -> Vec<Arc<str>> {
     }
 }
 
-/// Whether a function in FROM reads columns of what stands beside it.
+/// Whether a function in FROM reads columns of items beside it.
 fn is_lateral(call: &Expr) -> bool {
     let mut found = false;
     visit_levels(call, 0, &mut |node, depth| {

@@ -139,7 +139,7 @@ impl Printer<'_> {
         shown.map(|t| self.row_names(&t.expr, &|up| (up == 0).then_some(&entries[..]))).collect()
     }
 
-    /// The names of the columns of a row, among the entries of the levels that `entries` knows.
+    /// The names of the columns of a row, among the entries of the levels in `entries`.
     fn row_names<'e>(
         &self,
         expr: &Expr,
@@ -397,7 +397,7 @@ fn whole_row<'e>(
     Some((up, entry)).filter(|(_, entry)| !entry.name.is_empty())
 }
 
-/// Whether an expression asks if there is a row at all.
+/// Whether an expression tests if there is a row at all.
 fn has_row_mark(expr: &Expr) -> bool {
     matches!(expr, Expr::Var { column, .. } if *column == i32::from(ROW_MARK))
         || expr.any_child(has_row_mark)

@@ -14,8 +14,8 @@
 //! what its tables and columns are called now. The printer notes each relation and
 //! column that it prints: those are what the view depends on.
 //!
-//! A query with a part that this printer does not know is refused ([`print`] says
-//! why), never printed wrongly: every field of [`Query`] is looked at by name.
+//! A query with an unsupported part is refused, never printed wrongly ([`print`] has the cases).
+//! For that, every field of [`Query`] is read by name.
 
 use super::layout::{INDENT, LINE_BREAK, Layout};
 use super::levels::{Level, cte_columns, list};
@@ -34,7 +34,7 @@ const INDENT_LIST: usize = 4;
 /// WHEN below CASE.
 const INDENT_CASE: i32 = 4;
 
-/// How to print a query.
+/// The options for printing a query.
 pub struct QueryStyle<'a> {
     /// A relation as it is called now: for a rename another version than the query was bound to.
     pub current: &'a dyn Fn(&Arc<Relation>) -> Arc<Relation>,
@@ -100,7 +100,7 @@ pub(super) struct Printer<'a> {
     /// The joins with an alias that are being printed: level and entry.
     pub(super) inside: RefCell<Vec<(usize, usize)>>,
     reads: RefCell<Vec<(Oid, i16)>>,
-    /// The indentation in force, for what is laid out inside expressions.
+    /// The current indentation, for layout inside expressions.
     indent: Cell<i32>,
     /// The windows of each level: name, and what OVER has in parentheses.
     pub(super) windows: RefCell<Vec<Vec<PrintedWindow>>>,

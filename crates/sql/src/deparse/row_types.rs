@@ -1,4 +1,4 @@
-//! Rows with the names of their types, which only the catalog knows: `ROW(1, 2)::t`, `NULL::t`.
+//! Rows with the names of their types, which only the catalog has: `ROW(1, 2)::t`, `NULL::t`.
 
 use super::query::Printer;
 use super::simple_quote_literal;
@@ -28,7 +28,7 @@ impl Printer<'_> {
             _ => return None,
         };
         self.note(relation.oid, 0);
-        // A value says something of each column.
+        // A value depends on each column.
         if matches!(expr, Expr::Row(..) | Expr::Const(Datum::Record(_) | Datum::Array(_), _)) {
             let live = (1..).zip(&relation.columns).filter(|(_, column)| !column.dropped);
             live.for_each(|(attnum, _)| self.note(relation.oid, attnum));

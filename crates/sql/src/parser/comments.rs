@@ -32,11 +32,11 @@ pub(super) fn flattened(source: &str) -> Result<Cow<'_, str>> {
             _ => end = token.end,
         }
     }
-    // Marks are ASCII, and so is what stands for them.
+    // Marks are ASCII, and so are their replacements.
     Ok(String::from_utf8(bytes).map_or(Cow::Borrowed(source), Cow::Owned))
 }
 
-/// The same for what is between two tokens: blanks and comments.
+/// Flattens the text between two tokens: blanks and comments.
 fn flatten_between(bytes: &mut [u8]) {
     let (mut at, mut depth) = (0, 0usize);
     while let Some(pair) = bytes.get_mut(at..at + 2) {

@@ -5,9 +5,9 @@
 //! raw functions, and reads the error's fields out of C memory. A text that parses
 //! never comes here, so that only errors pay.
 //!
-//! The module is the crate's only unsafe code. Its invariant: everything that C
-//! allocates during the call lives either in a memory context that is deleted here
-//! or in one error that is freed here, and nothing that is returned points at it.
+//! The module is the crate's only unsafe code. Its invariant: everything that C allocates during
+//! the call lives either in a memory context that is deleted here or in one error that is freed
+//! here. Returned values do not point at it.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char};
@@ -18,14 +18,14 @@ use pg_raw_parse::raw;
 /// The fields of a parse error besides its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
-    /// The cursor position in characters, counted from 1. `None` where PostgreSQL gives none.
+    /// The cursor position in characters, counted from 1. `None` where PostgreSQL has no position.
     pub(super) position: Option<u32>,
     /// Reported by the scanner itself, not on the grammar's behalf or after it.
     pub(super) in_scanner: bool,
 }
 
-/// The fields of the error that `source` fails to parse with; nothing if it does not
-/// fail, or holds a NUL.
+/// The fields of the error that `source` fails to parse with. `None` if it does not fail, or holds
+/// a NUL.
 pub(super) fn cursor(source: &str) -> Option<Cursor> {
     let source = CString::new(source).ok()?;
     let context = Context::new();

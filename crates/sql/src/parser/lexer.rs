@@ -259,8 +259,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Whether a quoted string goes on: only blanks and `--` comments, with a line
-    /// break among them, stand before the next quote. If so, moves to that quote.
+    /// Whether a quoted string continues: only blanks and `--` comments, with a line break among
+    /// them, stand before the next quote. If so, moves to that quote.
     fn continuation(&mut self) -> bool {
         let end = self.at;
         let mut line_break = false;

@@ -8,9 +8,9 @@
 //!   literals  [Int4(42)]
 //! ```
 //!
-//! A lifted literal must mean as a parameter what it meant as a literal. Only
-//! literals in places where any expression may stand are lifted; every other one
-//! simply stays in the text and so in the key, which is always correct. What stays:
+//! A lifted literal must keep its meaning as a parameter. Only literals in places where any
+//! expression may stand are lifted; every other one simply stays in the text and so in the key,
+//! which is always correct. What stays:
 //!
 //! * literals that the grammar wants as such: type modifiers (`numeric(10,2)`), typed literals
 //!   (`date '…'`), array subscripts and constructors, EXTRACT's field,
@@ -18,7 +18,7 @@
 //! * an ON CONFLICT target's, which has to match an index's expression,
 //! * integers after a minus that only fit their type with it (`-2147483648`).
 //!
-//! A statement with a name that is cut is not lifted: each run of it says so.
+//! A statement with a truncated name is not lifted: each run of it must report that.
 //!
 //! Statements in which equal expressions must be recognised as equal (GROUP BY, DISTINCT, windows),
 //! set operations, SELECT INTO, several statements at once and statements with parameters are not
@@ -105,8 +105,8 @@ impl Lifter {
         Lifter::default()
     }
 
-    /// Lifts the literals of a statement. False when the statement is not one that
-    /// this pass is sure about; the buffers' contents mean nothing then.
+    /// Lifts the literals of a statement. False when this pass is not sure about the statement; the
+    /// buffers' contents are undefined then.
     pub fn lift(&mut self, original: &str) -> bool {
         self.key.clear();
         self.literals.clear();
@@ -151,7 +151,7 @@ enum Before {
     As,
     /// A type follows or has just been named.
     Type,
-    /// Anything else: nothing is lifted here.
+    /// Anything else: literals are not lifted here.
     Other,
 }
 
@@ -173,7 +173,7 @@ struct Pass<'a> {
     copied: usize,
     /// Nesting of parentheses and brackets.
     depth: u32,
-    /// Nesting at which a group began in which nothing is lifted.
+    /// The nesting at which a group without lifting began.
     frozen_at: Option<u32>,
     clause: Clause,
     /// Nesting at which `clause` began.
@@ -262,8 +262,8 @@ impl<'a> Pass<'a> {
             Keyword::Refused => return None,
             Keyword::Into if self.is_select => return None,
             Keyword::Order => {
-                // A window's or an aggregate's ORDER BY inside another one's changes
-                // nothing: the outer clause forbids lifting until it ends.
+                // A window's or an aggregate's ORDER BY inside another one's is ignored: the outer
+                // clause forbids lifting until it ends.
                 if self.clause == Clause::Plain {
                     (self.clause, self.clause_depth) = (Clause::OrderBy, self.depth);
                 }
@@ -377,9 +377,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Whether what follows a string is no cast, or one to a bare type name. With a
-    /// modifier the cast of a literal is not that of a value (interval), and the
-    /// reg* types look names up.
+    /// Whether the text after a string is no cast, or one to a bare type name. With a modifier the
+    /// cast of a literal is not that of a value (interval), and the reg* types look names up.
     fn cast_is_plain(&self) -> bool {
         let mut ahead = self.lexer.clone();
         if ahead.next_token().kind != TokenKind::TypeCast {
@@ -443,7 +442,7 @@ fn push_number(out: &mut String, number: usize) {
     out.push(char::from(b'0' + (number % 10) as u8));
 }
 
-/// The words that the pass knows.
+/// The keywords of the pass.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keyword {
     /// A name, or a keyword that behaves like one here.

@@ -8,11 +8,11 @@
 //!   shape its tokens: neither spaces, comments nor the case of names matter
 //! ```
 //!
-//! PostgreSQL uses the analysed tree, this module the tokens. Where only the tree would tell, the
-//! module keeps statements separate: a constant that stays in the text makes an entry of its own.
-//! Constants stay where they are no expressions: type modifiers (`numeric(10, 2)`), positions in
-//! ORDER BY and GROUP BY, subscripts of array types, all of a utility statement but the query in
-//! it.
+//! PostgreSQL uses the analysed tree, this module the tokens. Where only the tree would distinguish
+//! statements, the module keeps them separate: a constant that stays in the text makes an entry of
+//! its own. Constants stay where they are no expressions: type modifiers (`numeric(10, 2)`),
+//! positions in ORDER BY and GROUP BY, subscripts of array types, all of a utility statement but
+//! the query in it.
 
 use super::lexer::{Lexer, Token, TokenKind};
 
@@ -260,7 +260,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// SET's value and DEALLOCATE's name count as constants; nothing else does.
+    /// SET's value and DEALLOCATE's name are the only constants.
     fn run_utility(&mut self) {
         let mut rest = 1..self.tokens.len();
         let value = if self.is_word(0, "set") {
@@ -441,7 +441,7 @@ impl<'a> Pass<'a> {
         self.copied = token.end;
     }
 
-    /// `$n` and what follows it stand for the tokens from `at` to `end`.
+    /// `$n` and the tokens after it replace the tokens from `at` to `end`.
     fn replace(&mut self, at: usize, end: usize, more: &str) {
         self.number += 1;
         self.shape.push('\u{1}');

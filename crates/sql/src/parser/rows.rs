@@ -46,7 +46,7 @@ pub enum Cell {
 /// The type that the literals of a column have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Strings, and nothing but NULL: what they are assigned to decides.
+    /// Strings, or only NULLs: the target decides the type.
     Unknown,
     /// integer.
     Int4,
@@ -129,7 +129,7 @@ enum Value {
     Param(usize),
 }
 
-/// A cell as it was read: its value, if it begins with one, and what follows that.
+/// A cell as it was read: its value, if it begins with one, and the text after that.
 #[derive(Clone, Copy)]
 struct ReadCell {
     value: Option<Value>,
@@ -171,7 +171,7 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Adds a row whose form has been looked at.
+    /// Adds a row whose form has been checked.
     fn add(&mut self, row: impl Iterator<Item = ReadCell>) -> Option<()> {
         let own = row.zip(self.form).filter(|(_, form)| form.has_value);
         for (column, (read, _)) in own.enumerate() {
@@ -212,7 +212,7 @@ fn kind_bit(cell: &Cell) -> u8 {
     }
 }
 
-/// `None`: its cells are not to be told by one type.
+/// `None`: its cells do not fit one type.
 fn column_of(kinds: u8, form: &Form<'_>) -> Option<CellColumn> {
     let (kind, mixed) = match kinds {
         0 | UNKNOWN => (ColumnKind::Unknown, false),
@@ -321,7 +321,8 @@ impl<'a> Reader<'a> {
         start..self.lexer.position()
     }
 
-    /// Rows after the first one; what follows the last. `Ok(None)`: one is of another form.
+    /// Rows after the first one. Returns the text after the last. `Ok(None)`: one is of another
+    /// form.
     fn further_rows(&mut self, rows: &mut Rows<'_>) -> Result<Option<&'a str>> {
         loop {
             if rows.count.is_multiple_of(CHECK_EVERY_ROWS) {

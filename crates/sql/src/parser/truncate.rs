@@ -1,7 +1,7 @@
 //! Names that are longer than a name may be (truncate_identifier in scansup.c).
 //!
-//! The grammar's scanner cuts them silently here, where PostgreSQL's says so. The
-//! text is read again for it, but only one in which something could be that long.
+//! The grammar's scanner truncates them silently here, where PostgreSQL's raises a notice. The text
+//! is read again for it, but only one in which something could be that long.
 
 use std::borrow::Cow;
 
@@ -50,7 +50,7 @@ fn name(token: Token, source: &str) -> Option<Cow<'_, str>> {
     let text = &source[token.start..token.end];
     match token.kind {
         TokenKind::Word => Some(text.to_ascii_lowercase().into()),
-        // U&"…" is not looked into: its escapes make it shorter.
+        // U&"…" is not decoded: its escapes make it shorter.
         _ => {
             let inner = text.strip_prefix('"')?.strip_suffix('"')?;
             Some(if inner.contains('"') {

@@ -77,7 +77,7 @@ impl Lower {
             let Node::AlterTableCmd(command) = node else {
                 return Err(unexpected("ALTER TABLE", node));
             };
-            // SET WITHOUT OIDS does nothing since there are none.
+            // SET WITHOUT OIDS has no effect: there are no OIDs.
             if command.subtype != nodes::AlterTableType::AT_DropOids {
                 commands.push(self.alter_table_command(command)?);
             }

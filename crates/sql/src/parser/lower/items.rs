@@ -2,7 +2,7 @@
 //!
 //! The binding reads the kind from comments in PostgreSQL's headers, which are not exact. CREATE
 //! STATISTICS' "list of RangeVar" holds any item of FROM. The binding panics on a node of another
-//! kind. [`items`] looks at each node first and refuses such a statement.
+//! kind. [`items`] checks each node first and refuses such a statement.
 
 #![allow(unsafe_code)]
 
