@@ -107,7 +107,7 @@ impl Planner<'_> {
     ) -> Option<Bitmap> {
         let charge = self.ctx.settings.costs.bitmap_of_index(&path.reads);
         let rows = path.reads.found.max(1.0);
-        // What a partial index's predicate decides is looked at again as well.
+        // The conditions that a partial index's predicate decides are rechecked as well.
         let mut rest = path.rest.iter().copied().peekable();
         let places = 0..request.conditions.len();
         let settles: Vec<usize> = places.filter(|i| rest.next_if_eq(i).is_none()).collect();
@@ -117,7 +117,7 @@ impl Planner<'_> {
         (rechecks > 0).then_some(Bitmap { made_of, charge, rows, rechecks, uses, settles })
     }
 
-    /// `a OR b`: the arms' bitmaps united. An arm may use what stands beside the OR, which is not
+    /// `a OR b`: the arms' bitmaps united. An arm may use conditions beside the OR, which are not
     /// decided by that.
     fn bitmap_of_arms(
         &self,
@@ -144,7 +144,7 @@ impl Planner<'_> {
             let Some(bitmap) = self.cheapest_bitmap(&of_arm, indexes, (&paths, size))? else {
                 return Ok(None);
             };
-            // Conditions beside the OR alone would say the same again (build_paths_for_OR).
+            // Conditions beside the OR alone would be redundant (build_paths_for_OR).
             if !bitmap.uses.iter().any(|i| *i < own) {
                 return Ok(None);
             }

@@ -7,11 +7,11 @@
 //!
 //! When the statement is to run, the values are looked up in the table's statistics. Each estimate
 //! is reduced to a class: the power of four of its rows, and whether a pattern fixes how texts
-//! begin, so that an index has them together. The number of rows that a LIMIT asks for is a class,
-//! too. The classes together ([`RowClasses`]) select the plan variant. Each variant is planned when
-//! it is first met, with the values at hand as examples for its estimates. The values never become
-//! part of the plan. All variants give the same result, take the same locks and raise the same
-//! errors; the choice between them affects only the time.
+//! begin, so that an index has them together. The number of rows of a LIMIT is a class, too. The
+//! classes together ([`RowClasses`]) select the plan variant. Each variant is planned when it is
+//! first met, with the values at hand as examples for its estimates. The values never become part
+//! of the plan. All variants give the same result, take the same locks and raise the same errors;
+//! the choice between them affects only the time.
 //!
 //! PostgreSQL's plancache.c instead plans for given values or for none. SQL Server 2022 has
 //! parameter sensitive plans, of at most three conditions with three ranges each.
@@ -59,7 +59,7 @@ pub struct SensitiveScan {
 pub struct RowClasses(u64);
 
 impl RowClasses {
-    /// Those for values of the parameters; without any, those of unknown values.
+    /// The classes for values of the parameters; without any, for unknown values.
     pub fn of(
         places: &[Sensitive],
         values: &[Datum],
@@ -126,7 +126,7 @@ impl Sensitive {
 }
 
 impl Planner<'_> {
-    /// Notes a scan whose rows depend on parameters; `rel` is what has been planned for it.
+    /// Notes a scan whose rows depend on parameters. `rel` is its plan.
     pub(super) fn note_sensitive(&mut self, request: &ScanRequest<'_>, rel: &Rel) {
         let analysed = request.relation.statistics.as_deref().filter(|s| !s.columns.is_empty());
         if analysed.is_none_or(|s| s.rows < ROWS_MIN) || self.sensitive.len() >= PLACES_MAX {
@@ -157,8 +157,8 @@ impl Planner<'_> {
     }
 }
 
-/// How many rows LIMIT and OFFSET let be read, as far as values of parameters tell. Where they do
-/// not, a LIMIT counts as 100 rows.
+/// The number of rows that LIMIT and OFFSET let be read, as far as it is known from the parameters.
+/// Where they do not, a LIMIT counts as 100 rows.
 pub(super) fn bounded_rows(limit: Option<&Expr>, offset: Option<&Expr>, values: &[Datum]) -> f64 {
     let limit = limit.and_then(|limit| count(limit, values)).unwrap_or(100.0);
     (limit + offset.and_then(|offset| count(offset, values)).unwrap_or(0.0)).max(1.0)

@@ -61,9 +61,9 @@ fn operators_in(expr: &Expr) -> f64 {
 }
 
 impl Planner<'_> {
-    /// How many operators conditions cost for each row that is asked: one each, as most have, and
-    /// what their sub-selects take (cost_qual_eval). Whether a cheaper condition comes first and
-    /// leaves fewer rows is not looked at.
+    /// The cost of conditions in operators for each row: one each, as most have, and their
+    /// sub-selects (cost_qual_eval). The number of rows that an earlier condition leaves is
+    /// ignored.
     pub(super) fn operators_of<'e>(&self, conditions: impl IntoIterator<Item = &'e Expr>) -> f64 {
         let operators = |condition| match self.subplans.is_empty() {
             true => 1.0,

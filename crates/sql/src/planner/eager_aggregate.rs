@@ -9,10 +9,10 @@
 //!       └ the other tables
 //! ```
 //!
-//! Correctness. Rows of a group of S differ in nothing that is looked at above S but the aggregates'
-//! input, so that each of them meets the same rows of the other tables. Aggregating the joined rows
-//! takes in the group's rows once for each row that it meets; so does combining the group's states
-//! once for each. That needs
+//! Correctness. Above S, only the aggregates' input distinguishes the rows of a group of S, so that
+//! each of them meets the same rows of the other tables. Aggregating the joined rows takes in the
+//! group's rows once for each row that it meets; so does combining the group's states once for
+//! each. That needs
 //! 1. aggregates whose states can be combined, and that do not depend on the order of rows: no
 //!    DISTINCT, no ORDER BY, no floats, whose sums are rounded, nothing that collects values. Their
 //!    arguments and FILTERs read columns of S alone;
@@ -295,7 +295,7 @@ fn is_safe_operator(operator: &Operator, args: &[Expr]) -> bool {
 }
 
 /// Whether a number is so much shorter than numerics may be that a calculation with it does not
-/// overflow: columns do not have more digits than their type says, 1,000 at the most.
+/// overflow. A column has at most the digits of its type, 1,000 at the most.
 fn has_few_digits(expr: &Expr) -> bool {
     match expr {
         Expr::Var { ty, .. } => ty.oid != oid::NUMERIC || ty.typmod >= 0,
@@ -322,7 +322,7 @@ fn has_plain_order(of: Oid) -> bool {
     )
 }
 
-/// Casts of integers to what has room for all of them.
+/// Casts of integers to types that have room for all of them.
 fn is_widening(func: &Function) -> bool {
     const WIDENING: [&str; 6] =
         ["i2toi4", "int28", "int48", "int2_numeric", "int4_numeric", "int8_numeric"];

@@ -85,7 +85,7 @@ struct Class {
     ordering: Oid,
     members: Vec<Expr>,
     constants: Vec<Expr>,
-    /// The conditions that say so.
+    /// The positions of the class's conditions.
     sources: Vec<usize>,
 }
 
@@ -237,8 +237,8 @@ fn put_back(item: &mut FromItem, of_semi_joins: &mut impl Iterator<Item = Vec<Ex
     }
 }
 
-/// Takes constants through ON to the sides of outer joins that are not kept, and rewrites what is
-/// there.
+/// Takes constants through ON to the sides of outer joins that are not kept, and rewrites the
+/// conditions there.
 fn below_outer_joins(item: &mut FromItem, classes: &[Class], fixed: &mut Fixed) {
     let FromItem::Join { kind, left, right, on, .. } = item else { return };
     let (kept, other) = match kind {
@@ -315,7 +315,7 @@ pub(super) fn equated_sides(condition: &Expr) -> Option<[Expr; 2]> {
     equality(condition).map(|(_, sides)| sides)
 }
 
-/// `a = a` says that there is a value.
+/// `a = a` means that `a` is not NULL.
 pub(super) fn known_value(condition: &Expr) -> Option<Expr> {
     let (_, [a, b]) = equality(condition)?;
     is_same(&a, &b).then(|| Expr::IsNull { arg: Box::new(a), negated: true })

@@ -56,8 +56,8 @@ impl Planner<'_> {
             || !is_member && self.is_outside_bounds(request, &conditions)?)
     }
 
-    /// Whether the bound of the table, or of a partition that it is in, takes no row that
-    /// satisfies the conditions. Which hash a row has says nothing, as in PostgreSQL.
+    /// Whether the bound of the table, or of a partition that it is in, takes no row that satisfies
+    /// the conditions. The hash of a row is ignored, as in PostgreSQL.
     fn is_outside_bounds(&self, request: &ScanRequest<'_>, conditions: &[Expr]) -> Result<bool> {
         let catalog = self.ctx.catalog;
         let conditions: Vec<Expr> = conditions.iter().map(|c| over_entry(c.clone(), 0)).collect();

@@ -97,7 +97,7 @@ fn drop_equal_keys(query: &mut Query) {
     }
 }
 
-/// Whether the pairs say, one after the other, that two expressions are equal.
+/// Whether a chain of the pairs makes two expressions equal.
 fn are_equal(a: &Expr, b: &Expr, pairs: &[[Expr; 2]]) -> bool {
     let mut reached = vec![a.clone()];
     let mut at = 0;

@@ -459,7 +459,7 @@ fn multiplied(child: Plan, keys: &mut [Expr]) -> Plan {
 
 /// The columns that the Expand node appends to a row for each set.
 struct Expand {
-    /// Which keys each set has.
+    /// The keys of each set.
     sets: Vec<Vec<bool>>,
     /// Values of the GROUPING calls for each set.
     groupings: Vec<Vec<i32>>,

@@ -27,7 +27,7 @@ use steppe_types::{Datum, Result, oid};
 /// Bytes of a row that is kept, besides its columns.
 const ROW_BYTES: f64 = 24.0;
 
-/// EXISTS does not look at its columns, their order, or whether they repeat
+/// The result of EXISTS does not depend on columns, order, or repeated rows
 /// (simplify_EXISTS_query).
 pub(super) fn simplify_exists(query: &mut Query) {
     let is_plain = query.command == Command::Select
@@ -45,7 +45,7 @@ pub(super) fn simplify_exists(query: &mut Query) {
     }
 }
 
-/// Whether a query groups, and does nothing with its groups but to show their keys.
+/// Whether a query groups, and only shows the keys of its groups.
 fn only_groups(query: &Query) -> bool {
     let mut targets = query.targets.iter().map(|target| &target.expr);
     !query.group_by.is_empty()
@@ -210,7 +210,7 @@ struct Choice<'c> {
 impl Choice<'_> {
     fn in_plan(&self, plan: &mut Plan) {
         let rows = plan.cost.rows;
-        // Conditions are asked of more rows than they leave.
+        // Conditions are evaluated for more rows than they leave.
         plan.filter.iter_mut().for_each(|e| self.in_expr(e, 2.0 * rows));
         plan.project.iter_mut().flatten().for_each(|e| self.in_expr(e, rows));
         match &mut plan.node {

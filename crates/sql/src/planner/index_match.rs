@@ -8,8 +8,8 @@
 //!                                                bound     check
 //! ```
 //!
-//! Equalities, IS NULL and arrays on the first columns make the searches. The first column that
-//! has none of them ends the searches with its bounds; what later columns have is checked in each
+//! Equalities, IS NULL and arrays on the first columns make the searches. The first column that has
+//! none of them ends the searches with its bounds. Conditions on later columns are checked in each
 //! entry before its row is fetched. A column without any condition can be stepped over instead:
 //! each of its values is searched for (PostgreSQL 18's skip scan), which pays if they are few.
 //!
@@ -38,7 +38,7 @@ pub(super) struct IndexMatch {
     pub(super) checks: Vec<KeyCheck>,
     /// Positions of the conjuncts that the index decides fully: by columns, and as they stand.
     pub(super) used: Vec<usize>,
-    /// Those of them that bound the entries which are visited.
+    /// The conditions that bound the visited entries.
     pub(super) bounding: Vec<usize>,
     /// Conditions that follow from patterns, which stay to be decided.
     pub(super) derived: Vec<Expr>,
@@ -147,7 +147,7 @@ impl CandidateIndex {
         of_keys.chain(of_rows).collect()
     }
 
-    /// Takes the search for a column; what else is said about it becomes a check.
+    /// Takes the search for a column. Other conditions on it become checks.
     fn search(&self, column: usize, said: &[(usize, Said)], found: &mut IndexMatch) -> bool {
         let of = |wanted: fn(&Said) -> bool| said.iter().find(|(_, said)| wanted(said));
         let chosen = of(|said| matches!(said, Said::Equal(_) | Said::IsNull));
@@ -310,7 +310,7 @@ fn is_searched((_, said): &(usize, Said)) -> bool {
 }
 
 impl Said {
-    /// As a condition on an entry; a pattern is none.
+    /// As a condition on an entry. A pattern has no such condition.
     fn check(&self, column: usize) -> Option<KeyCheck> {
         Some(match self {
             Said::Prefix(_) => return None,

@@ -1,4 +1,4 @@
-//! Index scans of one table: what part of the index, and what it costs (indxpath.c).
+//! Index scans of one table: the scanned part of the index, and the cost (indxpath.c).
 
 use super::index::{CandidateIndex, Source};
 use super::index_match::IndexMatch;

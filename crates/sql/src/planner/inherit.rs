@@ -24,14 +24,14 @@ impl Planner<'_> {
             && self.ctx.catalog.children(relation.oid).next().is_some()
     }
 
-    /// Whether only a row's `tableoid` tells which table it is stored in.
+    /// Whether only a row's `tableoid` determines the table that stores it.
     pub(super) fn is_in_many_tables(&self, entry: &Rte) -> bool {
         let RteKind::Relation(relation) = &entry.kind else { return false };
         entry.inherit && relation.partition_key.is_some() || self.is_inherited(entry)
     }
 
-    /// The tables whose rows an entry's are, under the names that EXPLAIN gives them; none if it
-    /// is just one table, or partitioned.
+    /// The tables whose rows an entry's are, under the names that EXPLAIN gives them. The list is
+    /// empty for a single table, or a partitioned one.
     pub(super) fn members(&self, entry: &Rte) -> Vec<ScanRelation> {
         let RteKind::Relation(relation) = &entry.kind else { return Vec::new() };
         if !self.is_inherited(entry) {

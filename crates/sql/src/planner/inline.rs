@@ -2,8 +2,8 @@
 //! (inline_cte in subselect.c).
 //!
 //! A WITH query reads only those before it. So each is completed in its turn and put where it is
-//! read, and nothing is walked over twice: a chain of thousands costs its length. The last place
-//! takes the query as it is, those before it take copies.
+//! read. Each query is visited once: a chain of thousands costs its length. The last place takes
+//! the query as it is, those before it take copies.
 //!
 //! A chain of hundreds would nest as deep, and planning and running it go down the stack (they may,
 //! as deep as a statement can be written). So a WITH query that has become too deep stays one, which
@@ -157,7 +157,7 @@ pub(super) fn is_volatile_here(expr: &Expr) -> bool {
         if func.is_volatile())
 }
 
-/// A sub-select moved `by` levels further in: what it refers to outside is further out.
+/// A sub-select moved `by` levels further in: its references to the outside are further out.
 pub(super) fn deepened(mut query: Box<Query>, by: usize) -> Box<Query> {
     if by == 0 {
         return query;

@@ -557,7 +557,7 @@ fn gate(rel: Rel, filter: Expr) -> Rel {
 /// Adds conditions to a relation's own filter.
 pub(super) fn add_filter(rel: &mut Rel, conditions: Vec<Expr>) -> Result<()> {
     if rel.plan.project.is_some() {
-        // A sub-select's own projection: the conditions are over what comes out of it.
+        // A sub-select's own projection: the conditions are over its output.
         let plan = rel.plan.clone();
         let (types, names, cost) = (plan.types.clone(), output_names(&plan), plan.cost);
         let above = PlanNode::Result { one_time_filter: None, child: Some(Box::new(plan)) };

@@ -94,7 +94,7 @@ impl Planner<'_> {
         keys.iter().map(slots).collect()
     }
 
-    /// Semi and anti joins hand up one side's row alone, unless what it was joined with is kept.
+    /// Semi and anti joins hand up one side's row alone, unless the joined row is kept.
     fn joined(
         &self,
         join: &JoinStep,

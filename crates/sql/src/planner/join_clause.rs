@@ -1,7 +1,7 @@
-//! Conditions of joins, looked at once (RestrictInfo in PostgreSQL).
+//! Conditions of joins, analysed once (RestrictInfo in PostgreSQL).
 //!
-//! A condition is asked by many candidate joins which entries it names and whether it is an
-//! equality of one side with the other. It keeps the answers, and candidates share it.
+//! Many candidate joins need the entries that a condition names, and whether it is an equality of
+//! one side with the other. It keeps these results, and candidates share it.
 
 use super::{Planner, RteSet, is_volatile, rtes_of};
 use crate::expr::{CallSyntax, Expr};
@@ -9,13 +9,13 @@ use std::cell::Cell;
 use std::rc::Rc;
 use steppe_catalog::OperatorRef;
 
-/// A condition with what it names.
+/// A condition with its entries.
 #[derive(Debug)]
 pub(super) struct Clause {
     pub(super) expr: Expr,
     pub(super) rtes: RteSet,
     pub(super) equality: Option<Equality>,
-    /// The fraction of pairs of rows that it selects, once that has been asked.
+    /// The fraction of pairs of rows that it selects, once that has been estimated.
     pairs: Cell<Option<f64>>,
 }
 
@@ -39,9 +39,9 @@ pub(super) struct Equality {
     commutator: Option<OperatorRef>,
     /// Both sides are of one type, and the operator merges.
     pub(super) merges: bool,
-    /// Which parts of the sides a merge reads, once that has been asked.
+    /// The parts of the sides that a merge reads, once that has been estimated.
     parts_read: Cell<Option<[(f64, f64); 2]>>,
-    /// How many values each side has, once that has been asked.
+    /// The number of values of each side, once that has been estimated.
     distinct: [Cell<Option<f64>>; 2],
 }
 

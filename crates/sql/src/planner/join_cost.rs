@@ -33,7 +33,7 @@ pub(super) struct JoinShape {
     pub(super) rows: f64,
     /// Pairs of rows that match, of semi and anti joins too.
     pub(super) pairs: f64,
-    /// Conditions that are looked at for each pair.
+    /// Conditions that are evaluated for each pair.
     pub(super) conditions: f64,
     /// An outer row has one match at most.
     pub(super) is_inner_unique: bool,
@@ -46,7 +46,7 @@ pub(super) struct Rescan {
     pub(super) total: f64,
 }
 
-/// How a hash table is split.
+/// The split of a hash table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HashSize {
     pub(super) buckets: f64,
@@ -69,13 +69,13 @@ impl HashSize {
 #[derive(Clone, Copy)]
 pub(super) struct MergeSide {
     pub(super) cost: Cost,
-    /// The part of it that is read: what is before is passed over.
+    /// The part of it that is read: the rows before it are passed over.
     pub(super) read: (f64, f64),
 }
 
 impl JoinShape {
     /// The share of outer rows that a semi or anti join finds a match for, and the share of the
-    /// inner rows that it looks at for one (compute_semi_anti_join_factors).
+    /// inner rows that it reads for one (compute_semi_anti_join_factors).
     fn early_end(&self) -> Option<(f64, f64)> {
         let outer = self.outer.rows.max(1.0);
         let matched = match self.kind {
@@ -89,7 +89,7 @@ impl JoinShape {
         Some((matched, 2.0 / (matches + 1.0)))
     }
 
-    /// `is_looked_up`: an inner row without a match is not even looked at.
+    /// `is_looked_up`: an inner row without a match is not even read.
     pub(super) fn nest_loop(&self, rescan: Rescan, is_looked_up: bool) -> Cost {
         let (o, i) = (&self.outer, &self.inner);
         let (first, again) = (i.total - i.startup, rescan.total - rescan.startup);

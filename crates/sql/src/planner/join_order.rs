@@ -37,7 +37,7 @@ pub(super) struct Search<'s, 'a> {
     sides: HashMap<Set, Side>,
     /// How many rows a join has, in any order.
     rows: HashMap<Set, f64>,
-    /// The fraction of pairs of rows that match in a special join, once that has been asked.
+    /// The fraction of pairs of rows that match in a special join, once that has been estimated.
     matching: Vec<Option<f64>>,
     lookups: Lookups,
     pairs: usize,
@@ -128,7 +128,7 @@ impl<'s, 'a> Search<'s, 'a> {
         Ok((side.best.clone(), side.paths().skip(1).cloned().collect()))
     }
 
-    /// Whether each set of members that can be joined has been looked at.
+    /// Whether each set of members that can be joined has been considered.
     pub(super) fn is_complete(&self, member: &Member) -> bool {
         let settings = self.planner.ctx.settings;
         let is_short = |list: &Vec<Member>| {

@@ -15,8 +15,8 @@
 //! ```
 //!
 //! Merging sub-selects moves their conditions into ON: those may name columns of outside, too. So
-//! may the conditions between the item and what stands before it: with parameters, the tables of
-//! a join inside can be looked up by them.
+//! may the conditions between the item and the items before it: with parameters, the tables of a
+//! join inside can be looked up by them.
 //!
 //! An item that joins only to such an item comes after it. Before it, it would be multiplied with
 //! the items referred to:
@@ -35,7 +35,7 @@ use hashbrown::HashMap;
 use steppe_types::{Error, Result};
 
 impl FromContext<'_> {
-    /// Whether one of the items that inner joins join refers to what it stands beside.
+    /// Whether one of the items that inner joins join refers to an item beside it.
     pub(super) fn has_lateral(&self, item: &FromItem) -> bool {
         match item {
             FromItem::Join { kind: JoinKind::Inner, left, right, .. } => {
@@ -128,7 +128,7 @@ pub(super) fn looked_up(item: &FromItem, on: &mut Vec<Expr>) -> Vec<Expr> {
 }
 
 impl Planner<'_> {
-    /// A LATERAL item runs once for each row of what stands before it.
+    /// A LATERAL item runs once for each row of the items before it.
     pub(super) fn lateral_join(
         &mut self,
         from: &FromContext<'_>,
@@ -145,8 +145,8 @@ impl Planner<'_> {
         self.nest_loop(from, JoinKind::Inner, outer, inner, params, on)
     }
 
-    /// Joins items some of which join to nothing but LATERAL ones: those last. `None`: there are
-    /// none such.
+    /// Joins items some of which join only to LATERAL ones: those last. `None` if there are none
+    /// such.
     pub(super) fn join_around_lateral(
         &mut self,
         from: &FromContext<'_>,

@@ -1,9 +1,10 @@
 //! Which leaves of two partitioned tables are joined with each other.
 //!
-//! Every column of the partition keys must be compared for equality, at all levels. Where the bounds
-//! are the same, leaves correspond by them, and the plan says no more than that. Where they are not,
-//! and yet each partition has at most one partner ([`steppe_partition::JoinBounds`]), the plan lists
-//! the leaves. As in PostgreSQL a table whose rows are kept must have a partner for each partition.
+//! Every column of the partition keys must be compared for equality, at all levels. Where the
+//! bounds are the same, leaves correspond by them, and the plan has only that. Where they are not,
+//! and yet each partition has at most one partner ([`steppe_partition::JoinBounds`]), the plan
+//! lists the leaves. As in PostgreSQL a table whose rows are kept must have a partner for each
+//! partition.
 
 use super::Planner;
 use super::partitionwise::LeafByLeaf;
@@ -15,7 +16,7 @@ use crate::query::Rte;
 use steppe_partition::{JoinBounds, KeySet, RowsKept};
 use steppe_types::{Oid, Result};
 
-/// How tables are joined.
+/// A join of tables leaf by leaf.
 pub(super) struct LeafJoin<'a> {
     pub(super) rtes: &'a [Rte],
     /// Expressions that are equal in joined rows.

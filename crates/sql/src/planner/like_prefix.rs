@@ -77,8 +77,7 @@ fn example<'v>(pattern: &Expr, examples: &'v [Datum]) -> Option<&'v str> {
     }
 }
 
-/// Whether a condition compares with a pattern that is a parameter, whose value tells how texts
-/// begin.
+/// Whether a condition compares with a pattern that is a parameter, whose value has a fixed prefix.
 pub(super) fn begins_by_value(condition: &Expr, values: &[Datum]) -> bool {
     text_and_pattern(condition).is_some_and(|(_, pattern, kind)| {
         example(pattern, values).is_some_and(|value| !fixed_prefix(value, kind).is_empty())

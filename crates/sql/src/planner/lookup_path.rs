@@ -1,5 +1,5 @@
-//! Nested loops whose inner side, a table, is looked up by the values of outer rows
-//! (parameterised paths in indxpath.c): in an index, or in the one partition that they ask for.
+//! Nested loops whose inner side, a table, is looked up by the values of outer rows (parameterised
+//! paths in indxpath.c): in an index, or in the one partition of these values.
 
 use super::join::FromContext;
 use super::join_clause::Clause;
@@ -94,8 +94,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// A scan of a table by what outer rows have for it: in an index, or in the one partition
-    /// that they ask for.
+    /// A scan of a table by the values of outer rows: in an index, or in the one partition of these
+    /// values.
     fn lookup(
         &mut self,
         from: &FromContext<'_>,

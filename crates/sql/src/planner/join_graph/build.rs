@@ -36,7 +36,7 @@ pub(in crate::planner) struct GraphBuilder<'b, 'a> {
     pub(super) scope: usize,
     scopes: usize,
     pub(super) equalities: Vec<(usize, Expr)>,
-    /// Conditions on what is joined later: LATERAL items.
+    /// Conditions on items that are joined later: LATERAL items.
     pub(super) later: Vec<Expr>,
     pub(super) units_of_entries: HashMap<usize, usize>,
 }
@@ -113,7 +113,7 @@ impl<'b, 'a> GraphBuilder<'b, 'a> {
         }
     }
 
-    /// Whether something within refers to what stands beside it.
+    /// Whether an item within refers to one beside it.
     fn has_references(&self, left: &FromItem, right: &FromItem, on: &Option<Expr>) -> bool {
         let inside = item_rtes(left).union(&item_rtes(right));
         let refers = |rte: usize| self.from.lateral.contains_key(&rte);
@@ -206,7 +206,7 @@ impl<'b, 'a> GraphBuilder<'b, 'a> {
             clause_units |= self.units_of(&rtes_of(condition));
             strict |= self.units_of(&entries_rejecting_null(condition));
         }
-        // What ON says of the right side alone is decided there.
+        // ON's conditions on the right side alone are decided there.
         let decided = |expr: &mut Expr| {
             let rtes = rtes_of(expr);
             !rtes.is_empty() && rtes.is_subset(&right_rtes)

@@ -10,7 +10,7 @@ use crate::query::JoinKind;
 use std::ops::Range;
 use steppe_types::Oid;
 
-/// A class with more members is left as its conditions say.
+/// A class with more members keeps its conditions.
 const CLASS_MAX: usize = 16;
 
 impl GraphBuilder<'_, '_> {

@@ -16,12 +16,12 @@
 //! 2. each condition is decided by exactly one node: the lowest that has its entries and,
 //!    where a special join below the condition pads some of them, that join's as well.
 //!
-//! [`Graph::joined`] answers 1; [`Condition::needs`] is 2.
+//! [`Graph::joined`] decides 1; [`Condition::needs`] is 2.
 //!
-//! Equalities of plain columns form classes: that `a.x = b.x` and `b.x = c.x` make `a.x = c.x` is
-//! said by a condition of its own, so that a and c may be joined first (equivclass.c). As every two
-//! members have one, all members within a set are equal, and a join needs only one of the several
-//! that it decides.
+//! Equalities of plain columns form classes. That `a.x = b.x` and `b.x = c.x` make `a.x = c.x` is a
+//! condition of its own, so that a and c may be joined first (equivclass.c). As every two members
+//! have one, all members within a set are equal, and a join needs only one of the several that it
+//! decides.
 //!
 //! | file | subject |
 //! |---|---|
@@ -107,7 +107,7 @@ pub(super) struct Graph {
     pub(super) edges: Vec<(Set, Set)>,
 }
 
-/// How two sets are joined.
+/// The way two sets are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Joined {
     Inner,
