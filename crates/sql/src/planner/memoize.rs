@@ -5,7 +5,7 @@
 //! volatile function, and each outer row reads it to its end, which semi and anti joins do not do.
 //! Parameters that are only compared for equality by an operator that hashes may be distinguished
 //! by it ("logical"). Others are distinguished by their bytes ("binary"): 1.0 and 1.00 may lead to
-//! different rows. Those of a LATERAL sub-select or function are of the latter kind. The whole
+//! different rows. Parameters of a LATERAL sub-select or function are of the latter kind. The whole
 //! inner side is checked, with its sub-selects and WITH queries, where PostgreSQL checks its output
 //! columns.
 
@@ -100,8 +100,8 @@ impl Planner<'_> {
         Some(Rc::new(Path { cost, step, order: no_order() }))
     }
 
-    /// Whether a plan yields the same rows whenever it runs with the same parameters, and does
-    /// nothing else.
+    /// Whether a plan yields the same rows whenever it runs with the same parameters, without side
+    /// effects.
     fn is_repeatable(&self, plan: &Plan) -> bool {
         let mut is_repeatable = match &plan.node {
             PlanNode::Modify(_)
@@ -165,7 +165,7 @@ fn names(on: &Expr, outer: &Expr) -> bool {
     on == outer || on.any_child(|child| names(child, outer))
 }
 
-/// Whether a condition says no more of an expression than what it equals.
+/// Whether a condition only equates an expression with its other side.
 fn is_key(on: &Clause, outer: &Expr) -> bool {
     on.equality.as_ref().is_some_and(|equality| {
         let is_it = |side: &Expr| strip(side) == outer;

@@ -5,7 +5,7 @@
 //! keys is sorted group by group. Any other one is sorted whole. Which comes first of several keys
 //! is free: each order that a side has is tried, and each key in the first place.
 //!
-//! Where NULLs stand in a side's order is of no matter: keys that are NULL match nothing, and the
+//! The place of NULLs in a side's order does not matter: keys that are NULL match no row, and the
 //! others are in one order without them. The rows come out as the outer side's do, and in inner
 //! joins the inner side's keys are as good, as they are equal.
 
@@ -26,7 +26,7 @@ const FIRST_KEYS_MAX: usize = 4;
 /// How a side gets into the order of the keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sorting {
-    /// It is.
+    /// It is in order already.
     No,
     /// By a sort of the rows that have `presorted` first keys in common, at this cost.
     By { presorted: usize, cost: Cost },
@@ -43,7 +43,7 @@ struct Sorted<'p> {
 type Part = (f64, f64);
 
 impl Planner<'_> {
-    /// Considers merge joins by these keys, of which there are none if all rows are of one group.
+    /// Considers merge joins by these keys. The list is empty if all rows are of one group.
     pub(super) fn consider_merge_join(
         &self,
         from: &FromContext<'_>,

@@ -217,8 +217,8 @@ impl Default for PlannerSettings {
     }
 }
 
-/// How large a table is now, and what else only the server knows; the catalog's statistics may be
-/// old or missing.
+/// The current sizes of tables and other facts of the server; the catalog's statistics may be old
+/// or missing.
 pub trait TableSizes {
     /// (rows or entries, pages) as far as known without reading it.
     fn size(&self, relation: &Relation) -> (f64, f64);
@@ -229,8 +229,8 @@ pub trait TableSizes {
         None
     }
 
-    /// The value that an expression without columns will have, as far as that is known. It is
-    /// estimated by, and nothing else.
+    /// The value that an expression without columns will have, as far as that is known. It is used
+    /// for estimates only.
     fn value(&self, _expr: &Expr) -> Option<Datum> {
         None
     }
@@ -240,7 +240,7 @@ pub trait TableSizes {
 pub struct PlannerContext<'a> {
     /// The catalog version the query was bound with.
     pub catalog: &'a Catalog,
-    /// Where names are looked for, the session's own temporary objects among them.
+    /// The schemas in which names are searched, the session's own temporary one among them.
     pub search_path: &'a [Oid],
     /// Settings.
     pub settings: &'a PlannerSettings,
@@ -252,7 +252,7 @@ pub struct PlannerContext<'a> {
     pub older: Option<&'a Catalog>,
     /// Binds stored expressions (checks, index expressions).
     pub io: &'a steppe_types::io::IoContext,
-    /// Asked now and then while the order of joins is looked for: an error (57014) ends it.
+    /// Called now and then during the search for the order of joins: an error (57014) ends it.
     pub interrupts: &'a dyn Fn() -> steppe_types::Result<()>,
     /// Whether the evaluation of an expression's constants and parameters may fail.
     pub may_fail: &'a dyn Fn(&Expr) -> bool,
@@ -374,7 +374,7 @@ pub(crate) struct Planner<'a> {
     current_of: Option<Arc<str>>,
     /// See [`PlannedStmt::cursors`].
     cursors: Vec<Arc<str>>,
-    /// Rows are to tell where they are, which an index knows as well.
+    /// The scan returns the positions of rows, which an index has as well.
     for_cursor: bool,
     /// The statement is one that several threads may run.
     is_parallel: bool,
@@ -384,7 +384,7 @@ pub(crate) struct Planner<'a> {
     in_leaf: bool,
     /// How often the scan that is planned runs, each time for other values.
     scan_loops: f64,
-    /// Partitioned tables' sizes, once they have been asked for.
+    /// The sizes of partitioned tables, once computed.
     partitioned_sizes: HashMap<Oid, partition::PartitionedSize>,
     /// How many rows the entries have of the query that is being planned.
     bases: Bases,

@@ -54,7 +54,7 @@ impl Planner<'_> {
         let rel = self.plan_from_and_where(query, wanted, None, None)?.cheapest;
         let child = project(rel, query.targets.iter().map(|t| t.expr.clone()).collect())?;
         let mut layout = row_layout(target, &relation);
-        // The executor says which leaf the row went to.
+        // The executor sets the leaf of the new row.
         layout.extend(relation.partition_key.is_some().then_some((target, TABLE_OID)));
         let on_conflict = match query.on_conflict.take() {
             Some(conflict) => Some(conflict_action(conflict, target, &relation)?),
@@ -245,7 +245,7 @@ fn view_checks(query: &Query, target: usize, relation: &Relation) -> Result<Vec<
     checks.map(|(name, e)| Ok((name.clone(), to_slots(e.clone(), &layout)?))).collect()
 }
 
-/// Stands for a version's entry where its name means something else: nothing refers to it.
+/// Stands for a version's entry where its name means something else: it is not referred to.
 const NO_ENTRY: usize = usize::MAX;
 
 /// Whether a column is a system column of the target that each version of a row has its own of.
@@ -309,9 +309,9 @@ fn row_layout(rte: usize, relation: &Relation) -> Vec<ColumnId> {
     (1..=relation.columns.len() as i16).map(|a| (rte, a)).collect()
 }
 
-/// Leaves out assignments of a column to itself, which change nothing in any version of the
-/// row: with a key among them an UPDATE would not be one of a row in place. An UPDATE of
-/// nothing else keeps them, for it locks the row all the same.
+/// Leaves out assignments of a column to itself, which change no version of the row: with a key
+/// among them an UPDATE would not be one of a row in place. An UPDATE with only such assignments
+/// keeps them, for it locks the row all the same.
 fn without_own_values(assignments: Vec<(usize, Expr)>) -> Vec<(usize, Expr)> {
     // The target row comes first in what values are computed from.
     let is_own = |(column, value): &(usize, Expr)| matches!(value, Expr::Slot { index, .. } if index == column);

@@ -101,7 +101,7 @@ fn without_duplicates(arms: Vec<Expr>) -> Expr {
         let own = parts(arm).iter().filter(|part| !common.contains(part)).cloned().collect();
         match and_all(own) {
             Some(own) => rest.push(own),
-            // The arm says no more than what is common: so does the OR.
+            // The arm has only the common conditions: so does the OR.
             None => {
                 rest.clear();
                 break;
@@ -116,7 +116,7 @@ fn without_duplicates(arms: Vec<Expr>) -> Expr {
     and_all(all).unwrap_or_else(|| Expr::boolean(true))
 }
 
-/// Adds to WHERE and ON what their ORs over several tables say of one.
+/// Adds to WHERE and ON the conditions on one table that follow from their ORs over several.
 pub(super) fn restrict_by_arms(query: &mut Query, estimator: &dyn Fn(&[Rte], &Expr) -> f64) {
     let rtes = &query.rtes;
     let mut padded = RteSet::default();
@@ -131,7 +131,7 @@ fn is_table(rtes: &[Rte], rte: usize) -> bool {
     rtes.get(rte).is_some_and(|rte| matches!(rte.kind, RteKind::Relation(_)))
 }
 
-/// ON of an outer join says nothing of the side whose rows are kept.
+/// ON of an outer join does not restrict the side whose rows are kept.
 fn restrict_joins(item: &mut FromItem, rtes: &[Rte], estimator: &dyn Fn(&[Rte], &Expr) -> f64) {
     let FromItem::Join { kind, left, right, on, .. } = item else { return };
     restrict_joins(left, rtes, estimator);

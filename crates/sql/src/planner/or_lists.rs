@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A filter keeps the OR as it was written: only an index search takes the other form. Both are
-//! true for the same rows: an element that is NULL equals nothing, as its arm did.
+//! true for the same rows: an element that is NULL equals no value, as its arm did.
 //!
 //! It takes time by the number of arms, of which a client may send tens of thousands.
 
@@ -18,8 +18,8 @@ use steppe_types::datum::Array;
 use steppe_types::{Datum, Oid, interrupt, oid};
 
 /// `key op ANY (array)` for an OR whose arms all compare the same key by one operator with values
-/// of one type. `value_of` says what an arm compares the key with, and by which operator with the
-/// key on the left.
+/// of one type. `value_of` returns the value that an arm compares the key with, and the operator
+/// with the key on the left.
 pub(super) fn as_any<'a>(
     arms: &'a [Expr],
     value_of: impl Fn(&'a Expr) -> Option<(&'a Expr, OperatorRef, &'a Expr)>,

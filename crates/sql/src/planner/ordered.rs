@@ -76,7 +76,7 @@ fn target_key(query: &Query, order: &OrderBy) -> SortKey {
     SortKey { expr: query.targets[order.target].expr.clone(), descending, nulls_first }
 }
 
-/// A key in the order that nothing else was said for.
+/// A key in the default order.
 pub(super) fn ascending(expr: Expr) -> SortKey {
     SortKey { expr, descending: false, nulls_first: false }
 }
@@ -280,7 +280,7 @@ impl Planner<'_> {
         Ok(pool.is_empty().then_some(rel))
     }
 
-    /// The first table that can be looked up by what is joined already.
+    /// The first table that can be looked up by the tables joined already.
     fn next_step(
         &mut self,
         from: &FromContext<'_>,
@@ -343,7 +343,7 @@ impl Planner<'_> {
         Some(query)
     }
 
-    /// Whether an expression's columns are only in min and max calls that an index answers.
+    /// Whether an expression's columns are only in min and max calls that an index computes.
     fn is_of_extremes(&self, expr: &Expr, rte: usize, relation: &Arc<Relation>) -> bool {
         let Some((column, ..)) = extreme(expr) else {
             return match expr {

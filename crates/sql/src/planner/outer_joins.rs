@@ -67,7 +67,7 @@ fn contains_outer(item: &FromItem) -> bool {
         || contains_outer(right)
 }
 
-/// `nulled`: the right sides of what has become an anti join.
+/// `nulled`: the right sides of joins that have become anti joins.
 fn reduce_item(item: &mut FromItem, known: &Known, nulled: &mut Vec<RteSet>) {
     let FromItem::Join { kind, left, right, on, .. } = item else { return };
     let (of_left, of_right) = (item_rtes(left), item_rtes(right));

@@ -82,7 +82,7 @@ impl Default for ParallelSettings {
     }
 }
 
-/// Whether several threads may run a statement: one that changes nothing.
+/// Whether several threads may run a statement: it must be read-only.
 pub(super) fn may_be(settings: &PlannerSettings, query: &Query) -> bool {
     settings.parallel.workers_max > 0
         && query.command == Command::Select
@@ -530,7 +530,7 @@ impl Params {
         expr.for_each_child(&mut |child| self.collect_read(child));
     }
 
-    /// Whether none comes from outside, where it changes while helpers run.
+    /// Whether all of them are set inside: one from outside may change while parallel workers run.
     fn are_inner(&self) -> bool {
         self.read.is_subset(&self.set)
     }
@@ -542,8 +542,8 @@ pub(super) fn has_safe_expressions(plan: &Plan) -> bool {
     all
 }
 
-/// How a function may be used: proparallel. A function of the user's is unsafe unless it says
-/// otherwise; one that is written in SQL runs statements, for which there is one session.
+/// How a function may be used: proparallel. A function of the user's is unsafe unless it is
+/// declared otherwise. One that is written in SQL runs statements, for which there is one session.
 fn parallel_of(function: &Function) -> Parallel {
     let is_native = match function.body {
         Body::Native { .. } => true,

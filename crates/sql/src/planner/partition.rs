@@ -206,7 +206,7 @@ impl Planner<'_> {
     }
 }
 
-/// ORDER BY over the table's columns, without what has one value only.
+/// ORDER BY over the table's columns, without keys of one value.
 pub(super) fn order_over_entry(
     request: &ScanRequest<'_>,
     targets: &[Target],

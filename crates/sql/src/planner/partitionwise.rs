@@ -2,8 +2,8 @@
 //! enable_partitionwise_aggregate).
 //!
 //! Tables with the same bounds that are joined on their keys have matching rows only in
-//! corresponding leaves; grouped by the key, a group's rows are all in one leaf. Then
-//! the join or the aggregation goes into the template of the scan:
+//! corresponding leaves; grouped by the key, a group's rows are all in one leaf. Then the join or
+//! the aggregation becomes part of the scan's template:
 //!
 //! ```text
 //!   Hash Join                            partition scan, leaf by leaf
@@ -37,7 +37,7 @@ use steppe_catalog::Relation;
 use steppe_partition::RowsKept;
 use steppe_types::{Oid, Result, oid};
 
-/// A scan of a partitioned table that does nothing besides its template.
+/// A scan of a partitioned table that consists of its template alone.
 pub(super) struct LeafByLeaf<'p> {
     pub(super) rel: &'p ScanRelation,
     template: &'p Plan,
@@ -59,8 +59,8 @@ impl<'p> LeafByLeaf<'p> {
         }
     }
 
-    /// The tables whose keys say where a row is: a row of an outer join's other side may be
-    /// missing, and of a FULL JOIN either.
+    /// The tables whose keys determine the leaf of a row: a row of an outer join's other side may
+    /// be missing, and of a FULL JOIN either.
     pub(super) fn tables(&self) -> impl Iterator<Item = &'p ScanRelation> {
         let is_full = self.partners.iter().any(|partner| partner.is_full);
         let needed = self.partners.iter().filter(|partner| partner.is_needed);
@@ -127,7 +127,7 @@ impl Planner<'_> {
         Ok(Some(Rel { plan: node(scan, types, names, cost), layout, rtes }))
     }
 
-    /// The partition key of a table or of a partition of it over a query's entry; nothing if the
+    /// The partition key of a table or of a partition of it over a query's entry. `None` if the
     /// entry is not found.
     pub(super) fn key_over_entry(
         &self,

@@ -1,8 +1,8 @@
 //! Paths: ways to get rows, before one of them is made a plan (pathnode.c).
 //!
-//! A path knows what it costs, what it is made of, and in which order its rows come. [`Paths`]
-//! keeps the cheapest path to a set of entries, and the cheapest one for each order that a node
-//! above may use (add_path). [`super::ties`] defines cheapest.
+//! A path has its cost, its parts, and the order of its rows. [`Paths`] keeps the cheapest path to
+//! a set of entries, and the cheapest one for each order that a node above may use (add_path).
+//! [`super::ties`] defines cheapest.
 
 use super::join::FromContext;
 use super::join_clause::{Clause, JoinKey};
@@ -155,7 +155,7 @@ impl Paths {
         }
     }
 
-    /// The same of a path whose order is of no use; it is asked for if the path is kept.
+    /// Considers a path whose order is of no use. The path is computed only if it is kept.
     pub(super) fn consider_in_any_order(
         &mut self,
         cost: Cost,
@@ -359,7 +359,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The same of a join by keys: the other conditions are asked of each pair that has the same
+    /// The shape of a join by keys: the other conditions are evaluated for each pair with the same
     /// keys, of which there are more than come out (approx_tuple_count).
     pub(super) fn shape_by_keys(
         &self,

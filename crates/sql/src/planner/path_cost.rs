@@ -3,8 +3,8 @@
 //! A fetch through an index is charged between two bounds. The upper one has every row on a page of
 //! its own at random, by Mackert and Lohman's formula for a cache of `effective_cache_size` ("Index
 //! scans using a finite LRU buffer: a validated I/O model", TODS 1989). The lower one has the pages
-//! one after the other. The square of the first key's correlation with the order of rows says where
-//! between.
+//! one after the other. The square of the first key's correlation with the order of rows determines
+//! the place between them.
 //!
 //! Tables are trees by row id here, and an entry that the snapshot may trust needs no fetch at
 //! all: an index-only scan is charged no table pages.
@@ -46,7 +46,7 @@ impl Default for CostParameters {
 const PAGE_OPERATORS: f64 = 50.0;
 /// Entries that a page of an inner node holds, about.
 const FANOUT: f64 = 250.0;
-/// Operators for a row id that goes into a bitmap (cost_bitmap_tree_node).
+/// Operators for a row id that is added to a bitmap (cost_bitmap_tree_node).
 const BITMAP_OPERATORS: f64 = 0.1;
 /// How much of an index a scan reads.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ pub(super) struct IndexReads {
     pub(super) pages: f64,
     /// Entries between the bounds of all searches.
     pub(super) visited: f64,
-    /// Those of them that conditions on later keys leave.
+    /// The entries that conditions on later keys leave.
     pub(super) found: f64,
     /// Descents.
     pub(super) searches: f64,
@@ -132,7 +132,7 @@ impl CostParameters {
         }
     }
 
-    /// An index scan (cost_index): the entries, and the rows unless the keys answer.
+    /// An index scan (cost_index): the entries, and the rows unless it is index-only.
     pub(super) fn index_scan(
         &self,
         reads: &IndexReads,
@@ -172,7 +172,7 @@ impl CostParameters {
             false => self.random_page,
         };
         let rows = found.max(1.0);
-        // Each row is looked at again as if its bit were not exact.
+        // Each row is rechecked as if its bit were not exact.
         let per_row = self.cpu_tuple + self.cpu_operator * operators;
         Charge { startup: index.total, total: index.total + pages * per_page + rows * per_row }
     }

@@ -1,4 +1,4 @@
-//! In which order a plan's rows come (pathkeys.c), told by the plan itself.
+//! The order of a plan's rows, derived from the plan itself (pathkeys.c).
 //!
 //! A scan of an index yields the order of its keys. Sorts, merges and groups by order make one.
 //! Joins keep the outer side's, other nodes their input's. A column that conditions restrict to one

@@ -69,8 +69,8 @@ pub(crate) fn push_down(query: &mut Query, rte: usize, condition: &Expr) -> bool
     true
 }
 
-/// Output columns that nothing reads are not computed: they become NULL, sub-selects in them do not
-/// run (remove_unused_subquery_outputs).
+/// Unread output columns are not computed: they become NULL, sub-selects in them do not run
+/// (remove_unused_subquery_outputs).
 pub(crate) fn drop_unused_outputs(query: &mut Query, is_used: impl Fn(usize) -> bool) {
     let counts_rows = matches!(query.distinct, Distinct::No) && query.set_operation.is_none();
     if query.command != Command::Select || !counts_rows {

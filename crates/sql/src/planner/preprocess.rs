@@ -142,7 +142,7 @@ fn decide_known_first(expr: &mut Expr) {
     }
 }
 
-/// Whether nothing but constants and parameters is in an expression.
+/// Whether an expression has only constants and parameters.
 fn is_known(expr: &Expr) -> bool {
     !matches!(expr, Expr::SubPlan(_) | Expr::ExecParam { .. })
         && rtes_of(expr).is_empty()

@@ -51,7 +51,7 @@ struct Pull<'q> {
     merged: &'q mut Merged,
 }
 
-/// Where an item stands.
+/// The place of an item.
 #[derive(Clone, Copy)]
 struct Place {
     /// Conditions may be moved out of it.
@@ -214,7 +214,7 @@ fn is_always(condition: Option<&Expr>) -> bool {
     matches!(condition, None | Some(Expr::Const(Datum::Bool(true), _)))
 }
 
-/// Whether a sub-select is nothing but joins and conditions (is_simple_subquery).
+/// Whether a sub-select has only joins and conditions (is_simple_subquery).
 fn is_simple(query: &Query, nullable: bool) -> bool {
     let is_mergeable = |t: &Target| match &t.expr {
         // Rows that are filled with NULLs must show NULL.
@@ -310,7 +310,7 @@ pub(super) fn take_level_away(query: &mut Query, offset: usize) {
     query.row_locks.iter_mut().flat_map(|l| &mut l.rtes).for_each(|rte| *rte += offset);
 }
 
-/// Replaces columns of merged entries by what they stand for.
+/// Replaces columns of merged entries by their expressions.
 fn substitute(query: &mut Query, merged: &Merged) {
     walk::for_each_node(query, 0, &mut |e, depth| {
         while let Expr::Var { rte, column, levels_up, .. } = e
@@ -349,7 +349,7 @@ pub(super) fn add_conditions(place: &mut Option<Expr>, conditions: Vec<Expr>) {
     *place = and_all(all);
 }
 
-/// The same with those of what stands further in: they are looked at first.
+/// Adds conditions from further in, before the existing ones.
 fn add_conditions_before(place: &mut Option<Expr>, mut conditions: Vec<Expr>) {
     conditions.extend(place.take());
     add_conditions(place, conditions);

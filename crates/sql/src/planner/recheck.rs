@@ -50,7 +50,7 @@ impl Recheck {
         recheck
     }
 
-    /// The columns that are looked at again, also where a scan would need them no more.
+    /// The columns that are rechecked, also where a scan would need them no more.
     pub(super) fn collect_columns(&self, wanted: &mut HashSet<ColumnId>) {
         let joins = self.outer_joins.iter().map(|(on, _)| on);
         self.conditions.iter().chain(joins).for_each(|e| super::collect_columns(e, wanted));

@@ -47,9 +47,9 @@ impl Planner<'_> {
         }
     }
 
-    /// The cheapest scan of one table. A whole unique key is always looked up in its index:
-    /// that is one row without looking at any other, however small the table, and the executor's
-    /// point path, which waits for a locked row without holding a thread.
+    /// The cheapest scan of one table. A whole unique key is always looked up in its index, for any
+    /// size of the table. That reads exactly one row, and allows the executor's point path, which
+    /// waits for a locked row without holding a thread.
     pub(super) fn table_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
         if self.current_of.is_some() && self.changed == Some(request.rte) {
             return self.seq_scan(request);
@@ -194,11 +194,11 @@ impl Planner<'_> {
         self.build_index_scan(request, &index, path, cost, backward).map(Some)
     }
 
-    /// The table's indexes that may answer the query: of partial ones those whose predicate the
-    /// conditions imply.
+    /// The table's indexes that may serve the query. A partial index may if the conditions imply
+    /// its predicate.
     fn usable_indexes(&mut self, request: &ScanRequest<'_>) -> Result<Vec<CandidateIndex>> {
         let mut usable = Vec::new();
-        // A system catalog is computed whole: its indexes are there to be looked at only.
+        // A system catalog is computed whole: its indexes are only shown.
         let settings = self.ctx.settings;
         let looks = settings.indexscan || settings.bitmapscan;
         if !looks || request.relation.kind == RelKind::Virtual {

@@ -127,7 +127,7 @@ impl Clauses<'_> {
         added
     }
 
-    /// Those of the recursive term, from those of the row before.
+    /// The columns of the recursive term, from the columns of the row before.
     fn next(&self) -> Result<Vec<Expr>> {
         let mut added = Vec::new();
         if let Some(search) = self.search {

@@ -7,7 +7,7 @@
 //! Correctness: in each row that all inner joins and WHERE let through, the unique key of both
 //! entries has one value. So both are the same row of the table, under one snapshot, and one may
 //! stand for the other wherever it is named. `a.id = b.id` leaves that id is not NULL. The entry
-//! that a statement changes or locks is another matter: its row may be looked at again, in a newer
+//! that a statement changes or locks is another matter: its row may be rechecked, in a newer
 //! version, without the other.
 
 use super::cost::strip;
@@ -110,7 +110,7 @@ fn replace_entry(query: &mut Query, gone: usize, kept: usize) {
     let from = std::mem::take(&mut query.from);
     query.from = from.into_iter().filter_map(|item| without(item, gone, &mut conditions)).collect();
     query.filter.take().into_iter().for_each(|filter| conjuncts(filter, &mut conditions));
-    // Those of the entry that stays come first.
+    // The conditions of the entry that stays come first.
     conditions.sort_by_key(|condition| rtes_of(condition).contains(gone));
     query.filter = and_all(conditions);
     walk::for_each_node(query, 0, &mut |e, depth| {

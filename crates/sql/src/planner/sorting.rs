@@ -23,7 +23,7 @@ const MERGE_ORDER: f64 = 6.0;
 /// An order that rows are wanted in.
 #[derive(Clone)]
 pub(super) struct Wish<'q> {
-    /// Over the output row of what is to be sorted.
+    /// Over the output row of the sorted plan.
     pub(super) keys: Vec<SortKey>,
     /// The same expressions as the query has them, for estimates.
     pub(super) written: Vec<&'q Expr>,
@@ -64,7 +64,7 @@ impl Planner<'_> {
         Ok(Rel { plan: node(sort, types, names, cost), ..rel })
     }
 
-    /// The order of a plan's rows, and the wanted keys that are needed besides what it fixes.
+    /// Whether a plan's rows come in the order of the wanted keys that it does not fix.
     pub(super) fn gives_order(&self, plan: &Plan, keys: &[SortKey]) -> Result<bool> {
         let order = self.order_of(plan)?;
         let needed: Vec<SortKey> =
@@ -161,9 +161,9 @@ const DISTINCT_TABLES: f64 = 100.0;
 /// A way to group.
 pub(super) struct Grouping {
     pub(super) strategy: AggStrategy,
-    /// How many keys.
+    /// The number of keys.
     pub(super) keys: usize,
-    /// How many aggregates.
+    /// The number of aggregates.
     pub(super) calls: usize,
     /// How many of them have DISTINCT.
     pub(super) distinct: usize,

@@ -1,8 +1,10 @@
-//! `pg_column_size(t.c)` and `pg_column_compression(t.c)`: what only a reader of the row can tell.
+//! `pg_column_size(t.c)` and `pg_column_compression(t.c)`: properties that only a reader of the row
+//! can return.
 //!
-//! A function of a value cannot know how the value is stored. (PostgreSQL's look at the pointer that
-//! a tuple holds, varlena.c.) So such a call over a table's column becomes a column of its own, which
-//! the scan answers ([`StoredForm`]). Like the column it is NULL where an outer join has no row.
+//! A function of a value cannot know how the value is stored. (PostgreSQL's look at the pointer
+//! that a tuple holds, varlena.c.) So such a call over a table's column becomes a column of its
+//! own, which the scan returns ([`StoredForm`]). Like the column it is NULL where an outer join has
+//! no row.
 //!
 //! A call over anything else than a table's column stays a call: an expression, a sub-select that
 //! is not merged, a row that is being changed. There the value is no longer a stored one, or is
@@ -79,7 +81,7 @@ fn is_stored(query: &Query, call: &Call) -> bool {
     is_table && varies && !query.group_by.iter().any(is_key)
 }
 
-/// The type of what a scan answers, and what EXPLAIN calls it.
+/// The type of a stored form that a scan returns, and its name in EXPLAIN.
 pub(super) fn described(form: StoredForm, column: &str) -> (TypeRef, String) {
     match form {
         StoredForm::Size => (TypeRef::plain(oid::INT4), format!("pg_column_size({column})")),

@@ -13,11 +13,11 @@
 //!
 //! A sub-select of one table may have sub-selects among its own conditions. An EXISTS or IN that
 //! names only columns from further out is a condition of the query around as well, where it may
-//! become a join of its own. A scalar one, or one that names columns of both, is asked of each row,
-//! or pair of rows, as any condition of the join. One that names columns of that table alone keeps
-//! both as sub-selects: within, it becomes a join, or is hashed. (PostgreSQL joins all of them.
-//! Here a join is not looked up by values of outer rows, so that few of those would read all of
-//! it.)
+//! become a join of its own. A scalar one, or one that names columns of both, is evaluated for each
+//! row, or pair of rows, as any condition of the join. One that names columns of that table alone
+//! keeps both as sub-selects: within, it becomes a join, or is hashed. (PostgreSQL joins all of
+//! them. Here a join is not looked up by values of outer rows, so that few of those would read all
+//! of it.)
 
 use super::hashed_exists::simplify_exists;
 use super::or_lists::array_of;
@@ -182,8 +182,8 @@ fn exists_join(
     flat_join(query, kind, offset).map(|(join, _)| join)
 }
 
-/// `SELECT … FROM right WHERE on` as a join, and what it selects: only WHERE may refer to the
-/// query around, and must.
+/// `SELECT … FROM right WHERE on` as a join, and its select list: only WHERE may refer to the query
+/// around, and must.
 fn flat_join(
     mut query: Box<Query>,
     kind: JoinKind,
@@ -278,7 +278,7 @@ fn correlated_in_join(
     Ok(join)
 }
 
-/// A comparison with a sub-select's columns as one with what stands for them.
+/// A comparison with a sub-select's columns as one with their expressions.
 fn over_columns(test: Expr, column: &dyn Fn(usize, TypeRef) -> Expr) -> Expr {
     let over = test.transform(&mut |e| {
         Ok::<_, std::convert::Infallible>(match e {

@@ -170,7 +170,7 @@ pub(crate) fn contains_sublink(expr: &Expr) -> bool {
     matches!(expr, Expr::SubLink { .. }) || expr.any_child(contains_sublink)
 }
 
-/// Replaces keys as they were written by what stands for them.
+/// Replaces keys as they were written by their expressions.
 pub(super) fn replace_keys(expr: &mut Expr, keys: &[(Expr, Expr)]) {
     if let Some((_, planned)) = keys.iter().find(|(written, _)| written == expr) {
         *expr = planned.clone();

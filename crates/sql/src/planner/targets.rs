@@ -115,9 +115,9 @@ pub(super) fn targets_over(query: &Query, layout: &[ColumnId]) -> Result<Vec<Exp
     query.targets.iter().map(|t| to_slots(t.expr.clone(), layout)).collect()
 }
 
-/// Which targets are computed after sorting, of the rows that are kept: calls of volatile functions
-/// and sub-selects that ORDER BY and DISTINCT do not look at, and set-returning functions if it
-/// looks at none of these (planner.c, make_sort_input_target).
+/// The targets that are computed after sorting, for the rows that are kept: calls of volatile
+/// functions and sub-selects that ORDER BY and DISTINCT do not use, and set-returning functions if
+/// ORDER BY and DISTINCT use none (make_sort_input_target in planner.c).
 fn late_targets(query: &Query) -> Vec<bool> {
     let sorted = |i: usize| match &query.distinct {
         Distinct::All => true,

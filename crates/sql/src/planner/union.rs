@@ -19,8 +19,8 @@ use crate::query::*;
 use crate::walk;
 use steppe_types::Result;
 
-/// ORDER BY and LIMIT of a query that does nothing else with the rows of a UNION ALL become the
-/// UNION's own.
+/// ORDER BY and LIMIT of a query that only passes on the rows of a UNION ALL become the UNION's
+/// own.
 pub(super) fn sink_order(query: &mut Query) {
     let [FromItem::Rte(rte)] = query.from.as_slice() else { return };
     let rte = *rte;
@@ -185,8 +185,8 @@ pub(super) fn of_columns(plan: Plan) -> Rel {
     Rel { plan, layout, rtes: RteSet::one(0) }
 }
 
-/// The order that the inputs of a UNION are merged in: ORDER BY's, and to tell duplicates that of all
-/// columns.
+/// The order that the inputs of a UNION are merged in: ORDER BY's, followed by all columns where
+/// duplicates are left out.
 fn merge_keys(query: &Query, operation: &SetOperation) -> Option<Vec<OrderBy>> {
     let mut keys: Vec<OrderBy> = Vec::new();
     for order in &query.order_by {
@@ -253,7 +253,7 @@ pub(super) fn is_simple(query: &Query) -> bool {
     plain
 }
 
-/// A plan without its LIMIT, which what is above it has. What it sorts it has been told how much of.
+/// A plan without its LIMIT, which the node above it has. A Sort in it has its bound already.
 pub(super) fn without_limit(plan: Plan) -> Plan {
     match plan {
         Plan {

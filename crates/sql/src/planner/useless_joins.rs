@@ -7,8 +7,8 @@
 //!                                                    part in the order of joins.
 //! ```
 //!
-//! A table is unique by columns if an index without holes says so that is checked row by row
-//! (no DEFERRABLE one), a sub-select if it is distinct or grouped by them.
+//! A table is unique by columns if it has an index without holes on them that is checked row by row
+//! (no DEFERRABLE one). A sub-select is unique by them if it is distinct or grouped by them.
 
 use super::index::same_ordering;
 use super::{Planner, conjuncts, is_volatile, returns_set, rtes_of, strip};
@@ -24,7 +24,7 @@ use steppe_catalog::{RelKind, Relation};
 type Uses = HashMap<usize, usize>;
 
 impl Planner<'_> {
-    /// Takes the joins away that change nothing, and makes plain joins of semi joins.
+    /// Removes the joins that have no effect, and makes plain joins of semi joins.
     pub(super) fn remove_useless_joins(&mut self, query: &mut Query) {
         if !query.from.iter().any(has_candidate) {
             return;
@@ -72,7 +72,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether an entry has at most one row for each row of what it is joined with.
+    /// Whether an entry has at most one row for each row of the other side.
     fn is_unique_by(&self, rte: usize, on: Option<&Expr>, rtes: &[Rte]) -> bool {
         let mut conditions = Vec::new();
         on.into_iter().for_each(|on| conjuncts(on.clone(), &mut conditions));
@@ -85,7 +85,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether an index says that no two rows of a table agree in these columns.
+    /// Whether an index guarantees that no two rows of a table agree in these columns.
     pub(super) fn has_key_in(
         &self,
         relation: &Relation,

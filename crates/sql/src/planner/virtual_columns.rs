@@ -32,7 +32,8 @@ pub(super) fn expand(catalog: &Catalog, query: &mut Query) -> Result<()> {
     failed.map_or(Ok(()), Err)
 }
 
-/// Those of the entries of one query, wherever it or a query inside it refers to them.
+/// The virtual columns of the entries of one query, wherever it or a query inside it refers to
+/// them.
 fn expand_level(catalog: &Catalog, query: &mut Query) -> Result<()> {
     let entries = entries_of(catalog, query)?;
     if entries.is_empty() {

@@ -64,7 +64,7 @@ impl Planner<'_> {
     }
 }
 
-/// The frame of functions that look at none.
+/// The frame of functions that use none.
 const ROWS_SO_FAR: Frame = Frame {
     explicit: false,
     between: false,
@@ -99,8 +99,8 @@ fn changes(call: &WindowCall, window: &WindowClause) -> (bool, bool) {
 }
 
 /// Takes a condition of the query around on the entry `rte` into the window that is computed last,
-/// if its function only grows or falls (check_and_push_window_quals). True: it need not be looked at
-/// again. Windows below hand all their rows to those above, so that nothing is gained there.
+/// if its function only grows or falls (check_and_push_window_quals). True: it need not be checked
+/// again. It does not help in a window below, which hands all its rows up.
 pub(super) fn push_run_condition(query: &mut Query, rte: usize, condition: &Expr) -> bool {
     let Expr::Func { func, args, ty, syntax: CallSyntax::Operator(op) } = condition else {
         return false;

@@ -46,7 +46,7 @@ impl Estimator<'_> {
         }
     }
 
-    /// The same without what is known of several columns together.
+    /// The selectivity without statistics on several columns together.
     pub(super) fn independent<'e>(&self, conditions: impl IntoIterator<Item = &'e Expr>) -> f64 {
         let (mut selected, mut ranges): (f64, Vec<Range<'_>>) = (1.0, Vec::new());
         for condition in conditions {

@@ -75,7 +75,7 @@ impl Estimator<'_> {
             Operand::Value(value) => value,
         };
         let elements = variable.statistics.and_then(|found| found.elements.as_deref());
-        // `x <> ALL (a)` is not `x = ANY (a)`; `x = ALL (a)` says that `a` has no other.
+        // `x <> ALL (a)` is not `x = ANY (a)`; `x = ALL (a)` means that `a` has no other.
         let question = if is_all == is_one { Question::IsContained } else { Question::Contains };
         let share = share(question, elements, left.ty().oid, &[value.into_owned()]);
         let share = share * (1.0 - variable.null_fraction());
@@ -124,7 +124,7 @@ fn frequency(found: Option<&ElementStatistics>, type_oid: Oid, element: &Datum) 
     }
 }
 
-/// Up to how many elements are looked at, times the common ones that there are.
+/// The factor that limits the number of elements used (EFFORT in array_selfuncs.c).
 const EFFORT: f64 = 100.0;
 
 /// The fraction of arrays that have no other elements than these (mcelem_array_contained_selec).
@@ -134,7 +134,8 @@ fn contained_share(found: &ElementStatistics, type_oid: Oid, wanted: &[&Datum]) 
     let is_known = !found.most_common.is_empty() && found.counts.len() >= 2;
     let compare = |a: &Datum, b: &Datum| order(type_oid, a, b).unwrap_or(Ordering::Less);
     let found = Some(found).filter(|_| is_known)?;
-    // What is not common, and how likely it is that nothing common is there that is not wanted.
+    // The expected number of elements that are not common, and the probability that no unwanted
+    // common one is there.
     let (mut rest, mut without) = (found.average_count, 1.0);
     for (element, frequency) in &found.most_common {
         rest -= frequency;

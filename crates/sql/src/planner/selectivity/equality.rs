@@ -8,7 +8,7 @@ use steppe_types::Datum;
 pub(super) struct Frequencies<'a> {
     /// `None`: each is as often there as any.
     common: Option<CommonValues<'a>>,
-    /// Those of the values that are not among them.
+    /// The frequency of any other value.
     others: f64,
 }
 

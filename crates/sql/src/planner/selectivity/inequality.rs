@@ -12,15 +12,15 @@ use std::cmp::Ordering;
 use steppe_catalog::RelKind;
 use steppe_types::Datum;
 
-/// A histogram is not believed where it says that less than this share of a bucket is left.
+/// A histogram is distrusted where less than this share of a bucket is left.
 const CUTOFF: f64 = 0.01;
 
 /// Which values a comparison selects.
 #[derive(Clone, Copy)]
 pub(super) struct Side {
-    /// Those below the bound.
+    /// It selects the values below the bound.
     pub(super) is_less: bool,
-    /// The bound, too.
+    /// It selects the bound, too.
     pub(super) or_equal: bool,
 }
 
@@ -83,7 +83,7 @@ impl Estimator<'_> {
         })
     }
 
-    /// The share of what is in the histogram on a side of a value.
+    /// The share of the histogram on a side of a value.
     pub(super) fn histogram_share(
         &self,
         variable: &Variable<'_>,

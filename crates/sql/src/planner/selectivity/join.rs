@@ -1,10 +1,10 @@
 //! Conditions over two tables, and how many rows a join has (eqjoinsel and its kin in selfuncs.c,
 //! calc_joinrel_size_estimate in costsize.c).
 //!
-//! The most common values of one side are looked for among those of the other: what they have in
-//! common is known. What they have not is taken to be spread over the values that are left. A semi
-//! join asks only which rows of the outer side have a partner: all, if the inner side has at least
-//! as many values as the outer one, else the ratio of the two numbers of values.
+//! The most common values of the two sides are matched with each other: the share of matches is
+//! known. The other values are taken to be spread over the values that are left. A semi join counts
+//! only which rows of the outer side have a partner: all, if the inner side has at least as many
+//! values as the outer one, else the ratio of the two numbers of values.
 
 use super::scalar::order;
 use super::variable::Variable;
@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 use steppe_catalog::builtin::Estimate;
 use steppe_types::{Datum, Oid};
 
-/// Where nothing is known of a pattern.
+/// The default selectivity of a pattern.
 const DEFAULT_MATCH: f64 = 0.005;
 
 /// The two sides of a join.

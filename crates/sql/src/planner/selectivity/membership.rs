@@ -18,7 +18,7 @@ const UNKNOWN_ELEMENTS: usize = 10;
 /// The fractions that elements select, together.
 struct Together {
     is_all: bool,
-    /// Each value is looked for, or kept out, by equality: what they select does not overlap.
+    /// Each value is searched, or excluded, by equality: their selected rows do not overlap.
     is_disjoint: bool,
     independent: f64,
     disjoint: f64,

@@ -1,7 +1,7 @@
 //! Which parts of its sides a merge join reads (mergejoinscansel in selfuncs.c).
 //!
 //! A merge ends where one of its sides does, and passes over what is before the other's first row.
-//! Where the sides begin and end is told by their histograms and most common values.
+//! Histograms and most common values determine where the sides begin and end.
 
 use super::Estimator;
 use super::inequality::Side;

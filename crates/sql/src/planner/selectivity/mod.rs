@@ -74,7 +74,7 @@ pub(crate) struct Estimator<'a> {
     in_leaf: bool,
 }
 
-/// The side of a comparison that is no column, as far as planning knows it.
+/// The side of a comparison that is no column, as far as planning has its value.
 enum Operand<'e> {
     Null,
     Value(Cow<'e, Datum>),
@@ -99,7 +99,7 @@ impl<'a> Estimator<'a> {
         self.rtes
     }
 
-    /// With what is known of the entries that have been planned.
+    /// With the estimates of the entries that have been planned.
     pub(crate) fn with_bases(self, bases: &'a Bases) -> Estimator<'a> {
         Estimator { bases: Some(bases), ..self }
     }
@@ -177,7 +177,7 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    /// Fraction of a table's rows by an operator's estimator. `sides` is nothing where a column is
+    /// Fraction of a table's rows by an operator's estimator. `sides` is `None` where a column is
     /// compared with another of the same row, say.
     fn restriction(&self, estimate: Estimate, sides: Option<&Comparison<'_, '_>>) -> f64 {
         match estimate {
@@ -193,7 +193,7 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    /// `(a, b) < (x, y)` by what it says of the first columns (rowcomparesel).
+    /// `(a, b) < (x, y)` by its first columns (rowcomparesel).
     fn row(&self, op: RowCompareOp, left: &[Expr], right: &[Expr]) -> f64 {
         let ([left, ..], [right, ..]) = (left, right) else { return UNKNOWN };
         let estimate = match op {

@@ -110,8 +110,8 @@ fn like_selectivity(pattern: &str) -> f64 {
     selected.min(1.0)
 }
 
-/// The prefix of an anchored regular expression: the literals that it begins with, if nothing in it
-/// is an alternative.
+/// The prefix of an anchored regular expression: the literals that it begins with, if it has no
+/// alternatives.
 fn of_regex(pattern: &str, is_folded: bool) -> Prefix {
     let none = || Prefix {
         kind: Kind::None,
@@ -140,7 +140,7 @@ fn of_regex(pattern: &str, is_folded: bool) -> Prefix {
     }
 }
 
-/// The literal characters that a regular expression begins with, and whether there is nothing else.
+/// The literal characters that a regular expression begins with, and whether they are all of it.
 fn literals(body: &str, is_folded: bool) -> (String, bool) {
     let (mut text, mut rest) = (String::new(), body.chars().peekable());
     while let Some(character) = rest.next() {
@@ -229,7 +229,7 @@ fn regex_part(pattern: &[u8]) -> f64 {
     selected.min(1.0)
 }
 
-/// Where the class ends that begins at a bracket, and what it leaves.
+/// The end of the class that begins at a bracket, and its selectivity.
 fn class(pattern: &[u8], at: usize) -> (usize, f64) {
     let is_negated = pattern.get(at + 1) == Some(&b'^');
     let mut end = at + if is_negated { 2 } else { 1 };

@@ -42,7 +42,7 @@ pub(super) fn integer(value: &Datum) -> Option<i64> {
     }
 }
 
-/// Where between two others a value is, from 0 to 1; `None` if that cannot be told.
+/// The position of a value between two others, from 0 to 1; `None` if it is unknown.
 pub(super) fn place(value: &Datum, low: &Datum, high: &Datum) -> Option<f64> {
     let (value, low, high) = match (value, low, high) {
         (Datum::Text(value), Datum::Text(low), Datum::Text(high)) => {

@@ -47,8 +47,8 @@ impl<'a> Estimator<'a> {
             .collect()
     }
 
-    /// The fraction of rows that those conditions leave of which statistics on several columns tell,
-    /// and which these are.
+    /// The fraction of rows that the conditions covered by statistics on several columns leave, and
+    /// these conditions.
     pub(super) fn together<E: Borrow<Expr>>(&self, conditions: &[E]) -> Option<(f64, Vec<bool>)> {
         let rte = self.only_entry(conditions)?;
         let found = self.found_together(rte);
@@ -190,8 +190,7 @@ impl<'a> Estimator<'a> {
         Some(array.elements.iter().map(|element| Cow::Owned(element.clone())).collect())
     }
 
-    /// Whether a combination of values satisfies a condition; what is NULL does not
-    /// (mcv_get_match_bitmap).
+    /// Whether a combination of values satisfies a condition; NULL does not (mcv_get_match_bitmap).
     fn holds(&self, row: (usize, &[i16], &Combination), condition: &Expr) -> bool {
         let (rte, columns, combination) = row;
         let of = |expr: &Expr| {

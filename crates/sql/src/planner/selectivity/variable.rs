@@ -59,7 +59,8 @@ pub(super) struct Variable<'a> {
     /// The one entry that it is over.
     pub(super) rte: Option<usize>,
     pub(super) statistics: Option<&'a ColumnStatistics>,
-    /// Whether no two rows have the same value; what is not known yet, the column's indexes say.
+    /// Whether no two rows have the same value. Where that is not known yet, the column's indexes
+    /// decide.
     is_unique: Cell<Option<bool>>,
     /// The table's column that it is.
     pub(super) column: Option<(&'a Arc<Relation>, i32)>,
@@ -143,7 +144,7 @@ impl<'a> Estimator<'a> {
             (RteKind::Relation(relation), _) => {
                 let with_children = self.has_children(relation, entry);
                 self.look_up_in_table(relation, column, with_children, variable);
-                // An index does not know what is in others.
+                // An index does not cover the rows of children.
                 let is_whole = !with_children || relation.kind == RelKind::PartitionedTable;
                 variable.is_unique = Cell::new(if is_whole { None } else { Some(false) });
                 variable.column = Some((relation, column));
@@ -269,7 +270,7 @@ impl<'a> Estimator<'a> {
         (clamp_rows(all / self.parted_by(variable)), is_guess)
     }
 
-    /// Into how many partitions a column's values are parted, if a leaf is looked at alone.
+    /// The number of partitions that a column's values are spread over, if a leaf is planned alone.
     pub(super) fn parted_by(&self, variable: &Variable<'_>) -> f64 {
         let Some((relation, column)) = variable.column.filter(|_| self.in_leaf) else { return 1.0 };
         let is_key = relation
