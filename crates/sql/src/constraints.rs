@@ -62,7 +62,7 @@ pub fn constraints_imply(catalog: &Catalog, table: &Arc<Relation>, bound: &str) 
     Ok(parts.into_iter().all(excluded))
 }
 
-/// `x = ANY (…)` as `x = … OR x = …`, whose negation the proofs look into.
+/// `x = ANY (…)` as `x = … OR x = …`, which the proofs can negate.
 fn as_alternatives(expr: Expr) -> Expr {
     match expr {
         Expr::Or(parts) => Expr::Or(parts.into_iter().map(as_alternatives).collect()),

@@ -54,7 +54,7 @@ pub type ExecParamId = usize;
 /// The parts of a subscript: the lower bound of a slice, and its upper one or an element's index.
 pub type Bounds = (Option<Expr>, Option<Expr>);
 
-/// A bound scalar expression. Fields are named by what they hold; each variant says what it means.
+/// A bound scalar expression. Fields are named by their content; each variant is documented.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum Expr {
@@ -174,7 +174,7 @@ pub enum CallSyntax {
     ExplicitCast,
     /// A cast that the binder put in: not printed.
     ImplicitCast,
-    /// `EXTRACT(year FROM a)` and what else SQL has a syntax for, by the function.
+    /// `EXTRACT(year FROM a)` and other calls with their own SQL syntax, by the function.
     Sql,
     /// A SQL-standard form printed without parentheses, e.g. `CURRENT_TIMESTAMP`.
     SqlValue(&'static str),
@@ -248,7 +248,7 @@ pub struct SubPlan {
     /// Any, hashed: what would be NULL is false, as EXISTS has it.
     pub null_is_false: bool,
     /// Exists, correlated, while the plan around it is made: the same by one evaluation that is
-    /// hashed. The planner chooses once it knows how often it is asked.
+    /// hashed. The planner chooses once the number of its calls is known.
     pub hashed: Option<Box<SubPlan>>,
     /// Result type.
     pub ty: TypeRef,
@@ -280,7 +280,7 @@ pub struct Aggregate {
     pub levels_up: usize,
     /// Result type.
     pub ty: TypeRef,
-    /// Where it was called.
+    /// The place of the call.
     pub at: Place,
 }
 
@@ -321,7 +321,7 @@ pub struct WindowCall {
     pub window: usize,
     /// Result type.
     pub ty: TypeRef,
-    /// Where it was called.
+    /// The place of the call.
     pub at: Place,
 }
 

@@ -1,6 +1,5 @@
-//! Whether conditions imply another: may a partial index answer a query, does
-//! ON CONFLICT's WHERE choose it (PostgreSQL's predtest.c in the parts that
-//! predicates of indexes use).
+//! Whether conditions imply another. By this a partial index may serve a query, and ON CONFLICT's
+//! WHERE chooses one (PostgreSQL's predtest.c in the parts that predicates of indexes use).
 //!
 //! ```text
 //!   a AND b  ⇒  p        if a ⇒ p or b ⇒ p
@@ -22,7 +21,7 @@ use steppe_catalog::{OperatorRef, builtin};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Oid, compare, oid, text_io};
 
-/// Longer IN lists are not looked into (MAX_SAOP_ARRAY_SIZE).
+/// Longer IN lists are not expanded (MAX_SAOP_ARRAY_SIZE).
 const LIST_MAX: usize = 100;
 
 /// Whether the conditions together imply the predicate.
@@ -177,7 +176,7 @@ pub(crate) fn comparison(expr: &Expr) -> Option<Comparison<'_>> {
     Some(Comparison { operand, strategy, constant: value.0, type_oid: value.1 })
 }
 
-/// A constant that is not NULL, also one below casts between numbers that lose nothing.
+/// A constant that is not NULL, also one below lossless casts between numbers.
 fn constant(expr: &Expr) -> Option<(Datum, Oid)> {
     match expr {
         Expr::Const(value, ty) if !value.is_null() => Some((value.clone(), ty.oid)),

@@ -1,5 +1,5 @@
 //! Simplifies NOT, and comparisons with true and false, to the form that indexes, bounds of
-//! partitions and proofs look for (negate_clause and simplify_boolean_equality in clauses.c).
+//! partitions and proofs need (negate_clause and simplify_boolean_equality in clauses.c).
 //!
 //! ```text
 //!   NOT (a < 1)            a >= 1                 by the operator's negator, if it has one

@@ -43,8 +43,8 @@ impl MatchedLeaves {
     }
 }
 
-/// The leaf of another table that is joined with a leaf of the leading one, `root`. `table` is
-/// the other and its number among all but the leading one. XX000 if there is none.
+/// The leaf of another table that is joined with a leaf of the leading one, `root`. `table` is the
+/// other and its number among all but the leading one. XX000 if it is missing.
 pub fn partner(
     catalog: &Catalog,
     matched: Option<&MatchedLeaves>,
@@ -57,7 +57,7 @@ pub fn partner(
 }
 
 /// The partition of `table` that corresponds to a partition of `root`, a table with the same
-/// bounds. XX000 if there is none.
+/// bounds. XX000 if it is missing.
 pub fn corresponding(catalog: &Catalog, partition: Oid, root: Oid, table: Oid) -> Result<Oid> {
     if partition == root {
         return Ok(table);

@@ -29,13 +29,13 @@ use std::sync::Arc;
 use steppe_catalog::{FunctionRef, Relation};
 use steppe_types::{Datum, Oid};
 
-/// Attribute number by which a scan is asked for the hidden row id, as a bigint.
+/// The attribute number for the hidden row id, as a bigint.
 pub const ROW_ID: i16 = -100;
 /// Attribute number of `ctid`.
 pub const CTID: i16 = -1;
 /// Attribute number of `tableoid`.
 pub const TABLE_OID: i16 = -6;
-/// How a column's value is stored, which a scan tells under attribute numbers of its own.
+/// The stored form of a column's value, which a scan returns under attribute numbers of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoredForm {
     /// The bytes that it takes, in PostgreSQL's form: an integer.
@@ -48,7 +48,7 @@ pub enum StoredForm {
 const STORED_FORMS: i16 = -1000;
 
 impl StoredForm {
-    /// The attribute number under which a scan tells this of a column, given the column's.
+    /// The attribute number of this form of a column, given the column's.
     pub fn attribute(self, column: i16) -> i16 {
         STORED_FORMS - 2 * column - self as i16
     }
@@ -60,7 +60,7 @@ impl StoredForm {
         Some((form, number / 2))
     }
 
-    /// The same of the column that takes the place of another one.
+    /// The attribute number of this form of the column that replaces another one.
     pub fn moved<E>(attribute: i16, column: impl FnOnce(i16) -> Result<i16, E>) -> Result<i16, E> {
         match StoredForm::of(attribute) {
             Some((form, of)) => Ok(form.attribute(column(of)?)),
@@ -93,8 +93,8 @@ pub struct PlannedStmt {
     pub subplans: Vec<Plan>,
     /// The cursors whose rows it changes (WHERE CURRENT OF).
     pub cursors: Vec<Arc<str>>,
-    /// A cursor's: the tables of whose rows the last columns of the output, two a table that are
-    /// not for the client, tell where they are (`tableoid` and row id).
+    /// For a cursor: the tables whose rows' positions are in the last columns of the output. These
+    /// are two a table (`tableoid` and row id) and are not sent to the client.
     pub positions: Option<Positions>,
     /// Number of run-time parameter slots.
     pub exec_params: usize,
@@ -147,10 +147,10 @@ impl PlannedStmt {
 /// The expressions whose constants and parameters may fail when they are evaluated.
 #[derive(Clone, Debug, Default)]
 pub struct Constants {
-    /// Those of the statement.
+    /// The expressions of the statement.
     pub statement: PlannedLevel,
-    /// Those of sub-selects in expressions that have any. Only the sub-selects are planned that
-    /// are left in an expression once its constants have been evaluated.
+    /// The expressions of sub-selects in expressions, if they have any. Only the sub-selects are
+    /// planned that are left in an expression once its constants have been evaluated.
     pub sub_selects: Vec<(crate::expr::SubPlanId, PlannedLevel)>,
 }
 
@@ -178,7 +178,7 @@ pub struct PlannedClause {
 }
 
 impl PlannedLevel {
-    /// Whether nothing in it may fail.
+    /// Whether it has no expression that may fail.
     pub fn is_empty(&self) -> bool {
         self.with.is_empty() && self.clauses.is_empty() && self.from.is_empty()
     }
@@ -195,7 +195,7 @@ pub enum RelationLock {
     RowExclusive,
 }
 
-/// A column of the result, as RowDescription tells it.
+/// A column of the result, as in RowDescription.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResultColumn {
     /// Name.
@@ -206,7 +206,7 @@ pub struct ResultColumn {
     pub origin: (Oid, i16),
 }
 
-/// A plan node with what is common to all nodes.
+/// A plan node with the parts common to all nodes.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The node.
@@ -265,7 +265,7 @@ pub struct ScanRelation {
 pub struct PartnerTable {
     /// The table.
     pub rel: ScanRelation,
-    /// As the leading table's.
+    /// The conditions on it, as on the leading table.
     pub conditions: Vec<Expr>,
     /// A leaf yields rows only if the partner's has some: the partner's conditions prune as well.
     pub is_needed: bool,
@@ -315,7 +315,7 @@ pub enum PlanNode {
         index: Arc<Relation>,
         /// The scanned part of it.
         range: IndexRange,
-        /// From the end to the start.
+        /// Scans from the end to the start.
         backward: bool,
         /// All of `columns` come out of the key (index-only scan).
         index_only: bool,
@@ -326,7 +326,7 @@ pub enum PlanNode {
     TidScan {
         /// The table.
         rel: ScanRelation,
-        /// Which ones.
+        /// The rows of the scan.
         rows: TidRows,
         /// EXPLAIN's "TID Cond", over the input row.
         condition: Expr,
@@ -368,9 +368,9 @@ pub enum PlanNode {
         /// The scan's conditions over its columns (range-table entry 0), from which the leaves
         /// are found that can have rows (see `prune`).
         conditions: Vec<Expr>,
-        /// The order that rows are wanted in, over the same columns; empty for none. A leaf's
-        /// rows come so from its scan. Leaves are read in the order of their bounds where that
-        /// is it, else merged: which of the two is known when the scan starts.
+        /// The wanted order of the rows, over the same columns; empty for none. A leaf's rows come
+        /// so from its scan. Leaves are read in the order of their bounds where that is it, else
+        /// merged: which of the two is known when the scan starts.
         order: Vec<SortKey>,
         /// Other tables with the same bounds, or some that match one by one, whose corresponding
         /// leaves the template joins.
@@ -471,9 +471,9 @@ pub enum PlanNode {
     Agg {
         /// Input.
         child: Box<Plan>,
-        /// How.
+        /// The strategy.
         strategy: AggStrategy,
-        /// How much of it.
+        /// The step of the aggregation.
         mode: AggMode,
         /// Group keys over the child's output.
         keys: Vec<Expr>,
@@ -532,7 +532,7 @@ pub enum PlanNode {
     },
     /// INTERSECT/EXCEPT [ALL]; UNION is Append + Agg.
     SetOp {
-        /// Which.
+        /// The operation.
         op: SetOp,
         /// ALL
         all: bool,
@@ -689,7 +689,7 @@ pub struct ModifyTable {
     /// UPDATE/DELETE: columns of the child's output that are system columns of the target. A newer
     /// version has others.
     pub system: Vec<(usize, i16)>,
-    /// The system columns that RETURNING looks at: they follow all else.
+    /// The system columns that RETURNING reads. They follow all else.
     pub returning_system: Vec<(VersionOf, i16)>,
 }
 

@@ -1,10 +1,10 @@
-//! A scan's conditions as what they say about a partition key.
+//! A scan's conditions as predicates on a partition key.
 //!
-//! A partitioned table's scan keeps its conditions; which partitions they leave is asked when
-//! the scan starts, level by level, since each level has a key of its own. Here an expression
-//! becomes a [`Predicate`] over such a key: values known now stay constants, all other operands
-//! are numbered slots, whose expressions the executor evaluates. What is not understood is
-//! [`Predicate::Unknown`], which prunes nothing; an operator counts only if it is one of the
+//! A partitioned table's scan keeps its conditions. The remaining partitions are found when the
+//! scan starts, level by level, since each level has a key of its own. Here an expression becomes a
+//! [`Predicate`] over such a key: values known now stay constants, all other operands are numbered
+//! slots, whose expressions the executor evaluates. A condition that is not understood is
+//! [`Predicate::Unknown`], which prunes no partition. An operator counts only if it is one of the
 //! ordering of the key's type, and an operand only if it is no volatile function's.
 
 mod bounds;
@@ -64,7 +64,7 @@ impl KeyOfScan {
         self.columns.iter().map(|(expr, _)| expr)
     }
 
-    /// How many columns it has.
+    /// The number of its columns.
     pub fn len(&self) -> usize {
         self.columns.len()
     }

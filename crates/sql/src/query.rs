@@ -21,7 +21,7 @@ pub enum Command {
     Delete,
 }
 
-/// A bound SELECT, INSERT, UPDATE or DELETE. Two are equal if they say the same, wherever
+/// A bound SELECT, INSERT, UPDATE or DELETE. Two are equal if they have the same parts, wherever
 /// they were written (GROUP BY recognises a repeated sub-select by it).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Query {
@@ -133,7 +133,7 @@ pub struct Target {
     pub hidden: bool,
     /// Table OID and attribute number for RowDescription, if it is a plain column.
     pub origin: Option<(Oid, i16)>,
-    /// Where its value was written.
+    /// The place of its value.
     pub at: Place,
 }
 
@@ -275,8 +275,8 @@ pub struct Rte {
     pub has_alias: bool,
     /// The relation or query that it ranges over.
     pub kind: RteKind,
-    /// For a table: its rows include those of its inheritance children or partitions. ONLY says
-    /// that they are not.
+    /// For a table: its rows include those of its inheritance children or partitions. With ONLY, it
+    /// does not.
     pub inherit: bool,
     /// Column names and types as seen from outside.
     pub columns: Vec<RteColumn>,
@@ -430,7 +430,7 @@ pub struct SetOperation {
     pub types: Vec<TypeRef>,
 }
 
-/// Which set operation.
+/// The set operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetOp {
     /// UNION

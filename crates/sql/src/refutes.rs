@@ -11,10 +11,9 @@
 //!   f(x)     ⇏  x IS NULL  if f is strict
 //! ```
 //!
-//! "Refutes" is meant for conditions that are true, and says that the other is *false*: a CHECK
-//! constraint that is NULL for a row lets it in. Two conditions of one WHERE need less: there
-//! it is enough that the other is not true ([`Strength::NotTrue`]). What cannot be shown does
-//! not count.
+//! "Refutes" is meant for conditions that are true, and means that the other is *false*: a CHECK
+//! constraint that is NULL for a row lets it in. Two conditions of one WHERE need less: there it is
+//! enough that the other is not true ([`Strength::NotTrue`]). What cannot be shown does not count.
 
 use crate::expr::{BoolTest, Expr};
 use crate::implies::{

@@ -170,8 +170,8 @@ fn top_join_conditions<'q>(item: &'q FromItem, f: &mut dyn FnMut(&'q Expr)) {
     }
 }
 
-/// Calls `f` on every node of an expression and of the queries inside it, parents first, with
-/// the number of query levels between them; where it answers false, not on what is below.
+/// Calls `f` on every node of an expression and of the queries inside it, parents first, with the
+/// number of query levels between them. Where it returns false, the nodes below are skipped.
 pub fn visit_levels(expr: &Expr, depth: usize, f: &mut dyn FnMut(&Expr, usize) -> bool) {
     if !f(expr, depth) {
         return;

@@ -1,5 +1,4 @@
-//! Statements nested 20,000 deep, on a thread with a 2 MiB stack: an answer or
-//! 54001, never a crash.
+//! Statements nested 20,000 deep, on a thread with a 2 MiB stack: a result or 54001, never a crash.
 
 use steppe_sql::parser::{MAX_DEPTH, parse};
 use steppe_types::SqlState;

@@ -1,5 +1,5 @@
-//! Lifting over the whole corpus: what is lifted still parses, has one parameter a
-//! literal, and is the original again once the literals are put back.
+//! Lifting over the whole corpus: the lifted text still parses, has one parameter a literal, and is
+//! the original again once the literals are put back.
 
 use steppe_sql::parser::lexer::{Lexer, TokenKind};
 use steppe_sql::parser::literals::{LiftedLiteral, Lifter};

@@ -1,8 +1,8 @@
-//! Parse errors against a live PostgreSQL's answers (data/parse_errors.tsv).
+//! Parse errors against those of a live PostgreSQL (data/parse_errors.tsv).
 
 use steppe_sql::parser::parse;
 
-/// Statements whose answer differs on purpose, with the reason.
+/// Statements whose error differs on purpose, with the reason.
 const DIFFERENT: &[(&str, &str)] = &[
     ("select 0x", "PostgreSQL 16 has hexadecimal integers: another message"),
     ("select * from (values (1)) limit fetch", "PostgreSQL 16 needs no alias there"),

@@ -120,7 +120,7 @@ pub struct KeyEnd {
     /// descending columns, the end consists of the columns with the direction of the first one, and
     /// the rest is a check.
     pub values: Vec<Expr>,
-    /// Whether what is equal to them belongs to the range.
+    /// Whether equal values belong to the range.
     pub inclusive: bool,
     /// The value is a pattern of this kind: the range is of what begins as it does. It has no end
     /// where a pattern's texts may begin with anything.

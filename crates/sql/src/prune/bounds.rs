@@ -27,7 +27,7 @@ pub struct Bounds(Vec<Bound>);
 
 #[derive(Debug)]
 struct Bound {
-    /// Its parent's.
+    /// The parent's key.
     key: KeyOfScan,
     bound: PartitionBound,
     rows: Rows,
@@ -47,7 +47,7 @@ enum Rows {
 pub struct Reachable(Vec<(Rows, PruningSteps)>);
 
 impl Bounds {
-    /// Those of `partition`, which is the table scanned or below it.
+    /// The bounds of `partition`, which is the table scanned or below it.
     pub fn of(catalog: &Catalog, scanned: &Arc<Relation>, partition: &Relation) -> Result<Bounds> {
         let mut bounds = Vec::new();
         let mut partition = partition;
@@ -105,7 +105,7 @@ impl Rows {
         })
     }
 
-    /// Whether some of them may satisfy what the steps say.
+    /// Whether some of them may satisfy the steps.
     fn may_satisfy(
         &self,
         steps: &PruningSteps,
@@ -171,7 +171,7 @@ fn compare(column: usize, operator: Comparison, value: &Datum) -> Predicate {
 }
 
 impl Reachable {
-    /// Whether nothing above is said of the condition.
+    /// Whether it has no test of the keys above.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
