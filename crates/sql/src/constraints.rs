@@ -47,7 +47,8 @@ fn has_no_null(table: &Relation, column: usize) -> bool {
 ///
 /// A constraint that is NULL lets a row in. So it is not enough that true constraints imply the
 /// bound: a row outside must make one of them *false*. The negation of a part of the bound is true
-/// of such a row: of that which demands IS NOT NULL, or else of a comparison of what is not NULL.
+/// of such a row: of the part that demands IS NOT NULL, or else of a comparison of a value that is
+/// not NULL.
 pub fn constraints_imply(catalog: &Catalog, table: &Arc<Relation>, bound: &str) -> Result<bool> {
     let bound = canonical(stored_expr(catalog, table, bound, ExprPlace::Check)?);
     let known = constraints_of(catalog, table)?;

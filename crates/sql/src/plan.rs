@@ -608,7 +608,7 @@ pub enum InnerRows {
 /// How much of an aggregation a node does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AggMode {
-    /// From rows to results.
+    /// From rows to results, in one step.
     Simple,
     /// From rows to states, of which there may be several for one group.
     Partial,
@@ -616,7 +616,7 @@ pub enum AggMode {
     Finalize,
 }
 
-/// How to aggregate.
+/// The step of an aggregation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AggStrategy {
     /// One group.

@@ -80,7 +80,7 @@ impl KeyOfScan {
     }
 
     /// The predicate on the rows within the bounds of the partition whose key it is. If it has a
-    /// DEFAULT partition, the bounds themselves say which values that partition cannot have.
+    /// DEFAULT partition, the bounds themselves exclude values of that partition.
     pub fn pruning_within(
         &self,
         conditions: &[Expr],

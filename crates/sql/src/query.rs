@@ -260,7 +260,7 @@ impl FrameBound {
 /// The distance of a frame's end from the current row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrameOffset {
-    /// bigint, for RANGE what is added to the sort column's type; over no columns.
+    /// bigint, or for RANGE the value added to the sort column's type; over no columns.
     pub value: Expr,
     /// RANGE: the in_range function of the types.
     pub in_range: Option<FunctionRef>,

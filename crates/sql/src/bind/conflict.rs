@@ -20,7 +20,7 @@ enum Arbiters {
     Any,
     /// The constraint's index.
     Named(Oid),
-    /// Those over these elements; of partial ones those whose predicate the condition implies.
+    /// The indexes over these elements. A partial one needs a predicate that the condition implies.
     Inferred { elements: Vec<Element>, condition: Option<Expr> },
 }
 

@@ -594,8 +594,8 @@ pub(crate) fn has_var(expr: &Expr) -> bool {
     matches!(expr, Expr::Var { .. }) || expr.any_child(has_var)
 }
 
-/// Whether what stands there is stored with a relation, to be bound again: names of types that
-/// may change are not kept.
+/// Whether an expression at this place is stored with a relation, to be bound again: names of types
+/// that may change are not kept.
 fn is_kept_by_relation(place: ExprPlace) -> bool {
     use ExprPlace as P;
     matches!(

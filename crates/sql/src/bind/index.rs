@@ -1,7 +1,7 @@
 //! Expressions and predicates of indexes, bound from the text that the catalog keeps.
 //!
-//! The planner needs them to match conditions, the executor to compute keys, DDL to
-//! know which columns they read.
+//! The planner needs them to match conditions, the executor to compute keys, DDL to find the
+//! columns that they read.
 
 use super::{ExprPlace, stored_expr};
 use crate::expr::Expr;

@@ -1,7 +1,7 @@
 //! Calls that SQL has a syntax of its own for, printed in that syntax again
 //! (get_func_sql_syntax): `EXTRACT(year FROM d)`, `(t AT TIME ZONE 'UTC'::text)`.
 //!
-//! Only calls that were written so are: `"extract"('year', d)` stays what it is.
+//! Only calls with that syntax are printed with it: `"extract"('year', d)` stays the same.
 
 use super::Deparser;
 use crate::expr::Expr;

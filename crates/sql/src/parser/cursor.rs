@@ -112,7 +112,7 @@ fn is_scanner(function: *const c_char) -> bool {
 }
 
 unsafe extern "C" {
-    /// The C library's: the parser allocates its answers with the same library's malloc.
+    /// The C library's: the parser allocates its results with the same library's malloc.
     fn free(memory: *mut std::ffi::c_void);
 }
 

@@ -165,7 +165,7 @@ struct Pass<'a> {
     copied: usize,
     /// The last number given out.
     number: u32,
-    /// For each open parenthesis, and what is outside of them: in a list of ORDER BY or GROUP BY.
+    /// For each open parenthesis, and the text outside of them: in a list of ORDER BY or GROUP BY.
     by_lists: Vec<bool>,
 }
 

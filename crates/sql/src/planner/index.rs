@@ -239,7 +239,7 @@ fn has_constant(expr: &Expr) -> bool {
 }
 
 /// Whether an operator of the key's own family compares the key with a value of another type, and
-/// where the value lies among the key's own can be told without a time zone (datetime_ops,
+/// the place of the value among the key's own does not depend on the time zone (datetime_ops,
 /// float_ops).
 fn is_family_pair(key: Oid, left: Oid, right: Oid) -> bool {
     let is_pair = matches!(

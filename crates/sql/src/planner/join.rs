@@ -64,7 +64,7 @@ impl Joined {
         Joined { cheapest, ordered: Vec::new(), states: Vec::new() }
     }
 
-    /// Without what is aggregated already.
+    /// Leaves out the joins of rows that are aggregated already.
     fn in_orders(self) -> (Rel, Vec<Rel>) {
         (self.cheapest, self.ordered)
     }
@@ -164,8 +164,9 @@ impl Planner<'_> {
         Ok(self.join_in_orders(from, items, pool, (None, &[]), None)?.cheapest)
     }
 
-    /// The same, and what else gives rows in one of the wanted orders, or in one that a merge join
-    /// above may use by these conditions, and perhaps joins of rows that are aggregated already.
+    /// The cheapest join of the items, and joins in one of the wanted orders or in one that a merge
+    /// join above may use by these conditions. With `eager`, also joins of rows that are aggregated
+    /// already.
     fn join_in_orders(
         &mut self,
         from: &FromContext<'_>,

@@ -122,7 +122,7 @@ impl Planner<'_> {
         joined.map(|rel| Ok(Path::planned(rel.clone(), self.path_order(&rel)?))).transpose()
     }
 
-    /// The kind of a join whose sides change places; inner joins are asked both ways anyway.
+    /// The kind of a join whose sides change places; inner joins are considered both ways anyway.
     fn other_way_round(&self, kind: JoinKind) -> Option<JoinKind> {
         match kind {
             JoinKind::Left => Some(JoinKind::Right),
@@ -134,7 +134,7 @@ impl Planner<'_> {
     }
 
     /// Each value of the inner side's keys once makes a semi join an inner one, either way
-    /// (JOIN_UNIQUE_INNER). The inner rows are no more then: a change that looks at its row again
+    /// (JOIN_UNIQUE_INNER). The inner rows are no more then: a change that rechecks its row
     /// (`recheck`) needs them.
     pub(super) fn consider_distinct_inner(
         &mut self,

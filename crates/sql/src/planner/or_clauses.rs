@@ -8,10 +8,10 @@
 //! ```
 //!
 //! The first form gives joins their conditions back. It is equivalent, NULLs included: AND
-//! distributes over OR in three-valued logic. The second adds conditions that hold wherever the
-//! OR does, so that rows are dropped before they are joined. The OR is checked above
-//! nevertheless, and the share of rows that it lets through there is what is left of its own
-//! ([`share_left`]): the tables' rows have been counted without those dropped.
+//! distributes over OR in three-valued logic. The second adds conditions that hold wherever the OR
+//! does, so that rows are dropped before they are joined. The OR is checked above nevertheless. The
+//! share of rows that it lets through there is its remaining one ([`share_left`]), since the
+//! tables' rows have been counted without those dropped.
 
 use super::cost::Estimator;
 use super::{RteSet, and_all, conjuncts, is_volatile, rtes_of};
@@ -207,8 +207,8 @@ fn arms_over(arms: &[Expr], rte: usize) -> Option<Vec<Expr>> {
     Some(disjuncts(restricted))
 }
 
-/// The share of joined rows that an OR lets through, if its tables have been read by what it says
-/// of each: `all` is its own. (PostgreSQL keeps it in the clause's norm_selec.)
+/// The share of joined rows that an OR lets through, if its tables have been read by its conditions
+/// on each. `all` is its own share. (PostgreSQL keeps it in the clause's norm_selec.)
 pub(super) fn share_left(arms: &[Expr], all: f64, estimator: &Estimator<'_>) -> f64 {
     let rtes = rtes_of_arms(arms);
     if rtes.iter().nth(1).is_none() {

@@ -372,7 +372,7 @@ impl Planner<'_> {
 /// The maximum number of an index's keys.
 const INDEX_KEYS_MAX: usize = 32;
 
-/// The longest beginning of the keys that is one table's, and what it begins with itself.
+/// Adds the longest prefix of the keys that is one table's, and the prefixes of that.
 fn add_prefixes(query: &Query, keys: Vec<SortKey>, orders: &mut Vec<Vec<SortKey>>) {
     let mut lead = None;
     let is_of_lead = |key: &SortKey| {

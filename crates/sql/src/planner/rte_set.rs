@@ -11,7 +11,7 @@ const BITS: usize = u64::BITS as usize;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct RteSet {
     bits: u64,
-    /// Those from [`BITS`] on, in order.
+    /// The entries from [`BITS`] on, in order.
     others: Vec<usize>,
 }
 

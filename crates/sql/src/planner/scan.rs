@@ -337,8 +337,8 @@ pub(crate) fn clamp_rows(rows: f64) -> f64 {
     rows.max(1.0).round()
 }
 
-/// Average width guessed from a type: a char(n) is full, a varchar(n) of more than 32 to half of
-/// what is above that (get_typavgwidth).
+/// Average width guessed from a type. A char(n) is full; a varchar(n) of more than 32 has half of
+/// the rest besides (get_typavgwidth).
 pub fn type_width(ty: TypeRef) -> u32 {
     match steppe_catalog::builtin::ty(ty.oid).map_or(32, |t| t.len) {
         len if len > 0 => len as u32,

@@ -1,10 +1,9 @@
 //! `pg_column_size(t.c)` and `pg_column_compression(t.c)`: properties that only a reader of the row
 //! can return.
 //!
-//! A function of a value cannot know how the value is stored. (PostgreSQL's look at the pointer
-//! that a tuple holds, varlena.c.) So such a call over a table's column becomes a column of its
-//! own, which the scan returns ([`StoredForm`]). Like the column it is NULL where an outer join has
-//! no row.
+//! A function gets a value, but not its stored form. (PostgreSQL's read the pointer that a tuple
+//! holds, varlena.c.) So such a call over a table's column becomes a column of its own, which the
+//! scan returns ([`StoredForm`]). Like the column it is NULL where an outer join has no row.
 //!
 //! A call over anything else than a table's column stays a call: an expression, a sub-select that
 //! is not merged, a row that is being changed. There the value is no longer a stored one, or is

@@ -11,8 +11,8 @@
 //! | scans of a table ([`scan_beats`]) | fewer conditions left to the filter |
 //! | plans of a query ([`Finished::beats`]) | rows that come in an order, if the first one comes no later |
 //!
-//! A path that costs more may still be wanted, for its order: [`Cost::is_no_dearer`] says when it is
-//! not, and `path::Paths` keeps it otherwise. There nothing is about the same, since of two
+//! A path that costs more may still be wanted, for its order. [`Cost::is_no_dearer`] decides when
+//! it is not, and `path::Paths` keeps it otherwise. There nothing is about the same, since of two
 //! paths that each think so of the other none would be left.
 
 use crate::plan::*;
@@ -38,8 +38,8 @@ pub(super) fn is_clearly_less(cost: f64, other: f64) -> bool {
 
 impl Cost {
     /// Whether a path is the better one of two for all rows. To start sooner by less than a
-    /// hundredth of the total does not count, where PostgreSQL asks by what factor: a small
-    /// table that is hashed first would weigh more than what it saves.
+    /// hundredth of the total does not count, where PostgreSQL compares by a factor: a small table
+    /// that is hashed first would weigh more than its saving.
     pub(super) fn beats(&self, other: &Cost) -> bool {
         match fuzzily(self.total, other.total) {
             Ordering::Equal => {}
@@ -98,8 +98,8 @@ impl Finished {
         }
     }
 
-    /// Whether it costs less than one in order, and that by more than an order outweighs: of the
-    /// totals, or of what comes before the first row.
+    /// Whether it costs less than one in order, by more than an order is worth: of the totals, or
+    /// of the costs before the first row.
     fn is_clearly_cheaper(&self, ordered: &Finished) -> bool {
         let (cost, ordered) = (&self.plan.cost, &ordered.plan.cost);
         cost.total < ordered.total

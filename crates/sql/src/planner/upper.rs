@@ -2,8 +2,8 @@
 //! LIMIT, one after another in each way that there is (create_grouping_paths to
 //! create_ordered_paths in planner.c).
 //!
-//! FROM's rows were found in one way or in several, and they can be grouped by hash or sorted. Every
-//! combination is made a whole plan, since what is saved below may be lost above; `ties` says
+//! FROM's rows were found in one way or in several, and they can be grouped by hash or sorted.
+//! Every combination is made a whole plan, since a saving below may be lost above. `ties` decides
 //! which of them is taken.
 
 use super::eager_aggregate::JoinedStates;

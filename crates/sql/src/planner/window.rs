@@ -2,7 +2,7 @@
 //! by its partition and order (planner.c's select_active_windows, create_window_paths).
 //!
 //! A WindowAgg hands its input row up with the calls' results behind it, so that slots below stay
-//! what they are. Windows are taken in PostgreSQL's order, longest common sort first. One sort then
+//! the same. Windows are taken in PostgreSQL's order, longest common sort first. One sort then
 //! serves several, and rows that a window does not distinguish come in PostgreSQL's order.
 //!
 //! A condition of the query around on a function that only grows from row to row, or only

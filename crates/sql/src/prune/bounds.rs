@@ -5,9 +5,9 @@
 //!                                                 └─ p2 DEFAULT         ╰── none of it is in p
 //! ```
 //!
-//! Two things follow (gen_partprune_steps). The part of an OR that no row in the bounds
-//! satisfies says nothing of the level's key: it must not keep all of the partitions, as what is
-//! not about the key does. And values beyond the bounds need no DEFAULT partition.
+//! Two things follow (gen_partprune_steps). The part of an OR that no row in the bounds satisfies
+//! does not restrict the level's key. It must not keep all of the partitions, as a condition on
+//! other columns does. And values beyond the bounds need no DEFAULT partition.
 
 use super::KeyOfScan;
 use crate::expr::Expr;

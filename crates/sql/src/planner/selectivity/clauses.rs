@@ -1,8 +1,8 @@
 //! Lists of conditions (clausesel.c).
 //!
 //! Conditions are taken to be independent of each other, so that their selectivities are
-//! multiplied. Two bounds of one expression are not: `x > 3 AND x < 5` leaves what is above 3 and
-//! what is below 5 without what either leaves, which is everything that is not null.
+//! multiplied. Two bounds of one expression are not: `x > 3 AND x < 5` leaves the rows above 3 and
+//! the rows below 5 without the rows that either leaves, which are all that are not null.
 
 use super::{DEFAULT_INEQUALITY, DEFAULT_RANGE, Estimator};
 use crate::expr::{CallSyntax, Expr};

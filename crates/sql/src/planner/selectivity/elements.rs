@@ -13,7 +13,7 @@ use steppe_catalog::builtin::Estimate;
 use steppe_catalog::objects::Operator;
 use steppe_types::{Datum, Oid};
 
-/// Where nothing is known.
+/// Defaults without statistics.
 const DEFAULT_CONTAINS: f64 = 0.005;
 const DEFAULT_OVERLAP: f64 = 0.01;
 

@@ -1,9 +1,9 @@
 //! How many groups rows fall into (estimate_num_groups in selfuncs.c).
 //!
-//! Keys are taken to be independent of each other, but no more groups are taken to be in a table
-//! than it has rows, and of several keys of it not more than a tenth of that. Where conditions have
-//! left some of a table's rows, some of its values are missing: as many as would be if the rows left
-//! were drawn by lot (Dell'Era's approximation of Yao's formula).
+//! Keys are assumed to be independent of each other. A table has at most as many groups as rows,
+//! and at most a tenth of that for several keys of it. Where conditions have left some of a table's
+//! rows, some of its values are missing: as many as would be if the rows left were drawn by lot
+//! (Dell'Era's approximation of Yao's formula).
 
 use super::Estimator;
 use super::variable::Variable;
@@ -11,7 +11,7 @@ use crate::expr::Expr;
 use crate::planner::{is_volatile, rtes_of};
 use steppe_types::oid;
 
-/// The share of a table's rows that the combinations of several of its columns are at most.
+/// The maximum number of combinations of several columns of a table, as a share of its rows.
 const COMBINED: f64 = 0.1;
 
 /// A grouping key: a column, or an expression with statistics.
@@ -81,8 +81,8 @@ impl Estimator<'_> {
         }
     }
 
-    /// How many values keys of one table have: several together where statistics tell, each by
-    /// itself otherwise (estimate_multivariate_ndistinct).
+    /// The number of values of one table's keys. Keys covered by statistics are counted together,
+    /// others separately (estimate_multivariate_ndistinct).
     fn distinct_together(&self, rte: Option<usize>, mut keys: Vec<Key<'_>>) -> Vec<f64> {
         let found = rte.map_or_else(Vec::new, |rte| self.found_together(rte));
         let mut numbers = Vec::with_capacity(keys.len());

@@ -25,7 +25,8 @@ pub(super) struct Side {
 }
 
 impl Side {
-    /// Whether what is below a bound is what is selected, or is not selected, without the bound.
+    /// Whether the selected values, or the others, are the ones below the bound without the bound
+    /// itself.
     fn is_without_equal(self) -> bool {
         self.is_less != self.or_equal
     }

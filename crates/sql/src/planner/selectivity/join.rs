@@ -29,7 +29,7 @@ pub(crate) struct JoinSides<'a> {
     pub(crate) inner: &'a RteSet,
 }
 
-/// A side of an equality: what it is, and how many values it has.
+/// A side of an equality, and its number of values.
 struct Side<'a> {
     variable: Variable<'a>,
     distinct: f64,

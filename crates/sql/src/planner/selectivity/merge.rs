@@ -1,6 +1,6 @@
 //! Which parts of its sides a merge join reads (mergejoinscansel in selfuncs.c).
 //!
-//! A merge ends where one of its sides does, and passes over what is before the other's first row.
+//! A merge ends where one of its sides does, and passes over the rows before the other's first one.
 //! Histograms and most common values determine where the sides begin and end.
 
 use super::Estimator;

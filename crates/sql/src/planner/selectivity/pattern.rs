@@ -13,9 +13,10 @@ use steppe_types::text::like::LikePattern;
 use steppe_types::text::regex::{Regex, RegexFlags};
 use steppe_types::{Datum, Oid, oid};
 
-/// Where nothing is known.
+/// The default without statistics.
 const DEFAULT_MATCH: f64 = 0.005;
-/// From how many bounds on a histogram counts, and from how many on nothing else does.
+/// The number of bounds from which on a histogram counts, and the number from which on it alone
+/// counts.
 const BOUNDS_MIN: usize = 10;
 const BOUNDS_ENOUGH: f64 = 100.0;
 /// Limits of the estimate, since a histogram does not have all values.

@@ -7,7 +7,7 @@ use steppe_types::{Datum, Oid, compare};
 /// At most this many characters of a string count, and bytes of a bytea.
 const CHARACTERS_MAX: usize = 12;
 const BYTES_MAX: usize = 10;
-/// A range of fewer characters says too little of which ones there may be: then all of ASCII.
+/// A range of fewer characters is extended to all of ASCII.
 const CHARACTERS_MIN: f64 = 9.0;
 
 const USECS_PER_DAY: i64 = 86_400_000_000;
