@@ -160,7 +160,7 @@ pub enum Expr {
     Default(TypeRef),
 }
 
-/// How a function call was written: EXPLAIN and pg_get_expr print it back.
+/// The syntax of a function call: EXPLAIN and pg_get_expr print it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallSyntax {
     /// `f(a, b)`
@@ -245,7 +245,7 @@ pub struct SubPlan {
     /// Any, uncorrelated, plain equality: hash the sub-select's rows. Left-hand expressions
     /// (over the current row), in column order.
     pub hash_keys: Option<Vec<Expr>>,
-    /// Any, hashed: what would be NULL is false, as EXISTS has it.
+    /// Any, hashed: a NULL result is false, as for EXISTS.
     pub null_is_false: bool,
     /// Exists, correlated, while the plan around it is made: the same by one evaluation that is
     /// hashed. The planner chooses once the number of its calls is known.
@@ -276,7 +276,7 @@ pub struct Aggregate {
     pub filter: Option<Expr>,
     /// `count(*)` was written with a star.
     pub star: bool,
-    /// How many query levels out the aggregate belongs.
+    /// The number of query levels out at which the aggregate belongs.
     pub levels_up: usize,
     /// Result type.
     pub ty: TypeRef,
@@ -317,7 +317,7 @@ pub struct WindowCall {
     pub filter: Option<Expr>,
     /// An aggregate.
     pub aggregate: bool,
-    /// Which of the query's windows.
+    /// The window's number in the query.
     pub window: usize,
     /// Result type.
     pub ty: TypeRef,

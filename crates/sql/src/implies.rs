@@ -41,7 +41,7 @@ pub(crate) fn equivalent(a: &Expr, b: &Expr) -> bool {
     !is_column(a) && !is_column(b) && canonical(a.clone()) == canonical(b.clone())
 }
 
-/// The expression without what only its printing depends on, as conditions are folded.
+/// The expression without parts that only its printing depends on, as conditions are folded.
 pub(crate) fn canonical(expr: Expr) -> Expr {
     let rewritten = expr.transform::<std::convert::Infallible>(&mut |e| {
         Ok(match e {

@@ -125,7 +125,7 @@ pub struct Constraint {
     pub location: Location,
 }
 
-/// The kinds of constraints, and what the grammar treats as one.
+/// The kinds of constraints, and the clauses that the grammar treats as one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConstraintKind {
     /// NULL.
@@ -276,7 +276,7 @@ pub struct PartitionSpec {
     pub location: Location,
 }
 
-/// How a table is partitioned.
+/// The strategy of a partitioned table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PartitionStrategy {
     /// LIST.

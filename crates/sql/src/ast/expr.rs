@@ -25,9 +25,8 @@ impl Expr {
         Expr { kind, location }
     }
 
-    /// Where the expression begins, which is what PostgreSQL's errors about a whole
-    /// expression point at (exprLocation): `a` in `a + 1`, whose own place is the
-    /// operator's.
+    /// The beginning of the expression, which PostgreSQL's errors about a whole expression point at
+    /// (exprLocation): `a` in `a + 1`, whose own place is the operator's.
     pub fn leftmost(&self) -> Location {
         super::deeper(|| match &self.kind {
             ExprKind::Cast { arg, .. }

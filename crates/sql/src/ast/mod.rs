@@ -43,8 +43,8 @@ pub use utility::*;
 const STACK_RED_ZONE: usize = 64 * 1024;
 const STACK_CHUNK: usize = 1024 * 1024;
 
-/// Runs one step of a recursive walk over a tree (or over what was made of one),
-/// on fresh stack if the present one runs low. It costs a few nanoseconds.
+/// Runs one step of a recursive walk over a tree (or over its result), on fresh stack if the
+/// present one runs low. It costs a few nanoseconds.
 #[inline]
 pub fn deeper<T>(step: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(STACK_RED_ZONE, STACK_CHUNK, step)

@@ -1,4 +1,4 @@
-//! Names, types and places: what every other part of the tree is made of.
+//! Names, types and places: the parts of every other part of the tree.
 
 use super::Expr;
 use steppe_catalog::DATABASE_NAME;
@@ -148,7 +148,7 @@ pub fn other_database(name: &str) -> Error {
     Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
 }
 
-/// How long a relation's contents live.
+/// The lifetime of a relation's contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Persistence {
     /// An ordinary, logged relation.
@@ -196,7 +196,7 @@ pub enum DropBehavior {
     /// Fail when something depends on the object.
     #[default]
     Restrict,
-    /// Drop what depends on it too.
+    /// Drops dependent objects too.
     Cascade,
 }
 
@@ -241,7 +241,7 @@ pub enum DefValue {
     Boolean(bool),
     /// A string literal or a word.
     String(String),
-    /// A type name: also what an unquoted word is in definition lists.
+    /// A type name. An unquoted word in a definition list is one, too.
     TypeName(Box<TypeName>),
     /// A role.
     Role(RoleSpec),

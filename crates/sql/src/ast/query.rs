@@ -1,4 +1,4 @@
-//! SELECT and what hangs below it.
+//! SELECT and its clauses.
 
 use super::{Alias, Expr, FuncCall, Location, OperatorName, Persistence, RangeVar, TypeName};
 

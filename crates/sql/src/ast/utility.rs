@@ -36,7 +36,7 @@ pub enum TransactionStmt {
     RollbackPrepared(String),
 }
 
-/// Transaction modes; what was not written is `None`.
+/// Transaction modes; an absent one is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransactionModes {
     /// ISOLATION LEVEL.
@@ -205,7 +205,7 @@ pub struct FetchStmt {
     pub cursor: String,
     /// The direction.
     pub direction: FetchDirection,
-    /// How many rows, or which one; [`FETCH_ALL`] is ALL.
+    /// The number of rows, or the number of the row; [`FETCH_ALL`] is ALL.
     pub count: i64,
 }
 

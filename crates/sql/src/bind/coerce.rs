@@ -13,7 +13,7 @@ pub use steppe_catalog::builtin::CastContext as CoercionContext;
 /// The hint of 42804 where a value is assigned.
 const REWRITE_OR_CAST: &str = "You will need to rewrite or cast the expression.";
 
-/// How to get from one type to another.
+/// The way from one type to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pathway {
     /// Same representation.
@@ -69,7 +69,7 @@ pub(crate) fn is_polymorphic(ty: Oid) -> bool {
     )
 }
 
-/// How `from` becomes `to`, if the context allows it (find_coercion_pathway).
+/// The way from `from` to `to`, if the context allows it (find_coercion_pathway).
 pub(crate) fn pathway(
     types: &Catalog,
     from: Oid,

@@ -80,7 +80,7 @@ impl Binder<'_> {
     /// It reports 0A000 where non-ASCII text would be treated otherwise than under the database's
     /// own collation.
     ///
-    /// PostgreSQL finds 42P22 when the first row comes.
+    /// PostgreSQL finds 42P22 at the first row.
     pub(crate) fn check_collation(&self, proc: &Function, args: &[Expr]) -> Result<()> {
         let textual = |ty: &Oid| matches!(*ty, oid::TEXT | oid::VARCHAR | oid::BPCHAR);
         let used = proc
@@ -302,7 +302,7 @@ fn is_utf8(collation: Oid) -> bool {
     collation == DEFAULT_COLLATION || builtin::collation_name(collation) == Some("pg_c_utf8")
 }
 
-/// How a function of text uses its collation, with what errors call it.
+/// The use that a function of text makes of its collation, and its name in errors.
 fn use_of(name: &str) -> Option<(Use, &'static str)> {
     Some(match name {
         "lower" => (Use::Case, "lower() function"),

@@ -502,7 +502,7 @@ impl Binder<'_> {
         Ok(query)
     }
 
-    /// WHERE, besides what a view demands of its rows.
+    /// WHERE, besides the conditions of a view on its rows.
     fn changed_rows(&mut self, query: &mut Query, condition: Option<&ast::Expr>) -> Result<()> {
         let Some(condition) = condition else { return Ok(()) };
         if let ExprKind::CurrentOf(cursor) = &condition.kind {

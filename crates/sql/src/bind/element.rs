@@ -1,8 +1,8 @@
 //! Assignment to elements and slices of a column's array (transformAssignmentIndirection,
 //! transformAssignmentSubscripts).
 //!
-//! `SET a[1] = x` gives the column the array that its old one is after the assignment; several
-//! of them to one column each begin with what the one before has made.
+//! `SET a[1] = x` gives the column its old array with the assignment done. Several assignments to
+//! one column each begin with the result of the one before.
 
 use super::coerce::element_of;
 use super::row::is_slice;

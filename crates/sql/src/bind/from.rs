@@ -212,7 +212,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Adds a base relation to the range table, with what inherits from it or without.
+    /// Adds a base relation to the range table, with its inheritance children or without.
     pub(crate) fn add_relation_rte(
         &mut self,
         relation: Arc<Relation>,

@@ -16,7 +16,7 @@ struct Candidate {
     args: Vec<Oid>,
     /// VARIADIC arguments are collected into an array from this position.
     variadic_from: Option<usize>,
-    /// How many trailing defaults fill up the call.
+    /// The number of trailing defaults that fill up the call.
     defaults: usize,
 }
 

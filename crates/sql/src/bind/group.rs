@@ -144,7 +144,7 @@ impl Binder<'_> {
         Err(self.error(SqlState::DATATYPE_MISMATCH, message, location))
     }
 
-    /// Binds what must not contain a set-returning function.
+    /// Binds an expression that must not contain a set-returning function.
     pub(crate) fn without_sets<T>(
         &mut self,
         bind: impl FnOnce(&mut Self) -> Result<T>,
@@ -250,9 +250,9 @@ impl Binder<'_> {
         })))
     }
 
-    /// How many levels out an aggregate belongs: to the innermost one that its arguments' columns
-    /// come from. It must stand where that level allows aggregates, and not in another of the
-    /// same level (check_agglevels_and_constraints).
+    /// The number of query levels out at which an aggregate belongs: the innermost one that its
+    /// arguments' columns are from. It must stand where that level allows aggregates, and not in
+    /// another of the same level (check_agglevels_and_constraints).
     fn aggregate_level(
         &self,
         exprs: &[&Expr],

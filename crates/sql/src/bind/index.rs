@@ -19,7 +19,7 @@ pub struct IndexExprs {
 }
 
 impl IndexExprs {
-    /// Binds what the index stores as text; empty for an index over plain columns.
+    /// Binds the expressions that the index stores as text; empty for an index over plain columns.
     pub fn bind(catalog: &Catalog, table: &Arc<Relation>, info: &IndexInfo) -> Result<IndexExprs> {
         let bind = |text: &str, place: ExprPlace| stored_expr(catalog, table, text, place);
         let key = |text: &Option<Arc<str>>| match text {

@@ -84,7 +84,7 @@ impl RowLockClause {
     }
 }
 
-/// Locks range-table entries of a query: tables here, what sub-selects read in them.
+/// Locks range-table entries of a query: tables here, the tables of sub-selects in them.
 fn lock_entries(
     query: &mut Query,
     rtes: &mut [Rte],

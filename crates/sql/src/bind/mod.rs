@@ -78,9 +78,9 @@ pub use view::{
     CHECK_OPTION, SECURITY_BARRIER, SECURITY_INVOKER, updatable_columns, view_update_refusal,
 };
 
-/// How many columns a row may have that is not stored (MaxTupleAttributeNumber).
+/// The maximum number of columns of a row that is not stored (MaxTupleAttributeNumber).
 const TARGETS_MAX: usize = 1664;
-/// How many arguments a call may have (FUNC_MAX_ARGS).
+/// The maximum number of arguments of a call (FUNC_MAX_ARGS).
 const ARGUMENTS_MAX: usize = 100;
 
 /// Name and type of a system column by its (negative) attribute number.

@@ -1,10 +1,10 @@
 //! RETURNING (transformReturningClause in analyze.c).
 //!
-//! Besides the changed table, whose names mean the row as it was stored (for DELETE as it was),
-//! the list may name the row's versions: `old` and `new`, or what `WITH (OLD AS o)` calls them.
-//! Each is an entry of the range table over the target's columns that no FROM item stands for;
-//! a query that names neither does not have them. A version that there is not (`old` of an
-//! INSERT) has NULL in all columns, and is NULL as a whole.
+//! The list may name the changed table, which means the row as it was stored (for DELETE as it
+//! was). It may also name the row's versions: `old` and `new`, or the names in `WITH (OLD AS o)`.
+//! Each is an entry of the range table over the target's columns that no FROM item stands for; a
+//! query that names neither does not have them. A version that there is not (`old` of an INSERT)
+//! has NULL in all columns, and is NULL as a whole.
 
 use super::names::unless_null;
 use super::{Binder, ExprPlace, TARGETS_MAX};

@@ -1,8 +1,8 @@
 //! SEARCH and CYCLE of a recursive WITH query: their names and added columns (analyzeCTE in
 //! parse_cte.c).
 //!
-//! The added columns are there wherever the query is named, its recursive term included; what
-//! computes them comes when the query is planned.
+//! The added columns are there in each reference to the query, its recursive term included. The
+//! planner adds the expressions that compute them.
 
 use super::coerce::is_row;
 use super::with::cte_columns;

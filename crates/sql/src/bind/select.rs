@@ -301,7 +301,7 @@ impl Binder<'_> {
             .map_err(|error| error.hint("Use an explicit ordering operator or modify the query."))
     }
 
-    /// [`Self::check_ordering`] without saying what to do about it.
+    /// [`Self::check_ordering`] without the hint.
     pub(super) fn check_sorted(&self, ty: Oid, location: Location) -> Result<()> {
         if is_row(ty) || builtin::ordering(ty).is_some() {
             return Ok(());

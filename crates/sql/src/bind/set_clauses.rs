@@ -1,4 +1,4 @@
-//! SET of UPDATE and of ON CONFLICT: what columns, and parts of them, are given (parse_target.c,
+//! SET of UPDATE and of ON CONFLICT: the values of columns, and of parts of them (parse_target.c,
 //! transformUpdateTargetList).
 
 use super::element::Assigned;
@@ -208,7 +208,7 @@ impl Binder<'_> {
     }
 }
 
-/// Parts of one column are assigned one after the other, the first to what the column holds.
+/// Parts of one column are assigned one after the other, the first to the column's value.
 fn add_assignment(
     assignments: &mut Vec<(usize, Expr)>,
     relation: &Relation,

@@ -52,7 +52,7 @@ pub fn stored_key(
             let named = parent.columns.get(column.attnum as usize - 1);
             let at = named.and_then(|named| table.column_index(&named.name));
             let at = at.ok_or_else(|| Error::internal("partition key has no column"))?;
-            // As the scan's conditions name it: with what its type is limited to.
+            // As the scan's conditions name it: with its type modifier.
             let ty = TypeRef { oid: column.type_oid, typmod: table.columns[at].typmod };
             let column = at as i32;
             Ok(Expr::Var { rte: 0, column, levels_up: 0, ty, at: Place::NONE })
@@ -66,8 +66,8 @@ fn over_stored(catalog: &Catalog, table: &Arc<Relation>, expr: Expr) -> Result<E
     over_row(of_stored(catalog, table, expr)?)
 }
 
-/// An expression over a table as one over what its rows hold: those of its virtual generated
-/// columns stand in the place of the columns, and `tableoid` is known.
+/// An expression over a table as one over its stored rows. Virtual generated columns are replaced
+/// by their expressions, and `tableoid` is known.
 pub fn of_stored(catalog: &Catalog, table: &Arc<Relation>, expr: Expr) -> Result<Expr> {
     expr.transform(&mut |e| {
         let Expr::Var { column, levels_up: 0, ty, .. } = e else { return Ok(e) };
@@ -114,8 +114,7 @@ pub fn generated_value(
     bind_assigned_expr(&ctx, Some(table), &parsed, place, ty, &column.name).map(Some)
 }
 
-/// The virtual generated columns that must not be NULL: position, and what computes them over the
-/// row.
+/// The virtual generated columns that must not be NULL: position, and expression over the row.
 pub fn stored_never_null(catalog: &Catalog, table: &Arc<Relation>) -> Result<Vec<(usize, Expr)>> {
     let mut never_null = Vec::new();
     let columns = table.columns.iter().enumerate();

@@ -1,4 +1,4 @@
-//! Type names: from the parser's to OIDs, and back to what people read.
+//! Type names: from the parser's to OIDs, and back to SQL names.
 
 use super::{BindContext, Binder};
 use crate::ast::{self, ExprKind, Literal, TypeName};

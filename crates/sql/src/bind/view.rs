@@ -25,7 +25,7 @@ use steppe_types::{Error, Result, SqlState};
 
 /// Option under which a view keeps its CHECK OPTION (pg_class.reloptions).
 pub const CHECK_OPTION: &str = "check_option";
-/// Option of a view whose conditions come before those of what reads it.
+/// Option of a view whose conditions are evaluated before those of the query around.
 pub const SECURITY_BARRIER: &str = "security_barrier";
 /// Option of a view that is read with the rights of its reader: there is but one role.
 pub const SECURITY_INVOKER: &str = "security_invoker";

@@ -81,7 +81,8 @@ impl Binder<'_> {
         }
     }
 
-    /// A WITH query of this level; `recursion` is what SEARCH and CYCLE add to a recursive one.
+    /// A WITH query of this level. `recursion` has the columns that SEARCH and CYCLE add to a
+    /// recursive one.
     fn push_cte(
         &mut self,
         cte: &ast::CommonTableExpr,

@@ -131,7 +131,7 @@ impl Printer<'_> {
     }
 }
 
-/// The arguments of ROLLUP, if that is what the sets are: each the next one and some more keys.
+/// The arguments of ROLLUP, if the sets are one: each has the next one and some more keys.
 fn rolled_up(sets: &[Vec<usize>]) -> Option<Vec<Vec<usize>>> {
     if sets.len() < 2 || !sets.last()?.is_empty() {
         return None;

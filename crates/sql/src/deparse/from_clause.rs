@@ -109,7 +109,7 @@ impl Printer<'_> {
                 out.push(")");
                 None
             }
-            // Always with an alias: what a function's columns are called depends on it.
+            // Always with an alias: the names of a function's columns depend on it.
             RteKind::Function { calls, ordinality } => {
                 if calls.iter().any(|(call, _)| is_lateral(call)) {
                     out.push("LATERAL ");

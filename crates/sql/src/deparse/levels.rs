@@ -18,7 +18,7 @@ use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_types::{Datum, oid};
 
-/// One query level: its range table and what the entries are called in the text.
+/// One query level: its range table and the entries' names in the text.
 #[derive(Clone)]
 pub(super) struct Level {
     pub(super) entries: Arc<[Entry]>,
@@ -205,7 +205,7 @@ impl Printer<'_> {
         })
     }
 
-    /// The entry and column that a variable names; `None` for what the query does not have.
+    /// The entry and column that a variable names; `None` if the query does not have them.
     pub(super) fn var(&self, rte: usize, column: i32, levels_up: usize) -> Option<String> {
         // Whether names are qualified is the innermost query's affair.
         let (at, level, prefix) = {

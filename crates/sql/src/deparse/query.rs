@@ -9,10 +9,9 @@
 //!   WHERE u.b > 1;
 //! ```
 //!
-//! The catalog keeps a view as such a text with every relation qualified, so that
-//! it means the same under any search path; bound again it can be printed with
-//! what its tables and columns are called now. The printer notes each relation and
-//! column that it prints: those are what the view depends on.
+//! The catalog keeps a view as such a text with every relation qualified, so that it means the same
+//! under any search path. Bound again, it can be printed with the current names of its tables and
+//! columns. The printer notes each relation and column that it prints: the view depends on these.
 //!
 //! A query with an unsupported part is refused, never printed wrongly ([`print`] has the cases).
 //! For that, every field of [`Query`] is read by name.
@@ -46,7 +45,7 @@ pub struct QueryStyle<'a> {
     pub function_schema: &'a dyn Fn(&Function) -> Option<String>,
     /// Without parentheses that the reader does not need.
     pub pretty: bool,
-    /// Read again, also where PostgreSQL prints what its grammar does not take: CYCLE's marks.
+    /// Read again, also where PostgreSQL prints text that its grammar does not take: CYCLE's marks.
     pub kept: bool,
     /// USING joins are printed as such; otherwise by their condition, which names every column.
     pub using: bool,
@@ -90,7 +89,7 @@ pub fn print(
     Ok(PrintedQuery { text: out.text, reads })
 }
 
-/// A window's name, and what OVER has in parentheses.
+/// A window's name, and OVER's text in parentheses.
 pub(super) type PrintedWindow = (Option<Arc<str>>, String);
 
 pub(super) struct Printer<'a> {
@@ -102,7 +101,7 @@ pub(super) struct Printer<'a> {
     reads: RefCell<Vec<(Oid, i16)>>,
     /// The current indentation, for layout inside expressions.
     indent: Cell<i32>,
-    /// The windows of each level: name, and what OVER has in parentheses.
+    /// The windows of each level: name, and OVER's text in parentheses.
     pub(super) windows: RefCell<Vec<Vec<PrintedWindow>>>,
     unknown: RefCell<Option<&'static str>>,
 }

@@ -73,7 +73,7 @@ impl Deparser<'_> {
         true
     }
 
-    /// Words, each before an expression, and what ends them.
+    /// Words, each before an expression, and the text that ends them.
     fn phrase(&self, parts: &[(&str, &Expr)], end: &str, out: &mut String) {
         for (words, expr) in parts {
             out.push_str(words);

@@ -1,9 +1,9 @@
 //! The position where the grammar stopped. The safe binding keeps only the message of a parse
 //! error, and this module fetches the rest.
 //!
-//! [`cursor`] parses a text that has just failed once more, through the binding's
-//! raw functions, and reads the error's fields out of C memory. A text that parses
-//! never comes here, so that only errors pay.
+//! [`cursor`] parses a text that has just failed once more, through the binding's raw functions,
+//! and reads the error's fields out of C memory. This module never sees a text that parses, so that
+//! only errors pay.
 //!
 //! The module is the crate's only unsafe code. Its invariant: everything that C allocates during
 //! the call lives either in a memory context that is deleted here or in one error that is freed
@@ -33,7 +33,7 @@ pub(super) fn cursor(source: &str) -> Option<Cursor> {
     Some(error.cursor())
 }
 
-/// A memory context that is deleted with what was allocated in it.
+/// A memory context that is deleted with all memory allocated in it.
 struct Context(raw::MemoryContext);
 
 impl Context {

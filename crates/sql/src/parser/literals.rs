@@ -169,7 +169,7 @@ struct Pass<'a> {
     out: &'a mut Lifter,
     text: &'a str,
     lexer: Lexer<'a>,
-    /// How much of the text is in the key already.
+    /// The length of the text that is in the key already.
     copied: usize,
     /// Nesting of parentheses and brackets.
     depth: u32,
@@ -308,7 +308,7 @@ impl<'a> Pass<'a> {
                 Before::Other
             }
             b',' => Before::Expr,
-            // A qualified name is still what its first part was.
+            // A qualified name has the meaning of its first part.
             b'.' if matches!(before, Before::Name | Before::Type) => match before {
                 Before::Type => Before::Type,
                 _ => Before::Other,
@@ -459,7 +459,7 @@ enum Keyword {
     Do,
     Into,
     As,
-    /// A word whose parentheses hold what the grammar wants literal.
+    /// A word whose parentheses hold literals that the grammar wants as such.
     Frozen,
     /// A word whose statement is not lifted.
     Refused,

@@ -88,9 +88,9 @@ pub struct ManyRows {
     pub sql: String,
     /// The cells of the rows.
     pub cells: Cells,
-    /// How many cells of a row are its own.
+    /// The number of own cells of a row.
     pub width: usize,
-    /// How many rows there are: two at least.
+    /// The number of rows: two at least.
     pub rows: usize,
 }
 
@@ -224,7 +224,7 @@ fn column_of(kinds: u8, form: &Form<'_>) -> Option<CellColumn> {
         _ if kinds & !(INT4 | INT8 | NUMERIC) == 0 => (ColumnKind::Numeric, true),
         _ => return None,
     };
-    // What is cast is not assigned to the column as it stands.
+    // A cast value is not assigned to the column as it stands.
     (!mixed || form.fixed.is_empty()).then_some(CellColumn { kind, mixed })
 }
 

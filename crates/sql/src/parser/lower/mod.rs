@@ -31,8 +31,8 @@ pub(super) enum Failure {
     TooDeep,
     /// The tree has no place for this construct.
     Unsupported(Cow<'static, str>, Location),
-    /// The parser accepts what PostgreSQL's own does not (a `$n` where only a
-    /// literal may stand): a syntax error at this place.
+    /// A text that the parser accepts and PostgreSQL's own does not (a `$n` where only a literal
+    /// may stand): a syntax error at this place.
     Syntax(Location),
     /// PostgreSQL refuses it later than its grammar does, but needs no catalog to.
     Refused(Error, Location),
