@@ -1,5 +1,5 @@
-//! Prints what a statement costs before it is bound: parsing it, against lifting
-//! its literals and finding its shape. `cargo run --release --example parse_speed`
+//! Prints the cost of a statement before it is bound: parsing it, against lifting its literals and
+//! finding its shape. `cargo run --release --example parse_speed`
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! The physical plan: what the planner hands to the executor.
+//! The physical plan, which the planner hands to the executor.
 //!
 //! A plan is immutable and shared between sessions (the plan cache holds it in
 //! an `Arc`). It names relations by OID and storage, never by open handles, and
@@ -40,7 +40,7 @@ pub const TABLE_OID: i16 = -6;
 pub enum StoredForm {
     /// The bytes that it takes, in PostgreSQL's form: an integer.
     Size,
-    /// How it is compressed: a text, or NULL.
+    /// The compression method: a text, or NULL.
     Compression,
 }
 
@@ -224,7 +224,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// How rows are found: the plan itself, or a leaf's of a partitioned table.
+    /// The scan that finds the rows: the plan itself, or a leaf's of a partitioned table.
     pub fn scan(&self) -> &Plan {
         match &self.node {
             PlanNode::PartitionScan { template, .. } => template,
@@ -357,8 +357,8 @@ pub enum PlanNode {
     BitmapAnd(Vec<Plan>),
     /// The rows that one of the bitmaps has.
     BitmapOr(Vec<Plan>),
-    /// The leaves of a partitioned table, one after the other. Which they are is known only when
-    /// the scan runs: the plan is as large for one as for a hundred thousand.
+    /// The leaves of a partitioned table, one after the other. The leaves are known only when the
+    /// scan runs: the plan is as large for one as for a hundred thousand.
     PartitionScan {
         /// The partitioned table.
         rel: ScanRelation,
@@ -375,7 +375,7 @@ pub enum PlanNode {
         /// Other tables with the same bounds, or some that match one by one, whose corresponding
         /// leaves the template joins.
         partners: Vec<PartnerTable>,
-        /// Which leaves the template joins, if bounds are not the same.
+        /// The leaves that the template joins, if bounds are not the same.
         matched: Option<Arc<MatchedLeaves>>,
     },
     /// Nested loop: for each outer row set `params`, then run the inner side.
@@ -426,7 +426,7 @@ pub enum PlanNode {
     Gather {
         /// The plan that each of them runs.
         child: Box<Plan>,
-        /// How many there are besides the one that waits for the rows.
+        /// The number of workers besides the leader, which waits for the rows.
         workers: usize,
         /// Gather Merge: the order of the rows of each, and of all.
         order: Vec<SortKey>,
@@ -521,9 +521,9 @@ pub enum PlanNode {
         /// Columns compared.
         columns: Vec<usize>,
     },
-    /// UNION ALL; a table and what inherits from it.
+    /// UNION ALL, or a table and its inheritance children.
     Append(Vec<Plan>),
-    /// A table and what inherits from it, each in order.
+    /// A table and its inheritance children, each in order.
     MergeAppend {
         /// The tables' scans.
         children: Vec<Plan>,
@@ -594,14 +594,14 @@ pub enum PlanNode {
     Modify(Box<ModifyTable>),
 }
 
-/// How each of the threads that run a hash join has all of its inner rows.
+/// The way in which each thread of a hash join gets all of its inner rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InnerRows {
     /// It finds them by itself.
     Own,
     /// The threads find them together, each a part.
     Together,
-    /// The first thread that comes finds them, for all.
+    /// The first thread that arrives finds them, for all.
     Once,
 }
 
@@ -658,8 +658,8 @@ pub struct ModifyTable {
     pub child: Plan,
     /// UPDATE/DELETE: column of the child's output with the row id.
     pub row_id: usize,
-    /// UPDATE/DELETE of a table whose rows are in several: column of the child's output with the
-    /// OID of the row's. For INSERT that OID is what RETURNING finds after the target row.
+    /// UPDATE/DELETE of a table with leaves: column of the child's output with the OID of the row's
+    /// leaf. For INSERT, RETURNING finds that OID after the target row.
     pub leaf: Option<usize>,
     /// UPDATE/DELETE of a table that others inherit from: it and they, as EXPLAIN names them.
     pub members: Vec<ScanRelation>,

@@ -1,5 +1,5 @@
-//! The bound query tree: what the binder hands to the planner
-//! (PostgreSQL's `Query`, src/include/nodes/parsenodes.h).
+//! The bound query tree, which the binder hands to the planner (PostgreSQL's `Query`,
+//! src/include/nodes/parsenodes.h).
 
 pub use crate::ast::{FrameExclusion, FrameMode};
 use crate::expr::{Expr, Place, SortKey, TypeRef};
@@ -454,7 +454,7 @@ pub struct Cte {
     pub recursive: bool,
     /// MATERIALIZED / NOT MATERIALIZED as written.
     pub materialized: Option<bool>,
-    /// How often it is referred to.
+    /// The number of references to it.
     pub references: usize,
     /// SEARCH
     pub search: Option<CteSearch>,

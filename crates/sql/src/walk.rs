@@ -59,8 +59,8 @@ pub fn for_each_level(expr: &mut Expr, depth: usize, f: &mut dyn FnMut(&mut Expr
     }
 }
 
-/// Calls `f(query, depth)` on a query and all queries inside it, inner ones first: what `f` puts
-/// in is not walked over.
+/// Calls `f(query, depth)` on a query and all queries inside it, inner ones first: parts that `f`
+/// puts in are not walked over.
 pub fn for_each_query(query: &mut Query, depth: usize, f: &mut dyn FnMut(&mut Query, usize)) {
     interrupt::check_unwinding();
     for_each_root(query, &mut |root| queries_of(root, depth, f));

@@ -94,7 +94,7 @@ fn the_deepest_accepted_trees_are_safe_to_handle() {
     on_small_stack(|| {
         for (name, sql) in shapes(MAX_DEPTH / 2 - 10) {
             let Ok(parsed) = parse(&sql) else {
-                // The grammar's own stack is what limits these.
+                // The grammar's own stack limits these.
                 assert!(["case", "explain", "with", "from", "array"].contains(&name), "{name}");
                 continue;
             };

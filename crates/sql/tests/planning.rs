@@ -1,5 +1,5 @@
-//! From text to plan over a small schema: what must be accepted is planned, what must be refused
-//! is refused with PostgreSQL's SQLSTATE and message.
+//! From text to plan over a small schema: valid statements are planned, and others are refused with
+//! PostgreSQL's SQLSTATE and message.
 
 use steppe_catalog::{
     Catalog, Column, Constraint, ConstraintKind, IndexInfo, IndexKey, PG_CATALOG, PUBLIC, RelKind,

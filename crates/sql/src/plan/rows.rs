@@ -1,4 +1,4 @@
-//! Which rows a scan finds: the part of an index that is searched, or ctids.
+//! The rows that a scan finds: by a part of an index, or by ctids.
 
 use crate::expr::Expr;
 use steppe_catalog::builtin::PatternKind;
@@ -122,8 +122,8 @@ pub struct KeyEnd {
     pub values: Vec<Expr>,
     /// Whether equal values belong to the range.
     pub inclusive: bool,
-    /// The value is a pattern of this kind: the range is of what begins as it does. It has no end
-    /// where a pattern's texts may begin with anything.
+    /// The value is a pattern of this kind: the range is of the texts with its prefix. It has no
+    /// end where a pattern's texts may begin with anything.
     pub pattern: Option<PatternKind>,
 }
 

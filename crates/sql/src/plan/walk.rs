@@ -68,8 +68,8 @@ pub fn for_each_expr<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Expr)) {
     }
 }
 
-/// [`for_each_expr`] without conditions that repeat, for rows that have changed meanwhile, what
-/// nodes below have decided: EXPLAIN does not show them.
+/// [`for_each_expr`] without the conditions for EvalPlanQual, which repeat decisions of nodes
+/// below: EXPLAIN does not show them.
 pub fn for_each_shown_expr<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Expr)) {
     plan.filter.iter().for_each(&mut *f);
     plan.project.iter().flatten().for_each(&mut *f);

@@ -41,8 +41,8 @@ enum MadeOf {
 }
 
 impl Planner<'_> {
-    /// The cheapest scan of a relation by bitmaps, if it costs less than `below`. `paths`: what
-    /// scans of the indexes read, by the conditions that they can use.
+    /// The cheapest scan of a relation by bitmaps, if it costs less than `below`. `paths` has the
+    /// index ranges that scans read, by the conditions that they can use.
     pub(super) fn bitmap_scan(
         &mut self,
         request: &ScanRequest<'_>,

@@ -114,7 +114,7 @@ impl Sensitive {
             Sensitive::Scan(SensitiveScan { entry, conditions, rows }) => {
                 let estimator = Estimator::new(context, entry);
                 let rows = clamp_rows(rows * estimator.selectivity(conditions));
-                // An index helps to find what begins so, however much that is.
+                // An index helps to find texts with a prefix, for any number of them.
                 let begins = conditions.iter().any(|c| begins_by_value(c, context.values));
                 of_rows(rows) | if begins { WITH_BEGINNING } else { 0 }
             }

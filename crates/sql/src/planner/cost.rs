@@ -18,8 +18,8 @@ pub(crate) const CPU_TUPLE: f64 = 0.01;
 pub(crate) const CPU_INDEX_TUPLE: f64 = 0.005;
 pub(crate) const CPU_OPERATOR: f64 = 0.0025;
 
-/// How many operators are taken to be evaluated for an array that is not known, and from how many
-/// elements on a list is looked up by a hash.
+/// The number of operators assumed for an unknown array, and the number of elements from which on a
+/// list is looked up by a hash.
 const UNKNOWN_ARRAY: f64 = 10.0;
 const HASHED_LIST_MIN: usize = 9;
 

@@ -29,8 +29,8 @@
 //! 6. that there is a key: without any, the aggregate of no rows is a row.
 //!
 //! S is a least set of tables that has all that the aggregates read and whose groups have enough
-//! rows each. The joins above are put in order again, with the states as one table of fewer rows;
-//! what all of it costs decides, as between other plans.
+//! rows each. The joins above are put in order again, with the states as one table of fewer rows.
+//! The total cost decides, as between other plans.
 
 use super::cost::strip;
 use super::grouping::{Aggregation, aggregate_to_slots, aggregates_of};
@@ -76,7 +76,7 @@ struct Place {
     set: u128,
     keys: Vec<Expr>,
     groups: f64,
-    /// How many rows fewer there are afterwards.
+    /// The number of rows saved.
     saved: f64,
 }
 

@@ -330,8 +330,8 @@ impl Planner<'_> {
         Ok(if is_cheaper { in_parts } else { at_once })
     }
 
-    /// Makes what a query computes of its groups refer to them; HAVING, and the share of the groups
-    /// that it keeps.
+    /// Makes a query's expressions over its groups refer to slots. Returns HAVING, and the share of
+    /// the groups that it keeps.
     fn over_groups(&self, query: &mut Query, wanted: &Wanted) -> (Option<Expr>, f64) {
         for target in &mut query.targets {
             wanted.replace(&mut target.expr);
@@ -343,7 +343,7 @@ impl Planner<'_> {
         (having, kept)
     }
 
-    /// GROUP BY and aggregates, of rows that carry the states of what was aggregated below them.
+    /// GROUP BY and aggregates, of rows that carry the states of an aggregation below them.
     pub(super) fn grouping_of_states(
         &mut self,
         query: &mut Query,

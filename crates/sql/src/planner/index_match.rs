@@ -329,7 +329,7 @@ impl Said {
 }
 
 impl Key {
-    /// Whether bounds of the key depend on what a pattern is.
+    /// Whether bounds of the key depend on the value of a pattern.
     pub(super) fn depends_on_pattern(&self, conditions: &[Expr], rte: usize) -> bool {
         conditions.iter().filter_map(text_and_pattern).any(|(text, pattern, _)| {
             !matches!(strip(pattern), Expr::Const(..)) && self.is(text, rte)

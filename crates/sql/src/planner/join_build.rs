@@ -184,7 +184,7 @@ fn distinct(
     Ok(Rel { plan: node(unique, types, names, cost), ..rel })
 }
 
-/// A node that hands up what a plan makes.
+/// A node that hands up the rows of a plan.
 fn above(rel: Rel) -> Rel {
     let (types, names, cost) = (rel.plan.types.clone(), output_names(&rel.plan), rel.plan.cost);
     let result = PlanNode::Result { one_time_filter: None, child: Some(Box::new(rel.plan)) };

@@ -7,9 +7,9 @@
 //! are joined first, again and again (greedy operator ordering: Fegaras 1998). PostgreSQL has its
 //! genetic search there.
 //!
-//! Whether two sets may be joined, and what that decides, is the graph's business
-//! ([`super::join_graph`]): every way to a set decides the same conditions, each once. If the
-//! edges lead to no order that is allowed, the one in which the joins were written is taken.
+//! The graph decides whether two sets may be joined, and by which conditions
+//! ([`super::join_graph`]): every way to a set decides the same conditions, each once. If the edges
+//! lead to no order that is allowed, the one in which the joins were written is taken.
 
 use super::join::FromContext;
 use super::join_clause::Clause;
@@ -172,7 +172,7 @@ impl<'s, 'a> Search<'s, 'a> {
         Ok(found.remove(&all).map(|side| side.best))
     }
 
-    /// Joins what a member has; the units of that.
+    /// Joins the parts of a member. Returns its units.
     fn solve(&mut self, member: &Member) -> Result<Set> {
         let list = match member {
             Member::Unit(at) => return Ok(1 << at),

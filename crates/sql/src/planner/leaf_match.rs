@@ -1,4 +1,4 @@
-//! Which leaves of two partitioned tables are joined with each other.
+//! The leaves of two partitioned tables that are joined with each other.
 //!
 //! Every column of the partition keys must be compared for equality, at all levels. Where the
 //! bounds are the same, leaves correspond by them, and the plan has only that. Where they are not,
@@ -102,8 +102,8 @@ impl Planner<'_> {
         Ok(true)
     }
 
-    /// The pairs of leaves of two levels, and what these take if the bounds are not the same.
-    /// `None`: they do not match one by one.
+    /// The pairs of leaves of two levels, and their bounds if these differ. `None`: they do not
+    /// match one by one.
     fn leaf_pairs(
         &self,
         join: &LeafJoin<'_>,

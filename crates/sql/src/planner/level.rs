@@ -18,7 +18,7 @@ use hashbrown::HashSet;
 use steppe_types::{Error, Result};
 
 /// How many queries may be planned within one another: a thread's stack is enough to run that many.
-/// (PostgreSQL checks its stack. Views can be nested as deep as one likes.)
+/// (PostgreSQL checks its stack. Views can be nested to any depth.)
 const LEVELS_MAX: usize = 1500;
 /// Stack that must be left before a query within another is planned, and how much to add when it is
 /// not: one level takes 20 to 100 kB, by how far the compiler optimises.

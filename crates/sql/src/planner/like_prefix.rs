@@ -84,8 +84,8 @@ pub(super) fn begins_by_value(condition: &Expr, values: &[Datum]) -> bool {
     })
 }
 
-/// The end of what begins as a pattern's texts do: the lower one, or the upper one, which does not
-/// belong to it. `None`: there is no such end.
+/// An end of the texts with a pattern's prefix: the lower one, or the upper one, which does not
+/// belong to them. `None`: there is no such end.
 pub fn pattern_end(pattern: &str, kind: PatternKind, is_lower: bool) -> Option<String> {
     let prefix = fixed_prefix(pattern, kind);
     match (prefix.is_empty(), is_lower) {

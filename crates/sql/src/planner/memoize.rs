@@ -1,5 +1,5 @@
-//! Memoize over the inner side of a nested loop: where outer rows repeat their values, what these
-//! have led to is kept (get_memoize_path in joinpath.c, cost_memoize_rescan in costsize.c).
+//! Memoize over the inner side of a nested loop: where outer rows repeat their values, the inner
+//! rows of these are kept (get_memoize_path in joinpath.c, cost_memoize_rescan in costsize.c).
 //!
 //! It is right where the inner side's rows depend on its parameters alone. The inner side has no
 //! volatile function, and each outer row reads it to its end, which semi and anti joins do not do.

@@ -7,8 +7,8 @@
 //!   row id of the target ‖ columns of other FROM items that later expressions need
 //! ```
 //!
-//! and where the target's rows are in several tables (its partitions, or what inherits from it),
-//! the OID of the row's table after the row id.
+//! and where the target has partitions or inheritance children, the OID of the row's table after
+//! the row id.
 //!
 //! New values, the recheck of WHERE and RETURNING are over
 //! *target row (all columns) ‖ child's output*, so that they can be evaluated
@@ -117,7 +117,7 @@ impl Planner<'_> {
             .collect::<Result<Vec<_>>>()?;
         let assignments = without_own_values(assignments);
         let recheck = and_all(recheck).map(|f| to_slots(f, &layout)).transpose()?;
-        // RETURNING is over what the change has made of them.
+        // RETURNING is over the changed rows.
         layout.iter_mut().filter(|c| is_of_version(target, **c)).for_each(|c| c.0 = NO_ENTRY);
         let returning = self.returning(query, target, &relation, &mut layout)?;
         let over = Over { child, assignments, recheck, system };
@@ -313,7 +313,7 @@ fn row_layout(rte: usize, relation: &Relation) -> Vec<ColumnId> {
 /// among them an UPDATE would not be one of a row in place. An UPDATE with only such assignments
 /// keeps them, for it locks the row all the same.
 fn without_own_values(assignments: Vec<(usize, Expr)>) -> Vec<(usize, Expr)> {
-    // The target row comes first in what values are computed from.
+    // The target row comes first in the input of the values.
     let is_own = |(column, value): &(usize, Expr)| matches!(value, Expr::Slot { index, .. } if index == column);
     if assignments.iter().all(is_own) {
         return assignments;

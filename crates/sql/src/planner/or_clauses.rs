@@ -81,7 +81,8 @@ fn parts(arm: &Expr) -> &[Expr] {
     }
 }
 
-/// An OR without what all its arms have in common, and that before it (process_duplicate_ors).
+/// An OR without the conditions that all its arms have in common, and these before it
+/// (process_duplicate_ors).
 fn without_duplicates(arms: Vec<Expr>) -> Expr {
     let Some(shortest) = arms.iter().map(parts).min_by_key(|parts| parts.len()) else {
         return Expr::boolean(false);

@@ -96,7 +96,7 @@ pub(super) struct Shared {
     pub(super) workers: usize,
 }
 
-/// How a table stands in a query.
+/// The place of a table in a query.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TableIs {
     Alone,
@@ -348,14 +348,14 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether memory holds what threads share of a plan's rows.
+    /// Whether memory holds the rows of a plan that threads share.
     fn holds(&self, plan: &Plan) -> bool {
         let bytes = plan.cost.rows * (f64::from(plan.cost.width) + ROW_OVERHEAD);
         self.ctx.settings.parallel.hash && bytes <= self.ctx.settings.work_mem_kb as f64 * 1024.0
     }
 
     /// A plan whose rows threads find together for each of them to have, as far as memory holds
-    /// them, and what that costs.
+    /// them, and its cost.
     fn found_together(&self, plan: &Plan) -> Option<(Plan, f64)> {
         if !self.holds(plan) {
             return None;
@@ -401,7 +401,7 @@ impl Planner<'_> {
         TableSize { rows: rows.max(1.0), pages: pages.max(1.0) }
     }
 
-    /// A full scan (cost_seqscan): what its rows cost is shared, its pages are not cheaper.
+    /// A full scan (cost_seqscan): the cost of its rows is shared, its pages are not cheaper.
     fn dealt_out_scan(&self, plan: &Plan, is: TableIs) -> Option<Shared> {
         let PlanNode::SeqScan { rel, columns, .. } = &plan.node else { return None };
         if !self.is_shared_table(&rel.relation) {
@@ -542,7 +542,7 @@ pub(super) fn has_safe_expressions(plan: &Plan) -> bool {
     all
 }
 
-/// How a function may be used: proparallel. A function of the user's is unsafe unless it is
+/// The parallel safety of a function (proparallel). A function of the user's is unsafe unless it is
 /// declared otherwise. One that is written in SQL runs statements, for which there is one session.
 fn parallel_of(function: &Function) -> Parallel {
     let is_native = match function.body {

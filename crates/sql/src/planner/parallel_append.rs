@@ -41,7 +41,7 @@ impl Planner<'_> {
         if !order.is_empty() || !partners.is_empty() {
             return None;
         }
-        // The scan costs what its leaves do.
+        // The cost of the scan is that of its leaves.
         let leaves =
             (plan.cost.total / template.cost.total.max(f64::MIN_POSITIVE)).round().max(1.0);
         let Shared { plan: part, workers: most } = self.dealt_out_member(template)?;

@@ -15,7 +15,7 @@
 //! Groups whose rows are in several leaves are made of states: each leaf's aggregation is
 //! partial, and one above finalizes.
 //!
-//! One template serves all pairs of leaves, however many there are. Which leaves correspond
+//! One template serves all pairs of leaves, for any number of them. Which leaves correspond
 //! (`leaf_match`) is found out once, when the statement is planned, and only with these settings
 //! on: that takes time by the number of leaves.
 

@@ -100,7 +100,7 @@ pub(super) struct Pair<'p> {
     pub(super) pairs: f64,
 }
 
-/// Which orders of a set's rows something above it may use.
+/// The orders of a set's rows that a node above may use.
 #[derive(Clone)]
 pub(super) struct OrderUses {
     /// The conditions that a merge join may have as keys.
@@ -258,7 +258,7 @@ impl Paths {
     }
 }
 
-/// A cost, with what a method that should not be used costs besides.
+/// A cost, with the added cost of a method that should not be used.
 fn charged(cost: Cost, is_allowed: bool) -> Cost {
     let besides = if is_allowed { 0.0 } else { FORBIDDEN };
     Cost { total: cost.total + besides, ..cost }

@@ -48,7 +48,7 @@ const PAGE_OPERATORS: f64 = 50.0;
 const FANOUT: f64 = 250.0;
 /// Operators for a row id that is added to a bitmap (cost_bitmap_tree_node).
 const BITMAP_OPERATORS: f64 = 0.1;
-/// How much of an index a scan reads.
+/// The part of an index that a scan reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IndexReads {
     /// Entries of the whole index, and its pages.
@@ -64,8 +64,8 @@ pub(super) struct IndexReads {
     pub(super) conditions: f64,
     /// The table's order and the index's, from -1 to 1.
     pub(super) correlation: f64,
-    /// How often the scan runs, with other values each time: what one run has read is in the cache
-    /// for the next.
+    /// The number of runs of the scan, with other values each time: the pages that one run has read
+    /// are in the cache for the next.
     pub(super) loops: f64,
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn push_down(query: &mut Query, rte: usize, condition: &Expr) -> bool
         if !same_types(&operation.left) || !same_types(&operation.right) {
             return false;
         }
-        // Both sides or neither: what one of them takes is tried on copies.
+        // Both sides or neither: a change to one of them is tried on copies.
         let (mut left, mut right) = (operation.left.clone(), operation.right.clone());
         if !push_down(&mut left, rte, condition) || !push_down(&mut right, rte, condition) {
             return false;
@@ -124,8 +124,8 @@ pub(super) fn may_push(query: &Query) -> bool {
         && !query.targets.iter().any(|t| returns_set(&t.expr))
 }
 
-/// Whether a condition on this output column is one on what the sub-select groups, parts or makes
-/// distinct by.
+/// Whether a condition on this output column is one on a key that the sub-select groups, partitions
+/// or makes distinct by.
 fn may_filter_on(query: &Query, column: &Expr) -> bool {
     let grouped = !query.has_aggregates || query.group_by.contains(column);
     let parted = query.windows.iter().all(|w| w.partition_by.contains(column));

@@ -30,7 +30,8 @@ impl<'q> Clause<'q> {
 }
 
 impl Planner<'_> {
-    /// Plans every sub-select in a query's expressions, in place, and notes what may fail.
+    /// Plans every sub-select in a query's expressions, in place, and notes the expressions that
+    /// may fail.
     pub(crate) fn preprocess(&mut self, query: &mut Query) -> Result<()> {
         // What has been planned of this query so far are its WITH queries.
         let level = &mut self.constants.statement;
@@ -99,7 +100,7 @@ impl Planner<'_> {
             || expr.any_child(|child| self.has_noted_sub_select(child))
     }
 
-    /// Plans a query of this one's FROM or WITH; what may fail in it is noted there.
+    /// Plans a query of this one's FROM or WITH; expressions in it that may fail are noted there.
     pub(crate) fn with_constants_of(
         &mut self,
         plan: impl FnOnce(&mut Self) -> Result<Plan>,
@@ -111,7 +112,7 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// Plans a query, and notes separately what may fail in it.
+    /// Plans a query, and notes separately the expressions in it that may fail.
     pub(crate) fn with_own_constants(
         &mut self,
         plan: impl FnOnce(&mut Self) -> Result<Plan>,
@@ -193,8 +194,8 @@ fn clauses(query: &mut Query) -> Vec<Clause<'_>> {
     all
 }
 
-/// The conditions of joins. What WHERE's sub-selects have become (pull_up_sublinks) joins what
-/// WHERE has left.
+/// The conditions of joins. The conditions of joins that WHERE's sub-selects have become
+/// (pull_up_sublinks) follow the rest of WHERE.
 fn conditions<'q>(
     item: &'q mut FromItem,
     joins: &mut Vec<Clause<'q>>,

@@ -13,10 +13,9 @@
 //! expression that it selects.
 //!
 //! Where an outer join may pad the sub-select's rows, its expressions must be NULL in those: a
-//! column of it is, and what strict functions make of one. A sub-select that refers to its
-//! neighbours (LATERAL) is merged below outer joins only where WHERE and the select list alone do.
-//! Elsewhere any part of it may refer to them, since such an item is joined to its neighbours
-//! (`lateral`).
+//! column of it is, and so are strict functions of one. A sub-select that refers to its neighbours
+//! (LATERAL) is merged below outer joins only where WHERE and the select list alone do. Elsewhere
+//! any part of it may refer to them, since such an item is joined to its neighbours (`lateral`).
 
 use super::outer_joins::is_null_with_row;
 use super::prep::{is_barrier, prepare};

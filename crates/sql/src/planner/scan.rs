@@ -20,7 +20,7 @@ use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_types::{Result, oid};
 
-/// A scan to build: a relation with what the query wants from it.
+/// A scan to build: a relation with the columns and conditions of the query.
 pub(crate) struct ScanRequest<'q> {
     pub(crate) rtes: &'q [Rte],
     pub(crate) rte: usize,
@@ -65,7 +65,7 @@ impl Planner<'_> {
         if !self.ctx.settings.seqscan {
             cost.total += 1e10;
         }
-        // Only what turns out cheapest is made a plan.
+        // Only the cheapest path is made a plan.
         let mut paths = Vec::with_capacity(indexes.len());
         for index in &indexes {
             paths.push(self.index_path(request, index, size, false)?);
@@ -213,7 +213,7 @@ impl Planner<'_> {
             else {
                 continue;
             };
-            // Whether it can be used may depend on what a literal is, not only on its type.
+            // Whether it can be used may depend on the value of a literal, not only on its type.
             self.depends_on_literals |= candidate.has_constants;
             let depends = |key: &Key| key.depends_on_pattern(request.conditions, request.rte);
             if candidate.keys.iter().any(depends) {

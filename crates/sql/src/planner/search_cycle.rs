@@ -21,7 +21,7 @@ use steppe_types::{Datum, Error, Oid, Result, oid};
 const ARRAY_CAT: Oid = 383;
 const INT8INC: Oid = 1219;
 
-/// Makes the query at `index` of its level compute what its SEARCH and CYCLE add.
+/// Makes the query at `index` of its level compute the columns that its SEARCH and CYCLE add.
 pub(super) fn add_columns(cte: &mut Cte, index: usize) -> Result<()> {
     let added = cte.added_columns();
     if added.is_empty() {

@@ -27,7 +27,7 @@ struct Side {
     plan: Plan,
     /// The same in the order of its columns, if these have one.
     sorted: Option<Plan>,
-    /// How many different rows there are.
+    /// The number of different rows.
     groups: f64,
 }
 

@@ -16,7 +16,7 @@ use crate::query::*;
 use steppe_types::Result;
 
 impl Planner<'_> {
-    /// Targets, DISTINCT and ORDER BY: what may be is computed before rows are sorted, the rest
+    /// Targets, DISTINCT and ORDER BY: most targets are computed before rows are sorted, the rest
     /// ([`late_targets`]) of rows that are kept.
     pub(super) fn project_sorted(
         &mut self,
@@ -32,7 +32,7 @@ impl Planner<'_> {
             return self.order(query, rel, &targets, sort_bound(query));
         }
         let mut targets = targets_over(query, &rel.layout)?;
-        // The row that is sorted: what late targets read, then what the others compute.
+        // The row that is sorted: the columns that late targets read, then the other targets.
         let mut columns = row_and(&rel.plan, []);
         for (target, _) in targets.iter_mut().zip(&late).filter(|(_, late)| !**late) {
             if !matches!(target, Expr::Slot { .. }) {

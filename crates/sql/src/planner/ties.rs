@@ -1,5 +1,5 @@
-//! Which of two ways to the same rows is taken, above all when they cost nearly the same (pathnode.c:
-//! compare_path_costs_fuzzily, add_path).
+//! The choice between two ways to the same rows, above all when they cost nearly the same
+//! (pathnode.c: compare_path_costs_fuzzily, add_path).
 //!
 //! An estimate is not right to a hundredth. Totals that differ by less than that are *about the
 //! same* ([`FUZZ_FACTOR`]): something else decides between them, and only if that is the same, too,
@@ -31,7 +31,7 @@ fn fuzzily(cost: f64, other: f64) -> Ordering {
     }
 }
 
-/// Whether a cost is less than another by more than what makes them about the same.
+/// Whether a cost is less than another by more than the tolerance of nearly equal costs.
 pub(super) fn is_clearly_less(cost: f64, other: f64) -> bool {
     fuzzily(cost, other) == Ordering::Less
 }
@@ -79,10 +79,10 @@ pub(super) struct Finished {
 }
 
 impl Finished {
-    /// `in_order`: its rows come in the order of groups, or of what DISTINCT keeps. If these come
-    /// from a sort of all rows, that is no reason to prefer it: of few rows in the estimate
-    /// there may be many, and a hash table of groups does not grow with them. (PostgreSQL's
-    /// order decides here, too.)
+    /// `in_order`: its rows come in the order of groups, or of the rows that DISTINCT keeps. If
+    /// these come from a sort of all rows, that is no reason to prefer it: of few rows in the
+    /// estimate there may be many, and a hash table of groups does not grow with them.
+    /// (PostgreSQL's order decides here, too.)
     pub(super) fn new(plan: Plan, in_order: bool) -> Finished {
         let in_order = in_order && !groups_by_sort(&plan);
         Finished { plan, in_order }

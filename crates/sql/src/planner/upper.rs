@@ -39,7 +39,7 @@ impl Input {
     }
 }
 
-/// How a query groups, and how it leaves out duplicates.
+/// The strategies by which a query groups and leaves out duplicates.
 #[derive(Clone, Copy)]
 struct Strategy {
     groups: AggStrategy,
@@ -47,7 +47,7 @@ struct Strategy {
 }
 
 impl Strategy {
-    /// Whether rows come in an order of groups or of what DISTINCT keeps.
+    /// Whether rows come in an order of groups or of the rows that DISTINCT keeps.
     fn gives_order(self, query: &Query) -> bool {
         query.has_aggregates && self.groups == AggStrategy::Sorted
             || matches!(query.distinct, Distinct::All) && self.distinct == AggStrategy::Sorted
@@ -55,8 +55,8 @@ impl Strategy {
 }
 
 impl Planner<'_> {
-    /// Grouping, targets, DISTINCT, ORDER BY and LIMIT over FROM's rows, which were found in one way
-    /// or in several: what all of it costs with each decides.
+    /// Grouping, targets, DISTINCT, ORDER BY and LIMIT over FROM's rows, which were found in one
+    /// way or in several: the total cost with each decides.
     pub(super) fn finish_select(
         &mut self,
         query: &mut Query,

@@ -114,7 +114,7 @@ fn has_candidate(item: &FromItem) -> bool {
     matches!(kind, JoinKind::Left | JoinKind::Semi) || has_candidate(left) || has_candidate(right)
 }
 
-/// The column of an entry that a condition holds equal to what the entry has no part in.
+/// The column of an entry that a condition holds equal to an expression without the entry.
 fn equated(condition: &Expr, rte: usize) -> Option<usize> {
     let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = condition else { return None };
     let [left, right] = args.as_slice() else { return None };

@@ -111,7 +111,7 @@ impl Columns {
         }
     }
 
-    /// A column's expression as it is read from `depth` levels further in.
+    /// A column's expression for a reference `depth` levels further in.
     fn value(
         &self,
         rte: usize,

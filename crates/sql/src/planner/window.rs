@@ -209,8 +209,8 @@ pub(super) fn first_window_keys(query: &Query) -> Option<Vec<SortKey>> {
     Some(sort_keys(&query.windows[first]))
 }
 
-/// The windows that are called, in the order in which they are computed
-/// (common_prefix_cmp: what was written last counts most).
+/// The windows that are called, in the order in which they are computed (common_prefix_cmp: the one
+/// written last counts most).
 fn window_order(query: &Query, windows: &[WindowClause], calls: &[WindowCall]) -> Vec<usize> {
     let mut written: Vec<Expr> = Vec::new();
     let ordered = query.order_by.iter().map(|o| &query.targets[o.target].expr);

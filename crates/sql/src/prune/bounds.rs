@@ -33,7 +33,7 @@ struct Bound {
     rows: Rows,
 }
 
-/// Which rows are within a bound.
+/// The rows that are within a bound.
 #[derive(Clone, Debug)]
 enum Rows {
     /// The rows that the map's only partition takes.

@@ -78,7 +78,7 @@ pub(super) struct SpecialJoin {
     pub(super) least_right: Set,
     /// Its condition rejects NULLs of the left side.
     is_left_strict: bool,
-    /// A condition decided above its left side depends on what that pads.
+    /// A condition decided above its left side depends on columns that the left side pads.
     stays_below: bool,
 }
 

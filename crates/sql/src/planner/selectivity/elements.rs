@@ -165,7 +165,7 @@ fn contained_share(found: &ElementStatistics, type_oid: Oid, wanted: &[&Datum]) 
     Some((all * (1.0 - found.null_frequency)).clamp(0.0, 1.0))
 }
 
-/// How likely it is that 0, 1, … `most` of independent events happen, among them rare ones that
+/// The probabilities that 0, 1, … `most` of independent events happen, among them rare ones that
 /// happen `rest` times on average (calc_distr).
 fn distribution(events: &[f64], most: usize, rest: f64) -> Vec<f64> {
     let mut row = vec![0.0; most + 1];

@@ -4,7 +4,7 @@ use super::variable::{CommonValues, Variable};
 use super::{Comparison, DEFAULT_EQUAL, Estimator, Operand};
 use steppe_types::Datum;
 
-/// How often a column's values are there.
+/// The frequencies of a column's values.
 pub(super) struct Frequencies<'a> {
     /// `None`: each is as often there as any.
     common: Option<CommonValues<'a>>,

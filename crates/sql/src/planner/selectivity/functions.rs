@@ -1,5 +1,5 @@
-//! How many rows a function in FROM or in a select list yields (generate_series_int4_support and
-//! its kin, array_unnest_support).
+//! The number of rows that a function in FROM or in a select list yields
+//! (generate_series_int4_support and its kin, array_unnest_support).
 
 use super::{Estimator, Operand};
 use crate::expr::Expr;
@@ -39,7 +39,7 @@ impl Estimator<'_> {
         }
     }
 
-    /// How many numbers or points in time are in a series.
+    /// The number of numbers or points in time in a series.
     fn series_rows(&self, args: &[Expr]) -> Option<f64> {
         let mut numbers = Vec::with_capacity(3);
         for arg in args.iter().take(3) {
@@ -58,7 +58,7 @@ impl Estimator<'_> {
         (step != 0.0 && rows.is_finite()).then(|| rows.max(0.0))
     }
 
-    /// How many elements an array has (estimate_array_length).
+    /// The number of elements of an array (estimate_array_length).
     fn array_length(&self, array: &Expr) -> f64 {
         match (strip(array), self.operand(array)) {
             (Expr::Array { elements, multidim: false, .. }, _) => elements.len() as f64,

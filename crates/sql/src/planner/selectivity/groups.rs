@@ -1,4 +1,4 @@
-//! How many groups rows fall into (estimate_num_groups in selfuncs.c).
+//! The number of groups of rows (estimate_num_groups in selfuncs.c).
 //!
 //! Keys are assumed to be independent of each other. A table has at most as many groups as rows,
 //! and at most a tenth of that for several keys of it. Where conditions have left some of a table's
@@ -24,7 +24,7 @@ struct Key<'e> {
 }
 
 impl Estimator<'_> {
-    /// How many groups `rows` rows have by these expressions.
+    /// The number of groups of `rows` rows by these expressions.
     pub(crate) fn groups<'e>(&self, by: impl IntoIterator<Item = &'e Expr>, rows: f64) -> f64 {
         let rows = rows.max(1.0).round();
         let (mut keys, mut groups, mut of_sets): (Vec<Key<'e>>, f64, f64) = (Vec::new(), 1.0, 1.0);
@@ -50,8 +50,8 @@ impl Estimator<'_> {
         (groups * of_sets).ceil().clamp(1.0, rows)
     }
 
-    /// Adds what an expression is grouped by: itself, or the columns in it. False: each row may be a
-    /// group.
+    /// Adds the keys of an expression that is grouped by: itself, or the columns in it. False: each
+    /// row may be a group.
     fn add_keys<'e>(&self, expr: &'e Expr, keys: &mut Vec<Key<'e>>) -> bool {
         let variable = self.variable(expr);
         if variable.statistics.is_some() || self.is_unique(&variable) {

@@ -15,7 +15,7 @@ use steppe_types::Datum;
 /// A histogram is distrusted where less than this share of a bucket is left.
 const CUTOFF: f64 = 0.01;
 
-/// Which values a comparison selects.
+/// The values that a comparison selects.
 #[derive(Clone, Copy)]
 pub(super) struct Side {
     /// It selects the values below the bound.
@@ -180,7 +180,7 @@ impl<'a> Bounds<'a> {
         end.unwrap_or(&self.recorded[at])
     }
 
-    /// How many bounds are below a value, and whether the end that is next to it is the present
+    /// The number of bounds below a value, and whether the end that is next to it is the present
     /// one.
     fn search(
         &mut self,

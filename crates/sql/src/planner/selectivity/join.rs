@@ -52,7 +52,7 @@ impl<'a> Side<'a> {
 }
 
 impl<'a> Estimator<'a> {
-    /// How many rows a join under conditions has.
+    /// The number of rows of a join under conditions.
     pub(crate) fn join_rows(&self, sides: JoinSides<'a>, on: &[Expr]) -> f64 {
         let (outer, inner) = (sides.outer_rows, sides.inner_rows);
         let is_semi = matches!(sides.kind, JoinKind::Semi | JoinKind::Anti);

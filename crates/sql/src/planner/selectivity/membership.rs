@@ -1,7 +1,7 @@
 //! `= ANY`, `<> ALL` and their kin (scalararraysel: selfuncs.c).
 //!
-//! A row has one value at most, so that what several values of `= ANY` select is disjoint:
-//! the fractions are added, unless more than all comes out.
+//! A row has one value at most, so that the rows selected by several values of `= ANY` are
+//! disjoint: the fractions are added, unless their sum is more than all.
 
 use super::{Comparison, Estimator, Operand, UNKNOWN, joins};
 use crate::expr::{CallSyntax, Expr};
@@ -103,8 +103,8 @@ impl Estimator<'_> {
         together.selectivity()
     }
 
-    /// Adds what values select that no row decides. What is known of the left side is looked up
-    /// once.
+    /// Adds the fractions selected by values that no row decides. What is known of the left side is
+    /// looked up once.
     fn add_values<'e>(
         &self,
         together: &mut Together,

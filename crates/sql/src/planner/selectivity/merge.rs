@@ -1,4 +1,4 @@
-//! Which parts of its sides a merge join reads (mergejoinscansel in selfuncs.c).
+//! The parts of its sides that a merge join reads (mergejoinscansel in selfuncs.c).
 //!
 //! A merge ends where one of its sides does, and passes over the rows before the other's first one.
 //! Histograms and most common values determine where the sides begin and end.
@@ -11,12 +11,12 @@ use crate::expr::Expr;
 use std::cmp::Ordering;
 use steppe_types::Datum;
 
-/// The most common values are all that there are if so much of the rows has one or is NULL.
+/// The most common values are all values if at least this share of the rows has one or is NULL.
 const NEARLY_ALL: f64 = 0.99999;
 const ALL: (f64, f64) = (0.0, 1.0);
 
 impl Estimator<'_> {
-    /// Which part of each side's rows a merge of them reads: from where to where.
+    /// The part of each side's rows that a merge of them reads: from where to where.
     pub(in crate::planner) fn parts_merged(&self, left: &Expr, right: &Expr) -> [(f64, f64); 2] {
         let (left, right) = (self.variable(left), self.variable(right));
         let (Some(of_left), Some(of_right)) = (ends(&left), ends(&right)) else { return [ALL; 2] };

@@ -1,5 +1,5 @@
-//! How many rows conditions leave, joins make and groups there are (clausesel.c, selfuncs.c,
-//! like_support.c, array_selfuncs.c, costsize.c).
+//! The numbers of rows that conditions leave and joins make, and of groups (clausesel.c,
+//! selfuncs.c, like_support.c, array_selfuncs.c, costsize.c).
 //!
 //! ```text
 //!   clauses      lists of conditions; two bounds of one expression are a range
@@ -216,7 +216,7 @@ impl<'a> Estimator<'a> {
         Some(Comparison { variable: self.variable(side), value: self.operand(other), is_left })
     }
 
-    /// The value of what no row decides, as far as it is known.
+    /// The value of an expression that no row decides, as far as it is known.
     fn operand<'e>(&self, expr: &'e Expr) -> Operand<'e> {
         match strip(expr) {
             Expr::Const(Datum::Null, _) => Operand::Null,

@@ -12,7 +12,7 @@ const ANY: f64 = 0.9;
 const ANY_STRING: f64 = 5.0;
 const REPEATED: f64 = 2.0;
 
-/// How much of a pattern its prefix is.
+/// The part of a pattern that its prefix is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     None,

@@ -97,7 +97,7 @@ fn number(value: &Datum) -> Option<f64> {
     })
 }
 
-/// Three strings as fractions whose digits are the characters after what all begin with.
+/// Three strings as fractions whose digits are the characters after their common prefix.
 fn strings(
     value: &[u8],
     low: &[u8],
@@ -122,8 +122,8 @@ fn fraction(bytes: &[u8], (first, last): (f64, f64), length: usize) -> f64 {
     sum
 }
 
-/// The least and the greatest character of what the strings between two may consist of: of
-/// letters and digits all, if there are some.
+/// The least and the greatest character of the strings between two: of letters and digits all, if
+/// there are some.
 fn characters(low: &[u8], high: &[u8]) -> (f64, f64) {
     let bytes = || low.iter().chain(high).copied();
     let (Some(mut first), Some(mut last)) = (bytes().min(), bytes().max()) else {

@@ -29,7 +29,7 @@ pub(super) struct Together<'a> {
     pub(super) found: &'a ExtendedFound,
 }
 
-/// To what degree the last of these columns is decided by the others.
+/// The columns, the last of which depends on the others, and the degree of that.
 type Dependency = (Vec<i16>, f64);
 
 impl<'a> Estimator<'a> {
@@ -223,7 +223,7 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    /// By what columns decide of others (dependencies_clauselist_selectivity).
+    /// The selectivity by dependencies between columns (dependencies_clauselist_selectivity).
     fn by_dependencies(
         &self,
         rte: usize,

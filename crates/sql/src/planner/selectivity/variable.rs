@@ -47,7 +47,7 @@ pub(crate) type Bases = HashMap<usize, Base>;
 /// The origin of a query's output column.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Origin {
-    /// The table's column, and whether what inherits from the table counts.
+    /// The table's column, and whether the table's inheritance children count.
     column: Option<(Arc<Relation>, i32, bool)>,
     /// All rows have different values.
     is_unique: bool,
@@ -263,7 +263,7 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    /// How many different values an expression has, and whether that is but a guess
+    /// The number of different values of an expression, and whether that is only a guess
     /// (get_variable_numdistinct).
     pub(super) fn distinct_values(&self, variable: &Variable<'_>) -> (f64, bool) {
         let (all, is_guess) = self.distinct_in_all(variable);
@@ -324,12 +324,12 @@ impl Planner<'_> {
         self.bases.entry(rte).or_default().rows = rows;
     }
 
-    /// Notes what the columns of an entry are that is a query.
+    /// Notes the origins of the columns of an entry that is a query.
     pub(in crate::planner) fn note_outputs(&mut self, rte: usize, outputs: Option<Arc<[Origin]>>) {
         self.bases.entry(rte).or_default().origins = outputs.unwrap_or_default();
     }
 
-    /// How many rows there are in a table with all that belongs to it.
+    /// The number of rows in a table with its children.
     pub(in crate::planner) fn tuples_of(&mut self, entry: &Rte) -> Result<f64> {
         let RteKind::Relation(relation) = &entry.kind else { return Ok(0.0) };
         if relation.kind == RelKind::PartitionedTable {
