@@ -30,8 +30,8 @@ impl TypeRef {
     }
 }
 
-/// Where an expression was written, for errors that are found after it was bound. It never
-/// makes two expressions differ, as in PostgreSQL's equal().
+/// The place of an expression, for errors that are found after it was bound. It never makes two
+/// expressions differ, as in PostgreSQL's equal().
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place(pub Location);
 

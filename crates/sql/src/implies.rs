@@ -196,7 +196,7 @@ fn constant(expr: &Expr) -> Option<(Datum, Oid)> {
     }
 }
 
-/// How constants of two types compare; `None` if they have no common order.
+/// The order of constants of two types; `None` if they have no common order.
 pub(crate) fn compare_constants(a: &Comparison<'_>, b: &Comparison<'_>) -> Option<Ordering> {
     let wide = |v: &Datum| match v {
         Datum::Int2(v) => Some(i64::from(*v)),

@@ -6,7 +6,7 @@ use steppe_catalog::Catalog;
 use steppe_partition::JoinBounds;
 use steppe_types::{Error, Oid, Result};
 
-/// Which leaves of several tables are joined, where that does not follow from their bounds being
+/// The leaves of several tables that are joined, where that does not follow from their bounds being
 /// the same.
 #[derive(Debug)]
 pub struct MatchedLeaves {

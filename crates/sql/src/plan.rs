@@ -403,7 +403,7 @@ pub enum PlanNode {
         keys: Vec<(Expr, Expr, FunctionRef)>,
         /// Further ON conditions over outer ‖ inner.
         on: Option<Expr>,
-        /// How much more memory than work_mem the table may take (hash_mem_multiplier).
+        /// The table's memory, in times of work_mem (hash_mem_multiplier).
         memory_factor: f64,
         /// How threads that run it below a [`PlanNode::Gather`] get the inner rows.
         inner_rows: InnerRows,
@@ -441,7 +441,7 @@ pub enum PlanNode {
         keys: Vec<Expr>,
         /// The child distinguishes values that are equal.
         is_binary: bool,
-        /// How much more memory than work_mem the rows may take (hash_mem_multiplier).
+        /// The memory of the rows, in times of work_mem (hash_mem_multiplier).
         memory_factor: f64,
     },
     /// Sort; with `bound`, only the first `bound` rows are wanted (top-N). If rows come in the
@@ -451,7 +451,7 @@ pub enum PlanNode {
         child: Box<Plan>,
         /// Keys over the child's output.
         keys: Vec<SortKey>,
-        /// How many of the keys the input is in the order of.
+        /// The number of keys that the input is in the order of.
         presorted: usize,
         /// LIMIT + OFFSET, if constant or parameter.
         bound: Option<Expr>,
@@ -482,7 +482,7 @@ pub enum PlanNode {
         aggregates: Vec<Aggregate>,
         /// Keys of groups that are there even if no row comes.
         empty_groups: Vec<Vec<Datum>>,
-        /// How much more memory than work_mem the groups may take (hash_mem_multiplier).
+        /// The memory of the groups, in times of work_mem (hash_mem_multiplier).
         memory_factor: f64,
     },
     /// Repeats each row once for every grouping set. The output row is child's row ‖ keys, NULL
@@ -605,7 +605,7 @@ pub enum InnerRows {
     Once,
 }
 
-/// How much of an aggregation a node does.
+/// The part of an aggregation that a node does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AggMode {
     /// From rows to results, in one step.

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where plans are made and calls are given their code.
+/// The places where plans are made and calls are given their code.
 const PLACES: [&str; 9] = [
     "sql/src/bind/collation.rs",
     "sql/src/deparse",

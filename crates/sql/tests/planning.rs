@@ -297,7 +297,7 @@ fn parameters_get_the_type_of_their_place() {
     assert_eq!(ok("SELECT $1").param_types, [oid::TEXT], "a lone parameter is text");
 }
 
-/// How often a text constant occurs in a plan's expressions.
+/// The number of occurrences of a text constant in a plan's expressions.
 fn mentions(stmt: &PlannedStmt, text: &str) -> usize {
     format!("{:?}", stmt.plan).matches(&format!("Text(\"{text}\")")).count()
 }

@@ -234,7 +234,7 @@ pub enum TriggerSet {
     User,
 }
 
-/// When a trigger or rule fires.
+/// The sessions in which a trigger or rule fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TriggerFiring {
     /// ENABLE.

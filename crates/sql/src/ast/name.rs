@@ -4,7 +4,7 @@ use super::Expr;
 use steppe_catalog::DATABASE_NAME;
 use steppe_types::{Error, Result, SqlState};
 
-/// Where in the source text something was written: a byte offset, or unknown.
+/// A place in the source text: a byte offset, or unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Location(u32);
 

@@ -369,7 +369,7 @@ pub struct SortBy {
     pub direction: SortDirection,
     /// NULLS FIRST, NULLS LAST.
     pub nulls: NullsOrder,
-    /// Where USING's operator was written.
+    /// The place of USING's operator.
     pub location: Location,
 }
 

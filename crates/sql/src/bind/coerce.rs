@@ -333,7 +333,7 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let from = expr.ty().oid;
         let cast = self.coerce(expr, to, CastContext::Explicit, CallSyntax::ExplicitCast);
-        // Which column of a row cannot be cast is known further down.
+        // The column of a row that cannot be cast is known further down.
         let at = |error: Error| match error.sqlstate() {
             SqlState::CANNOT_COERCE => error.at(self.position(location)),
             _ => error,

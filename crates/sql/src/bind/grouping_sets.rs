@@ -230,7 +230,7 @@ fn union(a: &[usize], b: &[usize]) -> Set {
     out
 }
 
-/// How many levels out the innermost column of an expression is.
+/// The number of levels out of the innermost column of an expression.
 fn level_of(expr: &Expr) -> Option<usize> {
     let mut level = None;
     visit_levels(expr, 0, &mut |node, depth| {

@@ -97,7 +97,7 @@ impl Binder<'_> {
         let mut nearest = Nearest { distance: MAX_DISTANCE + 1, first: None, second: None };
         for (found, rte) in self.all_entries() {
             match &rte.kind {
-                // A join repeats the columns of its inputs, and a set operation likewise.
+                // A join repeats the columns of its inputs, and so does a set operation.
                 RteKind::Join { .. } => continue,
                 RteKind::Values(rows) if rows.is_empty() => continue,
                 _ => {}

@@ -414,7 +414,7 @@ pub enum ExprPlace {
 }
 
 impl ExprPlace {
-    /// How PostgreSQL's messages name the place (ParseExprKindName).
+    /// The name of the place in PostgreSQL's messages (ParseExprKindName).
     pub(crate) fn name(self) -> &'static str {
         match self {
             ExprPlace::Targets => "SELECT",
@@ -454,7 +454,7 @@ impl ExprPlace {
 }
 
 impl ExprPlace {
-    /// How refusals of aggregates and set-returning functions name the place.
+    /// The name of the place in refusals of aggregates and set-returning functions.
     pub(crate) fn phrase(self) -> &'static str {
         match self {
             ExprPlace::JoinOn => "JOIN conditions",
@@ -514,7 +514,7 @@ pub(crate) struct Scope {
     pub(crate) grouping_args: Vec<(Expr, Location)>,
     /// The WINDOW clause, then the definitions of OVER clauses.
     pub(crate) window_defs: Vec<ast::WindowDef>,
-    /// Where in this level the sub-select stands that is being bound.
+    /// The place in this level of the sub-select that is being bound.
     pub(crate) sub_select_place: Option<ExprPlace>,
     /// LATERAL references are allowed while this FROM item is bound.
     pub(crate) lateral_active: bool,
@@ -525,7 +525,7 @@ pub(crate) struct Binder<'a> {
     pub(crate) ctx: &'a BindContext<'a>,
     pub(crate) scopes: Vec<Scope>,
     pub(crate) params: Params,
-    /// Where the set-returning function stands that was bound last.
+    /// The place of the set-returning function that was bound last.
     pub(crate) last_set: Option<Location>,
     /// The views whose queries are being bound around this one: a view must not contain itself.
     pub(crate) around: Vec<Oid>,

@@ -1,8 +1,8 @@
-//! Where the rows of a cursor are, for WHERE CURRENT OF (execCurrent.c).
+//! The positions of a cursor's rows, for WHERE CURRENT OF (execCurrent.c).
 //!
 //! The query of a cursor gets two more columns for each table whose rows are among its own:
 //! `tableoid` and the row id. They are handed up like any other and not sent. If it locks rows,
-//! these tables are those it locks; else there is one, if it reads no more than that.
+//! these tables are those it locks. Otherwise there is one, if the query reads only one.
 
 use super::{Bound, Place};
 use crate::expr::{Expr, TypeRef};

@@ -192,8 +192,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// How many columns at the end of an entry's `*` leaves out: inside a query around which, or
-    /// in which, SEARCH and CYCLE add them (p_dontexpand).
+    /// The number of columns at the end of an entry that its `*` leaves out: inside a query around
+    /// which, or in which, SEARCH and CYCLE add them (p_dontexpand).
     pub(super) fn columns_not_in_star(&self, scope: usize, rte: &Rte) -> usize {
         let RteKind::Cte { index, levels_up } = rte.kind else { return 0 };
         if levels_up == 0 {

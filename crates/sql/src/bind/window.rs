@@ -391,7 +391,7 @@ pub(crate) fn contains_window(expr: &Expr) -> bool {
     inner_window(expr).is_some()
 }
 
-/// Where a window function is called in an expression.
+/// The place of a window function's call in an expression.
 pub(crate) fn inner_window(expr: &Expr) -> Option<Place> {
     match expr {
         Expr::Window(call) => Some(call.at),

@@ -356,7 +356,7 @@ impl Binder<'_> {
                             format_type_with_typmod(column.ty.oid, column.ty.typmod),
                             format_type_with_typmod(overall.oid, overall.typmod)
                         ),
-                        // Where the overall type was decided.
+                        // The place where the overall type was decided.
                         if overall.oid == column.ty.oid { at_left } else { at_right },
                     )
                     .hint("Cast the output of the non-recursive term to the correct type."));

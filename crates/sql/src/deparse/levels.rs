@@ -346,7 +346,7 @@ fn is_only(level: &Level, join: usize, name: &Arc<str>) -> bool {
     })
 }
 
-/// How many levels out all columns of an expression are, if it is one level.
+/// The number of levels out of all columns of an expression, if it is one level.
 fn only_level(expr: &Expr) -> Option<usize> {
     let (mut level, mut mixed) = (None, false);
     visit_levels(expr, 0, &mut |node, depth| {

@@ -1,7 +1,7 @@
 //! Nested comments, which PostgreSQL's scanner reads in quadratic time.
 //!
-//! At each `/*` it takes the whole run of operator characters that follows, and puts it back but
-//! for two. Twenty thousand of them in a row cost it seconds that cannot be interrupted.
+//! At each `/*` it takes the whole run of operator characters that follows, and puts all but two of
+//! them back. Twenty thousand of them in a row cost it seconds that cannot be interrupted.
 //! [`flattened`] takes the inner marks out first, so that the scanner sees one comment of the same
 //! length, in bytes and in characters.
 

@@ -122,7 +122,7 @@ impl<'a> Lexer<'a> {
         Lexer { bytes: text.as_bytes(), at: 0 }
     }
 
-    /// Where the last token ends.
+    /// The end of the last token.
     pub(super) fn position(&self) -> usize {
         self.at
     }

@@ -44,14 +44,14 @@ pub enum LiftedLiteral {
     Int8(i64),
     /// Any other number, to be read by numeric's input function.
     Numeric {
-        /// Where it is in the original text.
+        /// Its place in the original text.
         start: usize,
         /// The byte after it.
         end: usize,
     },
     /// A string of type unknown.
     Unknown {
-        /// Where it is in the original text, without its quotes.
+        /// Its place in the original text, without its quotes.
         start: usize,
         /// The byte after it.
         end: usize,
@@ -196,7 +196,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Where the statement ends, or `None` if it is not to be lifted.
+    /// The end of the statement, or `None` if it is not to be lifted.
     fn run(&mut self) -> Option<usize> {
         let mut before = self.first_word()?;
         let mut end;

@@ -298,7 +298,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// How many tokens from here on are a type's modifiers with their parentheses, or its
+    /// The number of tokens from here on that are a type's modifiers with their parentheses, or its
     /// dimensions.
     fn modifiers(&self, at: usize) -> usize {
         let close = match () {
@@ -356,13 +356,14 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// How many tokens a cast to a plain type is.
+    /// The number of tokens of a cast to a plain type.
     fn cast(&self, at: usize) -> usize {
         let is = |at: usize, kind| self.tokens.get(at).is_some_and(|token| token.kind == kind);
         if is(at, TokenKind::TypeCast) && is(at + 1, TokenKind::Word) { 2 } else { 0 }
     }
 
-    /// How many tokens from here on are a constant that does not matter: 0, 1, or 2 with a minus.
+    /// The number of tokens from here on that are a constant that does not matter: 0, 1, or 2 with
+    /// a minus.
     fn constant(&self, at: usize) -> usize {
         let Some(token) = self.tokens.get(at) else { return 0 };
         match token.kind {

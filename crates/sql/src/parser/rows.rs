@@ -134,7 +134,7 @@ enum Value {
 struct ReadCell {
     value: Option<Value>,
     start: usize,
-    /// Where its value ends: at its start if there is none.
+    /// The end of its value: its own start if it has no value.
     value_end: usize,
     end: usize,
 }

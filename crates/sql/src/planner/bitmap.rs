@@ -25,7 +25,7 @@ struct Bitmap {
     charge: Charge,
     /// Rows that it names.
     rows: f64,
-    /// How many conditions are rechecked.
+    /// The number of rechecked conditions.
     rechecks: usize,
     /// The positions of the conjuncts that it takes into account, and of the conjuncts that it
     /// decides.

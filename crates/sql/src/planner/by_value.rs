@@ -29,7 +29,8 @@ use steppe_types::io::IoContext;
 
 /// At most this many scans and LIMITs of a statement are noted: each has a byte of [`RowClasses`].
 const PLACES_MAX: usize = 8;
-/// This bit marks a class whose patterns fix how texts begin. Row numbers leave it clear.
+/// This bit marks a class whose patterns fix how texts begin. A number of rows alone leaves it
+/// clear.
 const WITH_BEGINNING: u8 = 0x80;
 /// Smaller tables are read as fast one way as the other.
 const ROWS_MIN: f64 = 100.0;
@@ -54,7 +55,7 @@ pub struct SensitiveScan {
     rows: f64,
 }
 
-/// How many rows each sensitive place of a statement is expected to yield, in powers of four.
+/// The expected rows of each sensitive place of a statement, in powers of four.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RowClasses(u64);
 
@@ -83,7 +84,7 @@ impl RowClasses {
         RowClasses(classes)
     }
 
-    /// How far two are from each other: the sum over the scans.
+    /// The distance of two of them: the sum over the scans.
     pub fn distance(self, other: RowClasses) -> u32 {
         let (a, b) = (self.0.to_be_bytes(), other.0.to_be_bytes());
         a.iter().zip(b).map(|(a, b)| u32::from(a.abs_diff(b))).sum()

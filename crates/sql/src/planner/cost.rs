@@ -1,5 +1,5 @@
-//! Costs (costsize.c), and the defaults of the settings that they come from (`path_cost`). How many
-//! rows there are: `selectivity`.
+//! Costs (costsize.c), and the defaults of the settings that they come from (`path_cost`). Numbers
+//! of rows: `selectivity`.
 
 use super::path_cost::CostParameters;
 use super::{Planner, rtes_of};
@@ -35,8 +35,8 @@ pub(crate) fn cheapest_first(conditions: Vec<Expr>) -> Vec<Expr> {
     counted.into_iter().map(|(_, condition)| condition).collect()
 }
 
-/// How many operators are evaluated for each row (cost_qual_eval). What no row decides is
-/// computed once.
+/// The number of operators evaluated for each row (cost_qual_eval). What no row decides is computed
+/// once.
 fn operators_in(expr: &Expr) -> f64 {
     interrupt::check_unwinding();
     if rtes_of(expr).is_empty() && !is_mutable(expr) {
@@ -96,7 +96,7 @@ pub(super) fn per_call(sub: &SubPlan, plan: &Cost) -> f64 {
     }
 }
 
-/// How many elements an array has, if that is known.
+/// The number of elements of an array, if that is known.
 pub(crate) fn list_length(array: &Expr) -> Option<usize> {
     match strip(array) {
         Expr::Array { elements, .. } => Some(elements.len()),

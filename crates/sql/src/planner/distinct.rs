@@ -67,7 +67,7 @@ impl Planner<'_> {
         Ok(Rel { plan: node(unique, types, names, cost), ..sorted })
     }
 
-    /// How many rows DISTINCT leaves.
+    /// The number of rows that DISTINCT leaves.
     fn distinct_rows(&self, query: &Query, targets: &[usize], rel: &Rel) -> f64 {
         let estimator = self.estimator(&query.rtes);
         let each = targets.iter().map(|t| &query.targets[*t].expr);

@@ -294,8 +294,8 @@ fn is_safe_operator(operator: &Operator, args: &[Expr]) -> bool {
     compares && are_plain || calculates && are_numeric && args.iter().all(has_few_digits)
 }
 
-/// Whether a number is so much shorter than numerics may be that a calculation with it does not
-/// overflow. A column has at most the digits of its type, 1,000 at the most.
+/// Whether a number is so short that a calculation with it does not overflow a numeric. A column
+/// has at most the digits of its type, 1,000 at the most.
 fn has_few_digits(expr: &Expr) -> bool {
     match expr {
         Expr::Var { ty, .. } => ty.oid != oid::NUMERIC || ty.typmod >= 0,

@@ -10,10 +10,10 @@
 //! conditions that joined the members become redundant. The new conditions come behind all other
 //! conditions, as in PostgreSQL.
 //!
-//! Which conditions hold together is the business of a *domain*: WHERE with the inner and semi
-//! joins below it, and the side of an outer join that keeps its rows. The other side of an outer
-//! join is a domain of its own, of the conditions in ON that concern it alone. A constant that
-//! the rows kept have comes there through ON (reconsider_outer_join_clauses):
+//! A *domain* has the conditions that hold together: WHERE with the inner and semi joins below it,
+//! and the side of an outer join that keeps its rows. The other side of an outer join is a domain
+//! of its own, of the conditions in ON that concern it alone. A constant that the rows kept have
+//! comes there through ON (reconsider_outer_join_clauses):
 //!
 //! ```text
 //!   t LEFT JOIN u ON t.a = u.b WHERE t.a = 10     ON becomes u.b = 10

@@ -31,7 +31,7 @@ use steppe_types::{Datum, Error, Result, oid};
 struct Wanted {
     /// GROUP BY; with grouping sets, then the columns that depend on a grouped primary key.
     keys: Vec<Expr>,
-    /// How many of them are GROUP BY's.
+    /// The number of GROUP BY's keys among them.
     written: usize,
     /// Columns that depend on the keys: the groups' values follow those of the aggregates.
     dependent: Vec<Expr>,
@@ -103,7 +103,7 @@ impl Wanted {
         }
     }
 
-    /// Where the aggregates' results start in the Agg node's row.
+    /// The place of the aggregates' first result in the Agg node's row.
     fn first_aggregate(&self) -> usize {
         self.keys.len() + if self.sets { 1 + self.groupings.len() } else { 0 }
     }

@@ -1,5 +1,4 @@
-//! Which conditions an index can use, and which order it yields (indxpath.c,
-//! pathkeys.c).
+//! The conditions that an index can use, and the order that it yields (indxpath.c, pathkeys.c).
 //!
 //! A key is a column or an expression. A condition uses a key if one of its sides
 //! is the key and the other does not depend on the row. Expressions are compared

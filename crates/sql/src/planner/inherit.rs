@@ -3,8 +3,8 @@
 //! A table's rows include the rows of its descendants, unless ONLY is written. The scan is an
 //! Append of each table's own scan. Each scan is planned by itself, since a descendant has its own
 //! indexes, statistics and column places. In an order that each table has an index for, it is a
-//! Merge Append. Which tables these are is known when the statement is planned; all of them are
-//! locked before it runs.
+//! Merge Append. These tables are known when the statement is planned; all of them are locked
+//! before it runs.
 
 use super::scan::{ScanRequest, row_of};
 use super::{ColumnId, Planner, PlannerContext, Rel, RteSet, cost, node};

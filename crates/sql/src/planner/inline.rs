@@ -13,7 +13,7 @@ use crate::expr::Expr;
 use crate::query::{Command, Cte, Query, RteKind};
 use crate::walk;
 
-/// How many levels a WITH query may have that becomes a sub-select.
+/// The maximum number of levels of a WITH query that becomes a sub-select.
 const LEVELS_MAX: usize = 250;
 
 /// A WITH query that becomes a sub-select.
@@ -27,7 +27,7 @@ struct Body {
 struct Extent {
     /// It refers to something outside it.
     refers_outside: bool,
-    /// How many query levels there are from its own on.
+    /// The number of query levels from its own on.
     levels: usize,
 }
 
@@ -35,7 +35,7 @@ struct Extent {
 struct Inlining {
     /// `None`: it stays a WITH query.
     bodies: Vec<Option<Body>>,
-    /// How many places of each have not come yet.
+    /// The number of remaining places of each.
     places: Vec<usize>,
 }
 

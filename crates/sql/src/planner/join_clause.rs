@@ -48,7 +48,7 @@ pub(super) struct Equality {
 /// An equality as a join's key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JoinKey {
-    /// Which of the join's conditions it is.
+    /// The index of the join's condition.
     pub(super) clause: usize,
     /// The outer side's expression is the right one.
     is_flipped: bool,
@@ -68,7 +68,7 @@ impl JoinKey {
         })
     }
 
-    /// How many values the inner side's expression has.
+    /// The number of values of the inner side's expression.
     pub(super) fn inner_distinct(&self, on: &[Rc<Clause>], count: impl Fn(&Expr) -> f64) -> f64 {
         let Some(equality) = on.get(self.clause).and_then(|c| c.equality.as_ref()) else {
             return 1.0;
@@ -82,7 +82,7 @@ impl JoinKey {
         distinct
     }
 
-    /// Which parts of the outer and of the inner side a merge by this key reads.
+    /// The parts of the outer and of the inner side that a merge by this key reads.
     pub(super) fn parts_read(
         &self,
         on: &[Rc<Clause>],

@@ -188,7 +188,7 @@ pub(super) fn kept_rows(input: &Cost, means: &Means) -> Rescan {
     Rescan { startup: 0.0, total: means.costs.cpu_operator * input.rows + spilled }
 }
 
-/// A sort for a merge join, within so much memory (cost_tuplesort).
+/// A sort for a merge join, within this memory (cost_tuplesort).
 pub(super) fn sorted(input: &Cost, means: &Means) -> Cost {
     let rows = input.rows.max(2.0);
     let mut startup = input.total + 2.0 * means.costs.cpu_operator * rows * log2(rows);

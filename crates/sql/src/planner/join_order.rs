@@ -35,7 +35,7 @@ pub(super) struct Search<'s, 'a> {
     pub(super) graph: &'s Graph,
     /// The sides that sets of units have been joined to.
     sides: HashMap<Set, Side>,
-    /// How many rows a join has, in any order.
+    /// The number of rows of a join, in any order.
     rows: HashMap<Set, f64>,
     /// The fraction of pairs of rows that match in a special join, once that has been estimated.
     matching: Vec<Option<f64>>,

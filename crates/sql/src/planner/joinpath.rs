@@ -306,7 +306,7 @@ impl Planner<'_> {
         self.work_memory() * self.ctx.settings.hash_mem_multiplier
     }
 
-    /// How many rows a join has (calc_joinrel_size_estimate).
+    /// The number of rows of a join (calc_joinrel_size_estimate).
     pub(super) fn join_rows(
         &self,
         from: &FromContext<'_>,

@@ -17,7 +17,7 @@ use crate::query::*;
 use hashbrown::HashSet;
 use steppe_types::{Error, Result};
 
-/// How many queries may be planned within one another: a thread's stack is enough to run that many.
+/// The maximum number of nested queries that may be planned: a thread's stack is enough for that.
 /// (PostgreSQL checks its stack. Views can be nested to any depth.)
 const LEVELS_MAX: usize = 1500;
 /// Stack that must be left before a query within another is planned, and how much to add when it is

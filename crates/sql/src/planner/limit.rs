@@ -12,7 +12,7 @@ use crate::query::*;
 use steppe_types::{Result, oid};
 
 impl Planner<'_> {
-    /// How many rows a LIMIT lets be read.
+    /// The number of rows that a LIMIT lets be read.
     pub(super) fn limit_rows(&self, query: &Query) -> Option<f64> {
         let limit = query.limit.as_ref()?;
         Some(bounded_rows(Some(limit), query.offset.as_ref(), self.ctx.values))
@@ -36,7 +36,7 @@ impl Planner<'_> {
     }
 }
 
-/// How many rows a sort must keep: LIMIT + OFFSET.
+/// The number of rows that a sort must keep: LIMIT + OFFSET.
 pub(super) fn sort_bound(query: &Query) -> Option<Expr> {
     if query.with_ties {
         return None;

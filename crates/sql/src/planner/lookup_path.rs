@@ -111,7 +111,7 @@ impl Planner<'_> {
         Ok(lookups.0.entry(key).insert(found).get().clone())
     }
 
-    /// How often a scan runs by values of these entries: as often as the smallest of them has rows,
+    /// The number of runs of a scan by values of these entries: the rows of the smallest of them,
     /// even if it is joined with others before (get_loop_count).
     fn loops_of(&self, params: &super::subselect::Correlation) -> f64 {
         let entries =

@@ -2,7 +2,7 @@
 //!
 //! Both sides come in the order of the join's keys. A path that is in that order by itself, an
 //! index's or that of a merge join below, is taken as it is. One that is in the order of the first
-//! keys is sorted group by group. Any other one is sorted whole. Which comes first of several keys
+//! keys is sorted group by group. Any other one is sorted whole. The order of the keys themselves
 //! is free: each order that a side has is tried, and each key in the first place.
 //!
 //! The place of NULLs in a side's order does not matter: keys that are NULL match no row, and the
@@ -140,7 +140,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Which part of each side is read, from where to where: rows before the other side's first
+    /// The part of each side that is read, from where to where: rows before the other side's first
     /// are passed over, and rows after its last are not read, unless they come out as well.
     fn read_by_merge(
         &self,
@@ -199,7 +199,7 @@ fn side_of<'p>(pair: &'p Pair<'_>, key: &JoinKey, is_outer: bool) -> Option<&'p 
     Some(if is_outer { outer } else { inner })
 }
 
-/// How many of the expressions, ascending, rows in this order are in the order of.
+/// The number of the expressions, ascending, that rows in this order are in the order of.
 fn prefix<'e>(order: &PathOrder, exprs: impl Iterator<Item = Option<&'e Expr>>) -> usize {
     let is_next = |(known, expr): &(&Rc<KnownKey>, Option<&Expr>)| {
         !known.is_descending() && expr.is_some_and(|expr| known.is(expr))

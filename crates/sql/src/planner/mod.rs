@@ -340,7 +340,7 @@ pub(crate) struct Rel {
     pub(crate) plan: Plan,
     /// The column in each output slot.
     pub(crate) layout: Vec<ColumnId>,
-    /// Which range-table entries it covers.
+    /// The range-table entries that it covers.
     pub(crate) rtes: RteSet,
 }
 
@@ -382,11 +382,11 @@ pub(crate) struct Planner<'a> {
     keeps_partners: bool,
     /// The planned part is for a leaf: a partitioned table stands for its average leaf.
     in_leaf: bool,
-    /// How often the scan that is planned runs, each time for other values.
+    /// The number of runs of the scan that is planned, each for other values.
     scan_loops: f64,
     /// The sizes of partitioned tables, once computed.
     partitioned_sizes: HashMap<Oid, partition::PartitionedSize>,
-    /// How many rows the entries have of the query that is being planned.
+    /// The rows of the entries of the query that is being planned.
     bases: Bases,
     /// The origins of the output columns of WITH queries, by their sub-plans.
     outputs: HashMap<usize, Arc<[Origin]>>,

@@ -419,7 +419,7 @@ impl Planner<'_> {
         Some(Shared { plan: Plan { node, cost, ..without_node(plan) }, workers })
     }
 
-    /// How many workers a table's size calls for (compute_parallel_worker).
+    /// The number of workers for a table's size (compute_parallel_worker).
     fn workers_for(&self, table: &Relation, pages: f64, is: TableIs) -> Option<usize> {
         let settings = &self.ctx.settings.parallel;
         let option = table.options.iter().find(|(name, _)| &**name == "parallel_workers");

@@ -15,9 +15,9 @@
 //! Groups whose rows are in several leaves are made of states: each leaf's aggregation is
 //! partial, and one above finalizes.
 //!
-//! One template serves all pairs of leaves, for any number of them. Which leaves correspond
-//! (`leaf_match`) is found out once, when the statement is planned, and only with these settings
-//! on: that takes time by the number of leaves.
+//! One template serves all pairs of leaves, for any number of them. The corresponding leaves
+//! (`leaf_match`) are found once, when the statement is planned, and only with these settings on:
+//! that takes time by the number of leaves.
 
 use super::equivalence::Fixed;
 use super::grouping::Aggregation;
@@ -253,7 +253,7 @@ impl Aggregation {
     }
 }
 
-/// Whose rows a join keeps though they find no partner.
+/// The sides whose rows a join keeps though they find no partner.
 fn rows_kept(kind: JoinKind) -> RowsKept {
     match kind {
         JoinKind::Left | JoinKind::Anti => RowsKept::First,

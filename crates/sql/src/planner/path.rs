@@ -61,7 +61,7 @@ pub(super) enum Method {
     /// With parameters that the outer row sets.
     NestLoop(Rc<[(ExecParamId, Expr)]>),
     Hash(Vec<JoinKey>, HashSize),
-    /// How each side comes in the order of the keys.
+    /// The way in which each side gets the order of the keys.
     Merge {
         keys: Vec<JoinKey>,
         outer: Sorting,
@@ -169,13 +169,14 @@ impl Paths {
         }
     }
 
-    /// Whether no path whose order is of no use is kept that costs so much at least.
+    /// Whether the best path is clearly cheaper than a path without useful order whose cost is at
+    /// least `least`.
     pub(super) fn is_hopeless(&self, least: f64) -> bool {
         self.best.as_ref().is_some_and(|best| is_clearly_less(best.cost.total, least))
     }
 
-    /// The paths of an outer side whose order the join may hand on, with how many of its keys may be
-    /// of use, after the cheapest one: of the others it is no worse to take the cheapest.
+    /// The cheapest path of an outer side, followed by the paths whose order the join may hand on.
+    /// Each has the number of its keys that may be of use.
     pub(super) fn outers<'p>(&self, side: &'p Side) -> Vec<(&'p Rc<Path>, usize)> {
         let with_length = |path: &'p Rc<Path>| (path, self.length(&path.order));
         let mut outers: Vec<(&Rc<Path>, usize)> = side.paths().map(with_length).collect();
@@ -211,12 +212,12 @@ impl Paths {
         }
     }
 
-    /// How many of the keys may be of use.
+    /// The number of keys that may be of use.
     pub(super) fn useful(&self, keys: &[SortKey]) -> usize {
         self.length(&keys.iter().map(|key| Rc::new(KnownKey::of(key.clone()))).collect())
     }
 
-    /// How many keys of an order may be of use (truncate_useless_pathkeys).
+    /// The number of keys of an order that may be of use (truncate_useless_pathkeys).
     pub(super) fn length(&self, order: &PathOrder) -> usize {
         let is_merged = |known: &KnownKey, clause: &Clause| {
             let equality = clause.equality.as_ref();
@@ -246,7 +247,8 @@ impl Paths {
             && !self.wanted.iter().any(is_wanted)
     }
 
-    /// Whether no other path is in this order, as far as it is of use, for no more.
+    /// Whether a path is kept for its order: the order is of use, a sort of the best path is not
+    /// cheaper, and every path with this order costs more.
     fn is_kept(&self, cost: &Cost, order: &PathOrder, useful: usize) -> bool {
         let is_bounded = self.is_bounded;
         let is_better = |known: &Rc<Path>| {

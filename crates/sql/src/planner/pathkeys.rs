@@ -33,7 +33,7 @@ pub(super) struct KnownKey {
     key: SortKey,
     /// Expressions that have the same value in each row.
     same: Vec<Expr>,
-    /// Where NULLs would come does not matter.
+    /// The place of NULLs does not matter.
     never_null: bool,
 }
 
@@ -101,7 +101,7 @@ impl RowOrder {
         needed
     }
 
-    /// How many of the wanted keys, of which each is needed, the rows are in the order of.
+    /// The number of the wanted keys, of which each is needed, that the rows are in the order of.
     pub(super) fn prefix(&self, wanted: &[SortKey]) -> usize {
         let known = self.unfixed();
         known.zip(wanted).take_while(|(known, wanted)| known.gives(wanted)).count()

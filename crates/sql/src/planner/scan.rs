@@ -1,5 +1,5 @@
 //! Access paths of one base relation, of which the cheapest is taken (allpaths.c, plancat.c). What
-//! they cost: `path_cost`. Which conditions an index can use: `index_match`.
+//! they cost: `path_cost`. The conditions that an index can use: `index_match`.
 
 use super::cost;
 use super::index::{CandidateIndex, Key};

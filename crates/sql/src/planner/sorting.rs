@@ -165,7 +165,7 @@ pub(super) struct Grouping {
     pub(super) keys: usize,
     /// The number of aggregates.
     pub(super) calls: usize,
-    /// How many of them have DISTINCT.
+    /// The number of aggregates with DISTINCT.
     pub(super) distinct: usize,
     pub(super) groups: f64,
     /// The width of the output rows.

@@ -23,7 +23,7 @@ const FUZZ_FACTOR: f64 = 1.01;
 /// Costs that differ by a smaller factor are the same: rounded in another order.
 const ROUNDING_FACTOR: f64 = 1.000_000_000_1;
 
-/// How two costs compare, equal if they are about the same.
+/// The order of two costs, equal if they are about the same.
 fn fuzzily(cost: f64, other: f64) -> Ordering {
     match cost.max(other) <= cost.min(other) * FUZZ_FACTOR {
         true => Ordering::Equal,
@@ -52,7 +52,7 @@ impl Cost {
         }
     }
 
-    /// Whether a path costs no more than another, to its first row either if that counts.
+    /// Whether a path costs at most as much as another, to its first row either if that counts.
     pub(super) fn is_no_dearer(&self, other: &Cost, first_row_counts: bool) -> bool {
         self.total <= other.total && (!first_row_counts || self.startup <= other.startup)
     }

@@ -20,7 +20,7 @@ use hashbrown::{HashMap, HashSet};
 use steppe_catalog::builtin::Strategy;
 use steppe_catalog::{RelKind, Relation};
 
-/// How often each entry is named in a query.
+/// The number of references to each entry in a query.
 type Uses = HashMap<usize, usize>;
 
 impl Planner<'_> {

@@ -81,8 +81,9 @@ fn ignores_frame(call: &WindowCall) -> bool {
     !call.aggregate && call.func.built_in_name().is_some_and(|name| names.contains(&name))
 }
 
-/// How a call's results change from row to row of a partition: whether they never fall, and whether
-/// they never rise (window_row_number_support and its like, int8inc_support).
+/// The direction in which a call's results change from row to row of a partition: whether they
+/// never fall, and whether they never rise (window_row_number_support and its like,
+/// int8inc_support).
 fn changes(call: &WindowCall, window: &WindowClause) -> (bool, bool) {
     if ignores_frame(call) {
         return (true, false);

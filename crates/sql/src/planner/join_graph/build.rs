@@ -31,8 +31,8 @@ pub(in crate::planner) struct GraphBuilder<'b, 'a> {
     pub(super) planner: &'b Planner<'a>,
     pub(super) from: &'b FromContext<'b>,
     pub(super) graph: Graph,
-    /// Where equalities hold together: the nullable side, or the side of a semi join, that they
-    /// are in.
+    /// The scope in which equalities hold together: the nullable side, or the side of a semi join,
+    /// that they are in.
     pub(super) scope: usize,
     scopes: usize,
     pub(super) equalities: Vec<(usize, Expr)>,

@@ -154,8 +154,8 @@ impl Graph {
         (!is_associated || may_associate).then_some(Joined::Special { at, is_flipped })
     }
 
-    /// Whether joins above a set leave its rows as they are, but for leaving some out and repeating
-    /// others: no outer join pads them, and no condition is evaluated for each row anew.
+    /// Whether joins above a set only leave out or repeat its rows: no outer join pads them, and no
+    /// condition is evaluated for each row anew.
     pub(super) fn may_be_aggregated(&self, set: Set) -> bool {
         let is_padded = |s: &SpecialJoin| !s.is_within(set) && s.right & set != 0;
         !self.specials.iter().any(is_padded)

@@ -13,7 +13,7 @@ use steppe_catalog::builtin::Estimate;
 
 /// The fraction that a range leaves whose bounds seem to contradict each other.
 const EMPTY_RANGE: f64 = 1e-10;
-/// How far below zero that fraction may come out by rounding alone.
+/// The limit below zero of rounding errors of that fraction.
 const ROUNDING: f64 = -0.01;
 
 /// The bounds of one expression.

@@ -117,7 +117,8 @@ impl Estimator<'_> {
         (bounds, at): (&Bounds<'_>, usize),
     ) -> f64 {
         let in_bucket = place(value, bounds.get(at - 1), bounds.get(at)).unwrap_or(0.5);
-        // What is found is `<=`, but for the first bucket, which has its lower bound as well.
+        // The found share is of `<=`, except in the first bucket, which has its lower bound as
+        // well.
         let without_equal = side.is_without_equal();
         let of_one = match at == 1 || without_equal {
             true => self.share_of_one(variable),

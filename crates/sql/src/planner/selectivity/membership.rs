@@ -91,7 +91,7 @@ impl Estimator<'_> {
                 }
             }
             _ => {
-                // Which they are is not known, nor that they differ.
+                // The values are not known, nor that they differ.
                 together.is_disjoint = false;
                 let of_one = match joins(left, array) {
                     true => self.join_condition(joined, left, array),
