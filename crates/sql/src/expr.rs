@@ -137,8 +137,8 @@ pub enum Expr {
     CoerceViaIo { arg: Box<Expr>, ty: TypeRef, implicit: bool },
     /// Cast of each array element by `element` (an expression over [`Expr::CaseOperand`]).
     ArrayCoerce { arg: Box<Expr>, element: Box<Expr>, ty: TypeRef, implicit: bool },
-    /// A sub-select as an expression. A sub-select as an expression. The binder sets `query`; the
-    /// planner replaces the node by `SubPlan`.
+    /// A sub-select as an expression. The binder sets `query`; the planner replaces the node by
+    /// `SubPlan`.
     SubLink {
         kind: SubLinkKind,
         test: Option<Box<Expr>>,
@@ -234,7 +234,6 @@ pub struct SubPlan {
     pub kind: SubLinkKind,
     /// The plan.
     pub plan: SubPlanId,
-    /// Correlation: parameters set from expressions over the *current* row before each run.
     /// Correlation: parameters set from expressions over the *current* row before each run. If
     /// empty, the sub-select is uncorrelated; it runs once and its result is kept.
     pub args: Vec<(ExecParamId, Expr)>,
