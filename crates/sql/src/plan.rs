@@ -107,7 +107,7 @@ pub struct PlannedStmt {
     /// With other constants in the statement's text the best plan might be another one that
     /// parameters cannot stand for (a partial index): do not lift literals.
     pub depends_on_literals: bool,
-    /// Queries and clauses that a run of the plan evaluates first.
+    /// The constants that a run of the plan evaluates first.
     pub constants: Arc<Constants>,
     /// The scans that other values of the parameters would make longer or shorter.
     pub sensitive: Arc<[crate::planner::Sensitive]>,

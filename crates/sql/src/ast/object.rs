@@ -374,7 +374,7 @@ pub struct GrantStmt {
     pub kind: ObjectKind,
     /// ON ALL … IN SCHEMA: then `objects` names schemas.
     pub all_in_schema: bool,
-    /// On which.
+    /// The objects.
     pub objects: Vec<ObjectRef>,
     /// TO, FROM.
     pub grantees: Vec<RoleSpec>,
