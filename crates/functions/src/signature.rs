@@ -22,7 +22,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_get_keywords", set(keywords)),
 ];
 
-/// What is to be said of the function that the first argument names; NULL where there is none.
+/// A text about the function that the first argument names; NULL if there is no such function.
 fn of(
     args: &[Datum],
     cx: &FnContext,
