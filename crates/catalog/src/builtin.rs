@@ -231,19 +231,10 @@ pub fn cast(from: Oid, to: Oid) -> Option<Cast> {
 
 /// The default btree ordering of a type (of its binary-coercible base, or of any array).
 pub fn ordering(type_oid: Oid) -> Option<Ordering> {
-    use steppe_types::oid;
+    use steppe_types::{oid, text_io};
     let base = match type_oid {
         oid::VARCHAR => oid::TEXT,
-        oid::REGCLASS
-        | oid::REGTYPE
-        | oid::REGPROC
-        | oid::REGPROCEDURE
-        | oid::REGOPER
-        | oid::REGOPERATOR
-        | oid::REGNAMESPACE
-        | oid::REGROLE
-        | oid::REGCONFIG
-        | oid::REGCOLLATION => oid::OID,
+        reg if text_io::is_reg_type(reg) => oid::OID,
         other => match ty(other) {
             Some(ty) if ty.is_true_array() => oid::ANYARRAY,
             Some(ty) if ty.kind == b'c' => oid::RECORD,

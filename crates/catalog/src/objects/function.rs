@@ -1,9 +1,9 @@
 //! Functions, procedures, aggregates and window functions: rows of pg_proc and pg_aggregate.
 //!
-//! An expression holds the function that it calls as a [`FunctionRef`], so that whoever reads the
-//! expression needs no catalog to know what the function is like. What is decided by a function's
-//! name or source asks [`Function::built_in_name`] or [`Function::built_in_source`]: a function
-//! of a user may be called, and say, the same.
+//! An expression holds the function that it calls as a [`FunctionRef`], so that the planner and the
+//! executor need no catalog for the function's properties. Code that decides by a function's name or
+//! source asks [`Function::built_in_name`] or [`Function::built_in_source`]: a user's function may
+//! have the same name or source.
 
 use super::Text;
 use crate::RareText;

@@ -209,16 +209,7 @@ pub(super) fn default_opclass(method: OpclassMethod, type_oid: Oid) -> Option<Oi
 fn coercible_base(type_oid: Oid) -> Option<Oid> {
     Some(match type_oid {
         oid::VARCHAR => oid::TEXT,
-        oid::REGPROC
-        | oid::REGPROCEDURE
-        | oid::REGOPER
-        | oid::REGOPERATOR
-        | oid::REGCLASS
-        | oid::REGTYPE
-        | oid::REGCONFIG
-        | oid::REGNAMESPACE
-        | oid::REGROLE
-        | oid::REGCOLLATION => oid::OID,
+        reg if text_io::is_reg_type(reg) => oid::OID,
         other if builtin::ty(other).is_some_and(|t| t.is_true_array()) => oid::ANYARRAY,
         other if is_row_type(other) => oid::RECORD,
         _ => return None,

@@ -40,6 +40,9 @@ pub(super) fn note(
 /// Checks keys when their turn in the queue has come. The session keeps the keys of deferred
 /// constraints.
 pub(super) fn check_due(checks: Vec<KeyCheck>, cx: &mut ExecContext) -> Result<()> {
+    if checks.is_empty() {
+        return Ok(());
+    }
     let checks = cx.functions.session.defer_key_checks(checks);
     check(&checks, cx)
 }

@@ -654,7 +654,7 @@ impl Binder<'_> {
         let base = element_of(to.oid).unwrap_or(to.oid);
         // Names are looked up, and 'now' is read, when the statement runs: the plan may be kept.
         // What cannot be read at all is refused here, where its place is known.
-        if is_reg_type(base) || reads_clock(base, text) {
+        if text_io::is_reg_type(base) || reads_clock(base, text) {
             let at = |e: Error| e.at(self.position(location));
             if let Some(object) = self.reg_literal(text, to.oid).map_err(at)? {
                 return Ok(object);
@@ -688,23 +688,6 @@ impl Binder<'_> {
             )),
         }
     }
-}
-
-/// Types whose input looks names up in the catalog.
-fn is_reg_type(ty: Oid) -> bool {
-    matches!(
-        ty,
-        oid::REGCLASS
-            | oid::REGTYPE
-            | oid::REGPROC
-            | oid::REGPROCEDURE
-            | oid::REGOPER
-            | oid::REGOPERATOR
-            | oid::REGNAMESPACE
-            | oid::REGROLE
-            | oid::REGCOLLATION
-            | oid::REGCONFIG
-    )
 }
 
 /// `'now'`, `'today'` … mean the time of the statement's run, as PostgreSQL's parser reads them
