@@ -224,7 +224,11 @@ pub struct ErrorFields {
     pub hint: Option<String>,
     /// Cursor position into the statement: characters, 1-based.
     pub position: Option<u32>,
-    /// Call context ("COPY t, line 3, column a").
+    /// Cursor position into [`Self::internal_query`]: characters, 1-based.
+    pub internal_position: Option<u32>,
+    /// The text of the statement that a function ran, where the error is about that.
+    pub internal_query: Option<String>,
+    /// Call context ("COPY t, line 3, column a"), the innermost line first.
     pub context: Option<String>,
     /// Schema of the object the error is about.
     pub schema: Option<String>,
@@ -262,6 +266,8 @@ impl Error {
             detail: None,
             hint: None,
             position: None,
+            internal_position: None,
+            internal_query: None,
             context: None,
             schema: None,
             table: None,
@@ -303,6 +309,23 @@ impl Error {
     pub fn context(mut self, context: impl Into<String>) -> Error {
         self.0.context = Some(context.into());
         self
+    }
+    /// Adds a line to the end of the context (errcontext): the caller of what is there.
+    pub fn within(mut self, line: impl AsRef<str>) -> Error {
+        let context = self.0.context.get_or_insert_default();
+        if !context.is_empty() {
+            context.push('\n');
+        }
+        context.push_str(line.as_ref());
+        self
+    }
+    /// The error of a statement that a function ran: a position counts the characters of that
+    /// statement's text, not of the client's (internalerrposition). False: the error has none.
+    pub fn in_query(&mut self, query: &str) -> bool {
+        let Some(position) = self.0.position.take() else { return false };
+        self.0.internal_position = Some(position);
+        self.0.internal_query = Some(query.to_owned());
+        true
     }
     /// Names the place in PostgreSQL's source by which clients recognize the error.
     pub fn raised_in(mut self, file: &'static str, line: u32, routine: &'static str) -> Error {

@@ -311,6 +311,12 @@ fn put_fields(buf: &mut Vec<u8>, fields: &ErrorFields) {
         put_int(buf, i64::from(position));
         buf.push(0);
     }
+    if let Some(position) = fields.internal_position {
+        buf.push(b'p');
+        put_int(buf, i64::from(position));
+        buf.push(0);
+    }
+    put_optional(buf, b'q', fields.internal_query.as_deref());
     put_optional(buf, b'W', fields.context.as_deref());
     put_optional(buf, b's', fields.schema.as_deref());
     put_optional(buf, b't', fields.table.as_deref());

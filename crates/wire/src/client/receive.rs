@@ -276,6 +276,11 @@ fn error(body: &mut Body<'_>) -> Result<Error> {
                 fields.position = text.parse().ok();
                 continue;
             }
+            b'p' => {
+                fields.internal_position = text.parse().ok();
+                continue;
+            }
+            b'q' => &mut fields.internal_query,
             b'D' => &mut fields.detail,
             b'H' => &mut fields.hint,
             b'W' => &mut fields.context,
