@@ -1,5 +1,5 @@
-//! Sessions that stay open while a workload is measured, with savepoints, a snapshot, or only their
-//! connections.
+//! Sessions that stay open while a workload is measured, with savepoints, exception blocks,
+//! a snapshot, or only their connections.
 
 use std::net::TcpStream;
 
@@ -12,6 +12,8 @@ pub(super) enum Beside {
     /// Open transactions with `each` savepoints. A row was inserted in each of them, because a
     /// savepoint without a change does not count as a subtransaction.
     Savepoints { sessions: u32, each: u32 },
+    /// An open transaction in which a function has run so many exception blocks, each with a change.
+    ExceptionBlocks(u32),
     /// A REPEATABLE READ transaction that has read.
     Snapshot,
     /// Connections that have run a statement and wait for the next one.
@@ -29,6 +31,18 @@ pub(super) struct Holding {
 
 /// Savepoints sent at once.
 const SAVEPOINTS_AT_ONCE: u32 = 100;
+const EXCEPTION_BLOCKS: &str = "\
+CREATE TABLE IF NOT EXISTS bench_savepoints (n integer);
+CREATE OR REPLACE FUNCTION bench_exception_blocks(times integer) RETURNS void AS $$
+BEGIN
+    FOR i IN 1..times LOOP
+        BEGIN
+            INSERT INTO bench_savepoints VALUES (i);
+        EXCEPTION WHEN unique_violation THEN
+            NULL;
+        END;
+    END LOOP;
+END $$ LANGUAGE plpgsql";
 const SEEN: &str = "SELECT sum(bbalance) FROM pgbench_branches";
 
 impl Beside {
@@ -49,6 +63,13 @@ impl Beside {
                     }
                     holding.sessions.push(session);
                 }
+            }
+            Beside::ExceptionBlocks(count) => {
+                let mut session = Client::connect(port)?;
+                session.query(EXCEPTION_BLOCKS)?;
+                session.query("BEGIN")?;
+                session.query(&format!("SELECT bench_exception_blocks({count})"))?;
+                holding.sessions.push(session);
             }
             Beside::Snapshot => {
                 let mut session = Client::connect(port)?;

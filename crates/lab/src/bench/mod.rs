@@ -3,14 +3,14 @@
 //!
 //! ```text
 //!   for each group of workloads (workload.rs, partitions.rs, cliffs.rs, sysbench.rs,
-//!     planning.rs, inserts.rs): mostly one
+//!     planning.rs, inserts.rs, functions.rs, triggers.rs): mostly one
 //!     on each server: make their tables, run once without measurement
 //!     for each round, for each workload
 //!       PostgreSQL ── settle ── Steppe ── settle ── do-nothing ── settle
 //!     on each server: compare what it holds with what it was told
 //!   queries.rs (tpch.rs, joins.rs): each query of a suite on two servers in turn
 //!   points_beside.rs: a point SELECT alone and beside two queries
-//!   scale.rs, drops.rs: what is measured once, on servers of its own
+//!   scale.rs, drops.rs, foreign_keys.rs: what is measured once, on servers of its own
 //!   report.rs: medians, ratios, verdicts, noise
 //! ```
 //!
@@ -33,6 +33,8 @@ mod cliffs;
 mod copy;
 mod drops;
 mod figure;
+mod foreign_keys;
+mod functions;
 mod inserts;
 mod interrupt;
 mod joins;
@@ -51,6 +53,7 @@ mod scale;
 mod server;
 mod sysbench;
 mod tpch;
+mod triggers;
 mod workload;
 
 use std::collections::hash_map::{Entry, HashMap};
@@ -147,6 +150,9 @@ pub fn run(options: &Options) -> Result<String> {
     }
     if options.drops() {
         figures.extend(drops::measure(options, scratch.path(), &mut notes)?);
+    }
+    if options.foreign_keys() {
+        figures.extend(foreign_keys::measure(options, scratch.path(), &mut notes)?);
     }
     let report = Report {
         options,
@@ -304,6 +310,7 @@ impl<'a> Bench<'a> {
                 server.kind == Kind::Steppe
             }
             Data::Leaves(leaves) => self.options.takes_leaves(server.kind, leaves.count),
+            Data::Made { leaves, .. } => self.options.takes_leaves(server.kind, *leaves),
             _ => true,
         };
         if !suits {
@@ -371,7 +378,7 @@ impl<'a> Bench<'a> {
                 let made = sysbench::prepare(self.options, server, self.scratch)?;
                 merge(&mut self.figures, vec![made]);
             }
-            Data::Read { create, .. } => Client::connect(server.port)?.script(create)?,
+            Data::Made { create, .. } => Client::connect(server.port)?.script(create)?,
             Data::Own { create, .. } | Data::Kept(Kept { create, .. }) => {
                 Client::connect(server.port)?.query(create)?;
             }
@@ -386,7 +393,7 @@ impl<'a> Bench<'a> {
         match &workload.data {
             _ if server.kind == Kind::Noop => {}
             Data::PgbenchRead | Data::PgbenchChanged | Data::Kept(_) => {}
-            Data::Sysbench | Data::Read { .. } => {}
+            Data::Sysbench | Data::Made { .. } => {}
             Data::Own { table, .. } => {
                 Client::connect(server.port)?.query(&format!("TRUNCATE TABLE {table}"))?;
             }
@@ -490,7 +497,7 @@ impl<'a> Bench<'a> {
             text.parse().map_err(|_| Failure::new(format!("{sql} was answered {text:?}")))
         };
         match &workload.data {
-            Data::PgbenchRead | Data::Sysbench | Data::Read { .. } => {}
+            Data::PgbenchRead | Data::Sysbench | Data::Made { .. } => {}
             Data::PgbenchChanged => {
                 // Every transaction adds one delta to one row of each table.
                 let moved = number_of("SELECT sum(delta) FROM pgbench_history")?;

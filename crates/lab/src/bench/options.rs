@@ -10,7 +10,9 @@ use super::queries::Suite;
 use super::scale::{self, Scale};
 use super::server::Kind;
 use super::workload::{self, Section, Workload};
-use super::{cliffs, drops, inserts, partitions, planning, sysbench};
+use super::{
+    cliffs, drops, foreign_keys, functions, inserts, partitions, planning, sysbench, triggers,
+};
 
 /// The output of `bench --help`, before the list of workloads.
 const USAGE: &str = "\
@@ -131,8 +133,10 @@ impl Options {
                 }
             }
         }
-        let nothing_else =
-            options.scales().is_empty() && options.suites().is_empty() && !options.drops();
+        let nothing_else = options.scales().is_empty()
+            && options.suites().is_empty()
+            && !options.drops()
+            && !options.foreign_keys();
         if options.workloads().is_empty() && nothing_else {
             return Err(format!("no workload's name begins with {}", options.only.join(" or ")));
         }
@@ -211,6 +215,8 @@ impl Options {
         all.extend(sysbench::workloads());
         all.extend(planning::workloads());
         all.extend(inserts::workloads());
+        all.extend(functions::workloads());
+        all.extend(triggers::workloads());
         all
     }
 
@@ -241,6 +247,11 @@ impl Options {
     /// Whether dropping tables is to be measured.
     pub(super) fn drops(&self) -> bool {
         self.names(drops::NAME)
+    }
+
+    /// Whether the statements of foreign keys are to be measured.
+    pub(super) fn foreign_keys(&self) -> bool {
+        self.names(foreign_keys::NAME)
     }
 
     /// The connections that a server must accept: PostgreSQL's default, or more for idle
@@ -298,6 +309,7 @@ fn help() -> String {
         help.push_str(&format!("  {:<32} {}\n", scale.name, scale.title()));
     }
     help.push_str(&format!("  {:<32} {}\n", drops::NAME, drops::TITLE));
+    help.push_str(&format!("  {:<32} {}\n", foreign_keys::NAME, foreign_keys::TITLE));
     for suite in Suite::ALL {
         help.push_str(&format!("  {:<32} {}\n", suite.name(), suite.title()));
     }

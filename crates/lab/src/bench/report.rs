@@ -39,6 +39,8 @@ impl Report<'_> {
             ("## sysbench\n\n", self.compared_table(Section::Sysbench)),
             ("## Planning\n\n", self.compared_table(Section::Planning)),
             ("## Many rows in one statement\n\n", self.compared_table(Section::Inserts)),
+            ("## Functions\n\n", self.flat_table(Section::Functions)),
+            ("## Triggers and foreign keys\n\n", self.flat_table(Section::Triggers)),
             ("## Measured once\n\n", self.figures_table(self.figures)),
         ] {
             // The head alone is no table.

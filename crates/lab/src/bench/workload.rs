@@ -1,6 +1,7 @@
 //! The table of workloads, with their targets. Other files make the workloads over partitions
-//! (partitions.rs), with cliffs (cliffs.rs), of sysbench (sysbench.rs), of plans (planning.rs) and
-//! with inserts of many rows (inserts.rs).
+//! (partitions.rs), with cliffs (cliffs.rs), of sysbench (sysbench.rs), of plans (planning.rs), with
+//! inserts of many rows (inserts.rs), of functions (functions.rs), and of triggers and foreign keys
+//! (triggers.rs).
 //!
 //! A workload that writes to a table of its own finds it empty at every measurement. After the last
 //! one the tables are compared with the rows that pgbench or COPY wrote: a fast wrong answer is no
@@ -49,6 +50,10 @@ pub(super) enum Section {
     Planning,
     /// Many rows in one statement.
     Inserts,
+    /// Functions.
+    Functions,
+    /// Triggers and foreign keys.
+    Triggers,
 }
 
 /// The workload without partitions or without contention that another is compared with.
@@ -108,8 +113,9 @@ pub(super) enum Data {
     Kept(Kept),
     /// Those of sysbench.
     Sysbench,
-    /// Data that is only read: a name and the statements that make it.
-    Read { name: &'static str, create: String },
+    /// Tables and functions that are made once: a name, the statements that make them, and how many
+    /// leaves a table has.
+    Made { name: &'static str, create: String, leaves: u32 },
 }
 
 /// A table that several workloads share.
@@ -130,7 +136,7 @@ impl Data {
             Data::Leaves(leaves) => Some(leaves.schema()),
             Data::Kept(kept) => Some(kept.table.to_owned()),
             Data::Sysbench => Some("sysbench".to_owned()),
-            Data::Read { name, .. } => Some((*name).to_owned()),
+            Data::Made { name, .. } => Some((*name).to_owned()),
             Data::Own { .. } => None,
         }
     }
@@ -141,7 +147,7 @@ impl Data {
             Data::Leaves(leaves) => leaves.statement == Statement::Insert,
             Data::Kept(_) => true,
             Data::PgbenchRead | Data::PgbenchChanged | Data::Own { .. } => false,
-            Data::Sysbench | Data::Read { .. } => false,
+            Data::Sysbench | Data::Made { .. } => false,
         }
     }
 
@@ -151,7 +157,7 @@ impl Data {
             Data::Leaves(leaves) => Some(leaves.history()),
             Data::Kept(kept) => Some(kept.told.to_owned()),
             Data::PgbenchRead | Data::PgbenchChanged | Data::Own { .. } => None,
-            Data::Sysbench | Data::Read { .. } => None,
+            Data::Sysbench | Data::Made { .. } => None,
         }
     }
 }
