@@ -32,6 +32,7 @@ use crate::context::{ExecContext, Instrument, Resources};
 use crate::node::{BoxedNode, CPlan, SharedRows, SharedTable, start};
 use crate::tuplestore::TupleStore;
 use crate::vector::{COLUMN_ROWS, ColumnBatch};
+use hashbrown::HashMap;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -63,8 +64,8 @@ pub(crate) struct Team {
     /// The reason, if it is an error of one of the threads.
     failed: Mutex<Option<Error>>,
     /// The parts of the tables that they scan, by the scans' numbers: one scan reads all leaves of
-    /// a partitioned table.
-    parts: Mutex<Numbered<(usize, Oid), ScanParts>>,
+    /// a partitioned table, of which there may be thousands.
+    parts: Mutex<HashMap<(usize, Oid), Arc<ScanParts>>>,
     /// The scans of the leaves of partitioned tables, by these tables' scans' numbers.
     leaves: Mutex<Numbered<usize, [Arc<CPlan>]>>,
     /// The rows that the threads find together, by the nodes' numbers.
@@ -92,11 +93,11 @@ impl Team {
     /// The parts of the table that a scan reads. The first thread that calls this cuts the table.
     pub(crate) fn parts(&self, scan: (usize, Oid), rows: &TableStore) -> Result<Arc<ScanParts>> {
         let mut parts = self.parts.lock();
-        if let Some(parts) = numbered(&parts, scan) {
-            return Ok(parts);
+        if let Some(parts) = parts.get(&scan) {
+            return Ok(Arc::clone(parts));
         }
         let cut = Arc::new(ScanParts::of(rows, self.threads)?);
-        parts.push((scan, cut.clone()));
+        parts.insert(scan, Arc::clone(&cut));
         Ok(cut)
     }
 
