@@ -10,10 +10,11 @@
 //! ones, as if the client had made it. The statement that calls the function goes on with the
 //! catalog that it was planned against.
 
-use super::{DdlContext, Origin, command_name, execute, is_ddl};
+use super::{DdlContext, Origin, command_name, detaches_concurrently, execute, is_ddl};
 use std::sync::Arc;
 use steppe_exec::{Spi, check_writable};
 use steppe_functions::{SessionHost, UtilityCall};
+use steppe_sql::ast::Statement;
 use steppe_txn::{IsolationLevel, RelationLockMode, Txn};
 use steppe_types::{Error, Oid, Result, SqlState};
 
@@ -72,13 +73,35 @@ pub fn apart<T>(
 
 /// Runs a statement of [`SessionHost::utility`] if it is DDL. False: it is not.
 pub fn utility(call: UtilityCall<'_>) -> Result<bool> {
-    let UtilityCall { session, txn, pending, statement, source } = call;
+    let UtilityCall { session, txn, pending, statement, source, is_read_only } = call;
     if !is_ddl(statement) {
         return Ok(false);
     }
+    let command = command_name(statement);
+    if is_read_only {
+        let message = format!("{command} is not allowed in a non-volatile function");
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    if let Some(command) = ends_transactions(statement) {
+        let message = format!("{command} cannot be executed from a function");
+        return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
+    }
     let origin = Origin { source, ..Origin::new(txn, pending) };
     let run = |context: &mut DdlContext<'_>| execute(statement, context);
-    change(session, origin, command_name(statement), run).map(|_| true)
+    change(session, origin, command, run).map(|_| true)
+}
+
+/// The command, if it needs transactions of its own (PreventInTransactionBlock).
+fn ends_transactions(statement: &Statement) -> Option<&'static str> {
+    match statement {
+        Statement::Vacuum(vacuum) if vacuum.is_vacuum => Some("VACUUM"),
+        Statement::CreateIndex(create) if create.concurrently => Some("CREATE INDEX CONCURRENTLY"),
+        Statement::Drop(drop) if drop.concurrently => Some("DROP INDEX CONCURRENTLY"),
+        other if detaches_concurrently(other).is_some() => {
+            Some("ALTER TABLE ... DETACH CONCURRENTLY")
+        }
+        _ => None,
+    }
 }
 
 /// Changes of the catalog by a function that runs statements.

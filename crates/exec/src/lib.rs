@@ -33,11 +33,12 @@ mod partition;
 mod point;
 pub mod prepare;
 pub mod registry;
+pub mod routine;
 mod row_wait;
 mod sink;
 mod sorter;
 mod sought;
-mod spi;
+pub mod spi;
 mod statement;
 pub mod stored;
 mod system_columns;
@@ -53,7 +54,10 @@ pub use fold::fold_conditions;
 pub use partition::lock_mode;
 pub use row_wait::RowWait;
 pub use sink::RowSink;
-pub use spi::{Answer, Prepared, Spi, check_writable};
+pub use spi::{
+    Answer, CallOutput, Prepared, SimpleExpression, Spi, SpiCursor, SpiSavepoint, SqlKind,
+    TransactionControl, check_writable,
+};
 pub use statement::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, LeafOfStatement};
 pub use system_columns::{row_of_ctid, shown_place};
 pub use transaction::{SavepointMark, Transaction};

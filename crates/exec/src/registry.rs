@@ -13,13 +13,14 @@
 //! searches these tables. Execution does so only for a row without a partition.
 
 use crate::change::{TriggerAnswer, TriggerCall};
+use crate::routine::{self, Language, TriggerCode};
 use crate::spi::Spi;
 use hashbrown::HashMap;
 use std::sync::OnceLock;
-use steppe_catalog::AvailableExtension;
 use steppe_catalog::objects::{Body, Function, FunctionRef};
+use steppe_catalog::{AvailableExtension, Catalog};
 use steppe_functions::{Builtin, CallInfo, sql_bodies};
-use steppe_types::{Datum, Oid, Result};
+use steppe_types::{Datum, Error, Oid, Result};
 
 /// A function that runs statements.
 pub type SpiFn = fn(&[Datum], &CallInfo, &mut Spi<'_>) -> Result<Datum>;
@@ -69,6 +70,8 @@ const PLACES: usize = 16;
 
 static FAMILIES: [OnceLock<Added>; PLACES] = [const { OnceLock::new() }; PLACES];
 
+static LANGUAGES: [OnceLock<&'static dyn Language>; PLACES] = [const { OnceLock::new() }; PLACES];
+
 static EXTENSIONS: [OnceLock<&'static ExtensionCode>; PLACES] = [const { OnceLock::new() }; PLACES];
 
 /// A registered family, indexed.
@@ -101,6 +104,41 @@ pub fn register_extension(code: &'static ExtensionCode) {
     let is_placed =
         EXTENSIONS.iter().any(|place| place.get_or_init(|| code).extension.name == name);
     debug_assert!(is_placed, "no place is left for extension {name}");
+}
+
+/// Adds a language; a registered one stays unchanged.
+pub fn register_language(language: &'static dyn Language) {
+    let mut places = LANGUAGES.iter();
+    let is_placed = places.any(|place| place.get_or_init(|| language).name() == language.name());
+    debug_assert!(is_placed, "no place is left for language {}", language.name());
+}
+
+/// The language of this name.
+pub fn language_named(name: &str) -> Option<&'static dyn Language> {
+    LANGUAGES.iter().map_while(OnceLock::get).copied().find(|language| language.name() == name)
+}
+
+/// The language of a user's function. 0A000 if this program does not have it.
+pub(crate) fn language_of(function: &Function) -> Result<&'static dyn Language> {
+    let name = match &function.body {
+        Body::Sql { .. } | Body::SqlStandard { .. } => "sql",
+        Body::Procedural { language, .. } => {
+            let named = language_name(*language);
+            named.ok_or_else(|| Error::internal(format!("no language has OID {language}")))?
+        }
+        Body::Native { .. } => "internal",
+    };
+    language_named(name)
+        .ok_or_else(|| Error::not_supported(format!("functions in language {name}")))
+}
+
+/// The name of a row of pg_language.
+fn language_name(language: Oid) -> Option<&'static str> {
+    let mut rows = steppe_catalog::builtin::table("pg_language")?.rows();
+    let is_it = |row: &steppe_catalog::builtin::Row<'_>| {
+        row.get("oid").and_then(|oid| oid.parse().ok()) == Some(language)
+    };
+    rows.find(is_it)?.get("lanname")
 }
 
 /// The code of a pg_proc row.
@@ -147,6 +185,16 @@ pub(crate) fn trigger_function(function: Oid) -> Option<TriggerFn> {
         Native::Trigger(function) => Some(function),
         Native::Builtin(_) | Native::Spi(_) => None,
     }
+}
+
+/// The code of a trigger function: of the program, or a user's.
+#[allow(dead_code)]
+pub(crate) fn trigger_code(catalog: &Catalog, function: Oid) -> Option<TriggerCode> {
+    if let Some(native) = trigger_function(function) {
+        return Some(TriggerCode::Native(native));
+    }
+    let function = catalog.function(function)?;
+    routine::is_routine(&function).then(|| TriggerCode::of_routine(function))
 }
 
 /// The extension's function for rows without a partition.

@@ -57,6 +57,7 @@ pub struct CompiledStmt {
 }
 
 /// The environment of an execution.
+#[derive(Clone)]
 pub struct ExecEnv {
     /// The session.
     pub session: Arc<dyn SessionHost>,

@@ -26,6 +26,8 @@ pub mod cli;
 mod cursor_place;
 pub mod data_dir;
 mod deferred;
+mod function_counts;
+mod function_settings;
 mod functions;
 mod io_timing;
 pub mod log;

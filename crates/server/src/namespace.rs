@@ -67,6 +67,8 @@ impl FunctionSettings {
 pub(crate) struct NamespaceCell {
     /// The number of namespaces so far.
     version: AtomicU64,
+    /// The epoch of the current catalog; 0 for a transaction's own version.
+    published: AtomicU64,
     current: Mutex<Arc<SessionNamespace>>,
 }
 
@@ -80,13 +82,28 @@ impl NamespaceCell {
             io: Arc::default(),
             settings: FunctionSettings::default(),
         };
-        NamespaceCell { version: AtomicU64::new(1), current: Mutex::new(Arc::new(namespace)) }
+        NamespaceCell {
+            version: AtomicU64::new(1),
+            published: AtomicU64::new(namespace.names.catalog.epoch),
+            current: Mutex::new(Arc::new(namespace)),
+        }
     }
 
     /// Changes with every new namespace. Only the session and its functions change it, and the
     /// session reads it.
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Relaxed)
+    }
+
+    /// Whether the current catalog is a published one, and not the one of this epoch.
+    pub(crate) fn is_left_behind(&self, epoch: u64) -> bool {
+        let published = self.published.load(Ordering::Relaxed);
+        published != 0 && published != epoch
+    }
+
+    /// Whether the current catalog is the published one of this epoch.
+    pub(crate) fn is_published(&self, epoch: u64) -> bool {
+        epoch != 0 && self.published.load(Ordering::Relaxed) == epoch
     }
 
     /// The current namespace.
@@ -97,6 +114,8 @@ impl NamespaceCell {
     /// Sets the current namespace. Returns its version.
     pub(crate) fn put(&self, namespace: Arc<SessionNamespace>) -> u64 {
         let mut current = self.current.lock();
+        let published = if namespace.own.is_some() { 0 } else { namespace.names.catalog.epoch };
+        self.published.store(published, Ordering::Relaxed);
         *current = namespace;
         self.version.fetch_add(1, Ordering::Relaxed) + 1
     }

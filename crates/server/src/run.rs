@@ -20,6 +20,7 @@ use tokio::sync::watch;
 
 use crate::autovacuum::{self, Autovacuum};
 use crate::data_dir::DataDir;
+use crate::function_counts::FunctionStatistics;
 use crate::memory::StatementLimit;
 use crate::plan_cache::PlanCache;
 use crate::server::{Backends, Phase, Server};
@@ -157,6 +158,7 @@ impl Running {
         let server = Arc::new(Server {
             database,
             catalog: Arc::new(catalog),
+            function_statistics: FunctionStatistics::default(),
             statement_memory: StatementLimit::of(&settings),
             settings: SharedSettings::new(settings),
             data_dir,

@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use crate::activity::Activity;
 use crate::autovacuum::Autovacuum;
 use crate::data_dir::DataDir;
+use crate::function_counts::FunctionStatistics;
 use crate::io_timing;
 use crate::log;
 use crate::memory::StatementLimit;
@@ -47,6 +48,8 @@ pub struct Server {
     pub database: Arc<Database>,
     /// Schema objects.
     pub catalog: Arc<CatalogStore>,
+    /// Calls of users' functions.
+    pub(crate) function_statistics: FunctionStatistics,
     /// The settings that new sessions start with.
     pub settings: SharedSettings,
     /// The memory limit of a statement.

@@ -3,19 +3,23 @@
 //! The session is lent out while the executor runs. So the state that functions may use is here,
 //! shared and behind short locks: settings, notices, sequences, the catalog in use.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
+use steppe_catalog::objects::{Function, Text};
 use steppe_catalog::system::kind_of_relations;
 use steppe_catalog::{Catalog, CatalogStore, NameSpace, PG_CATALOG, RelKind, Relation, Sequences};
 use steppe_counting::RelationStatistics;
 use steppe_counting::progress::Progress;
 use steppe_ddl::of_function;
-use steppe_functions::{Frame, Host, Identity, KeyCheck, SessionHost, UtilityCall};
+use steppe_exec::routine::SessionRoutines;
+use steppe_functions::{CountedCall, Frame, Host, Identity, KeyCheck, SessionHost, UtilityCall};
 use steppe_spill::TempSpace;
+use steppe_sql::ast::Statement;
 use steppe_txn::{LockWait, Lsn, RelationLockMode, RowId, SessionHandle};
 use steppe_types::interrupt::Interrupts;
 use steppe_types::io::IoContext;
@@ -24,6 +28,8 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState};
 use crate::autovacuum::pace;
 use crate::cursor_place::CursorPlaces;
 use crate::deferred::Constraints;
+use crate::function_counts::FunctionCounts;
+use crate::log;
 use crate::memory::StatementMemory;
 use crate::namespace::{NamespaceCell, SessionNamespace};
 use crate::processors;
@@ -75,6 +81,10 @@ pub(crate) struct SharedSession {
     pub exported: AtomicU32,
     /// The transaction's isolation level and modes.
     pub modes: SharedModes,
+    /// The calls of users' functions in its transaction.
+    pub function_counts: FunctionCounts,
+    /// The functions of users that it has compiled.
+    pub routines: SessionRoutines,
     /// The state of random(), seeded from the system.
     random: Mutex<u64>,
 }
@@ -111,6 +121,8 @@ impl SharedSession {
             sequences: Mutex::default(),
             exported: AtomicU32::new(0),
             modes: SharedModes::default(),
+            function_counts: FunctionCounts::default(),
+            routines: SessionRoutines::default(),
             random: Mutex::new(u64::from_le_bytes(seed)),
         }
     }
@@ -254,6 +266,13 @@ impl Host for SharedSession {
 
     fn notice(&self, notice: Error) {
         self.notices.lock().push(notice);
+    }
+
+    fn log(&self, message: Error) {
+        let (pid, sqlstate) = (self.handle.pid(), message.sqlstate());
+        let fields: [(&str, &dyn std::fmt::Display); 3] =
+            [("pid", &pid), ("sqlstate", &sqlstate), ("message", &message.message())];
+        log::write(log::Level::Log, &fields);
     }
 
     fn identity(&self) -> Arc<Identity> {
@@ -417,10 +436,43 @@ impl SessionHost for SharedSession {
         Ok(&self.server.catalog)
     }
 
+    fn frame_version(&self) -> u64 {
+        self.current_frame_version()
+    }
+
+    fn routines(&self) -> Option<&(dyn Any + Send + Sync)> {
+        Some(&self.routines)
+    }
+
+    fn begin_function(&self, function: &Function) -> Option<CountedCall> {
+        self.function_counts.begin(function)
+    }
+
+    fn end_function(&self, call: CountedCall) {
+        self.function_counts.end(call);
+    }
+
+    fn enter_settings(&self, settings: &[(Text, Text)]) -> Result<u32> {
+        self.enter_function_settings(settings)
+    }
+
+    fn leave_settings(&self, level: u32) {
+        self.end_settings_level(level, true);
+    }
+
+    fn begin_settings(&self) -> u32 {
+        self.begin_settings_level()
+    }
+
+    fn end_settings(&self, level: u32, keep: bool) {
+        self.end_settings_level(level, keep);
+    }
+
     fn utility(&self, call: UtilityCall<'_>) -> Result<()> {
-        match of_function::utility(call)? {
-            true => Ok(()),
-            false => Err(Error::not_supported("this statement in a function")),
+        match call.statement {
+            Statement::Set(set) => self.set_in_function(set),
+            _ if of_function::utility(call)? => Ok(()),
+            _ => Err(Error::not_supported("this statement in a function")),
         }
     }
 

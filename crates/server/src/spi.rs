@@ -106,9 +106,21 @@ impl SharedSession {
         self.frame_of(&namespace, Arc::clone(&namespace.io))
     }
 
+    /// The version of the frame for a function's next statement ([`SessionHost::frame_version`]).
+    pub(crate) fn current_frame_version(&self) -> u64 {
+        if self.namespace.is_left_behind(self.server.catalog.published_epoch()) {
+            self.see(self.server.catalog.published(), None);
+        }
+        self.namespace.version()
+    }
+
     /// The current catalog, unless it is this one ([`SessionHost::newer_catalog`]).
     pub(crate) fn catalog_unlike(&self, planned: &Catalog) -> Option<Arc<Catalog>> {
         let catalogs = &self.server.catalog;
+        let published = catalogs.published_epoch();
+        if published == planned.epoch && self.namespace.is_published(published) {
+            return None;
+        }
         let in_force = match &self.namespace.get().own {
             None if catalogs.published_epoch() == planned.epoch => return None,
             None => catalogs.published(),

@@ -100,6 +100,8 @@ pub struct PlannedStmt {
     pub exec_params: usize,
     /// Types of `$1 …`.
     pub param_types: Vec<Oid>,
+    /// Where parameters are the variables of a function: the variable of each parameter.
+    pub variables: Vec<usize>,
     /// Columns sent to the client; empty for a statement that returns no rows.
     pub columns: Vec<ResultColumn>,
     /// Relations to lock before execution, and how.
@@ -134,6 +136,7 @@ impl PlannedStmt {
             positions: None,
             exec_params: 0,
             param_types: Vec::new(),
+            variables: Vec::new(),
             columns: Vec::new(),
             relations: Vec::new(),
             depends_on_literals: false,
@@ -292,6 +295,8 @@ pub enum PlanNode {
         calls: Vec<(Expr, usize)>,
         /// WITH ORDINALITY
         ordinality: bool,
+        /// The columns of all calls: their names and types.
+        columns: Arc<[(Arc<str>, TypeRef)]>,
         /// Alias for EXPLAIN.
         alias: Arc<str>,
     },

@@ -313,6 +313,11 @@ impl FunctionRef {
     pub fn built_in(oid: Oid) -> Option<FunctionRef> {
         builtin::function(oid)
     }
+
+    /// Whether both are the same version of the same function: one object, not equal ones.
+    pub fn is_version(&self, other: &FunctionRef) -> bool {
+        std::ptr::eq::<Function>(&**self, &**other)
+    }
 }
 
 impl From<&'static Function> for FunctionRef {

@@ -8,6 +8,7 @@ use super::{
 use crate::context::ExecContext;
 use crate::deps::Dependencies;
 use crate::registry::{self, Native};
+use crate::routine::{Columns, RoutineCall, SetRoutine, is_routine};
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Function, FunctionRef, builtin};
 use steppe_functions::{Builtin, CallInfo, CmpOp, FnContext, ScalarFn, SetFn, compare_rows};
@@ -37,10 +38,15 @@ pub(crate) struct Compiler<'a> {
 
 /// A call of a set-returning function with its compiled arguments.
 pub(crate) struct SetCall {
-    pub(crate) function: SetFn,
+    pub(crate) code: SetCode,
     pub(crate) strict: bool,
     pub(crate) args: Box<[CExpr]>,
-    pub(crate) info: CallInfo,
+}
+
+/// The code of a set-returning function.
+pub(crate) enum SetCode {
+    Native(SetFn, CallInfo),
+    Routine(SetRoutine),
 }
 
 /// `name(type, type)` as PostgreSQL's error messages print a signature.
@@ -264,6 +270,17 @@ impl<'a> Compiler<'a> {
                 args: compiled,
                 info: info(),
             })),
+            None if is_routine(proc) && proc.retset => {
+                return Err(Error::not_supported(
+                    "a set-returning function in this place of an expression",
+                ));
+            }
+            None if is_routine(proc) => {
+                let routine = SetRoutine::new(info(), None, self.catalog());
+                // A user's function runs in a session, so it is not evaluated here.
+                let call = RoutineCall { routine, args: compiled };
+                return Ok(CExpr::RoutineCall(Box::new(call)));
+            }
             Some(Native::Trigger(_)) | None => return Err(not_attached(proc)),
         };
         let folded = self.fold(expr, foldable);
@@ -293,22 +310,44 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The call of a set-returning function, if `expr` is one.
-    pub(crate) fn set_call(&mut self, expr: &Expr) -> Result<Option<SetCall>> {
+    /// The call of a set-returning function, if `expr` is one. `columns` is its column definition
+    /// list.
+    pub(crate) fn set_call(
+        &mut self,
+        expr: &Expr,
+        columns: Option<&Columns>,
+    ) -> Result<Option<SetCall>> {
         let Expr::Func { func, args, ty, .. } = expr else { return Ok(None) };
         if !func.retset {
             return Ok(None);
         }
-        let Some(Native::Builtin(Builtin::Set(function))) = registry::native(func) else {
-            return Err(not_attached(func));
-        };
         let info = CallInfo {
             func: func.clone(),
             args: args.iter().map(|a| a.ty().oid).collect(),
             ret: *ty,
             variadic: false,
         };
-        Ok(Some(SetCall { function, strict: func.strict, args: self.list(args)?, info }))
+        let code = match registry::native(func) {
+            Some(Native::Builtin(Builtin::Set(function))) => SetCode::Native(function, info),
+            None if is_routine(func) => {
+                SetCode::Routine(SetRoutine::new(info, columns.cloned(), self.catalog()))
+            }
+            _ => return Err(not_attached(func)),
+        };
+        Ok(Some(SetCall { code, strict: func.strict, args: self.list(args)? }))
+    }
+
+    /// The call of a user's function that returns one row, with a column definition list.
+    pub(crate) fn row_call(&mut self, expr: &Expr, columns: &Columns) -> Result<Option<CExpr>> {
+        let Expr::Func { func, args, ty, .. } = expr else { return Ok(None) };
+        if func.retset || !is_routine(func) {
+            return Ok(None);
+        }
+        let types = args.iter().map(|a| a.ty().oid).collect();
+        let info = CallInfo { func: func.clone(), args: types, ret: *ty, variadic: false };
+        let routine = SetRoutine::new(info, Some(Arc::clone(columns)), self.catalog());
+        let call = RoutineCall { routine, args: self.list(args)? };
+        Ok(Some(CExpr::RoutineCall(Box::new(call))))
     }
 
     /// The code of a plain function.

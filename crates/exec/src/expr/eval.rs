@@ -33,6 +33,7 @@ impl CExpr {
             CExpr::Call(call) => call.eval(cx, row),
             CExpr::TypedCall(call) => call.eval(cx, row),
             CExpr::SpiCall(call) => call.eval(cx, row),
+            CExpr::RoutineCall(call) => call.eval(cx, row),
             CExpr::InFunction { call, context } => {
                 call.eval(cx, row).map_err(|error| error.context(&**context))
             }
@@ -69,12 +70,13 @@ impl CExpr {
                 let values = args.iter().map(|a| a.eval(cx, row)).collect::<Result<Vec<_>>>()?;
                 Ok(Datum::Record(values.into()))
             }
-            CExpr::Field { arg, index } => match arg.eval(cx, row)? {
-                Datum::Null => Ok(Datum::Null),
-                Datum::Record(columns) => {
+            CExpr::Field { arg, index } => match arg.leaf(row) {
+                // The field of a column or of a variable, without a clone of the others.
+                Some(Datum::Record(columns)) => {
                     columns.get(*index).cloned().ok_or_else(|| no_slot(*index))
                 }
-                _ => Err(Error::internal("field selection from a value that is not composite")),
+                Some(Datum::Null) => Ok(Datum::Null),
+                _ => field(arg.eval(cx, row)?, *index),
             },
             CExpr::ViaIo(via) => {
                 let value = via.arg.eval(cx, row)?;
@@ -176,6 +178,15 @@ impl CExpr {
 #[cold]
 fn no_slot(index: usize) -> Error {
     Error::internal(format!("input row has no column {index}"))
+}
+
+/// A column of a composite value.
+fn field(value: Datum, index: usize) -> Result<Datum> {
+    match value {
+        Datum::Null => Ok(Datum::Null),
+        Datum::Record(columns) => columns.get(index).cloned().ok_or_else(|| no_slot(index)),
+        _ => Err(Error::internal("field selection from a value that is not composite")),
+    }
 }
 
 /// A boolean datum as a truth value.

@@ -18,6 +18,7 @@ mod eval;
 mod subplan;
 
 use crate::registry::SpiFn;
+use crate::routine::RoutineCall;
 use hashbrown::HashSet;
 use std::sync::Arc;
 use steppe_functions::{CallInfo, CmpOp, ScalarFn, TypedFn};
@@ -25,7 +26,7 @@ use steppe_sql::expr::{BoolTest, RowCompareOp};
 use steppe_types::compare::HashedDatum;
 use steppe_types::{Datum, Oid};
 
-pub(crate) use compile::{Compiler, SetCall, TIMESTAMPTZ_AGE, signature};
+pub(crate) use compile::{Compiler, SetCall, SetCode, TIMESTAMPTZ_AGE, signature};
 pub(crate) use eval::{eval_args, is_null_test, truth};
 pub(crate) use subplan::{CSubPlan, SubPlanState, advance_cte, drain, kept_value};
 
@@ -79,6 +80,7 @@ pub(crate) enum CExpr {
     Call(Box<Call>),
     TypedCall(Box<TypedCall>),
     SpiCall(Box<SpiCall>),
+    RoutineCall(Box<RoutineCall>),
     /// A call whose errors name the SQL function that makes it.
     InFunction {
         call: Box<CExpr>,

@@ -32,12 +32,13 @@ use crate::change::{
 use crate::deps::count_nodes;
 use crate::expr::{CExpr, Compiler};
 use crate::partition::{LeafCache, LeafTemplate, PartitionCheck, ScanPruning};
+use crate::routine::Columns;
 use crate::sorter::SortColumn;
 use crate::system_columns::VersionColumn;
 use std::convert::Infallible;
 use std::sync::Arc;
 use steppe_catalog::{Function, RelKind, Relation};
-use steppe_sql::expr::{Aggregate, Expr, SortKey, WindowCall};
+use steppe_sql::expr::{Aggregate, Expr, SortKey, TypeRef, WindowCall};
 use steppe_sql::plan::{
     AggMode, InnerRows, ModifyTable, Plan, PlanNode, PlannedStmt, RowLock, is_dealt_out,
 };
@@ -130,8 +131,12 @@ impl PlanCompiler<'_, '_> {
             PlanNode::Values(lists) => {
                 CNode::Values(lists.iter().map(|l| self.exprs.list(l)).collect::<Result<_>>()?)
             }
-            PlanNode::FunctionScan { calls, ordinality, .. } => {
-                let calls = calls.iter().map(|(e, width)| Ok((self.call_in_from(e)?, *width)));
+            PlanNode::FunctionScan { calls, ordinality, columns, .. } => {
+                let mut rest = &columns[..];
+                let calls = calls.iter().map(|(e, width)| {
+                    let own = rest.split_off(..*width).unwrap_or_default();
+                    Ok((self.call_in_from(e, own)?, *width))
+                });
                 let calls = calls.collect::<Result<_>>()?;
                 CNode::FunctionScan(FunctionScanPlan { calls, ordinality: *ordinality })
             }
@@ -359,16 +364,31 @@ impl PlanCompiler<'_, '_> {
         IndexAccess::open(database, table, relation, self.exprs)
     }
 
-    fn call_in_from(&mut self, expr: &Expr) -> Result<FromCall> {
-        Ok(match self.exprs.set_call(expr)? {
-            Some(call) => FromCall::Set(call),
-            None => FromCall::Scalar(self.exprs.expr(expr)?),
-        })
+    /// A call in FROM that gives these columns.
+    fn call_in_from(&mut self, expr: &Expr, columns: &[(Arc<str>, TypeRef)]) -> Result<FromCall> {
+        let column = |(name, ty): &(Arc<str>, TypeRef)| (Arc::clone(name), ty.oid, ty.typmod);
+        let is_record = expr.ty().oid == oid::RECORD;
+        let columns: Option<Columns> = is_record.then(|| columns.iter().map(column).collect());
+        if let Some(call) = self.exprs.set_call(expr, columns.as_ref())? {
+            return Ok(FromCall::Set(call));
+        }
+        let of_row = columns.map(|columns| self.exprs.row_call(expr, &columns)).transpose()?;
+        let call = match of_row.flatten() {
+            Some(call) => call,
+            None => self.exprs.expr(expr)?,
+        };
+        Ok(FromCall::Scalar(match &call {
+            // The one column of a row stands for the row.
+            CExpr::RoutineCall(routine) if routine.gives_one_column() => {
+                CExpr::Field { arg: Box::new(call), index: 0 }
+            }
+            _ => call,
+        }))
     }
 
     fn project_set(&mut self, plan: &Plan, child: &Plan) -> Result<CNode> {
         let targets = plan.project.iter().flatten().map(|e| {
-            Ok(match self.exprs.set_call(e)? {
+            Ok(match self.exprs.set_call(e, None)? {
                 Some(call) => SetTarget::Set(call),
                 None => SetTarget::Scalar(self.exprs.expr(e)?),
             })

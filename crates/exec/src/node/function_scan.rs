@@ -6,7 +6,8 @@
 use super::{BoxedNode, CNode, CPlan, Input, Node};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
-use crate::expr::{CExpr, Row, SetCall, eval_args};
+use crate::expr::{CExpr, Row, SetCall, SetCode, eval_args};
+use crate::tuplestore::{StoreReader, TupleStore};
 use std::sync::Arc;
 use steppe_functions::{SetRows, as_one_value};
 use steppe_types::{Datum, Error, Result};
@@ -28,6 +29,8 @@ pub(crate) struct FunctionScanPlan {
 /// A running call.
 enum Running {
     Set(Box<dyn SetRows>),
+    /// The rows of a user's function, which has ended.
+    Stored(Box<(TupleStore, StoreReader)>),
     Once(Option<Datum>),
     Ended,
 }
@@ -45,6 +48,7 @@ impl Running {
         let start = out.len();
         let more = match self {
             Running::Set(rows) => rows.next(out, &mut cx.functions)?,
+            Running::Stored(stored) => stored.0.read_one(&mut stored.1, out)?,
             Running::Once(value) => match value.take() {
                 Some(Datum::Record(columns)) if width != 1 => {
                     out.extend(columns.iter().cloned());
@@ -92,7 +96,14 @@ fn start_set(call: &SetCall, cx: &mut ExecContext, row: Row<'_>) -> Result<Runni
     match eval_args(&call.args, call.strict, cx, row)? {
         // A strict set-returning function over a NULL is the empty set.
         None => Ok(Running::Ended),
-        Some(args) => Ok(Running::Set((call.function)(&args, &call.info, &mut cx.functions)?)),
+        Some(args) => Ok(match &call.code {
+            SetCode::Native(function, info) => {
+                Running::Set(function(&args, info, &mut cx.functions)?)
+            }
+            SetCode::Routine(routine) => {
+                Running::Stored(Box::new((routine.rows(&args, cx)?, StoreReader::default())))
+            }
+        }),
     }
 }
 

@@ -26,7 +26,8 @@ mod sizes;
 mod variants;
 
 pub use plan::PreparedPlan;
-pub use run::run_in_place;
+pub(crate) use run::begin_in_place;
+pub use run::{Snapshot, run_in_place};
 pub use variants::{Found, Vacancy, Variants};
 
 use crate::constants;

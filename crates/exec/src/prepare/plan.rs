@@ -34,6 +34,8 @@ pub struct PreparedPlan {
     good_until: AtomicU64,
     /// The objects of the plan, if it may be good for later versions.
     mentions: Option<Mentions>,
+    /// The command, if the plan changes or locks rows: a function that is not VOLATILE refuses it.
+    pub changes: Option<&'static str>,
     /// The command that a READ ONLY transaction refuses: the plan changes or locks rows of a table
     /// that is not temporary.
     pub refused_read_only: Option<&'static str>,
@@ -55,6 +57,7 @@ impl PreparedPlan {
         catalog: &Catalog,
     ) -> PreparedPlan {
         let planned = compiled.planned();
+        let changes = changes(planned);
         PreparedPlan {
             statement,
             source,
@@ -62,7 +65,8 @@ impl PreparedPlan {
             epoch: catalog.epoch,
             good_until: AtomicU64::new(catalog.epoch),
             mentions: Mentions::of(&planned.mentions, catalog),
-            refused_read_only: refused_read_only(planned, catalog),
+            changes,
+            refused_read_only: changes.filter(|_| changes_lasting(planned, catalog)),
             reads_partitions: reads_partitions(planned, catalog),
             is_heavy: planned.plan.cost.total > HEAVY_COST,
             depends_on_literals: planned.depends_on_literals,
@@ -100,14 +104,19 @@ impl PreparedPlan {
     }
 }
 
-/// The command that a READ ONLY transaction refuses, if any. It may write temporary tables
-/// (execMain.c, ExecCheckXactReadOnly).
-fn refused_read_only(planned: &PlannedStmt, catalog: &Catalog) -> Option<&'static str> {
+/// Whether a plan changes or locks rows of a table that is not temporary. A READ ONLY transaction may
+/// write temporary tables (execMain.c, ExecCheckXactReadOnly).
+fn changes_lasting(planned: &PlannedStmt, catalog: &Catalog) -> bool {
     let is_temporary = |oid| catalog.relation(oid).is_some_and(|r| catalog.is_temporary(r));
     let lasts = |(oid, lock): &(Oid, RelationLock)| {
         *lock != RelationLock::AccessShare && !is_temporary(*oid)
     };
-    if !planned.relations.iter().any(lasts) {
+    planned.relations.iter().any(lasts)
+}
+
+/// The command of a plan that changes or locks rows.
+fn changes(planned: &PlannedStmt) -> Option<&'static str> {
+    if planned.relations.iter().all(|(_, lock)| *lock == RelationLock::AccessShare) {
         return None;
     }
     Some(match planned.command {

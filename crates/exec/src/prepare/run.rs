@@ -22,33 +22,88 @@ use std::sync::Arc;
 use steppe_txn::{Database, RowId, Txn};
 use steppe_types::{Datum, Error, Result};
 
+/// The snapshot that a statement looks through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Snapshot {
+    /// A new one.
+    New,
+    /// That of the statement that calls the function.
+    Callers,
+}
+
 /// Runs a statement whose relations are locked, and returns the number of rows that it returned or
-/// changed. `env` has the catalog of its plan. `None`: another catalog has come into force and the
-/// statement has not run. The caller plans it again.
+/// changed. It ends after `limit` rows (0: at its end). `env` has the catalog of its plan. `None`:
+/// another catalog has come into force and the statement has not run. The caller plans it again.
 pub fn run_in_place(
     compiled: &Arc<CompiledStmt>,
     params: &Arc<[Datum]>,
     env: &ExecEnv,
     txn: &mut Option<Transaction>,
+    (limit, snapshot): (u64, Snapshot),
     sink: &mut dyn RowSink,
 ) -> Result<Option<u64>> {
     let database = Arc::clone(lent(txn)?.database());
-    let leaf = compiled.leaf(params, env)?;
-    if let Some((leaf, mode)) = leaf {
-        if let Some(wait) = lent(txn)?.lock_relation(leaf.oid(), mode)? {
-            env.session.block_on(wait)?;
-        }
-        // The leaf may have been dropped, or its bounds changed, before it was locked.
-        if is_overtaken(env, txn)? {
-            return Ok(None);
-        }
-    }
-    let leaf = leaf.map(|(leaf, _)| leaf);
-    lent(txn)?.start_statement()?;
+    let Some(leaf) = lock_leaf(compiled, params, env, txn)? else { return Ok(None) };
+    start_statement(txn, snapshot)?;
     let awaited = match run_point(compiled, leaf, params, (env, &database), txn, sink)? {
         Ran::Point(rows) => return Ok(Some(rows)),
         Ran::Not { awaited } => awaited,
     };
+    let Some(mut execution) = execution(compiled, leaf, params, env, txn)? else {
+        return Ok(None);
+    };
+    if let Some(awaited) = awaited {
+        execution.change_only(awaited);
+    }
+    match execution.fetch(txn, limit, sink)? {
+        FetchStatus::Done { rows } | FetchStatus::Suspended { rows } => Ok(Some(rows)),
+    }
+}
+
+/// Begins a statement whose relations are locked, for rows in pieces. As [`run_in_place`] otherwise.
+pub(crate) fn begin_in_place(
+    compiled: &Arc<CompiledStmt>,
+    params: &Arc<[Datum]>,
+    env: &ExecEnv,
+    txn: &mut Option<Transaction>,
+    snapshot: Snapshot,
+) -> Result<Option<Execution>> {
+    let Some(leaf) = lock_leaf(compiled, params, env, txn)? else { return Ok(None) };
+    start_statement(txn, snapshot)?;
+    execution(compiled, leaf, params, env, txn)
+}
+
+fn start_statement(txn: &mut Option<Transaction>, snapshot: Snapshot) -> Result<()> {
+    match snapshot {
+        Snapshot::New => lent(txn)?.start_statement(),
+        Snapshot::Callers => Ok(()),
+    }
+}
+
+/// Locks the one leaf that a statement concerns with these parameters, if it is one. `None` outside:
+/// the leaf may have been dropped, or its bounds changed, before it was locked.
+fn lock_leaf(
+    compiled: &CompiledStmt,
+    params: &Arc<[Datum]>,
+    env: &ExecEnv,
+    txn: &mut Option<Transaction>,
+) -> Result<Option<Option<LeafOfStatement>>> {
+    let Some((leaf, mode)) = compiled.leaf(params, env)? else { return Ok(Some(None)) };
+    if let Some(wait) = lent(txn)?.lock_relation(leaf.oid(), mode)? {
+        env.session.block_on(wait)?;
+    }
+    Ok((!is_overtaken(env, txn)?).then_some(Some(leaf)))
+}
+
+/// The execution of a statement that has its snapshot.
+fn execution(
+    compiled: &Arc<CompiledStmt>,
+    leaf: Option<LeafOfStatement>,
+    params: &Arc<[Datum]>,
+    env: &ExecEnv,
+    txn: &mut Option<Transaction>,
+) -> Result<Option<Execution>> {
+    let database = Arc::clone(lent(txn)?.database());
     let of_leaf = match leaf {
         Some(leaf) => compiled.of_leaf(leaf, env, &database)?,
         None => None,
@@ -58,13 +113,7 @@ pub fn run_in_place(
         return Ok(None);
     }
     let compiled = of_leaf.as_ref().unwrap_or(compiled);
-    let mut execution = Execution::start(compiled, Arc::clone(params), env, txn)?;
-    if let Some(awaited) = awaited {
-        execution.change_only(awaited);
-    }
-    match execution.fetch(txn, 0, sink)? {
-        FetchStatus::Done { rows } | FetchStatus::Suspended { rows } => Ok(Some(rows)),
-    }
+    Execution::start(compiled, Arc::clone(params), env, txn).map(Some)
 }
 
 /// Whether another catalog is in force than that of the plan.

@@ -6,7 +6,7 @@
 
 mod session;
 
-pub use session::{Frame, KeyCheck, NoSession, SessionHost, UtilityCall};
+pub use session::{CountedCall, Frame, KeyCheck, NoSession, SessionHost, UtilityCall};
 
 use std::any::Any;
 use std::sync::Arc;
@@ -62,6 +62,11 @@ pub trait Host: Any + Send + Sync {
     /// Sends a notice to the client.
     fn notice(&self, notice: Error) {
         let _ = notice;
+    }
+
+    /// Writes a message to the server's log.
+    fn log(&self, message: Error) {
+        let _ = message;
     }
 
     /// The session's process and role: current_user, session_user, pg_backend_pid and the like.

@@ -5,7 +5,10 @@
 //! The defaults are those without a session, as [`Host`]'s are.
 
 use super::Host;
+use std::any::Any;
 use std::sync::Arc;
+use std::time::Instant;
+use steppe_catalog::objects::{Function, Text};
 use steppe_catalog::{Catalog, CatalogChanges, CatalogStore, NameSpace, Relation, Sequences};
 use steppe_counting::RelationStatistics;
 use steppe_counting::progress::Progress;
@@ -60,6 +63,21 @@ pub struct UtilityCall<'a> {
     pub statement: &'a Statement,
     /// Its text, for error positions.
     pub source: &'a str,
+    /// The function is not VOLATILE: 0A000 for a statement that changes something.
+    pub is_read_only: bool,
+}
+
+/// A call of a user's function that is counted (pgstat_init_function_usage).
+#[derive(Clone, Copy, Debug)]
+pub struct CountedCall {
+    /// The function.
+    pub function: Oid,
+    /// When it began.
+    pub began: Instant,
+    /// The time that the session's counted calls had taken before, in nanoseconds.
+    pub before: u64,
+    /// The time that the function's counted calls had taken before.
+    pub own: u64,
 }
 
 /// The services of a session for the statements that it runs.
@@ -134,6 +152,51 @@ pub trait SessionHost: Host {
     /// The context in which a function's statements are planned and run, at this point.
     fn frame(&self) -> Result<Frame> {
         Err(Error::not_supported("a function that runs statements in this context"))
+    }
+
+    /// A number that changes with each frame. It is cheap to ask for.
+    fn frame_version(&self) -> u64 {
+        self.frame().map_or(0, |frame| frame.names.catalog.epoch)
+    }
+
+    /// The functions of users that the session has compiled. The executor knows the type.
+    fn routines(&self) -> Option<&(dyn Any + Send + Sync)> {
+        None
+    }
+
+    /// Puts the settings of a function's SET clauses in force, and returns their level. Needs one
+    /// [`Self::leave_settings`].
+    fn enter_settings(&self, settings: &[(Text, Text)]) -> Result<u32> {
+        let _ = settings;
+        Err(Error::not_supported("SET clauses of functions in this context"))
+    }
+
+    /// Ends a level of [`Self::enter_settings`]: earlier values are in force again.
+    fn leave_settings(&self, level: u32) {
+        let _ = level;
+    }
+
+    /// Begins a level of settings, for a savepoint of a function.
+    fn begin_settings(&self) -> u32 {
+        0
+    }
+
+    /// Ends a level of [`Self::begin_settings`] and those within it. The settings that were made in
+    /// it stay, or are taken back.
+    fn end_settings(&self, level: u32, keep: bool) {
+        let _ = (level, keep);
+    }
+
+    /// Counts a call of a user's function that begins, if track_functions says so. Needs one
+    /// [`Self::end_function`].
+    fn begin_function(&self, function: &Function) -> Option<CountedCall> {
+        let _ = function;
+        None
+    }
+
+    /// Ends a counted call.
+    fn end_function(&self, call: CountedCall) {
+        let _ = call;
     }
 
     /// The stored catalog.

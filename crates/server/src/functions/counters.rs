@@ -6,6 +6,7 @@ use steppe_functions::arg;
 use steppe_types::{Datum, Result};
 
 use super::void;
+use crate::function_counts::ShownCounts;
 use crate::services::SharedSession;
 use crate::system_views::{io, slru, statistics};
 
@@ -15,6 +16,16 @@ macro_rules! counter {
         (
             concat!("pg_stat_get_", $name),
             value!(|core, args| statistics::counter(core, $name, arg(args, 0)?.as_oid()?)),
+        )
+    };
+}
+
+/// A pg_stat_get_… function by its prosrc. It computes a count of a user's function.
+macro_rules! function_counter {
+    ($name:literal, $xact:literal, $count:ident) => {
+        (
+            concat!("pg_stat_get_", $name),
+            value!(|core, args| of_function(core, args, $xact, |shown| shown.$count.clone())),
         )
     };
 }
@@ -55,6 +66,13 @@ pub(super) const TABLE: &[(&str, Native)] = &[
     counter!("total_analyze_time"),
     counter!("total_autoanalyze_time"),
     ("pg_stat_get_slru", rows!(|core, _| Ok(slru::counters(core)))),
+    function_counter!("function_calls", false, calls),
+    function_counter!("function_total_time", false, total),
+    function_counter!("function_self_time", false, own),
+    function_counter!("xact_function_calls", true, calls),
+    function_counter!("xact_function_total_time", true, total),
+    function_counter!("xact_function_self_time", true, own),
+    ("pg_stat_reset_single_function_counters", value!(reset_function)),
     ("pg_stat_reset", value!(reset)),
     ("pg_stat_reset_single_table_counters", value!(reset_relation)),
     ("pg_stat_reset_shared", value!(|core, args| io::reset_shared(core, target(args)?))),
@@ -63,6 +81,27 @@ pub(super) const TABLE: &[(&str, Native)] = &[
 
 fn reset(core: &SharedSession, _: &[Datum]) -> Result<Datum> {
     core.server.statistics.database.reset(core);
+    core.server.function_statistics.reset_all();
+    Ok(void())
+}
+
+/// A count of a function; NULL if it has not been called. Times are in milliseconds.
+fn of_function(
+    core: &SharedSession,
+    args: &[Datum],
+    is_of_transaction: bool,
+    count: fn(&ShownCounts) -> Datum,
+) -> Result<Datum> {
+    let function = arg(args, 0)?.as_oid()?;
+    let counts = match is_of_transaction {
+        true => core.function_counts.get(function),
+        false => core.server.function_statistics.get(function),
+    };
+    Ok(counts.map_or(Datum::Null, |counts| count(&counts.shown())))
+}
+
+fn reset_function(core: &SharedSession, args: &[Datum]) -> Result<Datum> {
+    core.server.function_statistics.reset(arg(args, 0)?.as_oid()?);
     Ok(void())
 }
 

@@ -207,8 +207,10 @@ impl Session {
         match name {
             None => {
                 self.portals.remove_all(&mut self.transaction);
+                self.core.routines.end_transaction();
                 Ok(CommandTag::Plain("CLOSE CURSOR ALL"))
             }
+            Some(name) if self.is_functions_cursor(name) => self.close_functions_cursor(name),
             Some(name) => {
                 let portal = self.portals.take_cursor(name)?;
                 self.portals.put_back(name, portal);
@@ -235,6 +237,9 @@ impl Session {
         formats: &ResultFormats,
         describe: bool,
     ) -> Result<CommandTag> {
+        if self.is_functions_cursor(&fetch.cursor) {
+            return self.fetch_functions_cursor(fetch, formats, describe);
+        }
         let mut portal = self.portals.take_cursor(&fetch.cursor)?;
         let runnable = portal.check_runnable(&fetch.cursor);
         let fetched = match (&mut portal.body, runnable) {

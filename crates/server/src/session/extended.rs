@@ -57,8 +57,11 @@ impl Session {
             None => self.prepare_parsed(text, declared).await?,
         };
         let declared: Arc<[Oid]> = match &body {
-            Body::Utility(statement) => match query_within(statement) {
-                Some(query) if !self.transaction.is_failed() => {
+            Body::Utility(statement) => match (&**statement, query_within(statement)) {
+                (ast::Statement::Call(call), _) if !self.transaction.is_failed() => {
+                    self.call_params(call, text, declared)?
+                }
+                (_, Some(query)) if !self.transaction.is_failed() => {
                     self.param_types_within(query, &text.into(), declared).await?
                 }
                 _ => declared.into(),

@@ -18,6 +18,7 @@
 //! session. A panic is an ERROR with SQLSTATE XX000.
 
 mod by_value;
+mod call;
 mod client;
 mod constants;
 mod constraints;
@@ -30,6 +31,7 @@ mod create_as;
 mod cursor;
 mod explain;
 mod extended;
+mod function_cursor;
 mod lock;
 mod locked;
 mod plan;
@@ -80,6 +82,7 @@ use crate::settings::{LiveSettings, SessionSettings};
 use crate::stream::{Accepted, Stream};
 use crate::system_views::SessionEnd;
 use crate::workers;
+pub(crate) use set::flatten;
 pub(crate) use steppe_functions::Identity;
 
 use client::{Client, HELD_BACK_BYTES, KEEP_BYTES, SEND_AT_BYTES};
@@ -574,6 +577,7 @@ impl Session {
         self.statement.env.work_mem_bytes = self.settings.live.work_mem_bytes;
         self.statement.env.temp.set_limit(self.settings.live.temp_file_limit);
         self.settings.io_timing.set(self.settings.live.io_timing);
+        self.core.function_counts.track(self.settings.live.tracked_functions);
         self.control.activity.set_application_name(&self.settings.live.application_name);
         // The session resolves names again, and makes a new I/O context with them.
         self.namespace_version = 0;

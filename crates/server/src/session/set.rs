@@ -2,7 +2,6 @@
 
 use std::sync::atomic::Ordering;
 
-use steppe_catalog::system::role_named;
 use steppe_functions::Host as _;
 use steppe_sql::ast::{SetStmt, SetValue};
 use steppe_sql::deparse::quote_identifier;
@@ -77,25 +76,9 @@ impl Session {
         if self.set_transaction_setting(name, text, action)? {
             return Ok(());
         }
-        self.check_role(name, text)?;
+        self.core.check_role(name, text)?;
         let level = self.core.level.load(Ordering::Relaxed);
         self.core.settings.lock().set(name, text, action, level, false)
-    }
-
-    /// A session may only set its own role yet.
-    fn check_role(&self, name: &str, text: &str) -> Result<()> {
-        let is_role = name.eq_ignore_ascii_case("role");
-        if !is_role && !name.eq_ignore_ascii_case("session_authorization") {
-            return Ok(());
-        }
-        if *text == *self.core.identity.user || (is_role && text == "none") {
-            return Ok(());
-        }
-        if role_named(text).is_some() {
-            return Err(Error::not_supported("changing to another role"));
-        }
-        let message = format!("role \"{text}\" does not exist");
-        Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message))
     }
 
     fn reset_value(&mut self, name: &str, action: Action) -> Result<()> {
@@ -176,7 +159,7 @@ fn on_off(on: bool) -> &'static str {
 }
 
 /// The values of SET as one text (flatten_set_variable_args).
-fn flatten(name: &str, values: &[SetValue]) -> Result<String> {
+pub(crate) fn flatten(name: &str, values: &[SetValue]) -> Result<String> {
     let found = definition::find(name);
     if values.len() > 1 && !found.is_some_and(|definition| definition.list) {
         let message = format!("SET {name} takes only one argument");

@@ -86,6 +86,10 @@ impl Session {
             Statement::Show(name) => {
                 return self.show(name, formats, describe).map(Outcome::Tag);
             }
+            Statement::Call(call) => {
+                return self.call(call, source, formats, describe, bound).map(Outcome::Tag);
+            }
+            Statement::Do(stmt) => return self.run_do(stmt).map(Outcome::Tag),
             _ => {}
         }
         self.plain_utility(statement, source).map(Outcome::Tag)
@@ -245,6 +249,7 @@ impl Session {
         statement: &Statement,
     ) -> Result<Option<Vec<ResultColumn>>> {
         Ok(match statement {
+            Statement::Call(call) => self.call_columns(call)?,
             Statement::Show(name) => Some(self.show_columns(name)),
             Statement::Explain(explain) => Some(vec![described_column(explain)]),
             Statement::Execute(execute) => match &self.statements.get(&execute.name)?.body {
@@ -305,12 +310,14 @@ impl Session {
                 self.statements.clear();
                 self.core.handle.unlock_all_advisory();
                 self.planning.local_plans.clear();
+                self.core.routines.forget();
                 self.core.forget_sequences();
                 self.discard_temporary()?;
                 "DISCARD ALL"
             }
             DiscardTarget::Plans => {
                 self.planning.local_plans.clear();
+                self.core.routines.forget();
                 "DISCARD PLANS"
             }
             DiscardTarget::Sequences => {
@@ -475,8 +482,6 @@ impl Session {
 /// The name of a statement that is not supported.
 fn name_of(statement: &Statement) -> &'static str {
     match statement {
-        Statement::Call(_) => "CALL",
-        Statement::Do(_) => "DO",
         Statement::Cluster(_) => "CLUSTER",
         Statement::CreateFunction(_) => "CREATE FUNCTION",
         Statement::CreateTrigger(_) => "CREATE TRIGGER",

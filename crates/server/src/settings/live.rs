@@ -14,6 +14,7 @@ use steppe_types::io::{ByteaOutput, IoContext};
 use super::check;
 use super::store::SessionSettings;
 use super::value::Value;
+use crate::function_counts::Tracked;
 
 /// An isolation level as settings name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +119,8 @@ pub struct LiveSettings {
     pub client_min_messages: u8,
     /// application_name
     pub application_name: Arc<str>,
+    /// track_functions
+    pub(crate) tracked_functions: Tracked,
     /// log_statement
     pub log_statement: LoggedStatements,
     /// log_min_duration_statement; `None` logs no durations.
@@ -186,6 +189,7 @@ impl LiveSettings {
             default_deferrable: reader.bool("default_transaction_deferrable"),
             client_min_messages: message_rank(&reader.word("client_min_messages")),
             application_name: reader.text("application_name").into(),
+            tracked_functions: Tracked::of(&reader.word("track_functions")),
             log_statement,
             log_min_duration,
             logs_statements: log_statement != LoggedStatements::None || log_min_duration.is_some(),

@@ -197,6 +197,8 @@ pub enum Action {
     Set,
     /// SET LOCAL: until the transaction ends.
     Local,
+    /// The SET clause of a function: until its level ends.
+    Save,
 }
 
 /// The state of a value on the stack (guc.h's GucStackState).
@@ -206,6 +208,8 @@ enum State {
     Local,
     /// SET, then SET LOCAL at the same level: the end restores the value of SET.
     SetLocal(Setting),
+    /// The SET clause of a function.
+    Save,
 }
 
 #[derive(Clone, Debug)]
@@ -537,13 +541,14 @@ fn push(entry: &mut Entry, action: Action, level: u32) {
             (Action::Local, State::Set) => {
                 saved.state = State::SetLocal(entry.current.clone());
             }
-            (Action::Local, _) => {}
+            (Action::Local | Action::Save, _) => {}
         }
         return;
     }
     let state = match action {
         Action::Set => State::Set,
         Action::Local => State::Local,
+        Action::Save => State::Save,
     };
     entry.stack.push(Saved { level, state, prior: entry.current.clone() });
 }
@@ -552,13 +557,13 @@ fn push(entry: &mut Entry, action: Action, level: u32) {
 fn pop(entry: &mut Entry, level: u32, commit: bool) -> bool {
     let mut changed = false;
     while let Some(mut saved) = entry.stack.pop_if(|saved| saved.level >= level) {
-        if !commit {
+        if !commit || matches!(saved.state, State::Save) {
             entry.current = saved.prior;
             changed = true;
         } else if saved.level == 1 {
             match saved.state {
                 State::Set => {}
-                State::Local => entry.current = saved.prior,
+                State::Local | State::Save => entry.current = saved.prior,
                 State::SetLocal(masked) => entry.current = masked,
             }
             changed = true;
@@ -573,7 +578,7 @@ fn pop(entry: &mut Entry, level: u32, commit: bool) -> bool {
             match (saved.state, &below.state) {
                 (State::Set, _) => below.state = State::Set,
                 (State::Local, State::Set) => below.state = State::SetLocal(saved.prior),
-                (State::Local, _) => {}
+                (State::Local | State::Save, _) => {}
                 (State::SetLocal(masked), _) => below.state = State::SetLocal(masked),
             }
         }

@@ -3,6 +3,7 @@
 
 mod activity;
 mod database;
+mod functions;
 pub(crate) mod io;
 mod locks;
 mod progress;
@@ -131,6 +132,9 @@ impl SessionView for SharedSession {
             "pg_prepared_xacts" => two_phase::rows(&self.server).map(Some),
             "pg_cursors" => session::cursors(&self.named.lock()).map(Some),
             "pg_prepared_statements" => session::statements(&self.named.lock()).map(Some),
+            "pg_stat_user_functions" | "pg_stat_xact_user_functions" => {
+                functions::rows(self, relation)
+            }
             _ => match io::rows(self, relation)? {
                 Some(rows) => Ok(Some(rows)),
                 None => statistics::rows(self, relation),

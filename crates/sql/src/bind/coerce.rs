@@ -599,6 +599,13 @@ impl Binder<'_> {
     }
 
     /// Applies `varchar(n)`, `numeric(p,s)` … (coerce_type_typmod).
+    /// A value read from the text of another.
+    pub(super) fn coerce_via_io(&mut self, value: Expr, to: TypeRef) -> Result<Expr> {
+        let ty = TypeRef::plain(to.oid);
+        let cast = Expr::CoerceViaIo { arg: Box::new(value), ty, implicit: true };
+        self.coerce_length(cast, to, CastContext::Assignment, CallSyntax::ImplicitCast)
+    }
+
     fn coerce_length(
         &mut self,
         expr: Expr,

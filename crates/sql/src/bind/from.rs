@@ -10,7 +10,7 @@ use crate::expr::{CallSyntax, Expr, Place, TypeRef};
 use crate::plan::RelationLock;
 use crate::query::{FromItem, JoinKind, Rte, RteColumn, RteKind};
 use std::sync::Arc;
-use steppe_catalog::{DATABASE_NAME, RelKind, Relation, is_row_type};
+use steppe_catalog::{DATABASE_NAME, Function, RelKind, Relation, is_row_type};
 use steppe_types::{Error, Result, SqlState, oid};
 
 /// The name of a join's entry without an alias.
@@ -327,28 +327,44 @@ impl Binder<'_> {
         let (mut calls, mut columns) = (Vec::new(), Vec::new());
         let spread = spread_unnest(function);
         let items = spread.as_deref().unwrap_or(&function.functions);
+        let is_single = function.functions.len() == 1 && spread.is_none();
+        self.check_definitions(function, spread.is_some())?;
         for item in items {
-            if !item.column_defs.is_empty() || !function.column_defs.is_empty() {
-                return Err(
-                    self.unsupported("a column definition list in FROM", item.call.location)
-                );
-            }
+            let definitions = match is_single && item.column_defs.is_empty() {
+                true => &function.column_defs[..],
+                false => &item.column_defs[..],
+            };
             let call = self.expr(&item.call, ExprPlace::FromFunction)?;
             let before = columns.len();
             let proc = match &call {
                 Expr::Func { func, syntax: CallSyntax::Function, .. } => Some(func),
                 _ => None,
             };
+            if let Some(first) = definitions.first() {
+                self.check_defines(proc.map(|p| &**p), call.ty().oid, first.location)?;
+                for definition in definitions {
+                    let ty = self.type_name(&definition.type_name)?;
+                    let name = definition.name.as_str().into();
+                    columns.push(RteColumn { name, ty, dropped: false });
+                }
+                calls.push((call, columns.len() - before));
+                continue;
+            }
             match proc {
                 Some(p) if p.out_columns().next().is_none() && is_row(call.ty().oid) => {
-                    if is_row_type(call.ty().oid) {
+                    let ty = call.ty().oid;
+                    if is_row_type(ty) && p.is_built_in() {
                         let what = "a table's rows from an array in FROM";
                         return Err(self.unsupported(what, item.call.location));
                     }
-                    let message =
-                        "a column definition list is required for functions returning \"record\"";
-                    let location = item.call.location;
-                    return Err(self.error(SqlState::SYNTAX_ERROR, message, location));
+                    let Some(shape) = self.shape_of_type(ty) else {
+                        let message = "a column definition list is required for functions \
+                                       returning \"record\"";
+                        let location = item.call.location;
+                        return Err(self.error(SqlState::SYNTAX_ERROR, message, location));
+                    };
+                    let shown = shape.columns.into_iter();
+                    columns.extend(shown.map(|(name, ty)| RteColumn { name, ty, dropped: false }));
                 }
                 Some(p) if p.out_columns().nth(1).is_some() => {
                     let args = match &call {
@@ -373,6 +389,56 @@ impl Binder<'_> {
             calls.push((call, columns.len() - before));
         }
         Ok((calls, columns))
+    }
+
+    /// 42601 for a column definition list that is no one function's.
+    fn check_definitions(&self, function: &ast::RangeFunction, is_unnest: bool) -> Result<()> {
+        let Some(first) = function.column_defs.first() else { return Ok(()) };
+        let refused = |message: &str, hint: &str| {
+            Err(self.error(SqlState::SYNTAX_ERROR, message, first.location).hint(hint))
+        };
+        if is_unnest {
+            return refused(
+                "UNNEST() with multiple arguments cannot have a column definition list",
+                "Use separate UNNEST() calls inside ROWS FROM(), and attach a column definition \
+                 list to each one.",
+            );
+        }
+        if function.functions.len() > 1 {
+            return refused(
+                "ROWS FROM() with multiple functions cannot have a column definition list",
+                "Put a separate column definition list for each function inside ROWS FROM().",
+            );
+        }
+        if function.ordinality {
+            return refused(
+                "WITH ORDINALITY cannot be used with a column definition list",
+                "Put the column definition list inside ROWS FROM().",
+            );
+        }
+        Ok(())
+    }
+
+    /// 42601 for a column definition list of a function whose result has its columns.
+    fn check_defines(
+        &self,
+        function: Option<&Function>,
+        ty: steppe_types::Oid,
+        location: ast::Location,
+    ) -> Result<()> {
+        let has_out = function.is_some_and(|f| f.out_columns().next().is_some());
+        let message = match (has_out && is_row(ty), is_row_type(ty), ty == oid::RECORD) {
+            (true, ..) => {
+                "a column definition list is redundant for a function with OUT parameters"
+            }
+            (_, true, _) => {
+                "a column definition list is redundant for a function returning a named composite \
+                 type"
+            }
+            (_, _, true) => return Ok(()),
+            _ => "a column definition list is only allowed for functions returning \"record\"",
+        };
+        Err(self.error(SqlState::SYNTAX_ERROR, message, location))
     }
 
     fn join(&mut self, join: &ast::JoinExpr) -> Result<(FromItem, Vec<NamespaceItem>)> {

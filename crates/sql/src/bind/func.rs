@@ -298,6 +298,7 @@ impl Binder<'_> {
         if may_match {
             let (schema, path) = (name.schema(), self.ctx.search_path);
             self.ctx.catalog.functions_in(schema, name.name(), path, &mut |place, function| {
+                let function = self.as_called(function);
                 candidates.extend(candidate(function, place, args.len(), variadic));
             });
             hide_later(&mut candidates);
@@ -317,28 +318,29 @@ impl Binder<'_> {
             .map(pick)
             .collect();
         let signature = || format!("{name}({})", self.named_signature(&inputs, arg_names));
+        let kind = if self.calls_procedure { "procedure" } else { "function" };
         match select_candidate(types, &inputs, prefer_plain(matching)) {
             Selection::One(c) => Ok((c.proc, c.args, c.variadic_from, c.defaults)),
             Selection::Ambiguous => Err(self
                 .error(
                     SqlState::AMBIGUOUS_FUNCTION,
-                    format!("function {} is not unique", signature()),
+                    format!("{kind} {} is not unique", signature()),
                     location,
                 )
-                .hint(
-                    "Could not choose a best candidate function. You might need to add explicit \
-                     type casts.",
-                )),
+                .hint(format!(
+                    "Could not choose a best candidate {kind}. You might need to add explicit \
+                     type casts."
+                ))),
             Selection::None => Err(self
                 .error(
                     SqlState::UNDEFINED_FUNCTION,
-                    format!("function {} does not exist", signature()),
+                    format!("{kind} {} does not exist", signature()),
                     location,
                 )
-                .hint(
-                    "No function matches the given name and argument types. You might need to add \
-                     explicit type casts.",
-                )),
+                .hint(format!(
+                    "No {kind} matches the given name and argument types. You might need to add \
+                     explicit type casts."
+                ))),
         }
     }
 
@@ -346,8 +348,17 @@ impl Binder<'_> {
     fn functions(&self, name: &ObjectName) -> Vec<FunctionRef> {
         let mut found = Vec::new();
         let (schema, path) = (name.schema(), self.ctx.search_path);
-        self.ctx.catalog.functions_in(schema, name.name(), path, &mut |_, f| found.push(f));
+        let mut add = |_, function| found.push(self.as_called(function));
+        self.ctx.catalog.functions_in(schema, name.name(), path, &mut add);
         found
+    }
+
+    /// A function with the arguments that a call gives it.
+    fn as_called(&self, function: FunctionRef) -> FunctionRef {
+        match self.calls_procedure {
+            true => super::call::with_all_arguments(function),
+            false => function,
+        }
     }
 
     /// Whether one of the functions that a name can mean is so.
@@ -378,7 +389,7 @@ impl Binder<'_> {
     }
 
     /// A signature for messages, with the names of arguments that have them.
-    fn named_signature(&self, types: &[Oid], names: &[Option<String>]) -> String {
+    pub(super) fn named_signature(&self, types: &[Oid], names: &[Option<String>]) -> String {
         if names.iter().all(Option::is_none) {
             return self.format_signature(types);
         }

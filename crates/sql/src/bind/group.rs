@@ -66,6 +66,13 @@ impl Binder<'_> {
             return self.window_call(call, over, proc, (args, ty), place, location);
         }
         match &proc.kind {
+            FunctionKind::Procedure => {
+                let types: Vec<steppe_types::Oid> = args.iter().map(|arg| arg.ty().oid).collect();
+                let signature = self.named_signature(&types, &names);
+                let message = format!("{name}({signature}) is a procedure");
+                let error = self.error(SqlState::WRONG_OBJECT_TYPE, message, location);
+                Err(error.hint("To call a procedure, use CALL."))
+            }
             FunctionKind::Aggregate(_) => {
                 self.aggregate(call, proc, (args, Vec::new()), ty, place, location)
             }

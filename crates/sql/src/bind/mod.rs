@@ -9,6 +9,7 @@
 //!                        ├ expr      expressions
 //!                        ├ row       row values: comparison, fields, expansion
 //!                        ├ row_types coercions between rows, and rows from text
+//!                        ├ variables names that are parameters
 //!                        ├ sublink   sub-selects in expressions
 //!                        ├ func      overload resolution (functions, operators)
 //!                        ├ coerce    coercions and common types
@@ -24,6 +25,7 @@
 //! Binding reads one catalog version and has no side effect, except that an
 //! untyped parameter (`$1`) gets the type of the place where it stands.
 
+mod call;
 mod coerce;
 mod collation;
 mod conflict;
@@ -49,6 +51,7 @@ mod set_clauses;
 mod stored;
 mod sublink;
 pub mod typename;
+mod variables;
 mod view;
 mod window;
 mod with;
@@ -64,16 +67,19 @@ use steppe_catalog::{Catalog, Relation};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, interrupt, oid};
 
+pub use call::{ProcedureCall, bind_call};
 pub use coerce::CoercionContext;
 pub use collation::collation;
 pub(crate) use from::UNNAMED_JOIN;
 pub use func::figure_column_name;
 pub(crate) use names::relation_of;
+pub use row::result_columns;
 pub use row_types::{read_row, row_element};
 pub use stored::{
     generated_value, of_stored, statistics_exprs, stored_checks, stored_expr, stored_generated,
     stored_key, stored_never_null, virtual_value,
 };
+pub use variables::{Conflict, RecordColumns, Variable, Variables};
 pub use view::{
     CHECK_OPTION, SECURITY_BARRIER, SECURITY_INVOKER, updatable_columns, view_update_refusal,
 };
@@ -108,6 +114,8 @@ pub struct Params {
     typmods: Vec<i32>,
     /// Undeclared parameters may appear (extended protocol, PREPARE).
     variable: bool,
+    /// The names that are parameters.
+    scope: Option<variables::InScope>,
 }
 
 /// The highest parameter that PostgreSQL makes room for (MaxAllocSize), though a Bind has fewer.
@@ -135,7 +143,7 @@ impl Params {
         Params {
             types: types.iter().map(|ty| ty.oid).collect(),
             typmods: types.iter().map(|ty| ty.typmod).collect(),
-            variable: false,
+            ..Params::default()
         }
     }
 }
@@ -147,6 +155,8 @@ pub struct Bound {
     pub query: Query,
     /// Types of `$1 …`.
     pub param_types: Vec<Oid>,
+    /// Where parameters are the variables of a function: the variable of each parameter.
+    pub variables: Vec<usize>,
     /// The relations that its names stand for.
     pub mentioned: Vec<Oid>,
     /// The views that were opened on the way to its tables, and how they are to be locked.
@@ -211,6 +221,7 @@ fn bind_whole(
 ) -> Result<Bound, Unbound> {
     let mut binder = Binder::new(ctx, params);
     let bound = binder.whole(statement);
+    let variables = binder.params.used();
     let mentioned = binder.mentioned.into_inner();
     match bound {
         Ok((mut query, param_types)) => {
@@ -219,7 +230,7 @@ fn bind_whole(
                 settle(expr, &param_types);
             });
             let views = binder.views.take();
-            Ok(Bound { query, param_types, mentioned, views, positions: None })
+            Ok(Bound { query, param_types, variables, mentioned, views, positions: None })
         }
         Err(error) => Err(Unbound { error, mentioned }),
     }
@@ -399,6 +410,8 @@ pub enum ExprPlace {
     AlterType,
     /// COPY … WHERE.
     CopyWhere,
+    /// CALL's arguments.
+    CallArgument,
     /// PARTITION BY of a window.
     WindowPartition,
     /// ORDER BY of a window.
@@ -443,6 +456,7 @@ impl ExprPlace {
             ExprPlace::ExecuteParameter => "EXECUTE",
             ExprPlace::AlterType => "USING",
             ExprPlace::CopyWhere => "WHERE",
+            ExprPlace::CallArgument => "CALL",
             ExprPlace::CycleMark => "CYCLE",
             ExprPlace::WindowPartition => "window PARTITION BY",
             ExprPlace::WindowOrder => "window ORDER BY",
@@ -466,6 +480,7 @@ impl ExprPlace {
             ExprPlace::AlterType => "transform expressions",
             ExprPlace::ExecuteParameter => "EXECUTE parameters",
             ExprPlace::CopyWhere => "COPY FROM WHERE conditions",
+            ExprPlace::CallArgument => "CALL arguments",
             other => other.name(),
         }
     }
@@ -531,6 +546,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) around: Vec<Oid>,
     /// COLLATE was bound.
     pub(crate) collates: bool,
+    /// A CALL is bound: names of routines are those of procedures, with all their arguments.
+    pub(crate) calls_procedure: bool,
     /// The primary keys that the query whose grouping is being checked depends on.
     pub(crate) determining_keys: Vec<Oid>,
     /// The recursive terms that are being bound, innermost last.
@@ -558,6 +575,7 @@ impl<'a> Binder<'a> {
             last_set: None,
             around: Vec::new(),
             collates: false,
+            calls_procedure: false,
             determining_keys: Vec::new(),
             recursions: Vec::new(),
             mentioned: RefCell::default(),
@@ -590,6 +608,7 @@ impl<'a> Binder<'a> {
             ast::Statement::Merge(_) => return Err(Error::not_supported("MERGE")),
             _ => return Err(Error::internal("statement is not a query")),
         };
+        self.assign_to_variable(&mut query)?;
         self.settle_unknown_targets(&mut query)?;
         let param_types = self.finish_params()?;
         Ok((query, param_types))
@@ -634,6 +653,9 @@ impl<'a> Binder<'a> {
 
     /// `$number`.
     pub(crate) fn param(&mut self, number: i32, location: Location) -> Result<Expr> {
+        if let Some(variable) = self.numbered_variable(number, location)? {
+            return Ok(variable);
+        }
         let undefined = |b: &Self| {
             b.error(
                 SqlState::UNDEFINED_PARAMETER,
@@ -644,7 +666,7 @@ impl<'a> Binder<'a> {
         let Some(index) = usize::try_from(number).ok().and_then(|n| n.checked_sub(1)) else {
             return Err(undefined(self));
         };
-        if index >= self.params.types.len() {
+        if self.params.are_variables() || index >= self.params.types.len() {
             if !self.params.variable || index >= PARAMS_MAX {
                 return Err(undefined(self));
             }

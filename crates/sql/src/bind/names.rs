@@ -60,34 +60,62 @@ impl Binder<'_> {
                 location,
             ));
         }
+        if let Some(variable) = self.variable_before(column, location)? {
+            return Ok(variable);
+        }
+        let found = self.column_or_row(column, location)?;
+        match found {
+            Some(found) => self.check_no_variable(column, location).map(|()| found),
+            None => match self.variable_after(column, location)? {
+                Some(variable) => Ok(variable),
+                None => Err(self.no_column(column, location)),
+            },
+        }
+    }
+
+    /// The column or the whole row that a column reference means.
+    fn column_or_row(&self, column: &ast::ColumnRef, location: Location) -> Result<Option<Expr>> {
+        let whole_row = |schema: Option<&str>, table: &str| {
+            let found = self.find_relation(schema, table, location)?;
+            Ok(found.map(|found| self.row_value(found, Place(location))))
+        };
         match column.parts.as_slice() {
-            [rest @ .., table] if column.star => {
-                let schema = rest.last().map(String::as_str);
-                match self.find_relation(schema, table, location)? {
-                    Some(found) => Ok(self.row_value(found, Place(location))),
-                    None => Err(self.missing_from(schema, table, location)),
-                }
-            }
-            [name] => {
-                if let Some(found) = self.unqualified(name, location)? {
-                    return Ok(found);
-                }
-                if let Some(found) = self.find_relation(None, name, location)? {
-                    return Ok(self.row_value(found, Place(location)));
-                }
-                Err(self.missing_column(None, name, location))
-            }
+            [rest @ .., table] if column.star => whole_row(rest.last().map(String::as_str), table),
+            [name] => match self.unqualified(name, location)? {
+                Some(found) => Ok(Some(found)),
+                None => whole_row(None, name),
+            },
             [table, name] => self.qualified(None, table, name, location),
             [schema, table, name] => self.qualified(Some(schema), table, name, location),
             [_, schema, table, name] => self.qualified(Some(schema), table, name, location),
-            parts => Err(self.error(
+            _ => Ok(None),
+        }
+    }
+
+    /// The error for a column reference that means nothing.
+    fn no_column(&self, column: &ast::ColumnRef, location: Location) -> Error {
+        let missing = |schema: Option<&str>, table: &str, name: &str| match self
+            .find_relation(schema, table, location)
+        {
+            Ok(Some(_)) => self.missing_column(Some(table), name, location),
+            Ok(None) => self.missing_from(schema, table, location),
+            Err(error) => error,
+        };
+        match column.parts.as_slice() {
+            [rest @ .., table] if column.star => {
+                self.missing_from(rest.last().map(String::as_str), table, location)
+            }
+            [name] => self.missing_column(None, name, location),
+            [table, name] => missing(None, table, name),
+            [schema, table, name] | [_, schema, table, name] => missing(Some(schema), table, name),
+            parts => self.error(
                 SqlState::SYNTAX_ERROR,
                 format!(
                     "improper qualified name (too many dotted names): {}",
                     ast::ObjectName(parts.to_vec())
                 ),
                 location,
-            )),
+            ),
         }
     }
 
@@ -223,19 +251,17 @@ impl Binder<'_> {
         }
     }
 
+    /// `table.name`; `None` if there is no such table, or no such column of it.
     fn qualified(
-        &mut self,
+        &self,
         schema: Option<&str>,
         table: &str,
         name: &str,
         location: Location,
-    ) -> Result<Expr> {
-        let Some(found) = self.find_relation(schema, table, location)? else {
-            return Err(self.missing_from(schema, table, location));
-        };
-        match self.column_of(found, name, location)? {
-            Some(column) => Ok(column),
-            None => Err(self.missing_column(Some(table), name, location)),
+    ) -> Result<Option<Expr>> {
+        match self.find_relation(schema, table, location)? {
+            Some(found) => self.column_of(found, name, location),
+            None => Ok(None),
         }
     }
 

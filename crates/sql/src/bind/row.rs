@@ -17,8 +17,8 @@ use steppe_catalog::{Catalog, Column, is_row_type};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 /// The columns of a row value.
-struct RowShape {
-    columns: Vec<(Arc<str>, TypeRef)>,
+pub(super) struct RowShape {
+    pub(super) columns: Vec<(Arc<str>, TypeRef)>,
 }
 
 impl Binder<'_> {
@@ -91,7 +91,12 @@ impl Binder<'_> {
         }
     }
 
-    fn expand_row(&mut self, row: Expr, location: Location, out: &mut Vec<Target>) -> Result<()> {
+    pub(super) fn expand_row(
+        &mut self,
+        row: Expr,
+        location: Location,
+        out: &mut Vec<Target>,
+    ) -> Result<()> {
         let Some(shape) = self.row_shape(&row) else {
             let ty = row.ty().oid;
             let (sqlstate, message) = if ty == oid::RECORD {
@@ -421,7 +426,7 @@ impl Binder<'_> {
         found.map(|target| (target.name.clone(), target.expr.ty().oid))
     }
 
-    fn row_shape(&self, row: &Expr) -> Option<RowShape> {
+    pub(super) fn row_shape(&self, row: &Expr) -> Option<RowShape> {
         let entry = |rte: usize, levels: usize| -> Option<&Rte> {
             let scope = self.scopes.len().checked_sub(1 + levels)?;
             self.scopes[scope].rtes.get(rte)
@@ -534,6 +539,7 @@ impl Binder<'_> {
                 self.shape_among(otherwise, entry)
             }
             _ if is_row_type(row.ty().oid) => self.shape_of_type(row.ty().oid),
+            Expr::Param { index, .. } => self.record_shape(*index),
             // An element of an array, or of several side by side.
             Expr::Func { args, .. } if args.iter().any(|a| is_row_array(a.ty().oid)) => {
                 self.element_shape_among(row, entry)
@@ -561,7 +567,7 @@ impl Binder<'_> {
     }
 
     /// The columns of a row type.
-    fn shape_of_type(&self, ty: Oid) -> Option<RowShape> {
+    pub(super) fn shape_of_type(&self, ty: Oid) -> Option<RowShape> {
         let relation = self.ctx.catalog.relation_of_row_type(ty)?;
         let live = relation.columns.iter().filter(|column| !column.dropped);
         let column = |c: &Column| (c.name.clone(), TypeRef { oid: c.type_oid, typmod: c.typmod });
@@ -621,6 +627,17 @@ pub(super) fn is_slice(path: &[ast::Indirection]) -> bool {
         .any(|step| matches!(step, ast::Indirection::Slice { .. }))
 }
 
+/// The OUT columns of a call with arguments of these types, polymorphic ones as they make them.
+pub fn result_columns<'p>(
+    catalog: &Catalog,
+    proc: &'p Function,
+    inputs: &[Oid],
+) -> impl Iterator<Item = (&'p str, Oid)> + use<'p> {
+    let poly = super::coerce::resolve_polymorphic(catalog, inputs, &proc.args);
+    let actual = move |ty: Oid| poly.and_then(|p| p.actual(ty)).unwrap_or(ty);
+    proc.out_columns().map(move |(name, ty)| (name, actual(ty)))
+}
+
 /// The OUT columns of a call, polymorphic ones as its arguments make them.
 pub(super) fn out_columns<'p>(
     catalog: &Catalog,
@@ -628,7 +645,5 @@ pub(super) fn out_columns<'p>(
     args: &[Expr],
 ) -> impl Iterator<Item = (&'p str, Oid)> + use<'p> {
     let inputs: Vec<Oid> = args.iter().map(|arg| arg.ty().oid).collect();
-    let poly = super::coerce::resolve_polymorphic(catalog, &inputs, &proc.args);
-    let actual = move |ty: Oid| poly.and_then(|p| p.actual(ty)).unwrap_or(ty);
-    proc.out_columns().map(move |(name, ty)| (name, actual(ty)))
+    result_columns(catalog, proc, &inputs)
 }

@@ -174,10 +174,17 @@ impl Binder<'_> {
                 }
             }
             [rest @ .., table] => {
+                if let Some(row) = self.variable_before(column, location)? {
+                    return self.expand_row(row, location, out);
+                }
                 let schema = rest.last().map(String::as_str);
                 let Some(found) = self.find_relation(schema, table, location)? else {
-                    return Err(self.missing_from(schema, table, location));
+                    return match self.variable_after(column, location)? {
+                        Some(row) => self.expand_row(row, location, out),
+                        None => Err(self.missing_from(schema, table, location)),
+                    };
                 };
+                self.check_no_variable(column, location)?;
                 self.expand_entry(found, location, out);
             }
         }

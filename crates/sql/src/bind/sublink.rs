@@ -68,6 +68,7 @@ impl Binder<'_> {
             ExprPlace::CopyWhere => Some("COPY FROM WHERE condition"),
             ExprPlace::ExecuteParameter => Some("EXECUTE parameter"),
             ExprPlace::AlterType => Some("transform expression"),
+            ExprPlace::CallArgument => Some("CALL argument"),
             _ => None,
         };
         if let Some(what) = refused {

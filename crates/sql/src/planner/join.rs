@@ -294,9 +294,11 @@ impl Planner<'_> {
                 self.sub_select_rel(from, rte, conditions, *taken.ok_or_else(lost)?)
             }
             RteKind::Function { calls, ordinality } => {
+                let columns = entry.columns.iter().map(|c| (Arc::clone(&c.name), c.ty));
                 let scan = PlanNode::FunctionScan {
                     calls: calls.clone(),
                     ordinality: *ordinality,
+                    columns: columns.collect(),
                     alias: entry.alias.clone(),
                 };
                 let estimator = from.estimator(self);

@@ -305,6 +305,7 @@ fn plan_interruptibly(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Re
         positions: bound.positions,
         exec_params: planner.exec_params,
         param_types: bound.param_types,
+        variables: bound.variables,
         columns,
         relations: planner.relations,
         depends_on_literals: planner.depends_on_literals,

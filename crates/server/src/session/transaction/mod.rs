@@ -348,6 +348,8 @@ impl Session {
         self.control.activity.set_xact_start(0);
         self.forget_exports();
         accesses::settle();
+        self.core.routines.end_transaction();
+        self.core.function_counts.hand_over(&self.core.server.function_statistics);
         self.transaction.savepoints.clear();
         self.core.constraints.lock().forget();
         self.core.settings.lock().end_level(1, committed);

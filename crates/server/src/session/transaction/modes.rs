@@ -155,6 +155,21 @@ impl Session {
         Ok(())
     }
 
+    /// The modes of the running transaction.
+    pub(in crate::session) fn transaction_modes(&self) -> TransactionModes {
+        let level = match self.transaction.isolation {
+            Some(Isolation::ReadUncommitted) => ast::IsolationLevel::ReadUncommitted,
+            Some(Isolation::RepeatableRead) => ast::IsolationLevel::RepeatableRead,
+            Some(Isolation::Serializable) => ast::IsolationLevel::Serializable,
+            Some(Isolation::ReadCommitted) | None => ast::IsolationLevel::ReadCommitted,
+        };
+        TransactionModes {
+            isolation: Some(level),
+            read_only: Some(self.transaction.read_only),
+            deferrable: Some(self.transaction.deferrable),
+        }
+    }
+
     /// Publishes the transaction's modes for readers while a statement runs.
     pub(super) fn tell_modes(&self) {
         self.core.modes.put(Modes {

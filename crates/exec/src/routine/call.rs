@@ -1,0 +1,212 @@
+//! Calls of routines: in expressions, as sets, as triggers.
+//!
+//! A call gets an [`Spi`] of its own. A function that is not VOLATILE runs its statements at the
+//! snapshot of its caller and may not change anything. The settings of its SET clauses hold until
+//! the call ends, also if it fails.
+
+use super::{CallTypes, Columns, Routine, SessionRoutines, result_columns};
+use crate::change::{TriggerAnswer, TriggerCall};
+use crate::context::ExecContext;
+use crate::expr::{CExpr, Row, eval_args};
+use crate::registry::{self, TriggerFn};
+use crate::spi::Spi;
+use crate::tuplestore::TupleStore;
+use std::sync::Arc;
+use steppe_catalog::objects::{Body, Function};
+use steppe_catalog::{Catalog, FunctionRef};
+use steppe_functions::{CallInfo, CountedCall, SessionHost};
+use steppe_sql::ast::deeper;
+use steppe_types::{Datum, Oid, Result, oid};
+
+/// A call of a user's function in an expression.
+#[derive(Debug)]
+pub(crate) struct RoutineCall {
+    pub(crate) routine: SetRoutine,
+    pub(crate) args: Box<[CExpr]>,
+}
+
+/// A user's function with the types that it is called with.
+#[derive(Clone, Debug)]
+pub(crate) struct SetRoutine {
+    pub(crate) function: FunctionRef,
+    types: Arc<CallTypes>,
+}
+
+/// The code of a trigger.
+#[derive(Clone)]
+#[allow(dead_code)]
+pub(crate) enum TriggerCode {
+    /// Of the program.
+    Native(TriggerFn),
+    /// A user's function.
+    Routine(SetRoutine),
+}
+
+/// Whether a function's code is a user's.
+pub(crate) fn is_routine(function: &Function) -> bool {
+    !function.is_built_in() && !matches!(function.body, Body::Native { .. })
+}
+
+impl RoutineCall {
+    /// Whether its result is a row of one column.
+    pub(crate) fn gives_one_column(&self) -> bool {
+        self.routine.columns().len() == 1
+    }
+
+    /// The call's result over `row`.
+    pub(crate) fn eval(&self, cx: &mut ExecContext, row: Row<'_>) -> Result<Datum> {
+        let SetRoutine { function, .. } = &self.routine;
+        match eval_args(&self.args, function.strict, cx, row)? {
+            Some(args) => self.routine.value(&args, cx),
+            None => Ok(Datum::Null),
+        }
+    }
+}
+
+impl SetRoutine {
+    /// A function as a call has it. `columns` is the call's column definition list.
+    pub(crate) fn new(info: CallInfo, columns: Option<Columns>, catalog: &Catalog) -> SetRoutine {
+        let CallInfo { func: function, args, ret, variadic } = info;
+        let columns = result_columns(&function, &args, ret.oid, catalog).or(columns);
+        let types = CallTypes { args, ret: ret.oid, columns, collation: 0, atomic: true, variadic };
+        SetRoutine { function, types: Arc::new(types) }
+    }
+
+    /// The columns of a composite result.
+    pub(super) fn columns(&self) -> &[(Arc<str>, Oid, i32)] {
+        self.types.columns.as_deref().unwrap_or_default()
+    }
+
+    /// Whether settings hold while it runs.
+    pub(super) fn has_settings(&self) -> bool {
+        !self.function.config.is_empty()
+    }
+
+    /// The number of columns of a row of the result.
+    pub(crate) fn width(&self) -> usize {
+        self.types.columns.as_ref().map_or(1, |columns| columns.len())
+    }
+
+    /// Calls it for one value.
+    pub(crate) fn value(&self, args: &[Datum], cx: &mut ExecContext) -> Result<Datum> {
+        let value = self.enter(cx, |routine, spi| routine.call(args, spi))?;
+        // psql shows the result of a void function as an empty field.
+        let is_void = self.types.ret == oid::VOID && value.is_null();
+        Ok(if is_void { Datum::text("") } else { value })
+    }
+
+    /// Calls it for a set of rows.
+    pub(crate) fn rows(&self, args: &[Datum], cx: &mut ExecContext) -> Result<TupleStore> {
+        let mut rows = cx.new_store(self.width());
+        self.enter(cx, |routine, spi| routine.call_set(args, spi, &mut rows))?;
+        Ok(rows)
+    }
+
+    /// Runs its code within the running statement.
+    pub(super) fn enter<T>(
+        &self,
+        cx: &mut ExecContext,
+        run: impl FnOnce(&dyn Routine, &mut Spi<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let is_read_only = !self.function.is_volatile();
+        self.run_with(&mut Spi::of_call(cx, is_read_only), run)
+    }
+
+    /// Runs its code with an interface to the running statement.
+    pub(super) fn run_with<T>(
+        &self,
+        spi: &mut Spi<'_>,
+        run: impl FnOnce(&dyn Routine, &mut Spi<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let session = Arc::clone(spi.session());
+        spi.check_interrupts()?;
+        let routines = SessionRoutines::of(&*session)?;
+        let _depth = routines.deeper()?;
+        deeper(|| {
+            let _settings = InForce::of(&*session, &self.function)?;
+            let _counted = Counted::of(&*session, &self.function);
+            let routine = match routines.find(&self.function, &self.types) {
+                Some(routine) => routine,
+                None => {
+                    let routine = self.compile(spi)?;
+                    routines.put(&self.function, &self.types, &routine);
+                    routine
+                }
+            };
+            run(&*routine, spi)
+        })
+    }
+
+    fn compile(&self, spi: &mut Spi<'_>) -> Result<Arc<dyn Routine>> {
+        let language = registry::language_of(&self.function)?;
+        language.compile(&self.function, &self.types, spi)
+    }
+}
+
+/// A call that track_functions counts, while it runs.
+struct Counted<'s>(Option<(&'s dyn SessionHost, CountedCall)>);
+
+impl Counted<'_> {
+    fn of<'s>(session: &'s dyn SessionHost, function: &Function) -> Counted<'s> {
+        Counted(session.begin_function(function).map(|call| (session, call)))
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        if let Some((session, call)) = self.0.take() {
+            session.end_function(call);
+        }
+    }
+}
+
+/// The settings of a function's SET clauses, while it runs.
+struct InForce<'s>(Option<(&'s dyn SessionHost, u32)>);
+
+impl InForce<'_> {
+    fn of<'s>(session: &'s dyn SessionHost, function: &Function) -> Result<InForce<'s>> {
+        if function.config.is_empty() {
+            return Ok(InForce(None));
+        }
+        let before = session.enter_settings(&function.config)?;
+        Ok(InForce(Some((session, before))))
+    }
+}
+
+impl Drop for InForce<'_> {
+    fn drop(&mut self) {
+        if let Some((session, before)) = self.0.take() {
+            session.leave_settings(before);
+        }
+    }
+}
+
+#[allow(dead_code)]
+impl TriggerCode {
+    /// A user's function as a trigger.
+    pub(crate) fn of_routine(function: FunctionRef) -> TriggerCode {
+        let types = CallTypes {
+            args: Box::default(),
+            ret: function.ret,
+            columns: None,
+            collation: 0,
+            atomic: true,
+            variadic: false,
+        };
+        TriggerCode::Routine(SetRoutine { function, types: Arc::new(types) })
+    }
+
+    /// Calls it for a change that has happened or is about to.
+    pub(crate) fn fire(
+        &self,
+        call: &TriggerCall<'_>,
+        cx: &mut ExecContext,
+    ) -> Result<TriggerAnswer> {
+        match self {
+            TriggerCode::Native(function) => function(call, &mut Spi::new(cx)),
+            TriggerCode::Routine(routine) => {
+                routine.enter(cx, |routine, spi| routine.fire(call, spi))
+            }
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Rows of a function's query in pieces: FOR loops over queries, cursors (SPI_cursor_open,
+//! portalmem.c).
+//!
+//! A cursor reads at the snapshot of the moment when it was opened, which the transaction holds until
+//! the cursor is closed. A cursor that can move backward keeps the rows that it has read, beyond
+//! work_mem in a temporary file. So does one that is *held*: it has read all its rows, and outlives
+//! the transaction.
+
+use super::prepared::Body;
+use super::{Prepared, Spi, present};
+use crate::prepare::{PreparedPlan, Snapshot as TakenFrom, begin_in_place};
+use crate::sink::RowSink;
+use crate::statement::{Execution, FetchStatus};
+use crate::tuplestore::{StoreReader, TupleStore};
+use std::sync::Arc;
+use steppe_sql::ast::{FETCH_ALL, FetchDirection};
+use steppe_sql::plan::ResultColumn;
+use steppe_sql::query::Command;
+use steppe_txn::Snapshot;
+use steppe_types::{Datum, Error, Result, SqlState};
+
+/// An open cursor.
+pub struct SpiCursor {
+    plan: Arc<PreparedPlan>,
+    /// The running query, until its last row has been read.
+    running: Option<Running>,
+    /// The rows that have been read, if it keeps them.
+    kept: Option<Kept>,
+    /// The number of rows before its position, and whether it is behind the last one.
+    position: u64,
+    is_behind: bool,
+}
+
+struct Running {
+    execution: Box<Execution>,
+    held: Snapshot,
+}
+
+struct Kept {
+    rows: TupleStore,
+    reader: StoreReader,
+}
+
+impl Spi<'_> {
+    /// Opens a cursor over a query. `scroll`: it can move backward.
+    pub fn open(
+        &mut self,
+        prepared: &mut Prepared,
+        params: &[Datum],
+        scroll: bool,
+    ) -> Result<SpiCursor> {
+        let Body::Plan(planned) = &mut prepared.body else {
+            let message = "cannot open a query that returns no rows as a cursor";
+            return Err(Error::new(SqlState::INVALID_CURSOR_DEFINITION, message));
+        };
+        let is_read_only = self.is_read_only;
+        let snapshot = if is_read_only { TakenFrom::Callers } else { TakenFrom::New };
+        planned.env.statement_timestamp = self.cx.functions.statement_timestamp;
+        planned.env.transaction_timestamp = self.cx.functions.transaction_timestamp;
+        let values = planned.values(params);
+        let (plan, running) = self.lend(|txn| {
+            loop {
+                planned.make_ready(txn, is_read_only)?;
+                let plan = planned.for_values(&values)?;
+                let env = &planned.env;
+                plan.compiled.check_constants(Some(&values), &env.catalog)?;
+                let begun = begin_in_place(&plan.compiled, &values, env, txn, snapshot)?;
+                let Some(execution) = begun else { continue };
+                let txn = &mut present(txn)?.txn;
+                let held = txn.snapshot();
+                txn.hold_snapshot(held);
+                return Ok((plan, Running { execution: Box::new(execution), held }));
+            }
+        })?;
+        let width = plan.compiled.columns().len();
+        let kept = scroll.then(|| Kept::new(self.new_store(width)));
+        let (running, position, is_behind) = (Some(running), 0, false);
+        Ok(SpiCursor { plan, running, kept, position, is_behind })
+    }
+}
+
+impl SpiCursor {
+    /// The columns of its rows.
+    pub fn columns(&self) -> &[ResultColumn] {
+        self.plan.compiled.columns()
+    }
+
+    /// Whether it can move backward.
+    pub fn can_scroll(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// Gives the next rows to the sink, `rows` at most (0: all). Returns their number.
+    pub fn fetch(&mut self, spi: &mut Spi<'_>, rows: u64, sink: &mut dyn RowSink) -> Result<u64> {
+        let fetched = match &mut self.kept {
+            None => self.read(spi, rows, sink)?,
+            Some(_) => {
+                let until = if rows == 0 { u64::MAX } else { self.position.saturating_add(rows) };
+                self.keep_until(spi, until)?;
+                self.give(self.position, until, sink)?
+            }
+        };
+        self.position += fetched;
+        self.is_behind = rows == 0 || fetched < rows;
+        Ok(fetched)
+    }
+
+    /// FETCH in any direction: gives the rows to the sink, and moves. Returns the number of rows.
+    /// 55000 for a move backward that the cursor cannot make.
+    pub fn fetch_direction(
+        &mut self,
+        spi: &mut Spi<'_>,
+        direction: FetchDirection,
+        count: i64,
+        sink: &mut dyn RowSink,
+    ) -> Result<u64> {
+        match (direction, count) {
+            (FetchDirection::Forward, FETCH_ALL) => self.fetch(spi, 0, sink),
+            (FetchDirection::Forward, 0) | (FetchDirection::Relative, 0) => self.current(sink),
+            (FetchDirection::Forward, 1..) => self.fetch(spi, count.unsigned_abs(), sink),
+            (FetchDirection::Forward, _) => self.backward(count.unsigned_abs(), sink),
+            (FetchDirection::Backward, FETCH_ALL) => self.backward(u64::MAX, sink),
+            (FetchDirection::Backward, 1..) => self.backward(count.unsigned_abs(), sink),
+            (FetchDirection::Backward, 0) => self.current(sink),
+            (FetchDirection::Backward, _) => self.fetch(spi, count.unsigned_abs(), sink),
+            (FetchDirection::Absolute, 0..) => self.absolute(spi, count.unsigned_abs(), sink),
+            (FetchDirection::Absolute, _) => {
+                self.keep_until(spi, u64::MAX)?;
+                let all = self.kept_rows()?;
+                let target = (all + 1).saturating_sub(count.unsigned_abs());
+                self.absolute(spi, target, sink)
+            }
+            (FetchDirection::Relative, _) => {
+                let target = self.place().saturating_add(count).max(0);
+                self.absolute(spi, target.unsigned_abs(), sink)
+            }
+        }
+    }
+
+    /// Reads all its rows now, so that it outlives the transaction (HoldPinnedPortals). 2D000 for a
+    /// statement that changes rows.
+    pub fn hold(&mut self, spi: &mut Spi<'_>) -> Result<()> {
+        if self.plan.compiled.planned().command != Command::Select {
+            let message = "cannot perform transaction commands inside a cursor loop that is not \
+                           read-only";
+            return Err(Error::new(SqlState::INVALID_TRANSACTION_TERMINATION, message));
+        }
+        if self.running.is_none() {
+            return Ok(());
+        }
+        if self.kept.is_none() {
+            self.kept = Some(Kept::new(spi.new_store(self.columns().len())));
+            self.position = 0;
+        }
+        self.keep_until(spi, u64::MAX)
+    }
+
+    /// Closes it. Its snapshot is released.
+    pub fn close(mut self, spi: &mut Spi<'_>) {
+        self.end(spi);
+    }
+
+    /// Ends its query.
+    fn end(&mut self, spi: &mut Spi<'_>) {
+        if let Some(Running { execution, held }) = self.running.take() {
+            drop(execution);
+            if let Ok(txn) = spi.cx.txn() {
+                txn.txn.release_snapshot(held);
+            }
+        }
+    }
+
+    /// Reads rows of the query.
+    fn read(&mut self, spi: &mut Spi<'_>, rows: u64, sink: &mut dyn RowSink) -> Result<u64> {
+        let Some(running) = &mut self.running else { return Ok(0) };
+        let before = Counted { sink, rows: 0 };
+        let mut counted = before;
+        let execution = &mut running.execution;
+        let status = spi.lend(|txn| execution.fetch(txn, rows, &mut counted));
+        let rows = counted.rows;
+        if let FetchStatus::Done { .. } = status? {
+            self.end(spi);
+        }
+        Ok(rows)
+    }
+
+    /// Keeps rows until there are `until` of them, or all.
+    fn keep_until(&mut self, spi: &mut Spi<'_>, until: u64) -> Result<()> {
+        let Some(mut kept) = self.kept.take() else { return Err(no_scroll()) };
+        let missing = until.saturating_sub(kept.rows.len() as u64);
+        let wanted = if until == u64::MAX { 0 } else { missing };
+        let read = match missing {
+            0 => Ok(0),
+            _ => self.read(spi, wanted, &mut kept.rows),
+        };
+        self.kept = Some(kept);
+        read.map(drop)
+    }
+
+    fn kept_rows(&self) -> Result<u64> {
+        self.kept.as_ref().map(|kept| kept.rows.len() as u64).ok_or_else(no_scroll)
+    }
+
+    /// Gives kept rows to the sink, and returns their number.
+    fn give(&mut self, from: u64, until: u64, sink: &mut dyn RowSink) -> Result<u64> {
+        let Some(Kept { rows, reader }) = &mut self.kept else { return Err(no_scroll()) };
+        let until = until.min(rows.len() as u64);
+        let mut row = Vec::new();
+        for at in from..until {
+            row.clear();
+            rows.read_at(reader, at as usize, &mut row)?;
+            sink.row(&row)?;
+        }
+        Ok(until.saturating_sub(from))
+    }
+
+    /// The number of the row that it is on; 0 before the first one.
+    fn place(&self) -> i64 {
+        let place = self.position + u64::from(self.is_behind);
+        i64::try_from(place).unwrap_or(i64::MAX)
+    }
+
+    /// The row that it is on, once more.
+    fn current(&mut self, sink: &mut dyn RowSink) -> Result<u64> {
+        match (self.position.checked_sub(1), self.is_behind) {
+            (Some(at), false) => self.give(at, at + 1, sink),
+            _ => Ok(0),
+        }
+    }
+
+    /// Moves to a row by its number, and gives it to the sink.
+    fn absolute(&mut self, spi: &mut Spi<'_>, target: u64, sink: &mut dyn RowSink) -> Result<u64> {
+        if self.kept.is_none() {
+            let place = self.position + u64::from(self.is_behind);
+            let Some(ahead) = target.checked_sub(place) else { return Err(no_scroll()) };
+            if ahead > 1 {
+                self.fetch(spi, ahead - 1, &mut Nothing)?;
+            }
+            return if ahead > 0 { self.fetch(spi, 1, sink) } else { self.current(sink) };
+        }
+        self.keep_until(spi, target)?;
+        let all = self.kept_rows()?;
+        self.position = target.min(all);
+        self.is_behind = target > all;
+        self.current(sink)
+    }
+
+    /// Gives the rows before it to the sink, the nearest first.
+    fn backward(&mut self, count: u64, sink: &mut dyn RowSink) -> Result<u64> {
+        if self.kept.is_none() {
+            return Err(no_scroll());
+        }
+        let behind = self.position + u64::from(self.is_behind);
+        let mut given = 0;
+        let mut place = behind;
+        while given < count && place > 1 {
+            place -= 1;
+            given += self.give(place - 1, place, sink)?;
+        }
+        self.position = if given < count { 0 } else { place };
+        self.is_behind = false;
+        Ok(given)
+    }
+}
+
+impl Kept {
+    fn new(rows: TupleStore) -> Kept {
+        Kept { rows, reader: StoreReader::default() }
+    }
+}
+
+/// Counts the rows that a sink gets.
+struct Counted<'s> {
+    sink: &'s mut dyn RowSink,
+    rows: u64,
+}
+
+impl RowSink for Counted<'_> {
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        self.rows += 1;
+        self.sink.row(row)
+    }
+}
+
+/// Takes rows that nobody wants.
+struct Nothing;
+
+impl RowSink for Nothing {
+    fn row(&mut self, _: &[Datum]) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl RowSink for TupleStore {
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        self.append(row)
+    }
+}
+
+#[cold]
+fn no_scroll() -> Error {
+    Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward")
+        .hint("Declare it with SCROLL option to enable backward scan.")
+}

@@ -1,0 +1,290 @@
+//! Statements that a function runs: PostgreSQL's server programming interface (spi.c).
+//!
+//! ```text
+//!   outer statement ── calls ──▶ function ── Spi::run ──▶ plan, run: rows
+//!       its snapshot                   │    SessionHost::utility ─▶ change the catalog
+//!       stays as it is                 │    each a command of the same transaction
+//!                                      └── Spi::evaluate ──▶ the value of an expression
+//! ```
+//!
+//! A function's statements run in the transaction of the statement that calls it, one after the
+//! other. Each sees the changes of those before it, in tables and in the catalog. The calling
+//! statement sees none of them. Its snapshot is suspended and resumed
+//! ([`steppe_txn::Txn::suspend_statement`]), and it goes on with the catalog of its plan. If the
+//! function fails, the calling statement fails.
+//!
+//! The statements of a function that is not VOLATILE see what the calling statement sees. They may
+//! change nothing.
+//!
+//! The session gives the state in which statements are planned and run at that point
+//! ([`SessionHost::frame`]), and runs statements without a plan ([`SessionHost::utility`]). A
+//! function's DDL changes the catalog in the transaction itself ([`Transaction`]).
+//!
+//! | file | subject |
+//! |---|---|
+//! | `prepared` | a statement with a plan that a function keeps |
+//! | `run` | running one |
+//! | `cursor`, `portals` | rows in pieces; cursors with names |
+//! | `simple` | expressions that are evaluated without a plan's nodes |
+//! | `transaction` | savepoints, and transactions that a procedure ends |
+
+mod cursor;
+mod portals;
+mod prepared;
+mod run;
+mod simple;
+mod transaction;
+
+pub use cursor::SpiCursor;
+pub(crate) use portals::NamedCursors;
+pub use prepared::{CallOutput, Prepared, SqlKind};
+pub use run::Answer;
+pub use simple::SimpleExpression;
+pub use transaction::{SpiSavepoint, TransactionControl};
+
+use crate::context::ExecContext;
+use crate::statement::ExecEnv;
+use crate::transaction::{StatementTxn, Transaction};
+use std::sync::Arc;
+use steppe_catalog::Catalog;
+use steppe_functions::{FnContext, Frame, SessionHost};
+use steppe_txn::{Lsn, Txn};
+use steppe_types::io::IoContext;
+use steppe_types::{Error, Result, SqlState};
+
+/// The interface through which a running function runs statements.
+pub struct Spi<'c> {
+    cx: &'c mut ExecContext,
+    /// The statements see what the calling statement sees, and change nothing.
+    is_read_only: bool,
+    /// Ends transactions, if the function may.
+    control: Option<&'c mut dyn TransactionControl>,
+    /// The savepoints that are set.
+    savepoints: u32,
+    /// A statement has run in the transaction since it began.
+    has_queried: bool,
+    /// The version of the session's frame that the function saw last.
+    version: u64,
+    /// The calling statement's names and settings, if the function goes on with newer ones.
+    outer: Option<Box<FnContext>>,
+}
+
+impl Drop for Spi<'_> {
+    fn drop(&mut self) {
+        if let Some(outer) = self.outer.take() {
+            self.cx.functions = *outer;
+        }
+    }
+}
+
+impl<'c> Spi<'c> {
+    /// For a function of the program that is called in this execution.
+    pub(crate) fn new(cx: &'c mut ExecContext) -> Spi<'c> {
+        Spi::of_call(cx, false)
+    }
+
+    /// For a function that is called in this execution.
+    pub(crate) fn of_call(cx: &'c mut ExecContext, is_read_only: bool) -> Spi<'c> {
+        let version = cx.functions.session.frame_version();
+        Spi {
+            cx,
+            is_read_only,
+            control: None,
+            savepoints: 0,
+            has_queried: true,
+            version,
+            outer: None,
+        }
+    }
+
+    /// For a procedure or the code of a DO, which may end the transaction.
+    pub(crate) fn of_procedure(
+        cx: &'c mut ExecContext,
+        control: Option<&'c mut dyn TransactionControl>,
+    ) -> Spi<'c> {
+        let mut spi = Spi::new(cx);
+        spi.control = control;
+        spi
+    }
+
+    /// The execution that the function is called in.
+    pub(crate) fn context(&mut self) -> &mut ExecContext {
+        self.cx
+    }
+
+    /// Runs a procedure that the function calls. It has its own savepoints and may do what the
+    /// function may.
+    pub(crate) fn within<T>(&mut self, run: impl FnOnce(&mut Spi<'_>) -> Result<T>) -> Result<T> {
+        let mut inner = Spi {
+            cx: &mut *self.cx,
+            is_read_only: self.is_read_only,
+            control: match &mut self.control {
+                Some(control) => Some(&mut **control),
+                None => None,
+            },
+            savepoints: self.savepoints,
+            has_queried: self.has_queried,
+            version: self.version,
+            outer: None,
+        };
+        let done = run(&mut inner);
+        self.has_queried |= inner.has_queried;
+        drop(inner);
+        if self.session().frame_version() != self.version {
+            self.see_frame()?;
+        }
+        done
+    }
+
+    /// Runs code that must not end the transaction, if `is_restricted`.
+    pub(crate) fn without_control<T>(
+        &mut self,
+        is_restricted: bool,
+        run: impl FnOnce(&mut Spi<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let control = if is_restricted { self.control.take() } else { None };
+        let done = run(self);
+        if control.is_some() {
+            self.control = control;
+        }
+        done
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Arc<dyn SessionHost> {
+        &self.cx.functions.session
+    }
+
+    /// The session's state that the function sees at this point.
+    pub fn frame(&self) -> Result<Frame> {
+        self.session().frame()
+    }
+
+    /// Changes with everything that plans and expressions depend on: the catalog, the search path,
+    /// settings. It is as of the function's last statement.
+    #[inline]
+    pub fn epoch(&self) -> u64 {
+        self.version
+    }
+
+    /// The settings with which values are read and shown.
+    pub fn io(&self) -> &Arc<IoContext> {
+        &self.cx.functions.io
+    }
+
+    /// The session's state for functions of the program.
+    pub fn functions(&mut self) -> &mut FnContext {
+        &mut self.cx.functions
+    }
+
+    /// Whether the function must not change anything: it is not VOLATILE.
+    pub fn is_read_only(&self) -> bool {
+        self.is_read_only
+    }
+
+    /// Whether the function must not end the transaction.
+    pub fn is_atomic(&self) -> bool {
+        self.control.is_none()
+    }
+
+    /// 57014 and its kin, if the statement is to stop.
+    pub fn check_interrupts(&self) -> Result<()> {
+        self.cx.check_interrupts()
+    }
+
+    /// work_mem, and the place of temporary files beyond it: for rows that the function keeps.
+    pub fn new_store(&self, width: usize) -> crate::TupleStore {
+        self.cx.new_store(width)
+    }
+
+    /// The catalog in force, which may be newer than the one that the calling statement was
+    /// planned with.
+    pub fn catalog_in_force(&mut self) -> Result<Arc<Catalog>> {
+        Ok(self.cx.newer_catalog()?.unwrap_or_else(|| self.cx.functions.catalog.clone()))
+    }
+
+    /// Runs code in the transaction that is no statement with a plan. The calling statement is
+    /// suspended meanwhile.
+    pub fn in_transaction<T>(
+        &mut self,
+        f: impl FnOnce(&Arc<dyn SessionHost>, &mut Transaction) -> Result<T>,
+    ) -> Result<T> {
+        let session = Arc::clone(self.session());
+        self.lend(|txn| f(&session, present(txn)?))
+    }
+
+    /// Lends the transaction out while the calling statement is suspended. Afterwards
+    /// [`Self::frame`] includes all changes, also those of other transactions.
+    ///
+    /// A function that is not VOLATILE does not suspend the calling statement: it looks through its
+    /// snapshot.
+    fn lend<T>(&mut self, f: impl FnOnce(&mut Option<Transaction>) -> Result<T>) -> Result<T> {
+        let Some(statement) = self.cx.take_txn() else {
+            return Err(Error::not_supported("a function that runs statements in this context"));
+        };
+        let (mut transaction, view) = statement.into_parts();
+        // A transaction that a procedure has begun has no snapshot before its first statement.
+        let has_snapshot = transaction.txn.snapshot().lsn != Lsn(0);
+        let suspends = !self.is_read_only && has_snapshot;
+        let outer = suspends.then(|| transaction.txn.suspend_statement());
+        self.has_queried = true;
+        let mut lent = Some(transaction);
+        let done = f(&mut lent);
+        let lost = || Error::internal("the transaction was not given back");
+        let mut transaction = match lent {
+            Some(transaction) => transaction,
+            None => return Err(done.err().unwrap_or_else(lost)),
+        };
+        match outer {
+            Some(outer) => transaction.txn.resume_statement(outer),
+            None if !has_snapshot => transaction.txn.end_statement(),
+            None => {}
+        }
+        transaction.forget_no_changes();
+        let done = done.and_then(|done| transaction.rebase(&**self.session()).map(|()| done));
+        self.cx.lend_txn(Some(StatementTxn::with_view(transaction, view)));
+        let done = done?;
+        if self.session().frame_version() != self.version {
+            self.see_frame()?;
+        }
+        Ok(done)
+    }
+
+    /// Goes on with the names and settings of the session's present frame. The calling statement
+    /// gets its own back at the end.
+    #[cold]
+    fn see_frame(&mut self) -> Result<()> {
+        let frame = self.frame()?;
+        self.version = self.session().frame_version();
+        let newer =
+            FnContext { catalog: frame.names.catalog, io: frame.io, ..self.cx.functions.clone() };
+        let before = std::mem::replace(&mut self.cx.functions, newer);
+        self.outer.get_or_insert_with(|| Box::new(before));
+        Ok(())
+    }
+}
+
+/// Runs code with the interface outside of a function: in a transaction with a statement.
+pub fn with_spi<T>(
+    env: &ExecEnv,
+    txn: &mut Option<Transaction>,
+    run: impl FnOnce(&mut Spi<'_>) -> Result<T>,
+) -> Result<T> {
+    let mut cx = env.context(txn);
+    let done = run(&mut Spi::new(&mut cx));
+    *txn = cx.take_txn().map(StatementTxn::into_transaction);
+    done
+}
+
+fn present(txn: &mut Option<Transaction>) -> Result<&mut Transaction> {
+    txn.as_mut().ok_or_else(|| Error::internal("a function's statement has no transaction"))
+}
+
+/// 25006 if a READ ONLY transaction would run a command.
+pub fn check_writable(txn: &Txn, command: &str) -> Result<()> {
+    if !txn.is_read_only() {
+        return Ok(());
+    }
+    let message = format!("cannot execute {command} in a read-only transaction");
+    Err(Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message))
+}

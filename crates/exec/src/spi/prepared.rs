@@ -1,0 +1,381 @@
+//! A statement that a function keeps, and runs several times (SPI_prepare, plancache.c).
+//!
+//! ```text
+//!   text ──▶ Prepared ── make_ready ──▶ the plan for the present catalog, relations locked
+//!                            │ version of the session's frame unchanged: nothing to do
+//!                            │ changed, objects of the plan untouched: the plan stays
+//!                            └ otherwise: planned again, with the same variables
+//! ```
+//!
+//! Its values select a variant of the plan, as those of a client's prepared statement do
+//! ([`crate::prepare::Variants`]). The variants are the session's own.
+
+use super::{Spi, check_writable, present};
+use crate::partition::lock_mode;
+use crate::prepare::{Found, Planning, PreparedPlan, Variants, is_plannable, parse_one, prepare};
+use crate::routine::{BoundCall, bind_call};
+use crate::statement::ExecEnv;
+use crate::transaction::Transaction;
+use std::sync::Arc;
+use steppe_catalog::NameSpace;
+use steppe_functions::{Frame, SessionHost};
+use steppe_sql::ast::Statement;
+use steppe_sql::bind::{Params, Variables};
+use steppe_sql::expr::TypeRef;
+use steppe_sql::plan::ResultColumn;
+use steppe_sql::planner::PlannerSettings;
+use steppe_sql::query::Command;
+use steppe_types::{Datum, Error, Oid, Result, SqlState};
+
+/// The kind of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SqlKind {
+    /// A statement.
+    Statement,
+    /// An expression, or anything else that may follow SELECT.
+    Expression,
+    /// An expression whose value is assigned to a variable of this type. The value is coerced as an
+    /// assignment coerces it, and through text where no cast exists.
+    Assignment {
+        /// The type.
+        ty: Oid,
+        /// Its modifier.
+        modifier: i32,
+    },
+}
+
+/// An OUT or INOUT argument of a CALL: a column of the row that it answers.
+#[derive(Clone, Debug)]
+pub struct CallOutput {
+    /// The place among the arguments as they are written; `None` if the argument is not.
+    pub argument: Option<usize>,
+    /// The argument's name.
+    pub name: Arc<str>,
+    /// Its type.
+    pub ty: Oid,
+}
+
+/// The word that an expression's text is parsed behind.
+const SELECT: &str = "SELECT ";
+
+/// A statement that a function may run several times. A copy shares the plans.
+#[derive(Clone)]
+pub struct Prepared {
+    pub(super) body: Body,
+    pub(super) text: Arc<str>,
+}
+
+#[derive(Clone)]
+pub(super) enum Body {
+    /// It has a plan.
+    Plan(Box<Planned>),
+    /// CALL.
+    Call(Arc<Statement>, Params),
+    /// Any other statement.
+    Utility(Arc<Statement>),
+}
+
+/// A statement with a plan.
+#[derive(Clone)]
+pub(super) struct Planned {
+    pub(super) plan: Arc<PreparedPlan>,
+    variants: Option<Arc<Variants<PreparedPlan>>>,
+    /// The environment of its runs, as of the frame's version.
+    pub(super) env: ExecEnv,
+    made_with: MadeWith,
+    version: u64,
+}
+
+/// The settings that a plan depends on besides the catalog.
+#[derive(Clone)]
+struct MadeWith {
+    path: Arc<[Oid]>,
+    planner: Arc<PlannerSettings>,
+}
+
+impl Spi<'_> {
+    /// Plans a statement with parameters of these types.
+    pub fn prepare(&mut self, text: &str, types: &[Oid]) -> Result<Prepared> {
+        self.prepared(text, SqlKind::Statement, Params::fixed(types))
+    }
+
+    /// Plans a statement or an expression over a function's variables. A statement without a plan
+    /// is kept as it is. Positions in errors count the characters of `text`.
+    pub fn prepare_with(
+        &mut self,
+        text: &str,
+        kind: SqlKind,
+        variables: Arc<dyn Variables>,
+    ) -> Result<Prepared> {
+        let params = match kind {
+            SqlKind::Assignment { ty, modifier } => {
+                Params::assigned(variables, TypeRef { oid: ty, typmod: modifier })
+            }
+            SqlKind::Statement | SqlKind::Expression => Params::variables(variables),
+        };
+        self.prepared(text, kind, params)
+    }
+
+    fn prepared(&mut self, text: &str, kind: SqlKind, params: Params) -> Result<Prepared> {
+        let source = match kind {
+            SqlKind::Statement => Arc::from(text),
+            SqlKind::Expression | SqlKind::Assignment { .. } => {
+                Arc::from(format!("{SELECT}{text}"))
+            }
+        };
+        let body = self.body(&source, params).map_err(|error| match kind {
+            SqlKind::Statement => error,
+            SqlKind::Expression | SqlKind::Assignment { .. } => moved_back(error, SELECT.len()),
+        })?;
+        Ok(Prepared { body, text: Arc::from(text) })
+    }
+
+    fn body(&mut self, source: &Arc<str>, params: Params) -> Result<Body> {
+        let statement = Arc::new(parse_one(source)?.statement);
+        if let Statement::Call(_) = &*statement {
+            return Ok(Body::Call(statement, params));
+        }
+        if !is_plannable(&statement) {
+            return Ok(Body::Utility(statement));
+        }
+        let (work_mem_bytes, temp) = (self.cx.work_mem_bytes, self.cx.temp()?);
+        let session = Arc::clone(self.session());
+        let version = session.frame_version();
+        let frame = session.frame()?;
+        let plan = Arc::new(plan(&*session, &frame, &statement, source, params, &[])?);
+        let env = ExecEnv {
+            session,
+            io: Arc::clone(&frame.io),
+            catalog: Arc::clone(&frame.names.catalog),
+            statement_timestamp: 0,
+            transaction_timestamp: 0,
+            work_mem_bytes,
+            temp,
+        };
+        let variants = variants_of(&plan, &frame);
+        let made_with = MadeWith::of(&frame);
+        Ok(Body::Plan(Box::new(Planned { plan, variants, env, made_with, version })))
+    }
+
+    /// The OUT and INOUT arguments of a CALL; none for another statement.
+    pub fn call_outputs(&mut self, prepared: &Prepared) -> Result<Vec<CallOutput>> {
+        let Body::Call(statement, params) = &prepared.body else { return Ok(Vec::new()) };
+        let bound = self.bound_call(statement, prepared.text(), params)?;
+        let output = |(column, argument): (&ResultColumn, &Option<usize>)| CallOutput {
+            argument: *argument,
+            name: Arc::clone(&column.name),
+            ty: column.ty.oid,
+        };
+        Ok(bound.columns().iter().zip(bound.written_at()).map(output).collect())
+    }
+
+    /// The procedure of a CALL, and its arguments.
+    pub(super) fn bound_call(
+        &self,
+        statement: &Statement,
+        source: &str,
+        params: &Params,
+    ) -> Result<BoundCall> {
+        let Statement::Call(call) = statement else {
+            return Err(Error::internal("a CALL has become another statement"));
+        };
+        let frame = self.frame()?;
+        bind_call(&frame.names, &frame.io, call, source, params.clone())
+    }
+}
+
+impl Prepared {
+    /// The columns of its rows; none if it returns no rows.
+    pub fn columns(&self) -> &[ResultColumn] {
+        match &self.body {
+            Body::Plan(planned) => planned.plan.compiled.columns(),
+            Body::Call(..) | Body::Utility(_) => &[],
+        }
+    }
+
+    /// The command of its plan; `None` if it has none.
+    pub fn command(&self) -> Option<Command> {
+        match &self.body {
+            Body::Plan(planned) => Some(planned.plan.compiled.planned().command),
+            Body::Call(..) | Body::Utility(_) => None,
+        }
+    }
+
+    /// Whether it is a SELECT, or another statement that returns rows.
+    pub fn returns_rows(&self) -> bool {
+        self.command() == Some(Command::Select) || !self.columns().is_empty()
+    }
+
+    /// The statement.
+    pub fn statement(&self) -> &Statement {
+        match &self.body {
+            Body::Plan(planned) => &planned.plan.statement,
+            Body::Call(statement, _) | Body::Utility(statement) => statement,
+        }
+    }
+
+    /// Its text, as it was given.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The variables that it mentions, by their places.
+    pub fn variables(&self) -> &[usize] {
+        match &self.body {
+            Body::Plan(planned) => &planned.plan.compiled.planned().variables,
+            Body::Call(..) | Body::Utility(_) => &[],
+        }
+    }
+}
+
+impl Planned {
+    /// The values of the plan's parameters among those of a run.
+    pub(super) fn values(&self, params: &[Datum]) -> Arc<[Datum]> {
+        if !self.plan.declared.are_variables() {
+            return params.into();
+        }
+        let variables = &self.plan.compiled.planned().variables;
+        let value = |at: &usize| params.get(*at).cloned().unwrap_or(Datum::Null);
+        variables.iter().map(value).collect()
+    }
+
+    /// Locks the statement's relations. Afterwards it is planned for the catalog in force.
+    pub(super) fn make_ready(
+        &mut self,
+        txn: &mut Option<Transaction>,
+        is_read_only: bool,
+    ) -> Result<()> {
+        let session = Arc::clone(&self.env.session);
+        let transaction = present(txn)?;
+        loop {
+            transaction.rebase(&*session)?;
+            let version = session.frame_version();
+            if version != self.version {
+                self.see(&*session, version)?;
+            }
+            if let Some(command) = self.plan.changes {
+                if is_read_only {
+                    return Err(not_allowed(command));
+                }
+                if let Some(command) = self.plan.refused_read_only {
+                    check_writable(&transaction.txn, command)?;
+                }
+            }
+            for (relation, mode) in &self.plan.compiled.planned().relations {
+                if let Some(wait) = transaction.txn.lock_relation(*relation, lock_mode(*mode))? {
+                    session.block_on(wait)?;
+                }
+            }
+            // A change of a table before we had its lock has moved the version.
+            transaction.rebase(&*session)?;
+            if session.frame_version() == version {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes the names and settings of a new frame, and plans again if the plan depends on what has
+    /// changed.
+    #[cold]
+    pub(super) fn see(&mut self, session: &dyn SessionHost, version: u64) -> Result<()> {
+        let frame = session.frame()?;
+        let epoch = frame.names.catalog.epoch;
+        let is_good = self.made_with.is(&frame.names, &frame.planner)
+            && match session.store() {
+                Ok(store) => self.plan.is_good_for(epoch, store),
+                Err(_) => self.plan.epoch == epoch,
+            };
+        if !is_good {
+            let params = self.plan.declared.clone();
+            let (statement, source) = (&self.plan.statement, &self.plan.source);
+            self.plan = Arc::new(plan(session, &frame, statement, source, params, &[])?);
+            self.variants = variants_of(&self.plan, &frame);
+            self.made_with = MadeWith::of(&frame);
+        }
+        self.env.io = frame.io;
+        self.env.catalog = frame.names.catalog;
+        self.version = version;
+        Ok(())
+    }
+
+    /// The plan for these values.
+    pub(super) fn for_values(&self, values: &[Datum]) -> Result<Arc<PreparedPlan>> {
+        let Some(variants) = &self.variants else { return Ok(Arc::clone(&self.plan)) };
+        let context = (&*self.env.catalog, &*self.made_with.planner, &*self.env.io);
+        let epoch = self.env.catalog.epoch;
+        let vacancy = match variants.find(values, context) {
+            Found::Unknown => return Ok(Arc::clone(&self.plan)),
+            Found::Made(variant) if variant.epoch == epoch => return Ok(Arc::clone(variant)),
+            Found::Made(_) => None,
+            Found::Vacant(vacancy) => Some(vacancy),
+        };
+        let session = &*self.env.session;
+        let (statement, source) = (&self.plan.statement, &self.plan.source);
+        let params = self.plan.declared.clone();
+        let frame = session.frame()?;
+        let variant = Arc::new(plan(session, &frame, statement, source, params, values)?);
+        if variant.epoch != epoch {
+            return Ok(Arc::clone(&self.plan));
+        }
+        if let Some(vacancy) = vacancy {
+            vacancy.fill(Arc::clone(&variant));
+        }
+        Ok(variant)
+    }
+
+    /// The version of the frame that it is ready for.
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+}
+
+impl MadeWith {
+    fn of(frame: &Frame) -> MadeWith {
+        MadeWith { path: Arc::clone(&frame.names.path), planner: Arc::clone(&frame.planner) }
+    }
+
+    fn is(&self, names: &NameSpace, planner: &Arc<PlannerSettings>) -> bool {
+        self.path == names.path && Arc::ptr_eq(&self.planner, planner)
+    }
+}
+
+fn variants_of(plan: &PreparedPlan, frame: &Frame) -> Option<Arc<Variants<PreparedPlan>>> {
+    let context = (&*frame.names.catalog, &*frame.planner, &*frame.io);
+    Variants::of(&plan.compiled.planned().sensitive, context).map(Arc::from)
+}
+
+/// Plans a statement for a frame.
+fn plan(
+    session: &dyn SessionHost,
+    frame: &Frame,
+    statement: &Arc<Statement>,
+    source: &Arc<str>,
+    params: Params,
+    values: &[Datum],
+) -> Result<PreparedPlan> {
+    let planning = Planning {
+        names: &frame.names,
+        io: &frame.io,
+        planner: &frame.planner,
+        older: frame.older.as_deref(),
+        database: &frame.database,
+        interrupts: &|| session.check_interrupts(),
+        for_cursor: false,
+        values,
+    };
+    Ok(prepare(&planning, statement, source, params)?)
+}
+
+/// 0A000 for a change by a function that is not VOLATILE.
+#[cold]
+pub(super) fn not_allowed(command: &str) -> Error {
+    let message = format!("{command} is not allowed in a non-volatile function");
+    Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+}
+
+/// An error whose position counts from behind `before` characters.
+fn moved_back(error: Error, before: usize) -> Error {
+    let Some(at) = error.fields().position else { return error };
+    let before = u32::try_from(before).unwrap_or(u32::MAX);
+    error.without_position().at(Some(at.saturating_sub(before).max(1)))
+}

@@ -1,0 +1,120 @@
+//! Running statements (_SPI_execute_plan).
+
+use super::prepared::Body;
+use super::{Prepared, Spi};
+use crate::prepare::{Snapshot, run_in_place};
+use crate::routine::{call_within, run_inline_within};
+use crate::sink::RowSink;
+use steppe_functions::UtilityCall;
+use steppe_sql::ast::{SetStmt, Statement};
+use steppe_types::{Datum, Error, Oid, Result};
+
+/// The result of a statement.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// Its rows.
+    pub rows: Vec<Box<[Datum]>>,
+    /// The number of rows that it returned or changed.
+    pub processed: u64,
+}
+
+impl RowSink for Answer {
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        self.rows.push(row.into());
+        Ok(())
+    }
+
+    fn take_back(&mut self) -> bool {
+        self.rows.clear();
+        true
+    }
+}
+
+impl Answer {
+    /// The one value of the one row.
+    pub fn value(self) -> Result<Datum> {
+        let value = self.rows.first().and_then(|row| row.first()).cloned();
+        value.ok_or_else(|| Error::internal("a statement with one value had none"))
+    }
+}
+
+impl Spi<'_> {
+    /// Runs a statement to its end. A CALL answers one row of its OUT and INOUT arguments, if it has
+    /// any.
+    pub fn run(&mut self, prepared: &mut Prepared, params: &[Datum]) -> Result<Answer> {
+        let mut answer = Answer::default();
+        answer.processed = self.run_limited(prepared, params, 0, &mut answer)?;
+        Ok(answer)
+    }
+
+    /// Runs a statement until it has returned `limit` rows (0: to its end). A statement that changes
+    /// rows runs to its end. Returns the number of rows that it returned or changed.
+    pub fn run_limited(
+        &mut self,
+        prepared: &mut Prepared,
+        params: &[Datum],
+        limit: u64,
+        sink: &mut dyn RowSink,
+    ) -> Result<u64> {
+        let planned = match &mut prepared.body {
+            Body::Plan(planned) => planned,
+            Body::Call(statement, variables) => {
+                let bound = self.bound_call(statement, &prepared.text, variables)?;
+                let Some(row) = call_within(&bound, params, self)? else { return Ok(0) };
+                sink.row(&row)?;
+                return Ok(0);
+            }
+            Body::Utility(statement) => {
+                return self.utility(statement, &prepared.text).map(|()| 0);
+            }
+        };
+        let is_read_only = self.is_read_only;
+        let snapshot = if is_read_only { Snapshot::Callers } else { Snapshot::New };
+        planned.env.statement_timestamp = self.cx.functions.statement_timestamp;
+        planned.env.transaction_timestamp = self.cx.functions.transaction_timestamp;
+        let values = planned.values(params);
+        self.lend(|txn| {
+            loop {
+                planned.make_ready(txn, is_read_only)?;
+                let plan = planned.for_values(&values)?;
+                let env = &planned.env;
+                plan.compiled.check_constants(Some(&values), &env.catalog)?;
+                let how = (limit, snapshot);
+                if let Some(rows) = run_in_place(&plan.compiled, &values, env, txn, how, sink)? {
+                    return Ok(rows);
+                }
+            }
+        })
+    }
+
+    /// Runs one statement, with a plan or without.
+    pub fn execute(&mut self, text: &str) -> Result<Answer> {
+        let mut prepared = self.prepare(text, &[])?;
+        self.run(&mut prepared, &[])
+    }
+
+    /// The value of an expression over parameters: `$1 + $2`.
+    pub fn value(&mut self, expression: &str, params: &[(Oid, Datum)]) -> Result<Datum> {
+        let (types, values): (Vec<Oid>, Vec<Datum>) = params.iter().cloned().unzip();
+        let mut prepared = self.prepare(&format!("SELECT {expression}"), &types)?;
+        self.run(&mut prepared, &values)?.value()
+    }
+
+    /// Runs a statement without a plan.
+    fn utility(&mut self, statement: &Statement, source: &str) -> Result<()> {
+        match statement {
+            Statement::Do(stmt) => return self.within(|spi| run_inline_within(stmt, spi)),
+            Statement::Set(set) => {
+                if let SetStmt::Transaction(modes) = &**set {
+                    return self.set_modes(modes);
+                }
+            }
+            _ => {}
+        }
+        let is_read_only = self.is_read_only;
+        self.in_transaction(|session, transaction| {
+            let (txn, pending) = transaction.for_ddl();
+            session.utility(UtilityCall { session, txn, pending, statement, source, is_read_only })
+        })
+    }
+}

@@ -1,0 +1,148 @@
+//! Expressions that are evaluated without a plan's nodes (exec_eval_simple_expr in pl_exec.c).
+//!
+//! A SELECT of one expression, without FROM, sub-selects, aggregates and sets, is compiled over the
+//! function's values as if they were a row. An evaluation copies no values, takes no lock and counts
+//! no reference.
+
+use super::prepared::Body;
+use super::{Prepared, Spi};
+use crate::expr::{CExpr, Compiler, Row};
+use crate::transaction::StatementTxn;
+use std::convert::Infallible;
+use std::sync::Arc;
+use steppe_functions::FnContext;
+use steppe_sql::expr::{Expr, TypeRef};
+use steppe_sql::plan::{PlanNode, PlannedStmt};
+use steppe_sql::query::Command;
+use steppe_types::{Datum, Error, Result};
+
+/// An expression over a function's values. A copy shares the code.
+#[derive(Clone)]
+pub struct SimpleExpression {
+    code: Arc<CExpr>,
+    expr: Arc<Expr>,
+    /// The version of the session's frame that it was made for.
+    version: u64,
+    /// It calls functions whose statements must see what the function has changed.
+    reads: bool,
+}
+
+impl SimpleExpression {
+    /// The bound expression. Its parameters are the places of the function's values.
+    pub fn expr(&self) -> &Expr {
+        &self.expr
+    }
+
+    /// Its type.
+    pub fn ty(&self) -> TypeRef {
+        self.expr.ty()
+    }
+}
+
+impl Spi<'_> {
+    /// The expression of a statement that is one.
+    pub fn simple(&self, prepared: &Prepared) -> Option<SimpleExpression> {
+        let Body::Plan(planned) = &prepared.body else { return None };
+        let stmt = planned.plan.compiled.planned();
+        let expr = only_expression(stmt)?;
+        let of_variables = planned.plan.declared.are_variables();
+        let expr = renumbered(expr, |index| match of_variables {
+            true => stmt.variables.get(index).copied().unwrap_or(index),
+            false => index,
+        });
+        let over_values = over_values(&expr);
+        let pure = FnContext::pure(Arc::clone(&planned.env.catalog));
+        let nothing = PlannedStmt::nothing();
+        let code = Compiler::new(&nothing, pure).expr(&over_values).ok()?;
+        let reads = calls_stable(&expr);
+        let version = planned.version();
+        Some(SimpleExpression { code: Arc::new(code), expr: Arc::new(expr), version, reads })
+    }
+
+    /// Whether an expression is still what its text means. If not, it is to be prepared again.
+    #[inline]
+    pub fn is_current(&self, expression: &SimpleExpression) -> bool {
+        expression.version == self.version
+    }
+
+    /// The value of an expression over the function's values.
+    #[inline]
+    pub fn evaluate(&mut self, expression: &SimpleExpression, values: &[Datum]) -> Result<Datum> {
+        match expression.reads && !self.is_read_only {
+            false => expression.code.eval(self.cx, Row::of(values)),
+            true => self.at_new_snapshot(&expression.code, values),
+        }
+    }
+
+    /// Evaluates an expression as a command of its own: the functions that it calls see what this
+    /// function has changed.
+    fn at_new_snapshot(&mut self, code: &CExpr, values: &[Datum]) -> Result<Datum> {
+        let Some(statement) = self.cx.take_txn() else {
+            return code.eval(self.cx, Row::of(values));
+        };
+        let (mut transaction, view) = statement.into_parts();
+        let outer = transaction.txn.suspend_statement();
+        let started = transaction.txn.start_statement();
+        self.cx.lend_txn(Some(StatementTxn::new(transaction)));
+        let value = started.and_then(|()| code.eval(self.cx, Row::of(values)));
+        let lost = || Error::internal("an expression has lost its transaction");
+        let mut transaction = self.cx.take_txn().ok_or_else(lost)?.into_transaction();
+        transaction.txn.resume_statement(outer);
+        self.cx.lend_txn(Some(StatementTxn::with_view(transaction, view)));
+        value
+    }
+}
+
+/// The one expression of a SELECT that is nothing else. Constants that may fail are evaluated before
+/// such a statement runs, so it must have none.
+fn only_expression(stmt: &PlannedStmt) -> Option<&Expr> {
+    let is_bare = stmt.command == Command::Select
+        && matches!(stmt.plan.node, PlanNode::Result { one_time_filter: None, child: None })
+        && stmt.plan.filter.is_none()
+        && stmt.subplans.is_empty()
+        && stmt.relations.is_empty()
+        && stmt.columns.len() == 1
+        && stmt.constants.statement.is_empty();
+    match stmt.plan.project.as_deref() {
+        Some([expr]) if is_bare => Some(expr),
+        _ => None,
+    }
+}
+
+fn renumbered(expr: &Expr, number: impl Fn(usize) -> usize) -> Expr {
+    transformed(expr, &mut |expr| match expr {
+        Expr::Param { index, ty, at } => Expr::Param { index: number(index), ty, at },
+        other => other,
+    })
+}
+
+/// An expression whose parameters are columns of a row.
+fn over_values(expr: &Expr) -> Expr {
+    transformed(expr, &mut |expr| match expr {
+        Expr::Param { index, ty, .. } => Expr::Slot { index, ty },
+        other => other,
+    })
+}
+
+fn transformed(expr: &Expr, change: &mut dyn FnMut(Expr) -> Expr) -> Expr {
+    let done: Result<Expr, Infallible> = expr.clone().transform(&mut |expr| Ok(change(expr)));
+    match done {
+        Ok(expr) => expr,
+        Err(never) => match never {},
+    }
+}
+
+/// Whether it calls a user's function that runs statements at the snapshot of its caller.
+fn calls_stable(expr: &Expr) -> bool {
+    let is_stable = |function: &steppe_catalog::Function| {
+        crate::routine::is_routine(function) && !function.is_volatile() && !function.is_immutable()
+    };
+    let calls = match expr {
+        Expr::Func { func, .. }
+        | Expr::Distinct { eq: func, .. }
+        | Expr::NullIf { eq: func, .. }
+        | Expr::ScalarArrayOp { func, .. } => is_stable(func),
+        _ => false,
+    };
+    calls || expr.children().into_iter().any(calls_stable)
+}

@@ -1,0 +1,253 @@
+//! Names that are parameters: the variables of a function (parser hooks p_pre_columnref_hook,
+//! p_post_columnref_hook and p_paramref_hook; pl_comp.c, functions.c).
+//!
+//! ```text
+//!   a column reference ─┬ a variable, if variables go first
+//!                       ├ a column of a table
+//!                       └ a variable, if no column has the name; 42702 if a column has, too
+//! ```
+//!
+//! A variable becomes an ordinary parameter of the plan. Parameters are numbered by their first use
+//! in the statement. [`Bound::variables`](super::Bound::variables) says which variable each of them
+//! is, so that a run copies the values of no others.
+
+use super::row::RowShape;
+use super::{Binder, CoercionContext, Params};
+use crate::ast::{self, Location};
+use crate::expr::{CallSyntax, Expr, Place, TypeRef};
+use crate::query::Query;
+use std::fmt;
+use std::sync::Arc;
+use steppe_types::{Oid, Result, SqlState};
+
+/// The names of a function that SQL in it may use.
+///
+/// A statement is planned again with the same variables when the catalog has changed, so its plan
+/// owns them.
+pub trait Variables: Send + Sync {
+    /// The variable that the 1 to 3 parts of a column reference mean. A `*` after them is not among
+    /// them. An error is one of the variable: it is a record without columns yet (55000).
+    fn find(&self, parts: &[&str]) -> Result<Option<Variable>>;
+
+    /// The variable of `$n`, which counts from 1.
+    fn numbered(&self, n: u32) -> Result<Option<Variable>>;
+
+    /// The meaning of a name that a column and a variable have.
+    fn conflict(&self) -> Conflict;
+}
+
+/// The meaning of a name that a column and a variable have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conflict {
+    /// None: 42702.
+    Error,
+    /// The variable.
+    PreferVariable,
+    /// The column.
+    PreferColumn,
+}
+
+/// The columns of a record: their names, types and type modifiers.
+pub type RecordColumns = Arc<[(Arc<str>, Oid, i32)]>;
+
+/// A variable of a function.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// Its place among the values that a run is given.
+    pub param: usize,
+    /// Its type.
+    pub ty: Oid,
+    /// The length, precision or scale that its values have; -1 if they have none.
+    pub modifier: i32,
+    /// Its collation, or 0.
+    pub collation: Oid,
+    /// The number of the name's parts that it took. The rest are fields of a composite value.
+    pub parts: usize,
+    /// The columns of a record, whose type does not tell them.
+    pub record: Option<RecordColumns>,
+}
+
+/// The variables of a statement that is bound, and those that it has used.
+#[derive(Clone)]
+pub(super) struct InScope {
+    names: Arc<dyn Variables>,
+    /// The variables that are the statement's parameters, in the order of their numbers.
+    used: Vec<Variable>,
+    /// The type of the variable that an expression's value is assigned to.
+    target: Option<TypeRef>,
+}
+
+impl fmt::Debug for InScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Variables").field("used", &self.used).finish_non_exhaustive()
+    }
+}
+
+impl Params {
+    /// The variables of a function.
+    pub fn variables(names: Arc<dyn Variables>) -> Params {
+        let scope = InScope { names, used: Vec::new(), target: None };
+        Params { scope: Some(scope), ..Params::default() }
+    }
+
+    /// The variables of a function, for an expression that is assigned to one of this type.
+    pub fn assigned(names: Arc<dyn Variables>, target: TypeRef) -> Params {
+        let scope = InScope { names, used: Vec::new(), target: Some(target) };
+        Params { scope: Some(scope), ..Params::default() }
+    }
+
+    /// Whether the parameters are the variables of a function.
+    pub fn are_variables(&self) -> bool {
+        self.scope.is_some()
+    }
+
+    /// The variables that the parameters are.
+    pub(super) fn used(&self) -> Vec<usize> {
+        let used = self.scope.iter().flat_map(|scope| &scope.used);
+        used.map(|variable| variable.param).collect()
+    }
+}
+
+impl Binder<'_> {
+    /// The meaning of a name that no column may take away.
+    pub(super) fn variable_before(
+        &mut self,
+        column: &ast::ColumnRef,
+        location: Location,
+    ) -> Result<Option<Expr>> {
+        match self.conflict() {
+            Some(Conflict::PreferVariable) => self.variable(column, false, location),
+            _ => Ok(None),
+        }
+    }
+
+    /// The variable of a name that no column has.
+    pub(super) fn variable_after(
+        &mut self,
+        column: &ast::ColumnRef,
+        location: Location,
+    ) -> Result<Option<Expr>> {
+        match self.conflict() {
+            Some(Conflict::PreferColumn | Conflict::Error) => self.variable(column, true, location),
+            Some(Conflict::PreferVariable) | None => Ok(None),
+        }
+    }
+
+    /// 42702 if a variable has the name of a column that was found, and neither goes first.
+    pub(super) fn check_no_variable(
+        &mut self,
+        column: &ast::ColumnRef,
+        location: Location,
+    ) -> Result<()> {
+        if self.conflict() != Some(Conflict::Error)
+            || self.variable(column, false, location)?.is_none()
+        {
+            return Ok(());
+        }
+        let mut name = ast::ObjectName(column.parts.clone()).to_string();
+        if column.star {
+            name.push_str(".*");
+        }
+        let message = format!("column reference \"{name}\" is ambiguous");
+        Err(self
+            .error(SqlState::AMBIGUOUS_COLUMN, message, location)
+            .detail("It could refer to either a PL/pgSQL variable or a table column."))
+    }
+
+    /// `$number`, if it is a variable.
+    pub(super) fn numbered_variable(
+        &mut self,
+        number: i32,
+        location: Location,
+    ) -> Result<Option<Expr>> {
+        let Some(scope) = &self.params.scope else { return Ok(None) };
+        let Ok(number) = u32::try_from(number) else { return Ok(None) };
+        let found = scope.names.numbered(number)?;
+        Ok(found.map(|variable| self.param_of(variable, location)))
+    }
+
+    /// Coerces the value of an expression to the type of the variable that it is assigned to
+    /// (transformPLAssignStmt). A value that no cast fits is read from its text.
+    pub(super) fn assign_to_variable(&mut self, query: &mut Query) -> Result<()> {
+        let Some(to) = self.params.scope.as_ref().and_then(|scope| scope.target) else {
+            return Ok(());
+        };
+        let mut shown = query.targets.iter_mut().filter(|target| !target.hidden);
+        let (Some(target), None) = (shown.next(), shown.next()) else { return Ok(()) };
+        let value = target.expr.clone();
+        let context = CoercionContext::Assignment;
+        let coerced = self.coerce(value.clone(), to, context, CallSyntax::ImplicitCast)?;
+        target.expr = match coerced {
+            Some(coerced) => coerced,
+            None => self.coerce_via_io(value, to)?,
+        };
+        Ok(())
+    }
+
+    /// The columns of a record that is a variable.
+    pub(super) fn record_shape(&self, param: usize) -> Option<RowShape> {
+        let variable = self.params.scope.as_ref()?.used.get(param)?;
+        let column = |(name, oid, typmod): &(Arc<str>, Oid, i32)| {
+            (Arc::clone(name), TypeRef { oid: *oid, typmod: *typmod })
+        };
+        Some(RowShape { columns: variable.record.as_ref()?.iter().map(column).collect() })
+    }
+
+    fn conflict(&self) -> Option<Conflict> {
+        Some(self.params.scope.as_ref()?.names.conflict())
+    }
+
+    /// The variable, or the field of one, that a name means. A record without the field is an error
+    /// if the name can have no other meaning.
+    fn variable(
+        &mut self,
+        column: &ast::ColumnRef,
+        is_last_chance: bool,
+        location: Location,
+    ) -> Result<Option<Expr>> {
+        let parts: Vec<&str> = column.parts.iter().map(String::as_str).collect();
+        if !(1..=3 - usize::from(column.star)).contains(&parts.len()) {
+            return Ok(None);
+        }
+        let Some(scope) = &self.params.scope else { return Ok(None) };
+        let found = scope.names.find(&parts).map_err(|error| error.at(self.position(location)))?;
+        let Some(variable) = found else { return Ok(None) };
+        let taken = variable.parts;
+        let is_row = variable.record.is_some() || super::coerce::is_row(variable.ty);
+        match parts.get(taken..) {
+            Some([]) if is_row || !column.star => Ok(Some(self.param_of(variable, location))),
+            Some([field]) if is_row && !column.star => {
+                let row = self.param_of(variable, location);
+                let shape = self.row_shape(&row);
+                let mut columns = shape.iter().flat_map(|shape| &shape.columns).enumerate();
+                if let Some((index, (_, ty))) = columns.find(|(_, (name, _))| **name == **field) {
+                    let (arg, ty) = (Box::new(row), *ty);
+                    return Ok(Some(Expr::Field { arg, index, ty }));
+                }
+                if !is_last_chance {
+                    return Ok(None);
+                }
+                let message = format!("record \"{}\" has no field \"{field}\"", parts[taken - 1]);
+                Err(self.error(SqlState::UNDEFINED_COLUMN, message, location))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The parameter of a variable.
+    fn param_of(&mut self, variable: Variable, location: Location) -> Expr {
+        let ty = TypeRef { oid: variable.ty, typmod: variable.modifier };
+        let at = Place(location);
+        let Some(scope) = &mut self.params.scope else {
+            return Expr::Param { index: variable.param, ty, at };
+        };
+        let used = scope.used.iter().position(|used| used.param == variable.param);
+        let index = used.unwrap_or_else(|| {
+            scope.used.push(variable);
+            self.params.types.push(ty.oid);
+            self.params.typmods.push(ty.typmod);
+            scope.used.len() - 1
+        });
+        Expr::Param { index, ty, at }
+    }
+}
