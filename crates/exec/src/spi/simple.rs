@@ -45,6 +45,8 @@ impl Spi<'_> {
         let Body::Plan(planned) = &prepared.body else { return None };
         let stmt = planned.plan.compiled.planned();
         let expr = only_expression(stmt)?;
+        // A constant that fails must fail also where it is not reached.
+        planned.plan.compiled.check_constants(None, &planned.env.catalog).ok()?;
         let of_variables = planned.plan.declared.are_variables();
         let expr = renumbered(expr, |index| match of_variables {
             true => stmt.variables.get(index).copied().unwrap_or(index),
@@ -93,16 +95,14 @@ impl Spi<'_> {
     }
 }
 
-/// The one expression of a SELECT that is nothing else. Constants that may fail are evaluated before
-/// such a statement runs, so it must have none.
+/// The one expression of a SELECT that is nothing else.
 fn only_expression(stmt: &PlannedStmt) -> Option<&Expr> {
     let is_bare = stmt.command == Command::Select
         && matches!(stmt.plan.node, PlanNode::Result { one_time_filter: None, child: None })
         && stmt.plan.filter.is_none()
         && stmt.subplans.is_empty()
         && stmt.relations.is_empty()
-        && stmt.columns.len() == 1
-        && stmt.constants.statement.is_empty();
+        && stmt.columns.len() == 1;
     match stmt.plan.project.as_deref() {
         Some([expr]) if is_bare => Some(expr),
         _ => None,
