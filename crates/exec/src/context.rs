@@ -272,6 +272,8 @@ pub(crate) struct ExecContext {
     pub(crate) awaited: Option<RowId>,
     /// The triggers and checks to run at the end of the statement, if there are any.
     pub(crate) events: Option<Box<EventQueue>>,
+    /// The results of calls whose arguments never change, by the calls' numbers.
+    constant_calls: Vec<(u64, Datum)>,
     /// The statement must begin again at a younger snapshot. The error is not sent to the client
     /// then.
     pub(crate) is_overtaken: bool,
@@ -310,6 +312,7 @@ impl ExecContext {
             processed: 0,
             awaited: None,
             events: None,
+            constant_calls: Vec::new(),
             is_overtaken: false,
         }
     }
@@ -385,6 +388,7 @@ impl ExecContext {
             processed: 0,
             awaited: None,
             events: None,
+            constant_calls: Vec::new(),
             is_overtaken: false,
         }
     }
@@ -402,7 +406,18 @@ impl ExecContext {
 
     /// Replaces the external parameters.
     pub(crate) fn set_params(&mut self, params: Arc<[Datum]>) {
+        self.constant_calls.clear();
         self.params = params;
+    }
+
+    /// The result of a call whose arguments never change, if it has been made.
+    pub(crate) fn constant_call(&self, call: u64) -> Option<&Datum> {
+        self.constant_calls.iter().find(|(number, _)| *number == call).map(|(_, value)| value)
+    }
+
+    /// Keeps the result of such a call.
+    pub(crate) fn keep_constant_call(&mut self, call: u64, value: Datum) {
+        self.constant_calls.push((call, value));
     }
 
     /// The statement's parameters.

@@ -192,7 +192,9 @@ impl CompiledStmt {
             .filter(|(_, p)| contains_modify(p))
             .map(|(i, _)| i)
             .collect();
-        let point = if subplans.is_empty() { PointPlan::of(&planned.plan, &root) } else { None };
+        // The point path holds what a statement of a function could need.
+        let may_be_point = subplans.is_empty() && !compiler.exprs.runs_statements;
+        let point = if may_be_point { PointPlan::of(&planned.plan, &root) } else { None };
         let stored = stored_columns(&root).filter(|_| planned.command == Command::Select);
         let leaves = LeafStatements::of(&planned, &root, catalog)?;
         Ok(CompiledStmt {

@@ -34,6 +34,8 @@ pub(crate) struct Compiler<'a> {
     folding: ExecContext,
     /// The number of calls of constants and parameters that stay unevaluated: they may fail.
     unevaluated: usize,
+    /// Something calls a function that runs statements.
+    pub(crate) runs_statements: bool,
 }
 
 /// A call of a set-returning function with its compiled arguments.
@@ -60,6 +62,7 @@ impl<'a> Compiler<'a> {
     pub(crate) fn new(stmt: &'a PlannedStmt, pure: FnContext) -> Compiler<'a> {
         Compiler {
             unevaluated: 0,
+            runs_statements: false,
             stmt,
             dependencies: Dependencies::of(stmt),
             folding: ExecContext::for_folding(pure),
@@ -264,12 +267,11 @@ impl<'a> Compiler<'a> {
                 ));
             }
             Some(Native::Builtin(Builtin::TransactionId)) => CExpr::TransactionId(ret.oid),
-            Some(Native::Spi(function)) => CExpr::SpiCall(Box::new(SpiCall {
-                function,
-                strict: proc.strict,
-                args: compiled,
-                info: info(),
-            })),
+            Some(Native::Spi(function)) => {
+                self.runs_statements = true;
+                let (strict, info) = (proc.strict, info());
+                CExpr::SpiCall(Box::new(SpiCall { function, strict, args: compiled, info }))
+            }
             None if is_routine(proc) && proc.retset => {
                 return Err(Error::not_supported(
                     "a set-returning function in this place of an expression",
@@ -278,8 +280,8 @@ impl<'a> Compiler<'a> {
             None if is_routine(proc) => {
                 let routine = SetRoutine::new(info(), None, self.catalog());
                 // A user's function runs in a session, so it is not evaluated here.
-                let call = RoutineCall { routine, args: compiled };
-                return Ok(CExpr::RoutineCall(Box::new(call)));
+                self.runs_statements = true;
+                return Ok(CExpr::RoutineCall(Box::new(RoutineCall::new(routine, compiled))));
             }
             Some(Native::Trigger(_)) | None => return Err(not_attached(proc)),
         };
@@ -330,6 +332,7 @@ impl<'a> Compiler<'a> {
         let code = match registry::native(func) {
             Some(Native::Builtin(Builtin::Set(function))) => SetCode::Native(function, info),
             None if is_routine(func) => {
+                self.runs_statements = true;
                 SetCode::Routine(SetRoutine::new(info, columns.cloned(), self.catalog()))
             }
             _ => return Err(not_attached(func)),
@@ -343,10 +346,11 @@ impl<'a> Compiler<'a> {
         if func.retset || !is_routine(func) {
             return Ok(None);
         }
+        self.runs_statements = true;
         let types = args.iter().map(|a| a.ty().oid).collect();
         let info = CallInfo { func: func.clone(), args: types, ret: *ty, variadic: false };
         let routine = SetRoutine::new(info, Some(Arc::clone(columns)), self.catalog());
-        let call = RoutineCall { routine, args: self.list(args)? };
+        let call = RoutineCall::new(routine, self.list(args)?);
         Ok(Some(CExpr::RoutineCall(Box::new(call))))
     }
 

@@ -37,19 +37,18 @@ pub enum Snapshot {
 pub fn run_in_place(
     compiled: &Arc<CompiledStmt>,
     params: &Arc<[Datum]>,
-    env: &ExecEnv,
+    (env, database): (&ExecEnv, &Database),
     txn: &mut Option<Transaction>,
     (limit, snapshot): (u64, Snapshot),
     sink: &mut dyn RowSink,
 ) -> Result<Option<u64>> {
-    let database = Arc::clone(lent(txn)?.database());
     let Some(leaf) = lock_leaf(compiled, params, env, txn)? else { return Ok(None) };
     start_statement(txn, snapshot)?;
-    let awaited = match run_point(compiled, leaf, params, (env, &database), txn, sink)? {
+    let awaited = match run_point(compiled, leaf, params, (env, database), txn, sink)? {
         Ran::Point(rows) => return Ok(Some(rows)),
         Ran::Not { awaited } => awaited,
     };
-    let Some(mut execution) = execution(compiled, leaf, params, env, txn)? else {
+    let Some(mut execution) = execution(compiled, leaf, params, (env, database), txn)? else {
         return Ok(None);
     };
     if let Some(awaited) = awaited {
@@ -64,13 +63,13 @@ pub fn run_in_place(
 pub(crate) fn begin_in_place(
     compiled: &Arc<CompiledStmt>,
     params: &Arc<[Datum]>,
-    env: &ExecEnv,
+    (env, database): (&ExecEnv, &Database),
     txn: &mut Option<Transaction>,
     snapshot: Snapshot,
 ) -> Result<Option<Execution>> {
     let Some(leaf) = lock_leaf(compiled, params, env, txn)? else { return Ok(None) };
     start_statement(txn, snapshot)?;
-    execution(compiled, leaf, params, env, txn)
+    execution(compiled, leaf, params, (env, database), txn)
 }
 
 fn start_statement(txn: &mut Option<Transaction>, snapshot: Snapshot) -> Result<()> {
@@ -100,12 +99,11 @@ fn execution(
     compiled: &Arc<CompiledStmt>,
     leaf: Option<LeafOfStatement>,
     params: &Arc<[Datum]>,
-    env: &ExecEnv,
+    (env, database): (&ExecEnv, &Database),
     txn: &mut Option<Transaction>,
 ) -> Result<Option<Execution>> {
-    let database = Arc::clone(lent(txn)?.database());
     let of_leaf = match leaf {
-        Some(leaf) => compiled.of_leaf(leaf, env, &database)?,
+        Some(leaf) => compiled.of_leaf(leaf, env, database)?,
         None => None,
     };
     // The bound of a locked leaf cannot change.

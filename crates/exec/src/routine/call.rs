@@ -12,6 +12,7 @@ use crate::registry::{self, TriggerFn};
 use crate::spi::Spi;
 use crate::tuplestore::TupleStore;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use steppe_catalog::objects::{Body, Function};
 use steppe_catalog::{Catalog, FunctionRef};
 use steppe_functions::{CallInfo, CountedCall, SessionHost};
@@ -21,9 +22,15 @@ use steppe_types::{Datum, Oid, Result, oid};
 /// A call of a user's function in an expression.
 #[derive(Debug)]
 pub(crate) struct RoutineCall {
-    pub(crate) routine: SetRoutine,
-    pub(crate) args: Box<[CExpr]>,
+    routine: SetRoutine,
+    args: Box<[CExpr]>,
+    /// A number of the call, if the function is immutable and its arguments are the same in the
+    /// whole execution: it is called once.
+    constant: Option<u64>,
 }
+
+/// The number of constant calls that have been compiled. A call's address could come back.
+static CONSTANT_CALLS: AtomicU64 = AtomicU64::new(0);
 
 /// A user's function with the types that it is called with.
 #[derive(Clone, Debug)]
@@ -48,6 +55,14 @@ pub(crate) fn is_routine(function: &Function) -> bool {
 }
 
 impl RoutineCall {
+    /// A call with compiled arguments.
+    pub(crate) fn new(routine: SetRoutine, args: Box<[CExpr]>) -> RoutineCall {
+        let is_fixed = |arg: &CExpr| matches!(arg, CExpr::Const(_) | CExpr::Param(_));
+        let is_constant = routine.function.is_immutable() && args.iter().all(is_fixed);
+        let constant = is_constant.then(|| CONSTANT_CALLS.fetch_add(1, Ordering::Relaxed));
+        RoutineCall { routine, args, constant }
+    }
+
     /// Whether its result is a row of one column.
     pub(crate) fn gives_one_column(&self) -> bool {
         self.routine.columns().len() == 1
@@ -55,8 +70,17 @@ impl RoutineCall {
 
     /// The call's result over `row`.
     pub(crate) fn eval(&self, cx: &mut ExecContext, row: Row<'_>) -> Result<Datum> {
-        let SetRoutine { function, .. } = &self.routine;
-        match eval_args(&self.args, function.strict, cx, row)? {
+        let Some(call) = self.constant else { return self.call(cx, row) };
+        if let Some(value) = cx.constant_call(call) {
+            return Ok(value.clone());
+        }
+        let value = self.call(cx, row)?;
+        cx.keep_constant_call(call, value.clone());
+        Ok(value)
+    }
+
+    fn call(&self, cx: &mut ExecContext, row: Row<'_>) -> Result<Datum> {
+        match eval_args(&self.args, self.routine.function.strict, cx, row)? {
             Some(args) => self.routine.value(&args, cx),
             None => Ok(Datum::Null),
         }

@@ -62,9 +62,9 @@ impl Spi<'_> {
             loop {
                 planned.make_ready(txn, is_read_only)?;
                 let plan = planned.for_values(&values)?;
-                let env = &planned.env;
-                plan.compiled.check_constants(Some(&values), &env.catalog)?;
-                let begun = begin_in_place(&plan.compiled, &values, env, txn, snapshot)?;
+                let within = (&planned.env, &*planned.database);
+                plan.compiled.check_constants(Some(&values), &planned.env.catalog)?;
+                let begun = begin_in_place(&plan.compiled, &values, within, txn, snapshot)?;
                 let Some(execution) = begun else { continue };
                 let txn = &mut present(txn)?.txn;
                 let held = txn.snapshot();

@@ -25,6 +25,7 @@ use steppe_sql::expr::TypeRef;
 use steppe_sql::plan::ResultColumn;
 use steppe_sql::planner::PlannerSettings;
 use steppe_sql::query::Command;
+use steppe_txn::Database;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// The kind of a text.
@@ -82,6 +83,7 @@ pub(super) struct Planned {
     variants: Option<Arc<Variants<PreparedPlan>>>,
     /// The environment of its runs, as of the frame's version.
     pub(super) env: ExecEnv,
+    pub(super) database: Arc<Database>,
     made_with: MadeWith,
     version: u64,
 }
@@ -153,8 +155,9 @@ impl Spi<'_> {
             temp,
         };
         let variants = variants_of(&plan, &frame);
-        let made_with = MadeWith::of(&frame);
-        Ok(Body::Plan(Box::new(Planned { plan, variants, env, made_with, version })))
+        let (made_with, database) = (MadeWith::of(&frame), frame.database);
+        let planned = Planned { plan, variants, env, database, made_with, version };
+        Ok(Body::Plan(Box::new(planned)))
     }
 
     /// The OUT and INOUT arguments of a CALL; none for another statement.

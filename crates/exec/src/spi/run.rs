@@ -77,10 +77,10 @@ impl Spi<'_> {
             loop {
                 planned.make_ready(txn, is_read_only)?;
                 let plan = planned.for_values(&values)?;
-                let env = &planned.env;
-                plan.compiled.check_constants(Some(&values), &env.catalog)?;
+                let within = (&planned.env, &*planned.database);
+                plan.compiled.check_constants(Some(&values), &planned.env.catalog)?;
                 let how = (limit, snapshot);
-                if let Some(rows) = run_in_place(&plan.compiled, &values, env, txn, how, sink)? {
+                if let Some(rows) = run_in_place(&plan.compiled, &values, within, txn, how, sink)? {
                     return Ok(rows);
                 }
             }
