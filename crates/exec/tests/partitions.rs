@@ -131,7 +131,14 @@ fn run_in_open(w: &mut World, text: &str, params: &[i32]) -> (Vec<String>, u64) 
     let plan = w.prepare(text, &types).expect("statement is prepared");
     let params: Arc<[Datum]> = params.iter().map(|v| Datum::Int4(*v)).collect();
     let (env, mut sink) = (w.env(), Rows::of(&plan.compiled));
-    let done = run_in_place(&plan.compiled, &params, (&env, &w.database), &mut w.txn, (0, Snapshot::New), &mut sink);
+    let done = run_in_place(
+        &plan.compiled,
+        &params,
+        (&env, &w.database),
+        &mut w.txn,
+        (0, Snapshot::New),
+        &mut sink,
+    );
     let rows = done.expect("statement runs").expect("the catalog stays");
     (sink.rows, rows)
 }
@@ -210,7 +217,14 @@ fn a_statement_in_place_does_nothing_by_a_plan_of_before() {
         env.session = Arc::new(Overtaken(Arc::clone(&env.catalog)));
         let mut sink = Rows::of(&plan.compiled);
         w.begin();
-        let done = run_in_place(&plan.compiled, &params, (&env, &w.database), &mut w.txn, (0, Snapshot::New), &mut sink);
+        let done = run_in_place(
+            &plan.compiled,
+            &params,
+            (&env, &w.database),
+            &mut w.txn,
+            (0, Snapshot::New),
+            &mut sink,
+        );
         assert_eq!(done.expect("no error"), None, "{text}");
         assert!(sink.rows.is_empty());
         w.commit();
