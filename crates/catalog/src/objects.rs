@@ -36,6 +36,8 @@ pub enum Object {
     Constraint(Oid, Oid),
     /// A statistics object of a table, by its OID.
     Statistics(Oid, Oid),
+    /// A trigger of a table or view, by its OID.
+    Trigger(Oid, Oid),
 }
 
 /// What kind of relation it is, in words.
@@ -75,6 +77,12 @@ pub fn describe(catalog: &Catalog, path: &[Oid], object: Object) -> String {
             let found = table.and_then(|t| t.constraints.iter().find(|c| c.oid == constraint));
             let name = found.map_or("?", |constraint| &*constraint.name);
             format!("constraint {name} on {}", relation(oid))
+        }
+        Object::Trigger(oid, trigger) => {
+            let table = catalog.relation(oid);
+            let found = table.and_then(|t| t.triggers.iter().find(|own| own.oid == trigger));
+            let name = found.map_or("?", |trigger| &*trigger.name);
+            format!("trigger {name} on {}", relation(oid))
         }
         Object::Statistics(_, oid) => match statistics_object(catalog, oid) {
             Some((_, object)) => {

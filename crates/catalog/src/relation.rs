@@ -553,7 +553,9 @@ impl Relation {
     /// The relations and constraints that a view depends on, or the table that owns a sequence.
     pub fn refers_to(&self) -> impl Iterator<Item = Oid> {
         let owner = self.sequence.as_ref().and_then(|sequence| sequence.owned_by);
-        self.reads.iter().copied().chain(owner).map(|(relation, _)| relation)
+        let of_triggers = self.triggers.iter().filter_map(|trigger| trigger.constraint);
+        let from = of_triggers.map(|constraint| constraint.from).filter(|from| *from != 0);
+        self.reads.iter().copied().chain(owner).map(|(relation, _)| relation).chain(from)
     }
 
     /// Frees unused memory, and shares properties that equal the parent's with it.

@@ -1,6 +1,7 @@
 //! Triggers of relations (PostgreSQL's pg_trigger).
 
-use crate::Shared;
+use crate::relation::Deferral;
+use crate::{RareText, Shared};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use steppe_types::Oid;
@@ -34,6 +35,29 @@ pub struct TriggerEvents {
     pub update: bool,
     /// DELETE
     pub delete: bool,
+    /// TRUNCATE
+    #[serde(default)]
+    pub truncate: bool,
+}
+
+/// CREATE CONSTRAINT TRIGGER: an AFTER ROW trigger that may be deferred (pg_constraint's contype t).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConstraintTrigger {
+    /// The constraint's OID.
+    pub oid: Oid,
+    /// FROM: the other table that the constraint is about; 0 for none.
+    pub from: Oid,
+    /// DEFERRABLE
+    pub deferral: Deferral,
+}
+
+/// REFERENCING: the names of the transition tables.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransitionNames {
+    /// OLD TABLE AS
+    pub old: Option<Arc<str>>,
+    /// NEW TABLE AS
+    pub new: Option<Arc<str>>,
 }
 
 /// ALTER TABLE … ENABLE and DISABLE TRIGGER: by session_replication_role (pg_trigger.tgenabled).
@@ -80,9 +104,47 @@ pub struct Trigger {
     /// The partitioned table's trigger that it was created for; 0 if it was created by itself.
     #[serde(default)]
     pub parent: Oid,
+    /// CONSTRAINT TRIGGER.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constraint: Option<ConstraintTrigger>,
+    /// REFERENCING.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transition: Option<Arc<TransitionNames>>,
+    /// COMMENT ON TRIGGER.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<RareText>,
+}
+
+impl TriggerEnabled {
+    /// pg_trigger.tgenabled
+    pub fn letter(self) -> u8 {
+        match self {
+            TriggerEnabled::Origin => b'O',
+            TriggerEnabled::Disabled => b'D',
+            TriggerEnabled::Replica => b'R',
+            TriggerEnabled::Always => b'A',
+        }
+    }
 }
 
 impl Trigger {
+    /// Whether it fires for each row.
+    pub fn is_row(&self) -> bool {
+        self.level == TriggerLevel::Row
+    }
+
+    /// pg_trigger.tgtype
+    pub fn type_bits(&self) -> i16 {
+        let bit = |is_set: bool, bit: i16| if is_set { bit } else { 0 };
+        bit(self.is_row(), 1)
+            | bit(self.timing == TriggerTiming::Before, 2)
+            | bit(self.events.insert, 4)
+            | bit(self.events.delete, 8)
+            | bit(self.events.update, 16)
+            | bit(self.events.truncate, 32)
+            | bit(self.timing == TriggerTiming::InsteadOf, 64)
+    }
+
     /// Whether two triggers of different tables have the same definition.
     pub fn is_like(&self, other: &Trigger) -> bool {
         let Trigger { oid: _, name, function, timing, level, events, .. } = self;
@@ -93,6 +155,8 @@ impl Trigger {
             && self.when == other.when
             && self.arguments == other.arguments
             && self.enabled == other.enabled
+            && self.transition == other.transition
+            && self.constraint.map(|c| c.deferral) == other.constraint.map(|c| c.deferral)
             && (self.parent != 0) == (other.parent != 0)
     }
 }

@@ -10,7 +10,7 @@ use super::open::system_catalog;
 use super::reloptions::{self, Owner};
 use super::table::default_text;
 use super::table_change::TableChange;
-use super::{DdlContext, add_column, create_view, not_null, partition};
+use super::{DdlContext, add_column, create_view, not_null, partition, trigger};
 use super::{generated, identity, persistence, retype, validate};
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
@@ -44,9 +44,13 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
         ) || matches!(c, Command::SetOptions(options) | Command::ResetOptions(options)
             if !options.iter().any(|option| reloptions::changes_queries(&option.name)))
     };
-    let mode = match stmt.commands.iter().all(is_light) {
-        true => RelationLockMode::ShareUpdateExclusive,
-        false => RelationLockMode::AccessExclusive,
+    let switches = |c: &Command| matches!(c, Command::Trigger { .. });
+    let mode = match () {
+        () if stmt.commands.iter().all(is_light) => RelationLockMode::ShareUpdateExclusive,
+        () if stmt.commands.iter().all(|c| is_light(c) || switches(c)) => {
+            RelationLockMode::ShareRowExclusive
+        }
+        () => RelationLockMode::AccessExclusive,
     };
     let Some(relation) = open_altered(ctx, stmt, mode)? else { return Ok(tag) };
     ctx.check_not_in_use(&relation, "ALTER TABLE")?;
@@ -240,6 +244,7 @@ fn sees_to_children(command: &Command) -> bool {
             | Command::AlterConstraint { .. }
             | Command::Inherit(_)
             | Command::NoInherit(_)
+            | Command::Trigger { rule: false, .. }
     )
 }
 
@@ -286,6 +291,9 @@ fn run_with_children(
         }
         Command::Inherit(parent) => inherit::add_parent(ctx, table, parent),
         Command::NoInherit(parent) => inherit::remove_parent(ctx, table, parent),
+        Command::Trigger { rule: false, which, firing } => {
+            trigger::switch(ctx, &table, which, *firing, !reach.is_only())
+        }
         other => Err(Error::internal(format!("{} does not see to children", describe(other)))),
     }
 }
@@ -550,7 +558,8 @@ fn describe(command: &Command) -> &'static str {
         Command::SetLogged(false) => "SET UNLOGGED",
         Command::RowSecurity(_) => "ROW LEVEL SECURITY",
         Command::ReplicaIdentity(_) => "REPLICA IDENTITY",
-        Command::Trigger { .. } => "TRIGGER",
+        Command::Trigger { rule: true, .. } => "RULE",
+        Command::Trigger { which, firing, .. } => trigger::switch_name(which, *firing),
         Command::SetTablespace(_) => "SET TABLESPACE",
         Command::ClusterOn(_) => "CLUSTER ON",
         Command::DropCluster => "SET WITHOUT CLUSTER",

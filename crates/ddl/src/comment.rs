@@ -2,7 +2,7 @@
 
 use super::drop::relation_name;
 use super::open::system_catalog;
-use super::{DdlContext, create_statistics};
+use super::{DdlContext, create_statistics, trigger};
 use steppe_catalog::objects::kind_word;
 use steppe_catalog::{PG_CATALOG, RareText, RelKind, Relation, builtin};
 use steppe_sql::ast::{CommentStmt, ObjectKind, ObjectName, ObjectRef, ObjectWithArgs};
@@ -33,6 +33,7 @@ pub(crate) fn comment(ctx: &mut DdlContext<'_>, stmt: &CommentStmt) -> Result<()
         ObjectKind::Sequence => on_relation(ctx, name, RelKind::Sequence, text),
         ObjectKind::Column => on_column(ctx, name, text),
         ObjectKind::TableConstraint => on_constraint(ctx, name, text),
+        ObjectKind::Trigger => trigger::comment(ctx, name, text),
         ObjectKind::Statistics => create_statistics::comment(ctx, name, text),
         ObjectKind::Schema => on_schema(ctx, name, text),
         _ => Err(unsupported()),

@@ -3,8 +3,8 @@
 //! | object | goes with it silently | depends on it: refuses, or goes with CASCADE |
 //! |---|---|---|
 //! | schema | | its tables, views, sequences, statistics objects |
-//! | table | partitions, indexes, constraints, owned sequences, statistics objects | views that read it, tables that inherit from it |
-//! | column | indexes, constraints, owned sequences, statistics objects | views that read it, columns generated from it |
+//! | table | partitions, indexes, constraints, triggers, owned sequences, statistics objects | views that read it, tables that inherit from it |
+//! | column | indexes, constraints, owned sequences, statistics objects | views that read it, columns generated from it, triggers that name it |
 //! | primary key | its index | views whose grouping depends on it |
 //! | view | | views that read it |
 //! | sequence | | column defaults that call it |
@@ -13,11 +13,12 @@
 //! after its own: the order to drop them in, and backwards that of the report, as
 //! PostgreSQL's findDependentObjects and reportDependentObjects have it.
 
-use super::DdlContext;
+use super::{DdlContext, trigger};
 use hashbrown::HashSet;
 use std::sync::Arc;
 use steppe_catalog::objects::{Object, describe};
 use steppe_catalog::system::extended_statistics::statistics_objects;
+use steppe_catalog::trigger::Trigger;
 use steppe_catalog::{Catalog, RelKind, Relation};
 use steppe_sql::ast::DropBehavior;
 use steppe_sql::bind::generated_value;
@@ -65,6 +66,7 @@ pub(super) fn dependents(
             Object::Statistics(table, _) => {
                 ctx.lock(table, RelationLockMode::ShareUpdateExclusive)?;
             }
+            Object::Trigger(table, _) => ctx.lock(table, RelationLockMode::AccessExclusive)?,
             _ => {}
         }
     }
@@ -152,7 +154,9 @@ impl Search<'_> {
                     let is_own = goes(Object::Column(table, attnum));
                     !is_own && !goes(Object::Relation(table)) && !goes(Object::Schema(schema))
                 }
-                Object::Statistics(table, _) => !goes(Object::Relation(table)),
+                Object::Statistics(table, _) | Object::Trigger(table, _) => {
+                    !goes(Object::Relation(table))
+                }
                 _ => true,
             }
         });
@@ -186,12 +190,17 @@ fn direct(catalog: &Catalog, on: Object) -> Vec<Object> {
         }
         Object::Column(table, attnum) => {
             let views = readers(catalog, table, attnum).map(|v| Object::Relation(v.oid));
-            generated_from(catalog, table, attnum).into_iter().chain(views).collect()
+            let triggers = triggers_naming(catalog, table, attnum);
+            generated_from(catalog, table, attnum)
+                .into_iter()
+                .chain(triggers)
+                .chain(views)
+                .collect()
         }
         Object::Constraint(_, constraint) => {
             readers(catalog, constraint, 0).map(|v| Object::Relation(v.oid)).collect()
         }
-        Object::Default(..) | Object::Statistics(..) => Vec::new(),
+        Object::Default(..) | Object::Statistics(..) | Object::Trigger(..) => Vec::new(),
     }
 }
 
@@ -205,6 +214,16 @@ fn generated_from(catalog: &Catalog, table: Oid, attnum: i16) -> Vec<Object> {
     };
     let readers = (0..relation.columns.len()).filter(reads);
     readers.map(|at| Object::Column(table, at as i16 + 1)).collect()
+}
+
+/// The triggers of a table that name a column of it. Clones go with their parents' triggers.
+fn triggers_naming(catalog: &Catalog, table: Oid, attnum: i16) -> Vec<Object> {
+    let Some(relation) = catalog.relation(table) else { return Vec::new() };
+    let names = |trigger: &&Trigger| {
+        trigger.parent == 0 && trigger::depends_on(catalog, relation, trigger, attnum)
+    };
+    let naming = relation.triggers.iter().filter(names);
+    naming.map(|trigger| Object::Trigger(table, trigger.oid)).collect()
 }
 
 /// Whether a child is no partition, which goes silently.
@@ -230,7 +249,8 @@ fn owned_sequences(catalog: &Catalog, owner: Object) -> Vec<Oid> {
         Object::Schema(_)
         | Object::Default(..)
         | Object::Constraint(..)
-        | Object::Statistics(..) => return Vec::new(),
+        | Object::Statistics(..)
+        | Object::Trigger(..) => return Vec::new(),
     };
     let owned = |r: &&Arc<Relation>| {
         let by = r.sequence.as_ref().and_then(|s| s.owned_by);

@@ -5,9 +5,10 @@
 
 use super::depend;
 use super::open::system_catalog;
-use super::{DdlContext, create_statistics, drop_column, extension, files_of, partition};
+use super::{DdlContext, create_statistics, drop_column, extension, files_of, partition, trigger};
 use std::sync::Arc;
 use steppe_catalog::objects::{Object, kind_word};
+use steppe_catalog::trigger::Trigger;
 use steppe_catalog::{RelKind, Relation, Statistics};
 use steppe_sql::ast::{
     DropBehavior, DropStmt, ObjectKind, ObjectName, ObjectRef, RangeVar, TruncateStmt,
@@ -28,6 +29,9 @@ pub(crate) fn drop_objects(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<
         }
         ObjectKind::Statistics => {
             return create_statistics::drop_statistics(ctx, drop).map(|()| "DROP STATISTICS");
+        }
+        ObjectKind::Trigger => {
+            return trigger::drop_triggers(ctx, drop).map(|()| "DROP TRIGGER");
         }
         other => return Err(Error::not_supported(format!("DROP {}", other.as_str()))),
     };
@@ -231,6 +235,7 @@ pub(super) fn drop_dependents(ctx: &mut DdlContext<'_>, dependents: &[Object]) -
             Object::Statistics(table, object) => {
                 create_statistics::remove(ctx, *table, *object)?;
             }
+            Object::Trigger(table, object) => trigger::remove(ctx, *table, *object)?,
             Object::Schema(_) | Object::Constraint(..) => {
                 let message = "a schema or constraint does not go with others";
                 return Err(Error::internal(message));
@@ -276,7 +281,21 @@ pub(crate) fn drop_relation(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -
         ctx.lock(sequence, RelationLockMode::AccessExclusive)?;
         remove_with_storage(ctx, sequence)?;
     }
+    let is_about = |r: &&Arc<Relation>| from_here(r, relation.oid).next().is_some();
+    let others: Vec<Arc<Relation>> =
+        ctx.catalog().referrers(relation.oid).filter(is_about).cloned().collect();
+    for other in others.iter().filter(|other| other.oid != relation.oid) {
+        for constraint in from_here(other, relation.oid) {
+            trigger::remove(ctx, other.oid, constraint)?;
+        }
+    }
     remove_with_storage(ctx, relation.oid)
+}
+
+/// A relation's constraint triggers that are about another table, too.
+fn from_here(relation: &Relation, table: Oid) -> impl Iterator<Item = Oid> {
+    let is_from = move |t: &&Trigger| t.constraint.is_some_and(|c| c.from == table);
+    relation.triggers.iter().filter(is_from).map(|trigger| trigger.oid)
 }
 
 fn remove_with_storage(ctx: &mut DdlContext<'_>, oid: Oid) -> Result<()> {
@@ -321,39 +340,55 @@ fn drop_schemas(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<()> {
     Ok(())
 }
 
+/// The tables that a TRUNCATE empties, locked: those that it names and those below them, each once.
+pub fn truncated(ctx: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Result<Vec<Arc<Relation>>> {
+    let mut tables: Vec<Arc<Relation>> = Vec::new();
+    for name in &truncate.relations {
+        for table in truncated_by(ctx, name)? {
+            if !tables.iter().any(|known| known.oid == table.oid) {
+                tables.push(table);
+            }
+        }
+    }
+    Ok(tables)
+}
+
+/// A table that TRUNCATE names, and those below it.
+fn truncated_by(ctx: &mut DdlContext<'_>, name: &RangeVar) -> Result<Vec<Arc<Relation>>> {
+    replace_among_leaves(ctx, name)?;
+    let table = ctx.open_table(name, RelationLockMode::AccessExclusive)?;
+    if table.kind == RelKind::PartitionedTable && !name.inherit {
+        return Err(Error::new(
+            SqlState::WRONG_OBJECT_TYPE,
+            "cannot truncate only a partitioned table",
+        )
+        .hint(
+            "Do not specify the ONLY keyword, or use TRUNCATE ONLY on the partitions directly.",
+        ));
+    }
+    let mut tables = vec![table.clone()];
+    if name.inherit {
+        let catalog = ctx.catalog();
+        for below in catalog.descendants(&table).into_iter().skip(1) {
+            if catalog.is_of_other_session(&below, &ctx.search_path) {
+                continue;
+            }
+            ctx.lock(below.oid, RelationLockMode::AccessExclusive)?;
+            tables.push(below);
+        }
+    }
+    tables.iter().try_for_each(|table| ctx.check_not_in_use(table, "TRUNCATE"))?;
+    Ok(tables)
+}
+
 /// TRUNCATE: new empty trees in place of the old ones, which go at commit.
 pub(crate) fn truncate(ctx: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Result<()> {
-    for name in &truncate.relations {
-        replace_among_leaves(ctx, name)?;
-        let table = ctx.open_table(name, RelationLockMode::AccessExclusive)?;
-        if table.kind == RelKind::PartitionedTable && !name.inherit {
-            return Err(Error::new(
-                SqlState::WRONG_OBJECT_TYPE,
-                "cannot truncate only a partitioned table",
-            )
-            .hint(
-                "Do not specify the ONLY keyword, or use TRUNCATE ONLY on the partitions directly.",
-            ));
+    for table in truncated(ctx, truncate)? {
+        if table.kind == RelKind::Table {
+            empty_table(ctx, &table)?;
         }
-        let mut tables = vec![table.clone()];
-        if name.inherit {
-            let catalog = ctx.catalog();
-            for below in catalog.descendants(&table).into_iter().skip(1) {
-                if catalog.is_of_other_session(&below, &ctx.search_path) {
-                    continue;
-                }
-                ctx.lock(below.oid, RelationLockMode::AccessExclusive)?;
-                tables.push(below);
-            }
-        }
-        for table in &tables {
-            ctx.check_not_in_use(table, "TRUNCATE")?;
-            if table.kind == RelKind::Table {
-                empty_table(ctx, table)?;
-            }
-            if truncate.restart_identity {
-                super::sequence::restart_owned(ctx, table.oid)?;
-            }
+        if truncate.restart_identity {
+            super::sequence::restart_owned(ctx, table.oid)?;
         }
     }
     Ok(())

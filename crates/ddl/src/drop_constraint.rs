@@ -3,7 +3,7 @@
 use super::alter::{Reach, Scope, no_constraint};
 use super::depend;
 use super::inherit::invalid_table;
-use super::{DdlContext, drop, not_null, partition};
+use super::{DdlContext, drop, not_null, partition, trigger};
 use steppe_catalog::objects::Object;
 use steppe_catalog::{Constraint, Relation};
 use steppe_sql::ast::DropBehavior;
@@ -41,6 +41,7 @@ pub(super) fn drop_constraint(
 ) -> Result<()> {
     let DropConstraint { name, if_exists } = dropped;
     let Some(at) = table.constraints.iter().position(|c| *c.name == *name) else {
+        trigger::check_is_no_trigger(ctx, &table, name)?;
         return ctx.skip_missing(if_exists, no_constraint(&table, name));
     };
     let mut table = table;

@@ -56,12 +56,14 @@ mod statistics;
 mod table;
 mod table_change;
 mod temporary;
+mod trigger;
 mod vacuum_options;
 mod validate;
 mod view;
 
 pub use auto_analyze::{AutoAnalyzed, auto_analyze};
 pub use context::{DdlContext, Origin};
+pub use drop::truncated;
 pub use index::reindexes_many;
 pub use partition::{Detaching, begin_detach, convert, detaches_concurrently, finish_detach};
 pub use table::{create_table_as, fill, is_made};
@@ -85,6 +87,7 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::CreateSchema(_)
             | Statement::CreateExtension(_)
             | Statement::CreateStatistics(_)
+            | Statement::CreateTrigger(_)
             | Statement::AlterTable(_)
             | Statement::AlterSequence(_)
             | Statement::AlterStatistics(_)
@@ -125,6 +128,7 @@ pub fn command_name(statement: &Statement) -> &'static str {
         Statement::CreateSchema(_) => "CREATE SCHEMA",
         Statement::CreateExtension(_) => "CREATE EXTENSION",
         Statement::CreateStatistics(_) => "CREATE STATISTICS",
+        Statement::CreateTrigger(_) => "CREATE TRIGGER",
         Statement::AlterTable(_)
         | Statement::Rename(_)
         | Statement::AlterOwner(_)
@@ -138,6 +142,7 @@ pub fn command_name(statement: &Statement) -> &'static str {
             ast::ObjectKind::Schema => "DROP SCHEMA",
             ast::ObjectKind::Extension => "DROP EXTENSION",
             ast::ObjectKind::Statistics => "DROP STATISTICS",
+            ast::ObjectKind::Trigger => "DROP TRIGGER",
             _ => "DROP TABLE",
         },
         Statement::Truncate(_) => "TRUNCATE TABLE",
@@ -166,6 +171,9 @@ pub fn execute(statement: &Statement, ctx: &mut DdlContext<'_>) -> Result<&'stat
         }
         Statement::CreateStatistics(create) => {
             create_statistics::create_statistics(ctx, create).map(|()| "CREATE STATISTICS")
+        }
+        Statement::CreateTrigger(create) => {
+            trigger::create_trigger(ctx, create).map(|()| "CREATE TRIGGER")
         }
         Statement::AlterTable(stmt) => alter::alter_table(ctx, stmt),
         Statement::AlterSequence(stmt) => {

@@ -10,11 +10,13 @@
 //! ones, as if the client had made it. The statement that calls the function goes on with the
 //! catalog that it was planned against.
 
-use super::{DdlContext, Origin, command_name, detaches_concurrently, execute, is_ddl};
+use super::{
+    DdlContext, Origin, command_name, detaches_concurrently, execute, is_ddl, truncated,
+};
 use std::sync::Arc;
-use steppe_exec::{Spi, check_writable};
+use steppe_exec::{Spi, check_writable, has_truncate_triggers};
 use steppe_functions::{SessionHost, UtilityCall};
-use steppe_sql::ast::Statement;
+use steppe_sql::ast::{Statement, TruncateStmt};
 use steppe_txn::{IsolationLevel, RelationLockMode, Txn};
 use steppe_types::{Error, Oid, Result, SqlState};
 
@@ -87,7 +89,12 @@ pub fn utility(call: UtilityCall<'_>) -> Result<bool> {
         return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
     }
     let origin = Origin { source, ..Origin::new(txn, pending) };
-    let run = |context: &mut DdlContext<'_>| execute(statement, context);
+    let run = |context: &mut DdlContext<'_>| {
+        if let Statement::Truncate(truncate) = statement {
+            check_fires_nothing(context, truncate)?;
+        }
+        execute(statement, context)
+    };
     change(session, origin, command, run).map(|_| true)
 }
 
@@ -101,6 +108,16 @@ fn ends_transactions(statement: &Statement) -> Option<&'static str> {
             Some("ALTER TABLE ... DETACH CONCURRENTLY")
         }
         _ => None,
+    }
+}
+
+/// 0A000 for a TRUNCATE of tables with triggers for it, which only the session fires.
+fn check_fires_nothing(context: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Result<()> {
+    match truncated(context, truncate)?.iter().any(|table| has_truncate_triggers(table)) {
+        true => {
+            Err(Error::not_supported("TRUNCATE of a table with TRUNCATE triggers in a function"))
+        }
+        false => Ok(()),
     }
 }
 

@@ -11,7 +11,7 @@ use super::scan::{evaluator, scan_batches};
 use super::table::{check_column_type, create_storage, default_text, written_collation};
 use super::{
     DdlContext, create_statistics, depend, files_of, generated, identity, index, partition,
-    validate,
+    trigger, validate,
 };
 use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
@@ -132,6 +132,7 @@ fn check_readers(ctx: &mut DdlContext<'_>, table: &Relation, position: usize) ->
             table.columns[position].name
         )));
     }
+    trigger::check_retype(ctx, table, position)?;
     generated::check_retype(ctx, table, position)
 }
 

@@ -20,7 +20,8 @@ use crate::node::CNode;
 use crate::statement::{CompiledStmt, ExecEnv};
 use crate::transaction::{StatementTxn, Transaction};
 use std::sync::Arc;
-use steppe_catalog::Catalog;
+use steppe_catalog::trigger::{TriggerLevel, TriggerTiming};
+use steppe_catalog::{Catalog, Relation};
 use steppe_functions::FnContext;
 use steppe_sql::expr::Expr;
 use steppe_sql::plan::PlannedStmt;
@@ -223,9 +224,33 @@ impl BulkInsert {
     }
 
     /// Whether triggers are to see the statement or its rows. Then the caller must call
-    /// [`Self::begin`] before the first row, and store rows one at a time.
+    /// [`Self::begin`] before the first row.
     pub fn has_triggers(&self) -> bool {
         parts(&self.stmt).is_ok_and(|(modify, _)| modify.target.hooks.is_some())
+    }
+
+    /// Whether BEFORE ROW triggers of the table or of its partitions may see the rows. Then the
+    /// caller must store rows one at a time: a row that a batch stores again would be seen again.
+    pub fn fires_before_rows(&self, catalog: &Catalog) -> bool {
+        let Ok((modify, _)) = parts(&self.stmt) else { return false };
+        let fires = |table: &Relation| {
+            table.triggers.iter().any(|trigger| {
+                trigger.events.insert
+                    && (trigger.timing, trigger.level) == (TriggerTiming::Before, TriggerLevel::Row)
+            })
+        };
+        let mut tables = vec![&modify.target.table.relation];
+        while let Some(table) = tables.pop() {
+            if fires(table) {
+                return true;
+            }
+            // Rows of an inheritance parent stay there.
+            if table.partition_key.is_some() {
+                let children = catalog.children(table.oid);
+                tables.extend(children.filter_map(|child| catalog.relation(child)));
+            }
+        }
+        false
     }
 
     /// Fires BEFORE STATEMENT triggers before the first row.
@@ -242,7 +267,7 @@ impl BulkInsert {
     pub fn finish(&mut self, env: &ExecEnv, txn: &mut Option<Transaction>) -> Result<()> {
         let mut cx = env.context(txn);
         cx.events = self.events.take();
-        let ended = parts(&self.stmt).map(|(modify, _)| modify.end(&mut cx));
+        let ended = parts(&self.stmt).and_then(|(modify, _)| modify.end(&mut cx));
         let finished = ended.and_then(|()| finish_events(&mut cx));
         *txn = cx.take_txn().map(StatementTxn::into_transaction);
         finished

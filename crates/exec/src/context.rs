@@ -5,6 +5,7 @@
 //! per execution that every node and expression gets by `&mut`.
 
 use crate::change::EventQueue;
+use crate::explain::TriggerRun;
 use crate::expr::SubPlanState;
 use crate::sought::Sought;
 use crate::team::Team;
@@ -256,6 +257,8 @@ pub(crate) struct ExecContext {
     pub(crate) instruments: Option<Vec<Instrument>>,
     /// The leaves of partitioned tables that have been touched, if the statement is analyzed.
     pub(crate) leaf_runs: Vec<LeafRun>,
+    /// The triggers that have been called, if the statement is analyzed.
+    pub(crate) trigger_runs: Vec<TriggerRun>,
     /// The view of a helper, which has no transaction and so can change nothing.
     lent_view: Option<View>,
     /// The threads that run the part of the plan of this execution.
@@ -274,6 +277,8 @@ pub(crate) struct ExecContext {
     pub(crate) events: Option<Box<EventQueue>>,
     /// The results of calls whose arguments never change, by the calls' numbers.
     constant_calls: Vec<(u64, Datum)>,
+    /// Whether session_replication_role is replica, once a trigger has asked.
+    pub(crate) replica: Option<bool>,
     /// The statement must begin again at a younger snapshot. The error is not sent to the client
     /// then.
     pub(crate) is_overtaken: bool,
@@ -304,6 +309,7 @@ impl ExecContext {
             temp: Some(temp),
             instruments: None,
             leaf_runs: Vec::new(),
+            trigger_runs: Vec::new(),
             lent_view: None,
             team: None,
             may_be_helped: false,
@@ -313,6 +319,7 @@ impl ExecContext {
             awaited: None,
             events: None,
             constant_calls: Vec::new(),
+            replica: None,
             is_overtaken: false,
         }
     }
@@ -380,6 +387,7 @@ impl ExecContext {
             temp: None,
             instruments: None,
             leaf_runs: Vec::new(),
+            trigger_runs: Vec::new(),
             lent_view: None,
             team: None,
             may_be_helped: false,
@@ -389,6 +397,7 @@ impl ExecContext {
             awaited: None,
             events: None,
             constant_calls: Vec::new(),
+            replica: None,
             is_overtaken: false,
         }
     }

@@ -48,7 +48,9 @@ mod tuplestore;
 mod vector;
 
 pub use bulk::{BulkInsert, Fields};
-pub use change::{RowCommand, TriggerAnswer, TriggerCall, check_keys};
+pub use change::{
+    RowCommand, TriggerAnswer, TriggerCall, check_keys, fire_truncate, has_truncate_triggers,
+};
 pub use context::{Instrument, LeafRun, Note};
 pub use fold::fold_conditions;
 pub use partition::lock_mode;

@@ -12,7 +12,7 @@
 //! is. The state of extensions, such as which are installed, is in the catalog. The compiler
 //! searches these tables. Execution does so only for a row without a partition.
 
-use crate::change::{TriggerAnswer, TriggerCall};
+use crate::change::{TriggerAnswer, TriggerCall, redundant};
 use crate::routine::{self, Language, TriggerCode};
 use crate::spi::Spi;
 use hashbrown::HashMap;
@@ -146,7 +146,12 @@ pub fn native(proc: &Function) -> Option<Native> {
     let source = native_source(proc)?;
     let own = proc.is_built_in().then(|| sql_bodies::lookup(proc.oid)).flatten();
     let own = own.or_else(|| steppe_functions::lookup(source));
-    own.map(Native::Builtin).or_else(|| added(proc, source))
+    own.map(Native::Builtin).or_else(|| own_trigger(source)).or_else(|| added(proc, source))
+}
+
+/// This crate's own trigger functions.
+fn own_trigger(source: &str) -> Option<Native> {
+    (source == redundant::SOURCE).then_some(Native::Trigger(redundant::suppress_redundant_updates))
 }
 
 /// The name of the program's own code for a function. A user's function has code of its own unless
@@ -178,7 +183,7 @@ pub(crate) fn is_written_in_sql(function: &Function) -> bool {
 }
 
 /// The code of a trigger function: a built-in one, or one of a family by its OID.
-pub(crate) fn trigger_function(function: Oid) -> Option<TriggerFn> {
+fn trigger_function(function: Oid) -> Option<TriggerFn> {
     let built_in = FunctionRef::built_in(function).and_then(|function| native(&function));
     let by_oid = || families().find_map(|family| family.by_oid.get(&function).copied());
     match built_in.or_else(by_oid)? {
@@ -188,7 +193,6 @@ pub(crate) fn trigger_function(function: Oid) -> Option<TriggerFn> {
 }
 
 /// The code of a trigger function: of the program, or a user's.
-#[allow(dead_code)]
 pub(crate) fn trigger_code(catalog: &Catalog, function: Oid) -> Option<TriggerCode> {
     if let Some(native) = trigger_function(function) {
         return Some(TriggerCode::Native(native));

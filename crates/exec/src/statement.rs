@@ -11,6 +11,7 @@
 use crate::batch::{BATCH_ROWS, RowBatch};
 use crate::change::finish_events;
 use crate::context::{ExecContext, Instrument, LeafRun};
+use crate::explain::TriggerRun;
 use crate::expr::{CExpr, Compiler, Row, SubPlanState};
 use crate::node::columns::RowsOfColumns;
 use crate::node::{
@@ -563,6 +564,11 @@ impl Execution {
     /// The leaves that an analyzed execution has touched.
     pub fn leaf_runs(&self) -> &[LeafRun] {
         &self.cx.leaf_runs
+    }
+
+    /// The triggers that an analyzed execution has called.
+    pub fn trigger_runs(&self) -> &[TriggerRun] {
+        &self.cx.trigger_runs
     }
 
     /// Hands up to `max_rows` rows (0: all) to the sink. The transaction is taken for the

@@ -41,6 +41,7 @@ fn record(call: &TriggerCall<'_>, _: &mut Spi<'_>) -> Result<TriggerAnswer> {
         RowCommand::Insert => "insert",
         RowCommand::Update => "update",
         RowCommand::Delete => "delete",
+        RowCommand::Truncate => "truncate",
     };
     let rows = match call.level() {
         TriggerLevel::Statement => String::new(),
@@ -93,6 +94,7 @@ fn trigger(w: &mut World, table: &str, text: &str, parent: Oid) {
             insert: has("insert"),
             update: has("update"),
             delete: has("delete"),
+            truncate: false,
         },
         columns: columns.into_iter().collect::<Vec<i16>>().into(),
         when: None,
@@ -104,6 +106,9 @@ fn trigger(w: &mut World, table: &str, text: &str, parent: Oid) {
             .into(),
         enabled: TriggerEnabled::Origin,
         parent,
+        constraint: None,
+        transition: None,
+        comment: None,
     };
     let mut triggers = table.triggers.to_vec();
     triggers.push(trigger);

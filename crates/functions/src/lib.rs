@@ -78,7 +78,10 @@ pub use builtin::{
 };
 pub use context::FnContext;
 pub use date_compare::order as order_of_times;
-pub use host::{CountedCall, Frame, Host, Identity, KeyCheck, NoSession, SessionHost, UtilityCall};
+pub use host::{
+    CountedCall, Frame, Host, Identity, KeyCheck, NoSession, SessionHost, TransitionRows,
+    TransitionTable, UtilityCall,
+};
 pub use json::escape_json;
 pub use partition::{Lists, bound_condition, partition_condition};
 pub use session::transaction_id;

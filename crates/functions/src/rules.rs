@@ -12,6 +12,8 @@ use steppe_catalog::system::definitions::{self, Style, function_schema_name};
 use steppe_catalog::system::extended_statistics::{
     self, statistics_columns, statistics_definition,
 };
+use steppe_catalog::system::triggers;
+use steppe_catalog::trigger::TriggerTiming;
 use steppe_catalog::{Catalog, ConstraintKind, ExtendedStatistics, RelKind, Relation};
 use steppe_sql::bind::{BindContext, bind_view};
 use steppe_sql::deparse::query::{QueryStyle, print};
@@ -39,11 +41,11 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_get_replica_identity_index", scalar(replica_identity)),
     ("pg_sequence_parameters", scalar(sequence_parameters)),
     ("pg_options_to_table", set(options)),
-    // There are no rules or triggers.
+    // There are no rules.
     ("pg_get_ruledef", scalar(nothing)),
     ("pg_get_ruledef_ext", scalar(nothing)),
-    ("pg_get_triggerdef", scalar(nothing)),
-    ("pg_get_triggerdef_ext", scalar(nothing)),
+    ("pg_get_triggerdef", scalar(|a, cx| trigger_definition(a, cx, false))),
+    ("pg_get_triggerdef_ext", scalar(|a, cx| trigger_definition(a, cx, boolean(a, 1)?))),
     ("pg_get_statisticsobjdef", scalar(|a, cx| statistics_object(a, cx, statistics_definition))),
     (
         "pg_get_statisticsobjdef_columns",
@@ -104,9 +106,23 @@ fn index_definition(args: &[Datum], cx: &FnContext, column: i32, pretty: bool) -
 /// `pg_get_constraintdef(constraint [, pretty])`
 fn constraint_definition(args: &[Datum], cx: &FnContext, pretty: bool) -> Result<Datum> {
     let found = definitions::find_constraint(&cx.catalog, oid(args, 0)?);
+    if found.is_none() {
+        let trigger = triggers::constraint_trigger_definition(&cx.catalog, oid(args, 0)?);
+        return text_or_null(trigger);
+    }
     text_or_null(found.map(|(table, constraint)| {
         styled(cx, pretty, |style| {
             definitions::constraint_definition(&cx.catalog, table, constraint, style)
+        })
+    }))
+}
+
+/// `pg_get_triggerdef(trigger [, pretty])`
+fn trigger_definition(args: &[Datum], cx: &FnContext, pretty: bool) -> Result<Datum> {
+    let found = triggers::trigger_by_oid(&cx.catalog, oid(args, 0)?);
+    text_or_null(found.map(|(relation, trigger)| {
+        styled(cx, pretty, |style| {
+            triggers::trigger_definition(&cx.catalog, relation, trigger, style)
         })
     }))
 }
@@ -215,15 +231,27 @@ fn file_node(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
 const ALL_CHANGES: i32 = 1 << 2 | 1 << 3 | DELETE;
 const DELETE: i32 = 1 << 4;
 
+/// `pg_relation_is_updatable(relation, include_triggers)`
 fn relation_updatable(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let Some(relation) = relation_at(args, 0, cx)? else { return Ok(Datum::Int4(0)) };
+    let by_triggers = if boolean(args, 1)? { changes_by_triggers(&relation) } else { 0 };
     let changes = match relation.kind {
         RelKind::View => updatable_columns(&CatalogNames::of(cx), &cx.io, &relation)
             .map_or(0, |columns| if columns.contains(&true) { ALL_CHANGES } else { DELETE }),
         _ if is_users_table(&relation) => ALL_CHANGES,
         _ => 0,
     };
-    Ok(Datum::Int4(changes))
+    Ok(Datum::Int4(changes | by_triggers))
+}
+
+/// The changes that INSTEAD OF triggers make.
+fn changes_by_triggers(view: &Relation) -> i32 {
+    let of = |events: steppe_catalog::trigger::TriggerEvents| {
+        let bits = [(events.update, 1 << 2), (events.insert, 1 << 3), (events.delete, DELETE)];
+        bits.into_iter().filter(|(is, _)| *is).map(|(_, bit)| bit).sum::<i32>()
+    };
+    let instead = view.triggers.iter().filter(|t| t.timing == TriggerTiming::InsteadOf);
+    instead.fold(0, |changes, trigger| changes | of(trigger.events))
 }
 
 fn column_updatable(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
@@ -282,8 +310,8 @@ fn options(args: &[Datum], _: &super::CallInfo, _: &mut FnContext) -> Result<Box
     Ok(super::series::rows(rows))
 }
 
-/// `obj_description(oid [, catalog])`: relations, schemas, constraints and statistics objects have
-/// comments.
+/// `obj_description(oid [, catalog])`: relations, schemas, constraints, statistics objects and
+/// triggers have comments.
 pub(super) fn object_description(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let class = match given(args, 1) {
         None => None,
@@ -301,7 +329,11 @@ pub(super) fn object_description(args: &[Datum], cx: &mut FnContext) -> Result<D
     let statistics = || extended_statistics::statistics_object(&cx.catalog, object);
     let statistics = of_class("pg_statistic_ext").then(statistics).flatten();
     let statistics = statistics.and_then(|(_, object)| object.comment.clone());
-    text_or_null(relation.or(schema).or(constraint).or(statistics).as_deref().map(String::as_str))
+    let trigger = || triggers::trigger_by_oid(&cx.catalog, object);
+    let trigger = of_class("pg_trigger").then(trigger).flatten();
+    let trigger = trigger.and_then(|(_, trigger)| trigger.comment.clone());
+    let found = relation.or(schema).or(constraint).or(statistics).or(trigger);
+    text_or_null(found.as_deref().map(String::as_str))
 }
 
 /// `col_description(table, column number)`; number 0 is the table.

@@ -35,7 +35,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_get_userbyid", scalar(role_name)),
     ("pg_is_in_recovery", scalar(|_, _| Ok(Datum::Bool(false)))),
     ("pg_jit_available", scalar(|_, _| Ok(Datum::Bool(false)))),
-    ("pg_trigger_depth", scalar(|_, _| Ok(Datum::Int4(0)))),
+    ("pg_trigger_depth", scalar(|_, cx| Ok(Datum::Int4(cx.host().trigger_depth())))),
     ("pg_listening_channels", set(|_, _, _| Ok(super::series::values(Vec::new())))),
     ("pg_current_xact_id", Builtin::TransactionId),
     ("pg_stat_clear_snapshot", scalar(|_, _| void())),

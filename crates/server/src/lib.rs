@@ -39,6 +39,7 @@ pub mod plan_cache;
 pub mod process_user;
 mod processors;
 mod run;
+mod running_triggers;
 mod saved_statistics;
 pub mod server;
 mod services;

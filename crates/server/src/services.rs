@@ -17,7 +17,10 @@ use steppe_counting::RelationStatistics;
 use steppe_counting::progress::Progress;
 use steppe_ddl::of_function;
 use steppe_exec::routine::SessionRoutines;
-use steppe_functions::{CountedCall, Frame, Host, Identity, KeyCheck, SessionHost, UtilityCall};
+use steppe_functions::{
+    CountedCall, Frame, Host, Identity, KeyCheck, SessionHost, TransitionRows, TransitionTable,
+    UtilityCall,
+};
 use steppe_spill::TempSpace;
 use steppe_sql::ast::Statement;
 use steppe_txn::{LockWait, Lsn, RelationLockMode, RowId, SessionHandle};
@@ -33,6 +36,7 @@ use crate::log;
 use crate::memory::StatementMemory;
 use crate::namespace::{NamespaceCell, SessionNamespace};
 use crate::processors;
+use crate::running_triggers::RunningTriggers;
 use crate::server::{Server, SessionControl};
 use crate::settings::SessionSettings;
 use crate::system_views::session::Named;
@@ -87,6 +91,8 @@ pub(crate) struct SharedSession {
     pub routines: SessionRoutines,
     /// The state of random(), seeded from the system.
     random: Mutex<u64>,
+    /// The triggers that are being called, one within the other.
+    triggers: RunningTriggers,
 }
 
 impl SharedSession {
@@ -124,6 +130,7 @@ impl SharedSession {
             function_counts: FunctionCounts::default(),
             routines: SessionRoutines::default(),
             random: Mutex::new(u64::from_le_bytes(seed)),
+            triggers: RunningTriggers::default(),
         }
     }
 
@@ -366,6 +373,10 @@ impl Host for SharedSession {
         })
     }
 
+    fn trigger_depth(&self) -> i32 {
+        self.triggers.depth()
+    }
+
     fn setval(&self, oid: Oid, value: i64, is_called: bool) -> Result<i64> {
         let sequence = self.sequence(oid)?;
         self.check_sequence_writable(&sequence, "setval()")?;
@@ -429,7 +440,9 @@ impl SessionHost for SharedSession {
     }
 
     fn frame(&self) -> Result<Frame> {
-        Ok(self.current_frame())
+        let mut frame = self.current_frame();
+        self.triggers.show_tables(&mut frame.names);
+        Ok(frame)
     }
 
     fn store(&self) -> Result<&CatalogStore> {
@@ -482,6 +495,18 @@ impl SessionHost for SharedSession {
 
     fn must_be_durable(&self, up_to: Lsn) {
         self.flush_to.fetch_max(up_to.0, Ordering::AcqRel);
+    }
+
+    fn enter_trigger(&self, tables: Option<Arc<[TransitionTable]>>) {
+        self.triggers.enter(tables);
+    }
+
+    fn leave_trigger(&self) {
+        self.triggers.leave();
+    }
+
+    fn transition_rows(&self, relation: Oid) -> Option<Arc<dyn TransitionRows>> {
+        self.triggers.rows(relation)
     }
 
     fn sequences(&self) -> Result<&Sequences> {

@@ -13,6 +13,7 @@ mod row_types;
 mod sql_syntax;
 
 use self::clauses::is_call;
+use crate::bind::trigger;
 use crate::bind::typename::format_type_with_typmod;
 use crate::expr::{Aggregate, BoolTest, CallSyntax, Expr, RowCompareOp, TypeRef, WindowCall};
 use steppe_catalog::system::definitions;
@@ -56,6 +57,26 @@ pub fn table_expression(expr: &Expr, relation: Option<&Relation>) -> String {
             Err(_) => crate::bind::system_column(*c).map(|s| s.0.to_string()),
         },
         Expr::Slot { index, .. } => column(*index),
+        _ => None,
+    })
+}
+
+/// The text of a trigger's condition, bound over `old` and `new` of a table, as the table's columns
+/// are called in `relation`.
+pub fn trigger_condition(condition: &Expr, relation: &Relation) -> String {
+    let version = |rte: usize| trigger::VERSIONS.get(rte).copied().unwrap_or("?");
+    expression(condition, &|e| match e {
+        Expr::Row(fields, _) => {
+            let (rte, _) = trigger::whole_version(fields, relation)?;
+            Some(format!("{}.*", version(rte)))
+        }
+        Expr::Var { rte, column, levels_up: 0, .. } => {
+            let name = match usize::try_from(*column) {
+                Ok(position) => quote_identifier(&relation.columns.get(position)?.name),
+                Err(_) => crate::bind::system_column(*column)?.0.to_owned(),
+            };
+            Some(format!("{}.{name}", version(*rte)))
+        }
         _ => None,
     })
 }

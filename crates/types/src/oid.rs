@@ -83,6 +83,7 @@ type_oids! {
     ANY = 2276, 0;
     ANYARRAY = 2277, 0;
     VOID = 2278, 0;
+    TRIGGER = 2279, 0;
     ANYELEMENT = 2283, 0;
     ANYNONARRAY = 2776, 0;
     UUID = 2950, 2951;

@@ -5,6 +5,7 @@ use super::extensions::PG_EXTENSION;
 use super::facts::BTREE_AM;
 use super::rows::{RowsBuilder, array, optional, text, text_array};
 use super::session::SystemContext;
+use super::triggers::PG_TRIGGER;
 use super::{acls, partitions, pretty, shape, types};
 use crate::relation::{Column, ConstraintKind, IndexInfo, RelKind, Relation};
 use crate::row_types::row_type_of;
@@ -96,6 +97,7 @@ fn class_row(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
         ("relnatts", Datum::Int2(column_count(relation))),
         ("relchecks", Datum::Int2(checks as i16)),
         ("relhasrules", Datum::Bool(kind == b'v')),
+        ("relhastriggers", Datum::Bool(!relation.triggers.is_empty())),
         ("relhassubclass", Datum::Bool(catalog.children(relation.oid).next().is_some())),
         ("relispartition", Datum::Bool(relation.partition_of.is_some())),
         ("relpartbound", optional(partitions::bound_text(relation))),
@@ -373,7 +375,7 @@ pub(super) fn pg_rewrite(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     }
 }
 
-/// pg_description: comments on schemas, relations, columns and constraints.
+/// pg_description: comments on schemas, relations, columns, constraints and triggers.
 pub(super) fn pg_description(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     let mut row = |object: Oid, class: Oid, attnum: i32, comment: &Option<RareText>| {
         let Some(comment) = comment else { return };
@@ -400,6 +402,9 @@ pub(super) fn pg_description(context: &SystemContext<'_>, out: &mut RowsBuilder)
         }
         for constraint in &relation.constraints {
             row(constraint.oid, PG_CONSTRAINT, 0, &constraint.comment);
+        }
+        for trigger in &relation.triggers {
+            row(trigger.oid, PG_TRIGGER, 0, &trigger.comment);
         }
     }
 }

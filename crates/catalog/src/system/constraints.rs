@@ -8,6 +8,7 @@ use super::extensions::{PG_EXTENSION, members};
 use super::facts::{self, OpclassMethod};
 use super::rows::{RowsBuilder, array, optional, vector};
 use super::session::SystemContext;
+use super::triggers;
 use crate::relation::{Constraint, ConstraintKind, IndexInfo, IndexKey, Relation};
 use steppe_types::{Datum, Oid, oid};
 
@@ -82,6 +83,7 @@ pub(super) fn pg_constraint(context: &SystemContext<'_>, out: &mut RowsBuilder) 
             constraint_row(context, table, constraint, out);
         }
     }
+    triggers::constraint_rows(context, out);
 }
 
 fn constraint_row(
@@ -149,6 +151,7 @@ pub(super) fn pg_depend(context: &SystemContext<'_>, out: &mut RowsBuilder) {
         default_dependencies(context, relation, out);
         view_dependencies(context, relation, out);
         statistics_dependencies(relation, out);
+        triggers::dependencies(relation, out);
         for constraint in &relation.constraints {
             if constraint.parent != 0 {
                 let parent = (PG_CONSTRAINT, constraint.parent, 0);
@@ -267,7 +270,7 @@ fn index_dependencies(
     }
 }
 
-fn depend(out: &mut RowsBuilder, object: (Oid, Oid), on: (Oid, Oid, i16), kind: u8) {
+pub(super) fn depend(out: &mut RowsBuilder, object: (Oid, Oid), on: (Oid, Oid, i16), kind: u8) {
     out.row([
         ("classid", Datum::Oid(object.0)),
         ("objid", Datum::Oid(object.1)),

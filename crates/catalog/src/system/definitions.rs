@@ -92,6 +92,26 @@ pub fn visible_name(catalog: &Catalog, relation: &Relation, search_path: &[Oid])
     }
 }
 
+/// A function without its arguments, as a call names it: with its schema if the search path would
+/// not find it for a call without arguments (generate_function_name).
+pub fn function_reference(catalog: &Catalog, function: Oid, search_path: &[Oid]) -> String {
+    let Some(function) = catalog.function(function) else { return function.to_string() };
+    let mut first: Option<(usize, Oid)> = None;
+    catalog.functions_in(None, &function.name, search_path, &mut |place, found| {
+        let is_earlier = first.is_none_or(|(earlier, _)| place < earlier);
+        if *found.args == *function.args && is_earlier {
+            first = Some((place, found.oid));
+        }
+    });
+    match (first, catalog.schema_of(&function)) {
+        (Some((_, found)), _) if found == function.oid => {
+            quote_identifier(&function.name).into_owned()
+        }
+        (_, Some(schema)) => name_in_schema(catalog, schema, &function.name),
+        (_, None) => quote_identifier(&function.name).into_owned(),
+    }
+}
+
 /// pg_get_indexdef(index): the CREATE INDEX statement. `None`: the relation is not an index.
 pub fn index_definition(catalog: &Catalog, index: &Relation, style: Style<'_>) -> Option<String> {
     let info = index.index.as_ref()?;

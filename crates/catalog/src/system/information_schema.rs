@@ -11,6 +11,7 @@ use super::types;
 use super::views::schema_name;
 use crate::builtin;
 use crate::relation::{Column, Constraint, ConstraintKind, Relation, SequenceInfo};
+use crate::trigger::{TriggerEvents, TriggerTiming};
 use crate::{DEFAULT_COLLATION, PG_CATALOG, PUBLIC};
 use hashbrown::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -32,6 +33,8 @@ pub(super) fn provider(name: &str) -> Option<Provider> {
         "constraint_table_usage" => constraint_table_usage,
         "table_privileges" | "role_table_grants" => table_privileges,
         "enabled_roles" => enabled_roles,
+        "triggers" => super::triggers::view_of_triggers,
+        "triggered_update_columns" => super::triggers::triggered_update_columns,
         "routines" => super::routines::routines,
         _ => return None,
     })
@@ -61,8 +64,6 @@ pub(super) const EMPTY: &[&str] = &[
     "routine_sequence_usage",
     "routine_table_usage",
     "transforms",
-    "triggered_update_columns",
-    "triggers",
     "user_defined_types",
     "user_mapping_options",
     "user_mappings",
@@ -225,6 +226,12 @@ fn has_updatable_column(context: &SystemContext<'_>, view: &Arc<Relation>) -> bo
     context.session.updatable_columns(view).is_some_and(|columns| columns.contains(&true))
 }
 
+/// Whether a view has an INSTEAD OF trigger for an event.
+fn has_instead_of(view: &Relation, is_for: fn(&TriggerEvents) -> bool) -> bool {
+    let mut triggers = view.triggers.iter();
+    triggers.any(|trigger| trigger.timing == TriggerTiming::InsteadOf && is_for(&trigger.events))
+}
+
 fn check_option(view: &Relation) -> &'static str {
     let option = view.options.iter().find(|(name, _)| &**name == "check_option");
     match option.map(|(_, value)| &**value) {
@@ -245,9 +252,9 @@ fn views(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             ("check_option", text(check_option(view))),
             ("is_updatable", yes(changes)),
             ("is_insertable_into", yes(changes)),
-            ("is_trigger_updatable", yes(false)),
-            ("is_trigger_deletable", yes(false)),
-            ("is_trigger_insertable_into", yes(false)),
+            ("is_trigger_updatable", yes(has_instead_of(view, |events| events.update))),
+            ("is_trigger_deletable", yes(has_instead_of(view, |events| events.delete))),
+            ("is_trigger_insertable_into", yes(has_instead_of(view, |events| events.insert))),
         ]);
     }
 }

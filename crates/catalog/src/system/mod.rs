@@ -31,6 +31,7 @@ mod rows;
 pub mod session;
 pub mod shape;
 mod statistics;
+pub mod triggers;
 mod types;
 mod views;
 

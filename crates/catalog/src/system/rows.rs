@@ -5,7 +5,7 @@ use super::session::SystemContext;
 use super::shape::{self, Shape};
 use super::{
     acls, classes, cluster, constraints, extended_statistics, extensions, information_schema,
-    partitions, row_types, statistics, views,
+    partitions, row_types, statistics, triggers, views,
 };
 use crate::PG_CATALOG;
 use std::sync::Arc;
@@ -63,6 +63,7 @@ fn catalog_provider(name: &str) -> Option<Provider> {
         "pg_extension" => extensions::pg_extension,
         "pg_available_extensions" => extensions::pg_available_extensions,
         "pg_available_extension_versions" => extensions::pg_available_extension_versions,
+        "pg_trigger" => triggers::pg_trigger,
         "pg_inherits" => partitions::pg_inherits,
         "pg_partitioned_table" => partitions::pg_partitioned_table,
         "pg_namespace" => cluster::pg_namespace,
@@ -137,7 +138,6 @@ const EMPTY: &[&str] = &[
     "pg_subscription",
     "pg_subscription_rel",
     "pg_transform",
-    "pg_trigger",
     "pg_ts_config",
     "pg_ts_config_map",
     "pg_ts_dict",

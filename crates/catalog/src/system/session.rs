@@ -3,7 +3,7 @@
 use crate::builtin;
 use crate::relation::Relation;
 use crate::snapshot::Catalog;
-use crate::{BOOTSTRAP_SUPERUSER, SUPERUSER_NAME};
+use crate::{BOOTSTRAP_SUPERUSER, PG_CATALOG, PUBLIC, SUPERUSER_NAME};
 use std::borrow::Cow;
 use std::sync::Arc;
 use steppe_types::{Datum, Oid, Result};
@@ -51,6 +51,11 @@ pub trait SessionView {
     fn updatable_columns(&self, view: &Arc<Relation>) -> Option<Vec<bool>> {
         let _ = view;
         None
+    }
+
+    /// The schemas in which names are looked for.
+    fn search_path(&self) -> Vec<Oid> {
+        vec![PG_CATALOG, PUBLIC]
     }
 
     /// The rows of a view about the running system (pg_stat_activity, pg_locks, pg_cursors …), by

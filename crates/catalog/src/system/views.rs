@@ -23,7 +23,7 @@ pub(super) fn pg_tables(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             ("tableowner", role_name(&roles, table.owner)),
             ("hasindexes", Datum::Bool(!table.indexes.is_empty())),
             ("hasrules", Datum::Bool(false)),
-            ("hastriggers", Datum::Bool(false)),
+            ("hastriggers", Datum::Bool(!table.triggers.is_empty())),
             ("rowsecurity", Datum::Bool(false)),
         ]);
     }

@@ -1,6 +1,6 @@
 //! ALTER TABLE … INHERIT and NO INHERIT.
 
-use super::super::{DdlContext, partition};
+use super::super::{DdlContext, partition, trigger};
 use super::create::of_different_kind;
 use super::{check_parent, check_same_type, inheritors, more_than_once, wrong_type};
 use steppe_catalog::{Column, Constraint, ConstraintKind, RelKind, Relation};
@@ -15,6 +15,7 @@ pub(crate) fn add_parent(ctx: &mut DdlContext<'_>, table: Relation, name: &Range
         return Err(wrong_type("cannot change inheritance of partitioned table"));
     }
     let parent = ctx.open_table(name, RelationLockMode::ShareUpdateExclusive)?;
+    trigger::check_child(&table, false)?;
     let is_temporary = ctx.catalog().is_temporary(&table);
     check_parent(ctx, &parent, is_temporary, "a partition")?;
     let is_below = inheritors(ctx, table.oid)?.iter().any(|below| below.table.oid == parent.oid);

@@ -5,7 +5,7 @@
 //! are made; those it has are taken over.
 
 use super::super::open::system_catalog;
-use super::super::{DdlContext, identity, index, inherit};
+use super::super::{DdlContext, identity, index, inherit, trigger};
 use super::bound::check_rows;
 use super::{attnum_in, check_default_partition, check_persistence, inherit_indexes, partition_of};
 use std::sync::Arc;
@@ -44,6 +44,7 @@ pub(crate) fn attach(
     }
     check_persistence(ctx, &parent, &table, "attach")?;
     check_columns(&parent, &table)?;
+    trigger::check_child(&table, true)?;
     let mut partition = (*table).clone();
     let of = partition_of(ctx, &parent, &partition, written)?;
     adopt_constraints(&parent, &mut partition)?;
@@ -55,7 +56,8 @@ pub(crate) fn attach(
     let partition = catalog.relation(oid).ok_or_else(|| Error::internal("table has gone"))?;
     check_path(ctx, parent.clone(), partition)?;
     check_default_partition(ctx, &parent, |_, leaf| leaf)?;
-    inherit_indexes(ctx, &parent, oid)
+    inherit_indexes(ctx, &parent, oid)?;
+    trigger::clone_to_partition(ctx, &parent, oid)
 }
 
 /// The rows of a new partition belong there by the bounds of all levels.

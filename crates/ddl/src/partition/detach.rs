@@ -7,7 +7,7 @@
 //! partition does not get: PostgreSQL refuses to cut a tie to columns or constraints that it does
 //! not find there, and so for ever; here it is cut.
 
-use super::super::{DdlContext, constraint};
+use super::super::{DdlContext, constraint, trigger};
 use super::{map_of, require_partitioned};
 use std::sync::Arc;
 use steppe_catalog::{PartitionOf, Relation};
@@ -155,7 +155,8 @@ fn cut(ctx: &mut DdlContext<'_>, partition: &Arc<Relation>) -> Result<()> {
         (constraint.inherit_count, constraint.local) = (0, true);
         constraint.parent = 0;
     }
-    ctx.put(table)?;
+    ctx.put(table.clone())?;
+    trigger::drop_clones(ctx, &table)?;
     for index in &partition.indexes {
         let catalog = ctx.catalog();
         let index = catalog.relation(*index).filter(|index| index.partition_of.is_some());

@@ -1,6 +1,6 @@
 //! A column's name, and the texts and index columns that have it.
 
-use super::super::{DdlContext, create_statistics, generated, index, partition, view};
+use super::super::{DdlContext, create_statistics, generated, index, partition, trigger, view};
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_types::{Error, Result, SqlState};
@@ -27,6 +27,7 @@ pub(super) fn rename_column(
     renamed.columns[position].name = new.as_str().into();
     rename_in_checks(ctx, relation, &mut renamed)?;
     create_statistics::reprint(ctx, relation, &mut renamed)?;
+    trigger::reprint(ctx, relation, &mut renamed)?;
     generated::follow_rename(ctx, relation, &mut renamed)?;
     partition::rename_in_key(ctx, relation, &mut renamed)?;
     view::follow_rename(ctx, &Arc::new(renamed.clone()))?;

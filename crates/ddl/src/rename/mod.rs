@@ -11,7 +11,7 @@ mod relation;
 
 use super::alter::{Reach, check_kind};
 use super::open::system_catalog;
-use super::{DdlContext, create_statistics, truncate_name};
+use super::{DdlContext, create_statistics, trigger, truncate_name};
 use inherited::{rename_inherited_column, rename_inherited_constraint};
 use relation::rename_relation;
 use std::sync::Arc;
@@ -25,6 +25,9 @@ pub(crate) fn rename(ctx: &mut DdlContext<'_>, rename: &RenameStmt) -> Result<&'
     let new = truncate_name(&rename.new_name).to_string();
     if let (ObjectKind::Statistics, ObjectRef::Name(name)) = (rename.kind, &rename.object) {
         return create_statistics::rename(ctx, name, new).map(|()| "ALTER STATISTICS");
+    }
+    if rename.kind == ObjectKind::Trigger {
+        return trigger::rename(ctx, rename).map(|()| "ALTER TRIGGER");
     }
     let ObjectRef::Relation(name) = &rename.object else {
         return Err(Error::not_supported(format!("ALTER {} … RENAME", rename.kind.as_str())));

@@ -12,7 +12,7 @@ use super::super::constraint::{self, PendingConstraints};
 use super::super::inherit::{self, Merged};
 use super::super::like::{self, CopiedIndex};
 use super::super::sequence::{self, SequenceOptions};
-use super::super::{DdlContext, not_null, partition};
+use super::super::{DdlContext, not_null, partition, trigger};
 use super::default::bind_defaults;
 use super::{create_storage, persistence_of_new};
 use std::sync::Arc;
@@ -152,7 +152,8 @@ impl TableBuilder {
             partition::check_default_partition(ctx, parent, |default, _| default)?;
             // Its own constraints come on top of these, and take none of them for their own.
             partition::index_new_partition(ctx, parent, &mut table)?;
-            gets_more |= !parent.indexes.is_empty();
+            trigger::clone_to_new_partition(ctx, parent, &mut table)?;
+            gets_more |= !parent.indexes.is_empty() || !table.triggers.is_empty();
         }
         constraint::add_all(ctx, &mut table, constraints)?;
         like::create_indexes(ctx, &mut table, self.copied)?;

@@ -12,7 +12,8 @@
 //! CONSTRAINTS or COMMIT.
 
 use super::deferred;
-use super::hooks::{HookSet, RowCommand};
+use super::hooks::{HookSet, OldAndNew, RowCommand, Trigger};
+use super::transition::{Captured, Complete};
 use super::trigger::Fired;
 use crate::context::ExecContext;
 use crate::expr::Row;
@@ -30,7 +31,7 @@ pub(crate) enum Event {
     /// AFTER ROW triggers of `count` rows of a log.
     Rows { log: usize, first: usize, count: usize },
     /// AFTER STATEMENT triggers of a table.
-    Statement { table: usize, command: RowCommand },
+    Statement { table: usize, command: RowCommand, due: Box<[Arc<Trigger>]> },
 }
 
 /// The events of one statement, or of a COPY.
@@ -44,6 +45,10 @@ pub(crate) struct EventQueue {
     /// BEFORE STATEMENT triggers that have been fired. They fire once for a table and a command,
     /// even if several parts of the statement write the table.
     begun: Vec<(Oid, RowCommand)>,
+    /// Rows for transition tables.
+    captured: Vec<Captured>,
+    /// The number of captured changes so far.
+    changes: u64,
 }
 
 /// A table whose triggers are to be fired.
@@ -52,14 +57,18 @@ struct QueuedTable {
     hooks: Arc<HookSet>,
 }
 
-/// Rows of tables with `columns` columns: the table's place, the command, the old row, the new one.
+/// Rows of tables with `columns` columns: the table's place, the command with the number of the
+/// group of triggers, the triggers of the group that are due, the old row, the new one.
 struct RowLog {
     columns: usize,
     rows: TupleStore,
 }
 
-/// The rows before and after a change.
-pub(super) type OldAndNew<'r> = (Option<&'r [Datum]>, Option<&'r [Datum]>);
+/// The triggers that a row of a log is about: as many as there are bits for.
+const GROUP: usize = u64::BITS as usize;
+
+/// The number of commands.
+const COMMANDS: i32 = 4;
 
 /// A place in a queue.
 #[derive(Clone, Copy)]
@@ -67,6 +76,8 @@ pub(super) struct EventMark {
     events: usize,
     /// The number of rows in the last event before it.
     rows: usize,
+    /// The number of captured changes before it.
+    changes: u64,
 }
 
 impl EventQueue {
@@ -83,7 +94,7 @@ impl EventQueue {
             Some(Event::Rows { count, .. }) => *count,
             _ => 0,
         };
-        EventMark { events: self.events.len(), rows }
+        EventMark { events: self.events.len(), rows, changes: self.changes }
     }
 
     /// Removes the events queued since a mark.
@@ -92,6 +103,24 @@ impl EventQueue {
         if let Some(Event::Rows { count, .. }) = self.events.last_mut() {
             *count = mark.rows;
         }
+        self.captured.iter_mut().for_each(|captured| captured.truncate(mark.changes));
+        self.changes = mark.changes;
+    }
+
+    /// The number of a change that is captured.
+    pub(super) fn next_change(&mut self) -> u64 {
+        self.changes += 1;
+        self.changes - 1
+    }
+
+    /// The captured rows of a table and a command.
+    pub(super) fn captured(&mut self, table: Oid, command: RowCommand) -> &mut Captured {
+        let at = self.captured.iter().position(|captured| captured.is_of(table, command));
+        let at = at.unwrap_or_else(|| {
+            self.captured.push(Captured::new(table, command));
+            self.captured.len() - 1
+        });
+        &mut self.captured[at]
     }
 
     fn place(&mut self, relation: &Arc<Relation>, hooks: &Arc<HookSet>) -> usize {
@@ -101,19 +130,22 @@ impl EventQueue {
         })
     }
 
-    /// Queues the AFTER STATEMENT triggers of a table, once for all parts of the statement.
-    pub(super) fn push_statement(
+    /// Queues AFTER STATEMENT triggers of a table, once for all parts of the statement.
+    fn push_statement(
         &mut self,
         relation: &Arc<Relation>,
         hooks: &Arc<HookSet>,
         command: RowCommand,
+        due: Box<[Arc<Trigger>]>,
     ) {
         let table = self.place(relation, hooks);
         self.events.retain(|event| match event {
-            Event::Statement { table: other, command: of } => (*other, *of) != (table, command),
+            Event::Statement { table: other, command: of, .. } => (*other, *of) != (table, command),
             _ => true,
         });
-        self.push(Event::Statement { table, command });
+        if !due.is_empty() {
+            self.push(Event::Statement { table, command, due });
+        }
     }
 
     /// Whether a table's BEFORE STATEMENT triggers have not been fired yet for a command. From now
@@ -139,6 +171,7 @@ impl EventQueue {
 
     /// Runs the queued events.
     fn work_off(mut self, cx: &mut ExecContext) -> Result<()> {
+        let captured = Complete::of(std::mem::take(&mut self.captured));
         let mut rechecks = Vec::new();
         for event in std::mem::take(&mut self.events) {
             if let Event::UniqueRecheck(check) = event {
@@ -147,11 +180,14 @@ impl EventQueue {
             }
             deferred::check_due(std::mem::take(&mut rechecks), cx)?;
             match event {
-                Event::Rows { log, first, count } => self.fire_rows(log, first, count, cx)?,
-                Event::Statement { table, command } => {
-                    let QueuedTable { relation, hooks } = self.table(table)?;
-                    let triggers = &hooks.command(command).after_statement;
-                    Fired { command, relation }.call_all(triggers, None, None, cx)?;
+                Event::Rows { log, first, count } => {
+                    self.fire_rows((log, first, count), &captured, cx)?;
+                }
+                Event::Statement { table, command, due } => {
+                    let relation = &self.table(table)?.relation;
+                    let fired = Fired { command, relation, captured: &captured };
+                    due.iter()
+                        .try_for_each(|trigger| fired.call(trigger, (None, None), cx).map(drop))?;
                 }
                 Event::UniqueRecheck(_) => {}
             }
@@ -161,9 +197,8 @@ impl EventQueue {
 
     fn fire_rows(
         &mut self,
-        log: usize,
-        first: usize,
-        count: usize,
+        (log, first, count): (usize, usize, usize),
+        captured: &[Complete],
         cx: &mut ExecContext,
     ) -> Result<()> {
         let (mut reader, mut row) = (StoreReader::default(), Vec::new());
@@ -173,11 +208,13 @@ impl EventQueue {
             if !log.rows.read_at(&mut reader, at, &mut row)? {
                 return Err(lost());
             }
-            let columns = log.columns;
-            let (table, command, (old, new)) = parts(&row, columns).ok_or_else(lost)?;
-            let QueuedTable { relation, hooks } = self.table(table)?;
-            let triggers = &hooks.command(command).after_row;
-            Fired { command, relation }.call_all(triggers, old, new, cx)?;
+            let queued = QueuedRow::of(&row, log.columns).ok_or_else(lost)?;
+            let QueuedTable { relation, hooks } = self.table(queued.table)?;
+            let fired = Fired { command: queued.command, relation, captured };
+            let triggers = &hooks.command(queued.command).after_row;
+            for trigger in queued.due(triggers) {
+                fired.call(trigger, queued.rows, cx)?;
+            }
         }
         Ok(())
     }
@@ -188,15 +225,35 @@ impl EventQueue {
 }
 
 /// A row of a log as it was queued.
-fn parts(row: &[Datum], columns: usize) -> Option<(usize, RowCommand, OldAndNew<'_>)> {
-    let [Datum::Int4(table), Datum::Int4(command), rows @ ..] = row else { return None };
-    let (old, new) = rows.split_at_checked(columns)?;
-    let (command, versions) = match command {
-        0 => (RowCommand::Insert, (None, Some(new))),
-        1 => (RowCommand::Update, (Some(old), Some(new))),
-        _ => (RowCommand::Delete, (Some(old), None)),
-    };
-    Some((*table as usize, command, versions))
+struct QueuedRow<'r> {
+    table: usize,
+    command: RowCommand,
+    /// The group of triggers, and a bit for each that is due.
+    group: usize,
+    due: u64,
+    rows: OldAndNew<'r>,
+}
+
+impl QueuedRow<'_> {
+    fn of(row: &[Datum], columns: usize) -> Option<QueuedRow<'_>> {
+        let [Datum::Int4(table), Datum::Int4(what), Datum::Int8(due), rows @ ..] = row else {
+            return None;
+        };
+        let (old, new) = rows.split_at_checked(columns)?;
+        let (command, rows) = match what % COMMANDS {
+            0 => (RowCommand::Insert, (None, Some(new))),
+            1 => (RowCommand::Update, (Some(old), Some(new))),
+            _ => (RowCommand::Delete, (Some(old), None)),
+        };
+        let group = (what / COMMANDS) as usize;
+        Some(QueuedRow { table: *table as usize, command, group, due: *due as u64, rows })
+    }
+
+    fn due<'t>(&self, triggers: &'t [Arc<Trigger>]) -> impl Iterator<Item = &'t Arc<Trigger>> {
+        let (first, bits) = (self.group * GROUP, self.due);
+        let group = triggers.iter().skip(first).take(GROUP).enumerate();
+        group.filter(move |(at, _)| bits & (1 << at) != 0).map(|(_, trigger)| trigger)
+    }
 }
 
 #[cold]
@@ -210,12 +267,59 @@ impl ExecContext {
         self.events.get_or_insert_default()
     }
 
-    /// Queues the AFTER ROW triggers of a change.
+    /// Queues the AFTER STATEMENT triggers of a table that are to fire.
+    pub(super) fn queue_statement(
+        &mut self,
+        relation: &Arc<Relation>,
+        hooks: &Arc<HookSet>,
+        command: RowCommand,
+    ) -> Result<()> {
+        let triggers = &hooks.command(command).after_statement;
+        if triggers.is_empty() {
+            return Ok(());
+        }
+        let mut due = Vec::with_capacity(triggers.len());
+        for trigger in triggers {
+            if trigger.fires((None, None), self)? {
+                due.push(trigger.clone());
+            }
+        }
+        self.queue().push_statement(relation, hooks, command, due.into());
+        Ok(())
+    }
+
+    /// Queues the AFTER ROW triggers of a change that are to fire.
     pub(super) fn queue_row(
         &mut self,
         relation: &Arc<Relation>,
         hooks: &Arc<HookSet>,
         command: RowCommand,
+        rows: OldAndNew<'_>,
+    ) -> Result<()> {
+        for (group, triggers) in hooks.command(command).after_row.chunks(GROUP).enumerate() {
+            let mut due = 0;
+            for (at, trigger) in triggers.iter().enumerate() {
+                let fires = trigger.fires(rows, self)?;
+                let constraint = trigger.definition.constraint.as_ref();
+                if fires && constraint.is_some_and(|c| c.deferral.is_deferred()) {
+                    return Err(Error::not_supported("deferred constraint triggers"));
+                }
+                due |= u64::from(fires) << at;
+            }
+            if due != 0 {
+                let what = command as i32 + COMMANDS * group as i32;
+                self.queue_due(relation, hooks, (what, due), rows)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues triggers of a row. `what`: the command and the group of triggers.
+    fn queue_due(
+        &mut self,
+        relation: &Arc<Relation>,
+        hooks: &Arc<HookSet>,
+        (what, due): (i32, u64),
         (old, new): OldAndNew<'_>,
     ) -> Result<()> {
         let columns = old.or(new).map_or(0, <[Datum]>::len);
@@ -225,13 +329,14 @@ impl ExecContext {
         let log = match queue.logs.iter().position(|log| log.columns == columns) {
             Some(found) => found,
             None => {
-                let rows = TupleStore::new(2 + 2 * columns, work_mem, Some(temp));
+                let rows = TupleStore::new(3 + 2 * columns, work_mem, Some(temp));
                 queue.logs.push(RowLog { columns, rows });
                 queue.logs.len() - 1
             }
         };
         let nulls = vec![Datum::Null; columns];
-        let mut row = vec![Datum::Int4(table), Datum::Int4(command as i32)];
+        let mut row = Vec::with_capacity(3 + 2 * columns);
+        row.extend([Datum::Int4(table), Datum::Int4(what), Datum::Int8(due as i64)]);
         row.extend_from_slice(old.unwrap_or(&nulls));
         row.extend_from_slice(new.unwrap_or(&nulls));
         let rows = &mut queue.logs[log].rows;
@@ -249,7 +354,9 @@ impl ExecContext {
     }
 
     pub(super) fn event_mark(&self) -> EventMark {
-        self.events.as_ref().map_or(EventMark { events: 0, rows: 0 }, |queue| queue.mark())
+        self.events
+            .as_ref()
+            .map_or(EventMark { events: 0, rows: 0, changes: 0 }, |queue| queue.mark())
     }
 
     pub(super) fn forget_events(&mut self, since: EventMark) {

@@ -1,22 +1,27 @@
 //! The triggers that a statement can meet, compiled.
 //!
 //! The triggers are selected when the statement is compiled, and again for each kind of leaf.
-//! Triggers that the statement's command, its columns or the session's role exclude are left out. A
-//! statement without triggers has no [`HookSet`], and its execution checks only that.
+//! Triggers that the statement's command or its columns exclude are left out. A statement without
+//! triggers has no [`HookSet`], and its execution checks only that. The session's role
+//! (session_replication_role) and WHEN decide when a trigger is to fire.
 //!
 //! Leaves with the same definition share a set, so the set has no OID of a table. Each call of a
 //! trigger gets the table separately.
 
 use super::{TargetRules, Written};
-use crate::registry::{TriggerFn, trigger_function};
+use crate::context::ExecContext;
+use crate::expr::{CExpr, Compiler, Row};
+use crate::registry::trigger_code;
+use crate::routine::TriggerCode;
 use std::sync::Arc;
 use steppe_catalog::trigger::{
     Trigger as Definition, TriggerEnabled, TriggerEvents, TriggerLevel, TriggerTiming,
 };
 use steppe_catalog::{FunctionRef, Relation};
+use steppe_sql::bind::trigger::stored_condition;
 use steppe_sql::plan::ModifyTable;
 use steppe_sql::query::Command;
-use steppe_types::{Error, Oid, Result};
+use steppe_types::{Datum, Error, Oid, Result};
 
 /// A row-changing command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,12 +32,65 @@ pub enum RowCommand {
     Update,
     /// DELETE
     Delete,
+    /// TRUNCATE, which has statement triggers only.
+    Truncate,
 }
 
 /// A trigger with its function.
 pub(crate) struct Trigger {
     pub(crate) definition: Definition,
-    pub(crate) function: TriggerFn,
+    pub(crate) function: TriggerCode,
+    when: Option<Condition>,
+}
+
+/// A compiled WHEN.
+struct Condition {
+    /// Over the old row, followed by the new one.
+    holds: CExpr,
+    /// What stands for a version that there is not.
+    none: Box<[Datum]>,
+}
+
+/// The rows before and after a change.
+pub(super) type OldAndNew<'r> = (Option<&'r [Datum]>, Option<&'r [Datum]>);
+
+impl Trigger {
+    fn compile(
+        definition: &Definition,
+        relation: &Arc<Relation>,
+        compiler: &mut Compiler<'_>,
+    ) -> Result<Arc<Trigger>> {
+        let when = match &definition.when {
+            None => None,
+            Some(text) => {
+                let bound = stored_condition(compiler.catalog(), relation, text)?;
+                let none = vec![Datum::Null; relation.columns.len()].into();
+                Some(Condition { holds: compiler.expr(&bound)?, none })
+            }
+        };
+        let function = trigger_code(compiler.catalog(), definition.function);
+        let function = function.ok_or_else(|| no_code(definition.function))?;
+        Ok(Arc::new(Trigger { definition: definition.clone(), function, when }))
+    }
+
+    /// Whether it is to fire for a change of these rows (TriggerEnabled).
+    #[inline]
+    pub(super) fn fires(&self, (old, new): OldAndNew<'_>, cx: &mut ExecContext) -> Result<bool> {
+        let skipped = match cx.is_replica()? {
+            false => TriggerEnabled::Replica,
+            true => TriggerEnabled::Origin,
+        };
+        if self.definition.enabled == skipped {
+            return Ok(false);
+        }
+        match &self.when {
+            None => Ok(true),
+            Some(Condition { holds, none }) => {
+                let row = Row::pair(old.unwrap_or(none), new.unwrap_or(none));
+                holds.holds(cx, row)
+            }
+        }
+    }
 }
 
 /// Triggers in the order of their names.
@@ -45,14 +103,15 @@ pub(crate) struct CommandHooks {
     pub(crate) before_row: Triggers,
     pub(crate) after_row: Triggers,
     pub(crate) after_statement: Triggers,
+    /// Of a view.
+    pub(crate) instead_of: Triggers,
 }
 
 /// The triggers of a table that a statement can meet.
 #[derive(Default)]
 pub(crate) struct HookSet {
-    insert: CommandHooks,
-    update: CommandHooks,
-    delete: CommandHooks,
+    /// By command.
+    of_command: [CommandHooks; 4],
 }
 
 /// The commands that a statement is of, in the order in which its statement triggers fire before
@@ -80,9 +139,10 @@ pub(super) fn rewrites_updates(relation: &Relation) -> bool {
 impl HookSet {
     /// The triggers for a statement of these commands; `None` if there are none.
     pub(super) fn of(
-        relation: &Relation,
+        relation: &Arc<Relation>,
         commands: &[RowCommand],
         rules: &TargetRules,
+        compiler: &mut Compiler<'_>,
     ) -> Result<Option<Arc<HookSet>>> {
         if relation.triggers.is_empty() {
             return Ok(None);
@@ -93,38 +153,45 @@ impl HookSet {
             // A row that moves is deleted here and inserted there.
             let moves = commands.contains(&RowCommand::Update) && rules.written.moves;
             if commands.contains(&command) || moves {
-                let hooks = CommandHooks::of(relation, command, &rules.written)?;
+                let hooks = CommandHooks::of(relation, command, &rules.written, compiler)?;
                 is_empty &= hooks.is_empty();
-                *set.command_mut(command) = hooks;
+                set.of_command[command as usize] = hooks;
             }
         }
         Ok((!is_empty).then(|| Arc::new(set)))
     }
 
-    /// The triggers of a command.
-    pub(crate) fn command(&self, command: RowCommand) -> &CommandHooks {
-        match command {
-            RowCommand::Insert => &self.insert,
-            RowCommand::Update => &self.update,
-            RowCommand::Delete => &self.delete,
+    /// The triggers of a table that is emptied; `None` if there are none.
+    pub(super) fn of_truncate(
+        relation: &Arc<Relation>,
+        compiler: &mut Compiler<'_>,
+    ) -> Result<Option<Arc<HookSet>>> {
+        let (command, written) = (RowCommand::Truncate, Written::default());
+        let hooks = CommandHooks::of(relation, command, &written, compiler)?;
+        if hooks.is_empty() {
+            return Ok(None);
         }
+        let mut set = HookSet::default();
+        set.of_command[command as usize] = hooks;
+        Ok(Some(Arc::new(set)))
     }
 
-    fn command_mut(&mut self, command: RowCommand) -> &mut CommandHooks {
-        match command {
-            RowCommand::Insert => &mut self.insert,
-            RowCommand::Update => &mut self.update,
-            RowCommand::Delete => &mut self.delete,
-        }
+    /// The triggers of a command.
+    pub(crate) fn command(&self, command: RowCommand) -> &CommandHooks {
+        &self.of_command[command as usize]
     }
 }
 
 impl CommandHooks {
-    fn of(relation: &Relation, command: RowCommand, written: &Written) -> Result<CommandHooks> {
+    fn of(
+        relation: &Arc<Relation>,
+        command: RowCommand,
+        written: &Written,
+        compiler: &mut Compiler<'_>,
+    ) -> Result<CommandHooks> {
         let mut met = Vec::new();
-        for definition in relation.triggers.iter().filter(|t| fires(t, command, written)) {
-            let function = function_of(definition)?;
-            met.push(Arc::new(Trigger { definition: definition.clone(), function }));
+        for definition in relation.triggers.iter().filter(|t| is_met(t, command, written)) {
+            met.push(Trigger::compile(definition, relation, compiler)?);
         }
         met.sort_by(|a, b| a.definition.name.cmp(&b.definition.name));
         let of = |timing: TriggerTiming, level: TriggerLevel| {
@@ -137,23 +204,24 @@ impl CommandHooks {
             before_row: of(TriggerTiming::Before, TriggerLevel::Row),
             after_row: of(TriggerTiming::After, TriggerLevel::Row),
             after_statement: of(TriggerTiming::After, TriggerLevel::Statement),
+            instead_of: of(TriggerTiming::InsteadOf, TriggerLevel::Row),
         })
     }
 
     fn is_empty(&self) -> bool {
-        let all =
-            [&self.before_statement, &self.before_row, &self.after_row, &self.after_statement];
-        all.into_iter().all(|triggers| triggers.is_empty())
+        let before = [&self.before_statement, &self.before_row];
+        let others = [&self.after_row, &self.after_statement, &self.instead_of];
+        before.into_iter().chain(others).all(|triggers| triggers.is_empty())
     }
 }
 
-/// Whether a trigger fires for a command that writes these columns, in a session that replays
-/// nothing.
-fn fires(trigger: &Definition, command: RowCommand, written: &Written) -> bool {
-    let TriggerEvents { insert, update, delete } = trigger.events;
+/// Whether a trigger may fire for a command that writes these columns.
+fn is_met(trigger: &Definition, command: RowCommand, written: &Written) -> bool {
+    let TriggerEvents { insert, update, delete, truncate } = trigger.events;
     let is_of = match command {
         RowCommand::Insert => insert,
         RowCommand::Delete => delete,
+        RowCommand::Truncate => truncate,
         RowCommand::Update => {
             let mut columns = trigger.columns.iter();
             update
@@ -161,14 +229,7 @@ fn fires(trigger: &Definition, command: RowCommand, written: &Written) -> bool {
                     || columns.any(|attnum| written.assigns(*attnum as usize - 1)))
         }
     };
-    is_of && matches!(trigger.enabled, TriggerEnabled::Origin | TriggerEnabled::Always)
-}
-
-fn function_of(trigger: &Definition) -> Result<TriggerFn> {
-    if trigger.when.is_some() {
-        return Err(Error::not_supported("WHEN of a trigger"));
-    }
-    trigger_function(trigger.function).ok_or_else(|| no_code(trigger.function))
+    is_of && trigger.enabled != TriggerEnabled::Disabled
 }
 
 #[cold]

@@ -262,6 +262,9 @@ impl ModifyPlan {
         inserter: &mut Inserter,
         cx: &mut ExecContext,
     ) -> Result<Vec<Option<Placed>>> {
+        if self.target.is_view() {
+            return self.insert_instead(rows, cx);
+        }
         let mut placed = Vec::new();
         if self.target.before_row(RowCommand::Insert).is_some() && self.partitioned.is_none() {
             for row in rows {

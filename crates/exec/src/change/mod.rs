@@ -15,6 +15,10 @@
 //! | `mark` | points to which a part of a statement is taken back |
 //! | `hooks` | the triggers that the statement meets, compiled |
 //! | `trigger` | calling them |
+//! | `transition` | the rows of transition tables |
+//! | `truncate` | triggers of TRUNCATE |
+//! | `redundant` | suppress_redundant_updates_trigger |
+//! | `instead` | INSTEAD OF triggers of views |
 //! | `events` | what is done at the end of the statement |
 //! | `deferred` | keys of DEFERRABLE constraints, which are checked later |
 //! | `checks` | NOT NULL, CHECK, and the errors with their details |
@@ -29,14 +33,18 @@ mod deferred;
 mod events;
 mod hooks;
 mod insert;
+mod instead;
 mod mark;
 mod node;
 pub(crate) mod outcome;
+pub(crate) mod redundant;
 mod returned;
 mod route;
 mod row;
 mod target;
+mod transition;
 mod trigger;
+mod truncate;
 mod writer;
 mod written;
 
@@ -52,7 +60,9 @@ pub(crate) use hooks::commands_of;
 pub(crate) use node::{ModifyPlan, start};
 pub(crate) use route::{OpenLeaves, Partitioned};
 pub(crate) use target::{GeneratedColumn, Target, TargetRules, arbiters, not_null_columns};
+pub(crate) use transition::Captures;
 pub use trigger::{TriggerAnswer, TriggerCall};
+pub use truncate::{fire_truncate, has_truncate_triggers};
 pub(crate) use writer::Inserter;
 pub use writer::TableWriter;
 pub(crate) use written::Written;

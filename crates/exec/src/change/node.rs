@@ -89,20 +89,20 @@ impl ModifyPlan {
         for command in self.commands {
             let triggers = &hooks.command(*command).before_statement;
             if !triggers.is_empty() && cx.queue().begins(relation, *command) {
-                Fired { command: *command, relation }.call_all(triggers, None, None, cx)?;
+                let fired = Fired { command: *command, relation, captured: &[] };
+                fired.statement(triggers, cx)?;
             }
         }
         Ok(())
     }
 
     /// Queues AFTER STATEMENT triggers after the last row.
-    pub(crate) fn end(&self, cx: &mut ExecContext) {
-        let Some(hooks) = &self.target.hooks else { return };
+    pub(crate) fn end(&self, cx: &mut ExecContext) -> Result<()> {
+        let Some(hooks) = &self.target.hooks else { return Ok(()) };
         for command in self.commands.iter().rev() {
-            if !hooks.command(*command).after_statement.is_empty() {
-                cx.queue().push_statement(&self.target.table.relation, hooks, *command);
-            }
+            cx.queue_statement(&self.target.table.relation, hooks, *command)?;
         }
+        Ok(())
     }
 }
 
@@ -110,6 +110,7 @@ impl ModifyNode {
     /// Changes the rows of one batch.
     fn run_batch(&mut self, modify: &ModifyPlan, cx: &mut ExecContext) -> Result<()> {
         let changed = match (modify.command, &modify.on_conflict) {
+            (Command::Insert, Some(_)) if modify.target.is_view() => self.insert(modify, cx)?,
             (Command::Insert, None) => self.insert(modify, cx)?,
             (Command::Insert, Some(conflict)) => self.insert_or(modify, conflict, cx)?,
             (Command::Update | Command::Delete, _) => self.change(modify, cx)?,
@@ -227,7 +228,7 @@ impl Node for ModifyNode {
             self.finished = self.incoming.is_empty();
             self.run_batch(modify, cx)?;
             if self.finished {
-                modify.end(cx);
+                modify.end(cx)?;
             }
         }
         while !out.is_full()

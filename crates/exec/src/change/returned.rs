@@ -106,6 +106,9 @@ impl ModifyPlan {
             Changed::Inserted(_, id) => return self.system_of_insert(*id, cx),
             Changed::Updated { was, is, .. } => (*was, Some(*is)),
             Changed::Deleted(_, was) => (*was, None),
+            Changed::Instead { .. } => {
+                return Err(Error::internal("a view's row has no system columns"));
+            }
         };
         let rows = target.table.rows_for_write()?;
         let gone = || Error::internal("a row that was changed is not there");

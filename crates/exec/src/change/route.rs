@@ -12,7 +12,7 @@ use super::checks::partition_violation;
 use super::node::no_row;
 use super::row::{Change, Changed, Outcome, change_row};
 use super::{
-    GeneratedColumn, Inserter, ModifyPlan, RowCommand, Target, TargetRules, Written,
+    Captures, GeneratedColumn, Inserter, ModifyPlan, RowCommand, Target, TargetRules, Written,
     check_partition, commands_of,
 };
 use crate::access::{IndexAccess, TableAccess};
@@ -244,8 +244,10 @@ impl Partitioned {
             columns: ColumnMap::new(&self.table, leaf)?,
             written: Written::default(),
             hooks: None,
+            captures: Captures::of(&self.table, self.commands),
         };
-        let rules = rules.for_statement(leaf, self.commands, &self.assigned, &indexes)?;
+        let rules =
+            rules.for_statement(leaf, self.commands, &self.assigned, &indexes, &mut compiler)?;
         let table = TableAccess::open(database, leaf)?;
         Ok(Target { rules: Arc::new(rules), table, indexes })
     }
@@ -260,6 +262,9 @@ impl ModifyPlan {
         inserter: &mut Inserter,
         cx: &mut ExecContext,
     ) -> Result<Option<Change<'s>>> {
+        if self.target.is_view() {
+            return self.change_instead(source, cx);
+        }
         let leaf = match &self.partitioned {
             None => None,
             Some(leaves) => match leaves.target_of(source, open, cx)? {

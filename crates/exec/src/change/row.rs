@@ -85,8 +85,18 @@ pub(super) struct Change<'s> {
 /// The versions of a changed row, each with where it is.
 pub(crate) enum Changed {
     Inserted(Vec<Datum>, RowId),
-    Updated { old: Vec<Datum>, was: WrittenOver, new: Vec<Datum>, is: RowId },
+    Updated {
+        old: Vec<Datum>,
+        was: WrittenOver,
+        new: Vec<Datum>,
+        is: RowId,
+    },
     Deleted(Vec<Datum>, WrittenOver),
+    /// Done by the INSTEAD OF triggers of a view; without a new row: deleted.
+    Instead {
+        old: Vec<Datum>,
+        new: Option<Vec<Datum>>,
+    },
 }
 
 /// The id of a changed row, and the header of the version that the change was made to.
@@ -98,7 +108,9 @@ impl Changed {
         match self {
             Changed::Inserted(row, _)
             | Changed::Updated { new: row, .. }
-            | Changed::Deleted(row, _) => row,
+            | Changed::Deleted(row, _)
+            | Changed::Instead { new: Some(row), .. }
+            | Changed::Instead { old: row, new: None } => row,
         }
     }
 
@@ -112,7 +124,9 @@ impl Changed {
     fn before(&self) -> Option<&[Datum]> {
         match self {
             Changed::Inserted(..) => None,
-            Changed::Updated { old, .. } | Changed::Deleted(old, _) => Some(old),
+            Changed::Updated { old, .. }
+            | Changed::Deleted(old, _)
+            | Changed::Instead { old, .. } => Some(old),
         }
     }
 
@@ -120,6 +134,7 @@ impl Changed {
         match self {
             Changed::Inserted(new, _) | Changed::Updated { new, .. } => Some(new),
             Changed::Deleted(..) => None,
+            Changed::Instead { new, .. } => new.as_deref(),
         }
     }
 }
@@ -348,7 +363,7 @@ fn pass_triggers(
 }
 
 /// The new version of a row.
-fn assigned_row(
+pub(super) fn assigned_row(
     assignments: &[(usize, CExpr)],
     old: &[Datum],
     source: &[Datum],

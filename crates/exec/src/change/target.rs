@@ -6,6 +6,7 @@
 //! leaf may have its columns in other places ([`Target::stored`], [`Target::seen`]).
 
 use super::hooks::{HookSet, RowCommand, rewrites_updates};
+use super::transition::Captures;
 use super::writer::TableWriter;
 use super::written::Written;
 use crate::access::{IndexAccess, TableAccess};
@@ -85,6 +86,8 @@ pub(crate) struct TargetRules {
     pub(crate) written: Written,
     /// The triggers that the statement meets, if there are any.
     pub(crate) hooks: Option<Arc<HookSet>>,
+    /// The rows that are captured for transition tables, if there are any.
+    pub(crate) captures: Option<Box<Captures>>,
 }
 
 impl std::ops::Deref for Target {
@@ -100,14 +103,15 @@ impl TargetRules {
     /// table that it names.
     pub(crate) fn for_statement(
         mut self,
-        table: &Relation,
+        table: &Arc<Relation>,
         commands: &[RowCommand],
         assigned: &[usize],
         indexes: &[IndexAccess],
+        compiler: &mut Compiler<'_>,
     ) -> Result<TargetRules> {
         let any = commands.contains(&RowCommand::Update) && rewrites_updates(table);
         self.written = Written::new(assigned, &self, indexes, any);
-        self.hooks = HookSet::of(table, commands, &self)?;
+        self.hooks = HookSet::of(table, commands, &self, compiler)?;
         Ok(self)
     }
 

@@ -3,14 +3,19 @@
 //! Triggers of one kind fire in the order of their names. A BEFORE ROW trigger gets the row from
 //! the trigger before it, in the table's layout. It may return another row, or that the operation
 //! is to be skipped. The results of other triggers are ignored.
+//!
+//! A trigger whose WHEN does not hold is not called. For an AFTER trigger that is decided when its
+//! event is queued.
 
 use super::Target;
-use super::hooks::{RowCommand, Trigger, Triggers};
+use super::hooks::{OldAndNew, RowCommand, Trigger, Triggers};
+use super::transition::{Complete, tables_for};
 use crate::context::ExecContext;
-use crate::spi::Spi;
+use crate::explain::TriggerRun;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use steppe_catalog::Relation;
-use steppe_catalog::trigger::{TriggerLevel, TriggerTiming};
+use steppe_catalog::trigger::{Trigger as Definition, TriggerLevel, TriggerTiming};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// The arguments of a trigger function (PostgreSQL's TriggerData).
@@ -32,6 +37,11 @@ impl TriggerCall<'_> {
         &self.trigger.definition.name
     }
 
+    /// The trigger's OID.
+    pub fn oid(&self) -> Oid {
+        self.trigger.definition.oid
+    }
+
     /// The function that is called.
     pub fn function(&self) -> Oid {
         self.trigger.definition.function
@@ -45,6 +55,14 @@ impl TriggerCall<'_> {
     /// For a row or for a statement.
     pub fn level(&self) -> TriggerLevel {
         self.trigger.definition.level
+    }
+
+    /// The names of the transition tables with the old rows and the new ones.
+    pub fn transition_tables(&self) -> [Option<&Arc<str>>; 2] {
+        match &self.trigger.definition.transition {
+            Some(names) => [names.old.as_ref(), names.new.as_ref()],
+            None => [None, None],
+        }
     }
 
     /// The arguments that CREATE TRIGGER gives it.
@@ -68,31 +86,73 @@ pub enum TriggerAnswer {
 pub(super) struct Fired<'a> {
     pub(super) command: RowCommand,
     pub(super) relation: &'a Arc<Relation>,
+    /// The captured rows of the statement, for triggers at its end.
+    pub(super) captured: &'a [Complete],
 }
 
 impl Fired<'_> {
-    fn call(
+    /// Calls a trigger that is to fire.
+    pub(super) fn call(
         &self,
         trigger: &Trigger,
-        old: Option<&[Datum]>,
-        new: Option<&[Datum]>,
+        (old, new): OldAndNew<'_>,
         cx: &mut ExecContext,
     ) -> Result<TriggerAnswer> {
         cx.check_interrupts()?;
-        let Fired { command, relation } = *self;
+        let Fired { command, relation, captured } = *self;
         let call = TriggerCall { trigger, command, relation, old, new };
-        (trigger.function)(&call, &mut Spi::new(cx))
+        let session = cx.functions.session.clone();
+        let begin = cx.instruments.is_some().then(Instant::now);
+        session.enter_trigger(tables_for(&trigger.definition, relation, command, captured));
+        let answer = trigger.function.fire(&call, cx);
+        session.leave_trigger();
+        if let Some(begin) = begin {
+            cx.count_trigger(&trigger.definition, relation, begin.elapsed());
+        }
+        answer
     }
 
-    /// Fires triggers whose results are ignored.
-    pub(super) fn call_all(
-        &self,
-        triggers: &Triggers,
-        old: Option<&[Datum]>,
-        new: Option<&[Datum]>,
-        cx: &mut ExecContext,
-    ) -> Result<()> {
-        triggers.iter().try_for_each(|trigger| self.call(trigger, old, new, cx).map(drop))
+    /// Fires statement triggers.
+    pub(super) fn statement(&self, triggers: &Triggers, cx: &mut ExecContext) -> Result<()> {
+        for trigger in triggers {
+            if trigger.fires((None, None), cx)? {
+                self.call(trigger, (None, None), cx)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ExecContext {
+    /// Counts a call for EXPLAIN ANALYZE.
+    fn count_trigger(&mut self, trigger: &Definition, relation: &Arc<Relation>, time: Duration) {
+        let runs = &mut self.trigger_runs;
+        let at = runs.iter().position(|run| run.oid == trigger.oid);
+        let at = at.unwrap_or_else(|| {
+            runs.push(TriggerRun {
+                oid: trigger.oid,
+                name: trigger.name.clone(),
+                is_constraint: trigger.constraint.is_some(),
+                relation: relation.clone(),
+                calls: 0,
+                time: Duration::ZERO,
+            });
+            runs.len() - 1
+        });
+        runs[at].calls += 1;
+        runs[at].time += time;
+    }
+
+    /// Whether the session replays changes of another server: session_replication_role is replica.
+    #[inline]
+    pub(super) fn is_replica(&mut self) -> Result<bool> {
+        if let Some(known) = self.replica {
+            return Ok(known);
+        }
+        let role = self.functions.session.setting("session_replication_role")?;
+        let is_replica = role.as_deref() == Some("replica");
+        self.replica = Some(is_replica);
+        Ok(is_replica)
     }
 }
 
@@ -113,9 +173,12 @@ impl Target {
         cx: &mut ExecContext,
     ) -> Result<Option<Vec<Datum>>> {
         let command = if old.is_some() { RowCommand::Update } else { RowCommand::Insert };
-        let fired = Fired { command, relation: &self.table.relation };
+        let fired = Fired { command, relation: &self.table.relation, captured: &[] };
         for trigger in triggers {
-            match fired.call(trigger, old, Some(&new), cx)? {
+            if !trigger.fires((old, Some(&new)), cx)? {
+                continue;
+            }
+            match fired.call(trigger, (old, Some(&new)), cx)? {
                 TriggerAnswer::Skip => return Ok(None),
                 TriggerAnswer::Same => {}
                 TriggerAnswer::Row(row) if row.len() == new.len() => {
@@ -134,10 +197,14 @@ impl Target {
 
     /// Fires BEFORE ROW DELETE triggers. False: the row stays.
     pub(super) fn fire_before_delete(&self, old: &[Datum], cx: &mut ExecContext) -> Result<bool> {
-        let fired = Fired { command: RowCommand::Delete, relation: &self.table.relation };
+        let fired =
+            Fired { command: RowCommand::Delete, relation: &self.table.relation, captured: &[] };
         let triggers = self.before_row(RowCommand::Delete);
         for trigger in triggers.map_or(&[][..], |triggers| &triggers[..]) {
-            if let TriggerAnswer::Skip = fired.call(trigger, Some(old), None, cx)? {
+            if !trigger.fires((Some(old), None), cx)? {
+                continue;
+            }
+            if let TriggerAnswer::Skip = fired.call(trigger, (Some(old), None), cx)? {
                 return Ok(false);
             }
         }
@@ -164,7 +231,8 @@ impl Target {
         }
     }
 
-    /// Queues the AFTER ROW triggers of a change, if there are any.
+    /// Queues the AFTER ROW triggers of a change, and captures it for transition tables, if there
+    /// are any.
     #[inline]
     pub(super) fn queue_after(
         &self,
@@ -173,6 +241,9 @@ impl Target {
         new: Option<&[Datum]>,
         cx: &mut ExecContext,
     ) -> Result<()> {
+        if let Some(captures) = &self.captures {
+            self.capture(captures, command, (old, new), cx)?;
+        }
         match &self.hooks {
             Some(hooks) if !hooks.command(command).after_row.is_empty() => {
                 cx.queue_row(&self.table.relation, hooks, command, (old, new))

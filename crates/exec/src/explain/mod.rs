@@ -17,6 +17,9 @@ mod partitions;
 mod plan;
 mod structured;
 mod text;
+mod triggers;
+
+pub use triggers::{TriggerRun, TriggerRuns};
 
 use crate::context::{Instrument, LeafRun};
 use crate::statement::ExecEnv;
@@ -103,6 +106,8 @@ pub struct Surroundings {
     pub planning: Option<Usage>,
     /// SUMMARY: the planning time.
     pub planning_time: Option<Duration>,
+    /// With ANALYZE: the triggers that were called.
+    pub triggers: TriggerRuns,
     /// SERIALIZE
     pub serialization: Option<Serialization>,
     /// SUMMARY with ANALYZE: the execution time.

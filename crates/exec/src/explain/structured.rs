@@ -68,8 +68,7 @@ fn surroundings(around: &Surroundings, options: ExplainOptions, out: &mut Writer
         out.value("Planning Time", &Value::Number(milliseconds(time)));
     }
     if options.analyze {
-        out.open("Triggers", Some("Triggers"), false);
-        out.close("Triggers", false);
+        around.triggers.write(out);
     }
     if let Some(done) = &around.serialization {
         out.open("Serialization", Some("Serialization"), true);
@@ -86,7 +85,7 @@ fn surroundings(around: &Surroundings, options: ExplainOptions, out: &mut Writer
 }
 
 /// Writes groups and values in one of the formats.
-struct Writer {
+pub(super) struct Writer {
     format: Format,
     out: String,
     indent: usize,
@@ -120,7 +119,7 @@ impl Writer {
     }
 
     /// Opens a group: with named values in it (`labelled`), or a list.
-    fn open(&mut self, kind: &str, label: Option<&str>, labelled: bool) {
+    pub(super) fn open(&mut self, kind: &str, label: Option<&str>, labelled: bool) {
         match self.format {
             Format::Json => {
                 self.next();
@@ -153,7 +152,7 @@ impl Writer {
         self.indent += 1;
     }
 
-    fn close(&mut self, kind: &str, labelled: bool) {
+    pub(super) fn close(&mut self, kind: &str, labelled: bool) {
         self.indent -= 1;
         match self.format {
             Format::Json => {
@@ -173,7 +172,7 @@ impl Writer {
         }
     }
 
-    fn value(&mut self, label: &str, value: &Value) {
+    pub(super) fn value(&mut self, label: &str, value: &Value) {
         match self.format {
             Format::Json => {
                 self.next();

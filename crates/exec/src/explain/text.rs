@@ -67,6 +67,7 @@ fn surroundings(around: &Surroundings, lines: &mut Vec<String>) {
     if let Some(time) = around.planning_time {
         lines.push(format!("Planning Time: {} ms", milliseconds(time)));
     }
+    lines.extend(around.triggers.lines());
     if let Some(done) = &around.serialization {
         let time = done.time.map(|time| format!("time={} ms  ", milliseconds(time)));
         lines.push(format!(

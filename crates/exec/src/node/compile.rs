@@ -26,8 +26,8 @@ use super::{CNode, CPlan};
 use crate::access::{IndexAccess, ScanColumn, TableAccess};
 use crate::aggregate::AggKind;
 use crate::change::{
-    ConflictPlan, GeneratedColumn, ModifyPlan, Partitioned, Target, TargetRules, Written, arbiters,
-    commands_of, not_null_columns,
+    Captures, ConflictPlan, GeneratedColumn, ModifyPlan, Partitioned, Target, TargetRules, Written,
+    arbiters, commands_of, not_null_columns,
 };
 use crate::deps::count_nodes;
 use crate::expr::{CExpr, Compiler};
@@ -665,9 +665,10 @@ impl PlanCompiler<'_, '_> {
             view_checks: self.exprs.each_of(&modify.view_checks)?,
             written: Written::default(),
             hooks: None,
+            captures: Captures::of(relation, commands_of(modify)),
         };
         let (commands, assigned) = (commands_of(modify), Written::assigned_by(modify));
-        let rules = rules.for_statement(relation, commands, &assigned, &indexes)?;
+        let rules = rules.for_statement(relation, commands, &assigned, &indexes, self.exprs)?;
         Ok(Target { rules: Arc::new(rules), table: self.table(relation)?, indexes })
     }
 

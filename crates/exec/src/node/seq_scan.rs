@@ -2,10 +2,12 @@
 
 use super::{BoxedNode, CNode, CPlan, Node};
 use crate::access::{ScanColumn, TableAccess};
-use crate::batch::RowBatch;
+use crate::batch::{BATCH_ROWS, RowBatch};
 use crate::context::ExecContext;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use steppe_counting::accesses;
+use steppe_functions::TransitionRows;
 use steppe_txn::{RowBuf, RowCursor, RowId};
 use steppe_types::{Datum, Error, Result};
 
@@ -46,6 +48,12 @@ enum Source {
     Unopened,
     Stored(Box<RowCursor>),
     Virtual(std::vec::IntoIter<Vec<Datum>>),
+    /// A transition table, and the number of rows that have been read of it.
+    Transition {
+        rows: Arc<dyn TransitionRows>,
+        read: usize,
+        batch: VecDeque<Vec<Datum>>,
+    },
     /// One row, if the snapshot sees it.
     Row(RowId),
     Finished,
@@ -64,6 +72,10 @@ pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
 
 fn open(scan: &SeqScanPlan, cx: &mut ExecContext) -> Result<Source> {
     if scan.is_virtual {
+        let transition = cx.functions.session.transition_rows(scan.table.relation.oid);
+        if let Some(rows) = transition {
+            return Ok(Source::Transition { rows, read: 0, batch: VecDeque::new() });
+        }
         let rows = cx.functions.session.virtual_rows(scan.table.relation.oid)?;
         return Ok(Source::Virtual(rows.into_iter()));
     }
@@ -130,6 +142,21 @@ impl Node for SeqScanNode {
                     }
                     None => self.source = Source::Finished,
                 },
+                Source::Transition { rows, read, batch } => {
+                    if batch.is_empty() {
+                        let mut more = Vec::new();
+                        rows.read(*read, BATCH_ROWS, &mut more)?;
+                        *read += more.len();
+                        batch.extend(more);
+                    }
+                    match batch.pop_front() {
+                        Some(mut row) => {
+                            self.ordinal += 1;
+                            virtual_columns(scan, &mut row, self.ordinal, &mut self.scratch)?;
+                        }
+                        None => self.source = Source::Finished,
+                    }
+                }
                 Source::Row(id) => {
                     let (id, mut buffer) = (*id, RowBuf::new());
                     let view = cx.view()?;

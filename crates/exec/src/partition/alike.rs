@@ -83,8 +83,10 @@ impl<T> Models<T> {
 /// Whether the computed or checked expressions of a partition may depend on its OID.
 fn reads_own_oid(table: &Relation) -> bool {
     let computed = table.columns.iter().filter(|column| column.generated);
-    let mut texts =
+    let texts =
         computed.filter_map(|c| c.default.as_deref()).chain(checks(table).map(|(_, text)| text));
+    let conditions = table.triggers.iter().filter_map(|trigger| trigger.when.as_deref());
+    let mut texts = texts.chain(conditions);
     texts.any(|text| text.contains("tableoid"))
 }
 

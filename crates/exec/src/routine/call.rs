@@ -41,7 +41,6 @@ pub(crate) struct SetRoutine {
 
 /// The code of a trigger.
 #[derive(Clone)]
-#[allow(dead_code)]
 pub(crate) enum TriggerCode {
     /// Of the program.
     Native(TriggerFn),
@@ -205,7 +204,6 @@ impl Drop for InForce<'_> {
     }
 }
 
-#[allow(dead_code)]
 impl TriggerCode {
     /// A user's function as a trigger.
     pub(crate) fn of_routine(function: FunctionRef) -> TriggerCode {

@@ -6,7 +6,9 @@
 
 mod session;
 
-pub use session::{CountedCall, Frame, KeyCheck, NoSession, SessionHost, UtilityCall};
+pub use session::{
+    CountedCall, Frame, KeyCheck, NoSession, SessionHost, TransitionRows, TransitionTable, UtilityCall,
+};
 
 use std::any::Any;
 use std::sync::Arc;
@@ -100,6 +102,11 @@ pub trait Host: Any + Send + Sync {
     fn set_seed(&self, seed: f64) -> Result<()> {
         let _ = seed;
         Ok(())
+    }
+
+    /// The number of triggers that are being called, one within the other (pg_trigger_depth).
+    fn trigger_depth(&self) -> i32 {
+        0
     }
 
     /// Sixteen random bytes for UUIDs.

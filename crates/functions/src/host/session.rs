@@ -51,6 +51,21 @@ pub struct Frame {
     pub statistics_target: usize,
 }
 
+/// The rows of a transition table.
+pub trait TransitionRows: Send + Sync {
+    /// Appends rows from number `from` on, at most `count`; none past the last.
+    fn read(&self, from: usize, count: usize, out: &mut Vec<Vec<Datum>>) -> Result<()>;
+}
+
+/// A table that the statements of a trigger's function find by its name while the trigger is called.
+#[derive(Clone)]
+pub struct TransitionTable {
+    /// The table, as a virtual one.
+    pub relation: Arc<Relation>,
+    /// Its rows.
+    pub rows: Arc<dyn TransitionRows>,
+}
+
 /// A statement without a plan that a function runs.
 pub struct UtilityCall<'a> {
     /// The session.
@@ -215,6 +230,20 @@ pub trait SessionHost: Host {
     fn session_apart(&self, table: Oid) -> Result<Option<SessionHandle>> {
         let _ = table;
         Err(Error::not_supported("a transaction apart in this context"))
+    }
+
+    /// A trigger's call begins. Its function's statements find these tables.
+    fn enter_trigger(&self, tables: Option<Arc<[TransitionTable]>>) {
+        let _ = tables;
+    }
+
+    /// A trigger's call has ended, well or not.
+    fn leave_trigger(&self) {}
+
+    /// The rows of a transition table of the trigger that is being called.
+    fn transition_rows(&self, relation: Oid) -> Option<Arc<dyn TransitionRows>> {
+        let _ = relation;
+        None
     }
 
     /// The answer waits until the log is durable up to here.

@@ -35,7 +35,7 @@ use super::tag::CommandTag;
 use super::utility::Outcome;
 use super::{Session, copy_options};
 
-/// Rows inserted at a time, unless triggers must see each row separately.
+/// Rows inserted at a time, unless BEFORE ROW triggers must see each row separately.
 const BATCH_ROWS: usize = 1000;
 /// Bytes of field data after which a batch is inserted, however few its rows.
 const BATCH_BYTES: usize = 4 << 20;
@@ -331,7 +331,10 @@ impl Session {
             lines: Vec::new(),
             contexts: Vec::new(),
             batch_bytes: 0,
-            batch_rows: if insert.has_triggers() { 1 } else { BATCH_ROWS },
+            batch_rows: match insert.fires_before_rows(&self.namespace.names.catalog) {
+                true => 1,
+                false => BATCH_ROWS,
+            },
             insert,
             rows: 0,
             on_error: parsed.on_error,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use steppe_exec::explain::{
-    ExplainOptions, Explained, Format, Serialization, Surroundings, explain, explain_nothing,
+    ExplainOptions, Explained, Format, Serialization, Surroundings, TriggerRuns, explain,
+    explain_nothing,
 };
 use steppe_exec::prepare::is_plannable;
 use steppe_exec::{Execution, FetchStatus, RowSink};
@@ -108,6 +109,10 @@ impl Session {
             (execution, around.serialization) = (Some(done), serialization);
             let elapsed = begin.elapsed().saturating_sub(planning_time);
             around.execution_time = options.summary.then_some(elapsed);
+        }
+        if let Some(execution) = &execution {
+            let stmt = portal.plan.compiled.planned();
+            around.triggers = TriggerRuns::new(execution.trigger_runs(), stmt, options.plan);
         }
         let explained = Explained {
             stmt: portal.plan.compiled.planned(),

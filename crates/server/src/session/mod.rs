@@ -46,6 +46,7 @@ mod statement_log;
 mod tag;
 mod timers;
 mod transaction;
+mod truncate;
 pub(crate) mod two_phase;
 mod utility;
 

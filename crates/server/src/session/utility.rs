@@ -167,9 +167,12 @@ impl Session {
         if let Statement::Reindex(reindex) = statement {
             self.check_reindex(reindex, source)?;
         }
-        let tag = match ddl::is_brief(statement) {
-            true => self.with_brief_ddl(source, |context| ddl::execute(statement, context))?,
-            false => self.with_ddl(source, |context| ddl::execute(statement, context))?,
+        let tag = match statement {
+            Statement::Truncate(truncate) => self.truncate(statement, truncate, source)?,
+            _ if ddl::is_brief(statement) => {
+                self.with_brief_ddl(source, |context| ddl::execute(statement, context))?
+            }
+            _ => self.with_ddl(source, |context| ddl::execute(statement, context))?,
         };
         self.end_statement();
         Ok(CommandTag::Plain(tag))
@@ -484,7 +487,6 @@ fn name_of(statement: &Statement) -> &'static str {
     match statement {
         Statement::Cluster(_) => "CLUSTER",
         Statement::CreateFunction(_) => "CREATE FUNCTION",
-        Statement::CreateTrigger(_) => "CREATE TRIGGER",
         Statement::CreateEnum(_) | Statement::CreateComposite(_) | Statement::CreateRange(_) => {
             "CREATE TYPE"
         }

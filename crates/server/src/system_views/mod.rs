@@ -117,6 +117,10 @@ impl SessionView for SharedSession {
         rules::updatable_columns(&names, &namespace.io, view)
     }
 
+    fn search_path(&self) -> Vec<Oid> {
+        self.namespace.get().names.path.to_vec()
+    }
+
     fn rows(&self, relation: &str) -> Result<Option<Vec<Vec<Datum>>>> {
         match relation {
             "pg_stat_activity" => activity::rows(self).map(Some),

@@ -1,6 +1,7 @@
 //! INSERT, UPDATE and DELETE (analyze.c, parse_target.c).
 
 use super::element::Assigned;
+use super::instead::has_instead_of;
 use super::view::ViewAction;
 use super::{Binder, ExprPlace};
 use crate::ast::{self, ExprKind, Location, RangeVar};
@@ -69,6 +70,10 @@ impl Binder<'_> {
         query: &mut Query,
     ) -> Result<Arc<Relation>> {
         let relation = self.relation(range_var)?;
+        if has_instead_of(&relation, action) {
+            self.instead_of_target(&relation, range_var, action, query)?;
+            return Ok(relation);
+        }
         if relation.kind == RelKind::View {
             return self.view_target(&relation, range_var, action, query);
         }
@@ -82,7 +87,8 @@ impl Binder<'_> {
 
     /// Makes the target's columns visible.
     pub(super) fn show_target(&mut self, query: &Query) {
-        let view = self.scope().target_view.as_ref().map(|v| v.rte);
+        let scope = self.scope();
+        let view = scope.target_view.as_ref().map(|v| v.rte).or(scope.instead_rows);
         if let Some(entry) = view.or(query.result_relation) {
             self.make_visible(entry);
         }
@@ -385,7 +391,7 @@ impl Binder<'_> {
         })
     }
 
-    fn all_columns_of(&mut self, relation: &Relation, rte: usize) -> Vec<Target> {
+    pub(super) fn all_columns_of(&mut self, relation: &Relation, rte: usize) -> Vec<Target> {
         let column = |(i, c): (usize, &Column)| {
             let ty = TypeRef { oid: c.type_oid, typmod: c.typmod };
             Target::plain(Expr::var(rte, i, ty), c.name.clone())
@@ -485,18 +491,21 @@ impl Binder<'_> {
         let relation = self.target_table(parts.relation, action, &mut query)?;
         self.show_target(&query);
         let scope = self.scope();
-        scope.target = query.result_relation;
+        let read = scope.instead_rows.or(query.result_relation);
+        scope.target = read;
         for name in &mut scope.namespace {
             (name.lateral_only, name.lateral_ok) = (true, false);
         }
         query.from = self.bind_from(parts.from)?;
         self.scope().target = None;
-        query.from.splice(0..0, query.result_relation.map(FromItem::Rte));
+        query.from.splice(0..0, read.map(FromItem::Rte));
         let (assignments, sources) = self.set_clauses(&relation, parts.set)?;
         query.assignments = assignments;
+        self.assign_over_rows_read(&mut query);
         query.from.extend(sources.into_iter().map(FromItem::Rte));
         self.changed_rows(&mut query, parts.where_clause)?;
         if let Some(returning) = parts.returning {
+            self.show_returned_rows(&query);
             self.returning(&mut query, &relation, returning)?;
         }
         Ok(query)
@@ -506,7 +515,8 @@ impl Binder<'_> {
     fn changed_rows(&mut self, query: &mut Query, condition: Option<&ast::Expr>) -> Result<()> {
         let Some(condition) = condition else { return Ok(()) };
         if let ExprKind::CurrentOf(cursor) = &condition.kind {
-            if self.scope().target_view.is_some() {
+            let scope = self.scope();
+            if scope.target_view.is_some() || scope.instead_rows.is_some() {
                 let message = "WHERE CURRENT OF on a view is not implemented";
                 return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
             }

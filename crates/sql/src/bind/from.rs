@@ -129,7 +129,7 @@ impl Binder<'_> {
     }
 
     /// A view is its query as a sub-select.
-    fn view(&mut self, view: &Arc<Relation>, range_var: &RangeVar) -> Result<usize> {
+    pub(super) fn view(&mut self, view: &Arc<Relation>, range_var: &RangeVar) -> Result<usize> {
         let query = self.view_query(view)?;
         let default = Alias { name: view.name.to_string(), columns: Vec::new() };
         let mut alias = range_var.alias.clone().unwrap_or(default);

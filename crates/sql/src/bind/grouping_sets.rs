@@ -192,7 +192,7 @@ impl Binder<'_> {
                 ExprPlace::FromFunction => "functions in FROM",
                 ExprPlace::Check => "check constraints",
                 ExprPlace::ColumnDefault => "DEFAULT expressions",
-                ExprPlace::GeneratedColumn => place.phrase(),
+                ExprPlace::GeneratedColumn | ExprPlace::TriggerWhen => place.phrase(),
                 other => other.name(),
             };
             return Err(self.error(

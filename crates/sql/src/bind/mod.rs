@@ -17,6 +17,8 @@
 //!                        ├ group     aggregates and GROUP BY rules; grouping_sets, window
 //!                        ├ lock      FOR UPDATE
 //!                        ├ view      changes through views
+//!                        ├ instead   changes of views by INSTEAD OF triggers
+//!                        ├ trigger   WHEN of CREATE TRIGGER
 //!                        └ dml       INSERT, UPDATE, DELETE; set_clauses
 //! ```
 //!
@@ -37,6 +39,7 @@ mod func;
 mod group;
 mod grouping_sets;
 pub mod index;
+mod instead;
 mod lock;
 mod misspelt;
 mod names;
@@ -50,6 +53,7 @@ mod select;
 mod set_clauses;
 mod stored;
 mod sublink;
+pub mod trigger;
 pub mod typename;
 mod variables;
 mod view;
@@ -412,6 +416,8 @@ pub enum ExprPlace {
     CopyWhere,
     /// CALL's arguments.
     CallArgument,
+    /// WHEN of CREATE TRIGGER.
+    TriggerWhen,
     /// PARTITION BY of a window.
     WindowPartition,
     /// ORDER BY of a window.
@@ -457,6 +463,7 @@ impl ExprPlace {
             ExprPlace::AlterType => "USING",
             ExprPlace::CopyWhere => "WHERE",
             ExprPlace::CallArgument => "CALL",
+            ExprPlace::TriggerWhen => "WHEN",
             ExprPlace::CycleMark => "CYCLE",
             ExprPlace::WindowPartition => "window PARTITION BY",
             ExprPlace::WindowOrder => "window ORDER BY",
@@ -481,6 +488,7 @@ impl ExprPlace {
             ExprPlace::ExecuteParameter => "EXECUTE parameters",
             ExprPlace::CopyWhere => "COPY FROM WHERE conditions",
             ExprPlace::CallArgument => "CALL arguments",
+            ExprPlace::TriggerWhen => "trigger WHEN conditions",
             other => other.name(),
         }
     }
@@ -519,6 +527,8 @@ pub(crate) struct Scope {
     pub(crate) target: Option<usize>,
     /// The view that the statement changes rows through.
     pub(crate) target_view: Option<view::ViewTarget>,
+    /// The entry by which UPDATE and DELETE read a view that INSTEAD OF triggers change.
+    pub(crate) instead_rows: Option<usize>,
     /// ON CONFLICT's `excluded`: a row that is in no table, so without system columns.
     pub(crate) excluded: Option<usize>,
     /// RETURNING's `old` and `new`: the entry that names see, and that of the table's row.

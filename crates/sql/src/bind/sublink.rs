@@ -66,6 +66,7 @@ impl Binder<'_> {
             ExprPlace::IndexPredicate => Some("index predicate"),
             ExprPlace::StatisticsExpression => Some("statistics expression"),
             ExprPlace::CopyWhere => Some("COPY FROM WHERE condition"),
+            ExprPlace::TriggerWhen => Some("trigger WHEN condition"),
             ExprPlace::ExecuteParameter => Some("EXECUTE parameter"),
             ExprPlace::AlterType => Some("transform expression"),
             ExprPlace::CallArgument => Some("CALL argument"),

@@ -415,7 +415,7 @@ fn default_alias(name: &str) -> ast::Alias {
 }
 
 /// An expression over the target entry as one over another entry, inside sub-selects, too.
-fn moved_to(mut expr: Expr, entry: usize) -> Expr {
+pub(super) fn moved_to(mut expr: Expr, entry: usize) -> Expr {
     walk::for_each_level(&mut expr, 0, &mut |e, depth| {
         if let Expr::Var { rte, levels_up, .. } = e
             && *rte == TARGET

@@ -65,6 +65,7 @@ const SQLSTATES: &[(&str, SqlState)] = &[
     ("frame ", SqlState::WINDOWING_ERROR),
     ("aggregates cannot have output", SqlState::FEATURE_NOT_SUPPORTED),
     ("current database cannot be changed", SqlState::FEATURE_NOT_SUPPORTED),
+    ("CREATE OR REPLACE CONSTRAINT TRIGGER is not", SqlState::FEATURE_NOT_SUPPORTED),
     ("CREATE SCHEMA IF NOT EXISTS cannot", SqlState::FEATURE_NOT_SUPPORTED),
     ("UNENCRYPTED PASSWORD", SqlState::FEATURE_NOT_SUPPORTED),
     ("WITH CHECK OPTION not supported", SqlState::FEATURE_NOT_SUPPORTED),

@@ -29,7 +29,7 @@ use crate::plan::*;
 use crate::query::*;
 use hashbrown::HashSet;
 use std::sync::Arc;
-use steppe_catalog::Relation;
+use steppe_catalog::{RelKind, Relation};
 use steppe_types::{Datum, Error, Result};
 
 impl Planner<'_> {
@@ -75,6 +75,9 @@ impl Planner<'_> {
 
     fn update_or_delete_plan(&mut self, query: &mut Query) -> Result<Plan> {
         let (target, relation) = target_of(query)?;
+        if relation.kind == RelKind::View {
+            return self.instead_of_plan(query);
+        }
         prepare(query);
         self.plan_ctes(query)?;
         self.preprocess(query)?;
@@ -122,6 +125,45 @@ impl Planner<'_> {
         let returning = self.returning(query, target, &relation, &mut layout)?;
         let over = Over { child, assignments, recheck, system };
         self.modify(query, target, relation, over, None, returning)
+    }
+
+    /// UPDATE and DELETE of a view by INSTEAD OF triggers. The child's output row is the view's old
+    /// row, the new values, and columns of other FROM items for RETURNING.
+    fn instead_of_plan(&mut self, query: &mut Query) -> Result<Plan> {
+        let (target, view) = target_of(query)?;
+        prepare(query);
+        self.plan_ctes(query)?;
+        self.preprocess(query)?;
+        self.simplify(query);
+        let width = view.columns.len();
+        let old = query.targets.iter().map(|t| t.expr.clone());
+        let assigned = std::mem::take(&mut query.assignments);
+        let mut output: Vec<Expr> = old.chain(assigned.iter().map(|(_, e)| e.clone())).collect();
+        let mut layout = row_layout(target, &view);
+        layout.extend(output.iter().map(|_| (NO_ENTRY, 0)));
+        let mut needed = HashSet::new();
+        query.returning.iter().for_each(|t| collect_columns(&t.expr, &mut needed));
+        let not_from = |rte| rte == target || versions_of(query).any(|version| version == rte);
+        let mut others: Vec<ColumnId> = needed.into_iter().filter(|c| !not_from(c.0)).collect();
+        others.sort_unstable();
+        layout.extend(&others);
+        let mut wanted: HashSet<ColumnId> = others.iter().copied().collect();
+        output.iter().for_each(|e| collect_columns(e, &mut wanted));
+        let rel = self.plan_from_and_where(query, wanted, None, None)?.cheapest;
+        for id in &others {
+            let at = rel.layout.iter().position(|column| column == id);
+            let at = at.ok_or_else(|| Error::internal("RETURNING lacks a column"))?;
+            let at_slot = |index: usize| Expr::Slot { index, ty: rel.plan.types[index] };
+            output.push(at_slot(at));
+        }
+        let child = project(rel, output)?;
+        let value = |(i, (column, e)): (usize, &(usize, Expr))| {
+            (*column, Expr::Slot { index: 2 * width + i, ty: e.ty() })
+        };
+        let assignments = assigned.iter().enumerate().map(value).collect();
+        let returning = self.returning(query, target, &view, &mut layout)?;
+        let over = Over { child, assignments, recheck: None, system: Vec::new() };
+        self.modify(query, target, view, over, None, returning)
     }
 
     /// RETURNING over the target row; `tableoid` is known, or beside the row.
