@@ -10,9 +10,7 @@
 //! ones, as if the client had made it. The statement that calls the function goes on with the
 //! catalog that it was planned against.
 
-use super::{
-    DdlContext, Origin, command_name, detaches_concurrently, execute, is_ddl, truncated,
-};
+use super::{DdlContext, Origin, command_name, detaches_concurrently, execute, is_ddl, truncated};
 use std::sync::Arc;
 use steppe_exec::{Spi, check_writable, has_truncate_triggers};
 use steppe_functions::{SessionHost, UtilityCall};

@@ -7,7 +7,8 @@
 mod session;
 
 pub use session::{
-    CountedCall, Frame, KeyCheck, NoSession, SessionHost, TransitionRows, TransitionTable, UtilityCall,
+    CountedCall, Frame, KeyCheck, NoSession, SessionHost, TransitionRows, TransitionTable,
+    UtilityCall,
 };
 
 use std::any::Any;
