@@ -7,6 +7,7 @@
 mod brought;
 mod collation;
 mod estimate;
+mod language;
 mod load;
 mod tsv;
 
@@ -17,6 +18,9 @@ pub use brought::{
 };
 pub use collation::{collation_name, collation_named, collation_of, sorts_by_code_point};
 pub use estimate::{Estimate, PatternKind};
+pub use language::{
+    C_LANGUAGE, INTERNAL_LANGUAGE, SQL_LANGUAGE, language_name, language_named,
+};
 use hashbrown::HashMap;
 use std::sync::OnceLock;
 use steppe_types::Oid;
@@ -202,6 +206,11 @@ pub(crate) fn row_type(relation: Oid) -> Option<Oid> {
 /// A function by OID, also one of an extension, installed or not.
 pub(crate) fn function(oid: Oid) -> Option<FunctionRef> {
     facts().functions.get(oid).or_else(|| brought::function(oid)).map(FunctionRef::from)
+}
+
+/// All functions, in no order.
+pub(crate) fn functions() -> impl Iterator<Item = &'static Function> {
+    facts().functions.by_oid.values().copied()
 }
 
 /// All overloads of a function name, in the order of their OIDs.

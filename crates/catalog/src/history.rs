@@ -8,16 +8,19 @@
 //! if:
 //!
 //! - its relations and their indexes were neither changed nor dropped;
-//! - the names of its relations were not given to other objects, which might be found first.
+//! - the names of its relations were not given to other objects, which might be found first;
+//! - no function with the name of one that it calls was created or dropped.
 //!
 //! Both sides are narrow for other kinds of changes. Only plans over ordinary tables stay valid,
 //! and only after changes to independent relations: no partitions, parents or children, views,
-//! extensions, renamed or dropped schemas. Any other change ends all plans. PostgreSQL's
+//! extensions, types, renamed or dropped schemas, replaced or altered functions (a stored
+//! expression may call one without naming it in the statement). Any other change ends all plans. PostgreSQL's
 //! `plancache.c` and `inval.c` send messages for each relation instead.
 
+use crate::object_id::ObjectId;
+use crate::objects::Function;
 use crate::relation::{RelKind, Relation};
 use crate::snapshot::Catalog;
-use crate::store::ObjectId;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use steppe_types::Oid;
@@ -28,36 +31,42 @@ const PUBLICATIONS_MAX: usize = 1024;
 /// A publication that touches more relations than this counts as touching everything.
 const TOUCHED_MAX: usize = 64;
 
-/// The relations that a plan depends on.
+/// The relations and functions that a plan depends on.
 #[derive(Clone, Debug)]
 pub struct Mentions {
     /// Their OIDs, sorted.
     relations: Box<[Oid]>,
     /// Hashes of their names without schemas, sorted.
     names: Box<[u64]>,
+    /// Hashes of the names of functions that were looked up, without schemas, sorted.
+    functions: Box<[u64]>,
 }
 
 impl Mentions {
-    /// The mentions of a plan over these relations. `None`: the plan ends with the catalog's
-    /// version.
-    pub fn of(relations: &[Oid], catalog: &Catalog) -> Option<Mentions> {
+    /// The mentions of a plan over these relations, in which functions with these names
+    /// ([`function_name`]) were looked up. `None`: the plan ends with the catalog's version.
+    pub fn of(relations: &[Oid], functions: &[u64], catalog: &Catalog) -> Option<Mentions> {
         let mut names = Vec::with_capacity(relations.len());
         for oid in relations {
             let relation = catalog.relation(*oid)?;
             if relation.kind != RelKind::Table || !stands_alone(catalog, relation) {
                 return None;
             }
-            names.push(bare_name(relation));
+            names.push(bare_name(&relation.name));
         }
         let mut relations = relations.to_vec();
         relations.sort_unstable();
         names.sort_unstable();
-        Some(Mentions { relations: relations.into(), names: names.into() })
+        let mut functions = functions.to_vec();
+        functions.sort_unstable();
+        let functions = functions.into();
+        Some(Mentions { relations: relations.into(), names: names.into(), functions })
     }
 
     fn are_touched(&self, by: &Touched) -> bool {
         by.relations.iter().any(|oid| self.relations.binary_search(oid).is_ok())
             || by.names.iter().any(|name| self.names.binary_search(name).is_ok())
+            || by.functions.iter().any(|name| self.functions.binary_search(name).is_ok())
     }
 }
 
@@ -68,6 +77,8 @@ struct Touched {
     relations: Vec<Oid>,
     /// Hashes of new names.
     names: Vec<u64>,
+    /// Hashes of the names of new and dropped functions.
+    functions: Vec<u64>,
 }
 
 /// One version of the catalog.
@@ -127,7 +138,8 @@ fn touched<'i>(
             // A new schema has no names that a plan was resolved by. It does not change a search
             // path in use: a session that sees the schema in its path has another path.
             ObjectId::Schema(oid) if before.schema(oid).is_none() => {}
-            ObjectId::Schema(_) | ObjectId::Extension(_) => return None,
+            ObjectId::Function(oid) => touched.add_function(before, after, oid)?,
+            ObjectId::Schema(_) | ObjectId::Extension(_) | ObjectId::Type(_) => return None,
         }
     }
     Some(touched)
@@ -152,9 +164,21 @@ impl Touched {
         self.relations.push(oid);
         let place = |relation: &Relation| (relation.schema, relation.name.clone());
         if let Some(new) = new.filter(|new| old.is_none_or(|old| place(old) != place(new))) {
-            self.names.push(bare_name(new));
+            self.names.push(bare_name(&new.name));
         }
         (self.relations.len() <= TOUCHED_MAX).then_some(())
+    }
+
+    /// Adds a new or a dropped function. `None`: the change ends all plans.
+    fn add_function(&mut self, before: &Catalog, after: &Catalog, oid: Oid) -> Option<()> {
+        let [old, new] = [before, after].map(|catalog| catalog.stored::<Function>().get(oid));
+        match (old, new) {
+            (Some(_), Some(_)) => return None,
+            (old, new) => {
+                self.functions.extend(old.or(new).map(|function| function_name(&function.name)));
+            }
+        }
+        (self.functions.len() <= TOUCHED_MAX).then_some(())
     }
 }
 
@@ -164,8 +188,13 @@ fn stands_alone(catalog: &Catalog, relation: &Relation) -> bool {
     relation.parents().next().is_none() && catalog.children(relation.oid).next().is_none()
 }
 
-fn bare_name(relation: &Relation) -> u64 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one(&relation.name)
+fn bare_name(name: &str) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(name)
+}
+
+/// A function's name without its schema, as [`Mentions`] has it.
+pub fn function_name(name: &str) -> u64 {
+    bare_name(name)
 }
 
 #[cfg(test)]
@@ -195,7 +224,7 @@ mod tests {
         let mut history = History::default();
         history.start_anew(10);
         history.add(&before, &after, [id].iter());
-        let mentions = Mentions::of(&[TABLE], &before).expect("an ordinary table");
+        let mentions = Mentions::of(&[TABLE], &[function_name("called")], &before).expect("an ordinary table");
         assert!(history.is_untouched(10, 10, &mentions) && history.is_untouched(12, 12, &mentions));
         assert!(!history.is_untouched(11, 12, &mentions), "never published");
         assert!(!history.is_untouched(12, 10, &mentions), "the wrong way round");
@@ -241,17 +270,17 @@ mod tests {
         assert!(!is_outlived(ObjectId::Schema(30_000), |c| c.put_schema(renamed)));
         let mut catalog = Catalog::default();
         catalog.put_relation(table(OTHER, "other"));
-        assert!(Mentions::of(&[OTHER], &catalog).is_some());
+        assert!(Mentions::of(&[OTHER], &[], &catalog).is_some());
         catalog.put_relation(child());
-        assert!(Mentions::of(&[OTHER], &catalog).is_none(), "a parent");
-        assert!(Mentions::of(&[NEW], &catalog).is_none(), "a child");
+        assert!(Mentions::of(&[OTHER], &[], &catalog).is_none(), "a parent");
+        assert!(Mentions::of(&[NEW], &[], &catalog).is_none(), "a child");
     }
 
     #[test]
     fn what_is_forgotten_may_have_mattered() {
         let mut catalog = Catalog::default();
         catalog.put_relation(table(TABLE, "table"));
-        let mentions = Mentions::of(&[TABLE], &catalog).expect("an ordinary table");
+        let mentions = Mentions::of(&[TABLE], &[], &catalog).expect("an ordinary table");
         let mut history = History::default();
         history.start_anew(0);
         for epoch in 1..=PUBLICATIONS_MAX as u64 {

@@ -19,6 +19,7 @@ mod history;
 mod name_space;
 mod names;
 mod not_null;
+mod object_id;
 pub mod objects;
 mod oids;
 pub mod partition;
@@ -37,10 +38,11 @@ pub use extended_statistics::{
     Combination, ExtendedFound, ExtendedStatistics, StatisticsExpression, StatisticsKind,
 };
 pub use extension::{AvailableExtension, Extension, KeptByExtension};
-pub use history::Mentions;
+pub use history::{Mentions, function_name};
 pub use name_space::NameSpace;
 pub use names::{NAME_BYTES_MAX, object_name};
-pub use objects::{Function, FunctionRef, Operator, OperatorRef};
+pub use object_id::ObjectId;
+pub use objects::{Function, FunctionRef, Operator, OperatorRef, UserType};
 pub use oids::Oids;
 pub use partition::{PartitionColumn, PartitionKey, PartitionOf};
 pub use relation::{

@@ -5,14 +5,18 @@
 mod function;
 mod lookup;
 mod operator;
+mod stored;
+mod user_type;
 
 pub use function::{
     Aggregate, AggregateKind, Argument, ArgumentMode, Body, Function, FunctionKind, FunctionRef,
     Parallel, Volatility,
 };
 pub use operator::{Operator, OperatorRef};
+pub use stored::{Objects, StoredKind};
+pub use user_type::{DomainCheck, EnumLabel, TypeDefinition, UserType};
 
-use crate::system::definitions::visible_name;
+use crate::system::definitions::{name_in_schema, quote_identifier, visible_name};
 use crate::system::extended_statistics::{statistics_object, visible_object_name};
 use crate::{Catalog, RelKind};
 use std::borrow::Cow;
@@ -38,6 +42,10 @@ pub enum Object {
     Statistics(Oid, Oid),
     /// A trigger of a table or view, by its OID.
     Trigger(Oid, Oid),
+    /// A function, procedure or aggregate.
+    Function(Oid),
+    /// A type.
+    Type(Oid),
 }
 
 /// What kind of relation it is, in words.
@@ -51,8 +59,13 @@ pub fn kind_word(kind: RelKind) -> &'static str {
 }
 
 /// An object as messages name it (getObjectDescription): names of schemas, columns and constraints
-/// are not quoted.
-pub fn describe(catalog: &Catalog, path: &[Oid], object: Object) -> String {
+/// are not quoted. `types` names types.
+pub fn describe(
+    catalog: &Catalog,
+    path: &[Oid],
+    types: &dyn Fn(Oid) -> String,
+    object: Object,
+) -> String {
     let relation = |oid: Oid| match catalog.relation(oid) {
         Some(relation) => {
             format!("{} {}", kind_word(relation.kind), visible_name(catalog, relation, path))
@@ -90,5 +103,36 @@ pub fn describe(catalog: &Catalog, path: &[Oid], object: Object) -> String {
             }
             None => format!("statistics object {oid}"),
         },
+        Object::Trigger(table, oid) => {
+            let found = catalog.relation(table);
+            let found = found.and_then(|table| table.triggers.iter().find(|t| t.oid == oid));
+            let name = found.map_or("?", |trigger| &*trigger.name);
+            format!("trigger {name} on {}", relation(table))
+        }
+        Object::Function(oid) => match catalog.function(oid) {
+            Some(function) => {
+                format!("function {}", function_signature(catalog, path, types, &function))
+            }
+            None => format!("function {oid}"),
+        },
+        Object::Type(oid) => format!("type {}", types(oid)),
     }
+}
+
+/// A function with the types of its input arguments (format_procedure): with its schema, unless the
+/// search path finds it. `types` names types.
+pub fn function_signature(
+    catalog: &Catalog,
+    path: &[Oid],
+    types: &dyn Fn(Oid) -> String,
+    function: &Function,
+) -> String {
+    let name = match catalog.schema_of(function) {
+        Some(schema) if !catalog.function_is_visible(function, path) => {
+            name_in_schema(catalog, schema, &function.name)
+        }
+        _ => quote_identifier(&function.name).into_owned(),
+    };
+    let args: Vec<String> = function.args.iter().map(|ty| types(*ty)).collect();
+    format!("{name}({})", args.join(","))
 }

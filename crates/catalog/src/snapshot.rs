@@ -1,6 +1,7 @@
 //! One immutable version of all schema objects.
 
 use crate::extension::Extension;
+use crate::objects::{Function, Objects, UserType};
 use crate::partition::{PartitionKey, PartitionOf};
 use crate::relation::{Constraint, RelKind, Relation};
 use crate::{BOOTSTRAP_SUPERUSER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RareText};
@@ -50,6 +51,10 @@ pub struct Catalog {
     pub epoch: u64,
     schemas: OrdMap<Oid, Arc<Schema>>,
     extensions: OrdMap<Oid, Arc<Extension>>,
+    /// Users' functions.
+    pub(crate) functions: Objects<Function>,
+    /// Users' types.
+    pub(crate) types: Objects<UserType>,
     relations: OrdMap<Oid, Arc<Relation>>,
     /// (hash of schema and name, relation). The nodes of a hash map would be many times as large.
     relations_by_name: OrdSet<(u64, Oid)>,
@@ -84,6 +89,8 @@ impl Catalog {
             epoch: 1,
             schemas: OrdMap::new(),
             extensions: OrdMap::new(),
+            functions: Objects::default(),
+            types: Objects::default(),
             relations: OrdMap::new(),
             relations_by_name: OrdSet::new(),
             constraint_names: OrdMap::new(),

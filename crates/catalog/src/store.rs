@@ -26,10 +26,11 @@
 //! What publications have touched is remembered for a while, so that plans may outlive those that
 //! have nothing to do with them (`history.rs`).
 
-use crate::extended_statistics::complete_schemas;
 use crate::extension::Extension;
 use crate::history::{History, Mentions};
 use crate::not_null;
+use crate::objects::StoredKind;
+use crate::object_id::{ObjectId, StoredObject, install, is_there, stored_object, transfer};
 use crate::relation::Relation;
 use crate::row_types::OBJECTS_END;
 use crate::shorthand::{expand, shorten};
@@ -37,7 +38,6 @@ use crate::snapshot::{Catalog, Schema, name_hash};
 use arc_swap::ArcSwap;
 use imbl::{OrdMap, OrdSet};
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,8 +56,6 @@ const OVERFLOW: RelFileNumber = RelFileNumber(2);
 const OID_CELL: u64 = 1;
 /// OIDs reserved at once: a crash skips at most so many.
 const OIDS_RESERVED_AT_ONCE: u32 = 1024;
-/// The OID of pg_class, as the locks of its objects have it.
-const RELATION_CLASS: Oid = 1259;
 /// Longer objects go out of line.
 const INLINE_BYTES_MAX: usize = 2000;
 /// Most objects are shorter before they are shortened.
@@ -65,25 +63,6 @@ const JSON_BYTES: usize = 2048;
 /// First byte of a row: the object follows, or a pointer to it.
 const INLINE: u8 = 0;
 const OUT_OF_LINE: u8 = 1;
-
-/// Identity of a stored object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ObjectId {
-    /// A schema.
-    Schema(Oid),
-    /// A relation.
-    Relation(Oid),
-    /// An extension.
-    Extension(Oid),
-}
-
-/// An object as stored.
-#[derive(Serialize, Deserialize)]
-enum StoredObject {
-    Schema(Schema),
-    Relation(Arc<Relation>),
-    Extension(Extension),
-}
 
 /// Reserved OIDs: next and end.
 struct OidRange {
@@ -259,11 +238,23 @@ impl CatalogStore {
         txn.lock_name(name_hash(schema, name))
     }
 
-    /// Excludes other transactions from changing a relation's object until this one ends: for those
-    /// that hold the relation in SHARE, as CREATE INDEX does, which keeps nobody else from doing so.
-    /// `None`: granted.
-    pub fn lock_object(&self, txn: &Txn, relation: Oid) -> Result<Option<LockWait>> {
-        txn.lock_object(RELATION_CLASS, relation)
+    /// Excludes other transactions from changing an object until this one ends. Relations have
+    /// locks of their own: this one is for those that hold a relation in SHARE, as CREATE INDEX
+    /// does, which keeps nobody else from doing so. `None`: granted.
+    pub fn lock_object(&self, txn: &Txn, id: ObjectId) -> Result<Option<LockWait>> {
+        let (class, oid) = id.address();
+        txn.lock_object(class, oid)
+    }
+
+    /// Adds or replaces an object of a kind that is stored one by one.
+    pub fn put<T: StoredKind>(&self, changes: &mut CatalogChanges, object: Arc<T>) {
+        let id = T::id(object.oid());
+        changes.change(self.new_epoch(), id, |c| T::of_mut(c).put(object));
+    }
+
+    /// Removes an object of a kind that is stored one by one.
+    pub fn remove<T: StoredKind>(&self, changes: &mut CatalogChanges, oid: Oid) {
+        changes.change(self.new_epoch(), T::id(oid), |c| T::of_mut(c).remove(oid));
     }
 
     /// Adds or replaces a relation.
@@ -503,66 +494,6 @@ fn unlink_moved(changes: &CatalogChanges, to: &mut Catalog) {
         let new = changes.catalog.relation(oid).and_then(|new| new.partition_of.as_ref());
         if new != old.partition_of.as_ref() {
             to.remove_relation(oid);
-        }
-    }
-}
-
-/// An object as it is stored; `None`: it is not there.
-fn stored_object(catalog: &Catalog, id: ObjectId) -> Option<StoredObject> {
-    match id {
-        ObjectId::Schema(oid) => Some(StoredObject::Schema((**catalog.schema(oid)?).clone())),
-        ObjectId::Relation(oid) => Some(StoredObject::Relation(catalog.relation(oid)?.clone())),
-        ObjectId::Extension(oid) => {
-            Some(StoredObject::Extension((**catalog.extension(oid)?).clone()))
-        }
-    }
-}
-
-fn is_there(catalog: &Catalog, id: ObjectId) -> bool {
-    match id {
-        ObjectId::Schema(oid) => catalog.schema(oid).is_some(),
-        ObjectId::Relation(oid) => catalog.relation(oid).is_some(),
-        ObjectId::Extension(oid) => catalog.extension(oid).is_some(),
-    }
-}
-
-/// Copies an object (or its absence) from one version to another.
-fn transfer(from: &Catalog, to: &mut Catalog, id: ObjectId) {
-    match id {
-        ObjectId::Schema(oid) => match from.schema(oid) {
-            Some(schema) => to.put_schema((**schema).clone()),
-            None => to.remove_schema(oid),
-        },
-        ObjectId::Extension(oid) => match from.extension(oid) {
-            Some(extension) => to.put_extension((**extension).clone()),
-            None => to.remove_extension(oid),
-        },
-        ObjectId::Relation(oid) => match from.relation(oid) {
-            Some(relation) => to.put_relation(relation.clone()),
-            None => {
-                to.remove_relation(oid);
-            }
-        },
-    }
-}
-
-fn install(catalog: &mut Catalog, object: StoredObject) -> ObjectId {
-    match object {
-        StoredObject::Schema(schema) => {
-            let id = ObjectId::Schema(schema.oid);
-            catalog.put_schema(schema);
-            id
-        }
-        StoredObject::Extension(extension) => {
-            let id = ObjectId::Extension(extension.oid);
-            catalog.put_extension(extension);
-            id
-        }
-        StoredObject::Relation(mut relation) => {
-            let id = ObjectId::Relation(relation.oid);
-            complete_schemas(&mut relation);
-            catalog.put_relation(relation);
-            id
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::drop::relation_name;
 use super::open::system_catalog;
-use super::{DdlContext, create_statistics, trigger};
+use super::{DdlContext, create_statistics, function, trigger};
 use steppe_catalog::objects::kind_word;
-use steppe_catalog::{PG_CATALOG, RareText, RelKind, Relation, builtin};
-use steppe_sql::ast::{CommentStmt, ObjectKind, ObjectName, ObjectRef, ObjectWithArgs};
+use steppe_catalog::{RareText, RelKind, Relation};
+use steppe_sql::ast::{CommentStmt, ObjectKind, ObjectName, ObjectRef};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
 
@@ -21,8 +21,9 @@ pub(crate) fn comment(ctx: &mut DdlContext<'_>, stmt: &CommentStmt) -> Result<()
         ObjectRef::Name(name) => name,
         // There are only built-in ones, whose descriptions stay as they are.
         ObjectRef::Type(name) => return ctx.resolve_type(name).and(Err(unsupported())),
-        ObjectRef::Function(function) if stmt.kind != ObjectKind::Operator => {
-            return check_function(ctx, function, stmt.kind).and(Err(unsupported()));
+        ObjectRef::Function(named) => {
+            let kind = function::Kind::of(stmt.kind).ok_or_else(unsupported)?;
+            return function::comment(ctx, named, kind, text);
         }
         _ => return Err(unsupported()),
     };
@@ -38,44 +39,6 @@ pub(crate) fn comment(ctx: &mut DdlContext<'_>, stmt: &CommentStmt) -> Result<()
         ObjectKind::Schema => on_schema(ctx, name, text),
         _ => Err(unsupported()),
     }
-}
-
-/// The errors of a function or aggregate that is not there, or not the only one of its name
-/// (LookupFuncWithArgs).
-fn check_function(
-    ctx: &mut DdlContext<'_>,
-    function: &ObjectWithArgs,
-    kind: ObjectKind,
-) -> Result<()> {
-    let name = &function.name;
-    let built_in = matches!(name.schema(), None | Some("pg_catalog"));
-    let named = builtin::functions_named(name.name());
-    let mut named = named.filter(|proc| built_in && proc.schema == PG_CATALOG);
-    let word = if kind == ObjectKind::Aggregate { "aggregate" } else { "function" };
-    let undefined = |message: String| Err(Error::new(SqlState::UNDEFINED_FUNCTION, message));
-    if function.args_unspecified {
-        return match (named.next(), named.next()) {
-            (None, _) => undefined(format!("could not find a {word} named \"{name}\"")),
-            (Some(_), None) => Ok(()),
-            _ => Err(Error::new(
-                SqlState::AMBIGUOUS_FUNCTION,
-                format!("{word} name \"{name}\" is not unique"),
-            )
-            .hint(format!("Specify the argument list to select the {word} unambiguously."))),
-        };
-    }
-    let args = function.args.iter().flatten().map(|ty| ctx.resolve_type(ty).map(|ty| ty.oid));
-    let args = args.collect::<Result<Vec<_>>>()?;
-    let shown: Vec<String> = args.iter().map(|ty| ctx.format_type(*ty)).collect();
-    let signature = format!("{name}({})", shown.join(", "));
-    let Some(found) = named.find(|proc| *proc.args == *args) else {
-        return undefined(format!("{word} {signature} does not exist"));
-    };
-    if kind == ObjectKind::Aggregate && !found.is_aggregate() {
-        let message = format!("function {signature} is not an aggregate");
-        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
-    }
-    Ok(())
 }
 
 fn on_relation(

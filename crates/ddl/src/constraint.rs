@@ -258,7 +258,7 @@ pub(crate) fn add_implied(
     let shared = Arc::new(table.clone());
     let place = ExprPlace::Check;
     let bound = ctx.binding(|b| bind_table_condition(b, &shared, &expr, "CHECK", place))?;
-    let expression = deparse::table_expression(&bound, Some(table)).into();
+    let expression = deparse::table_expression(&bound, Some(table), &ctx.catalog()).into();
     let kind = ConstraintKind::Check { expression };
     if table.constraints.iter().any(|own| own.kind == kind) {
         return Ok(());
@@ -298,7 +298,7 @@ fn add_check(
             table.name
         )));
     }
-    let expression: RareText = deparse::table_expression(&expr, Some(table)).into();
+    let expression: RareText = deparse::table_expression(&expr, Some(table), &ctx.catalog()).into();
     let kind = ConstraintKind::Check { expression: expression.clone() };
     let name = match &check.name {
         Some(name) => {

@@ -225,7 +225,7 @@ fn expression(
             format_type(type_oid, -1)
         )));
     }
-    let text = deparse::table_expression(bound, Some(table)).into();
+    let text = deparse::table_expression(bound, Some(table), &ctx.catalog()).into();
     Ok(StatisticsExpression { text, type_oid })
 }
 
@@ -357,7 +357,7 @@ pub(super) fn reprint(
     for object in objects.iter_mut().filter(|object| !object.expressions.is_empty()) {
         let exprs = statistics_exprs(&catalog, was, object)?;
         for (kept, expr) in object.expressions.iter_mut().zip(&exprs) {
-            kept.text = deparse::table_expression(expr, Some(is)).into();
+            kept.text = deparse::table_expression(expr, Some(is), &catalog).into();
             kept.type_oid = expr.ty().oid;
         }
     }

@@ -2,27 +2,30 @@
 //!
 //! | object | goes with it silently | depends on it: refuses, or goes with CASCADE |
 //! |---|---|---|
-//! | schema | | its tables, views, sequences, statistics objects |
-//! | table | partitions, indexes, constraints, triggers, owned sequences, statistics objects | views that read it, tables that inherit from it |
+//! | schema | | its tables, views, sequences, statistics objects, functions |
+//! | table | partitions, indexes, constraints, triggers, owned sequences, statistics objects, its row type | views that read it, tables that inherit from it |
 //! | column | indexes, constraints, owned sequences, statistics objects | views that read it, columns generated from it, triggers that name it |
 //! | primary key | its index | views whose grouping depends on it |
 //! | view | | views that read it |
 //! | sequence | | column defaults that call it |
+//! | function | | what calls it (`callers`), triggers |
+//! | type | | functions that take or return it |
 //!
 //! Dependents are found depth first, at each object those made last first, and each
 //! after its own: the order to drop them in, and backwards that of the report, as
 //! PostgreSQL's findDependentObjects and reportDependentObjects have it.
 
-use super::{DdlContext, trigger};
+use super::{DdlContext, callers, trigger};
 use hashbrown::HashSet;
 use std::sync::Arc;
 use steppe_catalog::objects::{Object, describe};
 use steppe_catalog::system::extended_statistics::statistics_objects;
 use steppe_catalog::trigger::Trigger;
-use steppe_catalog::{Catalog, RelKind, Relation};
+use steppe_catalog::{Catalog, Function, ObjectId, RelKind, Relation, row_type_of};
 use steppe_sql::ast::DropBehavior;
 use steppe_sql::bind::generated_value;
 use steppe_sql::bind::index::columns_of;
+use steppe_sql::bind::typename::TypeNames;
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
 
@@ -45,7 +48,8 @@ pub(super) fn dependents(
         return Ok(Vec::new());
     }
     let path = ctx.search_path.clone();
-    let name = |object| describe(&catalog, &path, object);
+    let types = |ty: Oid| TypeNames { catalog: &catalog, path: &path }.format(ty, -1);
+    let name = |object| describe(&catalog, &path, &types, object);
     if behavior == DropBehavior::Restrict {
         let message = match roots {
             [one] => {
@@ -60,13 +64,17 @@ pub(super) fn dependents(
     }
     for dependent in &found {
         match dependent.object {
-            Object::Relation(oid) | Object::Default(oid, _) => {
+            Object::Relation(oid)
+            | Object::Default(oid, _)
+            | Object::Constraint(oid, _)
+            | Object::Trigger(oid, _) => {
                 ctx.lock(oid, RelationLockMode::AccessExclusive)?;
             }
             Object::Statistics(table, _) => {
                 ctx.lock(table, RelationLockMode::ShareUpdateExclusive)?;
             }
             Object::Trigger(table, _) => ctx.lock(table, RelationLockMode::AccessExclusive)?,
+            Object::Function(oid) => ctx.lock_object(ObjectId::Function(oid))?,
             _ => {}
         }
     }
@@ -121,6 +129,8 @@ impl Search<'_> {
             for partition in children.filter(|child| !inherits(self.catalog, *child)) {
                 self.collect_silently(Object::Relation(partition));
             }
+            let row_type = self.catalog.relation(parent).and_then(|r| row_type_of(r));
+            row_type.into_iter().for_each(|ty| self.collect_silently(Object::Type(ty)));
         }
         for object in direct(self.catalog, on).into_iter().rev() {
             if self.known.contains(&object) {
@@ -154,9 +164,10 @@ impl Search<'_> {
                     let is_own = goes(Object::Column(table, attnum));
                     !is_own && !goes(Object::Relation(table)) && !goes(Object::Schema(schema))
                 }
-                Object::Statistics(table, _) | Object::Trigger(table, _) => {
-                    !goes(Object::Relation(table))
-                }
+                Object::Statistics(table, _)
+                | Object::Trigger(table, _)
+                | Object::Constraint(table, _) => !goes(Object::Relation(table)),
+                Object::Column(table, _) => !goes(Object::Relation(table)),
                 _ => true,
             }
         });
@@ -175,7 +186,10 @@ fn direct(catalog: &Catalog, on: Object) -> Vec<Object> {
             let members = members.map(|r| (r.oid, Object::Relation(r.oid)));
             let statistics = statistics_objects(catalog).filter(|(_, o)| o.schema == schema);
             let statistics = statistics.map(|(t, o)| (o.oid, Object::Statistics(t.oid, o.oid)));
-            let mut members: Vec<(Oid, Object)> = members.chain(statistics).collect();
+            let functions = catalog.stored::<Function>().iter().filter(|f| f.schema == schema);
+            let functions = functions.map(|f| (f.oid, Object::Function(f.oid)));
+            let mut members: Vec<(Oid, Object)> =
+                members.chain(statistics).chain(functions).collect();
             members.sort_unstable_by_key(|(oid, _)| *oid);
             members.into_iter().map(|(_, object)| object).collect()
         }
@@ -186,20 +200,26 @@ fn direct(catalog: &Catalog, on: Object) -> Vec<Object> {
             relations.sort_unstable();
             let sequence = catalog.relation(oid).filter(|r| r.kind == RelKind::Sequence);
             let defaults = sequence.map(|s| defaults_using(catalog, s)).unwrap_or_default();
-            relations.into_iter().map(Object::Relation).chain(defaults).collect()
+            let functions = callers::readers(catalog, oid, 0);
+            let relations = relations.into_iter().map(Object::Relation);
+            relations.chain(defaults).chain(functions).collect()
         }
         Object::Column(table, attnum) => {
             let views = readers(catalog, table, attnum).map(|v| Object::Relation(v.oid));
             let triggers = triggers_naming(catalog, table, attnum);
+            let functions = callers::readers(catalog, table, attnum);
             generated_from(catalog, table, attnum)
                 .into_iter()
                 .chain(triggers)
                 .chain(views)
+                .chain(functions)
                 .collect()
         }
         Object::Constraint(_, constraint) => {
             readers(catalog, constraint, 0).map(|v| Object::Relation(v.oid)).collect()
         }
+        Object::Function(oid) => callers::of(catalog, oid),
+        Object::Type(ty) => callers::with_type(catalog, ty),
         Object::Default(..) | Object::Statistics(..) | Object::Trigger(..) => Vec::new(),
     }
 }
@@ -250,7 +270,9 @@ fn owned_sequences(catalog: &Catalog, owner: Object) -> Vec<Oid> {
         | Object::Default(..)
         | Object::Constraint(..)
         | Object::Statistics(..)
-        | Object::Trigger(..) => return Vec::new(),
+        | Object::Trigger(..)
+        | Object::Function(_)
+        | Object::Type(_) => return Vec::new(),
     };
     let owned = |r: &&Arc<Relation>| {
         let by = r.sequence.as_ref().and_then(|s| s.owned_by);

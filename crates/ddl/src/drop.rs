@@ -5,7 +5,9 @@
 
 use super::depend;
 use super::open::system_catalog;
-use super::{DdlContext, create_statistics, drop_column, extension, files_of, partition, trigger};
+use super::{
+    DdlContext, create_statistics, drop_column, extension, files_of, function, partition, trigger,
+};
 use std::sync::Arc;
 use steppe_catalog::objects::{Object, kind_word};
 use steppe_catalog::trigger::Trigger;
@@ -32,6 +34,9 @@ pub(crate) fn drop_objects(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<
         }
         ObjectKind::Trigger => {
             return trigger::drop_triggers(ctx, drop).map(|()| "DROP TRIGGER");
+        }
+        ObjectKind::Function | ObjectKind::Procedure | ObjectKind::Routine => {
+            return function::drop_functions(ctx, drop);
         }
         other => return Err(Error::not_supported(format!("DROP {}", other.as_str()))),
     };
@@ -236,13 +241,27 @@ pub(super) fn drop_dependents(ctx: &mut DdlContext<'_>, dependents: &[Object]) -
                 create_statistics::remove(ctx, *table, *object)?;
             }
             Object::Trigger(table, object) => trigger::remove(ctx, *table, *object)?,
-            Object::Schema(_) | Object::Constraint(..) => {
-                let message = "a schema or constraint does not go with others";
-                return Err(Error::internal(message));
+            Object::Constraint(table, oid) => {
+                change_table(ctx, *table, |table| table.constraints.retain(|c| c.oid != *oid))?;
+            }
+            Object::Function(oid) => function::remove(ctx, *oid),
+            Object::Schema(_) | Object::Type(_) => {
+                return Err(Error::internal("a schema or a type does not go with others"));
             }
         }
     }
     Ok(())
+}
+
+fn change_table(
+    ctx: &mut DdlContext<'_>,
+    table: Oid,
+    change: impl FnOnce(&mut Relation),
+) -> Result<()> {
+    let Some(table) = ctx.catalog().relation(table).cloned() else { return Ok(()) };
+    let mut table = (*table).clone();
+    change(&mut table);
+    ctx.put(table)
 }
 
 /// Removes a relation with what belongs to it; its storage goes when the transaction commits.

@@ -92,7 +92,7 @@ fn store(
         ));
     }
     let bound = bound_over(ctx, &table, position, expr)?;
-    relation.columns[position].default = Some(table_expression(&bound, Some(relation)).into());
+    relation.columns[position].default = Some(table_expression(&bound, Some(relation), &ctx.catalog()).into());
     Ok(bound)
 }
 
@@ -104,7 +104,7 @@ pub(super) fn cast(
     expr: &ast::Expr,
 ) -> Result<Option<Arc<str>>> {
     let bound = bound_over(ctx, &Arc::new(relation.clone()), position, expr)?;
-    Ok(Some(table_expression(&bound, Some(relation)).into()))
+    Ok(Some(table_expression(&bound, Some(relation), &ctx.catalog()).into()))
 }
 
 fn bound_over(
@@ -233,7 +233,7 @@ pub(super) fn follow_rename(
 ) -> Result<()> {
     for position in 0..renamed.columns.len() {
         if let Some(expr) = expression(ctx, old, position)? {
-            renamed.columns[position].default = Some(table_expression(&expr, Some(renamed)).into());
+            renamed.columns[position].default = Some(table_expression(&expr, Some(renamed), &ctx.catalog()).into());
         }
     }
     Ok(())

@@ -166,7 +166,7 @@ fn index_key(
                     check_expression(&bound, elem)?;
                     let columns = columns_of(&bound).into_iter();
                     generated::check_indexed(table, columns, INDEXES)?;
-                    let text = deparse::table_expression(&bound, Some(table));
+                    let text = deparse::table_expression(&bound, Some(table), &ctx.catalog());
                     (0, Some(Arc::from(text)), bound.ty().oid)
                 }
             }
@@ -277,7 +277,7 @@ fn index_predicate(
         return Err(not_immutable("predicate"));
     }
     generated::check_indexed(table, columns_of(&bound).into_iter(), INDEXES)?;
-    Ok(deparse::table_expression(&bound, Some(table)).into())
+    Ok(deparse::table_expression(&bound, Some(table), &ctx.catalog()).into())
 }
 
 fn expression_name(expr: &ast::Expr) -> String {
@@ -317,7 +317,7 @@ pub(crate) fn reprint(
     let catalog = ctx.catalog();
     let Some(info) = &mut index.index else { return Ok(()) };
     let bound = IndexExprs::bind(&catalog, was, info)?;
-    let text = |e: &Expr| Some(Arc::from(deparse::table_expression(e, Some(is))));
+    let text = |e: &Expr| Some(Arc::from(deparse::table_expression(e, Some(is), &catalog)));
     for (position, (key, expr)) in info.keys.iter_mut().zip(&bound.keys).enumerate() {
         let Some(expr) = expr else { continue };
         key.expression = text(expr);

@@ -18,6 +18,7 @@ mod alter;
 mod analyze;
 mod auto_analyze;
 mod build;
+mod callers;
 mod cluster;
 mod column_hints;
 mod comment;
@@ -30,6 +31,7 @@ mod drop;
 mod drop_column;
 mod drop_constraint;
 mod extension;
+mod function;
 mod generated;
 mod identity;
 mod index;
@@ -88,6 +90,8 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::CreateExtension(_)
             | Statement::CreateStatistics(_)
             | Statement::CreateTrigger(_)
+            | Statement::CreateFunction(_)
+            | Statement::AlterFunction(_)
             | Statement::AlterTable(_)
             | Statement::AlterSequence(_)
             | Statement::AlterStatistics(_)
@@ -129,6 +133,11 @@ pub fn command_name(statement: &Statement) -> &'static str {
         Statement::CreateExtension(_) => "CREATE EXTENSION",
         Statement::CreateStatistics(_) => "CREATE STATISTICS",
         Statement::CreateTrigger(_) => "CREATE TRIGGER",
+        Statement::CreateFunction(create) => match create.is_procedure {
+            true => "CREATE PROCEDURE",
+            false => "CREATE FUNCTION",
+        },
+        Statement::AlterFunction(_) => "ALTER FUNCTION",
         Statement::AlterTable(_)
         | Statement::Rename(_)
         | Statement::AlterOwner(_)
@@ -143,6 +152,9 @@ pub fn command_name(statement: &Statement) -> &'static str {
             ast::ObjectKind::Extension => "DROP EXTENSION",
             ast::ObjectKind::Statistics => "DROP STATISTICS",
             ast::ObjectKind::Trigger => "DROP TRIGGER",
+            ast::ObjectKind::Function => "DROP FUNCTION",
+            ast::ObjectKind::Procedure => "DROP PROCEDURE",
+            ast::ObjectKind::Routine => "DROP ROUTINE",
             _ => "DROP TABLE",
         },
         Statement::Truncate(_) => "TRUNCATE TABLE",
@@ -175,6 +187,8 @@ pub fn execute(statement: &Statement, ctx: &mut DdlContext<'_>) -> Result<&'stat
         Statement::CreateTrigger(create) => {
             trigger::create_trigger(ctx, create).map(|()| "CREATE TRIGGER")
         }
+        Statement::CreateFunction(create) => function::create_function(ctx, create),
+        Statement::AlterFunction(stmt) => function::alter_function(ctx, stmt),
         Statement::AlterTable(stmt) => alter::alter_table(ctx, stmt),
         Statement::AlterSequence(stmt) => {
             sequence::alter_sequence(ctx, stmt).map(|()| "ALTER SEQUENCE")

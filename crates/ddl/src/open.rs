@@ -5,7 +5,7 @@
 
 use super::DdlContext;
 use std::sync::Arc;
-use steppe_catalog::{RelKind, Relation};
+use steppe_catalog::{ObjectId, RelKind, Relation};
 use steppe_sql::ast::RangeVar;
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
@@ -69,6 +69,14 @@ impl DdlContext<'_> {
         }
     }
 
+    /// Keeps other transactions from changing an object, waiting in place.
+    pub(crate) fn lock_object(&self, id: ObjectId) -> Result<()> {
+        match self.store.lock_object(self.txn, id)? {
+            Some(wait) => self.session.block_on(wait),
+            None => Ok(()),
+        }
+    }
+
     /// Locks a relation and returns its current version. The same statement may have changed it
     /// through another parent.
     pub(crate) fn lock_current(
@@ -86,9 +94,7 @@ impl DdlContext<'_> {
     /// after the other.
     pub(crate) fn lock_to_index(&mut self, oid: Oid) -> Result<Arc<Relation>> {
         self.lock(oid, RelationLockMode::Share)?;
-        if let Some(wait) = self.store.lock_object(self.txn, oid)? {
-            self.session.block_on(wait)?;
-        }
+        self.lock_object(ObjectId::Relation(oid))?;
         self.lock_current(oid, RelationLockMode::Share)
     }
 }

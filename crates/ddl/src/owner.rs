@@ -1,6 +1,6 @@
 //! ALTER … OWNER TO.
 
-use super::{DdlContext, create_statistics};
+use super::{DdlContext, create_statistics, function};
 use steppe_sql::ast::{AlterOwnerStmt, ObjectKind, ObjectRef};
 use steppe_types::{Error, Result};
 
@@ -8,6 +8,11 @@ use steppe_types::{Error, Result};
 pub(crate) fn alter_owner(ctx: &mut DdlContext<'_>, stmt: &AlterOwnerStmt) -> Result<&'static str> {
     if let (ObjectKind::Statistics, ObjectRef::Name(name)) = (stmt.kind, &stmt.object) {
         return create_statistics::check_exists(ctx, name).map(|()| "ALTER STATISTICS");
+    }
+    if let ObjectRef::Function(named) = &stmt.object
+        && function::Kind::of(stmt.kind).is_some()
+    {
+        return function::check_owned(ctx, stmt.kind, named);
     }
     match stmt.kind {
         ObjectKind::Table => Ok("ALTER TABLE"),

@@ -3,7 +3,7 @@
 //! moved name it anew.
 
 use super::open::system_catalog;
-use super::{DdlContext, create_statistics, view};
+use super::{DdlContext, create_statistics, function, view};
 use std::sync::Arc;
 use steppe_catalog::objects::kind_word;
 use steppe_catalog::{RelKind, Relation, Schema, TEMPORARY_SCHEMA};
@@ -17,6 +17,11 @@ pub(super) fn set_schema(ctx: &mut DdlContext<'_>, stmt: &AlterSchemaStmt) -> Re
     if let (ObjectKind::Statistics, ObjectRef::Name(name)) = (stmt.kind, &stmt.object) {
         let moved = create_statistics::set_schema(ctx, name, &stmt.new_schema);
         return moved.map(|()| "ALTER STATISTICS");
+    }
+    if let ObjectRef::Function(named) = &stmt.object
+        && function::Kind::of(stmt.kind).is_some()
+    {
+        return function::set_schema(ctx, stmt.kind, named, &stmt.new_schema);
     }
     let (tag, kind) = match stmt.kind {
         ObjectKind::Table => ("ALTER TABLE", None),

@@ -148,7 +148,7 @@ pub(super) fn retype_checks(
     for constraint in table.constraints.iter_mut().filter(|c| reads(c, attnums)) {
         let ConstraintKind::Check { expression } = &constraint.kind else { continue };
         let bound = bound_check(ctx, &shared, expression).map_err(Error::without_position)?;
-        let expression = deparse::table_expression(&bound, Some(&shared)).into();
+        let expression = deparse::table_expression(&bound, Some(&shared), &ctx.catalog()).into();
         constraint.kind = ConstraintKind::Check { expression };
     }
     Ok(())

@@ -28,7 +28,8 @@ fn describe(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
         return Ok(Datum::Null);
     }
     let names = CatalogNames::of(cx);
-    let named = |object| objects::describe(&cx.catalog, names.path(), object);
+    let types = |ty: Oid| names.types().format(ty, -1);
+    let named = |object| objects::describe(&cx.catalog, names.path(), &types, object);
     let found = match class {
         PG_CLASS => relation(object, column, cx).map(named),
         PG_CONSTRAINT => constraint(object, cx).map(named),

@@ -1,24 +1,31 @@
-//! pg_get_functiondef: CREATE FUNCTION of a built-in function, as psql's \sf shows it (ruleutils.c).
+//! pg_get_functiondef: CREATE FUNCTION of a function, as psql's \sf shows it (ruleutils.c).
 
 use super::args::{oid, text_datum};
-use super::signature::{arguments, result};
+use super::reg::CatalogNames;
+use super::signature::{arguments, format_type_quoted, result};
 use super::{Entry, scalar};
 use crate::FnContext;
-use steppe_catalog::builtin;
+use steppe_catalog::builtin::{self, C_LANGUAGE, INTERNAL_LANGUAGE, SQL_LANGUAGE};
 use steppe_catalog::objects::{Body, Function, FunctionRef, Parallel, Volatility};
-use steppe_sql::deparse::quote_identifier;
+use steppe_sql::deparse::{quote_identifier, simple_quote_literal};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// The function by its prosrc.
 pub(super) const TABLE: &[Entry] = &[("pg_get_functiondef", scalar(definition))];
 
-/// pg_language OID of c.
-const C_LANGUAGE: Oid = 13;
-
 /// The default procost of internal and C functions and of others, and the default prorows.
 const COST_INTERNAL: f32 = 1.0;
 const COST: f32 = 100.0;
 const ROWS: f32 = 1000.0;
+
+/// Settings that are lists of names, each quoted by itself (GUC_LIST_QUOTE).
+const LISTS: &[&str] = &[
+    "search_path",
+    "temp_tablespaces",
+    "local_preload_libraries",
+    "session_preload_libraries",
+    "shared_preload_libraries",
+];
 
 fn definition(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let Some(proc) = cx.catalog.function(oid(args, 0)?) else { return Ok(Datum::Null) };
@@ -26,36 +33,74 @@ fn definition(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
         let message = format!("\"{}\" is an aggregate function", proc.name);
         return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
     }
-    // Bodies in SQL, and extensions' functions, are not kept as PostgreSQL has them.
-    let Some(source) = proc.built_in_source().filter(|source| !source.is_empty()) else {
+    // The bodies in SQL of built-in functions, and extensions' functions, are not kept as
+    // PostgreSQL has them.
+    let is_kept = match proc.built_in_source() {
+        Some(source) => !source.is_empty(),
+        None => proc.brought_by.is_none(),
+    };
+    if !is_kept {
         return Err(Error::not_supported(format!("the definition of function {}", proc.name)));
+    }
+    let (kind, delimiter) = match proc.is_procedure() {
+        true => ("PROCEDURE", "$procedure"),
+        false => ("FUNCTION", "$function"),
     };
-    let (kind, quote) = match proc.is_procedure() {
-        true => ("PROCEDURE", "$procedure$"),
-        false => ("FUNCTION", "$function$"),
-    };
+    let names = CatalogNames::of(cx);
+    let types = |ty: Oid| format_type_quoted(&names, ty);
     let schema = cx.catalog.schema(proc.schema).map_or("pg_catalog", |schema| &schema.name);
-    let (name, given) = (quote_identifier(&proc.name), arguments(&proc, true));
+    let schema = quote_identifier(schema);
+    let (name, given) = (quote_identifier(&proc.name), arguments(&proc, true, &types));
     let mut out = format!("CREATE OR REPLACE {kind} {schema}.{name}({given})\n");
-    if let Some(result) = result(&proc) {
+    if let Some(result) = result(&proc, &types) {
         out.push_str(&format!(" RETURNS {result}\n"));
     }
     let language = language(&proc);
-    out.push_str(&format!(" LANGUAGE {language}\n"));
+    let shown = builtin::language_name(language).unwrap_or("internal");
+    out.push_str(&format!(" LANGUAGE {}\n", quote_identifier(shown)));
     let options = options(&proc, language);
     if !options.is_empty() {
         out.push_str(&format!("{options}\n"));
     }
-    let library = library(&proc).map_or(String::new(), |library| format!("'{library}', "));
-    out.push_str(&format!("AS {library}{quote}{source}{quote}\n"));
+    for (name, value) in &proc.config {
+        let value = match LISTS.contains(&&**name) {
+            true => quoted_list(value),
+            false => simple_quote_literal(value),
+        };
+        out.push_str(&format!(" SET {} TO {value}\n", quote_identifier(name)));
+    }
+    out.push_str(&body(&proc, delimiter));
     text_datum(out)
 }
 
-fn language(function: &Function) -> &'static str {
+/// The body, in a form that CREATE FUNCTION takes.
+fn body(function: &Function, delimiter: &str) -> String {
+    if let Body::SqlStandard { text } = &function.body {
+        return format!("{text}\n");
+    }
+    let source = function.source();
+    let mut quote = delimiter.to_owned();
+    while source.contains(&quote) {
+        quote.push('x');
+    }
+    let library = library(function).map_or(String::new(), |library| format!("'{library}', "));
+    format!("AS {library}{quote}${source}{quote}$\n")
+}
+
+/// The names of a list, each as a string.
+fn quoted_list(value: &str) -> String {
+    let names = value.split(',').map(str::trim);
+    let unquoted = names.map(|name| match name.strip_prefix('"') {
+        Some(rest) => rest.strip_suffix('"').unwrap_or(rest).replace("\"\"", "\""),
+        None => name.to_owned(),
+    });
+    unquoted.map(|name| simple_quote_literal(&name)).collect::<Vec<_>>().join(", ")
+}
+
+fn language(function: &Function) -> Oid {
     match function.body {
-        Body::Native { language: C_LANGUAGE, .. } => "c",
-        Body::Native { .. } => "internal",
-        _ => "sql",
+        Body::Native { language, .. } | Body::Procedural { language, .. } => language,
+        Body::Sql { .. } | Body::SqlStandard { .. } => SQL_LANGUAGE,
     }
 }
 
@@ -67,7 +112,7 @@ fn library(function: &Function) -> Option<&'static str> {
 }
 
 /// The options of the function's declaration, each after a blank.
-fn options(proc: &Function, language: &str) -> String {
+fn options(proc: &Function, language: Oid) -> String {
     let flags = [
         (proc.is_window(), " WINDOW"),
         (proc.is_immutable(), " IMMUTABLE"),
@@ -79,7 +124,8 @@ fn options(proc: &Function, language: &str) -> String {
         (proc.leakproof, " LEAKPROOF"),
     ];
     let mut out: String = flags.iter().filter(|(has, _)| *has).map(|(_, word)| *word).collect();
-    let default = if language == "sql" { COST } else { COST_INTERNAL };
+    let is_internal = matches!(language, INTERNAL_LANGUAGE | C_LANGUAGE);
+    let default = if is_internal { COST_INTERNAL } else { COST };
     if proc.cost != default {
         out.push_str(&format!(" COST {}", proc.cost));
     }

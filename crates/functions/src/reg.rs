@@ -7,6 +7,7 @@
 
 use crate::FnContext;
 use std::sync::Arc;
+use steppe_catalog::objects::function_signature;
 use steppe_catalog::{
     Catalog, DATABASE_NAME, FunctionRef, OperatorRef, PG_CATALOG, Relation, builtin, system,
 };
@@ -58,11 +59,19 @@ impl CatalogNames {
         &self.catalog
     }
 
-    /// The functions that a name may mean.
+    /// The functions that a name may mean: of those with the same arguments, the first in the
+    /// search path.
     fn functions(&self, schema: Option<&str>, name: &str) -> Vec<FunctionRef> {
-        let mut found = Vec::new();
-        self.catalog.functions_in(schema, name, &self.path, &mut |_, f| found.push(f));
-        found
+        let mut found: Vec<(usize, FunctionRef)> = Vec::new();
+        self.catalog.functions_in(schema, name, &self.path, &mut |at, f| found.push((at, f)));
+        found.sort_by_key(|(place, _)| *place);
+        let mut visible: Vec<FunctionRef> = Vec::with_capacity(found.len());
+        for (_, function) in found {
+            if !visible.iter().any(|earlier| earlier.args == function.args) {
+                visible.push(function);
+            }
+        }
+        visible
     }
 
     /// The operators that a symbol may mean.
@@ -500,14 +509,15 @@ impl TypeCatalog for CatalogNames {
             oid::REGCLASS => self.catalog.relation(value).map(|r| self.relation_name(r)),
             oid::REGTYPE => self.catalog.has_type(value).then(|| self.types().format(value, -1)),
             oid::REGPROC => self.catalog.function(value).map(|proc| {
-                let is_only = self.functions(None, &proc.name).len() == 1;
+                let named = self.functions(None, &proc.name);
+                let is_only = matches!(named.as_slice(), [only] if only.oid == value);
                 let schema = self.catalog.schema_of(&proc);
                 self.bare_or_qualified(quote_identifier(&proc.name), schema, is_only)
             }),
-            oid::REGPROCEDURE => self
-                .catalog
-                .function(value)
-                .map(|proc| with_types(&quote_identifier(&proc.name), proc.args.iter().copied())),
+            oid::REGPROCEDURE => self.catalog.function(value).map(|proc| {
+                let types = |ty: Oid| self.types().format(ty, -1);
+                function_signature(&self.catalog, &self.path, &types, &proc)
+            }),
             oid::REGOPER => self.catalog.operator(value).map(|operator| {
                 let is_only = self.operators(None, &operator.name).len() == 1;
                 let schema = Some(operator.schema);

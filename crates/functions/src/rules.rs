@@ -166,7 +166,10 @@ pub fn printed_view(
         current: &Arc::clone,
         relation_name: &|relation| names.relation_name(relation),
         relation: &|oid| catalog.relation(oid).cloned(),
-        function_schema: &|func| function_schema_name(catalog, func),
+        function_schema: &|func| match catalog.function_is_visible(func, names.path()) {
+            true => None,
+            false => function_schema_name(catalog, func),
+        },
         pretty,
         kept: false,
         using: true,

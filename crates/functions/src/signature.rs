@@ -2,23 +2,23 @@
 //! (ruleutils.c), and pg_get_keywords.
 
 use super::args::{oid, text_or_null};
+use super::reg::CatalogNames;
 use super::{CallInfo, Entry, SetRows, scalar, set};
 use crate::FnContext;
-use steppe_catalog::objects::{Argument, ArgumentMode, Function};
-use steppe_sql::bind::typename::format_type;
+use steppe_catalog::objects::{Argument, ArgumentMode, Body, Function};
 use steppe_sql::deparse::quote_identifier;
 use steppe_types::{Datum, Oid, Result};
 
 /// Signature functions by prosrc.
 pub(super) const TABLE: &[Entry] = &[
-    ("pg_get_function_arguments", scalar(|a, cx| of(a, cx, |f| Some(arguments(f, true))))),
+    ("pg_get_function_arguments", scalar(|a, cx| of(a, cx, |f, t| Some(arguments(f, true, t))))),
     (
         "pg_get_function_identity_arguments",
-        scalar(|a, cx| of(a, cx, |f| Some(arguments(f, false)))),
+        scalar(|a, cx| of(a, cx, |f, t| Some(arguments(f, false, t)))),
     ),
     ("pg_get_function_result", scalar(|a, cx| of(a, cx, result))),
     ("pg_get_function_arg_default", scalar(argument_default)),
-    ("pg_get_function_sqlbody", scalar(|_, _| Ok(Datum::Null))),
+    ("pg_get_function_sqlbody", scalar(sql_body)),
     ("pg_get_keywords", set(keywords)),
 ];
 
@@ -26,9 +26,24 @@ pub(super) const TABLE: &[Entry] = &[
 fn of(
     args: &[Datum],
     cx: &FnContext,
-    say: impl FnOnce(&Function) -> Option<String>,
+    say: impl FnOnce(&Function, &TypeFormat<'_>) -> Option<String>,
 ) -> Result<Datum> {
-    text_or_null(cx.catalog.function(oid(args, 0)?).and_then(|function| say(&function)))
+    let names = CatalogNames::of(cx);
+    let types = |ty: Oid| format_type_quoted(&names, ty);
+    let function = cx.catalog.function(oid(args, 0)?);
+    text_or_null(function.and_then(|function| say(&function, &types)))
+}
+
+/// Names types.
+pub(super) type TypeFormat<'a> = dyn Fn(Oid) -> String + 'a;
+
+/// A body in SQL's own syntax.
+fn sql_body(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let function = cx.catalog.function(oid(args, 0)?);
+    text_or_null(function.and_then(|function| match &function.body {
+        Body::SqlStandard { text } if !function.is_built_in() => Some(text.to_string()),
+        _ => None,
+    }))
 }
 
 /// Whether the last input argument is VARIADIC without a mode saying so.
@@ -37,8 +52,8 @@ fn variadic_at(proc: &Function, arguments: &[Argument]) -> Option<usize> {
     implied.then(|| proc.args.len().checked_sub(1)).flatten()
 }
 
-/// The arguments as CREATE FUNCTION lists them.
-pub(super) fn arguments(proc: &Function, with_outputs: bool) -> String {
+/// The arguments as CREATE FUNCTION lists them, with their defaults or without.
+pub(super) fn arguments(proc: &Function, with_defaults: bool, types: &TypeFormat<'_>) -> String {
     let all = proc.arguments();
     let variadic = variadic_at(proc, &all);
     let first_default = proc.args.len() - proc.defaults.len();
@@ -46,20 +61,21 @@ pub(super) fn arguments(proc: &Function, with_outputs: bool) -> String {
     for argument in all.iter() {
         let prefix = match argument.mode {
             ArgumentMode::Table => continue,
-            ArgumentMode::Out if !with_outputs => continue,
             ArgumentMode::Out => "OUT ",
             ArgumentMode::InOut => "INOUT ",
             ArgumentMode::Variadic => "VARIADIC ",
             _ if variadic == Some(input) => "VARIADIC ",
-            _ => "",
+            // DROP PROCEDURE would take an argument without a mode for any.
+            ArgumentMode::In if proc.is_procedure() => "IN ",
+            ArgumentMode::In => "",
         };
         let mut text = prefix.to_string();
         if !argument.name.is_empty() {
             text.push_str(&format!("{} ", quote_identifier(&argument.name)));
         }
-        text.push_str(&format_type_quoted(argument.ty));
+        text.push_str(&types(argument.ty));
         if argument.mode.is_input() {
-            if with_outputs && input >= first_default {
+            if with_defaults && input >= first_default {
                 text.push_str(&format!(" DEFAULT {}", proc.defaults[input - first_default]));
             }
             input += 1;
@@ -69,36 +85,38 @@ pub(super) fn arguments(proc: &Function, with_outputs: bool) -> String {
     shown.join(", ")
 }
 
-/// The default of input argument number `args[1]`, counted from 1.
+/// The default of argument number `args[1]`, counted from 1.
 fn argument_default(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let proc = cx.catalog.function(oid(args, 0)?);
     let number = usize::try_from(super::args::int4(args, 1)?).unwrap_or(0);
     let default = proc.as_ref().and_then(|proc| {
-        let first = proc.args.len() - proc.defaults.len();
-        proc.defaults.get(number.checked_sub(first + 1)?)
+        let all = proc.arguments();
+        let listed = all.get(..number)?;
+        let input = listed.last().filter(|argument| argument.mode.is_input());
+        input.and_then(|_| proc.default_of(listed.iter().filter(|a| a.mode.is_input()).count()))
     });
-    text_or_null(default.map(|default| default.to_string()))
+    text_or_null(default.map(str::to_string))
 }
 
 /// Pseudo-types that are key words are quoted.
-fn format_type_quoted(type_oid: Oid) -> String {
+pub(super) fn format_type_quoted(names: &CatalogNames, type_oid: Oid) -> String {
     match type_oid {
         steppe_types::oid::ANY => "\"any\"".to_string(),
-        other => format_type(other, -1),
+        other => names.types().format(other, -1),
     }
 }
 
 /// The result as RETURNS has it; NULL for a procedure.
-pub(super) fn result(proc: &Function) -> Option<String> {
+pub(super) fn result(proc: &Function, types: &TypeFormat<'_>) -> Option<String> {
     let columns = proc.declared.iter().filter(|argument| argument.mode == ArgumentMode::Table);
     let columns: Vec<String> = columns
-        .map(|a| format!("{} {}", quote_identifier(&a.name), format_type_quoted(a.ty)))
+        .map(|a| format!("{} {}", quote_identifier(&a.name), types(a.ty)))
         .collect();
     if !columns.is_empty() {
         return Some(format!("TABLE({})", columns.join(", ")));
     }
     let set = if proc.retset { "SETOF " } else { "" };
-    (!proc.is_procedure()).then(|| format!("{set}{}", format_type_quoted(proc.ret)))
+    (!proc.is_procedure()).then(|| format!("{set}{}", types(proc.ret)))
 }
 
 /// Word, category, whether it can be a label without AS (a fact of the grammar).

@@ -64,12 +64,14 @@ fn searches_information_schema(cx: &FnContext) -> bool {
     CatalogNames::of(cx).path().contains(&INFORMATION_SCHEMA)
 }
 
-/// A function is visible if its schema is in the search path.
+/// A function is visible if no other one with the same arguments is found before it.
 fn function(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let Some(function) = cx.catalog.function(oid(args, 0)?) else { return Ok(Datum::Null) };
-    let Some(schema) = cx.catalog.schema_of(&function) else { return Ok(Datum::Null) };
-    let is_searched = schema == PG_CATALOG || CatalogNames::of(cx).path().contains(&schema);
-    Ok(Datum::Bool(is_searched))
+    if cx.catalog.schema_of(&function).is_none() {
+        return Ok(Datum::Null);
+    }
+    let path = CatalogNames::of(cx);
+    Ok(Datum::Bool(cx.catalog.function_is_visible(&function, path.path())))
 }
 
 fn statistics(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {

@@ -22,7 +22,7 @@ use steppe_functions::{
     UtilityCall,
 };
 use steppe_spill::TempSpace;
-use steppe_sql::ast::Statement;
+use steppe_sql::ast::{SetStmt, Statement};
 use steppe_txn::{LockWait, Lsn, RelationLockMode, RowId, SessionHandle};
 use steppe_types::interrupt::Interrupts;
 use steppe_types::io::IoContext;
@@ -38,6 +38,7 @@ use crate::namespace::{NamespaceCell, SessionNamespace};
 use crate::processors;
 use crate::running_triggers::RunningTriggers;
 use crate::server::{Server, SessionControl};
+use crate::session::set;
 use crate::settings::SessionSettings;
 use crate::system_views::session::Named;
 use crate::transaction_modes::SharedModes;
@@ -487,6 +488,10 @@ impl SessionHost for SharedSession {
             _ if of_function::utility(call)? => Ok(()),
             _ => Err(Error::not_supported("this statement in a function")),
         }
+    }
+
+    fn checked_setting(&self, clause: &SetStmt) -> Result<(String, String)> {
+        set::checked_setting(self, clause)
     }
 
     fn session_apart(&self, table: Oid) -> Result<Option<SessionHandle>> {

@@ -18,13 +18,16 @@ use crate::bind::typename::format_type_with_typmod;
 use crate::expr::{Aggregate, BoolTest, CallSyntax, Expr, RowCompareOp, TypeRef, WindowCall};
 use steppe_catalog::system::definitions;
 pub use steppe_catalog::system::definitions::simple_quote_literal;
-use steppe_catalog::{Function, Relation, builtin};
+use steppe_catalog::{Catalog, Function, Relation, builtin};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, oid, text_io};
 
 /// Names for the leaves that only the caller can name: columns, slots, parameters, sub-plans.
 /// `None`: the default name.
 pub type Names<'a> = dyn Fn(&Expr) -> Option<String> + 'a;
+
+/// The quoted schema that a function's name is printed with. `None`: its name alone.
+pub type Schemas<'a> = dyn Fn(&Function) -> Option<String> + 'a;
 
 /// The text of an expression.
 pub fn expression(expr: &Expr, names: &Names<'_>) -> String {
@@ -33,32 +36,45 @@ pub fn expression(expr: &Expr, names: &Names<'_>) -> String {
 
 /// As [`expression`], with constants as a session's settings show them.
 pub fn shown_expression(expr: &Expr, names: &Names<'_>, io: &IoContext) -> String {
+    printed(expr, names, &|_| None, io)
+}
+
+/// As [`shown_expression`], with the schemas of functions.
+fn printed(expr: &Expr, names: &Names<'_>, schemas: &Schemas<'_>, io: &IoContext) -> String {
     let mut out = String::new();
-    Deparser { names, io }.expr(expr, &mut out);
+    Deparser { names, schemas, io }.expr(expr, &mut out);
     out
+}
+
+/// An expression as the catalog keeps it: functions that are not in pg_catalog are printed with
+/// their schemas, so that it means the same under any search path.
+pub fn kept_expression(expr: &Expr, names: &Names<'_>, catalog: &Catalog) -> String {
+    let schemas = |function: &Function| definitions::function_schema_name(catalog, function);
+    printed(expr, names, &schemas, &IoContext::default())
 }
 
 /// The text of a window call without its OVER clause: windows have names only in a plan.
 pub fn window_call(call: &WindowCall, names: &Names<'_>, io: &IoContext) -> String {
     let mut out = String::new();
-    Deparser { names, io }.window(call, &mut out);
+    Deparser { names, schemas: &|_| None, io }.window(call, &mut out);
     out
 }
 
 /// The text of an expression over one table's columns (`Var`s or `Slot`s in attribute order), as
 /// stored for CHECK and DEFAULT.
-pub fn table_expression(expr: &Expr, relation: Option<&Relation>) -> String {
+pub fn table_expression(expr: &Expr, relation: Option<&Relation>, catalog: &Catalog) -> String {
     let column = |index: usize| {
         relation.and_then(|r| r.columns.get(index)).map(|c| quote_identifier(&c.name))
     };
-    expression(expr, &|e| match e {
+    let names = |e: &Expr| match e {
         Expr::Var { column: c, levels_up: 0, .. } => match usize::try_from(*c) {
             Ok(index) => column(index),
             Err(_) => crate::bind::system_column(*c).map(|s| s.0.to_string()),
         },
         Expr::Slot { index, .. } => column(*index),
         _ => None,
-    })
+    };
+    kept_expression(expr, &names, catalog)
 }
 
 /// The text of a trigger's condition, bound over `old` and `new` of a table, as the table's columns
@@ -90,6 +106,7 @@ pub fn quote_identifier(name: &str) -> String {
 /// are shown, since they determine the called operator or function (ruleutils' showimplicit).
 struct Deparser<'a> {
     names: &'a Names<'a>,
+    schemas: &'a Schemas<'a>,
     io: &'a IoContext,
 }
 
@@ -244,22 +261,27 @@ impl Deparser<'_> {
                 }
             }
             (CallSyntax::Variadic, [first @ .., array]) => {
-                let name = &*func.name;
-                out.push_str(&quote_identifier(name));
+                self.function_name(func, out);
                 self.named_list("(", first, if first.is_empty() { "" } else { ", " }, out);
                 self.wrapped("VARIADIC ", array, ")", out);
             }
             _ => {
-                let name = &*func.name;
                 if syntax == CallSyntax::Sql
                     && func.built_in_name().is_some_and(|name| self.sql_call(name, args, out))
                 {
                     return;
                 }
-                out.push_str(&quote_identifier(name));
+                self.function_name(func, out);
                 self.named_list("(", args, ")", out);
             }
         }
+    }
+
+    fn function_name(&self, function: &Function, out: &mut String) {
+        if let Some(schema) = (self.schemas)(function) {
+            out.push_str(&format!("{schema}."));
+        }
+        out.push_str(&quote_identifier(&function.name));
     }
 
     fn symbol(&self, syntax: CallSyntax) -> &'static str {
@@ -309,8 +331,7 @@ impl Deparser<'_> {
     }
 
     fn aggregate(&self, aggregate: &Aggregate, out: &mut String) {
-        let name = &*aggregate.func.name;
-        out.push_str(&quote_identifier(name));
+        self.function_name(&aggregate.func, out);
         out.push('(');
         if aggregate.distinct {
             out.push_str("DISTINCT ");
@@ -336,8 +357,7 @@ impl Deparser<'_> {
     }
 
     fn window(&self, call: &WindowCall, out: &mut String) {
-        let name = &*call.func.name;
-        out.push_str(&quote_identifier(name));
+        self.function_name(&call.func, out);
         out.push('(');
         if call.star {
             out.push('*');

@@ -115,6 +115,8 @@ pub struct PlannedStmt {
     pub sensitive: Arc<[crate::planner::Sensitive]>,
     /// The relations that its names stand for, and those it reads or changes.
     pub mentions: Vec<Oid>,
+    /// The names of functions that were looked up ([`steppe_catalog::function_name`]).
+    pub functions: Vec<u64>,
 }
 
 impl PlannedStmt {
@@ -143,6 +145,7 @@ impl PlannedStmt {
             constants: Arc::default(),
             sensitive: Arc::default(),
             mentions: Vec::new(),
+            functions: Vec::new(),
         }
     }
 }

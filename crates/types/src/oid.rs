@@ -84,6 +84,7 @@ type_oids! {
     ANYARRAY = 2277, 0;
     VOID = 2278, 0;
     TRIGGER = 2279, 0;
+    INTERNAL = 2281, 0;
     ANYELEMENT = 2283, 0;
     ANYNONARRAY = 2776, 0;
     UUID = 2950, 2951;

@@ -1,5 +1,6 @@
 //! Reads the extracted files.
 
+use super::language::SQL_LANGUAGE;
 use super::tsv::{self, Row, Table};
 use super::{Cast, CastContext, CastMethod, Estimate, Facts, Named, Ordering, Strategy, Type};
 use crate::objects::{
@@ -8,9 +9,6 @@ use crate::objects::{
 };
 use hashbrown::HashMap;
 use steppe_types::Oid;
-
-/// pg_language OID of sql.
-const SQL_LANGUAGE: Oid = 14;
 
 macro_rules! data_files {
     ($($name:literal),*) => {
@@ -163,6 +161,7 @@ fn function(
         },
         config: Box::default(),
         comment: None,
+        reads: Box::default(),
     }
 }
 

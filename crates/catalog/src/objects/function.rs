@@ -5,9 +5,11 @@
 //! source asks [`Function::built_in_name`] or [`Function::built_in_source`]: a user's function may
 //! have the same name or source.
 
+use super::stored::{Objects, StoredKind};
 use super::Text;
-use crate::RareText;
 use crate::builtin;
+use crate::object_id::ObjectId;
+use crate::{Catalog, RareText};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -66,6 +68,10 @@ pub struct Function {
     pub config: Box<[(Text, Text)]>,
     /// COMMENT ON FUNCTION.
     pub comment: Option<RareText>,
+    /// The relations (column 0), their columns and the functions (column 0) that a body in SQL's
+    /// own syntax reads: it depends on them.
+    #[serde(default)]
+    pub reads: Box<[(Oid, i16)]>,
 }
 
 /// prokind
@@ -204,6 +210,17 @@ impl ArgumentMode {
         }
     }
 
+    /// Its letter in proargmodes.
+    pub fn letter(self) -> u8 {
+        match self {
+            ArgumentMode::In => b'i',
+            ArgumentMode::Out => b'o',
+            ArgumentMode::InOut => b'b',
+            ArgumentMode::Variadic => b'v',
+            ArgumentMode::Table => b't',
+        }
+    }
+
     /// Whether a call gives it.
     pub fn is_input(self) -> bool {
         matches!(self, ArgumentMode::In | ArgumentMode::InOut | ArgumentMode::Variadic)
@@ -286,6 +303,12 @@ impl Function {
         }
     }
 
+    /// The default of an input argument, which are counted from 1.
+    pub fn default_of(&self, input: usize) -> Option<&str> {
+        let first = self.args.len() - self.defaults.len() + 1;
+        self.defaults.get(input.checked_sub(first)?).map(|text| &**text)
+    }
+
     /// The names of the input arguments; none where they have no names.
     pub fn input_names(&self) -> impl Iterator<Item = &str> {
         self.declared.iter().filter(|a| a.mode.is_input()).map(|a| &*a.name)
@@ -294,6 +317,32 @@ impl Function {
     /// OUT and TABLE columns: their names and types.
     pub fn out_columns(&self) -> impl Iterator<Item = (&str, Oid)> + Clone {
         self.declared.iter().filter(|a| a.mode.is_output()).map(|a| (&*a.name, a.ty))
+    }
+}
+
+impl StoredKind for Function {
+    fn oid(&self) -> Oid {
+        self.oid
+    }
+
+    fn schema(&self) -> Oid {
+        self.schema
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn id(oid: Oid) -> ObjectId {
+        ObjectId::Function(oid)
+    }
+
+    fn of(catalog: &Catalog) -> &Objects<Function> {
+        &catalog.functions
+    }
+
+    fn of_mut(catalog: &mut Catalog) -> &mut Objects<Function> {
+        &mut catalog.functions
     }
 }
 

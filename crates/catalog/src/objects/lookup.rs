@@ -1,7 +1,7 @@
 //! Functions, operators, casts and types as a version of the catalog knows them: those of users,
 //! and behind them the built-in ones.
 
-use super::{FunctionRef, OperatorRef};
+use super::{Function, FunctionRef, OperatorRef};
 use crate::builtin::{self, Cast, Type};
 use crate::{Catalog, INFORMATION_SCHEMA, PG_CATALOG};
 use steppe_types::Oid;
@@ -25,12 +25,27 @@ impl Places<'_> {
             },
         }
     }
+
+    /// The schemas themselves.
+    fn schemas(&self) -> impl Iterator<Item = Oid> {
+        let path = if self.named.is_some() { &[] } else { self.path };
+        self.named.into_iter().chain(path.iter().copied())
+    }
+
+    /// Whether functions of a schema are found in it: those of a session's temporary schema only
+    /// by a name that has the schema.
+    fn has_functions(&self, catalog: &Catalog, schema: Oid) -> bool {
+        self.named.is_some() || catalog.schema(schema).is_some_and(|s| !s.is_temporary())
+    }
 }
 
 impl Catalog {
     /// A function by OID; also one that an extension brings, installed or not.
     pub fn function(&self, oid: Oid) -> Option<FunctionRef> {
-        builtin::function(oid)
+        match self.stored::<Function>().get(oid) {
+            Some(function) => Some(FunctionRef::from(function.clone())),
+            None => builtin::function(oid),
+        }
     }
 
     /// An operator by OID.
@@ -65,13 +80,25 @@ impl Catalog {
                 f(place, function);
             }
         }
-        if self.extensions().next().is_none() {
+        if self.extensions().next().is_some() {
+            for function in builtin::extension_functions_named(name) {
+                let place = self.schema_of(&function).and_then(|schema| places.of(schema));
+                if let Some(place) = place {
+                    f(place, function);
+                }
+            }
+        }
+        let stored = self.stored::<Function>();
+        if stored.is_empty() {
             return;
         }
-        for function in builtin::extension_functions_named(name) {
-            let place = self.schema_of(&function).and_then(|schema| places.of(schema));
-            if let Some(place) = place {
-                f(place, function);
+        for schema in places.schemas() {
+            let Some(place) = places.of(schema).filter(|_| places.has_functions(self, schema))
+            else {
+                continue;
+            };
+            for function in stored.named(schema, name) {
+                f(place, FunctionRef::from(function.clone()));
             }
         }
     }
@@ -90,8 +117,20 @@ impl Catalog {
         }
     }
 
+    /// Whether a function's bare name finds it, where there is none with the same arguments earlier
+    /// in the search path (FunctionIsVisible).
+    pub fn function_is_visible(&self, function: &Function, path: &[Oid]) -> bool {
+        let mut first: Option<(usize, Oid)> = None;
+        self.functions_in(None, &function.name, path, &mut |place, found| {
+            if found.args == function.args && first.is_none_or(|(at, _)| place < at) {
+                first = Some((place, found.oid));
+            }
+        });
+        first.is_some_and(|(_, oid)| oid == function.oid)
+    }
+
     /// The schema that a function is in: an extension's is where that put it.
-    pub fn schema_of(&self, function: &super::Function) -> Option<Oid> {
+    pub fn schema_of(&self, function: &Function) -> Option<Oid> {
         match function.brought_by {
             Some(extension) => Some(self.extension_named(extension)?.schema),
             None => Some(function.schema),

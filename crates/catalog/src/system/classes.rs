@@ -3,10 +3,12 @@
 
 use super::extensions::PG_EXTENSION;
 use super::facts::BTREE_AM;
+use super::functions::PG_PROC;
 use super::rows::{RowsBuilder, array, optional, text, text_array};
 use super::session::SystemContext;
 use super::triggers::PG_TRIGGER;
 use super::{acls, partitions, pretty, shape, types};
+use crate::objects::Function;
 use crate::relation::{Column, ConstraintKind, IndexInfo, RelKind, Relation};
 use crate::row_types::row_type_of;
 use crate::snapshot::Catalog;
@@ -391,6 +393,9 @@ pub(super) fn pg_description(context: &SystemContext<'_>, out: &mut RowsBuilder)
     }
     for extension in context.catalog.extensions() {
         row(extension.oid, PG_EXTENSION, 0, &extension.comment);
+    }
+    for function in context.catalog.stored::<Function>().iter() {
+        row(function.oid, PG_PROC, 0, &function.comment);
     }
     for relation in context.catalog.relations() {
         row(relation.oid, PG_CLASS, 0, &relation.comment);

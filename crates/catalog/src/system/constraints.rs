@@ -6,11 +6,20 @@ use super::classes::{
 };
 use super::extensions::{PG_EXTENSION, members};
 use super::facts::{self, OpclassMethod};
+use super::functions::{PG_PROC, language_of};
 use super::rows::{RowsBuilder, array, optional, vector};
 use super::session::SystemContext;
 use super::triggers;
+use crate::objects::Function;
 use crate::relation::{Constraint, ConstraintKind, IndexInfo, IndexKey, Relation};
+use steppe_types::oid::FIRST_NORMAL_OID;
 use steppe_types::{Datum, Oid, oid};
+
+/// OIDs of pg_type and pg_language.
+const PG_TYPE: Oid = 1247;
+const PG_LANGUAGE: Oid = 2612;
+/// Objects from here on may be dropped (FirstUnpinnedObjectId).
+const FIRST_UNPINNED: Oid = 12000;
 
 /// Bits of pg_index.indoption.
 const INDOPTION_DESC: i16 = 1;
@@ -137,6 +146,7 @@ fn constraint_row(
 /// dependencies of expressions are not stored, so they are not shown.)
 pub(super) fn pg_depend(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     extension_dependencies(context, out);
+    function_dependencies(context, out);
     for relation in context.catalog.relations().filter(|r| !r.is_system()) {
         if let Some(info) = &relation.index {
             index_dependencies(context, relation, info, out);
@@ -208,9 +218,42 @@ fn view_dependencies(context: &SystemContext<'_>, view: &Relation, out: &mut Row
     let rule = (PG_REWRITE, view.oid);
     depend(out, rule, (PG_CLASS, view.oid, 0), b'i');
     for (object, attnum) in view.reads.iter() {
-        let is_relation = context.catalog.relation(*object).is_some();
-        let class = if is_relation { PG_CLASS } else { PG_CONSTRAINT };
-        depend(out, rule, (class, *object, *attnum), b'n');
+        depend(out, rule, (class_of_read(context, *object), *object, *attnum), b'n');
+    }
+}
+
+/// The catalog of an object that a query reads: a relation, a function, or a key that it needs.
+fn class_of_read(context: &SystemContext<'_>, object: Oid) -> Oid {
+    if context.catalog.relation(object).is_some() {
+        PG_CLASS
+    } else if context.catalog.stored::<Function>().get(object).is_some() {
+        PG_PROC
+    } else {
+        PG_CONSTRAINT
+    }
+}
+
+/// Dependencies of users' functions: on their schemas, on users' types in their signatures, on
+/// their language unless PostgreSQL cannot be without it, and on what their bodies read.
+fn function_dependencies(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for function in context.catalog.stored::<Function>().iter() {
+        let own = (PG_PROC, function.oid);
+        depend(out, own, (PG_NAMESPACE, function.schema, 0), b'n');
+        let language = language_of(function);
+        if language >= FIRST_UNPINNED {
+            depend(out, own, (PG_LANGUAGE, language, 0), b'n');
+        }
+        let declared = function.declared.iter().map(|argument| argument.ty);
+        let mut types: Vec<Oid> = function.args.iter().copied().chain(declared).collect();
+        types.push(function.ret);
+        types.sort_unstable();
+        types.dedup();
+        for ty in types.into_iter().filter(|ty| *ty >= FIRST_NORMAL_OID) {
+            depend(out, own, (PG_TYPE, ty, 0), b'n');
+        }
+        for (object, attnum) in &function.reads {
+            depend(out, own, (class_of_read(context, *object), *object, *attnum), b'n');
+        }
     }
 }
 

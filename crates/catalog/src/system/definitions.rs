@@ -66,7 +66,7 @@ pub fn qualified_name(catalog: &Catalog, relation: &Relation) -> String {
 }
 
 /// `schema.name`, quoted (quote_qualified_identifier).
-pub(super) fn name_in_schema(catalog: &Catalog, schema: Oid, name: &str) -> String {
+pub(crate) fn name_in_schema(catalog: &Catalog, schema: Oid, name: &str) -> String {
     let name = quote_identifier(name);
     match catalog.schema(schema) {
         Some(schema) => format!("{}.{name}", quote_identifier(&schema.name)),

@@ -3,7 +3,7 @@
 //! Each catalog is converted once, on first use, and shared afterwards.
 
 use super::acls;
-use super::extensions::PG_PROC;
+use super::functions::PG_PROC;
 use super::shape::{self, Shape};
 use crate::builtin::{self, Row, Table};
 use crate::{INFORMATION_SCHEMA, PG_CATALOG, is_row_type};

@@ -36,6 +36,7 @@ pub(super) fn provider(name: &str) -> Option<Provider> {
         "triggers" => super::triggers::view_of_triggers,
         "triggered_update_columns" => super::triggers::triggered_update_columns,
         "routines" => super::routines::routines,
+        "parameters" => super::routines::parameters,
         _ => return None,
     })
 }

@@ -4,8 +4,8 @@ use super::facts::{self, Rows};
 use super::session::SystemContext;
 use super::shape::{self, Shape};
 use super::{
-    acls, classes, cluster, constraints, extended_statistics, extensions, information_schema,
-    partitions, row_types, statistics, triggers, views,
+    acls, classes, cluster, constraints, extended_statistics, extensions, functions,
+    information_schema, partitions, row_types, statistics, triggers, views,
 };
 use crate::PG_CATALOG;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ pub fn rows(relation: Oid, context: &SystemContext<'_>) -> Result<Option<Rows>> 
         if let Some(rows) = context.session.rows(shape.name)? {
             return Ok(Some(Arc::new(rows)));
         }
-        if let Some(rows) = extensions::pg_proc(shape, context)? {
-            return Ok(Some(rows));
+        if shape.name == "pg_proc" {
+            return functions::pg_proc(shape, context);
         }
         if shape.name != "pg_type"
             && let Some(rows) = facts::rows(shape)?

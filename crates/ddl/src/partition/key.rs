@@ -142,7 +142,7 @@ fn key_expression(
     if columns_of(&bound).is_empty() {
         return Err(invalid("cannot use constant expression as partition key"));
     }
-    let text = deparse::table_expression(&bound, Some(table));
+    let text = deparse::table_expression(&bound, Some(table), &ctx.catalog());
     Ok((0, Some(Arc::from(text)), bound.ty().oid))
 }
 
@@ -163,7 +163,7 @@ pub(crate) fn rename_in_key(
     for column in &mut key.columns {
         let Some(text) = &column.expression else { continue };
         let bound = stored_expr(&ctx.catalog(), old, text, ExprPlace::PartitionKey)?;
-        column.expression = Some(deparse::table_expression(&bound, Some(renamed)).into());
+        column.expression = Some(deparse::table_expression(&bound, Some(renamed), &ctx.catalog()).into());
     }
     renamed.partition_key = Some(Arc::new(key));
     Ok(())

@@ -11,7 +11,7 @@ mod relation;
 
 use super::alter::{Reach, check_kind};
 use super::open::system_catalog;
-use super::{DdlContext, create_statistics, trigger, truncate_name};
+use super::{DdlContext, create_statistics, function, trigger, truncate_name};
 use inherited::{rename_inherited_column, rename_inherited_constraint};
 use relation::rename_relation;
 use std::sync::Arc;
@@ -28,6 +28,11 @@ pub(crate) fn rename(ctx: &mut DdlContext<'_>, rename: &RenameStmt) -> Result<&'
     }
     if rename.kind == ObjectKind::Trigger {
         return trigger::rename(ctx, rename).map(|()| "ALTER TRIGGER");
+    }
+    if let ObjectRef::Function(named) = &rename.object
+        && function::Kind::of(rename.kind).is_some()
+    {
+        return function::rename(ctx, rename.kind, named, new);
     }
     let ObjectRef::Relation(name) = &rename.object else {
         return Err(Error::not_supported(format!("ALTER {} … RENAME", rename.kind.as_str())));

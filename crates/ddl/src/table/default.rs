@@ -63,11 +63,16 @@ pub(crate) fn default_text(
     if matches!(&bound, Expr::Const(value, _) if value.is_null()) {
         return Ok(None);
     }
-    let text = deparse::expression(&bound, &|e| match e {
+    Ok(Some(stored_text(ctx, &bound).into()))
+}
+
+/// The text of an expression that reads no table, as stored.
+pub(crate) fn stored_text(ctx: &mut DdlContext<'_>, bound: &Expr) -> String {
+    let names = |e: &Expr| match e {
         Expr::Const(Datum::Oid(oid), ty) if ty.oid == oid::REGCLASS => {
             Some(sequence::regclass_text(*oid))
         }
         _ => None,
-    });
-    Ok(Some(text.into()))
+    };
+    deparse::kept_expression(bound, &names, &ctx.catalog())
 }

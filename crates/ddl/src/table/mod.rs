@@ -7,7 +7,7 @@ mod storage;
 
 pub(super) use builder::TableParts;
 pub(super) use column::{check_column_name, check_column_type, check_columns, written_collation};
-pub(super) use default::{bind_column_default, default_text};
+pub(super) use default::{bind_column_default, default_text, stored_text};
 pub(super) use storage::{create_storage, persistence_of_new};
 
 use super::reloptions::{self, Owner};

@@ -64,7 +64,7 @@ impl PreparedPlan {
             declared,
             epoch: catalog.epoch,
             good_until: AtomicU64::new(catalog.epoch),
-            mentions: Mentions::of(&planned.mentions, catalog),
+            mentions: Mentions::of(&planned.mentions, &planned.functions, catalog),
             changes,
             refused_read_only: changes.filter(|_| changes_lasting(planned, catalog)),
             reads_partitions: reads_partitions(planned, catalog),

@@ -13,7 +13,7 @@ use steppe_catalog::{Catalog, CatalogChanges, CatalogStore, NameSpace, Relation,
 use steppe_counting::RelationStatistics;
 use steppe_counting::progress::Progress;
 use steppe_spill::TempSpace;
-use steppe_sql::ast::Statement;
+use steppe_sql::ast::{SetStmt, Statement};
 use steppe_sql::planner::PlannerSettings;
 use steppe_txn::{Database, LockWait, Lsn, RowId, SessionHandle, Txn};
 use steppe_types::io::IoContext;
@@ -223,6 +223,13 @@ pub trait SessionHost: Host {
     fn utility(&self, call: UtilityCall<'_>) -> Result<()> {
         let _ = call;
         Err(Error::not_supported("a function that changes the catalog in this context"))
+    }
+
+    /// The name and the checked value of a setting that a function's SET clause gives, as the
+    /// function keeps them.
+    fn checked_setting(&self, clause: &SetStmt) -> Result<(String, String)> {
+        let _ = clause;
+        Err(Error::not_supported("SET in a function's definition in this context"))
     }
 
     /// An engine session for a transaction of its own that may lock a table. `None`: this session's

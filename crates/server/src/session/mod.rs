@@ -38,7 +38,7 @@ mod plan;
 mod portal;
 mod rows;
 mod run;
-mod set;
+pub(crate) mod set;
 mod simple;
 mod sink;
 mod state;

@@ -12,6 +12,7 @@ use super::Session;
 use super::sink::ResultFormats;
 use super::tag::CommandTag;
 use super::utility::text_column;
+use crate::services::SharedSession;
 use crate::settings::{Action, Isolation, definition, unrecognized};
 
 impl Session {
@@ -152,6 +153,23 @@ impl Session {
             })
             .collect()
     }
+}
+
+/// The setting of a function's SET clause, as the function keeps it (update_proconfig_value).
+pub(crate) fn checked_setting(
+    session: &SharedSession,
+    clause: &SetStmt,
+) -> Result<(String, String)> {
+    let (name, value) = match clause {
+        SetStmt::Value { name, values, .. } => (name, flatten(name, values)?),
+        SetStmt::Current { name } => {
+            let current = session.setting(name)?.ok_or_else(|| unrecognized(name))?;
+            (name, current)
+        }
+        _ => return Err(Error::internal("a function has no such clause")),
+    };
+    let name = session.settings.lock().checked(name, &value)?;
+    Ok((name, value))
 }
 
 fn on_off(on: bool) -> &'static str {

@@ -486,7 +486,6 @@ impl Session {
 fn name_of(statement: &Statement) -> &'static str {
     match statement {
         Statement::Cluster(_) => "CLUSTER",
-        Statement::CreateFunction(_) => "CREATE FUNCTION",
         Statement::CreateEnum(_) | Statement::CreateComposite(_) | Statement::CreateRange(_) => {
             "CREATE TYPE"
         }
@@ -498,7 +497,6 @@ fn name_of(statement: &Statement) -> &'static str {
         Statement::RefreshMatView(_) => "REFRESH MATERIALIZED VIEW",
         Statement::AlterDomain(_) => "ALTER DOMAIN",
         Statement::AlterEnum(_) => "ALTER TYPE",
-        Statement::AlterFunction(_) => "ALTER FUNCTION",
         Statement::AlterSchema(_) => "ALTER SET SCHEMA",
         Statement::AlterRoleSet(set) if set.role.is_none() && set.database.is_some() => {
             "ALTER DATABASE"

@@ -381,6 +381,18 @@ impl SessionSettings {
         Ok(())
     }
 
+    /// The name of a setting as it is defined, if [`Self::set`] would take the value.
+    pub fn checked(&self, name: &str, text: &str) -> Result<String> {
+        match definition::find(name) {
+            Some(definition) => {
+                check_context(definition, false)?;
+                check::check(definition, text, &self.value(definition.name))?;
+                Ok(definition.name.to_owned())
+            }
+            None => Ok(custom_name(name)?.to_owned()),
+        }
+    }
+
     /// RESET name, SET name TO DEFAULT.
     pub fn reset(&mut self, name: &str, action: Action, level: u32) -> Result<()> {
         let key = self.key(name).ok_or_else(|| match custom_name(name) {

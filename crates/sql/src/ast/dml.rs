@@ -289,6 +289,9 @@ pub struct ObjectWithArgs {
     pub name: ObjectName,
     /// Input argument types; `None` stands for NONE in an operator's list.
     pub args: Vec<Option<super::TypeName>>,
+    /// The types of all arguments, if there is a list and none of them has a mode: those of a
+    /// procedure may be OUT arguments.
+    pub all_args: Option<Vec<super::TypeName>>,
     /// The argument list is absent.
     pub args_unspecified: bool,
 }

@@ -290,6 +290,8 @@ pub struct FunctionParameter {
     pub mode: ParameterMode,
     /// DEFAULT.
     pub default: Option<Expr>,
+    /// Its place.
+    pub location: Location,
 }
 
 /// The mode of a parameter.

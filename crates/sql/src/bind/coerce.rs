@@ -418,7 +418,7 @@ impl Binder<'_> {
     }
 
     /// The argument of a construct that wants one type: 42804 naming both.
-    fn coerce_argument(
+    pub(super) fn coerce_argument(
         &mut self,
         expr: Expr,
         to: TypeRef,

@@ -530,7 +530,7 @@ impl Binder<'_> {
     fn sql_value(&mut self, function: SqlValueFunction, precision: Option<i32>) -> Result<Expr> {
         use SqlValueFunction as F;
         let call = |b: &mut Self, name: &str| -> Result<Expr> {
-            let name = ObjectName::from(name);
+            let name = ObjectName(vec!["pg_catalog".into(), name.into()]);
             let (proc, args, ty) = b.function(&name, Vec::new(), &[], false, Location::NONE)?;
             Ok(Expr::Func { func: proc, args, ty, syntax: CallSyntax::Function })
         };
@@ -602,6 +602,7 @@ fn is_kept_by_relation(place: ExprPlace) -> bool {
         place,
         P::Check
             | P::ColumnDefault
+            | P::FunctionDefault
             | P::GeneratedColumn
             | P::PartitionKey
             | P::PartitionBound

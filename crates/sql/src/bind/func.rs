@@ -1,24 +1,14 @@
 //! Overload resolution of functions and operators (parse_func.c, parse_oper.c).
 
-use super::coerce::{self, can_coerce, category, is_polymorphic, is_preferred};
-use super::{Binder, ExprPlace};
+use super::candidate::{Call, Candidate, Selection, select_candidate, settle_equal};
+use super::coerce::{self, can_coerce, category, is_polymorphic};
+use super::{BindContext, Binder, ExprPlace};
 use crate::ast::{self, Location, ObjectName};
 use crate::expr::{CallSyntax, Expr, TypeRef};
 use steppe_catalog::builtin::{self, CastContext};
-use steppe_catalog::{Catalog, Function, FunctionRef, OperatorRef};
+use steppe_catalog::{Function, FunctionRef, OperatorRef, PG_CATALOG};
+use steppe_types::io::IoContext;
 use steppe_types::{Error, Oid, Result, SqlState, oid};
-
-/// A candidate with the argument types as called (variadic ones spread out).
-struct Candidate {
-    proc: FunctionRef,
-    /// The place of its schema in the search path.
-    place: usize,
-    args: Vec<Oid>,
-    /// VARIADIC arguments are collected into an array from this position.
-    variadic_from: Option<usize>,
-    /// The number of trailing defaults that fill up the call.
-    defaults: usize,
-}
 
 impl Binder<'_> {
     /// Resolves `left op right` (or a prefix operator: no left side) and builds the call.
@@ -205,15 +195,9 @@ impl Binder<'_> {
         if arg_names.iter().all(Option::is_none) {
             args.retain(|arg| !matches!(arg, Expr::Param { ty, .. } if ty.oid == oid::VOID));
         }
-        let (proc, declared, variadic_from, defaults) =
-            self.resolve_function(name, &mut args, arg_names, variadic, location)?;
-        let given = args.len();
-        for text in &proc.defaults[proc.defaults.len() - defaults..] {
-            args.push(self.default_argument(text)?);
-        }
-        let mut declared = declared;
-        declared.extend_from_slice(&proc.args[given.min(proc.args.len())..]);
-        declared.truncate(args.len());
+        let called = self.resolve_function(name, &args, arg_names, variadic, location)?;
+        let (proc, variadic_from) = (called.proc.clone(), called.variadic_from);
+        let (args, declared) = self.complete(called, args)?;
         let inputs: Vec<Oid> = args.iter().map(|e| e.ty().oid).collect();
         let (actual, result) = self.actual_types(&inputs, &declared, proc.ret, location)?;
         let mut coerced = Vec::with_capacity(args.len());
@@ -236,92 +220,73 @@ impl Binder<'_> {
         Ok((proc, coerced, TypeRef::plain(result)))
     }
 
-    /// Puts named arguments at their places of the first overload that has all the names. Arguments
-    /// left out before the last one take their defaults. False if no overload has them.
-    fn place_named(
-        &mut self,
-        name: &ObjectName,
-        args: &mut Vec<Expr>,
-        names: &[Option<String>],
-    ) -> Result<bool> {
-        let place = |proc: &FunctionRef, i: usize| match &names[i] {
-            Some(n) => proc.input_names().position(|a| a == n),
-            None => Some(i),
-        };
-        let fits = |proc: &FunctionRef| {
-            let places: Option<Vec<usize>> = (0..names.len()).map(|i| place(proc, i)).collect();
-            let Some(mut places) = places else { return false };
-            let last = places.iter().copied().max().unwrap_or(0);
-            places.sort_unstable();
-            places.dedup();
-            let first_default = proc.args.len() - proc.defaults.len();
-            let gaps_have_defaults =
-                (0..last).all(|i| places.binary_search(&i).is_ok() || i >= first_default);
-            places.len() == names.len() && last < proc.args.len() && gaps_have_defaults
-        };
-        let Some(proc) = self.functions(name).into_iter().find(fits) else { return Ok(false) };
-        let mut placed: Vec<Option<Expr>> = vec![None; proc.args.len()];
-        for (i, arg) in args.drain(..).enumerate() {
-            if let Some(at) = place(&proc, i) {
-                placed[at] = Some(arg);
-            }
+    /// The arguments in the order of the parameters, with the defaults of those that the call leaves
+    /// out, and the declared types.
+    fn complete(&mut self, called: Candidate, args: Vec<Expr>) -> Result<(Vec<Expr>, Vec<Oid>)> {
+        let Candidate { proc, args: types, numbers, variadic_from, .. } = called;
+        if variadic_from.is_some() {
+            return Ok((args, types));
         }
-        let last = placed.iter().rposition(Option::is_some).map_or(0, |i| i + 1);
-        let first_default = proc.args.len() - proc.defaults.len();
-        for (i, arg) in placed.into_iter().take(last).enumerate() {
-            args.push(match arg {
-                Some(arg) => arg,
-                None => self.default_argument(&proc.defaults[i - first_default])?,
+        let mut placed: Vec<Option<Expr>> = vec![None; proc.args.len()];
+        for (i, arg) in args.into_iter().enumerate() {
+            let at = numbers.as_ref().map_or(i, |numbers| numbers[i]);
+            placed[at] = Some(arg);
+        }
+        let mut complete = Vec::with_capacity(placed.len());
+        for (number, arg) in placed.into_iter().enumerate() {
+            complete.push(match (arg, proc.default_of(number + 1)) {
+                (Some(arg), _) => arg,
+                (None, Some(text)) => self.default_argument(text)?,
+                (None, None) => return Err(Error::internal("an argument has no default")),
             });
         }
-        Ok(true)
+        Ok((complete, proc.args.to_vec()))
     }
 
-    fn default_argument(&mut self, text: &str) -> Result<Expr> {
-        let parsed = super::parse_expression(text)?;
-        self.expr(&parsed, ExprPlace::ColumnDefault)
+    /// A default, which is stored with qualified names.
+    fn default_argument(&self, text: &str) -> Result<Expr> {
+        let io = IoContext::default();
+        let ctx = BindContext {
+            catalog: self.ctx.catalog,
+            search_path: &[PG_CATALOG],
+            io: &io,
+            source: text,
+        };
+        super::bind_table_expr(&ctx, None, &super::parse_expression(text)?, ExprPlace::FunctionDefault)
     }
 
-    #[allow(clippy::type_complexity)]
     fn resolve_function(
-        &mut self,
+        &self,
         name: &ObjectName,
-        args: &mut Vec<Expr>,
+        args: &[Expr],
         arg_names: &[Option<String>],
         variadic: bool,
         location: Location,
-    ) -> Result<(FunctionRef, Vec<Oid>, Option<usize>, usize)> {
+    ) -> Result<Candidate> {
         self.check_schema(name, location)?;
-        let may_match =
-            arg_names.iter().all(Option::is_none) || self.place_named(name, args, arg_names)?;
+        let call = Call { given: args.len(), names: arg_names, variadic };
         let mut candidates: Vec<Candidate> = Vec::new();
-        if may_match {
-            let (schema, path) = (name.schema(), self.ctx.search_path);
-            self.ctx.catalog.functions_in(schema, name.name(), path, &mut |place, function| {
-                let function = self.as_called(function);
-                candidates.extend(candidate(function, place, args.len(), variadic));
-            });
-            hide_later(&mut candidates);
-        }
+        self.each_function(name, &mut |place, function| {
+            candidates.extend(call.candidate(function, place));
+        });
+        settle_equal(&mut candidates);
         let inputs: Vec<Oid> = args.iter().map(|e| e.ty().oid).collect();
-        if let Some(i) =
-            candidates.iter().position(|c| c.args == inputs && c.variadic_from.is_none())
-        {
-            let c = candidates.swap_remove(i);
-            return Ok((c.proc, c.args, None, c.defaults));
-        }
-        let pick = |c: Candidate| (c.args.clone(), c);
         let types = self.ctx.catalog;
-        let matching = candidates
-            .into_iter()
-            .filter(|c| can_coerce(types, &inputs, &c.args, CastContext::Implicit))
-            .map(pick)
-            .collect();
+        let chosen = match candidates.iter().position(|c| c.args == inputs) {
+            Some(exact) => Selection::One(candidates.swap_remove(exact)),
+            None => {
+                let fitting = candidates
+                    .into_iter()
+                    .filter(|c| can_coerce(types, &inputs, &c.args, CastContext::Implicit))
+                    .map(|c| (c.args.clone(), c));
+                select_candidate(types, &inputs, fitting.collect())
+            }
+        };
         let signature = || format!("{name}({})", self.named_signature(&inputs, arg_names));
         let kind = if self.calls_procedure { "procedure" } else { "function" };
-        match select_candidate(types, &inputs, prefer_plain(matching)) {
-            Selection::One(c) => Ok((c.proc, c.args, c.variadic_from, c.defaults)),
-            Selection::Ambiguous => Err(self
+        match chosen {
+            Selection::One(candidate) if !candidate.is_ambiguous => Ok(candidate),
+            Selection::One(_) | Selection::Ambiguous => Err(self
                 .error(
                     SqlState::AMBIGUOUS_FUNCTION,
                     format!("{kind} {} is not unique", signature()),
@@ -344,13 +309,11 @@ impl Binder<'_> {
         }
     }
 
-    /// The functions that a name can mean.
-    fn functions(&self, name: &ObjectName) -> Vec<FunctionRef> {
-        let mut found = Vec::new();
-        let (schema, path) = (name.schema(), self.ctx.search_path);
-        let mut add = |_, function| found.push(self.as_called(function));
-        self.ctx.catalog.functions_in(schema, name.name(), path, &mut add);
-        found
+    /// Calls `f` with each function that a name can mean, and with its place in the search path.
+    fn each_function(&self, name: &ObjectName, f: &mut dyn FnMut(usize, FunctionRef)) {
+        self.looked_up.borrow_mut().push(steppe_catalog::function_name(name.name()));
+        let mut f = |place, function| f(place, self.as_called(function));
+        self.ctx.catalog.functions_in(name.schema(), name.name(), self.ctx.search_path, &mut f);
     }
 
     /// A function with the arguments that a call gives it.
@@ -368,9 +331,7 @@ impl Binder<'_> {
         is_so: impl Fn(&Function) -> bool,
     ) -> bool {
         let mut is_any = false;
-        let (schema, path) = (name.schema(), self.ctx.search_path);
-        let look = &mut |_, f: FunctionRef| is_any = is_any || is_so(&f);
-        self.ctx.catalog.functions_in(schema, name.name(), path, look);
+        self.each_function(name, &mut |_, function| is_any = is_any || is_so(&function));
         is_any
     }
 
@@ -432,171 +393,6 @@ fn exact_operator(candidates: &[OperatorRef], left: Oid, right: Oid) -> Option<O
         pair => pair,
     };
     candidates.iter().copied().find(|o| o.left == left && o.right == right)
-}
-
-/// The call shape of one overload for `given` arguments, if it can take them.
-fn candidate(
-    proc: FunctionRef,
-    place: usize,
-    given: usize,
-    explicit_variadic: bool,
-) -> Option<Candidate> {
-    let arity = proc.args.len();
-    if proc.variadic != 0 && !explicit_variadic && given >= arity {
-        let mut args = proc.args[..arity - 1].to_vec();
-        let spread = given - args.len();
-        args.extend(std::iter::repeat_n(proc.variadic, spread));
-        return Some(Candidate { proc, place, args, variadic_from: Some(arity - 1), defaults: 0 });
-    }
-    if given > arity || given + proc.defaults.len() < arity {
-        return None;
-    }
-    let args = proc.args[..given].to_vec();
-    Some(Candidate { proc, place, args, variadic_from: None, defaults: arity - given })
-}
-
-/// Drops each candidate hidden by one with the same arguments that is earlier in the search path.
-fn hide_later(candidates: &mut Vec<Candidate>) {
-    let Some(first) = candidates.first().map(|c| c.place) else { return };
-    if candidates.iter().all(|c| c.place == first) {
-        return;
-    }
-    let taken: Vec<(usize, Vec<Oid>)> =
-        candidates.iter().map(|c| (c.place, c.args.clone())).collect();
-    candidates.retain(|c| !taken.iter().any(|(place, args)| *place < c.place && *args == c.args));
-}
-
-/// A non-variadic overload hides a variadic one of the same shape; fewer defaults win.
-fn prefer_plain(mut candidates: Vec<(Vec<Oid>, Candidate)>) -> Vec<(Vec<Oid>, Candidate)> {
-    let plain: Vec<Vec<Oid>> = candidates
-        .iter()
-        .filter(|(_, c)| c.variadic_from.is_none() && c.defaults == 0)
-        .map(|(args, _)| args.clone())
-        .collect();
-    candidates.retain(|(args, c)| {
-        (c.variadic_from.is_none() && c.defaults == 0) || !plain.contains(args)
-    });
-    candidates
-}
-
-/// The result of choosing among candidates.
-enum Selection<T> {
-    None,
-    One(T),
-    Ambiguous,
-}
-
-/// Chooses the best candidate by PostgreSQL's rules (func_select_candidate): most exact matches,
-/// then preferred types, then the category that unknown literals suggest, then the type that all
-/// known arguments share.
-fn select_candidate<T>(
-    types: &Catalog,
-    inputs: &[Oid],
-    mut candidates: Vec<(Vec<Oid>, T)>,
-) -> Selection<T> {
-    fn single<T>(mut candidates: Vec<(Vec<Oid>, T)>) -> Result<T, Vec<(Vec<Oid>, T)>> {
-        if candidates.len() == 1
-            && let Some((_, only)) = candidates.pop()
-        {
-            return Ok(only);
-        }
-        Err(candidates)
-    }
-    if candidates.is_empty() {
-        return Selection::None;
-    }
-    let exact = |args: &[Oid]| {
-        inputs.iter().zip(args).filter(|(i, a)| i == a && **i != oid::UNKNOWN).count()
-    };
-    keep_best(&mut candidates, &exact);
-    candidates = match single(candidates) {
-        Ok(one) => return Selection::One(one),
-        Err(many) => many,
-    };
-    let preferred = |args: &[Oid]| {
-        let scored = |(i, a): &(&Oid, &Oid)| {
-            **i != oid::UNKNOWN && (i == a || (category(**i) == category(**a) && is_preferred(**a)))
-        };
-        inputs.iter().zip(args).filter(scored).count()
-    };
-    keep_best(&mut candidates, &preferred);
-    candidates = match single(candidates) {
-        Ok(one) => return Selection::One(one),
-        Err(many) => many,
-    };
-    let unknowns = inputs.iter().filter(|t| **t == oid::UNKNOWN).count();
-    if unknowns == 0 {
-        return Selection::Ambiguous;
-    }
-    if keep_by_unknown_category(inputs, &mut candidates) {
-        candidates = match single(candidates) {
-            Ok(one) => return Selection::One(one),
-            Err(many) => many,
-        };
-    }
-    // All known arguments of one type: suppose the unknown ones are of it, too.
-    let mut known = inputs.iter().filter(|t| **t != oid::UNKNOWN);
-    if let Some(first) = known.next()
-        && known.all(|t| t == first)
-    {
-        let supposed = vec![*first; inputs.len()];
-        candidates.retain(|(args, _)| can_coerce(types, &supposed, args, CastContext::Implicit));
-        // Exact matches of the supposed types first, as PostgreSQL's last heuristic.
-        if candidates.len() > 1 && candidates.iter().any(|(args, _)| *args == supposed) {
-            candidates.retain(|(args, _)| *args == supposed);
-        }
-        if let Ok(one) = single(candidates) {
-            return Selection::One(one);
-        }
-    }
-    Selection::Ambiguous
-}
-
-fn keep_best<T>(candidates: &mut Vec<(Vec<Oid>, T)>, score: &dyn Fn(&[Oid]) -> usize) {
-    let best = candidates.iter().map(|(args, _)| score(args)).max().unwrap_or(0);
-    if best > 0 {
-        candidates.retain(|(args, _)| score(args) == best);
-    }
-}
-
-/// Unknown literals look like strings. If any candidate takes a string at such a place, keep such
-/// candidates. Otherwise all must agree on one category, of which preferred types win.
-fn keep_by_unknown_category<T>(inputs: &[Oid], candidates: &mut Vec<(Vec<Oid>, T)>) -> bool {
-    let mut slots: Vec<(usize, u8, bool)> = Vec::new();
-    for (i, _) in inputs.iter().enumerate().filter(|(_, t)| **t == oid::UNKNOWN) {
-        let mut slot_category = None;
-        let mut has_preferred = false;
-        let mut conflict = false;
-        for (args, _) in candidates.iter() {
-            let this = category(args[i]);
-            match slot_category {
-                None => slot_category = Some(this),
-                Some(c) if c == this => {}
-                Some(_) if this == b'S' => {
-                    slot_category = Some(b'S');
-                    has_preferred = false;
-                }
-                Some(b'S') => continue,
-                Some(_) => conflict = true,
-            }
-            has_preferred |= is_preferred(args[i]);
-        }
-        let Some(c) = slot_category else { return false };
-        if conflict && c != b'S' {
-            return false;
-        }
-        slots.push((i, c, has_preferred));
-    }
-    let fits = |args: &[Oid]| {
-        slots.iter().all(|(i, c, preferred)| {
-            category(args[*i]) == *c && (!preferred || is_preferred(args[*i]))
-        })
-    };
-    if candidates.iter().any(|(args, _)| fits(args)) {
-        candidates.retain(|(args, _)| fits(args));
-        return true;
-    }
-    false
 }
 
 /// The name of an output column without an alias (FigureColname).

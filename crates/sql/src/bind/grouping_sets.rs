@@ -191,8 +191,10 @@ impl Binder<'_> {
                 ExprPlace::JoinOn => "JOIN conditions",
                 ExprPlace::FromFunction => "functions in FROM",
                 ExprPlace::Check => "check constraints",
-                ExprPlace::ColumnDefault => "DEFAULT expressions",
-                ExprPlace::GeneratedColumn | ExprPlace::TriggerWhen => place.phrase(),
+                ExprPlace::ColumnDefault
+                | ExprPlace::FunctionDefault
+                | ExprPlace::GeneratedColumn
+                | ExprPlace::TriggerWhen => place.phrase(),
                 other => other.name(),
             };
             return Err(self.error(

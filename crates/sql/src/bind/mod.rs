@@ -11,7 +11,8 @@
 //!                        ├ row_types coercions between rows, and rows from text
 //!                        ├ variables names that are parameters
 //!                        ├ sublink   sub-selects in expressions
-//!                        ├ func      overload resolution (functions, operators)
+//!                        ├ func      calls of functions and operators
+//!                        ├ candidate overloads, and the choice among them
 //!                        ├ coerce    coercions and common types
 //!                        ├ select    SELECT, VALUES, set operations, WITH
 //!                        ├ group     aggregates and GROUP BY rules; grouping_sets, window
@@ -28,6 +29,7 @@
 //! untyped parameter (`$1`) gets the type of the place where it stands.
 
 mod call;
+mod candidate;
 mod coerce;
 mod collation;
 mod conflict;
@@ -163,6 +165,8 @@ pub struct Bound {
     pub variables: Vec<usize>,
     /// The relations that its names stand for.
     pub mentioned: Vec<Oid>,
+    /// The names of functions that were looked up ([`steppe_catalog::function_name`]).
+    pub functions: Vec<u64>,
     /// The views that were opened on the way to its tables, and how they are to be locked.
     pub views: Vec<(Oid, RelationLock)>,
     /// For a cursor: the tables whose row positions [`Bound::add_positions`] has added.
@@ -227,6 +231,7 @@ fn bind_whole(
     let bound = binder.whole(statement);
     let variables = binder.params.used();
     let mentioned = binder.mentioned.into_inner();
+    let functions = binder.looked_up.into_inner();
     match bound {
         Ok((mut query, param_types)) => {
             crate::walk::for_each_expr(&mut query, &mut |expr| {
@@ -234,7 +239,8 @@ fn bind_whole(
                 settle(expr, &param_types);
             });
             let views = binder.views.take();
-            Ok(Bound { query, param_types, variables, mentioned, views, positions: None })
+            let positions = None;
+            Ok(Bound { query, param_types, variables, mentioned, functions, views, positions })
         }
         Err(error) => Err(Unbound { error, mentioned }),
     }
@@ -294,6 +300,17 @@ pub fn bind_assigned_expr(
         _ => expr.leftmost(),
     };
     binder.coerce_assignment(bound, target, column, location, place).map(settled)
+}
+
+/// Binds the default of a function's parameter and coerces it to the parameter's type.
+pub fn bind_parameter_default(ctx: &BindContext<'_>, expr: &ast::Expr, target: Oid) -> Result<Expr> {
+    let mut binder = Binder::new(ctx, Params::none());
+    let bound = binder.table_expr(None, expr, ExprPlace::FunctionDefault)?;
+    if coerce::is_polymorphic(target) {
+        return Ok(settled(bound));
+    }
+    let to = TypeRef::plain(target);
+    binder.coerce_argument(bound, to, "DEFAULT", expr.leftmost()).map(settled)
 }
 
 /// [`settle`] over an expression without parameters.
@@ -396,6 +413,8 @@ pub enum ExprPlace {
     Check,
     /// DEFAULT.
     ColumnDefault,
+    /// DEFAULT of a function's parameter.
+    FunctionDefault,
     /// GENERATED AS.
     GeneratedColumn,
     /// PARTITION BY.
@@ -452,7 +471,7 @@ impl ExprPlace {
             ExprPlace::UpdateSource => "UPDATE",
             ExprPlace::FromFunction => "function in FROM",
             ExprPlace::Check => "CHECK",
-            ExprPlace::ColumnDefault => "DEFAULT",
+            ExprPlace::ColumnDefault | ExprPlace::FunctionDefault => "DEFAULT",
             ExprPlace::GeneratedColumn => "GENERATED AS",
             ExprPlace::PartitionKey => "PARTITION BY",
             ExprPlace::PartitionBound => "partition bound",
@@ -481,7 +500,7 @@ impl ExprPlace {
             ExprPlace::JoinOn => "JOIN conditions",
             ExprPlace::FromFunction => "functions in FROM",
             ExprPlace::Check => "check constraints",
-            ExprPlace::ColumnDefault => "DEFAULT expressions",
+            ExprPlace::ColumnDefault | ExprPlace::FunctionDefault => "DEFAULT expressions",
             ExprPlace::GeneratedColumn => "column generation expressions",
             ExprPlace::PartitionKey => "partition key expressions",
             ExprPlace::AlterType => "transform expressions",
@@ -564,6 +583,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) recursions: Vec<Recursion>,
     /// The relations that names were found to stand for (not in views' queries, which others bind).
     mentioned: RefCell<Vec<Oid>>,
+    /// The names of functions that were looked up.
+    looked_up: RefCell<Vec<u64>>,
     /// The views whose queries were bound, those in other views' queries included.
     views: Rc<RefCell<Vec<(Oid, RelationLock)>>>,
 }
@@ -589,6 +610,7 @@ impl<'a> Binder<'a> {
             determining_keys: Vec::new(),
             recursions: Vec::new(),
             mentioned: RefCell::default(),
+            looked_up: RefCell::default(),
             views: Rc::default(),
         }
     }

@@ -58,7 +58,7 @@ impl Binder<'_> {
     ) -> Result<(Query, Vec<TypeRef>)> {
         let refused = match place {
             ExprPlace::Check => Some("check constraint"),
-            ExprPlace::ColumnDefault => Some("DEFAULT expression"),
+            ExprPlace::ColumnDefault | ExprPlace::FunctionDefault => Some("DEFAULT expression"),
             ExprPlace::GeneratedColumn => Some("column generation expression"),
             ExprPlace::PartitionKey => Some("partition key expression"),
             ExprPlace::PartitionBound => Some("partition bound"),

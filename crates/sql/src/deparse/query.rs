@@ -18,7 +18,7 @@
 
 use super::layout::{INDENT, LINE_BREAK, Layout};
 use super::levels::{Level, cte_columns, list};
-use super::{quote_identifier, shown_expression};
+use super::{printed, quote_identifier};
 use crate::expr::{CallSyntax, Expr, SubLinkKind};
 use crate::query::*;
 use std::cell::{Cell, RefCell};
@@ -117,6 +117,18 @@ impl Printer<'_> {
 
     // ----- expressions -----
 
+    fn printed(&self, expr: &Expr) -> String {
+        printed(expr, &|e| self.leaf(e), &|f| self.function_schema(f), self.style.io)
+    }
+
+    /// The schema of a function that is printed; the query depends on a user's function.
+    fn function_schema(&self, function: &Function) -> Option<String> {
+        if !function.is_built_in() && function.brought_by.is_none() {
+            self.note(function.oid, 0);
+        }
+        (self.style.function_schema)(function)
+    }
+
     /// An expression, its own implicit cast hidden.
     pub(super) fn expr(&self, expr: &Expr) -> String {
         // An implicit cast is part of a merged column.
@@ -124,7 +136,7 @@ impl Printer<'_> {
             return name;
         }
         if !self.style.pretty {
-            return shown_expression(expr, &|e| self.leaf(e), self.style.io);
+            return self.printed(expr);
         }
         match expr {
             // What stands in sub-selects is laid out already.
@@ -144,7 +156,7 @@ impl Printer<'_> {
             },
             e if has_sub_select(e) => self.arg(e),
             e => {
-                let text = shown_expression(e, &|e| self.leaf(e), self.style.io);
+                let text = self.printed(e);
                 definitions::expression_definition(&text, Style::PRETTY)
             }
         }
@@ -152,7 +164,7 @@ impl Printer<'_> {
 
     /// An expression as part of another one.
     pub(super) fn arg(&self, expr: &Expr) -> String {
-        shown_expression(expr, &|e| self.leaf(e), self.style.io)
+        self.printed(expr)
     }
 
     pub(super) fn leaf(&self, expr: &Expr) -> Option<String> {
@@ -181,11 +193,6 @@ impl Printer<'_> {
                 self.note(*value, 0);
                 let name = (self.style.relation_name)(&relation);
                 Some(format!("{}::regclass", super::simple_quote_literal(&name)))
-            }
-            Expr::Func { func, args, syntax: CallSyntax::Function, .. } => {
-                let schema = (self.style.function_schema)(func)?;
-                let args: Vec<String> = args.iter().map(|e| self.arg(e)).collect();
-                Some(format!("{schema}.{}({})", quote_identifier(&func.name), args.join(", ")))
             }
             Expr::SubLink { kind, test, query, .. } => {
                 Some(self.sub_link(*kind, test.as_deref(), query))

@@ -312,6 +312,7 @@ fn plan_interruptibly(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Re
         constants: planner.constants.into(),
         sensitive: planner.sensitive.into(),
         mentions,
+        functions: bound.functions,
     })
 }
 

@@ -236,6 +236,7 @@ impl Lower {
                 type_name: self.type_name(parameter.arg_type())?,
                 mode: parameter_mode(parameter.mode),
                 default: self.optional_expr(parameter.defexpr())?,
+                location: Location::from_raw(parameter.location),
             });
         }
         let (options, settings) = self.function_options(stmt.options())?;
@@ -392,9 +393,16 @@ impl Lower {
             other => Err(unexpected("argument types", other)),
         });
         let args = args.collect::<Lowered<_>>()?;
+        let (mut all_args, mut has_modes) = (Vec::new(), false);
+        for parameter in items(object.objfuncargs()) {
+            let parameter = parameter?;
+            has_modes |= parameter.mode != nodes::FunctionParameterMode::FUNC_PARAM_DEFAULT;
+            all_args.push(self.type_name(parameter.arg_type())?);
+        }
         Ok(ObjectWithArgs {
             name: object_name(object.objname())?,
             args,
+            all_args: (!has_modes && !all_args.is_empty()).then_some(all_args),
             args_unspecified: object.args_unspecified,
         })
     }
