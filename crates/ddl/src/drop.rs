@@ -35,7 +35,10 @@ pub(crate) fn drop_objects(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<
         ObjectKind::Trigger => {
             return trigger::drop_triggers(ctx, drop).map(|()| "DROP TRIGGER");
         }
-        ObjectKind::Function | ObjectKind::Procedure | ObjectKind::Routine => {
+        ObjectKind::Function
+        | ObjectKind::Procedure
+        | ObjectKind::Routine
+        | ObjectKind::Aggregate => {
             return function::drop_functions(ctx, drop);
         }
         other => return Err(Error::not_supported(format!("DROP {}", other.as_str()))),

@@ -155,6 +155,7 @@ pub fn command_name(statement: &Statement) -> &'static str {
             ast::ObjectKind::Function => "DROP FUNCTION",
             ast::ObjectKind::Procedure => "DROP PROCEDURE",
             ast::ObjectKind::Routine => "DROP ROUTINE",
+            ast::ObjectKind::Aggregate => "DROP AGGREGATE",
             _ => "DROP TABLE",
         },
         Statement::Truncate(_) => "TRUNCATE TABLE",

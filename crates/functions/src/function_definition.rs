@@ -2,7 +2,7 @@
 
 use super::args::{oid, text_datum};
 use super::reg::CatalogNames;
-use super::signature::{arguments, format_type_quoted, result};
+use super::signature::{arguments, result};
 use super::{Entry, scalar};
 use crate::FnContext;
 use steppe_catalog::builtin::{self, C_LANGUAGE, INTERNAL_LANGUAGE, SQL_LANGUAGE};
@@ -47,7 +47,7 @@ fn definition(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
         false => ("FUNCTION", "$function"),
     };
     let names = CatalogNames::of(cx);
-    let types = |ty: Oid| format_type_quoted(&names, ty);
+    let types = |ty: Oid| names.types().format(ty, -1);
     let schema = cx.catalog.schema(proc.schema).map_or("pg_catalog", |schema| &schema.name);
     let schema = quote_identifier(schema);
     let (name, given) = (quote_identifier(&proc.name), arguments(&proc, true, &types));

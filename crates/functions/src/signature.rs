@@ -29,7 +29,7 @@ fn of(
     say: impl FnOnce(&Function, &TypeFormat<'_>) -> Option<String>,
 ) -> Result<Datum> {
     let names = CatalogNames::of(cx);
-    let types = |ty: Oid| format_type_quoted(&names, ty);
+    let types = |ty: Oid| names.types().format(ty, -1);
     let function = cx.catalog.function(oid(args, 0)?);
     text_or_null(function.and_then(|function| say(&function, &types)))
 }
@@ -96,14 +96,6 @@ fn argument_default(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
         input.and_then(|_| proc.default_of(listed.iter().filter(|a| a.mode.is_input()).count()))
     });
     text_or_null(default.map(str::to_string))
-}
-
-/// Pseudo-types that are key words are quoted.
-pub(super) fn format_type_quoted(names: &CatalogNames, type_oid: Oid) -> String {
-    match type_oid {
-        steppe_types::oid::ANY => "\"any\"".to_string(),
-        other => names.types().format(other, -1),
-    }
 }
 
 /// The result as RETURNS has it; NULL for a procedure.

@@ -14,6 +14,7 @@ pub(crate) fn drop_functions(ctx: &mut DdlContext<'_>, stmt: &DropStmt) -> Resul
     let (kind, tag) = match Kind::of(stmt.kind) {
         Some(kind @ Kind::Procedure) => (kind, "DROP PROCEDURE"),
         Some(kind @ Kind::Routine) => (kind, "DROP ROUTINE"),
+        Some(kind @ Kind::Aggregate) => (kind, "DROP AGGREGATE"),
         Some(kind) => (kind, "DROP FUNCTION"),
         None => return Err(Error::internal("DROP of something that is no function")),
     };

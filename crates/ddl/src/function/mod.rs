@@ -110,16 +110,7 @@ fn check_declaration(
         let message = format!("functions cannot have more than {ARGUMENTS_MAX} arguments");
         return Err(Error::new(SqlState::TOO_MANY_ARGUMENTS, message));
     }
-    types::check_results(ctx, parameters, function.ret)?;
-    if let [row] = &*function.args
-        && let Some(columns) = ctx.catalog().row_names(*row)
-        && columns.iter().any(|column| **column == *function.name)
-    {
-        let shown = ctx.format_type(*row);
-        let message = format!("\"{}\" is already an attribute of type {shown}", function.name);
-        return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
-    }
-    Ok(())
+    types::check_results(ctx, parameters, function.ret)
 }
 
 /// Puts the function into the catalog: as a new one, or in place of one with the same arguments.

@@ -12,7 +12,9 @@ use steppe_types::{Error, Oid, Result, SqlState, oid};
 /// The type of a parameter: 42704 at its place if there is none.
 pub(super) fn of_parameter(ctx: &mut DdlContext<'_>, name: &TypeName) -> Result<Oid> {
     let undefined = |shown: &str| format!("type {shown} does not exist");
-    resolve(ctx, name, undefined).map_err(|error| error.at(name.location.position(ctx.source)))
+    let at = name.location.position(ctx.source);
+    let found = resolve(ctx, name, undefined);
+    found.map_err(|error| if name.percent_type { error } else { error.at(at) })
 }
 
 /// The result: its type, and whether it is a set.
@@ -104,8 +106,7 @@ pub(super) fn check_results(
             return Err(invalid("cannot determine result data type".into()).detail(detail));
         }
         if ty == oid::INTERNAL && !parameters.inputs.contains(&oid::INTERNAL) {
-            let detail =
-                "A function returning \"internal\" must have at least one \"internal\" argument.";
+            let detail = "A result of type internal requires at least one input of type internal.";
             let message = "unsafe use of pseudo-type \"internal\"";
             return Err(invalid(message.into()).detail(detail));
         }

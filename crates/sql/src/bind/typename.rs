@@ -300,7 +300,7 @@ pub fn format_type(type_oid: Oid, typmod: i32) -> String {
         BIT => "bit".into(),
         VARBIT => "bit varying".into(),
         _ if ty.in_information_schema => format!("information_schema.{}", ty.name),
-        _ => ty.name.to_string(),
+        _ => definitions::quote_identifier(ty.name).into_owned(),
     }
 }
 
