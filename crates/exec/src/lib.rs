@@ -39,6 +39,7 @@ mod sink;
 mod sorter;
 mod sought;
 pub mod spi;
+mod sql_language;
 mod statement;
 pub mod stored;
 mod system_columns;

@@ -15,10 +15,11 @@
 use crate::change::{TriggerAnswer, TriggerCall, redundant};
 use crate::routine::{self, Language, TriggerCode};
 use crate::spi::Spi;
+use crate::sql_language::SqlLanguage;
 use hashbrown::HashMap;
 use std::sync::OnceLock;
 use steppe_catalog::objects::{Body, Function, FunctionRef};
-use steppe_catalog::{AvailableExtension, Catalog};
+use steppe_catalog::{AvailableExtension, Catalog, builtin};
 use steppe_functions::{Builtin, CallInfo, sql_bodies};
 use steppe_types::{Datum, Error, Oid, Result};
 
@@ -115,30 +116,23 @@ pub fn register_language(language: &'static dyn Language) {
 
 /// The language of this name.
 pub fn language_named(name: &str) -> Option<&'static dyn Language> {
-    LANGUAGES.iter().map_while(OnceLock::get).copied().find(|language| language.name() == name)
+    let registered = LANGUAGES.iter().map_while(OnceLock::get).copied();
+    let own: [&'static dyn Language; 1] = [&SqlLanguage];
+    own.into_iter().chain(registered).find(|language| language.name() == name)
 }
 
 /// The language of a user's function. 0A000 if this program does not have it.
-pub(crate) fn language_of(function: &Function) -> Result<&'static dyn Language> {
+pub fn language_of(function: &Function) -> Result<&'static dyn Language> {
     let name = match &function.body {
         Body::Sql { .. } | Body::SqlStandard { .. } => "sql",
         Body::Procedural { language, .. } => {
-            let named = language_name(*language);
+            let named = builtin::language_name(*language);
             named.ok_or_else(|| Error::internal(format!("no language has OID {language}")))?
         }
         Body::Native { .. } => "internal",
     };
     language_named(name)
         .ok_or_else(|| Error::not_supported(format!("functions in language {name}")))
-}
-
-/// The name of a row of pg_language.
-fn language_name(language: Oid) -> Option<&'static str> {
-    let mut rows = steppe_catalog::builtin::table("pg_language")?.rows();
-    let is_it = |row: &steppe_catalog::builtin::Row<'_>| {
-        row.get("oid").and_then(|oid| oid.parse().ok()) == Some(language)
-    };
-    rows.find(is_it)?.get("lanname")
 }
 
 /// The code of a pg_proc row.

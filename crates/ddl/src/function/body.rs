@@ -97,10 +97,71 @@ fn check_body(ctx: &mut DdlContext<'_>, function: &Function) -> Result<()> {
     if ctx.session.setting("check_function_bodies")?.as_deref() == Some("off") {
         return Ok(());
     }
+    let Some(language) = language_name(function).and_then(registry::language_named) else {
+        return Ok(());
+    };
     let catalog = ctx.catalog();
     ctx.session.see_catalog(&catalog);
-    let _ = function;
-    Ok(())
+    let frame = ctx.session.frame()?;
+    let checked = language.validate(function, &frame, &ctx.session);
+    checked.map_err(|error| transposed(error, function.source(), ctx.source))
+}
+
+fn language_name(function: &Function) -> Option<&'static str> {
+    builtin::language_name(match function.body {
+        Body::Native { language, .. } | Body::Procedural { language, .. } => language,
+        Body::Sql { .. } | Body::SqlStandard { .. } => SQL_LANGUAGE,
+    })
+}
+
+/// An error of a body with its place in the statement that has the body, or else as one of another
+/// text (function_parse_error_transpose).
+fn transposed(mut error: Error, body: &str, statement: &str) -> Error {
+    let Some(position) = error.fields().position else { return error };
+    match place_in(body, statement, position) {
+        Some(place) => error.without_position().at(Some(place)),
+        None => {
+            error.in_query(body);
+            error
+        }
+    }
+}
+
+/// The position in a statement of the character that has a position in the body. `None`: the body
+/// is there as no string, or more than once (match_prosrc_to_query).
+fn place_in(body: &str, statement: &str, position: u32) -> Option<u32> {
+    let mut found = None;
+    for (at, quote) in statement.char_indices().filter(|(_, c)| matches!(c, '$' | '\'')) {
+        let rest = &statement[at + 1..];
+        let place = match quote {
+            '$' => rest.strip_prefix(body).filter(|rest| rest.starts_with('$')).map(|_| position),
+            _ => place_in_literal(body, rest, position),
+        };
+        let Some(place) = place else { continue };
+        let before = u32::try_from(statement[..=at].chars().count()).ok()?;
+        if found.replace(before + place).is_some() {
+            return None;
+        }
+    }
+    found
+}
+
+/// The same for a string in quotes whose text follows the first one.
+fn place_in_literal(body: &str, literal: &str, position: u32) -> Option<u32> {
+    let (mut rest, mut number, mut extra) = (literal.chars(), 0u32, 0u32);
+    for expected in body.chars() {
+        number += 1;
+        let mut found = rest.next()?;
+        if found == '\'' {
+            found = rest.next().filter(|next| *next == '\'')?;
+            extra += u32::from(number <= position);
+        }
+        if found != expected {
+            return None;
+        }
+    }
+    let is_end = rest.next() == Some('\'') && rest.next() != Some('\'');
+    is_end.then_some(position + extra)
 }
 
 /// 42883 if the server has no code of the name (fmgr_internal_validator).

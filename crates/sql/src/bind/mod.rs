@@ -53,6 +53,7 @@ mod row_types;
 mod search_cycle;
 mod select;
 mod set_clauses;
+pub mod sql_function;
 mod stored;
 mod sublink;
 pub mod trigger;
@@ -642,6 +643,7 @@ impl<'a> Binder<'a> {
         };
         self.assign_to_variable(&mut query)?;
         self.settle_unknown_targets(&mut query)?;
+        self.return_from_function(&mut query)?;
         let param_types = self.finish_params()?;
         Ok((query, param_types))
     }

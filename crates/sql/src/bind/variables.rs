@@ -12,6 +12,7 @@
 //! is, so that a run copies the values of no others.
 
 use super::row::RowShape;
+use super::sql_function::Returned;
 use super::{Binder, CoercionContext, Params};
 use crate::ast::{self, Location};
 use crate::expr::{CallSyntax, Expr, Place, TypeRef};
@@ -34,6 +35,11 @@ pub trait Variables: Send + Sync {
 
     /// The meaning of a name that a column and a variable have.
     fn conflict(&self) -> Conflict;
+
+    /// The result that the statement must return, as the last one of a function in SQL must.
+    fn returned(&self) -> Option<&Returned> {
+        None
+    }
 }
 
 /// The meaning of a name that a column and a variable have.
@@ -94,6 +100,11 @@ impl Params {
     pub fn assigned(names: Arc<dyn Variables>, target: TypeRef) -> Params {
         let scope = InScope { names, used: Vec::new(), target: Some(target) };
         Params { scope: Some(scope), ..Params::default() }
+    }
+
+    /// The result that the statement must return.
+    pub(super) fn returned(&self) -> Option<&Returned> {
+        self.scope.as_ref()?.names.returned()
     }
 
     /// Whether the parameters are the variables of a function.
