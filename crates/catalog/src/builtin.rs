@@ -18,10 +18,8 @@ pub use brought::{
 };
 pub use collation::{collation_name, collation_named, collation_of, sorts_by_code_point};
 pub use estimate::{Estimate, PatternKind};
-pub use language::{
-    C_LANGUAGE, INTERNAL_LANGUAGE, SQL_LANGUAGE, language_name, language_named,
-};
 use hashbrown::HashMap;
+pub use language::{C_LANGUAGE, INTERNAL_LANGUAGE, SQL_LANGUAGE, language_name, language_named};
 use std::sync::OnceLock;
 use steppe_types::Oid;
 pub use tsv::{Row, Table};

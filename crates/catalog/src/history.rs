@@ -224,7 +224,8 @@ mod tests {
         let mut history = History::default();
         history.start_anew(10);
         history.add(&before, &after, [id].iter());
-        let mentions = Mentions::of(&[TABLE], &[function_name("called")], &before).expect("an ordinary table");
+        let mentions =
+            Mentions::of(&[TABLE], &[function_name("called")], &before).expect("an ordinary table");
         assert!(history.is_untouched(10, 10, &mentions) && history.is_untouched(12, 12, &mentions));
         assert!(!history.is_untouched(11, 12, &mentions), "never published");
         assert!(!history.is_untouched(12, 10, &mentions), "the wrong way round");

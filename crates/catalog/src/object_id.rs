@@ -58,7 +58,9 @@ pub(crate) fn stored_object(catalog: &Catalog, id: ObjectId) -> Option<StoredObj
         ObjectId::Function(oid) => {
             Some(StoredObject::Function(catalog.stored::<Function>().get(oid)?.clone()))
         }
-        ObjectId::Type(oid) => Some(StoredObject::Type(catalog.stored::<UserType>().get(oid)?.clone())),
+        ObjectId::Type(oid) => {
+            Some(StoredObject::Type(catalog.stored::<UserType>().get(oid)?.clone()))
+        }
     }
 }
 

@@ -29,8 +29,8 @@
 use crate::extension::Extension;
 use crate::history::{History, Mentions};
 use crate::not_null;
-use crate::objects::StoredKind;
 use crate::object_id::{ObjectId, StoredObject, install, is_there, stored_object, transfer};
+use crate::objects::StoredKind;
 use crate::relation::Relation;
 use crate::row_types::OBJECTS_END;
 use crate::shorthand::{expand, shorten};

@@ -20,7 +20,8 @@ use steppe_types::{Oid, Result};
 /// The direct dependents of a function, in the order of creation.
 pub(super) fn of(catalog: &Catalog, oid: Oid) -> Vec<Object> {
     let Some(function) = catalog.function(oid) else { return Vec::new() };
-    let callee = Callee { catalog, function: &function, name: quote_identifier(&function.name).into() };
+    let callee =
+        Callee { catalog, function: &function, name: quote_identifier(&function.name).into() };
     let mut found: Vec<(Oid, Object)> = Vec::new();
     for view in super::depend::readers(catalog, oid, 0) {
         found.push((view.oid, Object::Relation(view.oid)));
@@ -128,9 +129,10 @@ impl Callee<'_> {
         if !texts.chain(&info.predicate).any(|text| self.names_it(text)) {
             return false;
         }
-        self.is_called(IndexExprs::bind(self.catalog, table, info).map(|exprs| {
-            exprs.keys.into_iter().flatten().chain(exprs.predicate).collect()
-        }))
+        self.is_called(
+            IndexExprs::bind(self.catalog, table, info)
+                .map(|exprs| exprs.keys.into_iter().flatten().chain(exprs.predicate).collect()),
+        )
     }
 
     /// Whether another function's defaults or its body in SQL's own syntax call it.

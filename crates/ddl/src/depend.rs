@@ -129,8 +129,6 @@ impl Search<'_> {
             for partition in children.filter(|child| !inherits(self.catalog, *child)) {
                 self.collect_silently(Object::Relation(partition));
             }
-            let row_type = self.catalog.relation(parent).and_then(|r| row_type_of(r));
-            row_type.into_iter().for_each(|ty| self.collect_silently(Object::Type(ty)));
         }
         for object in direct(self.catalog, on).into_iter().rev() {
             if self.known.contains(&object) {
@@ -140,6 +138,11 @@ impl Search<'_> {
             if self.known.insert(object) {
                 self.found.push(Dependent { object, on });
             }
+        }
+        if let Object::Relation(relation) = on
+            && let Some(row_type) = self.catalog.relation(relation).and_then(|r| row_type_of(r))
+        {
+            self.collect_silently(Object::Type(row_type));
         }
     }
 

@@ -92,7 +92,8 @@ fn store(
         ));
     }
     let bound = bound_over(ctx, &table, position, expr)?;
-    relation.columns[position].default = Some(table_expression(&bound, Some(relation), &ctx.catalog()).into());
+    relation.columns[position].default =
+        Some(table_expression(&bound, Some(relation), &ctx.catalog()).into());
     Ok(bound)
 }
 
@@ -233,7 +234,8 @@ pub(super) fn follow_rename(
 ) -> Result<()> {
     for position in 0..renamed.columns.len() {
         if let Some(expr) = expression(ctx, old, position)? {
-            renamed.columns[position].default = Some(table_expression(&expr, Some(renamed), &ctx.catalog()).into());
+            renamed.columns[position].default =
+                Some(table_expression(&expr, Some(renamed), &ctx.catalog()).into());
         }
     }
     Ok(())

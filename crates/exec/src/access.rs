@@ -26,6 +26,7 @@ use steppe_functions::FnContext;
 use steppe_sql::bind::index::IndexExprs;
 use steppe_sql::bind::over_row;
 use steppe_sql::plan::{ROW_ID, StoredForm, TABLE_OID};
+use steppe_sql::planner::index_exprs;
 use steppe_txn::{Database, IndexStore, OverflowStore, RowId, RowMeta, TableStore, View};
 use steppe_types::key::{KeyPart, encode_part};
 use steppe_types::row::{ColumnRef, RowLayout};
@@ -247,7 +248,7 @@ impl IndexAccess {
         let mut sources = Vec::with_capacity(info.keys.len());
         let computes = info.predicate.is_some() || info.keys.iter().any(|k| k.attnum <= 0);
         let bound = match computes {
-            true => IndexExprs::bind(compiler.catalog(), table, info)?,
+            true => index_exprs(compiler.catalog(), table, info)?,
             false => IndexExprs::default(),
         };
         let computed = computes.then(|| Computed::new(&bound, compiler)).transpose()?;

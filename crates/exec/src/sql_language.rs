@@ -191,9 +191,7 @@ impl SqlRoutine {
             shape = done.map_err(|error| self.in_statement(number, error))?;
         }
         match last {
-            None if self.types.ret != oid::VOID => {
-                Err(self.no_rows(spi)?)
-            }
+            None if self.types.ret != oid::VOID => Err(self.no_rows(spi)?),
             _ => Ok(shape),
         }
     }

@@ -28,7 +28,7 @@ pub(super) const TABLE: &[Entry] = &[
 
 fn key_definition(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let table = cx.catalog.relation(oid(args, 0)?);
-    text_or_null(table.and_then(|table| partition_key_definition(table)))
+    text_or_null(table.and_then(|table| partition_key_definition(&cx.catalog, table)))
 }
 
 // ----- the tree -----

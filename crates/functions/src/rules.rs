@@ -49,11 +49,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_get_statisticsobjdef", scalar(|a, cx| statistics_object(a, cx, statistics_definition))),
     (
         "pg_get_statisticsobjdef_columns",
-        scalar(|a, cx| {
-            statistics_object(a, cx, |_, table, object, style| {
-                statistics_columns(table, object, style)
-            })
-        }),
+        scalar(|a, cx| statistics_object(a, cx, statistics_columns)),
     ),
     ("pg_get_statisticsobjdef_expressions", scalar(statistics_object_expressions)),
     ("pg_tablespace_location", scalar(|_, _| text_datum(""))),
@@ -335,7 +331,9 @@ pub(super) fn object_description(args: &[Datum], cx: &mut FnContext) -> Result<D
     let trigger = || triggers::trigger_by_oid(&cx.catalog, object);
     let trigger = of_class("pg_trigger").then(trigger).flatten();
     let trigger = trigger.and_then(|(_, trigger)| trigger.comment.clone());
-    let found = relation.or(schema).or(constraint).or(statistics).or(trigger);
+    let function = || cx.catalog.function(object).and_then(|f| f.comment.clone());
+    let function = of_class("pg_proc").then(function).flatten();
+    let found = relation.or(schema).or(constraint).or(statistics).or(trigger).or(function);
     text_or_null(found.as_deref().map(String::as_str))
 }
 

@@ -101,9 +101,8 @@ fn argument_default(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
 /// The result as RETURNS has it; NULL for a procedure.
 pub(super) fn result(proc: &Function, types: &TypeFormat<'_>) -> Option<String> {
     let columns = proc.declared.iter().filter(|argument| argument.mode == ArgumentMode::Table);
-    let columns: Vec<String> = columns
-        .map(|a| format!("{} {}", quote_identifier(&a.name), types(a.ty)))
-        .collect();
+    let columns: Vec<String> =
+        columns.map(|a| format!("{} {}", quote_identifier(&a.name), types(a.ty))).collect();
     if !columns.is_empty() {
         return Some(format!("TABLE({})", columns.join(", ")));
     }

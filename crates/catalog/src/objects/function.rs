@@ -5,8 +5,8 @@
 //! source asks [`Function::built_in_name`] or [`Function::built_in_source`]: a user's function may
 //! have the same name or source.
 
-use super::stored::{Objects, StoredKind};
 use super::Text;
+use super::stored::{Objects, StoredKind};
 use crate::builtin;
 use crate::object_id::ObjectId;
 use crate::{Catalog, RareText};

@@ -5,8 +5,8 @@
 //! through [`StoredKind`] where a version of the catalog keeps it. Several objects of a kind may
 //! share a name, as overloaded functions do.
 
-use crate::snapshot::{Catalog, name_hash};
 use crate::object_id::ObjectId;
+use crate::snapshot::{Catalog, name_hash};
 use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;
 use steppe_types::Oid;

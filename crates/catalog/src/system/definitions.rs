@@ -5,10 +5,10 @@
 //! are composed of it. The pretty forms for psql are the same text without unneeded parentheses
 //! (pretty.rs).
 
-use super::facts;
 pub use super::facts::{OpclassId, OpclassMethod};
 use super::keywords::is_reserved_word;
 use super::pretty::pretty_expression;
+use super::{facts, function_names};
 use crate::builtin;
 use crate::objects::Function;
 use crate::relation::{
@@ -35,8 +35,9 @@ impl Style<'_> {
     /// psql's style with the default search path.
     pub const PRETTY: Style<'static> = Style { pretty: true, search_path: &[PG_CATALOG, PUBLIC] };
 
-    fn expression(self, text: &str) -> Cow<'_, str> {
-        if self.pretty { Cow::Owned(pretty_expression(text)) } else { Cow::Borrowed(text) }
+    fn expression<'t>(self, catalog: &Catalog, text: &'t str) -> Cow<'t, str> {
+        let text = function_names::shown(catalog, text, self.search_path);
+        if self.pretty { Cow::Owned(pretty_expression(&text)) } else { text }
     }
 }
 
@@ -128,7 +129,8 @@ pub fn index_definition(catalog: &Catalog, index: &Relation, style: Style<'_>) -
         qualified_name(catalog, table)
     });
     out.push_str(" USING btree (");
-    let keys = info.keys.iter().map(|key| key_text(table, key, style) + &key_options(table, key));
+    let keys =
+        info.keys.iter().map(|key| key_text(catalog, table, key, style) + &key_options(table, key));
     out.push_str(&keys.collect::<Vec<_>>().join(", "));
     out.push(')');
     out.push_str(&include_clause(table, info));
@@ -149,7 +151,7 @@ pub fn index_definition(catalog: &Catalog, index: &Relation, style: Style<'_>) -
     }
     if let Some(predicate) = &info.predicate {
         out.push_str(" WHERE ");
-        out.push_str(&style.expression(predicate));
+        out.push_str(&style.expression(catalog, predicate));
     }
     Some(out)
 }
@@ -168,7 +170,7 @@ pub fn index_column_definition(
         return index_definition(catalog, index, style);
     };
     if let Some(key) = info.keys.get(position) {
-        return Some(key_text(table, key, style));
+        return Some(key_text(catalog, table, key, style));
     }
     let included = info.include.get(position - info.keys.len());
     Some(included.map_or(String::new(), |attnum| column_name(table, *attnum)))
@@ -202,7 +204,7 @@ pub fn constraint_definition(
         ConstraintKind::Primary { index } => key_constraint(*index, "PRIMARY KEY"),
         ConstraintKind::Unique { index } => key_constraint(*index, "UNIQUE"),
         ConstraintKind::Check { expression } => {
-            format!("CHECK ({}){no_inherit}{not_valid}", style.expression(expression))
+            format!("CHECK ({}){no_inherit}{not_valid}", style.expression(catalog, expression))
         }
         ConstraintKind::NotNull => {
             let column = column_list(table, &constraint.columns);
@@ -222,16 +224,15 @@ pub fn view_definition(view: &Relation) -> Option<String> {
     Some(format!(" {};", text.trim_end_matches(';')))
 }
 
-/// pg_get_expr: the text of a pg_node_tree column (adbin, conbin, indexprs, indpred), which here is
-/// the expression's canonical text itself.
-pub fn expression_definition(text: &str, style: Style<'_>) -> String {
-    style.expression(text).into_owned()
+/// The canonical text of an expression without parentheses that the reader does not need.
+pub fn pretty_definition(text: &str) -> String {
+    pretty_expression(text)
 }
 
 /// A default in pg_get_expr's form. Relations are stored by OID and shown by name, which depends on
 /// the search path.
 pub fn default_definition(catalog: &Catalog, text: &str, style: Style<'_>) -> String {
-    style.expression(&with_relation_names(catalog, text, style.search_path)).into_owned()
+    style.expression(catalog, &with_relation_names(catalog, text, style.search_path)).into_owned()
 }
 
 /// Replaces `'OID'::regclass` by `'name'::regclass`.
@@ -288,8 +289,8 @@ pub fn owned_sequence(catalog: &Catalog, table: Oid, attnum: i16) -> Option<&Rel
 }
 
 /// A key column in CREATE INDEX's form: an expression other than a function call is in parentheses.
-fn key_text(table: &Relation, key: &IndexKey, style: Style<'_>) -> String {
-    key_part(table, key.attnum, key.expression.as_deref(), style)
+fn key_text(catalog: &Catalog, table: &Relation, key: &IndexKey, style: Style<'_>) -> String {
+    key_part(catalog, table, key.attnum, key.expression.as_deref(), style)
 }
 
 /// ` COLLATE "C"`, unless `own`, the collation of the column or expression, is the same.
@@ -299,13 +300,22 @@ pub fn collate_clause(collation: Oid, own: Oid) -> String {
 }
 
 /// The columns and expressions of a partitioned table's key in PARTITION BY's form.
-pub fn partition_key_columns(table: &Relation, style: Style<'_>) -> Option<Vec<String>> {
+pub fn partition_key_columns(
+    catalog: &Catalog,
+    table: &Relation,
+    style: Style<'_>,
+) -> Option<Vec<String>> {
     let columns = table.partition_key.as_ref()?.columns.iter();
-    Some(columns.map(|c| key_part(table, c.attnum, c.expression.as_deref(), style)).collect())
+    Some(
+        columns
+            .map(|c| key_part(catalog, table, c.attnum, c.expression.as_deref(), style))
+            .collect(),
+    )
 }
 
 /// A column or expression of an index or a partition key.
 pub(super) fn key_part(
+    catalog: &Catalog,
     table: &Relation,
     attnum: i16,
     expression: Option<&str>,
@@ -314,7 +324,7 @@ pub(super) fn key_part(
     match expression {
         None => column_name(table, attnum),
         Some(text) => {
-            let text = style.expression(text);
+            let text = style.expression(catalog, text);
             if is_function_call(&text) { text.into_owned() } else { format!("({text})") }
         }
     }

@@ -80,13 +80,15 @@ fn column_name(table: &Relation, attnum: i16) -> Arc<str> {
 
 /// pg_get_statisticsobjdef_columns: the columns and expressions of an object.
 pub fn statistics_columns(
+    catalog: &Catalog,
     table: &Relation,
     object: &ExtendedStatistics,
     style: Style<'_>,
 ) -> String {
-    let columns = object.columns.iter().map(|attnum| key_part(table, *attnum, None, style));
+    let columns =
+        object.columns.iter().map(|attnum| key_part(catalog, table, *attnum, None, style));
     let expressions = object.expressions.iter();
-    let expressions = expressions.map(|expr| key_part(table, 0, Some(&expr.text), style));
+    let expressions = expressions.map(|expr| key_part(catalog, table, 0, Some(&expr.text), style));
     columns.chain(expressions).collect::<Vec<_>>().join(", ")
 }
 
@@ -110,7 +112,8 @@ pub fn statistics_definition(
         out.push_str(&format!(" ({})", kinds.join(", ")));
     }
     let from = visible_name(catalog, table, style.search_path);
-    out.push_str(&format!(" ON {} FROM {from}", statistics_columns(table, object, style)));
+    let columns = statistics_columns(catalog, table, object, style);
+    out.push_str(&format!(" ON {columns} FROM {from}"));
     out
 }
 

@@ -20,6 +20,7 @@ pub mod definitions;
 pub mod extended_statistics;
 mod extensions;
 mod facts;
+mod function_names;
 mod functions;
 mod indexes;
 mod information_schema;

@@ -6,6 +6,7 @@ use super::rows::{RowsBuilder, optional, vector};
 use super::session::SystemContext;
 use crate::partition::{PartitionColumn, PartitionKey};
 use crate::relation::Relation;
+use crate::snapshot::Catalog;
 use std::borrow::Cow;
 use steppe_partition::PartitionStrategy;
 use steppe_types::io::IoContext;
@@ -73,19 +74,26 @@ fn opclass_of(strategy: PartitionStrategy, column: &PartitionColumn) -> Oid {
 }
 
 /// pg_get_partkeydef: `RANGE (a, lower(b))`. `None`: the relation is not partitioned.
-pub fn partition_key_definition(table: &Relation) -> Option<String> {
+pub fn partition_key_definition(catalog: &Catalog, table: &Relation) -> Option<String> {
     let key = table.partition_key.as_ref()?;
     let word = match key.strategy {
         PartitionStrategy::Range => "RANGE",
         PartitionStrategy::List => "LIST",
         PartitionStrategy::Hash => "HASH",
     };
-    let columns: Vec<String> = key.columns.iter().map(|c| column_text(table, key, c)).collect();
+    let columns: Vec<String> =
+        key.columns.iter().map(|c| column_text(catalog, table, key, c)).collect();
     Some(format!("{word} ({})", columns.join(", ")))
 }
 
-fn column_text(table: &Relation, key: &PartitionKey, column: &PartitionColumn) -> String {
-    let mut text = key_part(table, column.attnum, column.expression.as_deref(), Style::PLAIN);
+fn column_text(
+    catalog: &Catalog,
+    table: &Relation,
+    key: &PartitionKey,
+    column: &PartitionColumn,
+) -> String {
+    let expression = column.expression.as_deref();
+    let mut text = key_part(catalog, table, column.attnum, expression, Style::PLAIN);
     text.push_str(&collate_clause(column.collation, column.source_collation(table)));
     let method = OpclassMethod::of_partitions(key.strategy);
     let default = facts::default_opclass(method, column.type_oid);

@@ -101,9 +101,8 @@ pub(crate) fn find(
             let message = format!("{kind} name \"{}\" is not unique", named.name);
             let error = Error::new(SqlState::AMBIGUOUS_FUNCTION, message);
             Err(match named.args_unspecified {
-                true => error.hint(format!(
-                    "Specify the argument list to select the {kind} unambiguously."
-                )),
+                true => error
+                    .hint(format!("Specify the argument list to select the {kind} unambiguously.")),
                 false => error,
             })
         }
@@ -211,12 +210,7 @@ fn check_kind(
     ))
 }
 
-fn missing(
-    ctx: &mut DdlContext<'_>,
-    named: &ObjectWithArgs,
-    kind: Kind,
-    args: &[Oid],
-) -> Error {
+fn missing(ctx: &mut DdlContext<'_>, named: &ObjectWithArgs, kind: Kind, args: &[Oid]) -> Error {
     let kind = if kind == Kind::Routine { Kind::Function } else { kind };
     let message = match (named.args_unspecified, kind) {
         (true, Kind::Aggregate) => format!("could not find an aggregate named \"{}\"", named.name),

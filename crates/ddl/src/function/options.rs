@@ -73,8 +73,9 @@ impl Options {
 
     /// Gives an existing function the attributes.
     pub(super) fn apply(&self, function: &mut Function) {
-        let Options { volatility, strict, security_definer, leakproof, cost, rows, parallel, .. } =
-            self;
+        let Options {
+            volatility, strict, security_definer, leakproof, cost, rows, parallel, ..
+        } = self;
         set(&mut function.volatility, *volatility);
         set(&mut function.strict, *strict);
         set(&mut function.security_definer, *security_definer);

@@ -14,7 +14,10 @@ pub(super) fn of_parameter(ctx: &mut DdlContext<'_>, name: &TypeName) -> Result<
     let undefined = |shown: &str| format!("type {shown} does not exist");
     let at = name.location.position(ctx.source);
     let found = resolve(ctx, name, undefined);
-    found.map_err(|error| if name.percent_type { error } else { error.at(at) })
+    found.map_err(|error| match error.sqlstate() {
+        SqlState::UNDEFINED_TABLE => error,
+        _ => error.at(at),
+    })
 }
 
 /// The result: its type, and whether it is a set.
@@ -96,13 +99,15 @@ pub(super) fn check_results(
     parameters: &Parameters,
     result: Oid,
 ) -> Result<()> {
-    let outputs = parameters.all.iter().filter(|argument| {
-        !matches!(argument.mode, ArgumentMode::In | ArgumentMode::Variadic)
-    });
+    let outputs = parameters
+        .all
+        .iter()
+        .filter(|argument| !matches!(argument.mode, ArgumentMode::In | ArgumentMode::Variadic));
     for ty in std::iter::once(result).chain(outputs.map(|argument| argument.ty)) {
         if let Some(needed) = missing_polymorphic(ty, &parameters.inputs) {
             let shown = ctx.format_type(ty);
-            let detail = format!("A result of type {shown} requires at least one input of type {needed}.");
+            let detail =
+                format!("A result of type {shown} requires at least one input of type {needed}.");
             return Err(invalid("cannot determine result data type".into()).detail(detail));
         }
         if ty == oid::INTERNAL && !parameters.inputs.contains(&oid::INTERNAL) {

@@ -163,7 +163,8 @@ pub(crate) fn rename_in_key(
     for column in &mut key.columns {
         let Some(text) = &column.expression else { continue };
         let bound = stored_expr(&ctx.catalog(), old, text, ExprPlace::PartitionKey)?;
-        column.expression = Some(deparse::table_expression(&bound, Some(renamed), &ctx.catalog()).into());
+        column.expression =
+            Some(deparse::table_expression(&bound, Some(renamed), &ctx.catalog()).into());
     }
     renamed.partition_key = Some(Arc::new(key));
     Ok(())

@@ -67,7 +67,8 @@ fn rename_in_checks(
         let Check { expression } = &renamed.constraints[i].kind else { continue };
         let parsed = parse_expression(expression)?;
         let bound = ctx.binding(|b| bind_table_expr(b, Some(old), &parsed, ExprPlace::Check))?;
-        let expression = steppe_sql::deparse::table_expression(&bound, Some(renamed), &ctx.catalog()).into();
+        let expression =
+            steppe_sql::deparse::table_expression(&bound, Some(renamed), &ctx.catalog()).into();
         renamed.constraints[i].kind = Check { expression };
     }
     Ok(())

@@ -10,9 +10,9 @@ use crate::sample::Sample;
 use crate::scan::evaluator;
 use std::sync::Arc;
 use steppe_catalog::{ColumnStatistics, Relation, Statistics};
-use steppe_sql::bind::index::IndexExprs;
 use steppe_sql::bind::of_stored;
 use steppe_sql::expr::Expr;
+use steppe_sql::planner::index_exprs;
 use steppe_types::{Datum, Result};
 
 /// The indexes of a table that have expressions or a predicate.
@@ -76,7 +76,7 @@ fn index_rows(
 ) -> Result<Vec<Vec<Datum>>> {
     let Some(info) = index.index.as_deref() else { return Ok(Vec::new()) };
     let catalog = ctx.catalog();
-    let bound = IndexExprs::bind(&catalog, table, info)?;
+    let bound = index_exprs(&catalog, table, info)?;
     let condition = bound.predicate.into_iter().collect::<Vec<Expr>>();
     let (at, keys): (Vec<usize>, Vec<Expr>) = bound
         .keys

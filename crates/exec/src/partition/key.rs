@@ -74,7 +74,7 @@ impl KeyOfRow {
 /// `(names) = (values)` of a parent's key, for an error (ExecBuildSlotPartitionKeyDescription).
 pub(super) fn shown_key(parent: &Relation, values: &[Datum], cx: &FnContext) -> Option<String> {
     let key = parent.partition_key.as_ref()?;
-    let names = partition_key_columns(parent, Style::PRETTY)?;
+    let names = partition_key_columns(&cx.catalog, parent, Style::PRETTY)?;
     let shown = |(value, column): (&Datum, &PartitionColumn)| {
         crate::change::shown(value, column.type_oid, cx)
     };

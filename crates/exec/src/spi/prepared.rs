@@ -140,7 +140,10 @@ impl Spi<'_> {
         if !is_plannable(&statement) {
             return Ok(Body::Utility(statement));
         }
-        let (work_mem_bytes, temp) = (self.cx.work_mem_bytes, self.cx.temp()?);
+        let Ok(temp) = self.cx.temp() else {
+            return Err(Error::not_supported("a function that runs statements in this context"));
+        };
+        let work_mem_bytes = self.cx.work_mem_bytes;
         let session = Arc::clone(self.session());
         let version = session.frame_version();
         let frame = session.frame()?;

@@ -47,7 +47,14 @@ impl Call<'_> {
             let spread = self.given - args.len();
             args.extend(std::iter::repeat_n(proc.variadic, spread));
             let variadic_from = Some(arity - 1);
-            return Some(Candidate { proc, place, args, numbers: None, variadic_from, is_ambiguous });
+            return Some(Candidate {
+                proc,
+                place,
+                args,
+                numbers: None,
+                variadic_from,
+                is_ambiguous,
+            });
         }
         if self.given > arity || self.given + proc.defaults.len() < arity {
             return None;

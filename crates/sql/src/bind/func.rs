@@ -252,7 +252,12 @@ impl Binder<'_> {
             io: &io,
             source: text,
         };
-        super::bind_table_expr(&ctx, None, &super::parse_expression(text)?, ExprPlace::FunctionDefault)
+        super::bind_table_expr(
+            &ctx,
+            None,
+            &super::parse_expression(text)?,
+            ExprPlace::FunctionDefault,
+        )
     }
 
     fn resolve_function(

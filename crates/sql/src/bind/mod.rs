@@ -76,6 +76,7 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState, interrupt, oid};
 
 pub use call::{ProcedureCall, bind_call};
 pub use coerce::CoercionContext;
+pub(crate) use coerce::is_row;
 pub use collation::collation;
 pub(crate) use from::UNNAMED_JOIN;
 pub use func::figure_column_name;
@@ -304,7 +305,11 @@ pub fn bind_assigned_expr(
 }
 
 /// Binds the default of a function's parameter and coerces it to the parameter's type.
-pub fn bind_parameter_default(ctx: &BindContext<'_>, expr: &ast::Expr, target: Oid) -> Result<Expr> {
+pub fn bind_parameter_default(
+    ctx: &BindContext<'_>,
+    expr: &ast::Expr,
+    target: Oid,
+) -> Result<Expr> {
     let mut binder = Binder::new(ctx, Params::none());
     let bound = binder.table_expr(None, expr, ExprPlace::FunctionDefault)?;
     if coerce::is_polymorphic(target) {

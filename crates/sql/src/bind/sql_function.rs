@@ -53,23 +53,12 @@ impl Arguments {
     pub fn of(function: &Function, types: &[Oid], returned: Option<Returned>) -> Arguments {
         let mut names = function.input_names();
         let named = types.iter().map(|ty| (names.next().unwrap_or_default().into(), *ty));
-        Arguments {
-            function: (&*function.name).into(),
-            arguments: named.collect(),
-            returned,
-        }
+        Arguments { function: (&*function.name).into(), arguments: named.collect(), returned }
     }
 
     fn numbered(&self, index: usize, parts: usize) -> Option<Variable> {
         let (_, ty) = self.arguments.get(index)?;
-        Some(Variable {
-            param: index,
-            ty: *ty,
-            modifier: -1,
-            collation: 0,
-            parts,
-            record: None,
-        })
+        Some(Variable { param: index, ty: *ty, modifier: -1, collation: 0, parts, record: None })
     }
 
     fn named(&self, name: &str, parts: usize) -> Option<Variable> {
@@ -186,7 +175,12 @@ pub fn result_shape(catalog: &Catalog, returned: &Returned, columns: &[Oid]) -> 
     match columns {
         [one] if is_composite(returned.ty) => {
             let same = *one == returned.ty
-                || coerce::can_coerce(catalog, &[*one], &[returned.ty], CoercionContext::Assignment);
+                || coerce::can_coerce(
+                    catalog,
+                    &[*one],
+                    &[returned.ty],
+                    CoercionContext::Assignment,
+                );
             match same && !returned.is_procedure {
                 true => ResultShape::Value,
                 false => ResultShape::Row,
@@ -247,7 +241,8 @@ impl Binder<'_> {
             return mismatch("Final statement returns too many columns.".into());
         }
         if let Err(at) = self.coerce_columns(query, &to[..types.len()])? {
-            let (actual, wanted) = (self.format_type(types[at], -1), self.format_type(to[at].oid, -1));
+            let (actual, wanted) =
+                (self.format_type(types[at], -1), self.format_type(to[at].oid, -1));
             return mismatch(format!(
                 "Final statement returns {actual} instead of {wanted} at column {}.",
                 at + 1

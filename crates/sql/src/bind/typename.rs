@@ -297,10 +297,11 @@ pub fn format_type(type_oid: Oid, typmod: i32) -> String {
         oid::TIMESTAMP => precision("timestamp", " without time zone"),
         oid::TIMESTAMPTZ => precision("timestamp", " with time zone"),
         oid::INTERVAL => format!("interval{}", interval_modifier(typmod)),
+        oid::ANY => "\"any\"".into(),
         BIT => "bit".into(),
         VARBIT => "bit varying".into(),
         _ if ty.in_information_schema => format!("information_schema.{}", ty.name),
-        _ => definitions::quote_identifier(ty.name).into_owned(),
+        _ => ty.name.to_string(),
     }
 }
 

@@ -23,7 +23,7 @@ use crate::expr::{CallSyntax, Expr, SubLinkKind};
 use crate::query::*;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use steppe_catalog::system::definitions::{self, Style};
+use steppe_catalog::system::definitions;
 use steppe_catalog::{Function, Relation};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, oid};
@@ -157,7 +157,7 @@ impl Printer<'_> {
             e if has_sub_select(e) => self.arg(e),
             e => {
                 let text = self.printed(e);
-                definitions::expression_definition(&text, Style::PRETTY)
+                definitions::pretty_definition(&text)
             }
         }
     }
@@ -240,7 +240,7 @@ impl Printer<'_> {
     fn result(&self, expr: &Expr) -> String {
         let text = self.arg(expr);
         match self.style.pretty && !has_sub_select(expr) {
-            true => definitions::expression_definition(&text, Style::PRETTY),
+            true => definitions::pretty_definition(&text),
             false => text,
         }
     }
@@ -403,7 +403,7 @@ impl Printer<'_> {
     pub(super) fn sort_expr(&self, expr: &Expr) -> String {
         let text = self.arg(expr);
         let text = match self.style.pretty && !has_sub_select(expr) {
-            true => definitions::expression_definition(&text, Style::PRETTY),
+            true => definitions::pretty_definition(&text),
             false => text,
         };
         match expr {

@@ -5,6 +5,7 @@
 //! as the binder left them, however their casts were written.
 
 use super::cost::strip;
+use super::inline_functions::index_exprs;
 use super::or_lists::as_any;
 use super::scan::ScanRequest;
 use super::{is_volatile, rtes_of};
@@ -54,7 +55,7 @@ impl CandidateIndex {
         let Some(info) = &index.index else { return Ok(None) };
         let computes = info.predicate.is_some() || info.keys.iter().any(|k| k.expression.is_some());
         let mut exprs = match computes {
-            true => IndexExprs::bind(catalog, table, info)?,
+            true => index_exprs(catalog, table, info)?,
             false => IndexExprs::default(),
         };
         for expr in exprs.keys.iter_mut().flatten().chain(&mut exprs.predicate) {

@@ -46,6 +46,7 @@ mod index_match;
 mod index_path;
 mod inherit;
 mod inline;
+mod inline_functions;
 mod join;
 mod join_build;
 mod join_clause;
@@ -103,6 +104,7 @@ mod window;
 
 pub use by_value::{RowClasses, Sensitive};
 pub use exclusion::ConstraintExclusion;
+pub use inline_functions::index_exprs;
 pub use like_prefix::pattern_end;
 pub use parallel::ParallelSettings;
 pub use path_cost::CostParameters;
@@ -112,6 +114,7 @@ pub(crate) use cost::strip;
 pub(crate) use index::same_ordering;
 pub(crate) use rte_set::RteSet;
 
+use crate::bind::BindContext;
 use crate::expr::{ExecParamId, Expr, TypeRef};
 use crate::plan::*;
 use crate::query::*;
@@ -261,6 +264,12 @@ pub struct PlannerContext<'a> {
 }
 
 impl PlannerContext<'_> {
+    /// For binding what is kept as text, such as the bodies of functions.
+    fn names(&self) -> BindContext<'_> {
+        let PlannerContext { catalog, search_path, io, .. } = *self;
+        BindContext { catalog, search_path, io, source: "" }
+    }
+
     /// Whether an index has entries for all row versions that the snapshot may see: it was there,
     /// in the same place, when the snapshot was taken, or its table was not there at all.
     fn has_all_versions(&self, index: &Relation) -> bool {
@@ -289,11 +298,17 @@ fn plan_interruptibly(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Re
         planner.use_relation(view, lock);
     }
     let mut query = bound.query;
+    let names = ctx.names();
+    let inlined = inline_functions::inline(&names, &mut query)?;
+    for (view, lock) in inlined.views {
+        planner.use_relation(view, lock);
+    }
     planner.is_parallel = !planner.for_cursor && parallel::may_be(ctx.settings, &query);
     virtual_columns::expand(ctx.catalog, &mut query)?;
     let mut plan = planner.statement(query)?;
     hashed_exists::choose(&mut plan, &mut planner.subplans, planner.ctx.settings.costs);
     let mut mentions = bound.mentioned;
+    mentions.extend(inlined.relations);
     mentions.extend(planner.relations.iter().map(|(oid, _)| *oid));
     mentions.sort_unstable();
     mentions.dedup();
@@ -312,7 +327,7 @@ fn plan_interruptibly(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Re
         constants: planner.constants.into(),
         sensitive: planner.sensitive.into(),
         mentions,
-        functions: bound.functions,
+        functions: bound.functions.into_iter().chain(inlined.functions).collect(),
     })
 }
 

@@ -7,8 +7,8 @@
 
 use super::cost::strip;
 use super::index::over_entry;
+use super::inline_functions::index_exprs;
 use super::{ColumnId, Planner, Rel, is_volatile};
-use crate::bind::index::IndexExprs;
 use crate::expr::{CallSyntax, Expr, SortKey, TypeRef};
 use crate::implies::{canonical, equivalent};
 use crate::plan::*;
@@ -283,7 +283,7 @@ impl Planner<'_> {
         let Some(info) = &index.index else { return Ok(RowOrder::default()) };
         let computes = info.keys.iter().any(|key| key.expression.is_some());
         let exprs = match computes {
-            true => IndexExprs::bind(self.ctx.catalog, table, info)?.keys,
+            true => index_exprs(self.ctx.catalog, table, info)?.keys,
             false => Vec::new(),
         };
         let mut order = RowOrder::default();
