@@ -103,12 +103,6 @@ pub fn describe(
             }
             None => format!("statistics object {oid}"),
         },
-        Object::Trigger(table, oid) => {
-            let found = catalog.relation(table);
-            let found = found.and_then(|table| table.triggers.iter().find(|t| t.oid == oid));
-            let name = found.map_or("?", |trigger| &*trigger.name);
-            format!("trigger {name} on {}", relation(table))
-        }
         Object::Function(oid) => match catalog.function(oid) {
             Some(function) => {
                 format!("function {}", function_signature(catalog, path, types, &function))

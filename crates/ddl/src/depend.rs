@@ -48,8 +48,7 @@ pub(super) fn dependents(
         return Ok(Vec::new());
     }
     let path = ctx.search_path.clone();
-    let types = |ty: Oid| TypeNames { catalog: &catalog, path: &path }.format(ty, -1);
-    let name = |object| describe(&catalog, &path, &types, object);
+    let name = |object| description(&catalog, &path, object);
     if behavior == DropBehavior::Restrict {
         let message = match roots {
             [one] => {
@@ -73,7 +72,6 @@ pub(super) fn dependents(
             Object::Statistics(table, _) => {
                 ctx.lock(table, RelationLockMode::ShareUpdateExclusive)?;
             }
-            Object::Trigger(table, _) => ctx.lock(table, RelationLockMode::AccessExclusive)?,
             Object::Function(oid) => ctx.lock_object(ObjectId::Function(oid))?,
             _ => {}
         }
@@ -88,6 +86,12 @@ pub(super) fn dependents(
         }
     }
     Ok(found.into_iter().map(|d| d.object).collect())
+}
+
+/// An object as messages name it.
+pub(super) fn description(catalog: &Catalog, path: &[Oid], object: Object) -> String {
+    let types = |ty: Oid| TypeNames { catalog, path }.format(ty, -1);
+    describe(catalog, path, &types, object)
 }
 
 /// The objects that are dropped with an object without a notice.

@@ -35,7 +35,7 @@ impl Style<'_> {
     /// psql's style with the default search path.
     pub const PRETTY: Style<'static> = Style { pretty: true, search_path: &[PG_CATALOG, PUBLIC] };
 
-    fn expression<'t>(self, catalog: &Catalog, text: &'t str) -> Cow<'t, str> {
+    pub(super) fn expression<'t>(self, catalog: &Catalog, text: &'t str) -> Cow<'t, str> {
         let text = function_names::shown(catalog, text, self.search_path);
         if self.pretty { Cow::Owned(pretty_expression(&text)) } else { text }
     }

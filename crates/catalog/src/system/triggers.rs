@@ -3,8 +3,7 @@
 use super::classes::{PG_CLASS, PG_CONSTRAINT};
 use super::constraints::depend;
 use super::definitions::{
-    Style, expression_definition, function_reference, qualified_name, quote_identifier,
-    simple_quote_literal, visible_name,
+    Style, function_reference, qualified_name, quote_identifier, simple_quote_literal, visible_name,
 };
 use super::rows::{RowsBuilder, optional, text, vector};
 use super::session::SystemContext;
@@ -133,7 +132,7 @@ pub fn trigger_definition(
     }
     out.push_str(if trigger.is_row() { "FOR EACH ROW " } else { "FOR EACH STATEMENT " });
     if let Some(when) = &trigger.when {
-        out.push_str(&format!("WHEN ({}) ", expression_definition(when, style)));
+        out.push_str(&format!("WHEN ({}) ", style.expression(catalog, when)));
     }
     out.push_str(&action(catalog, trigger, style));
     out

@@ -3,10 +3,9 @@
 use super::super::{DdlContext, depend, drop};
 use super::find::{Kind, find};
 use super::is_aggregate;
-use steppe_catalog::objects::{Object, describe};
+use steppe_catalog::objects::Object;
 use steppe_catalog::{Function, FunctionRef};
 use steppe_sql::ast::{DropStmt, ObjectRef, ObjectWithArgs, TypeName};
-use steppe_sql::bind::typename::TypeNames;
 use steppe_types::{Error, Oid, Result, SqlState};
 
 /// Drops functions, with CASCADE what depends on them; returns the command tag.
@@ -89,9 +88,7 @@ fn check_droppable(ctx: &mut DdlContext<'_>, function: &FunctionRef) -> Result<(
         return Ok(());
     }
     let catalog = ctx.catalog();
-    let names = TypeNames { catalog: &catalog, path: &ctx.search_path };
-    let types = |ty: Oid| names.format(ty, -1);
-    let what = describe(&catalog, &ctx.search_path, &types, Object::Function(function.oid));
+    let what = depend::description(&catalog, &ctx.search_path, Object::Function(function.oid));
     let refused = |why: String| {
         let message = format!("cannot drop {what} because {why}");
         Error::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, message)

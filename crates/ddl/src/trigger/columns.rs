@@ -1,8 +1,9 @@
 //! The columns that triggers name, in UPDATE OF and in WHEN.
 
 use super::super::DdlContext;
+use super::super::depend::description;
 use std::sync::Arc;
-use steppe_catalog::objects::{Object, describe};
+use steppe_catalog::objects::Object;
 use steppe_catalog::trigger::Trigger;
 use steppe_catalog::{Catalog, Relation};
 use steppe_sql::bind::trigger::{columns_of_condition, stored_trigger_condition};
@@ -41,7 +42,7 @@ pub(in super::super) fn check_retype(
         return Ok(());
     };
     let message = "cannot alter type of a column used in a trigger definition";
-    let trigger = describe(&catalog, &ctx.search_path, Object::Trigger(table.oid, trigger.oid));
+    let trigger = description(&catalog, &ctx.search_path, Object::Trigger(table.oid, trigger.oid));
     let detail = format!("{trigger} depends on column \"{}\"", table.columns[position].name);
     Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(detail))
 }

@@ -1,10 +1,11 @@
 //! DROP TRIGGER.
 
+use super::super::depend::description;
 use super::super::drop::relation_name;
 use super::super::{DdlContext, partition};
 use super::{named, put, undefined};
 use std::sync::Arc;
-use steppe_catalog::objects::{Object, describe};
+use steppe_catalog::objects::Object;
 use steppe_catalog::trigger::Trigger;
 use steppe_catalog::{Catalog, Relation};
 use steppe_sql::ast::{DropStmt, ObjectName, ObjectRef};
@@ -69,8 +70,8 @@ fn check_is_no_clone(
     let path = ctx.search_path.clone();
     let above = parent_of(&catalog, relation, trigger.parent);
     let above = above.ok_or_else(|| Error::internal("a trigger's parent has gone"))?;
-    let own = describe(&catalog, &path, Object::Trigger(relation.oid, trigger.oid));
-    let what = describe(&catalog, &path, Object::Trigger(above.oid, trigger.parent));
+    let own = description(&catalog, &path, Object::Trigger(relation.oid, trigger.oid));
+    let what = description(&catalog, &path, Object::Trigger(above.oid, trigger.parent));
     Err(required(&own, &what))
 }
 
@@ -97,7 +98,7 @@ pub(in super::super) fn check_is_no_trigger(
     };
     let catalog = ctx.catalog();
     let of = Object::Trigger(table.oid, trigger.oid);
-    let what = describe(&catalog, &ctx.search_path, of);
+    let what = description(&catalog, &ctx.search_path, of);
     let own = format!("constraint {}", what.trim_start_matches("trigger "));
     Err(required(&own, &what))
 }
