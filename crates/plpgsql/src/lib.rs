@@ -1,7 +1,7 @@
-//! PL/pgSQL: its parser.
+//! PL/pgSQL: its parser and its execution.
 //!
 //! [`parse`] makes a [`tree::Program`] of a function's body. Names are resolved to slots of one
-//! frame; SQL within the body stays text, with the names visible there. Execution is the caller's.
+//! frame; SQL within the body stays text, with the names visible there. [`run`] executes it.
 //!
 //! It guarantees:
 //!
@@ -17,6 +17,7 @@ mod keywords;
 mod lexer;
 pub mod names;
 mod parse;
+pub mod run;
 mod scan;
 mod strings;
 pub mod tree;

@@ -88,6 +88,7 @@ impl Running {
 
     fn start_on(vfs: Arc<dyn Vfs>, config: &Config) -> Result<Running, String> {
         functions::register();
+        steppe_plpgsql::run::register();
         let data_dir = DataDir::open(vfs, &config.data_dir)?;
         let settings = read_settings(config, &data_dir)?;
         log::set_threshold(&settings.get("log_min_messages").setting());

@@ -422,6 +422,10 @@ impl SessionHost for SharedSession {
         self.see_own_catalog(catalog);
     }
 
+    fn forget_catalog(&self) {
+        self.forget_own_catalog();
+    }
+
     fn newer_catalog(&self, planned: &Arc<Catalog>) -> Option<Arc<Catalog>> {
         self.catalog_unlike(planned)
     }

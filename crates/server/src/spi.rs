@@ -145,6 +145,11 @@ impl SharedSession {
         }
     }
 
+    /// The transaction has no version of the catalog any more ([`SessionHost::forget_catalog`]).
+    pub(crate) fn forget_own_catalog(&self) {
+        self.see(self.server.catalog.published(), None);
+    }
+
     /// Makes another catalog the current one.
     fn see(&self, catalog: Arc<Catalog>, own: Option<Arc<Catalog>>) -> Arc<SessionNamespace> {
         let before = self.namespace.get();

@@ -99,6 +99,7 @@ impl Physical {
             | oid::NAME
             | oid::UNKNOWN
             | oid::CSTRING
+            | oid::REFCURSOR
             | oid::PG_NODE_TREE
             | oid::PG_SNAPSHOT
             | oid::TXID_SNAPSHOT

@@ -50,7 +50,8 @@ impl Spi<'_> {
         scroll: bool,
     ) -> Result<SpiCursor> {
         let Body::Plan(planned) = &mut prepared.body else {
-            let message = "cannot open a query that returns no rows as a cursor";
+            let command = command_of(prepared.text());
+            let message = format!("cannot open {command} query as cursor");
             return Err(Error::new(SqlState::INVALID_CURSOR_DEFINITION, message));
         };
         let is_read_only = self.is_read_only;
@@ -294,6 +295,16 @@ impl RowSink for Nothing {
 impl RowSink for TupleStore {
     fn row(&mut self, row: &[Datum]) -> Result<()> {
         self.append(row)
+    }
+}
+
+/// The command of a statement that is no query, by its first words.
+fn command_of(text: &str) -> String {
+    let mut words = text.split_ascii_whitespace().map(str::to_ascii_uppercase);
+    let first = words.next().unwrap_or_default();
+    match (first.as_str(), words.next()) {
+        ("CREATE" | "ALTER" | "DROP", Some(second)) => format!("{first} {second}"),
+        _ => first,
     }
 }
 

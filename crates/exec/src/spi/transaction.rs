@@ -10,6 +10,7 @@
 
 use super::{Spi, present};
 use crate::transaction::{SavepointMark, StatementTxn, Transaction};
+use std::sync::Arc;
 use steppe_sql::ast::TransactionModes;
 use steppe_types::{Error, Result, SqlState};
 
@@ -55,8 +56,16 @@ impl Spi<'_> {
     pub fn rollback_to(&mut self, savepoint: SpiSavepoint) -> Result<()> {
         self.savepoints = self.savepoints.saturating_sub(1);
         self.session().end_settings(savepoint.level, false);
-        let mark = &savepoint.mark;
-        self.lend(|txn| present(txn)?.rollback_to(mark))
+        let (mark, session) = (&savepoint.mark, Arc::clone(self.session()));
+        self.lend(|txn| {
+            let transaction = present(txn)?;
+            let had_changes = transaction.changes().is_some();
+            transaction.rollback_to(mark)?;
+            if had_changes && transaction.changes().is_none() {
+                session.forget_catalog();
+            }
+            Ok(())
+        })
     }
 
     /// Ends a savepoint, and keeps the changes since.

@@ -147,6 +147,9 @@ pub trait SessionHost: Host {
         let _ = catalog;
     }
 
+    /// The transaction has no version of its own any more: functions see the published catalog.
+    fn forget_catalog(&self) {}
+
     /// The states of the sequences, for DDL that has locked the sequence that it changes.
     fn sequences(&self) -> Result<&Sequences> {
         Err(Error::not_supported("sequences in this context"))

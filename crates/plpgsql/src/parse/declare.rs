@@ -8,7 +8,7 @@ use crate::lexer::{Kind, Token, name, names};
 use crate::names::{Found, Named};
 use crate::parse::Parser;
 use crate::scan::Lookup;
-use crate::tree::{BoundCursor, Label, Row, Scroll, Slot, SlotId, Sql, SqlKind};
+use crate::tree::{BoundCursor, Label, Row, Scroll, Slot, SlotId};
 use crate::types::{Shadowed, Type};
 
 /// The OID of `refcursor`.
@@ -18,7 +18,6 @@ pub(super) const REFCURSOR: u32 = 1790;
 struct Declared {
     name: String,
     line: u32,
-    start: usize,
 }
 
 impl Parser<'_> {
@@ -85,7 +84,7 @@ impl Parser<'_> {
             return Err(self.near("duplicate declaration"));
         }
         self.check_shadowed(&name, token.start)?;
-        Ok(Declared { name, line, start: token.start })
+        Ok(Declared { name, line })
     }
 
     /// A variable that hides another, if the settings ask for it.
@@ -201,14 +200,7 @@ impl Parser<'_> {
         self.names.close();
         let refcursor = Type::scalar(REFCURSOR, 0, "refcursor");
         let slot = self.add_variable(&declared.name, declared.line, refcursor, true)?;
-        let default = Sql {
-            text: format!("{}::pg_catalog.refcursor", quoted(&declared.name)),
-            kind: SqlKind::Expression,
-            start: declared.start as u32,
-            scope: self.names.scope(),
-        };
         if let Some(Slot::Scalar(scalar)) = self.slots.get_mut(slot.0 as usize) {
-            scalar.default = Some(default);
             scalar.cursor = Some(BoundCursor { query, arguments, scroll });
         }
         Ok(())
@@ -248,10 +240,4 @@ impl Parser<'_> {
             _ => None,
         }
     }
-}
-
-/// A name as a string literal that standard_conforming_strings does not change.
-fn quoted(name: &str) -> String {
-    let escape = if name.contains('\\') { "E" } else { "" };
-    format!("{escape}'{}'", name.replace('\\', "\\\\").replace('\'', "''"))
 }

@@ -9,6 +9,7 @@ use steppe_exec::routine::{BoundCall, bind_call, call_procedure, run_inline};
 use steppe_exec::{Transaction, TransactionControl};
 use steppe_sql::ast::{CallStmt, DoStmt, TransactionModes};
 use steppe_sql::bind::Params;
+use steppe_sql::parser::prosrc;
 use steppe_sql::plan::ResultColumn;
 use steppe_types::{Error, Oid, Result};
 
@@ -63,11 +64,12 @@ impl Session {
     }
 
     /// DO.
-    pub(super) fn run_do(&mut self, stmt: &DoStmt) -> Result<CommandTag> {
+    pub(super) fn run_do(&mut self, stmt: &DoStmt, source: &str) -> Result<CommandTag> {
         let language = stmt.language.as_deref().unwrap_or("plpgsql");
-        self.run_procedural(|env, txn, control| {
+        let done = self.run_procedural(|env, txn, control| {
             run_inline(language, &stmt.body, env, txn, control)
-        })?;
+        });
+        done.map_err(|error| prosrc::in_command(error, &stmt.body, source))?;
         Ok(CommandTag::Plain("DO"))
     }
 

@@ -89,7 +89,7 @@ impl Session {
             Statement::Call(call) => {
                 return self.call(call, source, formats, describe, bound).map(Outcome::Tag);
             }
-            Statement::Do(stmt) => return self.run_do(stmt).map(Outcome::Tag),
+            Statement::Do(stmt) => return self.run_do(stmt, source).map(Outcome::Tag),
             _ => {}
         }
         self.plain_utility(statement, source).map(Outcome::Tag)

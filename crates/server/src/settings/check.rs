@@ -42,9 +42,37 @@ pub fn check(definition: &Definition, text: &str, current: &Value) -> Result<Val
             })?;
             text.to_owned()
         }
+        "plpgsql.extra_errors" | "plpgsql.extra_warnings" => {
+            extra_checks(definition.name, text)?;
+            text.to_owned()
+        }
         _ => text.to_owned(),
     };
     Ok(Value::Text(canonical.into()))
+}
+
+/// The words for PL/pgSQL's extra checks (plpgsql_extra_checks_check_hook in pl_handler.c).
+fn extra_checks(name: &'static str, text: &str) -> Result<()> {
+    const CHECKS: [&str; 3] = ["shadowed_variables", "too_many_rows", "strict_multi_assignment"];
+    if matches!(text.to_ascii_lowercase().as_str(), "all" | "none") {
+        return Ok(());
+    }
+    let refused = |detail: String| Err(invalid_value(name, text).detail(detail));
+    let Some(words) = split_identifiers(text) else {
+        return refused("List syntax is invalid.".to_owned());
+    };
+    for word in words {
+        let lower = word.to_ascii_lowercase();
+        if matches!(lower.as_str(), "all" | "none") {
+            return refused(format!(
+                "Key word \"{word}\" cannot be combined with other key words."
+            ));
+        }
+        if !CHECKS.contains(&lower.as_str()) {
+            return refused(format!("Unrecognized key word: \"{word}\"."));
+        }
+    }
+    Ok(())
 }
 
 /// UTF-8 is the only encoding here; SQL_ASCII means "as it is", which is the same.

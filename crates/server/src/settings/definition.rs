@@ -252,6 +252,7 @@ fn registry() -> &'static Registry {
         let mut definitions = extracted();
         definitions.extend(unlisted());
         definitions.extend(of_modules());
+        definitions.extend(of_plpgsql());
         definitions.sort_by_key(|definition| definition.name.to_ascii_lowercase());
         let names = definitions.iter().map(|definition| definition.name.to_ascii_lowercase());
         let by_name = names.enumerate().map(|(index, name)| (name, index)).collect();
@@ -321,6 +322,23 @@ fn unlisted() -> Vec<Definition> {
         definition.hidden = true;
     }
     all
+}
+
+/// Settings of PL/pgSQL. PostgreSQL lists them in pg_settings once a session has used the language.
+fn of_plpgsql() -> Vec<Definition> {
+    let of = |name, context, kind, boot| {
+        let category = "Customized Options";
+        let definition = definition(name, None, category, context, kind, boot);
+        Definition { hidden: true, ..definition }
+    };
+    let conflicts = Kind::Enum(vec!["error", "use_variable", "use_column"]);
+    vec![
+        of("plpgsql.check_asserts", Context::User, Kind::Bool, "on"),
+        of("plpgsql.extra_errors", Context::User, Kind::Text, "none"),
+        of("plpgsql.extra_warnings", Context::User, Kind::Text, "none"),
+        of("plpgsql.print_strict_params", Context::User, Kind::Bool, "off"),
+        of("plpgsql.variable_conflict", Context::Superuser, conflicts, "error"),
+    ]
 }
 
 /// Settings of the built-in modules.

@@ -192,6 +192,7 @@ impl Binder<'_> {
             && source.with.is_none();
         match &source.body {
             ast::SelectBody::Values(rows) if plain_values => {
+                let rows = &*self.without_stars(rows)?;
                 let place =
                     if rows.len() == 1 { ExprPlace::InsertTargets } else { ExprPlace::Values };
                 let mut lists = Vec::with_capacity(rows.len());

@@ -14,12 +14,13 @@
 use super::row::RowShape;
 use super::sql_function::Returned;
 use super::{Binder, CoercionContext, Params};
-use crate::ast::{self, Location};
+use crate::ast::{self, ExprKind, Location};
 use crate::expr::{CallSyntax, Expr, Place, TypeRef};
 use crate::query::Query;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use steppe_types::{Oid, Result, SqlState};
+use steppe_types::{Error, Oid, Result, SqlState};
 
 /// The names of a function that SQL in it may use.
 ///
@@ -195,6 +196,40 @@ impl Binder<'_> {
         Ok(())
     }
 
+    /// Rows of VALUES in which fields stand for `record.*`.
+    pub(super) fn without_stars<'r>(
+        &mut self,
+        rows: &'r [Vec<ast::Expr>],
+    ) -> Result<Cow<'r, [Vec<ast::Expr>]>> {
+        let is_star = |expr: &ast::Expr| match &expr.kind {
+            ExprKind::ColumnRef(column) => column.star && !column.parts.is_empty(),
+            _ => false,
+        };
+        if self.params.scope.is_none() || !rows.iter().flatten().any(is_star) {
+            return Ok(Cow::Borrowed(rows));
+        }
+        let mut expanded = Vec::with_capacity(rows.len());
+        for row in rows {
+            let mut fields = Vec::with_capacity(row.len());
+            for expr in row {
+                match &expr.kind {
+                    ExprKind::ColumnRef(column) if is_star(expr) => {
+                        let mut columns = Vec::new();
+                        self.expand_star(column, expr.location, &mut columns)?;
+                        fields.extend(columns.iter().map(|field| {
+                            let mut column = ast::ColumnRef { star: false, ..column.clone() };
+                            column.parts.push(field.name.to_string());
+                            ast::Expr { kind: ExprKind::ColumnRef(column), ..expr.clone() }
+                        }));
+                    }
+                    _ => fields.push(expr.clone()),
+                }
+            }
+            expanded.push(fields);
+        }
+        Ok(Cow::Owned(expanded))
+    }
+
     /// The columns of a record that is a variable.
     pub(super) fn record_shape(&self, param: usize) -> Option<RowShape> {
         let variable = self.params.scope.as_ref()?.used.get(param)?;
@@ -221,8 +256,8 @@ impl Binder<'_> {
             return Ok(None);
         }
         let Some(scope) = &self.params.scope else { return Ok(None) };
-        let found = scope.names.find(&parts).map_err(|error| error.at(self.position(location)))?;
-        let Some(variable) = found else { return Ok(None) };
+        // As in PostgreSQL, errors of a variable have no position.
+        let Some(variable) = scope.names.find(&parts)? else { return Ok(None) };
         let taken = variable.parts;
         let is_row = variable.record.is_some() || super::coerce::is_row(variable.ty);
         match parts.get(taken..) {
@@ -239,7 +274,7 @@ impl Binder<'_> {
                     return Ok(None);
                 }
                 let message = format!("record \"{}\" has no field \"{field}\"", parts[taken - 1]);
-                Err(self.error(SqlState::UNDEFINED_COLUMN, message, location))
+                Err(Error::new(SqlState::UNDEFINED_COLUMN, message))
             }
             _ => Ok(None),
         }

@@ -28,6 +28,7 @@ pub mod lexer;
 pub mod literals;
 mod lower;
 pub mod normalize;
+pub mod prosrc;
 pub mod rows;
 mod truncate;
 

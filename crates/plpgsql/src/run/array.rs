@@ -1,0 +1,411 @@
+//! Assignment to a part of a variable: array elements, slices, fields of composite values in them
+//! (array_set_element and array_set_slice in arrayfuncs.c, transformAssignmentIndirection).
+//!
+//! The value is taken out of the frame, changed and put back. An array that nobody else holds is
+//! changed in place, so filling one takes linear time. An array of one dimension grows where a value
+//! is assigned outside it, with NULLs in between.
+
+use std::sync::Arc;
+
+use steppe_types::array_io::{ARRAY_ELEMENTS_MAX, array_too_large};
+use steppe_types::datum::Array;
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
+
+use super::code::{AssignPart, SqlNumber, Step, Var};
+use super::value::{Value, wrong_type};
+use super::walk::Run;
+
+/// A step whose subscripts have their values.
+enum Place {
+    Element(Vec<i64>),
+    Slice(Vec<(Option<i64>, Option<i64>)>),
+    Field(Arc<str>),
+}
+
+impl Run<'_, '_, '_> {
+    /// `variable[…].field := expression`
+    pub(super) fn assign_part(&mut self, of: &AssignPart) -> Result<()> {
+        self.change_part(of).map_err(|error| match error.fields().position {
+            Some(_) => self.piece(of.value).shown.located(error),
+            None => error,
+        })
+    }
+
+    fn change_part(&mut self, of: &AssignPart) -> Result<()> {
+        let code = Arc::clone(self.code);
+        let mut places = Vec::with_capacity(of.path.len());
+        for step in &of.path {
+            places.push(self.place(step)?);
+        }
+        let value = self.eval_typed(of.value)?;
+        match code.var(of.target) {
+            Var::Scalar(_) | Var::Record(_) => {
+                let (ty, modifier, _) = self.state.frame.type_of(&code, of.target);
+                if let Var::Record(_) = code.var(of.target)
+                    && self.state.frame.shape(of.target).is_none()
+                {
+                    let shape = self.shape_of_type(ty)?;
+                    self.state.frame.set_shape(of.target, shape);
+                }
+                // The frame gives the value up, so that it has one owner.
+                let place = &mut self.state.frame.values[of.target.0 as usize];
+                let old = std::mem::take(place);
+                let kept = (places.len() > 1).then(|| old.clone());
+                match self.with_part(old, (ty, modifier), &places, value) {
+                    Ok(new) => self.state.frame.set(of.target, new),
+                    Err((error, old)) => {
+                        self.state.frame.set(of.target, kept.or(old).unwrap_or_default());
+                        return Err(error);
+                    }
+                }
+                Ok(())
+            }
+            Var::Field { record, name } => {
+                let Value { datum: whole, ty, modifier, .. } = self.variable(of.target)?;
+                let new = self
+                    .with_part(whole, (ty, modifier), &places, value)
+                    .map_err(|(error, _)| error)?;
+                let value = Value { datum: new, ty, modifier, shape: None };
+                let (record, name) = (*record, Arc::clone(name));
+                self.assign_field(record, &name, value)
+            }
+            Var::Row(_) => Err(Error::internal("a row is assigned to by parts")),
+        }
+    }
+
+    /// The values of a step's subscripts.
+    fn place(&mut self, step: &Step) -> Result<Place> {
+        match step {
+            Step::Field(name) => Ok(Place::Field(Arc::clone(name))),
+            Step::Elements(subscripts) => {
+                let mut list = Vec::with_capacity(subscripts.len());
+                for subscript in subscripts {
+                    list.push(self.subscript(*subscript)?);
+                }
+                Ok(Place::Element(list))
+            }
+            Step::Slices(bounds) => {
+                let mut list = Vec::with_capacity(bounds.len());
+                for (lower, upper) in bounds {
+                    let lower = lower.map(|lower| self.subscript(lower)).transpose()?;
+                    let upper = upper.map(|upper| self.subscript(upper)).transpose()?;
+                    list.push((lower, upper));
+                }
+                Ok(Place::Slice(list))
+            }
+        }
+    }
+
+    fn subscript(&mut self, number: SqlNumber) -> Result<i64> {
+        let value = self.eval_typed(number)?;
+        match self.cast(value, oid::INT4, -1)? {
+            Datum::Int4(value) => Ok(i64::from(value)),
+            _ => Err(Error::new(
+                SqlState::NULL_VALUE_NOT_ALLOWED,
+                "array subscript in assignment must not be null",
+            )),
+        }
+    }
+
+    /// A value with another part. An error comes with the value as it was, if it is still whole.
+    fn with_part(
+        &mut self,
+        old: Datum,
+        (ty, modifier): (Oid, i32),
+        places: &[Place],
+        value: Value,
+    ) -> std::result::Result<Datum, (Error, Option<Datum>)> {
+        let Some((place, rest)) = places.split_first() else {
+            return self.cast(value, ty, modifier).map_err(|error| (error, Some(old)));
+        };
+        match place {
+            Place::Field(name) => {
+                self.with_field(old, ty, name, rest, value).map_err(|error| (error, None))
+            }
+            Place::Element(subscripts) => {
+                let Some(element) = element_of(ty) else {
+                    return Err((self.not_subscriptable(ty), Some(old)));
+                };
+                let part = if rest.is_empty() { Datum::Null } else { element_at(&old, subscripts) };
+                let new = self.with_part(part, (element, modifier), rest, value);
+                match new {
+                    Ok(new) => set_element(old, element, subscripts, new),
+                    Err((error, _)) => Err((error, Some(old))),
+                }
+            }
+            Place::Slice(bounds) => {
+                let Some(element) = element_of(ty) else {
+                    return Err((self.not_subscriptable(ty), Some(old)));
+                };
+                match self.cast(value, ty, modifier) {
+                    Ok(new) => set_slice(old, element, bounds, new),
+                    Err(error) => Err((error, Some(old))),
+                }
+            }
+        }
+    }
+
+    fn with_field(
+        &mut self,
+        old: Datum,
+        ty: Oid,
+        name: &str,
+        rest: &[Place],
+        value: Value,
+    ) -> Result<Datum> {
+        let shape = match self.shape_of_type(ty) {
+            Ok(shape) => shape,
+            Err(_) => {
+                let shown = self.type_name(ty);
+                return Err(wrong_type(format!(
+                    "cannot assign to field \"{name}\" because its type {shown} is not a composite type"
+                )));
+            }
+        };
+        let Some(at) = shape.find(name) else {
+            let shown = self.type_name(ty);
+            let message = format!(
+                "cannot assign to field \"{name}\" of column because there is no such column in \
+                 data type {shown}"
+            );
+            return Err(Error::new(SqlState::UNDEFINED_COLUMN, message));
+        };
+        let mut columns = match old {
+            Datum::Record(columns) => columns,
+            _ => vec![Datum::Null; shape.columns.len()].into(),
+        };
+        let part = columns.get(at).cloned().unwrap_or_default();
+        let column = &shape.columns[at];
+        let new = self
+            .with_part(part, (column.ty, column.modifier), rest, value)
+            .map_err(|(error, _)| error)?;
+        if let Some(place) = Arc::make_mut(&mut columns).get_mut(at) {
+            *place = new;
+        }
+        Ok(Datum::Record(columns))
+    }
+
+    fn not_subscriptable(&mut self, ty: Oid) -> Error {
+        let name = self.type_name(ty);
+        let message =
+            format!("cannot subscript type {name} because it does not support subscripting");
+        wrong_type(message).at(Some(1))
+    }
+}
+
+/// The type of an array's elements.
+fn element_of(ty: Oid) -> Option<Oid> {
+    let ty = steppe_catalog::builtin::ty(ty)?;
+    (ty.element != 0 && ty.is_true_array()).then_some(ty.element)
+}
+
+/// An element; NULL for one that is not there.
+fn element_at(array: &Datum, subscripts: &[i64]) -> Datum {
+    let Datum::Array(array) = array else { return Datum::Null };
+    offset(array, subscripts).and_then(|at| array.elements.get(at)).cloned().unwrap_or_default()
+}
+
+/// The place of an element that is in an array.
+fn offset(array: &Array, subscripts: &[i64]) -> Option<usize> {
+    if array.dimensions.len() != subscripts.len() {
+        return None;
+    }
+    let mut at = 0usize;
+    for ((length, first), subscript) in array.dimensions.iter().zip(subscripts) {
+        let within = subscript.checked_sub(i64::from(*first))?;
+        if within < 0 || within >= i64::from(*length) {
+            return None;
+        }
+        at = at * (*length as usize) + within as usize;
+    }
+    Some(at)
+}
+
+type Changed = std::result::Result<Datum, (Error, Option<Datum>)>;
+
+/// The array with a value at an element.
+fn set_element(old: Datum, element: Oid, subscripts: &[i64], value: Datum) -> Changed {
+    let mut array = match old {
+        Datum::Array(array) => array,
+        _ => Arc::new(Array { element_type: element, dimensions: vec![], elements: vec![] }),
+    };
+    let fail = |message, array| Err((wrong(message), Some(Datum::Array(array))));
+    if let Some(at) = offset(&array, subscripts) {
+        Arc::make_mut(&mut array).elements[at] = value;
+        return Ok(Datum::Array(array));
+    }
+    match array.dimensions.len() {
+        0 => {
+            let dimensions: Vec<(i32, i32)> =
+                subscripts.iter().map(|subscript| (1, *subscript as i32)).collect();
+            if let Some(first) = subscripts.iter().find(|first| **first >= i64::from(i32::MAX)) {
+                return Err((lower_too_large(*first), Some(Datum::Array(array))));
+            }
+            let elements = vec![value];
+            Ok(Datum::Array(Arc::new(Array { element_type: element, dimensions, elements })))
+        }
+        dimensions if dimensions != subscripts.len() => {
+            fail("wrong number of array subscripts", array)
+        }
+        1 => grown(array, subscripts[0], value),
+        _ => fail("array subscript out of range", array),
+    }
+}
+
+/// A one-dimensional array that grows to an element outside it.
+fn grown(mut array: Arc<Array>, at: i64, value: Datum) -> Changed {
+    let (length, first) = array.dimensions[0];
+    let (length, first) = (i64::from(length), i64::from(first));
+    let (start, end) = (first.min(at), (first + length - 1).max(at));
+    let total = end - start + 1;
+    if total > ARRAY_ELEMENTS_MAX as i64 {
+        return Err((array_too_large(), Some(Datum::Array(array))));
+    }
+    if end >= i64::from(i32::MAX) {
+        return Err((lower_too_large(start), Some(Datum::Array(array))));
+    }
+    let changed = Arc::make_mut(&mut array);
+    changed.dimensions[0] = (total as i32, start as i32);
+    if at < first {
+        let nulls = (first - at) as usize;
+        changed.elements.splice(0..0, std::iter::repeat_n(Datum::Null, nulls));
+        changed.elements[0] = value;
+    } else {
+        changed.elements.resize(total as usize - 1, Datum::Null);
+        changed.elements.push(value);
+    }
+    Ok(Datum::Array(array))
+}
+
+/// The array with the elements of another one in a slice.
+fn set_slice(
+    old: Datum,
+    element: Oid,
+    bounds: &[(Option<i64>, Option<i64>)],
+    value: Datum,
+) -> Changed {
+    let array = match old {
+        Datum::Array(array) => array,
+        _ => Arc::new(Array { element_type: element, dimensions: vec![], elements: vec![] }),
+    };
+    match value {
+        // Assigning NULL to a slice leaves the array unchanged.
+        Datum::Null => Ok(Datum::Array(array)),
+        Datum::Array(source) => slice_assigned(&array, element, bounds, &source)
+            .map_err(|error| (error, Some(Datum::Array(array)))),
+        _ => Err((
+            Error::internal("value assigned to a slice is not an array"),
+            Some(Datum::Array(array)),
+        )),
+    }
+}
+
+fn slice_assigned(
+    array: &Array,
+    element: Oid,
+    bounds: &[(Option<i64>, Option<i64>)],
+    source: &Array,
+) -> Result<Datum> {
+    let old: Vec<(i64, i64)> =
+        array.dimensions.iter().map(|(n, first)| (i64::from(*first), i64::from(*n))).collect();
+    let ranges = slice_ranges(&old, bounds)?;
+    let dimensions: Vec<(i64, i64)> = match old.as_slice() {
+        [] => ranges.iter().map(|(first, last)| (*first, last - first + 1)).collect(),
+        [(first, length)] => {
+            let (start, end) = (ranges[0].0.min(*first), ranges[0].1.max(first + length - 1));
+            vec![(start, end - start + 1)]
+        }
+        several => {
+            let outside = several
+                .iter()
+                .zip(&ranges)
+                .any(|((first, length), (from, to))| from < first || *to >= first + length);
+            if outside {
+                return Err(wrong("array subscript out of range"));
+            }
+            several.to_vec()
+        }
+    };
+    let spans: Vec<i64> = ranges.iter().map(|(first, last)| last - first + 1).collect();
+    let (total, wanted) = (count(dimensions.iter().map(|d| d.1))?, count(spans.iter().copied())?);
+    if source.elements.len() < wanted {
+        return Err(wrong("source array too small"));
+    }
+    let mut elements = vec![Datum::Null; total];
+    if old == dimensions {
+        elements.clone_from(&array.elements);
+    } else if let ([(old_first, _)], [(first, _)]) = (&old[..], &dimensions[..]) {
+        let at = usize::try_from(old_first - first).unwrap_or_default();
+        for (place, value) in elements[at..].iter_mut().zip(&array.elements) {
+            *place = value.clone();
+        }
+    }
+    for (i, value) in source.elements.iter().take(wanted).enumerate() {
+        let (mut rest, mut place, mut stride) = (i as i64, 0i64, 1i64);
+        for ((span, (from, _)), (first, length)) in spans.iter().zip(&ranges).zip(&dimensions).rev()
+        {
+            place += (from + rest % span - first) * stride;
+            rest /= span;
+            stride *= length;
+        }
+        if let Some(slot) = usize::try_from(place).ok().and_then(|at| elements.get_mut(at)) {
+            *slot = value.clone();
+        }
+    }
+    let narrow = |(first, length): &(i64, i64)| (*length as i32, *first as i32);
+    let dimensions = if total == 0 { Vec::new() } else { dimensions.iter().map(narrow).collect() };
+    Ok(Datum::Array(Arc::new(Array { element_type: element, dimensions, elements })))
+}
+
+/// The first and last subscripts of a slice. A bound that was left out is the array's own.
+fn slice_ranges(
+    old: &[(i64, i64)],
+    bounds: &[(Option<i64>, Option<i64>)],
+) -> Result<Vec<(i64, i64)>> {
+    if old.is_empty() {
+        let given = |bound: &(Option<i64>, Option<i64>)| match bound {
+            (Some(lower), Some(upper)) => Ok((*lower, *upper)),
+            _ => Err(wrong("array slice subscript must provide both boundaries").detail(
+                "When assigning to a slice of an empty array value, slice boundaries must be fully \
+                 specified.",
+            )),
+        };
+        return bounds.iter().map(given).collect();
+    }
+    if old.len() < bounds.len() {
+        return Err(wrong("wrong number of array subscripts"));
+    }
+    let mut ranges = Vec::with_capacity(old.len());
+    for (at, (first, length)) in old.iter().enumerate() {
+        let (lower, upper) = bounds.get(at).copied().unwrap_or((None, None));
+        let (lower, upper) = (lower.unwrap_or(*first), upper.unwrap_or(first + length - 1));
+        if lower > upper {
+            return Err(wrong("upper bound cannot be less than lower bound"));
+        }
+        ranges.push((lower, upper));
+    }
+    Ok(ranges)
+}
+
+/// The number of elements of dimensions with these lengths.
+fn count(lengths: impl Iterator<Item = i64>) -> Result<usize> {
+    let mut total: i64 = 1;
+    for length in lengths {
+        total = match total.checked_mul(length) {
+            Some(total) if length >= 0 && total <= ARRAY_ELEMENTS_MAX as i64 => total,
+            _ => return Err(array_too_large()),
+        };
+    }
+    usize::try_from(total).map_err(|_| array_too_large())
+}
+
+#[cold]
+fn wrong(message: &'static str) -> Error {
+    Error::new(SqlState::ARRAY_SUBSCRIPT_ERROR, message)
+}
+
+#[cold]
+fn lower_too_large(first: i64) -> Error {
+    let message = format!("array lower bound is too large: {first}");
+    Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+}

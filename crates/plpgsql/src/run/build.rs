@@ -1,0 +1,472 @@
+//! The parser's tree into executable code.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use steppe_sql::parser::lexer::{Lexer, TokenKind};
+use steppe_types::oid;
+
+use super::code::*;
+use super::context::Shown;
+use crate::lexer::name;
+use crate::names::Scope;
+use crate::tree::{self, Program, SlotId, Sql, SqlKind, StatementKind};
+
+/// What a routine is, besides its program.
+pub(super) struct Routine {
+    pub(super) signature: Arc<str>,
+    pub(super) oid: u32,
+    pub(super) kind: crate::types::RoutineKind,
+    pub(super) result: crate::types::Type,
+    pub(super) returns_row: bool,
+    pub(super) expected: Option<Arc<super::frame::Shape>>,
+}
+
+/// The code of a program.
+pub(super) fn build(program: Program, routine: Routine) -> Code {
+    let mut builder = Builder {
+        slots: &program.slots,
+        pieces: Vec::new(),
+        // Place 0 is no statement.
+        places: vec![(0, "")],
+        labels: HashMap::new(),
+    };
+    let vars: Box<[Var]> = program.slots.iter().map(|slot| builder.var(slot)).collect();
+    let place = builder.place(program.body.line, "statement block");
+    debug_assert_eq!(place, OUTERMOST);
+    let body = builder.block(&program.body);
+    let Builder { pieces, places, .. } = builder;
+    let mut fields: HashMap<SlotId, HashMap<Arc<str>, SlotId>> = HashMap::new();
+    let mut promises = Vec::new();
+    for (at, var) in vars.iter().enumerate() {
+        let slot = SlotId(at as u32);
+        match var {
+            Var::Field { record, name } => {
+                fields.entry(*record).or_default().insert(name.clone(), slot);
+            }
+            Var::Scalar(Scalar { promise: Some(promise), .. }) => promises.push((slot, *promise)),
+            _ => {}
+        }
+    }
+    let has_records = vars.iter().any(|var| matches!(var, Var::Record(_)));
+    Code {
+        signature: routine.signature,
+        oid: routine.oid,
+        kind: routine.kind,
+        result: routine.result,
+        returns_row: routine.returns_row,
+        expected: routine.expected,
+        vars,
+        names: program.names,
+        fields,
+        pieces: pieces.into(),
+        places: places.into(),
+        body,
+        arguments: program.arguments.into(),
+        found: program.found,
+        new: program.new,
+        old: program.old,
+        conflict: program.variable_conflict,
+        print_strict_params: program.print_strict_params,
+        has_records,
+        promises: promises.into(),
+    }
+}
+
+/// The place of the outermost block.
+pub(super) const OUTERMOST: u32 = 1;
+
+struct Builder<'p> {
+    slots: &'p [tree::Slot],
+    pieces: Vec<Piece>,
+    places: Vec<(u32, &'static str)>,
+    labels: HashMap<String, Label>,
+}
+
+impl Builder<'_> {
+    fn place(&mut self, line: u32, name: &'static str) -> u32 {
+        self.places.push((line, name));
+        self.places.len() as u32 - 1
+    }
+
+    fn label(&mut self, label: &Option<String>) -> Label {
+        let next = self.labels.len() as Label + 1;
+        match label {
+            None => UNLABELLED,
+            Some(label) => *self.labels.entry(label.clone()).or_insert(next),
+        }
+    }
+
+    fn piece(&mut self, text: &str, shown: &str, of: Use, scope: Scope) -> SqlNumber {
+        let what = match of {
+            Use::Statement => "SQL statement",
+            _ if text == shown => "PL/pgSQL expression",
+            _ => "PL/pgSQL assignment",
+        };
+        let shown = Shown { what, text: shown.into() };
+        self.pieces.push(Piece { text: text.into(), shown, of, scope });
+        SqlNumber(self.pieces.len() as u32 - 1)
+    }
+
+    fn sql(&mut self, sql: &Sql) -> SqlNumber {
+        let of = match sql.kind {
+            SqlKind::Statement => Use::Statement,
+            SqlKind::Expression | SqlKind::Assignment(_) => Use::Expression,
+        };
+        self.piece(&sql.text, &sql.text, of, sql.scope)
+    }
+
+    fn optional(&mut self, sql: &Option<Sql>) -> Option<SqlNumber> {
+        sql.as_ref().map(|sql| self.sql(sql))
+    }
+
+    fn list(&mut self, list: &[Sql]) -> Box<[SqlNumber]> {
+        list.iter().map(|sql| self.sql(sql)).collect()
+    }
+
+    fn var(&mut self, slot: &tree::Slot) -> Var {
+        match slot {
+            tree::Slot::Scalar(scalar) => Var::Scalar(Scalar {
+                name: scalar.name.as_str().into(),
+                line: scalar.line,
+                ty: scalar.data_type.clone(),
+                not_null: scalar.not_null,
+                default: self.optional(&scalar.default),
+                cursor: scalar.cursor.as_ref().map(|cursor| BoundCursor {
+                    query: self.sql(&cursor.query),
+                    arguments: cursor.arguments,
+                    scroll: cursor.scroll,
+                }),
+                promise: scalar.promise,
+            }),
+            tree::Slot::Record(record) => Var::Record(Record {
+                name: record.name.as_str().into(),
+                line: record.line,
+                ty: record.data_type.clone(),
+                not_null: record.not_null,
+                default: self.optional(&record.default),
+            }),
+            tree::Slot::Field(field) => {
+                Var::Field { record: field.record, name: field.name.as_str().into() }
+            }
+            tree::Slot::Row(row) => {
+                let field = |(name, slot): &(String, SlotId)| (name.as_str().into(), *slot);
+                Var::Row(row.fields.iter().map(field).collect())
+            }
+        }
+    }
+
+    fn block(&mut self, block: &tree::Block) -> Block {
+        let label = self.label(&block.label);
+        let body = self.statements(&block.body);
+        let exceptions = block.exceptions.as_ref().map(|section| Exceptions {
+            sqlstate: section.sqlstate,
+            sqlerrm: section.sqlerrm,
+            handlers: section
+                .handlers
+                .iter()
+                .map(|handler| Handler {
+                    conditions: handler.conditions.as_slice().into(),
+                    body: self.statements(&handler.body),
+                })
+                .collect(),
+        });
+        Block { label, declared: block.declared.as_slice().into(), body, exceptions }
+    }
+
+    fn statements(&mut self, list: &[tree::Statement]) -> Box<[Statement]> {
+        // Bodies nest as deep as the parser lets them.
+        stacker::maybe_grow(128 << 10, 1 << 20, || {
+            list.iter().map(|statement| self.statement(statement)).collect()
+        })
+    }
+
+    fn statement(&mut self, statement: &tree::Statement) -> Statement {
+        let place = self.place(statement.line, statement.kind.name());
+        Statement { place, kind: self.kind(&statement.kind) }
+    }
+
+    fn kind(&mut self, kind: &StatementKind) -> Kind {
+        match kind {
+            StatementKind::Block(block) => Kind::Block(Box::new(self.block(block))),
+            StatementKind::Assign { slot, sql } => self.assignment(*slot, sql),
+            StatementKind::If { branches, otherwise } => Kind::If {
+                branches: self.branches(branches),
+                otherwise: self.statements(otherwise),
+            },
+            StatementKind::Case(case) => Kind::Case(Box::new(Case {
+                subject: case.subject.as_ref().map(|(sql, slot)| (self.sql(sql), *slot)),
+                branches: self.branches(&case.branches),
+                otherwise: case.otherwise.as_ref().map(|list| self.statements(list)),
+            })),
+            StatementKind::Loop { label, body } => {
+                Kind::Loop { label: self.label(label), body: self.statements(body) }
+            }
+            StatementKind::While { label, condition, body } => Kind::While {
+                label: self.label(label),
+                condition: self.sql(condition),
+                body: self.statements(body),
+            },
+            StatementKind::ForInteger(of) => self.for_integer(of),
+            StatementKind::ForRows(of) => self.for_rows(of),
+            StatementKind::ForEach(of) => Kind::ForEach(Box::new(ForEach {
+                label: self.label(&of.label),
+                target: of.target,
+                slice: of.slice,
+                array: self.sql(&of.array),
+                body: self.statements(&of.body),
+            })),
+            StatementKind::Exit { exit, label, condition } => Kind::Exit {
+                exit: *exit,
+                label: self.label(label),
+                condition: self.optional(condition),
+            },
+            StatementKind::Return(of) => Kind::Return(self.returned(of)),
+            StatementKind::ReturnNext(of) => Kind::ReturnNext(self.returned(of)),
+            StatementKind::ReturnQuery(of) => Kind::ReturnQuery(self.query(of)),
+            StatementKind::Raise(raise) => self.raise(raise),
+            StatementKind::Assert { condition, message } => {
+                Kind::Assert { condition: self.sql(condition), message: self.optional(message) }
+            }
+            _ => self.kind_of_sql(kind),
+        }
+    }
+
+    /// Statements that run SQL.
+    fn kind_of_sql(&mut self, kind: &StatementKind) -> Kind {
+        match kind {
+            StatementKind::Execute { sql, into: target } => {
+                Kind::Execute { sql: self.sql(sql), into: target.as_ref().map(into) }
+            }
+            StatementKind::ExecuteDynamic { query, into: target, parameters } => {
+                Kind::ExecuteDynamic {
+                    query: self.sql(query),
+                    into: target.as_ref().map(into),
+                    parameters: self.list(parameters),
+                }
+            }
+            StatementKind::Perform(sql) => Kind::Perform(self.sql(sql)),
+            StatementKind::Call { sql, call } => Kind::Call { sql: self.sql(sql), call: *call },
+            StatementKind::GetDiagnostics { stacked, items } => {
+                Kind::GetDiagnostics { stacked: *stacked, items: items.as_slice().into() }
+            }
+            StatementKind::Open { cursor, query } => Kind::Open {
+                cursor: *cursor,
+                query: match query {
+                    tree::OpenQuery::Bound { arguments } => {
+                        OpenQuery::Bound { arguments: self.optional(arguments) }
+                    }
+                    tree::OpenQuery::Given { scroll, query } => {
+                        OpenQuery::Given { scroll: *scroll, query: self.query(query) }
+                    }
+                },
+            },
+            StatementKind::Fetch(fetch) => Kind::Fetch(Box::new(Fetch {
+                cursor: fetch.cursor,
+                target: fetch.target,
+                direction: fetch.direction,
+                count: match &fetch.count {
+                    tree::FetchCount::Number(number) => FetchCount::Number(*number),
+                    tree::FetchCount::All => FetchCount::All,
+                    tree::FetchCount::Expression(sql) => FetchCount::Expression(self.sql(sql)),
+                },
+            })),
+            StatementKind::Close(cursor) => Kind::Close(*cursor),
+            StatementKind::EndTransaction { commit, chain } => {
+                Kind::EndTransaction { commit: *commit, chain: *chain }
+            }
+            _ => unreachable!("statements of other kinds are built by `kind`"),
+        }
+    }
+
+    fn branches(&mut self, branches: &[tree::Branch]) -> Box<[Branch]> {
+        let branch = |branch: &tree::Branch| Branch {
+            condition: self.sql(&branch.condition),
+            body: self.statements(&branch.body),
+        };
+        branches.iter().map(branch).collect()
+    }
+
+    fn for_integer(&mut self, of: &tree::ForInteger) -> Kind {
+        Kind::ForInteger(Box::new(ForInteger {
+            label: self.label(&of.label),
+            variable: of.variable,
+            reverse: of.reverse,
+            first: self.sql(&of.first),
+            last: self.sql(&of.last),
+            step: self.optional(&of.step),
+            body: self.statements(&of.body),
+        }))
+    }
+
+    fn for_rows(&mut self, of: &tree::ForRows) -> Kind {
+        let (label, target) = (self.label(&of.label), of.target);
+        match &of.source {
+            tree::RowSource::Query(query) => {
+                let query = self.query(query);
+                let body = self.statements(&of.body);
+                Kind::ForQuery(Box::new(ForQuery { label, target, query, body }))
+            }
+            tree::RowSource::Cursor { cursor, arguments } => {
+                let arguments = self.optional(arguments);
+                let (cursor, body) = (*cursor, self.statements(&of.body));
+                Kind::ForCursor(Box::new(ForCursor { label, target, cursor, arguments, body }))
+            }
+        }
+    }
+
+    fn returned(&mut self, of: &tree::Returned) -> Returned {
+        match of {
+            tree::Returned::Nothing => Returned::Nothing,
+            tree::Returned::Variable(slot) => Returned::Variable(*slot),
+            tree::Returned::Expression(sql) => Returned::Expression(self.sql(sql)),
+        }
+    }
+
+    fn query(&mut self, query: &tree::Query) -> Query {
+        match query {
+            tree::Query::Static(sql) => Query::Static(self.sql(sql)),
+            tree::Query::Dynamic { text, parameters } => {
+                Query::Dynamic { text: self.sql(text), parameters: self.list(parameters) }
+            }
+        }
+    }
+
+    fn raise(&mut self, raise: &tree::Raise) -> Kind {
+        Kind::Raise(Box::new(Raise {
+            level: raise.level,
+            again: raise.is_again(),
+            condition: raise.condition.clone(),
+            format: raise.format.clone(),
+            parameters: self.list(&raise.parameters),
+            options: raise.options.iter().map(|(option, sql)| (*option, self.sql(sql))).collect(),
+        }))
+    }
+
+    /// An assignment: to a whole variable, or to a part of it.
+    fn assignment(&mut self, target: SlotId, sql: &Sql) -> Kind {
+        let SqlKind::Assignment(parts) = sql.kind else {
+            return Kind::Assign { target, value: self.sql(sql) };
+        };
+        let (steps, right) = self.left_side(sql, usize::from(parts));
+        let of = match (&self.slots[target.0 as usize], steps.is_empty()) {
+            (tree::Slot::Scalar(scalar), true) if scalar.data_type.oid != oid::VOID => {
+                Use::Assigned(scalar.data_type.oid, scalar.data_type.modifier)
+            }
+            (tree::Slot::Scalar(scalar), false) => part_of(&scalar.data_type, &steps),
+            _ => Use::Expression,
+        };
+        // Positions in errors count the whole assignment.
+        let blank = " ".repeat(sql.text[..right].chars().count());
+        let text = format!("{blank}{}", &sql.text[right..]);
+        let value = self.piece(&text, &sql.text, of, sql.scope);
+        if steps.is_empty() {
+            return Kind::Assign { target, value };
+        }
+        Kind::AssignPart(Box::new(AssignPart { target, path: steps.into(), value }))
+    }
+
+    /// The steps of the left side behind the variable, and where the right side begins.
+    fn left_side(&mut self, sql: &Sql, parts: usize) -> (Vec<Step>, usize) {
+        let mut lexer = Lexer::new(&sql.text);
+        let (mut names, mut steps) = (0, Vec::new());
+        // Subscripts that follow each other are those of one array.
+        let mut subscripts: Vec<Subscript> = Vec::new();
+        loop {
+            let token = lexer.next_token();
+            let word = &sql.text[token.start..token.end];
+            match token.kind {
+                TokenKind::Punctuation(b'[') => {
+                    subscripts.push(self.subscript(sql, &mut lexer, token.end));
+                }
+                TokenKind::Punctuation(b'.') => {}
+                TokenKind::Word | TokenKind::QuotedIdentifier | TokenKind::Parameter => {
+                    names += 1;
+                    if names > parts {
+                        steps.extend(self.step(sql, &mut subscripts));
+                        steps.push(Step::Field(name(word).into()));
+                    }
+                }
+                TokenKind::End | TokenKind::Invalid | TokenKind::Operator => {
+                    steps.extend(self.step(sql, &mut subscripts));
+                    return (steps, token.end);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// `index]` or `lower:upper]`, and whether it is a slice.
+    fn subscript(&mut self, sql: &Sql, lexer: &mut Lexer<'_>, start: usize) -> Subscript {
+        let (mut depth, mut colon) = (0usize, None);
+        let end = loop {
+            let token = lexer.next_token();
+            match token.kind {
+                TokenKind::End | TokenKind::Invalid => break token.start,
+                TokenKind::Punctuation(b'[' | b'(') => depth += 1,
+                TokenKind::Punctuation(b']' | b')') if depth > 0 => depth -= 1,
+                TokenKind::Punctuation(b']') => break token.start,
+                _ if depth == 0 && &sql.text[token.start..token.end] == ":" => {
+                    colon = Some((token.start, token.end));
+                }
+                _ => {}
+            }
+        };
+        let mut bound = |from: usize, to: usize| {
+            let text = &sql.text[from..to];
+            let blank = " ".repeat(sql.text[..from].chars().count());
+            let of = Use::Assigned(oid::INT4, -1);
+            (!text.trim().is_empty())
+                .then(|| self.piece(&format!("{blank}{text}"), &sql.text, of, sql.scope))
+        };
+        match colon {
+            Some((at, after)) => {
+                let lower = bound(start, at);
+                Subscript { lower, upper: bound(after, end), slice: true }
+            }
+            None => Subscript { lower: None, upper: bound(start, end), slice: false },
+        }
+    }
+
+    /// The step of subscripts that follow each other: if one is a slice, all are.
+    fn step(&mut self, sql: &Sql, subscripts: &mut Vec<Subscript>) -> Option<Step> {
+        let list = std::mem::take(subscripts);
+        if list.is_empty() {
+            return None;
+        }
+        if !list.iter().any(|subscript| subscript.slice) {
+            return Some(Step::Elements(list.into_iter().filter_map(|one| one.upper).collect()));
+        }
+        let mut bounds = |one: Subscript| match one.slice {
+            true => (one.lower, one.upper),
+            // Among slices, a subscript alone means from 1 up to it.
+            false => {
+                let of = Use::Assigned(oid::INT4, -1);
+                (Some(self.piece("1", &sql.text, of, sql.scope)), one.upper)
+            }
+        };
+        Some(Step::Slices(list.into_iter().map(&mut bounds).collect()))
+    }
+}
+
+/// `[upper]` or `[lower:upper]`.
+struct Subscript {
+    lower: Option<SqlNumber>,
+    upper: Option<SqlNumber>,
+    slice: bool,
+}
+
+/// The use of the value of a part: an element or a slice of a built-in array type is coerced with
+/// the expression.
+fn part_of(array: &crate::types::Type, steps: &[Step]) -> Use {
+    let element = steppe_catalog::builtin::ty(array.oid).filter(|ty| ty.is_true_array());
+    match (element, steps) {
+        (Some(ty), [Step::Elements(_)]) => Use::Assigned(ty.element, array.modifier),
+        (Some(_), [Step::Slices(_)]) => Use::Assigned(array.oid, array.modifier),
+        _ => Use::Expression,
+    }
+}
+
+fn into(clause: &tree::IntoClause) -> Into {
+    Into { target: clause.target, strict: clause.strict }
+}

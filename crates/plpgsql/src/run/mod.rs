@@ -1,0 +1,273 @@
+//! PL/pgSQL's execution (pl_exec.c, pl_comp.c and pl_handler.c).
+//!
+//! ```text
+//!   Function ── compile ──▶ parse ── build ──▶ Code     immutable, by slots and numbers
+//!                                               │
+//!   call ── State (frame, plans) ── Run ────────┘──▶ Spi: expressions, statements, savepoints
+//! ```
+//!
+//! A call has a frame with a value for each variable, and plans of its own, so that an expression is
+//! evaluated without a lock. States of calls that have ended serve the next ones. Errors, positions
+//! and CONTEXT lines are PostgreSQL's. Each round of a loop and each statement checks for
+//! interrupts. Blocks nest as deep as the parser lets them, on a stack that grows.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `compile`, `build`, `code` | from the catalog's function to code |
+//! | `walk` | a running call; the choice among statements |
+//! | `frame`, `plans`, `value`, `cast` | variables, plans of SQL, assignment, casts |
+//! | `block`, `control`, `loops` | blocks with exception sections; CASE and loops |
+//! | `sql`, `cursor`, `message`, `returns` | families of statements |
+//! | `array` | assignment to elements, slices and fields |
+//! | `trigger` | calls as a trigger |
+//! | `context` | what runs, for CONTEXT lines |
+
+mod array;
+mod block;
+mod build;
+mod cast;
+mod code;
+mod compile;
+mod context;
+mod control;
+mod cursor;
+mod frame;
+mod loops;
+mod message;
+mod plans;
+mod returns;
+mod sql;
+mod trigger;
+mod value;
+mod walk;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use steppe_catalog::Relation;
+use steppe_catalog::objects::{Function, FunctionRef};
+use steppe_exec::routine::{CallTypes, Language, Routine};
+use steppe_exec::{RowSink, Spi, TriggerAnswer, TriggerCall};
+use steppe_functions::{Frame, SessionHost};
+use steppe_types::{Datum, Error, Oid, Result, SqlState};
+
+use self::code::{Code, Var};
+use self::context::Phase;
+use self::plans::Shared;
+use self::trigger::TableRow;
+use self::value::Value;
+use self::walk::{Flow, Run, State};
+use crate::types::RoutineKind;
+
+const NO_RETURN: SqlState = SqlState(*b"2F005");
+
+/// Calls that have ended and may lend their state to the next one, at most.
+const IDLE_STATES_MAX: usize = 64;
+/// Tables that a trigger function keeps plans for, at most.
+const TABLES_MAX: usize = 256;
+
+/// The language.
+pub struct PlPgSql;
+
+/// Makes the language known to the executor.
+pub fn register() {
+    steppe_exec::registry::register_language(&PlPgSql);
+}
+
+impl Language for PlPgSql {
+    fn name(&self) -> &'static str {
+        "plpgsql"
+    }
+
+    fn compile(
+        &self,
+        function: &FunctionRef,
+        call: &Arc<CallTypes>,
+        spi: &mut Spi<'_>,
+    ) -> Result<Arc<dyn Routine>> {
+        let code = compile::function(function, call, spi)?;
+        Ok(Arc::new(Compiled { kept: Kept::new(&Arc::new(code)), tables: Mutex::default() }))
+    }
+
+    fn validate(
+        &self,
+        function: &Function,
+        frame: &Frame,
+        session: &Arc<dyn SessionHost>,
+    ) -> Result<()> {
+        compile::validate(function, frame, session)
+    }
+
+    fn run_inline(&self, source: &str, _atomic: bool, spi: &mut Spi<'_>) -> Result<()> {
+        let code = Arc::new(compile::inline(source, spi)?);
+        Kept::new(&code).call(spi, None, |run| run.run_body(&[]).map(drop))
+    }
+}
+
+/// A compiled function.
+struct Compiled {
+    kept: Kept,
+    /// What it keeps for each table, if it is a trigger function.
+    tables: Mutex<HashMap<Oid, Arc<OfTable>>>,
+}
+
+/// A trigger function for one table: its plans depend on the table's columns.
+struct OfTable {
+    relation: Arc<Relation>,
+    row: TableRow,
+    kept: Kept,
+}
+
+/// Code with its plans, and states of calls that have ended.
+struct Kept {
+    code: Arc<Code>,
+    shared: Shared,
+    idle: Mutex<Vec<State>>,
+}
+
+impl Kept {
+    fn new(code: &Arc<Code>) -> Kept {
+        Kept { code: Arc::clone(code), shared: Shared::new(code), idle: Mutex::default() }
+    }
+
+    /// Runs a call; an error gets its context line.
+    fn call<T>(
+        &self,
+        spi: &mut Spi<'_>,
+        sink: Option<&mut dyn RowSink>,
+        f: impl FnOnce(&mut Run<'_, '_, '_>) -> Result<T>,
+    ) -> Result<T> {
+        let idle = self.idle.lock().pop();
+        let mut state = idle.unwrap_or_else(|| State::new(&self.code));
+        let entered = context::enter_call(&state.position);
+        let mut run = Run {
+            code: &self.code,
+            shared: &self.shared,
+            state: &mut state,
+            spi,
+            processed: 0,
+            returned: Value::default(),
+            has_returned: false,
+            sink,
+            expected: self.code.expected.clone(),
+            error: None,
+            is_located: false,
+            loops: Vec::new(),
+        };
+        // Positions in SQL have become internal ones.
+        let done = f(&mut run).map_err(|error| run.located(error.without_position()));
+        drop(entered);
+        state.reset();
+        let mut idle = self.idle.lock();
+        if idle.len() < IDLE_STATES_MAX {
+            idle.push(state);
+        }
+        done
+    }
+}
+
+impl Routine for Compiled {
+    fn call(&self, args: &[Datum], spi: &mut Spi<'_>) -> Result<Datum> {
+        self.check_no_trigger()?;
+        self.kept.call(spi, None, |run| {
+            run.run_body(args)?;
+            run.state.position.set_phase(Phase::Casting);
+            run.result()
+        })
+    }
+
+    fn call_set(&self, args: &[Datum], spi: &mut Spi<'_>, sink: &mut dyn RowSink) -> Result<()> {
+        self.check_no_trigger()?;
+        self.kept.call(spi, Some(sink), |run| run.run_body(args).map(drop))
+    }
+
+    fn fire(&self, call: &TriggerCall<'_>, spi: &mut Spi<'_>) -> Result<TriggerAnswer> {
+        let table = self.of_table(call.relation);
+        table.kept.call(spi, None, |run| {
+            run.state.position.set_phase(Phase::Entry);
+            let given = run.begin_trigger(call, &table.row)?;
+            if !run.enter_body()? {
+                run.leave_body();
+                let message = "control reached end of trigger procedure without RETURN";
+                return Err(Error::new(NO_RETURN, message));
+            }
+            run.state.position.set_phase(Phase::Exit);
+            run.trigger_answer(call, &table.row, given.as_ref())
+        })
+    }
+}
+
+impl Compiled {
+    /// 0A000 for a trigger function that is called as another one.
+    fn check_no_trigger(&self) -> Result<()> {
+        match self.kept.code.kind {
+            RoutineKind::Trigger | RoutineKind::EventTrigger => Err(trigger::not_a_trigger()),
+            _ => Ok(()),
+        }
+    }
+
+    /// What it keeps for a table.
+    fn of_table(&self, relation: &Arc<Relation>) -> Arc<OfTable> {
+        let mut tables = self.tables.lock();
+        if let Some(found) = tables.get(&relation.oid)
+            && Arc::ptr_eq(&found.relation, relation)
+        {
+            return Arc::clone(found);
+        }
+        if tables.len() >= TABLES_MAX {
+            tables.clear();
+        }
+        let made = Arc::new(OfTable {
+            relation: Arc::clone(relation),
+            row: TableRow::of(relation),
+            kept: Kept::new(&self.kept.code),
+        });
+        tables.insert(relation.oid, Arc::clone(&made));
+        made
+    }
+}
+
+impl Run<'_, '_, '_> {
+    /// Runs the body with its arguments. An end that is not a RETURN is an error where there must be
+    /// one.
+    fn run_body(&mut self, args: &[Datum]) -> Result<()> {
+        let code = Arc::clone(self.code);
+        let position = Arc::clone(&self.state.position);
+        position.set_phase(Phase::Storing);
+        for (slot, arg) in code.arguments.iter().zip(args) {
+            match code.var(*slot) {
+                Var::Scalar(_) => self.state.frame.set(*slot, arg.clone()),
+                Var::Record(record) if !arg.is_null() => {
+                    let shape = self.shape_of(record.ty.oid, arg)?;
+                    self.state.frame.set_shape(*slot, shape);
+                    self.state.frame.set(*slot, arg.clone());
+                }
+                _ => {}
+            }
+        }
+        if !self.enter_body()? {
+            self.leave_body();
+            return Err(Error::new(NO_RETURN, "control reached end of function without RETURN"));
+        }
+        Ok(())
+    }
+
+    /// Runs the outermost block. False: control has reached its end.
+    fn enter_body(&mut self) -> Result<bool> {
+        let code = Arc::clone(self.code);
+        self.state.frame.set(code.found, Datum::Bool(false));
+        let position = Arc::clone(&self.state.position);
+        position.set_phase(Phase::Statement);
+        position.set_place(build::OUTERMOST);
+        let flow = self.block(&code.body)?;
+        position.set_place(0);
+        Ok(flow == Flow::Return || code.kind == RoutineKind::Anonymous)
+    }
+
+    /// No statement runs any more.
+    fn leave_body(&mut self) {
+        self.state.position.set_phase(Phase::Statement);
+        self.state.position.set_place(0);
+    }
+}

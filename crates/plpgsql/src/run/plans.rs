@@ -1,0 +1,259 @@
+//! The plans of a routine's SQL.
+//!
+//! ```text
+//!   State::plans[n]   the running call's own: no lock to evaluate an expression
+//!        │ missing, or made for other columns of a record
+//!        ▼
+//!   Shared::plans[n]  the routine's: each call that begins deeper takes a copy
+//!        │ missing
+//!        ▼
+//!   Spi::prepare_with
+//! ```
+//!
+//! A variable is a parameter of the plan, by its slot: the frame is the list of values. A plan that
+//! mentions a record is good for the record's present columns. An expression is asked whether the
+//! catalog has moved when the session's epoch has.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use steppe_exec::{Prepared, SimpleExpression, Spi, SqlKind};
+use steppe_sql::bind::{Conflict, Variable, Variables};
+use steppe_sql::plan::ResultColumn;
+use steppe_types::{Error, Oid, Result, SqlState, oid};
+
+use super::code::{Code, SqlNumber, Use, Var};
+use super::frame::{Column, Frame, Shape};
+use crate::names::{Named, Scope};
+use crate::tree::SlotId;
+use crate::types::VariableConflict;
+
+/// A plan of a piece of SQL.
+#[derive(Clone)]
+pub(super) struct Plan {
+    pub(super) prepared: Prepared,
+    /// The expression alone, if it needs no executor.
+    pub(super) simple: Option<SimpleExpression>,
+    /// The records that it mentions, and the columns that they had.
+    records: Arc<[(SlotId, Option<Arc<Shape>>)]>,
+    /// The columns of its rows.
+    pub(super) shape: Arc<Shape>,
+    /// The type of the first column.
+    pub(super) ty: Oid,
+    pub(super) modifier: i32,
+    /// The epoch in which it was last found to be good.
+    checked: u64,
+}
+
+/// The plans of a routine, for its next call.
+pub(super) struct Shared {
+    plans: Box<[Mutex<Option<Plan>>]>,
+}
+
+impl Shared {
+    pub(super) fn new(code: &Code) -> Shared {
+        Shared { plans: code.pieces.iter().map(|_| Mutex::new(None)).collect() }
+    }
+
+    /// Drops all plans.
+    pub(super) fn clear(&self) {
+        self.plans.iter().for_each(|plan| *plan.lock() = None);
+    }
+}
+
+impl Plan {
+    /// The columns of its rows. The catalog may have moved since it was made.
+    pub(super) fn columns(&mut self) -> &Arc<Shape> {
+        let columns = self.prepared.columns();
+        let is_same = columns.len() == self.shape.columns.len()
+            && columns.iter().zip(&self.shape.columns).all(|(column, known)| {
+                let (ty, modifier) = (column.ty.oid, column.ty.typmod);
+                ty == known.ty && modifier == known.modifier && column.name == known.name
+            });
+        if !is_same {
+            self.shape = shape_of_columns(columns);
+        }
+        &self.shape
+    }
+
+    /// Whether the records that it mentions have the columns that it was made for.
+    #[inline]
+    fn fits(&self, frame: &Frame) -> bool {
+        self.records.iter().all(|(slot, shape)| match (shape, frame.shape(*slot)) {
+            (None, None) => true,
+            (Some(made), Some(now)) => Arc::ptr_eq(made, now) || made == now,
+            _ => false,
+        })
+    }
+
+    fn is_good(&self, frame: &Frame, spi: &Spi<'_>) -> bool {
+        self.fits(frame) && self.simple.as_ref().is_none_or(|simple| spi.is_current(simple))
+    }
+}
+
+/// Finds or makes the plan of a piece for a call. `own` is the call's place for it.
+#[inline]
+pub(super) fn plan<'p>(
+    own: &'p mut Option<Plan>,
+    number: SqlNumber,
+    (code, shared): (&Arc<Code>, &Shared),
+    frame: &Frame,
+    spi: &mut Spi<'_>,
+) -> Result<&'p mut Plan> {
+    let epoch = spi.epoch();
+    let is_good = match own {
+        Some(plan) if plan.checked == epoch && plan.records.is_empty() => true,
+        Some(plan) if plan.is_good(frame, spi) => {
+            plan.checked = epoch;
+            true
+        }
+        _ => false,
+    };
+    if !is_good {
+        *own = Some(find_or_make(number, (code, shared), frame, spi)?);
+    }
+    own.as_mut().ok_or_else(|| Error::internal("a plan was lost"))
+}
+
+#[cold]
+fn find_or_make(
+    number: SqlNumber,
+    (code, shared): (&Arc<Code>, &Shared),
+    frame: &Frame,
+    spi: &mut Spi<'_>,
+) -> Result<Plan> {
+    let place = &shared.plans[number.0 as usize];
+    let kept = place.lock().clone().filter(|plan| plan.is_good(frame, spi));
+    let plan = match kept {
+        Some(plan) => plan,
+        None => {
+            let plan = make(number, code, frame, spi)?;
+            *place.lock() = Some(plan.clone());
+            plan
+        }
+    };
+    Ok(Plan { checked: spi.epoch(), ..plan })
+}
+
+fn make(number: SqlNumber, code: &Arc<Code>, frame: &Frame, spi: &mut Spi<'_>) -> Result<Plan> {
+    let piece = &code.pieces[number.0 as usize];
+    let names = Arc::new(Visible {
+        code: Arc::clone(code),
+        scope: piece.scope,
+        shapes: frame.shapes.clone(),
+        types: frame.types.clone(),
+        mentioned: Mutex::default(),
+    });
+    let kind = match piece.of {
+        Use::Statement => SqlKind::Statement,
+        Use::Expression => SqlKind::Expression,
+        Use::Assigned(ty, modifier) => SqlKind::Assignment { ty, modifier },
+    };
+    let prepared = spi
+        .prepare_with(&piece.text, kind, names.clone())
+        .map_err(|error| piece.shown.located(error))?;
+    let simple = spi.simple(&prepared);
+    let (ty, modifier) = match prepared.columns().first() {
+        Some(column) => (column.ty.oid, column.ty.typmod),
+        None => (oid::VOID, -1),
+    };
+    let mentioned = std::mem::take(&mut *names.mentioned.lock());
+    let shape = |slot: SlotId| (slot, frame.shape(slot).cloned());
+    let records = mentioned.into_iter().map(shape).collect();
+    let shape = shape_of_columns(prepared.columns());
+    Ok(Plan { prepared, simple, records, shape, ty, modifier, checked: 0 })
+}
+
+/// The columns of a query.
+pub(super) fn shape_of_columns(columns: &[ResultColumn]) -> Arc<Shape> {
+    let column = |column: &ResultColumn| Column {
+        name: Arc::clone(&column.name),
+        ty: column.ty.oid,
+        modifier: column.ty.typmod,
+    };
+    Arc::new(Shape { ty: oid::RECORD, columns: columns.iter().map(column).collect() })
+}
+
+/// The names that a piece of SQL sees.
+struct Visible {
+    code: Arc<Code>,
+    scope: Scope,
+    shapes: Vec<Option<Arc<Shape>>>,
+    types: Vec<(SlotId, Oid, i32)>,
+    /// The records that were asked for.
+    mentioned: Mutex<Vec<SlotId>>,
+}
+
+impl Variables for Visible {
+    fn find(&self, parts: &[&str]) -> Result<Option<Variable>> {
+        let Some(found) = self.code.names.find(self.scope, parts) else { return Ok(None) };
+        match found.named {
+            Named::Label(_) => Ok(None),
+            Named::Scalar(slot) => Ok(Some(self.scalar(slot, found.parts))),
+            Named::Record(slot) => self.record(slot, found.parts, parts.len()).map(Some),
+        }
+    }
+
+    fn numbered(&self, n: u32) -> Result<Option<Variable>> {
+        self.find(&[&format!("${n}")])
+    }
+
+    fn conflict(&self) -> Conflict {
+        match self.code.conflict {
+            VariableConflict::Error => Conflict::Error,
+            VariableConflict::UseVariable => Conflict::PreferVariable,
+            VariableConflict::UseColumn => Conflict::PreferColumn,
+        }
+    }
+}
+
+impl Visible {
+    fn scalar(&self, slot: SlotId, parts: usize) -> Variable {
+        let changed = self.types.iter().find(|(of, ..)| *of == slot);
+        let (ty, modifier, collation) = match (changed, self.code.var(slot)) {
+            (Some((_, ty, modifier)), _) => (*ty, *modifier, collation_of(*ty)),
+            (None, Var::Scalar(scalar)) => (scalar.ty.oid, scalar.ty.modifier, scalar.ty.collation),
+            (None, _) => (oid::RECORD, -1, 0),
+        };
+        Variable { param: slot.0 as usize, ty, modifier, collation, parts, record: None }
+    }
+
+    /// 55000 for a field of a record without columns.
+    fn record(&self, slot: SlotId, parts: usize, all_parts: usize) -> Result<Variable> {
+        let Var::Record(record) = self.code.var(slot) else {
+            return Err(Error::internal("a record's slot holds something else"));
+        };
+        {
+            let mut mentioned = self.mentioned.lock();
+            if !mentioned.contains(&slot) {
+                mentioned.push(slot);
+            }
+        }
+        let shape = self.shapes.get(slot.0 as usize).and_then(Option::as_ref);
+        if shape.is_none() && record.ty.oid == oid::RECORD && all_parts > parts {
+            return Err(not_assigned(&record.name));
+        }
+        let column = |column: &Column| (Arc::clone(&column.name), column.ty, column.modifier);
+        let columns = shape.map(|shape| shape.columns.iter().map(column).collect());
+        Ok(Variable {
+            param: slot.0 as usize,
+            ty: record.ty.oid,
+            modifier: -1,
+            collation: 0,
+            parts,
+            record: columns.filter(|_| record.ty.oid == oid::RECORD),
+        })
+    }
+}
+
+/// 55000: a record without columns has no fields.
+pub(super) fn not_assigned(name: &str) -> Error {
+    let message = format!("record \"{name}\" is not assigned yet");
+    Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+        .detail("The tuple structure of a not-yet-assigned record is indeterminate.")
+}
+
+/// The collation of a type's values.
+pub(super) fn collation_of(ty: Oid) -> Oid {
+    steppe_catalog::builtin::ty(ty).map_or(0, |ty| ty.collation)
+}

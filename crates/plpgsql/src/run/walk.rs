@@ -1,0 +1,353 @@
+//! A running call, and the choice among statements (exec_stmts in pl_exec.c).
+//!
+//! A statement's place is noted before it runs, for the context of errors. Statements are code that
+//! this module walks; what they do is in a module for each family.
+
+use std::sync::Arc;
+
+use steppe_exec::{RowSink, Spi};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
+
+use super::cast::Cast;
+use super::code::{Code, Kind, Label, Piece, SqlNumber, Statement, UNLABELLED};
+use super::context::{Phase, Position};
+use super::frame::{Frame, Shape};
+use super::loops::OpenLoop;
+use super::plans::{self, Plan, Shared};
+use super::value::Value;
+
+/// The stack that one level of statements may need.
+const LEVEL_STACK: usize = 128 << 10;
+
+/// Where control goes after a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// To the next statement.
+    Next,
+    /// Behind a loop or a block.
+    Exit(Label),
+    /// To a loop's next round.
+    Continue(Label),
+    /// Out of the function.
+    Return,
+}
+
+impl Flow {
+    /// Behind the body of a loop: whether the loop goes on, or else where control goes.
+    #[inline]
+    pub(super) fn in_loop(self, label: Label) -> std::ops::ControlFlow<Flow> {
+        use std::ops::ControlFlow::{Break, Continue};
+        let own = |to: Label| to == UNLABELLED || to == label;
+        match self {
+            Flow::Next => Continue(()),
+            Flow::Continue(to) if own(to) => Continue(()),
+            Flow::Exit(to) if own(to) => Break(Flow::Next),
+            other => Break(other),
+        }
+    }
+}
+
+/// The part of a call that the routine's next call uses again.
+pub(super) struct State {
+    pub(super) frame: Frame,
+    pub(super) plans: Box<[Option<Plan>]>,
+    pub(super) position: Arc<Position>,
+    /// The casts that it has made ([`super::cast`]).
+    pub(super) casts: Vec<Cast>,
+    /// The columns of composite types, as of an epoch.
+    pub(super) row_types: Vec<(Oid, u64, Arc<Shape>)>,
+}
+
+impl State {
+    pub(super) fn new(code: &Arc<Code>) -> State {
+        State {
+            frame: Frame::new(code),
+            plans: code.pieces.iter().map(|_| None).collect(),
+            position: Arc::new(Position::new(Arc::clone(code))),
+            casts: Vec::new(),
+            row_types: Vec::new(),
+        }
+    }
+}
+
+impl State {
+    /// Drops what belongs to the call that has ended.
+    pub(super) fn reset(&mut self) {
+        self.position.set_place(0);
+        self.position.set_phase(Phase::Statement);
+        self.frame.values.iter_mut().for_each(|value| *value = Datum::Null);
+        self.frame.shapes.iter_mut().for_each(|shape| *shape = None);
+    }
+}
+
+/// A running call.
+pub(super) struct Run<'a, 's, 'k> {
+    pub(super) code: &'a Arc<Code>,
+    pub(super) shared: &'a Shared,
+    pub(super) state: &'a mut State,
+    pub(super) spi: &'a mut Spi<'s>,
+    /// GET DIAGNOSTICS … ROW_COUNT
+    pub(super) processed: u64,
+    /// The value of RETURN.
+    pub(super) returned: Value,
+    /// The receiver of the rows of a function that returns a set.
+    pub(super) sink: Option<&'a mut (dyn RowSink + 'k)>,
+    /// The columns of the rows that it returns.
+    pub(super) expected: Option<Arc<Shape>>,
+    pub(super) has_returned: bool,
+    /// The error whose handler runs.
+    pub(super) error: Option<Arc<Error>>,
+    /// Whether the error that leaves has this call's context line already.
+    pub(super) is_located: bool,
+    /// The cursors of the loops that run, the innermost last.
+    pub(super) loops: Vec<OpenLoop>,
+}
+
+impl Run<'_, '_, '_> {
+    /// Runs statements in order.
+    pub(super) fn statements(&mut self, list: &[Statement]) -> Result<Flow> {
+        let before = self.state.position.place();
+        if list.is_empty() {
+            self.spi.check_interrupts()?;
+        }
+        for statement in list {
+            self.state.position.set_place(statement.place);
+            self.spi.check_interrupts()?;
+            let flow = self.statement(statement)?;
+            if flow != Flow::Next {
+                self.state.position.set_place(before);
+                return Ok(flow);
+            }
+        }
+        self.state.position.set_place(before);
+        Ok(Flow::Next)
+    }
+
+    #[inline]
+    fn statement(&mut self, statement: &Statement) -> Result<Flow> {
+        match &statement.kind {
+            Kind::Assign { target, value } => self.assign(*target, *value),
+            Kind::If { branches, otherwise } => {
+                for branch in branches {
+                    if self.condition(branch.condition)? {
+                        return self.statements(&branch.body);
+                    }
+                }
+                self.statements(otherwise)
+            }
+            Kind::Return(returned) => self.return_value(returned),
+            Kind::Exit { exit, label, condition } => {
+                if let Some(condition) = condition
+                    && !self.condition(*condition)?
+                {
+                    return Ok(Flow::Next);
+                }
+                Ok(if *exit { Flow::Exit(*label) } else { Flow::Continue(*label) })
+            }
+            _ => self.compound(statement),
+        }
+    }
+
+    /// Statements that hold others: they nest as deep as the parser lets them.
+    fn compound(&mut self, statement: &Statement) -> Result<Flow> {
+        match &statement.kind {
+            Kind::Block(block) => {
+                stacker::maybe_grow(LEVEL_STACK, 8 * LEVEL_STACK, || self.block(block))
+            }
+            Kind::Case(case) => {
+                stacker::maybe_grow(LEVEL_STACK, 8 * LEVEL_STACK, || self.case(case))
+            }
+            Kind::Loop { label, body } => self.endless_loop(*label, body),
+            Kind::While { label, condition, body } => self.while_loop(*label, *condition, body),
+            Kind::ForInteger(of) => self.for_integer(of),
+            Kind::ForQuery(of) => self.for_query(of),
+            Kind::ForCursor(of) => self.for_cursor(of),
+            Kind::ForEach(of) => self.for_each(of),
+            _ => self.plain(statement).map(|()| Flow::Next),
+        }
+    }
+
+    /// Statements behind which the next one runs.
+    fn plain(&mut self, statement: &Statement) -> Result<()> {
+        match &statement.kind {
+            Kind::AssignPart(of) => self.assign_part(of),
+            Kind::ReturnNext(returned) => self.return_next(returned),
+            Kind::ReturnQuery(query) => self.return_query(query),
+            Kind::Raise(raise) => self.raise(raise),
+            Kind::Assert { condition, message } => self.assert(*condition, *message),
+            Kind::Execute { sql, into } => self.execute(*sql, *into),
+            Kind::ExecuteDynamic { query, into, parameters } => {
+                self.execute_dynamic(*query, *into, parameters)
+            }
+            Kind::Perform(sql) => self.perform(*sql),
+            Kind::Call { sql, call } => self.call_procedure(*sql, *call),
+            Kind::GetDiagnostics { stacked, items } => self.get_diagnostics(*stacked, items),
+            Kind::Open { cursor, query } => self.open(*cursor, query),
+            Kind::Fetch(fetch) => self.fetch(fetch),
+            Kind::Close(cursor) => self.close(*cursor),
+            Kind::EndTransaction { commit, chain } => self.end_transaction(*commit, *chain),
+            _ => Err(Error::internal("a statement was given to the wrong hands")),
+        }
+    }
+
+    /// COMMIT and ROLLBACK.
+    fn end_transaction(&mut self, commit: bool, chain: bool) -> Result<()> {
+        self.spi.check_may_end(commit)?;
+        self.hold_loops()?;
+        match commit {
+            true => self.spi.commit(chain),
+            false => self.spi.rollback(chain),
+        }
+    }
+
+    /// The plan of a piece of SQL.
+    #[inline]
+    pub(super) fn plan(&mut self, number: SqlNumber) -> Result<&mut Plan> {
+        let State { frame, plans, .. } = &mut *self.state;
+        let own = &mut plans[number.0 as usize];
+        plans::plan(own, number, (self.code, self.shared), frame, self.spi)
+    }
+
+    /// Evaluates an expression.
+    #[inline]
+    pub(super) fn eval(&mut self, number: SqlNumber) -> Result<Datum> {
+        let State { frame, plans, .. } = &mut *self.state;
+        let own = &mut plans[number.0 as usize];
+        let of = (self.code, self.shared);
+        let plan = plans::plan(own, number, of, frame, self.spi)?;
+        match &plan.simple {
+            Some(simple) => self.spi.evaluate(simple, &frame.values),
+            None => self.eval_by_plan(number),
+        }
+    }
+
+    /// An expression that needs the executor: one row of one column.
+    #[cold]
+    fn eval_by_plan(&mut self, number: SqlNumber) -> Result<Datum> {
+        let mut rows = Rows::at_most(2);
+        let columns = self.with_plan(number, |run, plan| {
+            run.run_prepared(&mut plan.prepared, &run.piece(number).shown.clone(), 2, &mut rows)?;
+            Ok(plan.prepared.columns().len())
+        })?;
+        let shown = || format!("query: {}", self.piece(number).shown.text);
+        if columns != 1 {
+            let message = format!("query returned {columns} columns");
+            return Err(Error::new(SqlState::SYNTAX_ERROR, message).within(shown()));
+        }
+        let mut rows = rows.rows.into_iter();
+        match (rows.next(), rows.next()) {
+            (None, _) => Ok(Datum::Null),
+            (Some(row), None) => Ok(row.into_vec().into_iter().next().unwrap_or_default()),
+            (Some(_), Some(_)) => {
+                let message = "query returned more than one row";
+                Err(Error::new(SqlState::CARDINALITY_VIOLATION, message).within(shown()))
+            }
+        }
+    }
+
+    /// A piece of SQL.
+    pub(super) fn piece(&self, number: SqlNumber) -> &Piece {
+        &self.code.pieces[number.0 as usize]
+    }
+
+    /// Lends out the plan of a piece of SQL. No other statement of this call runs meanwhile, and
+    /// other calls have plans of their own.
+    pub(super) fn with_plan<T>(
+        &mut self,
+        number: SqlNumber,
+        f: impl FnOnce(&mut Self, &mut Plan) -> Result<T>,
+    ) -> Result<T> {
+        self.plan(number)?;
+        let Some(mut plan) = self.state.plans[number.0 as usize].take() else {
+            return Err(Error::internal("a plan was lost"));
+        };
+        let done = f(self, &mut plan);
+        self.state.plans[number.0 as usize] = Some(plan);
+        done
+    }
+
+    /// Evaluates an expression; its value with its type.
+    pub(super) fn eval_typed(&mut self, number: SqlNumber) -> Result<Value> {
+        let datum = self.eval(number)?;
+        let plan = self.plan(number)?;
+        let (ty, modifier) = (plan.ty, plan.modifier);
+        let shape = self.shape_of_result(number, ty, &datum)?;
+        Ok(Value { datum, ty, modifier, shape })
+    }
+
+    /// Evaluates an expression whose value is no row.
+    #[inline]
+    pub(super) fn eval_scalar(&mut self, number: SqlNumber) -> Result<Value> {
+        let datum = self.eval(number)?;
+        match &self.state.plans[number.0 as usize] {
+            Some(plan) => Ok(Value { datum, ty: plan.ty, modifier: plan.modifier, shape: None }),
+            None => Err(Error::internal("an expression has no plan")),
+        }
+    }
+
+    /// Evaluates a condition: NULL is false.
+    #[inline]
+    pub(super) fn condition(&mut self, number: SqlNumber) -> Result<bool> {
+        match self.eval(number)? {
+            Datum::Bool(value) => Ok(value),
+            Datum::Null => Ok(false),
+            other => self.condition_of(number, other),
+        }
+    }
+
+    /// A condition of another type is cast.
+    #[cold]
+    fn condition_of(&mut self, number: SqlNumber, datum: Datum) -> Result<bool> {
+        let plan = self.plan(number)?;
+        let value = Value { datum, ty: plan.ty, modifier: plan.modifier, shape: None };
+        Ok(matches!(self.cast(value, oid::BOOL, -1)?, Datum::Bool(true)))
+    }
+
+    /// The columns of a composite result.
+    pub(super) fn shape_of_result(
+        &mut self,
+        number: SqlNumber,
+        ty: u32,
+        datum: &Datum,
+    ) -> Result<Option<Arc<Shape>>> {
+        if !matches!(datum, Datum::Record(_)) {
+            return Ok(None);
+        }
+        // A record variable alone hands its columns on.
+        let piece = &self.code.pieces[number.0 as usize];
+        let name = piece.text.trim();
+        if let Some(found) = self.code.names.find(piece.scope, &[name])
+            && let crate::names::Named::Record(slot) = found.named
+            && let Some(shape) = self.state.frame.shape(slot)
+        {
+            return Ok(Some(Arc::clone(shape)));
+        }
+        self.shape_of(ty, datum).map(Some)
+    }
+}
+
+/// Keeps the first rows.
+pub(super) struct Rows {
+    pub(super) rows: Vec<Box<[Datum]>>,
+    most: usize,
+}
+
+impl Rows {
+    pub(super) fn at_most(most: usize) -> Rows {
+        Rows { rows: Vec::new(), most }
+    }
+}
+
+impl RowSink for Rows {
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        if self.rows.len() < self.most {
+            self.rows.push(row.into());
+        }
+        Ok(())
+    }
+
+    fn take_back(&mut self) -> bool {
+        self.rows.clear();
+        true
+    }
+}

@@ -1,0 +1,44 @@
+-- DO: blocks, partitions made in a loop, transactions.
+CREATE TABLE t_range (id int, v text) PARTITION BY RANGE (id);
+do language plpgsql $$ declare i int; begin for i in 0..127 loop execute 'create table t_range_'||i||' partition of t_range for values from ('||i*100||') to ('||(i+1)*100||')'; end loop; end; $$;
+SELECT count(*) FROM pg_inherits WHERE inhparent = 't_range'::regclass;
+INSERT INTO t_range SELECT g, 'v' || g FROM generate_series(0, 12799, 100) g;
+SELECT count(*), count(DISTINCT tableoid) FROM t_range;
+CREATE TABLE t_list (id int, v text) PARTITION BY LIST (id);
+do language plpgsql $$ declare i int; begin for i in 0..127 loop execute 'create table t_list_'||i||' partition of t_list for values in ('||i||')'; end loop; end; $$;
+SELECT count(*) FROM pg_inherits WHERE inhparent = 't_list'::regclass;
+DO $$ BEGIN RAISE NOTICE 'hello'; END $$;
+DO $$ <<b>> DECLARE x int := 3; BEGIN RAISE NOTICE '%', b.x; END b $$;
+DO LANGUAGE plpgsql 'BEGIN RAISE NOTICE ''quoted''; END';
+DO $$ BEGIN RETURN; RAISE NOTICE 'never'; END $$;
+DO $$ BEGIN RETURN 1; END $$;
+DO $$ BEGIN SELEC 1; END $$;
+DO $$ BEGIN IF 1 = 1 THEN END; $$;
+DO LANGUAGE nolanguage 'x';
+CREATE TABLE tx (i int);
+DO $$ BEGIN FOR i IN 1..6 LOOP INSERT INTO tx VALUES (i); IF i % 2 = 0 THEN COMMIT; ELSE ROLLBACK; END IF; END LOOP; END $$;
+SELECT * FROM tx ORDER BY i;
+BEGIN;
+DO $$ BEGIN COMMIT; END $$;
+ROLLBACK;
+DO $$ DECLARE r record; BEGIN FOR r IN SELECT * FROM tx ORDER BY i LOOP UPDATE tx SET i = i + 100 WHERE i = r.i; COMMIT; END LOOP; END $$;
+SELECT * FROM tx ORDER BY i;
+CREATE PROCEDURE moves(INOUT n int, factor int DEFAULT 2) LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO tx VALUES (n);
+  COMMIT;
+  n := n * factor;
+  INSERT INTO tx VALUES (n);
+  ROLLBACK;
+END $$;
+CALL moves(1000);
+CALL moves(2000, 3);
+DO $$ DECLARE x int := 3000; BEGIN CALL moves(x); RAISE NOTICE '%', x; CALL moves(x, 5); RAISE NOTICE '%', x; END $$;
+SELECT * FROM tx WHERE i >= 1000 ORDER BY i;
+DO $$ BEGIN CALL moves(5); END $$;
+CREATE FUNCTION no_commit() RETURNS void LANGUAGE plpgsql AS $$ BEGIN COMMIT; END $$;
+SELECT no_commit();
+CREATE PROCEDURE outs(a int, OUT b int, OUT c text) LANGUAGE plpgsql AS $$ BEGIN b := a + 1; c := 'c' || a; END $$;
+CALL outs(1, NULL, NULL);
+DO $$ DECLARE b int; c text; BEGIN CALL outs(5, b, c); RAISE NOTICE '% %', b, c; END $$;
+DO $$ DECLARE big bigint := 0; s text := ''; BEGIN FOR i IN 1..100000 LOOP big := big + i; END LOOP; FOR i IN 1..1000 LOOP s := s || 'x'; END LOOP; RAISE NOTICE '% %', big, length(s); END $$;
