@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use steppe_catalog::{Catalog, CatalogChanges, CatalogStore, Relation};
 use steppe_counting::progress::Progress;
+use steppe_exec::routine::in_session;
 use steppe_functions::{FnContext, Frame, SessionHost};
 use steppe_spill::TempSpace;
 use steppe_sql::bind::BindContext;
@@ -148,7 +149,8 @@ impl DdlContext<'_> {
 
     /// Runs a statement, and writes what it has changed.
     pub fn run<T>(&mut self, statement: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let done = statement(self)?;
+        let session = Arc::clone(&self.session);
+        let done = in_session(&session, || statement(self))?;
         if let Some(changes) = self.pending {
             self.store.write(self.txn, changes)?;
         }

@@ -466,7 +466,7 @@ impl Computed {
     }
 
     fn context(&self) -> ExecContext {
-        ExecContext::for_folding(self.functions.clone())
+        ExecContext::for_folding(crate::routine::with_session(&self.functions))
     }
 
     /// Whether a partial index includes the row.

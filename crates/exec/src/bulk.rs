@@ -17,6 +17,7 @@ use crate::change::{
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Compiler, Row};
 use crate::node::CNode;
+use crate::routine::in_session;
 use crate::statement::{CompiledStmt, ExecEnv};
 use crate::transaction::{StatementTxn, Transaction};
 use std::sync::Arc;
@@ -275,6 +276,15 @@ impl BulkInsert {
 
     /// Stores one pending row, or all; none if it fails.
     fn store(
+        &mut self,
+        one: Option<usize>,
+        env: &ExecEnv,
+        txn: &mut Option<Transaction>,
+    ) -> Result<u64> {
+        in_session(&env.session, || self.store_within(one, env, txn))
+    }
+
+    fn store_within(
         &mut self,
         one: Option<usize>,
         env: &ExecEnv,

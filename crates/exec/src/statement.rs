@@ -19,6 +19,7 @@ use crate::node::{
 };
 use crate::partition::{LeafStatements, lock_mode_of};
 use crate::point::{PointOutcome, PointPlan, PointTable};
+use crate::routine::in_session;
 use crate::row_wait::RowWait;
 use crate::sink::RowSink;
 use crate::transaction::{StatementTxn, Transaction};
@@ -593,7 +594,13 @@ impl Execution {
         };
         let lent_any = lent.is_some();
         self.cx.lend_txn(lent);
-        let mut result = self.run(max_rows, sink);
+        let mut result = match self.stmt.writes() {
+            false => self.run(max_rows, sink),
+            true => {
+                let session = Arc::clone(&self.cx.functions.session);
+                in_session(&session, || self.run(max_rows, sink))
+            }
+        };
         while let Some(position) = self.began_at.filter(|_| self.cx.is_overtaken)
             && (self.handed == 0 || sink.take_back())
         {

@@ -50,6 +50,8 @@ pub(crate) struct ModifyPlan {
     pub(crate) returning_system: Box<[(VersionOf, VersionColumn)]>,
     /// Whether the statement's row count is this node's.
     pub(crate) counts: bool,
+    /// A row is changed before the next one is computed: a volatile function may look at the table.
+    pub(crate) row_by_row: bool,
 }
 
 struct ModifyNode {
@@ -222,7 +224,7 @@ impl Node for ModifyNode {
         }
         while self.ready.is_empty() && !self.finished {
             self.incoming.clear();
-            self.incoming.wanted = INSERT_ROWS;
+            self.incoming.wanted = if modify.row_by_row { 1 } else { INSERT_ROWS };
             self.child.next(cx, &mut self.incoming)?;
             cx.check_interrupts()?;
             self.finished = self.incoming.is_empty();

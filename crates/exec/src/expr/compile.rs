@@ -36,6 +36,8 @@ pub(crate) struct Compiler<'a> {
     unevaluated: usize,
     /// Something calls a function that runs statements.
     pub(crate) runs_statements: bool,
+    /// It may change something.
+    pub(crate) runs_volatile: bool,
 }
 
 /// A call of a set-returning function with its compiled arguments.
@@ -63,6 +65,7 @@ impl<'a> Compiler<'a> {
         Compiler {
             unevaluated: 0,
             runs_statements: false,
+            runs_volatile: false,
             stmt,
             dependencies: Dependencies::of(stmt),
             folding: ExecContext::for_folding(pure),
@@ -280,7 +283,7 @@ impl<'a> Compiler<'a> {
             None if is_routine(proc) => {
                 let routine = SetRoutine::new(info(), None, self.catalog());
                 // A user's function runs in a session, so it is not evaluated here.
-                self.runs_statements = true;
+                self.notes_routine(proc);
                 return Ok(CExpr::RoutineCall(Box::new(RoutineCall::new(routine, compiled))));
             }
             Some(Native::Trigger(_)) | None => return Err(not_attached(proc)),
@@ -295,6 +298,11 @@ impl<'a> Compiler<'a> {
             }
             call => call,
         })
+    }
+
+    fn notes_routine(&mut self, function: &Function) {
+        self.runs_statements = true;
+        self.runs_volatile |= function.is_volatile();
     }
 
     /// A constant for an expression over constants. One that fails stays unchanged: it raises the
@@ -332,7 +340,7 @@ impl<'a> Compiler<'a> {
         let code = match registry::native(func) {
             Some(Native::Builtin(Builtin::Set(function))) => SetCode::Native(function, info),
             None if is_routine(func) => {
-                self.runs_statements = true;
+                self.notes_routine(func);
                 SetCode::Routine(SetRoutine::new(info, columns.cloned(), self.catalog()))
             }
             _ => return Err(not_attached(func)),
@@ -346,7 +354,7 @@ impl<'a> Compiler<'a> {
         if func.retset || !is_routine(func) {
             return Ok(None);
         }
-        self.runs_statements = true;
+        self.notes_routine(func);
         let types = args.iter().map(|a| a.ty().oid).collect();
         let info = CallInfo { func: func.clone(), args: types, ret: *ty, variadic: false };
         let routine = SetRoutine::new(info, Some(Arc::clone(columns)), self.catalog());

@@ -691,6 +691,7 @@ impl PlanCompiler<'_, '_> {
                     .collect::<Result<_>>()?,
             }),
         };
+        let child = self.plan(&modify.child)?;
         Ok(ModifyPlan {
             command: modify.command,
             commands: commands_of(modify),
@@ -705,7 +706,8 @@ impl PlanCompiler<'_, '_> {
             system: version_columns(&modify.system)?,
             returning_system: version_columns(&modify.returning_system)?,
             counts,
-            child: self.plan(&modify.child)?,
+            row_by_row: self.exprs.runs_volatile,
+            child,
         })
     }
 }

@@ -147,6 +147,7 @@ impl SetRoutine {
         let _depth = routines.deeper()?;
         deeper(|| {
             let _settings = InForce::of(&*session, &self.function)?;
+            spi.see_changes()?;
             let _counted = Counted::of(&*session, &self.function);
             let routine = match routines.find(&self.function, &self.types) {
                 Some(routine) => routine,

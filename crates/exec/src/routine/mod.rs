@@ -23,18 +23,22 @@
 //! | `call` | calls of scalar functions, of sets, and of triggers' functions |
 //! | `procedure` | CALL and DO |
 //! | `session` | the routines that a session has compiled, and how deep its calls are |
+//! | `within` | the session for expressions without a statement's context |
 //! | `result` | the columns of a function's result |
 
 mod call;
 mod procedure;
 mod result;
 mod session;
+mod within;
 
 pub(crate) use call::{RoutineCall, SetRoutine, TriggerCode, is_routine};
 pub use procedure::{BoundCall, bind_call, call_procedure, run_inline};
 pub(crate) use procedure::{call_within, run_inline_within};
 pub use result::{Columns, result_columns};
 pub use session::SessionRoutines;
+pub use within::in_session;
+pub(crate) use within::with_session;
 
 use crate::change::{TriggerAnswer, TriggerCall};
 use crate::sink::RowSink;

@@ -138,13 +138,13 @@ impl SpiCursor {
         }
     }
 
-    /// Reads all its rows now, so that it outlives the transaction (HoldPinnedPortals). 2D000 for a
+    /// Reads all its rows now, so that it outlives the transaction (HoldPinnedPortals). 55000 for a
     /// statement that changes rows.
     pub fn hold(&mut self, spi: &mut Spi<'_>) -> Result<()> {
         if self.plan.compiled.planned().command != Command::Select {
             let message = "cannot perform transaction commands inside a cursor loop that is not \
                            read-only";
-            return Err(Error::new(SqlState::INVALID_TRANSACTION_TERMINATION, message));
+            return Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
         }
         if self.running.is_none() {
             return Ok(());

@@ -130,9 +130,7 @@ impl<'c> Spi<'c> {
         let done = run(&mut inner);
         self.has_queried |= inner.has_queried;
         drop(inner);
-        if self.session().frame_version() != self.version {
-            self.see_frame()?;
-        }
+        self.see_changes()?;
         done
     }
 
@@ -244,10 +242,17 @@ impl<'c> Spi<'c> {
         let done = done.and_then(|done| transaction.rebase(&**self.session()).map(|()| done));
         self.cx.lend_txn(Some(StatementTxn::with_view(transaction, view)));
         let done = done?;
-        if self.session().frame_version() != self.version {
-            self.see_frame()?;
-        }
+        self.see_changes()?;
         Ok(done)
+    }
+
+    /// Goes on with the session's present frame, if it is another one.
+    #[inline]
+    pub(crate) fn see_changes(&mut self) -> Result<()> {
+        match self.session().frame_version() == self.version {
+            true => Ok(()),
+            false => self.see_frame(),
+        }
     }
 
     /// Goes on with the names and settings of the session's present frame. The calling statement

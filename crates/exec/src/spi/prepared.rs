@@ -64,6 +64,8 @@ const SELECT: &str = "SELECT ";
 pub struct Prepared {
     pub(super) body: Body,
     pub(super) text: Arc<str>,
+    /// The text was made at run time: what it calls must not end the transaction.
+    pub(super) is_dynamic: bool,
 }
 
 #[derive(Clone)]
@@ -86,6 +88,8 @@ pub(super) struct Planned {
     pub(super) database: Arc<Database>,
     made_with: MadeWith,
     version: u64,
+    /// The characters before the function's text in what was parsed.
+    before: usize,
 }
 
 /// The settings that a plan depends on besides the catalog.
@@ -119,20 +123,20 @@ impl Spi<'_> {
     }
 
     fn prepared(&mut self, text: &str, kind: SqlKind, params: Params) -> Result<Prepared> {
-        let source = match kind {
+        let source: Arc<str> = match kind {
             SqlKind::Statement => Arc::from(text),
             SqlKind::Expression | SqlKind::Assignment { .. } => {
                 Arc::from(format!("{SELECT}{text}"))
             }
         };
-        let body = self.body(&source, params).map_err(|error| match kind {
-            SqlKind::Statement => error,
-            SqlKind::Expression | SqlKind::Assignment { .. } => moved_back(error, SELECT.len()),
-        })?;
-        Ok(Prepared { body, text: Arc::from(text) })
+        let is_dynamic = !params.are_variables();
+        let before = source.len() - text.len();
+        let body = self.body(&source, params, before);
+        let body = body.map_err(|error| moved_back(error, before))?;
+        Ok(Prepared { body, text: Arc::from(text), is_dynamic })
     }
 
-    fn body(&mut self, source: &Arc<str>, params: Params) -> Result<Body> {
+    fn body(&mut self, source: &Arc<str>, params: Params, before: usize) -> Result<Body> {
         let statement = Arc::new(parse_one(source)?.statement);
         if let Statement::Call(_) = &*statement {
             return Ok(Body::Call(statement, params));
@@ -159,7 +163,7 @@ impl Spi<'_> {
         };
         let variants = variants_of(&plan, &frame);
         let (made_with, database) = (MadeWith::of(&frame), frame.database);
-        let planned = Planned { plan, variants, env, database, made_with, version };
+        let planned = Planned { plan, variants, env, database, made_with, version, before };
         Ok(Body::Plan(Box::new(planned)))
     }
 
@@ -294,7 +298,8 @@ impl Planned {
         if !is_good {
             let params = self.plan.declared.clone();
             let (statement, source) = (&self.plan.statement, &self.plan.source);
-            self.plan = Arc::new(plan(session, &frame, statement, source, params, &[])?);
+            let planned = plan(session, &frame, statement, source, params, &[]);
+            self.plan = Arc::new(planned.map_err(|error| moved_back(error, self.before))?);
             self.variants = variants_of(&self.plan, &frame);
             self.made_with = MadeWith::of(&frame);
         }

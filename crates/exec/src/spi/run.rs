@@ -60,12 +60,17 @@ impl Spi<'_> {
             Body::Plan(planned) => planned,
             Body::Call(statement, variables) => {
                 let bound = self.bound_call(statement, &prepared.text, variables)?;
-                let Some(row) = call_within(&bound, params, self)? else { return Ok(0) };
+                let row = self
+                    .without_control(prepared.is_dynamic, |spi| call_within(&bound, params, spi))?;
+                let Some(row) = row else { return Ok(0) };
                 sink.row(&row)?;
                 return Ok(0);
             }
             Body::Utility(statement) => {
-                return self.utility(statement, &prepared.text).map(|()| 0);
+                let done = self.without_control(prepared.is_dynamic, |spi| {
+                    spi.utility(statement, &prepared.text)
+                });
+                return done.map(|()| 0);
             }
         };
         let is_read_only = self.is_read_only;

@@ -17,6 +17,7 @@ use super::Session;
 use super::explain::BoundParams;
 use super::sink::ResultFormats;
 use super::tag::CommandTag;
+use crate::services::now_micros;
 use crate::settings::Isolation;
 
 impl Session {
@@ -105,6 +106,8 @@ impl Session {
             false => self.rollback()?,
         }
         self.start_transaction()?;
+        // A client's transaction begins with its statement, this one does not.
+        self.statement.env.transaction_timestamp = now_micros();
         if chain {
             self.set_transaction_modes(&modes)?;
         }

@@ -70,6 +70,19 @@ fn outputs(procedure: &Function, names: &[Option<String>]) -> Vec<Option<usize>>
 impl Binder<'_> {
     fn procedure_call(&mut self, call: &ast::CallStmt) -> Result<ProcedureCall> {
         let ast::CallStmt { call, location } = call;
+        let what = match call {
+            ast::FuncCall { distinct: true, .. } => Some("DISTINCT"),
+            ast::FuncCall { within_group: true, .. } => Some("WITHIN GROUP"),
+            ast::FuncCall { order_by, .. } if !order_by.is_empty() => Some("ORDER BY"),
+            ast::FuncCall { filter: Some(_), .. } => Some("FILTER"),
+            ast::FuncCall { over: Some(_), .. } => Some("OVER"),
+            _ => None,
+        };
+        if let Some(what) = what {
+            let message =
+                format!("{what} specified, but {} is not an aggregate function", call.name.name());
+            return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, *location));
+        }
         let args = call.args.iter().map(|arg| self.expr(&arg.value, ExprPlace::CallArgument));
         let args = args.collect::<Result<Vec<_>>>()?;
         let types: Vec<Oid> = args.iter().map(|arg| arg.ty().oid).collect();

@@ -9,7 +9,7 @@ use crate::query::{Query, RteKind, WindowClause};
 use crate::walk::visit_levels;
 use steppe_catalog::objects::FunctionKind;
 use steppe_catalog::{ConstraintKind, Function, FunctionRef};
-use steppe_types::{Error, Result, SqlState, oid};
+use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 /// The hint where a set-returning function is out of place.
 pub(crate) const MOVE_TO_LATERAL: &str =
@@ -61,14 +61,14 @@ impl Binder<'_> {
             }
         }
         let names: Vec<Option<String>> = call.args.iter().map(|a| a.name.clone()).collect();
+        let given: Vec<Oid> = args.iter().map(|arg| arg.ty().oid).collect();
         let (proc, args, ty) = self.function(name, args, &names, call.variadic, location)?;
         if let Some(over) = &call.over {
             return self.window_call(call, over, proc, (args, ty), place, location);
         }
         match &proc.kind {
             FunctionKind::Procedure => {
-                let types: Vec<steppe_types::Oid> = args.iter().map(|arg| arg.ty().oid).collect();
-                let signature = self.named_signature(&types, &names);
+                let signature = self.named_signature(&given, &names);
                 let message = format!("{name}({signature}) is a procedure");
                 let error = self.error(SqlState::WRONG_OBJECT_TYPE, message, location);
                 Err(error.hint("To call a procedure, use CALL."))

@@ -292,6 +292,7 @@ pub fn format_type(type_oid: Oid, typmod: i32) -> String {
             let scale = ((packed & 0x7FF) ^ 1024) - 1024;
             format!("numeric({},{scale})", (packed >> 16) & 0xFFFF)
         }
+        oid::NUMERIC => "numeric".into(),
         oid::TIME => precision("time", " without time zone"),
         oid::TIMETZ => precision("time", " with time zone"),
         oid::TIMESTAMP => precision("timestamp", " without time zone"),
