@@ -12,7 +12,7 @@ mod load;
 mod tsv;
 
 use crate::objects::{Function, FunctionRef, Operator, OperatorRef};
-use crate::row_types;
+use crate::type_places;
 pub use brought::{
     extension_functions_named, function_rows, functions_of_extension, table_of_extension,
 };
@@ -180,10 +180,10 @@ fn facts() -> &'static Facts {
     FACTS.get_or_init(load::all)
 }
 
-/// A type by OID. For a relation that is not built in, its row type and the array type over it
-/// follow from the OID alone: only a catalog knows their names, and whether they exist.
+/// A type by OID. What is known of users' types follows from the OID alone: only a catalog knows
+/// their names, and whether they exist.
 pub fn ty(oid: Oid) -> Option<Type> {
-    facts().types.get(&oid).copied().or_else(|| row_types::by_place(oid))
+    facts().types.get(&oid).copied().or_else(|| type_places::by_place(oid))
 }
 
 /// A type of pg_catalog by internal name (`int4`, `_text`).
@@ -245,6 +245,7 @@ pub fn ordering(type_oid: Oid) -> Option<Ordering> {
         other => match ty(other) {
             Some(ty) if ty.is_true_array() => oid::ANYARRAY,
             Some(ty) if ty.kind == b'c' => oid::RECORD,
+            Some(ty) if ty.kind == b'e' => oid::ANYENUM,
             _ => other,
         },
     };

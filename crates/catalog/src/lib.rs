@@ -33,6 +33,9 @@ pub mod statistics;
 pub mod store;
 pub mod system;
 pub mod trigger;
+mod type_names;
+mod type_places;
+pub mod type_spelling;
 
 pub use extended_statistics::{
     Combination, ExtendedFound, ExtendedStatistics, StatisticsExpression, StatisticsKind,

@@ -2,19 +2,23 @@
 //!
 //! The name of an object is PostgreSQL's (getObjectDescription), as the search path shows it.
 
+mod domain;
+mod enum_labels;
 mod function;
 mod lookup;
 mod operator;
 mod stored;
 mod user_type;
 
+pub use domain::{BaseType, Domain, DomainCheck, DomainNotNull};
+pub use enum_labels::{EnumLabel, EnumLabels};
 pub use function::{
     Aggregate, AggregateKind, Argument, ArgumentMode, Body, Function, FunctionKind, FunctionRef,
     Parallel, Volatility,
 };
 pub use operator::{Operator, OperatorRef};
 pub use stored::{Objects, StoredKind};
-pub use user_type::{DomainCheck, EnumLabel, TypeDefinition, UserType};
+pub use user_type::{TypeDefinition, UserType};
 
 use crate::system::definitions::{name_in_schema, quote_identifier, visible_name};
 use crate::system::extended_statistics::{statistics_object, visible_object_name};
@@ -54,6 +58,7 @@ pub fn kind_word(kind: RelKind) -> &'static str {
         RelKind::Index | RelKind::PartitionedIndex => "index",
         RelKind::Sequence => "sequence",
         RelKind::View => "view",
+        RelKind::Composite => "type",
         RelKind::Table | RelKind::PartitionedTable | RelKind::Virtual => "table",
     }
 }
@@ -75,7 +80,9 @@ pub fn describe(
     let column = |oid: Oid, attnum: i16| {
         let column = catalog.relation(oid).and_then(|r| r.columns.get(attnum as usize - 1));
         let column = column.map_or("?", |c| &*c.name);
-        format!("column {column} of {}", relation(oid))
+        let is_composite = catalog.relation(oid).is_some_and(|r| r.kind == RelKind::Composite);
+        let before = if is_composite { "composite " } else { "" };
+        format!("column {column} of {before}{}", relation(oid))
     };
     match object {
         Object::Schema(oid) => {
@@ -109,7 +116,6 @@ pub fn describe(
             }
             None => format!("function {oid}"),
         },
-        Object::Type(oid) => format!("type {}", types(oid)),
     }
 }
 

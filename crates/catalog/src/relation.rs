@@ -37,6 +37,8 @@ pub enum RelKind {
     PartitionedTable,
     /// I
     PartitionedIndex,
+    /// c: a composite type, which has columns but no rows.
+    Composite,
     /// A catalog table with rows that are computed from the catalog in memory (shown as r).
     Virtual,
 }
@@ -161,6 +163,10 @@ pub struct Column {
     pub type_oid: Oid,
     /// Type modifier or -1.
     pub typmod: i32,
+    /// The domain, or the array type over one, that the column was declared with: values are held as
+    /// those of `type_oid`, the type below it. 0 for any other type.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub domain: Oid,
     /// Whether the column is NOT NULL. A user's table also has a constraint for it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub not_null: bool,
@@ -558,6 +564,13 @@ impl Relation {
         self.reads.iter().copied().chain(owner).map(|(relation, _)| relation).chain(from)
     }
 
+    /// The types of users, row types, and array types over those that its columns are declared with.
+    pub fn own_types(&self) -> impl Iterator<Item = Oid> {
+        let columns = self.columns.iter().filter(|column| !column.dropped && self.index.is_none());
+        let types = columns.flat_map(|column| [column.type_oid, column.domain]);
+        types.filter(|ty| *ty >= oid::FIRST_NORMAL_OID)
+    }
+
     /// Frees unused memory, and shares properties that equal the parent's with it.
     pub(crate) fn compact(&mut self, parent: Option<&Relation>) {
         self.columns.shrink();
@@ -645,6 +658,11 @@ impl Constraint {
 }
 
 impl Column {
+    /// The type that it was declared with, and its modifier.
+    pub fn declared_type(&self) -> (Oid, i32) {
+        if self.domain == 0 { (self.type_oid, self.typmod) } else { (self.domain, -1) }
+    }
+
     /// pg_attribute.attgenerated: 's' stored, 'v' virtual, 0 not generated.
     pub fn generation(&self) -> u8 {
         match (self.generated, self.is_virtual) {
@@ -660,6 +678,7 @@ impl Column {
             name: name.into(),
             type_oid,
             typmod,
+            domain: 0,
             not_null: false,
             default: None,
             dropped: false,

@@ -325,7 +325,8 @@ impl Catalog {
         }
     }
 
-    /// The views that read a relation or a column of it, and the sequences that it owns, by OID.
+    /// The views that read a relation or a column of it, and the sequences that it owns, by OID. For
+    /// a type: the relations with columns of it.
     pub fn referrers(&self, relation: Oid) -> impl Iterator<Item = &Arc<Relation>> {
         let of = self.referrers.range((relation, 0)..=(relation, Oid::MAX));
         of.filter_map(|(_, referrer)| self.relations.get(referrer))
@@ -443,12 +444,12 @@ impl Catalog {
     /// Keeps `referrers`, `children` and `partition_maps` consistent with a relation's version.
     fn link(&mut self, old: Option<&Relation>, new: Option<&Relation>) {
         if let Some(relation) = old {
-            for referred in relation.refers_to() {
+            for referred in relation.refers_to().chain(relation.own_types()) {
                 self.referrers.remove(&(referred, relation.oid));
             }
         }
         if let Some(relation) = new {
-            for referred in relation.refers_to() {
+            for referred in relation.refers_to().chain(relation.own_types()) {
                 self.referrers.insert((referred, relation.oid));
             }
         }

@@ -30,9 +30,8 @@ use crate::extension::Extension;
 use crate::history::{History, Mentions};
 use crate::not_null;
 use crate::object_id::{ObjectId, StoredObject, install, is_there, stored_object, transfer};
-use crate::objects::StoredKind;
+use crate::objects::{StoredKind, UserType};
 use crate::relation::Relation;
-use crate::row_types::OBJECTS_END;
 use crate::shorthand::{expand, shorten};
 use crate::snapshot::{Catalog, Schema, name_hash};
 use arc_swap::ArcSwap;
@@ -45,7 +44,7 @@ use steppe_txn::{
     Action, CellId, Database, DatabaseId, FileId, IsolationLevel, LockWait, ModifyOutcome,
     OverflowRef, OverflowStore, RelFileNumber, RowBuf, RowId, TableStore, Txn,
 };
-use steppe_types::oid::FIRST_NORMAL_OID;
+use steppe_types::oid::{FIRST_NORMAL_OID, place};
 use steppe_types::{Error, Oid, Result, SqlState};
 
 /// The catalog's table, and what is too long for its rows: found without a catalog, in each
@@ -213,7 +212,7 @@ impl CatalogStore {
             let bytes = stored.as_deref().map(<[u8; 4]>::try_from).transpose();
             let bytes = bytes.map_err(|_| Error::internal("unreadable OID counter"))?;
             let next = bytes.map_or(FIRST_NORMAL_OID, Oid::from_le_bytes);
-            let end = next.checked_add(OIDS_RESERVED_AT_ONCE).filter(|e| *e < OBJECTS_END);
+            let end = next.checked_add(OIDS_RESERVED_AT_ONCE).filter(|e| *e < place::LENGTH);
             let end = end.ok_or_else(|| Error::not_supported("more than 2^29 schema objects"))?;
             self.database.cell_put(cell, &end.to_le_bytes())?;
             *range = OidRange { next, end };
@@ -411,7 +410,8 @@ impl CatalogStore {
         let published = self.published();
         if changes.base_epoch == published.epoch {
             // Nobody has published since: it is the version to publish.
-            return self.follow(&published, changes.catalog.clone(), changes);
+            let next = with_committed_labels(changes.catalog.clone(), &changes.changed);
+            return self.follow(&published, next, changes);
         }
         let mut catalog = (*published).clone();
         unlink_moved(changes, &mut catalog);
@@ -419,7 +419,8 @@ impl CatalogStore {
             transfer(&changes.catalog, &mut catalog, *id);
         }
         catalog.epoch = self.new_epoch();
-        self.follow(&published, Arc::new(catalog), changes);
+        let next = with_committed_labels(Arc::new(catalog), &changes.changed);
+        self.follow(&published, next, changes);
     }
 
     /// Publishes what follows the published version. A session that sees its epoch finds what was
@@ -496,6 +497,19 @@ fn unlink_moved(changes: &CatalogChanges, to: &mut Catalog) {
             to.remove_relation(oid);
         }
     }
+}
+
+/// A version to be published, in which all may use the labels that a transaction has added to enums.
+fn with_committed_labels(catalog: Arc<Catalog>, changed: &OrdSet<ObjectId>) -> Arc<Catalog> {
+    let mut catalog = catalog;
+    for id in changed {
+        let ObjectId::Type(oid) = *id else { continue };
+        let committed = catalog.user_type(oid).and_then(|ty| ty.with_committed_labels());
+        if let Some(committed) = committed {
+            UserType::of_mut(Arc::make_mut(&mut catalog)).put(Arc::new(committed));
+        }
+    }
+    catalog
 }
 
 /// Where an object's bytes are if they are not in the row.

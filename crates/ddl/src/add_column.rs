@@ -8,13 +8,14 @@ use super::inherit::{check_same_type, inherited_column, invalid_table};
 use super::retype::rewrite;
 use super::scan::evaluator;
 use super::table::{TableParts, bind_column_default};
-use super::{DdlContext, generated, partition};
+use super::{DdlContext, generated, partition, types};
 use std::sync::Arc;
 use steppe_catalog::{Column, RelKind, Relation};
 use steppe_sql::ast::{self, ColumnDef};
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, parse_expression};
 use steppe_sql::expr::{Expr, TypeRef};
 use steppe_txn::RelationLockMode;
+use steppe_types::physical::Physical;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, text_io};
 
 /// ADD COLUMN.
@@ -45,6 +46,9 @@ pub(super) fn add(
     let constraints = PendingConstraints::default();
     let mut parts = TableParts { table, constraints, sequences: Vec::new() };
     parts.add_column(ctx, def)?;
+    types::check_not_stored(ctx, &parts.table)?;
+    let added = parts.table.columns.last().map_or(0, |column| column.type_oid);
+    types::check_not_in_itself(ctx, &parts.table, added)?;
     parts.create_sequences(ctx)?;
     let TableParts { mut table, constraints, .. } = parts;
     bind_column_default(ctx, &mut table, position, def)?;
@@ -87,7 +91,7 @@ fn fill(ctx: &mut DdlContext<'_>, table: Relation) -> Result<()> {
         return Err(Error::internal("no column was added"));
     };
     let column = &table.columns[position];
-    let is_generated = column.generated;
+    let (is_generated, column_type) = (column.generated, column.type_oid);
     let default = match (is_generated, column.is_virtual) {
         (true, true) => None,
         (true, false) => generated::expression(ctx, &Arc::new(table.clone()), position)?,
@@ -98,7 +102,7 @@ fn fill(ctx: &mut DdlContext<'_>, table: Relation) -> Result<()> {
     ctx.session.see_catalog(&catalog);
     match default {
         None => ctx.put(table),
-        Some(expr) if !is_generated && is_stable(&expr) => {
+        Some(expr) if !is_generated && is_stable(&expr) && has_lasting_text(column_type) => {
             let value = evaluate_once(ctx, &table, &expr)?;
             table.columns[position].missing = match value {
                 Datum::Null => None,
@@ -116,11 +120,23 @@ fn fill(ctx: &mut DdlContext<'_>, table: Relation) -> Result<()> {
     }
 }
 
+/// Whether a value's text has the same meaning as long as the table exists: a label may be renamed.
+fn has_lasting_text(ty: Oid) -> bool {
+    !matches!(Physical::of(ty), Physical::Enum | Physical::Any)
+}
+
 /// The bound DEFAULT of a column.
 fn bound_default(ctx: &mut DdlContext<'_>, column: &Column) -> Result<Option<Expr>> {
-    let Some(text) = &column.default else { return Ok(None) };
-    let parsed = parse_expression(text)?;
-    let to = TypeRef { oid: column.type_oid, typmod: column.typmod };
+    let catalog = ctx.catalog();
+    let of_domain = catalog.domains_down(column.domain).find_map(|(_, d)| d.default.clone());
+    let text: Arc<str> = match column.default.clone().or(of_domain) {
+        Some(text) => text,
+        // A domain may refuse NULL.
+        None if catalog.is_constrained(column.domain) => "NULL".into(),
+        None => return Ok(None),
+    };
+    let parsed = parse_expression(&text)?;
+    let to = TypeRef::of(column);
     let (name, place) = (column.name.clone(), ExprPlace::ColumnDefault);
     ctx.binding(|b| bind_assigned_expr(b, None, &parsed, place, to, &name)).map(Some)
 }
@@ -129,6 +145,8 @@ fn bound_default(ctx: &mut DdlContext<'_>, column: &Column) -> Result<Option<Exp
 fn is_stable(expr: &Expr) -> bool {
     let here = match expr {
         Expr::Func { func, .. } => !func.is_volatile(),
+        // An error is about rows, which the table may not have.
+        Expr::Domain { .. } => false,
         _ => true,
     };
     here && expr.children().into_iter().all(is_stable)

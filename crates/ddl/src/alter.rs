@@ -10,7 +10,7 @@ use super::open::system_catalog;
 use super::reloptions::{self, Owner};
 use super::table::default_text;
 use super::table_change::TableChange;
-use super::{DdlContext, add_column, create_view, not_null, partition, trigger};
+use super::{DdlContext, add_column, create_view, not_null, partition, trigger, types};
 use super::{generated, identity, persistence, retype, validate};
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
@@ -23,6 +23,9 @@ use steppe_types::{Error, Result, SqlState};
 
 /// ALTER TABLE and its like; returns the command tag.
 pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Result<&'static str> {
+    if stmt.kind == ObjectKind::Type {
+        return types::alter_composite(ctx, stmt).map(|()| "ALTER TYPE");
+    }
     let tag = match stmt.kind {
         ObjectKind::Index => "ALTER INDEX",
         ObjectKind::Sequence => "ALTER SEQUENCE",
@@ -80,6 +83,12 @@ pub(super) fn open_altered(
         return Ok(None);
     };
     check_kind(stmt.kind, &relation)?;
+    if relation.kind == RelKind::Composite {
+        let message = format!("\"{}\" is a composite type", relation.name);
+        return Err(
+            Error::new(SqlState::WRONG_OBJECT_TYPE, message).hint("Use ALTER TYPE instead.")
+        );
+    }
     match relation.is_system() {
         true => Err(system_catalog(&relation)),
         false => Ok(Some(relation)),

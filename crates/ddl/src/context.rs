@@ -161,7 +161,8 @@ impl DdlContext<'_> {
     pub(crate) fn naming<T>(&mut self, table: &Relation, result: Result<T>) -> Result<T> {
         result.map_err(|error| {
             let violation = error.sqlstate().as_str().starts_with("23");
-            if !violation || error.fields().table.is_some() {
+            let is_named = error.fields().table.is_some() || error.fields().datatype.is_some();
+            if !violation || is_named {
                 return error;
             }
             let catalog = self.catalog();

@@ -105,6 +105,7 @@ fn check_table(table: &Relation) -> Result<()> {
         RelKind::PartitionedIndex => "partitioned indexes",
         RelKind::Sequence => "sequences",
         RelKind::View | RelKind::Virtual => "views",
+        RelKind::Composite => "composite types",
     };
     let message = format!("cannot define statistics for relation \"{}\"", table.name);
     Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message)
@@ -127,7 +128,7 @@ fn named(ctx: &mut DdlContext<'_>, table: &Relation, name: &ObjectName) -> Resul
 }
 
 /// Where an object of a name is made (QualifiedNameGetCreationNamespace).
-fn creation_schema(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<Oid> {
+pub(super) fn creation_schema(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<Oid> {
     let invalid = |message| Err(Error::new(SqlState::INVALID_SCHEMA_NAME, message));
     match name.schema() {
         Some(schema) if schema == TEMPORARY_SCHEMA => ctx.own_temporary_schema(),

@@ -66,6 +66,7 @@ pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> 
             let Some((schema, name)) = ctx.new_name(&name, false)? else {
                 return Ok(());
             };
+            super::types::check_row_type_name(ctx, schema, &name)?;
             Relation::new(ctx.store.new_oid()?, schema, name, RelKind::View)
         }
     };
@@ -115,7 +116,7 @@ fn columns_of(
     for (i, target) in targets.iter().enumerate() {
         let name = create.columns.get(i).map_or(&*target.name, String::as_str);
         let ty = target.expr.ty();
-        let column = Column::new(name, ty.oid, ty.typmod);
+        let column = ctx.catalog().column(name, ty.oid, ty.typmod);
         columns.push(Column { collation: collations[i], ..column });
     }
     super::table::check_columns(columns.len())?;

@@ -9,24 +9,25 @@
 //! | view | | views that read it |
 //! | sequence | | column defaults that call it |
 //! | function | | what calls it (`callers`), triggers |
-//! | type | | functions that take or return it |
+//! | type | its array type | columns of it, domains over it, functions that take or return it, and whatever has a text that names it |
 //!
 //! Dependents are found depth first, at each object those made last first, and each
 //! after its own: the order to drop them in, and backwards that of the report, as
 //! PostgreSQL's findDependentObjects and reportDependentObjects have it.
 
-use super::{DdlContext, callers, trigger};
+use super::{DdlContext, callers, of_type, trigger};
 use hashbrown::HashSet;
 use std::sync::Arc;
-use steppe_catalog::objects::{Object, describe};
+use steppe_catalog::objects::{Object, UserType, describe};
 use steppe_catalog::system::extended_statistics::statistics_objects;
 use steppe_catalog::trigger::Trigger;
-use steppe_catalog::{Catalog, Function, ObjectId, RelKind, Relation, row_type_of};
+use steppe_catalog::{Catalog, Function, ObjectId, RelKind, Relation, builtin, row_type_of};
 use steppe_sql::ast::DropBehavior;
 use steppe_sql::bind::generated_value;
 use steppe_sql::bind::index::columns_of;
 use steppe_sql::bind::typename::TypeNames;
 use steppe_txn::RelationLockMode;
+use steppe_types::oid::place;
 use steppe_types::{Error, Oid, Result, SqlState};
 
 /// A dependent with the object that it was found by.
@@ -65,6 +66,7 @@ pub(super) fn dependents(
         match dependent.object {
             Object::Relation(oid)
             | Object::Default(oid, _)
+            | Object::Column(oid, _)
             | Object::Constraint(oid, _)
             | Object::Trigger(oid, _) => {
                 ctx.lock(oid, RelationLockMode::AccessExclusive)?;
@@ -144,9 +146,14 @@ impl Search<'_> {
             }
         }
         if let Object::Relation(relation) = on
-            && let Some(row_type) = self.catalog.relation(relation).and_then(|r| row_type_of(r))
+            && let Some(row) = self.catalog.relation(relation).and_then(|r| row_type_of(r))
         {
-            self.collect_silently(Object::Type(row_type));
+            self.collect_silently(Object::Type(row));
+        }
+        if let Object::Type(element) = on
+            && let Some(array) = builtin::ty(element).map(|ty| ty.array).filter(|array| *array != 0)
+        {
+            self.collect_silently(Object::Type(array));
         }
     }
 
@@ -173,8 +180,17 @@ impl Search<'_> {
                 }
                 Object::Statistics(table, _)
                 | Object::Trigger(table, _)
-                | Object::Constraint(table, _) => !goes(Object::Relation(table)),
-                Object::Column(table, _) => !goes(Object::Relation(table)),
+                | Object::Column(table, _) => !goes(Object::Relation(table)),
+                Object::Constraint(table, constraint) => {
+                    let table = catalog.relation(table);
+                    let own =
+                        table.and_then(|t| t.constraints.iter().find(|c| c.oid == constraint));
+                    let columns = own.into_iter().flat_map(|own| own.columns.iter());
+                    !table.is_some_and(|t| {
+                        let mut columns = columns.map(|attnum| Object::Column(t.oid, *attnum));
+                        goes(Object::Relation(t.oid)) || columns.any(goes)
+                    })
+                }
                 _ => true,
             }
         });
@@ -195,8 +211,10 @@ fn direct(catalog: &Catalog, on: Object) -> Vec<Object> {
             let statistics = statistics.map(|(t, o)| (o.oid, Object::Statistics(t.oid, o.oid)));
             let functions = catalog.stored::<Function>().iter().filter(|f| f.schema == schema);
             let functions = functions.map(|f| (f.oid, Object::Function(f.oid)));
+            let types = catalog.stored::<UserType>().iter().filter(|ty| ty.schema == schema);
+            let types = types.map(|ty| (ty.oid % place::LENGTH, Object::Type(ty.oid)));
             let mut members: Vec<(Oid, Object)> =
-                members.chain(statistics).chain(functions).collect();
+                members.chain(statistics).chain(functions).chain(types).collect();
             members.sort_unstable_by_key(|(oid, _)| *oid);
             members.into_iter().map(|(_, object)| object).collect()
         }
@@ -226,7 +244,11 @@ fn direct(catalog: &Catalog, on: Object) -> Vec<Object> {
             readers(catalog, constraint, 0).map(|v| Object::Relation(v.oid)).collect()
         }
         Object::Function(oid) => callers::of(catalog, oid),
-        Object::Type(ty) => callers::with_type(catalog, ty),
+        Object::Type(oid) => {
+            let mut users = of_type::users(catalog, oid);
+            users.extend(callers::with_type(catalog, oid));
+            users
+        }
         Object::Default(..) | Object::Statistics(..) | Object::Trigger(..) => Vec::new(),
     }
 }

@@ -7,6 +7,7 @@ use super::depend;
 use super::open::system_catalog;
 use super::{
     DdlContext, create_statistics, drop_column, extension, files_of, function, partition, trigger,
+    types,
 };
 use std::sync::Arc;
 use steppe_catalog::objects::{Object, kind_word};
@@ -26,6 +27,7 @@ pub(crate) fn drop_objects(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<
         ObjectKind::Sequence => (RelKind::Sequence, "DROP SEQUENCE"),
         ObjectKind::View => (RelKind::View, "DROP VIEW"),
         ObjectKind::Schema => return drop_schemas(ctx, drop).map(|()| "DROP SCHEMA"),
+        ObjectKind::Type | ObjectKind::Domain => return types::drop_types(ctx, drop),
         ObjectKind::Extension => {
             return extension::drop_extensions(ctx, drop).map(|()| "DROP EXTENSION");
         }
@@ -134,6 +136,7 @@ fn find_to_drop(
             RelKind::Index | RelKind::PartitionedIndex => "Use DROP INDEX to remove an index.",
             RelKind::Sequence => "Use DROP SEQUENCE to remove a sequence.",
             RelKind::View => "Use DROP VIEW to remove a view.",
+            RelKind::Composite => "Use DROP TYPE to remove a type.",
             _ => "Use DROP TABLE to remove a table.",
         };
         return Err(Error::new(
@@ -248,8 +251,9 @@ pub(super) fn drop_dependents(ctx: &mut DdlContext<'_>, dependents: &[Object]) -
                 change_table(ctx, *table, |table| table.constraints.retain(|c| c.oid != *oid))?;
             }
             Object::Function(oid) => function::remove(ctx, *oid),
-            Object::Schema(_) | Object::Type(_) => {
-                return Err(Error::internal("a schema or a type does not go with others"));
+            Object::Type(oid) => types::remove(ctx, *oid),
+            Object::Schema(_) => {
+                return Err(Error::internal("a schema does not go with others"));
             }
         }
     }

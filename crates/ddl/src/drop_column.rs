@@ -5,7 +5,7 @@
 use super::alter::{Reach, Scope, column_position};
 use super::depend;
 use super::inherit::invalid_table;
-use super::{DdlContext, create_statistics, drop, index, partition};
+use super::{DdlContext, create_statistics, drop, index, partition, types};
 use std::sync::Arc;
 use steppe_catalog::objects::Object;
 use steppe_catalog::{Relation, Shared};
@@ -41,6 +41,7 @@ pub(super) fn drop_column(
     if table.inherit_count(position) > 0 && !scope.recursing {
         return Err(invalid_table(format!("cannot drop inherited column \"{name}\"")));
     }
+    types::check_not_stored(ctx, &table)?;
     let attnum = position as i16 + 1;
     if partition::key_reads(ctx, &table, attnum)? {
         return Err(invalid_table(format!(
@@ -139,15 +140,7 @@ pub(super) fn remove(ctx: &mut DdlContext<'_>, table: Oid, attnum: i16) -> Resul
     }
     let mut table = (**shared).clone();
     table.constraints.retain(|c| !c.columns.contains(&attnum));
-    let column = &mut table.columns[position];
-    column.name = format!("........pg.dropped.{attnum}........").into();
-    column.dropped = true;
-    column.not_null = false;
-    column.default = None;
-    (column.generated, column.is_virtual) = (false, false);
-    column.identity = None;
-    column.options = Shared::default();
-    (column.inherit_count, column.local) = (0, true);
+    mark(&mut table, attnum);
     if !table.extended.is_empty() {
         table.extended = kept;
     }
@@ -159,6 +152,20 @@ pub(super) fn remove(ctx: &mut DdlContext<'_>, table: Oid, attnum: i16) -> Resul
         drop::drop_relation(ctx, index)?;
     }
     drop_sequences(ctx, shared.oid, attnum)
+}
+
+/// Marks a column as dropped.
+pub(super) fn mark(table: &mut Relation, attnum: i16) {
+    let position = attnum as usize - 1;
+    let column = &mut table.columns[position];
+    column.name = format!("........pg.dropped.{attnum}........").into();
+    column.dropped = true;
+    column.not_null = false;
+    column.default = None;
+    (column.generated, column.is_virtual) = (false, false);
+    column.identity = None;
+    column.options = Shared::default();
+    (column.inherit_count, column.local) = (0, true);
 }
 
 fn drop_sequences(ctx: &mut DdlContext<'_>, table: Oid, attnum: i16) -> Result<()> {

@@ -115,7 +115,7 @@ fn bound_over(
     expr: &ast::Expr,
 ) -> Result<Expr> {
     let column = &table.columns[position];
-    let to = TypeRef { oid: column.type_oid, typmod: column.typmod };
+    let to = TypeRef::of(column);
     let place = ExprPlace::GeneratedColumn;
     ctx.binding(|b| bind_assigned_expr(b, Some(table), expr, place, to, &column.name))
 }

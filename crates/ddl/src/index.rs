@@ -241,7 +241,8 @@ fn check_expression(bound: &Expr, elem: &IndexElem) -> Result<()> {
     }
     let ty = bound.ty().oid;
     let kind = steppe_catalog::builtin::ty(ty).map(|t| t.kind);
-    if steppe_sql::bind::row_element(ty).is_some() || kind == Some(b'c') {
+    let is_row = steppe_catalog::is_row_type;
+    if is_row(ty) || steppe_sql::bind::own_element(ty).is_some_and(is_row) {
         return Err(Error::not_supported("an index over whole rows"));
     }
     if kind == Some(b'p') && ty != steppe_types::oid::UNKNOWN {

@@ -41,6 +41,7 @@ mod names;
 mod not_null;
 mod notices;
 pub mod of_function;
+mod of_type;
 mod open;
 mod owner;
 mod partition;
@@ -59,6 +60,7 @@ mod table;
 mod table_change;
 mod temporary;
 mod trigger;
+mod types;
 mod vacuum_options;
 mod validate;
 mod view;
@@ -92,6 +94,11 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::CreateTrigger(_)
             | Statement::CreateFunction(_)
             | Statement::AlterFunction(_)
+            | Statement::CreateEnum(_)
+            | Statement::AlterEnum(_)
+            | Statement::CreateDomain(_)
+            | Statement::CreateComposite(_)
+            | Statement::AlterDomain(_)
             | Statement::AlterTable(_)
             | Statement::AlterSequence(_)
             | Statement::AlterStatistics(_)
@@ -114,6 +121,8 @@ pub fn is_brief(statement: &Statement) -> bool {
         Statement::CreateTable(_)
         | Statement::CreateSequence(_)
         | Statement::CreateView(_)
+        | Statement::CreateEnum(_)
+        | Statement::AlterEnum(_)
         | Statement::CreateSchema(_) => true,
         Statement::Drop(drop) => {
             !drop.concurrently && matches!(drop.kind, Index | Sequence | Table | View)
@@ -138,6 +147,10 @@ pub fn command_name(statement: &Statement) -> &'static str {
             false => "CREATE FUNCTION",
         },
         Statement::AlterFunction(_) => "ALTER FUNCTION",
+        Statement::CreateEnum(_) | Statement::CreateComposite(_) => "CREATE TYPE",
+        Statement::AlterEnum(_) => "ALTER TYPE",
+        Statement::CreateDomain(_) => "CREATE DOMAIN",
+        Statement::AlterDomain(_) => "ALTER DOMAIN",
         Statement::AlterTable(_)
         | Statement::Rename(_)
         | Statement::AlterOwner(_)
@@ -156,6 +169,8 @@ pub fn command_name(statement: &Statement) -> &'static str {
             ast::ObjectKind::Procedure => "DROP PROCEDURE",
             ast::ObjectKind::Routine => "DROP ROUTINE",
             ast::ObjectKind::Aggregate => "DROP AGGREGATE",
+            ast::ObjectKind::Type => "DROP TYPE",
+            ast::ObjectKind::Domain => "DROP DOMAIN",
             _ => "DROP TABLE",
         },
         Statement::Truncate(_) => "TRUNCATE TABLE",
@@ -190,6 +205,15 @@ pub fn execute(statement: &Statement, ctx: &mut DdlContext<'_>) -> Result<&'stat
         }
         Statement::CreateFunction(create) => function::create_function(ctx, create),
         Statement::AlterFunction(stmt) => function::alter_function(ctx, stmt),
+        Statement::CreateEnum(create) => types::create_enum(ctx, create).map(|()| "CREATE TYPE"),
+        Statement::AlterEnum(alter) => types::alter_enum(ctx, alter).map(|()| "ALTER TYPE"),
+        Statement::CreateComposite(create) => {
+            types::create_composite(ctx, create).map(|()| "CREATE TYPE")
+        }
+        Statement::CreateDomain(create) => {
+            types::create_domain(ctx, create).map(|()| "CREATE DOMAIN")
+        }
+        Statement::AlterDomain(alter) => types::alter_domain(ctx, alter).map(|()| "ALTER DOMAIN"),
         Statement::AlterTable(stmt) => alter::alter_table(ctx, stmt),
         Statement::AlterSequence(stmt) => {
             sequence::alter_sequence(ctx, stmt).map(|()| "ALTER SEQUENCE")

@@ -100,6 +100,7 @@ pub(super) fn copy(
 /// The column that LIKE copies, without NOT NULL.
 fn copied_column(column: &Column, wanted: &LikeOptions) -> Column {
     let mut copy = Column::new(column.name.clone(), column.type_oid, column.typmod);
+    copy.domain = column.domain;
     copy.collation = column.collation;
     if column.identity.is_some() {
         copy.identity = column.identity.filter(|_| wanted.identity);

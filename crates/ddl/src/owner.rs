@@ -1,6 +1,6 @@
 //! ALTER … OWNER TO.
 
-use super::{DdlContext, create_statistics, function};
+use super::{DdlContext, create_statistics, function, types};
 use steppe_sql::ast::{AlterOwnerStmt, ObjectKind, ObjectRef};
 use steppe_types::{Error, Result};
 
@@ -15,6 +15,7 @@ pub(crate) fn alter_owner(ctx: &mut DdlContext<'_>, stmt: &AlterOwnerStmt) -> Re
         return function::check_owned(ctx, stmt.kind, named);
     }
     match stmt.kind {
+        ObjectKind::Type | ObjectKind::Domain => types::alter_owner(ctx, &stmt.object, stmt.kind),
         ObjectKind::Table => Ok("ALTER TABLE"),
         ObjectKind::Sequence => Ok("ALTER SEQUENCE"),
         ObjectKind::View => Ok("ALTER VIEW"),

@@ -10,12 +10,12 @@ use super::inherit::{self, Inheritor, invalid_table};
 use super::scan::{evaluator, scan_batches};
 use super::table::{check_column_type, create_storage, default_text, written_collation};
 use super::{
-    DdlContext, create_statistics, depend, files_of, generated, identity, index, partition,
-    trigger, validate,
+    DdlContext, create_statistics, depend, files_of, generated, identity, index, partition, trigger,
+    types, validate,
 };
 use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
-use steppe_catalog::{RelKind, Relation, builtin};
+use steppe_catalog::{RelKind, Relation};
 use steppe_exec::stored::{TableAccess, TableWriter};
 use steppe_sql::ast::{AlterTableCommand as Command, Location};
 use steppe_sql::bind::index::columns_of;
@@ -72,6 +72,7 @@ pub(super) fn change(
 
 /// Rewrites a table, every new value from the old row.
 fn change_here(ctx: &mut DdlContext<'_>, table: Relation, commands: &[&Command]) -> Result<()> {
+    types::check_not_stored(ctx, &table)?;
     let mut new = table.clone();
     let (mut changed, mut values): (Vec<usize>, Vec<(usize, Expr)>) = (Vec::new(), Vec::new());
     for command in commands {
@@ -86,7 +87,7 @@ fn change_here(ctx: &mut DdlContext<'_>, table: Relation, commands: &[&Command])
         check_key(ctx, &table, name, *location)?;
         let collation = match collation {
             Some(clause) => written_collation(ctx, clause, ty.oid)?,
-            None => builtin::collation_of(ty.oid),
+            None => ctx.catalog().column("", ty.oid, ty.typmod).collation,
         };
         let position = column_position(&table, name)?;
         check_column_type(ctx, name, ty.oid)?;
@@ -190,7 +191,8 @@ fn retype(
     let attnum = position as i16 + 1;
     let column = &mut new.columns[position];
     let old_default = column.default.take();
-    (column.type_oid, column.typmod) = (ty.oid, ty.typmod);
+    let made = ctx.catalog().column(column.name.clone(), ty.oid, ty.typmod);
+    (column.type_oid, column.typmod, column.domain) = (made.type_oid, made.typmod, made.domain);
     (column.collation, column.missing) = (collation, None);
     (column.storage, column.compression) = (None, None);
     if !new.extended.is_empty() {

@@ -3,7 +3,7 @@
 //! moved name it anew.
 
 use super::open::system_catalog;
-use super::{DdlContext, create_statistics, function, view};
+use super::{DdlContext, create_statistics, function, types, view};
 use std::sync::Arc;
 use steppe_catalog::objects::kind_word;
 use steppe_catalog::{RelKind, Relation, Schema, TEMPORARY_SCHEMA};
@@ -22,6 +22,9 @@ pub(super) fn set_schema(ctx: &mut DdlContext<'_>, stmt: &AlterSchemaStmt) -> Re
         && function::Kind::of(stmt.kind).is_some()
     {
         return function::set_schema(ctx, stmt.kind, named, &stmt.new_schema);
+    }
+    if let ObjectKind::Type | ObjectKind::Domain = stmt.kind {
+        return types::set_schema(ctx, &stmt.object, stmt.kind, &stmt.new_schema);
     }
     let (tag, kind) = match stmt.kind {
         ObjectKind::Table => ("ALTER TABLE", None),
@@ -98,7 +101,7 @@ pub(super) fn new_schema(ctx: &mut DdlContext<'_>, old: Oid, name: &str) -> Resu
 }
 
 /// Moves a relation with its indexes and the sequences that its columns own.
-fn move_all(
+pub(super) fn move_all(
     ctx: &mut DdlContext<'_>,
     relation: &Arc<Relation>,
     schema: Oid,

@@ -245,6 +245,8 @@ pub(crate) struct ExecContext {
     versions: Vec<u64>,
     /// The operand of the innermost CASE.
     pub(crate) case_operand: Datum,
+    /// The value that the conditions of a domain are about.
+    pub(crate) domain_value: Datum,
     pub(crate) subplans: Vec<SubPlanState>,
     /// Rows of the recursive unions' working tables.
     pub(crate) work_tables: Vec<Option<TupleStore>>,
@@ -301,6 +303,7 @@ impl ExecContext {
             exec_params: vec![Datum::Null; exec_param_count],
             versions: vec![0; exec_param_count + work_tables],
             case_operand: Datum::Null,
+            domain_value: Datum::Null,
             subplans: Vec::new(),
             work_tables: (0..work_tables).map(|_| None).collect(),
             exec_param_count,
@@ -379,6 +382,7 @@ impl ExecContext {
             exec_params: Vec::new(),
             versions: Vec::new(),
             case_operand: Datum::Null,
+            domain_value: Datum::Null,
             subplans: Vec::new(),
             work_tables: Vec::new(),
             exec_param_count: 0,

@@ -78,7 +78,7 @@ pub(crate) fn prefix(key: &SortColumn, value: &Datum) -> u64 {
         Datum::Int8(v) | Datum::Time(v) | Datum::Timestamp(v) | Datum::TimestampTz(v) => flip(*v),
         Datum::Oid(v) => u64::from(*v),
         Datum::Float4(v) => float_bits(f64::from(*v)),
-        Datum::Float8(v) => float_bits(*v),
+        Datum::Float8(v) | Datum::Enum(_, v) => float_bits(*v),
         Datum::Text(v) if key.type_oid == oid::BPCHAR => leading(bpchar_key(v).as_bytes()),
         Datum::Text(v) => leading(v.as_bytes()),
         Datum::Bytea(v) => leading(v),

@@ -37,6 +37,8 @@ pub(super) const TABLE: &[Entry] = &[
     ("hashfloat4extended", typed(hash_extended)),
     ("hashfloat8", typed(hash)),
     ("hashfloat8extended", typed(hash_extended)),
+    ("hashenum", typed(hash)),
+    ("hashenumextended", typed(hash_extended)),
     ("hashoid", typed(hash)),
     ("hashoidextended", typed(hash_extended)),
     ("hashxid", typed(hash)),

@@ -42,6 +42,7 @@ mod date_functions;
 mod date_operators;
 mod degrees;
 mod describe;
+mod enums;
 mod float;
 mod float_math;
 mod function_definition;
@@ -104,6 +105,7 @@ const FAMILIES: &[&[Entry]] = &[
     date_operators::TABLE,
     degrees::TABLE,
     describe::TABLE,
+    enums::TABLE,
     float::TABLE,
     float_math::TABLE,
     function_definition::TABLE,

@@ -13,7 +13,9 @@ use steppe_catalog::{
 };
 use steppe_sql::ast::{ExprKind, TypeName, other_database};
 use steppe_sql::bind::typename::{TypeNames, format_type};
-use steppe_sql::bind::{parse_expression, read_row, row_element};
+use steppe_sql::bind::{
+    is_own, own_element, parse_expression, read_label, read_of_domain, read_row,
+};
 use steppe_sql::deparse::quote_identifier;
 use steppe_sql::expr::TypeRef;
 use steppe_types::io::{IoContext, TypeCatalog};
@@ -447,6 +449,12 @@ impl TypeCatalog for CatalogNames {
         if let Some(row) = read_row(&self.catalog, type_oid, text, context) {
             return Some(row);
         }
+        if let Some(value) = read_of_domain(&self.catalog, type_oid, text, context) {
+            return Some(value);
+        }
+        if let Some(label) = read_label(&self.catalog, type_oid, text, &self.path) {
+            return Some(label);
+        }
         let ty = builtin::ty(type_oid)?;
         let is_pseudo = ty.category == b'P';
         (!is_pseudo)
@@ -454,7 +462,15 @@ impl TypeCatalog for CatalogNames {
     }
 
     fn element_type(&self, array: Oid) -> Option<Oid> {
-        row_element(array)
+        own_element(array)
+    }
+
+    fn type_name(&self, type_oid: Oid) -> Option<String> {
+        is_own(type_oid).then(|| self.types().format(type_oid, -1))
+    }
+
+    fn enum_label(&self, type_oid: Oid, order: f64) -> Option<Arc<str>> {
+        self.catalog.enum_labels(type_oid)?.at(order).map(|label| label.name.clone())
     }
 
     fn row_columns(&self, type_oid: Oid) -> Option<Vec<(Oid, i32)>> {

@@ -9,6 +9,7 @@ use super::{Entry, SetRows, arg, scalar, set};
 use crate::FnContext;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{self, Style, function_schema_name};
+use steppe_catalog::system::domains::{domain_constraint_definition, find_domain_constraint};
 use steppe_catalog::system::extended_statistics::{
     self, statistics_columns, statistics_definition,
 };
@@ -67,11 +68,12 @@ fn statistics_object(
     show: fn(&Catalog, &Relation, &ExtendedStatistics, Style<'_>) -> String,
 ) -> Result<Datum> {
     let found = extended_statistics::statistics_object(&cx.catalog, oid(args, 0)?);
-    text_or_null(
-        found.map(|(table, object)| {
-            styled(cx, true, |style| show(&cx.catalog, table, object, style))
-        }),
-    )
+    text_or_null(found.map(|(table, object)| {
+        styled(cx, true, |style| {
+            let text = show(&cx.catalog, table, object, style);
+            cx.catalog.with_type_names(&text, style.search_path).into_owned()
+        })
+    }))
 }
 
 /// `pg_get_statisticsobjdef_expressions(object)`
@@ -95,12 +97,18 @@ fn index_definition(args: &[Datum], cx: &FnContext, column: i32, pretty: bool) -
     let Some(index) = relation_at(args, 0, cx)? else { return Ok(Datum::Null) };
     let column = usize::try_from(column).unwrap_or(usize::MAX);
     text_or_null(styled(cx, pretty, |style| {
-        definitions::index_column_definition(&cx.catalog, &index, column, style)
+        let text = definitions::index_column_definition(&cx.catalog, &index, column, style)?;
+        Some(cx.catalog.with_type_names(&text, style.search_path).into_owned())
     }))
 }
 
 /// `pg_get_constraintdef(constraint [, pretty])`
 fn constraint_definition(args: &[Datum], cx: &FnContext, pretty: bool) -> Result<Datum> {
+    if let Some(constraint) = find_domain_constraint(&cx.catalog, oid(args, 0)?) {
+        return text_datum(styled(cx, pretty, |style| {
+            domain_constraint_definition(&cx.catalog, &constraint, style)
+        }));
+    }
     let found = definitions::find_constraint(&cx.catalog, oid(args, 0)?);
     if found.is_none() {
         let trigger = triggers::constraint_trigger_definition(&cx.catalog, oid(args, 0)?);
@@ -176,7 +184,8 @@ pub fn printed_view(
     // A text that cannot be printed again is shown as it was written.
     match printed {
         Ok(printed) => Some(format!("{};", printed.text)),
-        Err(_) => definitions::view_definition(view),
+        Err(_) => definitions::view_definition(view)
+            .map(|text| catalog.with_type_names(&text, names.path()).into_owned()),
     }
 }
 
@@ -221,8 +230,9 @@ fn is_users_table(relation: &Relation) -> bool {
 
 fn file_node(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let relation = relation_at(args, 0, cx)?;
-    use RelKind::{PartitionedIndex, PartitionedTable, View};
-    let stored = relation.filter(|r| !matches!(r.kind, View | PartitionedTable | PartitionedIndex));
+    use RelKind::{Composite, PartitionedIndex, PartitionedTable, View};
+    let is_stored = |kind| !matches!(kind, View | PartitionedTable | PartitionedIndex | Composite);
+    let stored = relation.filter(|r| is_stored(r.kind));
     Ok(stored.map_or(Datum::Null, |r| Datum::Oid(r.oid)))
 }
 
@@ -333,7 +343,10 @@ pub(super) fn object_description(args: &[Datum], cx: &mut FnContext) -> Result<D
     let trigger = trigger.and_then(|(_, trigger)| trigger.comment.clone());
     let function = || cx.catalog.function(object).and_then(|f| f.comment.clone());
     let function = of_class("pg_proc").then(function).flatten();
-    let found = relation.or(schema).or(constraint).or(statistics).or(trigger).or(function);
+    let of_type = || cx.catalog.user_type(object).and_then(|ty| ty.comment.clone());
+    let of_type = of_class("pg_type").then(of_type).flatten();
+    let found = relation.or(schema).or(constraint).or(statistics).or(trigger);
+    let found = found.or(function).or(of_type);
     text_or_null(found.as_deref().map(String::as_str))
 }
 

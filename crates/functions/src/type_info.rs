@@ -40,10 +40,14 @@ fn format_type_of(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     }
 }
 
-/// There are no domains: a type is its own base.
+/// The type below all domains.
 fn base_type(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let type_oid = oid_at(args, 0)?;
-    Ok(if cx.catalog.has_type(type_oid) { Datum::Oid(type_oid) } else { Datum::Null })
+    Ok(if cx.catalog.has_type(type_oid) {
+        Datum::Oid(cx.catalog.base_type(type_oid).oid)
+    } else {
+        Datum::Null
+    })
 }
 
 /// The bytes before a value of variable width in memory.

@@ -45,16 +45,16 @@ fn other_temporary_schema(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     Ok(Datum::Bool(temporary && schema != own_temporary_schema(cx)))
 }
 
-/// information_schema's types are visible if it is in the search path, a row type if its relation
-/// is found by name.
+/// information_schema's types are visible if it is in the search path, a user's type and a row type
+/// if they are found by name.
 fn data_type(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let type_oid = oid(args, 0)?;
     let Some(ty) = builtin::ty(type_oid).filter(|_| cx.catalog.has_type(type_oid)) else {
         return Ok(Datum::Null);
     };
-    let row_type = if ty.is_true_array() { ty.element } else { type_oid };
-    let visible = match cx.catalog.relation_of_row_type(row_type) {
-        Some(relation) => CatalogNames::of(cx).types().is_visible(row_type, &relation.name),
+    let own = if ty.is_true_array() { ty.element } else { type_oid };
+    let visible = match cx.catalog.own_type_name(own) {
+        Some((_, name)) => CatalogNames::of(cx).types().is_visible(own, &name),
         None => !ty.in_information_schema || searches_information_schema(cx),
     };
     Ok(Datum::Bool(visible))

@@ -93,7 +93,10 @@ impl BoundValue {
             out.push_str("NULL");
             return Ok(());
         }
-        let text = output_string(self.type_oid, &self.datum, context)?;
+        let text = match &self.datum {
+            Datum::Enum(_, order) if context.catalog.is_none() => order.to_string(),
+            datum => output_string(self.type_oid, datum, context)?,
+        };
         let digit_first = text.starts_with(|c: char| c.is_ascii_digit());
         match self.type_oid {
             oid::BOOL => out.push_str(if text == "t" { "true" } else { "false" }),
@@ -113,6 +116,8 @@ impl Serialize for BoundValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = match &self.datum {
             Datum::Null => None,
+            // Labels may be renamed; the place of one in the order stays.
+            Datum::Enum(_, order) => Some(order.to_string()),
             datum => Some(
                 output_string(self.type_oid, datum, &IoContext::default())
                     .map_err(ser::Error::custom)?,
@@ -127,6 +132,9 @@ impl<'de> Deserialize<'de> for BoundValue {
         let (type_oid, text) = <(Oid, Option<String>)>::deserialize(deserializer)?;
         let datum = match text {
             None => Datum::Null,
+            Some(order) if oid::is_enum_type(type_oid) => {
+                Datum::Enum(type_oid, order.parse().map_err(de::Error::custom)?)
+            }
             Some(text) => {
                 input(type_oid, -1, &text, &IoContext::default()).map_err(de::Error::custom)?
             }

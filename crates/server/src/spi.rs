@@ -43,6 +43,16 @@ impl TypeCatalog for StatementNames {
         self.planned.element_type(array)
     }
 
+    fn type_name(&self, type_oid: Oid) -> Option<String> {
+        self.planned.type_name(type_oid)
+    }
+
+    fn enum_label(&self, type_oid: Oid, order: f64) -> Option<Arc<str>> {
+        let newer =
+            || self.core.upgrade()?.names_made_since(self.epoch)?.enum_label(type_oid, order);
+        self.planned.enum_label(type_oid, order).or_else(newer)
+    }
+
     fn row_columns(&self, type_oid: Oid) -> Option<Vec<(Oid, i32)>> {
         self.planned.row_columns(type_oid)
     }

@@ -11,10 +11,11 @@ mod levels;
 pub mod query;
 mod row_types;
 mod sql_syntax;
+mod user_types;
 
 use self::clauses::is_call;
+use self::user_types::type_text;
 use crate::bind::trigger;
-use crate::bind::typename::format_type_with_typmod;
 use crate::expr::{Aggregate, BoolTest, CallSyntax, Expr, RowCompareOp, TypeRef, WindowCall};
 use steppe_catalog::system::definitions;
 pub use steppe_catalog::system::definitions::simple_quote_literal;
@@ -186,7 +187,7 @@ impl Deparser<'_> {
             Expr::Array { elements, ty, .. } => {
                 self.named_list("ARRAY[", elements, "]", out);
                 if elements.is_empty() {
-                    out.push_str(&format!("::{}", format_type_with_typmod(ty.oid, ty.typmod)));
+                    out.push_str(&format!("::{}", type_text(*ty, self.io)));
                 }
             }
             Expr::Subscript { array, indices, slice, assigned, .. } => {
@@ -224,6 +225,8 @@ impl Deparser<'_> {
                 self.wrapped("(", arg, &format!(" COLLATE {})", quote_identifier(name)), out);
             }
             Expr::ArrayCoerce { arg, ty, .. } => self.cast(arg, *ty, out),
+            Expr::Domain { arg, checks, .. } => self.cast(arg, TypeRef::plain(checks.domain), out),
+            Expr::DomainValue(_) => out.push_str("VALUE"),
             Expr::SubLink { .. } | Expr::SubPlan(_) => out.push_str("(SubPlan)"),
             Expr::SubLinkColumn { index, .. } => out.push_str(&format!("col{}", index + 1)),
             Expr::Aggregate(aggregate) => self.aggregate(aggregate, out),
@@ -300,7 +303,7 @@ impl Deparser<'_> {
             _ => self.wrapped("(", arg.without_implicit_cast(), ")", out),
         }
         out.push_str("::");
-        out.push_str(&format_type_with_typmod(ty.oid, ty.typmod));
+        out.push_str(&type_text(ty, self.io));
     }
 
     fn case(
@@ -421,10 +424,10 @@ fn row_symbol(op: RowCompareOp) -> &'static str {
 }
 
 /// A constant's text with the type, which it has already unless it is a bare number or a boolean.
-fn typed_constant(ty: TypeRef, text: String) -> String {
+fn typed_constant(ty: TypeRef, text: String, io: &IoContext) -> String {
     match text.starts_with('\'') || ty.oid == oid::UNKNOWN {
         true => text,
-        false => format!("{text}::{}", format_type_with_typmod(ty.oid, ty.typmod)),
+        false => format!("{text}::{}", type_text(ty, io)),
     }
 }
 
@@ -443,12 +446,15 @@ fn constant(value: &Datum, ty: TypeRef, io: &IoContext, out: &mut String) {
     let label = |out: &mut String| {
         if ty.oid != oid::UNKNOWN {
             out.push_str("::");
-            out.push_str(&format_type_with_typmod(ty.oid, ty.typmod));
+            out.push_str(&type_text(ty, io));
         }
     };
     if value.is_null() {
         out.push_str("NULL");
         return label(out);
+    }
+    if let Some(text) = user_types::stored_constant(value, io) {
+        return out.push_str(&text);
     }
     let mut bytes = Vec::new();
     if text_io::output(ty.oid, value, io, &mut bytes).is_err() {

@@ -11,7 +11,8 @@
 
 use crate::ast::Location;
 use std::convert::Infallible;
-use steppe_catalog::{FunctionRef, OperatorRef};
+use std::sync::Arc;
+use steppe_catalog::{Column, FunctionRef, OperatorRef};
 use steppe_types::{Datum, Oid, oid};
 
 /// A type with its modifier (`-1`: none), e.g. `numeric(10,2)`.
@@ -27,6 +28,17 @@ impl TypeRef {
     /// A type without modifier.
     pub const fn plain(oid: Oid) -> TypeRef {
         TypeRef { oid, typmod: -1 }
+    }
+
+    /// The type that a column was declared with.
+    pub fn of(column: &Column) -> TypeRef {
+        let (oid, typmod) = column.declared_type();
+        TypeRef { oid, typmod }
+    }
+
+    /// The type that a column's values have in memory and on disk.
+    pub fn held(column: &Column) -> TypeRef {
+        TypeRef { oid: column.type_oid, typmod: column.typmod }
     }
 }
 
@@ -137,6 +149,10 @@ pub enum Expr {
     CoerceViaIo { arg: Box<Expr>, ty: TypeRef, implicit: bool },
     /// Cast of each array element by `element` (an expression over [`Expr::CaseOperand`]).
     ArrayCoerce { arg: Box<Expr>, element: Box<Expr>, ty: TypeRef, implicit: bool },
+    /// A value that has to fulfil a domain's conditions.
+    Domain { arg: Box<Expr>, checks: Box<DomainChecks>, ty: TypeRef, implicit: bool },
+    /// VALUE in a condition of the innermost enclosing [`Expr::Domain`].
+    DomainValue(TypeRef),
     /// A sub-select as an expression. The binder sets `query`; the planner replaces the node by
     /// `SubPlan`.
     SubLink {
@@ -158,6 +174,21 @@ pub enum Expr {
     Grouping { args: Vec<Expr>, levels_up: usize, at: Place },
     /// Default of a column in INSERT … VALUES (DEFAULT); replaced by the binder.
     Default(TypeRef),
+}
+
+/// The conditions of a domain, those of the domains below it included.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DomainChecks {
+    /// The domain.
+    pub domain: Oid,
+    /// Its name as messages have it.
+    pub shown: Arc<str>,
+    /// Its schema and its name.
+    pub name: (Arc<str>, Arc<str>),
+    /// NULL is no value of it.
+    pub not_null: bool,
+    /// CHECK constraints: names, and conditions over [`Expr::DomainValue`].
+    pub conditions: Vec<(Arc<str>, Expr)>,
 }
 
 /// The syntax of a function call: EXPLAIN and pg_get_expr print it back.
@@ -347,6 +378,7 @@ macro_rules! each_child {
             | Expr::Var { .. }
             | Expr::Slot { .. }
             | Expr::CaseOperand(_)
+            | Expr::DomainValue(_)
             | Expr::SubLinkColumn { .. }
             | Expr::Default(_) => {}
             Expr::Func { args, .. }
@@ -374,6 +406,13 @@ macro_rules! each_child {
             | Expr::ArrayCoerce { arg: a, element: b, .. } => {
                 $f(a)?;
                 $f(b)?;
+            }
+            Expr::Domain { arg, checks, .. } => {
+                $f(arg)?;
+                let DomainChecks { conditions, .. } = $($reborrow)+ **checks;
+                for (_, condition) in conditions {
+                    $f(condition)?;
+                }
             }
             Expr::Case { operand, whens, otherwise, .. } => {
                 if let Some(operand) = operand {
@@ -460,6 +499,7 @@ impl Expr {
             }
             Expr::Relabel { arg, implicit: true, .. }
             | Expr::ArrayCoerce { arg, implicit: true, .. }
+            | Expr::Domain { arg, implicit: true, .. }
             | Expr::CoerceViaIo { arg, implicit: true, .. } => arg.without_implicit_cast(),
             other => other,
         }
@@ -478,6 +518,8 @@ impl Expr {
             | Expr::NullIf { ty, .. }
             | Expr::Case { ty, .. }
             | Expr::CaseOperand(ty)
+            | Expr::DomainValue(ty)
+            | Expr::Domain { ty, .. }
             | Expr::Coalesce { ty, .. }
             | Expr::MinMax { ty, .. }
             | Expr::Array { ty, .. }
@@ -504,6 +546,38 @@ impl Expr {
             | Expr::Distinct { .. }
             | Expr::ScalarArrayOp { .. }
             | Expr::RowCompare { .. } => TypeRef::plain(oid::BOOL),
+        }
+    }
+
+    /// The type that a node has of its own, to be changed; `None` where its parts or its kind tell it.
+    pub(crate) fn ty_mut(&mut self) -> Option<&mut TypeRef> {
+        match self {
+            Expr::Const(_, ty)
+            | Expr::Param { ty, .. }
+            | Expr::ExecParam { ty, .. }
+            | Expr::Var { ty, .. }
+            | Expr::Slot { ty, .. }
+            | Expr::Func { ty, .. }
+            | Expr::NullIf { ty, .. }
+            | Expr::Case { ty, .. }
+            | Expr::CaseOperand(ty)
+            | Expr::DomainValue(ty)
+            | Expr::Domain { ty, .. }
+            | Expr::Coalesce { ty, .. }
+            | Expr::MinMax { ty, .. }
+            | Expr::Array { ty, .. }
+            | Expr::Subscript { ty, .. }
+            | Expr::Field { ty, .. }
+            | Expr::Relabel { ty, .. }
+            | Expr::CoerceViaIo { ty, .. }
+            | Expr::ArrayCoerce { ty, .. }
+            | Expr::SubLink { ty, .. }
+            | Expr::SubLinkColumn { ty, .. }
+            | Expr::Default(ty) => Some(ty),
+            Expr::Aggregate(call) => Some(&mut call.ty),
+            Expr::Window(call) => Some(&mut call.ty),
+            Expr::SubPlan(sub) => Some(&mut sub.ty),
+            _ => None,
         }
     }
 

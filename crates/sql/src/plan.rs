@@ -208,8 +208,17 @@ pub struct ResultColumn {
     pub name: Arc<str>,
     /// Type.
     pub ty: TypeRef,
+    /// The domain, or the array type over one, that the values are of; 0 for any other type.
+    pub domain: Oid,
     /// Table OID and attribute number, or zeros.
     pub origin: (Oid, i16),
+}
+
+impl ResultColumn {
+    /// The type with its domain.
+    pub fn declared_type(&self) -> TypeRef {
+        if self.domain == 0 { self.ty } else { TypeRef::plain(self.domain) }
+    }
 }
 
 /// A plan node with the parts common to all nodes.

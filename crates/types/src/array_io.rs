@@ -460,6 +460,7 @@ pub fn default_type_of(datum: &Datum) -> Oid {
         Datum::Xid8(_) => oid::XID8,
         Datum::PgLsn(_) => oid::PG_LSN,
         Datum::Tid(..) => oid::TID,
+        Datum::Enum(type_oid, _) => *type_oid,
         Datum::Array(v) => oid::array_type_of(v.element_type).unwrap_or(oid::ANYARRAY),
         Datum::Record(_) => oid::RECORD,
     }

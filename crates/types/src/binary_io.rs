@@ -13,7 +13,7 @@ use crate::oid::{self, Oid};
 use crate::pg_snapshot::PgSnapshot;
 use crate::physical::Physical;
 use crate::stored::ARRAY_DIMENSIONS_MAX;
-use crate::text_io::{NAME_BYTES_MAX, fit_bpchar, fit_varchar};
+use crate::text_io::{NAME_BYTES_MAX, fit_bpchar, fit_varchar, input};
 use crate::{Datum, Error, Result, SqlState};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -47,6 +47,9 @@ pub fn send(type_oid: Oid, datum: &Datum, context: &IoContext, out: &mut Vec<u8>
                 oid::INET => send_inet(v, out)?,
                 _ => out.extend_from_slice(v.as_bytes()),
             }
+        }
+        Datum::Enum(enum_type, order) => {
+            out.extend_from_slice(context.label(*enum_type, *order)?.as_bytes());
         }
         Datum::Bytea(v) => out.extend_from_slice(v),
         Datum::Numeric(v) => v.send(out),
@@ -202,6 +205,10 @@ fn receive_value(
         | Physical::TimestampTz
         | Physical::Interval => receive_datetime(type_oid, typmod, message)?,
         Physical::Array => receive_array(type_oid, typmod, message, depth)?,
+        Physical::Enum => {
+            let label = check_text(message.all())?;
+            input(type_oid, typmod, label, message.context)?
+        }
         Physical::Any => receive_of_catalog(type_oid, typmod, message, depth)?,
     })
 }

@@ -46,6 +46,7 @@ pub fn compare(a: &Datum, b: &Datum) -> Ordering {
         (Datum::Uuid(x), Datum::Uuid(y)) => x.cmp(y),
         (Datum::Xid8(x), Datum::Xid8(y)) | (Datum::PgLsn(x), Datum::PgLsn(y)) => x.cmp(y),
         (Datum::Tid(xb, xo), Datum::Tid(yb, yo)) => (xb, xo).cmp(&(yb, yo)),
+        (Datum::Enum(_, x), Datum::Enum(_, y)) => compare_floats(*x, *y),
         (Datum::Array(x), Datum::Array(y)) => compare_arrays(x, y, compare),
         (Datum::Record(x), Datum::Record(y)) => compare_sequences(x, y, compare),
         _ => compare_mixed(a, b),
@@ -201,6 +202,7 @@ pub fn hash_datum<H: Hasher>(datum: &Datum, state: &mut H) {
             state.write_u32(*block);
             state.write_u16(*offset);
         }
+        Datum::Enum(_, order) => state.write_u64(float_bits(*order)),
         Datum::Array(v) => {
             interruptible(v.elements.iter()).for_each(|e| hash_as(v.element_type, e, state));
         }

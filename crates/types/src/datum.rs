@@ -56,6 +56,10 @@ pub enum Datum {
     PgLsn(u64),
     /// tid: block number, offset
     Tid(u32, u16),
+    /// A value of an enum type: the type, and the place of the label in the type's order
+    /// (pg_enum.enumsortorder). A label keeps its place for ever, so that stored values and keys stay
+    /// in order when labels are added between others.
+    Enum(crate::Oid, f64),
     /// An array (also int2vector and oidvector).
     Array(Arc<Array>),
     /// A composite value: its columns in order.
@@ -89,6 +93,7 @@ impl PartialEq for Datum {
             (Uuid(a), Uuid(b)) => a == b,
             (Xid8(a), Xid8(b)) | (PgLsn(a), PgLsn(b)) => a == b,
             (Tid(a, x), Tid(b, y)) => (a, x) == (b, y),
+            (Enum(a, x), Enum(b, y)) => (a, x.to_bits()) == (b, y.to_bits()),
             (Array(a), Array(b)) => a == b,
             (Record(a), Record(b)) => a == b,
             _ => false,
@@ -152,6 +157,7 @@ impl Datum {
             Datum::Xid8(_) => "xid8",
             Datum::PgLsn(_) => "pg_lsn",
             Datum::Tid(..) => "tid",
+            Datum::Enum(..) => "enum",
             Datum::Array(_) => "array",
             Datum::Record(_) => "record",
         }

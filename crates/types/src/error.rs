@@ -155,6 +155,7 @@ sqlstates! {
     STATEMENT_TOO_COMPLEX = b"54001";
     TOO_MANY_COLUMNS = b"54011";
     TOO_MANY_ARGUMENTS = b"54023";
+    UNSAFE_NEW_ENUM_VALUE_USAGE = b"55P04";
     OBJECT_NOT_IN_PREREQUISITE_STATE = b"55000";
     OBJECT_IN_USE = b"55006";
     CANT_CHANGE_RUNTIME_PARAM = b"55P02";
@@ -357,6 +358,12 @@ impl Error {
     /// Names the column the error is about.
     pub fn column(mut self, column: &str) -> Error {
         self.0.column = Some(column.into());
+        self
+    }
+    /// Names the data type (and schema) the error is about.
+    pub fn datatype(mut self, schema: &str, datatype: &str) -> Error {
+        self.0.schema = Some(schema.into());
+        self.0.datatype = Some(datatype.into());
         self
     }
     /// Names the constraint the error is about.

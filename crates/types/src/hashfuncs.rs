@@ -181,6 +181,8 @@ fn image<'a>(type_oid: Oid, datum: &'a Datum) -> Option<Image<'a>> {
         Datum::Interval(v) => Image::Word(fold_int8(v.linear() as i64)),
         Datum::Float4(v) => float_image(f64::from(*v)),
         Datum::Float8(v) => float_image(*v),
+        // PostgreSQL hashes the label's OID, which is another one in each database.
+        Datum::Enum(_, order) => float_image(*order),
         Datum::Text(v) if type_oid == oid::BPCHAR => Image::Slice(bpchar_key(v).as_bytes()),
         Datum::Text(v) => Image::Slice(v.as_bytes()),
         Datum::Bytea(v) => Image::Slice(v),

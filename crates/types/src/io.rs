@@ -47,6 +47,16 @@ pub trait TypeCatalog: Send + Sync {
         None
     }
 
+    /// The name of a type that is not built in, or of an array type over one.
+    fn type_name(&self, _type_oid: Oid) -> Option<String> {
+        None
+    }
+
+    /// The label of an enum's value; `None` if the type or its label is not there.
+    fn enum_label(&self, _type_oid: Oid, _order: f64) -> Option<Arc<str>> {
+        None
+    }
+
     /// Reads a value of a type that is not built in; `None` if there is no such type.
     fn input(
         &self,
@@ -84,6 +94,19 @@ pub struct IoContext {
     pub array_nulls: bool,
     /// The catalog, if there is one.
     pub catalog: Option<Arc<dyn TypeCatalog>>,
+}
+
+impl IoContext {
+    /// The label of an enum's value: 22P03 if the catalog does not have it.
+    pub fn label(&self, type_oid: Oid, order: f64) -> Result<Arc<str>> {
+        let label = self.catalog.as_ref().and_then(|catalog| catalog.enum_label(type_oid, order));
+        label.ok_or_else(|| {
+            Error::new(
+                SqlState::INVALID_BINARY_REPRESENTATION,
+                format!("invalid internal value for enum: {order}"),
+            )
+        })
+    }
 }
 
 /// The defaults of a new session.

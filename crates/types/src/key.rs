@@ -17,6 +17,7 @@
 //! char(n)                           as text without its trailing blanks
 //! interval                          its span in microseconds, 128 bits
 //! numeric                           numeric's own order-preserving form
+//! enum                              the place in the type's order, as a float; not the type
 //! array                             (01 element │ 02)* 00, dimensions, lengths, bounds
 //! record                            (01 column │ 02)* 00
 //! ```
@@ -112,6 +113,7 @@ fn encode_value(type_oid: Oid, value: &Datum, out: &mut Vec<u8>, depth: usize) -
         // Widening keeps the order, and one encoding is enough.
         Datum::Float4(v) => out.extend_from_slice(&encode_float(f64::from(*v))),
         Datum::Float8(v) => out.extend_from_slice(&encode_float(*v)),
+        Datum::Enum(_, order) => out.extend_from_slice(&encode_float(*order)),
         Datum::Oid(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Xid8(v) | Datum::PgLsn(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::TimeTz(micros, zone) => {
@@ -149,6 +151,11 @@ fn encode_float(value: f64) -> [u8; 8] {
     let bits = float_bits(value);
     let ordered = if bits >> 63 == 1 { !bits } else { bits ^ 1 << 63 };
     ordered.to_be_bytes()
+}
+
+fn decode_float(bytes: [u8; 8]) -> f64 {
+    let ordered = u64::from_be_bytes(bytes);
+    f64::from_bits(if ordered >> 63 == 1 { ordered ^ 1 << 63 } else { !ordered })
 }
 
 fn encode_bytes(mut bytes: &[u8], out: &mut Vec<u8>) {
@@ -258,7 +265,8 @@ pub fn part_len(key: &[u8], part: &KeyPart) -> Result<usize> {
         | Physical::Xid8
         | Physical::PgLsn
         | Physical::Float4
-        | Physical::Float8 => 8,
+        | Physical::Float8
+        | Physical::Enum => 8,
         Physical::Tid => 6,
         Physical::TimeTz => 12,
         Physical::Uuid | Physical::Interval => 16,
@@ -337,6 +345,8 @@ fn decode_value(rest: &mut &[u8], part: &KeyPart) -> Result<Datum> {
             Datum::Tid(block, u16::from_be_bytes(take(rest, inverted)?))
         }
         Physical::Uuid => Datum::Uuid(Arc::new(take(rest, inverted)?)),
+        // A place is never -0 or NaN.
+        Physical::Enum => Datum::Enum(part.type_oid, decode_float(take(rest, inverted)?)),
         Physical::Text => match String::from_utf8(decode_bytes(rest, inverted)?) {
             Ok(text) => Datum::text(text),
             Err(_) => return Err(corrupted()),

@@ -9,6 +9,43 @@ pub const INVALID_OID: Oid = 0;
 /// The first OID given to user-created objects (PostgreSQL's FirstNormalObjectId).
 pub const FIRST_NORMAL_OID: Oid = 16384;
 
+/// The OIDs of users' types begin at these places: an OID alone says what a type is, which is what
+/// code without a catalog asks. Each is the place and the OID of an object: of the relation for a row
+/// type, of the type itself for an enum or a domain.
+///
+/// ```text
+///   0 ………… 2^29 ………… 2^30 ………… 1.5·2^30 ………… 2^31 ………… 2.5·2^30 …………… 3·2^30 ………… 3.5·2^30 …………
+///   object    row type  its array             enum      its array      domain     its array
+/// ```
+pub mod place {
+    use super::Oid;
+
+    /// The length of each place: no object has an OID from here on.
+    pub const LENGTH: Oid = 1 << 29;
+    /// Row types.
+    pub const ROWS: Oid = LENGTH;
+    /// Arrays of rows.
+    pub const ROW_ARRAYS: Oid = 2 * LENGTH;
+    /// Enums.
+    pub const ENUMS: Oid = 4 * LENGTH;
+    /// Arrays of enums.
+    pub const ENUM_ARRAYS: Oid = 5 * LENGTH;
+    /// Domains.
+    pub const DOMAINS: Oid = 6 * LENGTH;
+    /// Arrays of domains.
+    pub const DOMAIN_ARRAYS: Oid = 7 * LENGTH;
+}
+
+/// Whether a type is an enum.
+pub const fn is_enum_type(type_oid: Oid) -> bool {
+    type_oid >= place::ENUMS && type_oid < place::ENUM_ARRAYS
+}
+
+/// Whether a type is a domain.
+pub const fn is_domain(type_oid: Oid) -> bool {
+    type_oid >= place::DOMAINS && type_oid < place::DOMAIN_ARRAYS
+}
+
 macro_rules! type_oids {
     ($($name:ident = $oid:literal, $array:literal;)*) => {
         $(

@@ -46,6 +46,8 @@ pub enum Physical {
     PgLsn,
     /// [`Datum::Tid`]
     Tid,
+    /// [`Datum::Enum`]
+    Enum,
     /// [`Datum::Text`]
     Text,
     /// [`Datum::Bytea`]
@@ -93,6 +95,7 @@ impl Physical {
             oid::XID8 => Physical::Xid8,
             oid::PG_LSN => Physical::PgLsn,
             oid::TID => Physical::Tid,
+            oid::ANYENUM => Physical::Enum,
             oid::TEXT
             | oid::VARCHAR
             | oid::BPCHAR
@@ -108,6 +111,7 @@ impl Physical {
             oid::NUMERIC => Physical::Numeric,
             oid::ANYARRAY => Physical::Array,
             other if container_element_type(other).is_some() => Physical::Array,
+            other if oid::is_enum_type(other) => Physical::Enum,
             _ => Physical::Any,
         }
     }
@@ -135,6 +139,7 @@ impl Physical {
             Datum::Xid8(_) => Physical::Xid8,
             Datum::PgLsn(_) => Physical::PgLsn,
             Datum::Tid(..) => Physical::Tid,
+            Datum::Enum(..) => Physical::Enum,
             Datum::Text(_) => Physical::Text,
             Datum::Bytea(_) => Physical::Bytea,
             Datum::Numeric(_) => Physical::Numeric,
@@ -157,7 +162,7 @@ impl Physical {
             | Physical::TimestampTz
             | Physical::Xid8
             | Physical::PgLsn => 8,
-            Physical::TimeTz => 12,
+            Physical::TimeTz | Physical::Enum => 12,
             Physical::Interval | Physical::Uuid => 16,
             Physical::Text
             | Physical::Bytea

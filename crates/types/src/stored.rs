@@ -75,6 +75,12 @@ pub fn write_fixed(datum: &Datum, slot: &mut [u8]) -> Result<()> {
             bytes[4..].copy_from_slice(&offset.to_le_bytes());
             put(slot, bytes)
         }
+        Datum::Enum(type_oid, order) => {
+            let mut bytes = [0; 12];
+            bytes[..8].copy_from_slice(&order.to_le_bytes());
+            bytes[8..].copy_from_slice(&type_oid.to_le_bytes());
+            put(slot, bytes)
+        }
         Datum::Interval(v) => {
             let mut bytes = [0; 16];
             bytes[..4].copy_from_slice(&v.months.to_le_bytes());
@@ -140,6 +146,7 @@ fn write_array(array: &Array, out: &mut Vec<u8>, depth: usize) -> Result<()> {
 
 const TAG_RECORD: u8 = 22;
 const TAG_PG_LSN: u8 = 23;
+const TAG_ENUM: u8 = 24;
 
 /// The representation behind each tag, from 1 on.
 const TAGS: [Physical; 21] = [
@@ -170,6 +177,7 @@ fn tag_of(physical: Physical) -> u8 {
     match TAGS.iter().position(|p| *p == physical) {
         Some(index) => index as u8 + 1,
         None if physical == Physical::PgLsn => TAG_PG_LSN,
+        None if physical == Physical::Enum => TAG_ENUM,
         None => TAG_RECORD,
     }
 }
@@ -242,6 +250,10 @@ fn read_fixed(physical: Physical, bytes: &[u8]) -> Result<Datum> {
         Physical::TimeTz => {
             let b = take::<12>(bytes)?;
             Datum::TimeTz(i64::from_le_bytes(take(&b)?), i32::from_le_bytes(take(&b[8..])?))
+        }
+        Physical::Enum => {
+            let b = take::<12>(bytes)?;
+            Datum::Enum(u32::from_le_bytes(take(&b[8..])?), f64::from_le_bytes(take(&b)?))
         }
         Physical::Timestamp => Datum::Timestamp(i64::from_le_bytes(take(bytes)?)),
         Physical::TimestampTz => Datum::TimestampTz(i64::from_le_bytes(take(bytes)?)),
@@ -340,6 +352,7 @@ fn read_tagged(rest: &mut &[u8], depth: usize) -> Result<Datum> {
     }
     let physical = match tag {
         TAG_PG_LSN => Physical::PgLsn,
+        TAG_ENUM => Physical::Enum,
         _ => *TAGS
             .get(usize::from(tag) - 1)
             .ok_or_else(|| corrupted("a value has an unknown tag"))?,

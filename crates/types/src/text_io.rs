@@ -74,7 +74,7 @@ pub fn input_as(
             },
         },
         Physical::Any if type_oid == oid::ACLITEM => acl::input(text, context),
-        Physical::Any => input_from_catalog(type_oid, typmod, text, context),
+        Physical::Any | Physical::Enum => input_from_catalog(type_oid, typmod, text, context),
     }
 }
 
@@ -170,6 +170,9 @@ pub fn output(type_oid: Oid, datum: &Datum, context: &IoContext, out: &mut Vec<u
         Datum::Uuid(v) => write_uuid(v, out),
         Datum::Xid8(v) => write_uint64(*v, out),
         Datum::PgLsn(v) => out.extend_from_slice(pg_lsn::shown(*v).as_bytes()),
+        Datum::Enum(enum_type, order) => {
+            out.extend_from_slice(context.label(*enum_type, *order)?.as_bytes());
+        }
         Datum::Tid(block, offset) => {
             out.extend_from_slice(format!("({block},{offset})").as_bytes());
         }

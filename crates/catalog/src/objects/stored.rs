@@ -106,7 +106,7 @@ mod tests {
     use crate::objects::{TypeDefinition, UserType};
 
     fn named(oid: Oid, schema: Oid, name: &str) -> Arc<UserType> {
-        let definition = TypeDefinition::Enum { labels: Box::default() };
+        let definition = TypeDefinition::Enum { labels: Default::default() };
         Arc::new(UserType::new(oid, schema, name, definition))
     }
 

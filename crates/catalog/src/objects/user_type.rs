@@ -1,14 +1,15 @@
 //! Types that users make: rows of pg_type (CREATE TYPE, CREATE DOMAIN).
 
-use super::StoredKind;
 use super::stored::Objects;
+use super::{Domain, EnumLabels, StoredKind};
 use crate::object_id::ObjectId;
-use crate::{BOOTSTRAP_SUPERUSER, Catalog, RareText, Shared};
+use crate::{BOOTSTRAP_SUPERUSER, Catalog, RareText};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use steppe_types::Oid;
 
-/// A type that a user has made. Row types of tables are not stored (see `row_types`).
+/// A type that a user has made. Row types of relations, and array types, are not stored: they follow
+/// from the OIDs (see `type_places`).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct UserType {
     /// OID.
@@ -19,9 +20,6 @@ pub struct UserType {
     pub name: Arc<str>,
     /// Owner.
     pub owner: Oid,
-    /// The array type over it, or 0.
-    #[serde(default)]
-    pub array: Oid,
     /// What it is.
     pub definition: TypeDefinition,
     /// COMMENT ON TYPE.
@@ -29,67 +27,20 @@ pub struct UserType {
     pub comment: Option<RareText>,
 }
 
-/// What a user's type is.
+/// What a user's type is. (A composite type is a relation, whose row type it is.)
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum TypeDefinition {
     /// CREATE TYPE … AS ENUM.
     Enum {
-        /// The labels in their order.
-        labels: Box<[EnumLabel]>,
-    },
-    /// CREATE TYPE … AS (…).
-    Composite {
-        /// The attributes; dropped ones stay in their places.
-        columns: Shared<crate::Column>,
+        /// The labels.
+        labels: EnumLabels,
     },
     /// CREATE DOMAIN.
-    Domain {
-        /// The type below it.
-        base: Oid,
-        /// The modifier of that.
-        modifier: i32,
-        /// Its collation, or 0.
-        collation: Oid,
-        /// NOT NULL.
-        not_null: bool,
-        /// DEFAULT, as text.
-        default: Option<Arc<str>>,
-        /// CHECK constraints.
-        checks: Box<[DomainCheck]>,
-    },
-    /// The array type over another user's type.
-    Array {
-        /// The type of its elements.
-        element: Oid,
-    },
-}
-
-/// A label of an enum (a row of pg_enum).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct EnumLabel {
-    /// OID.
-    pub oid: Oid,
-    /// The label.
-    pub name: Arc<str>,
-    /// enumsortorder
-    pub order: f32,
-}
-
-/// A CHECK constraint of a domain.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DomainCheck {
-    /// OID.
-    pub oid: Oid,
-    /// Name.
-    pub name: Arc<str>,
-    /// The condition over VALUE, as text.
-    pub expression: Arc<str>,
-    /// Whether existing values are known to fulfil it.
-    pub validated: bool,
+    Domain(Domain),
 }
 
 impl UserType {
-    /// A type without an array type and a comment, owned by the superuser.
+    /// A type without a comment, owned by the superuser.
     pub fn new(
         oid: Oid,
         schema: Oid,
@@ -98,7 +49,25 @@ impl UserType {
     ) -> UserType {
         let name = name.into();
         let owner = BOOTSTRAP_SUPERUSER;
-        UserType { oid, schema, name, owner, array: 0, definition, comment: None }
+        UserType { oid, schema, name, owner, definition, comment: None }
+    }
+}
+
+impl UserType {
+    /// The type as it is when the transaction that has added labels to it has committed; `None` if it
+    /// has no such labels.
+    pub(crate) fn with_committed_labels(&self) -> Option<UserType> {
+        let TypeDefinition::Enum { labels } = &self.definition else { return None };
+        let labels = labels.committed()?;
+        Some(UserType { definition: TypeDefinition::Enum { labels }, ..self.clone() })
+    }
+
+    /// What CREATE DOMAIN has made; `None` for an enum.
+    pub fn domain(&self) -> Option<&Domain> {
+        match &self.definition {
+            TypeDefinition::Domain(domain) => Some(domain),
+            TypeDefinition::Enum { .. } => None,
+        }
     }
 }
 

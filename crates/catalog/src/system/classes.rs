@@ -19,6 +19,8 @@ use steppe_types::{Datum, Oid, oid};
 /// OID of pg_class itself: other catalogs use it as the class of tables, indexes, sequences and
 /// views.
 pub(super) const PG_CLASS: Oid = 1259;
+/// OID of pg_type.
+pub(super) const PG_TYPE: Oid = 1247;
 /// OID of pg_namespace.
 pub(super) const PG_NAMESPACE: Oid = 2615;
 /// OID of pg_attrdef.
@@ -40,6 +42,7 @@ pub(super) fn relkind(relation: &Relation) -> u8 {
         RelKind::Index => b'i',
         RelKind::Sequence => b'S',
         RelKind::View => b'v',
+        RelKind::Composite => b'c',
         RelKind::PartitionedTable => b'p',
         RelKind::PartitionedIndex => b'I',
         RelKind::Virtual => shape::by_oid(relation.oid).map_or(b'r', |s| s.relkind),
@@ -54,6 +57,7 @@ pub fn kind_of_relations(relation: &Relation) -> &'static str {
         b'S' => "sequences",
         b'i' => "indexes",
         b'I' => "partitioned indexes",
+        b'c' => "composite types",
         _ => "tables",
     }
 }
@@ -89,7 +93,11 @@ fn class_row(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
         ),
         (
             "relfilenode",
-            Datum::Oid(if user && !matches!(kind, b'v' | b'p' | b'I') { relation.oid } else { 0 }),
+            Datum::Oid(if user && !matches!(kind, b'v' | b'p' | b'I' | b'c') {
+                relation.oid
+            } else {
+                0
+            }),
         ),
         ("relpages", Datum::Int4(pages)),
         ("reltuples", Datum::Float4(tuples)),
@@ -189,7 +197,7 @@ pub(super) fn pg_attribute(context: &SystemContext<'_>, out: &mut RowsBuilder) {
 }
 
 fn attribute_rows(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
-    if !matches!(relkind(relation), b'i' | b'I' | b'v') {
+    if !matches!(relkind(relation), b'i' | b'I' | b'v' | b'c') {
         for (name, type_oid, attnum) in SYSTEM_COLUMNS {
             let column = Column { not_null: true, ..Column::new(name, type_oid, -1) };
             attribute_row(relation, &column, attnum, out);
@@ -273,6 +281,7 @@ fn expression_name(expression: Option<&str>) -> &str {
 }
 
 fn attribute_row(relation: &Relation, column: &Column, attnum: i16, out: &mut RowsBuilder) {
+    let (type_oid, typmod) = column.declared_type();
     let storage = types::storage(column.type_oid);
     let (inherit_count, local) = match usize::try_from(attnum - 1) {
         Ok(position) => (relation.inherit_count(position), relation.is_local(position)),
@@ -281,11 +290,11 @@ fn attribute_row(relation: &Relation, column: &Column, attnum: i16, out: &mut Ro
     out.row([
         ("attrelid", Datum::Oid(relation.oid)),
         ("attname", Datum::Text(column.name.clone())),
-        ("atttypid", Datum::Oid(if column.dropped { 0 } else { column.type_oid })),
+        ("atttypid", Datum::Oid(if column.dropped { 0 } else { type_oid })),
         ("attlen", Datum::Int2(storage.len)),
         ("attnum", Datum::Int2(attnum)),
-        ("atttypmod", Datum::Int4(column.typmod)),
-        ("attndims", Datum::Int2(i16::from(types::is_array(column.type_oid)))),
+        ("atttypmod", Datum::Int4(typmod)),
+        ("attndims", Datum::Int2(i16::from(types::is_array(type_oid)))),
         ("attbyval", Datum::Bool(storage.by_value)),
         ("attalign", Datum::Char(storage.align)),
         ("attstorage", Datum::Char(column.storage.map_or(storage.storage, |c| c as u8))),
@@ -388,6 +397,10 @@ pub(super) fn pg_description(context: &SystemContext<'_>, out: &mut RowsBuilder)
             ("description", text(comment.as_str())),
         ]);
     };
+    super::domains::descriptions(context, &mut |object, class, comment| {
+        let comment = Some(RareText::new(comment.to_owned()));
+        row(object, class, 0, &comment);
+    });
     for schema in context.catalog.schemas() {
         row(schema.oid, PG_NAMESPACE, 0, &schema.comment);
     }

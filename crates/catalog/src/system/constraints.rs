@@ -1,22 +1,24 @@
 //! pg_index, pg_constraint, and the pg_depend rows between relations.
 
 use super::classes::{
-    PG_ATTRDEF, PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE, PG_REWRITE, PG_STATISTIC_EXT, default_oid,
-    own_default,
+    PG_ATTRDEF, PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE, PG_REWRITE, PG_STATISTIC_EXT, PG_TYPE,
+    default_oid, own_default,
 };
+use super::domains::domain_constraints;
 use super::extensions::{PG_EXTENSION, members};
 use super::facts::{self, OpclassMethod};
 use super::functions::{PG_PROC, language_of};
 use super::rows::{RowsBuilder, array, optional, vector};
 use super::session::SystemContext;
 use super::triggers;
-use crate::objects::Function;
+use crate::builtin;
+use crate::objects::{Function, UserType};
 use crate::relation::{Constraint, ConstraintKind, IndexInfo, IndexKey, Relation};
+use crate::row_types::row_type_of;
 use steppe_types::oid::FIRST_NORMAL_OID;
 use steppe_types::{Datum, Oid, oid};
 
-/// OIDs of pg_type and pg_language.
-const PG_TYPE: Oid = 1247;
+/// OID of pg_language.
 const PG_LANGUAGE: Oid = 2612;
 /// Objects from here on may be dropped (FirstUnpinnedObjectId).
 const FIRST_UNPINNED: Oid = 12000;
@@ -93,6 +95,7 @@ pub(super) fn pg_constraint(context: &SystemContext<'_>, out: &mut RowsBuilder) 
         }
     }
     triggers::constraint_rows(context, out);
+    super::domains::pg_constraint(context, out);
 }
 
 fn constraint_row(
@@ -147,6 +150,7 @@ fn constraint_row(
 pub(super) fn pg_depend(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     extension_dependencies(context, out);
     function_dependencies(context, out);
+    dependencies_of_types(context, out);
     for relation in context.catalog.relations().filter(|r| !r.is_system()) {
         if let Some(info) = &relation.index {
             index_dependencies(context, relation, info, out);
@@ -159,6 +163,7 @@ pub(super) fn pg_depend(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             depend(out, (PG_CLASS, relation.oid), (PG_CLASS, parent, 0), kind);
         }
         default_dependencies(context, relation, out);
+        type_dependencies(context, relation, out);
         view_dependencies(context, relation, out);
         statistics_dependencies(relation, out);
         triggers::dependencies(relation, out);
@@ -190,6 +195,42 @@ fn default_dependencies(context: &SystemContext<'_>, table: &Relation, out: &mut
         depend(out, object, (PG_CLASS, table.oid, attnum), b'a');
         for sequence in called_sequences(context, default) {
             depend(out, object, (PG_CLASS, sequence, 0), b'n');
+        }
+    }
+}
+
+/// Dependencies of columns on users' types, and of a composite type on its relation.
+fn type_dependencies(context: &SystemContext<'_>, relation: &Relation, out: &mut RowsBuilder) {
+    if let Some(row) = row_type_of(relation) {
+        let relation = (PG_CLASS, relation.oid);
+        depend(out, (PG_TYPE, row), (relation.0, relation.1, 0), b'i');
+    }
+    for (column, attnum) in relation.columns.iter().zip(1..).filter(|(c, _)| !c.dropped) {
+        let (ty, _) = column.declared_type();
+        if context.catalog.own_type_name(element_or_self(ty)).is_some() {
+            let object = (PG_CLASS, relation.oid, attnum);
+            depend_column(out, object, (PG_TYPE, ty, 0), b'n');
+        }
+    }
+}
+
+/// The element type of an array type; any other type itself.
+fn element_or_self(ty: Oid) -> Oid {
+    builtin::ty(ty).filter(|ty| ty.is_true_array()).map_or(ty, |ty| ty.element)
+}
+
+/// Dependencies of users' types: on schemas, and of domains on the types below.
+fn dependencies_of_types(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for ty in context.catalog.stored::<UserType>().iter() {
+        depend(out, (PG_TYPE, ty.oid), (PG_NAMESPACE, ty.schema, 0), b'n');
+        let array = builtin::ty(ty.oid).map_or(0, |ty| ty.array);
+        depend(out, (PG_TYPE, array), (PG_TYPE, ty.oid, 0), b'i');
+        let Some(domain) = ty.domain() else { continue };
+        if context.catalog.own_type_name(element_or_self(domain.base)).is_some() {
+            depend(out, (PG_TYPE, ty.oid), (PG_TYPE, domain.base, 0), b'n');
+        }
+        for constraint in domain_constraints(domain) {
+            depend(out, (PG_CONSTRAINT, constraint.oid), (PG_TYPE, ty.oid, 0), b'a');
         }
     }
 }
@@ -314,9 +355,15 @@ fn index_dependencies(
 }
 
 pub(super) fn depend(out: &mut RowsBuilder, object: (Oid, Oid), on: (Oid, Oid, i16), kind: u8) {
+    depend_column(out, (object.0, object.1, 0), on, kind);
+}
+
+/// The same for a column.
+fn depend_column(out: &mut RowsBuilder, object: (Oid, Oid, i16), on: (Oid, Oid, i16), kind: u8) {
     out.row([
         ("classid", Datum::Oid(object.0)),
         ("objid", Datum::Oid(object.1)),
+        ("objsubid", Datum::Int4(i32::from(object.2))),
         ("refclassid", Datum::Oid(on.0)),
         ("refobjid", Datum::Oid(on.1)),
         ("refobjsubid", Datum::Int4(i32::from(on.2))),

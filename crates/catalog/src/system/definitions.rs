@@ -37,6 +37,11 @@ impl Style<'_> {
 
     pub(super) fn expression<'t>(self, catalog: &Catalog, text: &'t str) -> Cow<'t, str> {
         let text = function_names::shown(catalog, text, self.search_path);
+        let named = match catalog.with_type_names(&text, self.search_path) {
+            Cow::Owned(named) => Some(named),
+            Cow::Borrowed(_) => None,
+        };
+        let text = named.map_or(text, Cow::Owned);
         if self.pretty { Cow::Owned(pretty_expression(&text)) } else { text }
     }
 }
@@ -153,7 +158,7 @@ pub fn index_definition(catalog: &Catalog, index: &Relation, style: Style<'_>) -
         out.push_str(" WHERE ");
         out.push_str(&style.expression(catalog, predicate));
     }
-    Some(out)
+    Some(catalog.with_type_names(&out, style.search_path).into_owned())
 }
 
 /// pg_get_indexdef(index, column, pretty): one column of an index, counted from 1, without its

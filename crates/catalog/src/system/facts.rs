@@ -212,6 +212,7 @@ fn coercible_base(type_oid: Oid) -> Option<Oid> {
         reg if text_io::is_reg_type(reg) => oid::OID,
         other if builtin::ty(other).is_some_and(|t| t.is_true_array()) => oid::ANYARRAY,
         other if is_row_type(other) => oid::RECORD,
+        other if oid::is_enum_type(other) => oid::ANYENUM,
         _ => return None,
     })
 }

@@ -7,8 +7,8 @@ use super::constraints::is_identity;
 use super::definitions::{Style, default_definition};
 use super::rows::{Provider, RowsBuilder, optional, text};
 use super::session::SystemContext;
-use super::types;
 use super::views::schema_name;
+use super::{composites, domains, types};
 use crate::builtin;
 use crate::relation::{Column, Constraint, ConstraintKind, Relation, SequenceInfo};
 use crate::trigger::{TriggerEvents, TriggerTiming};
@@ -28,6 +28,10 @@ pub(super) fn provider(name: &str) -> Option<Provider> {
         "sequences" => sequences,
         "table_constraints" => table_constraints,
         "check_constraints" => check_constraints,
+        "attributes" => composites::attributes,
+        "user_defined_types" => composites::user_defined_types,
+        "domains" => domains::domains,
+        "domain_constraints" => domains::constraints_view,
         "key_column_usage" => key_column_usage,
         "constraint_column_usage" => constraint_column_usage,
         "constraint_table_usage" => constraint_table_usage,
@@ -48,7 +52,6 @@ pub(super) const EMPTY: &[&str] = &[
     "_pg_foreign_table_columns",
     "_pg_foreign_tables",
     "_pg_user_mappings",
-    "attributes",
     "check_constraint_routine_usage",
     "column_column_usage",
     "column_options",
@@ -65,7 +68,6 @@ pub(super) const EMPTY: &[&str] = &[
     "routine_sequence_usage",
     "routine_table_usage",
     "transforms",
-    "user_defined_types",
     "user_mapping_options",
     "user_mappings",
 ];
@@ -77,7 +79,7 @@ pub(super) fn yes(value: bool) -> Datum {
     Datum::Text(texts[usize::from(value)].clone())
 }
 
-fn int4(value: Option<i32>) -> Datum {
+pub(super) fn int4(value: Option<i32>) -> Datum {
     value.map_or(Datum::Null, Datum::Int4)
 }
 
@@ -154,12 +156,14 @@ fn column_row(
     let of_collation = |datum: Datum| if collation.is_some() { datum } else { Datum::Null };
     let of_sequence =
         |value: fn(&SequenceInfo) -> i64| optional(sequence.map(|s| value(s).to_string()));
-    let row_type = context.catalog.relation_of_row_type(type_oid).filter(|r| !r.is_system());
-    let (shown, type_schema, type_name) = match row_type {
-        Some(row) => (text("USER-DEFINED"), row.schema, Some(row.name.to_string())),
+    let domain = domains::of_column(context.catalog, column.domain);
+    let of_domain = |datum: Datum| if domain.is_some() { datum } else { Datum::Null };
+    let named = domains::below(context.catalog, column.declared_type().0);
+    let (shown, type_schema, type_name) = match context.catalog.own_type_name(named) {
+        Some((schema, name)) => (text("USER-DEFINED"), schema, Some(name.to_string())),
         None => {
-            let name = context.catalog.type_name(type_oid);
-            (data_type(type_oid), name.as_ref().map_or(PG_CATALOG, |n| n.0), name.map(|n| n.1))
+            let name = context.catalog.type_name(named);
+            (data_type(named), name.as_ref().map_or(PG_CATALOG, |n| n.0), name.map(|n| n.1))
         }
     };
     let style = Style { pretty: false, search_path: &[PG_CATALOG, PUBLIC] };
@@ -187,6 +191,12 @@ fn column_row(
         ("collation_catalog", of_collation(text(context.database))),
         ("collation_schema", of_collation(schema_name(context.catalog, PG_CATALOG))),
         ("collation_name", optional(collation)),
+        ("domain_catalog", of_domain(text(context.database))),
+        (
+            "domain_schema",
+            of_domain(schema_name(context.catalog, domain.as_ref().map_or(0, |domain| domain.0))),
+        ),
+        ("domain_name", optional(domain.as_ref().map(|domain| domain.1.to_string()))),
         ("udt_catalog", text(context.database)),
         ("udt_schema", schema_name(context.catalog, type_schema)),
         ("udt_name", optional(type_name)),
@@ -218,7 +228,7 @@ pub(super) fn data_type(type_oid: Oid) -> Datum {
 }
 
 /// The name of a collation other than the default one.
-fn collation_name(collation: Oid) -> Option<&'static str> {
+pub(super) fn collation_name(collation: Oid) -> Option<&'static str> {
     builtin::collation_name(collation).filter(|_| collation != DEFAULT_COLLATION)
 }
 
@@ -324,7 +334,10 @@ fn table_constraints(context: &SystemContext<'_>, out: &mut RowsBuilder) {
 fn check_constraints(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for (table, constraint) in constraints(context) {
         let clause = match &constraint.kind {
-            ConstraintKind::Check { expression } => expression.to_string(),
+            ConstraintKind::Check { expression } => {
+                let path = [PG_CATALOG, PUBLIC];
+                context.catalog.with_type_names(expression, &path).into_owned()
+            }
             ConstraintKind::NotNull => match constrained_columns(table, constraint).next() {
                 Some((_, column)) => format!("{} IS NOT NULL", column.name),
                 None => continue,
@@ -338,6 +351,7 @@ fn check_constraints(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             ("check_clause", text(clause)),
         ]);
     }
+    domains::check_constraints(context, out);
 }
 
 /// The columns of a constraint with their positions in it, from 1.

@@ -15,8 +15,10 @@
 mod acls;
 mod classes;
 mod cluster;
+mod composites;
 mod constraints;
 pub mod definitions;
+pub mod domains;
 pub mod extended_statistics;
 mod extensions;
 mod facts;

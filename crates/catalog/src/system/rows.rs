@@ -51,6 +51,7 @@ fn catalog_provider(name: &str) -> Option<Provider> {
     Some(match name {
         "pg_class" => classes::pg_class,
         "pg_type" => row_types::pg_type,
+        "pg_enum" => row_types::pg_enum,
         "pg_attribute" => classes::pg_attribute,
         "pg_attrdef" => classes::pg_attrdef,
         "pg_sequence" => classes::pg_sequence,
@@ -97,7 +98,6 @@ const EMPTY: &[&str] = &[
     "pg_conversion",
     "pg_db_role_setting",
     "pg_default_acl",
-    "pg_enum",
     "pg_event_trigger",
     "pg_foreign_data_wrapper",
     "pg_foreign_server",

@@ -17,6 +17,20 @@ pub(super) struct Storage {
     pub(super) align: u8,
     /// typstorage
     pub(super) storage: u8,
+    /// typsend
+    send: Oid,
+    /// typanalyze
+    analyze: Oid,
+}
+
+/// typsend
+pub(super) fn send_function(type_oid: Oid) -> Oid {
+    storage(type_oid).send
+}
+
+/// typanalyze
+pub(super) fn analyze_function(type_oid: Oid) -> Oid {
+    storage(type_oid).analyze
 }
 
 /// The storage of a type; for an unknown type, that of a variable-width value.
@@ -24,11 +38,14 @@ pub(super) fn storage(type_oid: Oid) -> Storage {
     static STORAGE: OnceLock<HashMap<Oid, Storage>> = OnceLock::new();
     let read = |row: Row<'_>| {
         let first = |column| row.get(column).and_then(|t| t.bytes().next()).unwrap_or(0);
+        let function = |column| row.get(column).and_then(|t| t.parse().ok()).unwrap_or(0);
         let storage = Storage {
             len: row.get("typlen")?.parse().ok()?,
             by_value: row.get("typbyval")? == "t",
             align: first("typalign"),
             storage: first("typstorage"),
+            send: function("typsend"),
+            analyze: function("typanalyze"),
         };
         Some((row.get("oid")?.parse().ok()?, storage))
     };
@@ -36,10 +53,13 @@ pub(super) fn storage(type_oid: Oid) -> Storage {
         let rows = builtin::table("pg_type").into_iter().flat_map(|t| t.rows());
         rows.filter_map(read).collect()
     };
-    let known = STORAGE.get_or_init(load).get(&type_oid).copied();
+    // An enum's value is a label's OID there.
+    let stored = if oid::is_enum_type(type_oid) { oid::ANYENUM } else { type_oid };
+    let known = STORAGE.get_or_init(load).get(&stored).copied();
     // Rows are aligned for any column, and so are arrays of rows.
     let align = if builtin::ty(type_oid).is_some() { b'd' } else { b'i' };
-    known.unwrap_or(Storage { len: -1, by_value: false, align, storage: b'x' })
+    let variable = Storage { len: -1, by_value: false, align, storage: b'x', send: 0, analyze: 0 };
+    known.unwrap_or(variable)
 }
 
 /// Whether the type's values are arrays (attndims is then 1: the declared number is not stored).

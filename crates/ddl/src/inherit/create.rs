@@ -122,7 +122,7 @@ impl Merged {
     ) -> Result<()> {
         let name = &column.name;
         ctx.notice(format!("merging multiple inherited definitions of column \"{name}\""));
-        if (own.type_oid, own.typmod) != (column.type_oid, column.typmod) {
+        if own.declared_type() != column.declared_type() {
             let message = format!("inherited column \"{name}\" has a type conflict");
             return Err(conflict(message, own, column));
         }

@@ -67,7 +67,7 @@ pub(super) fn inheritors(ctx: &mut DdlContext<'_>, table: Oid) -> Result<Vec<Inh
 
 /// Whether a child's column is of its parent's type, 42804, and collation, 42P21.
 pub(super) fn check_same_type(child: &Relation, own: &Column, column: &Column) -> Result<()> {
-    let (state, what) = if (own.type_oid, own.typmod) != (column.type_oid, column.typmod) {
+    let (state, what) = if own.declared_type() != column.declared_type() {
         (SqlState::DATATYPE_MISMATCH, "type")
     } else if own.collation != column.collation {
         (SqlState::COLLATION_MISMATCH, "collation")

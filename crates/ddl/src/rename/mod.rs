@@ -11,9 +11,9 @@ mod relation;
 
 use super::alter::{Reach, check_kind};
 use super::open::system_catalog;
-use super::{DdlContext, create_statistics, function, trigger, truncate_name};
+use super::{DdlContext, create_statistics, function, trigger, truncate_name, types};
 use inherited::{rename_inherited_column, rename_inherited_constraint};
-use relation::rename_relation;
+pub(super) use relation::rename_relation;
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_sql::ast::{ObjectKind, ObjectRef, RangeVar, RenameStmt};
@@ -33,6 +33,16 @@ pub(crate) fn rename(ctx: &mut DdlContext<'_>, rename: &RenameStmt) -> Result<&'
         && function::Kind::of(rename.kind).is_some()
     {
         return function::rename(ctx, rename.kind, named, new);
+    }
+    if let ObjectKind::Type | ObjectKind::Domain = rename.kind {
+        return types::rename(ctx, &rename.object, rename.kind, &new);
+    }
+    if let (ObjectKind::Attribute, ObjectRef::Relation(name)) = (rename.kind, &rename.object) {
+        return types::rename_attribute(ctx, name, rename, &new).map(|()| "ALTER TYPE");
+    }
+    if let (ObjectKind::DomainConstraint, Some(part)) = (rename.kind, &rename.part) {
+        let name = types::type_name(&rename.object)?;
+        return types::rename_constraint(ctx, &name, part, &new).map(|()| "ALTER DOMAIN");
     }
     let ObjectRef::Relation(name) = &rename.object else {
         return Err(Error::not_supported(format!("ALTER {} … RENAME", rename.kind.as_str())));

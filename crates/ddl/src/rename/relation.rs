@@ -1,11 +1,11 @@
 //! A relation's name, and that of the constraint that an index serves.
 
-use super::super::{DdlContext, index, relation_exists, view};
+use super::super::{DdlContext, index, relation_exists, types, view};
 use std::sync::Arc;
-use steppe_catalog::Relation;
+use steppe_catalog::{Relation, row_type_of};
 use steppe_types::Result;
 
-pub(super) fn rename_relation(
+pub(in super::super) fn rename_relation(
     ctx: &mut DdlContext<'_>,
     relation: &Arc<Relation>,
     new: String,
@@ -14,6 +14,9 @@ pub(super) fn rename_relation(
     let catalog = ctx.catalog();
     if catalog.relation_named(relation.schema, &new).is_some() {
         return Err(relation_exists(&new));
+    }
+    if row_type_of(relation).is_some() {
+        types::check_name_is_free(ctx, relation.schema, &new)?;
     }
     let mut renamed = (**relation).clone();
     renamed.name = new.as_str().into();

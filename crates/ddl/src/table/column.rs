@@ -4,7 +4,7 @@ use super::super::not_null::{self, NotNullPlace, PendingNotNull};
 use super::super::sequence::SequenceOptions;
 use super::super::{DdlContext, column_hints, generated, identity, inherit, truncate_name};
 use super::TableParts;
-use steppe_catalog::{Column, Relation};
+use steppe_catalog::{Relation, is_row_type};
 use steppe_sql::ast::{self, ColumnDef, ConstraintKind, Location};
 use steppe_sql::bind::collation;
 use steppe_sql::bind::typename::format_type;
@@ -49,7 +49,7 @@ impl TableParts {
         check_column_type(ctx, &name, ty.oid)?;
         generated::check_clauses(ctx, &self.table, def, serial.is_some())?;
         let position = self.table.columns.len();
-        let mut column = Column::new(name.as_str(), ty.oid, ty.typmod);
+        let mut column = ctx.catalog().column(name.as_str(), ty.oid, ty.typmod);
         if let Some(clause) = &def.collation {
             column.collation = written_collation(ctx, clause, ty.oid)?;
         }
@@ -235,7 +235,10 @@ pub(crate) fn check_column_type(ctx: &mut DdlContext<'_>, name: &str, ty: Oid) -
             format!("column \"{name}\" has pseudo-type {}", format_type(ty, -1)),
         ));
     }
-    if Physical::of(ty) == Physical::Any {
+    let held = ctx.catalog().held_type(ty).oid;
+    let element = steppe_sql::bind::own_element(held).unwrap_or(held);
+    let is_own = oid::is_enum_type(element) || is_row_type(element);
+    if Physical::of(held) == Physical::Any && !is_own {
         return Err(Error::not_supported(format!("columns of type {}", ctx.format_type(ty))));
     }
     Ok(())

@@ -56,7 +56,7 @@ pub(crate) fn default_text(
     column: &Column,
     expr: &ast::Expr,
 ) -> Result<Option<Arc<str>>> {
-    let to = TypeRef { oid: column.type_oid, typmod: column.typmod };
+    let to = TypeRef::of(column);
     let name = column.name.clone();
     let place = ExprPlace::ColumnDefault;
     let bound = ctx.binding(|b| bind_assigned_expr(b, None, expr, place, to, &name))?;

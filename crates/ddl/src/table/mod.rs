@@ -12,10 +12,10 @@ pub(super) use storage::{create_storage, persistence_of_new};
 
 use super::reloptions::{self, Owner};
 use super::retype::encode_rows;
-use super::{DdlContext, partition, truncate_name};
+use super::{DdlContext, partition, truncate_name, types};
 use builder::TableBuilder;
 use std::sync::Arc;
-use steppe_catalog::{Column, OnCommit, RelKind, Relation};
+use steppe_catalog::{OnCommit, RelKind, Relation};
 use steppe_counting::accesses;
 use steppe_exec::stored::{TableAccess, TableWriter};
 use steppe_sql::ast::{self, CreateTableStmt, IntoClause, RangeVar, TableElement};
@@ -30,6 +30,7 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
     let Some((schema, name)) = ctx.new_name(&create.relation, create.if_not_exists)? else {
         return Ok(());
     };
+    types::check_row_type_name(ctx, schema, &name)?;
     let oid = ctx.store.new_oid()?;
     let kind = match create.partition_by {
         Some(_) if create.relation.persistence == ast::Persistence::Unlogged => {
@@ -73,6 +74,7 @@ pub fn create_table_as(
     let Some((schema, name)) = ctx.new_name(&into.relation, if_not_exists)? else {
         return Ok(None);
     };
+    types::check_row_type_name(ctx, schema, &name)?;
     if into.columns.len() > columns.len() {
         return Err(Error::new(SqlState::SYNTAX_ERROR, "too many column names were specified"));
     }
@@ -84,8 +86,9 @@ pub fn create_table_as(
         let name = into.columns.get(i).map_or(&*column.name, String::as_str);
         let name = truncate_name(name);
         check_column_name(&table, name)?;
-        check_column_type(ctx, name, column.ty.oid)?;
-        table.columns.push(Column::new(name, column.ty.oid, column.ty.typmod));
+        let ty = column.declared_type();
+        check_column_type(ctx, name, ty.oid)?;
+        table.columns.push(ctx.catalog().column(name, ty.oid, ty.typmod));
     }
     check_columns(table.columns.len())?;
     TableBuilder::new(table).finish(ctx, &into.relation, &[])?;

@@ -2,8 +2,8 @@
 
 use super::subplan::CSubPlan;
 use super::{
-    ArrayCoerce, ArrayCtor, ArrayOp, BinaryTest, CExpr, Call, Case, Compare, Distinct, InSet, Row,
-    RowCompare, SpiCall, Subscript, TypedCall, ViaIo,
+    ArrayCoerce, ArrayCtor, ArrayOp, BinaryTest, CExpr, Call, Case, Compare, Distinct, Domain,
+    InSet, Row, RowCompare, SpiCall, Subscript, TypedCall, ViaIo,
 };
 use crate::context::ExecContext;
 use crate::deps::Dependencies;
@@ -12,7 +12,7 @@ use crate::routine::{Columns, RoutineCall, SetRoutine, is_routine};
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Function, FunctionRef, builtin};
 use steppe_functions::{Builtin, CallInfo, CmpOp, FnContext, ScalarFn, SetFn, compare_rows};
-use steppe_sql::expr::{CallSyntax, Expr, SubLinkKind, SubPlan, TypeRef};
+use steppe_sql::expr::{CallSyntax, DomainChecks, Expr, SubLinkKind, SubPlan, TypeRef};
 use steppe_sql::plan::PlannedStmt;
 use steppe_types::compare::HashedDatum;
 use steppe_types::oid::{self, container_element_type, element_type_of};
@@ -100,6 +100,15 @@ impl<'a> Compiler<'a> {
             Expr::ExecParam { id, .. } => CExpr::ExecParam(*id),
             Expr::Slot { index, .. } => CExpr::Slot(*index),
             Expr::CaseOperand(_) => CExpr::CaseOperand,
+            Expr::DomainValue(_) => CExpr::DomainValue,
+            Expr::Domain { arg, checks, .. } => {
+                let compile = |(name, condition): &(Arc<str>, Expr)| {
+                    Ok((Arc::clone(name), self.expr(condition)?))
+                };
+                let conditions = checks.conditions.iter().map(compile).collect::<Result<_>>()?;
+                let checks = DomainChecks { conditions: Vec::new(), ..(**checks).clone() };
+                CExpr::Domain(Box::new(Domain { arg: self.expr(arg)?, checks, conditions }))
+            }
             Expr::Func { func, args, ty, syntax } => self.call(func, args, *ty, *syntax)?,
             Expr::And(args) => CExpr::And(self.list(args)?),
             Expr::Or(args) => CExpr::Or(self.list(args)?),

@@ -30,6 +30,8 @@ impl CExpr {
             CExpr::Param(index) => cx.param(*index).cloned(),
             CExpr::ExecParam(id) => Ok(cx.exec_param(*id).clone()),
             CExpr::CaseOperand => Ok(cx.case_operand.clone()),
+            CExpr::DomainValue => Ok(cx.domain_value.clone()),
+            CExpr::Domain(domain) => super::domain::check(domain, cx, row),
             CExpr::Call(call) => call.eval(cx, row),
             CExpr::TypedCall(call) => call.eval(cx, row),
             CExpr::SpiCall(call) => call.eval(cx, row),

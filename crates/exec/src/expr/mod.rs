@@ -14,6 +14,7 @@
 pub(crate) mod array;
 mod array_assign;
 mod compile;
+mod domain;
 mod eval;
 mod subplan;
 
@@ -22,7 +23,7 @@ use crate::routine::RoutineCall;
 use hashbrown::HashSet;
 use std::sync::Arc;
 use steppe_functions::{CallInfo, CmpOp, ScalarFn, TypedFn};
-use steppe_sql::expr::{BoolTest, RowCompareOp};
+use steppe_sql::expr::{BoolTest, DomainChecks, RowCompareOp};
 use steppe_types::compare::HashedDatum;
 use steppe_types::{Datum, Oid};
 
@@ -77,6 +78,8 @@ pub(crate) enum CExpr {
     Param(usize),
     ExecParam(usize),
     CaseOperand,
+    DomainValue,
+    Domain(Box<Domain>),
     Call(Box<Call>),
     TypedCall(Box<TypedCall>),
     SpiCall(Box<SpiCall>),
@@ -241,6 +244,15 @@ pub(crate) struct ViaIo {
     pub(crate) arg: CExpr,
     pub(crate) from: Oid,
     pub(crate) to: Oid,
+}
+
+/// A check of a domain's conditions.
+#[derive(Debug)]
+pub(crate) struct Domain {
+    pub(crate) arg: CExpr,
+    /// The domain, without its conditions.
+    pub(crate) checks: DomainChecks,
+    pub(crate) conditions: Box<[(Arc<str>, CExpr)]>,
 }
 
 /// A cast of each element.

@@ -97,6 +97,7 @@ pub fn bind_call(
     let column = |(name, ty, typmod): &(Arc<str>, Oid, i32)| ResultColumn {
         name: Arc::clone(name),
         ty: TypeRef { oid: *ty, typmod: *typmod },
+        domain: 0,
         origin: (0, 0),
     };
     let columns = routine.columns().iter().map(column).collect();

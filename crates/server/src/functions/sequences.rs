@@ -46,6 +46,7 @@ fn position(core: &SharedSession, sequence: u32) -> Result<Option<(i64, bool)>> 
         let message = format!("cannot open relation \"{}\"", relation.name);
         let kinds = match relation.kind {
             RelKind::View => "views",
+            RelKind::Composite => "composite types",
             RelKind::Index => "indexes",
             RelKind::PartitionedIndex => "partitioned indexes",
             RelKind::PartitionedTable => "partitioned tables",

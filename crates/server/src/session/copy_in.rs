@@ -593,6 +593,7 @@ fn check_copied(relation: &Relation) -> Result<()> {
     let what = match relation.kind {
         RelKind::Table | RelKind::PartitionedTable => return Ok(()),
         RelKind::View => "view",
+        RelKind::Composite => "non-table relation",
         RelKind::Sequence => "sequence",
         RelKind::Index | RelKind::PartitionedIndex => "index",
         RelKind::Virtual => {

@@ -434,7 +434,7 @@ pub(super) fn plan_of_values(exprs: Vec<Expr>) -> PlannedStmt {
     let types: Vec<_> = exprs.iter().map(Expr::ty).collect();
     let columns = types
         .iter()
-        .map(|ty| ResultColumn { name: "?column?".into(), ty: *ty, origin: (0, 0) })
+        .map(|ty| ResultColumn { name: "?column?".into(), ty: *ty, domain: 0, origin: (0, 0) })
         .collect();
     let mut planned = PlannedStmt::nothing();
     planned.plan.project = Some(exprs);

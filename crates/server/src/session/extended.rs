@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use steppe_catalog::{builtin, is_row_type};
+use steppe_catalog::builtin;
 use steppe_exec::prepare::{is_plannable, only};
 use steppe_sql::ast;
-use steppe_sql::bind::row_element;
+use steppe_sql::bind::is_own;
 use steppe_sql::bind::typename::format_type;
 use steppe_sql::parser;
 use steppe_types::io::IoContext;
@@ -506,8 +506,7 @@ fn level_of_portal(body: &PortalBody) -> LoggedStatements {
 
 /// Reads a value in binary form; 42883 for a type without one.
 fn receive(type_oid: Oid, value: &[u8], io: &IoContext) -> Result<Datum> {
-    let is_row = || is_row_type(type_oid) || row_element(type_oid).is_some();
-    if Physical::of(type_oid) != Physical::Any || is_row() {
+    if Physical::of(type_oid) != Physical::Any || is_own(type_oid) {
         return binary_io::receive(type_oid, -1, value, io);
     }
     let ty = format_type(type_oid, -1);

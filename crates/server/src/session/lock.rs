@@ -79,6 +79,7 @@ fn check_kind(relation: &Relation) -> Result<()> {
         RelKind::Index => "indexes",
         RelKind::PartitionedIndex => "partitioned indexes",
         RelKind::Sequence => "sequences",
+        RelKind::Composite => "composite types",
     };
     let message = format!("cannot lock relation \"{}\"", relation.name);
     Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message)

@@ -34,7 +34,7 @@ pub(super) enum Outcome {
 
 /// A text column of a utility statement's result.
 pub(super) fn text_column(name: &str) -> ResultColumn {
-    ResultColumn { name: name.into(), ty: TypeRef::plain(oid::TEXT), origin: (0, 0) }
+    ResultColumn { name: name.into(), ty: TypeRef::plain(oid::TEXT), domain: 0, origin: (0, 0) }
 }
 
 impl Session {
@@ -486,17 +486,12 @@ impl Session {
 fn name_of(statement: &Statement) -> &'static str {
     match statement {
         Statement::Cluster(_) => "CLUSTER",
-        Statement::CreateEnum(_) | Statement::CreateComposite(_) | Statement::CreateRange(_) => {
-            "CREATE TYPE"
-        }
-        Statement::CreateDomain(_) => "CREATE DOMAIN",
+        Statement::CreateRange(_) => "CREATE TYPE â¦ AS RANGE",
         Statement::CreateRole(_) => "CREATE ROLE",
         Statement::CreateDatabase(_) => "CREATE DATABASE",
         Statement::CreateServer(_) => "CREATE SERVER",
         Statement::UserMapping(_) => "CREATE USER MAPPING",
         Statement::RefreshMatView(_) => "REFRESH MATERIALIZED VIEW",
-        Statement::AlterDomain(_) => "ALTER DOMAIN",
-        Statement::AlterEnum(_) => "ALTER TYPE",
         Statement::AlterSchema(_) => "ALTER SET SCHEMA",
         Statement::AlterRoleSet(set) if set.role.is_none() && set.database.is_some() => {
             "ALTER DATABASE"

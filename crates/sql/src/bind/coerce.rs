@@ -79,6 +79,10 @@ pub(crate) fn pathway(
     if from == to {
         return Some(Pathway::Relabel);
     }
+    let [from, to] = [from, to].map(|ty| types.base_type(ty).oid);
+    if from == to {
+        return Some(Pathway::Relabel);
+    }
     if let Some(cast) = types.cast(from, to) {
         return (context >= cast.context).then_some(match cast.method {
             CastMethod::Function(func) => Pathway::Function(func),
@@ -91,8 +95,9 @@ pub(crate) fn pathway(
     if let (Some(from_element), Some(to_element), false) =
         (element_of(from), element_of(to), to_vector)
     {
+        let is_checked = oid::is_domain(to_element) && from_element != to_element;
         return pathway(types, from_element, to_element, context).map(|p| match p {
-            Pathway::Relabel => Pathway::Relabel,
+            Pathway::Relabel if !is_checked => Pathway::Relabel,
             _ => Pathway::ArrayElements,
         });
     }
@@ -225,6 +230,8 @@ pub(crate) fn resolve_polymorphic(
                 if target == oid::ANYARRAY && *array.get_or_insert(input) != input {
                     return None;
                 }
+                let input =
+                    if target == oid::ANYARRAY { catalog.base_type(input).oid } else { input };
                 let this = if target == oid::ANYARRAY {
                     // A bare anyarray column (pg_stats) stays as it is.
                     if input == oid::ANYARRAY { oid::ANYELEMENT } else { element_of(input)? }
@@ -234,7 +241,7 @@ pub(crate) fn resolve_polymorphic(
                 if target == oid::ANYNONARRAY && element_of(input).is_some() {
                     return None;
                 }
-                if target == oid::ANYENUM && category(input) != b'E' {
+                if target == oid::ANYENUM && catalog.type_category(input) != b'E' {
                     return None;
                 }
                 match element {
@@ -298,6 +305,9 @@ fn match_types(catalog: &Catalog, types: &[Oid]) -> Result<Oid, (Oid, usize)> {
     if chosen != oid::UNKNOWN && types.iter().all(|t| *t == chosen) {
         return Ok(chosen);
     }
+    let base = |ty: &Oid| catalog.base_type(*ty).oid;
+    let types: Vec<Oid> = types.iter().map(base).collect();
+    chosen = base(&chosen);
     for (i, &next) in types.iter().enumerate().skip(1) {
         if next == oid::UNKNOWN || next == chosen {
             continue;
@@ -379,6 +389,19 @@ impl Binder<'_> {
                 "subscripted assignment to \"{column}\" requires type {to} but expression is of \
                  type {from}"
             )
+        })
+    }
+
+    /// Coerces the value assigned to a field of a column's row.
+    pub(crate) fn coerce_field_assignment(
+        &mut self,
+        expr: Expr,
+        to: TypeRef,
+        column: &str,
+        location: Location,
+    ) -> Result<Expr> {
+        self.coerce_or_mismatch(expr, to, location, Some(REWRITE_OR_CAST), |from, to| {
+            format!("subfield \"{column}\" is of type {to} but expression is of type {from}")
         })
     }
 
@@ -508,12 +531,32 @@ impl Binder<'_> {
         if from == to || from.oid == to.oid && to.typmod < 0 && syntax != CallSyntax::ExplicitCast {
             return Ok(Some(expr));
         }
+        if oid::is_domain(to.oid) {
+            return match from.oid == to.oid {
+                true => Ok(Some(expr)),
+                false => self.coerce_to_domain(expr, to.oid, context, syntax),
+            };
+        }
+        if oid::is_domain(from.oid) && to.oid != oid::ANY && !is_polymorphic(to.oid) {
+            let value = self.to_base(expr);
+            return self.coerce(value, to, context, syntax);
+        }
         if from.oid == to.oid && is_row(to.oid) {
             return Ok(Some(expr));
         }
         // A cast to the plain type takes its length or scale from a value's type.
         if from.oid == to.oid && to.typmod < 0 {
             return Ok(Some(Expr::Relabel { arg: Box::new(expr), ty: to, implicit: false }));
+        }
+        // An array of a domain is read as one of what is below, whose elements are then checked.
+        let held = self.ctx.catalog.held_type(to.oid);
+        if from.oid == oid::UNKNOWN && held.oid != to.oid {
+            let array = TypeRef { oid: held.oid, typmod: held.modifier };
+            let read = self.coerce(expr, array, context, CallSyntax::ImplicitCast)?;
+            return match read {
+                Some(read) => self.coerce(read, to, context, syntax),
+                None => Ok(None),
+            };
         }
         // A literal takes the type (and its modifier) directly: no run-time cast.
         if from.oid == oid::UNKNOWN {
@@ -707,6 +750,20 @@ fn reads_clock(ty: Oid, text: &str) -> bool {
     ["now", "today", "tomorrow", "yesterday"].iter().any(|word| lower.contains(word))
 }
 
+/// A cast that is part of another one is not printed.
+pub(super) fn hide_cast(cast: &mut Expr) {
+    match cast {
+        Expr::Func { syntax: syntax @ CallSyntax::ExplicitCast, .. } => {
+            *syntax = CallSyntax::ImplicitCast;
+        }
+        Expr::Relabel { implicit, .. }
+        | Expr::CoerceViaIo { implicit, .. }
+        | Expr::Domain { implicit, .. }
+        | Expr::ArrayCoerce { implicit, .. } => *implicit = true,
+        _ => {}
+    }
+}
+
 /// The cast below one to a length is not written: both stand for one `::type(n)`
 /// (hide_coercion_node).
 fn hide_input_cast(sized: &mut Expr) {
@@ -715,13 +772,7 @@ fn hide_input_cast(sized: &mut Expr) {
         Expr::ArrayCoerce { arg, .. } => Some(&mut **arg),
         _ => None,
     };
-    match input {
-        Some(Expr::Func { syntax, .. }) => *syntax = CallSyntax::ImplicitCast,
-        Some(
-            Expr::Relabel { implicit, .. }
-            | Expr::CoerceViaIo { implicit, .. }
-            | Expr::ArrayCoerce { implicit, .. },
-        ) => *implicit = true,
-        _ => {}
+    if let Some(input) = input {
+        hide_cast(input);
     }
 }

@@ -105,6 +105,13 @@ impl Binder<'_> {
                 format!("permission denied: \"{}\" is a system catalog", relation.name),
                 range_var.location,
             )),
+            RelKind::Composite => Err(self
+                .error(
+                    SqlState::WRONG_OBJECT_TYPE,
+                    format!("cannot open relation \"{}\"", relation.name),
+                    range_var.location,
+                )
+                .detail("This operation is not supported for composite types.")),
             RelKind::Index | RelKind::PartitionedIndex => {
                 refused(format!("cannot open relation \"{}\"", relation.name))
             }
@@ -325,7 +332,7 @@ impl Binder<'_> {
         column: &Column,
         location: Location,
     ) -> Result<Expr> {
-        let to = TypeRef { oid: column.type_oid, typmod: column.typmod };
+        let to = TypeRef::of(column);
         self.coerce_assignment(value, to, &column.name, location, ExprPlace::InsertTargets)
     }
 
@@ -339,7 +346,7 @@ impl Binder<'_> {
         let mut given: Vec<Option<Expr>> = vec![None; relation.columns.len()];
         for (target, value) in columns.iter().zip(values) {
             let column = &relation.columns[target.column];
-            let ty = TypeRef { oid: column.type_oid, typmod: column.typmod };
+            let ty = TypeRef::of(column);
             let before = given[target.column].take();
             given[target.column] = Some(match target.part.clone() {
                 None => value,
@@ -359,12 +366,12 @@ impl Binder<'_> {
 
     /// The bound DEFAULT of a column, or NULL.
     pub(crate) fn column_default(&mut self, relation: &Relation, column: &Column) -> Result<Expr> {
-        let ty = TypeRef { oid: column.type_oid, typmod: column.typmod };
+        let ty = TypeRef::of(column);
         // What is generated is computed when the rest of the row is known.
         let has_default = !column.dropped && !column.generated;
-        let Some(text) = column.default.as_ref().filter(|_| has_default) else {
-            return Ok(Expr::Const(Datum::Null, ty));
-        };
+        let of_domain = self.domain_default(column.domain);
+        let text = column.default.as_ref().or(of_domain.as_ref()).filter(|_| has_default);
+        let Some(text) = text else { return self.null_of(column, ty) };
         let parsed = super::parse_expression(text).map_err(|e| {
             e.context(format!("default of column \"{}\" of \"{}\"", column.name, relation.name))
         })?;
@@ -376,11 +383,7 @@ impl Binder<'_> {
         let columns = relation
             .columns
             .iter()
-            .map(|c| RteColumn {
-                name: c.name.clone(),
-                ty: TypeRef { oid: c.type_oid, typmod: c.typmod },
-                dropped: false,
-            })
+            .map(|c| RteColumn { name: c.name.clone(), ty: TypeRef::of(c), dropped: false })
             .collect();
         let alias = "*VALUES*".into();
         self.push_rte(Rte {
@@ -394,7 +397,7 @@ impl Binder<'_> {
 
     pub(super) fn all_columns_of(&mut self, relation: &Relation, rte: usize) -> Vec<Target> {
         let column = |(i, c): (usize, &Column)| {
-            let ty = TypeRef { oid: c.type_oid, typmod: c.typmod };
+            let ty = TypeRef::of(c);
             Target::plain(Expr::var(rte, i, ty), c.name.clone())
         };
         relation.columns.iter().enumerate().map(column).collect()

@@ -1,7 +1,7 @@
-//! Assignment to elements and slices of a column's array (transformAssignmentIndirection,
-//! transformAssignmentSubscripts).
+//! Assignment to elements and slices of a column's array, and to fields of its row
+//! (transformAssignmentIndirection, transformAssignmentSubscripts).
 //!
-//! `SET a[1] = x` gives the column its old array with the assignment done. Several assignments to
+//! `SET a[1] = x` gives the column its old array with the assignment done, `SET c.x = 1` its old row. Several assignments to
 //! one column each begin with the result of the one before.
 
 use super::coerce::element_of;
@@ -30,21 +30,76 @@ impl Assigned {
     }
 }
 
-/// An element or a slice of an array.
+/// A part of a column: an element or a slice of an array, a field of a row, or a part of such a part.
 #[derive(Clone)]
 pub(super) struct Part {
-    indices: Vec<Bounds>,
-    slice: bool,
+    steps: Vec<Step>,
     /// The type of the assigned value.
     ty: TypeRef,
 }
 
+/// One step from a value to a part of it.
+#[derive(Clone)]
+enum Step {
+    /// An element or a slice of an array, and the type of an element.
+    Element { indices: Vec<Bounds>, slice: bool, element: TypeRef },
+    /// A field of a row, and the types of all of its fields.
+    Field { index: usize, fields: Vec<TypeRef> },
+}
+
 impl Part {
-    /// The array, of a type, after a value has been assigned to the part.
-    pub(super) fn set(self, array: Expr, ty: TypeRef, value: Expr) -> Expr {
-        let Part { indices, slice, .. } = self;
-        let (array, assigned) = (Box::new(array), Some(Box::new(value)));
-        Expr::Subscript { array, indices, slice, assigned, ty }
+    /// The whole value, of a type, after a value has been assigned to the part.
+    pub(super) fn set(self, whole: Expr, ty: TypeRef, value: Expr) -> Expr {
+        set_at(&self.steps, whole, ty, value)
+    }
+}
+
+fn set_at(steps: &[Step], whole: Expr, ty: TypeRef, value: Expr) -> Expr {
+    let Some((step, rest)) = steps.split_first() else { return value };
+    match step {
+        Step::Element { indices, slice, element } => {
+            let (array, indices, slice) = (Box::new(whole), indices.clone(), *slice);
+            let assigned = match rest.is_empty() {
+                true => value,
+                false => {
+                    let (array, indices) = (array.clone(), indices.clone());
+                    let ty = *element;
+                    let old = Expr::Subscript { array, indices, slice, assigned: None, ty };
+                    set_at(rest, old, ty, value)
+                }
+            };
+            Expr::Subscript { array, indices, slice, assigned: Some(Box::new(assigned)), ty }
+        }
+        Step::Field { index, fields } => {
+            let mut row: Vec<Expr> =
+                fields.iter().enumerate().map(|(i, ty)| field_of(&whole, i, *ty)).collect();
+            if let (Some(field), Some(ty)) = (row.get_mut(*index), fields.get(*index)) {
+                let old = std::mem::replace(field, Expr::Default(*ty));
+                *field = set_at(rest, old, *ty, value);
+            }
+            Expr::Row(row, ty.oid)
+        }
+    }
+}
+
+/// A field of a row; NULL of a row that is NULL.
+fn field_of(row: &Expr, index: usize, ty: TypeRef) -> Expr {
+    match row {
+        Expr::Row(fields, _) if index < fields.len() => fields[index].clone(),
+        _ => Expr::Field { arg: Box::new(row.clone()), index, ty },
+    }
+}
+
+/// Whether an assignment to a column is one to a part of it, which may be followed by others.
+pub(super) fn is_of_part(value: &Expr, column: usize) -> bool {
+    let is_own =
+        |arg: &Expr| matches!(arg, Expr::Var { rte: 0, column: c, .. } if *c == column as i32);
+    match value {
+        Expr::Subscript { assigned, .. } => assigned.is_some(),
+        Expr::Row(fields, _) => {
+            fields.iter().any(|field| matches!(field, Expr::Field { arg, .. } if is_own(arg)))
+        }
+        _ => false,
     }
 }
 
@@ -57,11 +112,83 @@ impl Binder<'_> {
         place: ExprPlace,
         location: Location,
     ) -> Result<Option<Part>> {
-        let Some(first) = path.first() else { return Ok(None) };
-        let container = column.type_oid;
-        if matches!(first, Indirection::Field(_)) {
-            return Err(self.partial_target(column, container, first, location));
+        if path.is_empty() {
+            return Ok(None);
         }
+        if column.domain != 0 {
+            let what = "assignment to a part of a column of a domain";
+            return Err(self.unsupported(what, location));
+        }
+        let (mut ty, mut steps) = (TypeRef::held(column), Vec::new());
+        let mut path = path;
+        while let Some(first) = path.first() {
+            let step = match first {
+                Indirection::Field(name) => {
+                    path = &path[1..];
+                    self.assigned_field(column, ty, name, location)?
+                }
+                _ => {
+                    let length =
+                        path.iter().take_while(|s| !matches!(s, Indirection::Field(_))).count();
+                    let (own, rest) = path.split_at(length);
+                    path = rest;
+                    self.assigned_element(column, ty, own, place, location)?
+                }
+            };
+            ty = match &step {
+                Step::Element { slice: true, .. } => ty,
+                Step::Element { element, .. } => *element,
+                Step::Field { index, fields } => fields[*index],
+            };
+            if self.base_of(ty.oid) != ty.oid && !path.is_empty() {
+                let what = "assignment to a part of a value of a domain";
+                return Err(self.unsupported(what, location));
+            }
+            steps.push(step);
+        }
+        Ok(Some(Part { steps, ty }))
+    }
+
+    /// A step to a field of a row.
+    fn assigned_field(
+        &self,
+        column: &Column,
+        of: TypeRef,
+        name: &str,
+        location: Location,
+    ) -> Result<Step> {
+        let (Some(fields), Some(names)) =
+            (self.ctx.catalog.row_declared(of.oid), self.ctx.catalog.row_names(of.oid))
+        else {
+            let step = Indirection::Field(name.to_owned());
+            return Err(self.partial_target(column, of.oid, &step, location));
+        };
+        let Some(index) = names.iter().position(|known| **known == *name) else {
+            let ty = self.format_type(of.oid, -1);
+            let message = format!(
+                "cannot assign to field \"{name}\" of column \"{}\" because there is no such column \
+                 in data type {ty}",
+                column.name
+            );
+            return Err(self.error(SqlState::UNDEFINED_COLUMN, message, location));
+        };
+        let fields = fields.into_iter().map(|(oid, typmod)| TypeRef { oid, typmod }).collect();
+        Ok(Step::Field { index, fields })
+    }
+
+    /// A step to an element or a slice of an array.
+    fn assigned_element(
+        &mut self,
+        column: &Column,
+        of: TypeRef,
+        path: &[Indirection],
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Step> {
+        let Some(first) = path.first() else {
+            return Err(Error::internal("a subscript without an index"));
+        };
+        let container = of.oid;
         let Some(element) = element_of(container) else {
             // INSERT has no reference to the column that could have a place.
             let location =
@@ -83,8 +210,7 @@ impl Binder<'_> {
                 None => return Err(self.partial_target(column, element, step, location)),
             }
         }
-        let oid = if slice { container } else { element };
-        Ok(Some(Part { indices, slice, ty: TypeRef { oid, typmod: column.typmod } }))
+        Ok(Step::Element { indices, slice, element: TypeRef { oid: element, typmod: of.typmod } })
     }
 
     /// Coerces a value to its target.
@@ -98,7 +224,12 @@ impl Binder<'_> {
         match &target.part {
             None => self.assign(value, column, location),
             Some(part) => {
-                self.coerce_element_assignment(value, part.ty, &column.name, target.location)
+                let is_field = matches!(part.steps.last(), Some(Step::Field { .. }));
+                let (ty, name) = (part.ty, &column.name);
+                match is_field {
+                    true => self.coerce_field_assignment(value, ty, name, target.location),
+                    false => self.coerce_element_assignment(value, ty, name, target.location),
+                }
             }
         }
     }

@@ -5,6 +5,7 @@ use super::group::MOVE_TO_LATERAL;
 use super::{Binder, ExprPlace};
 use crate::ast::{self, ExprKind, Literal, Location, ObjectName, SqlValueFunction};
 use crate::expr::{BoolTest, CallSyntax, Expr, Place, TypeRef};
+use steppe_catalog::type_spelling::{Spelled, spelled};
 use steppe_catalog::{FunctionRef, is_row_type};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, interrupt, oid};
 
@@ -144,6 +145,9 @@ impl Binder<'_> {
         location: Location,
     ) -> Result<Expr> {
         let to = self.type_name(type_name)?;
+        if let Some(value) = self.spelled_place(arg, type_name)? {
+            return Ok(value);
+        }
         let kept = is_kept_by_relation(place);
         if kept && (is_row_type(to.oid) || element_of(to.oid).is_some_and(is_row_type)) {
             return Err(self.unsupported("row types in expressions of tables", location));
@@ -156,6 +160,22 @@ impl Binder<'_> {
         let bound = self.expr(arg, place)?;
         let at = if location.offset().is_some() { location } else { type_name.location };
         self.coerce_explicit(bound, to, at)
+    }
+
+    /// A value of an enum in a stored text, by its place in the type's order.
+    fn spelled_place(&self, arg: &ast::Expr, ty: &ast::TypeName) -> Result<Option<Expr>> {
+        let (ExprKind::Const(Literal::String(place)), [_, name]) = (&arg.kind, ty.name.parts())
+        else {
+            return Ok(None);
+        };
+        let Some(Spelled::Place(oid)) = spelled(name) else { return Ok(None) };
+        let labels = self.ctx.catalog.enum_labels(oid);
+        let order =
+            place.parse().ok().filter(|order| labels.is_some_and(|l| l.at(*order).is_some()));
+        let Some(order) = order else {
+            return Err(Error::internal(format!("an enum has no label at the place {place}")));
+        };
+        Ok(Some(Expr::Const(Datum::Enum(oid, order), TypeRef::plain(oid))))
     }
 
     /// A boolean operand of AND, OR, NOT, WHERE ….
@@ -271,6 +291,7 @@ impl Binder<'_> {
         array: Expr,
         location: Location,
     ) -> Result<Expr> {
+        let (left, array) = (self.to_base(left), self.to_base(array));
         let array_type = array.ty().oid;
         let element = match array_type {
             oid::UNKNOWN => left.ty().oid,
@@ -285,6 +306,7 @@ impl Binder<'_> {
                 }
             },
         };
+        let element = self.base_of(element);
         let operator = self.resolve_operator(op, left.ty().oid, element, location)?;
         if operator.result != oid::BOOL {
             return Err(self.error(
@@ -295,12 +317,15 @@ impl Binder<'_> {
         }
         // An anyarray-style operator (array = ANY(array of arrays)) does not occur: no such types.
         let wanted = match operator.right {
-            oid::ANYARRAY | oid::ANYELEMENT => element,
+            oid::ANYARRAY | oid::ANYELEMENT | oid::ANYENUM => element,
             ty => ty,
         };
         let wanted_array = self.ctx.catalog.ty(wanted).map_or(0, |t| t.array);
         let left_type = match operator.left {
-            oid::ANYARRAY | oid::ANYELEMENT => left.ty(),
+            oid::ANYARRAY | oid::ANYELEMENT | oid::ANYENUM if left.ty().oid == oid::UNKNOWN => {
+                TypeRef::plain(element)
+            }
+            oid::ANYARRAY | oid::ANYELEMENT | oid::ANYENUM => left.ty(),
             ty => TypeRef::plain(ty),
         };
         let left = Box::new(self.coerce_implicit(left, left_type)?);
@@ -596,7 +621,7 @@ pub(crate) fn has_var(expr: &Expr) -> bool {
 
 /// Whether an expression at this place is stored with a relation, to be bound again: names of types
 /// that may change are not kept.
-fn is_kept_by_relation(place: ExprPlace) -> bool {
+pub(super) fn is_kept_by_relation(place: ExprPlace) -> bool {
     use ExprPlace as P;
     matches!(
         place,

@@ -117,6 +117,13 @@ impl Binder<'_> {
         let relation = self.relation(range_var)?;
         match relation.kind {
             RelKind::View => self.view(&relation, range_var),
+            RelKind::Composite => Err(self
+                .error(
+                    SqlState::WRONG_OBJECT_TYPE,
+                    format!("cannot open relation \"{}\"", relation.name),
+                    range_var.location,
+                )
+                .detail("This operation is not supported for composite types.")),
             RelKind::Index | RelKind::PartitionedIndex => Err(self
                 .error(
                     SqlState::WRONG_OBJECT_TYPE,
@@ -222,11 +229,7 @@ impl Binder<'_> {
         let mut columns: Vec<RteColumn> = relation
             .columns
             .iter()
-            .map(|c| RteColumn {
-                name: c.name.clone(),
-                ty: TypeRef { oid: c.type_oid, typmod: c.typmod },
-                dropped: c.dropped,
-            })
+            .map(|c| RteColumn { name: c.name.clone(), ty: TypeRef::of(c), dropped: c.dropped })
             .collect();
         let name: Arc<str> = match alias {
             Some(alias) => alias.name.as_str().into(),

@@ -19,6 +19,8 @@ impl Binder<'_> {
         right: Expr,
         location: Location,
     ) -> Result<Expr> {
+        let left = left.map(|left| self.to_base(left));
+        let right = self.to_base(right);
         let left_type = left.as_ref().map_or(0, |e| e.ty().oid);
         let operator = self.resolve_operator(name, left_type, right.ty().oid, location)?;
         self.call_operator(operator, left, right, location)
@@ -198,7 +200,14 @@ impl Binder<'_> {
         let called = self.resolve_function(name, &args, arg_names, variadic, location)?;
         let (proc, variadic_from) = (called.proc.clone(), called.variadic_from);
         let (args, declared) = self.complete(called, args)?;
-        let inputs: Vec<Oid> = args.iter().map(|e| e.ty().oid).collect();
+        let inputs: Vec<Oid> = args
+            .iter()
+            .zip(&declared)
+            .map(|(arg, declared)| match is_polymorphic(*declared) {
+                true => self.base_of(arg.ty().oid),
+                false => arg.ty().oid,
+            })
+            .collect();
         let (actual, result) = self.actual_types(&inputs, &declared, proc.ret, location)?;
         let mut coerced = Vec::with_capacity(args.len());
         for (arg, ty) in args.into_iter().zip(&actual) {
@@ -280,6 +289,7 @@ impl Binder<'_> {
         let chosen = match candidates.iter().position(|c| c.args == inputs) {
             Some(exact) => Selection::One(candidates.swap_remove(exact)),
             None => {
+                let inputs: Vec<Oid> = inputs.iter().map(|ty| self.base_of(*ty)).collect();
                 let fitting = candidates
                     .into_iter()
                     .filter(|c| can_coerce(types, &inputs, &c.args, CastContext::Implicit))

@@ -34,6 +34,7 @@ mod coerce;
 mod collation;
 mod conflict;
 mod dml;
+mod domains;
 mod element;
 mod expr;
 mod from;
@@ -78,11 +79,13 @@ pub use call::{ProcedureCall, bind_call};
 pub use coerce::CoercionContext;
 pub(crate) use coerce::is_row;
 pub use collation::collation;
+pub(crate) use domains::without_domains;
+pub use domains::{bind_domain_condition, stored_condition};
 pub(crate) use from::UNNAMED_JOIN;
 pub use func::figure_column_name;
 pub(crate) use names::relation_of;
 pub use row::result_columns;
-pub use row_types::{read_row, row_element};
+pub use row_types::{is_own, own_element, read_label, read_of_domain, read_row};
 pub use stored::{
     generated_value, of_stored, statistics_exprs, stored_checks, stored_expr, stored_generated,
     stored_key, stored_never_null, virtual_value,
@@ -268,7 +271,9 @@ pub fn bind_table_expr(
     expr: &ast::Expr,
     place: ExprPlace,
 ) -> Result<Expr> {
-    Binder::new(ctx, Params::none()).table_expr(relation, expr, place).map(settled)
+    let bound = Binder::new(ctx, Params::none()).table_expr(relation, expr, place)?;
+    row_types::check_kept(&bound, place)?;
+    Ok(settled(bound))
 }
 
 /// Binds a condition over the columns of one table (CHECK, index predicates); `construct` names it
@@ -282,7 +287,9 @@ pub fn bind_table_condition(
 ) -> Result<Expr> {
     let mut binder = Binder::new(ctx, Params::none());
     let bound = binder.table_expr(Some(relation), expr, place)?;
-    binder.coerce_boolean(bound, construct, expr.leftmost()).map(settled)
+    let bound = binder.coerce_boolean(bound, construct, expr.leftmost())?;
+    row_types::check_kept(&bound, place)?;
+    Ok(settled(bound))
 }
 
 /// Binds a table expression and coerces it to a type as an assignment to `column` would.
@@ -301,7 +308,9 @@ pub fn bind_assigned_expr(
         ExprPlace::ColumnDefault | ExprPlace::GeneratedColumn => Location::NONE,
         _ => expr.leftmost(),
     };
-    binder.coerce_assignment(bound, target, column, location, place).map(settled)
+    let bound = binder.coerce_assignment(bound, target, column, location, place)?;
+    row_types::check_kept(&bound, place)?;
+    Ok(settled(bound))
 }
 
 /// Binds the default of a function's parameter and coerces it to the parameter's type.
@@ -717,7 +726,13 @@ impl<'a> Binder<'a> {
             ty => ty,
         };
         let typmod = self.params.typmods.get(index).copied().unwrap_or(-1);
-        Ok(Expr::Param { index, ty: TypeRef { oid, typmod }, at: Place(location) })
+        let held = self.ctx.catalog.held_type(oid).oid;
+        if held == oid {
+            return Ok(Expr::Param { index, ty: TypeRef { oid, typmod }, at: Place(location) });
+        }
+        // The value that a client has sent has been read as one of the type below.
+        let param = Expr::Param { index, ty: TypeRef::plain(held), at: Place(location) };
+        self.coerce_implicit(param, TypeRef::plain(oid))
     }
 
     /// Gives an untyped parameter its type; a second, different one is an error.

@@ -320,6 +320,7 @@ impl Binder<'_> {
         if subscripts.is_empty() {
             return Ok(value);
         }
+        let value = self.to_base(value);
         let container = value.ty();
         let element = match container.oid {
             // An array of a fixed length, from 0.
@@ -570,7 +571,7 @@ impl Binder<'_> {
     pub(super) fn shape_of_type(&self, ty: Oid) -> Option<RowShape> {
         let relation = self.ctx.catalog.relation_of_row_type(ty)?;
         let live = relation.columns.iter().filter(|column| !column.dropped);
-        let column = |c: &Column| (c.name.clone(), TypeRef { oid: c.type_oid, typmod: c.typmod });
+        let column = |c: &Column| (c.name.clone(), TypeRef::of(c));
         Some(RowShape { columns: live.map(column).collect() })
     }
 

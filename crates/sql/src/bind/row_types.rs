@@ -4,16 +4,18 @@
 //! That surely works only where it is written `ROW(…)`: any other has its columns checked when the
 //! statement runs.
 
-use super::Binder;
 use super::coerce::element_of;
+use super::expr::is_kept_by_relation;
+use super::{Binder, ExprPlace};
 use crate::expr::{CallSyntax, Expr, TypeRef};
 use std::borrow::Cow;
 use std::sync::Arc;
 use steppe_catalog::builtin::CastContext;
+use steppe_catalog::type_spelling::is_spelled;
 use steppe_catalog::{Catalog, is_row_type};
 use steppe_types::array_io::parse_record;
 use steppe_types::io::{IoContext, TypeCatalog};
-use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 
 impl Binder<'_> {
     /// A row, or an array of rows, as one of another row type.
@@ -28,6 +30,9 @@ impl Binder<'_> {
             expr if matches!(to, oid::RECORD | oid::RECORD_ARRAY) => Ok(Some(expr)),
             Expr::Row(fields, oid::RECORD) => {
                 self.record_to_row(fields, to, context, syntax).map(Some)
+            }
+            Expr::Row(fields, from) if self.inherits(from, to) => {
+                self.row_of_parent(fields, from, to).map(Some)
             }
             expr if self.inherits(expr.ty().oid, to) => {
                 Err(Error::not_supported("conversion of a row to a parent's row type"))
@@ -44,7 +49,7 @@ impl Binder<'_> {
         context: CastContext,
         syntax: CallSyntax,
     ) -> Result<Expr> {
-        let columns = self.ctx.catalog.row_columns(to).unwrap_or_default();
+        let columns = self.ctx.catalog.row_declared(to).unwrap_or_default();
         let refused = |binder: &Self, detail: String| {
             let message = format!("cannot cast type record to {}", binder.format_type(to, -1));
             Error::new(SqlState::CANNOT_COERCE, message).detail(detail)
@@ -71,6 +76,19 @@ impl Binder<'_> {
         Ok(Expr::Row(row, to))
     }
 
+    /// A row with the columns that the parent has, by their names (ConvertRowtypeExpr).
+    fn row_of_parent(&self, fields: Vec<Expr>, from: Oid, to: Oid) -> Result<Expr> {
+        let names = |ty: Oid| self.ctx.catalog.row_names(ty).unwrap_or_default();
+        let (own, wanted) = (names(from), names(to));
+        let column = |name: &Arc<str>| {
+            let at = own.iter().position(|own| own == name)?;
+            fields.get(at).cloned()
+        };
+        let row: Option<Vec<Expr>> = wanted.iter().map(column).collect();
+        let row = row.ok_or_else(|| Error::internal("a child without its parent's column"))?;
+        Ok(Expr::Row(row, to))
+    }
+
     /// Whether a row type's relation is another's descendant (typeInheritsFrom).
     fn inherits(&self, child: Oid, parent: Oid) -> bool {
         let catalog = self.ctx.catalog;
@@ -87,7 +105,7 @@ impl Binder<'_> {
     /// The context for reading a literal of a type, or of an array over it. A row in a view's text
     /// may have more columns now than were written.
     pub(super) fn io_for(&self, base: Oid) -> Cow<'_, IoContext> {
-        if !is_row_type(base) || !self.reads_view() {
+        if !is_own(base) || !self.reads_view() {
             return Cow::Borrowed(self.ctx.io);
         }
         let names = self.ctx.io.catalog.clone();
@@ -95,6 +113,29 @@ impl Binder<'_> {
             Arc::new(RowTypes { catalog: self.ctx.catalog.clone(), names });
         Cow::Owned(IoContext { catalog: Some(catalog), ..self.ctx.io.clone() })
     }
+}
+
+/// 0A000 for a row of a declared type in an expression that a table keeps as text, which names columns
+/// but no fields of rows.
+pub(super) fn check_kept(expr: &Expr, place: ExprPlace) -> Result<()> {
+    if !is_kept_by_relation(place) {
+        return Ok(());
+    }
+    let is_row = |ty: Oid| is_row_type(ty) || element_of(ty).is_some_and(is_row_type);
+    let is_named = match expr {
+        Expr::Const(..)
+        | Expr::Row(..)
+        | Expr::Relabel { .. }
+        | Expr::CoerceViaIo { .. }
+        | Expr::ArrayCoerce { .. }
+        | Expr::Array { .. } => is_row(expr.ty().oid),
+        Expr::Field { arg, .. } => is_row(arg.ty().oid),
+        _ => false,
+    };
+    if is_named {
+        return Err(Error::not_supported("row types in expressions of tables"));
+    }
+    expr.try_for_each_child(&mut |child| check_kept(child, place))
 }
 
 /// Reads a value of a row type. `None` if it is no row type of the catalog.
@@ -105,12 +146,56 @@ pub fn read_row(
     context: &IoContext,
 ) -> Option<Result<Datum>> {
     let columns = catalog.row_columns(type_oid)?;
+    let mut declared = catalog.row_declared(type_oid).into_iter().flatten();
+    if declared.any(|(ty, _)| catalog.is_constrained(ty)) {
+        let what = "reading a row with columns of a domain that has conditions";
+        return Some(Err(Error::not_supported(what)));
+    }
     Some(parse_record(&columns, text, context))
 }
 
-/// The element type of an array type over a row type.
-pub fn row_element(array: Oid) -> Option<Oid> {
-    element_of(array).filter(|element| is_row_type(*element))
+/// Reads a value of the type below a domain, whose conditions the caller checks. `None` if the type is
+/// no domain of the catalog, nor an array over one.
+pub fn read_of_domain(
+    catalog: &Catalog,
+    type_oid: Oid,
+    text: &str,
+    context: &IoContext,
+) -> Option<Result<Datum>> {
+    let held = catalog.held_type(type_oid);
+    (held.oid != type_oid).then(|| text_io::input(held.oid, held.modifier, text, context))
+}
+
+/// Reads a value of an enum: 22P02 if there is no such label. `None` if the type is no enum of the
+/// catalog.
+pub fn read_label(
+    catalog: &Catalog,
+    type_oid: Oid,
+    text: &str,
+    path: &[Oid],
+) -> Option<Result<Datum>> {
+    let labels = catalog.enum_labels(type_oid)?;
+    let name = || catalog.shown_type_name(type_oid, path);
+    Some(match labels.named(text) {
+        Some(label) => label.check_safe(&name()).map(|()| Datum::Enum(type_oid, label.order)),
+        None => {
+            let message = format!("invalid input value for enum {}: \"{text}\"", name());
+            Err(Error::new(SqlState::INVALID_TEXT_REPRESENTATION, message))
+        }
+    })
+}
+
+/// Whether a type is a row type, or an enum, or a domain, or an array type over one: only a catalog
+/// knows how values look.
+pub fn is_own(type_oid: Oid) -> bool {
+    is_row_type(type_oid)
+        || is_spelled(type_oid)
+        || element_of(type_oid).is_some_and(|element| is_row_type(element) || is_spelled(element))
+}
+
+/// The element type of an array type over a row type, an enum or a domain.
+pub fn own_element(array: Oid) -> Option<Oid> {
+    element_of(array).filter(|element| is_own(*element))
 }
 
 /// The row types as a view's text names their values, and the session's names behind them.
@@ -143,7 +228,11 @@ impl TypeCatalog for RowTypes {
     }
 
     fn element_type(&self, array: Oid) -> Option<Oid> {
-        row_element(array)
+        own_element(array)
+    }
+
+    fn enum_label(&self, type_oid: Oid, order: f64) -> Option<Arc<str>> {
+        self.catalog.enum_labels(type_oid)?.at(order).map(|label| label.name.clone())
     }
 
     fn input(
@@ -153,6 +242,9 @@ impl TypeCatalog for RowTypes {
         text: &str,
         context: &IoContext,
     ) -> Option<Result<Datum>> {
+        if let Some(label) = read_label(&self.catalog, type_oid, text, &[]) {
+            return Some(label);
+        }
         let columns = self.catalog.row_columns(type_oid)?;
         let whole = parse_record(&columns, text, context);
         // The table may have been given columns since the view was made.

@@ -34,7 +34,7 @@ impl Binder<'_> {
         let ty =
             self.coerce_common(&mut marks, "CYCLE", &[value.leftmost(), default.leftmost()])?;
         let comparable = is_row(ty.oid)
-            || builtin::ordering(ty.oid).is_some()
+            || builtin::ordering(self.base_of(ty.oid)).is_some()
             || builtin::operator_of("=", ty.oid, ty.oid).is_some_and(|o| o.can_hash);
         if !comparable {
             let shown = self.format_type(ty.oid, -1);

@@ -310,7 +310,7 @@ impl Binder<'_> {
 
     /// [`Self::check_ordering`] without the hint.
     pub(super) fn check_sorted(&self, ty: Oid, location: Location) -> Result<()> {
-        if is_row(ty) || builtin::ordering(ty).is_some() {
+        if is_row(ty) || builtin::ordering(self.base_of(ty)).is_some() {
             return Ok(());
         }
         let shown = self.format_type(ty, -1);

@@ -1,7 +1,7 @@
 //! SET of UPDATE and of ON CONFLICT: the values of columns, and of parts of them (parse_target.c,
 //! transformUpdateTargetList).
 
-use super::element::Assigned;
+use super::element::{Assigned, is_of_part};
 use super::{Binder, ExprPlace};
 use crate::ast::{self, ExprKind, Location};
 use crate::expr::{Expr, SubLinkKind, TypeRef};
@@ -216,7 +216,7 @@ fn add_assignment(
     value: Expr,
 ) -> Result<()> {
     let column = &relation.columns[target.column];
-    let ty = TypeRef { oid: column.type_oid, typmod: column.typmod };
+    let ty = TypeRef::of(column);
     let before = assignments.iter_mut().find(|(known, _)| *known == target.column);
     match (before, target.part) {
         (None, None) => assignments.push((target.column, value)),
@@ -225,7 +225,7 @@ fn add_assignment(
             let old = Expr::var(0, target.column, ty);
             assignments.push((target.column, part.set(old, ty, value)));
         }
-        (Some((_, before @ Expr::Subscript { assigned: Some(_), .. })), Some(part)) => {
+        (Some((_, before)), Some(part)) if is_of_part(before, target.column) => {
             let array = std::mem::replace(before, Expr::Default(ty));
             *before = part.set(array, ty, value);
         }

@@ -4,6 +4,7 @@
 //! only columns of the table and built-in functions, so that the session's search
 //! path and settings play no part.
 
+use super::domains::expr_without_domains;
 use super::{
     BindContext, ExprPlace, bind_assigned_expr, bind_table_expr, over_row, parse_expression,
 };
@@ -25,7 +26,8 @@ pub fn stored_expr(
 ) -> Result<Expr> {
     let io = IoContext::default();
     let ctx = BindContext { catalog, search_path: &[PG_CATALOG], io: &io, source: text };
-    bind_table_expr(&ctx, Some(table), &parse_expression(text)?, place)
+    let bound = bind_table_expr(&ctx, Some(table), &parse_expression(text)?, place)?;
+    Ok(expr_without_domains(catalog, bound))
 }
 
 /// The expressions of a statistics object, over its table.
@@ -109,9 +111,10 @@ pub fn generated_value(
     };
     let io = IoContext::default();
     let ctx = BindContext { catalog, search_path: &[PG_CATALOG], io: &io, source: text };
-    let ty = TypeRef { oid: column.type_oid, typmod: column.typmod };
+    let ty = TypeRef::of(column);
     let (parsed, place) = (parse_expression(text)?, ExprPlace::GeneratedColumn);
-    bind_assigned_expr(&ctx, Some(table), &parsed, place, ty, &column.name).map(Some)
+    let bound = bind_assigned_expr(&ctx, Some(table), &parsed, place, ty, &column.name)?;
+    Ok(Some(expr_without_domains(catalog, bound)))
 }
 
 /// The virtual generated columns that must not be NULL: position, and expression over the row.

@@ -4,7 +4,7 @@ use super::{BindContext, Binder};
 use crate::ast::{self, ExprKind, Literal, TypeName};
 use crate::expr::TypeRef;
 use steppe_catalog::builtin::Type;
-use steppe_catalog::system::definitions;
+use steppe_catalog::type_spelling::{Spelled, is_spelled, spelled, spelling};
 use steppe_catalog::{Catalog, PG_CATALOG, builtin};
 use steppe_types::error::Severity;
 use steppe_types::{Error, Oid, Result, SqlState, oid};
@@ -45,7 +45,9 @@ impl Binder<'_> {
         let resolved = resolved.map_err(|error| error.at(self.position(name.location)))?;
         match self.ctx.catalog.ty(resolved.oid) {
             // Their values are held as those of the types that they are over.
-            Some(ty) if ty.kind == b'd' => Err(self.unsupported("domains", name.location)),
+            Some(ty) if ty.kind == b'd' && !oid::is_domain(ty.oid) => {
+                Err(self.unsupported("domains", name.location))
+            }
             _ => Ok(resolved),
         }
     }
@@ -85,6 +87,12 @@ impl TypeNames<'_> {
     /// The type that a name means, without its brackets.
     fn find(&self, name: &TypeName) -> Result<Option<Type>> {
         Ok(match name.name.parts() {
+            [schema, ty] if schema == "pg_catalog" && ty.starts_with('#') => {
+                let (Some(Spelled::Type(oid)) | Some(Spelled::Place(oid))) = spelled(ty) else {
+                    return Ok(None);
+                };
+                self.catalog.ty(oid).filter(|ty| self.catalog.has_type(ty.oid))
+            }
             [schema, ty] => {
                 let schema = self.catalog.schema_in(schema, self.path).ok_or_else(|| {
                     let message = format!("schema \"{schema}\" does not exist");
@@ -112,12 +120,9 @@ impl TypeNames<'_> {
     pub fn format(&self, type_oid: Oid, typmod: i32) -> String {
         let Some(ty) = builtin::ty(type_oid) else { return format_type(type_oid, typmod) };
         let element = if ty.is_true_array() { ty.element } else { type_oid };
-        match self.catalog.relation_of_row_type(element) {
-            Some(relation) => {
-                let name = match self.is_visible(element, &relation.name) {
-                    true => definitions::quote_identifier(&relation.name).into_owned(),
-                    false => definitions::qualified_name(self.catalog, relation),
-                };
+        match self.catalog.own_type_name(element) {
+            Some(_) => {
+                let name = self.catalog.shown_type_name(element, self.path);
                 if element == type_oid { name } else { format!("{name}[]") }
             }
             None if !self.catalog.has_type(type_oid) => "???".to_owned(),
@@ -259,8 +264,8 @@ pub fn format_type_with_typmod(type_oid: Oid, typmod: i32) -> String {
     }
 }
 
-/// The SQL name of a built-in type, with its modifier unless that is -1. [`TypeNames::format`] has
-/// the others.
+/// The SQL name of a built-in type, with its modifier unless that is -1; for a type of a user, its
+/// name in stored texts. [`TypeNames::format`] has the others.
 pub fn format_type(type_oid: Oid, typmod: i32) -> String {
     let Some(ty) = builtin::ty(type_oid) else {
         return if type_oid == 0 { "-".into() } else { "???".into() };
@@ -268,6 +273,9 @@ pub fn format_type(type_oid: Oid, typmod: i32) -> String {
     // The vectors are arrays, but types of their own, with their own names.
     if ty.is_true_array() && oid::vector_element_type(type_oid).is_none() {
         return format!("{}[]", format_type(ty.element, typmod));
+    }
+    if is_spelled(type_oid) {
+        return spelling(type_oid);
     }
     let length = |name: &str| match typmod {
         n if n > VARHDRSZ => format!("{name}({})", n - VARHDRSZ),

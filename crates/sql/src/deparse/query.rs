@@ -408,7 +408,9 @@ impl Printer<'_> {
         };
         match expr {
             // A bare number would be an output column's.
-            Expr::Const(value, ty) if !value.is_null() => super::typed_constant(*ty, text),
+            Expr::Const(value, ty) if !value.is_null() => {
+                super::typed_constant(*ty, text, self.style.io)
+            }
             Expr::Var { .. } | Expr::Const(..) => text,
             _ if text.ends_with(".*") || self.merged(expr).is_some() => text,
             _ if self.style.pretty || super::is_call(expr) => format!("({text})"),

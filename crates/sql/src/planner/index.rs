@@ -267,6 +267,8 @@ pub(crate) fn same_ordering(a: Oid, b: Oid) -> bool {
         | oid::REGROLE
         | oid::REGOPER
         | oid::REGOPERATOR => oid::OID,
+        // Operators are those of any enum; a value is always of the column's own.
+        other if oid::is_enum_type(other) => oid::ANYENUM,
         other => other,
     };
     class(a) == class(b)

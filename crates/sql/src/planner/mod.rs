@@ -114,7 +114,7 @@ pub(crate) use cost::strip;
 pub(crate) use index::same_ordering;
 pub(crate) use rte_set::RteSet;
 
-use crate::bind::BindContext;
+use crate::bind::{BindContext, without_domains};
 use crate::expr::{ExecParamId, Expr, TypeRef};
 use crate::plan::*;
 use crate::query::*;
@@ -288,10 +288,16 @@ pub fn plan(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Result<Plann
 
 /// The same; walks over the query end by unwinding, which leaves nothing behind.
 fn plan_interruptibly(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Result<PlannedStmt> {
+    let mut bound = bound;
+    let domains = domains_of_result(ctx.catalog, &bound.query);
+    without_domains(ctx.catalog, &mut bound.query);
     let mut planner = Planner::new(ctx);
     planner.for_cursor = bound.positions.is_some();
     let command = bound.query.command;
     let mut columns = result_columns(&bound.query);
+    for (column, domain) in columns.iter_mut().zip(domains) {
+        column.domain = domain;
+    }
     let positions = bound.positions.as_ref().map_or(0, |positions| positions.tables.len());
     columns.truncate(columns.len() - 2 * positions);
     for (view, lock) in bound.views {
@@ -331,17 +337,27 @@ fn plan_interruptibly(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Re
     })
 }
 
-fn result_columns(query: &Query) -> Vec<ResultColumn> {
+/// The targets that a query returns.
+fn result_targets(query: &Query) -> impl Iterator<Item = &Target> {
     let targets = match query.command {
         Command::Select => &query.targets,
         _ => &query.returning,
     };
-    targets
-        .iter()
-        .filter(|t| !t.hidden)
+    targets.iter().filter(|target| !target.hidden)
+}
+
+/// The domains, or array types over them, of a query's results; 0 for any other type.
+fn domains_of_result(catalog: &Catalog, query: &Query) -> Vec<Oid> {
+    let types = result_targets(query).map(|target| target.expr.ty().oid);
+    types.map(|ty| if catalog.held_type(ty).oid == ty { 0 } else { ty }).collect()
+}
+
+fn result_columns(query: &Query) -> Vec<ResultColumn> {
+    result_targets(query)
         .map(|t| ResultColumn {
             name: t.name.clone(),
             ty: t.expr.ty(),
+            domain: 0,
             origin: t.origin.unwrap_or((0, 0)),
         })
         .collect()
