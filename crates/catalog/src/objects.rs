@@ -110,6 +110,7 @@ pub fn describe(
             }
             None => format!("statistics object {oid}"),
         },
+        Object::Type(oid) => format!("type {}", types(oid)),
         Object::Function(oid) => match catalog.function(oid) {
             Some(function) => {
                 format!("function {}", function_signature(catalog, path, types, &function))

@@ -10,8 +10,8 @@ use super::inherit::{self, Inheritor, invalid_table};
 use super::scan::{evaluator, scan_batches};
 use super::table::{check_column_type, create_storage, default_text, written_collation};
 use super::{
-    DdlContext, create_statistics, depend, files_of, generated, identity, index, partition, trigger,
-    types, validate,
+    DdlContext, create_statistics, depend, files_of, generated, identity, index, partition,
+    trigger, types, validate,
 };
 use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;

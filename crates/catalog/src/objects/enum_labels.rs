@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn new_labels_lie_between_their_neighbours() {
-        assert_eq!(labels(&[]).place_for(0), Ok(1.0));
+        assert_eq!(labels(&[]).place_for(0).expect("a place"), 1.0);
         let two = labels(&[1.0, 2.0]);
         assert_eq!([0, 1, 2].map(|at| two.place_for(at).expect("a place")), [0.0, 1.5, 3.0]);
         assert_eq!(two.at(2.0).map(|label| &*label.name), Some("at 2"));

@@ -30,7 +30,7 @@ pub(super) fn check_relation(relation: &Relation, stmt: &CreateTriggerStmt) -> R
         }
         RelKind::Table | RelKind::PartitionedTable | RelKind::View => Ok(()),
         RelKind::Virtual => Err(system_catalog(relation)),
-        RelKind::Sequence => Err(without_triggers(relation)),
+        RelKind::Sequence | RelKind::Composite => Err(without_triggers(relation)),
         RelKind::Index | RelKind::PartitionedIndex => {
             let message = format!("cannot open relation \"{}\"", relation.name);
             Err(unsupported(relation, message))
