@@ -15,6 +15,7 @@
 pub mod builtin;
 pub mod extended_statistics;
 pub mod extension;
+pub mod foreign_key;
 mod history;
 mod name_space;
 mod names;
@@ -41,6 +42,7 @@ pub use extended_statistics::{
     Combination, ExtendedFound, ExtendedStatistics, StatisticsExpression, StatisticsKind,
 };
 pub use extension::{AvailableExtension, Extension, KeptByExtension};
+pub use foreign_key::{ForeignKey, KeyOperators, Reference, ReferentialAction};
 pub use history::{Mentions, function_name};
 pub use name_space::NameSpace;
 pub use names::{NAME_BYTES_MAX, object_name};

@@ -12,6 +12,7 @@
 use crate::builtin;
 use crate::extended_statistics::ExtendedStatistics;
 use crate::extension::KeptByExtension;
+use crate::foreign_key::ForeignKey;
 use crate::partition::{PartitionKey, PartitionOf};
 use crate::statistics::Statistics;
 use crate::trigger::Trigger;
@@ -277,6 +278,8 @@ pub enum ConstraintKind {
     },
     /// Its one column is NOT NULL.
     NotNull,
+    /// FOREIGN KEY
+    ForeignKey(Arc<ForeignKey>),
 }
 
 /// The properties of an index (pg_index).
@@ -636,7 +639,9 @@ impl Constraint {
     pub fn index(&self) -> Option<Oid> {
         match self.kind {
             ConstraintKind::Primary { index } | ConstraintKind::Unique { index } => Some(index),
-            ConstraintKind::Check { .. } | ConstraintKind::NotNull => None,
+            ConstraintKind::Check { .. }
+            | ConstraintKind::NotNull
+            | ConstraintKind::ForeignKey(_) => None,
         }
     }
 

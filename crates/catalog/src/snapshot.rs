@@ -69,6 +69,8 @@ pub struct Catalog {
     /// (relation, the view or sequence that refers to it): a view refers to relations that it
     /// reads, a sequence to its owner.
     referrers: OrdSet<(Oid, Oid)>,
+    /// (table, the table with a foreign key that refers to it)
+    references: OrdSet<(Oid, Oid)>,
     /// The partitions of each partitioned table by their bounds. An error means that the catalog
     /// contradicts itself there; the caller gets it.
     partition_maps: OrdMap<Oid, Result<PartitionMap, Arc<str>>>,
@@ -97,6 +99,7 @@ impl Catalog {
             children: OrdSet::new(),
             pending_detaches: OrdSet::new(),
             referrers: OrdSet::new(),
+            references: OrdSet::new(),
             partition_maps: OrdMap::new(),
         };
         for (oid, name) in [(PG_CATALOG, "pg_catalog"), (INFORMATION_SCHEMA, "information_schema")]
@@ -332,6 +335,11 @@ impl Catalog {
         of.filter_map(|(_, referrer)| self.relations.get(referrer))
     }
 
+    /// The tables with foreign keys that refer to a table.
+    pub(crate) fn referencing_tables(&self, table: Oid) -> impl Iterator<Item = Oid> {
+        self.references.range((table, 0)..=(table, Oid::MAX)).map(|(_, referencing)| *referencing)
+    }
+
     // ----- partitions and inheritance -----
 
     /// The partitions of a table or index, or the tables that inherit from it, by OID.
@@ -441,16 +449,23 @@ impl Catalog {
         }
     }
 
-    /// Keeps `referrers`, `children` and `partition_maps` consistent with a relation's version.
+    /// Keeps `referrers`, `references`, `children` and `partition_maps` consistent with a relation's
+    /// version.
     fn link(&mut self, old: Option<&Relation>, new: Option<&Relation>) {
         if let Some(relation) = old {
             for referred in relation.refers_to().chain(relation.own_types()) {
                 self.referrers.remove(&(referred, relation.oid));
             }
+            for (_, key) in relation.foreign_keys() {
+                self.references.remove(&(key.table, relation.oid));
+            }
         }
         if let Some(relation) = new {
             for referred in relation.refers_to().chain(relation.own_types()) {
                 self.referrers.insert((referred, relation.oid));
+            }
+            for (_, key) in relation.foreign_keys() {
+                self.references.insert((key.table, relation.oid));
             }
         }
         if old.map(lineage) != new.map(lineage) {

@@ -10,7 +10,9 @@ use super::open::system_catalog;
 use super::reloptions::{self, Owner};
 use super::table::default_text;
 use super::table_change::TableChange;
-use super::{DdlContext, add_column, create_view, not_null, partition, trigger, types};
+use super::{
+    DdlContext, add_column, create_view, foreign_key, not_null, partition, trigger, types,
+};
 use super::{generated, identity, persistence, retype, validate};
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
@@ -47,14 +49,17 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
         ) || matches!(c, Command::SetOptions(options) | Command::ResetOptions(options)
             if !options.iter().any(|option| reloptions::changes_queries(&option.name)))
     };
-    let switches = |c: &Command| matches!(c, Command::Trigger { .. });
-    let mode = match () {
-        () if stmt.commands.iter().all(is_light) => RelationLockMode::ShareUpdateExclusive,
-        () if stmt.commands.iter().all(|c| is_light(c) || switches(c)) => {
+    let mode = |command: &Command| match command {
+        command if is_light(command) => RelationLockMode::ShareUpdateExclusive,
+        Command::AlterConstraint { .. } | Command::Trigger { .. } => {
             RelationLockMode::ShareRowExclusive
         }
-        () => RelationLockMode::AccessExclusive,
+        Command::AddConstraint(c) if matches!(c.kind, AstConstraint::ForeignKey(_)) => {
+            RelationLockMode::ShareRowExclusive
+        }
+        _ => RelationLockMode::AccessExclusive,
     };
+    let mode = stmt.commands.iter().map(mode).max().unwrap_or(RelationLockMode::AccessExclusive);
     let Some(relation) = open_altered(ctx, stmt, mode)? else { return Ok(tag) };
     ctx.check_not_in_use(&relation, "ALTER TABLE")?;
     partition::check_not_detaching(&relation)?;
@@ -150,7 +155,7 @@ fn pass(command: &Command, read: &[Arc<str>], made: &[&str]) -> u8 {
         Command::SetNotNull(_) => 5,
         Command::AddConstraint(c) => match c.kind {
             AstConstraint::NotNull { .. } => 5,
-            AstConstraint::Check(_) => 7,
+            AstConstraint::Check(_) | AstConstraint::ForeignKey(_) => 7,
             _ => 6,
         },
         Command::ColumnDefault { .. } | Command::AddIdentity { .. } => 7,
@@ -292,7 +297,14 @@ fn run_with_children(
         }
         Command::DropNotNull(name) => not_null::drop(ctx, table, name, reach),
         Command::ValidateConstraint(name) => validate::constraint(ctx, &mut table, name, reach),
-        Command::AlterConstraint { name, deferrable, enforced, no_inherit, .. } => {
+        Command::AlterConstraint { name, deferrable, initially_deferred, enforced, no_inherit } => {
+            let at = table.constraints.iter().position(|own| *own.name == *name);
+            let at = at.filter(|at| table.constraints[*at].foreign_key().is_some());
+            if let Some(at) = at.filter(|_| no_inherit.is_none()) {
+                let deferral = foreign_key::deferral_of(*deferrable, *initially_deferred);
+                let changes = foreign_key::Changes { deferral, enforced: *enforced };
+                return foreign_key::alter(ctx, table, at, changes);
+            }
             let (deferrability, enforceability) = (deferrable.is_some(), enforced.is_some());
             let no_inherit = *no_inherit;
             let changes = not_null::Changes { deferrability, enforceability, no_inherit };

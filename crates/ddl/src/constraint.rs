@@ -1,6 +1,7 @@
-//! Table constraints: NOT NULL, CHECK, PRIMARY KEY, UNIQUE.
+//! Table constraints: NOT NULL, CHECK, PRIMARY KEY, UNIQUE, and FOREIGN KEY when the others are there.
 
 use super::alter::Reach;
+use super::foreign_key::{self, PendingForeignKey};
 use super::index::{self, IndexBuilder};
 use super::inherit::invalid_table;
 use super::not_null::{self, NotNullPlace, PendingNotNull};
@@ -35,6 +36,7 @@ pub(crate) struct PendingConstraints {
     keys: Vec<PendingKey>,
     checks: Vec<PendingCheck>,
     not_nulls: Vec<PendingNotNull>,
+    foreign_keys: Vec<PendingForeignKey>,
 }
 
 struct PendingKey {
@@ -87,6 +89,11 @@ impl PendingConstraints {
     /// Whether none is pending.
     pub(crate) fn is_empty(&self) -> bool {
         self.keys.is_empty() && self.checks.is_empty() && self.not_nulls.is_empty()
+    }
+
+    /// The foreign keys, which are not pending any more.
+    pub(super) fn take_foreign_keys(&mut self) -> Vec<PendingForeignKey> {
+        std::mem::take(&mut self.foreign_keys)
     }
 
     /// A constraint written behind a column.
@@ -169,10 +176,27 @@ impl PendingConstraints {
             (true, false) => Deferral::InitiallyImmediate,
             (false, false) => Deferral::NotDeferrable,
         };
+        let name = c.name.as_deref().map(|n| truncate_name(n).to_string());
+        if let ast::ConstraintKind::ForeignKey(key) = &c.kind {
+            foreign_key::check_clause(key)?;
+            let columns = match column {
+                Some(column) => vec![column.to_string()],
+                None => key.columns.iter().map(|c| truncate_name(c).to_string()).collect(),
+            };
+            self.foreign_keys.push(PendingForeignKey {
+                name,
+                columns,
+                key: (**key).clone(),
+                deferral,
+                enforced: c.enforced,
+                not_valid: c.not_valid,
+                is_new: self.is_new(),
+            });
+            return Ok(());
+        }
         if !c.enforced {
             return Err(Error::not_supported("NOT ENFORCED constraints"));
         }
-        let name = c.name.as_deref().map(|n| truncate_name(n).to_string());
         let (index, primary, nulls_not_distinct) = match &c.kind {
             ast::ConstraintKind::Check(expr) => {
                 self.checks.push(PendingCheck {
@@ -192,7 +216,6 @@ impl PendingConstraints {
             ast::ConstraintKind::Unique { index, nulls_not_distinct } => {
                 (index, false, *nulls_not_distinct)
             }
-            ast::ConstraintKind::ForeignKey(_) => return Err(Error::not_supported("foreign keys")),
             ast::ConstraintKind::Exclude(_) => {
                 return Err(Error::not_supported("exclusion constraints"));
             }
@@ -235,7 +258,7 @@ pub(crate) fn add_all(
     table: &mut Relation,
     pending: PendingConstraints,
 ) -> Result<()> {
-    let stage = pending.stage;
+    let (stage, reach) = (pending.stage, pending.reach);
     let place =
         KeyPlace { had_primary: table.primary_key().is_some(), reach: pending.reach, stage };
     for check in pending.checks {
@@ -246,7 +269,9 @@ pub(crate) fn add_all(
     }
     // The primary key comes first, as its index does.
     let (primary, others): (Vec<_>, Vec<_>) = pending.keys.into_iter().partition(|k| k.primary);
-    primary.into_iter().chain(others).try_for_each(|key| add_key(ctx, table, key, place))
+    primary.into_iter().chain(others).try_for_each(|key| add_key(ctx, table, key, place))?;
+    let foreign_keys = pending.foreign_keys.iter();
+    foreign_keys.into_iter().try_for_each(|key| foreign_key::add(ctx, table, key, reach))
 }
 
 /// Adds a CHECK that the rows are known to satisfy, unless the table has it.

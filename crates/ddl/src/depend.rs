@@ -3,8 +3,8 @@
 //! | object | goes with it silently | depends on it: refuses, or goes with CASCADE |
 //! |---|---|---|
 //! | schema | | its tables, views, sequences, statistics objects, functions |
-//! | table | partitions, indexes, constraints, triggers, owned sequences, statistics objects, its row type | views that read it, tables that inherit from it |
-//! | column | indexes, constraints, owned sequences, statistics objects | views that read it, columns generated from it, triggers that name it |
+//! | table | partitions, indexes, constraints, triggers, owned sequences, statistics objects, its row type | views that read it, tables that inherit from it, foreign keys that refer to it |
+//! | column | indexes, constraints, owned sequences, statistics objects | views that read it, columns generated from it, triggers that name it, foreign keys that refer to it |
 //! | primary key | its index | views whose grouping depends on it |
 //! | view | | views that read it |
 //! | sequence | | column defaults that call it |
@@ -15,13 +15,15 @@
 //! after its own: the order to drop them in, and backwards that of the report, as
 //! PostgreSQL's findDependentObjects and reportDependentObjects have it.
 
-use super::{DdlContext, callers, of_type, trigger};
+use super::{DdlContext, callers, foreign_key, of_type, trigger};
 use hashbrown::HashSet;
 use std::sync::Arc;
 use steppe_catalog::objects::{Object, UserType, describe};
 use steppe_catalog::system::extended_statistics::statistics_objects;
 use steppe_catalog::trigger::Trigger;
-use steppe_catalog::{Catalog, Function, ObjectId, RelKind, Relation, builtin, row_type_of};
+use steppe_catalog::{
+    Catalog, ForeignKey, Function, ObjectId, RelKind, Relation, builtin, row_type_of,
+};
 use steppe_sql::ast::DropBehavior;
 use steppe_sql::bind::generated_value;
 use steppe_sql::bind::index::columns_of;
@@ -130,6 +132,13 @@ impl Search<'_> {
         for sequence in owned_sequences(self.catalog, on) {
             self.collect_silently(Object::Relation(sequence));
         }
+        if let Object::Constraint(table, constraint) = on {
+            let table = self.catalog.relation(table);
+            let own = table.and_then(|t| t.constraints.iter().find(|c| c.oid == constraint));
+            if let Some(index) = own.and_then(|own| own.index()) {
+                self.collect_silently(Object::Relation(index));
+            }
+        }
         if let Object::Relation(parent) = on {
             let children = self.catalog.children(parent);
             for partition in children.filter(|child| !inherits(self.catalog, *child)) {
@@ -178,19 +187,21 @@ impl Search<'_> {
                     let is_own = goes(Object::Column(table, attnum));
                     !is_own && !goes(Object::Relation(table)) && !goes(Object::Schema(schema))
                 }
-                Object::Statistics(table, _)
-                | Object::Trigger(table, _)
-                | Object::Column(table, _) => !goes(Object::Relation(table)),
-                Object::Constraint(table, constraint) => {
-                    let table = catalog.relation(table);
-                    let own =
-                        table.and_then(|t| t.constraints.iter().find(|c| c.oid == constraint));
-                    let columns = own.into_iter().flat_map(|own| own.columns.iter());
-                    !table.is_some_and(|t| {
-                        let mut columns = columns.map(|attnum| Object::Column(t.oid, *attnum));
-                        goes(Object::Relation(t.oid)) || columns.any(goes)
-                    })
+                Object::Statistics(table, _) | Object::Trigger(table, _) => {
+                    !goes(Object::Relation(table))
                 }
+                // A constraint goes with its table, or its column.
+                Object::Constraint(table, constraint) => {
+                    let relation = catalog.relation(table);
+                    let schema = relation.map_or(0, |relation| relation.schema);
+                    let columns = relation
+                        .and_then(|table| table.constraints.iter().find(|c| c.oid == constraint))
+                        .map_or(&[][..], |own| &own.columns[..]);
+                    !goes(Object::Relation(table))
+                        && !goes(Object::Schema(schema))
+                        && !columns.iter().any(|attnum| goes(Object::Column(table, *attnum)))
+                }
+                Object::Column(table, _) => !goes(Object::Relation(table)),
                 _ => true,
             }
         });
@@ -221,24 +232,25 @@ fn direct(catalog: &Catalog, on: Object) -> Vec<Object> {
         Object::Relation(oid) => {
             let views = readers(catalog, oid, 0).map(|v| v.oid);
             let tables = catalog.children(oid).filter(|child| inherits(catalog, *child));
-            let mut relations: Vec<Oid> = views.chain(tables).collect();
-            relations.sort_unstable();
+            let relations = views.chain(tables).map(|oid| (oid, Object::Relation(oid)));
+            let mut relations: Vec<(Oid, Object)> =
+                relations.chain(foreign_keys_to(catalog, oid)).collect();
+            relations.sort_unstable_by_key(|(oid, _)| *oid);
             let sequence = catalog.relation(oid).filter(|r| r.kind == RelKind::Sequence);
             let defaults = sequence.map(|s| defaults_using(catalog, s)).unwrap_or_default();
             let functions = callers::readers(catalog, oid, 0);
-            let relations = relations.into_iter().map(Object::Relation);
+            let relations = relations.into_iter().map(|(_, object)| object);
             relations.chain(defaults).chain(functions).collect()
         }
         Object::Column(table, attnum) => {
             let views = readers(catalog, table, attnum).map(|v| Object::Relation(v.oid));
             let triggers = triggers_naming(catalog, table, attnum);
             let functions = callers::readers(catalog, table, attnum);
-            generated_from(catalog, table, attnum)
-                .into_iter()
-                .chain(triggers)
-                .chain(views)
-                .chain(functions)
-                .collect()
+            let of = |key: &ForeignKey| key.columns.contains(&attnum);
+            let keys = foreign_key::dependents(catalog, table, of);
+            let keys = keys.into_iter().map(|(table, key)| Object::Constraint(table, key));
+            let generated = generated_from(catalog, table, attnum).into_iter();
+            generated.chain(keys).chain(triggers).chain(views).chain(functions).collect()
         }
         Object::Constraint(_, constraint) => {
             readers(catalog, constraint, 0).map(|v| Object::Relation(v.oid)).collect()
@@ -251,6 +263,17 @@ fn direct(catalog: &Catalog, on: Object) -> Vec<Object> {
         }
         Object::Default(..) | Object::Statistics(..) | Object::Trigger(..) => Vec::new(),
     }
+}
+
+/// The foreign keys that depend on a table or an index, with their OIDs.
+fn foreign_keys_to(catalog: &Catalog, relation: Oid) -> Vec<(Oid, Object)> {
+    let index = catalog.relation(relation).and_then(|relation| relation.index.as_ref());
+    let keys = match index {
+        Some(info) => foreign_key::dependents(catalog, info.table, |key| key.index == relation),
+        None => foreign_key::dependents(catalog, relation, |_| true),
+    };
+    let keys = keys.into_iter().filter(|(table, _)| *table != relation);
+    keys.map(|(table, key)| (key, Object::Constraint(table, key))).collect()
 }
 
 /// The columns of a table that are generated from one of it. (A column that cannot be bound any

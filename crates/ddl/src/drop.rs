@@ -6,8 +6,8 @@
 use super::depend;
 use super::open::system_catalog;
 use super::{
-    DdlContext, create_statistics, drop_column, extension, files_of, function, partition, trigger,
-    types,
+    DdlContext, create_statistics, drop_column, extension, files_of, foreign_key, function,
+    partition, trigger, types,
 };
 use std::sync::Arc;
 use steppe_catalog::objects::{Object, kind_word};
@@ -248,7 +248,7 @@ pub(super) fn drop_dependents(ctx: &mut DdlContext<'_>, dependents: &[Object]) -
             }
             Object::Trigger(table, object) => trigger::remove(ctx, *table, *object)?,
             Object::Constraint(table, oid) => {
-                change_table(ctx, *table, |table| table.constraints.retain(|c| c.oid != *oid))?;
+                foreign_key::remove(ctx, *table, *oid)?;
             }
             Object::Function(oid) => function::remove(ctx, *oid),
             Object::Type(oid) => types::remove(ctx, *oid),
@@ -280,6 +280,10 @@ pub(crate) fn drop_relation(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -
     ctx.session.check_interrupts()?;
     if relation.kind == RelKind::Table {
         ctx.check_not_in_use(&relation, "DROP TABLE")?;
+    }
+    for (_, key) in relation.foreign_keys().filter(|(own, _)| own.parent == 0) {
+        // Changes of the referenced table run statements on this one.
+        ctx.lock(key.table, RelationLockMode::AccessExclusive)?;
     }
     let children = partition::all_children(ctx, relation.oid)?;
     // Its children are dropped separately.
@@ -368,6 +372,15 @@ fn drop_schemas(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<()> {
 
 /// The tables that a TRUNCATE empties, locked: those that it names and those below them, each once.
 pub fn truncated(ctx: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Result<Vec<Arc<Relation>>> {
+    all_truncated(ctx, truncate, false)
+}
+
+/// As [`truncated`], with or without notices of the tables that CASCADE adds.
+fn all_truncated(
+    ctx: &mut DdlContext<'_>,
+    truncate: &TruncateStmt,
+    notices: bool,
+) -> Result<Vec<Arc<Relation>>> {
     let mut tables: Vec<Arc<Relation>> = Vec::new();
     for name in &truncate.relations {
         for table in truncated_by(ctx, name)? {
@@ -376,6 +389,8 @@ pub fn truncated(ctx: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Result<Ve
             }
         }
     }
+    let tables = foreign_key::truncated(ctx, tables, (truncate.behavior, notices))?;
+    tables.iter().try_for_each(|table| ctx.check_not_in_use(table, "TRUNCATE"))?;
     Ok(tables)
 }
 
@@ -403,13 +418,12 @@ fn truncated_by(ctx: &mut DdlContext<'_>, name: &RangeVar) -> Result<Vec<Arc<Rel
             tables.push(below);
         }
     }
-    tables.iter().try_for_each(|table| ctx.check_not_in_use(table, "TRUNCATE"))?;
     Ok(tables)
 }
 
 /// TRUNCATE: new empty trees in place of the old ones, which go at commit.
 pub(crate) fn truncate(ctx: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Result<()> {
-    for table in truncated(ctx, truncate)? {
+    for table in all_truncated(ctx, truncate, true)? {
         if table.kind == RelKind::Table {
             empty_table(ctx, &table)?;
         }

@@ -52,6 +52,10 @@ pub(super) fn drop_constraint(
             table.name
         )));
     }
+    if let Some(key) = constraint.foreign_key().filter(|key| key.table != table.oid) {
+        let referenced = ctx.lock_current(key.table, RelationLockMode::AccessExclusive)?;
+        ctx.check_not_in_use(&referenced, "ALTER TABLE")?;
+    }
     if let Some(position) = constraint.not_null_column() {
         not_null::check_droppable(&table, position)?;
         table.columns[position].not_null = false;

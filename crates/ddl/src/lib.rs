@@ -31,6 +31,7 @@ mod drop;
 mod drop_column;
 mod drop_constraint;
 mod extension;
+mod foreign_key;
 mod function;
 mod generated;
 mod identity;

@@ -3,7 +3,7 @@
 //! A table's files say whether they are logged, so that all its rows are written into new ones, and
 //! its indexes are built anew. Its sequences go with it.
 
-use super::{DdlContext, retype, sequence};
+use super::{DdlContext, foreign_key, retype, sequence};
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::ast::AlterTableCommand as Command;
 use steppe_txn::{Persistence, RelationLockMode};
@@ -26,6 +26,7 @@ pub(super) fn check(
             return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         check_permanent(ctx, table)?;
+        foreign_key::check_logged(ctx, table, *logged)?;
         changes = table.is_unlogged() == *logged;
     }
     Ok(())

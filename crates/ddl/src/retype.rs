@@ -10,8 +10,8 @@ use super::inherit::{self, Inheritor, invalid_table};
 use super::scan::{evaluator, scan_batches};
 use super::table::{check_column_type, create_storage, default_text, written_collation};
 use super::{
-    DdlContext, create_statistics, depend, files_of, generated, identity, index, partition,
-    trigger, types, validate,
+    DdlContext, create_statistics, depend, files_of, foreign_key, generated, identity, index,
+    partition, trigger, types, validate,
 };
 use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
@@ -114,7 +114,10 @@ fn change_here(ctx: &mut DdlContext<'_>, table: Relation, commands: &[&Command])
     rewrite(ctx, table, new, values)?;
     let catalog = ctx.catalog();
     match catalog.relation(oid) {
-        Some(new) => validate::retyped(ctx, new, &attnums),
+        Some(new) => {
+            validate::retyped(ctx, new, &attnums)?;
+            foreign_key::retyped(ctx, oid, &attnums)
+        }
         None => Err(Error::internal("the table being altered has gone")),
     }
 }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use steppe_catalog::objects::Object;
 use steppe_catalog::{CatalogStore, OnCommit, RelKind, Relation, Schema};
 use steppe_txn::{IsolationLevel, RelationLockMode, SessionHandle, TableStore, Txn};
-use steppe_types::{Oid, Result};
+use steppe_types::{Error, Oid, Result, SqlState};
 
 impl DdlContext<'_> {
     /// The session's schema of temporary objects; made if it is not there.
@@ -53,6 +53,7 @@ impl DdlContext<'_> {
 /// Empties or drops the session's temporary tables at the end of a transaction
 /// (PreCommit_on_commit_actions).
 pub fn on_commit(ctx: &mut DdlContext<'_>) -> Result<()> {
+    check_references(ctx)?;
     for table in ctx.temporary_relations() {
         // It may have gone with another one already, or its parent have changed it.
         let Some(table) = ctx.catalog().relation(table.oid).cloned() else { continue };
@@ -65,6 +66,25 @@ pub fn on_commit(ctx: &mut DdlContext<'_>) -> Result<()> {
                 }
             }
             OnCommit::Drop => drop_with_dependents(ctx, table)?,
+        }
+    }
+    Ok(())
+}
+
+/// 0A000 if a table would lose its rows and one that refers to it would not.
+fn check_references(ctx: &mut DdlContext<'_>) -> Result<()> {
+    let catalog = ctx.catalog();
+    let is_emptied = |table: &Relation| table.on_commit == OnCommit::DeleteRows;
+    for table in ctx.temporary_relations().iter().filter(|table| is_emptied(table)) {
+        for by in catalog.referencing(table.oid).iter().map(|by| by.table) {
+            if !is_emptied(by) {
+                let message = "unsupported ON COMMIT and foreign key combination";
+                return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(format!(
+                    "Table \"{}\" references \"{}\", but they do not have the same ON COMMIT \
+                     setting.",
+                    by.name, table.name
+                )));
+            }
         }
     }
     Ok(())

@@ -4,7 +4,7 @@
 use super::alter::Reach;
 use super::inherit::invalid_table;
 use super::scan::{evaluator, scan_rows};
-use super::{DdlContext, not_null, partition};
+use super::{DdlContext, foreign_key, not_null, partition};
 use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, Relation};
 use steppe_exec::stored::TableAccess;
@@ -61,6 +61,7 @@ pub(super) fn constraint(
     };
     match &table.constraints[at].kind {
         ConstraintKind::Check { .. } | ConstraintKind::NotNull => self::at(ctx, table, at, reach),
+        ConstraintKind::ForeignKey(_) => foreign_key::validate(ctx, table, at),
         _ => Err(Error::new(
             SqlState::WRONG_OBJECT_TYPE,
             format!("cannot validate constraint \"{name}\" of relation \"{}\"", table.name),

@@ -164,7 +164,7 @@ impl TableAccess {
 
     /// One stored column's value.
     #[inline]
-    pub(crate) fn decode_column(&self, row: &[u8], i: usize) -> Result<Datum> {
+    pub fn decode_column(&self, row: &[u8], i: usize) -> Result<Datum> {
         self.decode_of_whole(&self.whole(row)?, i)
     }
 

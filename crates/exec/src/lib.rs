@@ -22,6 +22,7 @@ mod bulk;
 mod change;
 pub mod constants;
 mod context;
+mod deferred;
 mod deps;
 pub mod explain;
 mod expr;
@@ -50,9 +51,10 @@ mod vector;
 
 pub use bulk::{BulkInsert, Fields};
 pub use change::{
-    RowCommand, TriggerAnswer, TriggerCall, check_keys, fire_truncate, has_truncate_triggers,
+    RowCommand, TriggerAnswer, TriggerCall, fire_truncate, has_truncate_triggers, run_deferred,
 };
 pub use context::{Instrument, LeafRun, Note};
+pub use deferred::{DeferredEvent, KeyOfRow};
 pub use fold::fold_conditions;
 pub use partition::lock_mode;
 pub use row_wait::RowWait;

@@ -15,7 +15,7 @@
 
 use crate::access::{IndexAccess, ScanColumn, TableAccess, is_stub};
 use crate::change::outcome::{Attempted, ChangeKind, ChangeOf, of_modify};
-use crate::change::{Inserter, ModifyPlan, OpenLeaves, TableWriter};
+use crate::change::{Inserter, ModifyPlan, OpenLeaves, RowCommand, TableWriter};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::node::{CNode, CPlan, IndexPlan, LockRowsPlan, find_point};
@@ -206,6 +206,14 @@ impl PointPlan {
         let target = &modify.target;
         let checked = !target.view_checks.is_empty() || !target.generated.is_empty();
         if modify.returning || modify.on_conflict.is_some() || checked || target.hooks.is_some() {
+            return None;
+        }
+        let of = match modify.command {
+            Command::Delete => Some(RowCommand::Delete),
+            Command::Update => Some(RowCommand::Update),
+            _ => None,
+        };
+        if of.is_some_and(|command| target.keys(command).is_some()) {
             return None;
         }
         match (modify.command, &modify.child.kind) {

@@ -5,7 +5,7 @@
 //! over each row.
 
 pub use crate::access::{IndexAccess, TableAccess};
-pub use crate::change::{TableWriter, shown_key};
+pub use crate::change::{ReferencedKeys, TableWriter, converts, missing_key, shown_key};
 pub use crate::partition::ColumnMap;
 
 use crate::context::ExecContext;

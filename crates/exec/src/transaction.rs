@@ -11,10 +11,12 @@
 //! State that few transactions have is behind one pointer, because the transaction is passed by
 //! value.
 
-use steppe_catalog::CatalogChanges;
+use crate::change::EventQueue;
+use crate::deferred::{Deferred, DeferredEvent, DeferredMark};
+use steppe_catalog::{Catalog, CatalogChanges};
 use steppe_functions::SessionHost;
 use steppe_txn::{Txn, UndoPosition, View};
-use steppe_types::Result;
+use steppe_types::{Oid, Result};
 
 /// The state of a transaction.
 pub struct Transaction {
@@ -28,6 +30,8 @@ pub struct SavepointMark {
     undo: UndoPosition,
     /// The transaction's catalog changes so far.
     changes: Option<Box<CatalogChanges>>,
+    /// Its deferred events, if there have been any.
+    deferred: Option<Box<DeferredMark>>,
 }
 
 /// State of a transaction that does more than read and change rows. It is made when it is needed.
@@ -38,6 +42,10 @@ struct Rare(Option<Box<Owned>>);
 struct Owned {
     /// The transaction's own catalog changes.
     changes: Option<CatalogChanges>,
+    /// Events of deferred constraints.
+    deferred: Option<Deferred>,
+    /// The statement that runs leaves its events to the caller, which are these.
+    left: Option<Vec<EventQueue>>,
 }
 
 impl Transaction {
@@ -67,7 +75,8 @@ impl Transaction {
     /// The present undo position: SAVEPOINT.
     pub fn mark(&self) -> SavepointMark {
         let changes = self.changes().cloned().map(Box::new);
-        SavepointMark { undo: self.txn.undo_position(), changes }
+        let deferred = self.rare.deferred().map(|deferred| Box::new(deferred.mark()));
+        SavepointMark { undo: self.txn.undo_position(), changes, deferred }
     }
 
     /// Undoes the changes since a mark, and releases the locks that were acquired since: ROLLBACK
@@ -78,12 +87,49 @@ impl Transaction {
             Some(changes) => *self.for_ddl().1 = Some((**changes).clone()),
             None => self.forget_changes(),
         }
+        if let Some(deferred) = self.rare.0.as_mut().and_then(|owned| owned.deferred.as_mut()) {
+            deferred.rollback_to(mark.deferred.as_deref().unwrap_or(&DeferredMark::default()));
+        }
         Ok(())
+    }
+
+    /// SET CONSTRAINTS: of some constraints (foreign keys by their OIDs, keys by their indexes), or
+    /// of all.
+    pub fn set_constraints(&mut self, constraints: Option<&[Oid]>, deferred: bool) {
+        let all = self.rare.deferred_mut();
+        match constraints {
+            None => all.set_all(deferred),
+            Some(constraints) => all.set(constraints, deferred),
+        }
+    }
+
+    /// The deferred events that are due: all at the end of the transaction, otherwise those whose
+    /// constraints are no longer deferred. The caller runs them ([`crate::run_deferred`]).
+    pub fn take_due(&mut self, at_end: bool) -> Vec<DeferredEvent> {
+        let deferred = self.rare.0.as_mut().and_then(|owned| owned.deferred.as_mut());
+        deferred.map(|deferred| deferred.take_due(at_end)).unwrap_or_default()
+    }
+
+    /// The tables with deferred events.
+    pub fn tables_with_events(&self, catalog: &Catalog) -> Vec<Oid> {
+        self.rare.deferred().map(|deferred| deferred.tables(catalog)).unwrap_or_default()
     }
 
     fn forget_changes(&mut self) {
         if let Some(owned) = &mut self.rare.0 {
             owned.changes = None;
+        }
+    }
+
+    /// Says whether statements leave their events to the caller. Returns those of before, if they
+    /// did.
+    pub(crate) fn leave_events(
+        &mut self,
+        leave: Option<Vec<EventQueue>>,
+    ) -> Option<Vec<EventQueue>> {
+        match &mut self.rare.0 {
+            None if leave.is_none() => None,
+            owned => std::mem::replace(&mut owned.get_or_insert_default().left, leave),
         }
     }
 
@@ -105,6 +151,14 @@ impl Rare {
     #[inline]
     fn changes(&self) -> Option<&CatalogChanges> {
         self.0.as_ref()?.changes.as_ref()
+    }
+
+    fn deferred(&self) -> Option<&Deferred> {
+        self.0.as_ref()?.deferred.as_ref()
+    }
+
+    fn deferred_mut(&mut self) -> &mut Deferred {
+        self.0.get_or_insert_default().deferred.get_or_insert_default()
     }
 
     fn rebase(&mut self, session: &dyn SessionHost) -> Result<()> {
@@ -151,6 +205,16 @@ impl StatementTxn {
     #[inline]
     pub(crate) fn into_transaction(self) -> Transaction {
         Transaction { txn: self.txn, rare: self.rare }
+    }
+
+    /// Where the running statement leaves its events, if it does not run them.
+    pub(crate) fn left_events(&mut self) -> Option<&mut Vec<EventQueue>> {
+        self.rare.0.as_mut()?.left.as_mut()
+    }
+
+    /// The transaction's deferred constraints.
+    pub(crate) fn deferred_mut(&mut self) -> &mut Deferred {
+        self.rare.deferred_mut()
     }
 
     /// As [`Transaction::rebase`].

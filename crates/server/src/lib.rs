@@ -25,7 +25,6 @@ mod autovacuum;
 pub mod cli;
 mod cursor_place;
 pub mod data_dir;
-mod deferred;
 mod function_counts;
 mod function_settings;
 mod functions;

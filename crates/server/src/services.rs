@@ -18,7 +18,7 @@ use steppe_counting::progress::Progress;
 use steppe_ddl::of_function;
 use steppe_exec::routine::SessionRoutines;
 use steppe_functions::{
-    CountedCall, Frame, Host, Identity, KeyCheck, SessionHost, TransitionRows, TransitionTable,
+    CountedCall, Frame, Host, Identity, SessionHost, TransitionRows, TransitionTable,
     UtilityCall,
 };
 use steppe_spill::TempSpace;
@@ -30,7 +30,6 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 use crate::autovacuum::pace;
 use crate::cursor_place::CursorPlaces;
-use crate::deferred::Constraints;
 use crate::function_counts::FunctionCounts;
 use crate::log;
 use crate::memory::StatementMemory;
@@ -73,8 +72,6 @@ pub(crate) struct SharedSession {
     pub named: Mutex<Named>,
     /// The positions of the cursors that the running statement names.
     pub cursor_places: Mutex<CursorPlaces>,
-    /// The transaction's deferred constraints.
-    pub constraints: Mutex<Constraints>,
     /// The memory of the threads that run its statement.
     pub memory: StatementMemory,
     /// The catalog and search path of the session's functions.
@@ -122,7 +119,6 @@ impl SharedSession {
             flush_to: AtomicU64::new(0),
             named: Mutex::default(),
             cursor_places: Mutex::default(),
-            constraints: Mutex::default(),
             memory: StatementMemory::default(),
             temp,
             sequences: Mutex::default(),
@@ -428,11 +424,6 @@ impl SessionHost for SharedSession {
 
     fn newer_catalog(&self, planned: &Arc<Catalog>) -> Option<Arc<Catalog>> {
         self.catalog_unlike(planned)
-    }
-
-    fn defer_key_checks(&self, checks: Vec<KeyCheck>) -> Vec<KeyCheck> {
-        let catalog = self.names().catalog;
-        self.constraints.lock().keep(checks, &catalog)
     }
 
     fn cursor_row(

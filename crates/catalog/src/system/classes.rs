@@ -69,6 +69,13 @@ pub(super) fn pg_class(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     }
 }
 
+/// Whether a table has triggers. PostgreSQL's foreign keys have some on both tables.
+pub(super) fn has_triggers(catalog: &Catalog, relation: &Relation) -> bool {
+    !relation.triggers.is_empty()
+        || relation.foreign_keys().next().is_some()
+        || catalog.is_referenced(relation.oid)
+}
+
 fn class_row(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
     let kind = relkind(relation);
     let user = relation.kind != RelKind::Virtual;
@@ -107,7 +114,7 @@ fn class_row(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
         ("relnatts", Datum::Int2(column_count(relation))),
         ("relchecks", Datum::Int2(checks as i16)),
         ("relhasrules", Datum::Bool(kind == b'v')),
-        ("relhastriggers", Datum::Bool(!relation.triggers.is_empty())),
+        ("relhastriggers", Datum::Bool(has_triggers(catalog, relation))),
         ("relhassubclass", Datum::Bool(catalog.children(relation.oid).next().is_some())),
         ("relispartition", Datum::Bool(relation.partition_of.is_some())),
         ("relpartbound", optional(partitions::bound_text(relation))),

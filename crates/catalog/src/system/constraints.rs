@@ -12,6 +12,7 @@ use super::rows::{RowsBuilder, array, optional, vector};
 use super::session::SystemContext;
 use super::triggers;
 use crate::builtin;
+use crate::foreign_key::{ForeignKey, KeyOperators};
 use crate::objects::{Function, UserType};
 use crate::relation::{Constraint, ConstraintKind, IndexInfo, IndexKey, Relation};
 use crate::row_types::row_type_of;
@@ -109,15 +110,19 @@ fn constraint_row(
         ConstraintKind::Unique { index } => (b'u', *index, None),
         ConstraintKind::Check { expression } => (b'c', 0, Some(expression.as_str())),
         ConstraintKind::NotNull => (b'n', 0, None),
+        ConstraintKind::ForeignKey(key) => (b'f', key.index, None),
     };
+    let foreign = constraint.foreign_key();
     // A key's columns are in the index's order, which may differ from the table's.
     let index_key = context.catalog.relation(index).and_then(|index| index.index.as_deref());
+    let index_key = index_key.filter(|_| foreign.is_none());
     let key: Vec<Datum> = match index_key {
         Some(info) => info.keys.iter().map(|key| Datum::Int2(key.attnum)).collect(),
         None => constraint.columns.iter().map(|c| Datum::Int2(*c)).collect(),
     };
-    let deferral = index_key.map(|info| info.deferral).unwrap_or_default();
-    let is_key = matches!(kind, b'p' | b'u');
+    let deferral = index_key.map(|info| info.deferral).or(foreign.map(|key| key.deferral));
+    let deferral = deferral.unwrap_or_default();
+    let is_key = matches!(kind, b'p' | b'u') || foreign.is_some() && table.partition_key.is_none();
     let no_inherit = constraint.no_inherit || is_key && constraint.parent == 0;
     out.row([
         ("oid", Datum::Oid(constraint.oid)),
@@ -126,20 +131,47 @@ fn constraint_row(
         ("contype", Datum::Char(kind)),
         ("condeferrable", Datum::Bool(deferral.is_deferrable())),
         ("condeferred", Datum::Bool(deferral.is_deferred())),
-        ("conenforced", Datum::Bool(true)),
+        ("conenforced", Datum::Bool(foreign.is_none_or(|key| !key.not_enforced))),
         ("convalidated", Datum::Bool(!constraint.not_valid)),
         ("conrelid", Datum::Oid(table.oid)),
         ("conindid", Datum::Oid(index)),
-        ("confupdtype", Datum::Char(b' ')),
-        ("confdeltype", Datum::Char(b' ')),
-        ("confmatchtype", Datum::Char(b' ')),
+        ("confrelid", Datum::Oid(foreign.map_or(0, |key| key.table))),
+        ("confupdtype", Datum::Char(foreign.map_or(b' ', |key| key.on_update.code()))),
+        ("confdeltype", Datum::Char(foreign.map_or(b' ', |key| key.on_delete.code()))),
+        ("confmatchtype", Datum::Char(foreign.map_or(b' ', |key| match_code(key)))),
         ("conparentid", Datum::Oid(constraint.parent)),
         ("conislocal", Datum::Bool(constraint.local)),
         ("coninhcount", Datum::Int2(constraint.inherit_count)),
         ("connoinherit", Datum::Bool(no_inherit)),
         ("conkey", if key.is_empty() { Datum::Null } else { array(oid::INT2, key) }),
+        ("confkey", attnums(foreign.map_or(&[], |key| &key.columns))),
+        ("confdelsetcols", attnums(foreign.map_or(&[], |key| &key.set_columns))),
+        ("conpfeqop", operators(foreign, |pair| pair.pf)),
+        ("conppeqop", operators(foreign, |pair| pair.pp)),
+        ("conffeqop", operators(foreign, |pair| pair.ff)),
         ("conbin", optional(check)),
     ]);
+}
+
+/// pg_constraint.confmatchtype
+fn match_code(key: &ForeignKey) -> u8 {
+    if key.match_full { b'f' } else { b's' }
+}
+
+/// An array of attribute numbers; NULL if there are none.
+fn attnums(columns: &[i16]) -> Datum {
+    match columns {
+        [] => Datum::Null,
+        _ => array(oid::INT2, columns.iter().map(|attnum| Datum::Int2(*attnum)).collect()),
+    }
+}
+
+/// The operators of a foreign key, of one kind.
+fn operators<K: AsRef<ForeignKey>>(key: Option<&K>, of: impl Fn(&KeyOperators) -> Oid) -> Datum {
+    key.map_or(Datum::Null, |key| {
+        let operators = key.as_ref().operators.iter();
+        array(oid::OID, operators.map(|pair| Datum::Oid(of(pair))).collect())
+    })
 }
 
 /// pg_depend: relations on schemas, indexes on constraints or columns, constraints on columns,
@@ -178,6 +210,12 @@ pub(super) fn pg_depend(context: &SystemContext<'_>, out: &mut RowsBuilder) {
                 let column = (PG_CLASS, relation.oid, *attnum);
                 depend(out, (PG_CONSTRAINT, constraint.oid), column, b'a');
             }
+            let Some(key) = constraint.foreign_key() else { continue };
+            for attnum in key.columns.iter() {
+                let column = (PG_CLASS, key.table, *attnum);
+                depend(out, (PG_CONSTRAINT, constraint.oid), column, b'n');
+            }
+            depend(out, (PG_CONSTRAINT, constraint.oid), (PG_CLASS, key.index, 0), b'n');
         }
         if let Some((table, attnum)) = relation.sequence.as_ref().and_then(|s| s.owned_by) {
             // The sequence of an identity column is a part of it.

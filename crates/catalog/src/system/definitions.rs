@@ -10,6 +10,7 @@ use super::keywords::is_reserved_word;
 use super::pretty::pretty_expression;
 use super::{facts, function_names};
 use crate::builtin;
+use crate::foreign_key::{ForeignKey, ReferentialAction};
 use crate::objects::Function;
 use crate::relation::{
     Constraint, ConstraintKind, Deferral, IndexInfo, IndexKey, RelKind, Relation,
@@ -215,7 +216,50 @@ pub fn constraint_definition(
             let column = column_list(table, &constraint.columns);
             format!("NOT NULL {column}{no_inherit}{not_valid}")
         }
+        ConstraintKind::ForeignKey(key) => {
+            foreign_key_definition(catalog, (table, constraint), key, style)
+        }
     }
+}
+
+/// FOREIGN KEY (…) REFERENCES … with its clauses that differ from the defaults.
+fn foreign_key_definition(
+    catalog: &Catalog,
+    (table, constraint): (&Relation, &Constraint),
+    key: &ForeignKey,
+    style: Style<'_>,
+) -> String {
+    let mut out = format!("FOREIGN KEY ({}) REFERENCES ", column_list(table, &constraint.columns));
+    match catalog.relation(key.table) {
+        Some(referenced) => {
+            out.push_str(&visible_name(catalog, referenced, style.search_path));
+            out.push_str(&format!("({})", column_list(referenced, &key.columns)));
+        }
+        None => out.push('?'),
+    }
+    if key.match_full {
+        out.push_str(" MATCH FULL");
+    }
+    for (event, action) in [("UPDATE", key.on_update), ("DELETE", key.on_delete)] {
+        if action != ReferentialAction::NoAction {
+            out.push_str(&format!(" ON {event} {}", action.words()));
+        }
+    }
+    if !key.set_columns.is_empty() {
+        out.push_str(&format!(" ({})", column_list(table, &key.set_columns)));
+    }
+    if key.deferral.is_deferrable() {
+        out.push_str(" DEFERRABLE");
+    }
+    if key.deferral.is_deferred() {
+        out.push_str(" INITIALLY DEFERRED");
+    }
+    if key.not_enforced {
+        out.push_str(" NOT ENFORCED");
+    } else if constraint.not_valid {
+        out.push_str(" NOT VALID");
+    }
+    out
 }
 
 /// The table and the constraint with a pg_constraint OID.

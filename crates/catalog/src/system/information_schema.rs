@@ -10,6 +10,7 @@ use super::session::SystemContext;
 use super::views::schema_name;
 use super::{composites, domains, types};
 use crate::builtin;
+use crate::foreign_key::ForeignKey;
 use crate::relation::{Column, Constraint, ConstraintKind, Relation, SequenceInfo};
 use crate::trigger::{TriggerEvents, TriggerTiming};
 use crate::{DEFAULT_COLLATION, PG_CATALOG, PUBLIC};
@@ -32,6 +33,7 @@ pub(super) fn provider(name: &str) -> Option<Provider> {
         "user_defined_types" => composites::user_defined_types,
         "domains" => domains::domains,
         "domain_constraints" => domains::constraints_view,
+        "referential_constraints" => referential_constraints,
         "key_column_usage" => key_column_usage,
         "constraint_column_usage" => constraint_column_usage,
         "constraint_table_usage" => constraint_table_usage,
@@ -61,7 +63,6 @@ pub(super) const EMPTY: &[&str] = &[
     "foreign_servers",
     "foreign_table_options",
     "foreign_tables",
-    "referential_constraints",
     "role_udt_grants",
     "routine_column_usage",
     "routine_routine_usage",
@@ -308,12 +309,15 @@ fn table_constraints(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             ConstraintKind::Primary { .. } => "PRIMARY KEY",
             ConstraintKind::Unique { .. } => "UNIQUE",
             ConstraintKind::Check { .. } | ConstraintKind::NotNull => "CHECK",
+            ConstraintKind::ForeignKey(_) => "FOREIGN KEY",
         };
+        let foreign = constraint.foreign_key();
         let unique = matches!(constraint.kind, ConstraintKind::Unique { .. });
         let index = constraint.index().and_then(|i| context.catalog.relation(i));
         let info = index.and_then(|i| i.index.as_ref());
         let distinct = !info.is_some_and(|i| i.nulls_not_distinct);
-        let deferral = info.map(|i| i.deferral).unwrap_or_default();
+        let deferral = info.map(|i| i.deferral).or(foreign.map(|key| key.deferral));
+        let deferral = deferral.unwrap_or_default();
         let schema = schema_name(context.catalog, table.schema);
         out.row([
             ("constraint_catalog", text(context.database)),
@@ -325,7 +329,7 @@ fn table_constraints(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             ("constraint_type", text(kind)),
             ("is_deferrable", yes(deferral.is_deferrable())),
             ("initially_deferred", yes(deferral.is_deferred())),
-            ("enforced", yes(true)),
+            ("enforced", yes(foreign.is_none_or(|key| !key.not_enforced))),
             ("nulls_distinct", if unique { yes(distinct) } else { Datum::Null }),
         ]);
     }
@@ -359,7 +363,15 @@ fn constrained_columns<'c>(
     table: &'c Relation,
     constraint: &'c Constraint,
 ) -> impl Iterator<Item = (i32, &'c Column)> {
-    (1..).zip(&constraint.columns).filter_map(|(position, attnum)| {
+    numbered_columns(table, &constraint.columns)
+}
+
+/// Columns by their attribute numbers, with their positions in the list, from 1.
+fn numbered_columns<'c>(
+    table: &'c Relation,
+    attnums: &'c [i16],
+) -> impl Iterator<Item = (i32, &'c Column)> {
+    (1..).zip(attnums).filter_map(|(position, attnum)| {
         let column = usize::try_from(attnum - 1).ok().and_then(|i| table.columns.get(i));
         column.map(|c| (position, c))
     })
@@ -367,11 +379,13 @@ fn constrained_columns<'c>(
 
 fn key_column_usage(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for (table, constraint) in constraints(context) {
-        if constraint.index().is_none() {
+        let foreign = constraint.foreign_key();
+        if constraint.index().is_none() && foreign.is_none() {
             continue;
         }
         let schema = schema_name(context.catalog, table.schema);
         for (position, column) in constrained_columns(table, constraint) {
+            let referenced = foreign.and_then(|key| place_in_index(context, key, position));
             out.row([
                 ("constraint_catalog", text(context.database)),
                 ("constraint_schema", schema.clone()),
@@ -381,8 +395,47 @@ fn key_column_usage(context: &SystemContext<'_>, out: &mut RowsBuilder) {
                 ("table_name", Datum::Text(table.name.clone())),
                 ("column_name", Datum::Text(column.name.clone())),
                 ("ordinal_position", Datum::Int4(position)),
+                ("position_in_unique_constraint", referenced.map_or(Datum::Null, Datum::Int4)),
             ]);
         }
+    }
+}
+
+/// The place, from 1, of a foreign key's referenced column among the columns of the index.
+fn place_in_index(context: &SystemContext<'_>, key: &ForeignKey, position: i32) -> Option<i32> {
+    let attnum = *key.columns.get(usize::try_from(position - 1).ok()?)?;
+    let info = context.catalog.relation(key.index)?.index.as_ref()?;
+    let at = info.keys.iter().position(|own| own.attnum == attnum)?;
+    i32::try_from(at + 1).ok()
+}
+
+/// The referenced keys of foreign keys.
+fn referential_constraints(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for (table, constraint) in constraints(context) {
+        let Some(key) = constraint.foreign_key() else { continue };
+        let unique = context.catalog.relation(key.table).and_then(|referenced| {
+            let of = referenced.constraints.iter().find(|own| own.index() == Some(key.index))?;
+            Some((referenced.schema, of.name.clone()))
+        });
+        let (unique_schema, unique_name) = match unique {
+            Some((schema, name)) => (schema_name(context.catalog, schema), Datum::Text(name)),
+            None => (Datum::Null, Datum::Null),
+        };
+        let unique_catalog = match unique_name {
+            Datum::Null => Datum::Null,
+            _ => text(context.database),
+        };
+        out.row([
+            ("constraint_catalog", text(context.database)),
+            ("constraint_schema", schema_name(context.catalog, table.schema)),
+            ("constraint_name", Datum::Text(constraint.name.clone())),
+            ("unique_constraint_catalog", unique_catalog),
+            ("unique_constraint_schema", unique_schema),
+            ("unique_constraint_name", unique_name),
+            ("match_option", text(if key.match_full { "FULL" } else { "NONE" })),
+            ("update_rule", text(key.on_update.words())),
+            ("delete_rule", text(key.on_delete.words())),
+        ]);
     }
 }
 
@@ -392,11 +445,19 @@ fn constraint_column_usage(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             continue;
         }
         let schema = schema_name(context.catalog, table.schema);
-        for (_, column) in constrained_columns(table, constraint) {
+        // Those of a foreign key are the referenced ones.
+        let (of, attnums) = match constraint.foreign_key() {
+            None => (table, &constraint.columns[..]),
+            Some(key) => match context.catalog.relation(key.table) {
+                Some(referenced) => (referenced, &key.columns[..]),
+                None => continue,
+            },
+        };
+        for (_, column) in numbered_columns(of, attnums) {
             out.row([
                 ("table_catalog", text(context.database)),
-                ("table_schema", schema.clone()),
-                ("table_name", Datum::Text(table.name.clone())),
+                ("table_schema", schema_name(context.catalog, of.schema)),
+                ("table_name", Datum::Text(of.name.clone())),
                 ("column_name", Datum::Text(column.name.clone())),
                 ("constraint_catalog", text(context.database)),
                 ("constraint_schema", schema.clone()),
@@ -409,14 +470,16 @@ fn constraint_column_usage(context: &SystemContext<'_>, out: &mut RowsBuilder) {
 /// Only keys are listed, as in PostgreSQL's view.
 fn constraint_table_usage(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for (table, constraint) in constraints(context) {
-        if constraint.index().is_none() {
+        let foreign = constraint.foreign_key();
+        if constraint.index().is_none() && foreign.is_none() {
             continue;
         }
         let schema = schema_name(context.catalog, table.schema);
+        let of = foreign.and_then(|key| context.catalog.relation(key.table)).unwrap_or(table);
         out.row([
             ("table_catalog", text(context.database)),
-            ("table_schema", schema.clone()),
-            ("table_name", Datum::Text(table.name.clone())),
+            ("table_schema", schema_name(context.catalog, of.schema)),
+            ("table_name", Datum::Text(of.name.clone())),
             ("constraint_catalog", text(context.database)),
             ("constraint_schema", schema),
             ("constraint_name", Datum::Text(constraint.name.clone())),

@@ -5,7 +5,7 @@
 //! are made; those it has are taken over.
 
 use super::super::open::system_catalog;
-use super::super::{DdlContext, identity, index, inherit, trigger};
+use super::super::{DdlContext, foreign_key, identity, index, inherit, trigger};
 use super::bound::check_rows;
 use super::{attnum_in, check_default_partition, check_persistence, inherit_indexes, partition_of};
 use std::sync::Arc;
@@ -57,7 +57,9 @@ pub(crate) fn attach(
     check_path(ctx, parent.clone(), partition)?;
     check_default_partition(ctx, &parent, |_, leaf| leaf)?;
     inherit_indexes(ctx, &parent, oid)?;
-    trigger::clone_to_partition(ctx, &parent, oid)
+    trigger::clone_to_partition(ctx, &parent, oid)?;
+    let mut table = (*ctx.lock_current(oid, RelationLockMode::AccessExclusive)?).clone();
+    foreign_key::attach(ctx, &parent, &mut table)
 }
 
 /// The rows of a new partition belong there by the bounds of all levels.
@@ -124,7 +126,9 @@ pub(crate) fn adopt_constraints(parent: &Relation, table: &mut Relation) -> Resu
         let at = match constraint.kind {
             ConstraintKind::Check { .. } => own_check(table, constraint)?,
             ConstraintKind::NotNull => own_not_null(table, parent, constraint)?,
-            ConstraintKind::Primary { .. } | ConstraintKind::Unique { .. } => continue,
+            ConstraintKind::Primary { .. }
+            | ConstraintKind::Unique { .. }
+            | ConstraintKind::ForeignKey(_) => continue,
         };
         let own = &mut table.constraints[at];
         let conflicts = |with: &str| {

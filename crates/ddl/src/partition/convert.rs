@@ -28,6 +28,10 @@ pub fn check_convertible(
     spec: &PartitionSpec,
 ) -> Result<PartitionKey> {
     let relation = lock_table(ctx, oid)?;
+    let is_referring = relation.foreign_keys().next().is_some();
+    if is_referring || ctx.catalog().is_referenced(oid) {
+        return Err(Error::not_supported("partitioning a table that has foreign keys"));
+    }
     let key = partition_key(ctx, &relation, spec)?;
     for expr in stored_key(&ctx.catalog(), &relation, &relation, &key)? {
         for attnum in columns_of(&expr) {

@@ -7,7 +7,7 @@
 //! partition does not get: PostgreSQL refuses to cut a tie to columns or constraints that it does
 //! not find there, and so for ever; here it is cut.
 
-use super::super::{DdlContext, constraint, trigger};
+use super::super::{DdlContext, constraint, foreign_key, trigger};
 use super::{map_of, require_partitioned};
 use std::sync::Arc;
 use steppe_catalog::{PartitionOf, Relation};
@@ -26,6 +26,7 @@ pub(crate) fn detach(ctx: &mut DdlContext<'_>, parent: &Relation, name: &RangeVa
             .detail("The partition is being detached concurrently or has an unfinished detach.")
             .hint(FINALIZE));
     }
+    foreign_key::check_detached(ctx, parent, &partition)?;
     cut(ctx, &partition)
 }
 
@@ -78,6 +79,7 @@ pub fn begin_detach(ctx: &mut DdlContext<'_>, alter: &AlterTableStmt) -> Result<
     }
     let partition = ctx.open(name, mode)?;
     partition_of(&parent, &partition)?;
+    foreign_key::check_detached(ctx, &parent, &partition)?;
     check_none_pending(ctx, &parent)?;
     mark(ctx, &parent, &partition)?;
     Ok(Some(Detaching { parent: parent.oid, partition: partition.oid }))

@@ -8,11 +8,12 @@
 //! Names are chosen in PostgreSQL's order: sequences, inherited CHECKs, NOT NULLs, the indexes that
 //! a partition has from its parent, CHECKs, the primary key, other keys, the indexes of LIKE.
 
+use super::super::alter::Reach;
 use super::super::constraint::{self, PendingConstraints};
 use super::super::inherit::{self, Merged};
 use super::super::like::{self, CopiedIndex};
 use super::super::sequence::{self, SequenceOptions};
-use super::super::{DdlContext, not_null, partition, trigger};
+use super::super::{DdlContext, foreign_key, not_null, partition, trigger};
 use super::default::bind_defaults;
 use super::{create_storage, persistence_of_new};
 use std::sync::Arc;
@@ -155,11 +156,17 @@ impl TableBuilder {
             trigger::clone_to_new_partition(ctx, parent, &mut table)?;
             gets_more |= !parent.indexes.is_empty() || !table.triggers.is_empty();
         }
+        let foreign_keys = constraints.take_foreign_keys();
         constraint::add_all(ctx, &mut table, constraints)?;
         like::create_indexes(ctx, &mut table, self.copied)?;
-        match gets_more {
-            true => ctx.put(table),
-            false => Ok(()),
+        if let Some(parent) = &self.partitioned {
+            foreign_key::clone_to_partition(ctx, parent, &mut table)?;
+            gets_more |= parent.foreign_keys().next().is_some();
         }
+        if gets_more {
+            ctx.put(table.clone())?;
+        }
+        let mut foreign_keys = foreign_keys.iter();
+        foreign_keys.try_for_each(|key| foreign_key::add(ctx, &mut table, key, Reach::WithChildren))
     }
 }

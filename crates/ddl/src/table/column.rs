@@ -128,13 +128,14 @@ impl TableParts {
                 self.constraints.add_not_null(not_null);
                 self.constraints.add_column_constraint(&name, c)?;
             }
-            ConstraintKind::Check(_) | ConstraintKind::Unique { .. } => {
+            ConstraintKind::Check(_)
+            | ConstraintKind::Unique { .. }
+            | ConstraintKind::ForeignKey(_) => {
                 self.constraints.add_column_constraint(&name, c)?;
             }
             ConstraintKind::Exclude(_) => {
                 return Err(Error::not_supported("exclusion constraints"));
             }
-            ConstraintKind::ForeignKey(_) => return Err(Error::not_supported("foreign keys")),
         }
         Ok(())
     }

@@ -6,7 +6,7 @@
 //! others are refused: nothing of those may be there after a power cut, either.
 //!
 //! Which keys are deferred when is told from what the transaction has done ([`Op::Constraints`]);
-//! the database has it from the server's own `deferred`.
+//! the database has it from its own transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;

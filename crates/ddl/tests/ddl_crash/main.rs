@@ -29,8 +29,6 @@
 
 mod check;
 mod ddl;
-#[path = "../../../server/src/deferred.rs"]
-mod deferred; // The server's own.
 mod detaching;
 mod dml;
 mod keyed;

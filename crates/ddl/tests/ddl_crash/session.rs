@@ -11,10 +11,10 @@ use parking_lot::Mutex;
 use steppe_catalog::{Catalog, CatalogStore, NameSpace, PG_CATALOG, PUBLIC, Relation, Sequences};
 use steppe_ddl::{self as ddl, DdlContext, Detaching, Origin};
 use steppe_exec::{
-    CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, RowSink, SavepointMark,
-    Transaction, lock_mode,
+    CompiledStmt, DeferredEvent, ExecEnv, ExecOutcome, Execution, FetchStatus, RowSink,
+    SavepointMark, Transaction, lock_mode,
 };
-use steppe_functions::{Frame, Host, Identity, KeyCheck, SessionHost};
+use steppe_functions::{Frame, Host, Identity, SessionHost};
 use steppe_spill::TempSpace;
 use steppe_sql::ast::Statement;
 use steppe_sql::bind::{BindContext, Params, bind_query};
@@ -28,7 +28,6 @@ use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 use steppe_vfs::{CrashVfs, Vfs};
 
-use crate::deferred::Constraints;
 use crate::{keyed, simulation};
 
 const SEARCH_PATH: [Oid; 2] = [PG_CATALOG, PUBLIC];
@@ -64,10 +63,9 @@ impl Engine {
     }
 }
 
-/// Refuses to wait, and keeps the keys that are deferred.
+/// Refuses to wait.
 struct Services {
     engine: Arc<Engine>,
-    constraints: Mutex<Constraints>,
     /// Of the statement that runs.
     catalog: Mutex<Arc<Catalog>>,
 }
@@ -86,10 +84,6 @@ impl SessionHost for Services {
 
     fn sequences(&self) -> Result<&Sequences> {
         Ok(&self.engine.sequences)
-    }
-
-    fn defer_key_checks(&self, checks: Vec<KeyCheck>) -> Vec<KeyCheck> {
-        self.constraints.lock().keep(checks, &self.catalog.lock())
     }
 
     fn block_on(&self, wait: LockWait) -> Result<()> {
@@ -152,7 +146,6 @@ impl Session {
             handle,
             services: Arc::new(Services {
                 engine: Arc::clone(engine),
-                constraints: Mutex::default(),
                 catalog: Mutex::new(engine.catalog.published()),
             }),
             settings: PlannerSettings::default(),
@@ -219,7 +212,6 @@ impl Session {
     pub(crate) fn commit(&mut self) -> Result<CommitWait> {
         let (txn, changes) = self.txn.take().expect("begun").into_parts();
         self.savepoints.clear();
-        self.services.constraints.lock().forget();
         match changes {
             None => txn.commit(),
             Some(changes) => txn.commit_with(|| self.engine.catalog.publish(&changes)),
@@ -228,7 +220,6 @@ impl Session {
 
     pub(crate) fn rollback(&mut self) -> Result<()> {
         self.savepoints.clear();
-        self.services.constraints.lock().forget();
         self.txn.take().expect("begun").txn.rollback()
     }
 
@@ -244,7 +235,6 @@ impl Session {
     pub(crate) fn release(&mut self, name: &str) -> Result<()> {
         let at = self.find_savepoint(name);
         self.savepoints.truncate(at);
-        self.services.constraints.lock().release(at);
         Ok(())
     }
 
@@ -253,7 +243,6 @@ impl Session {
         self.savepoints.truncate(at + 1);
         let (_, mark) = self.savepoints.last().expect("the savepoint exists");
         self.txn.as_mut().expect("begun").rollback_to(mark)?;
-        self.services.constraints.lock().rollback_to(at);
         Ok(())
     }
 
@@ -261,38 +250,33 @@ impl Session {
 
     /// SET CONSTRAINTS of a table's DEFERRABLE key, or ALL.
     pub(crate) fn set_constraints(&mut self, table: Option<&str>, deferred: bool) -> Result<()> {
-        let (catalog, depth) = (self.catalog(), self.savepoints.len());
-        let due = {
-            let mut constraints = self.services.constraints.lock();
-            constraints.save(depth);
-            match table {
-                None => constraints.set_all(deferred),
-                Some(table) => constraints.set(&[keyed::key_of(&catalog, table).oid], deferred),
-            }
-            constraints.take_due(depth, &catalog)
-        };
-        self.check_keys(&due)
+        let catalog = self.catalog();
+        let named = table.map(|table| [keyed::key_of(&catalog, table).oid]);
+        let transaction = self.transaction();
+        transaction.set_constraints(named.as_ref().map(|named| &named[..]), deferred);
+        let due = transaction.take_due(false);
+        self.run_deferred(due)
     }
 
     /// The tables whose keys are to be checked yet.
     pub(crate) fn tables_with_pending_keys(&mut self) -> Vec<Oid> {
         let catalog = self.catalog();
-        self.services.constraints.lock().tables(&catalog)
+        self.transaction().tables_with_events(&catalog)
     }
 
     /// The keys that COMMIT checks.
     pub(crate) fn check_deferred(&mut self) -> Result<()> {
-        let checks = self.services.constraints.lock().take_all();
-        self.check_keys(&checks)
+        let due = self.transaction().take_due(true);
+        self.run_deferred(due)
     }
 
-    fn check_keys(&mut self, checks: &[KeyCheck]) -> Result<()> {
-        if checks.is_empty() {
+    fn run_deferred(&mut self, due: Vec<DeferredEvent>) -> Result<()> {
+        if due.is_empty() {
             return Ok(());
         }
         self.start_statement()?;
         let env = self.env();
-        steppe_exec::check_keys(checks, &env, &mut self.txn)?;
+        steppe_exec::run_deferred(due, &env, &mut self.txn)?;
         self.txn().end_statement();
         Ok(())
     }

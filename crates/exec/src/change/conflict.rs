@@ -66,6 +66,7 @@ impl ConflictPlan {
                 Some(id) => id,
                 None => match self.attempt(target, stored, inserter, cx)? {
                     Attempt::Inserted(id) => {
+                        target.queue_keys(RowCommand::Insert, id, (None, Some(stored)), cx)?;
                         target.queue_after(RowCommand::Insert, None, Some(stored), cx)?;
                         return Ok(Some(Changed::Inserted(row.to_vec(), id)));
                     }

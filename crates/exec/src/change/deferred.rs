@@ -10,13 +10,16 @@
 
 use super::checks::duplicate_key;
 use super::events::Event;
+use super::foreign_key::{run_deferred_references, run_unreferenced};
 use super::outcome::of_key;
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
+use crate::deferred::{DeferredEvent, KeyOfRow};
 use crate::statement::ExecEnv;
 use crate::stored;
 use crate::transaction::{StatementTxn, Transaction};
 use std::sync::Arc;
+use steppe_catalog::Deferral;
 use steppe_functions::KeyCheck;
 use steppe_txn::{RowBuf, RowId};
 use steppe_types::{Error, Oid, Result};
@@ -37,22 +40,66 @@ pub(super) fn note(
     Ok(())
 }
 
-/// Checks keys when their turn in the queue has come. The session keeps the keys of deferred
+/// Checks keys when their turn in the queue has come. The transaction keeps the keys of deferred
 /// constraints.
 pub(super) fn check_due(checks: Vec<KeyCheck>, cx: &mut ExecContext) -> Result<()> {
     if checks.is_empty() {
         return Ok(());
     }
-    let checks = cx.functions.session.defer_key_checks(checks);
-    check(&checks, cx)
+    let catalog = Arc::clone(&cx.functions.catalog);
+    let deferral = |check: &KeyCheck| {
+        let info = catalog.relation(check.index).and_then(|index| index.index.as_ref());
+        info.map_or(Deferral::NotDeferrable, |info| info.deferral)
+    };
+    let deferred = cx.txn()?.deferred_mut();
+    let mut due = Vec::new();
+    for check in checks {
+        let initially = deferral(&check);
+        match deferred.is_deferred(check.index, initially) {
+            true => deferred.push(DeferredEvent::Unique(check), initially),
+            false => due.push(check),
+        }
+    }
+    self::check(&due, cx)
 }
 
-/// Checks keys that were deferred: 23505.
-pub fn check_keys(checks: &[KeyCheck], env: &ExecEnv, txn: &mut Option<Transaction>) -> Result<()> {
+/// Runs events that were deferred, in their order: 23505, 23503. The transaction has begun a
+/// statement.
+pub fn run_deferred(
+    events: Vec<DeferredEvent>,
+    env: &ExecEnv,
+    txn: &mut Option<Transaction>,
+) -> Result<()> {
     let mut cx = env.context(txn);
-    let checked = check(checks, &mut cx);
+    let ran = run_all(events, &mut cx).and_then(|()| super::finish_events(&mut cx));
     *txn = cx.take_txn().map(StatementTxn::into_transaction);
-    checked
+    ran
+}
+
+/// Runs of events of one kind, table and constraint are checked together.
+fn run_all(events: Vec<DeferredEvent>, cx: &mut ExecContext) -> Result<()> {
+    let (mut keys, mut references) = (Vec::new(), Vec::<KeyOfRow>::new());
+    for event in events {
+        let is_same = match (&event, references.last()) {
+            (DeferredEvent::Reference(of), Some(last)) => {
+                (of.table, of.constraint) == (last.table, last.constraint)
+            }
+            _ => false,
+        };
+        if !is_same {
+            run_deferred_references(&std::mem::take(&mut references), cx)?;
+        }
+        if !matches!(event, DeferredEvent::Unique(_)) {
+            check(&std::mem::take(&mut keys), cx)?;
+        }
+        match event {
+            DeferredEvent::Unique(check) => keys.push(check),
+            DeferredEvent::Reference(of) => references.push(*of),
+            DeferredEvent::Unreferenced(of) => run_unreferenced(&of, cx)?,
+        }
+    }
+    check(&keys, cx)?;
+    run_deferred_references(&references, cx)
 }
 
 fn check(checks: &[KeyCheck], cx: &mut ExecContext) -> Result<()> {

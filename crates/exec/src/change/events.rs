@@ -12,6 +12,7 @@
 //! CONSTRAINTS or COMMIT.
 
 use super::deferred;
+use super::foreign_key::KeyLog;
 use super::hooks::{HookSet, OldAndNew, RowCommand, Trigger};
 use super::transition::{Captured, Complete};
 use super::trigger::Fired;
@@ -19,6 +20,7 @@ use crate::context::ExecContext;
 use crate::expr::Row;
 use crate::tuplestore::{StoreReader, TupleStore};
 use hashbrown::HashMap;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_functions::KeyCheck;
@@ -30,6 +32,8 @@ pub(crate) enum Event {
     UniqueRecheck(KeyCheck),
     /// AFTER ROW triggers of `count` rows of a log.
     Rows { log: usize, first: usize, count: usize },
+    /// Foreign keys, for `count` keys of a log of keys.
+    Keys { log: usize, first: usize, count: usize },
     /// AFTER STATEMENT triggers of a table.
     Statement { table: usize, command: RowCommand, due: Box<[Arc<Trigger>]> },
 }
@@ -42,6 +46,12 @@ pub(crate) struct EventQueue {
     /// The places of tables in that list.
     places: HashMap<Oid, usize>,
     logs: Vec<RowLog>,
+    /// The keys that foreign keys concern.
+    pub(super) keys: Vec<KeyLog>,
+    /// The places of tables and commands in that list.
+    key_places: HashMap<(Oid, RowCommand), usize>,
+    /// The queues of actions of foreign keys, which run after this one.
+    later: Vec<EventQueue>,
     /// BEFORE STATEMENT triggers that have been fired. They fire once for a table and a command,
     /// even if several parts of the statement write the table.
     begun: Vec<(Oid, RowCommand)>,
@@ -85,13 +95,31 @@ impl EventQueue {
         self.events.push(event);
     }
 
+    /// The last event.
+    pub(super) fn last(&mut self) -> Option<&mut Event> {
+        self.events.last_mut()
+    }
+
+    /// The place of a table's log of keys for a command.
+    pub(super) fn key_log(
+        &mut self,
+        table: Oid,
+        command: RowCommand,
+        new: impl FnOnce() -> KeyLog,
+    ) -> usize {
+        *self.key_places.entry((table, command)).or_insert_with(|| {
+            self.keys.push(new());
+            self.keys.len() - 1
+        })
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
 
     fn mark(&self) -> EventMark {
         let rows = match self.events.last() {
-            Some(Event::Rows { count, .. }) => *count,
+            Some(Event::Rows { count, .. } | Event::Keys { count, .. }) => *count,
             _ => 0,
         };
         EventMark { events: self.events.len(), rows, changes: self.changes }
@@ -100,7 +128,8 @@ impl EventQueue {
     /// Removes the events queued since a mark.
     fn truncate(&mut self, mark: EventMark) {
         self.events.truncate(mark.events);
-        if let Some(Event::Rows { count, .. }) = self.events.last_mut() {
+        if let Some(Event::Rows { count, .. } | Event::Keys { count, .. }) = self.events.last_mut()
+        {
             *count = mark.rows;
         }
         self.captured.iter_mut().for_each(|captured| captured.truncate(mark.changes));
@@ -183,6 +212,9 @@ impl EventQueue {
                 Event::Rows { log, first, count } => {
                     self.fire_rows((log, first, count), &captured, cx)?;
                 }
+                Event::Keys { log, first, count } => {
+                    self.keys.get_mut(log).ok_or_else(lost)?.run(first, count, cx)?;
+                }
                 Event::Statement { table, command, due } => {
                     let relation = &self.table(table)?.relation;
                     let fired = Fired { command, relation, captured: &captured };
@@ -262,6 +294,13 @@ fn lost() -> Error {
 }
 
 impl ExecContext {
+    /// Adds the queues of a foreign key's action, which run after the statement's own.
+    pub(crate) fn queue_later(&mut self, queues: Vec<EventQueue>) {
+        if !queues.is_empty() {
+            self.queue().later.extend(queues);
+        }
+    }
+
     /// The statement's queue.
     pub(super) fn queue(&mut self) -> &mut EventQueue {
         self.events.get_or_insert_default()
@@ -371,6 +410,26 @@ impl ExecContext {
 pub(crate) fn finish(cx: &mut ExecContext) -> Result<()> {
     match cx.events.take() {
         None => Ok(()),
-        Some(queue) => queue.work_off(cx),
+        Some(queue) => finish_queue(*queue, cx),
     }
+}
+
+/// Runs a queue, and then those of the actions of foreign keys, level by level. The statement of an
+/// action leaves its own queue to the statement whose event it was (fire_triggers of
+/// SPI_execute_snapshot).
+fn finish_queue(queue: EventQueue, cx: &mut ExecContext) -> Result<()> {
+    if let Some(left) = cx.txn()?.left_events() {
+        left.push(queue);
+        return Ok(());
+    }
+    let mut waiting = VecDeque::from([queue]);
+    while let Some(queue) = waiting.pop_front() {
+        queue.work_off(cx)?;
+        if let Some(mut new) = cx.events.take() {
+            let later = std::mem::take(&mut new.later);
+            waiting.extend((!new.is_empty()).then_some(*new));
+            waiting.extend(later);
+        }
+    }
+    Ok(())
 }

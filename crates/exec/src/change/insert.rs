@@ -89,6 +89,7 @@ impl Partitioned {
             let stored = checked(&target, row, cx)?;
             inserter.insert_checked(&target, &[&stored], cx)?;
             let id = inserter.ids().first().copied().ok_or_else(no_row)?;
+            target.queue_keys(RowCommand::Insert, id, (None, Some(&stored)), cx)?;
             target.queue_after(RowCommand::Insert, None, Some(&stored), cx)?;
             return Ok(Run { placed: vec![Some(Placed::new(&target, &stored, id))], next: None });
         }
@@ -108,9 +109,11 @@ impl Partitioned {
             let id = ids.get(*group).and_then(|ids: &Vec<RowId>| ids.get(*at));
             placed.id = *id.ok_or_else(no_row)?;
         }
-        if groups.iter().any(|(target, _)| target.hooks.is_some()) {
+        if groups.iter().any(|(target, _)| target.hooks.is_some() || target.keys.is_some()) {
             for (group, at) in members {
                 let (target, rows) = &groups[group];
+                let id = *ids.get(group).and_then(|ids| ids.get(at)).ok_or_else(no_row)?;
+                target.queue_keys(RowCommand::Insert, id, (None, Some(&*rows[at])), cx)?;
                 target.queue_after(RowCommand::Insert, None, Some(&*rows[at]), cx)?;
             }
         }
@@ -194,6 +197,7 @@ fn insert_fired(
     };
     inserter.insert_checked(target, &[&row], cx)?;
     let id = inserter.ids().first().copied().ok_or_else(no_row)?;
+    target.queue_keys(RowCommand::Insert, id, (None, Some(&row)), cx)?;
     target.queue_after(RowCommand::Insert, None, Some(&row), cx)?;
     Ok(Some(Placed { leaf: target.table.oid, row: Some(target.seen(row)), id }))
 }
@@ -235,6 +239,7 @@ impl ModifyPlan {
     ) -> Result<Vec<Option<Placed>>> {
         if self.partitioned.is_none() && self.target.hooks.is_none() {
             inserter.insert(&self.target, rows, cx)?;
+            self.queue_inserted(rows, inserter, cx)?;
             return Ok(Vec::new());
         }
         self.insert_by(false, rows, open, inserter, cx)
@@ -292,6 +297,22 @@ impl ModifyPlan {
         }
     }
 
+    /// Queues the keys of rows that were inserted into a table without leaves.
+    fn queue_inserted(
+        &self,
+        rows: &[&[Datum]],
+        inserter: &Inserter,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        if self.target.keys.is_none() {
+            return Ok(());
+        }
+        let mut all = rows.iter().zip(inserter.ids());
+        all.try_for_each(|(row, id)| {
+            self.target.queue_keys(RowCommand::Insert, *id, (None, Some(row)), cx)
+        })
+    }
+
     fn insert_run(
         &self,
         rows: &[&[Datum]],
@@ -303,8 +324,11 @@ impl ModifyPlan {
             return leaves.insert(&self.target, rows, open, inserter, cx);
         }
         inserter.insert(&self.target, rows, cx)?;
-        if self.target.hooks.is_some() {
-            for row in rows {
+        if self.target.hooks.is_none() {
+            self.queue_inserted(rows, inserter, cx)?;
+        } else {
+            for (row, id) in rows.iter().zip(inserter.ids()) {
+                self.target.queue_keys(RowCommand::Insert, *id, (None, Some(row)), cx)?;
                 self.target.queue_after(RowCommand::Insert, None, Some(row), cx)?;
             }
         }

@@ -21,6 +21,7 @@
 //! | `instead` | INSTEAD OF triggers of views |
 //! | `events` | what is done at the end of the statement |
 //! | `deferred` | keys of DEFERRABLE constraints, which are checked later |
+//! | `foreign_key` | foreign keys: checks of referencing rows, actions on them |
 //! | `checks` | NOT NULL, CHECK, and the errors with their details |
 //! | `returned` | what RETURNING is over, and its system columns |
 //!
@@ -31,6 +32,7 @@ mod checks;
 mod conflict;
 mod deferred;
 mod events;
+mod foreign_key;
 mod hooks;
 mod insert;
 mod instead;
@@ -53,8 +55,10 @@ pub(crate) use checks::{
     check_partition, check_row, check_views, duplicate_key, null_violation, shown,
 };
 pub(crate) use conflict::ConflictPlan;
-pub use deferred::check_keys;
+pub use deferred::run_deferred;
 pub(crate) use events::{EventQueue, finish as finish_events};
+pub(crate) use foreign_key::KeyRules;
+pub use foreign_key::{ReferencedKeys, converts, missing_key};
 pub use hooks::RowCommand;
 pub(crate) use hooks::commands_of;
 pub(crate) use node::{ModifyPlan, start};

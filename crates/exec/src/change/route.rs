@@ -219,7 +219,7 @@ impl Partitioned {
         catalog: &Arc<Catalog>,
         database: &Database,
     ) -> Result<Target> {
-        let Definition { table: leaf, indexes } = leaf;
+        let Definition { table: leaf, indexes, .. } = leaf;
         let stmt = PlannedStmt::nothing();
         let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog.clone()));
         let indexes = indexes.iter();
@@ -244,10 +244,11 @@ impl Partitioned {
             columns: ColumnMap::new(&self.table, leaf)?,
             written: Written::default(),
             hooks: None,
+            keys: None,
             captures: Captures::of(&self.table, self.commands),
         };
-        let rules =
-            rules.for_statement(leaf, self.commands, &self.assigned, &indexes, &mut compiler)?;
+        let (commands, within) = (self.commands, (&mut compiler, Some(database)));
+        let rules = rules.for_statement(leaf, commands, &self.assigned, &indexes, within)?;
         let table = TableAccess::open(database, leaf)?;
         Ok(Target { rules: Arc::new(rules), table, indexes })
     }
@@ -287,6 +288,8 @@ impl ModifyPlan {
                 // A trigger of the other leaf rejected the row, which is already deleted here.
                 let Some(placed) = placed.ok_or_else(no_row)? else { return Ok(None) };
                 let is = placed.id;
+                // To a foreign key on the partitioned table, the row has changed its key.
+                self.target.queue_keys(RowCommand::Update, is, (Some(&old), Some(&new)), cx)?;
                 let system = self.system_of_moved((target, was), is, cx)?;
                 let (mut source, mut to) = (source.to_vec(), from);
                 let at = self.partitioned.as_ref().and_then(|leaves| leaves.leaf);

@@ -57,6 +57,8 @@ impl Attempt {
         if let Attempted::Done = attempted {
             let versions = (&self.old[..], &self.new[..]);
             writer.finish_replace(&target.written, (id, version), versions, cx)?;
+            let versions = (Some(&self.old[..]), Some(&self.new[..]));
+            target.queue_keys(RowCommand::Update, id, versions, cx)?;
             target.queue_after(RowCommand::Update, Some(&self.old), Some(&self.new), cx)?;
         }
         Ok(attempted)
@@ -436,7 +438,8 @@ fn delete_version(
     cx: &mut ExecContext,
 ) -> Result<Attempted> {
     let mut old = Vec::new();
-    if target.hooks.is_some() {
+    let has_keys = target.keys(RowCommand::Delete).is_some();
+    if target.hooks.is_some() || has_keys {
         target.table.decode_all(&version.row, &mut old)?;
         if !target.fire_before_delete(&old, cx)? {
             return Ok(Attempted::Gone);
@@ -446,6 +449,11 @@ fn delete_version(
     let attempted = writer.change(id, version, action, &[], cx)?;
     if let Attempted::Done = attempted {
         writer.finish_delete(id, &version.row, &mut Vec::new(), cx)?;
+        match action {
+            // The row's new version follows, in another leaf.
+            Action::Move => target.check_may_move(&old)?,
+            _ => target.queue_keys(RowCommand::Delete, id, (Some(&old), None), cx)?,
+        }
         target.queue_after(RowCommand::Delete, Some(&old), None, cx)?;
     }
     Ok(attempted)

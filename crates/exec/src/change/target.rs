@@ -5,6 +5,7 @@
 //! ([`Target::open_alike`]). Statements see rows with the columns of the table that they name. A
 //! leaf may have its columns in other places ([`Target::stored`], [`Target::seen`]).
 
+use super::KeyRules;
 use super::hooks::{HookSet, RowCommand, rewrites_updates};
 use super::transition::Captures;
 use super::writer::TableWriter;
@@ -16,7 +17,7 @@ use crate::expr::{CExpr, Compiler, Row};
 use crate::partition::{ColumnMap, Definition, PartitionCheck};
 use std::borrow::Cow;
 use std::sync::Arc;
-use steppe_catalog::Relation;
+use steppe_catalog::{Catalog, Relation};
 use steppe_sql::expr::Expr;
 use steppe_txn::Database;
 use steppe_types::{Datum, Error, Oid, Result};
@@ -88,6 +89,8 @@ pub(crate) struct TargetRules {
     pub(crate) hooks: Option<Arc<HookSet>>,
     /// The rows that are captured for transition tables, if there are any.
     pub(crate) captures: Option<Box<Captures>>,
+    /// The foreign keys that the statement meets, if there are any.
+    pub(crate) keys: Option<Arc<KeyRules>>,
 }
 
 impl std::ops::Deref for Target {
@@ -107,11 +110,12 @@ impl TargetRules {
         commands: &[RowCommand],
         assigned: &[usize],
         indexes: &[IndexAccess],
-        compiler: &mut Compiler<'_>,
+        (compiler, database): (&mut Compiler<'_>, Option<&Database>),
     ) -> Result<TargetRules> {
         let any = commands.contains(&RowCommand::Update) && rewrites_updates(table);
         self.written = Written::new(assigned, &self, indexes, any);
         self.hooks = HookSet::of(table, commands, &self, compiler)?;
+        self.keys = KeyRules::of(table, commands, &self, (compiler.catalog(), database))?;
         Ok(self)
     }
 

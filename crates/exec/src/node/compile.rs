@@ -665,10 +665,12 @@ impl PlanCompiler<'_, '_> {
             view_checks: self.exprs.each_of(&modify.view_checks)?,
             written: Written::default(),
             hooks: None,
+            keys: None,
             captures: Captures::of(relation, commands_of(modify)),
         };
         let (commands, assigned) = (commands_of(modify), Written::assigned_by(modify));
-        let rules = rules.for_statement(relation, commands, &assigned, &indexes, self.exprs)?;
+        let within = (&mut *self.exprs, self.database);
+        let rules = rules.for_statement(relation, commands, &assigned, &indexes, within)?;
         Ok(Target { rules: Arc::new(rules), table: self.table(relation)?, indexes })
     }
 

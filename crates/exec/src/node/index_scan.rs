@@ -111,7 +111,7 @@ pub(crate) fn find_point(
 }
 
 /// Whether the index would have a row version under this key.
-pub(super) fn has_key(
+pub(crate) fn has_key(
     table: &TableAccess,
     index: &IndexAccess,
     row: &[u8],

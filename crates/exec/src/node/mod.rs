@@ -74,7 +74,7 @@ use steppe_types::{Datum, Error, Result};
 
 pub(crate) use compile::{PlanCompiler, compile_plan};
 pub(crate) use hash_join::SharedTable;
-pub(crate) use index_scan::{IndexPlan, find_point};
+pub(crate) use index_scan::{IndexPlan, find_point, has_key};
 pub(crate) use lock_rows::LockRowsPlan;
 pub(crate) use shared_rows::SharedRows;
 

@@ -5,19 +5,25 @@
 
 use parking_lot::RwLock;
 use std::sync::Arc;
-use steppe_catalog::{Catalog, ConstraintKind, IndexInfo, PartitionOf, Relation};
+use steppe_catalog::{Catalog, ConstraintKind, ForeignKey, IndexInfo, PartitionOf, Relation};
 use steppe_types::Oid;
 
 /// A partition with its indexes.
 pub(crate) struct Definition {
     pub(crate) table: Arc<Relation>,
     pub(crate) indexes: Box<[Arc<Relation>]>,
+    /// A foreign key refers to the partition itself.
+    is_referenced: bool,
 }
 
 impl Definition {
     pub(crate) fn of(table: &Arc<Relation>, catalog: &Catalog) -> Definition {
         let indexes = catalog.indexes_of(table).cloned().collect();
-        Definition { table: table.clone(), indexes }
+        Definition {
+            table: table.clone(),
+            indexes,
+            is_referenced: catalog.is_referenced(table.oid),
+        }
     }
 
     /// Whether code compiled for one serves the other. Columns, constraints, triggers and indexes
@@ -29,6 +35,9 @@ impl Definition {
             && below(a.partition_of.as_ref()) == below(b.partition_of.as_ref())
             && a.columns == *b.columns
             && checks(a).eq(checks(b))
+            && foreign_keys(a).eq(foreign_keys(b))
+            && !self.is_referenced
+            && !other.is_referenced
             && triggers_are_like(a, b)
             && !reads_own_oid(a)
             && self.indexes.len() == other.indexes.len()
@@ -99,6 +108,16 @@ fn checks(table: &Relation) -> impl Iterator<Item = (&str, &str)> {
     table.constraints.iter().filter_map(|constraint| match &constraint.kind {
         ConstraintKind::Check { expression } => Some((&*constraint.name, expression.as_str())),
         _ => None,
+    })
+}
+
+/// The foreign keys, which belong to the same ones of the parent.
+fn foreign_keys(table: &Relation) -> impl Iterator<Item = (&str, &[i16], Oid, &ForeignKey)> {
+    let keys = table.foreign_keys();
+    keys.map(|(own, key)| {
+        // One without a parent is known by its own OID.
+        let root = if own.parent == 0 { own.oid } else { own.parent };
+        (&*own.name, &own.columns[..], root, &**key)
     })
 }
 

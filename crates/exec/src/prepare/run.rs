@@ -29,6 +29,8 @@ pub enum Snapshot {
     New,
     /// That of the statement that calls the function.
     Callers,
+    /// One of now, whatever the isolation.
+    Newest,
 }
 
 /// Runs a statement whose relations are locked, and returns the number of rows that it returned or
@@ -76,6 +78,10 @@ fn start_statement(txn: &mut Option<Transaction>, snapshot: Snapshot) -> Result<
     match snapshot {
         Snapshot::New => lent(txn)?.start_statement(),
         Snapshot::Callers => Ok(()),
+        Snapshot::Newest => {
+            lent(txn)?.look_at_newest();
+            lent(txn)?.start_statement()
+        }
     }
 }
 

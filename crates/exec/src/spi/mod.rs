@@ -24,11 +24,13 @@
 //! |---|---|
 //! | `prepared` | a statement with a plan that a function keeps |
 //! | `run` | running one |
+//! | `key` | running one for a foreign key |
 //! | `cursor`, `portals` | rows in pieces; cursors with names |
 //! | `simple` | expressions that are evaluated without a plan's nodes |
 //! | `transaction` | savepoints, and transactions that a procedure ends |
 
 mod cursor;
+mod key;
 mod portals;
 mod prepared;
 mod run;
@@ -36,6 +38,7 @@ mod simple;
 mod transaction;
 
 pub use cursor::SpiCursor;
+pub(crate) use key::{KeyStatement, RunOf};
 pub(crate) use portals::NamedCursors;
 pub use prepared::{CallOutput, Prepared, SqlKind};
 pub use run::Answer;
@@ -217,6 +220,16 @@ impl<'c> Spi<'c> {
     /// A function that is not VOLATILE does not suspend the calling statement: it looks through its
     /// snapshot.
     fn lend<T>(&mut self, f: impl FnOnce(&mut Option<Transaction>) -> Result<T>) -> Result<T> {
+        self.lend_leaving(false, f)
+    }
+
+    /// As [`Self::lend`]. `leaves_events`: the events of the statement that runs are added to those
+    /// of the calling one.
+    fn lend_leaving<T>(
+        &mut self,
+        leaves_events: bool,
+        f: impl FnOnce(&mut Option<Transaction>) -> Result<T>,
+    ) -> Result<T> {
         let Some(statement) = self.cx.take_txn() else {
             return Err(Error::not_supported("a function that runs statements in this context"));
         };
@@ -225,6 +238,7 @@ impl<'c> Spi<'c> {
         let has_snapshot = transaction.txn.snapshot().lsn != Lsn(0);
         let suspends = !self.is_read_only && has_snapshot;
         let outer = suspends.then(|| transaction.txn.suspend_statement());
+        let of_caller = transaction.leave_events(leaves_events.then(Vec::new));
         self.has_queried = true;
         let mut lent = Some(transaction);
         let done = f(&mut lent);
@@ -238,6 +252,8 @@ impl<'c> Spi<'c> {
             None if !has_snapshot => transaction.txn.end_statement(),
             None => {}
         }
+        let left = transaction.leave_events(of_caller);
+        self.cx.queue_later(left.unwrap_or_default());
         transaction.forget_no_changes();
         let done = done.and_then(|done| transaction.rebase(&**self.session()).map(|()| done));
         self.cx.lend_txn(Some(StatementTxn::with_view(transaction, view)));

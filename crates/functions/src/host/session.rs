@@ -1,7 +1,7 @@
 //! The services of the session for the executor and DDL, besides those for functions.
 //!
 //! The executor knows no sockets, settings or sequences. The server gives it a [`SessionHost`] for
-//! each execution, which waits for locks, keeps deferred checks, and knows the catalog in force.
+//! each execution, which waits for locks, and knows the catalog in force.
 //! The defaults are those without a session, as [`Host`]'s are.
 
 use super::Host;
@@ -123,12 +123,6 @@ pub trait SessionHost: Host {
     fn newer_catalog(&self, planned: &Arc<Catalog>) -> Option<Arc<Catalog>> {
         let _ = planned;
         None
-    }
-
-    /// Keeps the keys whose constraints are deferred, and gives the others back, to be checked at
-    /// once.
-    fn defer_key_checks(&self, checks: Vec<KeyCheck>) -> Vec<KeyCheck> {
-        checks
     }
 
     /// The current row of a cursor in a table; `None` if the cursor's row is in another table.

@@ -1,7 +1,8 @@
 //! SET CONSTRAINTS, and the deferred checks of a transaction (AfterTriggerSetState and
 //! AfterTriggerFireDeferred in src/backend/commands/trigger.c).
 
-use steppe_functions::KeyCheck;
+use steppe_catalog::{Catalog, Constraint, Relation};
+use steppe_exec::DeferredEvent;
 use steppe_sql::ast::{RangeVar, SetConstraintsStmt};
 use steppe_types::{Error, Oid, Result, SqlState};
 
@@ -11,29 +12,28 @@ impl Session {
     /// SET CONSTRAINTS. 42704 for an unknown constraint, 42809 if it would defer one that is not
     /// DEFERRABLE.
     pub(super) fn set_constraints(&mut self, set: &SetConstraintsStmt) -> Result<()> {
-        let mut indexes = Vec::new();
+        let mut named = Vec::new();
         for name in &set.constraints {
-            self.deferrable_keys(name, set.deferred, &mut indexes)?;
+            self.deferrable_constraints(name, set.deferred, &mut named)?;
         }
         if !self.transaction.in_block() {
             return Ok(());
         }
-        let depth = self.transaction.depth();
-        let due = {
-            let mut constraints = self.core.constraints.lock();
-            constraints.save(depth);
-            match set.constraints.is_empty() {
-                true => constraints.set_all(set.deferred),
-                false => constraints.set(&indexes, set.deferred),
-            }
-            constraints.take_due(depth, &self.namespace.names.catalog)
-        };
-        self.check_keys(due)
+        let transaction = self.transaction.running()?;
+        let named = (!set.constraints.is_empty()).then_some(&named[..]);
+        transaction.set_constraints(named, set.deferred);
+        let due = transaction.take_due(false);
+        self.run_deferred(due)
     }
 
-    /// The indexes of the DEFERRABLE keys of this name, and of their partitions, in the first
-    /// schema of the search path that has a constraint of that name.
-    fn deferrable_keys(&self, name: &RangeVar, deferred: bool, out: &mut Vec<Oid>) -> Result<()> {
+    /// The DEFERRABLE constraints of this name, with those of partitions, in the first schema of
+    /// the search path that has a constraint of that name.
+    fn deferrable_constraints(
+        &self,
+        name: &RangeVar,
+        deferred: bool,
+        out: &mut Vec<Oid>,
+    ) -> Result<()> {
         let (catalog, wanted) = (self.newest_catalog(), name.name.as_str());
         let schemas = match &name.schema {
             None => self.namespace.names.path.to_vec(),
@@ -51,12 +51,8 @@ impl Session {
                 let named = table.constraints.iter().filter(|own| *own.name == *wanted);
                 for constraint in named {
                     found = true;
-                    let index = constraint.index().and_then(|index| catalog.relation(index));
-                    let info = index.and_then(|index| Some((index, index.index.as_ref()?)));
-                    match info.filter(|(_, info)| info.deferral.is_deferrable()) {
-                        Some((index, _)) => {
-                            out.extend(catalog.descendants(index).iter().map(|index| index.oid));
-                        }
+                    match deferrable(&catalog, table, constraint) {
+                        Some(known) => out.extend(known),
                         None if deferred => {
                             let message = format!("constraint \"{wanted}\" is not deferrable");
                             return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
@@ -73,21 +69,40 @@ impl Session {
         Err(Error::new(SqlState::UNDEFINED_OBJECT, message))
     }
 
-    /// Runs the deferred checks at the end of the transaction.
+    /// Runs the deferred events at the end of the transaction. They may queue others.
     pub(super) fn check_deferred(&mut self) -> Result<()> {
-        let checks = self.core.constraints.lock().take_all();
-        self.check_keys(checks)
+        loop {
+            let running = self.transaction.txn.as_mut();
+            let due = running.map(|running| running.take_due(true)).unwrap_or_default();
+            if due.is_empty() {
+                return Ok(());
+            }
+            self.run_deferred(due)?;
+        }
     }
 
-    fn check_keys(&mut self, checks: Vec<KeyCheck>) -> Result<()> {
-        if checks.is_empty() {
+    fn run_deferred(&mut self, due: Vec<DeferredEvent>) -> Result<()> {
+        if due.is_empty() {
             return Ok(());
         }
         self.refresh_names();
         self.start_statement()?;
         let (env, txn) = (&self.statement.env, &mut self.transaction.txn);
-        tokio::task::block_in_place(|| steppe_exec::check_keys(&checks, env, txn))?;
+        tokio::task::block_in_place(|| steppe_exec::run_deferred(due, env, txn))?;
         self.end_statement();
         Ok(())
     }
+}
+
+/// What SET CONSTRAINTS knows a constraint by, with those of the partitions; `None` if it is not
+/// DEFERRABLE.
+fn deferrable(catalog: &Catalog, table: &Relation, constraint: &Constraint) -> Option<Vec<Oid>> {
+    if let Some(key) = constraint.foreign_key() {
+        let root = catalog.root_constraint(table, constraint);
+        return key.deferral.is_deferrable().then(|| vec![root]);
+    }
+    let index = catalog.relation(constraint.index()?)?;
+    let is_deferrable = index.index.as_ref()?.deferral.is_deferrable();
+    let all = || catalog.descendants(index).iter().map(|index| index.oid).collect();
+    is_deferrable.then(all)
 }

@@ -224,10 +224,10 @@ impl Session {
     ) -> Result<T> {
         let core = Arc::clone(&self.core);
         let in_use = self.portals.read_by_cursors();
-        let pending_checks = self.core.constraints.lock().tables(&self.namespace.names.catalog);
         let frame = core.frame_of(&self.namespace, Arc::clone(&self.statement.env.io));
         let transaction = self.transaction.txn.as_mut();
         let transaction = transaction.ok_or_else(|| Error::internal("no transaction"))?;
+        let pending_checks = transaction.tables_with_events(&self.namespace.names.catalog);
         let (txn, pending) = transaction.for_ddl();
         let origin = Origin {
             txn,

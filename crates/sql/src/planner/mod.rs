@@ -316,6 +316,7 @@ fn plan_interruptibly(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Re
     let mut mentions = bound.mentioned;
     mentions.extend(inlined.relations);
     mentions.extend(planner.relations.iter().map(|(oid, _)| *oid));
+    mentions.append(&mut planner.referencing);
     mentions.sort_unstable();
     mentions.dedup();
     Ok(PlannedStmt {
@@ -392,6 +393,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) subplans: Vec<Plan>,
     pub(crate) exec_params: usize,
     pub(crate) relations: Vec<(Oid, RelationLock)>,
+    /// The tables whose foreign keys refer to changed tables. The plan runs statements on them.
+    pub(crate) referencing: Vec<Oid>,
     /// CTEs in reach, one list a query level.
     pub(crate) cte_levels: Vec<Vec<(CtePlan, Arc<str>, f64)>>,
     pub(crate) work_tables: usize,
@@ -432,6 +435,7 @@ impl<'a> Planner<'a> {
             subplans: Vec::new(),
             exec_params: 0,
             relations: Vec::new(),
+            referencing: Vec::new(),
             cte_levels: Vec::new(),
             work_tables: 0,
             depends_on_literals: false,

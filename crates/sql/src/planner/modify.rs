@@ -205,6 +205,22 @@ impl Planner<'_> {
         Ok(Some(Returning { list, system }))
     }
 
+    /// A change of a table looks its foreign keys up in the tables that they refer to, and changes
+    /// the tables that refer to it.
+    fn use_foreign_keys(&mut self, relation: &Relation, stores: bool) {
+        for (_, key) in relation.foreign_keys().filter(|_| stores) {
+            self.use_relation(key.table, RelationLock::RowShare);
+        }
+        let catalog = self.ctx.catalog;
+        let mut referenced = Some(relation.oid);
+        while let Some(oid) = referenced {
+            let references = catalog.referencing(oid);
+            self.referencing.extend(references.iter().map(|reference| reference.table.oid));
+            let above = catalog.relation(oid).and_then(|table| table.partition_of.as_ref());
+            referenced = above.map(|of| of.parent);
+        }
+    }
+
     fn modify(
         &mut self,
         query: &Query,
@@ -220,6 +236,7 @@ impl Planner<'_> {
             None => (None, Vec::new()),
         };
         self.use_relation(relation.oid, RelationLock::RowExclusive);
+        self.use_foreign_keys(&relation, query.command != Command::Delete);
         let catalog = self.ctx.catalog;
         let (checks, generated, never_null) = match query.command {
             Command::Delete => (Vec::new(), Vec::new(), Vec::new()),
@@ -238,6 +255,7 @@ impl Planner<'_> {
         let members = if inserts { Vec::new() } else { self.members(entry) };
         for member in &members {
             self.use_relation(member.relation.oid, RelationLock::RowExclusive);
+            self.use_foreign_keys(&member.relation, query.command != Command::Delete);
         }
         let mut cost = child.cost;
         let names = modify_names(&relation, &alias, &child);

@@ -122,6 +122,15 @@ impl Txn {
         self.cid = outer.cid;
     }
 
+    /// Lets the commands up to [`Txn::resume_statement`] see what others have committed by now,
+    /// whatever the isolation: a check that no row refers to a key must find each such row. The
+    /// statement has been suspended.
+    pub fn look_at_newest(&mut self) {
+        if self.isolation != IsolationLevel::ReadCommitted {
+            self.take_snapshot();
+        }
+    }
+
     fn take_snapshot(&mut self) {
         let database = Arc::clone(self.database());
         let position = || database.insert_position();

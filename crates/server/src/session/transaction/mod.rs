@@ -112,7 +112,7 @@ impl TransactionState {
         self.txn.as_ref()?.changes()
     }
 
-    fn running(&mut self) -> Result<&mut Transaction> {
+    pub(super) fn running(&mut self) -> Result<&mut Transaction> {
         self.txn.as_mut().ok_or_else(|| Error::internal("no transaction is running"))
     }
 
@@ -351,7 +351,6 @@ impl Session {
         self.core.routines.end_transaction();
         self.core.function_counts.hand_over(&self.core.server.function_statistics);
         self.transaction.savepoints.clear();
-        self.core.constraints.lock().forget();
         self.core.settings.lock().end_level(1, committed);
         self.core.level.store(1, Ordering::Relaxed);
         self.refresh_settings();

@@ -51,7 +51,6 @@ impl Session {
         self.end_settings_levels(at, true);
         self.put_read_only(self.transaction.savepoints[at].read_only)?;
         self.transaction.savepoints.truncate(at);
-        self.core.constraints.lock().release(at);
         self.portals.lower_depth(at);
         self.set_level();
         Ok(CommandTag::Plain("RELEASE"))
@@ -79,7 +78,6 @@ impl Session {
         self.end_settings_levels(at, false);
         self.transaction.rollback_to(at)?;
         self.put_read_only(self.transaction.savepoints[at].read_only)?;
-        self.core.constraints.lock().rollback_to(at);
         self.set_level();
         self.refresh_settings();
         Ok(())

@@ -1,0 +1,153 @@
+//! A partitioned table's foreign keys on its partitions (CloneForeignKeyConstraints).
+//!
+//! Each partition has the constraint with the parent's as its parent. A partition that is attached
+//! may have an equal one of its own, which then belongs to the parent's. A detached one keeps it.
+
+use super::super::{DdlContext, partition};
+use super::{for_partition, free_name, rows};
+use std::sync::Arc;
+use steppe_catalog::{Constraint, ConstraintKind, RelKind, Relation};
+use steppe_txn::RelationLockMode;
+use steppe_types::{Error, Result, SqlState};
+
+/// Adds a partitioned table's new foreign key to all its partitions. Returns those that were added.
+pub(super) fn add_below(
+    ctx: &mut DdlContext<'_>,
+    table: &Relation,
+    constraint: &Constraint,
+) -> Result<Vec<(Arc<Relation>, Constraint)>> {
+    let mut added = Vec::new();
+    if table.kind != RelKind::PartitionedTable {
+        return Ok(added);
+    }
+    for child in partition::children(ctx, table.oid)? {
+        let child = ctx.lock_current(child.oid, RelationLockMode::ShareRowExclusive)?;
+        let mut child = (*child).clone();
+        let own = clone_one(ctx, table, constraint, &mut child)?;
+        ctx.put(child.clone())?;
+        let below = add_below(ctx, &child, &own.constraint)?;
+        if !own.was_there {
+            added.push((Arc::new(child), own.constraint));
+        }
+        added.extend(below);
+    }
+    Ok(added)
+}
+
+/// A partition's constraint that belongs to its parent's.
+struct Cloned {
+    constraint: Constraint,
+    /// It was the partition's own before.
+    was_there: bool,
+}
+
+/// Gives a partition its parent's foreign key, which may be there (tryAttachPartitionForeignKey).
+fn clone_one(
+    ctx: &mut DdlContext<'_>,
+    parent: &Relation,
+    constraint: &Constraint,
+    child: &mut Relation,
+) -> Result<Cloned> {
+    let (columns, key) = for_partition(child, parent, constraint)?;
+    let is_equal = |own: &&mut Constraint| {
+        own.parent == 0
+            && own.columns == columns
+            && own.foreign_key().is_some_and(|own_key| **own_key == *key)
+            && own.not_valid == constraint.not_valid
+    };
+    if let Some(own) = child.constraints.iter_mut().find(is_equal) {
+        (own.parent, own.inherit_count, own.local) = (constraint.oid, 1, false);
+        return Ok(Cloned { constraint: own.clone(), was_there: true });
+    }
+    let is_taken = child.constraints.iter().any(|own| own.name == constraint.name);
+    let name = match is_taken {
+        false => constraint.name.to_string(),
+        true => {
+            let names = columns.iter().map(|c| &*child.columns[*c as usize - 1].name);
+            let names = names.collect::<Vec<_>>().join("_");
+            free_name(ctx, child, &names)
+        }
+    };
+    let kind = ConstraintKind::ForeignKey(key);
+    let own = Constraint::new(ctx.store.new_oid()?, name, kind, columns).inherited();
+    let own = Constraint { parent: constraint.oid, not_valid: constraint.not_valid, ..own };
+    child.constraints.push(own.clone());
+    Ok(Cloned { constraint: own, was_there: false })
+}
+
+/// Gives a new partition, without rows, its parent's foreign keys.
+pub(in super::super) fn clone_to_partition(
+    ctx: &mut DdlContext<'_>,
+    parent: &Relation,
+    table: &mut Relation,
+) -> Result<()> {
+    for (constraint, _) in parent.foreign_keys() {
+        clone_one(ctx, parent, constraint, table)?;
+    }
+    Ok(())
+}
+
+/// Gives a table that becomes a partition its parent's foreign keys, and those below it. Its rows
+/// must have their keys.
+pub(in super::super) fn attach(
+    ctx: &mut DdlContext<'_>,
+    parent: &Relation,
+    table: &mut Relation,
+) -> Result<()> {
+    let theirs: Vec<Constraint> = parent.foreign_keys().map(|(own, _)| own.clone()).collect();
+    for constraint in theirs {
+        if let Some(key) = constraint.foreign_key() {
+            ctx.lock(key.table, RelationLockMode::ShareRowExclusive)?;
+        }
+        let own = clone_one(ctx, parent, &constraint, table)?;
+        ctx.put(table.clone())?;
+        let below = add_below(ctx, table, &own.constraint)?;
+        if !own.was_there && !constraint.not_valid {
+            rows::check(ctx, &Arc::new(table.clone()), &own.constraint)?;
+        }
+        for (partition, constraint) in below.iter().filter(|_| !constraint.not_valid) {
+            rows::check(ctx, partition, constraint)?;
+        }
+    }
+    Ok(())
+}
+
+/// The partitions' constraints that belong to a table's, level by level.
+pub(super) fn own_below(
+    ctx: &mut DdlContext<'_>,
+    table: &Relation,
+    constraint: &Constraint,
+) -> Result<Vec<(Arc<Relation>, Constraint)>> {
+    let mut found = Vec::new();
+    for child in partition::children(ctx, table.oid)? {
+        let own = child.constraints.iter().find(|own| own.parent == constraint.oid).cloned();
+        found.extend(own.map(|own| (child, own)));
+    }
+    Ok(found)
+}
+
+/// 23503 if a row refers to a row of a partition that is about to be detached
+/// (RI_PartitionRemove_Check).
+pub(in super::super) fn check_detached(
+    ctx: &mut DdlContext<'_>,
+    parent: &Relation,
+    partition: &Relation,
+) -> Result<()> {
+    let _ = partition;
+    let catalog = ctx.catalog();
+    let mut at = Some(parent.oid);
+    while let Some(table) = at.and_then(|oid| catalog.relation(oid)) {
+        if catalog.is_referenced(table.oid) {
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                format!(
+                    "DETACH PARTITION of table \"{}\", which a foreign key refers to, is not \
+                     supported",
+                    table.name
+                ),
+            ));
+        }
+        at = table.partition_of.as_ref().map(|of| of.parent);
+    }
+    Ok(())
+}

@@ -1,0 +1,258 @@
+//! Referenced keys that have gone: what becomes of the rows that refer to them (RI_FKey_noaction_del
+//! and its kin).
+//!
+//! Each action is a statement over the referencing table, planned once and kept with the compiled
+//! command. It prefers an index. The events of the changed rows run after those of the statement
+//! that has set the action off, so that cascades do not nest. An action above READ COMMITTED runs at the transaction's snapshot;
+//! a row that refers to the key and that the snapshot does not see makes it fail (40001).
+
+use super::set::{KeyChange, positions};
+use super::violation::{pick, still_referenced};
+use crate::change::hooks::RowCommand;
+use crate::context::ExecContext;
+use crate::deferred::{DeferredEvent, KeyOfRow};
+use crate::spi::{KeyStatement, RunOf, Spi};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use steppe_catalog::{Catalog, Deferral, Reference, ReferentialAction, RelKind, Relation};
+use steppe_txn::IsolationLevel;
+use steppe_types::{Datum, Oid, Result};
+
+/// A foreign key, on the side of the referenced table.
+pub(in crate::change) struct Referenced {
+    oid: Oid,
+    name: Arc<str>,
+    referencing: Arc<Relation>,
+    action: ReferentialAction,
+    deferral: Deferral,
+    /// The referenced table is no partition.
+    of_root: bool,
+    /// The places of the key's columns among those of a queued key.
+    places: Box<[usize]>,
+    /// The positions of the columns in the table.
+    columns: Box<[usize]>,
+    /// Whether rows refer to the key.
+    refers: KeyStatement,
+    /// Whether the referenced table has the key.
+    exists: KeyStatement,
+    /// CASCADE and others.
+    change: Option<KeyStatement>,
+}
+
+impl Referenced {
+    /// `table`: the referenced table, whose columns are at `places` of a queued key.
+    pub(super) fn new(
+        Reference { table: referencing, constraint, key }: Reference<'_>,
+        table: &Relation,
+        places: Box<[usize]>,
+        command: RowCommand,
+        catalog: &Catalog,
+    ) -> Result<Referenced> {
+        let action = match command {
+            RowCommand::Update => key.on_update,
+            _ => key.on_delete,
+        };
+        let types: Vec<Oid> =
+            key.columns.iter().map(|c| table.columns[*c as usize - 1].type_oid).collect();
+        let texts = Texts { catalog, table, referencing, reference: (&constraint.columns, key) };
+        Ok(Referenced {
+            oid: constraint.oid,
+            name: Arc::clone(&constraint.name),
+            referencing: Arc::clone(referencing),
+            action,
+            deferral: key.deferral,
+            of_root: table.partition_of.is_none(),
+            places,
+            columns: positions(&key.columns).into(),
+            refers: KeyStatement::new(texts.refers(), types.clone()),
+            exists: KeyStatement::new(texts.exists(), types.clone()),
+            change: texts.change(action, command).map(|text| {
+                let cascades = action == ReferentialAction::Cascade;
+                let twice = cascades && command == RowCommand::Update;
+                KeyStatement::new(text, if twice { types.repeat(2) } else { types })
+            }),
+        })
+    }
+
+    pub(super) fn oid(&self) -> Oid {
+        self.oid
+    }
+
+    pub(super) fn is_of_root(&self) -> bool {
+        self.of_root
+    }
+
+    /// Whether the key has gone with the change (RI_FKey_pk_upd_check_required).
+    pub(super) fn concerns(&self, change: KeyChange<'_>) -> bool {
+        let Some(old) = change.old else { return false };
+        let value = |version: &[Datum], at: &usize| version.get(*at).cloned();
+        let has_null = self.places.iter().any(|at| old.get(*at).is_none_or(Datum::is_null));
+        let is_kept = change
+            .new
+            .is_some_and(|new| self.places.iter().all(|at| value(old, at) == value(new, at)));
+        !has_null && !is_kept
+    }
+
+    /// Runs the action.
+    pub(super) fn run(
+        &self,
+        relation: &Arc<Relation>,
+        change: KeyChange<'_>,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        let key = pick(&self.places, change.old.unwrap_or_default())?;
+        let deferral = match self.action {
+            ReferentialAction::NoAction => self.deferral,
+            _ => Deferral::NotDeferrable,
+        };
+        if deferral.is_deferrable() && cx.txn()?.deferred_mut().is_deferred(self.oid, deferral) {
+            let of = KeyOfRow {
+                table: relation.oid,
+                referencing: self.referencing.oid,
+                constraint: self.oid,
+                row: change.row,
+                key: key.into(),
+            };
+            let event = DeferredEvent::Unreferenced(Box::new(of));
+            cx.txn()?.deferred_mut().push(event, deferral);
+            return Ok(());
+        }
+        let Some(statement) = &self.change else { return self.refuse(relation, &key, cx) };
+        let mut params = Vec::with_capacity(2 * key.len());
+        if statement.params() > key.len() {
+            params.extend(pick(&self.places, change.new.unwrap_or_default())?);
+        }
+        params.extend(key.iter().cloned());
+        Spi::new(cx).run_for_key(statement, &params, RunOf::Action)?;
+        if self.action == ReferentialAction::SetDefault {
+            // The default may be the key that has gone.
+            return self.refuse(relation, &key, cx);
+        }
+        if cx.txn()?.txn.isolation() != IsolationLevel::ReadCommitted
+            && Spi::new(cx).run_for_key(&self.refers, &key, RunOf::Check)? > 0
+        {
+            return Err(crate::change::outcome::serialization("update"));
+        }
+        Ok(())
+    }
+
+    /// Fails if rows refer to the key and, unless the action is RESTRICT, no row has it.
+    fn refuse(&self, relation: &Relation, key: &[Datum], cx: &mut ExecContext) -> Result<()> {
+        if Spi::new(cx).run_for_key(&self.refers, key, RunOf::Check)? == 0 {
+            return Ok(());
+        }
+        let restrict = self.action == ReferentialAction::Restrict;
+        if !restrict && Spi::new(cx).run_for_key(&self.exists, key, RunOf::Check)? > 0 {
+            return Ok(());
+        }
+        let of = (relation, &self.columns[..]);
+        let by = (&*self.referencing, &*self.name);
+        Err(still_referenced(of, key, by, restrict, &cx.functions))
+    }
+}
+
+/// Checks a key of a deferred constraint: no row may refer to it, unless it is there again.
+pub(in crate::change) fn run_unreferenced(of: &KeyOfRow, cx: &mut ExecContext) -> Result<()> {
+    let catalog = Arc::clone(&cx.functions.catalog);
+    // The constraint may have been dropped.
+    let referencing = catalog.relation(of.referencing);
+    let own = referencing.and_then(|table| {
+        let constraint = table.constraints.iter().find(|own| own.oid == of.constraint)?;
+        Some(Reference { table, constraint, key: constraint.foreign_key()? })
+    });
+    let Some(reference) = own else { return Ok(()) };
+    let Some(table) = catalog.relation(reference.key.table) else { return Ok(()) };
+    let places = (0..of.key.len()).collect();
+    let key = Referenced::new(reference, table, places, RowCommand::Delete, &catalog)?;
+    let relation = catalog.relation(of.table).unwrap_or(table);
+    let refused = Referenced { action: ReferentialAction::NoAction, ..key };
+    refused.refuse(relation, &of.key, cx)
+}
+
+/// Makes the texts of the statements, as PostgreSQL does.
+struct Texts<'a> {
+    catalog: &'a Catalog,
+    table: &'a Relation,
+    referencing: &'a Relation,
+    reference: (&'a [i16], &'a steppe_catalog::ForeignKey),
+}
+
+impl Texts<'_> {
+    /// `"schema"."table"`, with ONLY unless it is partitioned.
+    fn name(&self, table: &Relation) -> String {
+        let only = if table.kind == RelKind::PartitionedTable { "" } else { "ONLY " };
+        let schema = self.catalog.schema(table.schema).map_or("public", |schema| &schema.name);
+        format!("{only}{}.{}", quoted(schema), quoted(&table.name))
+    }
+
+    fn column(table: &Relation, attnum: i16) -> String {
+        quoted(table.columns.get(attnum as usize - 1).map_or("?", |column| &column.name))
+    }
+
+    fn referencing_columns(&self) -> impl Iterator<Item = String> {
+        self.reference.0.iter().map(|attnum| Self::column(self.referencing, *attnum))
+    }
+
+    /// `WHERE $1 OPERATOR(pg_catalog.=) "a" AND …`, with parameters after the first `skipped`.
+    fn condition(&self, out: &mut String, skipped: usize) {
+        for (n, column) in self.referencing_columns().enumerate() {
+            let word = if n == 0 { "WHERE" } else { "AND" };
+            let _ = write!(out, " {word} ${} OPERATOR(pg_catalog.=) {column}", n + 1 + skipped);
+        }
+    }
+
+    fn refers(&self) -> String {
+        let mut out = format!("SELECT 1 FROM {} x", self.name(self.referencing));
+        self.condition(&mut out, 0);
+        out.push_str(" FOR KEY SHARE OF x");
+        out
+    }
+
+    fn exists(&self) -> String {
+        let mut out = format!("SELECT 1 FROM {} x", self.name(self.table));
+        for (n, attnum) in self.reference.1.columns.iter().enumerate() {
+            let word = if n == 0 { "WHERE" } else { "AND" };
+            let column = Self::column(self.table, *attnum);
+            let _ = write!(out, " {word} {column} OPERATOR(pg_catalog.=) ${}", n + 1);
+        }
+        out.push_str(" FOR KEY SHARE OF x");
+        out
+    }
+
+    fn change(&self, action: ReferentialAction, command: RowCommand) -> Option<String> {
+        let name = self.name(self.referencing);
+        let value = match action {
+            ReferentialAction::NoAction | ReferentialAction::Restrict => return None,
+            ReferentialAction::Cascade if command == RowCommand::Delete => {
+                let mut out = format!("DELETE FROM {name}");
+                self.condition(&mut out, 0);
+                return Some(out);
+            }
+            ReferentialAction::Cascade => None,
+            ReferentialAction::SetNull => Some("NULL"),
+            ReferentialAction::SetDefault => Some("DEFAULT"),
+        };
+        let of_delete = command == RowCommand::Delete;
+        let set = match &self.reference.1.set_columns[..] {
+            columns if of_delete && !columns.is_empty() => columns,
+            _ => self.reference.0,
+        };
+        let mut out = format!("UPDATE {name} SET");
+        for (n, attnum) in set.iter().enumerate() {
+            let comma = if n == 0 { "" } else { "," };
+            let column = Self::column(self.referencing, *attnum);
+            let _ = match value {
+                Some(value) => write!(out, "{comma} {column} = {value}"),
+                None => write!(out, "{comma} {column} = ${}", n + 1),
+            };
+        }
+        let skipped = if value.is_none() { set.len() } else { 0 };
+        self.condition(&mut out, skipped);
+        Some(out)
+    }
+}
+
+/// A name in quotes, as PostgreSQL's quoteOneName writes it.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

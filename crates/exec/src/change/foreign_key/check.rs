@@ -1,0 +1,279 @@
+//! Referencing rows: their keys must be in the referenced table (RI_FKey_check).
+//!
+//! The keys of a batch are looked up in the order of the index, each once. If several are missing,
+//! the error is that of the first row, and of its first constraint.
+
+use super::keys::{Buffers, OpenLeaves, ReferencedKeys};
+use super::set::{KeyChange, KeySet, positions};
+use super::violation::{missing_key, mixed_nulls, pick};
+use crate::access::TableAccess;
+use crate::context::ExecContext;
+use crate::deferred::{DeferredEvent, KeyOfRow};
+use std::sync::Arc;
+use steppe_catalog::{Catalog, Constraint, Deferral, ForeignKey, Relation};
+use steppe_txn::{Database, RowBuf};
+use steppe_types::{Datum, Error, Oid, Result};
+
+/// A foreign key, on the side of the referencing table.
+pub(in crate::change) struct Referencing {
+    /// The constraint's OID; a partition's counts as its root's.
+    oid: Oid,
+    name: Arc<str>,
+    /// The places of the key's columns among those of a queued key.
+    places: Box<[usize]>,
+    match_full: bool,
+    deferral: Deferral,
+    keys: ReferencedKeys,
+}
+
+/// Which of some values are NULL.
+#[derive(PartialEq)]
+enum Nulls {
+    None,
+    Some,
+    All,
+}
+
+impl Referencing {
+    pub(super) fn open(
+        (table, constraint, key): (&Relation, &Constraint, &ForeignKey),
+        places: Box<[usize]>,
+        (catalog, database): (&Arc<Catalog>, &Database),
+    ) -> Result<Referencing> {
+        Ok(Referencing {
+            oid: catalog.root_constraint(table, constraint),
+            name: Arc::clone(&constraint.name),
+            places,
+            match_full: key.match_full,
+            deferral: key.deferral,
+            keys: ReferencedKeys::open(database, key, catalog)?,
+        })
+    }
+
+    pub(super) fn oid(&self) -> Oid {
+        self.oid
+    }
+
+    fn key<'r>(&self, version: &'r [Datum]) -> impl Iterator<Item = &'r Datum> + use<'r, '_> {
+        self.places.iter().filter_map(|at| version.get(*at))
+    }
+
+    fn nulls(&self, version: &[Datum]) -> Nulls {
+        match self.key(version).filter(|value| value.is_null()).count() {
+            0 => Nulls::None,
+            all if all == self.places.len() => Nulls::All,
+            _ => Nulls::Some,
+        }
+    }
+
+    /// Whether a change needs a check (RI_FKey_fk_upd_check_required).
+    pub(super) fn concerns(&self, change: KeyChange<'_>) -> bool {
+        let Some(new) = change.new else { return false };
+        match self.nulls(new) {
+            Nulls::All => false,
+            Nulls::Some => self.match_full,
+            Nulls::None => change.old.is_none_or(|old| !self.key(old).eq(self.key(new))),
+        }
+    }
+}
+
+/// Checks the rows of a batch.
+pub(super) fn check(
+    set: &KeySet,
+    relation: &Arc<Relation>,
+    changes: &[KeyChange<'_>],
+    cx: &mut ExecContext,
+) -> Result<()> {
+    if set.references.is_empty() {
+        return Ok(());
+    }
+    let txn = &mut cx.txn()?.txn;
+    let outer = txn.suspend_statement();
+    txn.use_command();
+    let started = txn.start_statement();
+    let checked = started.and_then(|()| check_now(set, relation, changes, cx));
+    cx.txn()?.txn.resume_statement(outer);
+    checked
+}
+
+fn check_now(
+    set: &KeySet,
+    relation: &Arc<Relation>,
+    changes: &[KeyChange<'_>],
+    cx: &mut ExecContext,
+) -> Result<()> {
+    let mut first: Option<(usize, Error)> = None;
+    for key in &set.references {
+        let is_deferred = key.deferral.is_deferrable()
+            && cx.txn()?.deferred_mut().is_deferred(key.oid, key.deferral);
+        let concerned = changes.iter().enumerate().filter(|(_, change)| key.concerns(**change));
+        if is_deferred {
+            for (_, change) in concerned {
+                defer(key, relation, *change, cx)?;
+            }
+            continue;
+        }
+        let concerned: Vec<(usize, KeyChange<'_>)> = concerned.map(|(at, c)| (at, *c)).collect();
+        let failed = first_missing(key, set.columns(), relation, &concerned, cx)?;
+        if let Some((at, error)) = failed
+            && first.as_ref().is_none_or(|(least, _)| at < *least)
+        {
+            first = Some((at, error));
+        }
+    }
+    first.map_or(Ok(()), |(_, error)| Err(error))
+}
+
+fn defer(
+    key: &Referencing,
+    relation: &Relation,
+    change: KeyChange<'_>,
+    cx: &mut ExecContext,
+) -> Result<()> {
+    let values = pick(&key.places, change.new.unwrap_or_default())?;
+    let of = KeyOfRow {
+        table: relation.oid,
+        referencing: relation.oid,
+        constraint: key.oid,
+        row: change.row,
+        key: values.into(),
+    };
+    let event = DeferredEvent::Reference(Box::new(of));
+    cx.txn()?.deferred_mut().push(event, key.deferral);
+    Ok(())
+}
+
+/// Looks the keys of rows up. Returns the first row that fails, with its error.
+fn first_missing(
+    key: &Referencing,
+    columns: &[usize],
+    relation: &Arc<Relation>,
+    changes: &[(usize, KeyChange<'_>)],
+    cx: &mut ExecContext,
+) -> Result<Option<(usize, Error)>> {
+    let (mut leaves, mut buffers) = (OpenLeaves::new(), Buffers::default());
+    let mut failed: Vec<usize> = Vec::new();
+    // The place of the key's row, the key as its index has it, the position among the changes.
+    let mut sought: Vec<(Oid, Vec<u8>, usize)> = Vec::with_capacity(changes.len());
+    for (n, (_, change)) in changes.iter().enumerate() {
+        let new = change.new.unwrap_or_default();
+        if key.nulls(new) == Nulls::Some {
+            failed.push(n);
+            continue;
+        }
+        let values: Vec<&Datum> = key.key(new).collect();
+        let Some(values) = key.keys.converted(&values) else {
+            failed.push(n);
+            continue;
+        };
+        let catalog = Arc::clone(&cx.functions.catalog);
+        let place = key.keys.place_of(&values, &catalog)?;
+        let table = match place {
+            Some(place) => key.keys.at(place, &mut leaves, cx)?.map(|table| (place, table)),
+            None => None,
+        };
+        let Some((place, table)) = table else {
+            failed.push(n);
+            continue;
+        };
+        let mut encoded = Vec::new();
+        table.encode(&values, buffers.values(), &mut encoded)?;
+        sought.push((place, encoded, n));
+    }
+    sought.sort_unstable();
+    for same in sought.chunk_by(|a, b| (a.0, &a.1) == (b.0, &b.1)) {
+        cx.check_interrupts()?;
+        let Some((place, encoded, _)) = same.first() else { continue };
+        let found = match key.keys.at(*place, &mut leaves, cx)? {
+            Some(table) => table.lock(encoded, &mut buffers, cx)?,
+            None => false,
+        };
+        if !found {
+            failed.extend(same.iter().map(|(.., n)| *n));
+        }
+    }
+    failed.sort_unstable();
+    for n in failed {
+        let (at, change) = &changes[n];
+        if let Some(error) = confirm(key, columns, relation, *change, cx)? {
+            return Ok(Some((*at, error)));
+        }
+    }
+    Ok(None)
+}
+
+/// The error of a row without a referenced one; `None` if the row is not there any more, or has
+/// another key.
+#[cold]
+fn confirm(
+    key: &Referencing,
+    columns: &[usize],
+    relation: &Arc<Relation>,
+    change: KeyChange<'_>,
+    cx: &mut ExecContext,
+) -> Result<Option<Error>> {
+    let database = Arc::clone(cx.txn()?.txn.database());
+    // DDL of the transaction may have given the table another file.
+    let newer = cx.newer_catalog()?;
+    let catalog = newer.unwrap_or_else(|| Arc::clone(&cx.functions.catalog));
+    let Some(relation) = catalog.relation(relation.oid) else { return Ok(None) };
+    let positions: Vec<usize> = key.places.iter().map(|at| columns[*at]).collect();
+    let values = pick(&key.places, change.new.unwrap_or_default())?;
+    let table = TableAccess::open(&database, relation)?;
+    let (mut buffer, view) = (RowBuf::new(), cx.txn()?.txn.view());
+    let Some(rows) = table.rows() else { return Ok(None) };
+    if rows.get(&view, change.row, &mut buffer)?.is_none() {
+        return Ok(None);
+    }
+    let row = table.whole(buffer.row())?;
+    let now = positions.iter().map(|at| table.decode_column(&row, *at));
+    if now.collect::<Result<Vec<_>>>()? != values {
+        return Ok(None);
+    }
+    Ok(Some(match key.nulls(change.new.unwrap_or_default()) {
+        Nulls::Some => mixed_nulls(relation, &key.name, &cx.functions),
+        _ => {
+            let of = (&**relation, &positions[..]);
+            missing_key(of, &key.name, &values, key.keys.table(), &cx.functions)
+        }
+    }))
+}
+
+/// Checks keys that were deferred, of rows of one table under one constraint.
+pub(in crate::change) fn run_deferred_references(
+    checks: &[KeyOfRow],
+    cx: &mut ExecContext,
+) -> Result<()> {
+    let Some(KeyOfRow { table, constraint: oid, .. }) = checks.first() else { return Ok(()) };
+    let catalog = Arc::clone(&cx.functions.catalog);
+    // The table, or the constraint, may have been dropped.
+    let Some(relation) = catalog.relation(*table) else { return Ok(()) };
+    let is_it = |own: &&Constraint| catalog.root_constraint(relation, own) == *oid;
+    let own = relation.constraints.iter().find(is_it);
+    let Some((constraint, key)) = own.and_then(|own| Some((own, own.foreign_key()?))) else {
+        return Ok(());
+    };
+    let database = Arc::clone(cx.txn()?.txn.database());
+    for locked in [key.table, relation.oid] {
+        let mode = steppe_txn::RelationLockMode::RowShare;
+        if let Some(wait) = cx.txn()?.txn.lock_relation(locked, mode)? {
+            cx.functions.session.block_on(wait)?;
+        }
+    }
+    let columns = positions(&constraint.columns);
+    let places = (0..columns.len()).collect();
+    let opened =
+        Referencing::open((&**relation, constraint, &**key), places, (&catalog, &database))?;
+    cx.txn()?.txn.start_statement()?;
+    for checks in checks.chunks(1024) {
+        let changes: Vec<(usize, KeyChange<'_>)> = checks
+            .iter()
+            .map(|check| KeyChange { row: check.row, old: None, new: Some(&check.key) })
+            .enumerate()
+            .collect();
+        if let Some((_, error)) = first_missing(&opened, &columns, relation, &changes, cx)? {
+            return Err(error);
+        }
+    }
+    Ok(())
+}

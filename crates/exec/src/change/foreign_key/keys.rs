@@ -1,0 +1,274 @@
+//! The referenced rows, by key.
+//!
+//! A key is looked up in the unique index that the foreign key names; for a partitioned table in
+//! that of the one leaf whose bounds take the key. The index of a partitioned table contains the
+//! partition key, so the key's values decide the leaf.
+
+use super::convert::converted;
+use crate::access::{IndexAccess, TableAccess};
+use crate::change::outcome::{Attempted, ChangeKind, ChangeOf, of_lock};
+use crate::context::ExecContext;
+use crate::node::{find_point, has_key};
+use crate::partition::{ColumnMap, index_above};
+use crate::stored;
+use hashbrown::HashMap;
+use std::sync::Arc;
+use steppe_catalog::{Catalog, ForeignKey, RelKind, Relation};
+use steppe_txn::{Database, RelationLockMode, RowBuf, RowLockMode, View, WaitPolicy};
+use steppe_types::{Datum, Error, Oid, Result};
+
+/// The rows that a foreign key refers to.
+pub struct ReferencedKeys {
+    table: Arc<Relation>,
+    index: Oid,
+    /// The positions of the referenced columns, in the order of the constraint.
+    columns: Box<[usize]>,
+    /// Their types.
+    types: Box<[Oid]>,
+    /// A table without partitions.
+    one: Option<KeyTable>,
+}
+
+/// A table with rows, and its index.
+pub(super) struct KeyTable {
+    table: TableAccess,
+    index: IndexAccess,
+    /// The positions of the referenced columns.
+    columns: Box<[usize]>,
+}
+
+/// Buffers of look-ups.
+#[derive(Default)]
+pub(super) struct Buffers {
+    postings: Vec<u8>,
+    row: RowBuf,
+    values: Vec<Datum>,
+}
+
+/// The leaves that have been opened.
+pub(super) type OpenLeaves = HashMap<Oid, KeyTable>;
+
+impl KeyTable {
+    fn open(
+        database: &Database,
+        table: &Arc<Relation>,
+        index: &Arc<Relation>,
+        columns: Box<[usize]>,
+        catalog: &Arc<Catalog>,
+    ) -> Result<KeyTable> {
+        let index = stored::open_index(database, table, index, catalog)?;
+        Ok(KeyTable { table: TableAccess::open(database, table)?, index, columns })
+    }
+
+    /// Appends the key in the form of the index.
+    pub(super) fn encode(
+        &self,
+        key: &[Datum],
+        values: &mut Vec<Datum>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        values.clear();
+        values.resize(self.table.layout.len(), Datum::Null);
+        for (column, value) in self.columns.iter().zip(key) {
+            values[*column] = value.clone();
+        }
+        self.index.key_of(values, out).map(drop)
+    }
+
+    /// Whether a view has the key.
+    fn has(&self, view: &View, key: &[u8], buffers: &mut Buffers) -> Result<bool> {
+        let Buffers { postings, row, .. } = buffers;
+        Ok(find_point(&self.table, &self.index, view, key, postings, row)?.is_some())
+    }
+
+    /// Finds the row with a key as the running command sees it, and locks it KEY SHARE. False:
+    /// there is none. 40001 above READ COMMITTED if the row has been changed since the snapshot.
+    pub(super) fn lock(
+        &self,
+        key: &[u8],
+        buffers: &mut Buffers,
+        cx: &mut ExecContext,
+    ) -> Result<bool> {
+        let Buffers { postings, row, .. } = buffers;
+        let view = cx.txn()?.txn.view();
+        let found = find_point(&self.table, &self.index, &view, key, postings, row)?;
+        let Some((id, _)) = found else { return Ok(false) };
+        let rows = self.table.rows_for_write()?;
+        loop {
+            let txn = &mut cx.txn()?.txn;
+            let of = ChangeOf::new(ChangeKind::Lock, id, &self.table.relation, txn);
+            let outcome = rows.lock_row(txn, id, RowLockMode::KeyShare, WaitPolicy::Block)?;
+            match of_lock(outcome, &of)? {
+                Attempted::Done => return Ok(true),
+                Attempted::Wait(wait, at) => at.wait(wait, cx)?,
+                Attempted::Newer(newest) => {
+                    return has_key(&self.table, &self.index, &newest.row, key);
+                }
+                _ => return Ok(false),
+            }
+        }
+    }
+}
+
+impl ReferencedKeys {
+    /// Opens the referenced table of a foreign key.
+    pub fn open(
+        database: &Database,
+        key: &ForeignKey,
+        catalog: &Arc<Catalog>,
+    ) -> Result<ReferencedKeys> {
+        let gone = || Error::internal("the referenced table of a foreign key is not there");
+        let table = catalog.relation(key.table).ok_or_else(gone)?;
+        let index = catalog.relation(key.index).ok_or_else(gone)?;
+        let columns: Box<[usize]> = key.columns.iter().map(|c| *c as usize - 1).collect();
+        let types = columns.iter().map(|c| table.columns[*c].type_oid).collect();
+        let one = match table.kind {
+            RelKind::PartitionedTable => None,
+            _ => Some(KeyTable::open(database, table, index, columns.clone(), catalog)?),
+        };
+        Ok(ReferencedKeys { table: table.clone(), index: key.index, columns, types, one })
+    }
+
+    /// The referenced table.
+    pub(super) fn table(&self) -> &Arc<Relation> {
+        &self.table
+    }
+
+    /// The values as the referenced columns have them. `None`: no row can have the key.
+    pub fn converted(&self, values: &[&Datum]) -> Option<Vec<Datum>> {
+        values.iter().zip(&self.types).map(|(value, ty)| converted(value, *ty)).collect()
+    }
+
+    /// The OID of the table with the rows that may have a key: the table or its leaf. `None`: no
+    /// leaf takes the key.
+    pub fn place_of(&self, key: &[Datum], catalog: &Catalog) -> Result<Option<Oid>> {
+        if self.one.is_some() {
+            return Ok(Some(self.table.oid));
+        }
+        let mut place = Some(self.table.oid);
+        let mut scratch = Vec::new();
+        while let Some(relation) = place.and_then(|oid| catalog.relation(oid)) {
+            let (Some(by), Some(map)) =
+                (&relation.partition_key, catalog.partition_map(relation.oid)?)
+            else {
+                break;
+            };
+            let values = by.columns.iter().map(|column| {
+                let name = relation.columns.get(column.attnum as usize - 1).map(|c| &c.name);
+                let is_it =
+                    |at: &usize| self.table.columns.get(*at).map(|column| &column.name) == name;
+                let at = self.columns.iter().position(is_it);
+                let missing =
+                    || Error::internal("a unique key lacks a column of the partition key");
+                at.and_then(|at| key.get(at)).cloned().ok_or_else(missing)
+            });
+            let values = values.collect::<Result<Vec<_>>>()?;
+            scratch.clear();
+            place = map.route(&values, &mut scratch)?;
+        }
+        Ok(place)
+    }
+
+    /// Opens a leaf.
+    fn open_leaf(
+        &self,
+        leaf: Oid,
+        catalog: &Arc<Catalog>,
+        database: &Database,
+    ) -> Result<Option<KeyTable>> {
+        let Some(leaf) = catalog.relation(leaf) else { return Ok(None) };
+        let index = catalog
+            .indexes_of(leaf)
+            .find(|index| index_above(catalog, index, self.index))
+            .ok_or_else(|| Error::internal("a leaf has no part of the referenced index"))?;
+        let map = ColumnMap::new(&self.table, leaf)?;
+        let columns = self.columns.iter().map(|column| match &map {
+            Some(map) => map.in_leaf(*column),
+            None => Ok(*column),
+        });
+        let columns = columns.collect::<Result<Box<[_]>>>()?;
+        KeyTable::open(database, leaf, index, columns, catalog).map(Some)
+    }
+
+    /// The table with the rows at a place, open and locked.
+    pub(super) fn at<'k>(
+        &'k self,
+        place: Oid,
+        leaves: &'k mut OpenLeaves,
+        cx: &mut ExecContext,
+    ) -> Result<Option<&'k KeyTable>> {
+        if let Some(one) = &self.one {
+            return Ok(Some(one));
+        }
+        if !leaves.contains_key(&place) {
+            if let Some(wait) = cx.txn()?.txn.lock_relation(place, RelationLockMode::RowShare)? {
+                cx.functions.session.block_on(wait)?;
+            }
+            let newer = cx.newer_catalog()?;
+            let catalog = newer.unwrap_or_else(|| Arc::clone(&cx.functions.catalog));
+            let database = Arc::clone(cx.txn()?.txn.database());
+            let Some(opened) = self.open_leaf(place, &catalog, &database)? else {
+                return Ok(None);
+            };
+            leaves.insert(place, opened);
+        }
+        Ok(leaves.get(&place))
+    }
+
+    /// The first of some keys that a view does not have, as their positions. For statements that
+    /// hold locks on both tables. `keys` are [`ReferencedKeys::converted`].
+    pub fn first_missing(
+        &self,
+        keys: &[Vec<Datum>],
+        (view, catalog, database): (&View, &Arc<Catalog>, &Database),
+        check: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Option<usize>> {
+        let (mut leaves, mut buffers) = (OpenLeaves::new(), Buffers::default());
+        let mut sorted = Vec::with_capacity(keys.len());
+        let mut missing: Option<usize> = None;
+        for (at, key) in keys.iter().enumerate() {
+            let table = match (&self.one, self.place_of(key, catalog)?) {
+                (Some(one), Some(place)) => Some((place, one)),
+                (None, Some(place)) => {
+                    if !leaves.contains_key(&place)
+                        && let Some(opened) = self.open_leaf(place, catalog, database)?
+                    {
+                        leaves.insert(place, opened);
+                    }
+                    leaves.get(&place).map(|leaf| (place, leaf))
+                }
+                (_, None) => None,
+            };
+            let Some((place, table)) = table else {
+                missing = missing.or(Some(at));
+                continue;
+            };
+            let mut encoded = Vec::new();
+            table.encode(key, &mut buffers.values, &mut encoded)?;
+            sorted.push((place, encoded, at));
+        }
+        sorted.sort_unstable();
+        sorted.dedup_by(|a, b| (a.0, &a.1) == (b.0, &b.1));
+        for (n, (place, encoded, at)) in sorted.iter().enumerate() {
+            if n % 1024 == 0 {
+                check()?;
+            }
+            let table = self.one.as_ref().or_else(|| leaves.get(place));
+            let has = match table {
+                Some(table) => table.has(view, encoded, &mut buffers)?,
+                None => false,
+            };
+            if !has {
+                missing = Some(missing.map_or(*at, |least| least.min(*at)));
+            }
+        }
+        Ok(missing)
+    }
+}
+
+impl Buffers {
+    /// Values of a row, to make its key from.
+    pub(super) fn values(&mut self) -> &mut Vec<Datum> {
+        &mut self.values
+    }
+}

@@ -1,0 +1,47 @@
+//! Foreign keys (src/backend/utils/adt/ri_triggers.c).
+//!
+//! PostgreSQL checks them in internal triggers, a query for each row. Here a statement's queue holds
+//! the keys of the changed rows, and runs them at the statement's end:
+//!
+//! ```text
+//!   a row is stored ──▶ KeySet::queue ──▶ event: a run of keys
+//!                                             │ end of the statement
+//!                        ┌────────────────────┴─────────────────────┐
+//!        referencing row: the key must exist        referenced key has gone
+//!          batch of keys, sorted, each once           NO ACTION, RESTRICT: a query for rows that
+//!          look-up in the unique index                  refer to it
+//!          KEY SHARE lock on the row, in memory       CASCADE and others: a statement on the
+//!                                                       referencing table
+//! ```
+//!
+//! Both see the database as it is then. A referencing row cannot get in between: its check locks the
+//! referenced row, and a change of a referenced key waits for that lock. So either the check finds
+//! the key gone, or the query finds the referencing row.
+//!
+//! If a check finds no key, it looks at the referencing row again. A row that has been deleted, or
+//! has another key by now, needs none (RI_FKey_check).
+//!
+//! | file | subject |
+//! |---|---|
+//! | `keys` | the referenced rows, by key: look-up and lock |
+//! | `convert` | a referencing value as the referenced column has it |
+//! | `set` | the foreign keys that a command on a table meets, compiled; the queue |
+//! | `check` | referencing rows |
+//! | `action` | referenced keys that have gone |
+//! | `violation` | the errors |
+
+mod action;
+mod check;
+mod convert;
+mod keys;
+mod set;
+mod violation;
+
+pub(super) use check::run_deferred_references;
+pub use convert::converts;
+pub use keys::ReferencedKeys;
+pub(super) use set::KeyLog;
+pub(crate) use set::KeyRules;
+pub use violation::missing_key;
+
+pub(super) use action::run_unreferenced;

@@ -1,0 +1,350 @@
+//! The foreign keys that a command on a table meets, compiled with the command; and the keys of its
+//! rows until the end of the statement.
+//!
+//! Leaves with the same definition share the compiled parts, which therefore do not name the table.
+
+use super::action::Referenced;
+use super::check::Referencing;
+use super::violation::pick;
+use crate::change::events::Event;
+use crate::change::hooks::RowCommand;
+use crate::change::{Target, TargetRules};
+use crate::context::ExecContext;
+use crate::expr::Row;
+use crate::tuplestore::{StoreReader, TupleStore};
+use std::sync::Arc;
+use steppe_catalog::{Catalog, Relation};
+use steppe_txn::{Database, RowId};
+use steppe_types::{Datum, Error, Result, SqlState};
+
+/// Rows that are checked together.
+const ROWS_CHECKED: usize = 1024;
+
+/// The foreign keys that a statement meets in a table.
+#[derive(Default)]
+pub(crate) struct KeyRules {
+    insert: Option<Arc<KeySet>>,
+    update: Option<Arc<KeySet>>,
+    delete: Option<Arc<KeySet>>,
+}
+
+/// The foreign keys that one command meets.
+pub(crate) struct KeySet {
+    /// The columns of the table that are in keys, by position. A queued key has their values.
+    columns: Box<[usize]>,
+    /// The table's own foreign keys.
+    pub(super) references: Box<[Referencing]>,
+    /// Those that refer to the table.
+    pub(super) actions: Box<[Referenced]>,
+    command: RowCommand,
+}
+
+/// The values of a row's keys before and after a change. `None`: the row did not exist then.
+#[derive(Clone, Copy)]
+pub(super) struct KeyChange<'r> {
+    pub(super) row: RowId,
+    pub(super) old: Option<&'r [Datum]>,
+    pub(super) new: Option<&'r [Datum]>,
+}
+
+/// Keys of one table's rows that one command has changed.
+pub(crate) struct KeyLog {
+    relation: Arc<Relation>,
+    set: Arc<KeySet>,
+    /// The row's id, its old key columns, its new ones.
+    rows: TupleStore,
+}
+
+impl KeyRules {
+    /// The foreign keys for a statement of these commands; `None` if there are none.
+    pub(crate) fn of(
+        relation: &Arc<Relation>,
+        commands: &[RowCommand],
+        rules: &TargetRules,
+        (catalog, database): (&Arc<Catalog>, Option<&Database>),
+    ) -> Result<Option<Arc<KeyRules>>> {
+        let Some(database) = database else { return Ok(None) };
+        let mut all = KeyRules::default();
+        for command in [RowCommand::Insert, RowCommand::Update, RowCommand::Delete] {
+            // A row that moves is deleted here and inserted there.
+            let moves = commands.contains(&RowCommand::Update) && rules.written.moves;
+            if commands.contains(&command) || moves {
+                let set = KeySet::of(relation, command, rules, (catalog, database))?;
+                *all.command_mut(command) = set.map(Arc::new);
+            }
+        }
+        let is_empty = all.insert.is_none() && all.update.is_none() && all.delete.is_none();
+        Ok((!is_empty).then(|| Arc::new(all)))
+    }
+
+    fn command(&self, command: RowCommand) -> Option<&Arc<KeySet>> {
+        match command {
+            RowCommand::Insert => self.insert.as_ref(),
+            RowCommand::Update => self.update.as_ref(),
+            RowCommand::Delete => self.delete.as_ref(),
+            RowCommand::Truncate => None,
+        }
+    }
+
+    fn command_mut(&mut self, command: RowCommand) -> &mut Option<Arc<KeySet>> {
+        match command {
+            RowCommand::Insert => &mut self.insert,
+            RowCommand::Update => &mut self.update,
+            RowCommand::Delete | RowCommand::Truncate => &mut self.delete,
+        }
+    }
+}
+
+impl KeySet {
+    fn of(
+        relation: &Arc<Relation>,
+        command: RowCommand,
+        rules: &TargetRules,
+        (catalog, database): (&Arc<Catalog>, &Database),
+    ) -> Result<Option<KeySet>> {
+        let is_met = |columns: &[usize]| {
+            command != RowCommand::Update || columns.iter().any(|at| rules.written.has(*at))
+        };
+        let mut set = KeySet {
+            columns: Box::default(),
+            references: Box::default(),
+            actions: Box::default(),
+            command,
+        };
+        if command != RowCommand::Delete {
+            let mut met = Vec::new();
+            for (constraint, key) in relation.foreign_keys().filter(|(_, key)| !key.not_enforced) {
+                let columns = positions(&constraint.columns);
+                if is_met(&columns) {
+                    let of = (&**relation, constraint, &**key);
+                    let places = set.places(&columns);
+                    met.push(Referencing::open(of, places, (catalog, database))?);
+                }
+            }
+            met.sort_unstable_by_key(Referencing::oid);
+            set.references = met.into();
+        }
+        if command != RowCommand::Insert {
+            set.actions = set.actions_on(relation, &is_met, catalog)?.into();
+        }
+        Ok((!set.references.is_empty() || !set.actions.is_empty()).then_some(set))
+    }
+
+    /// The foreign keys that refer to the table, or to one that it is a partition of.
+    fn actions_on(
+        &mut self,
+        relation: &Arc<Relation>,
+        is_met: &dyn Fn(&[usize]) -> bool,
+        catalog: &Arc<Catalog>,
+    ) -> Result<Vec<Referenced>> {
+        let mut met = Vec::new();
+        let mut at = Some(relation);
+        while let Some(table) = at {
+            for reference in catalog.referencing(table.oid) {
+                // A partition's one is a part of its parent's, whose statements reach it.
+                if reference.key.not_enforced || reference.constraint.parent != 0 {
+                    continue;
+                }
+                let columns = reference.key.columns.iter().map(|attnum| {
+                    let name = &table.columns[*attnum as usize - 1].name;
+                    let lost = || Error::internal("a partition lacks a column of its parent");
+                    relation.column_index(name).ok_or_else(lost)
+                });
+                let columns = columns.collect::<Result<Vec<_>>>()?;
+                if is_met(&columns) {
+                    let places = self.places(&columns);
+                    met.push(Referenced::new(reference, table, places, self.command, catalog)?);
+                }
+            }
+            at = table.partition_of.as_ref().and_then(|of| catalog.relation(of.parent));
+        }
+        met.sort_unstable_by_key(Referenced::oid);
+        Ok(met)
+    }
+
+    /// The places of columns in a queued key, which gets those that it lacks.
+    fn places(&mut self, columns: &[usize]) -> Box<[usize]> {
+        let mut all = std::mem::take(&mut self.columns).into_vec();
+        let place = |column: &usize| match all.iter().position(|own| own == column) {
+            Some(at) => at,
+            None => {
+                all.push(*column);
+                all.len() - 1
+            }
+        };
+        let places = columns.iter().map(place).collect();
+        self.columns = all.into();
+        places
+    }
+
+    /// The set of one foreign key of a table, for a check that was deferred.
+    pub(super) fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    /// Whether a change concerns any foreign key.
+    fn concerns(&self, change: KeyChange<'_>) -> bool {
+        self.references.iter().any(|key| key.concerns(change))
+            || self.actions.iter().any(|key| key.concerns(change))
+    }
+}
+
+/// Attribute numbers as positions.
+pub(super) fn positions(attnums: &[i16]) -> Vec<usize> {
+    attnums.iter().map(|attnum| *attnum as usize - 1).collect()
+}
+
+impl Target {
+    /// The foreign keys that a command meets.
+    #[inline]
+    pub(crate) fn keys(&self, command: RowCommand) -> Option<&Arc<KeySet>> {
+        self.keys.as_deref()?.command(command)
+    }
+
+    /// Queues the keys of a changed row, if foreign keys concern it.
+    #[inline]
+    pub(crate) fn queue_keys(
+        &self,
+        command: RowCommand,
+        row: RowId,
+        (old, new): (Option<&[Datum]>, Option<&[Datum]>),
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        match self.keys(command) {
+            None => Ok(()),
+            Some(set) => queue(&self.table.relation, set, row, (old, new), cx),
+        }
+    }
+
+    /// 0A000 for a row that is about to move to another partition, if a foreign key refers to this
+    /// one, or to a partitioned table that is a partition itself (ExecCrossPartitionUpdateForeignKey).
+    pub(crate) fn check_may_move(&self, old: &[Datum]) -> Result<()> {
+        let Some(set) = self.keys(RowCommand::Delete) else { return Ok(()) };
+        let key = pick(&set.columns, old)?;
+        let change = KeyChange { row: RowId(0), old: Some(&key), new: None };
+        match set.actions.iter().find(|of| !of.is_of_root() && of.concerns(change)) {
+            None => Ok(()),
+            Some(_) => Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "cannot move tuple across partitions when a non-root ancestor of the source \
+                 partition is directly referenced in a foreign key",
+            )),
+        }
+    }
+
+    /// Queues the keys of inserted rows that are encoded.
+    pub(crate) fn queue_encoded_keys(
+        &self,
+        rows: &steppe_txn::NewRows,
+        ids: &[RowId],
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        let Some(set) = self.keys(RowCommand::Insert) else { return Ok(()) };
+        for (at, id) in ids.iter().enumerate() {
+            let row = self.table.whole(rows.row(at))?;
+            let key = set.columns.iter().map(|column| self.table.decode_column(&row, *column));
+            let key = key.collect::<Result<Vec<_>>>()?;
+            let change = KeyChange { row: *id, old: None, new: Some(&key) };
+            push(&self.table.relation, set, change, cx)?;
+        }
+        Ok(())
+    }
+}
+
+fn queue(
+    relation: &Arc<Relation>,
+    set: &Arc<KeySet>,
+    row: RowId,
+    (old, new): (Option<&[Datum]>, Option<&[Datum]>),
+    cx: &mut ExecContext,
+) -> Result<()> {
+    let pick = |row: Option<&[Datum]>| row.map(|row| pick(&set.columns, row)).transpose();
+    let (old, new) = (pick(old)?, pick(new)?);
+    push(relation, set, KeyChange { row, old: old.as_deref(), new: new.as_deref() }, cx)
+}
+
+fn push(
+    relation: &Arc<Relation>,
+    set: &Arc<KeySet>,
+    change: KeyChange<'_>,
+    cx: &mut ExecContext,
+) -> Result<()> {
+    if !set.concerns(change) {
+        return Ok(());
+    }
+    let (work_mem, temp) = (cx.work_mem_bytes, cx.temp()?);
+    let queue = cx.queue();
+    let log = queue.key_log(relation.oid, set.command, || {
+        let versions = if set.command == RowCommand::Update { 2 } else { 1 };
+        let rows = TupleStore::new(1 + versions * set.columns.len(), work_mem, Some(temp));
+        KeyLog { relation: Arc::clone(relation), set: Arc::clone(set), rows }
+    });
+    let mut row = vec![Datum::Int8(change.row.0 as i64)];
+    let versions = change.old.into_iter().chain(change.new);
+    versions.for_each(|version| row.extend_from_slice(version));
+    let rows = &mut queue.keys[log].rows;
+    let first = rows.len();
+    rows.push(Row::of(&row))?;
+    match queue.last() {
+        Some(Event::Keys { log: same, first: start, count })
+            if *same == log && *start + *count == first =>
+        {
+            *count += 1;
+        }
+        _ => queue.push(Event::Keys { log, first, count: 1 }),
+    }
+    Ok(())
+}
+
+impl KeyLog {
+    /// Runs a run of the queued keys.
+    pub(crate) fn run(&mut self, first: usize, count: usize, cx: &mut ExecContext) -> Result<()> {
+        let KeyLog { relation, set, rows } = self;
+        let width = set.columns.len();
+        let (mut reader, mut values) = (StoreReader::default(), Vec::new());
+        // Actions of one row come before the checks of the next.
+        let together = if set.actions.is_empty() { ROWS_CHECKED } else { 1 };
+        let mut at = first;
+        while at < first + count {
+            cx.check_interrupts()?;
+            values.clear();
+            let end = (at + together).min(first + count);
+            for row in at..end {
+                if !rows.read_at(&mut reader, row, &mut values)? {
+                    return Err(Error::internal("a queued key is not there"));
+                }
+            }
+            let row_width = values.len() / (end - at);
+            let changes: Vec<KeyChange<'_>> = values
+                .chunks_exact(row_width)
+                .map(|row| KeyChange::of(set.command, row, width))
+                .collect::<Option<_>>()
+                .ok_or_else(|| Error::internal("a queued key has no row"))?;
+            for change in changes.iter().filter(|_| !set.actions.is_empty()) {
+                for key in set.actions.iter().filter(|key| key.concerns(*change)) {
+                    key.run(relation, *change, cx)?;
+                }
+            }
+            super::check::check(set, relation, &changes, cx)?;
+            at = end;
+        }
+        Ok(())
+    }
+}
+
+impl<'r> KeyChange<'r> {
+    fn of(command: RowCommand, row: &'r [Datum], width: usize) -> Option<KeyChange<'r>> {
+        let (Datum::Int8(id), versions) = row.split_first()? else { return None };
+        let row = RowId(*id as u64);
+        Some(match command {
+            RowCommand::Insert => KeyChange { row, old: None, new: Some(versions) },
+            RowCommand::Delete | RowCommand::Truncate => {
+                KeyChange { row, old: Some(versions), new: None }
+            }
+            RowCommand::Update => {
+                let (old, new) = versions.split_at_checked(width)?;
+                KeyChange { row, old: Some(old), new: Some(new) }
+            }
+        })
+    }
+}

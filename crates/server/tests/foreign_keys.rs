@@ -1,0 +1,225 @@
+//! Foreign keys under concurrent sessions: whatever they do, and whenever the server is killed, no row
+//! refers to one that is not there.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use support::process::Steppe;
+use support::{Random, Raw, TestDir, TestServer, rows, sqlstate};
+
+/// Keys of the referenced tables.
+const KEYS: u64 = 12;
+
+/// A referencing table of each kind. `parts` is partitioned, and so is `keys`, which it refers to.
+const SCHEMA: &str = "
+    create table parent (id int primary key, note int default 0);
+    create table refused (id int, pid int references parent on update cascade);
+    create index on refused (pid);
+    create table cascades (id int, pid int references parent on delete cascade on update cascade);
+    create table nulls (id int, pid int references parent on delete set null on update set null);
+    create index on nulls (pid);
+    create table later (id int, pid int references parent deferrable initially deferred);
+    create table keys (id int primary key) partition by hash (id);
+    create table keys0 partition of keys for values with (modulus 2, remainder 0);
+    create table keys1 partition of keys for values with (modulus 2, remainder 1);
+    create table parts (id int, pid int references keys on delete cascade) partition by list (id);
+    create table parts0 partition of parts for values in (0);
+    create table parts1 partition of parts default;";
+
+const CHILDREN: [(&str, &str); 5] = [
+    ("refused", "parent"),
+    ("cascades", "parent"),
+    ("nulls", "parent"),
+    ("later", "parent"),
+    ("parts", "keys"),
+];
+
+/// The errors that a transaction may have: foreign keys and unique keys, serialization, deadlock.
+const EXPECTED: [&str; 4] = ["23503", "23505", "40001", "40P01"];
+
+fn statement(random: &mut Random) -> String {
+    let (child, parent) = CHILDREN[random.below(CHILDREN.len() as u64) as usize];
+    let (key, other, id) = (random.below(KEYS), random.below(KEYS), random.below(4));
+    match random.below(10) {
+        0 | 1 => format!("insert into {parent} values ({key})"),
+        2 | 3 => format!("insert into {child} values ({id}, {key})"),
+        4 => format!("insert into {child} select {id}, g from generate_series({key}, {key} + 1) g"),
+        5 => format!("delete from {parent} where id = {key}"),
+        6 if parent == "parent" => format!("update parent set id = {other} where id = {key}"),
+        6 | 7 => format!("update {child} set pid = {other} where pid = {key}"),
+        8 => format!("delete from {child} where pid = {key}"),
+        _ => format!("update parent set note = note + 1 where id = {key}"),
+    }
+}
+
+/// A transaction of some statements. False: the server has gone.
+fn transaction(raw: &mut Raw, random: &mut Random) -> bool {
+    let level = ["read committed", "repeatable read", "serializable"][random.below(3) as usize];
+    let mut statements = vec![format!("begin isolation level {level}")];
+    statements.extend((0..1 + random.below(4)).map(|_| statement(random)));
+    statements.push("commit".into());
+    for text in statements {
+        let answer = raw.query(&text);
+        if answer.last().is_none_or(|message| message.tag != b'Z') {
+            return false;
+        }
+        if let Some(found) = sqlstate(&answer) {
+            assert!(EXPECTED.contains(&found.as_str()), "{found}: {text}");
+            raw.query("rollback");
+            return true;
+        }
+    }
+    true
+}
+
+/// The rows whose keys are not there.
+fn orphans(raw: &mut Raw) -> Vec<String> {
+    let mut found = Vec::new();
+    for (child, parent) in CHILDREN {
+        let text = format!(
+            "select c.pid from {child} c where pid is not null \
+             and not exists (select from {parent} p where p.id = c.pid)"
+        );
+        let answer = raw.query(&text);
+        assert_eq!(sqlstate(&answer), None, "{text}");
+        found.extend(rows(&answer).iter().map(|row| format!("{child}: {row:?}")));
+    }
+    found
+}
+
+#[test]
+fn concurrent_changes_leave_no_orphan() {
+    let server = TestServer::start_with(&[("deadlock_timeout", "20ms")]);
+    let mut raw = server.raw();
+    assert_eq!(sqlstate(&raw.query(SCHEMA)), None);
+    for round in 0..6 {
+        thread::scope(|scope| {
+            for client in 0..6 {
+                let mut raw = server.raw();
+                scope.spawn(move || {
+                    let mut random = Random(round * 100 + client);
+                    for _ in 0..60 {
+                        assert!(transaction(&mut raw, &mut random));
+                    }
+                });
+            }
+        });
+        assert_eq!(orphans(&mut raw), Vec::<String>::new(), "round {round}");
+    }
+}
+
+#[test]
+fn a_kill_leaves_no_orphan() {
+    let dir = TestDir::new();
+    let mut server = Steppe::start_with(&dir, &["deadlock_timeout=20ms"]);
+    assert_eq!(sqlstate(&server.connect().query(SCHEMA)), None);
+    for round in 0..4 {
+        let stop = Arc::new(AtomicBool::new(false));
+        let clients: Vec<_> = (0..4)
+            .map(|client| {
+                let (mut raw, stop) = (server.connect(), Arc::clone(&stop));
+                thread::spawn(move || {
+                    let mut random = Random(round * 1000 + client);
+                    while !stop.load(Ordering::Relaxed) && transaction(&mut raw, &mut random) {}
+                })
+            })
+            .collect();
+        // The moment of the kill: some load later.
+        thread::sleep(Duration::from_millis(150 + 70 * round));
+        server.signal("-9");
+        stop.store(true, Ordering::Relaxed);
+        for client in clients {
+            // A client whose connection broke may fail to send.
+            let _ = client.join();
+        }
+        server = Steppe::start_with(&dir, &["deadlock_timeout=20ms"]);
+        assert_eq!(orphans(&mut server.connect()), Vec::<String>::new(), "round {round}");
+    }
+}
+
+/// One session waits for another, which then commits or rolls back.
+fn waiting(
+    server: &TestServer,
+    (holder, holds): (&mut Raw, &str),
+    (waiter, waits): (&mut Raw, &str),
+    end: &str,
+) -> Option<String> {
+    assert_eq!(sqlstate(&holder.query("begin")), None);
+    assert_eq!(sqlstate(&holder.query(holds)), None, "{holds}");
+    let mut watcher = server.raw();
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| sqlstate(&waiter.query(waits)));
+        let blocked = "select 1 from pg_locks where not granted";
+        while !waiter.is_finished() && rows(&watcher.query(blocked)).is_empty() {
+            thread::yield_now();
+        }
+        assert!(!waiter.is_finished(), "{waits} has not waited for {holds}");
+        assert_eq!(sqlstate(&holder.query(end)), None);
+        waiter.join().expect("the waiter ends")
+    })
+}
+
+#[test]
+fn a_check_and_a_delete_wait_for_each_other() {
+    let server = TestServer::start();
+    let (mut a, mut b) = (server.raw(), server.raw());
+    assert_eq!(sqlstate(&a.query(SCHEMA)), None);
+    a.query("insert into parent values (1), (2), (3)");
+    let insert = "insert into refused values (1, 1)";
+    let delete = "delete from parent where id = 1";
+    // The referenced row goes first.
+    let failed = waiting(&server, (&mut a, delete), (&mut b, insert), "rollback");
+    assert_eq!(failed, None);
+    b.query("delete from refused");
+    let failed = waiting(&server, (&mut a, delete), (&mut b, insert), "commit");
+    assert_eq!(failed.as_deref(), Some("23503"));
+    // The referencing row comes first.
+    let (insert, delete) = ("insert into refused values (1, 2)", "delete from parent where id = 2");
+    let failed = waiting(&server, (&mut a, insert), (&mut b, delete), "commit");
+    assert_eq!(failed.as_deref(), Some("23503"));
+    b.query("delete from refused");
+    let failed = waiting(&server, (&mut a, insert), (&mut b, delete), "rollback");
+    assert_eq!(failed, None);
+    // An update that keeps the key waits for nobody.
+    a.query("begin; insert into refused values (1, 3)");
+    assert_eq!(sqlstate(&b.query("update parent set note = 1 where id = 3")), None);
+    b.query("begin; update parent set note = 2 where id = 3");
+    assert_eq!(sqlstate(&a.query("insert into refused values (2, 3)")), None);
+    assert_eq!((sqlstate(&a.query("commit")), sqlstate(&b.query("commit"))), (None, None));
+}
+
+#[test]
+fn a_snapshot_does_not_hide_references() {
+    let server = TestServer::start();
+    let (mut a, mut b) = (server.raw(), server.raw());
+    assert_eq!(sqlstate(&a.query(SCHEMA)), None);
+    for level in ["repeatable read", "serializable"] {
+        a.query("delete from cascades; delete from refused; delete from parent");
+        a.query("insert into parent values (1), (2), (3)");
+        // Rows that the snapshot does not see refer to the keys.
+        a.query(&format!("begin isolation level {level}; select count(*) from parent"));
+        b.query("insert into refused values (1, 1); insert into cascades values (1, 2)");
+        a.query("savepoint s");
+        assert_eq!(sqlstate(&a.query("delete from parent where id = 1")).as_deref(), Some("23503"));
+        a.query("rollback to s");
+        assert_eq!(sqlstate(&a.query("delete from parent where id = 2")).as_deref(), Some("40001"));
+        a.query("rollback");
+        // Keys that the snapshot does not see are not there.
+        a.query(&format!("begin isolation level {level}; select count(*) from parent"));
+        b.query("insert into parent values (4)");
+        let insert = "insert into refused values (2, 4)";
+        assert_eq!(sqlstate(&a.query(insert)).as_deref(), Some("23503"));
+        a.query("rollback");
+        // Keys that it sees and that have gone.
+        a.query(&format!("begin isolation level {level}; select count(*) from parent"));
+        b.query("delete from parent where id = 3");
+        let insert = "insert into refused values (2, 3)";
+        assert_eq!(sqlstate(&a.query(insert)).as_deref(), Some("40001"));
+        a.query("rollback");
+        assert_eq!(orphans(&mut a), Vec::<String>::new());
+    }
+}
