@@ -1,5 +1,4 @@
 -- Foreign keys: MATCH SIMPLE and FULL.
--- PostgreSQL 15 differs: NOT NULL has no constraint there.
 create table fkm_p (a int, b int, primary key (a, b));
 create table fkm_s (id int, a int, b int, foreign key (a, b) references fkm_p match simple);
 create table fkm_f (id int, a int, b int, foreign key (a, b) references fkm_p match full on delete set null on update cascade);

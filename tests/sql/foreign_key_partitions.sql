@@ -1,5 +1,4 @@
 -- Foreign keys to and from partitioned tables.
--- PostgreSQL 15 differs: NOT NULL has no constraint there.
 create table fkp_p (id int primary key);
 insert into fkp_p select generate_series(1, 40);
 create table fkp_c (id int, pid int references fkp_p on delete cascade, k int) partition by range (k);

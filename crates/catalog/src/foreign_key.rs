@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use steppe_types::Oid;
 
-/// What happens to referencing rows when the referenced key goes.
+/// The effect on referencing rows of the removal of the referenced key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReferentialAction {
-    /// NO ACTION: an error, when the constraint is checked.
+    /// Error when the constraint is checked: NO ACTION.
     #[default]
     NoAction,
     /// RESTRICT: an error at once.
@@ -86,7 +86,7 @@ pub struct ForeignKey {
     /// When it is checked.
     #[serde(default)]
     pub deferral: Deferral,
-    /// NOT ENFORCED
+    /// The constraint is NOT ENFORCED.
     #[serde(default)]
     pub not_enforced: bool,
 }

@@ -1,5 +1,5 @@
-//! A transaction's deferred events: what deferred constraints are to check when SET CONSTRAINTS or
-//! COMMIT says so (AfterTriggers' deferred list and SET CONSTRAINTS' state in
+//! A transaction's deferred events: the checks of deferred constraints, which SET CONSTRAINTS or
+//! COMMIT runs (AfterTriggers' deferred list and SET CONSTRAINTS' state in
 //! src/backend/commands/trigger.c).
 //!
 //! A statement's queue gives its events here when their turn comes and their constraint is
@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`DeferredEvent::Unique`] | DEFERRABLE UNIQUE and PRIMARY KEY |
 //! | [`DeferredEvent::Reference`] | DEFERRABLE FOREIGN KEY, for a new referencing row |
-//! | [`DeferredEvent::Unreferenced`] | the same, for a key that has gone from the referenced table |
+//! | [`DeferredEvent::Unreferenced`] | the same, for a key that is removed from the referenced table |
 //!
 //! A savepoint remembers how many events there were, and the modes. ROLLBACK TO removes the later
 //! events. An event that SET CONSTRAINTS has run stays, marked: if the part of the transaction with
@@ -43,12 +43,12 @@ pub enum DeferredEvent {
     Unique(KeyCheck),
     /// The row's key must be in the referenced table.
     Reference(Box<KeyOfRow>),
-    /// No row may refer to the key, unless it is there again.
+    /// Rows may refer to the key only if it is there again.
     Unreferenced(Box<KeyOfRow>),
 }
 
 impl DeferredEvent {
-    /// What SET CONSTRAINTS knows the constraint by: a foreign key's OID, or a key's index.
+    /// The OID by which SET CONSTRAINTS knows the constraint: of a foreign key, or of a key's index.
     fn constraint(&self) -> Oid {
         match self {
             DeferredEvent::Unique(check) => check.index,

@@ -1,5 +1,5 @@
-//! Foreign keys under concurrent sessions: whatever they do, and whenever the server is killed, no row
-//! refers to one that is not there.
+//! Foreign keys under concurrent sessions. After any mix of statements, and after a kill of the server,
+//! each row's referenced row exists.
 
 mod support;
 
@@ -56,7 +56,7 @@ fn statement(random: &mut Random) -> String {
     }
 }
 
-/// A transaction of some statements. False: the server has gone.
+/// A transaction of some statements. False: the server is killed.
 fn transaction(raw: &mut Raw, random: &mut Random) -> bool {
     let level = ["read committed", "repeatable read", "serializable"][random.below(3) as usize];
     let mut statements = vec![format!("begin isolation level {level}")];
@@ -171,7 +171,7 @@ fn a_check_and_a_delete_wait_for_each_other() {
     a.query("insert into parent values (1), (2), (3)");
     let insert = "insert into refused values (1, 1)";
     let delete = "delete from parent where id = 1";
-    // The referenced row goes first.
+    // The referenced row is deleted first.
     let failed = waiting(&server, (&mut a, delete), (&mut b, insert), "rollback");
     assert_eq!(failed, None);
     b.query("delete from refused");
@@ -184,7 +184,7 @@ fn a_check_and_a_delete_wait_for_each_other() {
     b.query("delete from refused");
     let failed = waiting(&server, (&mut a, insert), (&mut b, delete), "rollback");
     assert_eq!(failed, None);
-    // An update that keeps the key waits for nobody.
+    // An update that keeps the key does not wait.
     a.query("begin; insert into refused values (1, 3)");
     assert_eq!(sqlstate(&b.query("update parent set note = 1 where id = 3")), None);
     b.query("begin; update parent set note = 2 where id = 3");
@@ -214,7 +214,7 @@ fn a_snapshot_does_not_hide_references() {
         let insert = "insert into refused values (2, 4)";
         assert_eq!(sqlstate(&a.query(insert)).as_deref(), Some("23503"));
         a.query("rollback");
-        // Keys that it sees and that have gone.
+        // Keys that it sees and that are deleted.
         a.query(&format!("begin isolation level {level}; select count(*) from parent"));
         b.query("delete from parent where id = 3");
         let insert = "insert into refused values (2, 3)";

@@ -92,7 +92,8 @@ fn derived(ctx: &mut DdlContext<'_>, table: &Relation, own: &Constraint) -> Erro
 }
 
 /// The foreign keys that depend on a table's column, on a table, or on an index: each with its
-/// table. Those of partitions go with their parents'.
+/// table. The parts of a partitioned table's one
+/// are left out.
 pub(in super::super) fn dependents(
     catalog: &Catalog,
     table: Oid,
@@ -197,8 +198,8 @@ pub(in super::super) fn retyped(
     Ok(())
 }
 
-/// The tables of a TRUNCATE: with CASCADE also those that refer to one of them. 0A000 if another
-/// table does and CASCADE was not written (heap_truncate_check_FKs).
+/// The tables of a TRUNCATE. CASCADE adds the tables that refer to one of them. Without it, such a
+/// table makes the statement fail with 0A000 (heap_truncate_check_FKs).
 pub(in super::super) fn truncated(
     ctx: &mut DdlContext<'_>,
     tables: Vec<Arc<Relation>>,

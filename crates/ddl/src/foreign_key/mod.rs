@@ -1,4 +1,4 @@
-//! Foreign keys: their definitions (tablecmds.c: ATAddForeignKeyConstraint and its kin).
+//! Definitions of foreign keys (ATAddForeignKeyConstraint and its kin in tablecmds.c).
 //!
 //! A foreign key is a constraint of the referencing table. The referenced table is put once more
 //! when one is added, so that plans of changes of its rows are made again. Foreign keys are added

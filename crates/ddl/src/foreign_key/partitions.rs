@@ -10,7 +10,7 @@ use steppe_catalog::{Constraint, ConstraintKind, RelKind, Relation};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
 
-/// Adds a partitioned table's new foreign key to all its partitions. Returns those that were added.
+/// Adds a partitioned table's new foreign key to all its partitions. Returns the new ones.
 pub(super) fn add_below(
     ctx: &mut DdlContext<'_>,
     table: &Relation,

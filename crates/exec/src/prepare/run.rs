@@ -29,7 +29,7 @@ pub enum Snapshot {
     New,
     /// That of the statement that calls the function.
     Callers,
-    /// One of now, whatever the isolation.
+    /// A new one in each isolation level.
     Newest,
 }
 

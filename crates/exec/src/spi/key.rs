@@ -1,7 +1,6 @@
 //! Statements of foreign keys (ri_PlanCheck, ri_PerformCheck).
 //!
-//! A statement is planned once and then shared by all sessions that run the compiled command that it
-//! belongs to. Its plan reads no whole table if an index serves.
+//! A statement is planned once. All sessions that run its compiled command share the plan. Its plan reads no whole table if an index serves.
 
 use super::{Answer, Spi, present};
 use crate::partition::lock_mode;

@@ -94,8 +94,8 @@ impl Session {
     }
 }
 
-/// What SET CONSTRAINTS knows a constraint by, with those of the partitions; `None` if it is not
-/// DEFERRABLE.
+/// The OIDs by which SET CONSTRAINTS knows a constraint and the ones of its partitions. `None`: it is
+/// not DEFERRABLE.
 fn deferrable(catalog: &Catalog, table: &Relation, constraint: &Constraint) -> Option<Vec<Oid>> {
     if let Some(key) = constraint.foreign_key() {
         let root = catalog.root_constraint(table, constraint);

@@ -122,8 +122,8 @@ impl Txn {
         self.cid = outer.cid;
     }
 
-    /// Lets the commands up to [`Txn::resume_statement`] see what others have committed by now,
-    /// whatever the isolation: a check that no row refers to a key must find each such row. The
+    /// Lets the commands up to [`Txn::resume_statement`] see all that is committed by now, in each
+    /// isolation level: a check for rows that refer to a key must find each such row. The
     /// statement has been suspended.
     pub fn look_at_newest(&mut self) {
         if self.isolation != IsolationLevel::ReadCommitted {

@@ -1,4 +1,4 @@
-//! Referenced keys that have gone: what becomes of the rows that refer to them (RI_FKey_noaction_del
+//! Referenced keys that a statement has removed, and the actions on rows that refer to them (RI_FKey_noaction_del
 //! and its kin).
 //!
 //! Each action is a statement over the referencing table, planned once and kept with the compiled
@@ -82,7 +82,7 @@ impl Referenced {
         self.of_root
     }
 
-    /// Whether the key has gone with the change (RI_FKey_pk_upd_check_required).
+    /// Whether the change has removed the key (RI_FKey_pk_upd_check_required).
     pub(super) fn concerns(&self, change: KeyChange<'_>) -> bool {
         let Some(old) = change.old else { return false };
         let value = |version: &[Datum], at: &usize| version.get(*at).cloned();
@@ -125,7 +125,7 @@ impl Referenced {
         params.extend(key.iter().cloned());
         Spi::new(cx).run_for_key(statement, &params, RunOf::Action)?;
         if self.action == ReferentialAction::SetDefault {
-            // The default may be the key that has gone.
+            // The default may be the removed key.
             return self.refuse(relation, &key, cx);
         }
         if cx.txn()?.txn.isolation() != IsolationLevel::ReadCommitted

@@ -7,7 +7,7 @@
 //!   a row is stored ──▶ KeySet::queue ──▶ event: a run of keys
 //!                                             │ end of the statement
 //!                        ┌────────────────────┴─────────────────────┐
-//!        referencing row: the key must exist        referenced key has gone
+//!        referencing row: the key must exist        referenced key is removed
 //!          batch of keys, sorted, each once           NO ACTION, RESTRICT: a query for rows that
 //!          look-up in the unique index                  refer to it
 //!          KEY SHARE lock on the row, in memory       CASCADE and others: a statement on the
@@ -15,8 +15,8 @@
 //! ```
 //!
 //! Both see the database as it is then. A referencing row cannot get in between: its check locks the
-//! referenced row, and a change of a referenced key waits for that lock. So either the check finds
-//! the key gone, or the query finds the referencing row.
+//! referenced row, and a change of a referenced key waits for that lock. So either the check does
+//! not find the key, or the query finds the referencing row.
 //!
 //! If a check finds no key, it looks at the referencing row again. A row that has been deleted, or
 //! has another key by now, needs none (RI_FKey_check).
@@ -27,7 +27,7 @@
 //! | `convert` | a referencing value as the referenced column has it |
 //! | `set` | the foreign keys that a command on a table meets, compiled; the queue |
 //! | `check` | referencing rows |
-//! | `action` | referenced keys that have gone |
+//! | `action` | removed referenced keys |
 //! | `violation` | the errors |
 
 mod action;

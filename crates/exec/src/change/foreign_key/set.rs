@@ -34,7 +34,7 @@ pub(crate) struct KeySet {
     columns: Box<[usize]>,
     /// The table's own foreign keys.
     pub(super) references: Box<[Referencing]>,
-    /// Those that refer to the table.
+    /// The foreign keys that refer to the table.
     pub(super) actions: Box<[Referenced]>,
     command: RowCommand,
 }
@@ -162,7 +162,7 @@ impl KeySet {
         Ok(met)
     }
 
-    /// The places of columns in a queued key, which gets those that it lacks.
+    /// The places of columns in a queued key. Missing columns are added to it.
     fn places(&mut self, columns: &[usize]) -> Box<[usize]> {
         let mut all = std::mem::take(&mut self.columns).into_vec();
         let place = |column: &usize| match all.iter().position(|own| own == column) {
