@@ -91,6 +91,7 @@ impl Spi<'_> {
                 let transaction = present(txn)?;
                 transaction.rebase(&*session)?;
                 let (version, frame) = (session.frame_version(), session.frame()?);
+                let database = Arc::clone(&frame.database);
                 let plan = statement.plan(&*session, &frame)?;
                 for (relation, mode) in &plan.compiled.planned().relations {
                     let wait = transaction.txn.lock_relation(*relation, lock_mode(*mode))?;
@@ -113,7 +114,8 @@ impl Spi<'_> {
                 let compiled = &plan.compiled;
                 compiled.check_constants(Some(&params), &env.catalog)?;
                 let sink = &mut Answer::default();
-                if let Some(rows) = run_in_place(compiled, &params, &env, txn, how, sink)? {
+                let within = (&env, &*database);
+                if let Some(rows) = run_in_place(compiled, &params, within, txn, how, sink)? {
                     return Ok(rows);
                 }
             }
