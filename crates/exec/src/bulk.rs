@@ -313,7 +313,7 @@ impl BulkInsert {
         match &mut self.pending {
             Pending::Encoded { rows, long: false, .. } if one.is_none() => {
                 self.inserter.insert_encoded(target, rows, cx)?;
-                target.queue_encoded_keys(rows, self.inserter.ids(), cx)?;
+                target.check_copied(rows, self.inserter.ids(), cx)?;
                 Ok(all)
             }
             Pending::Encoded { rows, .. } => {
@@ -322,7 +322,7 @@ impl BulkInsert {
                     append_stored(target, rows.row(i), &mut again, cx)?;
                 }
                 self.inserter.insert_encoded(target, &mut again, cx)?;
-                target.queue_encoded_keys(&again, self.inserter.ids(), cx)?;
+                target.check_copied(&again, self.inserter.ids(), cx)?;
                 Ok(all)
             }
             Pending::Values { rows, .. } => {

@@ -15,7 +15,7 @@
 
 use crate::access::{IndexAccess, ScanColumn, TableAccess, is_stub};
 use crate::change::outcome::{Attempted, ChangeKind, ChangeOf, of_modify};
-use crate::change::{Inserter, ModifyPlan, OpenLeaves, RowCommand, TableWriter};
+use crate::change::{ModifyPlan, RowCommand, TableWriter};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::node::{CNode, CPlan, IndexPlan, LockRowsPlan, find_point};
@@ -598,8 +598,5 @@ fn insert(modify: &ModifyPlan, cx: &mut ExecContext) -> Result<PointOutcome> {
         _ => return Ok(PointOutcome::General),
     };
     let row = exprs.iter().map(|e| e.eval(cx, Row::EMPTY)).collect::<Result<Vec<_>>>()?;
-    let (open, inserter) = (&mut OpenLeaves::default(), &mut Inserter::default());
-    let placed = modify.insert(&[&row], open, inserter, cx)?;
-    // A leaf's trigger may have kept it out.
-    Ok(PointOutcome::Done(u64::from(!matches!(&placed[..], [None]))))
+    modify.insert_one(&row, cx).map(|stored| PointOutcome::Done(u64::from(stored)))
 }

@@ -10,6 +10,7 @@
 //! that fails decides the error (PostgreSQL's ExecInsert). Triggers have not seen any row of the
 //! batch by then.
 
+use super::foreign_key::check_one;
 use super::node::no_row;
 use super::route::{OpenLeaves, Partitioned};
 use super::{Inserter, ModifyPlan, RowCommand, Target, check_partition, check_row};
@@ -243,6 +244,21 @@ impl ModifyPlan {
             return Ok(Vec::new());
         }
         self.insert_by(false, rows, open, inserter, cx)
+    }
+
+    /// Inserts the one row of a statement that ends with it. False: a leaf's trigger rejected it.
+    pub(crate) fn insert_one(&self, row: &[Datum], cx: &mut ExecContext) -> Result<bool> {
+        let inserter = &mut Inserter::default();
+        if self.partitioned.is_some() || self.target.hooks.is_some() {
+            let placed = self.insert(&[row], &mut OpenLeaves::default(), inserter, cx)?;
+            return Ok(!matches!(&placed[..], [None]));
+        }
+        inserter.insert(&self.target, &[row], cx)?;
+        if let Some(set) = self.target.keys(RowCommand::Insert) {
+            let id = inserter.ids().first().copied().ok_or_else(no_row)?;
+            check_one(&self.target, set, id, row, cx)?;
+        }
+        Ok(true)
     }
 
     /// [`Self::insert`] with the error of the first row that fails. Earlier changes of the

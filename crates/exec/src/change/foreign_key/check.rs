@@ -7,11 +7,13 @@ use super::keys::{Buffers, OpenLeaves, ReferencedKeys};
 use super::set::{KeyChange, KeySet, positions};
 use super::violation::{missing_key, mixed_nulls, pick};
 use crate::access::TableAccess;
+use crate::change::Target;
+use crate::change::hooks::RowCommand;
 use crate::context::ExecContext;
 use crate::deferred::{DeferredEvent, KeyOfRow};
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Constraint, Deferral, ForeignKey, Relation};
-use steppe_txn::{Database, RowBuf};
+use steppe_txn::{Database, RelationLockMode, RowBuf, RowId};
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// A foreign key, on the side of the referencing table.
@@ -143,6 +145,87 @@ fn defer(
     Ok(())
 }
 
+/// Checks the one row that a statement has inserted, at the statement's end and without a queue.
+pub(in crate::change) fn check_one(
+    target: &Target,
+    set: &KeySet,
+    id: RowId,
+    row: &[Datum],
+    cx: &mut ExecContext,
+) -> Result<()> {
+    let is_deferrable = |key: &Referencing| key.deferral.is_deferrable();
+    if cx.events.is_some() || set.references.iter().any(is_deferrable) {
+        return target.queue_keys(RowCommand::Insert, id, (None, Some(row)), cx);
+    }
+    let txn = &mut cx.txn()?.txn;
+    txn.use_command();
+    txn.start_statement()?;
+    let mut buffers = Buffers::default();
+    for key in &set.references {
+        if !find_one(key, set.columns(), row, &mut buffers, cx)? {
+            let new = pick(set.columns(), row)?;
+            let change = KeyChange { row: id, old: None, new: Some(&new) };
+            return check_now(set, &target.table.relation, &[change], cx);
+        }
+    }
+    Ok(())
+}
+
+/// Whether the key of a row needs no check, or has been found in a table without partitions.
+fn find_one(
+    key: &Referencing,
+    columns: &[usize],
+    row: &[Datum],
+    buffers: &mut Buffers,
+    cx: &mut ExecContext,
+) -> Result<bool> {
+    let values = key.places.iter().filter_map(|at| columns.get(*at).and_then(|at| row.get(*at)));
+    let values: Vec<&Datum> = values.collect();
+    match values.iter().filter(|value| value.is_null()).count() {
+        0 => {}
+        nulls => return Ok(nulls == values.len() || !key.match_full),
+    }
+    let Some(table) = key.keys.whole() else { return Ok(false) };
+    let Some(values) = key.keys.converted(&values) else { return Ok(false) };
+    let mut encoded = Vec::new();
+    table.encode(&values, buffers.values(), &mut encoded)?;
+    table.lock(&encoded, buffers, cx)
+}
+
+/// Looks the keys of inserted rows up before the end of the statement. Returns the positions of the
+/// rows to look at again then: their keys are not there yet, or a constraint may be deferred.
+///
+/// A key that is found is locked and stays. So the outcome is that of a check at the end, if the
+/// statement changes no referenced rows itself.
+pub(super) fn find_early(
+    set: &KeySet,
+    changes: &[KeyChange<'_>],
+    cx: &mut ExecContext,
+) -> Result<Vec<usize>> {
+    if set.references.iter().any(|key| key.deferral.is_deferrable()) {
+        return Ok((0..changes.len()).collect());
+    }
+    let txn = &mut cx.txn()?.txn;
+    let outer = txn.suspend_statement();
+    txn.use_command();
+    let started = txn.start_statement();
+    let found = started.and_then(|()| {
+        let mut again = Vec::new();
+        for key in &set.references {
+            let concerned = changes.iter().enumerate().filter(|(_, change)| key.concerns(**change));
+            let concerned: Vec<(usize, KeyChange<'_>)> =
+                concerned.map(|(at, change)| (at, *change)).collect();
+            let missing = missing(key, &concerned, cx)?;
+            again.extend(missing.into_iter().filter_map(|n| Some(concerned.get(n)?.0)));
+        }
+        again.sort_unstable();
+        again.dedup();
+        Ok(again)
+    });
+    cx.txn()?.txn.resume_statement(outer);
+    found
+}
+
 /// Looks the keys of rows up. Returns the first row that fails, with its error.
 fn first_missing(
     key: &Referencing,
@@ -151,6 +234,27 @@ fn first_missing(
     changes: &[(usize, KeyChange<'_>)],
     cx: &mut ExecContext,
 ) -> Result<Option<(usize, Error)>> {
+    for n in missing(key, changes, cx)? {
+        let (at, change) = &changes[n];
+        if let Some(error) = confirm(key, columns, relation, *change, cx)? {
+            return Ok(Some((*at, error)));
+        }
+    }
+    Ok(None)
+}
+
+/// Looks the keys of rows up, and locks the rows that have them. Returns the positions of the keys
+/// that are not there.
+fn missing(
+    key: &Referencing,
+    changes: &[(usize, KeyChange<'_>)],
+    cx: &mut ExecContext,
+) -> Result<Vec<usize>> {
+    // A partition's own foreign keys are not among the locks of the statement.
+    let referenced = key.keys.table().oid;
+    if let Some(wait) = cx.txn()?.txn.lock_relation(referenced, RelationLockMode::RowShare)? {
+        cx.functions.session.block_on(wait)?;
+    }
     let (mut leaves, mut buffers) = (OpenLeaves::new(), Buffers::default());
     let mut failed: Vec<usize> = Vec::new();
     // The place of the key's row, the key as its index has it, the position among the changes.
@@ -193,13 +297,7 @@ fn first_missing(
         }
     }
     failed.sort_unstable();
-    for n in failed {
-        let (at, change) = &changes[n];
-        if let Some(error) = confirm(key, columns, relation, *change, cx)? {
-            return Ok(Some((*at, error)));
-        }
-    }
-    Ok(None)
+    Ok(failed)
 }
 
 /// The error of a row without a referenced one; `None` if the row is not there any more, or has
@@ -255,8 +353,7 @@ pub(in crate::change) fn run_deferred_references(
     };
     let database = Arc::clone(cx.txn()?.txn.database());
     for locked in [key.table, relation.oid] {
-        let mode = steppe_txn::RelationLockMode::RowShare;
-        if let Some(wait) = cx.txn()?.txn.lock_relation(locked, mode)? {
+        if let Some(wait) = cx.txn()?.txn.lock_relation(locked, RelationLockMode::RowShare)? {
             cx.functions.session.block_on(wait)?;
         }
     }

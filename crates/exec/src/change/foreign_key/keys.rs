@@ -134,6 +134,11 @@ impl ReferencedKeys {
         &self.table
     }
 
+    /// The table, if it has no partitions.
+    pub(super) fn whole(&self) -> Option<&KeyTable> {
+        self.one.as_ref()
+    }
+
     /// The values as the referenced columns have them. `None`: no row can have the key.
     pub fn converted(&self, values: &[&Datum]) -> Option<Vec<Datum>> {
         values.iter().zip(&self.types).map(|(value, ty)| converted(value, *ty)).collect()

@@ -37,7 +37,7 @@ mod keys;
 mod set;
 mod violation;
 
-pub(super) use check::run_deferred_references;
+pub(super) use check::{check_one, run_deferred_references};
 pub use convert::converts;
 pub use keys::ReferencedKeys;
 pub(super) use set::KeyLog;

@@ -4,7 +4,7 @@
 //! Leaves with the same definition share the compiled parts, which therefore do not name the table.
 
 use super::action::Referenced;
-use super::check::Referencing;
+use super::check::{Referencing, find_early};
 use super::violation::pick;
 use crate::change::events::Event;
 use crate::change::hooks::RowCommand;
@@ -14,7 +14,7 @@ use crate::expr::Row;
 use crate::tuplestore::{StoreReader, TupleStore};
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
-use steppe_txn::{Database, RowId};
+use steppe_txn::{Database, NewRows, RowId};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// Rows that are checked together.
@@ -232,20 +232,24 @@ impl Target {
         }
     }
 
-    /// Queues the keys of inserted rows that are encoded.
-    pub(crate) fn queue_encoded_keys(
+    /// Looks up the keys of rows that COPY has inserted, and queues those that it does not find. COPY
+    /// changes no other rows.
+    pub(crate) fn check_copied(
         &self,
-        rows: &steppe_txn::NewRows,
+        rows: &NewRows,
         ids: &[RowId],
         cx: &mut ExecContext,
     ) -> Result<()> {
         let Some(set) = self.keys(RowCommand::Insert) else { return Ok(()) };
-        for (at, id) in ids.iter().enumerate() {
-            let row = self.table.whole(rows.row(at))?;
-            let key = set.columns.iter().map(|column| self.table.decode_column(&row, *column));
-            let key = key.collect::<Result<Vec<_>>>()?;
-            let change = KeyChange { row: *id, old: None, new: Some(&key) };
-            push(&self.table.relation, set, change, cx)?;
+        let mut values = Vec::with_capacity(ids.len() * set.columns.len());
+        for at in 0..ids.len() {
+            self.table.decode_stored(rows.row(at), &set.columns, &mut values)?;
+        }
+        let keys = ids.iter().zip(values.chunks_exact(set.columns.len()));
+        let changes: Vec<KeyChange<'_>> =
+            keys.map(|(id, key)| KeyChange { row: *id, old: None, new: Some(key) }).collect();
+        for at in find_early(set, &changes, cx)? {
+            push(&self.table.relation, set, changes[at], cx)?;
         }
         Ok(())
     }
