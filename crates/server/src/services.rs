@@ -18,8 +18,7 @@ use steppe_counting::progress::Progress;
 use steppe_ddl::of_function;
 use steppe_exec::routine::SessionRoutines;
 use steppe_functions::{
-    CountedCall, Frame, Host, Identity, SessionHost, TransitionRows, TransitionTable,
-    UtilityCall,
+    CountedCall, Frame, Host, Identity, SessionHost, TransitionRows, TransitionTable, UtilityCall,
 };
 use steppe_spill::TempSpace;
 use steppe_sql::ast::{SetStmt, Statement};

@@ -17,7 +17,7 @@ use crate::expr::{CExpr, Compiler, Row};
 use crate::partition::{ColumnMap, Definition, PartitionCheck};
 use std::borrow::Cow;
 use std::sync::Arc;
-use steppe_catalog::{Catalog, Relation};
+use steppe_catalog::Relation;
 use steppe_sql::expr::Expr;
 use steppe_txn::Database;
 use steppe_types::{Datum, Error, Oid, Result};
