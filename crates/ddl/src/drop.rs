@@ -247,9 +247,7 @@ pub(super) fn drop_dependents(ctx: &mut DdlContext<'_>, dependents: &[Object]) -
                 create_statistics::remove(ctx, *table, *object)?;
             }
             Object::Trigger(table, object) => trigger::remove(ctx, *table, *object)?,
-            Object::Constraint(table, oid) => {
-                foreign_key::remove(ctx, *table, *oid)?;
-            }
+            Object::Constraint(table, oid) => foreign_key::remove(ctx, *table, *oid)?,
             Object::Function(oid) => function::remove(ctx, *oid),
             Object::Type(oid) => types::remove(ctx, *oid),
             Object::Schema(_) => {
@@ -258,17 +256,6 @@ pub(super) fn drop_dependents(ctx: &mut DdlContext<'_>, dependents: &[Object]) -
         }
     }
     Ok(())
-}
-
-fn change_table(
-    ctx: &mut DdlContext<'_>,
-    table: Oid,
-    change: impl FnOnce(&mut Relation),
-) -> Result<()> {
-    let Some(table) = ctx.catalog().relation(table).cloned() else { return Ok(()) };
-    let mut table = (*table).clone();
-    change(&mut table);
-    ctx.put(table)
 }
 
 /// Removes a relation with what belongs to it; its storage goes when the transaction commits.

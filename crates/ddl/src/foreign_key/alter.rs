@@ -106,7 +106,7 @@ pub(in super::super) fn dependents(
         .collect()
 }
 
-/// Removes a foreign key, with those of partitions.
+/// Removes a constraint without an index. A foreign key is removed from partitions, too.
 pub(in super::super) fn remove(
     ctx: &mut DdlContext<'_>,
     table: Oid,
