@@ -1,4 +1,5 @@
 -- CREATE TRIGGER: what it refuses, and in which order. No trigger fires here.
+-- PostgreSQL 15 differs: words about a relation that cannot be opened
 CREATE TABLE t (a int, b text, g int GENERATED ALWAYS AS (a + 1) STORED);
 CREATE VIEW v AS SELECT a, b FROM t;
 CREATE SEQUENCE s;

@@ -1,4 +1,5 @@
 -- Row triggers of partitioned tables: a clone on each partition.
+-- PostgreSQL 15 differs: the SQLSTATE of renaming a clone
 CREATE TABLE p (a int, b text) PARTITION BY RANGE (a);
 CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (1) TO (10);
 CREATE TABLE p2 (junk int, b text, a int);

@@ -86,7 +86,8 @@ pub fn utility(call: UtilityCall<'_>) -> Result<bool> {
         let message = format!("{command} cannot be executed from a function");
         return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
     }
-    let origin = Origin { source, ..Origin::new(txn, pending) };
+    let in_use = session.relations_in_use();
+    let origin = Origin { source, in_use, ..Origin::new(txn, pending) };
     let run = |context: &mut DdlContext<'_>| {
         if let Statement::Truncate(truncate) = statement {
             check_fires_nothing(context, truncate)?;

@@ -16,6 +16,7 @@ use steppe_types::Oid;
 pub(crate) struct RunningTriggers(Mutex<Vec<Running>>);
 
 struct Running {
+    relation: Oid,
     tables: Option<Arc<[TransitionTable]>>,
     /// The catalog with the tables, and the one that it was made from.
     shown: Option<(Arc<Catalog>, Arc<Catalog>)>,
@@ -28,8 +29,13 @@ impl RunningTriggers {
     }
 
     /// A trigger's call begins.
-    pub(crate) fn enter(&self, tables: Option<Arc<[TransitionTable]>>) {
-        self.0.lock().push(Running { tables, shown: None });
+    pub(crate) fn enter(&self, relation: Oid, tables: Option<Arc<[TransitionTable]>>) {
+        self.0.lock().push(Running { relation, tables, shown: None });
+    }
+
+    /// The relations that have the triggers.
+    pub(crate) fn relations(&self) -> Vec<Oid> {
+        self.0.lock().iter().map(|running| running.relation).collect()
     }
 
     /// The innermost trigger's call has ended.
@@ -48,7 +54,7 @@ impl RunningTriggers {
     /// Adds the tables of the innermost trigger to a name space.
     pub(crate) fn show_tables(&self, names: &mut NameSpace) {
         let mut running = self.0.lock();
-        let Some(Running { tables: Some(tables), shown }) = running.last_mut() else { return };
+        let Some(Running { tables: Some(tables), shown, .. }) = running.last_mut() else { return };
         let known = shown.as_ref().filter(|(base, _)| Arc::ptr_eq(base, &names.catalog));
         let catalog = match known {
             Some((_, catalog)) => Arc::clone(catalog),

@@ -496,8 +496,12 @@ impl SessionHost for SharedSession {
         self.flush_to.fetch_max(up_to.0, Ordering::AcqRel);
     }
 
-    fn enter_trigger(&self, tables: Option<Arc<[TransitionTable]>>) {
-        self.triggers.enter(tables);
+    fn enter_trigger(&self, relation: Oid, tables: Option<Arc<[TransitionTable]>>) {
+        self.triggers.enter(relation, tables);
+    }
+
+    fn relations_in_use(&self) -> Vec<Oid> {
+        self.triggers.relations()
     }
 
     fn leave_trigger(&self) {

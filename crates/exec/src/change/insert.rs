@@ -110,7 +110,7 @@ impl Partitioned {
             let id = ids.get(*group).and_then(|ids: &Vec<RowId>| ids.get(*at));
             placed.id = *id.ok_or_else(no_row)?;
         }
-        if groups.iter().any(|(target, _)| target.hooks.is_some() || target.keys.is_some()) {
+        if groups.iter().any(|(target, _)| target.is_observed() || target.keys.is_some()) {
             for (group, at) in members {
                 let (target, rows) = &groups[group];
                 let id = *ids.get(group).and_then(|ids| ids.get(at)).ok_or_else(no_row)?;
@@ -340,7 +340,7 @@ impl ModifyPlan {
             return leaves.insert(&self.target, rows, open, inserter, cx);
         }
         inserter.insert(&self.target, rows, cx)?;
-        if self.target.hooks.is_none() {
+        if !self.target.is_observed() {
             self.queue_inserted(rows, inserter, cx)?;
         } else {
             for (row, id) in rows.iter().zip(inserter.ids()) {

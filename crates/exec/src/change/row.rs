@@ -439,7 +439,7 @@ fn delete_version(
 ) -> Result<Attempted> {
     let mut old = Vec::new();
     let has_keys = target.keys(RowCommand::Delete).is_some();
-    if target.hooks.is_some() || has_keys {
+    if target.is_observed() || has_keys {
         target.table.decode_all(&version.row, &mut old)?;
         if !target.fire_before_delete(&old, cx)? {
             return Ok(Attempted::Gone);

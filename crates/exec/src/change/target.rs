@@ -139,6 +139,11 @@ impl Target {
         })
     }
 
+    /// Whether triggers, or transition tables, may be told of changes.
+    pub(super) fn is_observed(&self) -> bool {
+        self.hooks.is_some() || self.captures.is_some()
+    }
+
     pub(super) fn oid(&self) -> Oid {
         self.table.oid
     }

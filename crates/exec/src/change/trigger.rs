@@ -103,7 +103,8 @@ impl Fired<'_> {
         let call = TriggerCall { trigger, command, relation, old, new };
         let session = cx.functions.session.clone();
         let begin = cx.instruments.is_some().then(Instant::now);
-        session.enter_trigger(tables_for(&trigger.definition, relation, command, captured));
+        let tables = tables_for(&trigger.definition, relation, command, captured);
+        session.enter_trigger(relation.oid, tables);
         let answer = trigger.function.fire(&call, cx);
         session.leave_trigger();
         if let Some(begin) = begin {

@@ -236,9 +236,14 @@ pub trait SessionHost: Host {
         Err(Error::not_supported("a transaction apart in this context"))
     }
 
-    /// A trigger's call begins. Its function's statements find these tables.
-    fn enter_trigger(&self, tables: Option<Arc<[TransitionTable]>>) {
-        let _ = tables;
+    /// The call of a relation's trigger begins. Its function's statements find these tables.
+    fn enter_trigger(&self, relation: Oid, tables: Option<Arc<[TransitionTable]>>) {
+        let _ = (relation, tables);
+    }
+
+    /// The relations whose triggers are being called: statements change their rows.
+    fn relations_in_use(&self) -> Vec<Oid> {
+        Vec::new()
     }
 
     /// A trigger's call has ended, well or not.

@@ -109,7 +109,7 @@ impl Language for PlPgSql {
 struct Compiled {
     kept: Kept,
     /// What it keeps for each table, if it is a trigger function.
-    tables: Mutex<HashMap<Oid, Arc<OfTable>>>,
+    tables: Mutex<HashMap<(Oid, Oid), Arc<OfTable>>>,
 }
 
 /// A trigger function for one table: its plans depend on the table's columns.
@@ -183,7 +183,7 @@ impl Routine for Compiled {
     }
 
     fn fire(&self, call: &TriggerCall<'_>, spi: &mut Spi<'_>) -> Result<TriggerAnswer> {
-        let table = self.of_table(call.relation);
+        let table = self.of_table(call);
         table.kept.call(spi, None, |run| {
             run.state.position.set_phase(Phase::Entry);
             let given = run.begin_trigger(call, &table.row)?;
@@ -207,10 +207,14 @@ impl Compiled {
         }
     }
 
-    /// What it keeps for a table.
-    fn of_table(&self, relation: &Arc<Relation>) -> Arc<OfTable> {
+    /// What it keeps for a table, or for a trigger of it with transition tables: only its plans
+    /// read them.
+    fn of_table(&self, call: &TriggerCall<'_>) -> Arc<OfTable> {
+        let relation = call.relation;
+        let has_tables = call.transition_tables().iter().any(Option::is_some);
+        let of = (relation.oid, if has_tables { call.oid() } else { 0 });
         let mut tables = self.tables.lock();
-        if let Some(found) = tables.get(&relation.oid)
+        if let Some(found) = tables.get(&of)
             && Arc::ptr_eq(&found.relation, relation)
         {
             return Arc::clone(found);
@@ -223,7 +227,7 @@ impl Compiled {
             row: TableRow::of(relation),
             kept: Kept::new(&self.kept.code),
         });
-        tables.insert(relation.oid, Arc::clone(&made));
+        tables.insert(of, Arc::clone(&made));
         made
     }
 }

@@ -527,9 +527,10 @@ impl Session {
     fn find_bad_row(&mut self, copy: &mut CopyIn, error: Error) -> Error {
         let place = |line: u64| format!("COPY {}, line {line}", copy.table);
         let in_row = |i: usize, error: Error| {
-            // As in PostgreSQL, an index's error does not show the row.
+            // As in PostgreSQL, an index's error does not show the row of a batch.
             let row = copy.contexts.get(i);
-            let row = row.filter(|_| error.sqlstate() != SqlState::UNIQUE_VIOLATION);
+            let is_shown = copy.batch_rows == 1 || error.sqlstate() != SqlState::UNIQUE_VIOLATION;
+            let row = row.filter(|_| is_shown);
             let line = copy.lines.get(i).copied().unwrap_or(0);
             with_context(error, row.cloned().unwrap_or_else(|| place(line)))
         };

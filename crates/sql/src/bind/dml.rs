@@ -8,7 +8,7 @@ use crate::ast::{self, ExprKind, Location, RangeVar};
 use crate::expr::{Expr, TypeRef};
 use crate::query::*;
 use std::sync::Arc;
-use steppe_catalog::{Column, RelKind, Relation};
+use steppe_catalog::{Column, RelKind, Relation, TRANSITION_SCHEMA};
 use steppe_types::{Datum, Error, Result, SqlState, oid};
 
 /// The parts of UPDATE and DELETE.
@@ -100,6 +100,12 @@ impl Binder<'_> {
         };
         match relation.kind {
             RelKind::Table | RelKind::PartitionedTable => Ok(relation),
+            RelKind::Virtual if relation.schema == TRANSITION_SCHEMA => {
+                let name = &relation.name;
+                let message =
+                    format!("relation \"{name}\" cannot be the target of a modifying statement");
+                Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+            }
             RelKind::Virtual => Err(self.error(
                 SqlState::INSUFFICIENT_PRIVILEGE,
                 format!("permission denied: \"{}\" is a system catalog", relation.name),

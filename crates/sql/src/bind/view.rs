@@ -11,6 +11,7 @@
 //!
 //! A view over a view is resolved down to the table, with all conditions on the way.
 
+use super::instead::has_instead_of;
 use super::window::contains_window;
 use super::{BindContext, Binder, ExprPlace, Params};
 use crate::ast::{self, Location, RangeVar};
@@ -320,6 +321,10 @@ impl Binder<'_> {
         let cascaded = cascaded || option.is_some_and(|o| o.eq_ignore_ascii_case("cascaded"));
         let base = self.relation(from)?;
         let mut resolved = match base.kind {
+            RelKind::View if has_instead_of(&base, action) => {
+                let what = "changes through a view over one with INSTEAD OF triggers";
+                return Err(Error::not_supported(what));
+            }
             RelKind::View => {
                 let below = self.resolve_view(&base, action, cascaded)?;
                 self.add_relation_rte(below.table.clone(), None, false)?;
