@@ -14,9 +14,10 @@ use steppe_functions::CountedCall;
 use steppe_types::{Datum, Oid};
 
 /// track_functions
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Tracked {
     /// Calls are not counted.
+    #[default]
     None,
     /// Calls of functions in procedural languages.
     Procedural,

@@ -20,6 +20,56 @@ use crate::session::flatten;
 use crate::settings::{Action, LiveSettings};
 use crate::spi::io_of;
 
+/// A namespace with its version.
+type Versioned = (Arc<SessionNamespace>, u64);
+
+/// The most namespaces within functions that a session remembers.
+const KNOWN_MAX: usize = 16;
+
+/// The settings of the functions with SET clauses that are running, outermost first, and the
+/// namespaces that such functions have had.
+#[derive(Default)]
+pub(crate) struct FunctionLevels {
+    open: Vec<Level>,
+    known: Vec<Known>,
+}
+
+struct Level {
+    level: u32,
+    /// What the caller sees.
+    before: Versioned,
+    generation: u64,
+    /// What the function sees at its beginning.
+    within: u64,
+    changed: u64,
+}
+
+struct Known {
+    /// The version of the caller's namespace.
+    before: u64,
+    settings: Box<[(Text, Text)]>,
+    within: Versioned,
+}
+
+impl FunctionLevels {
+    fn known(&self, before: u64, settings: &[(Text, Text)]) -> Option<Versioned> {
+        let is_it = |known: &&Known| known.before == before && *known.settings == *settings;
+        self.known.iter().find(is_it).map(|known| known.within.clone())
+    }
+
+    fn remember(&mut self, before: u64, settings: &[(Text, Text)], within: Versioned) {
+        if self.known.len() >= KNOWN_MAX {
+            self.known.remove(0);
+        }
+        self.known.push(Known { before, settings: settings.into(), within });
+    }
+
+    /// Forgets what is open: the transaction has ended.
+    pub(crate) fn end_transaction(&mut self) {
+        self.open.clear();
+    }
+}
+
 impl SharedSession {
     /// SET and RESET by a statement of a function. 0A000 for the modes of the transaction.
     pub(crate) fn set_in_function(&self, set: &SetStmt) -> Result<()> {
@@ -48,14 +98,55 @@ impl SharedSession {
     /// Puts a function's SET clauses in force ([`SessionHost::enter_settings`]).
     pub(crate) fn enter_function_settings(&self, settings: &[(Text, Text)]) -> Result<u32> {
         let level = self.begin_settings_level();
+        let (before, generation) = (self.namespace.versioned(), self.settings.lock().generation());
         for (name, value) in settings {
             if let Err(error) = self.set_value(name, value, Action::Save, level) {
                 self.end_settings_level(level, false);
                 return Err(error);
             }
         }
-        self.see_settings();
+        let known = self.function_levels.lock().known(before.1, settings);
+        match known {
+            Some(known) => self.restore(known),
+            None => {
+                self.see_settings();
+                let within = self.namespace.versioned();
+                self.function_levels.lock().remember(before.1, settings, within);
+            }
+        }
+        let (within, changed) = (self.namespace.version(), self.settings.lock().generation());
+        let level_of = Level { level, before, generation, within, changed };
+        self.function_levels.lock().open.push(level_of);
         Ok(level)
+    }
+
+    /// Ends a function's SET clauses ([`SessionHost::leave_settings`]). If the function has changed
+    /// nothing else, all is as it was before, and no plan is made again.
+    pub(crate) fn leave_function_settings(&self, level: u32) {
+        let open = self.function_levels.lock().open.pop_if(|open| open.level == level);
+        let Some(Level { before, generation, within, changed, .. }) = open else {
+            return self.end_settings_level(level, true);
+        };
+        let is_as_before = {
+            let mut settings = self.settings.lock();
+            let is_as_before = settings.generation() == changed;
+            settings.end_level(level, true);
+            if is_as_before {
+                settings.restore_generation(generation);
+            }
+            is_as_before
+        };
+        self.end_level_number(level);
+        match is_as_before && self.namespace.version() == within {
+            true => self.restore(before),
+            false => self.see_settings(),
+        }
+    }
+
+    /// Functions see a namespace again that they have seen before.
+    fn restore(&self, (namespace, version): Versioned) {
+        self.function_counts.track(namespace.settings.tracked_functions);
+        self.namespace.put_again(namespace, version);
     }
 
     /// Begins a level of settings within those that are open.
@@ -71,10 +162,14 @@ impl SharedSession {
             settings.end_level(level, keep);
             settings.generation() != before
         };
-        self.level.store(level.saturating_sub(1).max(1), Ordering::Relaxed);
+        self.end_level_number(level);
         if has_changed {
             self.see_settings();
         }
+    }
+
+    fn end_level_number(&self, level: u32) {
+        self.level.store(level.saturating_sub(1).max(1), Ordering::Relaxed);
     }
 
     fn set_value(&self, name: &str, text: &str, action: Action, level: u32) -> Result<()> {

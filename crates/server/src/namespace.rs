@@ -21,6 +21,7 @@ use steppe_catalog::{Catalog, NameSpace};
 use steppe_sql::planner::PlannerSettings;
 use steppe_types::io::IoContext;
 
+use crate::function_counts::Tracked;
 use crate::settings::LiveSettings;
 
 /// The current catalog and search path, and the settings for the statements of functions.
@@ -49,6 +50,8 @@ pub(crate) struct FunctionSettings {
     pub maintenance_work_mem_bytes: usize,
     /// default_statistics_target
     pub statistics_target: usize,
+    /// track_functions
+    pub tracked_functions: Tracked,
 }
 
 impl FunctionSettings {
@@ -59,6 +62,7 @@ impl FunctionSettings {
             planner: Arc::clone(&live.planner),
             maintenance_work_mem_bytes: live.maintenance_work_mem_bytes,
             statistics_target: live.statistics_target,
+            tracked_functions: live.tracked_functions,
         }
     }
 }
@@ -66,6 +70,8 @@ impl FunctionSettings {
 /// The current namespace.
 pub(crate) struct NamespaceCell {
     /// The number of namespaces so far.
+    made: AtomicU64,
+    /// The number of the current one.
     version: AtomicU64,
     /// The epoch of the current catalog; 0 for a transaction's own version.
     published: AtomicU64,
@@ -83,6 +89,7 @@ impl NamespaceCell {
             settings: FunctionSettings::default(),
         };
         NamespaceCell {
+            made: AtomicU64::new(1),
             version: AtomicU64::new(1),
             published: AtomicU64::new(namespace.names.catalog.epoch),
             current: Mutex::new(Arc::new(namespace)),
@@ -111,12 +118,25 @@ impl NamespaceCell {
         Arc::clone(&self.current.lock())
     }
 
+    /// The current namespace with its version.
+    pub(crate) fn versioned(&self) -> (Arc<SessionNamespace>, u64) {
+        let current = self.current.lock();
+        (Arc::clone(&current), self.version())
+    }
+
     /// Sets the current namespace. Returns its version.
     pub(crate) fn put(&self, namespace: Arc<SessionNamespace>) -> u64 {
+        let version = self.made.fetch_add(1, Ordering::Relaxed) + 1;
+        self.put_again(namespace, version);
+        version
+    }
+
+    /// Sets a namespace that was the current one before, with its version.
+    pub(crate) fn put_again(&self, namespace: Arc<SessionNamespace>, version: u64) {
         let mut current = self.current.lock();
         let published = if namespace.own.is_some() { 0 } else { namespace.names.catalog.epoch };
         self.published.store(published, Ordering::Relaxed);
+        self.version.store(version, Ordering::Relaxed);
         *current = namespace;
-        self.version.fetch_add(1, Ordering::Relaxed) + 1
     }
 }

@@ -30,6 +30,7 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState};
 use crate::autovacuum::pace;
 use crate::cursor_place::CursorPlaces;
 use crate::function_counts::FunctionCounts;
+use crate::function_settings::FunctionLevels;
 use crate::log;
 use crate::memory::StatementMemory;
 use crate::namespace::{NamespaceCell, SessionNamespace};
@@ -84,6 +85,8 @@ pub(crate) struct SharedSession {
     pub modes: SharedModes,
     /// The calls of users' functions in its transaction.
     pub function_counts: FunctionCounts,
+    /// The settings of functions that are running.
+    pub function_levels: Mutex<FunctionLevels>,
     /// The functions of users that it has compiled.
     pub routines: SessionRoutines,
     /// The state of random(), seeded from the system.
@@ -124,6 +127,7 @@ impl SharedSession {
             exported: AtomicU32::new(0),
             modes: SharedModes::default(),
             function_counts: FunctionCounts::default(),
+            function_levels: Mutex::default(),
             routines: SessionRoutines::default(),
             random: Mutex::new(u64::from_le_bytes(seed)),
             triggers: RunningTriggers::default(),
@@ -465,7 +469,7 @@ impl SessionHost for SharedSession {
     }
 
     fn leave_settings(&self, level: u32) {
-        self.end_settings_level(level, true);
+        self.leave_function_settings(level);
     }
 
     fn begin_settings(&self) -> u32 {

@@ -346,7 +346,7 @@ impl MadeWith {
     }
 
     fn is(&self, names: &NameSpace, planner: &Arc<PlannerSettings>) -> bool {
-        self.path == names.path && Arc::ptr_eq(&self.planner, planner)
+        self.path == names.path && self.planner == *planner
     }
 }
 

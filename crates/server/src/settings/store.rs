@@ -266,6 +266,11 @@ impl SessionSettings {
         self.generation
     }
 
+    /// All settings are again as they were at this number.
+    pub fn restore_generation(&mut self, generation: u64) {
+        self.generation = generation;
+    }
+
     /// The server's settings were read again: settings that the session has not set take the new
     /// values.
     pub fn rebase(&mut self, server: Arc<ServerSettings>) {

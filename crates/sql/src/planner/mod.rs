@@ -125,7 +125,7 @@ use steppe_catalog::{Catalog, Relation};
 use steppe_types::{Datum, Error, Oid, Result, interrupt};
 
 /// Settings that plans depend on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PlannerSettings {
     /// enable_seqscan
     pub seqscan: bool,

@@ -47,7 +47,7 @@ const MERGED_ROW_FACTOR: f64 = 1.05;
 const PAGES_FACTOR: f64 = 3.0;
 
 /// Settings of plans that several threads run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ParallelSettings {
     /// max_parallel_workers_per_gather
     pub workers_max: usize,

@@ -13,7 +13,7 @@ use super::cost;
 use crate::plan::Cost;
 
 /// The settings of costs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CostParameters {
     /// seq_page_cost
     pub seq_page: f64,

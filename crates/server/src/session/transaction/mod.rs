@@ -349,6 +349,7 @@ impl Session {
         self.forget_exports();
         accesses::settle();
         self.core.routines.end_transaction();
+        self.core.function_levels.lock().end_transaction();
         self.core.function_counts.hand_over(&self.core.server.function_statistics);
         self.transaction.savepoints.clear();
         self.core.settings.lock().end_level(1, committed);
