@@ -1,5 +1,6 @@
 -- Users' functions that return sets and rows: in FROM, in the select list, with column definition
 -- lists and ordinals.
+-- PostgreSQL 15 differs: the detail of a row of another shape names no column
 CREATE TABLE t (id int PRIMARY KEY, name text);
 INSERT INTO t SELECT n, 'row ' || n FROM generate_series(1, 5) n;
 CREATE FUNCTION numbers(n int) RETURNS SETOF int LANGUAGE plpgsql

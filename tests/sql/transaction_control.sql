@@ -1,4 +1,5 @@
 -- COMMIT and ROLLBACK in procedures and DO.
+-- PostgreSQL 15 differs: the context of a statement that a function in SQL refuses
 CREATE TABLE t (a int, b text);
 CREATE PROCEDURE alternating() LANGUAGE plpgsql AS $$
 BEGIN
