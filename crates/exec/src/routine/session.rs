@@ -1,7 +1,7 @@
 //! The routines that a session has compiled, how deep its calls are, and its functions' cursors.
 
 use super::{CallTypes, Routine};
-use crate::spi::NamedCursors;
+use crate::spi::{DynamicPlans, NamedCursors};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub struct SessionRoutines {
     depth: AtomicU32,
     /// The cursors that its functions have opened.
     pub(crate) cursors: NamedCursors,
+    /// The plans of texts that its functions have made.
+    pub(crate) dynamic: DynamicPlans,
 }
 
 /// A call that is running. Its end is the call's.
@@ -47,6 +49,7 @@ impl SessionRoutines {
     /// Forgets all routines: DISCARD PLANS.
     pub fn forget(&self) {
         self.compiled.lock().clear();
+        self.dynamic.clear();
     }
 
     /// The transaction has ended: its functions' cursors are closed.

@@ -58,7 +58,7 @@ impl Spi<'_> {
         let snapshot = if is_read_only { TakenFrom::Callers } else { TakenFrom::New };
         planned.env.statement_timestamp = self.cx.functions.statement_timestamp;
         planned.env.transaction_timestamp = self.cx.functions.transaction_timestamp;
-        let values = planned.values(params);
+        let values = planned.values(params, &prepared.literals);
         let (plan, running) = self.lend(|txn| {
             loop {
                 planned.make_ready(txn, is_read_only)?;

@@ -23,6 +23,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `prepared` | a statement with a plan that a function keeps |
+//! | `dynamic` | texts that are made at run time, and share plans by their shape |
 //! | `run` | running one |
 //! | `key` | running one for a foreign key |
 //! | `cursor`, `portals` | rows in pieces; cursors with names |
@@ -30,6 +31,7 @@
 //! | `transaction` | savepoints, and transactions that a procedure ends |
 
 mod cursor;
+mod dynamic;
 mod key;
 mod portals;
 mod prepared;
@@ -38,6 +40,7 @@ mod simple;
 mod transaction;
 
 pub use cursor::SpiCursor;
+pub(crate) use dynamic::DynamicPlans;
 pub(crate) use key::{KeyStatement, RunOf};
 pub(crate) use portals::NamedCursors;
 pub use prepared::{CallOutput, Prepared, SqlKind};

@@ -66,6 +66,8 @@ pub struct Prepared {
     pub(super) text: Arc<str>,
     /// The text was made at run time: what it calls must not end the transaction.
     pub(super) is_dynamic: bool,
+    /// The values of the last parameters: literals of its text.
+    pub(super) literals: Arc<[Datum]>,
 }
 
 #[derive(Clone)]
@@ -102,7 +104,10 @@ struct MadeWith {
 impl Spi<'_> {
     /// Plans a statement with parameters of these types.
     pub fn prepare(&mut self, text: &str, types: &[Oid]) -> Result<Prepared> {
-        self.prepared(text, SqlKind::Statement, Params::fixed(types))
+        match self.by_shape(text, types) {
+            Some(prepared) => Ok(prepared),
+            None => self.prepared(text, SqlKind::Statement, Params::fixed(types)),
+        }
     }
 
     /// Plans a statement or an expression over a function's variables. A statement without a plan
@@ -122,7 +127,12 @@ impl Spi<'_> {
         self.prepared(text, kind, params)
     }
 
-    fn prepared(&mut self, text: &str, kind: SqlKind, params: Params) -> Result<Prepared> {
+    pub(super) fn prepared(
+        &mut self,
+        text: &str,
+        kind: SqlKind,
+        params: Params,
+    ) -> Result<Prepared> {
         let source: Arc<str> = match kind {
             SqlKind::Statement => Arc::from(text),
             SqlKind::Expression | SqlKind::Assignment { .. } => {
@@ -133,7 +143,7 @@ impl Spi<'_> {
         let before = source.len() - text.len();
         let body = self.body(&source, params, before);
         let body = body.map_err(|error| moved_back(error, before))?;
-        Ok(Prepared { body, text: Arc::from(text), is_dynamic })
+        Ok(Prepared { body, text: Arc::from(text), is_dynamic, literals: Arc::default() })
     }
 
     fn body(&mut self, source: &Arc<str>, params: Params, before: usize) -> Result<Body> {
@@ -240,9 +250,9 @@ impl Prepared {
 
 impl Planned {
     /// The values of the plan's parameters among those of a run.
-    pub(super) fn values(&self, params: &[Datum]) -> Arc<[Datum]> {
+    pub(super) fn values(&self, params: &[Datum], literals: &[Datum]) -> Arc<[Datum]> {
         if !self.plan.declared.are_variables() {
-            return params.into();
+            return params.iter().chain(literals).cloned().collect();
         }
         let variables = &self.plan.compiled.planned().variables;
         let value = |at: &usize| params.get(*at).cloned().unwrap_or(Datum::Null);

@@ -77,7 +77,7 @@ impl Spi<'_> {
         let snapshot = if is_read_only { Snapshot::Callers } else { Snapshot::New };
         planned.env.statement_timestamp = self.cx.functions.statement_timestamp;
         planned.env.transaction_timestamp = self.cx.functions.transaction_timestamp;
-        let values = planned.values(params);
+        let values = planned.values(params, &prepared.literals);
         self.lend(|txn| {
             loop {
                 planned.make_ready(txn, is_read_only)?;

@@ -97,6 +97,8 @@ pub struct Lifter {
     key: String,
     sql_length: usize,
     literals: Vec<LiftedLiteral>,
+    /// The parameters of the statement itself, which come first.
+    own: usize,
 }
 
 impl Lifter {
@@ -108,6 +110,12 @@ impl Lifter {
     /// Lifts the literals of a statement. False when this pass is not sure about the statement; the
     /// buffers' contents are undefined then.
     pub fn lift(&mut self, original: &str) -> bool {
+        self.lift_beside(original, 0)
+    }
+
+    /// The same for a statement with `own` parameters. Literals become the parameters after them.
+    pub fn lift_beside(&mut self, original: &str, own: usize) -> bool {
+        self.own = own;
         self.key.clear();
         self.literals.clear();
         self.sql_length = 0;
@@ -131,7 +139,7 @@ impl Lifter {
         &self.key[..self.sql_length]
     }
 
-    /// The literals, `$1` first.
+    /// The literals, in the order of their parameters.
     pub fn literals(&self) -> &[LiftedLiteral] {
         &self.literals
     }
@@ -230,6 +238,7 @@ impl<'a> Pass<'a> {
                 TokenKind::OtherString | TokenKind::BitString | TokenKind::OtherNumber => {
                     Before::Other
                 }
+                TokenKind::Parameter if self.out.own > 0 => Before::Other,
                 TokenKind::Parameter | TokenKind::Invalid => return None,
             };
         }
@@ -337,7 +346,7 @@ impl<'a> Pass<'a> {
             self.out.key.push(' ');
         }
         self.out.key.push('$');
-        push_number(&mut self.out.key, self.out.literals.len());
+        push_number(&mut self.out.key, self.out.own + self.out.literals.len());
         if self.borders_word(token.end) {
             self.out.key.push(' ');
         }

@@ -1,0 +1,133 @@
+//! Statements whose text a function makes at run time: EXECUTE in PL/pgSQL.
+//!
+//! PostgreSQL parses and plans each of them. Here texts that differ in literals alone share a plan,
+//! as the statements of clients do (docs/design.md 7.4). The plans are the session's own. A text that
+//! cannot be treated so, or whose literals are not valid, takes the general way, which finds any
+//! error.
+
+use super::prepared::Body;
+use super::{Prepared, Spi, SqlKind};
+use crate::routine::SessionRoutines;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use steppe_sql::bind::Params;
+use steppe_sql::parser::literals::{LiftedLiteral, Lifter};
+use steppe_types::io::IoContext;
+use steppe_types::{Datum, Oid, oid, text_io};
+
+/// The most shapes that a session remembers. One more makes it forget all.
+const SHAPES_MAX: usize = 256;
+/// Longer shapes are not remembered.
+const SHAPE_BYTES_MAX: usize = 8192;
+
+/// The plans of a session's dynamic statements, by shape.
+#[derive(Default)]
+pub(crate) struct DynamicPlans(Mutex<Shapes>);
+
+#[derive(Default)]
+struct Shapes {
+    lifter: Lifter,
+    /// `None`: a statement of this shape must be planned with its literals.
+    plans: HashMap<String, Option<Prepared>, foldhash::fast::RandomState>,
+}
+
+impl DynamicPlans {
+    /// Forgets all plans.
+    pub(crate) fn clear(&self) {
+        self.0.lock().plans.clear();
+    }
+
+    fn put(&self, key: String, plan: Option<Prepared>) {
+        let plans = &mut self.0.lock().plans;
+        if plans.len() >= SHAPES_MAX {
+            plans.clear();
+        }
+        plans.insert(key, plan);
+    }
+}
+
+impl Spi<'_> {
+    /// A statement with parameters of these types, over the plan of its shape.
+    pub(super) fn by_shape(&mut self, text: &str, types: &[Oid]) -> Option<Prepared> {
+        let session = Arc::clone(self.session());
+        let plans = &SessionRoutines::of(&*session).ok()?.dynamic;
+        let mut lifter = std::mem::take(&mut plans.0.lock().lifter);
+        let found = match lifter.lift_beside(text, types.len()) {
+            true => self.of_shape(plans, &lifter, text, types),
+            false => None,
+        };
+        plans.0.lock().lifter = lifter;
+        found
+    }
+
+    fn of_shape(
+        &mut self,
+        plans: &DynamicPlans,
+        lifter: &Lifter,
+        text: &str,
+        types: &[Oid],
+    ) -> Option<Prepared> {
+        let mut key = lifter.key().to_owned();
+        types.iter().for_each(|ty| key.push_str(&format!("\u{1}{ty}")));
+        let version = self.session().frame_version();
+        let known = match plans.0.lock().plans.get_mut(&key) {
+            None => None,
+            Some(None) => return None,
+            Some(Some(prepared)) => {
+                if let Body::Plan(planned) = &mut prepared.body
+                    && planned.version() != version
+                {
+                    planned.see(&**self.session(), version).ok()?;
+                }
+                Some(prepared.clone())
+            }
+        };
+        let mut prepared = match known {
+            Some(prepared) => prepared,
+            None => {
+                let prepared = self.planned_shape(lifter, types);
+                if key.len() <= SHAPE_BYTES_MAX {
+                    plans.put(key, prepared.clone());
+                }
+                prepared?
+            }
+        };
+        let Body::Plan(planned) = &prepared.body else { return None };
+        let wanted = planned.plan.param_types().get(types.len()..)?;
+        let io = self.io();
+        let values = lifter.literals().iter().zip(wanted);
+        prepared.literals =
+            values.map(|(literal, ty)| value_of(literal, *ty, text, io)).collect::<Option<_>>()?;
+        prepared.text = Arc::from(text);
+        Some(prepared)
+    }
+
+    /// Plans a shape. `None`: its literals must be known.
+    fn planned_shape(&mut self, lifter: &Lifter, types: &[Oid]) -> Option<Prepared> {
+        let literals = lifter.literals().iter().map(|literal| match literal {
+            LiftedLiteral::Int4(_) => oid::INT4,
+            LiftedLiteral::Int8(_) => oid::INT8,
+            LiftedLiteral::Numeric { .. } => oid::NUMERIC,
+            LiftedLiteral::Unknown { .. } => 0,
+        });
+        let declared: Vec<Oid> = types.iter().copied().chain(literals).collect();
+        let params = Params::variable(&declared);
+        let prepared = self.prepared(lifter.sql(), SqlKind::Statement, params).ok()?;
+        let Body::Plan(planned) = &prepared.body else { return None };
+        let plan = &planned.plan;
+        let fits = plan.param_types().len() == declared.len()
+            && plan.param_types().starts_with(types)
+            && !plan.depends_on_literals;
+        fits.then_some(prepared)
+    }
+}
+
+/// A literal as its parameter's value; `None` if it is not valid for that type.
+fn value_of(literal: &LiftedLiteral, ty: Oid, text: &str, io: &IoContext) -> Option<Datum> {
+    match (literal, ty) {
+        (LiftedLiteral::Int4(value), oid::INT4) => Some(Datum::Int4(*value)),
+        (LiftedLiteral::Int8(value), oid::INT8) => Some(Datum::Int8(*value)),
+        _ => text_io::input(ty, -1, &literal.text(text), io).ok(),
+    }
+}
