@@ -1,4 +1,5 @@
 -- PL/pgSQL: errors at run time and their context.
+-- PostgreSQL 15 differs: CONTEXT says "SQL expression", and the parameters of column mismatches are newer
 \set SHOW_CONTEXT always
 CREATE FUNCTION divides(a int, b int) RETURNS int LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,4 +1,5 @@
 -- PL/pgSQL: RAISE, ASSERT and GET DIAGNOSTICS.
+-- PostgreSQL 15 differs: CONTEXT says "SQL expression"
 DO $$ BEGIN RAISE NOTICE 'plain'; END $$;
 DO $$ BEGIN RAISE NOTICE '% and %, 100%%, %', 1, 'two', NULL; END $$;
 DO $$ BEGIN RAISE INFO 'info'; RAISE WARNING 'warning'; RAISE DEBUG 'debug'; RAISE LOG 'log'; END $$;

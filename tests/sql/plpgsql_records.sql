@@ -1,4 +1,5 @@
 -- PL/pgSQL: records and row types.
+-- PostgreSQL 15 differs: CONTEXT says "SQL expression", and a mismatch of columns names the column
 CREATE TABLE emp (id int, name text, pay numeric(8, 2));
 INSERT INTO emp VALUES (1, 'ann', 10), (2, 'bob', 20.5);
 CREATE FUNCTION rec(n int) RETURNS text LANGUAGE plpgsql AS $$

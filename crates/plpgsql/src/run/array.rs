@@ -1,7 +1,7 @@
 //! Assignment to a part of a variable: array elements, slices, fields of composite values in them
 //! (array_set_element and array_set_slice in arrayfuncs.c, transformAssignmentIndirection).
 //!
-//! The value is taken out of the frame, changed and put back. An array that nobody else holds is
+//! The value is taken out of the frame, changed and put back. An array with one owner is
 //! changed in place, so filling one takes linear time. An array of one dimension grows where a value
 //! is assigned outside it, with NULLs in between.
 
@@ -32,7 +32,7 @@ impl Run<'_, '_, '_> {
     }
 
     fn change_part(&mut self, of: &AssignPart) -> Result<()> {
-        let code = Arc::clone(self.code);
+        let code = self.code;
         let mut places = Vec::with_capacity(of.path.len());
         for step in &of.path {
             places.push(self.place(step)?);
@@ -40,7 +40,7 @@ impl Run<'_, '_, '_> {
         let value = self.eval_typed(of.value)?;
         match code.var(of.target) {
             Var::Scalar(_) | Var::Record(_) => {
-                let (ty, modifier, _) = self.state.frame.type_of(&code, of.target);
+                let (ty, modifier, _) = self.state.frame.type_of(code, of.target);
                 if let Var::Record(_) = code.var(of.target)
                     && self.state.frame.shape(of.target).is_none()
                 {

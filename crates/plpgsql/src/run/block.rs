@@ -32,15 +32,14 @@ impl Run<'_, '_, '_> {
 
     /// Gives the variables of a block their first values.
     fn declare(&mut self, declared: &[SlotId]) -> Result<()> {
-        let position = Arc::clone(&self.state.position);
-        let code = Arc::clone(self.code);
+        let code = self.code;
         for slot in declared {
             let (line, default) = match code.var(*slot) {
                 Var::Scalar(scalar) => (scalar.line, scalar.default),
                 Var::Record(record) => (record.line, record.default),
                 Var::Field { .. } | Var::Row(_) => continue,
             };
-            position.set_phase_at(Phase::Declaration, line);
+            self.state.position.set_phase_at(Phase::Declaration, line);
             match (default, code.var(*slot)) {
                 (Some(default), _) => {
                     self.assign(*slot, default)?;
@@ -56,33 +55,32 @@ impl Run<'_, '_, '_> {
                 (None, _) => {}
             }
         }
-        position.set_phase(Phase::Statement);
+        self.state.position.set_phase(Phase::Statement);
         Ok(())
     }
 
     /// A block's statements under its exception section.
     fn guarded(&mut self, block: &Block, exceptions: &Exceptions) -> Result<Flow> {
-        let position = Arc::clone(&self.state.position);
-        let here = position.place();
-        position.set_phase(Phase::BlockEntry);
+        let here = self.state.position.place();
+        self.state.position.set_phase(Phase::BlockEntry);
         let savepoint = self.spi.savepoint()?;
-        position.set_phase(Phase::Statement);
+        self.state.position.set_phase(Phase::Statement);
         let error = match self.statements(&block.body) {
             Ok(flow) => {
-                position.set_phase(Phase::BlockExit);
+                self.state.position.set_phase(Phase::BlockExit);
                 self.spi.release(savepoint);
-                position.set_phase(Phase::Statement);
+                self.state.position.set_phase(Phase::Statement);
                 return Ok(flow);
             }
             Err(error) => error,
         };
         let error = self.located(error);
-        position.set_place(here);
-        position.set_phase(Phase::Cleanup);
+        self.state.position.set_place(here);
+        self.state.position.set_phase(Phase::Cleanup);
         let cleaned = self.spi.rollback_to(savepoint);
         self.is_located = false;
         cleaned?;
-        position.set_phase(Phase::Statement);
+        self.state.position.set_phase(Phase::Statement);
         let state = error.sqlstate();
         let catches = |handler: &&Handler| handler.conditions.iter().any(|c| c.catches(state));
         let Some(handler) = exceptions.handlers.iter().find(catches) else {

@@ -12,9 +12,10 @@ use crate::lexer::name;
 use crate::names::Scope;
 use crate::tree::{self, Program, SlotId, Sql, SqlKind, StatementKind};
 
-/// What a routine is, besides its program.
+/// A routine's properties, besides its program.
 pub(super) struct Routine {
     pub(super) signature: Arc<str>,
+    pub(super) name: Arc<str>,
     pub(super) oid: u32,
     pub(super) kind: crate::types::RoutineKind,
     pub(super) result: crate::types::Type,
@@ -51,6 +52,7 @@ pub(super) fn build(program: Program, routine: Routine) -> Code {
     let has_records = vars.iter().any(|var| matches!(var, Var::Record(_)));
     Code {
         signature: routine.signature,
+        name: routine.name,
         oid: routine.oid,
         kind: routine.kind,
         result: routine.result,

@@ -91,6 +91,8 @@ pub(super) struct BoundCursor {
 pub(super) struct Code {
     /// Its name with the types of its arguments, as errors name it.
     pub(super) signature: Arc<str>,
+    /// Its name.
+    pub(super) name: Arc<str>,
     /// Its OID; 0 for DO.
     pub(super) oid: Oid,
     pub(super) kind: RoutineKind,

@@ -57,6 +57,7 @@ pub(super) fn function(function: &Function, call: &CallTypes, spi: &mut Spi<'_>)
     };
     let routine = Routine {
         signature: shown.into(),
+        name: signature.name.as_str().into(),
         oid: function.oid,
         kind: signature.kind,
         result: signature.result,
@@ -92,6 +93,7 @@ pub(super) fn inline(source: &str, spi: &mut Spi<'_>) -> Result<Code> {
     refuse_dump(program.dump)?;
     let routine = Routine {
         signature: INLINE.into(),
+        name: INLINE.into(),
         oid: 0,
         kind: RoutineKind::Anonymous,
         result: void(),
@@ -280,7 +282,7 @@ impl CatalogTypes<'_> {
             (RoutineKind::Procedure, _) if outs == 0 => void(),
             (_, Some(call)) if is_polymorphic(function.ret) => self.of(call.ret, -1),
             (RoutineKind::Trigger | RoutineKind::EventTrigger, _) => {
-                // Its result is a row of the table; the body is told apart by its kind.
+                // Its result is a row of the table.
                 Type { class: TypeClass::Record, ..self.of(oid::RECORD, -1) }
             }
             _ => self.of(when_created(function.ret), -1),

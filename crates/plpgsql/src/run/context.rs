@@ -1,5 +1,5 @@
-//! What runs, from the outside in: the lines that an error, a notice and PG_CONTEXT show
-//! (elog.c's error_context_stack).
+//! The running calls and statements, as an error, a notice and PG_CONTEXT show them (elog.c's
+//! error_context_stack).
 //!
 //! ```text
 //!   f(integer) line 3 at PERFORM ─▶ SQL statement "SELECT g()" ─▶ g() line 1 at RAISE

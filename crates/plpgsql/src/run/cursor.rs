@@ -48,7 +48,7 @@ impl Run<'_, '_, '_> {
         arguments: Option<SqlNumber>,
     ) -> Result<Arc<str>> {
         self.check_unused(cursor)?;
-        let code = Arc::clone(self.code);
+        let code = self.code;
         let Var::Scalar(scalar) = code.var(cursor) else { return Err(no_cursor_variable()) };
         let Some(bound) = &scalar.cursor else { return Err(no_cursor_variable()) };
         if let (Some(arguments), Some(row)) = (arguments, bound.arguments) {

@@ -227,7 +227,7 @@ impl Run<'_, '_, '_> {
         Value::of(Datum::text(text.unwrap_or_default()), oid::TEXT)
     }
 
-    /// The lines of a caught error: those that it has collected, and those of the callers.
+    /// The lines of a caught error, and then the callers' lines.
     fn context_of(&self, error: &Arc<Error>) -> String {
         let own = error.fields().context.clone().unwrap_or_default();
         let outer = context::lines(1);

@@ -16,6 +16,7 @@
 //! | `compile`, `build`, `code` | from the catalog's function to code |
 //! | `walk` | a running call; the choice among statements |
 //! | `frame`, `plans`, `value`, `cast` | variables, plans of SQL, assignment, casts |
+//! | `fast` | integer and boolean expressions |
 //! | `block`, `control`, `loops` | blocks with exception sections; CASE and loops |
 //! | `sql`, `cursor`, `message`, `returns` | families of statements |
 //! | `array` | assignment to elements, slices and fields |
@@ -31,6 +32,7 @@ mod compile;
 mod context;
 mod control;
 mod cursor;
+mod fast;
 mod frame;
 mod loops;
 mod message;
@@ -154,6 +156,7 @@ impl Kept {
             error: None,
             is_located: false,
             loops: Vec::new(),
+            ticks: 0,
         };
         // Positions in SQL have become internal ones.
         let done = f(&mut run).map_err(|error| run.located(error.without_position()));
@@ -202,7 +205,9 @@ impl Compiled {
     /// 0A000 for a trigger function that is called as another one.
     fn check_no_trigger(&self) -> Result<()> {
         match self.kept.code.kind {
-            RoutineKind::Trigger | RoutineKind::EventTrigger => Err(trigger::not_a_trigger()),
+            RoutineKind::Trigger | RoutineKind::EventTrigger => {
+                Err(trigger::not_a_trigger(&self.kept.code.name))
+            }
             _ => Ok(()),
         }
     }
@@ -236,9 +241,8 @@ impl Run<'_, '_, '_> {
     /// Runs the body with its arguments. An end that is not a RETURN is an error where there must be
     /// one.
     fn run_body(&mut self, args: &[Datum]) -> Result<()> {
-        let code = Arc::clone(self.code);
-        let position = Arc::clone(&self.state.position);
-        position.set_phase(Phase::Storing);
+        let code = self.code;
+        self.state.position.set_phase(Phase::Storing);
         for (slot, arg) in code.arguments.iter().zip(args) {
             match code.var(*slot) {
                 Var::Scalar(_) => self.state.frame.set(*slot, arg.clone()),
@@ -259,17 +263,16 @@ impl Run<'_, '_, '_> {
 
     /// Runs the outermost block. False: control has reached its end.
     fn enter_body(&mut self) -> Result<bool> {
-        let code = Arc::clone(self.code);
+        let code = self.code;
         self.state.frame.set(code.found, Datum::Bool(false));
-        let position = Arc::clone(&self.state.position);
-        position.set_phase(Phase::Statement);
-        position.set_place(build::OUTERMOST);
+        self.state.position.set_phase(Phase::Statement);
+        self.state.position.set_place(build::OUTERMOST);
         let flow = self.block(&code.body)?;
-        position.set_place(0);
+        self.state.position.set_place(0);
         Ok(flow == Flow::Return || code.kind == RoutineKind::Anonymous)
     }
 
-    /// No statement runs any more.
+    /// The last statement has ended.
     fn leave_body(&mut self) {
         self.state.position.set_phase(Phase::Statement);
         self.state.position.set_place(0);

@@ -23,6 +23,7 @@ use steppe_sql::plan::ResultColumn;
 use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 use super::code::{Code, SqlNumber, Use, Var};
+use super::fast::Fast;
 use super::frame::{Column, Frame, Shape};
 use crate::names::{Named, Scope};
 use crate::tree::SlotId;
@@ -34,6 +35,8 @@ pub(super) struct Plan {
     pub(super) prepared: Prepared,
     /// The expression alone, if it needs no executor.
     pub(super) simple: Option<SimpleExpression>,
+    /// The expression over integers and booleans alone.
+    pub(super) fast: Option<Fast>,
     /// The records that it mentions, and the columns that they had.
     records: Arc<[(SlotId, Option<Arc<Shape>>)]>,
     /// The columns of its rows.
@@ -153,6 +156,7 @@ fn make(number: SqlNumber, code: &Arc<Code>, frame: &Frame, spi: &mut Spi<'_>) -
         .prepare_with(&piece.text, kind, names.clone())
         .map_err(|error| piece.shown.located(error))?;
     let simple = spi.simple(&prepared);
+    let fast = simple.as_ref().and_then(|simple| Fast::of(simple.expr()));
     let (ty, modifier) = match prepared.columns().first() {
         Some(column) => (column.ty.oid, column.ty.typmod),
         None => (oid::VOID, -1),
@@ -161,7 +165,7 @@ fn make(number: SqlNumber, code: &Arc<Code>, frame: &Frame, spi: &mut Spi<'_>) -
     let shape = |slot: SlotId| (slot, frame.shape(slot).cloned());
     let records = mentioned.into_iter().map(shape).collect();
     let shape = shape_of_columns(prepared.columns());
-    Ok(Plan { prepared, simple, records, shape, ty, modifier, checked: 0 })
+    Ok(Plan { prepared, simple, fast, records, shape, ty, modifier, checked: 0 })
 }
 
 /// The columns of a query.

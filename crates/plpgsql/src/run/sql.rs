@@ -63,7 +63,7 @@ impl Run<'_, '_, '_> {
         plan: &mut Plan,
         into: Option<Into>,
     ) -> Result<()> {
-        let code = Arc::clone(self.code);
+        let code = self.code;
         let shown = &code.pieces[number.0 as usize].shown;
         check_kind(plan.prepared.statement())?;
         let command = plan.prepared.command();
@@ -115,7 +115,7 @@ impl Run<'_, '_, '_> {
 
     /// PERFORM.
     pub(super) fn perform(&mut self, number: SqlNumber) -> Result<()> {
-        let code = Arc::clone(self.code);
+        let code = self.code;
         let shown = &code.pieces[number.0 as usize].shown;
         if self.plan(number)?.simple.is_some() {
             let entered = context::enter_statement(shown);
@@ -205,7 +205,7 @@ impl Run<'_, '_, '_> {
 
     /// CALL and DO.
     pub(super) fn call_procedure(&mut self, number: SqlNumber, call: bool) -> Result<()> {
-        let code = Arc::clone(self.code);
+        let code = self.code;
         let shown = &code.pieces[number.0 as usize].shown;
         if !self.spi.is_atomic() {
             // The procedure may end the transaction.

@@ -14,12 +14,10 @@ use super::frame::{Column, Shape};
 use super::walk::Run;
 use crate::tree::{Promise, SlotId};
 
-const TRIGGER_PROTOCOL_VIOLATED: SqlState = SqlState(*b"39P01");
-
 /// The columns of a table's rows, as a record has them.
 pub(super) struct TableRow {
     shape: Arc<Shape>,
-    /// The places of the live columns in the table's layout; `None`: all are live.
+    /// The places of the live columns in the table's layout. `None`: all are live.
     live: Option<Box<[usize]>>,
     width: usize,
 }
@@ -72,7 +70,9 @@ impl Run<'_, '_, '_> {
         call: &TriggerCall<'_>,
         table: &TableRow,
     ) -> Result<Option<Arc<[Datum]>>> {
-        let code = Arc::clone(self.code);
+        let code = self.code;
+        // A statement has no rows; a row that its command has not is NULL.
+        let table = (call.level() == TriggerLevel::Row).then_some(table);
         let new = self.give_row(code.new, call.new, table);
         let old = self.give_row(code.old, call.old, table);
         for (slot, promise) in &code.promises {
@@ -89,16 +89,11 @@ impl Run<'_, '_, '_> {
         &mut self,
         slot: Option<SlotId>,
         row: Option<&[Datum]>,
-        table: &TableRow,
+        table: Option<&TableRow>,
     ) -> Option<Arc<[Datum]>> {
-        let slot = slot?;
-        let Some(row) = row else {
-            // It is NULL: a record that is not assigned.
-            self.state.frame.unset(slot);
-            return None;
-        };
-        let record = table.record(row);
+        let (slot, table) = (slot?, table?);
         self.state.frame.set_shape(slot, Arc::clone(&table.shape));
+        let record = table.record(row?);
         self.state.frame.set(slot, Datum::Record(Arc::clone(&record)));
         Some(record)
     }
@@ -111,8 +106,7 @@ impl Run<'_, '_, '_> {
             Promise::When => text(match call.timing() {
                 TriggerTiming::Before => "BEFORE",
                 TriggerTiming::After => "AFTER",
-                #[allow(unreachable_patterns)]
-                _ => "INSTEAD OF",
+                TriggerTiming::InsteadOf => "INSTEAD OF",
             }),
             Promise::Level => text(match call.level() {
                 TriggerLevel::Row => "ROW",
@@ -122,8 +116,7 @@ impl Run<'_, '_, '_> {
                 RowCommand::Insert => "INSERT",
                 RowCommand::Update => "UPDATE",
                 RowCommand::Delete => "DELETE",
-                #[allow(unreachable_patterns)]
-                _ => "TRUNCATE",
+                RowCommand::Truncate => "TRUNCATE",
             }),
             Promise::RelationId => Datum::Oid(call.relation.oid),
             Promise::TableName => Datum::Text(call.relation.name.clone()),
@@ -170,8 +163,9 @@ fn arguments(arguments: &[Arc<str>]) -> Datum {
     Datum::Array(Arc::new(steppe_types::datum::Array { element_type, dimensions, elements }))
 }
 
-/// 39P01
-pub(super) fn not_a_trigger() -> Error {
+/// 0A000 for a trigger function that an expression calls.
+pub(super) fn not_a_trigger(name: &str) -> Error {
     let message = "trigger functions can only be called as triggers";
-    Error::new(TRIGGER_PROTOCOL_VIOLATED, message)
+    Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+        .within(format!("compilation of PL/pgSQL function \"{name}\" near line 1"))
 }

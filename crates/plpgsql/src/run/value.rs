@@ -58,7 +58,7 @@ impl Run<'_, '_, '_> {
 
     #[cold]
     fn assign_unlike(&mut self, target: SlotId, number: SqlNumber, datum: Datum) -> Result<()> {
-        let code = Arc::clone(self.code);
+        let code = self.code;
         if let Var::Field { record, name } = code.var(target) {
             let shown = &code.pieces[number.0 as usize].shown;
             self.field_of(*record, name).map_err(|error| shown.located(error))?;
@@ -69,10 +69,10 @@ impl Run<'_, '_, '_> {
 
     /// Assigns a value to any kind of variable.
     pub(super) fn assign_value(&mut self, target: SlotId, value: Value) -> Result<()> {
-        let code = Arc::clone(self.code);
+        let code = self.code;
         match code.var(target) {
             Var::Scalar(scalar) => {
-                let (ty, modifier, _) = self.state.frame.type_of(&code, target);
+                let (ty, modifier, _) = self.state.frame.type_of(code, target);
                 let datum = self.cast(value, ty, modifier)?;
                 if scalar.not_null && datum.is_null() {
                     return Err(null_not_allowed(&scalar.name));
@@ -149,7 +149,7 @@ impl Run<'_, '_, '_> {
 
     /// The columns of a record that is about to have a field changed, and the field's place.
     pub(super) fn field_of(&mut self, record: SlotId, field: &str) -> Result<(Arc<Shape>, usize)> {
-        let code = Arc::clone(self.code);
+        let code = self.code;
         let Var::Record(of) = code.var(record) else {
             return Err(Error::internal("a field is not one of a record"));
         };
@@ -179,7 +179,7 @@ impl Run<'_, '_, '_> {
         shape: &Arc<Shape>,
         row: Option<Arc<[Datum]>>,
     ) -> Result<()> {
-        let code = Arc::clone(self.code);
+        let code = self.code;
         match code.var(target) {
             Var::Record(record) if record.ty.oid == oid::RECORD => {
                 self.state.frame.set_shape(target, Arc::clone(shape));
@@ -222,7 +222,7 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// A row in a composite type's columns: by position; columns that are missing are NULL.
+    /// A row in a composite type's columns, by position. Missing columns are NULL.
     pub(super) fn row_as(
         &mut self,
         to: &Shape,
@@ -273,10 +273,10 @@ impl Run<'_, '_, '_> {
 
     /// The value of a variable, with its type (exec_eval_datum).
     pub(super) fn variable(&mut self, slot: SlotId) -> Result<Value> {
-        let code = Arc::clone(self.code);
+        let code = self.code;
         match code.var(slot) {
             Var::Scalar(_) => {
-                let (ty, modifier, _) = self.state.frame.type_of(&code, slot);
+                let (ty, modifier, _) = self.state.frame.type_of(code, slot);
                 let datum = self.state.frame.value(slot).clone();
                 Ok(Value { datum, ty, modifier, shape: None })
             }

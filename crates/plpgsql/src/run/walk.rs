@@ -19,7 +19,10 @@ use super::value::Value;
 /// The stack that one level of statements may need.
 const LEVEL_STACK: usize = 128 << 10;
 
-/// Where control goes after a statement.
+/// The statements between two checks for interrupts.
+const STATEMENTS_A_CHECK: u32 = 64;
+
+/// The place where execution continues after a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     /// To the next statement.
@@ -101,6 +104,8 @@ pub(super) struct Run<'a, 's, 'k> {
     pub(super) is_located: bool,
     /// The cursors of the loops that run, the innermost last.
     pub(super) loops: Vec<OpenLoop>,
+    /// Counts statements, for the checks of interrupts.
+    pub(super) ticks: u32,
 }
 
 impl Run<'_, '_, '_> {
@@ -108,11 +113,11 @@ impl Run<'_, '_, '_> {
     pub(super) fn statements(&mut self, list: &[Statement]) -> Result<Flow> {
         let before = self.state.position.place();
         if list.is_empty() {
-            self.spi.check_interrupts()?;
+            self.tick()?;
         }
         for statement in list {
             self.state.position.set_place(statement.place);
-            self.spi.check_interrupts()?;
+            self.tick()?;
             let flow = self.statement(statement)?;
             if flow != Flow::Next {
                 self.state.position.set_place(before);
@@ -121,6 +126,17 @@ impl Run<'_, '_, '_> {
         }
         self.state.position.set_place(before);
         Ok(Flow::Next)
+    }
+
+    /// Checks for interrupts at every few statements. Statements that take longer check themselves.
+    #[inline]
+    fn tick(&mut self) -> Result<()> {
+        self.ticks = self.ticks.wrapping_add(1);
+        if self.ticks.is_multiple_of(STATEMENTS_A_CHECK) {
+            self.spi.check_interrupts()
+        } else {
+            Ok(())
+        }
     }
 
     #[inline]
@@ -215,9 +231,10 @@ impl Run<'_, '_, '_> {
         let own = &mut plans[number.0 as usize];
         let of = (self.code, self.shared);
         let plan = plans::plan(own, number, of, frame, self.spi)?;
-        match &plan.simple {
-            Some(simple) => self.spi.evaluate(simple, &frame.values),
-            None => self.eval_by_plan(number),
+        match (&plan.fast, &plan.simple) {
+            (Some(fast), _) => fast.eval(&frame.values),
+            (None, Some(simple)) => self.spi.evaluate(simple, &frame.values),
+            (None, None) => self.eval_by_plan(number),
         }
     }
 
