@@ -1,4 +1,5 @@
 -- Functions in SQL: bodies, results, sets, rows, arguments by name, errors and where they are.
+-- PostgreSQL 15 differs: it analyzes all statements of a function at its start.
 CREATE TABLE sf_t (id int PRIMARY KEY, name text, amount numeric(10,2));
 INSERT INTO sf_t VALUES (1, 'one', 10), (2, 'two', 20.5), (3, 'three', NULL);
 CREATE FUNCTION sf_add(a int, b int) RETURNS int LANGUAGE sql AS 'SELECT a + b';

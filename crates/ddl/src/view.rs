@@ -61,6 +61,7 @@ fn stored_text(
         relation_name: &|r| qualified_name(catalog, r),
         relation: &|oid| catalog.relation(oid).map(current),
         function_schema: &|func| function_schema_name(catalog, func),
+        parameter: None,
         pretty: false,
         kept: true,
         using,

@@ -2,6 +2,7 @@
 
 use super::args::{oid, text_datum};
 use super::reg::CatalogNames;
+use super::rules::printed_body;
 use super::signature::{arguments, result};
 use super::{Entry, scalar};
 use crate::FnContext;
@@ -69,15 +70,15 @@ fn definition(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
         };
         out.push_str(&format!(" SET {} TO {value}\n", quote_identifier(name)));
     }
-    out.push_str(&body(&proc, delimiter));
+    out.push_str(&match &proc.body {
+        Body::SqlStandard { .. } => format!("{}\n", printed_body(&names, &cx.io, &proc)),
+        _ => body(&proc, delimiter),
+    });
     text_datum(out)
 }
 
 /// The body, in a form that CREATE FUNCTION takes.
 fn body(function: &Function, delimiter: &str) -> String {
-    if let Body::SqlStandard { text } = &function.body {
-        return format!("{text}\n");
-    }
     let source = function.source();
     let mut quote = delimiter.to_owned();
     while source.contains(&quote) {

@@ -15,8 +15,10 @@ use steppe_catalog::system::extended_statistics::{
 };
 use steppe_catalog::system::triggers;
 use steppe_catalog::trigger::TriggerTiming;
-use steppe_catalog::{Catalog, ConstraintKind, ExtendedStatistics, RelKind, Relation};
-use steppe_sql::bind::{BindContext, bind_view};
+use steppe_catalog::{Catalog, ConstraintKind, ExtendedStatistics, Function, RelKind, Relation};
+use steppe_sql::bind::sql_function::{Arguments, BodyStatement, parse_body};
+use steppe_sql::bind::{BindContext, Bound, Params, bind_function_query, bind_view};
+use steppe_sql::deparse::function_body::print_body;
 use steppe_sql::deparse::query::{QueryStyle, print};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Result, SqlState};
@@ -174,6 +176,7 @@ pub fn printed_view(
             true => None,
             false => function_schema_name(catalog, func),
         },
+        parameter: None,
         pretty,
         kept: false,
         using: true,
@@ -187,6 +190,38 @@ pub fn printed_view(
         Err(_) => definitions::view_definition(view)
             .map(|text| catalog.with_type_names(&text, names.path()).into_owned()),
     }
+}
+
+/// The body of a function in SQL's own syntax, with the names of its tables and functions as the
+/// search path finds them.
+pub(super) fn printed_body(names: &CatalogNames, io: &IoContext, function: &Function) -> String {
+    let kept = || function.source().to_owned();
+    let is_return = kept().starts_with("RETURN ");
+    let Ok(body) = parse_body(function) else { return kept() };
+    let catalog = names.catalog();
+    let context = BindContext { catalog, search_path: names.path(), io, source: &body.text };
+    let bind = |statement: &BodyStatement| {
+        let arguments = Arguments::of(function, &function.args, None);
+        let params = Params::variables(Arc::new(arguments));
+        bind_function_query(&context, &statement.statement, params).ok()
+    };
+    let bound: Option<Vec<Bound>> = body.statements.iter().map(bind).collect();
+    let style = QueryStyle {
+        current: &Arc::clone,
+        relation_name: &|relation| names.relation_name(relation),
+        relation: &|oid| catalog.relation(oid).cloned(),
+        function_schema: &|func| match catalog.function_is_visible(func, names.path()) {
+            true => None,
+            false => function_schema_name(catalog, func),
+        },
+        parameter: None,
+        pretty: false,
+        kept: false,
+        using: true,
+        io,
+    };
+    let printed = bound.and_then(|bound| print_body(function, is_return, &bound, &style).ok());
+    printed.map_or_else(kept, |printed| printed.text)
 }
 
 /// Whether each column of a view can be assigned to; `None` if its rows cannot be changed.

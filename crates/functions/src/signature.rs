@@ -3,6 +3,7 @@
 
 use super::args::{oid, text_or_null};
 use super::reg::CatalogNames;
+use super::rules::printed_body;
 use super::{CallInfo, Entry, SetRows, scalar, set};
 use crate::FnContext;
 use steppe_catalog::objects::{Argument, ArgumentMode, Body, Function};
@@ -41,7 +42,9 @@ pub(super) type TypeFormat<'a> = dyn Fn(Oid) -> String + 'a;
 fn sql_body(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let function = cx.catalog.function(oid(args, 0)?);
     text_or_null(function.and_then(|function| match &function.body {
-        Body::SqlStandard { text } if !function.is_built_in() => Some(text.to_string()),
+        Body::SqlStandard { .. } if !function.is_built_in() => {
+            Some(printed_body(&CatalogNames::of(cx), &cx.io, &function))
+        }
         _ => None,
     }))
 }

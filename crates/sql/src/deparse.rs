@@ -6,6 +6,7 @@
 
 mod clauses;
 mod from_clause;
+pub mod function_body;
 mod layout;
 mod levels;
 pub mod query;

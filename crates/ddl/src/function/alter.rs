@@ -4,7 +4,7 @@ use super::super::{DdlContext, callers, set_schema as moving};
 use super::find::{Kind, find, signature};
 use super::{is_aggregate, lock_name, options, own, put, settings, with_arguments};
 use std::sync::Arc;
-use steppe_catalog::objects::Object;
+use steppe_catalog::objects::{Body, Object};
 use steppe_catalog::{Function, PG_CATALOG};
 use steppe_sql::ast::{AlterFunctionStmt, ObjectKind, ObjectWithArgs};
 use steppe_types::{Error, Oid, Result, SqlState};
@@ -50,6 +50,9 @@ pub(crate) fn rename(
     let found = find(ctx, named, kind)?;
     let old = own(ctx, found.oid, tag(kind))?;
     check_free(ctx, &old, old.schema, &new)?;
+    if matches!(old.body, Body::SqlStandard { .. }) && old.source().contains(&*old.name) {
+        return Err(Error::not_supported("RENAME of a function whose body has its name"));
+    }
     check_not_named(ctx, &old, "RENAME")?;
     put(ctx, Function { name: new.into(), ..(*old).clone() });
     Ok(tag(kind))

@@ -213,6 +213,15 @@ pub fn bind_view_query(ctx: &BindContext<'_>, select: &ast::Statement) -> Result
     bind_whole(ctx, select, Params::none(), |_| ())
 }
 
+/// The same for a statement of a function's body, over the function's arguments.
+pub fn bind_function_query(
+    ctx: &BindContext<'_>,
+    select: &ast::Statement,
+    params: Params,
+) -> Result<Bound, Unbound> {
+    bind_whole(ctx, select, params, |_| ())
+}
+
 /// The collations that the columns of a view's query have. The error is 42P16 for a row of no
 /// declared type, and 42P22 where no collation can be derived.
 pub fn view_collations(ctx: &BindContext<'_>, query: &Query) -> Result<Vec<Oid>> {

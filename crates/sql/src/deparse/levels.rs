@@ -71,7 +71,10 @@ impl Printer<'_> {
         };
         let tables = query.rtes.iter().filter(|rte| !matches!(rte.kind, RteKind::Join { .. }));
         Level {
-            prefix: !self.levels.borrow().is_empty() || tables.count() != 1,
+            // A function around it has names, too.
+            prefix: self.style.parameter.is_some()
+                || !self.levels.borrow().is_empty()
+                || tables.count() != 1,
             entries: entries.into(),
             ctes: query.ctes.iter().map(|c| (c.name.clone(), cte_columns(c))).collect(),
             outputs: visible.map(named).collect(),

@@ -43,6 +43,9 @@ pub struct QueryStyle<'a> {
     pub relation: &'a dyn Fn(Oid) -> Option<Arc<Relation>>,
     /// The schema of a function that is in none of the built-in ones: quoted.
     pub function_schema: &'a dyn Fn(&Function) -> Option<String>,
+    /// A parameter by its index, if the query has some; qualified where a column might have its
+    /// name.
+    pub parameter: Option<&'a dyn Fn(usize, bool) -> String>,
     /// Without parentheses that the reader does not need.
     pub pretty: bool,
     /// Read again, also where PostgreSQL prints text that its grammar does not take: CYCLE's marks.
@@ -69,6 +72,21 @@ pub fn print(
     names: Option<&[Arc<str>]>,
     style: &QueryStyle<'_>,
 ) -> Result<PrintedQuery> {
+    print_at(query, names, (true, 0), style)
+}
+
+/// Prints a SELECT of a function's body, `indent` steps in.
+pub fn print_statement(query: &Query, style: &QueryStyle<'_>, indent: i32) -> Result<PrintedQuery> {
+    print_at(query, None, (false, indent), style)
+}
+
+/// `named`: columns without a name of their own are named.
+fn print_at(
+    query: &Query,
+    names: Option<&[Arc<str>]>,
+    (named, indent): (bool, i32),
+    style: &QueryStyle<'_>,
+) -> Result<PrintedQuery> {
     let printer = Printer {
         style,
         levels: RefCell::default(),
@@ -78,8 +96,8 @@ pub fn print(
         windows: RefCell::default(),
         unknown: RefCell::default(),
     };
-    let mut out = Layout { text: String::new(), indent: 0 };
-    printer.query(query, names, true, &mut out);
+    let mut out = Layout { text: String::new(), indent };
+    printer.query(query, names, named, &mut out);
     if let Some(what) = printer.unknown.into_inner() {
         return Err(Error::not_supported(format!("printing of {what}")));
     }
@@ -199,6 +217,10 @@ impl Printer<'_> {
             }
             Expr::Case { operand, whens, otherwise, .. } => {
                 Some(self.case(operand.as_deref(), whens, otherwise))
+            }
+            Expr::Param { index, .. } if self.style.parameter.is_some() => {
+                let is_qualified = self.levels.borrow().iter().any(|l| !l.entries.is_empty());
+                self.style.parameter.map(|name| name(*index, is_qualified))
             }
             Expr::Param { .. } | Expr::ExecParam { .. } | Expr::Slot { .. } | Expr::SubPlan(_) => {
                 self.unknown("a parameter");
