@@ -204,3 +204,10 @@ SELECT pg_get_viewdef('sf_v');
 CREATE FUNCTION sf_path() RETURNS text LANGUAGE sql SET search_path = pg_catalog
   AS 'SELECT current_setting(''search_path'')';
 SELECT sf_path(), current_setting('search_path');
+-- A view keeps what a call leaves to defaults.
+CREATE VIEW sf_w AS SELECT sf_defaults(1) AS a, sf_defaults(1, 2) AS b, sf_defaults(1, c => 'y') AS c;
+SELECT pg_get_viewdef('sf_w');
+SELECT * FROM sf_w;
+CREATE OR REPLACE FUNCTION sf_defaults(a int, b int DEFAULT 20, c text DEFAULT 'd') RETURNS text
+  LANGUAGE sql AS 'SELECT a || '' '' || b || '' '' || c';
+SELECT * FROM sf_w;

@@ -77,7 +77,7 @@ impl Callee<'_> {
                 found.push((constraint.oid, Object::Constraint(table, constraint.oid)));
             }
         }
-        for trigger in &relation.triggers {
+        for trigger in relation.triggers.iter().filter(|trigger| trigger.parent == 0) {
             let calls = |when: &Arc<str>| self.names_it(when);
             if trigger.function == self.function.oid || trigger.when.as_ref().is_some_and(calls) {
                 found.push((trigger.oid, Object::Trigger(table, trigger.oid)));

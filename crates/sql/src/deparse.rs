@@ -264,6 +264,10 @@ impl Deparser<'_> {
                     out.push_str(&format!("({})", ty.typmod));
                 }
             }
+            (CallSyntax::Defaulted(left_out), args) => {
+                self.function_name(func, out);
+                self.given_arguments(func, args, left_out, out);
+            }
             (CallSyntax::Variadic, [first @ .., array]) => {
                 self.function_name(func, out);
                 self.named_list("(", first, if first.is_empty() { "" } else { ", " }, out);
@@ -279,6 +283,27 @@ impl Deparser<'_> {
                 self.named_list("(", args, ")", out);
             }
         }
+    }
+
+    /// The arguments of a call that leaves some to their defaults: behind the first of those by name.
+    fn given_arguments(&self, func: &Function, args: &[Expr], left_out: u128, out: &mut String) {
+        let mut names = func.input_names();
+        let mut is_named = false;
+        let mut separator = "(";
+        for (number, arg) in args.iter().enumerate() {
+            let name = names.next().unwrap_or_default();
+            if left_out & (1 << number) != 0 {
+                is_named = true;
+                continue;
+            }
+            out.push_str(separator);
+            if is_named {
+                out.push_str(&format!("{} => ", quote_identifier(name)));
+            }
+            self.arg(arg, out);
+            separator = ", ";
+        }
+        out.push_str(if separator == "(" { "()" } else { ")" });
     }
 
     fn function_name(&self, function: &Function, out: &mut String) {

@@ -196,6 +196,9 @@ pub struct DomainChecks {
 pub enum CallSyntax {
     /// `f(a, b)`
     Function,
+    /// `f(a, c => b)`: a call that leaves arguments to their defaults. A bit of the set says that the
+    /// argument of its number is one of them.
+    Defaulted(u128),
     /// `f(a, VARIADIC b)` of a function of arguments of any type: the elements of the array
     /// are its last arguments.
     Variadic,

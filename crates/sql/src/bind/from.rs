@@ -340,7 +340,11 @@ impl Binder<'_> {
             let call = self.expr(&item.call, ExprPlace::FromFunction)?;
             let before = columns.len();
             let proc = match &call {
-                Expr::Func { func, syntax: CallSyntax::Function, .. } => Some(func),
+                Expr::Func {
+                    func,
+                    syntax: CallSyntax::Function | CallSyntax::Defaulted(_),
+                    ..
+                } => Some(func),
                 _ => None,
             };
             if let Some(first) = definitions.first() {

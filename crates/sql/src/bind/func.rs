@@ -233,6 +233,7 @@ impl Binder<'_> {
     /// out, and the declared types.
     fn complete(&mut self, called: Candidate, args: Vec<Expr>) -> Result<(Vec<Expr>, Vec<Oid>)> {
         let Candidate { proc, args: types, numbers, variadic_from, .. } = called;
+        self.left_out = 0;
         if variadic_from.is_some() {
             return Ok((args, types));
         }
@@ -245,7 +246,10 @@ impl Binder<'_> {
         for (number, arg) in placed.into_iter().enumerate() {
             complete.push(match (arg, proc.default_of(number + 1)) {
                 (Some(arg), _) => arg,
-                (None, Some(text)) => self.default_argument(text)?,
+                (None, Some(text)) => {
+                    self.left_out |= 1 << number;
+                    self.default_argument(text)?
+                }
                 (None, None) => return Err(Error::internal("an argument has no default")),
             });
         }

@@ -129,6 +129,7 @@ impl Binder<'_> {
                 let syntax = match call.sql_syntax {
                     true => CallSyntax::Sql,
                     false if spreads => CallSyntax::Variadic,
+                    false if self.left_out != 0 => CallSyntax::Defaulted(self.left_out),
                     false => CallSyntax::Function,
                 };
                 if spreads {

@@ -609,6 +609,8 @@ pub(crate) struct Binder<'a> {
     mentioned: RefCell<Vec<Oid>>,
     /// The names of functions that were looked up.
     looked_up: RefCell<Vec<u64>>,
+    /// The arguments that the call which was resolved last has left to their defaults.
+    left_out: u128,
     /// The views whose queries were bound, those in other views' queries included.
     views: Rc<RefCell<Vec<(Oid, RelationLock)>>>,
 }
@@ -635,6 +637,7 @@ impl<'a> Binder<'a> {
             recursions: Vec::new(),
             mentioned: RefCell::default(),
             looked_up: RefCell::default(),
+            left_out: 0,
             views: Rc::default(),
         }
     }
