@@ -1,4 +1,5 @@
 -- Composite types: CREATE TYPE … AS, columns of them, fields, assignment, ALTER TYPE, DROP.
+-- PostgreSQL 15 differs: some messages about composite types have changed since
 create type complex as (r float8, i float8);
 create type complex as (a int);
 create type nested as (c complex, tags text[], n int);

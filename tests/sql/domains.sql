@@ -1,4 +1,5 @@
 -- Domains: constraints, defaults, coercion, ALTER DOMAIN.
+-- PostgreSQL 15 differs: NOT NULL of a domain has been a constraint of its own since, and some messages have changed
 create domain posint as int check (value > 0);
 create domain posint as int;
 create domain shortname varchar(5) not null default 'none';

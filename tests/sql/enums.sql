@@ -1,4 +1,5 @@
 -- Enums: CREATE TYPE … AS ENUM, their values, order, functions and DDL.
+-- PostgreSQL 15 differs: a label added by the transaction that made its type is unsafe there, and some messages have changed since
 create type mood as enum ('sad', 'ok', 'happy');
 create type mood as enum ('a');
 create type empty_enum as enum ();

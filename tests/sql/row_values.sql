@@ -1,4 +1,5 @@
 -- Row values: whole-row references, records, comparison, NULL tests, row types of tables after changes.
+-- PostgreSQL 15 differs: a hint names the setting "DateStyle" in another way since
 create table rv (a int, b text, c date);
 insert into rv values (1, 'x', '2020-01-01'), (2, null, null), (null, null, null);
 select rv from rv order by a;

@@ -288,16 +288,10 @@ pub fn plan(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Result<Plann
 
 /// The same; walks over the query end by unwinding, which leaves nothing behind.
 fn plan_interruptibly(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Result<PlannedStmt> {
-    let mut bound = bound;
-    let domains = domains_of_result(ctx.catalog, &bound.query);
-    without_domains(ctx.catalog, &mut bound.query);
     let mut planner = Planner::new(ctx);
     planner.for_cursor = bound.positions.is_some();
     let command = bound.query.command;
-    let mut columns = result_columns(&bound.query);
-    for (column, domain) in columns.iter_mut().zip(domains) {
-        column.domain = domain;
-    }
+    let mut columns = result_columns(ctx.catalog, &bound.query);
     let positions = bound.positions.as_ref().map_or(0, |positions| positions.tables.len());
     columns.truncate(columns.len() - 2 * positions);
     for (view, lock) in bound.views {
@@ -306,6 +300,7 @@ fn plan_interruptibly(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Re
     let mut query = bound.query;
     let names = ctx.names();
     let inlined = inline_functions::inline(&names, &mut query)?;
+    without_domains(ctx.catalog, &mut query);
     for (view, lock) in inlined.views {
         planner.use_relation(view, lock);
     }
@@ -347,19 +342,15 @@ fn result_targets(query: &Query) -> impl Iterator<Item = &Target> {
     targets.iter().filter(|target| !target.hidden)
 }
 
-/// The domains, or array types over them, of a query's results; 0 for any other type.
-fn domains_of_result(catalog: &Catalog, query: &Query) -> Vec<Oid> {
-    let types = result_targets(query).map(|target| target.expr.ty().oid);
-    types.map(|ty| if catalog.held_type(ty).oid == ty { 0 } else { ty }).collect()
-}
-
-fn result_columns(query: &Query) -> Vec<ResultColumn> {
+fn result_columns(catalog: &Catalog, query: &Query) -> Vec<ResultColumn> {
+    let held = |ty: TypeRef| match catalog.held_type(ty.oid) {
+        held if held.oid == ty.oid => (ty, 0),
+        held => (TypeRef { oid: held.oid, typmod: held.modifier }, ty.oid),
+    };
     result_targets(query)
-        .map(|t| ResultColumn {
-            name: t.name.clone(),
-            ty: t.expr.ty(),
-            domain: 0,
-            origin: t.origin.unwrap_or((0, 0)),
+        .map(|t| {
+            let ((ty, domain), origin) = (held(t.expr.ty()), t.origin.unwrap_or((0, 0)));
+            ResultColumn { name: t.name.clone(), ty, domain, origin }
         })
         .collect()
 }
