@@ -163,3 +163,15 @@ drop schema fkd_s cascade;
 \d fkd_c
 drop table fkd_c, fkd_t, fkd_t2, fkd_def, fkd_none, fkd_u2, fkd_unlogged;
 drop view fkd_view;
+-- enums and domains
+create type fkd_color as enum ('red', 'green', 'blue');
+create domain fkd_id as int8 check (value > 0);
+create table fkd_tp (c fkd_color primary key, d fkd_id unique);
+create table fkd_tc (c fkd_color references fkd_tp, d int references fkd_tp (d));
+insert into fkd_tp values ('red', 1);
+insert into fkd_tc values ('red', 1);
+insert into fkd_tc values ('blue', null);
+insert into fkd_tc values (null, 2);
+drop table fkd_tc, fkd_tp;
+drop type fkd_color;
+drop domain fkd_id;

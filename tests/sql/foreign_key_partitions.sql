@@ -65,5 +65,18 @@ select * from fkp_cc order by id;
 delete from fkp_pp1 where id = 4;
 \set VERBOSITY default
 truncate fkp_pp1;
+-- Partitions that rows refer to stay.
+\set VERBOSITY sqlstate
+alter table fkp_pp detach partition fkp_pp1;
+drop table fkp_pp1;
+alter table fkp_pp2 detach partition fkp_pp21;
+\set VERBOSITY default
+delete from fkp_cc where k = 1;
+delete from fkp_cd;
+alter table fkp_pp detach partition fkp_pp1;
+insert into fkp_cc values (9, 1, 3);
+\d fkp_pp1
+alter table fkp_pp attach partition fkp_pp1 for values in (1);
+insert into fkp_cc values (9, 1, 3);
 truncate fkp_pp;
 drop table fkp_cd, fkp_cc, fkp_pp, fkp_p;

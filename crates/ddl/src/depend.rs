@@ -120,10 +120,29 @@ impl Search<'_> {
         let mut search = Search { catalog, found: Vec::new(), known, silent: HashSet::new() };
         for root in roots {
             search.collect(*root);
+            search.collect_above(*root);
         }
         search.forget_silent();
         search.found.reverse();
         search.found
+    }
+
+    /// Adds the foreign keys that refer to a partition through a table above it.
+    fn collect_above(&mut self, root: Object) {
+        let Object::Relation(oid) = root else { return };
+        let parent_of = |oid: Oid| {
+            let relation = self.catalog.relation(oid).filter(|relation| relation.index.is_none());
+            relation.and_then(|relation| relation.partition_of.as_ref()).map(|of| of.parent)
+        };
+        let mut above = parent_of(oid);
+        while let Some(table) = above {
+            for (_, object) in foreign_keys_to(self.catalog, table) {
+                if self.known.insert(object) {
+                    self.found.push(Dependent { object, on: root });
+                }
+            }
+            above = parent_of(table);
+        }
     }
 
     /// Adds what depends on an object, dependents before what they depend on.

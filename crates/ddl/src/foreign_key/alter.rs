@@ -186,7 +186,8 @@ pub(in super::super) fn retyped(
         let catalog = ctx.catalog();
         let Some(referenced) = catalog.relation(key.table) else { continue };
         let found = ReferencedKey { index: key.index, columns: key.columns.to_vec() };
-        let operators = found.operators(&changed, &own.columns, (referenced, &own.name))?;
+        let operators =
+            found.operators(&changed, &own.columns, (referenced, &own.name), &catalog)?;
         let kind =
             ConstraintKind::ForeignKey(Arc::new(ForeignKey { operators, ..(**key).clone() }));
         changed.constraints[at].kind = kind;

@@ -94,7 +94,8 @@ pub(super) fn add(
         let message = "number of referencing and referenced columns for foreign key disagree";
         return Err(Error::new(SqlState::INVALID_FOREIGN_KEY, message));
     }
-    let operators = found.operators(table, &columns, (&referenced, &name))?;
+    let catalog = ctx.catalog();
+    let operators = found.operators(table, &columns, (&referenced, &name), &catalog)?;
     let key = ForeignKey {
         table: referenced.oid,
         index: found.index,

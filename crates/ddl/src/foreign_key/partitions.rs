@@ -4,11 +4,13 @@
 //! may have an equal one of its own, which then belongs to the parent's. A detached one keeps it.
 
 use super::super::{DdlContext, partition};
+use super::rows::KeysOfRows;
 use super::{for_partition, free_name, rows};
 use std::sync::Arc;
-use steppe_catalog::{Constraint, ConstraintKind, RelKind, Relation};
+use steppe_catalog::{Catalog, Constraint, ConstraintKind, Reference, RelKind, Relation};
+use steppe_exec::stored::ReferencedKeys;
 use steppe_txn::RelationLockMode;
-use steppe_types::{Error, Result, SqlState};
+use steppe_types::{Error, Oid, Result, SqlState};
 
 /// Adds a partitioned table's new foreign key to all its partitions. Returns the new ones.
 pub(super) fn add_below(
@@ -131,23 +133,49 @@ pub(super) fn own_below(
 pub(in super::super) fn check_detached(
     ctx: &mut DdlContext<'_>,
     parent: &Relation,
-    partition: &Relation,
+    partition: &Arc<Relation>,
 ) -> Result<()> {
-    let _ = partition;
     let catalog = ctx.catalog();
+    let leaves: Vec<Oid> = catalog.descendants(partition).iter().map(|table| table.oid).collect();
     let mut at = Some(parent.oid);
     while let Some(table) = at.and_then(|oid| catalog.relation(oid)) {
-        if catalog.is_referenced(table.oid) {
-            return Err(Error::new(
-                SqlState::FEATURE_NOT_SUPPORTED,
-                format!(
-                    "DETACH PARTITION of table \"{}\", which a foreign key refers to, is not \
-                     supported",
-                    table.name
-                ),
-            ));
+        for reference in catalog.referencing(table.oid) {
+            ctx.lock(reference.table.oid, RelationLockMode::Share)?;
+            check_none_refers(ctx, reference, (partition, &leaves), &catalog)?;
         }
         at = table.partition_of.as_ref().map(|of| of.parent);
     }
     Ok(())
+}
+
+/// 23503 if a row of a referencing table refers to one of these leaves.
+fn check_none_refers(
+    ctx: &mut DdlContext<'_>,
+    reference: Reference<'_>,
+    (partition, leaves): (&Relation, &[Oid]),
+    catalog: &Arc<Catalog>,
+) -> Result<()> {
+    let Reference { table, constraint, key } = reference;
+    let Some(own) = KeysOfRows::of(table, constraint) else { return Ok(()) };
+    let database = Arc::clone(ctx.store.database());
+    let keys = ReferencedKeys::open(&database, key, catalog)?;
+    let functions = ctx.functions();
+    own.for_each(ctx, &mut |(batch, _)| {
+        for values in batch {
+            let Some(values) = keys.converted(&values.iter().collect::<Vec<_>>()) else { continue };
+            let place = keys.place_of(&values, catalog)?;
+            if place.is_some_and(|leaf| leaves.contains(&leaf)) {
+                let shown = keys.shown(&values, &functions);
+                let (name, by) = (&constraint.name, &table.name);
+                let message = format!(
+                    "removing partition \"{}\" violates foreign key constraint \"{name}\"",
+                    partition.name
+                );
+                return Err(Error::new(SqlState::FOREIGN_KEY_VIOLATION, message)
+                    .detail(format!("Key {shown} is still referenced from table \"{by}\"."))
+                    .constraint(name));
+            }
+        }
+        Ok(())
+    })
 }

@@ -3,9 +3,9 @@
 
 use super::super::DdlContext;
 use super::column_list;
-use steppe_catalog::{Constraint, IndexInfo, KeyOperators, Relation, builtin};
+use steppe_catalog::{Catalog, Column, Constraint, IndexInfo, KeyOperators, Relation, builtin};
 use steppe_exec::stored::converts;
-use steppe_types::{Error, Oid, Result, SqlState};
+use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 /// The referenced columns with their index.
 pub(super) struct ReferencedKey {
@@ -86,14 +86,15 @@ impl ReferencedKey {
         table: &Relation,
         columns: &[i16],
         (referenced, name): (&Relation, &str),
+        catalog: &Catalog,
     ) -> Result<Box<[KeyOperators]>> {
+        let base = |column: &Column| catalog.base_type(column.type_oid).oid;
         let pair = |(own, theirs): (&i16, &i16)| {
             let own = &table.columns[*own as usize - 1];
             let theirs = &referenced.columns[*theirs as usize - 1];
-            let found = operators(theirs.type_oid, own.type_oid).ok_or_else(|| {
-                let shown = |column: &steppe_catalog::Column| {
-                    steppe_sql::bind::typename::format_type(column.type_oid, -1)
-                };
+            let found = operators(base(theirs), base(own), catalog).ok_or_else(|| {
+                let shown =
+                    |column: &Column| steppe_sql::bind::typename::format_type(column.type_oid, -1);
                 let message = format!("foreign key constraint \"{name}\" cannot be implemented");
                 Error::new(SqlState::DATATYPE_MISMATCH, message).detail(format!(
                     "Key columns \"{}\" of the referencing table and \"{}\" of the referenced \
@@ -104,7 +105,7 @@ impl ReferencedKey {
                     shown(theirs)
                 ))
             })?;
-            if converts(own.type_oid, theirs.type_oid) {
+            if converts(base(own), base(theirs)) {
                 return Ok(found);
             }
             let shown = |ty| steppe_sql::bind::typename::format_type(ty, -1);
@@ -130,14 +131,20 @@ fn deferrable(what: &str, table: &Relation) -> Error {
 }
 
 /// The equality operators of a referenced and a referencing type.
-fn operators(referenced: Oid, referencing: Oid) -> Option<KeyOperators> {
-    let equal = |ty: Oid| builtin::ordering(ty).map(|ordering| ordering.eq);
+fn operators(referenced: Oid, referencing: Oid, catalog: &Catalog) -> Option<KeyOperators> {
+    let equal = |ty: Oid| match catalog.ty(ty).map(|ty| ty.kind) {
+        Some(b'e') => builtin::ordering(oid::ANYENUM).map(|ordering| ordering.eq),
+        Some(b'c') => builtin::ordering(oid::RECORD).map(|ordering| ordering.eq),
+        _ => builtin::ordering(ty).map(|ordering| ordering.eq),
+    };
     let pp = equal(referenced)?;
     if referenced == referencing {
         return Some(KeyOperators { pf: pp, pp, ff: pp });
     }
-    let is_array = |ty: Oid| builtin::ty(ty).is_some_and(|ty| ty.is_true_array());
-    if is_array(referenced) || is_array(referencing) {
+    let is_general = |ty: Oid| {
+        catalog.ty(ty).is_some_and(|ty| ty.is_true_array() || matches!(ty.kind, b'e' | b'c'))
+    };
+    if is_general(referenced) || is_general(referencing) {
         return None;
     }
     let of = |left: Oid, right: Oid| {

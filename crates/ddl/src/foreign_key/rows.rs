@@ -7,9 +7,9 @@ use super::super::DdlContext;
 use super::super::scan::with_newest;
 use super::partitions::own_below;
 use std::sync::Arc;
-use steppe_catalog::{Constraint, RelKind, Relation};
+use steppe_catalog::{Constraint, ForeignKey, RelKind, Relation};
 use steppe_exec::stored::{ReferencedKeys, TableAccess, missing_key};
-use steppe_txn::RelationLockMode;
+use steppe_txn::{RelationLockMode, View};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// The most keys of a batch.
@@ -46,99 +46,109 @@ pub(in super::super) fn validate(
     ctx.put(table.clone())
 }
 
+/// The keys of rows, none of them NULL, and the view that has read them.
+type Batch<'b> = (&'b [Vec<Datum>], &'b View);
+
+/// A foreign key of a table with rows.
+pub(super) struct KeysOfRows<'a> {
+    table: &'a Arc<Relation>,
+    constraint: &'a Constraint,
+    key: &'a ForeignKey,
+    /// The positions of the referencing columns.
+    pub(super) columns: Vec<usize>,
+}
+
+impl<'a> KeysOfRows<'a> {
+    /// `None`: the table has no rows of its own, or the foreign key is not enforced.
+    pub(super) fn of(table: &'a Arc<Relation>, constraint: &'a Constraint) -> Option<Self> {
+        let key = constraint.foreign_key().filter(|key| !key.not_enforced)?;
+        let columns = constraint.columns.iter().map(|c| *c as usize - 1).collect();
+        let own = KeysOfRows { table, constraint, key, columns };
+        (table.kind == RelKind::Table).then_some(own)
+    }
+
+    /// Calls `f` with the keys of the rows, a batch at a time.
+    pub(super) fn for_each(
+        &self,
+        ctx: &mut DdlContext<'_>,
+        f: &mut dyn FnMut(Batch<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let access = TableAccess::open(ctx.store.database(), self.table)?;
+        let Some(rows) = access.rows() else { return Ok(()) };
+        if rows.tree()?.is_none() {
+            return Ok(());
+        }
+        let most = (ctx.maintenance_work_mem_bytes / KEY_BYTES).clamp(1024, KEYS_MAX);
+        with_newest(ctx, |ctx, view| {
+            let mut cursor = rows.scan_all(view.clone())?;
+            let session = Arc::clone(&ctx.session);
+            let mut scan = || -> Result<()> {
+                let mut batch: Vec<Vec<Datum>> = Vec::new();
+                loop {
+                    session.check_interrupts()?;
+                    let more = cursor.next_batch(&mut |_, row| {
+                        batch.extend(self.key_of(&access, row)?);
+                        Ok(())
+                    })?;
+                    if batch.len() >= most || !more {
+                        f((&batch, &view))?;
+                        batch.clear();
+                    }
+                    if !more {
+                        return Ok(());
+                    }
+                }
+            };
+            let mut done = Ok(());
+            session.in_place(&mut || done = scan());
+            done
+        })
+    }
+
+    /// The key of a row; `None` if it refers to nothing.
+    fn key_of(&self, access: &TableAccess, row: &[u8]) -> Result<Option<Vec<Datum>>> {
+        let values = self.columns.iter().map(|at| access.decode_column(row, *at));
+        let values = values.collect::<Result<Vec<_>>>()?;
+        match values.iter().filter(|value| value.is_null()).count() {
+            0 => Ok(Some(values)),
+            nulls if self.key.match_full && nulls < values.len() => Err(self.mixed_nulls()),
+            _ => Ok(None),
+        }
+    }
+
+    /// MATCH FULL: some of a key's values are NULL.
+    fn mixed_nulls(&self) -> Error {
+        let (table, name) = (&self.table.name, &self.constraint.name);
+        let message = format!(
+            "insert or update on table \"{table}\" violates foreign key constraint \"{name}\""
+        );
+        Error::new(SqlState::FOREIGN_KEY_VIOLATION, message)
+            .detail("MATCH FULL does not allow mixing of null and nonnull key values.")
+            .constraint(name)
+    }
+}
+
 /// 23503 unless all rows of the table, which no other transaction changes, have their keys.
 pub(super) fn check(
     ctx: &mut DdlContext<'_>,
     table: &Arc<Relation>,
     constraint: &Constraint,
 ) -> Result<()> {
-    let Some(key) = constraint.foreign_key() else { return Ok(()) };
-    if table.kind != RelKind::Table || key.not_enforced {
-        return Ok(());
-    }
-    let database = Arc::clone(ctx.store.database());
-    let access = TableAccess::open(&database, table)?;
-    let Some(rows) = access.rows() else { return Ok(()) };
-    if rows.tree()?.is_none() {
-        return Ok(());
-    }
-    let catalog = ctx.catalog();
-    let keys = ReferencedKeys::open(&database, key, &catalog)?;
-    let columns: Vec<usize> = constraint.columns.iter().map(|c| *c as usize - 1).collect();
-    let most = (ctx.maintenance_work_mem_bytes / KEY_BYTES).clamp(1024, KEYS_MAX);
-    let functions = ctx.functions();
-    with_newest(ctx, |ctx, view| {
-        let mut cursor = rows.scan_all(view.clone())?;
-        let session = Arc::clone(&ctx.session);
-        let check_interrupts = || session.check_interrupts();
-        let mut scan = || -> Result<()> {
-            let mut batch: Vec<Vec<Datum>> = Vec::new();
-            loop {
-                check_interrupts()?;
-                let more = cursor.next_batch(&mut |_, row| {
-                    let values = columns.iter().map(|at| access.decode_column(row, *at));
-                    let values = values.collect::<Result<Vec<_>>>()?;
-                    match values.iter().filter(|value| value.is_null()).count() {
-                        0 => batch.push(values),
-                        nulls if key.match_full && nulls < values.len() => {
-                            let error = missing_key_of(table, &columns, constraint, &values);
-                            return Err(error);
-                        }
-                        _ => {}
-                    }
-                    Ok(())
-                })?;
-                if batch.len() >= most || !more {
-                    let looked_up: Vec<&Vec<Datum>> = batch.iter().collect();
-                    let mut converted = Vec::with_capacity(batch.len());
-                    let mut missing = None;
-                    for (at, values) in looked_up.iter().enumerate() {
-                        let values: Vec<&Datum> = values.iter().collect();
-                        match keys.converted(&values) {
-                            Some(values) => converted.push(values),
-                            None => {
-                                missing = Some(at);
-                                break;
-                            }
-                        }
-                    }
-                    let within = (&view, &catalog, &*database);
-                    let first =
-                        keys.first_missing(&converted, within, &mut || check_interrupts())?;
-                    if let Some(at) = first.or(missing) {
-                        let name = &constraint.name;
-                        let referenced = catalog.relation(key.table);
-                        let referenced = referenced.unwrap_or(table);
-                        let of = (&**table, &columns[..]);
-                        return Err(missing_key(of, name, &batch[at], referenced, &functions));
-                    }
-                    batch.clear();
-                }
-                if !more {
-                    return Ok(());
-                }
-            }
-        };
-        let mut done = Ok(());
-        session.in_place(&mut || done = scan());
-        done
+    let Some(own) = KeysOfRows::of(table, constraint) else { return Ok(()) };
+    let (database, catalog) = (Arc::clone(ctx.store.database()), ctx.catalog());
+    let keys = ReferencedKeys::open(&database, own.key, &catalog)?;
+    let (functions, session) = (ctx.functions(), Arc::clone(&ctx.session));
+    let referenced = catalog.relation(own.key.table).unwrap_or(table);
+    own.for_each(ctx, &mut |(batch, view)| {
+        let converted = batch.iter().map(|key| keys.converted(&key.iter().collect::<Vec<_>>()));
+        // A value that the referenced column cannot have ends the list.
+        let converted: Vec<Vec<Datum>> = converted.map_while(|key| key).collect();
+        let within = (view, &catalog, &*database);
+        let missing = keys.first_missing(&converted, within, &mut || session.check_interrupts())?;
+        let missing = missing.or((converted.len() < batch.len()).then_some(converted.len()));
+        missing.map_or(Ok(()), |at| {
+            let of = (&**table, &own.columns[..]);
+            Err(missing_key(of, &constraint.name, &batch[at], referenced, &functions))
+        })
     })
-}
-
-/// MATCH FULL: some of a key's values are NULL.
-fn missing_key_of(
-    table: &Relation,
-    columns: &[usize],
-    constraint: &Constraint,
-    values: &[Datum],
-) -> Error {
-    let _ = (columns, values);
-    let name = &constraint.name;
-    let message = format!(
-        "insert or update on table \"{}\" violates foreign key constraint \"{name}\"",
-        table.name
-    );
-    Error::new(SqlState::FOREIGN_KEY_VIOLATION, message)
-        .detail("MATCH FULL does not allow mixing of null and nonnull key values.")
-        .constraint(name)
 }

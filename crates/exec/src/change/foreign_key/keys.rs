@@ -5,6 +5,7 @@
 //! partition key, so the key's values decide the leaf.
 
 use super::convert::converted;
+use super::violation::shown;
 use crate::access::{IndexAccess, TableAccess};
 use crate::change::outcome::{Attempted, ChangeKind, ChangeOf, of_lock};
 use crate::context::ExecContext;
@@ -14,6 +15,7 @@ use crate::stored;
 use hashbrown::HashMap;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, ForeignKey, RelKind, Relation};
+use steppe_functions::FnContext;
 use steppe_txn::{Database, RelationLockMode, RowBuf, RowLockMode, View, WaitPolicy};
 use steppe_types::{Datum, Error, Oid, Result};
 
@@ -121,7 +123,8 @@ impl ReferencedKeys {
         let table = catalog.relation(key.table).ok_or_else(gone)?;
         let index = catalog.relation(key.index).ok_or_else(gone)?;
         let columns: Box<[usize]> = key.columns.iter().map(|c| *c as usize - 1).collect();
-        let types = columns.iter().map(|c| table.columns[*c].type_oid).collect();
+        let types =
+            columns.iter().map(|c| catalog.base_type(table.columns[*c].type_oid).oid).collect();
         let one = match table.kind {
             RelKind::PartitionedTable => None,
             _ => Some(KeyTable::open(database, table, index, columns.clone(), catalog)?),
@@ -142,6 +145,11 @@ impl ReferencedKeys {
     /// The values as the referenced columns have them. `None`: no row can have the key.
     pub fn converted(&self, values: &[&Datum]) -> Option<Vec<Datum>> {
         values.iter().zip(&self.types).map(|(value, ty)| converted(value, *ty)).collect()
+    }
+
+    /// `(names)=(values)` of a converted key.
+    pub fn shown(&self, key: &[Datum], cx: &FnContext) -> String {
+        shown(&self.table, &self.columns, key, cx)
     }
 
     /// The OID of the table with the rows that may have a key: the table or its leaf. `None`: no

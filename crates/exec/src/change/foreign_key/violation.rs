@@ -7,7 +7,7 @@ use steppe_functions::as_text::to_text;
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// `(names)=(values)`
-fn shown(table: &Relation, columns: &[usize], key: &[Datum], cx: &FnContext) -> String {
+pub(super) fn shown(table: &Relation, columns: &[usize], key: &[Datum], cx: &FnContext) -> String {
     let column = |at: &usize| table.columns.get(*at);
     let names: Vec<&str> = columns.iter().filter_map(column).map(|c| &*c.name).collect();
     let text = |(at, value): (&usize, &Datum)| {
