@@ -197,6 +197,8 @@ CREATE TABLE sf_u (a int CHECK (sf_twice(a) < 100), b int DEFAULT sf_twice(21),
 INSERT INTO sf_u (a) VALUES (5) RETURNING *;
 INSERT INTO sf_u (a) VALUES (60);
 CREATE INDEX ON sf_u (sf_twice(a));
+ALTER TABLE sf_u ADD COLUMN d int DEFAULT sf_twice(4), ADD CHECK (sf_twice(a) > 0);
+SELECT * FROM sf_u;
 CREATE VIEW sf_v AS SELECT sf_twice(a) AS x FROM sf_u;
 SELECT * FROM sf_v;
 SELECT pg_get_viewdef('sf_v');

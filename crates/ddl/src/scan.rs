@@ -4,6 +4,7 @@ use super::DdlContext;
 use std::sync::Arc;
 use steppe_exec::stored::{RowEvaluator, TableAccess};
 use steppe_sql::expr::Expr;
+use steppe_sql::planner::inline_stored;
 use steppe_txn::{RowId, View};
 use steppe_types::{Datum, Result};
 
@@ -96,5 +97,8 @@ pub(crate) fn scan_batches(
 
 /// Evaluates expressions bound over one table, as the transaction sees the catalog.
 pub(crate) fn evaluator(ctx: &mut DdlContext<'_>, exprs: &[Expr]) -> Result<RowEvaluator> {
-    RowEvaluator::new(exprs, ctx.catalog(), ctx.functions())
+    let (catalog, mut exprs) = (ctx.catalog(), exprs.to_vec());
+    inline_stored(&catalog, &ctx.search_path, exprs.iter_mut())?;
+    let temp = Arc::clone(&ctx.temp);
+    Ok(RowEvaluator::new(&exprs, catalog, ctx.functions())?.with_temp(temp))
 }

@@ -527,6 +527,11 @@ impl ExecContext {
         newer_catalog(&mut self.txn, &*self.functions.session, catalog)
     }
 
+    /// The same context with a space for temporary files.
+    pub(crate) fn with_temp_space(self, temp: Arc<TempSpace>) -> ExecContext {
+        ExecContext { temp: Some(temp), ..self }
+    }
+
     /// The space for temporary files.
     pub(crate) fn temp(&self) -> Result<Arc<TempSpace>> {
         self.temp.clone().ok_or_else(|| Error::internal("no temporary space in this context"))

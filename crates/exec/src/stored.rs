@@ -13,6 +13,7 @@ use crate::expr::{CExpr, Compiler, Row};
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
 use steppe_functions::FnContext;
+use steppe_spill::TempSpace;
 use steppe_sql::bind::over_row;
 use steppe_sql::expr::Expr;
 use steppe_sql::plan::PlannedStmt;
@@ -50,6 +51,12 @@ impl RowEvaluator {
         let slots = exprs.iter().cloned().map(over_row).collect::<Result<Vec<_>>>()?;
         let exprs = Compiler::new(&stmt, FnContext::pure(catalog)).list(&slots)?;
         Ok(RowEvaluator { exprs, context: ExecContext::for_folding(functions), out: Vec::new() })
+    }
+
+    /// Functions may keep rows in temporary files.
+    pub fn with_temp(mut self, temp: Arc<TempSpace>) -> RowEvaluator {
+        self.context = self.context.with_temp_space(temp);
+        self
     }
 
     /// The expressions' values for a row.

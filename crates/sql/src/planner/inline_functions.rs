@@ -59,15 +59,25 @@ pub fn index_exprs(
     info: &IndexInfo,
 ) -> Result<IndexExprs> {
     let mut exprs = IndexExprs::bind(catalog, table, info)?;
+    let all = exprs.keys.iter_mut().flatten().chain(&mut exprs.predicate);
+    inline_stored(catalog, &[PG_CATALOG], all)?;
+    Ok(exprs)
+}
+
+/// Inlines the calls in stored expressions. The names in their functions' bodies are looked up along
+/// a search path.
+pub fn inline_stored<'e>(
+    catalog: &Catalog,
+    search_path: &[Oid],
+    mut exprs: impl Iterator<Item = &'e mut Expr>,
+) -> Result<()> {
     if catalog.stored::<Function>().is_empty() {
-        return Ok(exprs);
+        return Ok(());
     }
     let io = IoContext::default();
-    let ctx = BindContext { catalog, search_path: &[PG_CATALOG], io: &io, source: "" };
+    let ctx = BindContext { catalog, search_path, io: &io, source: "" };
     let mut inliner = Inliner { ctx: &ctx, active: Vec::new(), found: Inlined::default() };
-    let all = exprs.keys.iter_mut().flatten().chain(&mut exprs.predicate);
-    all.into_iter().try_for_each(|expr| inliner.root(expr))?;
-    Ok(exprs)
+    exprs.try_for_each(|expr| inliner.root(expr))
 }
 
 struct Inliner<'a, 'c> {

@@ -104,7 +104,7 @@ mod window;
 
 pub use by_value::{RowClasses, Sensitive};
 pub use exclusion::ConstraintExclusion;
-pub use inline_functions::index_exprs;
+pub use inline_functions::{index_exprs, inline_stored};
 pub use like_prefix::pattern_end;
 pub use parallel::ParallelSettings;
 pub use path_cost::CostParameters;
