@@ -104,3 +104,13 @@ DROP PROCEDURE df_q(int, int);
 DROP ROUTINE df_f(int), df_f(text);
 DROP SCHEMA df_s CASCADE;
 DROP FUNCTION df_h;
+-- Types in signatures.
+CREATE TYPE df_mood AS ENUM ('a', 'b');
+CREATE TYPE df_pair AS (x int, y text);
+CREATE FUNCTION df_m(df_mood) RETURNS text LANGUAGE sql AS 'select $1::text';
+CREATE FUNCTION df_a(df_mood[]) RETURNS int LANGUAGE sql AS 'select cardinality($1)';
+CREATE FUNCTION df_c(int) RETURNS SETOF df_pair LANGUAGE sql AS 'select 1, ''x''';
+SELECT df_m('a'), df_a('{a,b}'), df_c(1);
+DROP TYPE df_mood;
+DROP TYPE df_pair;
+DROP TYPE df_mood, df_pair CASCADE;

@@ -47,7 +47,7 @@ pub(crate) enum StoredObject {
     Type(Arc<UserType>),
 }
 
-/// An object as it is stored; `None`: it is not there.
+/// An object as it is stored, if it is there.
 pub(crate) fn stored_object(catalog: &Catalog, id: ObjectId) -> Option<StoredObject> {
     match id {
         ObjectId::Schema(oid) => Some(StoredObject::Schema((**catalog.schema(oid)?).clone())),

@@ -1,4 +1,5 @@
-//! What calls a function, and what takes or returns a type: its dependents (dependency.c).
+//! The callers of a function, and the functions that take or return a type: dependents
+//! (dependency.c).
 //!
 //! Views note the functions that they call, as they note the tables that they read. Other objects
 //! keep expressions as text: a text with the function's name is bound, and its calls are looked
@@ -38,12 +39,11 @@ pub(super) fn of(catalog: &Catalog, oid: Oid) -> Vec<Object> {
     found.into_iter().map(|(_, object)| object).collect()
 }
 
-/// The functions that take or return values of a type or of the array type over it.
+/// The functions that take or return values of a type.
 pub(super) fn with_type(catalog: &Catalog, ty: Oid) -> Vec<Object> {
-    let array = catalog.ty(ty).map_or(0, |ty| ty.array);
-    let is_it = |other: Oid| other == ty || (array != 0 && other == array);
     let uses = |f: &&Arc<Function>| {
-        is_it(f.ret) || f.args.iter().chain(f.declared.iter().map(|a| &a.ty)).any(|ty| is_it(*ty))
+        let mut types = f.args.iter().chain(f.declared.iter().map(|a| &a.ty)).chain([&f.ret]);
+        types.any(|used| *used == ty)
     };
     let functions = catalog.stored::<Function>().iter().filter(uses);
     functions.map(|function| Object::Function(function.oid)).collect()

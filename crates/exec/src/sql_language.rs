@@ -1,11 +1,11 @@
 //! LANGUAGE sql: functions whose bodies are statements (functions.c).
 //!
-//! A body is parsed once for a session. Each statement is planned when a call first comes to it, so
-//! it may use what a statement before it has made. The plans are kept with the routine; a call takes
+//! A body is parsed once for a session. Each statement is planned when a call first runs it, so it
+//! may use what a statement before it has made. The plans are kept with the routine; a call takes
 //! a copy, which shares them, so calls may run within each other.
 //!
-//! The last statement that returns rows gives the result. Of a function that returns one value its
-//! first row is read, and no more of it is run than that needs. A set is given row by row to the
+//! The last statement that returns rows gives the result. For a function that returns one value
+//! its first row is read, and no more of it is run than that needs. A set is given row by row to the
 //! caller. A function that returns nothing drops all rows.
 
 use crate::prepare::is_plannable;
@@ -145,11 +145,11 @@ struct SqlRoutine {
     function: FunctionRef,
     types: Arc<CallTypes>,
     body: SqlFunctionBody,
-    /// The plans of the statements that a call has come to.
+    /// The plans of the statements that a call has run.
     plans: Mutex<Box<[Option<Prepared>]>>,
 }
 
-/// What a call takes from its last statement.
+/// The rows that a call takes from its last statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     FirstRow,

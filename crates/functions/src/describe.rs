@@ -4,6 +4,7 @@ use super::args::{int4, oid as oid_at, text_datum};
 use super::reg::CatalogNames;
 use super::{Entry, scalar};
 use crate::FnContext;
+use steppe_catalog::builtin;
 use steppe_catalog::objects::{self, Object};
 use steppe_catalog::system::extended_statistics::statistics_object;
 use steppe_types::io::TypeCatalog;
@@ -17,6 +18,7 @@ const PG_TYPE: Oid = 1247;
 const PG_PROC: Oid = 1255;
 const PG_CLASS: Oid = 1259;
 const PG_CONSTRAINT: Oid = 2606;
+const PG_LANGUAGE: Oid = 2612;
 const PG_NAMESPACE: Oid = 2615;
 const PG_EXTENSION: Oid = 3079;
 const PG_STATISTIC_EXT: Oid = 3381;
@@ -39,6 +41,7 @@ fn describe(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
             let extension = extensions.find(|extension| extension.oid == object);
             extension.map(|extension| format!("extension {}", extension.name))
         }
+        PG_LANGUAGE => builtin::language_name(object).map(|name| format!("language {name}")),
         PG_PROC => function(object, &names)?,
         PG_STATISTIC_EXT => {
             let found = statistics_object(&cx.catalog, object);

@@ -1,8 +1,8 @@
 //! Objects that are stored one by one and found by OID or by name in a schema: users' functions
 //! and types.
 //!
-//! The store, private versions, merging and publishing treat all of them alike: each kind says
-//! through [`StoredKind`] where a version of the catalog keeps it. Several objects of a kind may
+//! The store, private versions, merging and publishing treat all of them the same way. Each kind
+//! says through [`StoredKind`] where a version of the catalog keeps it. Several objects of a kind may
 //! share a name, as overloaded functions do.
 
 use crate::object_id::ObjectId;

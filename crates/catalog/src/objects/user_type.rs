@@ -20,14 +20,14 @@ pub struct UserType {
     pub name: Arc<str>,
     /// Owner.
     pub owner: Oid,
-    /// What it is.
+    /// Its definition.
     pub definition: TypeDefinition,
     /// COMMENT ON TYPE.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<RareText>,
 }
 
-/// What a user's type is. (A composite type is a relation, whose row type it is.)
+/// The definition of a user's type. (A composite type is a relation, whose row type it is.)
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum TypeDefinition {
     /// CREATE TYPE … AS ENUM.

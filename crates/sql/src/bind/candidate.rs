@@ -33,7 +33,7 @@ pub(super) struct Candidate {
 }
 
 impl Call<'_> {
-    /// The overload for this call, if it takes so many arguments with these names.
+    /// The overload for this call, if it takes the call's number of arguments with these names.
     pub(super) fn candidate(&self, proc: FunctionRef, place: usize) -> Option<Candidate> {
         let arity = proc.args.len();
         let is_ambiguous = false;
@@ -67,8 +67,8 @@ impl Call<'_> {
         Some(Candidate { proc, place, args, numbers, variadic_from: None, is_ambiguous })
     }
 
-    /// The parameters of the arguments by their names, if all of them have some, no parameter has
-    /// two, and those that are left out have defaults (MatchNamedCall).
+    /// The parameters of the arguments by their names (MatchNamedCall). Each argument must have its
+    /// own parameter, and each parameter that is left out a default.
     fn numbers(&self, proc: &FunctionRef) -> Option<Vec<usize>> {
         let mut is_given = vec![false; proc.args.len()];
         let mut numbers = Vec::with_capacity(self.given);
@@ -94,8 +94,8 @@ impl Call<'_> {
     }
 }
 
-/// Of candidates that take the same arguments keeps one: the first in the search path, or the one
-/// that is not VARIADIC. Where nothing tells, the one that is kept is ambiguous.
+/// Keeps one of the candidates that take the same arguments: the first in the search path, or the
+/// one that is not VARIADIC. Where nothing tells, the one that is kept is ambiguous.
 pub(super) fn settle_equal(candidates: &mut Vec<Candidate>) {
     let mut settled: Vec<Candidate> = Vec::with_capacity(candidates.len());
     for new in candidates.drain(..) {
@@ -115,7 +115,7 @@ pub(super) fn settle_equal(candidates: &mut Vec<Candidate>) {
 
 /// The result of choosing among candidates.
 pub(super) enum Selection<T> {
-    /// None fits.
+    /// There is no fitting one.
     None,
     /// The best one.
     One(T),

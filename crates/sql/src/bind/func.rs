@@ -229,8 +229,8 @@ impl Binder<'_> {
         Ok((proc, coerced, TypeRef::plain(result)))
     }
 
-    /// The arguments in the order of the parameters, with the defaults of those that the call leaves
-    /// out, and the declared types.
+    /// The arguments in the order of the parameters, with defaults where the call has none, and the
+    /// declared types.
     fn complete(&mut self, called: Candidate, args: Vec<Expr>) -> Result<(Vec<Expr>, Vec<Oid>)> {
         let Candidate { proc, args: types, numbers, variadic_from, .. } = called;
         self.left_out = 0;

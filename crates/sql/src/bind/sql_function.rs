@@ -1,7 +1,7 @@
 //! Statements of functions in SQL: the names of arguments in them, and the result that the last one
 //! must have (functions.c: sql_fn_post_column_ref, check_sql_fn_retval).
 //!
-//! A column goes before an argument of the same name. The last statement's columns are coerced to
+//! A column hides an argument of the same name. The last statement's columns are coerced to
 //! the declared result as an assignment coerces them. A plan of the statement that is made again
 //! gets the same coercions.
 
@@ -44,7 +44,7 @@ pub struct Arguments {
     function: Arc<str>,
     /// Name, which may be empty, and type.
     arguments: Box<[(Arc<str>, Oid)]>,
-    /// What the last statement returns; `None` for the others.
+    /// The result that the last statement must return. The others have none.
     returned: Option<Returned>,
 }
 

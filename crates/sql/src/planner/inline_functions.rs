@@ -28,10 +28,10 @@ use steppe_catalog::{Catalog, FunctionRef, IndexInfo, PG_CATALOG, Relation, func
 use steppe_types::io::IoContext;
 use steppe_types::{Error, Oid, Result, oid};
 
-/// An argument that is used more than once has at most so many operators.
+/// The most operators of an argument that is used more than once.
 const CHEAP_OPERATORS: usize = 10;
 
-/// What a plan depends on besides its query.
+/// The objects that a plan depends on besides those of its query.
 #[derive(Default)]
 pub(super) struct Inlined {
     /// The relations that inlined queries name.
@@ -140,7 +140,7 @@ impl Inliner<'_, '_> {
         })
     }
 
-    /// The expression that takes the place of a call; `None`: the function is called.
+    /// The expression that takes the place of a call, unless the function is called.
     fn scalar(&mut self, call: &Expr) -> Result<Option<Expr>> {
         let Expr::Func { func, args, ty, .. } = call else { return Ok(None) };
         if !is_simple(func)
@@ -189,7 +189,7 @@ impl Inliner<'_, '_> {
         let columns = query.targets.iter().filter(|target| !target.hidden).count();
         let is_row = func.out_columns().nth(1).is_some() || is_row(ty.oid);
         let fits = match is_row {
-            // A column that is a row would have to be taken apart.
+            // The columns of a row in one column would have to be separated.
             true => columns == width && !(columns == 1 && body.is_whole_value),
             false => columns == 1 && width == 1,
         };
