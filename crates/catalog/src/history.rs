@@ -9,12 +9,12 @@
 //!
 //! - its relations and their indexes were neither changed nor dropped;
 //! - the names of its relations were not given to other objects, which might be found first;
-//! - no function with the name of one that it calls was created or dropped.
+//! - functions that were created or dropped since have other names than those that it calls.
 //!
-//! Both sides are narrow for other kinds of changes. Only plans over ordinary tables stay valid,
-//! and only after changes to independent relations: no partitions, parents or children, views,
-//! extensions, types, renamed or dropped schemas, replaced or altered functions (a stored
-//! expression may call one without naming it in the statement). Any other change ends all plans. PostgreSQL's
+//! Both sides are narrow for other kinds of changes. Only plans over ordinary tables stay valid, and
+//! only after changes to independent relations: no partitions, parents or children, and no views. A
+//! changed extension, type or schema ends all plans. So does a replaced or altered function: a stored
+//! expression may call it without naming it in the statement. PostgreSQL's
 //! `plancache.c` and `inval.c` send messages for each relation instead.
 
 use crate::object_id::ObjectId;

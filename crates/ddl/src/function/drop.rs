@@ -81,7 +81,7 @@ fn as_written(name: &TypeName) -> String {
     format!("{}{}", name.name, if name.array_bounds.is_empty() { "" } else { "[]" })
 }
 
-/// 2BP01 for a function that is built in, or goes with its extension only.
+/// 2BP01 for a function that is built in, or is dropped with its extension only.
 fn check_droppable(ctx: &mut DdlContext<'_>, function: &FunctionRef) -> Result<()> {
     let extension = function.brought_by;
     if !function.is_built_in() && extension.is_none() {

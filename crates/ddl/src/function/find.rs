@@ -13,7 +13,7 @@ use steppe_types::{Error, Oid, Result, SqlState};
 /// The most arguments of a function (FUNC_MAX_ARGS).
 pub(super) const ARGUMENTS_MAX: usize = 100;
 
-/// What kind of function a statement means.
+/// The kind of function that a statement means.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// FUNCTION: no procedure.

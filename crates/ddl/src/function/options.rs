@@ -7,7 +7,7 @@ use steppe_catalog::objects::{Function, Parallel, Text, Volatility};
 use steppe_sql::ast::{DefElem, DefValue};
 use steppe_types::{Error, Result, SqlState};
 
-/// The attributes that a statement gives; `None`: not given.
+/// The attributes that a statement gives.
 #[derive(Default)]
 pub(super) struct Options {
     /// LANGUAGE

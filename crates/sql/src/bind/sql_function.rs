@@ -1,5 +1,5 @@
 //! Statements of functions in SQL: the names of arguments in them, and the result that the last one
-//! must have (functions.c: sql_fn_post_column_ref, check_sql_fn_retval).
+//! must have (sql_fn_post_column_ref and check_sql_fn_retval in functions.c).
 //!
 //! A column hides an argument of the same name. The last statement's columns are coerced to
 //! the declared result as an assignment coerces them. A plan of the statement that is made again
