@@ -110,7 +110,7 @@ impl Language for PlPgSql {
 /// A compiled function.
 struct Compiled {
     kept: Kept,
-    /// What it keeps for each table, if it is a trigger function.
+    /// Its code and plans for each table, if it is a trigger function.
     tables: Mutex<HashMap<(Oid, Oid), Arc<OfTable>>>,
 }
 
@@ -212,8 +212,8 @@ impl Compiled {
         }
     }
 
-    /// What it keeps for a table, or for a trigger of it with transition tables: only its plans
-    /// read them.
+    /// Its code and plans for a table, or for a trigger of it with transition tables, which only its
+    /// plans read.
     fn of_table(&self, call: &TriggerCall<'_>) -> Arc<OfTable> {
         let relation = call.relation;
         let has_tables = call.transition_tables().iter().any(Option::is_some);
