@@ -32,6 +32,40 @@ impl Run<'_, '_, '_> {
     }
 
     fn change_part(&mut self, of: &AssignPart) -> Result<()> {
+        if let [Step::Elements(subscripts)] = &*of.path
+            && let [subscript] = **subscripts
+            && let Var::Scalar(scalar) = self.code.var(of.target)
+            && let Some(element) = element_of(scalar.ty.oid)
+            && scalar.ty.modifier == -1
+        {
+            return self.change_element(of, subscript, element);
+        }
+        self.change_any_part(of)
+    }
+
+    /// An element of a variable's array of one dimension.
+    fn change_element(
+        &mut self,
+        of: &AssignPart,
+        subscript: SqlNumber,
+        element: Oid,
+    ) -> Result<()> {
+        let at = self.subscript(subscript)?;
+        let mut value = self.eval_scalar(of.value)?;
+        if value.ty != element {
+            value.shape = self.shape_of_result(of.value, value.ty, &value.datum)?;
+        }
+        let value = self.cast(value, element, -1)?;
+        let old = std::mem::take(&mut self.state.frame.values[of.target.0 as usize]);
+        let (new, done) = match set_element(old, element, &[at], value) {
+            Ok(new) => (new, Ok(())),
+            Err((error, old)) => (old.unwrap_or_default(), Err(error)),
+        };
+        self.state.frame.set(of.target, new);
+        done
+    }
+
+    fn change_any_part(&mut self, of: &AssignPart) -> Result<()> {
         let code = self.code;
         let mut places = Vec::with_capacity(of.path.len());
         for step in &of.path {
@@ -97,7 +131,7 @@ impl Run<'_, '_, '_> {
     }
 
     fn subscript(&mut self, number: SqlNumber) -> Result<i64> {
-        let value = self.eval_typed(number)?;
+        let value = self.eval_scalar(number)?;
         match self.cast(value, oid::INT4, -1)? {
             Datum::Int4(value) => Ok(i64::from(value)),
             _ => Err(Error::new(

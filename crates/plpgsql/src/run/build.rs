@@ -9,7 +9,7 @@ use steppe_types::oid;
 use super::code::*;
 use super::context::Shown;
 use crate::lexer::name;
-use crate::names::Scope;
+use crate::names::{Names, Scope};
 use crate::tree::{self, Program, SlotId, Sql, SqlKind, StatementKind};
 
 /// A routine's properties, besides its program.
@@ -27,6 +27,7 @@ pub(super) struct Routine {
 pub(super) fn build(program: Program, routine: Routine) -> Code {
     let mut builder = Builder {
         slots: &program.slots,
+        names: &program.names,
         pieces: Vec::new(),
         // Place 0 is no statement.
         places: vec![(0, "")],
@@ -80,6 +81,7 @@ pub(super) const OUTERMOST: u32 = 1;
 
 struct Builder<'p> {
     slots: &'p [tree::Slot],
+    names: &'p Names,
     pieces: Vec<Piece>,
     places: Vec<(u32, &'static str)>,
     labels: HashMap<String, Label>,
@@ -350,7 +352,7 @@ impl Builder<'_> {
         let SqlKind::Assignment(parts) = sql.kind else {
             return Kind::Assign { target, value: self.sql(sql) };
         };
-        let (steps, right) = self.left_side(sql, usize::from(parts));
+        let (steps, right) = self.left_side(sql, self.parts_of(target, sql, usize::from(parts)));
         let of = match (&self.slots[target.0 as usize], steps.is_empty()) {
             (tree::Slot::Scalar(scalar), true) if scalar.data_type.oid != oid::VOID => {
                 Use::Assigned(scalar.data_type.oid, scalar.data_type.modifier)
@@ -366,6 +368,17 @@ impl Builder<'_> {
             return Kind::Assign { target, value };
         }
         Kind::AssignPart(Box::new(AssignPart { target, path: steps.into(), value }))
+    }
+
+    /// The number of names that the variable takes. The names behind a field are fields of its value.
+    fn parts_of(&self, target: SlotId, sql: &Sql, parts: usize) -> usize {
+        let names = crate::lexer::names(&sql.text);
+        let names: Vec<&str> = names.iter().take(parts).map(String::as_str).collect();
+        let is_field = matches!(self.slots[target.0 as usize], tree::Slot::Field(_));
+        match self.names.find(sql.scope, &names) {
+            Some(found) => (found.parts + usize::from(is_field)).min(parts),
+            None => parts,
+        }
     }
 
     /// The steps of the left side behind the variable, and where the right side begins.

@@ -65,7 +65,12 @@ impl Run<'_, '_, '_> {
             let io = Arc::clone(self.spi.io());
             return steppe_types::cast::cast(&datum, ty, to.0, to.1, false, &io);
         }
-        let from = if ty == oid::UNKNOWN { (oid::TEXT, -1) } else { (ty, modifier) };
+        let from = match (datum.is_null(), ty) {
+            // NULL itself: a domain may not take it.
+            (true, _) => (0, -1),
+            (false, oid::UNKNOWN) => (oid::TEXT, -1),
+            (false, ty) => (ty, modifier),
+        };
         self.cast_by_expression(datum, from, to)
     }
 
@@ -79,7 +84,8 @@ impl Run<'_, '_, '_> {
             None => {
                 self.state.casts.retain(|cast| cast.from != from || cast.to != to);
                 let kind = SqlKind::Assignment { ty: to.0, modifier: to.1 };
-                let prepared = self.spi.prepare_with("$1", kind, Arc::new(One(from)))?;
+                let text = if from.0 == 0 { "NULL" } else { "$1" };
+                let prepared = self.spi.prepare_with(text, kind, Arc::new(One(from)))?;
                 let simple = self.spi.simple(&prepared);
                 self.state.casts.push(Cast { from, to, prepared, simple });
                 self.state.casts.len() - 1

@@ -65,7 +65,7 @@ impl Run<'_, '_, '_> {
             run.run_prepared(&mut plan.prepared, &shown, 1, &mut rows)?;
             Ok(Arc::clone(plan.columns()))
         })?;
-        let row_values = rows.rows.into_iter().next().map(Arc::from);
+        let row_values = rows.rows.into_iter().next();
         self.move_row(row, &shape, row_values)
     }
 
@@ -127,7 +127,7 @@ impl Run<'_, '_, '_> {
         };
         let (shape, rows, fetched) = self.fetch_rows(&name, direction, count)?;
         if let Some(target) = fetch.target {
-            let row = rows.rows.into_iter().next().map(Arc::from);
+            let row = rows.rows.into_iter().next();
             self.move_row(target, &shape, row)?;
         }
         self.processed = fetched;
@@ -141,7 +141,7 @@ impl Run<'_, '_, '_> {
             return Err(no_portal(name));
         }
         let (shape, rows, _) = self.fetch_rows(name, FetchDirection::Forward, 1)?;
-        Ok((shape, rows.rows.into_iter().next().map(Arc::from)))
+        Ok((shape, rows.rows.into_iter().next()))
     }
 
     fn fetch_rows(

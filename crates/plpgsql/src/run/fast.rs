@@ -41,6 +41,10 @@ enum Comparison {
 enum Int {
     Variable(u32),
     Constant(i64),
+    /// A column of a record.
+    Field(u32, u32),
+    /// An element of an array of one dimension.
+    Element(u32, Box<Int>),
     /// An operator, and the width of its result.
     Operator(Arithmetic, Width, Box<(Int, Int)>),
     /// A cast to a width.
@@ -103,13 +107,16 @@ impl Fast {
 impl Int {
     fn eval(&self, frame: &[Datum]) -> Result<Option<i64>> {
         match self {
-            Int::Variable(slot) => Ok(match &frame[*slot as usize] {
-                Datum::Int4(value) => Some(i64::from(*value)),
-                Datum::Int8(value) => Some(*value),
-                Datum::Int2(value) => Some(i64::from(*value)),
+            Int::Variable(slot) => Ok(number(&frame[*slot as usize])),
+            Int::Constant(value) => Ok(Some(*value)),
+            Int::Field(slot, at) => Ok(match &frame[*slot as usize] {
+                Datum::Record(columns) => columns.get(*at as usize).and_then(number),
                 _ => None,
             }),
-            Int::Constant(value) => Ok(Some(*value)),
+            Int::Element(slot, index) => {
+                let Some(index) = index.eval(frame)? else { return Ok(None) };
+                Ok(element(&frame[*slot as usize], index).and_then(number))
+            }
             Int::Operator(operator, width, operands) => {
                 let Some(left) = operands.0.eval(frame)? else { return Ok(None) };
                 let Some(right) = operands.1.eval(frame)? else { return Ok(None) };
@@ -125,6 +132,25 @@ impl Int {
             },
         }
     }
+}
+
+#[inline]
+fn number(datum: &Datum) -> Option<i64> {
+    match datum {
+        Datum::Int4(value) => Some(i64::from(*value)),
+        Datum::Int8(value) => Some(*value),
+        Datum::Int2(value) => Some(i64::from(*value)),
+        _ => None,
+    }
+}
+
+/// The element at a subscript. There is none in an array of more dimensions.
+#[inline]
+fn element(array: &Datum, index: i64) -> Option<&Datum> {
+    let Datum::Array(array) = array else { return None };
+    let [(_, first)] = array.dimensions[..] else { return None };
+    let at = index.checked_sub(i64::from(first))?;
+    array.elements.get(usize::try_from(at).ok()?)
 }
 
 #[inline]
@@ -215,6 +241,20 @@ fn integer(expr: &Expr) -> Option<Int> {
     let to = width(expr.ty().oid)?;
     match expr {
         Expr::Param { index, .. } => Some(Int::Variable(u32::try_from(*index).ok()?)),
+        Expr::Field { arg, index, .. } => match &**arg {
+            Expr::Param { index: slot, .. } => {
+                Some(Int::Field(u32::try_from(*slot).ok()?, u32::try_from(*index).ok()?))
+            }
+            _ => None,
+        },
+        Expr::Subscript { array, indices, slice: false, assigned: None, .. } => {
+            match (&**array, indices.as_slice()) {
+                (Expr::Param { index: slot, .. }, [(None, Some(index))]) => {
+                    Some(Int::Element(u32::try_from(*slot).ok()?, Box::new(integer(index)?)))
+                }
+                _ => None,
+            }
+        }
         Expr::Const(Datum::Int2(value), _) => Some(Int::Constant(i64::from(*value))),
         Expr::Const(Datum::Int4(value), _) => Some(Int::Constant(i64::from(*value))),
         Expr::Const(Datum::Int8(value), _) => Some(Int::Constant(*value)),

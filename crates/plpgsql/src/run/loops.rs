@@ -85,7 +85,7 @@ impl Run<'_, '_, '_> {
             let is_last = (rows.rows.len() as u64) < piece;
             for row in rows.rows {
                 found = true;
-                self.move_row(target, shape, Some(row.into()))?;
+                self.move_row(target, shape, Some(row))?;
                 if let ControlFlow::Break(flow) = self.statements(body)?.in_loop(label) {
                     self.set_found(true);
                     return Ok(flow);

@@ -109,7 +109,7 @@ impl Run<'_, '_, '_> {
 
     /// The first row goes to its target.
     fn take_first(&mut self, target: SlotId, shape: &Arc<Shape>, rows: Rows) -> Result<()> {
-        let row = rows.rows.into_iter().next().map(Arc::from);
+        let row = rows.rows.into_iter().next();
         self.move_row(target, shape, row)
     }
 
@@ -221,9 +221,10 @@ impl Run<'_, '_, '_> {
             let targets = run.call_targets(number, plan.prepared.statement(), &outs)?;
             Ok(targets.into_iter().zip(outs).collect())
         })?;
-        let row = rows.rows.into_iter().next().unwrap_or_default();
+        let row = rows.rows.into_iter().next();
+        let row = row.iter().flat_map(|row| row.iter());
         for ((target, out), datum) in outs.into_iter().zip(row) {
-            self.assign_value(target, Value::of(datum, out.ty))?;
+            self.assign_value(target, Value::of(datum.clone(), out.ty))?;
         }
         Ok(())
     }

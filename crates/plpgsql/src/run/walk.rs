@@ -254,7 +254,7 @@ impl Run<'_, '_, '_> {
         let mut rows = rows.rows.into_iter();
         match (rows.next(), rows.next()) {
             (None, _) => Ok(Datum::Null),
-            (Some(row), None) => Ok(row.into_vec().into_iter().next().unwrap_or_default()),
+            (Some(row), None) => Ok(row.first().cloned().unwrap_or_default()),
             (Some(_), Some(_)) => {
                 let message = "query returned more than one row";
                 Err(Error::new(SqlState::CARDINALITY_VIOLATION, message).within(shown()))
@@ -345,7 +345,7 @@ impl Run<'_, '_, '_> {
 
 /// Keeps the first rows.
 pub(super) struct Rows {
-    pub(super) rows: Vec<Box<[Datum]>>,
+    pub(super) rows: Vec<Arc<[Datum]>>,
     most: usize,
 }
 
