@@ -191,3 +191,16 @@ create type "Odd Name" as enum ('it''s', 'a "quoted"', 'back\slash', '');
 select enum_range(null::"Odd Name"), 'it''s'::"Odd Name";
 select 'x'::"Odd Name";
 drop type "Odd Name";
+-- arrays of labels in stored texts
+create type dir as enum ('n', 'e st', 'w"');
+create table dirs (d dir[] default '{n,"e st"}', e dir check (e = any ('{n,"w\""}')), f dir[] default '{}');
+insert into dirs (e) values ('n') returning *;
+insert into dirs (e) values ('e st');
+alter type dir rename value 'e st' to 'east';
+\d dirs
+insert into dirs (e) values ('w"') returning *;
+create view dv as select * from dirs where d <> '{n}'::dir[];
+select pg_get_viewdef('dv');
+drop view dv;
+drop table dirs;
+drop type dir;

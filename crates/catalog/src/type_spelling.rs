@@ -5,12 +5,15 @@
 //! ```text
 //!   pg_catalog."#2147500000"            the type with this OID
 //!   '1.5'::pg_catalog."##2147500000"    the value of an enum at this place of its order
+//!   '{1,2}'::pg_catalog."##2147500000"[]   an array of such values
 //! ```
 
 use crate::Catalog;
 use crate::system::definitions::{quote_identifier, simple_quote_literal};
 use std::borrow::Cow;
-use steppe_types::{Oid, oid};
+use steppe_types::datum::one_dimensional;
+use steppe_types::io::IoContext;
+use steppe_types::{Datum, Oid, oid, text_io};
 
 const START: &str = "pg_catalog.\"#";
 
@@ -31,6 +34,18 @@ pub fn spelling(type_oid: Oid) -> String {
 /// A value of an enum as stored texts contain it.
 pub fn place_spelling(type_oid: Oid, order: f64) -> String {
     format!("'{order}'::{START}#{type_oid}\"")
+}
+
+/// An array of values of an enum as stored texts contain it.
+pub fn places_spelling(type_oid: Oid, places: &[f64]) -> String {
+    let places: Vec<String> = places.iter().map(f64::to_string).collect();
+    format!("'{{{}}}'::{START}#{type_oid}\"[]", places.join(","))
+}
+
+/// The places in the literal of such an array; `None` if it is none.
+pub fn read_places(literal: &str) -> Option<Vec<f64>> {
+    let list = literal.strip_prefix('{')?.strip_suffix('}')?;
+    list.split(',').map(|place| place.parse().ok()).collect()
 }
 
 /// Whether a type is named by its OID in stored texts.
@@ -84,9 +99,17 @@ impl Catalog {
     fn with_label(&self, before: &str, ty: Oid) -> String {
         let label = before.strip_suffix("'::").and_then(|literal| {
             let start = literal.rfind('\'')?;
-            let order = literal[start + 1..].parse().ok()?;
-            let label = self.enum_labels(ty)?.at(order)?;
-            Some(format!("{}{}::", &literal[..start], simple_quote_literal(&label.name)))
+            let (before, written) = (&literal[..start], &literal[start + 1..]);
+            let labels = self.enum_labels(ty)?;
+            let name = |order: f64| labels.at(order).map(|label| &*label.name);
+            let shown = match read_places(written) {
+                Some(places) => {
+                    let names: Option<Vec<&str>> = places.into_iter().map(name).collect();
+                    text_of_array(&names?)
+                }
+                None => name(written.parse().ok()?)?.to_owned(),
+            };
+            Some(format!("{before}{}::", simple_quote_literal(&shown)))
         });
         label.unwrap_or_else(|| before.to_owned())
     }
@@ -105,6 +128,13 @@ impl Catalog {
             None => quoted.into_owned(),
         }
     }
+}
+
+/// The text of an array of labels (array_out).
+fn text_of_array(labels: &[&str]) -> String {
+    let elements = labels.iter().map(|label| Datum::text(*label)).collect();
+    let array = one_dimensional(oid::TEXT, elements);
+    text_io::output_string(1009, &array, &IoContext::default()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -81,7 +81,10 @@ fn part_of(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<(String, Relat
 
 fn on_column(ctx: &mut DdlContext<'_>, name: &ObjectName, text: Option<RareText>) -> Result<()> {
     let (column, mut relation) = part_of(ctx, name)?;
-    if !matches!(relation.kind, RelKind::Table | RelKind::View | RelKind::PartitionedTable) {
+    if !matches!(
+        relation.kind,
+        RelKind::Table | RelKind::View | RelKind::PartitionedTable | RelKind::Composite
+    ) {
         return Err(Error::new(
             SqlState::WRONG_OBJECT_TYPE,
             format!("cannot set comment on relation \"{}\"", relation.name),

@@ -378,7 +378,12 @@ pub(super) fn object_description(args: &[Datum], cx: &mut FnContext) -> Result<D
     let trigger = trigger.and_then(|(_, trigger)| trigger.comment.clone());
     let function = || cx.catalog.function(object).and_then(|f| f.comment.clone());
     let function = of_class("pg_proc").then(function).flatten();
-    let of_type = || cx.catalog.user_type(object).and_then(|ty| ty.comment.clone());
+    let of_type = || {
+        let row = cx.catalog.relation_of_row_type(object);
+        let composite = || row.filter(|r| r.kind == RelKind::Composite)?.comment.clone();
+        let own = cx.catalog.user_type(object).and_then(|ty| ty.comment.clone());
+        own.or_else(composite)
+    };
     let of_type = of_class("pg_type").then(of_type).flatten();
     let found = relation.or(schema).or(constraint).or(statistics).or(trigger);
     let found = found.or(function).or(of_type);

@@ -418,7 +418,12 @@ pub(super) fn pg_description(context: &SystemContext<'_>, out: &mut RowsBuilder)
         row(function.oid, PG_PROC, 0, &function.comment);
     }
     for relation in context.catalog.relations() {
-        row(relation.oid, PG_CLASS, 0, &relation.comment);
+        // A composite type's comment is one on the type.
+        let (object, class) = match (relation.kind, row_type_of(relation)) {
+            (RelKind::Composite, Some(row_type)) => (row_type, PG_TYPE),
+            _ => (relation.oid, PG_CLASS),
+        };
+        row(object, class, 0, &relation.comment);
         for (column, attnum) in relation.columns.iter().zip(1..) {
             row(relation.oid, PG_CLASS, attnum, &column.comment);
         }

@@ -129,7 +129,14 @@ pub(in super::super) fn comment(
 ) -> Result<()> {
     let ty = match ctx.find_type(&type_name(object)?)? {
         Found::Own(ty) => ty,
-        _ => return Err(Error::not_supported("COMMENT ON a type that is not an enum or a domain")),
+        Found::Row(relation) if relation.kind == RelKind::Composite => {
+            return ctx.put(Relation { comment: text, ..(*relation).clone() });
+        }
+        _ => {
+            return Err(Error::not_supported(
+                "COMMENT ON a row type, an array type or a built-in one",
+            ));
+        }
     };
     if kind == ObjectKind::Domain && ty.domain().is_none() {
         return Err(not_a("a domain", &ctx.format_type(ty.oid)));

@@ -5,8 +5,9 @@ use super::group::MOVE_TO_LATERAL;
 use super::{Binder, ExprPlace};
 use crate::ast::{self, ExprKind, Literal, Location, ObjectName, SqlValueFunction};
 use crate::expr::{BoolTest, CallSyntax, Expr, Place, TypeRef};
-use steppe_catalog::type_spelling::{Spelled, spelled};
+use steppe_catalog::type_spelling::{Spelled, read_places, spelled};
 use steppe_catalog::{FunctionRef, is_row_type};
+use steppe_types::datum::one_dimensional;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, interrupt, oid};
 
 impl Binder<'_> {
@@ -170,12 +171,17 @@ impl Binder<'_> {
         };
         let Some(Spelled::Place(oid)) = spelled(name) else { return Ok(None) };
         let labels = self.ctx.catalog.enum_labels(oid);
-        let order =
-            place.parse().ok().filter(|order| labels.is_some_and(|l| l.at(*order).is_some()));
-        let Some(order) = order else {
-            return Err(Error::internal(format!("an enum has no label at the place {place}")));
-        };
-        Ok(Some(Expr::Const(Datum::Enum(oid, order), TypeRef::plain(oid))))
+        let is_there = |order: &f64| labels.is_some_and(|labels| labels.at(*order).is_some());
+        let lost = || Error::internal(format!("an enum has no label at the place {place}"));
+        if ty.array_bounds.is_empty() {
+            let order = place.parse().ok().filter(is_there).ok_or_else(lost)?;
+            return Ok(Some(Expr::Const(Datum::Enum(oid, order), TypeRef::plain(oid))));
+        }
+        let places = read_places(place).filter(|places| places.iter().all(is_there));
+        let values = places.ok_or_else(lost)?.into_iter().map(|order| Datum::Enum(oid, order));
+        let array = self.ctx.catalog.ty(oid).map_or(0, |ty| ty.array);
+        let value = one_dimensional(oid, values.collect());
+        Ok(Some(Expr::Const(value, TypeRef::plain(array))))
     }
 
     /// A boolean operand of AND, OR, NOT, WHERE ….

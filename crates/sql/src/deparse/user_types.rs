@@ -3,9 +3,9 @@
 
 use crate::bind::typename::format_type_with_typmod;
 use crate::expr::TypeRef;
-use steppe_catalog::type_spelling::place_spelling;
+use steppe_catalog::type_spelling::{place_spelling, places_spelling};
+use steppe_types::Datum;
 use steppe_types::io::IoContext;
-use steppe_types::{Datum, Oid};
 
 /// The name of a type. The settings of a session have a catalog with the names.
 pub(super) fn type_text(ty: TypeRef, io: &IoContext) -> String {
@@ -13,7 +13,8 @@ pub(super) fn type_text(ty: TypeRef, io: &IoContext) -> String {
     named.unwrap_or_else(|| format_type_with_typmod(ty.oid, ty.typmod))
 }
 
-/// A constant with values of enums, where there is no catalog with their labels.
+/// A constant with values of enums, where there is no catalog with their labels. (An array with NULLs,
+/// or of several dimensions, has no such text.)
 pub(super) fn stored_constant(value: &Datum, io: &IoContext) -> Option<String> {
     if io.catalog.is_some() {
         return None;
@@ -21,9 +22,12 @@ pub(super) fn stored_constant(value: &Datum, io: &IoContext) -> Option<String> {
     match value {
         Datum::Enum(ty, order) => Some(place_spelling(*ty, *order)),
         Datum::Array(array) if is_plain_list(&array.dimensions) => {
-            let element = |element: &Datum| element_text(element, array.element_type, io);
-            let elements: Option<Vec<String>> = array.elements.iter().map(element).collect();
-            Some(format!("ARRAY[{}]", elements?.join(", ")))
+            let place = |element: &Datum| match element {
+                Datum::Enum(_, order) => Some(*order),
+                _ => None,
+            };
+            let places: Option<Vec<f64>> = array.elements.iter().map(place).collect();
+            Some(places_spelling(array.element_type, &places?))
         }
         _ => None,
     }
@@ -31,15 +35,4 @@ pub(super) fn stored_constant(value: &Datum, io: &IoContext) -> Option<String> {
 
 fn is_plain_list(dimensions: &[(i32, i32)]) -> bool {
     matches!(dimensions, [(_, 1)])
-}
-
-/// An element of an array of enums.
-fn element_text(element: &Datum, ty: Oid, io: &IoContext) -> Option<String> {
-    match element {
-        Datum::Null if steppe_types::oid::is_enum_type(ty) => {
-            Some(format!("NULL::{}", type_text(TypeRef::plain(ty), io)))
-        }
-        Datum::Enum(..) => stored_constant(element, io),
-        _ => None,
-    }
 }
