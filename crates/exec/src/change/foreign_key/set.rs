@@ -232,8 +232,8 @@ impl Target {
         }
     }
 
-    /// Looks up the keys of rows that COPY has inserted, and queues those that it does not find. COPY
-    /// changes no other rows.
+    /// Looks up the keys of rows that COPY has inserted, and queues the missing ones. COPY changes no
+    /// other rows.
     pub(crate) fn check_copied(
         &self,
         rows: &NewRows,
