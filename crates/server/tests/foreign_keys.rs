@@ -102,8 +102,11 @@ fn concurrent_changes_leave_no_orphan() {
                 let mut raw = server.raw();
                 scope.spawn(move || {
                     let mut random = Random(round * 100 + client);
-                    for _ in 0..60 {
+                    for number in 0..60 {
                         assert!(transaction(&mut raw, &mut random));
+                        if number % 3 == 0 {
+                            assert_eq!(orphans(&mut raw), Vec::<String>::new());
+                        }
                     }
                 });
             }
