@@ -10,11 +10,13 @@
 //! | [`DeferredEvent::Unique`] | DEFERRABLE UNIQUE and PRIMARY KEY |
 //! | [`DeferredEvent::Reference`] | DEFERRABLE FOREIGN KEY, for a new referencing row |
 //! | [`DeferredEvent::Unreferenced`] | the same, for a key that is removed from the referenced table |
+//! | [`DeferredEvent::Trigger`] | DEFERRABLE constraint triggers |
 //!
 //! A savepoint remembers how many events there were, and the modes. ROLLBACK TO removes the later
 //! events. An event that SET CONSTRAINTS has run stays, marked: if the part of the transaction with
 //! that SET CONSTRAINTS is rolled back, the event runs again.
 
+use crate::change::RowCommand;
 use hashbrown::HashMap;
 use steppe_catalog::{Catalog, Deferral};
 use steppe_functions::KeyCheck;
@@ -36,6 +38,23 @@ pub struct KeyOfRow {
     pub key: Box<[Datum]>,
 }
 
+/// A changed row that a constraint trigger is to be called for.
+#[derive(Clone, Debug)]
+pub struct TriggerRow {
+    /// The table that has the trigger.
+    pub table: Oid,
+    /// The trigger.
+    pub trigger: Oid,
+    /// Its constraint.
+    pub constraint: Oid,
+    /// The change.
+    pub command: RowCommand,
+    /// The row before the change.
+    pub old: Option<Box<[Datum]>>,
+    /// The row after it.
+    pub new: Option<Box<[Datum]>>,
+}
+
 /// An event that outlives its statement.
 #[derive(Clone, Debug)]
 pub enum DeferredEvent {
@@ -45,6 +64,8 @@ pub enum DeferredEvent {
     Reference(Box<KeyOfRow>),
     /// Rows may refer to the key only if it is there again.
     Unreferenced(Box<KeyOfRow>),
+    /// A constraint trigger is to be called.
+    Trigger(Box<TriggerRow>),
 }
 
 impl DeferredEvent {
@@ -53,6 +74,7 @@ impl DeferredEvent {
         match self {
             DeferredEvent::Unique(check) => check.index,
             DeferredEvent::Reference(of) | DeferredEvent::Unreferenced(of) => of.constraint,
+            DeferredEvent::Trigger(of) => of.constraint,
         }
     }
 
@@ -63,6 +85,7 @@ impl DeferredEvent {
                 Some(catalog.relation(check.index)?.index.as_ref()?.table)
             }
             DeferredEvent::Reference(of) | DeferredEvent::Unreferenced(of) => Some(of.table),
+            DeferredEvent::Trigger(of) => Some(of.table),
         }
     }
 }

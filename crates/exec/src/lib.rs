@@ -54,7 +54,7 @@ pub use change::{
     RowCommand, TriggerAnswer, TriggerCall, fire_truncate, has_truncate_triggers, run_deferred,
 };
 pub use context::{Instrument, LeafRun, Note};
-pub use deferred::{DeferredEvent, KeyOfRow};
+pub use deferred::{DeferredEvent, KeyOfRow, TriggerRow};
 pub use fold::fold_conditions;
 pub use partition::lock_mode;
 pub use row_wait::RowWait;

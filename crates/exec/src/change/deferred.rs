@@ -9,6 +9,7 @@
 //! Undo of a row also removes its entry, so the row then conflicts with no other.
 
 use super::checks::duplicate_key;
+use super::constraint_trigger;
 use super::events::Event;
 use super::foreign_key::{run_deferred_references, run_unreferenced};
 use super::outcome::of_key;
@@ -79,6 +80,7 @@ pub fn run_deferred(
 /// Runs of events of one kind, table and constraint are checked together.
 fn run_all(events: Vec<DeferredEvent>, cx: &mut ExecContext) -> Result<()> {
     let (mut keys, mut references) = (Vec::new(), Vec::<KeyOfRow>::new());
+    let mut trigger = None;
     for event in events {
         let is_same = match (&event, references.last()) {
             (DeferredEvent::Reference(of), Some(last)) => {
@@ -96,6 +98,7 @@ fn run_all(events: Vec<DeferredEvent>, cx: &mut ExecContext) -> Result<()> {
             DeferredEvent::Unique(check) => keys.push(check),
             DeferredEvent::Reference(of) => references.push(*of),
             DeferredEvent::Unreferenced(of) => run_unreferenced(&of, cx)?,
+            DeferredEvent::Trigger(of) => constraint_trigger::run(&of, &mut trigger, cx)?,
         }
     }
     check(&keys, cx)?;

@@ -245,7 +245,9 @@ impl EventQueue {
             let fired = Fired { command: queued.command, relation, captured };
             let triggers = &hooks.command(queued.command).after_row;
             for trigger in queued.due(triggers) {
-                fired.call(trigger, queued.rows, cx)?;
+                if !fired.defer(trigger, queued.rows, cx)? {
+                    fired.call(trigger, queued.rows, cx)?;
+                }
             }
         }
         Ok(())
@@ -338,12 +340,7 @@ impl ExecContext {
         for (group, triggers) in hooks.command(command).after_row.chunks(GROUP).enumerate() {
             let mut due = 0;
             for (at, trigger) in triggers.iter().enumerate() {
-                let fires = trigger.fires(rows, self)?;
-                let constraint = trigger.definition.constraint.as_ref();
-                if fires && constraint.is_some_and(|c| c.deferral.is_deferred()) {
-                    return Err(Error::not_supported("deferred constraint triggers"));
-                }
-                due |= u64::from(fires) << at;
+                due |= u64::from(trigger.fires(rows, self)?) << at;
             }
             if due != 0 {
                 let what = command as i32 + COMMANDS * group as i32;

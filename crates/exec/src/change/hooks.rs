@@ -55,7 +55,7 @@ struct Condition {
 pub(super) type OldAndNew<'r> = (Option<&'r [Datum]>, Option<&'r [Datum]>);
 
 impl Trigger {
-    fn compile(
+    pub(super) fn compile(
         definition: &Definition,
         relation: &Arc<Relation>,
         compiler: &mut Compiler<'_>,

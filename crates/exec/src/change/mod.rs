@@ -15,6 +15,7 @@
 //! | `mark` | points to which a part of a statement is taken back |
 //! | `hooks` | the triggers that the statement meets, compiled |
 //! | `trigger` | calling them |
+//! | `constraint_trigger` | triggers that are deferred |
 //! | `transition` | the rows of transition tables |
 //! | `truncate` | triggers of TRUNCATE |
 //! | `redundant` | suppress_redundant_updates_trigger |
@@ -30,6 +31,7 @@
 
 mod checks;
 mod conflict;
+mod constraint_trigger;
 mod deferred;
 mod events;
 mod foreign_key;

@@ -1,6 +1,7 @@
 //! SET CONSTRAINTS, and the deferred checks of a transaction (AfterTriggerSetState and
 //! AfterTriggerFireDeferred in src/backend/commands/trigger.c).
 
+use steppe_catalog::system::triggers::triggers;
 use steppe_catalog::{Catalog, Constraint, Relation};
 use steppe_exec::DeferredEvent;
 use steppe_sql::ast::{RangeVar, SetConstraintsStmt};
@@ -54,19 +55,42 @@ impl Session {
                     match deferrable(&catalog, table, constraint) {
                         Some(known) => out.extend(known),
                         None if deferred => {
-                            let message = format!("constraint \"{wanted}\" is not deferrable");
-                            return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+                            return Err(not_deferrable(wanted));
                         }
                         None => {}
                     }
                 }
             }
+            found |= self.deferrable_triggers((schema, wanted), deferred, out)?;
             if found {
                 return Ok(());
             }
         }
         let message = format!("constraint \"{wanted}\" does not exist");
         Err(Error::new(SqlState::UNDEFINED_OBJECT, message))
+    }
+
+    /// The constraint triggers of this name in a schema. Whether there are any.
+    fn deferrable_triggers(
+        &self,
+        (schema, wanted): (Oid, &str),
+        deferred: bool,
+        out: &mut Vec<Oid>,
+    ) -> Result<bool> {
+        let mut found = false;
+        for (table, trigger) in triggers(&self.newest_catalog()) {
+            let Some(constraint) = trigger.constraint else { continue };
+            if table.schema != schema || *trigger.name != *wanted {
+                continue;
+            }
+            found = true;
+            if constraint.deferral.is_deferrable() {
+                out.push(constraint.oid);
+            } else if deferred {
+                return Err(not_deferrable(wanted));
+            }
+        }
+        Ok(found)
     }
 
     /// Runs the deferred events at the end of the transaction. They may queue others.
@@ -92,6 +116,12 @@ impl Session {
         self.end_statement();
         Ok(())
     }
+}
+
+/// 42809
+fn not_deferrable(constraint: &str) -> Error {
+    let message = format!("constraint \"{constraint}\" is not deferrable");
+    Error::new(SqlState::WRONG_OBJECT_TYPE, message)
 }
 
 /// The OIDs by which SET CONSTRAINTS knows a constraint and the ones of its partitions. `None`: it is
