@@ -36,7 +36,8 @@ impl CursorPlaces {
     ) -> Result<Option<RowId>> {
         let place = match self.0.get(cursor) {
             Some(place) => place.as_ref().map_err(Error::clone)?,
-            None => return Err(Error::internal(format!("cursor \"{cursor}\" was not looked at"))),
+            // Only the statements of a client have had the places of their cursors stored.
+            None => return Err(Error::not_supported("WHERE CURRENT OF in a function")),
         };
         let state = |what: String| {
             Err(Error::new(SqlState::INVALID_CURSOR_STATE, format!("cursor \"{cursor}\" {what}")))
