@@ -36,7 +36,7 @@ pub(super) enum Flow {
 }
 
 impl Flow {
-    /// Behind the body of a loop: whether the loop goes on, or else where control goes.
+    /// At the end of a loop's body: the loop continues, or breaks with the flow behind it.
     #[inline]
     pub(super) fn in_loop(self, label: Label) -> std::ops::ControlFlow<Flow> {
         use std::ops::ControlFlow::{Break, Continue};
@@ -267,8 +267,8 @@ impl Run<'_, '_, '_> {
         &self.code.pieces[number.0 as usize]
     }
 
-    /// Lends out the plan of a piece of SQL. No other statement of this call runs meanwhile, and
-    /// other calls have plans of their own.
+    /// Lends out the plan of a piece of SQL. A call runs one statement at a time, and other calls
+    /// have plans of their own.
     pub(super) fn with_plan<T>(
         &mut self,
         number: SqlNumber,
