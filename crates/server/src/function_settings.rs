@@ -36,10 +36,10 @@ pub(crate) struct FunctionLevels {
 
 struct Level {
     level: u32,
-    /// What the caller sees.
+    /// The caller's namespace.
     before: Versioned,
     generation: u64,
-    /// What the function sees at its beginning.
+    /// The version of the function's namespace at its beginning.
     within: u64,
     changed: u64,
 }
@@ -149,7 +149,7 @@ impl SharedSession {
         self.namespace.put_again(namespace, version);
     }
 
-    /// Begins a level of settings within those that are open.
+    /// Begins a level of settings within the open ones.
     pub(crate) fn begin_settings_level(&self) -> u32 {
         self.level.fetch_add(1, Ordering::Relaxed) + 1
     }

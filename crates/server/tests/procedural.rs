@@ -1,5 +1,5 @@
-//! What the executor gives to languages of functions: SQL over variables, expressions, cursors,
-//! savepoints, transactions that code ends. A small language of this test asks for them by DO.
+//! The executor's interface for languages of functions: SQL over variables, expressions, cursors,
+//! savepoints, ends of transactions. A small language of this test uses it in DO.
 
 mod support;
 
@@ -200,7 +200,7 @@ fn languages_take_back_and_end_transactions() {
         assert_eq!(count(&client, "t").await, 2);
         run_do(&client, &format!("savepoint\n{insert}\nrelease")).await;
         assert_eq!(count(&client, "t").await, 3);
-        // What a function makes in the catalog is there for its next statement, and goes with it.
+        // A function's next statement sees its changes of the catalog. A savepoint undoes them.
         let source = "savepoint\nrun CREATE TABLE u (a int)\nrun INSERT INTO u VALUES (1)\nundo\n\
                       run CREATE TABLE u (b text)\nrun INSERT INTO u VALUES ('two')";
         run_do(&client, source).await;
@@ -221,7 +221,7 @@ fn languages_take_back_and_end_transactions() {
         let (_, message, _) = refused(&client, "savepoint\ncommit").await;
         assert_eq!(message, "cannot commit while a subtransaction is active");
 
-        // A setting goes with the savepoint.
+        // A savepoint undoes a SET, too.
         let source = "savepoint\nrun SET work_mem = '77kB'\nundo\n\
                       run SELECT current_setting('work_mem')\nrun SET work_mem = '88kB'\n\
                       run SELECT current_setting('work_mem')";

@@ -42,7 +42,7 @@ pub(crate) struct SetRoutine {
 /// The code of a trigger.
 #[derive(Clone)]
 pub(crate) enum TriggerCode {
-    /// Of the program.
+    /// A function of the program.
     Native(TriggerFn),
     /// A user's function.
     Routine(SetRoutine),

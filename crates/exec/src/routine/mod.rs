@@ -97,12 +97,12 @@ pub trait Routine: Send + Sync {
     }
 }
 
-/// The types of a call: those that a function is compiled for.
+/// The types of a call. A function is compiled for them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CallTypes {
-    /// Of the arguments.
+    /// The arguments' types.
     pub args: Box<[Oid]>,
-    /// Of the result.
+    /// The result's type.
     pub ret: Oid,
     /// The columns of a composite result: OUT arguments, a column definition list, or those of the
     /// type.

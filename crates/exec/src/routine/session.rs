@@ -73,7 +73,7 @@ impl SessionRoutines {
         routines.ok_or_else(|| Error::not_supported("a user's function in this context"))
     }
 
-    /// Begins a call within those that run. 54001 if there are too many.
+    /// Begins a call within the running calls. 54001 if there are too many.
     pub(super) fn deeper(&self) -> Result<Depth<'_>> {
         let before = self.depth.fetch_add(1, Ordering::Relaxed);
         let depth = Depth(self);

@@ -283,7 +283,7 @@ impl RowSink for Counted<'_> {
     }
 }
 
-/// Takes rows that nobody wants.
+/// Drops the rows that a cursor moves over.
 struct Nothing;
 
 impl RowSink for Nothing {

@@ -1,5 +1,5 @@
-//! Cursors with names: those that a function opens, and that others of the transaction and the client
-//! may use (portals; refcursor).
+//! Cursors with names (portals, refcursor). A function opens one, and other functions of the
+//! transaction and the client may use it.
 
 use super::{Spi, SpiCursor};
 use crate::routine::SessionRoutines;

@@ -46,7 +46,7 @@ impl Session {
         Ok((!columns.is_empty()).then_some(columns))
     }
 
-    /// The types of a CALL's parameters, where those that are not declared are inferred.
+    /// The types of a CALL's parameters. A type that is not declared is inferred.
     pub(super) fn call_params(
         &mut self,
         call: &CallStmt,

@@ -1,5 +1,5 @@
-//! Names that are parameters: the variables of a function (parser hooks p_pre_columnref_hook,
-//! p_post_columnref_hook and p_paramref_hook; pl_comp.c, functions.c).
+//! Names that are parameters: the variables of a function (p_pre_columnref_hook,
+//! p_post_columnref_hook and p_paramref_hook in pl_comp.c and functions.c).
 //!
 //! ```text
 //!   a column reference ─┬ a variable, if variables go first
@@ -46,7 +46,7 @@ pub trait Variables: Send + Sync {
 /// The meaning of a name that a column and a variable have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conflict {
-    /// None: 42702.
+    /// It is ambiguous (42702).
     Error,
     /// The variable.
     PreferVariable,
@@ -74,7 +74,7 @@ pub struct Variable {
     pub record: Option<RecordColumns>,
 }
 
-/// The variables of a statement that is bound, and those that it has used.
+/// The variables of a statement that is bound, and the used ones among them.
 #[derive(Clone)]
 pub(super) struct InScope {
     names: Arc<dyn Variables>,
@@ -145,7 +145,7 @@ impl Binder<'_> {
         }
     }
 
-    /// 42702 if a variable has the name of a column that was found, and neither goes first.
+    /// 42702 if a variable has the name of a column that was found, and neither is preferred.
     pub(super) fn check_no_variable(
         &mut self,
         column: &ast::ColumnRef,
