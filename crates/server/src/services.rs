@@ -435,6 +435,9 @@ impl SessionHost for SharedSession {
         table: &Relation,
         catalog: &Catalog,
     ) -> Result<Option<RowId>> {
+        if self.routines.has_cursor(cursor) {
+            return Err(Error::not_supported("WHERE CURRENT OF a cursor of a function"));
+        }
         self.cursor_places.lock().row(cursor, table, catalog)
     }
 

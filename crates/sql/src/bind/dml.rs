@@ -525,6 +525,11 @@ impl Binder<'_> {
     fn changed_rows(&mut self, query: &mut Query, condition: Option<&ast::Expr>) -> Result<()> {
         let Some(condition) = condition else { return Ok(()) };
         if let ExprKind::CurrentOf(cursor) = &condition.kind {
+            // The name may be a variable, whose value is the cursor's name.
+            if self.params.are_variables() {
+                let what = "WHERE CURRENT OF in a function";
+                return Err(self.unsupported(what, condition.location));
+            }
             let scope = self.scope();
             if scope.target_view.is_some() || scope.instead_rows.is_some() {
                 let message = "WHERE CURRENT OF on a view is not implemented";
