@@ -50,7 +50,7 @@ SELECT no_function();
 CREATE FUNCTION bad_type() RETURNS int LANGUAGE plpgsql AS $$
 DECLARE x int;
 BEGIN
-    x := 'abc' || 1;
+    x := 'abc' || 'd';
     RETURN x;
 END $$;
 SELECT bad_type();
