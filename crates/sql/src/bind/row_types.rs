@@ -123,6 +123,7 @@ pub(super) fn check_kept(expr: &Expr, place: ExprPlace) -> Result<()> {
     }
     let is_row = |ty: Oid| is_row_type(ty) || element_of(ty).is_some_and(is_row_type);
     let is_named = match expr {
+        Expr::Row(fields, _) if is_whole_row(fields) => false,
         Expr::Const(..)
         | Expr::Row(..)
         | Expr::Relabel { .. }
@@ -136,6 +137,18 @@ pub(super) fn check_kept(expr: &Expr, place: ExprPlace) -> Result<()> {
         return Err(Error::not_supported("row types in expressions of tables"));
     }
     expr.try_for_each_child(&mut |child| check_kept(child, place))
+}
+
+/// Whether these are the columns of one relation, in order: its row, whose type needs no name. A
+/// cast to a row type, which needs one, is refused where it is written.
+fn is_whole_row(fields: &[Expr]) -> bool {
+    let of = |field: &Expr| match field {
+        Expr::Var { rte, column, levels_up, .. } => Some((*rte, *levels_up, *column)),
+        _ => None,
+    };
+    let Some((rte, levels_up, _)) = fields.first().and_then(of) else { return false };
+    let mut columns = (0..).zip(fields);
+    columns.all(|(column, field)| of(field) == Some((rte, levels_up, column)))
 }
 
 /// Reads a value of a row type. `None` if it is no row type of the catalog.
