@@ -9,7 +9,7 @@
 //!
 //! - its relations and their indexes were neither changed nor dropped;
 //! - the names of its relations were not given to other objects, which might be found first;
-//! - functions that were created or dropped since have other names than those that it calls.
+//! - functions that were created or dropped since have other names than the functions it calls.
 //!
 //! Both sides are narrow for other kinds of changes. Only plans over ordinary tables stay valid, and
 //! only after changes to independent relations: no partitions, parents or children, and no views. A

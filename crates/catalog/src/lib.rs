@@ -75,7 +75,8 @@ pub const PG_CATALOG: Oid = 11;
 pub const PUBLIC: Oid = 2200;
 /// information_schema
 pub const INFORMATION_SCHEMA: Oid = 13000;
-/// The schema of the transition tables of a trigger that is being called. No catalog has it.
+/// The schema of the transition tables of a trigger that is being called. The catalog has no row
+/// for this schema; it is only the number by which names are looked up.
 pub const TRANSITION_SCHEMA: Oid = 1;
 /// The collation "default".
 pub const DEFAULT_COLLATION: Oid = 100;

@@ -1,4 +1,5 @@
-//! The kinds of objects that the store keeps, and how a version of the catalog takes them in.
+//! The kinds of objects that the store keeps, and how one is read from a version of the catalog and
+//! put into another.
 
 use crate::extended_statistics::complete_schemas;
 use crate::extension::Extension;
@@ -25,7 +26,8 @@ pub enum ObjectId {
 }
 
 impl ObjectId {
-    /// The catalog that the object is in, and its OID: what locks of objects are taken by.
+    /// The OID of the system catalog that the object is in, and the object's OID. A lock of an
+    /// object is taken under both.
     pub(crate) fn address(self) -> (Oid, Oid) {
         match self {
             ObjectId::Schema(oid) => (2615, oid),

@@ -1,4 +1,4 @@
-//! What objects there are besides relations, and how messages name them.
+//! The objects besides relations, and how messages name them.
 //!
 //! The name of an object is PostgreSQL's (getObjectDescription), as the search path shows it.
 
@@ -52,7 +52,7 @@ pub enum Object {
     Type(Oid),
 }
 
-/// What kind of relation it is, in words.
+/// The kind of a relation, in words.
 pub fn kind_word(kind: RelKind) -> &'static str {
     match kind {
         RelKind::Index | RelKind::PartitionedIndex => "index",

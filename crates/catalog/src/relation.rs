@@ -567,7 +567,8 @@ impl Relation {
         self.reads.iter().copied().chain(owner).map(|(relation, _)| relation).chain(from)
     }
 
-    /// The types of users, row types, and array types over those that its columns are declared with.
+    /// The types of the columns that are not built in: users' types, row types, and arrays over
+    /// them.
     pub fn own_types(&self) -> impl Iterator<Item = Oid> {
         let columns = self.columns.iter().filter(|column| !column.dropped && self.index.is_none());
         let types = columns.flat_map(|column| [column.type_oid, column.domain]);

@@ -23,8 +23,8 @@
 //! constraints, then with its index): in memory at once, on disk when it ends
 //! ([`CatalogStore::write`]), once for each object.
 //!
-//! What publications have touched is remembered for a while, so that plans may outlive those that
-//! have nothing to do with them (`history.rs`).
+//! The store remembers for a while which objects each publication has touched. So a plan outlives
+//! a publication that touched none of the plan's objects (`history.rs`).
 
 use crate::extension::Extension;
 use crate::history::{History, Mentions};
@@ -53,9 +53,9 @@ const ROWS: RelFileNumber = RelFileNumber(1);
 const OVERFLOW: RelFileNumber = RelFileNumber(2);
 /// Durable cell of the next OID to reserve from.
 const OID_CELL: u64 = 1;
-/// OIDs reserved at once: a crash skips at most so many.
+/// The number of OIDs reserved at once. A crash skips at most this number.
 const OIDS_RESERVED_AT_ONCE: u32 = 1024;
-/// Longer objects go out of line.
+/// Longer objects are stored out of line.
 const INLINE_BYTES_MAX: usize = 2000;
 /// Most objects are shorter before they are shortened.
 const JSON_BYTES: usize = 2048;
@@ -80,7 +80,7 @@ pub struct CatalogStore {
     published: ArcSwap<Catalog>,
     /// Its epoch, which every statement asks for.
     published_epoch: AtomicU64,
-    /// What led to it.
+    /// The recent publications before it.
     history: Mutex<History>,
     /// Where the committed version of each object is stored.
     row_ids: Mutex<HashMap<ObjectId, RowId>>,
@@ -150,8 +150,8 @@ impl CatalogStore {
         self.published_epoch.store(epoch, Ordering::SeqCst);
     }
 
-    /// Reads the catalog again, after a commit whose changes nobody has in memory. Called while
-    /// that still holds its locks.
+    /// Reads the catalog again, after a commit whose changes no session has in memory. The caller
+    /// still holds the committed transaction's locks.
     pub fn reload(&self) -> Result<()> {
         self.load()
     }
@@ -232,14 +232,14 @@ impl CatalogStore {
     }
 
     /// Excludes other transactions from creating (or renaming to) the same name until this one
-    /// ends; `None`: granted.
+    /// ends. `None` if the lock is granted.
     pub fn lock_name(&self, txn: &Txn, schema: Oid, name: &str) -> Result<Option<LockWait>> {
         txn.lock_name(name_hash(schema, name))
     }
 
-    /// Excludes other transactions from changing an object until this one ends. Relations have
-    /// locks of their own: this one is for those that hold a relation in SHARE, as CREATE INDEX
-    /// does, which keeps nobody else from doing so. `None`: granted.
+    /// Excludes other transactions from changing an object until this one ends. A relation has a
+    /// relation lock too, but several transactions may hold that in mode SHARE, as CREATE INDEX
+    /// does. This lock excludes them from each other. `None` if the lock is granted.
     pub fn lock_object(&self, txn: &Txn, id: ObjectId) -> Result<Option<LockWait>> {
         let (class, oid) = id.address();
         txn.lock_object(class, oid)
@@ -281,8 +281,9 @@ impl CatalogStore {
         changes.change(self.new_epoch(), ObjectId::Schema(oid), |c| c.remove_schema(oid));
     }
 
-    /// Writes what has changed since this was last called. Every statement that changes objects
-    /// ends with it: a later savepoint's rollback, or the commit, then finds the rows it goes with.
+    /// Writes the objects that have changed since the last call. Every statement that changes
+    /// objects ends with it, so that the commit, or the rollback to a savepoint, finds the rows of
+    /// the statement.
     pub fn write(&self, txn: &mut Txn, changes: &mut CatalogChanges) -> Result<()> {
         if changes.unwritten.is_empty() {
             return Ok(());
@@ -409,7 +410,7 @@ impl CatalogStore {
         }
         let published = self.published();
         if changes.base_epoch == published.epoch {
-            // Nobody has published since: it is the version to publish.
+            // The private version is based on the published one: it becomes the next one.
             let next = with_committed_labels(changes.catalog.clone(), &changes.changed);
             return self.follow(&published, next, changes);
         }
@@ -486,8 +487,9 @@ impl CatalogChanges {
     }
 }
 
-/// Takes the partitions out of a version that the changes move or drop. A transaction may give the
-/// place of one to another, in an order that is lost: where they come to is free only then.
+/// Takes the partitions that the changes move or drop out of a version. A transaction may give the
+/// bounds of one partition to another, and the order of such changes is not known any more. With
+/// all of them taken out, each finds its new bounds free.
 fn unlink_moved(changes: &CatalogChanges, to: &mut Catalog) {
     for id in &changes.changed {
         let ObjectId::Relation(oid) = *id else { continue };

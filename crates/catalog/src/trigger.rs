@@ -45,7 +45,7 @@ pub struct TriggerEvents {
 pub struct ConstraintTrigger {
     /// The constraint's OID.
     pub oid: Oid,
-    /// FROM: the other table that the constraint is about; 0 for none.
+    /// FROM: the other table that the constraint is about, or 0.
     pub from: Oid,
     /// DEFERRABLE
     pub deferral: Deferral,

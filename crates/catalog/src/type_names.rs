@@ -1,9 +1,9 @@
 //! Types by name, and the names of types (pg_type.typname): built-in ones, row types of relations,
 //! users' types, and the arrays over the last two.
 //!
-//! An array type over a type of a user is not stored. Its name is the element's behind `_`, with a
-//! number if another type has that name (makeArrayTypeName). So, unlike in PostgreSQL, the name does
-//! not depend on which of the two types was created first, and two cut names may be equal.
+//! An array type over a type of a user is not stored. Its name is `_` and the element's name, with
+//! a number if another type has that name (makeArrayTypeName). So, unlike in PostgreSQL, the name
+//! does not depend on which of the two types was created first. Two truncated names may be equal.
 
 use crate::builtin::{self, Type};
 use crate::objects::{EnumLabels, TypeDefinition, UserType};

@@ -1,6 +1,6 @@
-//! What an OID alone says of a type that is not built in (see [`steppe_types::oid::place`]): the row
-//! type of a relation, an enum, a domain, or the array type over one. Only a catalog knows the type's
-//! name, and whether it exists.
+//! The properties of a type that its OID alone decides. A type that is not built in has an OID in
+//! the range of its kind ([`steppe_types::oid::place`]). It is the row type of a relation, an enum,
+//! a domain, or the array type over one. Only a catalog knows its name, and whether it exists.
 
 use crate::builtin::{ARRAY_SUBSCRIPT_HANDLER, Type};
 use std::ops::Range;

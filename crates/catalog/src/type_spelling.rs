@@ -1,6 +1,7 @@
-//! How stored texts name users' types: by OID, so that they mean the same after the type, or a label
-//! of an enum, was renamed or has moved to another schema. What shows a text to users puts the names
-//! in ([`Catalog::with_type_names`]). Relations are stored in the same manner, as `'OID'::regclass`.
+//! How stored texts name users' types: by OID. So a text stays valid when the type, or a label of
+//! an enum, is renamed, and when the type moves to another schema. Code that shows a text to users
+//! replaces the OIDs by names ([`Catalog::with_type_names`]). Stored texts name relations in the
+//! same manner, as `'OID'::regclass`.
 //!
 //! ```text
 //!   pg_catalog."#2147500000"            the type with this OID

@@ -1,7 +1,7 @@
 //! Domains: a type with conditions (the domain's columns of pg_type, and its rows of pg_constraint).
 //!
-//! Values of a domain are values of its base type, in memory and on disk. An expression becomes a
-//! value of the domain by a check.
+//! A value of a domain is stored as a value of its base type, in memory and on disk. Where an
+//! expression becomes a value of the domain, the executor checks the conditions.
 
 use crate::{Catalog, Column, builtin};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use steppe_types::Oid;
 use steppe_types::oid::is_domain;
 
-/// What CREATE DOMAIN has made.
+/// The definition of a domain.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Domain {
     /// The type below it, which may be a domain.
@@ -18,7 +18,7 @@ pub struct Domain {
     pub modifier: i32,
     /// Its collation, or 0.
     pub collation: Oid,
-    /// NOT NULL.
+    /// The NOT NULL constraint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_null: Option<DomainNotNull>,
     /// DEFAULT, as a stored text.

@@ -1,10 +1,10 @@
 //! The labels of an enum: rows of pg_enum.
 //!
-//! A value of the type holds its label's place in the order ([`steppe_types::Datum::Enum`]), as
-//! PostgreSQL's enumsortorder, but in double precision. A new label between two others gets the place
-//! in their middle; none ever moves, so indexes and stored rows stay as they are. (PostgreSQL moves
-//! labels when a middle is no number of its own any more. Here that takes more than 50 labels in
-//! one gap: 0A000.)
+//! A value of the type holds its label's place in the order ([`steppe_types::Datum::Enum`]), which
+//! is PostgreSQL's enumsortorder in double precision. A new label between two others gets the place
+//! in their middle. A label never changes its place, so indexes and stored rows stay as they are.
+//! (PostgreSQL renumbers the labels when two neighbors have no number between them. Here a gap has
+//! room for more than 50 labels, and a label that finds no room is refused with 0A000.)
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -19,8 +19,9 @@ pub struct EnumLabel {
     pub name: Arc<str>,
     /// enumsortorder
     pub order: f64,
-    /// Whether the transaction that has added the label, to a type that is older, still runs: its
-    /// rollback would leave values without a label, so nobody may make such values.
+    /// Whether the transaction that has added the label still runs, and the type is older than it.
+    /// A session may not make values of such a label, because a rollback would leave them without
+    /// their label.
     #[serde(skip)]
     pub uncommitted: bool,
 }
@@ -57,7 +58,7 @@ impl EnumLabels {
         Ok(place)
     }
 
-    /// The labels without the mark of those that are uncommitted; `None` if none is.
+    /// The same labels, all marked as committed; `None` if all are so already.
     pub(super) fn committed(&self) -> Option<EnumLabels> {
         let is_any = self.0.iter().any(|label| label.uncommitted);
         let label = |label: &EnumLabel| EnumLabel { uncommitted: false, ..label.clone() };

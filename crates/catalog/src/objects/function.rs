@@ -32,11 +32,12 @@ pub struct Function {
     pub brought_by: Option<&'static str>,
     /// Owner.
     pub owner: Oid,
-    /// What it is (prokind).
+    /// Function, procedure, aggregate or window function (prokind).
     pub kind: FunctionKind,
     /// Input argument types: what a call is resolved by.
     pub args: Box<[Oid]>,
-    /// All arguments, with the columns of the result; empty: `args`, without names.
+    /// All arguments and the columns of the result. Empty if all are input arguments without
+    /// names, which `args` has.
     pub declared: Box<[Argument]>,
     /// Return type.
     pub ret: Oid,
@@ -62,7 +63,7 @@ pub struct Function {
     pub support: Oid,
     /// Defaults of the last input arguments, as SQL text.
     pub defaults: Box<[Text]>,
-    /// What it does.
+    /// Its code.
     pub body: Body,
     /// Settings that hold while it runs (SET clauses).
     pub config: Box<[(Text, Text)]>,
@@ -169,7 +170,7 @@ pub enum ArgumentMode {
     Table,
 }
 
-/// What a function does (prolang, prosrc, prosqlbody).
+/// The code of a function, and its language (prolang, prosrc, prosqlbody).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Body {
     /// Language internal or c: this program has the code, under the name of its source.

@@ -62,7 +62,7 @@ impl UserType {
         Some(UserType { definition: TypeDefinition::Enum { labels }, ..self.clone() })
     }
 
-    /// What CREATE DOMAIN has made; `None` for an enum.
+    /// The definition of a domain; `None` for an enum.
     pub fn domain(&self) -> Option<&Domain> {
         match &self.definition {
             TypeDefinition::Domain(domain) => Some(domain),

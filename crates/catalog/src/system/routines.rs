@@ -54,7 +54,7 @@ fn schema_of(context: &SystemContext<'_>, function: &Function) -> Datum {
     context.catalog.schema_of(function).map_or(Datum::Null, |oid| schema_name(context.catalog, oid))
 }
 
-/// The type's name, or the kind of type that stands for it; its schema; its own name.
+/// The columns data_type, udt_schema and udt_name of a type.
 fn type_columns(context: &SystemContext<'_>, ty: Oid) -> [Datum; 3] {
     let (schema, name) = context.catalog.type_name(ty).unwrap_or((PG_CATALOG, "???".into()));
     let is_array = builtin::ty(ty).is_some_and(|ty| ty.element != 0 && ty.len == -1);

@@ -192,7 +192,7 @@ pub(super) fn view_of_triggers(context: &SystemContext<'_>, out: &mut RowsBuilde
         let bits = trigger.type_bits();
         let names = trigger.transition.as_deref();
         for (event, word) in EVENTS.into_iter().filter(|(event, _)| bits & event != 0) {
-            // Those that fire at the same time, in the order of their names.
+            // The triggers of the same event and timing that fire before this one, by name.
             let is_before = |other: &&Trigger| {
                 let same = other.type_bits();
                 same & event != 0 && same & (1 | 66) == bits & (1 | 66) && other.name < trigger.name
