@@ -1,9 +1,9 @@
 //! The callers of a function, and the functions that take or return a type: dependents
 //! (dependency.c).
 //!
-//! Views note the functions that they call, as they note the tables that they read. Other objects
-//! keep expressions as text: a text with the function's name is bound, and its calls are looked
-//! through.
+//! A view stores the functions that it calls, as it stores the tables that it reads. Other objects
+//! keep their expressions as text. If the function's name occurs in a text, the text is bound, and
+//! its calls tell whether it depends on the function.
 
 use std::sync::Arc;
 use steppe_catalog::objects::Object;

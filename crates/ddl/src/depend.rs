@@ -209,7 +209,7 @@ impl Search<'_> {
                 Object::Statistics(table, _) | Object::Trigger(table, _) => {
                     !goes(Object::Relation(table))
                 }
-                // A constraint goes with its table, or its column.
+                // A constraint is dropped with its table, or its column.
                 Object::Constraint(table, constraint) => {
                     let relation = catalog.relation(table);
                     let schema = relation.map_or(0, |relation| relation.schema);
@@ -307,7 +307,8 @@ fn generated_from(catalog: &Catalog, table: Oid, attnum: i16) -> Vec<Object> {
     readers.map(|at| Object::Column(table, at as i16 + 1)).collect()
 }
 
-/// The triggers of a table that name a column of it. Clones go with their parents' triggers.
+/// The triggers of a table that name a column of it. Clones are left out: they are dropped with
+/// their parents' triggers.
 fn triggers_naming(catalog: &Catalog, table: Oid, attnum: i16) -> Vec<Object> {
     let Some(relation) = catalog.relation(table) else { return Vec::new() };
     let names = |trigger: &&Trigger| {
@@ -317,7 +318,7 @@ fn triggers_naming(catalog: &Catalog, table: Oid, attnum: i16) -> Vec<Object> {
     naming.map(|trigger| Object::Trigger(table, trigger.oid)).collect()
 }
 
-/// Whether a child is no partition, which goes silently.
+/// Whether a child inherits. (A partition is dropped without being listed.)
 fn inherits(catalog: &Catalog, child: Oid) -> bool {
     catalog.relation(child).is_some_and(|child| child.partition_of.is_none())
 }

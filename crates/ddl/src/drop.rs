@@ -357,7 +357,8 @@ fn drop_schemas(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<()> {
     Ok(())
 }
 
-/// The tables that a TRUNCATE empties, locked: those that it names and those below them, each once.
+/// Locks the tables that a TRUNCATE empties, and returns each once: the tables that it names, and
+/// their children.
 pub fn truncated(ctx: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Result<Vec<Arc<Relation>>> {
     all_truncated(ctx, truncate, false)
 }

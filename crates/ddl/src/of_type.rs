@@ -1,5 +1,5 @@
-//! What depends on a type: columns of it, domains over it, and stored texts that name it (see
-//! [`steppe_catalog::type_spelling`]).
+//! The objects that depend on a type: columns of it, domains over it, and objects with a stored
+//! text that names it (see [`steppe_catalog::type_spelling`]).
 
 use steppe_catalog::objects::{Object, TypeDefinition, UserType};
 use steppe_catalog::type_spelling::{is_spelled, mentions};
@@ -55,7 +55,7 @@ fn is_over(own: &UserType, ty: Oid) -> bool {
 fn columns_of(relation: &Relation, ty: Oid, add: &mut dyn FnMut(Object)) {
     for (column, attnum) in relation.columns.iter().zip(1..) {
         if !column.dropped && (column.type_oid == ty || column.domain == ty) {
-            // A partitioned table goes with a column of its key.
+            // A partitioned table is dropped with a column of its key.
             let key = relation.partition_key.iter().flat_map(|key| key.columns.iter());
             let is_key = key.into_iter().any(|column| column.attnum == attnum);
             add(match is_key {
@@ -100,7 +100,7 @@ fn in_relation(relation: &Relation, ty: Oid, add: &mut dyn FnMut(Object)) {
     }
 }
 
-/// A generated column goes with its expression.
+/// The object that a default's text belongs to. A generated column is dropped with its expression.
 fn default_or_column(column: &Column, table: Oid, attnum: i16) -> Object {
     match column.generated {
         true => Object::Column(table, attnum),

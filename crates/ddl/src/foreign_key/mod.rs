@@ -1,8 +1,8 @@
 //! Definitions of foreign keys (ATAddForeignKeyConstraint and its kin in tablecmds.c).
 //!
-//! A foreign key is a constraint of the referencing table. The referenced table is put once more
-//! when one is added, so that plans of changes of its rows are made again. Foreign keys are added
-//! when all else of the statement is there: a table may refer to itself.
+//! A foreign key is a constraint of the referencing table. When one is added, the referenced table
+//! is put into the catalog anew, so that sessions make their plans over it again. A statement adds
+//! foreign keys last, because a table may refer to itself.
 //!
 //! | file | subject |
 //! |---|---|

@@ -1,7 +1,8 @@
 //! A partitioned table's foreign keys on its partitions (CloneForeignKeyConstraints).
 //!
-//! Each partition has the constraint with the parent's as its parent. A partition that is attached
-//! may have an equal one of its own, which then belongs to the parent's. A detached one keeps it.
+//! Each partition has a constraint of its own, whose parent is the constraint of the partitioned
+//! table. If a table has an equal constraint when it is attached, that one gets the parent. A
+//! detached partition keeps its constraint, without the parent.
 
 use super::super::{DdlContext, partition};
 use super::rows::KeysOfRows;

@@ -1,7 +1,7 @@
 //! Whether the rows of a table have their keys in the referenced one (RI_Initial_Check).
 //!
-//! Keys are collected from the rows, sorted in large batches, and each different one is looked up
-//! once, in the order of the index.
+//! The keys of the rows are collected and sorted in large batches. Each different key of a batch is
+//! looked up once, in the order of the index.
 
 use super::super::DdlContext;
 use super::super::scan::with_newest;

@@ -4,9 +4,9 @@
 //!   CREATE FUNCTION ─ options, parameters, types, body ─▶ Function ─ replace: checks ─▶ catalog
 //! ```
 //!
-//! A function is an object of the catalog by its own OID. Its name in a schema may be that of
-//! several functions with different input arguments, so a new one takes the lock of its name first.
-//! A function is not locked while it runs: calls that run go on with the version that they have.
+//! A function is an object of the catalog with an OID. Several functions of a schema may share a
+//! name if their input arguments differ, so CREATE FUNCTION first locks the name. A function is not
+//! locked while it runs: a running call goes on with the version that it has.
 
 mod alter;
 mod body;

@@ -1,5 +1,5 @@
-//! CREATE OR REPLACE: what of an existing function may change (ProcedureCreate in pg_proc.c). Calls
-//! of it in views and other functions must stay what they are.
+//! CREATE OR REPLACE: the properties of an existing function that may change (ProcedureCreate in
+//! pg_proc.c). Calls of it in views and other functions must stay valid and keep their types.
 
 use super::super::DdlContext;
 use super::parameters::Parameters;

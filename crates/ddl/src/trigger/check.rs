@@ -1,4 +1,5 @@
-//! What CREATE TRIGGER may ask of a kind of relation, and of a trigger's kind.
+//! Checks of CREATE TRIGGER: whether the kind of relation may have such a trigger, and whether the
+//! parts of the statement fit each other.
 
 use super::super::open::system_catalog;
 use steppe_catalog::system::kind_of_relations;
@@ -49,7 +50,7 @@ pub(super) fn without_triggers(relation: &Relation) -> Error {
     unsupported(relation, format!("relation \"{}\" cannot have triggers", relation.name))
 }
 
-/// 0A000 for parts of the statement that do not go together.
+/// 0A000 for parts of the statement that do not fit each other.
 pub(super) fn check_kind(stmt: &CreateTriggerStmt) -> Result<()> {
     let refused = |message: &str| Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
     if stmt.for_each_row && stmt.events.truncate {

@@ -57,7 +57,7 @@ pub(in super::super) fn drop_triggers(ctx: &mut DdlContext<'_>, drop: &DropStmt)
     Ok(())
 }
 
-/// 2BP01 for a clone, which goes with its parent's trigger only.
+/// 2BP01 for a clone, which is dropped with its parent's trigger only.
 fn check_is_no_clone(
     ctx: &mut DdlContext<'_>,
     relation: &Relation,
@@ -86,7 +86,7 @@ fn parent_of<'c>(
     above.triggers.iter().any(|own| own.oid == trigger).then_some(above)
 }
 
-/// 2BP01 for a constraint that a constraint trigger has, which goes with the trigger only.
+/// 2BP01 for the constraint of a constraint trigger, which is dropped with the trigger only.
 pub(in super::super) fn check_is_no_trigger(
     ctx: &mut DdlContext<'_>,
     table: &Relation,
@@ -103,14 +103,14 @@ pub(in super::super) fn check_is_no_trigger(
     Err(required(&own, &what))
 }
 
-/// 2BP01: an object goes with another one only.
+/// 2BP01: an object is dropped with another one only.
 fn required(own: &str, what: &str) -> Error {
     let message = format!("cannot drop {own} because {what} requires it");
     Error::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, message)
         .hint(format!("You can drop {what} instead."))
 }
 
-/// Removes a trigger with its clones. It may have gone already.
+/// Removes a trigger with its clones. Does nothing if the trigger does not exist any more.
 pub(in super::super) fn remove(
     ctx: &mut DdlContext<'_>,
     relation: Oid,

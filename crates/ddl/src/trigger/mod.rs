@@ -5,9 +5,9 @@
 //! EXCLUSIVE or stronger. The relation has its triggers in the order of their names, which is the
 //! order in which they fire.
 //!
-//! A row trigger of a partitioned table has a clone on each partition. The clones follow the
-//! trigger: they are made with it and with each later partition, renamed, switched and dropped with
-//! it, and dropped when their table is no partition any more.
+//! A row trigger of a partitioned table has a clone on each partition. The clones are made with the
+//! trigger, and with each later partition. They are renamed, enabled, disabled and dropped with the
+//! trigger. A partition that is detached loses its clones.
 //!
 //! | file | subject |
 //! |---|---|

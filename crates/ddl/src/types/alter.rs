@@ -1,5 +1,5 @@
-//! Changes of a type that are the same for each kind: ALTER TYPE and ALTER DOMAIN … RENAME TO, SET
-//! SCHEMA, OWNER TO; COMMENT ON TYPE and DOMAIN.
+//! Changes that are the same for each kind of type: RENAME TO, SET SCHEMA and OWNER TO of ALTER
+//! TYPE and ALTER DOMAIN, and COMMENT ON TYPE and DOMAIN.
 
 use super::super::rename::rename_relation;
 use super::super::set_schema::{move_all, new_schema};

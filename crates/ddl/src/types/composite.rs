@@ -1,5 +1,5 @@
-//! Composite types: CREATE TYPE … AS (…), and ALTER TYPE's changes of attributes. A composite type is
-//! a relation without rows, whose row type it is (DefineCompositeType).
+//! Composite types: CREATE TYPE … AS (…), and ALTER TYPE's changes of attributes. A composite type
+//! is the row type of a relation that has no rows (DefineCompositeType).
 
 use super::super::table::{check_column_name, check_column_type, check_columns, written_collation};
 use super::super::{drop_column, truncate_name};

@@ -1,5 +1,5 @@
-//! Whether the values that tables have of a domain fulfil a new condition (validateDomainCheckConstraint
-//! and validateDomainNotNullConstraint).
+//! Whether the stored values of a domain fulfil a new condition of it
+//! (validateDomainCheckConstraint and validateDomainNotNullConstraint).
 
 use super::super::scan::{evaluator, scan_rows};
 use super::DdlContext;

@@ -9,7 +9,7 @@ use steppe_sql::bind::typename::TypeNames;
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
 
-/// DROP TYPE, DROP DOMAIN; returns the command tag. All types are looked up before one goes.
+/// DROP TYPE, DROP DOMAIN; returns the command tag. All types are looked up before one is dropped.
 pub(in super::super) fn drop_types(
     ctx: &mut DdlContext<'_>,
     stmt: &DropStmt,

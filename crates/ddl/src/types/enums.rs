@@ -1,4 +1,4 @@
-//! Enums (pg_enum.c).
+//! Enums: CREATE TYPE … AS ENUM, and ALTER TYPE's ADD VALUE and RENAME VALUE (pg_enum.c).
 
 use super::{DdlContext, Found, not_a, object, plain};
 use std::sync::Arc;
@@ -115,7 +115,7 @@ fn extended(
         }
     };
     let order = labels.place_for(position)?;
-    // Nobody else knows a type that this transaction has made.
+    // Other transactions do not see a type that this transaction has made.
     let is_older = ctx.store.published().user_type(ty.oid).is_some();
     let mut list = labels.0.to_vec();
     list.insert(position, new_label(ctx, new, order, is_older)?);

@@ -48,8 +48,8 @@ pub(super) enum Found {
 }
 
 impl DdlContext<'_> {
-    /// The schema of a new type and the type's name: 42710 if a type has the name. No other
-    /// transaction makes one of the name meanwhile.
+    /// The schema of a new type and the type's name: 42710 if a type has the name. Locks the name,
+    /// so that other transactions do not make a type of that name meanwhile.
     fn new_type_name(&mut self, name: &ObjectName) -> Result<(Oid, Arc<str>)> {
         let schema = create_statistics::creation_schema(self, name)?;
         let name = truncate_name(name.name());
