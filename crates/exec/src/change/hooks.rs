@@ -47,7 +47,7 @@ pub(crate) struct Trigger {
 struct Condition {
     /// Over the old row, followed by the new one.
     holds: CExpr,
-    /// What stands for a version that there is not.
+    /// The NULLs in place of a row that the command does not have.
     none: Box<[Datum]>,
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct CommandHooks {
     pub(crate) before_row: Triggers,
     pub(crate) after_row: Triggers,
     pub(crate) after_statement: Triggers,
-    /// Of a view.
+    /// The INSTEAD OF triggers of a view.
     pub(crate) instead_of: Triggers,
 }
 

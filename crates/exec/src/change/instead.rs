@@ -1,10 +1,10 @@
 //! Changes of views by INSTEAD OF triggers (ExecIRInsertTriggers and the like in
 //! src/backend/commands/trigger.c).
 //!
-//! The triggers do all that is done. A trigger gets the row from the trigger before it, and the last
-//! one's row is the one that RETURNING sees. If one returns NULL, the row counts as unchanged. Rows
-//! of UPDATE and DELETE come from the child as the view has them: nothing is locked or checked
-//! again.
+//! The triggers make all changes; the executor itself changes no table. Each trigger gets the row
+//! that the trigger before it returned, and RETURNING sees the row of the last one. If a trigger
+//! returns NULL, the row counts as unchanged. The rows of UPDATE and DELETE come from the child
+//! plan, which reads the view. They are neither locked nor checked again.
 
 use super::hooks::RowCommand;
 use super::insert::Placed;

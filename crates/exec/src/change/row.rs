@@ -94,7 +94,7 @@ pub(crate) enum Changed {
         is: RowId,
     },
     Deleted(Vec<Datum>, WrittenOver),
-    /// Done by the INSTEAD OF triggers of a view; without a new row: deleted.
+    /// The INSTEAD OF triggers of a view made the change. `new` is `None` if they deleted the row.
     Instead {
         old: Vec<Datum>,
         new: Option<Vec<Datum>>,

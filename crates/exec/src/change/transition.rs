@@ -2,8 +2,8 @@
 //! REFERENCING (MakeTransitionCaptureState and TransitionTableAddTuple in
 //! src/backend/commands/trigger.c).
 //!
-//! A statement captures the rows of the table that it names, with the columns of that table, also
-//! those of its leaves. A row that an UPDATE moves to another partition is captured as an updated
+//! A statement captures the changed rows of the table that it names and of its leaves, all with the
+//! columns of that table. A row that an UPDATE moves to another partition is captured as an updated
 //! one. Captured rows are kept in memory up to work_mem, then in temporary files.
 //!
 //! When the triggers fire, the rows are complete. Statements of a trigger's function find the tables
@@ -202,7 +202,7 @@ pub(super) fn tables_for(
         let shown = Relation { columns: relation.columns.clone(), ..shown };
         TransitionTable { relation: Arc::new(shown), rows }
     };
-    // No other relation has these numbers.
+    // The trigger's OID and its complement serve as OIDs: other relations do not have them.
     let (old, new) = (!trigger.oid, trigger.oid);
     let of_old = found.and_then(|found| found.old.as_ref());
     let of_new = found.and_then(|found| found.new.as_ref());

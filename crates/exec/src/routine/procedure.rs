@@ -1,7 +1,8 @@
 //! CALL and DO (ExecuteCallStmt and ExecuteDoStmt in functioncmds.c).
 //!
-//! A procedure has an execution of its own, of no plan. Outside a transaction block it gets the means
-//! to end the transaction ([`TransactionControl`]). A CALL within it gets them from it.
+//! A procedure has an execution of its own, without a plan. Outside a transaction block it gets a
+//! [`TransactionControl`], with which it may end the transaction. It passes that on to a CALL that
+//! it runs itself.
 
 use super::Language;
 use super::call::SetRoutine;

@@ -1,6 +1,7 @@
 //! Statements of foreign keys (ri_PlanCheck, ri_PerformCheck).
 //!
-//! A statement is planned once. All sessions that run its compiled command share the plan. Its plan reads no whole table if an index serves.
+//! A statement is planned once. All sessions that run its compiled command share the plan. The plan
+//! does not scan the whole table if an index can answer the statement.
 
 use super::{Answer, Spi, present};
 use crate::partition::lock_mode;

@@ -1,4 +1,4 @@
-//! Running statements (_SPI_execute_plan).
+//! Runs the statements of a function, planned or not (_SPI_execute_plan).
 
 use super::prepared::Body;
 use super::{Prepared, Spi};

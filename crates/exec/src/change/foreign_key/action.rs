@@ -1,10 +1,12 @@
-//! Referenced keys that a statement has removed, and the actions on rows that refer to them (RI_FKey_noaction_del
-//! and its kin).
+//! Referenced keys that a statement has removed, and the actions on rows that refer to them
+//! (RI_FKey_noaction_del and the like).
 //!
 //! Each action is a statement over the referencing table, planned once and kept with the compiled
-//! command. It prefers an index. The events of the changed rows run after those of the statement
-//! that has set the action off, so that cascades do not nest. An action above READ COMMITTED runs at the transaction's snapshot;
-//! a row that refers to the key and that the snapshot does not see makes it fail (40001).
+//! command. The plan prefers an index. The events of the rows that an action changes run after the
+//! events of the statement that has caused the action, so cascades do not nest.
+//!
+//! Above READ COMMITTED an action runs at the transaction's snapshot. It fails with 40001 if a row
+//! refers to the key and the snapshot does not see that row.
 
 use super::set::{KeyChange, positions};
 use super::violation::{pick, still_referenced};

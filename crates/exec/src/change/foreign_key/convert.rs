@@ -1,7 +1,8 @@
-//! A referencing value as the referenced column has it.
+//! Converts a referencing value to the type of the referenced column.
 //!
-//! A look-up needs the value in the form of the index. Types that PostgreSQL compares with an
-//! operator of one operator family are converted without loss, or no row can have the key.
+//! A look-up in the referenced index needs a value of that type. The two types may differ if
+//! PostgreSQL compares them with an operator of the index's operator family. The conversion loses
+//! nothing. A value that the referenced type cannot hold is in no referenced row.
 
 use std::sync::Arc;
 use steppe_types::numeric::Numeric;

@@ -14,9 +14,9 @@
 //!                                                       referencing table
 //! ```
 //!
-//! Both see the database as it is then. A referencing row cannot get in between: its check locks the
-//! referenced row, and a change of a referenced key waits for that lock. So either the check does
-//! not find the key, or the query finds the referencing row.
+//! Both see the database as it is at that moment. A referencing row of another transaction cannot
+//! escape them. Its check locks the referenced row, and a change of a referenced key waits for that
+//! lock. So either the check does not find the key, or the query finds the referencing row.
 //!
 //! If a check finds no key, it looks at the referencing row again. A row that has been deleted, or
 //! has another key by now, needs none (RI_FKey_check).

@@ -1,7 +1,8 @@
-//! The foreign keys that a command on a table meets, compiled with the command; and the keys of its
-//! rows until the end of the statement.
+//! The foreign keys that a command on a table meets, compiled with the command, and the keys of the
+//! changed rows, kept until the end of the statement.
 //!
-//! Leaves with the same definition share the compiled parts, which therefore do not name the table.
+//! Leaves with the same definition share the compiled parts. These parts therefore do not name the
+//! table.
 
 use super::action::Referenced;
 use super::check::{Referencing, find_early};
