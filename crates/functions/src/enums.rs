@@ -1,5 +1,5 @@
-//! Functions of enums (src/backend/utils/adt/enum.c). A function finds the type by the call's: its
-//! arguments may all be NULL.
+//! Functions of enums (src/backend/utils/adt/enum.c). A function takes the enum from the declared
+//! types of the call's arguments, because the values may all be NULL.
 
 use super::args::given;
 use super::{CallInfo, Entry, arg, scalar, typed};
