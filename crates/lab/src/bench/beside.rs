@@ -12,7 +12,8 @@ pub(super) enum Beside {
     /// Open transactions with `each` savepoints. A row was inserted in each of them, because a
     /// savepoint without a change does not count as a subtransaction.
     Savepoints { sessions: u32, each: u32 },
-    /// An open transaction in which a function has run so many exception blocks, each with a change.
+    /// An open transaction in which a function has run this number of exception blocks, each with a
+    /// change.
     ExceptionBlocks(u32),
     /// A REPEATABLE READ transaction that has read.
     Snapshot,

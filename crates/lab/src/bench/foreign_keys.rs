@@ -69,7 +69,8 @@ const ADD: &str = "ALTER TABLE key_rows ADD CONSTRAINT key_rows_parent FOREIGN K
                    REFERENCES key_parents";
 const DROP: &str = "ALTER TABLE key_rows DROP CONSTRAINT key_rows_parent";
 
-/// No child refers to the parents with high numbers, which are deleted.
+/// The statements that make the tables. The workload deletes the parents with high numbers, so
+/// the children refer to the other parents only.
 fn tables(rows: u32) -> String {
     let all = PARENTS + DELETED;
     format!(

@@ -2,10 +2,10 @@
 //!
 //! * The forms (the functions of a published comparison of fast query shipping and sub-queries in
 //!   Postgres-XL): a statement within a PL/pgSQL function, static or dynamic, beside the same
-//!   statement sent by the client. Over a plain table, and over 6,400 hash leaves. The forms that
-//!   set a parameter of Postgres-XL are left out: PostgreSQL has no such parameter.
+//!   statement sent by the client. Each runs over a plain table and over 6,400 hash leaves. The
+//!   forms that set a parameter of Postgres-XL are left out: PostgreSQL has no such parameter.
 //! * Programs in PL/pgSQL from one client: a loop of additions, strings, an array, recursion, a
-//!   cursor. And a function in SQL in a condition, beside the condition written out.
+//!   cursor. A condition that calls a function in SQL is measured beside the condition written out.
 
 use std::fmt::Write;
 

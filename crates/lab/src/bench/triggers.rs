@@ -2,7 +2,8 @@
 //!
 //! * An audit trigger in PL/pgSQL after each row, and a trigger before it that sets a column: one row
 //!   a statement, and 100,000 rows in one.
-//! * A foreign key: one row a statement from 32 clients, to any parent and all to one; COPY.
+//! * A foreign key: 32 clients insert one row a statement. The rows refer to any parent, or all to
+//!   one parent. COPY inserts many rows.
 //! * A transfer like pgbench's beside a session that runs exception blocks in one transaction.
 
 use super::beside::Beside;
