@@ -1,4 +1,4 @@
-//! The parser's tree into executable code.
+//! Builds executable code from the parser's tree.
 
 use std::collections::HashMap;
 use std::sync::Arc;

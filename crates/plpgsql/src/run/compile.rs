@@ -1,5 +1,5 @@
-//! From a function of the catalog to code: its signature for the parser, the types that its body
-//! names (pl_comp.c).
+//! Compiles a function of the catalog to code: gives its signature to the parser, and resolves the
+//! types that its body names (pl_comp.c).
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! FOR over the rows of a query or a cursor (exec_stmt_fors, exec_stmt_dynfors, exec_stmt_forc in
 //! pl_exec.c).
 //!
-//! The query's rows come in pieces: first 10, then 50, as in PostgreSQL, so that a query whose
-//! functions have effects runs as far. The loop's cursor is kept with the call: a COMMIT in the
-//! body makes it read its rows first.
+//! The query's rows are fetched in pieces: first 10, then 50, as in PostgreSQL. So a query whose
+//! functions have side effects runs as far as it does there. The loop's cursor is kept with the
+//! call. A COMMIT in the body makes the cursor read its remaining rows first.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -10,9 +10,9 @@
 //!   Spi::prepare_with
 //! ```
 //!
-//! A variable is a parameter of the plan, by its slot: the frame is the list of values. A plan that
-//! mentions a record is good for the record's present columns. An expression is asked whether the
-//! catalog has moved when the session's epoch has.
+//! A variable is a parameter of the plan, numbered by its slot, so the frame is the list of values.
+//! A plan that mentions a record is valid for the record's present columns only. When the session's
+//! epoch has changed, the call checks whether the plan is still valid in the new catalog.
 
 use std::sync::Arc;
 
