@@ -1,8 +1,10 @@
-//! The triggers that a session is calling, one within the other, and the transition tables that
-//! their functions' statements find (PostgreSQL's named tuplestores, src/backend/utils/misc/queryenvironment.c).
+//! The triggers that a session is calling, one within the other, and their transition tables.
+//! Statements of the trigger functions find these tables by name (PostgreSQL's named tuplestores,
+//! src/backend/utils/misc/queryenvironment.c).
 //!
-//! The tables are in a schema that is searched first, in a version of the catalog that nobody else
-//! sees. A trigger that is called within another one sees its own tables only.
+//! The session makes a version of the catalog that has the tables in a schema of their own. Only
+//! this session sees that version, and its statements search that schema first. A trigger that is
+//! called within another one sees its own tables only.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! CALL and DO (ExecuteCallStmt and ExecuteDoStmt in src/backend/commands/functioncmds.c).
 //!
-//! Outside a transaction block the procedure may end the transaction: the session is lent to it as
-//! [`TransactionControl`]. Each transaction that it begins is one that ends by itself.
+//! Outside a transaction block the procedure may end the transaction. For that the session is lent
+//! to it as [`TransactionControl`]. Each transaction that it begins is an implicit one, not a
+//! transaction block.
 
 use std::sync::Arc;
 
