@@ -1,9 +1,9 @@
 //! Values of domains: the check that makes one (coerce_to_domain), and what a value is without its
 //! domain (getBaseType).
 //!
-//! A value of a domain is held as one of the base type. So nothing below the binder knows domains:
-//! [`without_domains`] takes them out of the types of a bound query before it is planned. What stays
-//! is [`Expr::Domain`], where a value becomes one of a domain with conditions.
+//! A value of a domain is stored as one of the base type, so the planner and the executor need no
+//! domains in types. [`without_domains`] takes them out of the types of a bound query before it is
+//! planned. Only [`Expr::Domain`] stays, where a value becomes one of a domain with conditions.
 
 use super::coerce::hide_cast;
 use super::{BindContext, Binder, ExprPlace, bind_table_condition, parse_expression};
@@ -171,7 +171,8 @@ fn has_domains(catalog: &Catalog) -> bool {
     catalog.stored::<UserType>().iter().any(|ty| ty.domain().is_some())
 }
 
-/// Takes the domain out of the type of a node. A relabelling that is then to the same type goes.
+/// Takes the domain out of the type of a node. A relabelling that is then to the same type is
+/// removed.
 fn erase(catalog: &Catalog, expr: &mut Expr) {
     if let Some(ty) = expr.ty_mut() {
         *ty = held(catalog, *ty);

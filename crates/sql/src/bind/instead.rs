@@ -1,9 +1,9 @@
 //! Views with INSTEAD OF triggers as targets of INSERT, UPDATE and DELETE (rewriteTargetView's
 //! exception in rewriteHandler.c).
 //!
-//! The statement's target is the view itself. The entry of the target stands for the rows that the
-//! triggers return, which RETURNING sees. UPDATE and DELETE read the view by another entry. Its
-//! rows are the old ones, which the triggers get: they are the query's targets.
+//! The statement's target is the view itself. The target's entry in the range table stands for the
+//! rows that the triggers return, which RETURNING sees. UPDATE and DELETE read the view by another
+//! entry. Its rows are the old rows, which the query returns for the triggers.
 
 use super::Binder;
 use super::view::{TARGET, ViewAction, moved_to};

@@ -96,7 +96,7 @@ pub fn columns_of_condition(condition: &Expr, relation: &Relation) -> Vec<i16> {
     attnums
 }
 
-/// What a condition reads: a column of a version, or (`None`) a version as a whole.
+/// A column of a version that a condition reads, or (`None`) a version as a whole.
 struct Read {
     version: usize,
     column: Option<i32>,

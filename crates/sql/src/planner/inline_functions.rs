@@ -12,7 +12,8 @@
 //! used more than once must be cheap and not volatile, and an expression in place of a STRICT
 //! function must itself be NULL where an argument is.
 //!
-//! The names of functions that a body looks up are names of the plan.
+//! The plan records the names of functions that an inlined body looks up, as it records the names
+//! in the query itself.
 
 use super::is_volatile;
 use crate::bind::index::{IndexExprs, is_mutable};
