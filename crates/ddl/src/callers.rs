@@ -65,7 +65,8 @@ struct Callee<'a> {
 }
 
 impl Callee<'_> {
-    /// Adds the relation or parts of it that call the function, with OIDs that tell their age.
+    /// Adds the relation, or its parts, that call the function. The OID of each orders it by
+    /// creation.
     fn in_relation(&self, relation: &Arc<Relation>, found: &mut Vec<(Oid, Object)>) {
         let table = relation.oid;
         self.in_columns(relation, found);

@@ -34,7 +34,7 @@ pub(super) fn users(catalog: &Catalog, ty: Oid) -> Vec<Object> {
         let column = catalog.relation(table).and_then(|t| t.columns.get(attnum as usize - 1));
         column.is_some_and(|column| column.generated)
     };
-    // Columns come backwards, and then defaults, which PostgreSQL has made later.
+    // Columns in reverse order, and then defaults, which PostgreSQL creates after the columns.
     found.sort_by_key(|(oid, object)| match object {
         Object::Default(_, attnum) => (*oid, 1, *attnum),
         Object::Column(table, attnum) if is_generated(*table, *attnum) => (*oid, 1, *attnum),

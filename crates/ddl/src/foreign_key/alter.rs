@@ -91,9 +91,8 @@ fn derived(ctx: &mut DdlContext<'_>, table: &Relation, own: &Constraint) -> Erro
     }
 }
 
-/// The foreign keys that depend on a table's column, on a table, or on an index: each with its
-/// table. The parts of a partitioned table's one
-/// are left out.
+/// The foreign keys that depend on a table's column, on a table, or on an index, each with its
+/// table. The clones on partitions are left out.
 pub(in super::super) fn dependents(
     catalog: &Catalog,
     table: Oid,
@@ -154,8 +153,8 @@ pub(in super::super) fn check_logged(
     Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message).table(schema, &table.name))
 }
 
-/// A column's type has changed: the foreign keys over it, on both sides, get other operators
-/// (42804 if there are none), and the rows are looked at again.
+/// A column's type has changed. The foreign keys over it, on both sides, get other operators
+/// (42804 if there are none), and the rows are checked again.
 pub(in super::super) fn retyped(
     ctx: &mut DdlContext<'_>,
     table: Oid,

@@ -45,9 +45,9 @@ pub(super) struct PendingForeignKey {
     pub(super) key: ast::ForeignKey,
     pub(super) deferral: Deferral,
     pub(super) enforced: bool,
-    /// The rows are not looked at.
+    /// The existing rows are not checked.
     pub(super) not_valid: bool,
-    /// There are no rows.
+    /// The table is new, so it has no rows to check.
     pub(super) is_new: bool,
 }
 
@@ -115,7 +115,7 @@ pub(super) fn add(
     table.constraints.push(own.clone());
     ctx.put(table.clone())?;
     if referenced.oid != table.oid {
-        // Plans of its changes know the foreign key from now on.
+        // Sessions make their plans over the referenced table again, with the foreign key.
         ctx.put(referenced)?;
     }
     let below = partitions::add_below(ctx, table, &own)?;
@@ -180,7 +180,8 @@ fn open_referenced(
     }
 }
 
-/// 42P16 for a reference to a table that may lose its rows sooner.
+/// 42P16 if the persistence of the two tables does not allow the reference. A permanent table, for
+/// instance, may not refer to a temporary one, which loses its rows.
 fn check_persistence(
     ctx: &mut DdlContext<'_>,
     table: &Relation,

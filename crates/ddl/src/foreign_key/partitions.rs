@@ -37,10 +37,10 @@ pub(super) fn add_below(
     Ok(added)
 }
 
-/// A partition's constraint that belongs to its parent's.
+/// A partition's constraint whose parent is the partitioned table's.
 struct Cloned {
     constraint: Constraint,
-    /// It was the partition's own before.
+    /// The partition had the constraint before.
     was_there: bool,
 }
 
@@ -90,8 +90,8 @@ pub(in super::super) fn clone_to_partition(
     Ok(())
 }
 
-/// Gives a table that becomes a partition its parent's foreign keys, and those below it. Its rows
-/// must have their keys.
+/// Gives a table that becomes a partition, and its own partitions, the parent's foreign keys. Their
+/// rows must have their keys.
 pub(in super::super) fn attach(
     ctx: &mut DdlContext<'_>,
     parent: &Relation,
@@ -115,7 +115,7 @@ pub(in super::super) fn attach(
     Ok(())
 }
 
-/// The partitions' constraints that belong to a table's, level by level.
+/// The constraints on the partitions whose parent is a table's constraint, level by level.
 pub(super) fn own_below(
     ctx: &mut DdlContext<'_>,
     table: &Relation,

@@ -111,7 +111,7 @@ fn check_free(
     Err(Error::new(SqlState::DUPLICATE_FUNCTION, message))
 }
 
-/// 0A000 if the text of another object has the function's name: it would have to be written again.
+/// 0A000 if the stored text of another object names the function: Steppe does not rewrite it.
 fn check_not_named(ctx: &mut DdlContext<'_>, function: &Arc<Function>, what: &str) -> Result<()> {
     let catalog = ctx.catalog();
     let names_it = |object: &Object| match object {

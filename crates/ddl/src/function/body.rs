@@ -78,7 +78,7 @@ pub(super) fn interpret(
     Ok(())
 }
 
-/// The checks of the language (its validator), of which the body's may be off.
+/// The checks of the language's validator. check_function_bodies may turn off those of the body.
 pub(super) fn validate(ctx: &mut DdlContext<'_>, function: &Function) -> Result<()> {
     match &function.body {
         Body::Native { source, .. } => check_internal(function, source),
@@ -127,8 +127,8 @@ fn transposed(mut error: Error, body: &str, statement: &str) -> Error {
     }
 }
 
-/// The position in a statement of the character that has a position in the body. `None`: the body
-/// is there as no string, or more than once (match_prosrc_to_query).
+/// The position in a statement of the character at a position in the body. `None` if the statement
+/// does not contain the body as a string, or more than once (match_prosrc_to_query).
 fn place_in(body: &str, statement: &str, position: u32) -> Option<u32> {
     let mut found = None;
     for (at, quote) in statement.char_indices().filter(|(_, c)| matches!(c, '$' | '\'')) {

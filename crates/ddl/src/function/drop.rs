@@ -50,8 +50,8 @@ pub(crate) fn remove(ctx: &mut DdlContext<'_>, oid: Oid) {
     ctx.store.remove::<Function>(ctx.store.changes(ctx.pending), oid);
 }
 
-/// The function that is named. `None`: IF EXISTS was said, and there is none, nor perhaps its types
-/// or its schema.
+/// The function that is named. `None` if the statement has IF EXISTS, and the function, a type of
+/// its arguments, or its schema does not exist.
 fn find_to_drop(
     ctx: &mut DdlContext<'_>,
     named: &ObjectWithArgs,

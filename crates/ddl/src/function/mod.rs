@@ -88,7 +88,7 @@ pub(crate) fn create_function(
     Ok(if create.is_procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" })
 }
 
-/// The schema that a new function goes to (QualifiedNameGetCreationNamespace).
+/// The schema that gets a new function (QualifiedNameGetCreationNamespace).
 fn target_schema(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<Oid> {
     if name.schema() == Some("pg_catalog") || (name.schema().is_none() && is_system(ctx)) {
         return Err(Error::not_supported("functions in pg_catalog"));
@@ -141,7 +141,8 @@ fn store(
     Ok(function)
 }
 
-/// Excludes others from giving the name to a function. Relations have names of their own.
+/// Excludes other transactions from giving the name to a function. (Relations have a name space of
+/// their own.)
 fn lock_name(ctx: &DdlContext<'_>, schema: Oid, name: &str) -> Result<()> {
     ctx.lock_name(schema, &format!("{name}()"))
 }

@@ -24,8 +24,8 @@ pub(super) struct Parameters {
 }
 
 impl Parameters {
-    /// All arguments if some have names, or modes that matter; else nothing, for `inputs` tells
-    /// them.
+    /// All arguments if one has a name, or a mode other than IN. Otherwise the list is empty,
+    /// because `inputs` has the arguments.
     pub(super) fn declared(&self) -> Box<[Argument]> {
         let is_plain = |a: &Argument| a.name.is_empty() && a.mode == ArgumentMode::In;
         match self.all.iter().all(is_plain) {

@@ -119,7 +119,8 @@ pub(super) fn check_results(
     Ok(())
 }
 
-/// The types of one family, of which a result's type is found by (check_valid_polymorphic_signature).
+/// The polymorphic types of one family. An argument of one of them decides the type of a result of
+/// another (check_valid_polymorphic_signature).
 const FAMILY: &[Oid] = &[
     oid::ANYELEMENT,
     oid::ANYARRAY,
@@ -137,7 +138,8 @@ const COMPATIBLE_FAMILY: &[Oid] = &[
     oid::ANYCOMPATIBLEMULTIRANGE,
 ];
 
-/// The input types of which one must be there for a polymorphic result, if none is.
+/// The error's list of input types that a polymorphic result needs, if the function has none of
+/// them.
 fn missing_polymorphic(result: Oid, inputs: &[Oid]) -> Option<&'static str> {
     let has = |family: &[Oid]| inputs.iter().any(|input| family.contains(input));
     let (family, needed): (&[Oid], &str) = match result {
@@ -161,7 +163,7 @@ fn missing_polymorphic(result: Oid, inputs: &[Oid]) -> Option<&'static str> {
     (!has(family)).then_some(needed)
 }
 
-/// Whether a type stands for others.
+/// Whether a type is polymorphic.
 pub(super) fn is_polymorphic(ty: Oid) -> bool {
     FAMILY.contains(&ty) || COMPATIBLE_FAMILY.contains(&ty)
 }

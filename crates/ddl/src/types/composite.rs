@@ -95,7 +95,7 @@ fn contains(catalog: &Catalog, ty: Oid, row: Oid, depth: usize) -> Result<bool> 
     Ok(false)
 }
 
-/// 0A000 if rows of a row type are stored: they have the columns that the type had.
+/// 0A000 if a table stores rows of a row type: they would keep the columns that the type had.
 pub(in super::super) fn check_not_stored(
     ctx: &mut DdlContext<'_>,
     relation: &Relation,

@@ -211,7 +211,7 @@ fn open(ctx: &mut DdlContext<'_>, name: &ast::TypeName) -> Result<(Arc<UserType>
     Err(not_a("a domain", &ctx.format_type(oid)))
 }
 
-/// ALTER DOMAIN, but for what all types have in common.
+/// ALTER DOMAIN, without the forms that ALTER TYPE has too.
 pub(in super::super) fn alter_domain(
     ctx: &mut DdlContext<'_>,
     stmt: &AlterDomainStmt,

@@ -31,7 +31,7 @@ pub(in super::super) fn drop_types(
     Ok(if stmt.kind == ObjectKind::Domain { "DROP DOMAIN" } else { "DROP TYPE" })
 }
 
-/// Whether IF EXISTS passes over a type, with a notice.
+/// Whether IF EXISTS skips a type, with a notice.
 fn is_missing(ctx: &mut DdlContext<'_>, name: &TypeName, if_exists: bool) -> Result<bool> {
     let Err(error) = ctx.resolve_type(name) else { return Ok(false) };
     let is_missing =
@@ -42,8 +42,8 @@ fn is_missing(ctx: &mut DdlContext<'_>, name: &TypeName, if_exists: bool) -> Res
     ctx.skip_missing(if_exists, error.at(None)).map(|()| true)
 }
 
-/// A type that may be dropped; a composite type is its relation. 2BP01 for one that is part of
-/// something else.
+/// The object that DROP TYPE removes; for a composite type that is its relation. 2BP01 for a type
+/// that is built in, or belongs to another object.
 fn to_drop(ctx: &mut DdlContext<'_>, name: &TypeName, kind: ObjectKind) -> Result<Object> {
     let required = |shown: String, by: &str| {
         let message = format!("cannot drop {shown} because {by} requires it");
@@ -85,8 +85,8 @@ pub(in super::super) fn remove(ctx: &mut DdlContext<'_>, oid: Oid) {
     ctx.store.remove::<UserType>(ctx.store.changes(ctx.pending), oid);
 }
 
-/// 42710 if a type in a schema has this name. A type whose array type has it does not count: that
-/// gets another name.
+/// 42710 if a type in a schema has this name. An array type with this name does not count, because
+/// it then gets another name.
 pub(in super::super) fn check_name_is_free(
     ctx: &mut DdlContext<'_>,
     schema: Oid,

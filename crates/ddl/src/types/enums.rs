@@ -29,7 +29,8 @@ pub(in super::super) fn create_enum(
     Ok(())
 }
 
-/// 23505: PostgreSQL finds a label that is there twice by an index of its catalog.
+/// 23505 for a label that is given twice. (PostgreSQL finds it by a unique index of pg_enum, so the
+/// error is the index's.)
 fn repeated_label(ctx: &DdlContext<'_>, label: &str) -> Result<Error> {
     let ty = place::ENUMS + ctx.store.new_oid()?;
     let index = "pg_enum_typid_label_index";
@@ -94,7 +95,7 @@ fn renamed(labels: &EnumLabels, old: &str, new: &str) -> Result<EnumLabels> {
     Ok(labels)
 }
 
-/// The labels with a new one; `None` if it is there already, and that is fine.
+/// The labels with a new one. `None` if the label exists and the statement has IF NOT EXISTS.
 fn extended(
     ctx: &mut DdlContext<'_>,
     ty: &UserType,
