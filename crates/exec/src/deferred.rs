@@ -28,7 +28,7 @@ use steppe_types::{Datum, Oid};
 pub struct KeyOfRow {
     /// The table of the row.
     pub table: Oid,
-    /// The table that has the constraint: the row's one, or what refers to it.
+    /// The table that has the constraint: the row's table, or one that refers to it.
     pub referencing: Oid,
     /// The constraint.
     pub constraint: Oid,
@@ -62,7 +62,7 @@ pub enum DeferredEvent {
     Unique(KeyCheck),
     /// The row's key must be in the referenced table.
     Reference(Box<KeyOfRow>),
-    /// Rows may refer to the key only if it is there again.
+    /// Rows may refer to the removed key only if a row has it again.
     Unreferenced(Box<KeyOfRow>),
     /// A constraint trigger is to be called.
     Trigger(Box<TriggerRow>),
@@ -104,7 +104,7 @@ struct Modes {
 struct Entry {
     event: DeferredEvent,
     initially: Deferral,
-    /// 0: it has not been run.
+    /// The number of the run; 0 if the event has not been run.
     ran: u32,
 }
 

@@ -13,7 +13,7 @@ use steppe_sql::plan::PlannedStmt;
 use steppe_types::Result;
 
 impl Fired<'_> {
-    /// Gives the call to the transaction if the trigger is deferred now.
+    /// Adds the call to the transaction's deferred events if the trigger is deferred now.
     pub(super) fn defer(
         &self,
         trigger: &Trigger,
@@ -44,7 +44,7 @@ impl Fired<'_> {
 /// The trigger that was called last, which is mostly the next one, too.
 pub(super) type Last = Option<(Arc<Relation>, Arc<Trigger>)>;
 
-/// Calls a deferred trigger. It may have been dropped.
+/// Calls a deferred trigger. Does nothing if it has been dropped meanwhile.
 pub(super) fn run(of: &TriggerRow, last: &mut Last, cx: &mut ExecContext) -> Result<()> {
     let is_it = |(_, trigger): &(Arc<Relation>, Arc<Trigger>)| trigger.definition.oid == of.trigger;
     if !last.as_ref().is_some_and(is_it) {

@@ -70,7 +70,8 @@ pub(super) struct Captured {
 /// Rows in the order in which they were captured.
 struct Log {
     rows: TupleStore,
-    /// The runs of rows that count: others belong to parts of the statement that were undone.
+    /// The runs of rows that count. The other rows belong to parts of the statement that were
+    /// undone.
     runs: Vec<Run>,
 }
 
@@ -119,7 +120,7 @@ impl Captured {
     }
 }
 
-/// The captured rows of a table and a command, when no more come.
+/// The captured rows of a table and a command, when the statement has captured its last row.
 pub(super) struct Complete {
     table: Oid,
     command: RowCommand,

@@ -6,7 +6,7 @@ use crate::context::ExecContext;
 use std::sync::Arc;
 use steppe_types::{Datum, Error, Result, SqlState};
 
-/// The value: 23502 for NULL, 23514 for another one that is refused.
+/// The value, if the domain accepts it: 23502 for a refused NULL, 23514 for another refused value.
 pub(super) fn check(domain: &Domain, cx: &mut ExecContext, row: Row<'_>) -> Result<Datum> {
     let value = domain.arg.eval(cx, row)?;
     let checks = &domain.checks;

@@ -25,11 +25,12 @@ pub(crate) struct RoutineCall {
     routine: SetRoutine,
     args: Box<[CExpr]>,
     /// A number of the call, if the function is immutable and its arguments are the same in the
-    /// whole execution: it is called once.
+    /// whole execution. Such a function is called once, and its result kept under the number.
     constant: Option<u64>,
 }
 
-/// The number of constant calls that have been compiled. A call's address could come back.
+/// The number of constant calls that have been compiled, from which each gets its own number. (Two
+/// calls could have the same address, one after the other.)
 static CONSTANT_CALLS: AtomicU64 = AtomicU64::new(0);
 
 /// A user's function with the types that it is called with.

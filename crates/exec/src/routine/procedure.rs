@@ -127,7 +127,8 @@ pub fn call_procedure(
     })
 }
 
-/// Runs a CALL of a procedure or a function. What the caller may do, the procedure may, too.
+/// Runs a CALL that a procedure or a function contains. The called procedure may end the
+/// transaction if its caller may.
 pub(crate) fn call_within(
     call: &BoundCall,
     params: &[Datum],
@@ -148,7 +149,7 @@ fn enter(call: &BoundCall, args: &[Datum], spi: &mut Spi<'_>) -> Result<Option<V
     Ok(call.row(result))
 }
 
-/// Runs the text of a DO. 42704 for an unknown language, 0A000 for one that cannot.
+/// Runs the text of a DO. 42704 for an unknown language, 0A000 for a language without DO.
 pub fn run_inline(
     language: &str,
     source: &str,
@@ -193,8 +194,8 @@ fn shortened<'a>(
     }
 }
 
-/// Runs code in an execution of no plan. The transaction comes back, unless it has ended with an
-/// error.
+/// Runs code in an execution without a plan. `txn` has the transaction again afterwards, unless it
+/// has ended with an error.
 fn in_context<T>(
     env: &ExecEnv,
     txn: &mut Option<Transaction>,

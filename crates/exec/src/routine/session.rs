@@ -36,7 +36,7 @@ pub struct SessionRoutines {
     pub(crate) dynamic: DynamicPlans,
 }
 
-/// A call that is running. Its end is the call's.
+/// A call that is running. Dropping it ends the call.
 pub(super) struct Depth<'r>(&'r SessionRoutines);
 
 impl Drop for Depth<'_> {

@@ -103,7 +103,7 @@ impl Spi<'_> {
         Some(prepared)
     }
 
-    /// Plans a shape. `None`: its literals must be known.
+    /// Plans a shape. `None` if a plan needs the values of the literals.
     fn planned_shape(&mut self, lifter: &Lifter, types: &[Oid]) -> Option<Prepared> {
         let literals = lifter.literals().iter().map(|literal| match literal {
             LiftedLiteral::Int4(_) => oid::INT4,

@@ -164,8 +164,8 @@ impl<'c> Spi<'c> {
         self.session().frame()
     }
 
-    /// Changes with everything that plans and expressions depend on: the catalog, the search path,
-    /// settings. It is as of the function's last statement.
+    /// A number that changes when the catalog, the search path or a setting does, on which plans
+    /// and expressions depend. It is as of the function's last statement.
     #[inline]
     pub fn epoch(&self) -> u64 {
         self.version
@@ -191,7 +191,7 @@ impl<'c> Spi<'c> {
         self.control.is_none()
     }
 
-    /// 57014 and its kin, if the statement is to stop.
+    /// 57014 and similar errors, if the statement is to stop.
     pub fn check_interrupts(&self) -> Result<()> {
         self.cx.check_interrupts()
     }
@@ -207,7 +207,7 @@ impl<'c> Spi<'c> {
         Ok(self.cx.newer_catalog()?.unwrap_or_else(|| self.cx.functions.catalog.clone()))
     }
 
-    /// Runs code in the transaction that is no statement with a plan. The calling statement is
+    /// Runs code in the transaction, other than a statement with a plan. The calling statement is
     /// suspended meanwhile.
     pub fn in_transaction<T>(
         &mut self,
@@ -220,8 +220,8 @@ impl<'c> Spi<'c> {
     /// Lends the transaction out while the calling statement is suspended. Afterwards
     /// [`Self::frame`] includes all changes, also those of other transactions.
     ///
-    /// A function that is not VOLATILE does not suspend the calling statement: it looks through its
-    /// snapshot.
+    /// A function that is not VOLATILE does not suspend the calling statement, because it reads at
+    /// that statement's snapshot.
     fn lend<T>(&mut self, f: impl FnOnce(&mut Option<Transaction>) -> Result<T>) -> Result<T> {
         self.lend_leaving(false, f)
     }

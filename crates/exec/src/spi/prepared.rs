@@ -64,7 +64,7 @@ const SELECT: &str = "SELECT ";
 pub struct Prepared {
     pub(super) body: Body,
     pub(super) text: Arc<str>,
-    /// The text was made at run time: what it calls must not end the transaction.
+    /// The text was made at run time, so a procedure that it calls must not end the transaction.
     pub(super) is_dynamic: bool,
     /// The values of the last parameters: literals of its text.
     pub(super) literals: Arc<[Datum]>,
@@ -90,7 +90,7 @@ pub(super) struct Planned {
     pub(super) database: Arc<Database>,
     made_with: MadeWith,
     version: u64,
-    /// The characters before the function's text in what was parsed.
+    /// The number of characters that precede the function's text in the parsed text.
     before: usize,
 }
 

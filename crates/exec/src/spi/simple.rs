@@ -40,7 +40,7 @@ impl SimpleExpression {
 }
 
 impl Spi<'_> {
-    /// The expression of a statement that is one.
+    /// The expression, if the statement is nothing but one.
     pub fn simple(&self, prepared: &Prepared) -> Option<SimpleExpression> {
         let Body::Plan(planned) = &prepared.body else { return None };
         let stmt = planned.plan.compiled.planned();
@@ -61,7 +61,7 @@ impl Spi<'_> {
         Some(SimpleExpression { code: Arc::new(code), expr: Arc::new(expr), version, reads })
     }
 
-    /// Whether an expression is still what its text means. If not, it is to be prepared again.
+    /// Whether the text of an expression still means the same. If not, it must be prepared again.
     #[inline]
     pub fn is_current(&self, expression: &SimpleExpression) -> bool {
         expression.version == self.version
@@ -95,7 +95,7 @@ impl Spi<'_> {
     }
 }
 
-/// The one expression of a SELECT that is nothing else.
+/// The expression of a SELECT that consists of one expression only.
 fn only_expression(stmt: &PlannedStmt) -> Option<&Expr> {
     let is_bare = stmt.command == Command::Select
         && matches!(stmt.plan.node, PlanNode::Result { one_time_filter: None, child: None })

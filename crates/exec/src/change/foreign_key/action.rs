@@ -29,7 +29,7 @@ pub(in crate::change) struct Referenced {
     deferral: Deferral,
     /// The referenced table is no partition.
     of_root: bool,
-    /// The places of the key's columns among those of a queued key.
+    /// The places of the key's columns among the columns of a queued key.
     places: Box<[usize]>,
     /// The positions of the columns in the table.
     columns: Box<[usize]>,
@@ -153,7 +153,8 @@ impl Referenced {
     }
 }
 
-/// Checks a key of a deferred constraint: no row may refer to it, unless it is there again.
+/// Checks a removed key of a deferred constraint: rows may refer to it only if the key exists
+/// again.
 pub(in crate::change) fn run_unreferenced(of: &KeyOfRow, cx: &mut ExecContext) -> Result<()> {
     let catalog = Arc::clone(&cx.functions.catalog);
     // The constraint may have been dropped.

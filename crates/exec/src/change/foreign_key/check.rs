@@ -18,10 +18,10 @@ use steppe_types::{Datum, Error, Oid, Result};
 
 /// A foreign key, on the side of the referencing table.
 pub(in crate::change) struct Referencing {
-    /// The constraint's OID; a partition's counts as its root's.
+    /// The constraint's OID; for a partition that of the root's constraint.
     oid: Oid,
     name: Arc<str>,
-    /// The places of the key's columns among those of a queued key.
+    /// The places of the key's columns among the columns of a queued key.
     places: Box<[usize]>,
     match_full: bool,
     deferral: Deferral,
@@ -193,10 +193,10 @@ fn find_one(
 }
 
 /// Looks the keys of inserted rows up before the end of the statement. Returns the positions of the
-/// rows to look at again then: their keys are not there yet, or a constraint may be deferred.
+/// rows to check again at its end: their keys are not there yet, or a constraint may be deferred.
 ///
-/// A key that is found is locked and stays. So the outcome is that of a check at the end, if the
-/// statement changes no referenced rows itself.
+/// The row of a key that is found is locked, so it stays. A check at the end of the statement would
+/// find it too, unless the statement itself changes referenced rows.
 pub(super) fn find_early(
     set: &KeySet,
     changes: &[KeyChange<'_>],

@@ -142,7 +142,7 @@ impl KeySet {
         let mut at = Some(relation);
         while let Some(table) = at {
             for reference in catalog.referencing(table.oid) {
-                // A partition's one is a part of its parent's, whose statements reach it.
+                // The statements of the parent's constraint reach this partition's rows.
                 if reference.key.not_enforced || reference.constraint.parent != 0 {
                     continue;
                 }
@@ -178,7 +178,7 @@ impl KeySet {
         places
     }
 
-    /// The set of one foreign key of a table, for a check that was deferred.
+    /// The columns of the table that are in keys, by position.
     pub(super) fn columns(&self) -> &[usize] {
         &self.columns
     }
@@ -302,7 +302,7 @@ fn push(
 }
 
 impl KeyLog {
-    /// Runs a run of the queued keys.
+    /// Runs the checks and actions of `count` queued keys.
     pub(crate) fn run(&mut self, first: usize, count: usize, cx: &mut ExecContext) -> Result<()> {
         let KeyLog { relation, set, rows } = self;
         let width = set.columns.len();
