@@ -141,7 +141,7 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// A value with another part. An error comes with the value as it was, if it is still whole.
+    /// Changes a part of a value. An error returns the old value too, unless it is already changed.
     fn with_part(
         &mut self,
         old: Datum,

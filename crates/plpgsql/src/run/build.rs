@@ -471,8 +471,8 @@ struct Subscript {
     slice: bool,
 }
 
-/// The use of the value of a part: an element or a slice of a built-in array type is coerced with
-/// the expression.
+/// How the value for a part is used. For an element or a slice of a built-in array type, the
+/// expression itself coerces its value.
 fn part_of(array: &crate::types::Type, steps: &[Step]) -> Use {
     let element = steppe_catalog::builtin::ty(array.oid).filter(|ty| ty.is_true_array());
     match (element, steps) {

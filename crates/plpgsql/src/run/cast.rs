@@ -27,7 +27,7 @@ pub(super) struct Cast {
 }
 
 impl Run<'_, '_, '_> {
-    /// A value as one of another type.
+    /// Converts a value to another type.
     #[inline]
     pub(super) fn cast(&mut self, value: Value, to: Oid, modifier: i32) -> Result<Datum> {
         if value.ty == to && (modifier == -1 || value.modifier == modifier) {

@@ -41,7 +41,7 @@ impl Run<'_, '_, '_> {
         done
     }
 
-    /// Opens a query, written or made.
+    /// Opens a query, static or dynamic.
     pub(super) fn open_query(&mut self, query: &Query, scroll: bool) -> Result<(SpiCursor, Shown)> {
         match query {
             Query::Static(number) => {
@@ -113,7 +113,7 @@ impl Run<'_, '_, '_> {
         Ok(rows)
     }
 
-    /// The open loops read their rows now: a transaction is about to end.
+    /// Makes the open loops read all their rows, because the transaction is about to end.
     pub(super) fn hold_loops(&mut self) -> Result<()> {
         for open in &mut self.loops {
             open.cursor.hold(self.spi)?;
@@ -154,7 +154,8 @@ impl Run<'_, '_, '_> {
     }
 }
 
-/// An error of a query that is opened. That it is no query is the statement's own error.
+/// An error of opening a query, with its text. If the text is no query, the error belongs to the
+/// statement and shows no text.
 fn opened(error: Error, shown: &Shown) -> Error {
     match error.sqlstate() {
         SqlState::INVALID_CURSOR_DEFINITION => error,

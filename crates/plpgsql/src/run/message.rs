@@ -44,7 +44,7 @@ impl Run<'_, '_, '_> {
                     Err(Error::new(NO_HANDLER, message))
                 }
                 Some(error) => {
-                    // The error is the one that was, with the lines of its own place.
+                    // The caught error is raised again, with the context lines that it has.
                     self.is_located = true;
                     Err(Error::clone(error))
                 }

@@ -64,9 +64,9 @@ use crate::types::RoutineKind;
 
 const NO_RETURN: SqlState = SqlState(*b"2F005");
 
-/// Calls that have ended and may lend their state to the next one, at most.
+/// The most states of ended calls that are kept for the next ones.
 const IDLE_STATES_MAX: usize = 64;
-/// Tables that a trigger function keeps plans for, at most.
+/// The most tables that a trigger function keeps plans for.
 const TABLES_MAX: usize = 256;
 
 /// The language.
@@ -238,8 +238,8 @@ impl Compiled {
 }
 
 impl Run<'_, '_, '_> {
-    /// Runs the body with its arguments. An end that is not a RETURN is an error where there must be
-    /// one.
+    /// Runs the body with its arguments. If the function must return a value, reaching the end
+    /// without RETURN is an error.
     fn run_body(&mut self, args: &[Datum]) -> Result<()> {
         let code = self.code;
         self.state.position.set_phase(Phase::Storing);

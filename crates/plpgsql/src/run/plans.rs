@@ -44,7 +44,7 @@ pub(super) struct Plan {
     /// The type of the first column.
     pub(super) ty: Oid,
     pub(super) modifier: i32,
-    /// The epoch in which it was last found to be good.
+    /// The session's epoch when the plan was last found valid.
     checked: u64,
 }
 
@@ -65,7 +65,7 @@ impl Shared {
 }
 
 impl Plan {
-    /// The columns of its rows. The catalog may have moved since it was made.
+    /// The columns of its rows. The catalog may have changed since the plan was made.
     pub(super) fn columns(&mut self) -> &Arc<Shape> {
         let columns = self.prepared.columns();
         let is_same = columns.len() == self.shape.columns.len()

@@ -107,7 +107,7 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// The first row goes to its target.
+    /// Assigns the first row to the target of INTO.
     fn take_first(&mut self, target: SlotId, shape: &Arc<Shape>, rows: Rows) -> Result<()> {
         let row = rows.rows.into_iter().next();
         self.move_row(target, shape, row)

@@ -164,7 +164,7 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// Statements that hold others: they nest as deep as the parser lets them.
+    /// Runs a statement that contains others. They nest as deep as the parser lets them.
     fn compound(&mut self, statement: &Statement) -> Result<Flow> {
         match &statement.kind {
             Kind::Block(block) => {
@@ -183,7 +183,7 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// Statements behind which the next one runs.
+    /// Runs a statement after which the next one always runs.
     fn plain(&mut self, statement: &Statement) -> Result<()> {
         match &statement.kind {
             Kind::AssignPart(of) => self.assign_part(of),
