@@ -143,7 +143,8 @@ impl SharedSession {
         }
     }
 
-    /// Functions see a namespace again that they have seen before.
+    /// Puts an earlier namespace back, under its earlier version, so that plans made in it are
+    /// valid again.
     fn restore(&self, (namespace, version): Versioned) {
         self.function_counts.track(namespace.settings.tracked_functions);
         self.namespace.put_again(namespace, version);
@@ -186,7 +187,7 @@ impl SharedSession {
         }
     }
 
-    /// A session may only set its own role yet.
+    /// 0A000 for a role other than the session's own, 22023 for one that does not exist.
     pub(crate) fn check_role(&self, name: &str, text: &str) -> Result<()> {
         let is_role = name.eq_ignore_ascii_case("role");
         if !is_role && !name.eq_ignore_ascii_case("session_authorization") {

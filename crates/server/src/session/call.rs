@@ -107,7 +107,7 @@ impl Session {
             false => self.rollback()?,
         }
         self.start_transaction()?;
-        // A client's transaction begins with its statement, this one does not.
+        // This transaction begins within a statement, so its time is not the statement's.
         self.statement.env.transaction_timestamp = now_micros();
         if chain {
             self.set_transaction_modes(&modes)?;
