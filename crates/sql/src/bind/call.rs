@@ -40,7 +40,7 @@ pub fn bind_call(
     binder.procedure_call(call)
 }
 
-/// A procedure whose OUT arguments are given by a call as others are.
+/// The procedure with its OUT arguments among the input arguments, since a CALL gives them too.
 pub(super) fn with_all_arguments(function: FunctionRef) -> FunctionRef {
     let has_out = function.declared.iter().any(|a| a.mode == ArgumentMode::Out);
     if !function.is_procedure() || !has_out {

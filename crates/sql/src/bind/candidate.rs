@@ -6,7 +6,7 @@ use steppe_catalog::builtin::CastContext;
 use steppe_catalog::{Catalog, FunctionRef};
 use steppe_types::{Oid, oid};
 
-/// A call, as overloads are sought for it.
+/// The properties of a call by which its overloads are found.
 pub(super) struct Call<'a> {
     /// The number of arguments.
     pub(super) given: usize,

@@ -19,7 +19,7 @@ use steppe_catalog::{Catalog, Column, PG_CATALOG, RelKind, Relation};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
-/// The type that values of a type are held as.
+/// The type as which values of a type are stored: the base type of a domain.
 fn held(catalog: &Catalog, ty: TypeRef) -> TypeRef {
     let held = catalog.held_type(ty.oid);
     match held.oid == ty.oid {
@@ -45,7 +45,8 @@ impl Binder<'_> {
         self.ctx.catalog.base_type(ty).oid
     }
 
-    /// A value as one of a domain: 23502 and 23514 where it is none, when the statement runs.
+    /// Coerces a value to a domain. When the statement runs, a value that the domain refuses is
+    /// 23502 or 23514.
     pub(super) fn coerce_to_domain(
         &mut self,
         expr: Expr,
@@ -152,7 +153,7 @@ pub(crate) fn without_domains(catalog: &Catalog, query: &mut Query) {
     });
 }
 
-/// The same for an expression.
+/// Takes domains out of the types of an expression.
 pub(crate) fn expr_without_domains(catalog: &Catalog, expr: Expr) -> Expr {
     if !has_domains(catalog) {
         return expr;

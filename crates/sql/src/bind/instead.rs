@@ -44,7 +44,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Lets parts of arrays in SET be parts of the rows that are read.
+    /// Makes a SET of an array's part change the array in the row that is read.
     pub(super) fn assign_over_rows_read(&mut self, query: &mut Query) {
         let Some(rows) = self.scope().instead_rows else { return };
         for (_, value) in &mut query.assignments {

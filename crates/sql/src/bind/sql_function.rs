@@ -145,7 +145,7 @@ pub fn composite_result(
     catalog: &Catalog,
 ) -> Option<RecordColumns> {
     let outs: Vec<(&str, Oid)> = result_columns(catalog, function, args).collect();
-    // One OUT argument of a function is the result itself.
+    // The only OUT argument of a function is its result, not a column.
     if outs.len() > usize::from(!function.is_procedure()) {
         return Some(outs.into_iter().map(|(name, ty)| (name.into(), ty, -1)).collect());
     }
