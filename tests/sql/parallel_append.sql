@@ -92,6 +92,8 @@ SELECT count(*), sum(x.id) FROM (SELECT id FROM q UNION ALL SELECT id FROM h) x 
 SELECT count(*) FROM (SELECT id FROM q UNION ALL SELECT generate_series(1, 10)) x;
 
 -- Errors, rows a few at a time, what the transaction itself has done.
+-- Which process fails differs from run to run: a worker of PostgreSQL adds a line of context.
+\set SHOW_CONTEXT never
 SELECT count(1 / (id - 13000)) FROM t;
 SELECT count(*) FROM (SELECT id FROM q UNION ALL SELECT 1 / (id - 8000) FROM base) x WHERE x.id >= 0;
 BEGIN;
