@@ -326,6 +326,10 @@ impl SessionShared {
         }
         let terminate = Interrupt::Terminate as u32;
         let pending = self.interrupts.fetch_and(terminate, Ordering::AcqRel);
+        if pending == 0 {
+            // Another thread of the same statement has just consumed it.
+            return Ok(());
+        }
         let is = |interrupt: Interrupt| pending & interrupt as u32 != 0;
         Err(if is(Interrupt::Terminate) {
             let message = "terminating connection due to administrator command";
