@@ -26,7 +26,7 @@ pub struct DdlContext<'a> {
     pub creation_schema: Option<Oid>,
     /// The name of the session's schema of temporary objects, which need not exist.
     pub temporary_schema: Arc<str>,
-    /// Unqualified new objects go there.
+    /// Whether unqualified new objects are created in that schema.
     pub creates_temporary: bool,
     /// Settings that literals depend on.
     pub io: Arc<IoContext>,
@@ -39,7 +39,7 @@ pub struct DdlContext<'a> {
     /// default_statistics_target: how many values of a column, and bounds between them, ANALYZE
     /// keeps at most.
     pub statistics_target: usize,
-    /// Where the rest of it goes.
+    /// The place of the temporary files that the build writes beyond that memory.
     pub temp: Arc<TempSpace>,
     /// The lock on a partitioned table under which partitions are added to it.
     pub parent_lock: RelationLockMode,

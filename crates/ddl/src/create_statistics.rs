@@ -1,8 +1,8 @@
 //! CREATE, ALTER and DROP STATISTICS, and COMMENT ON STATISTICS (statscmds.c).
 //!
-//! A statistics object is kept with its table; ANALYZE fills it (`statistics/extended.rs`). It goes
-//! with its table, or with one of its columns. Its schema is its own: it stays where it is when the
-//! table moves, and DROP SCHEMA of its own takes it away (`depend.rs`).
+//! A statistics object is kept with its table; ANALYZE fills it (`statistics/extended.rs`). It is
+//! dropped with its table, or with one of its columns. Its schema may be another than the table's.
+//! It stays there when the table moves, and DROP SCHEMA of that schema drops it (`depend.rs`).
 
 use super::{DdlContext, column_hints, set_schema, truncate_name};
 use std::sync::Arc;
@@ -118,7 +118,7 @@ fn named(ctx: &mut DdlContext<'_>, table: &Relation, name: &ObjectName) -> Resul
     let schema = creation_schema(ctx, name)?;
     let is_temporary = ctx.catalog().schema(schema).is_some_and(|schema| schema.is_temporary());
     if is_temporary && schema != table.schema {
-        // It would go when the session ends, and the table would stay.
+        // The end of the session would drop the object, but not the table.
         let what = "a statistics object in a temporary schema whose table is in another";
         return Err(Error::not_supported(what));
     }
@@ -366,7 +366,8 @@ pub(super) fn reprint(
     Ok(())
 }
 
-/// The table of a named object, locked, and the object's position there; `None`: there is none.
+/// The table of a named object, locked, and the object's position there. `None` if no object has
+/// the name.
 fn open(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<Option<(Arc<Relation>, usize)>> {
     let catalog = ctx.catalog();
     let found = match name.schema() {
@@ -472,7 +473,7 @@ pub(super) fn check_exists(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Resul
     open_existing(ctx, name).map(|_| ())
 }
 
-/// DROP STATISTICS: all of them are looked up before the first one goes.
+/// DROP STATISTICS: all objects are looked up before the first one is dropped.
 pub(super) fn drop_statistics(ctx: &mut DdlContext<'_>, stmt: &DropStmt) -> Result<()> {
     let mut doomed = Vec::new();
     for object in &stmt.objects {
@@ -490,7 +491,7 @@ pub(super) fn drop_statistics(ctx: &mut DdlContext<'_>, stmt: &DropStmt) -> Resu
     doomed.into_iter().try_for_each(|(table, object)| remove(ctx, table, object))
 }
 
-/// Removes an object, which may have gone already.
+/// Removes an object. Does nothing if it does not exist any more.
 pub(super) fn remove(ctx: &mut DdlContext<'_>, table: Oid, object: Oid) -> Result<()> {
     let Some((table, at)) = open_of(ctx, table, object)? else { return Ok(()) };
     let mut table = (*table).clone();

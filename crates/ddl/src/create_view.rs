@@ -98,7 +98,7 @@ fn bound_locked(ctx: &mut DdlContext<'_>, statement: &Statement) -> Result<Query
     }
 }
 
-/// The view's columns: types and collations are the query's, names those that are given.
+/// The view's columns, with the types and collations of the query, and the given names.
 fn columns_of(
     ctx: &mut DdlContext<'_>,
     create: &CreateViewStmt,

@@ -192,7 +192,7 @@ impl Search<'_> {
     }
 
     /// An object that is dropped silently may also have been found through another dependency. A
-    /// default goes silently with its column or table, a statistics object with its table.
+    /// default is dropped silently with its column or table, a statistics object with its table.
     fn forget_silent(&mut self) {
         let Search { catalog, found, known, silent } = self;
         found.retain(|dependent| {
@@ -333,7 +333,7 @@ pub(super) fn readers(
     catalog.referrers(relation).filter(move |view| view.reads.contains(&(relation, attnum)))
 }
 
-/// Sequences that go with a table or a column.
+/// The sequences that are dropped with a table or a column.
 fn owned_sequences(catalog: &Catalog, owner: Object) -> Vec<Oid> {
     let (table, column) = match owner {
         Object::Relation(table) => (table, None),
@@ -353,8 +353,8 @@ fn owned_sequences(catalog: &Catalog, owner: Object) -> Vec<Oid> {
     catalog.referrers(table).filter(owned).map(|r| r.oid).collect()
 }
 
-/// Columns whose default calls a sequence. Its owner's go with the table, and do not count where
-/// the table is what goes.
+/// The defaults that call a sequence. The defaults of the table that owns it are among them; the
+/// search leaves them out where the table itself is dropped.
 fn defaults_using(catalog: &Catalog, sequence: &Relation) -> Vec<Object> {
     let spelling = super::sequence::regclass_text(sequence.oid);
     let mut out = Vec::new();

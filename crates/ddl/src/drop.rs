@@ -58,7 +58,7 @@ pub(crate) fn drop_objects(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<
     for object in &drop.objects {
         let name = range_var(object)?;
         let Some(relation) = find_to_drop(ctx, &name, kind, drop.if_exists)? else { continue };
-        // No other session uses temporary files, so they are freed at once.
+        // Only this session uses temporary files, so they are freed at once.
         if drop.concurrently
             && relation.kind == RelKind::PartitionedIndex
             && !ctx.catalog().is_temporary(&relation)
@@ -184,7 +184,8 @@ fn is_of_kind(relation: &Relation, kind: RelKind) -> bool {
     }
 }
 
-/// An index that serves a constraint, or an identity column's sequence, goes with its owner only.
+/// An index that serves a constraint is dropped with the constraint only, and an identity column's
+/// sequence with the column only.
 fn check_internal_dependency(ctx: &mut DdlContext<'_>, relation: &Relation) -> Result<()> {
     let catalog = ctx.catalog();
     if let Some(of) = &relation.partition_of
@@ -258,7 +259,7 @@ pub(super) fn drop_dependents(ctx: &mut DdlContext<'_>, dependents: &[Object]) -
     Ok(())
 }
 
-/// Removes a relation with what belongs to it; its storage goes when the transaction commits.
+/// Removes a relation with the objects that belong to it. The commit frees its storage.
 ///
 /// Do not hold a catalog version here: each removal would then copy the shared nodes of its maps.
 pub(crate) fn drop_relation(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -> Result<()> {
@@ -409,7 +410,7 @@ fn truncated_by(ctx: &mut DdlContext<'_>, name: &RangeVar) -> Result<Vec<Arc<Rel
     Ok(tables)
 }
 
-/// TRUNCATE: new empty trees in place of the old ones, which go at commit.
+/// TRUNCATE: makes new empty trees in place of the old ones. The commit frees the old ones.
 pub(crate) fn truncate(ctx: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Result<()> {
     for table in all_truncated(ctx, truncate, true)? {
         if table.kind == RelKind::Table {

@@ -1,6 +1,7 @@
 //! DROP COLUMN, from a table and from what inherits from it.
 //!
-//! The position stays, marked; indexes and constraints over it go.
+//! The column keeps its position and is marked as dropped. Indexes and constraints over it are
+//! dropped.
 
 use super::alter::{Reach, Scope, column_position};
 use super::depend;
@@ -66,7 +67,7 @@ pub(super) fn drop_column(
     Ok(())
 }
 
-/// A column and those that children lose with it, theirs first.
+/// A column and the columns that children lose with it, the children's first.
 fn lost_with(
     ctx: &mut DdlContext<'_>,
     table: &Relation,
@@ -117,11 +118,11 @@ fn drop_from_child(
     ctx.put(child)
 }
 
-/// Marks a column as dropped; its indexes, constraints and sequences go.
+/// Marks a column as dropped, and drops its indexes, constraints and sequences.
 pub(super) fn remove(ctx: &mut DdlContext<'_>, table: Oid, attnum: i16) -> Result<()> {
     let position = attnum as usize - 1;
     let catalog = ctx.catalog();
-    // It may have gone with a table, or by itself.
+    // The table, or the column itself, may have been dropped already.
     let Some(shared) = catalog.relation(table) else { return Ok(()) };
     if shared.columns[position].dropped {
         return Ok(());

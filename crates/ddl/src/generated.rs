@@ -1,7 +1,7 @@
 //! GENERATED ALWAYS AS (expression). Such a column has, as its default, the text of an expression
-//! over the other columns: of a STORED one, every row that is stored gets the value anew; of a
-//! VIRTUAL one, rows hold nothing, and what reads the column computes it (the planner, and what
-//! checks rows: [`steppe_sql::bind::of_stored`]).
+//! over the other columns. Each row that is stored gets the value of a STORED column anew. Rows do
+//! not hold the value of a VIRTUAL column. The planner replaces the column by its expression, and
+//! so do the checks of rows ([`steppe_sql::bind::of_stored`]).
 //!
 //! A partition may have another expression than its parent, but not one of the other kind.
 
@@ -276,8 +276,8 @@ fn refused_of_virtual(table: &Relation, position: usize, what: &str) -> Error {
     Error::new(SqlState::FEATURE_NOT_SUPPORTED, format!("ALTER TABLE / {what}")).detail(detail)
 }
 
-/// SET EXPRESSION: a stored column's values are written anew, with all rows; those that a virtual
-/// one has from now on are looked at if they must not be NULL. PostgreSQL does not look at CHECK
+/// SET EXPRESSION. All rows are written anew with the new values of a STORED column. The new values
+/// of a VIRTUAL column are checked if the column is NOT NULL. PostgreSQL does not check CHECK
 /// constraints then, and so refuses tables that have some.
 pub(super) fn set_expression(
     ctx: &mut DdlContext<'_>,

@@ -520,7 +520,7 @@ pub(crate) fn reindex(ctx: &mut DdlContext<'_>, reindex: &ReindexStmt) -> Result
                 return refused("can only reindex the currently open database");
             }
             match is_system {
-                // Nothing is stored under their indexes.
+                // The indexes of system catalogs have no storage.
                 true => Ok(()),
                 false => reindex_tables(ctx, is_concurrent(reindex), None),
             }
@@ -543,14 +543,14 @@ fn reindex_tables(ctx: &mut DdlContext<'_>, concurrently: bool, schema: Option<O
     let tables: Vec<Oid> = catalog.relations().filter(is_meant).map(|table| table.oid).collect();
     for table in tables {
         ctx.lock(table, RelationLockMode::Share)?;
-        // It may have gone before it was locked.
+        // Another transaction may have dropped it before it was locked.
         let Some(table) = ctx.catalog().relation(table).cloned() else { continue };
         table.indexes.iter().try_for_each(|index| lock_and_rebuild(ctx, *index))?;
     }
     Ok(())
 }
 
-/// Rebuilds an index of a locked table, unless it went before that was locked.
+/// Rebuilds an index of a locked table, unless it was dropped before the table was locked.
 fn lock_and_rebuild(ctx: &mut DdlContext<'_>, index: Oid) -> Result<()> {
     ctx.lock(index, RelationLockMode::AccessExclusive)?;
     match ctx.catalog().relation(index).is_some() {
@@ -559,7 +559,7 @@ fn lock_and_rebuild(ctx: &mut DdlContext<'_>, index: Oid) -> Result<()> {
     }
 }
 
-/// Builds one index anew in a new tree; the old one goes at commit.
+/// Builds one index anew in a new tree. The commit frees the old one.
 pub(crate) fn rebuild(ctx: &mut DdlContext<'_>, oid: Oid) -> Result<()> {
     let catalog = ctx.catalog();
     let index = catalog.relation(oid).ok_or_else(|| Error::internal("index has gone"))?;

@@ -36,8 +36,8 @@ pub fn change<T>(
 }
 
 /// Adds partitions to a table in a transaction of its own, which is committed when this returns.
-/// `None`: it could not have its locks, because this session's are in the way or others' for longer
-/// than a deadlock may last; nothing was done.
+/// `None` if it could not acquire its locks, and nothing was done. Then this session's transaction
+/// holds a conflicting lock, or another one does for longer than a deadlock may last.
 pub fn apart<T>(
     session: &Arc<dyn SessionHost>,
     table: Oid,

@@ -1,7 +1,7 @@
-//! SET LOGGED and SET UNLOGGED (tablecmds.c: ATPrepChangePersistence; SequenceChangePersistence).
+//! SET LOGGED and SET UNLOGGED (ATPrepChangePersistence in tablecmds.c, SequenceChangePersistence).
 //!
-//! A table's files say whether they are logged, so that all its rows are written into new ones, and
-//! its indexes are built anew. Its sequences go with it.
+//! Each file of a table says whether it is logged. So all rows are written into new files, and the
+//! indexes are built anew. The table's sequences change with it.
 
 use super::{DdlContext, foreign_key, retype, sequence};
 use steppe_catalog::{RelKind, Relation};

@@ -184,7 +184,7 @@ struct NewType {
     collation: Oid,
 }
 
-/// Gives a column another type; its default follows, or cannot: 42804.
+/// Gives a column another type. Its default is cast to the type: 42804 if that is not possible.
 fn retype(
     ctx: &mut DdlContext<'_>,
     new: &mut Relation,

@@ -1,6 +1,6 @@
-//! ALTER … SET SCHEMA of relations (AlterTableNamespace in tablecmds.c): indexes and owned
-//! sequences go along, statistics objects stay where they are, and the views that read what has
-//! moved name it anew.
+//! ALTER … SET SCHEMA of relations (AlterTableNamespace in tablecmds.c). Indexes and owned
+//! sequences move with the table, and statistics objects stay where they are. The views that read a
+//! moved relation are written again with its new name.
 
 use super::open::system_catalog;
 use super::{DdlContext, create_statistics, function, types, view};

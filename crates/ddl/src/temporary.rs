@@ -55,7 +55,7 @@ impl DdlContext<'_> {
 pub fn on_commit(ctx: &mut DdlContext<'_>) -> Result<()> {
     check_references(ctx)?;
     for table in ctx.temporary_relations() {
-        // It may have gone with another one already, or its parent have changed it.
+        // It may have been dropped with another one already, or its parent may have changed it.
         let Some(table) = ctx.catalog().relation(table.oid).cloned() else { continue };
         match table.on_commit {
             OnCommit::PreserveRows => {}
@@ -98,7 +98,7 @@ fn has_rows(ctx: &DdlContext<'_>, table: &Relation) -> Result<bool> {
     }
 }
 
-/// DISCARD TEMP: everything in the session's schema goes, the schema stays.
+/// DISCARD TEMP: drops all objects in the session's temporary schema, but not the schema.
 pub fn discard_temporary(ctx: &mut DdlContext<'_>) -> Result<()> {
     for relation in ctx.temporary_relations() {
         drop_with_dependents(ctx, relation)?;
@@ -108,7 +108,7 @@ pub fn discard_temporary(ctx: &mut DdlContext<'_>) -> Result<()> {
 
 fn drop_with_dependents(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -> Result<()> {
     if relation.kind == RelKind::Index {
-        // It goes with its table.
+        // An index is dropped with its table.
         return Ok(());
     }
     ctx.lock(relation.oid, RelationLockMode::AccessExclusive)?;
@@ -117,8 +117,8 @@ fn drop_with_dependents(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -> Re
     drop::drop_relation(ctx, relation)
 }
 
-/// Drops temporary schemas with all that is in them: a session's when it ends, at start-up those
-/// that a crash left. In a transaction of its own.
+/// Drops temporary schemas with their objects, in a transaction of its own. That is the schema of a
+/// session that ends, or at start-up the schemas that a crash has left.
 pub fn drop_temporary_schemas(
     store: &CatalogStore,
     session: &SessionHandle,

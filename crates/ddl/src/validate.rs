@@ -1,5 +1,5 @@
-//! Whether the rows that a table has satisfy its constraints: new ones, those that were NOT VALID
-//! (VALIDATE CONSTRAINT), and those that read columns whose types have changed.
+//! Whether the rows of a table satisfy its constraints. That is checked for new constraints, for
+//! NOT VALID ones (VALIDATE CONSTRAINT), and for constraints over columns whose types have changed.
 
 use super::alter::Reach;
 use super::inherit::invalid_table;

@@ -1,5 +1,5 @@
 //! CREATE TABLE … INHERITS: the parents' columns and constraints, merged with each other and with
-//! those that the statement has itself (MergeAttributes).
+//! the statement's own (MergeAttributes).
 
 use super::super::constraint::columns_in;
 use super::super::table::TableParts;
@@ -47,7 +47,7 @@ pub(crate) fn parents_of_new(
     Ok(parents)
 }
 
-/// No column may be written or copied twice, which is seen before any is merged: 42701.
+/// 42701 for a column that is written or copied twice. That is checked before columns are merged.
 pub(crate) fn check_written_once(
     ctx: &mut DdlContext<'_>,
     elements: &[TableElement],
@@ -148,7 +148,8 @@ impl Merged {
         Ok(())
     }
 
-    /// A column that the statement has, if it is one of a parent's; false: it is none.
+    /// Merges a column of the statement with the parent's column of that name. False if no parent
+    /// has one.
     pub(crate) fn merge_written(
         &mut self,
         ctx: &mut DdlContext<'_>,

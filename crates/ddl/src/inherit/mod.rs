@@ -1,7 +1,7 @@
 //! Inheritance: tables that have other tables' columns and constraints, and whose rows are among
 //! theirs (tablecmds.c).
 //!
-//! `create`: INHERITS; `alter`: INHERIT and NO INHERIT of ALTER TABLE.
+//! `create` is about INHERITS, and `alter` about INHERIT and NO INHERIT of ALTER TABLE.
 //!
 //! A column or constraint counts the parents that it comes from, and is the table's own besides
 //! if its definition has it: what a parent loses, a child loses unless it has it from elsewhere.

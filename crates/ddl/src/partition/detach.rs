@@ -1,11 +1,12 @@
 //! DETACH PARTITION: the table stays, with its indexes and constraints as its own.
 //!
 //! DETACH CONCURRENTLY uses two transactions, so that no session waits. The first takes the
-//! partition out of its parent's map and gives it its bound as a CHECK constraint; statements that
-//! start from then on do not know it. The second waits for those that used the parent before, and
-//! cuts the tie. If it does not come to that, FINALIZE does. What the parent gets in between the
-//! partition does not get: PostgreSQL refuses to cut a tie to columns or constraints that it does
-//! not find there, and so for ever; here it is cut.
+//! partition out of its parent's map and gives it its bound as a CHECK constraint. Statements that
+//! start afterwards do not know the partition. The second waits for the transactions that used the
+//! parent before, and completes the detach. If the second does not run, FINALIZE does the same.
+//!
+//! A column or constraint that the parent gets in between is not given to the partition. PostgreSQL
+//! refuses to complete the detach if the partition lacks one of the parent's. Here it completes.
 
 use super::super::{DdlContext, constraint, foreign_key, trigger};
 use super::{map_of, require_partitioned};
@@ -134,7 +135,7 @@ pub fn finish_detach(ctx: &mut DdlContext<'_>, detaching: &Detaching) -> Result<
     }
 }
 
-/// Waits for those that may still know the partition, and cuts the tie.
+/// Waits for the transactions that may still know the partition, and completes the detach.
 fn finish(ctx: &mut DdlContext<'_>, parent: Oid, partition: &Relation) -> Result<()> {
     let mut users = ctx.txn.users_of(parent);
     while let Some(wait) = ctx.txn.wait_for_users(&mut users) {

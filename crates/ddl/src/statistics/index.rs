@@ -67,7 +67,7 @@ pub(crate) fn analyze_index(
     ctx.put(analyzed)
 }
 
-/// The keys that an index has for some of its table's rows; NULL for those that are columns.
+/// The keys that an index has for some of its table's rows, with NULL in place of plain columns.
 fn index_rows(
     ctx: &mut DdlContext<'_>,
     table: &Arc<Relation>,

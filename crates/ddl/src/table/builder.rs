@@ -139,8 +139,8 @@ impl TableBuilder {
             let persistence = persistence_of_new(ctx, name, self.parts.table.schema);
             create_storage(ctx, &mut self.parts.table, persistence)?;
         }
-        // No other session sees the table before the commit, but later statements of this one lock
-        // it as usual.
+        // Other sessions do not see the table before the commit, but later statements of this one
+        // lock it as usual.
         ctx.lock(self.parts.table.oid, RelationLockMode::AccessExclusive)?;
         self.parts.create_sequences(ctx)?;
         let TableParts { mut table, mut constraints, .. } = self.parts;

@@ -1,12 +1,12 @@
-//! Tables with DEFERRABLE keys: no commit leaves two rows with one key, however often a transaction
-//! has had them, and whatever it has rolled back of it.
+//! Tables with DEFERRABLE keys. A commit never leaves two rows with one key, even if the transaction
+//! had such rows before, and even if it rolled back to savepoints in between.
 //!
-//! Rows are told apart by `id`; `k` is the DEFERRABLE key. A transaction swaps keys, shifts them,
-//! and has them twice while they are deferred; some transactions mend that before COMMIT, and the
-//! others are refused: nothing of those may be there after a power cut, either.
+//! `id` identifies a row, and `k` is the DEFERRABLE key. A transaction swaps keys, shifts them, and
+//! gives one key to two rows while the constraint is deferred. Some transactions mend that before
+//! COMMIT. The commit of the others fails, and none of their changes may be there after a power cut.
 //!
-//! Which keys are deferred when is told from what the transaction has done ([`Op::Constraints`]);
-//! the database has it from its own transaction.
+//! The model derives from the transaction's statements which keys are deferred
+//! ([`Op::Constraints`]). The database knows it from its own transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -29,7 +29,7 @@ const IDS: i32 = 40;
 const KEYS: i32 = 24;
 /// Statements about one table, one after the other.
 const STATEMENTS_MAX: u64 = 7;
-/// What a transaction mends before COMMIT, at most.
+/// The most rows that a transaction mends before COMMIT.
 const MENDS_MAX: usize = 8;
 
 /// A table with a DEFERRABLE key.
@@ -125,7 +125,8 @@ fn read_rows(
     Ok(rows)
 }
 
-/// Of a quiet database: no two rows have one key, and each row is found by its key.
+/// Checks, while no transaction is open, that keys are unique and that each row is found by its
+/// key.
 pub(crate) fn check(session: &mut Session, state: &State, table: &Relation) -> Result<()> {
     let (name, keyed) = (&table.name, &state.keyed[&*table.name]);
     assert_eq!(keyed.twice(), Vec::<i32>::new(), "rows of {name} whose keys others have");
@@ -145,8 +146,8 @@ fn literal(k: Option<i32>) -> String {
     k.map_or("NULL::int".to_owned(), |k| format!("({k})"))
 }
 
-/// What statements of one table are drawn from. What it sees is `look.state`; which keys are taken
-/// is told by `now`, since no snapshot matters to that.
+/// The state from which statements about one table are drawn. The session sees `look.state`. The
+/// keys that are taken are those of `now`, because uniqueness does not depend on a snapshot.
 struct Draw<'a> {
     look: Look<'a>,
     now: &'a State,
@@ -407,7 +408,7 @@ impl World<'_> {
         self.settle(who, &sql, done, outcome)
     }
 
-    /// A session sees its keys, also those that two rows have.
+    /// Checks that a session sees its keys, even a key that two rows have.
     fn check_keyed(&mut self, who: usize, name: &str) -> Result<()> {
         let state = self.seen_by(who);
         let rows = &state.keyed[name].rows;
@@ -427,8 +428,8 @@ impl World<'_> {
         }
     }
 
-    /// What COMMIT does first: it checks the keys that were deferred. Whether the transaction is
-    /// still there.
+    /// Checks the deferred keys, which COMMIT does first. Returns whether the transaction is still
+    /// open.
     pub(crate) fn check_deferred(&mut self, who: usize) -> Result<bool> {
         let mut is_refused = have_twice(&self.state_of(who));
         if is_refused && self.random.chance(2, 3) {

@@ -1,6 +1,6 @@
-//! Power cuts at random operations, in the middle of SQL that changes schemas: tables are made,
-//! partitioned, attached, detached, altered, truncated and dropped, while rows go to their leaves
-//! and from one leaf to another, with savepoints, rollbacks and several sessions.
+//! Power cuts at random operations, in the middle of SQL that changes schemas. Tables are made,
+//! partitioned, attached, detached, altered, truncated and dropped, while sessions insert rows and
+//! move them from one leaf to another, with savepoints and rollbacks.
 //!
 //! ```text
 //!   a life:  open ─ statements, commits ─ power cut ─ recovery (cut, too) ─ checks ─┐
@@ -10,20 +10,19 @@
 //!
 //! After each power cut:
 //!
-//! - rows and catalog are those after some number of commits, in their order, and no fewer than
-//!   were acknowledged; the catalog is so in every detail, down to files and statistics;
-//! - each leaf's rows are within its bounds, and are found in that leaf over all leaves, over those
-//!   that pruning leaves over, and by primary key;
+//! - the database has the rows and the catalog of some prefix of the commits, which includes each
+//!   acknowledged commit; the catalog matches in every detail, down to files and statistics;
+//! - each leaf's rows are within its bounds, and a query finds them in that leaf when it reads all
+//!   leaves, when it prunes, and when it looks for a primary key;
 //! - each index has the entries of its table's rows and no other, and each index of a partitioned
 //!   table one part in every partition;
-//! - no two rows have one DEFERRABLE key, and each is found by it;
-//! - no file has pages that no relation owns, no two relations share one, every tree is sound,
-//!   every page accounted for;
+//! - DEFERRABLE keys are unique, and each row is found by its key;
+//! - each page of a file belongs to exactly one relation, or is free, and every tree is sound;
 //! - and the next life goes on from there.
 //!
-//! All is one thread's, in an order that the seed decides (`session` says what becomes of waits).
-//! Reading order: `model`, `statement`, `ddl` and `dml`, `world`, `detaching`, `snapshot`,
-//! `sequences`, `keyed`, `check`; `session` stands for the server.
+//! One thread runs all sessions, in an order that the seed decides (`session` says how it treats a
+//! wait). Reading order: `model`, `statement`, `ddl` and `dml`, `world`, `detaching`, `snapshot`,
+//! `sequences`, `keyed`, `check`. The module `session` takes the place of the server.
 
 #![allow(missing_docs)]
 
@@ -54,8 +53,8 @@ use world::{Config, Version, World, differences};
 
 /// The states that the database may have after recovery.
 struct Expected {
-    /// The version of which everything was acknowledged, then those that may be lost, but only
-    /// from the end.
+    /// First the version of the last acknowledged commit, then the later versions in their order.
+    /// Recovery may lose any number of these, but only from the end.
     versions: Vec<Version>,
 }
 

@@ -1,7 +1,7 @@
-//! SQL in this thread, as a server's session runs it but for the wire: parser, binder, planner,
-//! executor; DDL with the transaction's catalog changes; savepoints; the new catalog version
-//! published by the commit. What the server awaits is an error here ([`WOULD_WAIT`]): there is no
-//! other thread that could end the wait.
+//! Sessions that run SQL in this thread, as a server's session runs it, but without a connection.
+//! They have the parser, binder, planner and executor, DDL with the transaction's catalog changes,
+//! and savepoints. A commit publishes the new catalog version. Where the server would wait, the
+//! statement fails ([`WOULD_WAIT`]), because no other thread could end the wait.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ const SEARCH_PATH: [Oid; 2] = [PG_CATALOG, PUBLIC];
 const TEMPORARY: &str = "temporary";
 /// The SQLSTATE of a statement that met another session's lock.
 pub(crate) const WOULD_WAIT: SqlState = SqlState::OBJECT_IN_USE;
-/// A wait that does not come to [`Services`] would be for ever.
+/// The limit of waits that do not ask [`Services`], which would otherwise never end.
 const WAITS_MAX: Duration = Duration::from_secs(20);
 
 /// An open database with its catalog.
@@ -46,8 +46,8 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Opens them as a server's start does: what was spilled before goes, the database recovers,
-    /// the catalog is read.
+    /// Opens them as a server's start does: it removes the spill files of the last run, recovers the
+    /// database, and reads the catalog.
     pub(crate) fn open(vfs: &CrashVfs, options: &DatabaseOptions) -> Result<Arc<Engine>> {
         let directory = Path::new(TEMPORARY);
         let failed = |error: steppe_vfs::Error| Error::internal(error.to_string());
@@ -66,7 +66,7 @@ impl Engine {
 /// Refuses to wait.
 struct Services {
     engine: Arc<Engine>,
-    /// Of the statement that runs.
+    /// The catalog of the statement that runs.
     catalog: Mutex<Arc<Catalog>>,
 }
 
@@ -129,7 +129,7 @@ pub(crate) struct Session {
     handle: SessionHandle,
     services: Arc<Services>,
     pub(crate) settings: PlannerSettings,
-    /// Of sorts, index builds among them, before they spill.
+    /// The memory that a sort may use before it spills, also in an index build.
     memory_bytes: usize,
     pub(crate) txn: Option<Transaction>,
     savepoints: Vec<(String, SavepointMark)>,
