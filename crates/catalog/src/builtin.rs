@@ -180,8 +180,8 @@ fn facts() -> &'static Facts {
     FACTS.get_or_init(load::all)
 }
 
-/// A type by OID. What is known of users' types follows from the OID alone: only a catalog knows
-/// their names, and whether they exist.
+/// A type by OID. The answer for a user's type follows from the OID alone, because only a catalog
+/// knows its name, and whether it exists.
 pub fn ty(oid: Oid) -> Option<Type> {
     facts().types.get(&oid).copied().or_else(|| type_places::by_place(oid))
 }

@@ -164,8 +164,8 @@ pub struct Column {
     pub type_oid: Oid,
     /// Type modifier or -1.
     pub typmod: i32,
-    /// The domain, or the array type over one, that the column was declared with: values are held as
-    /// those of `type_oid`, the type below it. 0 for any other type.
+    /// The domain, or the array type over one, that the column was declared with; 0 for any other
+    /// type. Values are stored as values of `type_oid`, the type below it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub domain: Oid,
     /// Whether the column is NOT NULL. A user's table also has a constraint for it.

@@ -96,7 +96,8 @@ impl Catalog {
             .map_or(plain, |(_, d)| BaseType { oid: d.base, modifier: d.modifier })
     }
 
-    /// The type that values of a type are held as: without domains, also as elements of an array.
+    /// The type as which values of a type are stored: without domains, also as elements of an
+    /// array.
     pub fn held_type(&self, type_oid: Oid) -> BaseType {
         let base = self.base_type(type_oid);
         let array = builtin::ty(base.oid).filter(|ty| ty.is_true_array() && is_domain(ty.element));
@@ -106,7 +107,7 @@ impl Catalog {
         BaseType { oid: over, modifier: element.modifier }
     }
 
-    /// A column of a type: it is declared with the type, and holds what is below domains.
+    /// A column that is declared with a type. It stores values of the type below domains.
     pub fn column(&self, name: impl Into<Arc<str>>, type_oid: Oid, typmod: i32) -> Column {
         let held = self.held_type(type_oid);
         if held.oid == type_oid {

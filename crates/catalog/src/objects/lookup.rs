@@ -32,8 +32,8 @@ impl Places<'_> {
         self.named.into_iter().chain(path.iter().copied())
     }
 
-    /// Whether functions of a schema are found in it: those of a session's temporary schema only
-    /// by a name that has the schema.
+    /// Whether a look-up finds functions of a schema. It finds those of a temporary schema only if
+    /// the name is qualified with the schema.
     fn has_functions(&self, catalog: &Catalog, schema: Oid) -> bool {
         self.named.is_some() || catalog.schema(schema).is_some_and(|s| !s.is_temporary())
     }
