@@ -1,9 +1,9 @@
-//! Tables with DEFERRABLE keys. A commit never leaves two rows with one key, even if the transaction
-//! had such rows before, and even if it rolled back to savepoints in between.
+//! Tables with DEFERRABLE keys. A commit never leaves two rows with one key, even if the
+//! transaction had such rows before, and even if it rolled back to savepoints in between.
 //!
 //! `id` identifies a row, and `k` is the DEFERRABLE key. A transaction swaps keys, shifts them, and
 //! gives one key to two rows while the constraint is deferred. Some transactions mend that before
-//! COMMIT. The commit of the others fails, and none of their changes may be there after a power cut.
+//! COMMIT. The commit of the others fails, and a power cut may leave none of their changes.
 //!
 //! The model derives from the transaction's statements which keys are deferred
 //! ([`Op::Constraints`]). The database knows it from its own transaction.
@@ -29,7 +29,7 @@ const IDS: i32 = 40;
 const KEYS: i32 = 24;
 /// Statements about one table, one after the other.
 const STATEMENTS_MAX: u64 = 7;
-/// The most rows that a transaction mends before COMMIT.
+/// The most statements that mend a transaction before COMMIT.
 const MENDS_MAX: usize = 8;
 
 /// A table with a DEFERRABLE key.

@@ -46,7 +46,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Opens them as a server's start does: it removes the spill files of the last run, recovers the
+    /// Opens them as a server's start does: removes the spill files of the last run, recovers the
     /// database, and reads the catalog.
     pub(crate) fn open(vfs: &CrashVfs, options: &DatabaseOptions) -> Result<Arc<Engine>> {
         let directory = Path::new(TEMPORARY);
