@@ -194,7 +194,7 @@ impl CompiledStmt {
             .filter(|(_, p)| contains_modify(p))
             .map(|(i, _)| i)
             .collect();
-        // The point path holds what a statement of a function could need.
+        // The point path holds resources that a statement of a called function could need.
         let may_be_point = subplans.is_empty() && !compiler.exprs.runs_statements;
         let point = if may_be_point { PointPlan::of(&planned.plan, &root) } else { None };
         let stored = stored_columns(&root).filter(|_| planned.command == Command::Select);

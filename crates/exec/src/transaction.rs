@@ -44,7 +44,7 @@ struct Owned {
     changes: Option<CatalogChanges>,
     /// Events of deferred constraints.
     deferred: Option<Deferred>,
-    /// The statement that runs leaves its events to the caller, which are these.
+    /// The events that the running statement leaves to its caller; `None` if it runs them itself.
     left: Option<Vec<EventQueue>>,
 }
 
@@ -121,8 +121,8 @@ impl Transaction {
         }
     }
 
-    /// Says whether statements leave their events to the caller. Returns those of before, if they
-    /// did.
+    /// Sets whether statements leave their events to the caller, and to which list they add them.
+    /// Returns the previous list, if there was one.
     pub(crate) fn leave_events(
         &mut self,
         leave: Option<Vec<EventQueue>>,
@@ -207,7 +207,7 @@ impl StatementTxn {
         Transaction { txn: self.txn, rare: self.rare }
     }
 
-    /// Where the running statement leaves its events, if it does not run them.
+    /// The list to which the running statement adds its events, if it does not run them itself.
     pub(crate) fn left_events(&mut self) -> Option<&mut Vec<EventQueue>> {
         self.rare.0.as_mut()?.left.as_mut()
     }

@@ -67,14 +67,15 @@ struct QueuedTable {
     hooks: Arc<HookSet>,
 }
 
-/// Rows of tables with `columns` columns: the table's place, the command with the number of the
-/// group of triggers, the triggers of the group that are due, the old row, the new one.
+/// Changed rows of tables with `columns` columns. Each entry has the table's place, the command
+/// with the number of a group of triggers, the triggers of the group that are due, the old row and
+/// the new row.
 struct RowLog {
     columns: usize,
     rows: TupleStore,
 }
 
-/// The triggers that a row of a log is about: as many as there are bits for.
+/// The most triggers in a group. A row of a log has a bit for each.
 const GROUP: usize = u64::BITS as usize;
 
 /// The number of commands.

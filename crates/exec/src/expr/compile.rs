@@ -34,9 +34,9 @@ pub(crate) struct Compiler<'a> {
     folding: ExecContext,
     /// The number of calls of constants and parameters that stay unevaluated: they may fail.
     unevaluated: usize,
-    /// Something calls a function that runs statements.
+    /// Whether an expression calls a function that runs statements.
     pub(crate) runs_statements: bool,
-    /// It may change something.
+    /// Whether such a function is VOLATILE, so its statements may change rows.
     pub(crate) runs_volatile: bool,
 }
 

@@ -378,7 +378,7 @@ impl PlanCompiler<'_, '_> {
             None => self.exprs.expr(expr)?,
         };
         Ok(FromCall::Scalar(match &call {
-            // The one column of a row stands for the row.
+            // A result of one column is that column's value, not a row.
             CExpr::RoutineCall(routine) if routine.gives_one_column() => {
                 CExpr::Field { arg: Box::new(call), index: 0 }
             }

@@ -111,11 +111,11 @@ fn checks(table: &Relation) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The foreign keys, which belong to the same ones of the parent.
+/// The foreign keys of a partition, each with the OID of the parent's one.
 fn foreign_keys(table: &Relation) -> impl Iterator<Item = (&str, &[i16], Oid, &ForeignKey)> {
     let keys = table.foreign_keys();
     keys.map(|(own, key)| {
-        // One without a parent is known by its own OID.
+        // A constraint without a parent is identified by its own OID.
         let root = if own.parent == 0 { own.oid } else { own.parent };
         (&*own.name, &own.columns[..], root, &**key)
     })

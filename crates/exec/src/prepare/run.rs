@@ -22,14 +22,14 @@ use std::sync::Arc;
 use steppe_txn::{Database, RowId, Txn};
 use steppe_types::{Datum, Error, Result};
 
-/// The snapshot that a statement looks through.
+/// The snapshot at which a statement reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Snapshot {
-    /// A new one.
+    /// A new one, where the isolation level takes one for each statement.
     New,
     /// That of the statement that calls the function.
     Callers,
-    /// A new one in each isolation level.
+    /// A new one at each isolation level.
     Newest,
 }
 
@@ -85,8 +85,8 @@ fn start_statement(txn: &mut Option<Transaction>, snapshot: Snapshot) -> Result<
     }
 }
 
-/// Locks the one leaf that a statement concerns with these parameters, if it is one. `None` outside:
-/// the leaf may have been dropped, or its bounds changed, before it was locked.
+/// Locks the one leaf that a statement concerns with these parameters, if it concerns only one. The
+/// outer `None`: the leaf may have been dropped, or its bounds changed, before it was locked.
 fn lock_leaf(
     compiled: &CompiledStmt,
     params: &Arc<[Datum]>,
