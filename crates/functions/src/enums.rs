@@ -34,7 +34,7 @@ fn pick(args: &[Datum], wanted: Ordering) -> Result<Datum> {
     arg(args, at).cloned()
 }
 
-/// The enum of a call, which its first argument's type tells: 22004-like 0A000 for an unknown one.
+/// The enum of a call: the first of the argument types that is one. 0A000 if none is.
 fn enum_of(call: &CallInfo, catalog: &Arc<Catalog>) -> Result<(Oid, EnumLabels)> {
     let enums = call.args.iter().filter_map(|ty| Some((*ty, catalog.enum_labels(*ty)?.clone())));
     enums.into_iter().next().ok_or_else(|| {
