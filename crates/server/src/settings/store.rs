@@ -266,7 +266,7 @@ impl SessionSettings {
         self.generation
     }
 
-    /// All settings are again as they were at this number.
+    /// Takes back the number of an earlier state, since all settings are as they were then.
     pub fn restore_generation(&mut self, generation: u64) {
         self.generation = generation;
     }
