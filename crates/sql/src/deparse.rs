@@ -285,7 +285,7 @@ impl Deparser<'_> {
         }
     }
 
-    /// The arguments of a call that leaves some to their defaults: behind the first of those by name.
+    /// The arguments of a call that uses defaults. Arguments after the first default are named.
     fn given_arguments(&self, func: &Function, args: &[Expr], left_out: u128, out: &mut String) {
         let mut names = func.input_names();
         let mut is_named = false;

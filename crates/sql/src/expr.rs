@@ -552,7 +552,7 @@ impl Expr {
         }
     }
 
-    /// The type that a node has of its own, to be changed; `None` where its parts or its kind tell it.
+    /// The type that a node stores, to be changed. `None` if its kind or its parts decide the type.
     pub(crate) fn ty_mut(&mut self) -> Option<&mut TypeRef> {
         match self {
             Expr::Const(_, ty)

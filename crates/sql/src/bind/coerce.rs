@@ -750,7 +750,7 @@ fn reads_clock(ty: Oid, text: &str) -> bool {
     ["now", "today", "tomorrow", "yesterday"].iter().any(|word| lower.contains(word))
 }
 
-/// A cast that is part of another one is not printed.
+/// Marks a cast as implicit, so that it is not printed, because it is part of another one.
 pub(super) fn hide_cast(cast: &mut Expr) {
     match cast {
         Expr::Func { syntax: syntax @ CallSyntax::ExplicitCast, .. } => {

@@ -1,8 +1,9 @@
 //! Assignment to elements and slices of a column's array, and to fields of its row
 //! (transformAssignmentIndirection, transformAssignmentSubscripts).
 //!
-//! `SET a[1] = x` gives the column its old array with the assignment done, `SET c.x = 1` its old row. Several assignments to
-//! one column each begin with the result of the one before.
+//! `SET a[1] = x` gives the column its old array with that element changed, and `SET c.x = 1` its
+//! old row with that field changed. Several assignments to one column each begin with the result of
+//! the one before.
 
 use super::coerce::element_of;
 use super::row::is_slice;

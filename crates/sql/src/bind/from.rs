@@ -398,7 +398,7 @@ impl Binder<'_> {
         Ok((calls, columns))
     }
 
-    /// 42601 for a column definition list that is no one function's.
+    /// 42601 for a column definition list that does not belong to exactly one function.
     fn check_definitions(&self, function: &ast::RangeFunction, is_unnest: bool) -> Result<()> {
         let Some(first) = function.column_defs.first() else { return Ok(()) };
         let refused = |message: &str, hint: &str| {
@@ -426,7 +426,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// 42601 for a column definition list of a function whose result has its columns.
+    /// 42601 for a column definition list of a function whose result type already has columns.
     fn check_defines(
         &self,
         function: Option<&Function>,

@@ -599,7 +599,7 @@ pub(crate) struct Binder<'a> {
     pub(crate) around: Vec<Oid>,
     /// COLLATE was bound.
     pub(crate) collates: bool,
-    /// A CALL is bound: names of routines are those of procedures, with all their arguments.
+    /// A CALL is bound, so a name means a procedure, and the call gives all its arguments.
     pub(crate) calls_procedure: bool,
     /// The primary keys that the query whose grouping is being checked depends on.
     pub(crate) determining_keys: Vec<Oid>,
@@ -609,7 +609,7 @@ pub(crate) struct Binder<'a> {
     mentioned: RefCell<Vec<Oid>>,
     /// The names of functions that were looked up.
     looked_up: RefCell<Vec<u64>>,
-    /// The arguments that the call which was resolved last has left to their defaults.
+    /// The arguments for which the last resolved call uses defaults, a bit for each.
     left_out: u128,
     /// The views whose queries were bound, those in other views' queries included.
     views: Rc<RefCell<Vec<(Oid, RelationLock)>>>,

@@ -628,7 +628,7 @@ pub(super) fn is_slice(path: &[ast::Indirection]) -> bool {
         .any(|step| matches!(step, ast::Indirection::Slice { .. }))
 }
 
-/// The OUT columns of a call with arguments of these types, polymorphic ones as they make them.
+/// The OUT columns of a call. The argument types decide the types of polymorphic columns.
 pub fn result_columns<'p>(
     catalog: &Catalog,
     proc: &'p Function,

@@ -115,8 +115,8 @@ impl Binder<'_> {
     }
 }
 
-/// 0A000 for a row of a declared type in an expression that a table keeps as text, which names columns
-/// but no fields of rows.
+/// 0A000 for a row of a declared type in an expression that a table keeps as text. Such a text can
+/// name columns, but no fields of rows.
 pub(super) fn check_kept(expr: &Expr, place: ExprPlace) -> Result<()> {
     if !is_kept_by_relation(place) {
         return Ok(());
@@ -139,8 +139,8 @@ pub(super) fn check_kept(expr: &Expr, place: ExprPlace) -> Result<()> {
     expr.try_for_each_child(&mut |child| check_kept(child, place))
 }
 
-/// Whether these are the columns of one relation, in order: its row, whose type needs no name. A
-/// cast to a row type, which needs one, is refused where it is written.
+/// Whether these are the columns of one relation, in order. Then they are its row, whose type needs
+/// no name. A cast to a row type needs one, and is refused where it is written.
 fn is_whole_row(fields: &[Expr]) -> bool {
     let of = |field: &Expr| match field {
         Expr::Var { rte, column, levels_up, .. } => Some((*rte, *levels_up, *column)),

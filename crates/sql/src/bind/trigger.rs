@@ -59,8 +59,8 @@ pub fn stored_condition(catalog: &Catalog, relation: &Arc<Relation>, text: &str)
     over_versions(catalog, relation, bound, None)
 }
 
-/// Turns columns into slots. Virtual generated columns are replaced by their expressions, which are
-/// over entry 0; those are meant for `of`.
+/// Turns columns into slots, and replaces virtual generated columns by their expressions. Such an
+/// expression is over entry 0, and `of` is the version for which it is evaluated.
 fn over_versions(
     catalog: &Catalog,
     relation: &Arc<Relation>,

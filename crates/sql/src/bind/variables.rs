@@ -121,7 +121,7 @@ impl Params {
 }
 
 impl Binder<'_> {
-    /// The meaning of a name that no column may take away.
+    /// The variable of a name, where a variable takes precedence over a column.
     pub(super) fn variable_before(
         &mut self,
         column: &ast::ColumnRef,

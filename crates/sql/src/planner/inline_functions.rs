@@ -141,7 +141,7 @@ impl Inliner<'_, '_> {
         })
     }
 
-    /// The expression that takes the place of a call, unless the function is called.
+    /// The expression that takes the place of a call. `None` if the call stays.
     fn scalar(&mut self, call: &Expr) -> Result<Option<Expr>> {
         let Expr::Func { func, args, ty, .. } = call else { return Ok(None) };
         if !is_simple(func)
@@ -190,7 +190,7 @@ impl Inliner<'_, '_> {
         let columns = query.targets.iter().filter(|target| !target.hidden).count();
         let is_row = func.out_columns().nth(1).is_some() || is_row(ty.oid);
         let fits = match is_row {
-            // The columns of a row in one column would have to be separated.
+            // A body that returns a row as one column does not fit: FROM needs the row's columns.
             true => columns == width && !(columns == 1 && body.is_whole_value),
             false => columns == 1 && width == 1,
         };
@@ -227,8 +227,8 @@ impl Inliner<'_, '_> {
         self.found.views.extend(views);
     }
 
-    /// The one statement of a body, bound for these arguments. `None`: there are several, or it is
-    /// none with a plan.
+    /// The one statement of a body, bound for these arguments. `None` if there are several, or if
+    /// it has no plan.
     fn body(&self, func: &FunctionRef, args: &[Expr], ty: Oid) -> Result<Option<BoundBody>> {
         let body = parse_body(func);
         let body = body.map_err(|error| during_inlining(error, func, func.source()))?;
