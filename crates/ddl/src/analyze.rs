@@ -25,10 +25,11 @@ struct Work {
     skip_locked: bool,
 }
 
-/// A table to work on. It is locked when its turn comes, and may have gone by then.
+/// A table to work on. It is locked when its turn comes, and may have been dropped by then.
 struct WorkTarget {
     table: Arc<Relation>,
-    /// As the statement names it; `None`: it is one of all, or of what inherits from one named.
+    /// The name in the statement. `None` if the statement names no tables, or only an ancestor of
+    /// this one.
     name: Option<String>,
     /// ONLY: statistics of a partitioned table's rows, but none of its partitions'.
     only: bool,
@@ -157,8 +158,8 @@ struct NamedFor<'a> {
     name: Option<&'a str>,
 }
 
-/// Locks a table whose turn has come; `None`: the lock is not available. A warning follows if
-/// the statement named the table (vacuum_open_relation).
+/// Locks a table whose turn has come. `None` if the lock is not available. Then a warning is sent
+/// if the statement named the table (vacuum_open_relation).
 fn open_target(
     ctx: &mut DdlContext<'_>,
     table: &Relation,
@@ -406,8 +407,7 @@ fn analyze_inheritance(
     Ok(true)
 }
 
-/// Stores the statistics of a table's columns and expressions, of those that are asked for, and how
-/// large it is.
+/// Stores the size of a table, and the statistics of the wanted columns and expressions.
 pub(super) fn put_statistics(
     ctx: &mut DdlContext<'_>,
     table: &Arc<Relation>,

@@ -1,11 +1,11 @@
 //! ANALYZE of one table as the background analyzer does it (autovacuum.c, analyze.c).
 //!
-//! It never waits: a table that is locked is skipped and analyzed later. A partitioned table gets
-//! statistics of its own alone, from a sample to which each leaf gives rows by its share of the
-//! pages (acquire_inherited_sample_rows): its leaves are only read, under the lock that a SELECT
-//! takes, and have been analyzed by themselves.
+//! It never waits: a table that is locked is skipped and analyzed later. For a partitioned table it
+//! computes only the table's own statistics, because its leaves are analyzed separately. Each leaf
+//! gives rows to the sample by its share of the pages (acquire_inherited_sample_rows). The leaves
+//! are only read, under the lock that a SELECT takes.
 //!
-//! No snapshot outlives the sample that was taken with it.
+//! A snapshot is held only while a sample is taken with it.
 
 use super::analyze::{analyze_at_once, pages_of_table, put_statistics};
 use super::sample::Sample;

@@ -4,7 +4,7 @@
 //!   rows ──▶ entries ──▶ sorted as bytes (entries.rs) ──▶ batches ──▶ new tree
 //! ```
 //!
-//! Nothing is written to the tree before all rows have been read.
+//! All rows are read before the first entry is written to the tree.
 
 use super::DdlContext;
 use super::scan::{scan_stored, with_newest};

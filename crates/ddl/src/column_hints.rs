@@ -1,6 +1,6 @@
 //! The parts of a column's definition that are only recommendations: STORAGE, COMPRESSION,
-//! statistics. The catalog keeps them, and copies of the schema have them. No query's result
-//! depends on them.
+//! statistics. The catalog keeps them, and copies of the schema have them. The results of queries
+//! do not depend on them.
 
 use super::DdlContext;
 use super::alter::column_position;

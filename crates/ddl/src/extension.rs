@@ -80,7 +80,7 @@ fn check_version(available: &AvailableExtension, create: &CreateExtensionStmt) -
     }
 }
 
-/// SCHEMA, else where new objects go.
+/// The schema of SCHEMA, or else the schema in which new objects are created.
 fn target_schema(ctx: &mut DdlContext<'_>, create: &CreateExtensionStmt) -> Result<Oid> {
     let Some(name) = word(option(create, "schema")) else {
         return ctx.creation_schema.ok_or_else(|| {
@@ -173,7 +173,7 @@ fn drop_extension(ctx: &mut DdlContext<'_>, extension: &Extension) -> Result<()>
     Ok(())
 }
 
-/// The extensions in schemas that are dropped go with them.
+/// Drops the extensions of a schema that is dropped.
 pub(super) fn drop_with_schema(ctx: &mut DdlContext<'_>, schema: Oid) -> Result<()> {
     let catalog = ctx.catalog();
     for extension in catalog.extensions().filter(|extension| extension.schema == schema) {

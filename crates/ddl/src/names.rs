@@ -68,7 +68,7 @@ impl DdlContext<'_> {
         }
     }
 
-    /// Reserves a new relation's name; `None`: it exists and `if_not_exists` says that's fine.
+    /// Reserves a new relation's name. `None` if it exists and `if_not_exists` allows that.
     pub(crate) fn new_name(
         &mut self,
         name: &RangeVar,

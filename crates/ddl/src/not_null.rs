@@ -1,5 +1,5 @@
-//! NOT NULL constraints (heap.c: AddRelationNotNullConstraints, AdjustNotNullInheritance;
-//! tablecmds.c: ATExecSetNotNull, ATExecDropNotNull).
+//! Constraints of the kind NOT NULL (AddRelationNotNullConstraints, AdjustNotNullInheritance,
+//! ATExecSetNotNull and ATExecDropNotNull in heap.c and tablecmds.c).
 //!
 //! A NOT NULL column has a flag and one constraint. This module sets and clears both together.
 //! Keys, identities and parents that imply NOT NULL call it. A constraint counts the parents that
@@ -157,7 +157,7 @@ pub(super) fn create(
     Ok(())
 }
 
-/// Takes a column out of those that are inherited: from how many parents.
+/// Takes a column out of the inherited ones. Returns the number of parents that it had.
 fn take_column(inherited: &mut Vec<(usize, &Constraint)>, position: usize) -> i16 {
     let before = inherited.len();
     inherited.retain(|(at, _)| *at != position);
@@ -587,7 +587,7 @@ fn lacks_constraint() -> Error {
     Error::internal("NOT NULL without a constraint")
 }
 
-/// No row has a NULL at these positions: 23502.
+/// 23502 if a row has a NULL at one of these positions.
 pub(super) fn check_rows(
     ctx: &mut DdlContext<'_>,
     relation: &Relation,

@@ -1,11 +1,11 @@
 //! A uniform sample of things that come one after the other, without knowing how many will.
 //!
-//! Li's algorithm L (1994, "Reservoir-sampling algorithms of time complexity O(n(1 + log(N/n)))"):
-//! the first `wanted` are taken; then the next one to be taken is found by a leap of a random
-//! length, so that chance is asked for a few numbers for each thing taken, not for each that
-//! comes.
+//! Li's algorithm L (1994, "Reservoir-sampling algorithms of time complexity O(n(1 + log(N/n)))").
+//! The first `wanted` things are taken. Then the algorithm skips a random number of things before
+//! it takes the next one. So it needs a few random numbers for each thing taken, not for each
+//! offered.
 
-/// So many of the things offered, each with the same chance.
+/// A sample of `wanted` of the things offered, in which each has the same chance to be.
 pub(super) struct Reservoir<T> {
     wanted: usize,
     /// Things offered.

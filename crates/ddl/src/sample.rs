@@ -1,9 +1,8 @@
 //! Samples of tables' rows, for ANALYZE.
 //!
-//! As in PostgreSQL (src/backend/commands/analyze.c, `acquire_sample_rows`), in two stages at once:
-//! so many pages by chance, and of their rows so many by chance. The time that takes is bounded,
-//! however large the table. Where pages begin is known from the tree's inner pages, a few
-//! hundredths of all.
+//! As in PostgreSQL (src/backend/commands/analyze.c, `acquire_sample_rows`), sampling has two
+//! stages that run together: random pages, and random rows of these pages. The time is bounded for
+//! a table of any size. The tree's inner pages, a few hundredths of all, tell where pages begin.
 
 use super::DdlContext;
 use super::reservoir::Reservoir;
@@ -25,7 +24,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// So many of a table's rows, from as many of its pages, in their stored order.
+    /// A sample of `wanted` rows of a table, from `wanted` of its pages, in their stored order.
     pub(super) fn of_table(
         ctx: &mut DdlContext<'_>,
         table: &Arc<Relation>,
@@ -97,7 +96,7 @@ impl Sample {
     }
 }
 
-/// Pages taken by chance, by the rows that they begin with, of so many.
+/// Randomly chosen pages, each by the row that it begins with, and the number of all pages.
 struct SomePages {
     taken: Vec<RowId>,
     of: u64,

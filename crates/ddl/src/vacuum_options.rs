@@ -1,7 +1,7 @@
 //! The options of VACUUM and ANALYZE (vacuum.c: ExecVacuum).
 //!
-//! All are read and refused as PostgreSQL does it, also those that ask for nothing here: there is
-//! nothing to freeze, and no page is skipped.
+//! All options are read and refused as in PostgreSQL. Some have no effect here, because rows are
+//! not frozen, and pages are not skipped.
 
 use super::DdlContext;
 use super::reloptions::def_text;
@@ -20,7 +20,7 @@ const RING_MOST: f64 = 16_777_216.0;
 pub(super) struct Options {
     pub(super) analyze: bool,
     pub(super) skip_locked: bool,
-    /// Nothing is done to any table.
+    /// ONLY_DATABASE_STATS, which leaves all tables alone.
     pub(super) only_database_stats: bool,
     full: bool,
     freeze: bool,

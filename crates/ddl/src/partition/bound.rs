@@ -251,7 +251,8 @@ pub(crate) fn check_default_partition(
     })
 }
 
-/// Locks what is below a locked table: rows come to the leaves under locks on those alone.
+/// Locks the partitions below a locked table, because a statement may insert into a leaf under a
+/// lock on the leaf alone.
 fn lock_below(ctx: &mut DdlContext<'_>, table: Oid) -> Result<()> {
     for child in children(ctx, table)? {
         ctx.lock(child.oid, RelationLockMode::AccessExclusive)?;

@@ -60,8 +60,9 @@ fn lock_table(ctx: &mut DdlContext<'_>, oid: Oid) -> Result<Arc<Relation>> {
 /// Makes a table partitioned that [`check_convertible`] has accepted. Its rows are those of a new
 /// table, whose OID is answered.
 ///
-/// Unique constraints that do not cover the key cannot be the partitioned table's: they go. `keep`
-/// is given their definitions, as ALTER TABLE … ADD takes them, and says what the extension keeps.
+/// A partitioned table cannot have unique constraints that do not cover the key, so these are
+/// dropped. `keep` is given their definitions, as ALTER TABLE … ADD takes them, and says what the
+/// extension keeps.
 pub fn make_partitioned(
     ctx: &mut DdlContext<'_>,
     oid: Oid,

@@ -64,7 +64,7 @@ pub(crate) fn spread_index(ctx: &mut DdlContext<'_>, table: &Relation, index: Oi
     spread
 }
 
-/// How many partitions there are below a table, those that are partitioned included.
+/// The number of partitions below a table, the partitioned ones included.
 fn partitions_below(catalog: &Catalog, table: Oid) -> u64 {
     catalog.children(table).map(|child| 1 + partitions_below(catalog, child)).sum()
 }

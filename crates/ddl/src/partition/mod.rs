@@ -55,7 +55,7 @@ pub(super) fn check_options(table: &Relation, options: &[ast::DefElem]) -> Resul
         .hint("Specify storage parameters for its leaf partitions instead."))
 }
 
-/// The parent that a CREATE TABLE names, locked; `None`: it names none.
+/// The parent that a CREATE TABLE names, locked. `None` if it names none.
 pub(super) fn parent_of_new(
     ctx: &mut DdlContext<'_>,
     create: &ast::CreateTableStmt,
@@ -104,7 +104,7 @@ pub(super) fn children(ctx: &mut DdlContext<'_>, parent: Oid) -> Result<Vec<Arc<
     Ok(children)
 }
 
-/// The same with what is being detached, which goes with its parent nevertheless.
+/// The same, and a partition that is being detached, which is dropped with its parent, too.
 pub(super) fn all_children(ctx: &mut DdlContext<'_>, parent: Oid) -> Result<Vec<Arc<Relation>>> {
     let catalog = ctx.catalog();
     let children = catalog.children(parent).map(|child| {

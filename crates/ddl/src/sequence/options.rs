@@ -21,7 +21,7 @@ pub(crate) struct SequenceOptions {
     cycle: Option<bool>,
     pub(super) owned_by: Option<ObjectName>,
     pub(super) identity: bool,
-    /// SEQUENCE NAME of an identity column's sequence; `None`: a name is chosen.
+    /// SEQUENCE NAME of an identity column's sequence. `None` if a name is to be chosen.
     pub(super) name: Option<ObjectName>,
 }
 
@@ -155,7 +155,7 @@ impl SequenceOptions {
     ) -> Result<(i64, i64)> {
         let (low, high) = type_range(type_oid)
             .ok_or_else(|| invalid("sequence type must be smallint, integer, or bigint".into()))?;
-        // With another type go the bounds that were the old one's.
+        // Bounds that were the old type's are replaced by the new type's.
         let old_range =
             old.filter(|_| self.type_oid.is_some()).map(|o| (o, type_range(o.type_oid)));
         let resets_max = old_range.is_some_and(|(o, range)| range.is_some_and(|r| r.1 == o.max));
@@ -216,7 +216,7 @@ impl SequenceOptions {
     }
 }
 
-/// The least and the greatest value of a sequence's type; `None`: it cannot be one.
+/// The least and the greatest value of a sequence's type. `None` if a sequence cannot have it.
 fn type_range(type_oid: Oid) -> Option<(i64, i64)> {
     Some(match type_oid {
         oid::INT2 => (i64::from(i16::MIN), i64::from(i16::MAX)),

@@ -1,10 +1,10 @@
 //! Statistics of one column from a sample of its values (analyze.c: `compute_scalar_stats`,
 //! `compute_distinct_stats`, `compute_trivial_stats`).
 //!
-//! Values of types with an ordering are sorted: runs of equal ones are counted, the longest are
-//! the most common values, what is left gives the histogram. Types that have only `=` have their
-//! most common values tracked, no histogram. Of others no more is known than how many are NULL and
-//! how wide they are.
+//! Values of types with an ordering are sorted, and runs of equal values are counted. The longest
+//! runs are the most common values, and the other values give the histogram. A column of a type
+//! that has only `=` gets its most common values, but no histogram. A column of any other type gets
+//! only the fraction of NULLs and the average width.
 //!
 //! The number of distinct values is estimated by Haas and Stokes' Duj1 (IBM Research Report RJ
 //! 10025, 1998). Values wider than [`WIDTH_MAX`] are taken to be different from each other, and
@@ -57,8 +57,8 @@ struct Distinct {
     more: bool,
 }
 
-/// Statistics of a column with these values in the sampled rows of a table of so many; none if no
-/// rows were sampled.
+/// Statistics of a column with these values in the sampled rows, for a table with this number of
+/// rows. `None` if no rows were sampled.
 pub(super) fn column_statistics(
     wanted: Wanted,
     sampled: &[&Datum],
@@ -241,7 +241,7 @@ fn scalar(wanted: Wanted, counted: &Counted<'_>, found: &mut ColumnStatistics) {
     }
 }
 
-/// So many of the values, evenly spaced, the first and the last among them.
+/// `count` of the values, evenly spaced, the first and the last among them.
 fn bounds(values: &[&Datum], count: usize) -> Vec<Datum> {
     if count < 2 {
         return Vec::new();

@@ -1,8 +1,8 @@
 //! Statistics of the elements of arrays (array_typanalyze.c).
 //!
-//! How many arrays an element is in is counted by Manku and Motwani's Lossy Counting (VLDB 2002):
-//! after each bucket of elements, those are forgotten that came so seldom that they cannot be
-//! frequent. An array counts an element once.
+//! Manku and Motwani's Lossy Counting (VLDB 2002) counts the arrays that contain an element. After
+//! each bucket of elements, the elements that are too rare to be frequent are forgotten. An array
+//! counts an element once.
 
 use super::column::{has_ordering, single};
 use std::cmp::Reverse;
@@ -20,9 +20,9 @@ const ELEMENTS_A_VALUE: usize = 10;
 
 /// An element that was met.
 struct Tracked {
-    /// In so many arrays since it was met first.
+    /// The number of arrays with the element since it was met first.
     frequency: usize,
-    /// In at most so many before.
+    /// The most arrays that can have had the element before.
     missed: usize,
     /// The last array that it was in.
     array: usize,
@@ -38,7 +38,7 @@ struct Elements {
     met: usize,
     arrays: usize,
     with_null: usize,
-    /// How many arrays have so many different elements.
+    /// The number of arrays for each number of different elements.
     counts: BTreeMap<usize, usize>,
 }
 

@@ -1,11 +1,15 @@
 //! The statistics of several columns that ANALYZE computes (src/backend/statistics: mvdistinct.c,
 //! dependencies.c, mcv.c).
 //!
-//! The sampled rows are grouped by their values in the columns. How many groups there are gives the
-//! number of distinct combinations (Duj1, as of one column); a column is decided by others as far as
-//! rows are in groups of those that have one value in it; the largest groups are the most common
-//! combinations, kept with the frequency that they would have by chance. NULL counts as a value.
-//! An expression is one more column; what is known of it alone is kept, too.
+//! The sampled rows are grouped by their values in the columns. NULL counts as a value.
+//!
+//! - The number of groups gives the number of distinct combinations (Duj1, as for one column).
+//! - The degree of a dependency is the fraction of rows in whose group, by the deciding columns,
+//!   the decided column has only one value.
+//! - The largest groups are the most common combinations. Each is kept with the frequency that it
+//!   would have if the columns were independent.
+//!
+//! An expression is one more column. The statistics of the expression alone are kept, too.
 
 use super::column::{Wanted, column_statistics};
 use super::target;
@@ -170,7 +174,7 @@ impl<'a> Columns<'a> {
         supporting as f64 / rows.len() as f64
     }
 
-    /// The combinations that are certainly common, at most so many (statext_mcv_build).
+    /// The combinations that are certainly common, at most `most` of them (statext_mcv_build).
     fn most_common(&self, most: usize) -> Vec<Combination> {
         let columns: Vec<usize> = (0..self.types.len()).collect();
         let rows = self.sorted(&columns);
@@ -208,7 +212,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// All sets of so many columns, by size, each ascending.
+/// All sets of columns, by size, each ascending.
 fn subsets(columns: usize) -> Vec<Vec<usize>> {
     let sets = (1u32..1 << columns)
         .map(|set| (0..columns).filter(|column| set >> column & 1 == 1).collect::<Vec<usize>>());

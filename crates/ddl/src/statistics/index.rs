@@ -1,6 +1,6 @@
-//! Statistics of what indexes compute (analyze.c, `compute_index_stats`): of the values of their
-//! expressions over the table's sample, kept with the index as those of its columns; and how many
-//! rows a partial index has.
+//! Statistics of indexes (analyze.c, `compute_index_stats`). The values of an index's expressions
+//! over the table's sample give statistics, which are kept with the index as those of its columns.
+//! The number of rows of a partial index is estimated, too.
 
 use super::column::{Wanted, column_statistics};
 use super::{Subject, distinct_told};

@@ -32,8 +32,8 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    /// The columns of these names, or all if there are none; but not those that nothing is to be
-    /// kept of (SET STATISTICS 0), nor those that are not stored.
+    /// The columns of these names, or all if there are no names. Columns with SET STATISTICS 0, and
+    /// columns that are not stored, are left out.
     pub(super) fn of(ctx: &DdlContext<'_>, table: &Arc<Relation>, names: &[String]) -> Subject {
         let is_asked = |c: &Column| names.is_empty() || names.iter().any(|name| **name == *c.name);
         let stored = table.columns.iter().enumerate();
@@ -53,8 +53,8 @@ impl Subject {
         (ROWS_A_VALUE * most).max(ROWS_MIN)
     }
 
-    /// Replaces what is known of the columns, if any rows were sampled. Of these it is said whether
-    /// they are those of what inherits, too.
+    /// Replaces the statistics of the columns, if any rows were sampled. `inherited` says whether
+    /// the statistics include the rows of children.
     pub(super) fn compute(
         &self,
         sample: &Sample,

@@ -95,7 +95,8 @@ pub fn create_table_as(
     Ok(ctx.catalog().relation(oid).cloned())
 }
 
-/// Whether a new relation's name is taken and IF NOT EXISTS allows that; without it: 42P07.
+/// Whether a new relation's name is taken and IF NOT EXISTS allows that. 42P07 without IF NOT
+/// EXISTS.
 pub fn is_made(ctx: &mut DdlContext<'_>, name: &RangeVar, if_not_exists: bool) -> Result<bool> {
     let new = ctx.new_name(name, if_not_exists).map_err(Error::without_position)?;
     Ok(new.is_none())
