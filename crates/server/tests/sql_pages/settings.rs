@@ -102,8 +102,9 @@ fn context(context: Context) -> &'static str {
 /// A setting has an effect if and only if the code reads it by its name.
 fn check(meanings: &BTreeMap<&str, &str>) {
     let mut code = String::new();
-    for layer in ["server", "exec"] {
-        read_sources(&root().join("crates").join(layer).join("src"), &mut code);
+    // Other modules of ddl have storage parameters with the names of settings.
+    for sources in ["server/src", "exec/src", "ddl/src/function", "plpgsql/src"] {
+        read_sources(&root().join("crates").join(sources), &mut code);
     }
     // The text between two quotes, and the code between two strings.
     let quoted: HashSet<&str> = code.split('"').collect();
