@@ -4,10 +4,12 @@ use super::layout::Layout;
 use super::levels::{list, output_names};
 use super::query::Printer;
 use super::quote_identifier;
+use super::user_types::type_text;
 use crate::expr::Expr;
 use crate::query::*;
 use crate::walk::visit_levels;
 use std::sync::Arc;
+use steppe_types::oid;
 
 /// ruleutils' PRETTYINDENT_JOIN.
 const INDENT_JOIN: usize = 4;
@@ -114,7 +116,7 @@ impl Printer<'_> {
                 if calls.iter().any(|(call, _)| is_lateral(call)) {
                     out.push("LATERAL ");
                 }
-                self.function(calls, *ordinality, out);
+                self.function(entry, calls, *ordinality, out);
                 None
             }
             RteKind::Values(lists) => {
@@ -137,21 +139,53 @@ impl Printer<'_> {
         if entry.has_alias || own.as_ref() != Some(&name) {
             out.push(&format!(" {}", quote_identifier(&name)));
         }
+        match &entry.kind {
+            RteKind::Function { calls, ordinality: false } if let [(call, _)] = &calls[..] => {
+                match has_definitions(call) {
+                    true => out.push(&format!("({})", self.definitions(&entry.columns))),
+                    false => self.aliases(entry, out),
+                }
+            }
+            _ => self.aliases(entry, out),
+        }
+    }
+
+    fn aliases(&self, entry: &Rte, out: &mut Layout) {
         if let Some(columns) = self.column_aliases(entry) {
             out.push(&format!("({})", list(&columns)));
         }
     }
 
-    fn function(&self, calls: &[(Expr, usize)], ordinality: bool, out: &mut Layout) {
+    /// A column definition list without its parentheses.
+    fn definitions(&self, columns: &[RteColumn]) -> String {
+        let definition = |column: &RteColumn| {
+            let name = quote_identifier(&column.name);
+            format!("{name} {}", type_text(column.ty, self.style.io))
+        };
+        columns.iter().map(definition).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The calls of an entry. Several, or WITH ORDINALITY, have column definition lists of their
+    /// own; the list of a single one follows the entry's name.
+    fn function(&self, entry: &Rte, calls: &[(Expr, usize)], ordinality: bool, out: &mut Layout) {
         match calls {
-            [(call, _)] => out.push(&self.expr(call)),
+            [(call, _)] if !(ordinality && has_definitions(call)) => out.push(&self.expr(call)),
             calls if calls.iter().all(|(call, _)| unnested(call).is_some()) => {
                 let arrays = calls.iter().filter_map(|(call, _)| unnested(call));
                 let arrays: Vec<String> = arrays.map(|array| self.expr(array)).collect();
                 out.push(&format!("UNNEST({})", arrays.join(", ")));
             }
             _ => {
-                let calls: Vec<String> = calls.iter().map(|(call, _)| self.expr(call)).collect();
+                let mut columns = &entry.columns[..];
+                let mut call = |(call, count): &(Expr, usize)| {
+                    let (own, others) = columns.split_at(*count);
+                    columns = others;
+                    match has_definitions(call) {
+                        true => format!("{} AS ({})", self.expr(call), self.definitions(own)),
+                        false => self.expr(call),
+                    }
+                };
+                let calls: Vec<String> = calls.iter().map(&mut call).collect();
                 out.push(&format!("ROWS FROM({})", calls.join(", ")));
             }
         }
@@ -208,6 +242,12 @@ impl Printer<'_> {
         };
         (own != names).then_some(names)
     }
+}
+
+/// Whether a call's columns come from a column definition list.
+fn has_definitions(call: &Expr) -> bool {
+    let Expr::Func { func, .. } = call else { return false };
+    call.ty().oid == oid::RECORD && func.out_columns().next().is_none()
 }
 
 /// The columns that `*` gives of an item, by name.

@@ -201,6 +201,13 @@ impl Printer<'_> {
             let all = entry.live.iter().map(|i| *i as i16 + 1);
             all.for_each(|attnum| self.note(relation.oid, attnum));
         }
+        // A descendant's row as one of its ancestor.
+        if let Some(to) = self.relation_of_row_type(expr.ty().oid)
+            && entry.relation.as_ref().is_some_and(|own| own.oid != to.oid)
+        {
+            self.note(to.oid, 0);
+            return Some(format!("({row})::{}", (self.style.relation_name)(&to)));
+        }
         Some(match (&entry.relation, is_output) {
             (_, false) => row,
             (Some(relation), true) => format!("{row}::{}", (self.style.relation_name)(relation)),
