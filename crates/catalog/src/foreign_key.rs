@@ -10,7 +10,7 @@ use std::sync::Arc;
 use steppe_types::Oid;
 
 /// The effect on referencing rows of the removal of the referenced key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ReferentialAction {
     /// Error when the constraint is checked: NO ACTION.
     #[default]

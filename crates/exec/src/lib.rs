@@ -55,6 +55,7 @@ pub use change::{
 };
 pub use context::{Instrument, LeafRun, Note};
 pub use deferred::{DeferredEvent, KeyOfRow, TriggerRow};
+pub use expr::assign_slice;
 pub use fold::fold_conditions;
 pub use partition::lock_mode;
 pub use row_wait::RowWait;

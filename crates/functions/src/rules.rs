@@ -168,22 +168,9 @@ pub fn printed_view(
 ) -> Option<String> {
     let (stored, catalog) = (view.view.as_ref()?, names.catalog());
     let columns: Vec<Arc<str>> = view.columns.iter().map(|c| c.name.clone()).collect();
-    let style = QueryStyle {
-        current: &Arc::clone,
-        relation_name: &|relation| names.relation_name(relation),
-        relation: &|oid| catalog.relation(oid).cloned(),
-        function_schema: &|func| match catalog.function_is_visible(func, names.path()) {
-            true => None,
-            false => function_schema_name(catalog, func),
-        },
-        parameter: None,
-        pretty,
-        kept: false,
-        using: true,
-        io,
-    };
-    let printed = bind_view(catalog, names.path(), stored)
-        .and_then(|query| print(&query, Some(&columns), &style));
+    let printed = bind_view(catalog, names.path(), stored).and_then(|query| {
+        in_shown_style(names, io, pretty, |style| print(&query, Some(&columns), style))
+    });
     // A text that cannot be printed again is shown as it was written.
     match printed {
         Ok(printed) => Some(format!("{};", printed.text)),
@@ -206,7 +193,22 @@ pub(super) fn printed_body(names: &CatalogNames, io: &IoContext, function: &Func
         bind_function_query(&context, &statement.statement, params).ok()
     };
     let bound: Option<Vec<Bound>> = body.statements.iter().map(bind).collect();
-    let style = QueryStyle {
+    let printed = bound.and_then(|bound| {
+        in_shown_style(names, io, false, |style| print_body(function, is_return, &bound, style))
+            .ok()
+    });
+    printed.map_or_else(kept, |printed| printed.text)
+}
+
+/// Prints with the names of relations and functions as the search path finds them.
+fn in_shown_style<T>(
+    names: &CatalogNames,
+    io: &IoContext,
+    pretty: bool,
+    print: impl FnOnce(&QueryStyle<'_>) -> T,
+) -> T {
+    let catalog = names.catalog();
+    print(&QueryStyle {
         current: &Arc::clone,
         relation_name: &|relation| names.relation_name(relation),
         relation: &|oid| catalog.relation(oid).cloned(),
@@ -215,13 +217,11 @@ pub(super) fn printed_body(names: &CatalogNames, io: &IoContext, function: &Func
             false => function_schema_name(catalog, func),
         },
         parameter: None,
-        pretty: false,
+        pretty,
         kept: false,
         using: true,
         io,
-    };
-    let printed = bound.and_then(|bound| print_body(function, is_return, &bound, &style).ok());
-    printed.map_or_else(kept, |printed| printed.text)
+    })
 }
 
 /// Whether each column of a view can be assigned to; `None` if its rows cannot be changed.

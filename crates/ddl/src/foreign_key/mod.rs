@@ -64,16 +64,6 @@ pub(super) fn check_clause(key: &ast::ForeignKey) -> Result<()> {
     }
 }
 
-fn action(written: ast::ReferentialAction) -> ReferentialAction {
-    match written {
-        ast::ReferentialAction::NoAction => ReferentialAction::NoAction,
-        ast::ReferentialAction::Restrict => ReferentialAction::Restrict,
-        ast::ReferentialAction::Cascade => ReferentialAction::Cascade,
-        ast::ReferentialAction::SetNull => ReferentialAction::SetNull,
-        ast::ReferentialAction::SetDefault => ReferentialAction::SetDefault,
-    }
-}
-
 /// Adds a foreign key to a table that is in the catalog, and puts it.
 pub(super) fn add(
     ctx: &mut DdlContext<'_>,
@@ -88,7 +78,7 @@ pub(super) fn add(
     let columns = column_list(table, &pending.columns)?;
     let set_columns = set_columns(table, &columns, &written.on_delete_columns)?;
     let found = ReferencedKey::find(ctx, &referenced, &written.referenced_columns)?;
-    let (on_update, on_delete) = (action(written.on_update), action(written.on_delete));
+    let (on_update, on_delete) = (written.on_update, written.on_delete);
     check_generated(table, &columns, (on_update, on_delete))?;
     if columns.len() != found.columns.len() {
         let message = "number of referencing and referenced columns for foreign key disagree";

@@ -49,12 +49,21 @@ pub(super) fn assign(
     match value {
         // Assigning NULL to a slice leaves the array unchanged.
         Datum::Null => Ok(Datum::Array(array)),
-        Datum::Array(source) => {
-            let ranges = slice_ranges(&array, &bounds)?;
-            set(array, element, ranges, source.elements.clone(), true)
-        }
+        Datum::Array(source) => assign_slice(array, element, &bounds, &source),
         _ => Err(Error::internal("value assigned to a slice is not an array")),
     }
+}
+
+/// The array with the elements of `source` in a slice, whose bounds may be left out. Fails with
+/// 2202E where they do not fit, and 54000 where the array becomes too large.
+pub fn assign_slice(
+    array: Arc<Array>,
+    element: Oid,
+    bounds: &[(Option<i64>, Option<i64>)],
+    source: &Array,
+) -> Result<Datum> {
+    let ranges = slice_ranges(&array, bounds)?;
+    set(array, element, ranges, source.elements.clone(), true)
 }
 
 /// The slice's bounds. A bound that was left out is the array's own.

@@ -27,6 +27,7 @@ use steppe_sql::expr::{BoolTest, DomainChecks, RowCompareOp};
 use steppe_types::compare::HashedDatum;
 use steppe_types::{Datum, Oid};
 
+pub use array_assign::assign_slice;
 pub(crate) use compile::{Compiler, SetCall, SetCode, TIMESTAMPTZ_AGE, signature};
 pub(crate) use eval::{eval_args, is_null_test, truth};
 pub(crate) use subplan::{CSubPlan, SubPlanState, advance_cte, drain, kept_value};

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use steppe_exec::assign_slice;
 use steppe_types::array_io::{ARRAY_ELEMENTS_MAX, array_too_large};
 use steppe_types::datum::Array;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
@@ -325,112 +326,13 @@ fn set_slice(
     match value {
         // Assigning NULL to a slice leaves the array unchanged.
         Datum::Null => Ok(Datum::Array(array)),
-        Datum::Array(source) => slice_assigned(&array, element, bounds, &source)
+        Datum::Array(source) => assign_slice(Arc::clone(&array), element, bounds, &source)
             .map_err(|error| (error, Some(Datum::Array(array)))),
         _ => Err((
             Error::internal("value assigned to a slice is not an array"),
             Some(Datum::Array(array)),
         )),
     }
-}
-
-fn slice_assigned(
-    array: &Array,
-    element: Oid,
-    bounds: &[(Option<i64>, Option<i64>)],
-    source: &Array,
-) -> Result<Datum> {
-    let old: Vec<(i64, i64)> =
-        array.dimensions.iter().map(|(n, first)| (i64::from(*first), i64::from(*n))).collect();
-    let ranges = slice_ranges(&old, bounds)?;
-    let dimensions: Vec<(i64, i64)> = match old.as_slice() {
-        [] => ranges.iter().map(|(first, last)| (*first, last - first + 1)).collect(),
-        [(first, length)] => {
-            let (start, end) = (ranges[0].0.min(*first), ranges[0].1.max(first + length - 1));
-            vec![(start, end - start + 1)]
-        }
-        several => {
-            let outside = several
-                .iter()
-                .zip(&ranges)
-                .any(|((first, length), (from, to))| from < first || *to >= first + length);
-            if outside {
-                return Err(wrong("array subscript out of range"));
-            }
-            several.to_vec()
-        }
-    };
-    let spans: Vec<i64> = ranges.iter().map(|(first, last)| last - first + 1).collect();
-    let (total, wanted) = (count(dimensions.iter().map(|d| d.1))?, count(spans.iter().copied())?);
-    if source.elements.len() < wanted {
-        return Err(wrong("source array too small"));
-    }
-    let mut elements = vec![Datum::Null; total];
-    if old == dimensions {
-        elements.clone_from(&array.elements);
-    } else if let ([(old_first, _)], [(first, _)]) = (&old[..], &dimensions[..]) {
-        let at = usize::try_from(old_first - first).unwrap_or_default();
-        for (place, value) in elements[at..].iter_mut().zip(&array.elements) {
-            *place = value.clone();
-        }
-    }
-    for (i, value) in source.elements.iter().take(wanted).enumerate() {
-        let (mut rest, mut place, mut stride) = (i as i64, 0i64, 1i64);
-        for ((span, (from, _)), (first, length)) in spans.iter().zip(&ranges).zip(&dimensions).rev()
-        {
-            place += (from + rest % span - first) * stride;
-            rest /= span;
-            stride *= length;
-        }
-        if let Some(slot) = usize::try_from(place).ok().and_then(|at| elements.get_mut(at)) {
-            *slot = value.clone();
-        }
-    }
-    let narrow = |(first, length): &(i64, i64)| (*length as i32, *first as i32);
-    let dimensions = if total == 0 { Vec::new() } else { dimensions.iter().map(narrow).collect() };
-    Ok(Datum::Array(Arc::new(Array { element_type: element, dimensions, elements })))
-}
-
-/// The first and last subscripts of a slice. A bound that was left out is the array's own.
-fn slice_ranges(
-    old: &[(i64, i64)],
-    bounds: &[(Option<i64>, Option<i64>)],
-) -> Result<Vec<(i64, i64)>> {
-    if old.is_empty() {
-        let given = |bound: &(Option<i64>, Option<i64>)| match bound {
-            (Some(lower), Some(upper)) => Ok((*lower, *upper)),
-            _ => Err(wrong("array slice subscript must provide both boundaries").detail(
-                "When assigning to a slice of an empty array value, slice boundaries must be fully \
-                 specified.",
-            )),
-        };
-        return bounds.iter().map(given).collect();
-    }
-    if old.len() < bounds.len() {
-        return Err(wrong("wrong number of array subscripts"));
-    }
-    let mut ranges = Vec::with_capacity(old.len());
-    for (at, (first, length)) in old.iter().enumerate() {
-        let (lower, upper) = bounds.get(at).copied().unwrap_or((None, None));
-        let (lower, upper) = (lower.unwrap_or(*first), upper.unwrap_or(first + length - 1));
-        if lower > upper {
-            return Err(wrong("upper bound cannot be less than lower bound"));
-        }
-        ranges.push((lower, upper));
-    }
-    Ok(ranges)
-}
-
-/// The number of elements of dimensions with these lengths.
-fn count(lengths: impl Iterator<Item = i64>) -> Result<usize> {
-    let mut total: i64 = 1;
-    for length in lengths {
-        total = match total.checked_mul(length) {
-            Some(total) if length >= 0 && total <= ARRAY_ELEMENTS_MAX as i64 => total,
-            _ => return Err(array_too_large()),
-        };
-    }
-    usize::try_from(total).map_err(|_| array_too_large())
 }
 
 #[cold]

@@ -1,5 +1,7 @@
 //! CREATE TABLE, its columns, constraints and partitions; CREATE INDEX.
 
+pub use steppe_catalog::ReferentialAction;
+
 use super::{
     DefElem, Expr, Location, NullsOrder, ObjectName, RangeVar, SelectStmt, SortDirection, TypeName,
 };
@@ -233,22 +235,6 @@ pub enum MatchType {
     Full,
     /// PARTIAL.
     Partial,
-}
-
-/// The action on referencing rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ReferentialAction {
-    /// `NO ACTION`.
-    #[default]
-    NoAction,
-    /// RESTRICT.
-    Restrict,
-    /// CASCADE.
-    Cascade,
-    /// SET NULL.
-    SetNull,
-    /// SET DEFAULT.
-    SetDefault,
 }
 
 /// ON COMMIT.
