@@ -19,7 +19,7 @@
 use crate::{Relation, SequenceInfo};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use steppe_txn::{CellId, Database, DatabaseId};
+use steppe_txn::{CellId, DatabaseId, Engine};
 use steppe_types::{Error, Oid, Result, SqlState};
 
 /// Values that are logged ahead (PostgreSQL's SEQ_LOG_VALS).
@@ -62,16 +62,16 @@ struct Position {
 
 impl SequenceState {
     /// Reads a sequence's state.
-    fn load(database: &Database, id: DatabaseId, sequence: &Relation) -> Result<SequenceState> {
+    fn load(engine: &Engine, id: DatabaseId, sequence: &Relation) -> Result<SequenceState> {
         let info = sequence_info(sequence)?;
-        let cell = database.cell_get(cell_of(id, sequence.oid, info))?;
+        let cell = engine.cell_get(cell_of(id, sequence.oid, info))?;
         let begun_at = match &cell {
             Some(bytes) if info.unlogged => Some(decode_begin(bytes)?),
             None if info.unlogged => Some(((info.start, false), 0)),
             _ => None,
         };
         let (last, called) = match (&cell, begun_at) {
-            (_, Some((begun_at, crashes))) if crashes != database.unlogged_crashes()? => begun_at,
+            (_, Some((begun_at, crashes))) if crashes != engine.unlogged_crashes()? => begun_at,
             (Some(bytes), _) => decode(bytes)?,
             (None, _) => (info.start, false),
         };
@@ -81,7 +81,7 @@ impl SequenceState {
     }
 
     /// nextval.
-    pub fn next(&self, database: &Database, sequence: &Relation) -> Result<i64> {
+    pub fn next(&self, engine: &Engine, sequence: &Relation) -> Result<i64> {
         let info = sequence_info(sequence)?;
         let mut position = self.inner.lock();
         let value = match position.called {
@@ -91,7 +91,7 @@ impl SequenceState {
         if position.ahead == 0 {
             let logged = logged_ahead(info, value);
             store(
-                database,
+                engine,
                 cell_of(self.database, sequence.oid, info),
                 (logged.last, true),
                 self.begun_at,
@@ -108,7 +108,7 @@ impl SequenceState {
     /// setval.
     pub fn set(
         &self,
-        database: &Database,
+        engine: &Engine,
         sequence: &Relation,
         value: i64,
         called: bool,
@@ -124,12 +124,7 @@ impl SequenceState {
             ));
         }
         let mut position = self.inner.lock();
-        store(
-            database,
-            cell_of(self.database, sequence.oid, info),
-            (value, called),
-            self.begun_at,
-        )?;
+        store(engine, cell_of(self.database, sequence.oid, info), (value, called), self.begun_at)?;
         *position = Position { last: value, called, ahead: 0 };
         Ok(())
     }
@@ -169,7 +164,7 @@ fn unreadable() -> Error {
 const POSITION_LEN: usize = 9;
 
 fn store(
-    database: &Database,
+    engine: &Engine,
     cell: CellId,
     position: (i64, bool),
     begun_at: Option<(i64, bool)>,
@@ -180,9 +175,9 @@ fn store(
         bytes.push(u8::from(called));
     }
     if begun_at.is_some() {
-        bytes.extend_from_slice(&database.unlogged_crashes()?.to_le_bytes());
+        bytes.extend_from_slice(&engine.unlogged_crashes()?.to_le_bytes());
     }
-    database.cell_put(cell, &bytes).map(|_| ())
+    engine.cell_put(cell, &bytes).map(|_| ())
 }
 
 /// The value after `last`: it wraps around with CYCLE, otherwise 2200H.
@@ -233,13 +228,13 @@ impl Sequences {
     }
 
     /// The state of a sequence, read on first use.
-    pub fn get(&self, database: &Database, sequence: &Relation) -> Result<Arc<SequenceState>> {
+    pub fn get(&self, engine: &Engine, sequence: &Relation) -> Result<Arc<SequenceState>> {
         let cell = cell_of(self.database, sequence.oid, sequence_info(sequence)?);
         let mut states = self.states.lock();
         if let Some(state) = states.get(&cell) {
             return Ok(state.clone());
         }
-        let state = Arc::new(SequenceState::load(database, self.database, sequence)?);
+        let state = Arc::new(SequenceState::load(engine, self.database, sequence)?);
         states.insert(cell, state.clone());
         Ok(state)
     }
@@ -247,7 +242,7 @@ impl Sequences {
     /// Writes the state of a sequence to a cell that no other transaction knows yet.
     pub fn begin_at(
         &self,
-        database: &Database,
+        engine: &Engine,
         sequence: &Relation,
         last: i64,
         called: bool,
@@ -255,7 +250,7 @@ impl Sequences {
         let info = sequence_info(sequence)?;
         let cell = cell_of(self.database, sequence.oid, info);
         let begun_at = info.unlogged.then_some((last, called));
-        store(database, cell, (last, called), begun_at)?;
+        store(engine, cell, (last, called), begun_at)?;
         let position = Position { last, called, ahead: 0 };
         let state =
             SequenceState { database: self.database, inner: Mutex::new(position), begun_at };

@@ -41,7 +41,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use steppe_txn::{
-    Action, CellId, Database, DatabaseId, FileId, IsolationLevel, LockWait, ModifyOutcome,
+    Action, CellId, DatabaseId, Engine, FileId, IsolationLevel, LockWait, ModifyOutcome,
     OverflowRef, OverflowStore, RelFileNumber, RowBuf, RowId, TableStore, Txn,
 };
 use steppe_types::oid::{FIRST_NORMAL_OID, place};
@@ -71,7 +71,7 @@ struct OidRange {
 
 /// The catalog of an open database.
 pub struct CatalogStore {
-    database: Arc<Database>,
+    engine: Arc<Engine>,
     /// Which of the engine's databases has this catalog.
     id: DatabaseId,
     rows: TableStore,
@@ -104,13 +104,13 @@ pub struct CatalogChanges {
 
 impl CatalogStore {
     /// Reads the catalog of a database; makes an empty one in a new database.
-    pub fn open(database: &Arc<Database>, id: DatabaseId) -> Result<CatalogStore> {
+    pub fn open(engine: &Arc<Engine>, id: DatabaseId) -> Result<CatalogStore> {
         let file = |number| FileId { database: id, number };
         let store = CatalogStore {
-            database: database.clone(),
+            engine: engine.clone(),
             id,
-            rows: TableStore::open(database, file(ROWS)),
-            overflow: OverflowStore::open(database, file(OVERFLOW)),
+            rows: TableStore::open(engine, file(ROWS)),
+            overflow: OverflowStore::open(engine, file(OVERFLOW)),
             published: ArcSwap::from_pointee(Catalog::default()),
             published_epoch: AtomicU64::new(0),
             history: Mutex::default(),
@@ -122,9 +122,9 @@ impl CatalogStore {
         Ok(store)
     }
 
-    /// The database below.
-    pub fn database(&self) -> &Arc<Database> {
-        &self.database
+    /// The engine below.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
     }
 
     /// Which of the engine's databases has this catalog.
@@ -160,7 +160,7 @@ impl CatalogStore {
         // Before the snapshot: a session that publishes meanwhile waits, and comes on top of it.
         let mut row_ids = self.row_ids.lock();
         row_ids.clear();
-        let session = self.database.new_session(self.id);
+        let session = self.engine.new_session(self.id);
         let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, true);
         txn.start_statement()?;
         let mut catalog = Catalog::default();
@@ -208,13 +208,13 @@ impl CatalogStore {
         let mut range = self.oids.lock();
         if range.next == range.end {
             let cell = CellId { database: self.id, key: OID_CELL };
-            let stored = self.database.cell_get(cell)?;
+            let stored = self.engine.cell_get(cell)?;
             let bytes = stored.as_deref().map(<[u8; 4]>::try_from).transpose();
             let bytes = bytes.map_err(|_| Error::internal("unreadable OID counter"))?;
             let next = bytes.map_or(FIRST_NORMAL_OID, Oid::from_le_bytes);
             let end = next.checked_add(OIDS_RESERVED_AT_ONCE).filter(|e| *e < place::LENGTH);
             let end = end.ok_or_else(|| Error::not_supported("more than 2^29 schema objects"))?;
-            self.database.cell_put(cell, &end.to_le_bytes())?;
+            self.engine.cell_put(cell, &end.to_le_bytes())?;
             *range = OidRange { next, end };
         }
         range.next += 1;

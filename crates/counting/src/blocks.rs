@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use steppe_catalog::{Catalog, Relation};
 use steppe_storage::TreeId;
-use steppe_txn::{Database, FileId};
+use steppe_txn::{Engine, FileId};
 use steppe_types::{Oid, Result};
 
 use crate::RelationStatistics;
@@ -24,11 +24,11 @@ pub(crate) struct Former {
 
 impl RelationStatistics {
     /// Remembers the trees that a relation's new version no longer has.
-    pub fn replaced(&self, database: &Database, old: &Relation, new: &Relation) -> Result<()> {
+    pub fn replaced(&self, engine: &Engine, old: &Relation, new: &Relation) -> Result<()> {
         if old.storage == new.storage && old.overflow == new.overflow {
             return Ok(());
         }
-        let (rows, overflow) = (tree_of(database, old.storage)?, tree_of(database, old.overflow)?);
+        let (rows, overflow) = (tree_of(engine, old.storage)?, tree_of(engine, old.overflow)?);
         let mut former = self.former.lock();
         if let Some(tree) = rows {
             former.rows.entry(old.oid).or_default().insert(tree);
@@ -44,7 +44,7 @@ impl RelationStatistics {
 #[derive(Clone, Copy)]
 pub struct Files<'a> {
     /// Has the relations' present trees.
-    pub database: &'a Database,
+    pub engine: &'a Engine,
     /// Has the former ones.
     pub statistics: &'a RelationStatistics,
 }
@@ -56,7 +56,7 @@ impl Files<'_> {
             Part::Rows => relation.storage,
             Part::Overflow => relation.overflow,
         };
-        let has = tree_of(self.database, file)?;
+        let has = tree_of(self.engine, file)?;
         let former = self.statistics.former.lock();
         let had = match part {
             Part::Rows => former.rows.get(&relation.oid),
@@ -68,7 +68,7 @@ impl Files<'_> {
     /// Forgets dropped relations, and trees that no relation has any more.
     pub fn forget_all_but(self, exists: impl Fn(Oid) -> bool) -> Result<()> {
         // Trees of running transactions are included.
-        let mut trees = self.database.trees()?;
+        let mut trees = self.engine.trees()?;
         let mut former = self.statistics.former.lock();
         let Former { rows, overflow } = &mut *former;
         for of in [rows, overflow] {
@@ -76,13 +76,13 @@ impl Files<'_> {
             trees.extend(of.values().flatten());
         }
         drop(former);
-        self.database.store().forget_page_reads(|tree| trees.contains(&tree));
+        self.engine.store().forget_page_reads(|tree| trees.contains(&tree));
         Ok(())
     }
 }
 
-fn tree_of(database: &Database, file: Option<FileId>) -> Result<Option<TreeId>> {
-    file.map_or(Ok(None), |file| database.tree_of(file))
+fn tree_of(engine: &Engine, file: Option<FileId>) -> Result<Option<TreeId>> {
+    file.map_or(Ok(None), |file| engine.tree_of(file))
 }
 
 /// Pages read so far, at one moment.
@@ -91,8 +91,8 @@ pub struct Blocks(HashMap<TreeId, u64>);
 
 impl Blocks {
     /// The counts of this moment.
-    pub fn now(database: &Database) -> Blocks {
-        Blocks(database.store().page_reads())
+    pub fn now(engine: &Engine) -> Blocks {
+        Blocks(engine.store().page_reads())
     }
 
     /// The reads since `before`.
@@ -146,7 +146,7 @@ impl Blocks {
     /// The counts as [`Self::by_relation`] returned them, as if the relations' present trees had
     /// all of them.
     pub fn of_relations(
-        database: &Database,
+        engine: &Engine,
         catalog: &Catalog,
         all: impl IntoIterator<Item = (Oid, u64, u64)>,
     ) -> Result<Blocks> {
@@ -154,7 +154,7 @@ impl Blocks {
         for (relation, rows, overflow) in all {
             let Some(relation) = catalog.relation(relation) else { continue };
             for (file, reads) in [(relation.storage, rows), (relation.overflow, overflow)] {
-                if let Some(tree) = tree_of(database, file)?.filter(|_| reads > 0) {
+                if let Some(tree) = tree_of(engine, file)?.filter(|_| reads > 0) {
                     blocks.0.insert(tree, reads);
                 }
             }

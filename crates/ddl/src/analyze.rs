@@ -13,7 +13,7 @@ use steppe_catalog::{RelKind, Relation, Statistics};
 use steppe_counting::progress::{Phase, Progress, Utility};
 use steppe_exec::stored::{ColumnMap, TableAccess};
 use steppe_sql::ast::VacuumStmt;
-use steppe_txn::{Database, FileId, IndexStore, RelationLockMode};
+use steppe_txn::{Engine, FileId, IndexStore, RelationLockMode};
 use steppe_types::{Error, Result, SqlState};
 
 /// The work for each table.
@@ -50,7 +50,7 @@ pub(crate) fn vacuum(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt) -> Result<&'st
     }
     let targets = targets(ctx, stmt, work)?;
     if work.vacuum {
-        ctx.store.database().purge_all()?;
+        ctx.store.engine().purge_all()?;
     }
     for target in &targets {
         if work.vacuum && !vacuum_target(ctx, target, work)? {
@@ -202,7 +202,7 @@ fn vacuum_target(ctx: &mut DdlContext<'_>, target: &WorkTarget, work: Work) -> R
 fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
     let begun = ctx.session.clock_timestamp();
     let catalog = ctx.catalog();
-    let database = ctx.store.database();
+    let engine = ctx.store.engine();
     let session = Arc::clone(&ctx.session);
     let check = &mut || session.check_interrupts();
     let progress = session.begin_progress(Progress::new(Utility::Vacuum, table.oid));
@@ -211,27 +211,27 @@ fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
     for index in catalog.indexes_of(table) {
         let unique = index.index.as_ref().is_some_and(|info| info.is_unique_now());
         if let Some(storage) = index.storage {
-            let store = IndexStore::open(database, storage, unique);
-            database.sweep_index(&store, check)?;
+            let store = IndexStore::open(engine, storage, unique);
+            engine.sweep_index(&store, check)?;
         }
         progress.indexes.advance(1);
     }
-    let access = TableAccess::open(database, table)?;
+    let access = TableAccess::open(engine, table)?;
     let Some(rows) = access.rows() else {
         ctx.session.relation_statistics().vacuumed(table, 0, begun, ctx.session.clock_timestamp());
         return put_size(ctx, table, 0);
     };
     progress.enter(Phase::VacuumingHeap);
-    progress.pages.begin(pages_of_table(database, table)?);
+    progress.pages.begin(pages_of_table(engine, table)?);
     let count = &mut || {
         progress.pages.advance(1);
         session.check_interrupts()
     };
-    let swept = database.sweep_rows(rows, count)?;
+    let swept = engine.sweep_rows(rows, count)?;
     progress.enter(Phase::FinalCleanup);
     if let Some(values) = access.values() {
         let references = &mut |row: &[u8], out: &mut Vec<_>| access.references(row, out);
-        database.sweep_values(rows, values, references, check)?;
+        engine.sweep_values(rows, values, references, check)?;
     }
     ctx.session.relation_statistics().vacuumed(
         table,
@@ -244,7 +244,7 @@ fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
 
 /// pg_class.reltuples and relpages, which VACUUM has counted.
 fn put_size(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, rows: u64) -> Result<()> {
-    let pages = pages_of_table(ctx.store.database(), table)?;
+    let pages = pages_of_table(ctx.store.engine(), table)?;
     let known = table.statistics.as_deref();
     let rows = rows as f64;
     if known.is_some_and(|known| known.rows == rows && known.pages == pages) {
@@ -343,7 +343,7 @@ fn analyze_table(
     keep: bool,
 ) -> Result<Sample> {
     let begun = ctx.session.relation_statistics().mark(table, ctx.session.clock_timestamp());
-    let pages = pages_of_table(ctx.store.database(), table)?;
+    let pages = pages_of_table(ctx.store.engine(), table)?;
     // Where columns are named, indexes are let be.
     let indexes = match scope.columns.is_empty() {
         true => index::computing_indexes(ctx, table),
@@ -391,7 +391,7 @@ fn analyze_inheritance(
             return Ok(false);
         }
         let Some(child) = ctx.catalog().relation(child.oid).cloned() else { continue };
-        let pages = pages_of_table(ctx.store.database(), &child)?;
+        let pages = pages_of_table(ctx.store.engine(), &child)?;
         let sample = Sample::of_table(ctx, &child, pages, subject.sample_rows())?;
         let columns = ColumnMap::new(&table, &child)?;
         all.add_leaf(subject.sample_rows(), sample, columns.as_ref(), &*session);
@@ -433,13 +433,13 @@ pub(super) fn put_statistics(
 }
 
 /// Pages of a table's tree; none if it stores nothing.
-pub(super) fn pages_of_table(database: &Database, table: &Relation) -> Result<u64> {
-    table.storage.map_or(Ok(0), |file| pages_of(database, file))
+pub(super) fn pages_of_table(engine: &Engine, table: &Relation) -> Result<u64> {
+    table.storage.map_or(Ok(0), |file| pages_of(engine, file))
 }
 
-fn pages_of(database: &Database, file: FileId) -> Result<u64> {
-    match database.tree_of(file)? {
-        Some(tree) => Ok(database.store().tree(tree).page_count()?),
+fn pages_of(engine: &Engine, file: FileId) -> Result<u64> {
+    match engine.tree_of(file)? {
+        Some(tree) => Ok(engine.store().tree(tree).page_count()?),
         None => Ok(0),
     }
 }

@@ -54,7 +54,7 @@ fn analyze_parent(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<Aut
             return Ok(AutoAnalyzed::Locked);
         }
         if let Some(leaf) = ctx.catalog().relation(leaf.oid).cloned() {
-            let pages = pages_of_table(ctx.store.database(), &leaf)?;
+            let pages = pages_of_table(ctx.store.engine(), &leaf)?;
             leaves.push((leaf, pages));
         }
         ctx.session.check_interrupts()?;

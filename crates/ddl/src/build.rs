@@ -13,7 +13,7 @@ use steppe_catalog::{IndexInfo, Relation};
 use steppe_counting::progress::{Phase, Progress, Utility};
 use steppe_exec::stored::{IndexAccess, TableAccess, open_index, shown_key};
 use steppe_spill::entries::{EntrySorter, SortedEntries};
-use steppe_txn::{Database, IndexEntry, IndexInsert, IndexStore, RowId, TableStore};
+use steppe_txn::{Engine, IndexEntry, IndexInsert, IndexStore, RowId, TableStore};
 use steppe_types::{Error, Result, SqlState};
 
 /// Entries handed to the tree at once.
@@ -38,13 +38,13 @@ pub(super) fn build_for(
     let unique = index.index.as_ref().is_some_and(|i| i.is_unique_now());
     let store = IndexStore::create(ctx.txn, unique, table.persistence())?;
     index.storage = Some(store.file());
-    let database = ctx.store.database().clone();
-    if needs_no_entries(&database, table, index)? {
+    let engine = ctx.store.engine().clone();
+    if needs_no_entries(&engine, table, index)? {
         return Ok(());
     }
     let table = Arc::new(table.clone());
-    let rows = TableAccess::open(&database, &table)?;
-    let access = open_index(&database, &table, &Arc::new(index.clone()), &ctx.catalog())?;
+    let rows = TableAccess::open(&engine, &table)?;
+    let access = open_index(&engine, &table, &Arc::new(index.clone()), &ctx.catalog())?;
     let mut sorter = EntrySorter::new(ctx.maintenance_work_mem_bytes, ctx.temp.clone());
     let progress = ctx.spreading.clone().unwrap_or_else(|| {
         let utility = Utility::BuildIndex { index: index.oid, command };
@@ -52,7 +52,7 @@ pub(super) fn build_for(
     });
     progress.enter(Phase::ScanningTable);
     progress.entries.begin(0);
-    progress.pages.begin(super::analyze::pages_of_table(&database, &table)?);
+    progress.pages.begin(super::analyze::pages_of_table(&engine, &table)?);
     let (mut entries, mut key) = (0, Vec::new());
     scan_stored(ctx, &rows, &mut || progress.pages.advance(1), &mut |id, row| {
         key.clear();
@@ -68,14 +68,14 @@ pub(super) fn build_for(
 }
 
 /// Whether the table never had a row, and the index has no expression that might be refused.
-fn needs_no_entries(database: &Database, table: &Relation, index: &Relation) -> Result<bool> {
+fn needs_no_entries(engine: &Engine, table: &Relation, index: &Relation) -> Result<bool> {
     let info = index.index.as_deref();
     let is_plain = |info: &IndexInfo| {
         info.predicate.is_none() && info.keys.iter().all(|key| key.expression.is_none())
     };
     match table.storage {
         Some(file) if info.is_some_and(is_plain) => {
-            Ok(TableStore::open(database, file).tree()?.is_none())
+            Ok(TableStore::open(engine, file).tree()?.is_none())
         }
         _ => Ok(false),
     }

@@ -135,7 +135,7 @@ impl DdlContext<'_> {
     pub fn put(&mut self, relation: impl Into<Arc<Relation>>) -> Result<()> {
         let relation = relation.into();
         if let Some(old) = self.catalog().relation(relation.oid) {
-            self.session.relation_statistics().replaced(self.store.database(), old, &relation)?;
+            self.session.relation_statistics().replaced(self.store.engine(), old, &relation)?;
         }
         self.store.put_relation(self.store.changes(self.pending), relation);
         Ok(())

@@ -608,7 +608,7 @@ pub(super) fn check_rows(
         }
     }
     let mut evaluator = evaluator(ctx, &exprs)?;
-    let table = TableAccess::open(ctx.store.database(), &shared)?;
+    let table = TableAccess::open(ctx.store.engine(), &shared)?;
     scan_rows(ctx, &table, &mut |_, values| {
         let mut found = stored.iter().find(|at| values[**at].is_null());
         if found.is_none() && !computed.is_empty() {

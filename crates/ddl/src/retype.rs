@@ -286,12 +286,12 @@ pub(super) fn rewrite_as(
     let mut doomed = files_of(&old);
     let mut new = new;
     create_storage(ctx, &mut new, persistence)?;
-    let database = ctx.store.database().clone();
+    let engine = ctx.store.engine().clone();
     let before = old.clone();
     let (mut source, mut copied) = (old, 0);
     source.columns.truncate(new.columns.len());
-    let source = TableAccess::open(&database, &Arc::new(source))?;
-    let target = TableAccess::open(&database, &Arc::new(new.clone()))?;
+    let source = TableAccess::open(&engine, &Arc::new(source))?;
+    let target = TableAccess::open(&engine, &Arc::new(new.clone()))?;
     let (positions, exprs): (Vec<usize>, Vec<Expr>) = values.into_iter().unzip();
     let (catalog, read) = (ctx.catalog(), Arc::new(before.clone()));
     let exprs = exprs.into_iter().map(|expr| of_stored(&catalog, &read, expr));

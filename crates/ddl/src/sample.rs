@@ -31,7 +31,7 @@ impl Sample {
         pages: u64,
         wanted: usize,
     ) -> Result<Sample> {
-        let access = TableAccess::open(ctx.store.database(), table)?;
+        let access = TableAccess::open(ctx.store.engine(), table)?;
         let none = Sample { rows: 0, pages, sampled: Vec::new() };
         let Some(store) = access.rows() else { return Ok(none) };
         if store.tree()?.is_none() {

@@ -182,7 +182,7 @@ struct Position {
 }
 
 fn position_of(ctx: &mut DdlContext<'_>, sequence: &Relation) -> Result<Position> {
-    let state = ctx.session.sequences()?.get(ctx.txn.database(), sequence)?;
+    let state = ctx.session.sequences()?.get(ctx.txn.engine(), sequence)?;
     let (last, is_called) = state.position();
     Ok(Position { last, is_called })
 }
@@ -201,7 +201,7 @@ fn put_at(
     let mut relation = sequence.clone();
     relation.sequence = Some(info.into());
     let Position { last, is_called } = position;
-    ctx.session.sequences()?.begin_at(ctx.txn.database(), &relation, last, is_called)?;
+    ctx.session.sequences()?.begin_at(ctx.txn.engine(), &relation, last, is_called)?;
     ctx.put(relation)
 }
 

@@ -92,7 +92,7 @@ fn check_references(ctx: &mut DdlContext<'_>) -> Result<()> {
 
 fn has_rows(ctx: &DdlContext<'_>, table: &Relation) -> Result<bool> {
     let Some(storage) = table.storage else { return Ok(false) };
-    match TableStore::open(ctx.store.database(), storage).tree()? {
+    match TableStore::open(ctx.store.engine(), storage).tree()? {
         Some(tree) => Ok(tree.first_key()?.is_some()),
         None => Ok(false),
     }

@@ -31,7 +31,7 @@ pub(super) fn check(
 ) -> Result<()> {
     let expr = of_stored(&ctx.catalog(), relation, expr.clone())?;
     let mut evaluator = evaluator(ctx, std::slice::from_ref(&expr))?;
-    let table = TableAccess::open(ctx.store.database(), relation)?;
+    let table = TableAccess::open(ctx.store.engine(), relation)?;
     scan_rows(ctx, &table, &mut |_, values| match evaluator.evaluate(values)?.first() {
         Some(steppe_types::Datum::Bool(false)) => Err(Error::new(
             SqlState::CHECK_VIOLATION,

@@ -27,7 +27,7 @@ use steppe_sql::bind::index::IndexExprs;
 use steppe_sql::bind::over_row;
 use steppe_sql::plan::{ROW_ID, StoredForm, TABLE_OID};
 use steppe_sql::planner::index_exprs;
-use steppe_txn::{Database, IndexStore, OverflowStore, RowId, RowMeta, TableStore, View};
+use steppe_txn::{Engine, IndexStore, OverflowStore, RowId, RowMeta, TableStore, View};
 use steppe_types::key::{KeyPart, encode_part};
 use steppe_types::row::{ColumnRef, RowLayout};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, text_io};
@@ -73,7 +73,7 @@ impl ScanColumn {
 
 impl TableAccess {
     /// Opens a table.
-    pub fn open(database: &Database, relation: &Arc<Relation>) -> Result<TableAccess> {
+    pub fn open(engine: &Engine, relation: &Arc<Relation>) -> Result<TableAccess> {
         let mut layout = RowLayout::new(&relation.column_types());
         for (i, column) in relation.columns.iter().enumerate() {
             if let Some(text) = &column.missing {
@@ -82,22 +82,22 @@ impl TableAccess {
                 layout.set_missing_value(i, value)?;
             }
         }
-        Ok(TableAccess::with_layout(database, relation, Arc::new(layout)))
+        Ok(TableAccess::with_layout(engine, relation, Arc::new(layout)))
     }
 
     /// Opens a table with the same definition as this one.
-    pub(crate) fn open_alike(&self, database: &Database, relation: &Arc<Relation>) -> TableAccess {
-        TableAccess::with_layout(database, relation, self.layout.clone())
+    pub(crate) fn open_alike(&self, engine: &Engine, relation: &Arc<Relation>) -> TableAccess {
+        TableAccess::with_layout(engine, relation, self.layout.clone())
     }
 
     fn with_layout(
-        database: &Database,
+        engine: &Engine,
         relation: &Arc<Relation>,
         layout: Arc<RowLayout>,
     ) -> TableAccess {
         let rows =
-            relation.storage.map(|file| TableStore::open_counted(database, file, relation.oid));
-        let overflow = relation.overflow.map(|file| OverflowStore::open(database, file));
+            relation.storage.map(|file| TableStore::open_counted(engine, file, relation.oid));
+        let overflow = relation.overflow.map(|file| OverflowStore::open(engine, file));
         TableAccess { layout, rows, oid: relation.oid, relation: relation.clone(), overflow }
     }
 
@@ -237,7 +237,7 @@ impl std::ops::Deref for IndexAccess {
 impl IndexAccess {
     /// Opens an index of a table.
     pub(crate) fn open(
-        database: &Database,
+        engine: &Engine,
         table: &Arc<Relation>,
         relation: &Arc<Relation>,
         compiler: &mut Compiler<'_>,
@@ -272,25 +272,25 @@ impl IndexAccess {
             deferrable: info.unique && info.deferral.is_deferrable(),
             nulls_not_distinct: info.nulls_not_distinct,
         });
-        IndexAccess::with_keys(database, relation, keys)
+        IndexAccess::with_keys(engine, relation, keys)
     }
 
     /// Opens an index with the same definition as this one.
     pub(crate) fn open_alike(
         &self,
-        database: &Database,
+        engine: &Engine,
         relation: &Arc<Relation>,
     ) -> Result<IndexAccess> {
-        IndexAccess::with_keys(database, relation, self.keys.clone())
+        IndexAccess::with_keys(engine, relation, self.keys.clone())
     }
 
     fn with_keys(
-        database: &Database,
+        engine: &Engine,
         relation: &Arc<Relation>,
         keys: Arc<IndexKeys>,
     ) -> Result<IndexAccess> {
         let storage = relation.storage.ok_or_else(|| Error::internal("index has no storage"))?;
-        let store = IndexStore::open(database, storage, keys.unique);
+        let store = IndexStore::open(engine, storage, keys.unique);
         Ok(IndexAccess { keys, store, oid: relation.oid, relation: relation.clone() })
     }
 }

@@ -34,7 +34,7 @@ use steppe_spill::TempSpace;
 use steppe_sql::plan::{Plan, PlanNode, PlannedStmt, ResultColumn};
 use steppe_sql::query::Command;
 use steppe_storage::Usage;
-use steppe_txn::{Database, LockWait, Lsn, RelationLockMode, RowId, Snapshot, Txn, UndoPosition};
+use steppe_txn::{Engine, LockWait, Lsn, RelationLockMode, RowId, Snapshot, Txn, UndoPosition};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, interrupt};
 
@@ -121,9 +121,9 @@ impl CompiledStmt {
     pub fn compile(
         planned: Arc<PlannedStmt>,
         catalog: &Arc<Catalog>,
-        database: &Database,
+        engine: &Engine,
     ) -> Result<CompiledStmt> {
-        Self::compile_inner(planned, catalog, Some(database), None)
+        Self::compile_inner(planned, catalog, Some(engine), None)
     }
 
     /// Compiles a statement that touches no stored table.
@@ -141,7 +141,7 @@ impl CompiledStmt {
         &self,
         rows: usize,
         catalog: &Arc<Catalog>,
-        database: &Database,
+        engine: &Engine,
     ) -> Result<Option<CompiledStmt>> {
         let width = self.planned.param_types.len();
         if width == 0 || !is_one_row(&self.planned) {
@@ -154,7 +154,7 @@ impl CompiledStmt {
                 Arc::new(PlannedStmt { param_types, ..(*self.planned).clone() })
             }
         };
-        Self::compile_inner(planned, catalog, Some(database), Some(width)).map(Some)
+        Self::compile_inner(planned, catalog, Some(engine), Some(width)).map(Some)
     }
 
     /// The number of parameters of a row, if the statement is about rows made of parameters.
@@ -165,14 +165,14 @@ impl CompiledStmt {
     fn compile_inner(
         planned: Arc<PlannedStmt>,
         catalog: &Arc<Catalog>,
-        database: Option<&Database>,
+        engine: Option<&Engine>,
         row_params: Option<usize>,
     ) -> Result<CompiledStmt> {
         let mut exprs = Compiler::new(&planned, FnContext::pure(catalog.clone()));
         let mut compiler = PlanCompiler {
             exprs: &mut exprs,
             stmt: &planned,
-            database,
+            engine,
             next_id: 0,
             work_tables: 0,
             top: true,
@@ -315,10 +315,10 @@ impl CompiledStmt {
         &self,
         leaf: LeafOfStatement,
         env: &ExecEnv,
-        database: &Database,
+        engine: &Engine,
     ) -> Result<Option<Arc<CompiledStmt>>> {
         match &self.leaves {
-            Some(leaves) => leaves.statement(&self.planned, leaf.oid(), &env.catalog, database),
+            Some(leaves) => leaves.statement(&self.planned, leaf.oid(), &env.catalog, engine),
             None => Ok(None),
         }
     }
@@ -332,14 +332,14 @@ impl CompiledStmt {
         &self,
         (leaf, awaited): (Option<LeafOfStatement>, Option<RowId>),
         params: &Arc<[Datum]>,
-        (env, database): (&ExecEnv, &Database),
+        (env, engine): (&ExecEnv, &Engine),
         txn: &mut Option<Transaction>,
         sink: &mut dyn RowSink,
     ) -> Result<Option<ExecOutcome>> {
         let Some((leaves, LeafOfStatement(leaf))) = self.leaves.as_ref().zip(leaf) else {
             return self.run_point_over((None, awaited), params, env, txn, sink);
         };
-        leaves.with_point(&self.planned, leaf, &env.catalog, database, |point| {
+        leaves.with_point(&self.planned, leaf, &env.catalog, engine, |point| {
             let over = (Some(point.table()), awaited);
             point.statement().run_point_over(over, params, env, txn, sink)
         })

@@ -17,19 +17,19 @@ use steppe_spill::TempSpace;
 use steppe_sql::bind::over_row;
 use steppe_sql::expr::Expr;
 use steppe_sql::plan::PlannedStmt;
-use steppe_txn::Database;
+use steppe_txn::Engine;
 use steppe_types::{Datum, Result};
 
 /// Opens an index of a table, with the compiled expressions and predicate.
 pub fn open_index(
-    database: &Database,
+    engine: &Engine,
     table: &Arc<Relation>,
     index: &Arc<Relation>,
     catalog: &Arc<Catalog>,
 ) -> Result<IndexAccess> {
     let stmt = PlannedStmt::nothing();
     let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog.clone()));
-    IndexAccess::open(database, table, index, &mut compiler)
+    IndexAccess::open(engine, table, index, &mut compiler)
 }
 
 /// Evaluates expressions over a table's rows.

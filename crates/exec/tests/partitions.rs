@@ -134,7 +134,7 @@ fn run_in_open(w: &mut World, text: &str, params: &[i32]) -> (Vec<String>, u64) 
     let done = run_in_place(
         &plan.compiled,
         &params,
-        (&env, &w.database),
+        (&env, &w.engine),
         &mut w.txn,
         (0, Snapshot::New),
         &mut sink,
@@ -159,7 +159,7 @@ fn a_statement_in_place_locks_the_one_leaf_it_is_about() {
         assert_eq!(rows, 1);
     }
     let is_free = |w: &World, table: &str| {
-        let txn = Txn::begin(&w.database.new_session(DatabaseId::POSTGRES), w.isolation, false);
+        let txn = Txn::begin(&w.engine.new_session(DatabaseId::POSTGRES), w.isolation, false);
         let wait = txn.lock_relation(relation(w, table).oid, RelationLockMode::AccessExclusive);
         let is_free = wait.expect("a lock or a wait").is_none();
         txn.rollback().expect("rollback");
@@ -220,7 +220,7 @@ fn a_statement_in_place_does_nothing_by_a_plan_of_before() {
         let done = run_in_place(
             &plan.compiled,
             &params,
-            (&env, &w.database),
+            (&env, &w.engine),
             &mut w.txn,
             (0, Snapshot::New),
             &mut sink,

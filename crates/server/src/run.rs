@@ -13,7 +13,7 @@ use steppe_counting::RelationStatistics;
 use steppe_ddl::drop_temporary_schemas;
 use steppe_spill::TempSpace;
 use steppe_storage::usage::{Worker, working_as};
-use steppe_txn::{Database, DatabaseId, DatabaseOptions, LockOptions};
+use steppe_txn::{DatabaseId, Engine, EngineOptions, LockOptions};
 use steppe_vfs::{Random, RealRandom, RealVfs, SlowSyncVfs, Vfs};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
@@ -111,30 +111,30 @@ impl Running {
         let counted = Arc::<RelationStatistics>::default();
         let options = database_options(&settings, &counted, on_fatal);
         let device = device(&settings, &data_dir);
-        let open = || Database::open(device, &data_dir.base(), options);
-        let database = working_as(Worker::Startup, open).map_err(|error| not_opened(&error))?;
+        let open = || Engine::open(device, &data_dir.base(), options);
+        let engine = working_as(Worker::Startup, open).map_err(|error| not_opened(&error))?;
         let files = (settings, data_dir);
-        let engine = (Arc::clone(&database), counted);
-        let started = Running::start_over(engine, config, files, phase);
+        let opened = (Arc::clone(&engine), counted);
+        let started = Running::start_over(opened, config, files, phase);
         if started.is_err() {
             // As after a clean stop: otherwise the next start would empty unlogged tables. The
             // error to return is that of the start.
-            let _ = database.close();
+            let _ = engine.close();
         }
         started
     }
 
     /// Starts a server over an open database.
     fn start_over(
-        (database, relation_statistics): (Arc<Database>, Arc<RelationStatistics>),
+        (engine, relation_statistics): (Arc<Engine>, Arc<RelationStatistics>),
         config: &Config,
         (settings, data_dir): (ServerSettings, DataDir),
         phase: watch::Sender<Phase>,
     ) -> Result<Running, String> {
-        let catalog = CatalogStore::open(&database, DatabaseId::POSTGRES)
+        let catalog = CatalogStore::open(&engine, DatabaseId::POSTGRES)
             .map_err(|error| format!("could not read the catalog: {error}"))?;
         data_dir.mark_initialised()?;
-        drop_temporary_schemas(&catalog, &database.new_session(catalog.database_id()), |_| true)
+        drop_temporary_schemas(&catalog, &engine.new_session(catalog.database_id()), |_| true)
             .map_err(|error| format!("could not drop temporary objects: {error}"))?;
         let background = Builder::new_multi_thread()
             .worker_threads(1)
@@ -145,7 +145,7 @@ impl Running {
         let random = RealRandom::new().map_err(|error| format!("no randomness: {error}"))?;
         // A background thread's number is never a session's.
         let pid = || {
-            let session = database.new_session(DatabaseId::SHARED);
+            let session = engine.new_session(DatabaseId::SHARED);
             i32::try_from(session.pid()).unwrap_or(i32::MAX)
         };
         let background_kinds = [Worker::BackgroundWriter, Worker::Checkpointer, Worker::WalWriter];
@@ -154,10 +154,10 @@ impl Running {
         let temp = TempSpace::new(Arc::clone(data_dir.vfs()), data_dir.temporary());
         let max_connections = usize::try_from(settings.int("max_connections")).unwrap_or(1);
         let statements_max = usize::try_from(settings.int("pg_stat_statements.max"));
-        let statistics = ServerStatistics::new(&database);
+        let statistics = ServerStatistics::new(&engine);
         let receiver = phase.subscribe();
         let server = Arc::new(Server {
-            database,
+            engine,
             catalog: Arc::new(catalog),
             function_statistics: FunctionStatistics::default(),
             statement_memory: StatementLimit::of(&settings),
@@ -304,7 +304,7 @@ impl Running {
                 let megabytes = u64::try_from(server.settings.int("max_wal_size")).unwrap_or(1024);
                 // Half of it: the log before a checkpoint is removed when the next one ends.
                 let bytes_max = (megabytes << 20) / 2;
-                let store = server.database.store();
+                let store = server.engine.store();
                 let written = store.wal_bytes_since_checkpoint();
                 let has_much_space = last.elapsed() >= SPACE_INTERVAL
                     && store.bytes_to_give_back() >= SPACE_WORTH_A_CHECKPOINT;
@@ -319,8 +319,8 @@ impl Running {
                     false => &statistics.checkpoints_requested,
                 };
                 reason.fetch_add(1, Ordering::Relaxed);
-                let database = Arc::clone(&server.database);
-                let done = tokio::task::spawn_blocking(move || database.checkpoint()).await;
+                let engine = Arc::clone(&server.engine);
+                let done = tokio::task::spawn_blocking(move || engine.checkpoint()).await;
                 let catalog = server.catalog.published();
                 let exists = |relation| catalog.relation(relation).is_some();
                 server.relation_statistics.forget_all_but(&catalog);
@@ -362,7 +362,7 @@ impl Running {
                     () = tokio::time::sleep(Duration::from_millis(ms)) => {}
                     _ = phase.wait_for(|phase| *phase != Phase::Running) => return,
                 }
-                let wal = server.database.wal();
+                let wal = server.engine.wal();
                 if wal.durable_lsn() < wal.insert_position() {
                     wal.request_flush();
                 }
@@ -390,7 +390,7 @@ impl Running {
         let closed = if failed || self.server.phase() == Phase::Failed {
             Err("storage failed; the next start recovers".to_owned())
         } else {
-            let closed = self.server.database.close();
+            let closed = self.server.engine.close();
             closed
                 .map(|()| saved_statistics::save(&self.server))
                 .map_err(|error| format!("could not close the database: {error}"))
@@ -506,9 +506,9 @@ fn database_options(
     settings: &ServerSettings,
     counted: &Arc<RelationStatistics>,
     on_fatal: steppe_storage::FatalCallback,
-) -> DatabaseOptions {
+) -> EngineOptions {
     let positive = |name| usize::try_from(settings.int(name)).unwrap_or(0);
-    let defaults = DatabaseOptions::default();
+    let defaults = EngineOptions::default();
     let max_locks = positive("max_locks_per_transaction").saturating_mul(LOCKS_A_UNIT);
     let pool_pages = positive("shared_buffers").max(64);
     // wal_buffers = -1 is a share of shared_buffers in PostgreSQL. Here it is the engine's default.
@@ -517,7 +517,7 @@ fn database_options(
         pages => (pages as usize).saturating_mul(8192).next_power_of_two().max(1 << 20),
     };
     let counted = Arc::clone(counted);
-    DatabaseOptions {
+    EngineOptions {
         pool_pages,
         wal_buffers_bytes,
         max_prepared_transactions: positive("max_prepared_transactions"),

@@ -47,7 +47,7 @@ fn to_text(server: &Server) -> Result<String, String> {
     let saves_statements = server.settings.is_on("pg_stat_statements.save");
     let saved = Saved {
         format: FORMAT,
-        log_end: server.database.wal().insert_position().0,
+        log_end: server.engine.wal().insert_position().0,
         accesses: server.relation_statistics.save(&catalog),
         server: counts,
         statements: saves_statements.then(|| server.statements.save()),
@@ -75,11 +75,11 @@ fn restore_from(server: &Server, text: &str) -> Result<(), String> {
         return Err(format!("they have format {}, this server reads {FORMAT}", head.format));
     }
     let saved: Saved = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    if saved.log_end != server.database.store().recovery_summary().end.0 {
+    if saved.log_end != server.engine.store().recovery_summary().end.0 {
         return Ok(());
     }
     let catalog = server.catalog.published();
-    let restored = server.statistics.restore(saved.server, &server.database, &catalog);
+    let restored = server.statistics.restore(saved.server, &server.engine, &catalog);
     restored.map_err(|error| error.to_string())?;
     server.relation_statistics.restore(saved.accesses);
     if let Some(statements) = saved.statements {

@@ -13,7 +13,7 @@ use steppe_counting::RelationStatistics;
 use steppe_counting::blocks::Files;
 use steppe_spill::TempSpace;
 use steppe_storage::usage::Worker;
-use steppe_txn::{Database, Interrupt, SessionShared};
+use steppe_txn::{Engine, Interrupt, SessionShared};
 use steppe_vfs::Random;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -45,7 +45,7 @@ pub enum Phase {
 /// A running server's shared state.
 pub struct Server {
     /// The engine.
-    pub database: Arc<Database>,
+    pub engine: Arc<Engine>,
     /// Schema objects.
     pub catalog: Arc<CatalogStore>,
     /// Calls of users' functions.
@@ -110,7 +110,7 @@ impl Server {
 
     /// The trees of the engine's relations, for counters by tree.
     pub(crate) fn files(&self) -> Files<'_> {
-        Files { database: &self.database, statistics: &self.relation_statistics }
+        Files { engine: &self.engine, statistics: &self.relation_statistics }
     }
 
     /// Reads steppe.conf again (SIGHUP, pg_reload_conf()). A wrong value is logged and not applied.

@@ -154,7 +154,7 @@ impl SharedSession {
             io,
             planner: Arc::clone(&settings.planner),
             older: namespace.older.clone(),
-            database: Arc::clone(&self.server.database),
+            engine: Arc::clone(&self.server.engine),
             temp: Arc::clone(&self.temp),
             maintenance_work_mem_bytes: settings.maintenance_work_mem_bytes,
             statistics_target: settings.statistics_target,
@@ -214,7 +214,7 @@ impl SharedSession {
 
     /// The client's next answer must wait until the records written so far are durable.
     fn flush_written(&self) {
-        let position = self.server.database.wal().insert_position();
+        let position = self.server.engine.wal().insert_position();
         self.flush_to.fetch_max(position.0, Ordering::AcqRel);
     }
 
@@ -337,8 +337,8 @@ impl Host for SharedSession {
     fn nextval(&self, oid: Oid) -> Result<i64> {
         let sequence = self.sequence(oid)?;
         self.check_sequence_writable(&sequence, "nextval()")?;
-        let state = self.server.sequences.get(&self.server.database, &sequence)?;
-        let value = state.next(&self.server.database, &sequence)?;
+        let state = self.server.sequences.get(&self.server.engine, &sequence)?;
+        let value = state.next(&self.server.engine, &sequence)?;
         self.flush_written();
         let mut values = self.sequences.lock();
         values.last_by_sequence.insert(oid, value);
@@ -380,8 +380,8 @@ impl Host for SharedSession {
     fn setval(&self, oid: Oid, value: i64, is_called: bool) -> Result<i64> {
         let sequence = self.sequence(oid)?;
         self.check_sequence_writable(&sequence, "setval()")?;
-        let state = self.server.sequences.get(&self.server.database, &sequence)?;
-        state.set(&self.server.database, &sequence, value, is_called)?;
+        let state = self.server.sequences.get(&self.server.engine, &sequence)?;
+        state.set(&self.server.engine, &sequence, value, is_called)?;
         self.flush_written();
         if is_called {
             self.sequences.lock().last_by_sequence.insert(oid, value);

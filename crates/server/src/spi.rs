@@ -192,7 +192,7 @@ impl SharedSession {
         if !self.may_lock_apart(table) {
             return None;
         }
-        let handle = self.server.database.new_session(self.server.catalog.database_id());
+        let handle = self.server.engine.new_session(self.server.catalog.database_id());
         let patience = self.handle.shared().deadlock_timeout();
         handle.shared().set_lock_timeout(Some(patience));
         Some(handle)

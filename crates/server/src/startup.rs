@@ -256,7 +256,7 @@ fn open_session(server: &Arc<Server>, stream: &Stream, request: Request) -> Resu
     if server.phase() != Phase::Running {
         return Err(fatal(SqlState::CANNOT_CONNECT_NOW, "the database system is shutting down"));
     }
-    let handle = server.database.new_session(server.catalog.database_id());
+    let handle = server.engine.new_session(server.catalog.database_id());
     let pid = i32::try_from(handle.pid()).unwrap_or(i32::MAX);
     let key_bytes = if request.protocol.has_long_cancel_keys() { LONG_KEY_BYTES } else { 4 };
     let mut cancel_key = vec![0; key_bytes];

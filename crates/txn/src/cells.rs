@@ -6,10 +6,10 @@
 use steppe_storage::{LogHeader, Lsn};
 use steppe_types::{Error, Result};
 
-use crate::database::Database;
+use crate::engine::Engine;
 use crate::files::DatabaseId;
 
-/// What [`Database::cell_update`] runs: old value, buffer for the new one.
+/// What [`Engine::cell_update`] runs: old value, buffer for the new one.
 pub type CellUpdate<'a> = dyn FnMut(Option<&[u8]>, &mut Vec<u8>) -> Result<bool> + 'a;
 
 /// A cell.
@@ -30,7 +30,7 @@ impl CellId {
     }
 }
 
-impl Database {
+impl Engine {
     fn system_put(&self, key: &[u8], value: Option<&[u8]>) -> Result<Lsn> {
         let appended = self.system.write(key, LogHeader::default(), |_, op| {
             match value {

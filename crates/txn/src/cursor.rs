@@ -170,7 +170,7 @@ fn next_page(cursor: &mut Cursor, parts: Option<&Arc<ScanParts>>) -> Result<bool
 fn pass(passed: &mut Passed, view: &View, cursor: &Cursor, header: RowHeader) {
     if header.word.is_deleted() {
         let key = |out: &mut Vec<u8>| out.extend_from_slice(cursor.key());
-        passed.deleted(view.database(), header.word, (cursor.tree().id(), Entries::Rows), key);
+        passed.deleted(view.engine(), header.word, (cursor.tree().id(), Entries::Rows), key);
     }
 }
 
@@ -281,7 +281,7 @@ impl RowCursor {
         block.clear(pages > 0);
         loop {
             // Every xid below it is seen by everyone; it only moves forward.
-            let settled = self.view.database().status.horizon();
+            let settled = self.view.engine().status.horizon();
             let most = if pages > 1 { usize::MAX } else { wanted };
             while block.len() < most && cursor.advance_to_value() {
                 let word = first_word(cursor.value())?;

@@ -31,7 +31,7 @@ use steppe_types::key::prefix_successor;
 use steppe_types::{Error, Result};
 
 use crate::change::{Change, DELETED, REVIVED, Reader, Word, corrupt, put_u64};
-use crate::database::Database;
+use crate::engine::Engine;
 use crate::files::{File, FileId};
 use crate::lock::LockWait;
 use crate::purge::{Entries, Passed};
@@ -112,13 +112,13 @@ impl Postings {
     /// the key twice is left alone.) Snapshots not yet published are newer than
     /// `position`, hence than all these deletions. What stays is about one deleted
     /// posting a held snapshot.
-    fn drop_needless(&mut self, database: &Database) {
+    fn drop_needless(&mut self, engine: &Engine) {
         if self.0.len() < CROWDED {
             return;
         }
-        let position = database.insert_position();
-        let held = database.sessions.snapshot_ranges();
-        let csn = |word: Word| database.status.exact_csn(word.xid()).filter(|&c| c <= position);
+        let position = engine.insert_position();
+        let held = engine.sessions.snapshot_ranges();
+        let csn = |word: Word| engine.status.exact_csn(word.xid()).filter(|&c| c <= position);
         let deleted = self.0.iter().filter(|(_, word)| word.is_deleted());
         let mut ends: Vec<u64> = deleted.filter_map(|&(_, word)| csn(word)).collect();
         ends.sort_unstable();
@@ -218,15 +218,15 @@ fn successor_of(prefix: &[u8]) -> Option<Vec<u8>> {
 
 impl IndexStore {
     /// The index whose postings are in `file`.
-    pub fn open(database: &Database, file: FileId, unique: bool) -> IndexStore {
-        IndexStore { file: File::new(&database.files, file), unique }
+    pub fn open(engine: &Engine, file: FileId, unique: bool) -> IndexStore {
+        IndexStore { file: File::new(&engine.files, file), unique }
     }
 
     /// Makes an index that goes away if the transaction does not commit, logged or not as its table
     /// is.
     pub fn create(txn: &mut Txn, unique: bool, persistence: Persistence) -> Result<IndexStore> {
         let file = txn.create_file(persistence)?;
-        Ok(IndexStore::open(txn.database(), file, unique))
+        Ok(IndexStore::open(txn.engine(), file, unique))
     }
 
     /// The file, for the catalog.
@@ -307,9 +307,9 @@ impl IndexStore {
             // Nobody can be waited for.
             return Err(corrupt("index posting: its transaction has not begun"));
         }
-        let database = txn.database();
-        let still_running = || database.status.is_run_by(xid, pid);
-        let locks = &database.locks;
+        let engine = txn.engine();
+        let still_running = || engine.status.is_run_by(xid, pid);
+        let locks = &engine.locks;
         Ok(locks.wait_for_transaction(txn.shared(), (pid, xid), still_running).wait())
     }
 
@@ -377,7 +377,7 @@ impl IndexStore {
         if xid == view.snapshot.xid {
             return (!word.is_deleted()).then_some(committed);
         }
-        match view.database().status.status(xid) {
+        match view.engine().status.status(xid) {
             TxnStatus::InProgress(pid) => Some(Step::Running { pid, xid }),
             TxnStatus::Committed(csn) if !word.is_deleted() => {
                 view.observe(csn);
@@ -403,9 +403,9 @@ impl IndexStore {
                 return Ok(());
             }
             drop(obstacles);
-            postings.drop_dead(view.database().status.horizon());
+            postings.drop_dead(view.engine().status.horizon());
             let before = postings.word_of(row.0);
-            postings.drop_needless(view.database());
+            postings.drop_needless(view.engine());
             postings.set(row.0, before);
             if before.is_some_and(|word| !word.is_deleted()) {
                 return Ok(());
@@ -427,7 +427,7 @@ impl IndexStore {
     fn insert_plain(&self, txn: &mut Txn, tree_key: &[u8], row: RowId) -> Result<Step> {
         let handle = self.file.tree_for_write()?;
         let tree = handle.id();
-        let horizon = txn.database().status.horizon();
+        let horizon = txn.engine().status.horizon();
         let mut undo = 0;
         txn.write(handle, tree_key, |value, op| {
             undo = 0;
@@ -735,6 +735,6 @@ impl IndexCursor {
         let entries = if self.unique { Entries::UniquePostings } else { Entries::Postings };
         let place = (cursor.tree().id(), entries);
         let key = |out: &mut Vec<u8>| out.extend_from_slice(cursor.key());
-        self.passed.deleted(self.view.database(), word, place, key);
+        self.passed.deleted(self.view.engine(), word, place, key);
     }
 }

@@ -20,7 +20,7 @@ mod budget;
 mod cells;
 mod change;
 mod cursor;
-mod database;
+mod engine;
 mod files;
 mod index;
 mod lock;
@@ -47,8 +47,8 @@ mod xids;
 pub use cells::{CellId, CellUpdate};
 pub use cursor::{RowBlock, RowCursor};
 #[cfg(feature = "planted-bugs")]
-pub use database::PlantedBug;
-pub use database::{Database, DatabaseOptions, SessionHandle};
+pub use engine::PlantedBug;
+pub use engine::{Engine, EngineOptions, SessionHandle};
 pub use files::{DatabaseId, FileId, RelFileNumber};
 pub use index::{
     Candidates, Found, IndexBatch, IndexCursor, IndexEntry, IndexInsert, IndexStore, LookupKeys,

@@ -14,7 +14,7 @@ use steppe_storage::{Direction, Tree};
 use steppe_types::{Error, Result, SqlState};
 
 use crate::change::{Change, Reader, corrupt};
-use crate::database::Database;
+use crate::engine::Engine;
 use crate::files::{FileId, NumberedFile};
 use crate::txn::{Persistence, Txn};
 
@@ -64,15 +64,15 @@ pub struct OverflowStore {
 
 impl OverflowStore {
     /// The values in `file`.
-    pub fn open(database: &Database, file: FileId) -> OverflowStore {
-        OverflowStore { file: NumberedFile::new(&database.files, file, 0) }
+    pub fn open(engine: &Engine, file: FileId) -> OverflowStore {
+        OverflowStore { file: NumberedFile::new(&engine.files, file, 0) }
     }
 
     /// Makes a store that goes away if the transaction does not commit, logged or not as its table
     /// is.
     pub fn create(txn: &mut Txn, persistence: Persistence) -> Result<OverflowStore> {
         let file = txn.create_file(persistence)?;
-        Ok(OverflowStore::open(txn.database(), file))
+        Ok(OverflowStore::open(txn.engine(), file))
     }
 
     /// The file, for the catalog.

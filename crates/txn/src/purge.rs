@@ -27,9 +27,9 @@ use steppe_storage::{LogHeader, Pruned, TreeId, WriteOp};
 use steppe_types::Result;
 
 use crate::change::{Change, RowHeader};
-use crate::database::Database;
+use crate::engine::Engine;
 #[cfg(feature = "planted-bugs")]
-use crate::database::PlantedBug;
+use crate::engine::PlantedBug;
 use crate::index::{Postings, plain_word};
 use crate::overflow::chunk_key;
 use crate::rollback::Gone;
@@ -43,7 +43,7 @@ const BUSY_INTERVAL: Duration = Duration::from_millis(2);
 /// So many deletions in one look are much.
 const MANY: usize = 16;
 
-impl Database {
+impl Engine {
     /// Advances the horizon, removes what is deleted for everybody since, and frees undo segments
     /// that nobody needs. Returns how many deletions it cleaned up after.
     pub fn purge(&self) -> Result<usize> {
@@ -63,7 +63,7 @@ impl Database {
         Ok(removed)
     }
 
-    /// As [`Database::purge`]; the undo segments in use are freed, too, if nobody needs them: for
+    /// As [`Engine::purge`]; the undo segments in use are freed, too, if nobody needs them: for
     /// VACUUM.
     pub fn purge_all(&self) -> Result<usize> {
         self.undo.seal_all();
@@ -174,12 +174,12 @@ pub(crate) struct PurgeThread {
 impl PurgeThread {
     /// Starts it; without it commits advance the horizon and nothing is purged
     /// before the clean shutdown.
-    pub(crate) fn start(database: &Arc<Database>) -> Option<PurgeThread> {
+    pub(crate) fn start(engine: &Arc<Engine>) -> Option<PurgeThread> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (stopped, database) = (Arc::clone(&stop), Arc::downgrade(database));
+        let (stopped, engine) = (Arc::clone(&stop), Arc::downgrade(engine));
         let thread = std::thread::Builder::new()
             .name("steppe-purge".into())
-            .spawn(move || run(&stopped, &database))
+            .spawn(move || run(&stopped, &engine))
             .ok()?;
         Some(PurgeThread { stop, thread })
     }
@@ -193,15 +193,15 @@ impl PurgeThread {
     }
 }
 
-fn run(stop: &AtomicBool, database: &Weak<Database>) {
+fn run(stop: &AtomicBool, engine: &Weak<Engine>) {
     let mut interval = PURGE_INTERVAL;
     while !stop.load(Ordering::Acquire) {
         std::thread::park_timeout(interval);
-        let Some(database) = database.upgrade() else { return };
+        let Some(engine) = engine.upgrade() else { return };
         // A failure (a full disk, a page that cannot be read) is met again by
         // the statement that needs the space or the page, and reported there.
         if !stop.load(Ordering::Acquire) {
-            let is_busy = database.purge().is_ok_and(|removed| removed >= MANY);
+            let is_busy = engine.purge().is_ok_and(|removed| removed >= MANY);
             interval = if is_busy { BUSY_INTERVAL } else { PURGE_INTERVAL };
         }
     }

@@ -31,7 +31,7 @@ use steppe_storage::{
 use steppe_types::{Result, SqlState};
 
 use crate::change::{Change, Reader, UndoNext, put_u64};
-use crate::database::Database;
+use crate::engine::Engine;
 use crate::files::{DatabaseId, DroppedFile, FileId};
 use crate::rollback::Undoer;
 use crate::status::FIRST_XID;
@@ -276,28 +276,28 @@ impl Analysis {
     }
 }
 
-/// Undoes the losers, frees dropped files, cleans up: after this the database
+/// Undoes the losers, frees dropped files, cleans up: after this the engine
 /// is as if the unfinished transactions had never been.
-pub(crate) fn finish(database: &Database, analysis: Analysis) -> Result<()> {
+pub(crate) fn finish(engine: &Engine, analysis: Analysis) -> Result<()> {
     let mut losers: Vec<(u64, u64)> = analysis.losers.iter().map(|(&x, &l)| (x, l)).collect();
     losers.sort_unstable();
     let undo = LoserUndo {
-        database,
+        engine,
         analysis: &analysis,
-        log: database.wal().record_reader(),
+        log: engine.wal().record_reader(),
         begin: Instant::now(),
         next_report: PROGRESS_INTERVAL,
         records: 0,
     };
     undo.all(&losers)?;
     let drops: Vec<DroppedFile> = analysis.drops.iter().copied().collect();
-    database.pending_drops.lock().extend(drops.iter().copied());
-    database.free_files(&drops)?;
+    engine.pending_drops.lock().extend(drops.iter().copied());
+    engine.free_files(&drops)?;
     for &(file, tree) in &analysis.made {
-        database.files.free_unless_entered(file, tree)?;
+        engine.files.free_unless_entered(file, tree)?;
     }
-    database.flush_all()?;
-    let horizon = database.status.horizon();
+    engine.flush_all()?;
+    let horizon = engine.status.horizon();
     for (xid, payload) in &analysis.garbage {
         // Those of the prepared are in their undo.
         if analysis.losers.contains_key(xid) || analysis.prepared.contains(xid) {
@@ -305,12 +305,12 @@ pub(crate) fn finish(database: &Database, analysis: Analysis) -> Result<()> {
         }
         if *xid >= horizon {
             // Not before the prepared transactions below it have ended.
-            database.undo.append(0, *xid, 0, 0, 0, payload)?;
-            database.undo.spill_if_needed()?;
+            engine.undo.append(0, *xid, 0, 0, 0, payload)?;
+            engine.undo.spill_if_needed()?;
             continue;
         }
-        match database.purge_change(payload) {
-            // On a full disk the rest stays for VACUUM: a database must open on one.
+        match engine.purge_change(payload) {
+            // On a full disk the rest stays for VACUUM: an engine must open on one.
             Err(error) if error.sqlstate() == SqlState::DISK_FULL => break,
             purged => drop(purged?),
         }
@@ -372,7 +372,7 @@ const PROGRESS_RECORDS: u64 = 4096;
 
 /// Undoing the losers, and saying how it goes.
 struct LoserUndo<'a> {
-    database: &'a Database,
+    engine: &'a Engine,
     analysis: &'a Analysis,
     log: RecordReader,
     begin: Instant,
@@ -398,9 +398,9 @@ impl LoserUndo<'_> {
     }
 
     fn one(&mut self, xid: u64, last_lsn: u64, left: usize) -> Result<()> {
-        let session = self.database.sessions.add(DatabaseId::SHARED);
+        let session = self.engine.sessions.add(DatabaseId::SHARED);
         session.adopt(xid, last_lsn, last_lsn);
-        let undoer = Undoer::new(self.database, &session, xid);
+        let undoer = Undoer::new(self.engine, &session, xid);
         let mut lsn = last_lsn;
         let mut body = Vec::new();
         while lsn != 0 {
@@ -413,7 +413,7 @@ impl LoserUndo<'_> {
         }
         // The status table says nothing of this xid: only the log needs to know.
         let ended = undoer.finish_in_log(RECORD_ABORT);
-        self.database.sessions.remove(session.pid());
+        self.engine.sessions.remove(session.pid());
         ended
     }
 

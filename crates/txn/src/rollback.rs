@@ -14,7 +14,7 @@ use steppe_storage::{LogHeader, Lsn, Priority, StorageError, Tree, TreeId, Write
 use steppe_types::Result;
 
 use crate::change::{Change, Reader, RowHeader, UndoNext, Word, apply_delta};
-use crate::database::Database;
+use crate::engine::Engine;
 use crate::index::{Postings, plain_word};
 use crate::lock::LockTag;
 use crate::overflow::chunk_key;
@@ -28,7 +28,7 @@ use crate::undone::{RowChanges, Undone};
 
 /// Takes back the changes of one transaction.
 pub(crate) struct Undoer<'a> {
-    database: &'a Database,
+    engine: &'a Engine,
     session: &'a Arc<SessionShared>,
     xid: u64,
 }
@@ -65,12 +65,8 @@ impl From<steppe_types::Error> for Gone {
 }
 
 impl<'a> Undoer<'a> {
-    pub(crate) fn new(
-        database: &'a Database,
-        session: &'a Arc<SessionShared>,
-        xid: u64,
-    ) -> Undoer<'a> {
-        Undoer { database, session, xid }
+    pub(crate) fn new(engine: &'a Engine, session: &'a Arc<SessionShared>, xid: u64) -> Undoer<'a> {
+        Undoer { engine, session, xid }
     }
 
     fn log_header(&self) -> LogHeader {
@@ -91,7 +87,7 @@ impl<'a> Undoer<'a> {
     ) -> Result<()> {
         let payload = Change::Compensation { next, kept: None };
         let written = self.session.log_section(
-            || self.database.insert_position(),
+            || self.engine.insert_position(),
             || {
                 let result = tree.write::<Gone>(key, self.log_header(), |value, op| {
                     if let Some(value) = value {
@@ -114,9 +110,9 @@ impl<'a> Undoer<'a> {
 
     fn append(&self, kind: u8, payload: &[u8]) -> Result<()> {
         let appended = self.session.log_section(
-            || self.database.insert_position(),
+            || self.engine.insert_position(),
             || {
-                let result = self.database.store.append(kind, self.log_header(), payload);
+                let result = self.engine.store.append(kind, self.log_header(), payload);
                 let lsn = result.as_ref().ok().map(|a| a.start.0);
                 (result, lsn)
             },
@@ -143,7 +139,7 @@ impl<'a> Undoer<'a> {
                 return Ok(Undone::Rows(tree, RowChanges { deleted: 1, ..none }));
             }
             Change::CreateFile { file } => {
-                self.database.free_new_file(file)?;
+                self.engine.free_new_file(file)?;
                 self.note(next, None)?;
                 return Ok(Undone::File(file));
             }
@@ -162,7 +158,7 @@ impl<'a> Undoer<'a> {
             }
             Change::OverflowFree { tree, id, .. } => {
                 if let Some(ptr) = ptr {
-                    self.database.undo.mark_undone(ptr)?;
+                    self.engine.undo.mark_undone(ptr)?;
                 }
                 if !tree.is_unlogged() {
                     self.note(next, Some(id))?;
@@ -183,8 +179,8 @@ impl<'a> Undoer<'a> {
     /// Ends the transaction in the log and in the status table.
     pub(crate) fn finish(&self, kind: u8) -> Result<()> {
         let result = self.append(kind, &[]);
-        let end = self.database.insert_position();
-        self.database.status.set_aborted(self.xid, self.session.pid(), end);
+        let end = self.engine.insert_position();
+        self.engine.status.set_aborted(self.xid, self.session.pid(), end);
         self.session.clear_transaction();
         result
     }
@@ -199,11 +195,11 @@ impl<'a> Undoer<'a> {
         done: UndoNext,
         mut is_ours: impl FnMut(&[u8], &[u8]) -> Result<bool>,
     ) -> Result<()> {
-        let tree = self.database.store.tree(tree);
+        let tree = self.engine.store.tree(tree);
         let mut from = first.to_vec();
         loop {
             let pruned = self.session.log_section(
-                || self.database.insert_position(),
+                || self.engine.insert_position(),
                 || {
                     let is_doomed = |key: &[u8], value: &[u8]| -> Result<bool, Gone> {
                         Ok(key <= last && is_ours(key, value)?)
@@ -255,7 +251,7 @@ impl<'a> Undoer<'a> {
         before: RowHeader,
         (prefix, suffix, middle): (u32, u32, &[u8]),
     ) -> Result<()> {
-        let handle = self.database.store.tree(tree);
+        let handle = self.engine.store.tree(tree);
         self.write(&handle, &row.to_be_bytes(), next, |value, op| {
             let (header, bytes) = RowHeader::split(value)?;
             if header.word.xid() == self.xid {
@@ -279,7 +275,7 @@ impl<'a> Undoer<'a> {
         next: UndoNext,
         before: RowHeader,
     ) -> Result<()> {
-        let handle = self.database.store.tree(tree);
+        let handle = self.engine.store.tree(tree);
         self.write(&handle, &row.to_be_bytes(), next, |value, op| {
             if RowHeader::split(value)?.0.word.xid() == self.xid {
                 op.splice(0, crate::change::ROW_HEADER_LEN, &before.to_bytes());
@@ -295,7 +291,7 @@ impl<'a> Undoer<'a> {
     /// The row is no longer this transaction's: those that queued for it go on.
     fn hand_on(&self, tree: TreeId, row: u64) {
         let tag = LockTag::Row(tree.root.0, row);
-        self.database.locks.release_implicit_row(self.session.pid(), tag);
+        self.engine.locks.release_implicit_row(self.session.pid(), tag);
     }
 
     fn undo_posting(
@@ -307,7 +303,7 @@ impl<'a> Undoer<'a> {
         key: &[u8],
         next: UndoNext,
     ) -> Result<()> {
-        let handle = self.database.store.tree(tree);
+        let handle = self.engine.store.tree(tree);
         self.write(&handle, key, next, |value, op| {
             if unique {
                 let mut postings = Postings::parse(value)?;

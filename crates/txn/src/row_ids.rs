@@ -8,7 +8,7 @@ use steppe_types::Result;
 use crate::rollback::Gone;
 use crate::table::RowId;
 
-/// What the sessions of a database share about a table.
+/// What the sessions share about a table.
 #[derive(Debug)]
 pub(crate) struct TableShared {
     next_row: AtomicU64,

@@ -23,7 +23,7 @@ use steppe_storage::{LogHeader, Tree};
 use steppe_types::Result;
 
 use crate::change::{Change, Origin, RowHeader, apply_delta, corrupt};
-use crate::database::Database;
+use crate::engine::Engine;
 use crate::index::{IndexStore, PLAIN_LEN, Postings, plain_word};
 use crate::overflow::{OverflowRef, OverflowStore};
 use crate::rollback::Gone;
@@ -72,7 +72,7 @@ pub struct Swept {
 /// Ids that one pass over the table covers: 16 MiB of bits.
 const IDS_PER_PASS: u64 = 1 << 27;
 
-impl Database {
+impl Engine {
     /// Removes the rows whose deletion everybody sees.
     pub fn sweep_rows(&self, table: &TableStore, check: Checkpoint<'_>) -> Result<Swept> {
         let horizon = self.newest_horizon()?;

@@ -39,7 +39,7 @@ impl TableStore {
         let newest = RowHeader::split(&value)?.0;
         if newest == header {
             let tag = LockTag::Row(tree.id().root.0, row.0);
-            let locker = view.database().locks.row_locker(tag);
+            let locker = view.engine().locks.row_locker(tag);
             let own = if header.word.flags() & LOCKED != 0 { owners.xmin } else { 0 };
             owners.xmax = locker.unwrap_or(own);
             return Ok(owners);
@@ -66,7 +66,7 @@ fn next_version(view: &View, newest: RowHeader, wanted: RowHeader) -> Result<Opt
     // A view needs the undo of what it does not see, so that is there.
     while !view.sees(header)? {
         let Origin::Changed(undo) = header.origin else { return Ok(None) };
-        view.database().undo.read(undo, &mut scratch)?;
+        view.engine().undo.read(undo, &mut scratch)?;
         let before = match Change::decode(&scratch)? {
             Change::RowUpdate { before, .. } | Change::RowDelete { before, .. } => before,
             _ => return Ok(None),
@@ -84,7 +84,7 @@ fn command(view: &View, header: RowHeader) -> u32 {
     match header.origin {
         Origin::Inserted(cid) => cid,
         Origin::Changed(undo) => {
-            let head = view.database().undo.head(undo);
+            let head = view.engine().undo.head(undo);
             head.ok().filter(|head| head.xid == header.word.xid()).map_or(0, |head| head.cid)
         }
     }

@@ -29,9 +29,9 @@ use crate::change::{
     common_ends, corrupt,
 };
 use crate::cursor::RowCursor;
-use crate::database::Database;
+use crate::engine::Engine;
 #[cfg(feature = "planted-bugs")]
-use crate::database::PlantedBug;
+use crate::engine::PlantedBug;
 use crate::files::{FileId, NumberedFile};
 use crate::lock::{Acquire, LockTag, LockWait, RowLockMode, RowOwner};
 use crate::new_rows::NewRows;
@@ -184,7 +184,7 @@ fn standing(view: &View, header: RowHeader) -> Result<Standing> {
             (true, false) => Standing::Free { visible: true, own: true },
         });
     }
-    Ok(match view.database().status.status(xid) {
+    Ok(match view.engine().status.status(xid) {
         // Nobody can be waited for.
         TxnStatus::InProgress(0) => {
             return Err(corrupt("row header: its transaction has not begun"));
@@ -222,21 +222,21 @@ enum Step<T> {
 
 impl TableStore {
     /// The table whose rows are in `file`.
-    pub fn open(database: &Database, file: FileId) -> TableStore {
-        TableStore { file: NumberedFile::new(&database.files, file, 0) }
+    pub fn open(engine: &Engine, file: FileId) -> TableStore {
+        TableStore { file: NumberedFile::new(&engine.files, file, 0) }
     }
 
     /// The same, for a counter of changes: if any of this store's are taken back,
-    /// [`DatabaseOptions::on_taken_back`](crate::DatabaseOptions::on_taken_back) is told, with
+    /// [`EngineOptions::on_taken_back`](crate::DatabaseOptions::on_taken_back) is told, with
     /// `owner`.
-    pub fn open_counted(database: &Database, file: FileId, owner: u32) -> TableStore {
-        TableStore { file: NumberedFile::new(&database.files, file, owner) }
+    pub fn open_counted(engine: &Engine, file: FileId, owner: u32) -> TableStore {
+        TableStore { file: NumberedFile::new(&engine.files, file, owner) }
     }
 
     /// Makes a table that goes away if the transaction does not commit.
     pub fn create(txn: &mut Txn, persistence: Persistence) -> Result<TableStore> {
         let file = txn.create_file(persistence)?;
-        Ok(TableStore::open(txn.database(), file))
+        Ok(TableStore::open(txn.engine(), file))
     }
 
     /// The file, for the catalog.
@@ -421,7 +421,7 @@ impl TableStore {
     /// in another transaction's hands, and says what to do; for
     /// [`Action::Replace`] it fills its buffer, which is empty, with the new row.
     /// It runs under a latch and may run more than once: it must not wait nor
-    /// call into the database.
+    /// call into the engine.
     ///
     /// A new version of the same bytes is a version: a transaction with an older snapshot learns
     /// that the row was written, as from any other (the README's table of short cuts).
@@ -456,20 +456,20 @@ impl TableStore {
         blocked: Blocked,
         policy: WaitPolicy,
     ) -> Result<Acquire> {
-        let (database, shared) = (txn.database(), txn.shared());
-        let is_running = |owner: RowOwner| database.status.is_run_by(owner.xid, owner.pid);
+        let (engine, shared) = (txn.engine(), txn.shared());
+        let is_running = |owner: RowOwner| engine.status.is_run_by(owner.xid, owner.pid);
         let block = policy == WaitPolicy::Block;
         match blocked {
             Blocked::By(owner, mode) => {
                 let still_running = || owner.is_none_or(is_running);
                 let tag = row_tag(self.file.tree_of_entry()?, row);
-                database.locks.lock_row_slow(shared, tag, mode, owner, block, still_running)
+                engine.locks.lock_row_slow(shared, tag, mode, owner, block, still_running)
             }
             Blocked::UntilEnd(_) if !block => Ok(Acquire::WouldBlock),
             Blocked::UntilEnd(owner) => {
                 let still_running = || is_running(owner);
                 let of = (owner.pid, owner.xid);
-                Ok(database.locks.wait_for_transaction(shared, of, still_running))
+                Ok(engine.locks.wait_for_transaction(shared, of, still_running))
             }
         }
     }
@@ -520,13 +520,13 @@ impl TableStore {
                 }
             };
             let pid = txn.shared().pid();
-            let claim = txn.database().locks.row_claim(pid, row_tag(tree, row), mode);
+            let claim = txn.engine().locks.row_claim(pid, row_tag(tree, row), mode);
             if !own && !claim.is_free {
                 step = Step::Blocked(Blocked::By(None, mode));
                 return Ok(());
             }
             #[cfg(feature = "planted-bugs")]
-            if txn.database().options.planted_bug == Some(PlantedBug::NoVersionOfTheSame)
+            if txn.engine().options.planted_bug == Some(PlantedBug::NoVersionOfTheSame)
                 && new == bytes
             {
                 step = Step::Done(ModifyOutcome::Done);

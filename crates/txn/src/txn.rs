@@ -16,8 +16,8 @@ use steppe_types::{Error, Result, SqlState};
 use crate::budget::{ANY_CHANGE, UndoBudget};
 use crate::change::Change;
 #[cfg(feature = "planted-bugs")]
-use crate::database::PlantedBug;
-use crate::database::{Database, SessionHandle, SessionInner};
+use crate::engine::PlantedBug;
+use crate::engine::{Engine, SessionHandle, SessionInner};
 use crate::files::{DatabaseId, DroppedFile, FileId};
 use crate::lock::LockPosition;
 use crate::prepared::LeftBehind;
@@ -137,9 +137,9 @@ impl Txn {
         }
     }
 
-    /// The database.
-    pub fn database(&self) -> &Arc<Database> {
-        &self.session.database
+    /// The engine.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.session.engine
     }
 
     /// Which of the engine's databases the transaction is in.
@@ -201,12 +201,12 @@ impl Txn {
     /// The transaction's id; gives it one if it has none.
     pub fn assign_xid(&mut self) -> u64 {
         if self.xid == 0 {
-            let database = self.database();
-            let sessions = &database.sessions;
-            self.xid = database.status.assign(self.shared().pid(), || sessions.snapshot_ranges());
+            let engine = self.engine();
+            let sessions = &engine.sessions;
+            self.xid = engine.status.assign(self.shared().pid(), || sessions.snapshot_ranges());
             self.shared().set_xid(self.xid);
             if let Some(member) = &self.member {
-                self.database().serializable.set_xid(member, self.xid);
+                self.engine().serializable.set_xid(member, self.xid);
             }
         }
         self.xid
@@ -216,7 +216,7 @@ impl Txn {
 
     fn log_header(&self) -> LogHeader {
         #[cfg(feature = "planted-bugs")]
-        if self.database().options.planted_bug == Some(PlantedBug::SkipLogRecord)
+        if self.engine().options.planted_bug == Some(PlantedBug::SkipLogRecord)
             && self.shared().last_lsn() % 5 == 3
         {
             return LogHeader::default();
@@ -232,7 +232,7 @@ impl Txn {
     /// Makes sure that a change can be taken back on a full disk, too; one that owes more
     /// than [`ANY_CHANGE`] must call this first.
     pub(crate) fn prepare_undo(&self, cost: u64) -> Result<()> {
-        self.budget.prepare(self.database().wal(), cost)
+        self.budget.prepare(self.engine().wal(), cost)
     }
 
     /// Runs something that appends to the log for this transaction.
@@ -241,9 +241,9 @@ impl Txn {
         append: impl FnOnce(LogHeader) -> Result<(T, Option<Appended>)>,
     ) -> Result<T> {
         self.prepare_undo(ANY_CHANGE)?;
-        let database = self.database();
+        let engine = self.engine();
         self.shared().log_section(
-            || database.insert_position(),
+            || engine.insert_position(),
             || match append(self.log_header()) {
                 Ok((result, appended)) => (Ok(result), lsn_of(appended)),
                 Err(error) => (Err(error), None),
@@ -267,14 +267,14 @@ impl Txn {
         let shared = self.shared();
         let (pid, prev_lsn) = (shared.pid(), shared.last_lsn());
         self.budget.owe(&Change::decode(body)?);
-        self.database().undo.append(pid, self.xid, self.last_undo, prev_lsn, self.cid, body)
+        self.engine().undo.append(pid, self.xid, self.last_undo, prev_lsn, self.cid, body)
     }
 
     /// The change of this undo record has happened.
     pub(crate) fn chain(&mut self, undo: UndoPtr) -> Result<()> {
         self.last_undo = undo;
         self.use_command();
-        self.database().undo.spill_if_needed()
+        self.engine().undo.spill_if_needed()
     }
 
     /// Appends a change that touches no page.
@@ -285,9 +285,9 @@ impl Txn {
         if change.is_unlogged() {
             return self.chain(undo);
         }
-        let database = Arc::clone(self.database());
+        let engine = Arc::clone(self.engine());
         self.logged(|log| {
-            let appended = database.store.append(RECORD_NOTE, log, &body)?;
+            let appended = engine.store.append(RECORD_NOTE, log, &body)?;
             Ok(((), Some(appended)))
         })?;
         self.chain(undo)
@@ -296,7 +296,7 @@ impl Txn {
     /// A new file in the transaction's database, which goes away if the transaction does not commit. It has
     /// no pages before something is written to it.
     pub fn create_file(&mut self, persistence: Persistence) -> Result<FileId> {
-        let number = self.database().files.new_number()?;
+        let number = self.engine().files.new_number()?;
         let number = match persistence {
             Persistence::Logged => number,
             Persistence::Unlogged => number.unlogged(),
@@ -336,7 +336,7 @@ impl Txn {
             self.finish_without_log(Outcome::Committed { wrote });
             return Ok(CommitWait { lsn: self.observed_lsn(), wrote: false });
         }
-        let drops = self.database().files_with_trees(&self.drops)?;
+        let drops = self.engine().files_with_trees(&self.drops)?;
         self.commit_logged(&drops, committed)
     }
 
@@ -361,24 +361,24 @@ impl Txn {
         committed: impl FnOnce(),
     ) -> Result<CommitWait> {
         let session = Arc::clone(&self.session);
-        let (database, shared) = (&session.database, &session.shared);
+        let (engine, shared) = (&session.engine, &session.shared);
         let (xid, pid) = (self.xid, shared.pid());
         let log = self.log_header();
         let is_logged = shared.last_lsn() != 0 || !drops.is_empty();
         let appended = shared.log_section(
-            || database.insert_position(),
+            || engine.insert_position(),
             || {
-                database.status.set_committing(xid, pid);
-                let appended = log_commit(database, log, drops);
+                engine.status.set_committing(xid, pid);
+                let appended = log_commit(engine, log, drops);
                 match &appended {
                     Ok(appended) => {
                         // Neither before: a checkpoint would list what may yet be rolled back;
                         // nor later: it would find neither them nor the transaction.
-                        database.pending_drops.lock().extend(drops.iter().copied());
-                        database.status.set_committed(xid, pid, appended.end.0);
+                        engine.pending_drops.lock().extend(drops.iter().copied());
+                        engine.status.set_committed(xid, pid, appended.end.0);
                         shared.clear_transaction();
                     }
-                    Err(_) => database.status.set_in_progress(xid, pid),
+                    Err(_) => engine.status.set_in_progress(xid, pid),
                 }
                 (appended, None)
             },
@@ -388,7 +388,7 @@ impl Txn {
             Err(error) if self.is_prepared => {
                 // Only a log that has failed refuses this. What it holds stays as it is: to
                 // the next start the transaction is prepared.
-                let error = stop_the_server("commit", database, &error.into());
+                let error = stop_the_server("commit", engine, &error.into());
                 std::mem::forget(self);
                 return Err(error);
             }
@@ -398,10 +398,10 @@ impl Txn {
         self.end(Outcome::Committed { wrote: true });
         if !drops.is_empty() {
             // Not before the commit is durable: a crash may still undo it.
-            database.wait_durable(appended.end)?;
-            database.free_files(drops)?;
+            engine.wait_durable(appended.end)?;
+            engine.free_files(drops)?;
         }
-        database.count_commit();
+        engine.count_commit();
         if !is_logged {
             // A crash that loses the commit empties all that the transaction has written to.
             return Ok(CommitWait { lsn: self.observed_lsn(), wrote: false });
@@ -433,7 +433,7 @@ impl Txn {
             return Err(error);
         }
         let session = Arc::clone(&self.session);
-        let undoer = Undoer::new(&session.database, &session.shared, self.xid);
+        let undoer = Undoer::new(&session.engine, &session.shared, self.xid);
         let ended = undoer.finish(RECORD_ABORT);
         self.end(Outcome::RolledBack);
         ended
@@ -442,9 +442,9 @@ impl Txn {
     /// A transaction that logged nothing leaves no trace but its xid.
     fn finish_without_log(&mut self, outcome: Outcome) {
         if self.xid != 0 {
-            let end = self.database().insert_position();
+            let end = self.engine().insert_position();
             let (xid, pid) = (self.xid, self.shared().pid());
-            let status = &self.database().status;
+            let status = &self.engine().status;
             match outcome {
                 Outcome::Committed { .. } => status.set_committed(xid, pid, end),
                 Outcome::RolledBack => status.set_aborted(xid, pid, end),
@@ -457,15 +457,15 @@ impl Txn {
     fn end(&mut self, outcome: Outcome) {
         self.ended = true;
         if let Some(member) = self.member.take() {
-            let all = &self.session.database.serializable;
+            let all = &self.session.engine.serializable;
             match outcome {
                 Outcome::Committed { wrote } => all.committed(&member, wrote),
                 Outcome::RolledBack => all.rolled_back(&member),
             }
         }
-        self.budget.release(self.database().wal());
+        self.budget.release(self.engine().wal());
         self.shared().drop_snapshots();
-        self.database().locks.release_to(self.shared(), LockPosition(0));
+        self.engine().locks.release_to(self.shared(), LockPosition(0));
     }
 }
 
@@ -476,7 +476,7 @@ pub(crate) fn lsn_of(appended: Option<Appended>) -> Option<u64> {
 
 /// Logs a commit and the files that it drops, in as many records as they take.
 fn log_commit(
-    database: &Database,
+    engine: &Engine,
     log: LogHeader,
     drops: &[DroppedFile],
 ) -> steppe_storage::Result<Appended> {
@@ -485,18 +485,18 @@ fn log_commit(
         part.iter().for_each(|dropped| dropped.encode(&mut body));
         body
     };
-    let at_once = database.options.drops_per_record.max(1);
+    let at_once = engine.options.drops_per_record.max(1);
     let (before, last) = drops.split_at(drops.len().saturating_sub(1) / at_once * at_once);
     for part in before.chunks(at_once) {
-        database.store.append(RECORD_DROPS, log, &body_of(part))?;
+        engine.store.append(RECORD_DROPS, log, &body_of(part))?;
     }
-    database.store.append(RECORD_COMMIT, log, &body_of(last))
+    engine.store.append(RECORD_COMMIT, log, &body_of(last))
 }
 
 /// Reports an end that cannot be come to.
-fn stop_the_server(doing: &str, database: &Database, cause: &Error) -> Error {
+fn stop_the_server(doing: &str, engine: &Engine, cause: &Error) -> Error {
     let message = format!("could not {doing} a transaction: {}", cause.message());
-    if let Some(on_fatal) = &database.options.on_fatal {
+    if let Some(on_fatal) = &engine.options.on_fatal {
         on_fatal(&message);
     }
     Error::new(cause.sqlstate(), message).severity(Severity::Panic)

@@ -19,7 +19,7 @@
 //! A segment is reclaimed as a whole once all its xids are below the horizon; what its records
 //! have deleted is purged as soon as each one's xid is (`reclaim`).
 //! Beyond `memory_bytes_max` the oldest full segments move to a file; they are
-//! read back piecewise. The file is scratch: it is emptied when the database
+//! read back piecewise. The file is scratch: it is emptied when the engine
 //! opens, because nothing in undo is needed after a crash (the log has it all),
 //! and the space of what is freed in it is given back at once.
 //! That of prepared transactions is made again from the log; the pointers in their
@@ -110,7 +110,7 @@ struct Sealed {
     spill_slots: u64,
 }
 
-/// All undo of a database.
+/// All undo of an engine.
 pub(crate) struct UndoLog {
     options: UndoOptions,
     vfs: Arc<dyn Vfs>,

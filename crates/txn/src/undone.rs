@@ -3,7 +3,7 @@
 
 use steppe_storage::TreeId;
 
-use crate::database::Database;
+use crate::engine::Engine;
 use crate::files::FileId;
 
 /// Changes of a table's rows.
@@ -53,34 +53,34 @@ pub(crate) struct UndoneSum(Vec<(TreeId, u32, RowChanges)>);
 impl UndoneSum {
     const TREES_MAX: usize = 64;
 
-    pub(crate) fn add(&mut self, database: &Database, undone: Undone) {
+    pub(crate) fn add(&mut self, engine: &Engine, undone: Undone) {
         match undone {
             Undone::Nothing => {}
-            Undone::Rows(tree, changes) => self.add_rows(database, tree, &changes),
+            Undone::Rows(tree, changes) => self.add_rows(engine, tree, &changes),
             Undone::File(file) => {
-                self.tell(database);
-                if let Some(tell) = &database.options.on_taken_back {
+                self.tell(engine);
+                if let Some(tell) = &engine.options.on_taken_back {
                     tell(TakenBack::File(file));
                 }
             }
         }
     }
 
-    fn add_rows(&mut self, database: &Database, tree: TreeId, changes: &RowChanges) {
+    fn add_rows(&mut self, engine: &Engine, tree: TreeId, changes: &RowChanges) {
         if let Some((.., sum)) = self.0.iter_mut().rev().find(|(known, ..)| *known == tree) {
             return sum.add(changes);
         }
         if self.0.len() == UndoneSum::TREES_MAX {
-            self.tell(database);
+            self.tell(engine);
         }
         // Now: when the tree is gone nobody knows whose it was.
-        self.0.push((tree, database.files.owner_of(tree), *changes));
+        self.0.push((tree, engine.files.owner_of(tree), *changes));
     }
 
     /// Tells the sums, and begins anew.
-    pub(crate) fn tell(&mut self, database: &Database) {
+    pub(crate) fn tell(&mut self, engine: &Engine) {
         let sums = self.0.drain(..).filter(|(_, owner, _)| *owner != 0);
-        if let Some(tell) = &database.options.on_taken_back {
+        if let Some(tell) = &engine.options.on_taken_back {
             sums.for_each(|(_, owner, changes)| tell(TakenBack::Rows(owner, changes)));
         }
     }

@@ -8,13 +8,13 @@ use steppe_storage::{Lsn, Near};
 use steppe_types::{Error, Result};
 
 use crate::change::{Change, DELETED, KEY_CHANGED, Origin, RowHeader, Word, apply_delta, corrupt};
-use crate::database::{Database, SessionInner};
+use crate::engine::{Engine, SessionInner};
 use crate::serializable::{Member, Serializable};
 use crate::status::TxnStatus;
 use crate::table::OwnCommand;
 use crate::undo::UndoPtr;
 
-/// A moment in the database's history, seen by one transaction's command.
+/// A moment in the engine's history, seen by one transaction's command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// Commits that end at or before this are visible.
@@ -121,7 +121,7 @@ impl View {
         &self,
         what: impl FnOnce(&Serializable, &Member) -> Result<()>,
     ) -> Result<()> {
-        self.database().serializable.watch(self.member.as_ref(), what)
+        self.engine().serializable.watch(self.member.as_ref(), what)
     }
 
     /// SERIALIZABLE: whether what is read is noted.
@@ -129,8 +129,8 @@ impl View {
         self.member.is_some()
     }
 
-    pub(crate) fn database(&self) -> &Database {
-        &self.session.database
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.session.engine
     }
 
     /// The snapshot.
@@ -157,7 +157,7 @@ impl View {
     fn command_of(&self, header: RowHeader) -> Result<u32> {
         match header.origin {
             Origin::Inserted(cid) => Ok(cid),
-            Origin::Changed(undo) => Ok(self.database().undo.head(undo)?.cid),
+            Origin::Changed(undo) => Ok(self.engine().undo.head(undo)?.cid),
         }
     }
 
@@ -182,7 +182,7 @@ impl View {
     /// Whether the changes of another transaction are visible.
     #[inline]
     pub(crate) fn sees_xid(&self, xid: u64) -> bool {
-        let status = &self.database().status;
+        let status = &self.engine().status;
         if xid < status.horizon() {
             return true;
         }
@@ -197,7 +197,7 @@ impl View {
 
     /// Notes that the answer depends on a commit that may not be durable yet.
     pub(crate) fn observe(&self, csn: u64) {
-        if csn > self.database().wal().durable_lsn().0 {
+        if csn > self.engine().wal().durable_lsn().0 {
             self.session.observed_lsn.fetch_max(csn, atomic::Ordering::AcqRel);
         }
     }
@@ -229,7 +229,7 @@ impl View {
         let mut header = header;
         loop {
             let Origin::Changed(undo) = header.origin else { return Ok(None) };
-            self.database().undo.read(undo, scratch)?;
+            self.engine().undo.read(undo, scratch)?;
             header = match Change::decode(scratch)? {
                 Change::RowUpdate { before, prefix, suffix, middle, .. } => {
                     apply_delta(out, prefix, suffix, middle)?;
@@ -264,7 +264,7 @@ impl View {
         let (mut header, mut scratch) = (newest, Vec::new());
         loop {
             let xid = header.word.xid();
-            let status = &self.database().status;
+            let status = &self.engine().status;
             if (xid == self.snapshot.xid && xid != 0) || self.sees_xid(xid) {
                 return Ok(true);
             }
@@ -278,7 +278,7 @@ impl View {
 
     /// The header of the version that one took the place of.
     fn before(&self, undo: UndoPtr, scratch: &mut Vec<u8>) -> Result<RowHeader> {
-        self.database().undo.read(undo, scratch)?;
+        self.engine().undo.read(undo, scratch)?;
         match Change::decode(scratch)? {
             Change::RowUpdate { before, .. } | Change::RowDelete { before, .. } => Ok(before),
             _ => Err(strange_chain()),
@@ -289,7 +289,7 @@ impl View {
     fn met_unseen(&self, header: RowHeader) -> Result<()> {
         match &self.member {
             Some(member) if header.word.xid() != self.snapshot.xid => {
-                self.database().serializable.met_unseen(member, header.word.xid())
+                self.engine().serializable.met_unseen(member, header.word.xid())
             }
             _ => Ok(()),
         }

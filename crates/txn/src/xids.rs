@@ -6,7 +6,7 @@
 
 use steppe_types::pg_snapshot::PgSnapshot;
 
-use crate::database::Database;
+use crate::engine::Engine;
 use crate::session::{NO_SNAPSHOT, SessionShared};
 use crate::status::{StatusTable, TxnStatus};
 
@@ -31,7 +31,7 @@ impl StatusTable {
     }
 }
 
-impl Database {
+impl Engine {
     /// What a snapshot at a position is in terms of numbers, for a transaction that is `own` (0:
     /// has none). As in PostgreSQL one's own number is not among the running.
     pub fn xids_at(&self, lsn: u64, own: u64) -> PgSnapshot {

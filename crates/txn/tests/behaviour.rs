@@ -8,12 +8,12 @@ use std::sync::Arc;
 use steppe_txn::*;
 use steppe_vfs::CrashVfs;
 
-fn open(vfs: &CrashVfs) -> Arc<Database> {
+fn open(vfs: &CrashVfs) -> Arc<Engine> {
     open_with_segments(vfs, 64 << 10)
 }
 
-fn open_with_segments(vfs: &CrashVfs, wal_segment_bytes: u64) -> Arc<Database> {
-    let options = DatabaseOptions {
+fn open_with_segments(vfs: &CrashVfs, wal_segment_bytes: u64) -> Arc<Engine> {
+    let options = EngineOptions {
         pool_pages: 64,
         pages_max: 1 << 14,
         wal_buffers_bytes: 64 << 10,
@@ -21,9 +21,9 @@ fn open_with_segments(vfs: &CrashVfs, wal_segment_bytes: u64) -> Arc<Database> {
         wal_bytes_min: 64 << 10,
         system_id: Some(7),
         background: false,
-        ..DatabaseOptions::default()
+        ..EngineOptions::default()
     };
-    Database::open(Arc::new(vfs.clone()), Path::new("data"), options).expect("opens")
+    Engine::open(Arc::new(vfs.clone()), Path::new("data"), options).expect("opens")
 }
 
 fn begin(session: &SessionHandle) -> Txn {
@@ -40,7 +40,7 @@ fn table_of(session: &SessionHandle, rows: &[&[u8]]) -> (TableStore, Vec<RowId>)
     let mut ids = Vec::new();
     table.insert_batch(&mut txn, &mut new, &mut ids).expect("inserts");
     let wait = txn.commit().expect("commits");
-    session.database().wait_durable(wait.lsn).expect("flushes");
+    session.engine().wait_durable(wait.lsn).expect("flushes");
     (table, ids)
 }
 
@@ -54,14 +54,14 @@ fn replace(txn: &mut Txn, table: &TableStore, id: RowId, row: &[u8]) -> ModifyOu
 
 #[test]
 fn who_reads_what_is_not_durable_waits_for_it() {
-    let database = open(&CrashVfs::new(1));
+    let engine = open(&CrashVfs::new(1));
     let (a, b) =
-        (database.new_session(DatabaseId::POSTGRES), database.new_session(DatabaseId::POSTGRES));
+        (engine.new_session(DatabaseId::POSTGRES), engine.new_session(DatabaseId::POSTGRES));
     let (table, ids) = table_of(&a, &[b"old"]);
     let mut txn = begin(&a);
     replace(&mut txn, &table, ids[0], b"new");
     let written = txn.commit().expect("commits").lsn;
-    assert!(!database.wal().is_durable(written));
+    assert!(!engine.wal().is_durable(written));
     let txn = begin(&b);
     let mut buffer = RowBuf::new();
     assert!(b.observed_lsn() < written);
@@ -73,9 +73,9 @@ fn who_reads_what_is_not_durable_waits_for_it() {
 
 #[test]
 fn a_held_snapshot_outlives_its_statement() {
-    let database = open(&CrashVfs::new(1));
+    let engine = open(&CrashVfs::new(1));
     let (a, b) =
-        (database.new_session(DatabaseId::POSTGRES), database.new_session(DatabaseId::POSTGRES));
+        (engine.new_session(DatabaseId::POSTGRES), engine.new_session(DatabaseId::POSTGRES));
     let (table, ids) = table_of(&a, &[b"one", b"two"]);
     let mut reader = begin(&b);
     let view = reader.view();
@@ -84,8 +84,8 @@ fn a_held_snapshot_outlives_its_statement() {
     for n in 0..100u8 {
         let mut txn = begin(&a);
         replace(&mut txn, &table, ids[0], &[n; 50]);
-        database.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
-        database.purge_all().expect("purges");
+        engine.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
+        engine.purge_all().expect("purges");
         reader.start_statement().expect("starts");
         reader.end_statement();
     }
@@ -93,16 +93,16 @@ fn a_held_snapshot_outlives_its_statement() {
     table.get(&view, ids[0], &mut buffer).expect("reads").expect("is there");
     assert_eq!(buffer.row(), b"one");
     reader.release_snapshot(view.snapshot());
-    database.purge_all().expect("purges");
-    assert_eq!(database.undo_usage(), (0, 0));
+    engine.purge_all().expect("purges");
+    assert_eq!(engine.undo_usage(), (0, 0));
     reader.rollback().expect("ends");
 }
 
 #[test]
 fn key_share_goes_beside_an_update_that_leaves_the_key_alone() {
-    let database = open(&CrashVfs::new(1));
+    let engine = open(&CrashVfs::new(1));
     let (a, b) =
-        (database.new_session(DatabaseId::POSTGRES), database.new_session(DatabaseId::POSTGRES));
+        (engine.new_session(DatabaseId::POSTGRES), engine.new_session(DatabaseId::POSTGRES));
     let (table, ids) = table_of(&a, &[b"one", b"two"]);
     let mut writer = begin(&a);
     replace(&mut writer, &table, ids[0], b"eno");
@@ -126,8 +126,8 @@ fn key_share_goes_beside_an_update_that_leaves_the_key_alone() {
 
 #[test]
 fn a_command_does_not_meet_its_own_changes() {
-    let database = open(&CrashVfs::new(1));
-    let session = database.new_session(DatabaseId::POSTGRES);
+    let engine = open(&CrashVfs::new(1));
+    let session = engine.new_session(DatabaseId::POSTGRES);
     let (table, ids) = table_of(&session, &[b"one"]);
     let mut txn = begin(&session);
     assert!(matches!(replace(&mut txn, &table, ids[0], b"two"), ModifyOutcome::Done));
@@ -149,8 +149,8 @@ fn a_command_does_not_meet_its_own_changes() {
 /// A statement with others within it, as a function's are: each with its own number.
 #[test]
 fn a_statement_goes_on_with_its_own_number() {
-    let database = open(&CrashVfs::new(1));
-    let session = database.new_session(DatabaseId::POSTGRES);
+    let engine = open(&CrashVfs::new(1));
+    let session = engine.new_session(DatabaseId::POSTGRES);
     let (table, ids) = table_of(&session, &[b"one", b"two", b"three"]);
     let seen = |txn: &Txn| {
         let (view, mut buffer) = (txn.view(), RowBuf::new());
@@ -202,8 +202,8 @@ fn a_statement_goes_on_with_its_own_number() {
 /// What only reads takes no numbers: they are bounded.
 #[test]
 fn statements_that_only_read_take_no_numbers() {
-    let database = open(&CrashVfs::new(1));
-    let session = database.new_session(DatabaseId::POSTGRES);
+    let engine = open(&CrashVfs::new(1));
+    let session = engine.new_session(DatabaseId::POSTGRES);
     let (table, ids) = table_of(&session, &[b"one"]);
     let mut txn = begin(&session);
     let lend = |txn: &mut Txn| {
@@ -226,9 +226,9 @@ fn statements_that_only_read_take_no_numbers() {
 /// Rolling back to a savepoint hands the row to the one that waits for it.
 #[test]
 fn rollback_to_a_savepoint_lets_waiters_go_on() {
-    let database = open(&CrashVfs::new(1));
+    let engine = open(&CrashVfs::new(1));
     let (a, b) =
-        (database.new_session(DatabaseId::POSTGRES), database.new_session(DatabaseId::POSTGRES));
+        (engine.new_session(DatabaseId::POSTGRES), engine.new_session(DatabaseId::POSTGRES));
     let (table, ids) = table_of(&a, &[b"one", b"two"]);
     let mut first = begin(&a);
     replace(&mut first, &table, ids[1], b"own");
@@ -247,9 +247,9 @@ fn rollback_to_a_savepoint_lets_waiters_go_on() {
 /// A part of a transaction that no name was given to, with and without its locks.
 #[test]
 fn a_part_is_taken_back_by_its_position() {
-    let database = open(&CrashVfs::new(1));
+    let engine = open(&CrashVfs::new(1));
     let (a, b) =
-        (database.new_session(DatabaseId::POSTGRES), database.new_session(DatabaseId::POSTGRES));
+        (engine.new_session(DatabaseId::POSTGRES), engine.new_session(DatabaseId::POSTGRES));
     let (table, ids) = table_of(&a, &[b"one", b"two"]);
     let mut first = begin(&a);
     replace(&mut first, &table, ids[1], b"own");
@@ -278,8 +278,8 @@ fn a_part_is_taken_back_by_its_position() {
 fn a_full_disk_fails_the_statement_and_nothing_else() {
     let vfs = CrashVfs::new(3);
     // The log keeps one segment for rollbacks: as much as this one needs.
-    let database = open_with_segments(&vfs, 256 << 10);
-    let session = database.new_session(DatabaseId::POSTGRES);
+    let engine = open_with_segments(&vfs, 256 << 10);
+    let session = engine.new_session(DatabaseId::POSTGRES);
     let (table, ids) = table_of(&session, &[b"one"]);
     vfs.set_free_space(Some(600 << 10));
     let mut txn = begin(&session);
@@ -302,26 +302,26 @@ fn a_full_disk_fails_the_statement_and_nothing_else() {
     assert_eq!(seen, [(ids[0], b"one".to_vec())]);
     table.insert(&mut txn, &row).expect("there is space again");
     let wait = txn.commit().expect("commits");
-    database.wait_durable(wait.lsn).expect("flushes");
+    engine.wait_durable(wait.lsn).expect("flushes");
 }
 
 #[test]
 fn cells_survive() {
     let vfs = CrashVfs::new(4);
-    let database = open(&vfs);
+    let engine = open(&vfs);
     let cell = |key| CellId { database: DatabaseId::POSTGRES, key };
-    database.cell_put(cell(9), b"nine").expect("puts");
+    engine.cell_put(cell(9), b"nine").expect("puts");
     let increment = &mut |old: Option<&[u8]>, new: &mut Vec<u8>| {
         new.extend_from_slice(old.unwrap_or(b""));
         new.push(b'!');
         Ok(true)
     };
-    let lsn = database.cell_update(cell(9), increment).expect("updates");
-    database.wait_durable(lsn).expect("flushes");
-    drop(database);
-    let database = open(&vfs.crash());
-    assert_eq!(database.cell_get(cell(9)).expect("reads").as_deref(), Some(&b"nine!"[..]));
-    assert_eq!(database.cell_get(cell(8)).expect("reads"), None);
+    let lsn = engine.cell_update(cell(9), increment).expect("updates");
+    engine.wait_durable(lsn).expect("flushes");
+    drop(engine);
+    let engine = open(&vfs.crash());
+    assert_eq!(engine.cell_get(cell(9)).expect("reads").as_deref(), Some(&b"nine!"[..]));
+    assert_eq!(engine.cell_get(cell(8)).expect("reads"), None);
 }
 
 /// Two databases have a file of the same number, a cell of the same key and relations of the same
@@ -330,16 +330,16 @@ fn cells_survive() {
 fn databases_do_not_meet() {
     let vfs = CrashVfs::new(14);
     let ids = [DatabaseId::POSTGRES, DatabaseId(6)];
-    let rows_of = |database: &Database, id| {
-        TableStore::open(database, FileId { database: id, number: RelFileNumber(1) })
+    let rows_of = |engine: &Engine, id| {
+        TableStore::open(engine, FileId { database: id, number: RelFileNumber(1) })
     };
-    let database = open(&vfs);
-    let sessions = ids.map(|id| database.new_session(id));
+    let engine = open(&vfs);
+    let sessions = ids.map(|id| engine.new_session(id));
     let [mut a, mut b] = sessions.each_ref().map(begin);
     for (txn, bytes) in [(&mut a, b"of 5"), (&mut b, b"of 6")] {
-        rows_of(&database, txn.database_id()).insert(txn, bytes).expect("inserts");
+        rows_of(&engine, txn.database_id()).insert(txn, bytes).expect("inserts");
         let cell = CellId { database: txn.database_id(), key: 1 };
-        database.cell_put(cell, bytes).expect("puts");
+        engine.cell_put(cell, bytes).expect("puts");
         let exclusive = RelationLockMode::AccessExclusive;
         assert!(txn.try_lock_relation(7, RelationLockMode::RowExclusive).expect("no bound"));
         assert!(txn.try_lock_relation(8, exclusive).expect("no bound"));
@@ -358,17 +358,17 @@ fn databases_do_not_meet() {
     let committed = b.commit().expect("commits");
     wait.expect("it is one relation").wait_blocking().expect("is granted");
     let committed = a.commit().expect("commits").lsn.max(committed.lsn);
-    database.wait_durable(committed).expect("flushes");
-    assert_eq!(database.locks().entry_count(), 0);
+    engine.wait_durable(committed).expect("flushes");
+    assert_eq!(engine.locks().entry_count(), 0);
     drop(sessions);
-    drop(database);
+    drop(engine);
 
-    let database = open(&vfs.crash());
+    let engine = open(&vfs.crash());
     for (id, bytes) in ids.into_iter().zip([b"of 5", b"of 6"]) {
         let cell = CellId { database: id, key: 1 };
-        assert_eq!(database.cell_get(cell).expect("reads").as_deref(), Some(&bytes[..]));
-        let txn = begin(&database.new_session(id));
-        let mut cursor = rows_of(&database, id).scan_all(txn.view()).expect("scans");
+        assert_eq!(engine.cell_get(cell).expect("reads").as_deref(), Some(&bytes[..]));
+        let txn = begin(&engine.new_session(id));
+        let mut cursor = rows_of(&engine, id).scan_all(txn.view()).expect("scans");
         assert_eq!(cursor.next().expect("reads").expect("is there").1, bytes);
         assert!(cursor.next().expect("reads").is_none());
     }
@@ -377,9 +377,9 @@ fn databases_do_not_meet() {
 /// A key that row after row takes and leaves, under a reader that stays.
 #[test]
 fn a_long_reader_does_not_crowd_a_unique_key() {
-    let database = open(&CrashVfs::new(5));
+    let engine = open(&CrashVfs::new(5));
     let (a, b) =
-        (database.new_session(DatabaseId::POSTGRES), database.new_session(DatabaseId::POSTGRES));
+        (engine.new_session(DatabaseId::POSTGRES), engine.new_session(DatabaseId::POSTGRES));
     let mut txn = begin(&a);
     let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
     let index = IndexStore::create(&mut txn, true, Persistence::Logged).expect("creates");
@@ -415,32 +415,32 @@ fn a_long_reader_does_not_crowd_a_unique_key() {
 #[test]
 fn a_sweep_finds_what_was_deleted_before_the_checkpoint() {
     let mut vfs = CrashVfs::new(6);
-    let database = open(&vfs);
-    let session = database.new_session(DatabaseId::POSTGRES);
+    let engine = open(&vfs);
+    let session = engine.new_session(DatabaseId::POSTGRES);
     let mut txn = begin(&session);
     let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
     let index = IndexStore::create(&mut txn, false, Persistence::Logged).expect("creates");
     let values = OverflowStore::create(&mut txn, Persistence::Logged).expect("creates");
-    database.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
+    engine.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
     let files = [table.file(), index.file(), values.file()];
-    drop((session, table, index, values, database));
+    drop((session, table, index, values, engine));
     let mut pages = Vec::new();
     for _ in 0..6 {
-        let database = open(&vfs);
-        let session = database.new_session(DatabaseId::POSTGRES);
-        let table = TableStore::open(&database, files[0]);
-        let index = IndexStore::open(&database, files[1], false);
-        let values = OverflowStore::open(&database, files[2]);
+        let engine = open(&vfs);
+        let session = engine.new_session(DatabaseId::POSTGRES);
+        let table = TableStore::open(&engine, files[0]);
+        let index = IndexStore::open(&engine, files[1], false);
+        let values = OverflowStore::open(&engine, files[2]);
         let check = &mut || Ok(());
-        database.sweep_rows(&table, check).expect("sweeps");
-        database.sweep_index(&index, check).expect("sweeps");
+        engine.sweep_rows(&table, check).expect("sweeps");
+        engine.sweep_index(&index, check).expect("sweeps");
         let references = &mut |_: &[u8], _: &mut Vec<OverflowRef>| Ok(());
-        database.sweep_values(&table, &values, references, check).expect("sweeps").expect("may");
+        engine.sweep_values(&table, &values, references, check).expect("sweeps").expect("may");
         if let Some(tree) = table.tree().expect("opens") {
             assert_eq!(tree.first_key().expect("reads"), None);
         }
-        check_space(&database, &files);
-        pages.push(database.store().stats().allocated_pages);
+        check_space(&engine, &files);
+        pages.push(engine.store().stats().allocated_pages);
 
         let mut txn = begin(&session);
         let mut rows = Vec::new();
@@ -453,7 +453,7 @@ fn a_sweep_finds_what_was_deleted_before_the_checkpoint() {
             assert!(matches!(inserted, Ok(IndexInsert::Done)));
             rows.push((n, row, value));
         }
-        database.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
+        engine.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
         let mut txn = begin(&session);
         for (n, row, value) in rows {
             let delete = &mut |_: Current<'_>, _: &mut Vec<u8>| Ok(Action::Delete);
@@ -461,10 +461,10 @@ fn a_sweep_finds_what_was_deleted_before_the_checkpoint() {
             index.mark_deleted(&mut txn, &n.to_be_bytes(), false, row).expect("marks");
             values.free(&mut txn, value).expect("frees");
         }
-        database.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
-        database.checkpoint().expect("writes");
+        engine.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
+        engine.checkpoint().expect("writes");
         drop(session);
-        drop(database);
+        drop(engine);
         vfs = vfs.crash();
     }
     let first = pages[1];
@@ -472,27 +472,27 @@ fn a_sweep_finds_what_was_deleted_before_the_checkpoint() {
 }
 
 /// Every page belongs to one of these files, or to the database itself.
-fn check_space(database: &Database, files: &[FileId]) {
-    let trees = files.iter().map(|&file| database.tree_of(file).expect("is known"));
+fn check_space(engine: &Engine, files: &[FileId]) {
+    let trees = files.iter().map(|&file| engine.tree_of(file).expect("is known"));
     let mut trees: Vec<TreeId> = trees.flatten().collect();
-    trees.push(database.system_tree_id());
-    database.store().check_space(&trees).expect("every page is accounted for");
+    trees.push(engine.system_tree_id());
+    engine.store().check_space(&trees).expect("every page is accounted for");
 }
 
 #[test]
 fn a_file_has_no_pages_before_its_first_entry() {
     let vfs = CrashVfs::new(6);
-    let database = open(&vfs);
-    let pages = |database: &Database| database.store().stats().allocated_pages;
-    let session = database.new_session(DatabaseId::POSTGRES);
-    let before = pages(&database);
+    let engine = open(&vfs);
+    let pages = |engine: &Engine| engine.store().stats().allocated_pages;
+    let session = engine.new_session(DatabaseId::POSTGRES);
+    let before = pages(&engine);
     let mut txn = begin(&session);
     let tables: Vec<TableStore> = (0..5)
         .map(|_| TableStore::create(&mut txn, Persistence::Logged).expect("creates"))
         .collect();
     let index = IndexStore::create(&mut txn, true, Persistence::Logged).expect("creates");
-    database.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
-    assert_eq!(pages(&database), before, "nothing was written");
+    engine.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
+    assert_eq!(pages(&engine), before, "nothing was written");
 
     {
         let txn = begin(&session);
@@ -509,18 +509,18 @@ fn a_file_has_no_pages_before_its_first_entry() {
     let mut txn = begin(&session);
     tables[0].insert(&mut txn, b"row").expect("inserts");
     txn.rollback().expect("rolls back");
-    assert_eq!(pages(&database), before + 1);
+    assert_eq!(pages(&engine), before + 1);
     let mut files: Vec<FileId> = tables.iter().map(TableStore::file).collect();
-    check_space(&database, &files);
+    check_space(&engine, &files);
 
     // A drop frees it; the empty files go without a trace.
     let mut txn = begin(&session);
     txn.drop_files_at_commit(&files);
     let _ = txn.commit().expect("commits");
-    assert_eq!(pages(&database), before);
-    drop((session, tables, index, database));
-    let database = open(&vfs);
-    files.retain(|&file| database.tree_of(file).expect("is known").is_some());
+    assert_eq!(pages(&engine), before);
+    drop((session, tables, index, engine));
+    let engine = open(&vfs);
+    files.retain(|&file| engine.tree_of(file).expect("is known").is_some());
     assert_eq!(files, []);
 }
 
@@ -528,38 +528,38 @@ fn a_file_has_no_pages_before_its_first_entry() {
 #[test]
 fn a_transaction_drops_any_number_of_files() {
     let vfs = CrashVfs::new(7);
-    let database = open(&vfs);
-    let session = database.new_session(DatabaseId::POSTGRES);
+    let engine = open(&vfs);
+    let session = engine.new_session(DatabaseId::POSTGRES);
     let files: Vec<FileId> = (0..2000)
         .map(|_| {
             let (table, _) = table_of(&session, &[b"row"]);
             table.file()
         })
         .collect();
-    check_space(&database, &files);
+    check_space(&engine, &files);
     let mut txn = begin(&session);
     txn.drop_files_at_commit(&files);
     let _ = txn.commit().expect("commits");
-    check_space(&database, &[]);
-    drop((session, database));
-    let database = open(&vfs);
-    assert!(files.iter().all(|file| database.tree_of(*file).expect("is known").is_none()));
+    check_space(&engine, &[]);
+    drop((session, engine));
+    let engine = open(&vfs);
+    assert!(files.iter().all(|file| engine.tree_of(*file).expect("is known").is_none()));
 }
 
 #[test]
 fn a_table_that_is_rolled_back_takes_its_pages_along() {
     let vfs = CrashVfs::new(7);
-    let database = open(&vfs);
-    let session = database.new_session(DatabaseId::POSTGRES);
+    let engine = open(&vfs);
+    let session = engine.new_session(DatabaseId::POSTGRES);
     let mut txn = begin(&session);
     txn.savepoint("before");
     let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
     table.insert(&mut txn, b"row").expect("inserts");
     let file = table.file();
-    assert!(database.tree_of(file).expect("is known").is_some());
+    assert!(engine.tree_of(file).expect("is known").is_some());
     txn.rollback_to("before").expect("rolls back");
-    assert_eq!(database.tree_of(file).expect("is known"), None);
-    check_space(&database, &[]);
+    assert_eq!(engine.tree_of(file).expect("is known"), None);
+    check_space(&engine, &[]);
     // The number is not used again.
     let other = TableStore::create(&mut txn, Persistence::Logged).expect("creates").file();
     assert_ne!(other, file);
@@ -571,33 +571,33 @@ fn a_table_that_is_rolled_back_takes_its_pages_along() {
 #[test]
 fn recovery_leaves_values_alone_that_came_after_one_was_removed() {
     let durable = |txn: Txn| {
-        let database = Arc::clone(txn.database());
+        let engine = Arc::clone(txn.engine());
         let wait = txn.commit().expect("commits");
-        database.wait_durable(wait.lsn).expect("flushes");
+        engine.wait_durable(wait.lsn).expect("flushes");
     };
     let vfs = CrashVfs::new(1);
     let session = open(&vfs).new_session(DatabaseId::POSTGRES);
     let mut txn = begin(&session);
     let file = OverflowStore::create(&mut txn, Persistence::Logged).expect("creates").file();
-    let values = OverflowStore::open(session.database(), file);
+    let values = OverflowStore::open(session.engine(), file);
     let first = values.put(&mut txn, b"first").expect("puts");
     durable(txn);
     // After the next start nothing has been asked for a number when the value goes.
     let vfs = vfs.crash();
-    let database = open(&vfs);
-    let session = database.new_session(DatabaseId::POSTGRES);
-    let values = OverflowStore::open(&database, file);
+    let engine = open(&vfs);
+    let session = engine.new_session(DatabaseId::POSTGRES);
+    let values = OverflowStore::open(&engine, file);
     let mut txn = begin(&session);
     values.free(&mut txn, first).expect("frees");
     durable(txn);
-    database.purge_all().expect("purges");
+    engine.purge_all().expect("purges");
     let mut found = Vec::new();
     assert!(values.get(first, &mut found).is_err(), "it has gone");
     let mut txn = begin(&session);
     let second = values.put(&mut txn, b"second").expect("puts");
     durable(txn);
-    let database = open(&vfs.crash());
-    OverflowStore::open(&database, file).get(second, &mut found).expect("is there");
+    let engine = open(&vfs.crash());
+    OverflowStore::open(&engine, file).get(second, &mut found).expect("is there");
     assert_eq!(found, b"second");
 }
 
@@ -605,23 +605,23 @@ fn recovery_leaves_values_alone_that_came_after_one_was_removed() {
 fn undo_after_a_crash_reads_and_writes_the_log_in_pieces() {
     const ROWS: u64 = 3000;
     let vfs = CrashVfs::new(1);
-    let database = open_with_segments(&vfs, 1 << 20);
-    let session = database.new_session(DatabaseId::POSTGRES);
+    let engine = open_with_segments(&vfs, 1 << 20);
+    let session = engine.new_session(DatabaseId::POSTGRES);
     let rows: Vec<[u8; 8]> = (0..ROWS).map(u64::to_be_bytes).collect();
     let rows: Vec<&[u8]> = rows.iter().map(|row| &row[..]).collect();
     let (table, ids) = table_of(&session, &rows);
-    database.checkpoint().expect("checkpoints");
+    engine.checkpoint().expect("checkpoints");
     let mut txn = begin(&session);
     for &id in &ids {
         replace(&mut txn, &table, id, b"changed");
     }
     let file = table.file();
-    database.wait_durable(database.wal().insert_position()).expect("flushes");
+    engine.wait_durable(engine.wal().insert_position()).expect("flushes");
     std::mem::forget(txn);
     let vfs = vfs.crash();
     let said = Arc::new(std::sync::Mutex::new(Vec::new()));
     let listener = Arc::clone(&said);
-    let options = DatabaseOptions {
+    let options = EngineOptions {
         pool_pages: 64,
         pages_max: 1 << 14,
         wal_buffers_bytes: 64 << 10,
@@ -631,17 +631,16 @@ fn undo_after_a_crash_reads_and_writes_the_log_in_pieces() {
         on_progress: Some(Arc::new(move |message: &str| {
             listener.lock().expect("nobody panics").push(message.to_owned());
         })),
-        ..DatabaseOptions::default()
+        ..EngineOptions::default()
     };
-    let database =
-        Database::open(Arc::new(vfs.clone()), Path::new("data"), options).expect("recovers");
+    let engine = Engine::open(Arc::new(vfs.clone()), Path::new("data"), options).expect("recovers");
     let counts = vfs.stats().counts();
     assert!(counts.reads < ROWS / 5 && counts.writes < ROWS / 5, "{counts:?}");
     let said = said.lock().expect("nobody panics").join("; ");
     assert!(said.contains("undo of 3000 records of 1 transactions took"), "{said}");
-    let session = database.new_session(DatabaseId::POSTGRES);
+    let session = engine.new_session(DatabaseId::POSTGRES);
     let txn = begin(&session);
-    let table = TableStore::open(&database, file);
+    let table = TableStore::open(&engine, file);
     let mut buffer = RowBuf::new();
     for (n, &id) in ids.iter().enumerate() {
         table.get(&txn.view(), id, &mut buffer).expect("reads").expect("is there");

@@ -26,8 +26,8 @@ const ROWS: u32 = 600;
 /// Rows changed after the last checkpoint: what the log is needed for.
 const CHANGED: u32 = 60;
 
-fn options() -> DatabaseOptions {
-    DatabaseOptions {
+fn options() -> EngineOptions {
+    EngineOptions {
         pool_pages: 64,
         pages_max: 1 << 14,
         wal_buffers_bytes: 64 << 10,
@@ -35,7 +35,7 @@ fn options() -> DatabaseOptions {
         wal_bytes_min: 64 << 10,
         system_id: Some(7),
         background: false,
-        ..DatabaseOptions::default()
+        ..EngineOptions::default()
     }
 }
 
@@ -67,8 +67,8 @@ fn replace(txn: &mut Txn, table: &TableStore, id: RowId, row: &[u8]) -> Result<M
 
 fn make_image() -> Result<Image> {
     let vfs = CrashVfs::new(1);
-    let database = Database::open(Arc::new(vfs.clone()), Path::new("db"), options())?;
-    let session = database.new_session(DatabaseId::POSTGRES);
+    let engine = Engine::open(Arc::new(vfs.clone()), Path::new("db"), options())?;
+    let session = engine.new_session(DatabaseId::POSTGRES);
     let mut txn = begin(&session)?;
     let table = TableStore::create(&mut txn, Persistence::Logged)?;
     let index = IndexStore::create(&mut txn, true, Persistence::Logged)?;
@@ -80,8 +80,8 @@ fn make_image() -> Result<Image> {
         ids.push(id);
     }
     values.put(&mut txn, &[9; 30_000])?;
-    database.wait_durable(txn.commit()?.lsn)?;
-    database.checkpoint()?;
+    engine.wait_durable(txn.commit()?.lsn)?;
+    engine.checkpoint()?;
     let mut txn = begin(&session)?;
     for n in 0..CHANGED {
         replace(&mut txn, &table, ids[n as usize], &row_bytes(n, true))?;
@@ -90,15 +90,15 @@ fn make_image() -> Result<Image> {
     (ROWS..ROWS + 200).for_each(|n| more.push(&row_bytes(n, false)));
     table.insert_batch(&mut txn, &mut more, &mut Vec::new())?;
     values.put(&mut txn, &(0..9000u32).map(|n| ((n * n) >> 7) as u8).collect::<Vec<u8>>())?;
-    database.wait_durable(txn.commit()?.lsn)?;
+    engine.wait_durable(txn.commit()?.lsn)?;
     // And a loser, whose records are in the log.
     let mut loser = begin(&session)?;
     for (n, &id) in ids.iter().take(20).enumerate() {
         replace(&mut loser, &table, id, b"never committed")?;
         index.mark_deleted(&mut loser, &(n as u32).to_be_bytes(), false, id)?;
     }
-    let end = database.wal().insert_position();
-    database.wait_durable(end)?;
+    let end = engine.wal().insert_position();
+    engine.wait_durable(end)?;
     let stores = [table.file(), index.file(), values.file()];
     let disk = vfs.restart();
     let mut files = BTreeMap::new();
@@ -312,25 +312,25 @@ impl Report {
 fn use_it(image: &Image) -> Report {
     let mut report = Report::default();
     let vfs = image.install();
-    let opened = Database::open(Arc::new(vfs.clone()), Path::new("db"), options());
-    let Some(database) = report.note(opened) else { return report };
-    read(&database, image, &mut report);
-    let written = write(&database, image);
+    let opened = Engine::open(Arc::new(vfs.clone()), Path::new("db"), options());
+    let Some(engine) = report.note(opened) else { return report };
+    read(&engine, image, &mut report);
+    let written = write(&engine, image);
     report.note(written);
     for file in image.stores {
-        let Some(Some(tree)) = report.note(database.tree_of(file)) else { continue };
-        let checked = database.store().tree(tree).check();
+        let Some(Some(tree)) = report.note(engine.tree_of(file)) else { continue };
+        let checked = engine.store().tree(tree).check();
         report.note(checked.map_err(steppe_types::Error::from));
     }
-    let closed = database.purge_all().and_then(|_| database.close());
+    let closed = engine.purge_all().and_then(|_| engine.close());
     report.note(closed);
     report
 }
 
-fn read(database: &Arc<Database>, image: &Image, report: &mut Report) {
-    let session = database.new_session(DatabaseId::POSTGRES);
+fn read(engine: &Arc<Engine>, image: &Image, report: &mut Report) {
+    let session = engine.new_session(DatabaseId::POSTGRES);
     let Some(txn) = report.note(begin(&session)) else { return };
-    let table = TableStore::open(database, image.stores[0]);
+    let table = TableStore::open(engine, image.stores[0]);
     let rows = table.scan_all(txn.view()).and_then(|mut cursor| {
         let mut rows = 0;
         while let Some((_, row)) = cursor.next()? {
@@ -341,7 +341,7 @@ fn read(database: &Arc<Database>, image: &Image, report: &mut Report) {
     });
     let rows = report.note(rows);
     report.complete = rows == Some(ROWS + 200) && report.errors.is_empty();
-    let index = IndexStore::open(database, image.stores[1], true);
+    let index = IndexStore::open(engine, image.stores[1], true);
     for direction in [Direction::Forward, Direction::Backward] {
         let cursor = index.scan(txn.view(), Bound::Unbounded, Bound::Unbounded, direction);
         let Some(mut cursor) = report.note(cursor) else { continue };
@@ -361,11 +361,11 @@ fn read(database: &Arc<Database>, image: &Image, report: &mut Report) {
     }
 }
 
-fn write(database: &Arc<Database>, image: &Image) -> Result<()> {
-    let session = database.new_session(DatabaseId::POSTGRES);
-    let table = TableStore::open(database, image.stores[0]);
-    let index = IndexStore::open(database, image.stores[1], true);
-    let values = OverflowStore::open(database, image.stores[2]);
+fn write(engine: &Arc<Engine>, image: &Image) -> Result<()> {
+    let session = engine.new_session(DatabaseId::POSTGRES);
+    let table = TableStore::open(engine, image.stores[0]);
+    let index = IndexStore::open(engine, image.stores[1], true);
+    let values = OverflowStore::open(engine, image.stores[2]);
     let mut failure = None;
     for round in 0..3u32 {
         let mut txn = begin(&session)?;
@@ -385,10 +385,10 @@ fn write(database: &Arc<Database>, image: &Image) -> Result<()> {
         failure = failure.or(worked.and(ended).err());
     }
     let check = &mut || Ok(());
-    database.sweep_rows(&table, check)?;
-    database.sweep_index(&index, check)?;
+    engine.sweep_rows(&table, check)?;
+    engine.sweep_index(&index, check)?;
     let references = &mut |_: &[u8], _: &mut Vec<OverflowRef>| Ok(());
-    database.sweep_values(&table, &values, references, check)?;
+    engine.sweep_values(&table, &values, references, check)?;
     failure.map_or(Ok(()), Err)
 }
 

@@ -13,7 +13,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use steppe_txn::{Database, DatabaseOptions};
+use steppe_txn::{Engine, EngineOptions};
 use steppe_vfs::{CrashVfs, SeededRandom};
 use support::model::{Changes, Prepared, State, without_unlogged};
 use support::world::{Config, World};
@@ -69,14 +69,14 @@ impl Expected {
 fn recover(
     mut vfs: CrashVfs,
     random: &SeededRandom,
-    options: &DatabaseOptions,
+    options: &EngineOptions,
     interruptions: u64,
-) -> (CrashVfs, Arc<Database>) {
+) -> (CrashVfs, Arc<Engine>) {
     for _ in 0..interruptions {
         vfs.cut_power_at(1 + random.below(60));
         match support::open(&vfs, options) {
-            Ok(database) => {
-                drop(database);
+            Ok(engine) => {
+                drop(engine);
                 vfs = vfs.crash();
             }
             Err(error) => {
@@ -85,8 +85,8 @@ fn recover(
             }
         }
     }
-    let database = support::open(&vfs, options).expect("recovers");
-    (vfs, database)
+    let engine = support::open(&vfs, options).expect("recovers");
+    (vfs, engine)
 }
 
 /// Runs one life of the database, up to a power cut.
@@ -112,7 +112,7 @@ fn live(world: &mut World<'_>, vfs: &CrashVfs, random: &SeededRandom) -> Expecte
     expected
 }
 
-fn run_with(seed: u64, change_options: impl Fn(&mut DatabaseOptions)) {
+fn run_with(seed: u64, change_options: impl Fn(&mut EngineOptions)) {
     let random = SeededRandom::new(seed);
     let mut options = support::options(&random);
     change_options(&mut options);
@@ -123,18 +123,18 @@ fn run_with(seed: u64, change_options: impl Fn(&mut DatabaseOptions)) {
         tables_change: true,
     };
     let mut vfs = CrashVfs::new(seed);
-    let mut database = support::open(&vfs, &options).expect("opens");
+    let mut engine = support::open(&vfs, &options).expect("opens");
     // A world that exists before the first cut: making it is not the point.
-    drop(World::open(Arc::clone(&database), &random, config).expect("opens"));
+    drop(World::open(Arc::clone(&engine), &random, config).expect("opens"));
     let mut prepared = BTreeMap::new();
     for _ in 0..2 + random.below(3) {
-        let mut world = World::open(database, &random, config).expect("opens");
+        let mut world = World::open(engine, &random, config).expect("opens");
         world.set_prepared(prepared);
         world.end_prepared_drops().expect("ends");
         let expected = live(&mut world, &vfs, &random);
         // A clean shutdown now and then, if nothing has come between.
         let is_clean = vfs.is_powered() && random.chance(1, 2);
-        let old = Arc::clone(&world.database);
+        let old = Arc::clone(&world.engine);
         if !is_clean {
             vfs.cut_power();
         }
@@ -144,12 +144,12 @@ fn run_with(seed: u64, change_options: impl Fn(&mut DatabaseOptions)) {
         let is_clean = is_clean && old.close().is_ok() && vfs.is_powered();
         drop(old);
         let interruptions = random.below(4);
-        (vfs, database) = recover(vfs.crash(), &random, &options, interruptions);
-        let keeps_unlogged = database.has_kept_unlogged();
+        (vfs, engine) = recover(vfs.crash(), &random, &options, interruptions);
+        let keeps_unlogged = engine.has_kept_unlogged();
         assert!(!keeps_unlogged || may_keep, "unlogged tables are kept over a crash");
         assert!(keeps_unlogged || !is_clean || interruptions > 0, "they go at a clean shutdown");
-        let mut world = World::open(Arc::clone(&database), &random, config).expect("is readable");
-        let known = database.prepared_transactions().into_iter().map(|known| known.gid);
+        let mut world = World::open(Arc::clone(&engine), &random, config).expect("is readable");
+        let known = engine.prepared_transactions().into_iter().map(|known| known.gid);
         prepared = expected.check(&world.committed, &known.collect::<Vec<_>>(), keeps_unlogged);
         world.set_prepared(prepared.clone());
         world.check_prepared().expect("are locked");

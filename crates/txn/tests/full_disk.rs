@@ -17,7 +17,7 @@ use support::model::{Prepared, without_unlogged};
 use support::world::{Config, World};
 
 /// Counts how often the database gave up, but for the power cuts.
-fn watch(options: &mut DatabaseOptions) -> Arc<AtomicUsize> {
+fn watch(options: &mut EngineOptions) -> Arc<AtomicUsize> {
     let stops = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&stops);
     options.on_fatal = Some(Arc::new(move |what: &str| {
@@ -57,10 +57,10 @@ fn run(seed: u64) -> u64 {
         tables_change: false,
     };
     let mut vfs = CrashVfs::new(seed);
-    let mut database = support::open(&vfs, &options).expect("opens");
+    let mut engine = support::open(&vfs, &options).expect("opens");
     let mut refused = 0;
     for _ in 0..3 {
-        let mut world = World::open(Arc::clone(&database), &random, config).expect("opens");
+        let mut world = World::open(Arc::clone(&engine), &random, config).expect("opens");
         for _ in 0..random.below(100) {
             world.step().expect("there is space");
         }
@@ -74,11 +74,11 @@ fn run(seed: u64) -> u64 {
             prepared.values_mut().for_each(Prepared::forget_unlogged);
             vfs.cut_power();
             drop(world);
-            drop(database);
+            drop(engine);
             vfs = vfs.crash();
             vfs.set_free_space(Some(0));
-            database = support::open(&vfs, &options).expect("opens on a full disk");
-            world = World::open(Arc::clone(&database), &random, config).expect("is readable");
+            engine = support::open(&vfs, &options).expect("opens on a full disk");
+            world = World::open(Arc::clone(&engine), &random, config).expect("is readable");
             assert_eq!(world.committed, committed);
             world.set_prepared(prepared);
         }
@@ -106,8 +106,8 @@ fn a_large_transaction_on_a_full_disk_rolls_back() {
         options.pool_pages = 256;
         let stops = watch(&mut options);
         let vfs = CrashVfs::new(seed);
-        let database = support::open(&vfs, &options).expect("opens");
-        let session = database.new_session(DatabaseId::POSTGRES);
+        let engine = support::open(&vfs, &options).expect("opens");
+        let session = engine.new_session(DatabaseId::POSTGRES);
         let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
         txn.start_statement().expect("starts");
         let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
@@ -115,8 +115,8 @@ fn a_large_transaction_on_a_full_disk_rolls_back() {
         (0..3000u32).for_each(|n| rows.push(&[n.to_le_bytes(); 30].concat()));
         let mut ids = Vec::new();
         table.insert_batch(&mut txn, &mut rows, &mut ids).expect("inserts");
-        database.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
-        database.checkpoint().expect("writes");
+        engine.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
+        engine.checkpoint().expect("writes");
 
         // Space for several times the log's reserve, used up by one transaction.
         vfs.set_free_space(Some((500 << 10) + random.below(800 << 10)));

@@ -11,8 +11,8 @@ use steppe_vfs::{CrashVfs, Random, SeededRandom};
 
 const ROWS: usize = 1500;
 
-fn open() -> Arc<Database> {
-    let options = DatabaseOptions {
+fn open() -> Arc<Engine> {
+    let options = EngineOptions {
         pool_pages: 128,
         pages_max: 1 << 14,
         wal_buffers_bytes: 64 << 10,
@@ -20,9 +20,9 @@ fn open() -> Arc<Database> {
         wal_bytes_min: 1 << 20,
         system_id: Some(7),
         background: false,
-        ..DatabaseOptions::default()
+        ..EngineOptions::default()
     };
-    Database::open(Arc::new(CrashVfs::new(1)), Path::new("data"), options).expect("opens")
+    Engine::open(Arc::new(CrashVfs::new(1)), Path::new("data"), options).expect("opens")
 }
 
 fn begin(session: &SessionHandle, level: IsolationLevel) -> Txn {
@@ -32,8 +32,8 @@ fn begin(session: &SessionHandle, level: IsolationLevel) -> Txn {
 }
 
 fn commit(txn: Txn) {
-    let database = Arc::clone(txn.database());
-    database.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
+    let engine = Arc::clone(txn.engine());
+    engine.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
 }
 
 fn random(rng: &SeededRandom, bound: usize) -> usize {
@@ -207,14 +207,12 @@ fn compare(world: &World, view: &View, rng: &SeededRandom) {
 fn many_lookups_find_what_single_ones_do() {
     for seed in 0..3 {
         let rng = SeededRandom::new(seed);
-        let database = open();
-        let (a, b) = (
-            database.new_session(DatabaseId::POSTGRES),
-            database.new_session(DatabaseId::POSTGRES),
-        );
+        let engine = open();
+        let (a, b) =
+            (engine.new_session(DatabaseId::POSTGRES), engine.new_session(DatabaseId::POSTGRES));
         let mut world = World::new(&a);
         let (mut old, mut own) = (begin(&b, IsolationLevel::RepeatableRead), None);
-        let c = database.new_session(DatabaseId::POSTGRES);
+        let c = engine.new_session(DatabaseId::POSTGRES);
         let mut cautious = begin(&c, IsolationLevel::Serializable);
         for _ in 0..4 {
             compare(&world, &old.view(), &rng);
@@ -244,9 +242,9 @@ fn many_lookups_find_what_single_ones_do() {
 #[test]
 fn what_was_looked_up_is_noted_as_read() {
     let rng = SeededRandom::new(1);
-    let database = open();
+    let engine = open();
     let (a, b) =
-        (database.new_session(DatabaseId::POSTGRES), database.new_session(DatabaseId::POSTGRES));
+        (engine.new_session(DatabaseId::POSTGRES), engine.new_session(DatabaseId::POSTGRES));
     let mut world = World::new(&a);
     let mut reader = begin(&a, IsolationLevel::Serializable);
     let (mut block, mut places) = (RowBlock::default(), Vec::new());

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use steppe_txn::*;
 use steppe_vfs::CrashVfs;
 
-fn open(vfs: &CrashVfs) -> Arc<Database> {
-    let options = DatabaseOptions {
+fn open(vfs: &CrashVfs) -> Arc<Engine> {
+    let options = EngineOptions {
         pool_pages: 512,
         pages_max: 1 << 14,
         wal_buffers_bytes: 1 << 20,
@@ -18,9 +18,9 @@ fn open(vfs: &CrashVfs) -> Arc<Database> {
         wal_bytes_min: 1 << 20,
         system_id: Some(7),
         background: false,
-        ..DatabaseOptions::default()
+        ..EngineOptions::default()
     };
-    Database::open(Arc::new(vfs.clone()), Path::new("data"), options).expect("opens")
+    Engine::open(Arc::new(vfs.clone()), Path::new("data"), options).expect("opens")
 }
 
 fn begin(session: &SessionHandle) -> Txn {
@@ -30,9 +30,9 @@ fn begin(session: &SessionHandle) -> Txn {
 }
 
 fn commit(txn: Txn) {
-    let database = Arc::clone(txn.database());
+    let engine = Arc::clone(txn.engine());
     let lsn = txn.commit().expect("commits").lsn;
-    database.wait_durable(lsn).expect("flushes");
+    engine.wait_durable(lsn).expect("flushes");
 }
 
 /// A table used as a queue, with a unique and another index on its number.
@@ -53,10 +53,10 @@ impl Queue {
         Queue { table, indexes, rows: Default::default(), next: 0 }
     }
 
-    fn reopen(&mut self, database: &Database) {
-        self.table = TableStore::open(database, self.table.file());
+    fn reopen(&mut self, engine: &Engine) {
+        self.table = TableStore::open(engine, self.table.file());
         self.indexes = [true, false].map(|unique| {
-            IndexStore::open(database, self.indexes[usize::from(!unique)].file(), unique)
+            IndexStore::open(engine, self.indexes[usize::from(!unique)].file(), unique)
         });
     }
 
@@ -126,8 +126,8 @@ impl Queue {
 
 #[test]
 fn a_queue_is_cleaned_up_after_as_fast_as_it_moves() {
-    let database = open(&CrashVfs::new(1));
-    let session = database.new_session(DatabaseId::POSTGRES);
+    let engine = open(&CrashVfs::new(1));
+    let session = engine.new_session(DatabaseId::POSTGRES);
     let mut queue = Queue::create(&session);
     for n in 0..2000 {
         let mut txn = begin(&session);
@@ -137,20 +137,20 @@ fn a_queue_is_cleaned_up_after_as_fast_as_it_moves() {
         }
         commit(txn);
         if n % 10 == 9 {
-            database.purge().expect("purges");
+            engine.purge().expect("purges");
             assert_eq!(queue.entries(), [3; 3], "after {n}");
         }
     }
     assert!(queue.pages() <= 2, "{} pages", queue.pages());
     // So that nothing of this is due to full segments of undo.
-    assert_eq!(database.undo_usage(), (1 << 20, 0));
+    assert_eq!(engine.undo_usage(), (1 << 20, 0));
 }
 
 #[test]
 fn what_an_old_snapshot_has_held_goes_when_it_ends() {
-    let database = open(&CrashVfs::new(1));
+    let engine = open(&CrashVfs::new(1));
     let (session, old) =
-        (database.new_session(DatabaseId::POSTGRES), database.new_session(DatabaseId::POSTGRES));
+        (engine.new_session(DatabaseId::POSTGRES), engine.new_session(DatabaseId::POSTGRES));
     let mut queue = Queue::create(&session);
     let mut txn = begin(&session);
     (0..3).for_each(|_| queue.push(&mut txn));
@@ -163,7 +163,7 @@ fn what_an_old_snapshot_has_held_goes_when_it_ends() {
         queue.push(&mut txn);
         queue.pop(&mut txn);
         commit(txn);
-        database.purge().expect("purges");
+        engine.purge().expect("purges");
     }
     assert_eq!(queue.entries(), [503; 3]);
     let mut rows = queue.table.scan_all(view.clone()).expect("scans");
@@ -174,15 +174,15 @@ fn what_an_old_snapshot_has_held_goes_when_it_ends() {
     assert_eq!(seen, [0u64, 1, 2].map(|n| n.to_be_bytes().to_vec()));
     reader.release_snapshot(view.snapshot());
     reader.rollback().expect("ends");
-    database.purge().expect("purges");
+    engine.purge().expect("purges");
     assert_eq!(queue.entries(), [3; 3]);
 }
 
 #[test]
 fn what_a_crash_has_made_undo_forget_goes_when_a_scan_passes_it() {
     let vfs = CrashVfs::new(1);
-    let database = open(&vfs);
-    let session = database.new_session(DatabaseId::POSTGRES);
+    let engine = open(&vfs);
+    let session = engine.new_session(DatabaseId::POSTGRES);
     let mut queue = Queue::create(&session);
     for _ in 0..30 {
         let mut txn = begin(&session);
@@ -194,15 +194,15 @@ fn what_a_crash_has_made_undo_forget_goes_when_a_scan_passes_it() {
         (0..100).for_each(|_| queue.pop(&mut txn));
         commit(txn);
     }
-    database.checkpoint().expect("checkpoints");
-    drop((session, database));
-    let database = open(&vfs.crash());
-    let session = database.new_session(DatabaseId::POSTGRES);
-    queue.reopen(&database);
-    database.purge_all().expect("purges");
+    engine.checkpoint().expect("checkpoints");
+    drop((session, engine));
+    let engine = open(&vfs.crash());
+    let session = engine.new_session(DatabaseId::POSTGRES);
+    queue.reopen(&engine);
+    engine.purge_all().expect("purges");
     assert_eq!(queue.entries(), [3000; 3], "the log before the checkpoint is not looked at");
     assert_eq!(queue.scan(&session), [1000; 3]);
-    let removed = database.purge().expect("purges");
+    let removed = engine.purge().expect("purges");
     assert_eq!(removed, 6000);
     assert_eq!(queue.entries(), [1000; 3]);
     assert_eq!(queue.scan(&session), [1000; 3]);

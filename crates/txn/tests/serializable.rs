@@ -91,13 +91,13 @@ impl From<Error> for Stop {
 impl History {
     fn open(seed: u64, isolation: IsolationLevel) -> History {
         let random = SeededRandom::new(seed);
-        let options = DatabaseOptions {
+        let options = EngineOptions {
             // Some histories keep few, so that the rest is summarised.
             serializable_kept: [1000, 3, 0][seed as usize % 3],
             ..support::options(&random)
         };
-        let database = support::open(&CrashVfs::new(seed), &options).expect("opens");
-        let session = database.new_session(DatabaseId::POSTGRES);
+        let engine = support::open(&CrashVfs::new(seed), &options).expect("opens");
+        let session = engine.new_session(DatabaseId::POSTGRES);
         let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
         txn.start_statement().expect("starts");
         let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
@@ -110,7 +110,7 @@ impl History {
         }
         let _ = txn.commit().expect("commits");
         let slots = (0..SESSIONS)
-            .map(|_| Slot { session: database.new_session(DatabaseId::POSTGRES), running: None })
+            .map(|_| Slot { session: engine.new_session(DatabaseId::POSTGRES), running: None })
             .collect();
         let first = Committed { snapshot: 0, reads: BTreeSet::new(), writes };
         let committed = vec![first];
@@ -421,11 +421,11 @@ fn repeatable_read_does_not() {
 #[test]
 fn threads_keep_what_each_transaction_keeps() {
     let history = History::open(1, IsolationLevel::Serializable);
-    let database = Arc::clone(history.slots[0].session.database());
+    let engine = Arc::clone(history.slots[0].session.engine());
     let failed: usize = std::thread::scope(|scope| {
-        let (history, database) = (&history, &database);
+        let (history, engine) = (&history, &engine);
         let run = move |n: u64| {
-            let session = database.new_session(DatabaseId::POSTGRES);
+            let session = engine.new_session(DatabaseId::POSTGRES);
             let random = SeededRandom::new(n);
             (0..2000).filter(|_| withdraw(history, &session, &random).is_none()).count()
         };

@@ -13,29 +13,29 @@ fn run(seed: u64) {
     let random = SeededRandom::new(seed);
     let vfs = CrashVfs::new(seed);
     let options = support::options(&random);
-    let database = support::open(&vfs, &options).expect("opens");
+    let engine = support::open(&vfs, &options).expect("opens");
     let config = Config {
         sessions: 2 + random.below(5) as usize,
         keys: 20 + random.below(200),
         checks: 15,
         tables_change: random.chance(1, 2),
     };
-    let mut world = World::open(database, &random, config).expect("opens");
+    let mut world = World::open(engine, &random, config).expect("opens");
     for _ in 0..400 {
         world.step().expect("nothing fails on a sound disk");
     }
     world.finish().expect("rolls back");
-    world.database.purge_all().expect("purges");
+    world.engine.purge_all().expect("purges");
     world.check_structure().expect("is sound");
     world.check_sweep().expect("sweeps");
     let committed = world.committed.clone();
-    let database = std::sync::Arc::clone(&world.database);
+    let engine = std::sync::Arc::clone(&world.engine);
     drop(world);
-    database.close().expect("closes");
-    assert_eq!(database.undo_usage(), (0, 0), "all undo is reclaimed");
-    drop(database);
-    let database = support::open(&vfs, &options).expect("opens again");
-    let world = World::open(database, &random, config).expect("opens again");
+    engine.close().expect("closes");
+    assert_eq!(engine.undo_usage(), (0, 0), "all undo is reclaimed");
+    drop(engine);
+    let engine = support::open(&vfs, &options).expect("opens again");
+    let world = World::open(engine, &random, config).expect("opens again");
     assert_eq!(world.committed, committed, "after a clean restart");
     world.check_structure().expect("is sound");
 }

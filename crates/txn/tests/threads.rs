@@ -12,8 +12,8 @@ use steppe_txn::*;
 use steppe_types::Result;
 use steppe_vfs::{CrashVfs, SeededRandom};
 
-fn open(background: bool) -> Arc<Database> {
-    let options = DatabaseOptions {
+fn open(background: bool) -> Arc<Engine> {
+    let options = EngineOptions {
         pool_pages: 512,
         pages_max: 1 << 14,
         wal_buffers_bytes: 1 << 20,
@@ -21,16 +21,16 @@ fn open(background: bool) -> Arc<Database> {
         undo_buffers_bytes: 256 << 10,
         undo_segment_bytes: 64 << 10,
         background,
-        ..DatabaseOptions::default()
+        ..EngineOptions::default()
     };
-    Database::open(Arc::new(CrashVfs::new(1)), Path::new("data"), options).expect("opens")
+    Engine::open(Arc::new(CrashVfs::new(1)), Path::new("data"), options).expect("opens")
 }
 
 const ACCOUNTS: u64 = 20;
 const MONEY: i64 = 1000;
 
-fn accounts(database: &Arc<Database>) -> (TableStore, Vec<RowId>) {
-    let session = database.new_session(DatabaseId::POSTGRES);
+fn accounts(engine: &Arc<Engine>) -> (TableStore, Vec<RowId>) {
+    let session = engine.new_session(DatabaseId::POSTGRES);
     let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
     txn.start_statement().expect("starts");
     let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
@@ -38,7 +38,7 @@ fn accounts(database: &Arc<Database>) -> (TableStore, Vec<RowId>) {
         .map(|_| table.insert(&mut txn, &MONEY.to_le_bytes()).expect("inserts"))
         .collect();
     let wait = txn.commit().expect("commits");
-    database.wait_durable(wait.lsn).expect("flushes");
+    engine.wait_durable(wait.lsn).expect("flushes");
     (table, ids)
 }
 
@@ -92,22 +92,22 @@ fn sum(session: &SessionHandle, table: &TableStore) -> i64 {
 
 #[test]
 fn no_snapshot_sees_money_on_its_way() {
-    let database = open(true);
-    let (table, ids) = accounts(&database);
+    let engine = open(true);
+    let (table, ids) = accounts(&engine);
     let stop = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> = (0..3)
         .map(|seed| {
-            let (database, table, ids) = (Arc::clone(&database), table.clone(), ids.clone());
+            let (engine, table, ids) = (Arc::clone(&engine), table.clone(), ids.clone());
             std::thread::spawn(move || {
                 let (random, session) =
-                    (SeededRandom::new(seed), database.new_session(DatabaseId::POSTGRES));
+                    (SeededRandom::new(seed), engine.new_session(DatabaseId::POSTGRES));
                 session.shared().set_deadlock_timeout(Duration::from_millis(5));
                 let (mut commits, mut deadlocks) = (0, 0);
                 while commits < 5000 {
                     let pair = [(); 2].map(|()| ids[random.below(ACCOUNTS) as usize]);
                     match transfer(&session, &table, pair) {
                         Ok(wait) if commits % 50 == 0 => {
-                            database.wait_durable(wait.lsn).expect("flushes");
+                            engine.wait_durable(wait.lsn).expect("flushes");
                             commits += 1;
                         }
                         Ok(_) => commits += 1,
@@ -122,15 +122,15 @@ fn no_snapshot_sees_money_on_its_way() {
         })
         .collect();
     let reader = {
-        let (database, table, stop) = (Arc::clone(&database), table.clone(), Arc::clone(&stop));
+        let (engine, table, stop) = (Arc::clone(&engine), table.clone(), Arc::clone(&stop));
         std::thread::spawn(move || {
-            let session = database.new_session(DatabaseId::POSTGRES);
+            let session = engine.new_session(DatabaseId::POSTGRES);
             let mut sums = 0;
             while !stop.load(Ordering::Relaxed) {
                 assert_eq!(sum(&session, &table), ACCOUNTS as i64 * MONEY);
                 sums += 1;
                 if sums % 16 == 0 {
-                    database.checkpoint().expect("checkpoints");
+                    engine.checkpoint().expect("checkpoints");
                 }
             }
         })
@@ -140,21 +140,21 @@ fn no_snapshot_sees_money_on_its_way() {
     }
     stop.store(true, Ordering::Relaxed);
     reader.join().expect("no panic");
-    assert_eq!(database.locks().entry_count(), 0);
-    database.close().expect("closes");
-    assert_eq!(database.undo_usage(), (0, 0));
+    assert_eq!(engine.locks().entry_count(), 0);
+    engine.close().expect("closes");
+    assert_eq!(engine.undo_usage(), (0, 0));
 }
 
 /// Every session wants the same row: nobody is lost, nobody fails.
 #[test]
 fn a_hot_row_goes_from_hand_to_hand() {
-    let database = open(true);
-    let (table, ids) = accounts(&database);
+    let engine = open(true);
+    let (table, ids) = accounts(&engine);
     let threads: Vec<_> = (0..8)
         .map(|_| {
-            let (database, table, hot) = (Arc::clone(&database), table.clone(), ids[0]);
+            let (engine, table, hot) = (Arc::clone(&engine), table.clone(), ids[0]);
             std::thread::spawn(move || {
-                let session = database.new_session(DatabaseId::POSTGRES);
+                let session = engine.new_session(DatabaseId::POSTGRES);
                 for _ in 0..3000 {
                     let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
                     txn.start_statement().expect("starts");
@@ -167,7 +167,7 @@ fn a_hot_row_goes_from_hand_to_hand() {
     for thread in threads {
         thread.join().expect("no panic");
     }
-    let session = database.new_session(DatabaseId::POSTGRES);
+    let session = engine.new_session(DatabaseId::POSTGRES);
     assert_eq!(sum(&session, &table), ACCOUNTS as i64 * MONEY + 8 * 3000);
 }
 
@@ -175,8 +175,8 @@ fn a_hot_row_goes_from_hand_to_hand() {
 /// a key has at most one row.
 #[test]
 fn a_unique_key_has_one_row() {
-    let database = open(true);
-    let session = database.new_session(DatabaseId::POSTGRES);
+    let engine = open(true);
+    let session = engine.new_session(DatabaseId::POSTGRES);
     let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
     txn.start_statement().expect("starts");
     let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
@@ -184,10 +184,10 @@ fn a_unique_key_has_one_row() {
     let _ = txn.commit().expect("commits");
     let threads: Vec<_> = (0..4u64)
         .map(|seed| {
-            let (database, table, index) = (Arc::clone(&database), table.clone(), index.clone());
+            let (engine, table, index) = (Arc::clone(&engine), table.clone(), index.clone());
             std::thread::spawn(move || {
                 let (random, session) =
-                    (SeededRandom::new(seed), database.new_session(DatabaseId::POSTGRES));
+                    (SeededRandom::new(seed), engine.new_session(DatabaseId::POSTGRES));
                 for _ in 0..5000 {
                     put_or_take(&session, &table, &index, random.below(5) as u8, &random)
                         .expect("one key at a time cannot deadlock");
@@ -255,8 +255,8 @@ fn put_or_take(
 /// one that waits for it gets it.
 #[test]
 fn nobody_writes_a_row_that_is_shared() {
-    let database = open(true);
-    let (table, ids) = accounts(&database);
+    let engine = open(true);
+    let (table, ids) = accounts(&engine);
     let hot = ids[0];
     let stop = Arc::new(AtomicBool::new(false));
     let locked = |txn: &mut Txn, mode: RowLockMode| loop {
@@ -269,9 +269,9 @@ fn nobody_writes_a_row_that_is_shared() {
     };
     std::thread::scope(|scope| {
         for reader in 0..3_u64 {
-            let (database, table, stop) = (&database, &table, &stop);
+            let (engine, table, stop) = (&engine, &table, &stop);
             scope.spawn(move || {
-                let session = database.new_session(DatabaseId::POSTGRES);
+                let session = engine.new_session(DatabaseId::POSTGRES);
                 let mut round = reader;
                 while !stop.load(Ordering::Relaxed) {
                     round += 1;
@@ -295,9 +295,9 @@ fn nobody_writes_a_row_that_is_shared() {
         }
         let writers: Vec<_> = (0..2)
             .map(|writer| {
-                let (database, table) = (&database, &table);
+                let (engine, table) = (&engine, &table);
                 scope.spawn(move || {
-                    let session = database.new_session(DatabaseId::POSTGRES);
+                    let session = engine.new_session(DatabaseId::POSTGRES);
                     for n in 0..3000 {
                         let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
                         txn.start_statement().expect("starts");
@@ -315,6 +315,6 @@ fn nobody_writes_a_row_that_is_shared() {
         writers.into_iter().for_each(|writer| writer.join().expect("writes"));
         stop.store(true, Ordering::Relaxed);
     });
-    let session = database.new_session(DatabaseId::POSTGRES);
+    let session = engine.new_session(DatabaseId::POSTGRES);
     assert_eq!(sum(&session, &table), ACCOUNTS as i64 * MONEY + 6000);
 }

@@ -158,8 +158,8 @@ fn check_none_refers(
 ) -> Result<()> {
     let Reference { table, constraint, key } = reference;
     let Some(own) = KeysOfRows::of(table, constraint) else { return Ok(()) };
-    let database = Arc::clone(ctx.store.database());
-    let keys = ReferencedKeys::open(&database, key, catalog)?;
+    let engine = Arc::clone(ctx.store.engine());
+    let keys = ReferencedKeys::open(&engine, key, catalog)?;
     let functions = ctx.functions();
     own.for_each(ctx, &mut |(batch, _)| {
         for values in batch {

@@ -73,7 +73,7 @@ impl<'a> KeysOfRows<'a> {
         ctx: &mut DdlContext<'_>,
         f: &mut dyn FnMut(Batch<'_>) -> Result<()>,
     ) -> Result<()> {
-        let access = TableAccess::open(ctx.store.database(), self.table)?;
+        let access = TableAccess::open(ctx.store.engine(), self.table)?;
         let Some(rows) = access.rows() else { return Ok(()) };
         if rows.tree()?.is_none() {
             return Ok(());
@@ -135,15 +135,15 @@ pub(super) fn check(
     constraint: &Constraint,
 ) -> Result<()> {
     let Some(own) = KeysOfRows::of(table, constraint) else { return Ok(()) };
-    let (database, catalog) = (Arc::clone(ctx.store.database()), ctx.catalog());
-    let keys = ReferencedKeys::open(&database, own.key, &catalog)?;
+    let (engine, catalog) = (Arc::clone(ctx.store.engine()), ctx.catalog());
+    let keys = ReferencedKeys::open(&engine, own.key, &catalog)?;
     let (functions, session) = (ctx.functions(), Arc::clone(&ctx.session));
     let referenced = catalog.relation(own.key.table).unwrap_or(table);
     own.for_each(ctx, &mut |(batch, view)| {
         let converted = batch.iter().map(|key| keys.converted(&key.iter().collect::<Vec<_>>()));
         // A value that the referenced column cannot have ends the list.
         let converted: Vec<Vec<Datum>> = converted.map_while(|key| key).collect();
-        let within = (view, &catalog, &*database);
+        let within = (view, &catalog, &*engine);
         let missing = keys.first_missing(&converted, within, &mut || session.check_interrupts())?;
         let missing = missing.or((converted.len() < batch.len()).then_some(converted.len()));
         missing.map_or(Ok(()), |at| {

@@ -298,7 +298,7 @@ fn check_leaf(
         let exprs = stored_key(&catalog, leaf, parent, key_of(parent)?)?;
         routes.push((evaluator(ctx, &exprs)?, catalog.map_of_taken(parent.oid)?, *child));
     }
-    let table = TableAccess::open(ctx.store.database(), leaf)?;
+    let table = TableAccess::open(ctx.store.engine(), leaf)?;
     let mut scratch = Vec::new();
     scan_rows(ctx, &table, &mut |_, row| {
         for (evaluator, map, child) in &mut routes {

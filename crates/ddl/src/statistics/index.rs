@@ -61,7 +61,7 @@ pub(crate) fn analyze_index(
             found.columns[position] = column_statistics(wanted, &values, total)?;
         }
     }
-    let pages = pages_of_table(ctx.store.database(), index)?;
+    let pages = pages_of_table(ctx.store.engine(), index)?;
     let mut analyzed = (**index).clone();
     analyzed.statistics = Some(Arc::new(Statistics { rows: total, pages, ..found }));
     ctx.put(analyzed)

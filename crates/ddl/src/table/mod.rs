@@ -104,8 +104,8 @@ pub fn is_made(ctx: &mut DdlContext<'_>, name: &RangeVar, if_not_exists: bool) -
 
 /// Stores rows in the new table of a query.
 pub fn fill(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, rows: &[Box<[Datum]>]) -> Result<()> {
-    let database = ctx.store.database().clone();
-    let target = TableAccess::open(&database, table)?;
+    let engine = ctx.store.engine().clone();
+    let target = TableAccess::open(&engine, table)?;
     accesses::count_apart();
     let mut rows = encode_rows(ctx, &target, rows)?;
     TableWriter::new(&target).insert(&mut rows, &mut Vec::new(), ctx.txn)

@@ -16,7 +16,7 @@ pub(super) fn check_not_null(ctx: &mut DdlContext<'_>, domain: Oid) -> Result<()
     each_column(ctx, domain, &mut |ctx, table, position| {
         let column = &table.columns[position].name;
         let schema = schema_of(ctx, table);
-        let access = TableAccess::open(ctx.store.database(), table)?;
+        let access = TableAccess::open(ctx.store.engine(), table)?;
         scan_rows(ctx, &access, &mut |_, values| match values.get(position) {
             Some(Datum::Null) | None => Err(Error::new(
                 SqlState::NOT_NULL_VIOLATION,
@@ -40,7 +40,7 @@ pub(super) fn check_condition(
         let schema = schema_of(ctx, table);
         let condition = over_column(condition, position, TypeRef::held(column));
         let mut evaluator = evaluator(ctx, std::slice::from_ref(&condition))?;
-        let access = TableAccess::open(ctx.store.database(), table)?;
+        let access = TableAccess::open(ctx.store.engine(), table)?;
         scan_rows(ctx, &access, &mut |_, values| match evaluator.evaluate(values)?.first() {
             Some(Datum::Bool(false)) => Err(Error::new(
                 SqlState::CHECK_VIOLATION,

@@ -15,7 +15,7 @@ use steppe_types::{Datum, Oid, Result};
 
 use crate::keyed::{self, Keyed, is_keyed};
 use crate::model::{Bound, KEYS, Key, Kind, Row, State, Table, Used};
-use crate::session::{Engine, Session};
+use crate::session::{Instance, Session};
 
 /// The catalog's own files.
 const CATALOG_FILES: [FileId; 2] = [catalog_file(1), catalog_file(2)];
@@ -122,10 +122,10 @@ pub(crate) fn read_state(session: &mut Session) -> Result<State> {
 
 /// The sequences, with the values before those that they give next.
 fn sequences_of(session: &Session, catalog: &Catalog) -> Result<BTreeMap<String, Used>> {
-    let engine = &session.engine;
+    let instance = &session.instance;
     let sequences = catalog.relations_in(PUBLIC).filter(|r| r.kind == RelKind::Sequence);
     let sequences = sequences.map(|sequence| {
-        let (last, called) = engine.sequences.get(&engine.database, sequence)?.position();
+        let (last, called) = instance.sequences.get(&instance.engine, sequence)?.position();
         Ok((sequence.name.to_string(), Used(if called { last } else { last - 1 })))
     });
     sequences.collect()
@@ -189,9 +189,9 @@ pub(crate) fn check_all(session: &mut Session, state: &State) -> Result<()> {
         }
         check_look_ups(session, state, table)?;
     }
-    let engine = Arc::clone(&session.engine);
-    let owned = check_files(&engine, &catalog)?;
-    check_structure(&engine, &owned)
+    let instance = Arc::clone(&session.instance);
+    let owned = check_files(&instance, &catalog)?;
+    check_structure(&instance, &owned)
 }
 
 /// What pg_inherits needs to know of a session.
@@ -325,7 +325,7 @@ fn check_entries(
     expected: &BTreeMap<u64, Vec<u8>>,
 ) -> Result<()> {
     let file = index.storage.unwrap_or_else(|| panic!("{} has no file", index.name));
-    let store = IndexStore::open(&session.engine.database, file, unique);
+    let store = IndexStore::open(&session.instance.engine, file, unique);
     session.txn().start_statement()?;
     for direction in [Direction::Forward, Direction::Backward] {
         let mut found = BTreeMap::new();
@@ -345,7 +345,7 @@ fn check_entries(
 
 /// Every relation that has rows or entries has a file of its own, and every file's pages are some
 /// relation's. Returns the files.
-fn check_files(engine: &Engine, catalog: &Catalog) -> Result<BTreeSet<FileId>> {
+fn check_files(instance: &Instance, catalog: &Catalog) -> Result<BTreeSet<FileId>> {
     let mut owned = BTreeSet::from(CATALOG_FILES);
     for relation in catalog.relations_in(PUBLIC) {
         let (storage, overflow) = match relation.kind {
@@ -360,7 +360,7 @@ fn check_files(engine: &Engine, catalog: &Catalog) -> Result<BTreeSet<FileId>> {
             assert!(owned.insert(*file), "{name} has a file that is not its own: {file:?}");
         }
     }
-    let system = engine.database.store().tree(engine.database.system_tree_id());
+    let system = instance.engine.store().tree(instance.engine.system_tree_id());
     let mut entries = system.scan(Unbounded, Unbounded, Direction::Forward);
     while entries.next_page()? {
         while let Some((key, _)) = entries.next() {
@@ -376,16 +376,16 @@ fn check_files(engine: &Engine, catalog: &Catalog) -> Result<BTreeSet<FileId>> {
 }
 
 /// Every tree is sound, and no page is lost or shared.
-fn check_structure(engine: &Engine, files: &BTreeSet<FileId>) -> Result<()> {
-    let database = &engine.database;
-    let mut trees: Vec<TreeId> = vec![database.system_tree_id()];
+fn check_structure(instance: &Instance, files: &BTreeSet<FileId>) -> Result<()> {
+    let engine = &instance.engine;
+    let mut trees: Vec<TreeId> = vec![engine.system_tree_id()];
     for file in files {
-        trees.extend(database.tree_of(*file)?);
+        trees.extend(engine.tree_of(*file)?);
     }
     for tree in &trees {
-        database.store().tree(*tree).check()?;
+        engine.store().tree(*tree).check()?;
     }
-    database.store().check_space(&trees)?;
+    engine.store().check_space(&trees)?;
     Ok(())
 }
 

@@ -43,12 +43,12 @@ mod world;
 
 use std::sync::Arc;
 
-use steppe_txn::DatabaseOptions;
+use steppe_txn::EngineOptions;
 use steppe_vfs::{CrashVfs, SeededRandom};
 
 use check::{first_difference, same_catalog};
 use sequences::have_come_as_far;
-use session::Engine;
+use session::Instance;
 use world::{Config, Version, World, differences};
 
 /// The states that the database may have after recovery.
@@ -98,19 +98,19 @@ impl Expected {
 fn recover(
     mut vfs: CrashVfs,
     random: &SeededRandom,
-    options: &DatabaseOptions,
-) -> (CrashVfs, Arc<Engine>) {
+    options: &EngineOptions,
+) -> (CrashVfs, Arc<Instance>) {
     for _ in 0..random.below(4) {
         vfs.cut_power_at(1 + random.below(60));
-        let opened = Engine::open(&vfs, options);
+        let opened = Instance::open(&vfs, options);
         if let Err(error) = &opened {
             assert!(!vfs.is_powered(), "recovery failed by itself: {error}");
         }
         drop(opened);
         vfs = vfs.crash();
     }
-    let engine = Engine::open(&vfs, options).expect("recovers");
-    (vfs, engine)
+    let instance = Instance::open(&vfs, options).expect("recovers");
+    (vfs, instance)
 }
 
 /// Runs one life of the database, up to a power cut.
@@ -135,23 +135,23 @@ fn run(seed: u64) {
         memory_bytes: 1 << (10 + random.below(8)),
     };
     let mut vfs = CrashVfs::new(seed);
-    let mut engine = Engine::open(&vfs, &options).expect("opens");
+    let mut instance = Instance::open(&vfs, &options).expect("opens");
     for _ in 0..2 + random.below(3) {
-        let mut world = World::open(&vfs, &engine, &random, config).expect("opens");
+        let mut world = World::open(&vfs, &instance, &random, config).expect("opens");
         let expected = live(&mut world, &vfs, &random);
         vfs.cut_power();
         drop(world);
-        (vfs, engine) = recover(vfs.crash(), &random, &options);
-        let mut world = World::open(&vfs, &engine, &random, config).expect("is readable");
+        (vfs, instance) = recover(vfs.crash(), &random, &options);
+        let mut world = World::open(&vfs, &instance, &random, config).expect("is readable");
         expected.check(&world.committed);
         world.check().expect("is sound");
     }
-    go_on_quietly(&vfs, &engine, &random, config);
+    go_on_quietly(&vfs, &instance, &random, config);
 }
 
 /// The database that was recovered last is used once more, closed, and must be sound.
-fn go_on_quietly(vfs: &CrashVfs, engine: &Arc<Engine>, random: &SeededRandom, config: Config) {
-    let mut world = World::open(vfs, engine, random, config).expect("opens");
+fn go_on_quietly(vfs: &CrashVfs, instance: &Arc<Instance>, random: &SeededRandom, config: Config) {
+    let mut world = World::open(vfs, instance, random, config).expect("opens");
     for _ in 0..60 {
         world.step().expect("nothing fails");
     }

@@ -21,7 +21,7 @@ use steppe_sql::bind::{BindContext, Params, bind_query};
 use steppe_sql::parser;
 use steppe_sql::planner::{PlannerContext, PlannerSettings, TableSizes, plan};
 use steppe_txn::{
-    CommitWait, Database, DatabaseId, DatabaseOptions, IsolationLevel, LockWait, RelationLockMode,
+    CommitWait, DatabaseId, Engine, EngineOptions, IsolationLevel, LockWait, RelationLockMode,
     SessionHandle, Txn,
 };
 use steppe_types::io::IoContext;
@@ -37,35 +37,35 @@ pub(crate) const WOULD_WAIT: SqlState = SqlState::OBJECT_IN_USE;
 /// The limit of waits that do not ask [`Services`], which would otherwise never end.
 const WAITS_MAX: Duration = Duration::from_secs(20);
 
-/// An open database with its catalog.
-pub(crate) struct Engine {
-    pub(crate) database: Arc<Database>,
+/// An open engine with the catalog of its database.
+pub(crate) struct Instance {
+    pub(crate) engine: Arc<Engine>,
     pub(crate) catalog: CatalogStore,
     pub(crate) sequences: Sequences,
     temp: Arc<TempSpace>,
 }
 
-impl Engine {
+impl Instance {
     /// Opens them as a server's start does: removes the spill files of the last run, recovers the
     /// database, and reads the catalog.
-    pub(crate) fn open(vfs: &CrashVfs, options: &DatabaseOptions) -> Result<Arc<Engine>> {
+    pub(crate) fn open(vfs: &CrashVfs, options: &EngineOptions) -> Result<Arc<Instance>> {
         let directory = Path::new(TEMPORARY);
         let failed = |error: steppe_vfs::Error| Error::internal(error.to_string());
         vfs.create_dir_all(directory).map_err(failed)?;
         for name in vfs.list_dir(directory).map_err(failed)? {
             vfs.remove(&directory.join(name)).map_err(failed)?;
         }
-        let database = simulation::open(vfs, options)?;
-        let catalog = CatalogStore::open(&database, DatabaseId::POSTGRES)?;
+        let engine = simulation::open(vfs, options)?;
+        let catalog = CatalogStore::open(&engine, DatabaseId::POSTGRES)?;
         let temp = Arc::new(TempSpace::new(Arc::new(vfs.clone()), TEMPORARY));
         let sequences = Sequences::new(DatabaseId::POSTGRES);
-        Ok(Arc::new(Engine { database, catalog, sequences, temp }))
+        Ok(Arc::new(Instance { engine, catalog, sequences, temp }))
     }
 }
 
 /// Refuses to wait.
 struct Services {
-    engine: Arc<Engine>,
+    instance: Arc<Instance>,
     /// The catalog of the statement that runs.
     catalog: Mutex<Arc<Catalog>>,
 }
@@ -79,11 +79,11 @@ impl Host for Services {
 
 impl SessionHost for Services {
     fn store(&self) -> Result<&CatalogStore> {
-        Ok(&self.engine.catalog)
+        Ok(&self.instance.catalog)
     }
 
     fn sequences(&self) -> Result<&Sequences> {
-        Ok(&self.engine.sequences)
+        Ok(&self.instance.sequences)
     }
 
     fn block_on(&self, wait: LockWait) -> Result<()> {
@@ -125,7 +125,7 @@ impl RowSink for Answer {
 
 /// A session.
 pub(crate) struct Session {
-    pub(crate) engine: Arc<Engine>,
+    pub(crate) instance: Arc<Instance>,
     handle: SessionHandle,
     services: Arc<Services>,
     pub(crate) settings: PlannerSettings,
@@ -138,15 +138,15 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(engine: &Arc<Engine>, memory_bytes: usize) -> Session {
-        let handle = engine.database.new_session(DatabaseId::POSTGRES);
+    pub(crate) fn new(instance: &Arc<Instance>, memory_bytes: usize) -> Session {
+        let handle = instance.engine.new_session(DatabaseId::POSTGRES);
         handle.shared().set_lock_timeout(Some(WAITS_MAX));
         Session {
-            engine: Arc::clone(engine),
+            instance: Arc::clone(instance),
             handle,
             services: Arc::new(Services {
-                engine: Arc::clone(engine),
-                catalog: Mutex::new(engine.catalog.published()),
+                instance: Arc::clone(instance),
+                catalog: Mutex::new(instance.catalog.published()),
             }),
             settings: PlannerSettings::default(),
             memory_bytes,
@@ -181,7 +181,7 @@ impl Session {
 
     /// The catalog that the next DDL sees: the transaction's changes on top of what is published.
     pub(crate) fn catalog(&mut self) -> Arc<Catalog> {
-        let store = &self.engine.catalog;
+        let store = &self.instance.catalog;
         match self.txn.as_mut().filter(|transaction| transaction.changes().is_some()) {
             Some(transaction) => Arc::clone(store.changes(transaction.for_ddl().1).catalog()),
             None => store.published(),
@@ -214,7 +214,7 @@ impl Session {
         self.savepoints.clear();
         match changes {
             None => txn.commit(),
-            Some(changes) => txn.commit_with(|| self.engine.catalog.publish(&changes)),
+            Some(changes) => txn.commit_with(|| self.instance.catalog.publish(&changes)),
         }
     }
 
@@ -317,13 +317,13 @@ impl Session {
             names: NameSpace {
                 path: Arc::from(SEARCH_PATH.as_slice()),
                 creation: Some(PUBLIC),
-                ..NameSpace::initial(self.engine.catalog.published())
+                ..NameSpace::initial(self.instance.catalog.published())
             },
             io: Arc::new(IoContext::default()),
             planner: Arc::new(self.settings.clone()),
             older: None,
-            database: Arc::clone(&self.engine.database),
-            temp: Arc::clone(&self.engine.temp),
+            engine: Arc::clone(&self.instance.engine),
+            temp: Arc::clone(&self.instance.temp),
             maintenance_work_mem_bytes: self.memory_bytes,
             statistics_target: 10,
         }
@@ -334,13 +334,13 @@ impl Session {
         text: &str,
         f: impl FnOnce(&mut DdlContext<'_>) -> Result<T>,
     ) -> Result<T> {
-        let engine = Arc::clone(&self.engine);
+        let instance = Arc::clone(&self.instance);
         self.start_statement()?;
         let frame = self.frame();
         let (txn, pending) = self.txn.as_mut().expect("begun").for_ddl();
         let origin = Origin { source: text, ..Origin::new(txn, pending) };
         let session = self.services.clone() as Arc<dyn SessionHost>;
-        let mut context = DdlContext::new(&engine.catalog, &frame, &session, origin);
+        let mut context = DdlContext::new(&instance.catalog, &frame, &session, origin);
         let done = context.run(f)?;
         self.transaction().forget_no_changes();
         self.txn().end_statement();
@@ -349,12 +349,12 @@ impl Session {
 
     /// nextval, as the server's sessions compute it.
     pub(crate) fn nextval(&mut self, name: &str) -> Result<i64> {
-        let engine = Arc::clone(&self.engine);
+        let instance = Arc::clone(&self.instance);
         let oid = self.catalog().relation_named(PUBLIC, name).expect("is there").oid;
         not_waiting(self.txn().lock_relation(oid, RelationLockMode::RowExclusive)?)?;
         let catalog = self.catalog();
         let sequence = catalog.relation(oid).expect("is locked");
-        engine.sequences.get(&engine.database, sequence)?.next(&engine.database, sequence)
+        instance.sequences.get(&instance.engine, sequence)?.next(&instance.engine, sequence)
     }
 
     /// Plans a statement over integer parameters.
@@ -378,7 +378,7 @@ impl Session {
             values: &[],
         };
         let planned = Arc::new(plan(&context, bound)?);
-        CompiledStmt::compile(planned, &catalog, &self.engine.database).map(Arc::new)
+        CompiledStmt::compile(planned, &catalog, &self.instance.engine).map(Arc::new)
     }
 
     fn env(&mut self) -> ExecEnv {
@@ -390,7 +390,7 @@ impl Session {
             statement_timestamp: 0,
             transaction_timestamp: 0,
             work_mem_bytes: self.memory_bytes,
-            temp: Arc::clone(&self.engine.temp),
+            temp: Arc::clone(&self.instance.temp),
         }
     }
 
@@ -400,7 +400,7 @@ impl Session {
         stmt: &Arc<CompiledStmt>,
         params: &[i32],
     ) -> Result<Answer> {
-        let (engine, env) = (Arc::clone(&self.engine), self.env());
+        let (instance, env) = (Arc::clone(&self.instance), self.env());
         let params: Arc<[Datum]> = params.iter().copied().map(Datum::Int4).collect();
         for (relation, lock) in &stmt.planned().relations {
             not_waiting(self.txn().lock_relation(*relation, lock_mode(*lock))?)?;
@@ -412,14 +412,14 @@ impl Session {
         let leaf = leaf.map(|(leaf, _)| leaf);
         self.start_statement()?;
         let mut answer = Answer::default();
-        let within = (&env, &*engine.database);
+        let within = (&env, &*instance.engine);
         let point = stmt.run_point((leaf, None), &params, within, &mut self.txn, &mut answer)?;
         answer.count = match point {
             Some(ExecOutcome::Done { rows }) => rows,
             Some(ExecOutcome::MustWait(wait, _)) => return Err(would_wait(wait)),
             None => {
                 let of_leaf = match leaf {
-                    Some(leaf) => stmt.of_leaf(leaf, &env, &engine.database)?,
+                    Some(leaf) => stmt.of_leaf(leaf, &env, &instance.engine)?,
                     None => None,
                 };
                 let stmt = of_leaf.as_ref().unwrap_or(stmt);

@@ -11,7 +11,7 @@ use steppe_vfs::{CrashVfs, SeededRandom};
 use crate::check::{self, first_difference};
 use crate::detaching::Begun;
 use crate::model::{Op, State};
-use crate::session::{Engine, Session, WOULD_WAIT};
+use crate::session::{Instance, Session, WOULD_WAIT};
 use crate::snapshot::{self, Snapshot};
 use crate::statement::{Effect, Look, Statement};
 use crate::{ddl, dml};
@@ -55,7 +55,7 @@ pub(crate) struct Config {
 
 /// The database, its sessions, and the model.
 pub(crate) struct World<'a> {
-    engine: Arc<Engine>,
+    instance: Arc<Instance>,
     vfs: CrashVfs,
     pub(crate) random: &'a SeededRandom,
     config: Config,
@@ -75,12 +75,12 @@ impl<'a> World<'a> {
     /// Opens the world in a database; what it holds is the committed version.
     pub(crate) fn open(
         vfs: &CrashVfs,
-        engine: &Arc<Engine>,
+        instance: &Arc<Instance>,
         random: &'a SeededRandom,
         config: Config,
     ) -> Result<World<'a>> {
         let new_client = |_| Client {
-            session: Session::new(engine, config.memory_bytes),
+            session: Session::new(instance, config.memory_bytes),
             ops: Vec::new(),
             savepoints: Vec::new(),
             begun: None,
@@ -92,12 +92,12 @@ impl<'a> World<'a> {
         let state = check::read_state(reader)?;
         reader.rollback()?;
         Ok(World {
-            engine: Arc::clone(engine),
+            instance: Arc::clone(instance),
             vfs: vfs.clone(),
             random,
             config,
             clients,
-            committed: Version { state, catalog: engine.catalog.published() },
+            committed: Version { state, catalog: instance.catalog.published() },
             commits: Vec::new(),
             in_doubt: None,
             acknowledged: 0,
@@ -111,7 +111,7 @@ impl<'a> World<'a> {
         session.begin();
         check::check_all(session, &self.committed.state)?;
         session.rollback()?;
-        let locks = self.engine.database.locks();
+        let locks = self.instance.engine.locks();
         assert_eq!(locks.entry_count(), 0, "locks left behind: {:#?}", locks.report());
         Ok(())
     }
@@ -204,11 +204,11 @@ impl<'a> World<'a> {
     }
 
     fn maintain(&mut self, who: usize) -> Result<()> {
-        let database = &self.engine.database;
+        let engine = &self.instance.engine;
         match self.random.below(10) {
-            0..2 => database.checkpoint().map(drop),
-            2..4 => database.purge().map(drop),
-            4 => database.purge_all().map(drop),
+            0..2 => engine.checkpoint().map(drop),
+            2..4 => engine.purge().map(drop),
+            4 => engine.purge_all().map(drop),
             5 if !self.is_open(who) => {
                 self.clients[who].session.begin();
                 self.run_some(who, ddl::maintain)?;
@@ -221,7 +221,7 @@ impl<'a> World<'a> {
     /// Waits for the last commit to be durable.
     pub(crate) fn acknowledge(&mut self) -> Result<()> {
         if let Some((lsn, _)) = self.commits.last() {
-            self.engine.database.wait_durable(*lsn)?;
+            self.instance.engine.wait_durable(*lsn)?;
             self.acknowledged = self.commits.len();
         }
         Ok(())
@@ -372,7 +372,7 @@ impl<'a> World<'a> {
         let client = &mut self.clients[who];
         client.session.savepoint(&name);
         let catalog = client.session.catalog();
-        let published = self.engine.catalog.published_epoch();
+        let published = self.instance.catalog.published_epoch();
         client.savepoints.push(Savepoint { name, ops: client.ops.len(), catalog, published });
         Ok(())
     }
@@ -406,7 +406,7 @@ impl<'a> World<'a> {
         client.session.rollback_to(&savepoint.name)?;
         client.ops.truncate(savepoint.ops);
         // Others may have added theirs.
-        if savepoint.published == self.engine.catalog.published_epoch() {
+        if savepoint.published == self.instance.catalog.published_epoch() {
             let catalog = client.session.catalog();
             let difference = first_difference(&savepoint.catalog, &catalog);
             assert!(difference.is_none(), "after ROLLBACK TO: {difference:#?}");
@@ -428,7 +428,7 @@ impl<'a> World<'a> {
         let wait = client.session.commit()?;
         self.in_doubt = None;
         if wait.wrote {
-            self.committed = Version { state, catalog: self.engine.catalog.published() };
+            self.committed = Version { state, catalog: self.instance.catalog.published() };
             self.commits.push((wait.lsn, self.committed.clone()));
         }
         if self.random.chance(1, 3) {

@@ -125,9 +125,9 @@ fn open_index(oid: Oid, cx: &mut ExecContext) -> Result<Option<(TableAccess, Ind
     let Some(index) = catalog.relation(oid) else { return Ok(None) };
     let info = index.index.as_ref().ok_or_else(|| Error::internal("a key's index is none"))?;
     let Some(table) = catalog.relation(info.table) else { return Ok(None) };
-    let database = Arc::clone(cx.txn()?.txn.database());
-    let access = stored::open_index(&database, table, index, &catalog)?;
-    Ok(Some((TableAccess::open(&database, table)?, access)))
+    let engine = Arc::clone(cx.txn()?.txn.engine());
+    let access = stored::open_index(&engine, table, index, &catalog)?;
+    Ok(Some((TableAccess::open(&engine, table)?, access)))
 }
 
 fn check_key(

@@ -45,25 +45,25 @@ mod tests {
     use steppe_functions::{FnContext, KeyCheck};
     use steppe_spill::TempSpace;
     use steppe_txn::{
-        Database, DatabaseId, DatabaseOptions, IsolationLevel, Persistence, RowBuf, RowId,
-        TableStore, Txn,
+        DatabaseId, Engine, EngineOptions, IsolationLevel, Persistence, RowBuf, RowId, TableStore,
+        Txn,
     };
     use steppe_vfs::CrashVfs;
 
     /// The context of a statement over an empty database.
     fn statement() -> ExecContext {
         let vfs = Arc::new(CrashVfs::new(1));
-        let options = DatabaseOptions {
+        let options = EngineOptions {
             pool_pages: 64,
             pages_max: 1 << 14,
             wal_buffers_bytes: 64 << 10,
             wal_segment_bytes: 64 << 10,
             wal_bytes_min: 64 << 10,
             background: false,
-            ..DatabaseOptions::default()
+            ..EngineOptions::default()
         };
-        let database = Database::open(vfs.clone(), Path::new("data"), options).expect("opens");
-        let session = database.new_session(DatabaseId::POSTGRES);
+        let engine = Engine::open(vfs.clone(), Path::new("data"), options).expect("opens");
+        let session = engine.new_session(DatabaseId::POSTGRES);
         let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
         txn.start_statement().expect("starts");
         let txn = StatementTxn::new(Transaction::new(txn));

@@ -29,7 +29,7 @@ use steppe_catalog::{Catalog, Relation};
 use steppe_functions::FnContext;
 use steppe_sql::bind::{stored_checks, stored_generated, stored_never_null};
 use steppe_sql::plan::PlannedStmt;
-use steppe_txn::{Database, RelationLockMode};
+use steppe_txn::{Engine, RelationLockMode};
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// The leaves of a statement's target.
@@ -188,13 +188,13 @@ impl Partitioned {
             None => (planned.clone(), true),
         };
         let Some(relation) = leaf_in(&catalog, leaf, &self.table) else { return Ok(None) };
-        let database = cx.txn()?.txn.database();
+        let engine = cx.txn()?.txn.engine();
         let target = if is_planned {
-            let target = self.target(Definition::of(relation, &catalog), &catalog, database)?;
+            let target = self.target(Definition::of(relation, &catalog), &catalog, engine)?;
             self.targets.put(leaf, (catalog.epoch, target.clone()));
             target
         } else {
-            Arc::new(self.compile(&Definition::of(relation, &catalog), &catalog, database)?)
+            Arc::new(self.compile(&Definition::of(relation, &catalog), &catalog, engine)?)
         };
         Ok(Some(target))
     }
@@ -204,12 +204,12 @@ impl Partitioned {
         &self,
         leaf: Definition,
         catalog: &Arc<Catalog>,
-        database: &Database,
+        engine: &Engine,
     ) -> Result<Arc<Target>> {
         if let Some(model) = self.models.of(&leaf, catalog.epoch) {
-            return model.compiled.open_alike(database, &leaf).map(Arc::new);
+            return model.compiled.open_alike(engine, &leaf).map(Arc::new);
         }
-        let target = Arc::new(self.compile(&leaf, catalog, database)?);
+        let target = Arc::new(self.compile(&leaf, catalog, engine)?);
         Ok(self.models.put(leaf, catalog.epoch, target).compiled.clone())
     }
 
@@ -217,13 +217,13 @@ impl Partitioned {
         &self,
         leaf: &Definition,
         catalog: &Arc<Catalog>,
-        database: &Database,
+        engine: &Engine,
     ) -> Result<Target> {
         let Definition { table: leaf, indexes, .. } = leaf;
         let stmt = PlannedStmt::nothing();
         let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog.clone()));
         let indexes = indexes.iter();
-        let indexes = indexes.map(|index| IndexAccess::open(database, leaf, index, &mut compiler));
+        let indexes = indexes.map(|index| IndexAccess::open(engine, leaf, index, &mut compiler));
         let indexes = indexes.collect::<Result<Box<[_]>>>()?;
         let is_arbiter = |index: &IndexAccess| match &self.arbiters {
             None => false,
@@ -247,9 +247,9 @@ impl Partitioned {
             keys: None,
             captures: Captures::of(&self.table, self.commands),
         };
-        let (commands, within) = (self.commands, (&mut compiler, Some(database)));
+        let (commands, within) = (self.commands, (&mut compiler, Some(engine)));
         let rules = rules.for_statement(leaf, commands, &self.assigned, &indexes, within)?;
-        let table = TableAccess::open(database, leaf)?;
+        let table = TableAccess::open(engine, leaf)?;
         Ok(Target { rules: Arc::new(rules), table, indexes })
     }
 }

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_sql::expr::Expr;
-use steppe_txn::Database;
+use steppe_txn::Engine;
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// A table that is written to.
@@ -110,12 +110,12 @@ impl TargetRules {
         commands: &[RowCommand],
         assigned: &[usize],
         indexes: &[IndexAccess],
-        (compiler, database): (&mut Compiler<'_>, Option<&Database>),
+        (compiler, engine): (&mut Compiler<'_>, Option<&Engine>),
     ) -> Result<TargetRules> {
         let any = commands.contains(&RowCommand::Update) && rewrites_updates(table);
         self.written = Written::new(assigned, &self, indexes, any);
         self.hooks = HookSet::of(table, commands, &self, compiler)?;
-        self.keys = KeyRules::of(table, commands, &self, (compiler.catalog(), database))?;
+        self.keys = KeyRules::of(table, commands, &self, (compiler.catalog(), engine))?;
         Ok(self)
     }
 
@@ -130,12 +130,12 @@ impl TargetRules {
 
 impl Target {
     /// A table that is defined as this one is; the indexes are in the same order.
-    pub(crate) fn open_alike(&self, database: &Database, leaf: &Definition) -> Result<Target> {
+    pub(crate) fn open_alike(&self, engine: &Engine, leaf: &Definition) -> Result<Target> {
         let indexes = self.indexes.iter().zip(&leaf.indexes);
         Ok(Target {
             rules: self.rules.clone(),
-            table: self.table.open_alike(database, &leaf.table),
-            indexes: indexes.map(|(i, new)| i.open_alike(database, new)).collect::<Result<_>>()?,
+            table: self.table.open_alike(engine, &leaf.table),
+            indexes: indexes.map(|(i, new)| i.open_alike(engine, new)).collect::<Result<_>>()?,
         })
     }
 

@@ -43,7 +43,7 @@ use steppe_sql::plan::{
     AggMode, InnerRows, ModifyTable, Plan, PlanNode, PlannedStmt, RowLock, is_dealt_out,
 };
 use steppe_sql::query::{FrameBound, FrameOffset, LockStrength};
-use steppe_txn::{Database, RowLockMode};
+use steppe_txn::{Engine, RowLockMode};
 use steppe_types::{Datum, Error, Oid, Result, oid};
 
 /// Compiles plans; numbers nodes in pre-order, as EXPLAIN walks them.
@@ -51,8 +51,8 @@ pub(crate) struct PlanCompiler<'a, 'b> {
     pub(crate) exprs: &'b mut Compiler<'a>,
     /// The statement, for parts that are compiled only when they run.
     pub(crate) stmt: &'b Arc<PlannedStmt>,
-    /// The database; `None` compiles plans without tables.
-    pub(crate) database: Option<&'b Database>,
+    /// The engine; `None` compiles plans without tables.
+    pub(crate) engine: Option<&'b Engine>,
     pub(crate) next_id: usize,
     /// Highest working table number + 1.
     pub(crate) work_tables: usize,
@@ -347,10 +347,10 @@ impl PlanCompiler<'_, '_> {
     }
 
     pub(super) fn table(&mut self, relation: &Arc<Relation>) -> Result<TableAccess> {
-        let database = self
-            .database
-            .ok_or_else(|| Error::internal("plan touches a table, and there is no database"))?;
-        TableAccess::open(database, relation)
+        let engine = self
+            .engine
+            .ok_or_else(|| Error::internal("plan touches a table, and there is no engine"))?;
+        TableAccess::open(engine, relation)
     }
 
     pub(super) fn index(
@@ -358,10 +358,10 @@ impl PlanCompiler<'_, '_> {
         table: &Arc<Relation>,
         relation: &Arc<Relation>,
     ) -> Result<IndexAccess> {
-        let database = self
-            .database
-            .ok_or_else(|| Error::internal("plan touches an index, and there is no database"))?;
-        IndexAccess::open(database, table, relation, self.exprs)
+        let engine = self
+            .engine
+            .ok_or_else(|| Error::internal("plan touches an index, and there is no engine"))?;
+        IndexAccess::open(engine, table, relation, self.exprs)
     }
 
     /// A call in FROM that gives these columns.
@@ -669,7 +669,7 @@ impl PlanCompiler<'_, '_> {
             captures: Captures::of(relation, commands_of(modify)),
         };
         let (commands, assigned) = (commands_of(modify), Written::assigned_by(modify));
-        let within = (&mut *self.exprs, self.database);
+        let within = (&mut *self.exprs, self.engine);
         let rules = rules.for_statement(relation, commands, &assigned, &indexes, within)?;
         Ok(Target { rules: Arc::new(rules), table: self.table(relation)?, indexes })
     }

@@ -56,7 +56,7 @@ impl CRowLock {
             })
         });
         let columns = columns.collect::<Result<_>>()?;
-        let table = Arc::new(TableAccess::open(cx.txn()?.txn.database(), leaf)?);
+        let table = Arc::new(TableAccess::open(cx.txn()?.txn.engine(), leaf)?);
         Ok(Some(LockedRows { table, columns }))
     }
 }

@@ -241,7 +241,7 @@ impl PartitionScanPlan {
         let txn = &cx.txn()?.txn;
         match leaf.relation.storage {
             Some(file) if reads_one_table && txn.isolation() != IsolationLevel::Serializable => {
-                Ok(txn.database().tree_of(file)?.is_none())
+                Ok(txn.engine().tree_of(file)?.is_none())
             }
             _ => Ok(false),
         }
@@ -284,12 +284,12 @@ impl PartitionScanPlan {
             let needed = first_id + count_nodes(&plan);
             instruments.resize(needed.max(instruments.len()), Instrument::default());
         }
-        let database = cx.txn()?.txn.database().clone();
+        let engine = cx.txn()?.txn.engine().clone();
         let mut exprs = Compiler::new(&self.stmt, FnContext::pure(catalog.clone()));
         let mut compiler = PlanCompiler {
             exprs: &mut exprs,
             stmt: &self.stmt,
-            database: Some(&database),
+            engine: Some(&engine),
             next_id: first_id,
             work_tables: 0,
             top: false,

@@ -32,7 +32,7 @@ use steppe_partition::RoutedPartition;
 use steppe_sql::bind::{stored_checks, stored_generated, stored_never_null};
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode, PlannedStmt, ScanRelation};
 use steppe_sql::query::Command;
-use steppe_txn::Database;
+use steppe_txn::Engine;
 use steppe_types::{Error, Oid, Result};
 
 /// The leaves' statements of a statement over one partitioned table.
@@ -63,7 +63,7 @@ impl LeafPoint {
     fn of(
         model: &Model<Arc<CompiledStmt>>,
         leaf: &Definition,
-        database: &Database,
+        engine: &Engine,
     ) -> Result<LeafPoint> {
         let statement = &model.compiled;
         let scan = PointPlan::scan(statement.root());
@@ -76,11 +76,11 @@ impl LeafPoint {
             let mut pairs = model.leaf.indexes.iter().zip(&leaf.indexes);
             let found = pairs.find(|(its, _)| its.oid == index.oid);
             let (_, relation) = found.ok_or_else(|| Error::internal("leaf without an index"))?;
-            index.open_alike(database, relation)
+            index.open_alike(engine, relation)
         };
         Ok(LeafPoint {
             index: open(&scan.index)?,
-            table: scan.table.open_alike(database, &leaf.table),
+            table: scan.table.open_alike(engine, &leaf.table),
             others: others.iter().map(open).collect::<Result<_>>()?,
             statement: statement.clone(),
         })
@@ -172,7 +172,7 @@ impl LeafStatements {
         stmt: &PlannedStmt,
         leaf: RoutedPartition,
         catalog: &Arc<Catalog>,
-        database: &Database,
+        engine: &Engine,
         f: impl FnOnce(&LeafPoint) -> Result<Option<R>>,
     ) -> Result<Option<R>> {
         let place = leaf.place.filter(|place| self.points.has_room(*place));
@@ -180,7 +180,7 @@ impl LeafStatements {
             if let Some(found) = self.other_points.get(leaf.relation, Clone::clone) {
                 return found.as_deref().map_or(Ok(None), f);
             }
-            let made = self.make_point(stmt, leaf.relation, catalog, database)?.map(Arc::new);
+            let made = self.make_point(stmt, leaf.relation, catalog, engine)?.map(Arc::new);
             self.other_points.put(leaf.relation, made.clone());
             return made.as_deref().map_or(Ok(None), f);
         };
@@ -190,7 +190,7 @@ impl LeafStatements {
         // The point statement may have been made before places were known.
         let met = self.other_points.take(leaf.relation).flatten().and_then(Arc::into_inner);
         let made = match met {
-            None => self.make_point(stmt, leaf.relation, catalog, database)?,
+            None => self.make_point(stmt, leaf.relation, catalog, engine)?,
             met => met,
         };
         self.points.put(place, made).as_ref().map_or(Ok(None), f)
@@ -201,20 +201,20 @@ impl LeafStatements {
         stmt: &PlannedStmt,
         leaf: Oid,
         catalog: &Arc<Catalog>,
-        database: &Database,
+        engine: &Engine,
     ) -> Result<Option<LeafPoint>> {
         let relation = catalog.relation(leaf);
         let relation = relation.ok_or_else(|| Error::internal("routed to no relation"))?;
         let definition = Definition::of(relation, catalog);
         if let Some(model) = self.models.of(&definition, catalog.epoch) {
-            return LeafPoint::of(&model, &definition, database).map(Some);
+            return LeafPoint::of(&model, &definition, engine).map(Some);
         }
-        let statement = self.statement(stmt, leaf, catalog, database)?;
+        let statement = self.statement(stmt, leaf, catalog, engine)?;
         let Some(statement) = statement.filter(|statement| statement.is_point()) else {
             return Ok(None);
         };
         let model = self.models.put(definition, catalog.epoch, statement);
-        LeafPoint::of(&model, &model.leaf, database).map(Some)
+        LeafPoint::of(&model, &model.leaf, engine).map(Some)
     }
 
     /// The statement about a leaf, if it has one.
@@ -223,7 +223,7 @@ impl LeafStatements {
         stmt: &PlannedStmt,
         leaf: Oid,
         catalog: &Arc<Catalog>,
-        database: &Database,
+        engine: &Engine,
     ) -> Result<Option<Arc<CompiledStmt>>> {
         if let Some(found) = self.statements.get(leaf, Clone::clone) {
             return Ok(found);
@@ -233,7 +233,7 @@ impl LeafStatements {
         let made = match self.plan_for(stmt, relation, catalog)? {
             None => None,
             Some(planned) => {
-                let made = CompiledStmt::compile(Arc::new(planned), catalog, database)?;
+                let made = CompiledStmt::compile(Arc::new(planned), catalog, engine)?;
                 Some(Arc::new(made)).filter(|made| is_of_leaf_alone(made.root()))
             }
         };

@@ -41,7 +41,7 @@ use steppe_sql::bind::{self, BindContext, Params, Unbound};
 use steppe_sql::expr::Expr;
 use steppe_sql::parser::{self, ParsedStatement};
 use steppe_sql::planner::{self, PlannerContext, PlannerSettings};
-use steppe_txn::Database;
+use steppe_txn::Engine;
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Result, SqlState};
 
@@ -55,8 +55,8 @@ pub struct Planning<'a> {
     pub planner: &'a PlannerSettings,
     /// The catalog that the transaction's snapshot was taken under, if that is an older one.
     pub older: Option<&'a Catalog>,
-    /// The database with the tables.
-    pub database: &'a Database,
+    /// The engine with the tables.
+    pub engine: &'a Engine,
     /// The check for interrupts, called now and then.
     pub interrupts: &'a dyn Fn() -> Result<()>,
     /// The rows must carry their positions, for a cursor.
@@ -112,7 +112,7 @@ fn compile(
     source: &str,
     params: Params,
 ) -> Result<CompiledStmt, Unbound> {
-    let Planning { names, io, planner: settings, older, database, interrupts, .. } = *planning;
+    let Planning { names, io, planner: settings, older, engine, interrupts, .. } = *planning;
     let catalog = &names.catalog;
     let context = BindContext { catalog, search_path: &names.path, io, source };
     let mut bound = bind::bind_query(&context, statement, params)?;
@@ -120,7 +120,7 @@ fn compile(
         bound.add_positions();
     }
     fold_conditions(&mut bound.query, catalog);
-    let sizes = &Sizes::new(database, catalog, io);
+    let sizes = &Sizes::new(engine, catalog, io);
     let search_path = &names.path;
     let may_fail = &|expr: &Expr| constants::may_fail(expr, catalog);
     let values = planning.values;
@@ -136,5 +136,5 @@ fn compile(
         values,
     };
     let planned = Arc::new(planner::plan(&context, bound)?);
-    Ok(CompiledStmt::compile(planned, catalog, database)?)
+    Ok(CompiledStmt::compile(planned, catalog, engine)?)
 }

@@ -19,7 +19,7 @@ use crate::statement::{
 };
 use crate::transaction::Transaction;
 use std::sync::Arc;
-use steppe_txn::{Database, RowId, Txn};
+use steppe_txn::{Engine, RowId, Txn};
 use steppe_types::{Datum, Error, Result};
 
 /// The snapshot at which a statement reads.
@@ -39,18 +39,18 @@ pub enum Snapshot {
 pub fn run_in_place(
     compiled: &Arc<CompiledStmt>,
     params: &Arc<[Datum]>,
-    (env, database): (&ExecEnv, &Database),
+    (env, engine): (&ExecEnv, &Engine),
     txn: &mut Option<Transaction>,
     (limit, snapshot): (u64, Snapshot),
     sink: &mut dyn RowSink,
 ) -> Result<Option<u64>> {
     let Some(leaf) = lock_leaf(compiled, params, env, txn)? else { return Ok(None) };
     start_statement(txn, snapshot)?;
-    let awaited = match run_point(compiled, leaf, params, (env, database), txn, sink)? {
+    let awaited = match run_point(compiled, leaf, params, (env, engine), txn, sink)? {
         Ran::Point(rows) => return Ok(Some(rows)),
         Ran::Not { awaited } => awaited,
     };
-    let Some(mut execution) = execution(compiled, leaf, params, (env, database), txn)? else {
+    let Some(mut execution) = execution(compiled, leaf, params, (env, engine), txn)? else {
         return Ok(None);
     };
     if let Some(awaited) = awaited {
@@ -65,13 +65,13 @@ pub fn run_in_place(
 pub(crate) fn begin_in_place(
     compiled: &Arc<CompiledStmt>,
     params: &Arc<[Datum]>,
-    (env, database): (&ExecEnv, &Database),
+    (env, engine): (&ExecEnv, &Engine),
     txn: &mut Option<Transaction>,
     snapshot: Snapshot,
 ) -> Result<Option<Execution>> {
     let Some(leaf) = lock_leaf(compiled, params, env, txn)? else { return Ok(None) };
     start_statement(txn, snapshot)?;
-    execution(compiled, leaf, params, (env, database), txn)
+    execution(compiled, leaf, params, (env, engine), txn)
 }
 
 fn start_statement(txn: &mut Option<Transaction>, snapshot: Snapshot) -> Result<()> {
@@ -105,11 +105,11 @@ fn execution(
     compiled: &Arc<CompiledStmt>,
     leaf: Option<LeafOfStatement>,
     params: &Arc<[Datum]>,
-    (env, database): (&ExecEnv, &Database),
+    (env, engine): (&ExecEnv, &Engine),
     txn: &mut Option<Transaction>,
 ) -> Result<Option<Execution>> {
     let of_leaf = match leaf {
-        Some(leaf) => compiled.of_leaf(leaf, env, database)?,
+        Some(leaf) => compiled.of_leaf(leaf, env, engine)?,
         None => None,
     };
     // The bound of a locked leaf cannot change.
@@ -144,14 +144,14 @@ fn run_point(
     compiled: &CompiledStmt,
     leaf: Option<LeafOfStatement>,
     params: &Arc<[Datum]>,
-    (env, database): (&ExecEnv, &Database),
+    (env, engine): (&ExecEnv, &Engine),
     txn: &mut Option<Transaction>,
     sink: &mut dyn RowSink,
 ) -> Result<Ran> {
     let mut awaited = None;
     loop {
         let over = (leaf, awaited);
-        let outcome = compiled.run_point(over, params, (env, database), txn, sink)?;
+        let outcome = compiled.run_point(over, params, (env, engine), txn, sink)?;
         let (wait, row) = match outcome {
             None => return Ok(Ran::Not { awaited }),
             Some(ExecOutcome::Done { rows }) => return Ok(Ran::Point(rows)),

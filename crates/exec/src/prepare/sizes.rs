@@ -21,7 +21,7 @@ use steppe_catalog::{Catalog, IndexKey, Relation, Statistics};
 use steppe_sql::expr::{Expr, TypeRef};
 use steppe_sql::planner::{self, TableSizes};
 use steppe_storage::{Direction, Tree};
-use steppe_txn::Database;
+use steppe_txn::Engine;
 use steppe_types::io::IoContext;
 use steppe_types::key::{KeyPart, WITH_A_VALUE, decode_key, is_exact};
 use steppe_types::physical::Physical;
@@ -39,7 +39,7 @@ const ESTIMATE_ERROR: f64 = 0.05;
 
 /// Sizes of tables and indexes, as the storage engine knows them, for one statement.
 pub(super) struct Sizes<'a> {
-    database: &'a Database,
+    engine: &'a Engine,
     catalog: &'a Arc<Catalog>,
     io: &'a Arc<IoContext>,
     /// (rows, pages) of the relations estimated so far.
@@ -67,11 +67,11 @@ impl TableSizes for Sizes<'_> {
 
 impl<'a> Sizes<'a> {
     pub(super) fn new(
-        database: &'a Database,
+        engine: &'a Engine,
         catalog: &'a Arc<Catalog>,
         io: &'a Arc<IoContext>,
     ) -> Sizes<'a> {
-        Sizes { database, catalog, io, known: RefCell::default() }
+        Sizes { engine, catalog, io, known: RefCell::default() }
     }
 
     fn size_now(&self, relation: &Relation) -> (f64, f64) {
@@ -92,8 +92,8 @@ impl<'a> Sizes<'a> {
 
     /// `None`: there is no tree, or one that cannot be read. Its scan reports that.
     fn tree(&self, relation: &Relation) -> Option<Tree> {
-        let id = self.database.tree_of(relation.storage?).ok()??;
-        Some(self.database.store().tree(id))
+        let id = self.engine.tree_of(relation.storage?).ok()??;
+        Some(self.engine.store().tree(id))
     }
 
     /// The first key of an index from one of its ends that is not NULL, if the key gives the value.

@@ -63,7 +63,7 @@ impl Spi<'_> {
             loop {
                 planned.make_ready(txn, is_read_only)?;
                 let plan = planned.for_values(&values)?;
-                let within = (&planned.env, &*planned.database);
+                let within = (&planned.env, &*planned.engine);
                 plan.compiled.check_constants(Some(&values), &planned.env.catalog)?;
                 let begun = begin_in_place(&plan.compiled, &values, within, txn, snapshot)?;
                 let Some(execution) = begun else { continue };

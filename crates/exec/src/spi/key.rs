@@ -56,7 +56,7 @@ impl KeyStatement {
             io: &frame.io,
             planner: &planner,
             older: frame.older.as_deref(),
-            database: &frame.database,
+            engine: &frame.engine,
             interrupts: &|| session.check_interrupts(),
             for_cursor: false,
             values: &[],
@@ -92,7 +92,7 @@ impl Spi<'_> {
                 let transaction = present(txn)?;
                 transaction.rebase(&*session)?;
                 let (version, frame) = (session.frame_version(), session.frame()?);
-                let database = Arc::clone(&frame.database);
+                let engine = Arc::clone(&frame.engine);
                 let plan = statement.plan(&*session, &frame)?;
                 for (relation, mode) in &plan.compiled.planned().relations {
                     let wait = transaction.txn.lock_relation(*relation, lock_mode(*mode))?;
@@ -115,7 +115,7 @@ impl Spi<'_> {
                 let compiled = &plan.compiled;
                 compiled.check_constants(Some(&params), &env.catalog)?;
                 let sink = &mut Answer::default();
-                let within = (&env, &*database);
+                let within = (&env, &*engine);
                 if let Some(rows) = run_in_place(compiled, &params, within, txn, how, sink)? {
                     return Ok(rows);
                 }

@@ -25,7 +25,7 @@ use steppe_sql::expr::TypeRef;
 use steppe_sql::plan::ResultColumn;
 use steppe_sql::planner::PlannerSettings;
 use steppe_sql::query::Command;
-use steppe_txn::Database;
+use steppe_txn::Engine;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// The kind of a text.
@@ -87,7 +87,7 @@ pub(super) struct Planned {
     variants: Option<Arc<Variants<PreparedPlan>>>,
     /// The environment of its runs, as of the frame's version.
     pub(super) env: ExecEnv,
-    pub(super) database: Arc<Database>,
+    pub(super) engine: Arc<Engine>,
     made_with: MadeWith,
     version: u64,
     /// The number of characters that precede the function's text in the parsed text.
@@ -172,8 +172,8 @@ impl Spi<'_> {
             temp,
         };
         let variants = variants_of(&plan, &frame);
-        let (made_with, database) = (MadeWith::of(&frame), frame.database);
-        let planned = Planned { plan, variants, env, database, made_with, version, before };
+        let (made_with, engine) = (MadeWith::of(&frame), frame.engine);
+        let planned = Planned { plan, variants, env, engine, made_with, version, before };
         Ok(Body::Plan(Box::new(planned)))
     }
 
@@ -379,7 +379,7 @@ fn plan(
         io: &frame.io,
         planner: &frame.planner,
         older: frame.older.as_deref(),
-        database: &frame.database,
+        engine: &frame.engine,
         interrupts: &|| session.check_interrupts(),
         for_cursor: false,
         values,

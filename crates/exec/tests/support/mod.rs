@@ -21,7 +21,7 @@ use steppe_spill::TempSpace;
 use steppe_sql::bind::{BindContext, Params, bind_query};
 use steppe_sql::planner::{PlannerContext, PlannerSettings, TableSizes, plan};
 use steppe_txn::{
-    Database, DatabaseId, DatabaseOptions, IndexStore, IsolationLevel, OverflowStore, Persistence,
+    DatabaseId, Engine, EngineOptions, IndexStore, IsolationLevel, OverflowStore, Persistence,
     SessionHandle, TableStore, Txn,
 };
 use steppe_types::io::IoContext;
@@ -30,7 +30,7 @@ use steppe_types::{Datum, Oid, Result, oid, text_io};
 use steppe_vfs::CrashVfs;
 
 pub struct World {
-    pub database: Arc<Database>,
+    pub engine: Arc<Engine>,
     pub session: SessionHandle,
     pub catalog: Catalog,
     pub settings: PlannerSettings,
@@ -101,7 +101,7 @@ impl Default for World {
 impl World {
     pub fn new() -> World {
         let vfs = Arc::new(CrashVfs::new(1));
-        let options = DatabaseOptions {
+        let options = EngineOptions {
             pool_pages: 512,
             pages_max: 1 << 16,
             wal_buffers_bytes: 1 << 20,
@@ -111,15 +111,14 @@ impl World {
             undo_buffers_bytes: 4 << 20,
             undo_segment_bytes: 64 << 10,
             background: false,
-            ..DatabaseOptions::default()
+            ..EngineOptions::default()
         };
         use steppe_vfs::Vfs;
         vfs.create_dir_all(Path::new("temp")).expect("a directory on an empty disk");
-        let database =
-            Database::open(vfs.clone(), Path::new("data"), options).expect("new database");
+        let engine = Engine::open(vfs.clone(), Path::new("data"), options).expect("new database");
         World {
-            session: database.new_session(DatabaseId::POSTGRES),
-            database,
+            session: engine.new_session(DatabaseId::POSTGRES),
+            engine,
             catalog: Catalog::default(),
             settings: PlannerSettings::default(),
             work_mem_bytes: 4 << 20,
@@ -133,8 +132,8 @@ impl World {
     /// A second session over the same database and catalog.
     pub fn another(&self) -> World {
         World {
-            session: self.database.new_session(DatabaseId::POSTGRES),
-            database: self.database.clone(),
+            session: self.engine.new_session(DatabaseId::POSTGRES),
+            engine: self.engine.clone(),
             catalog: self.catalog.clone(),
             settings: PlannerSettings::default(),
             work_mem_bytes: self.work_mem_bytes,
@@ -248,7 +247,7 @@ impl World {
         };
         let planned = Arc::new(plan(&ctx, bound)?);
         let catalog = Arc::new(self.catalog.clone());
-        CompiledStmt::compile(planned, &catalog, &self.database).map(Arc::new)
+        CompiledStmt::compile(planned, &catalog, &self.engine).map(Arc::new)
     }
 
     /// Prepares a statement as sessions and functions do.
@@ -260,7 +259,7 @@ impl World {
             io: &Arc::default(),
             planner: &self.settings,
             older: None,
-            database: &self.database,
+            engine: &self.engine,
             interrupts: &|| Ok(()),
             for_cursor: false,
             values: &[],
@@ -327,7 +326,7 @@ impl World {
         let env = self.env();
         let mut sink = Rows::of(stmt);
         let mut txn = self.txn.take();
-        let within = (&env, &*self.database);
+        let within = (&env, &*self.engine);
         let point = stmt.run_point((None, None), &params, within, &mut txn, &mut sink);
         let result = match point {
             Err(error) => Err(error),

@@ -15,7 +15,7 @@ use steppe_counting::progress::Progress;
 use steppe_spill::TempSpace;
 use steppe_sql::ast::{SetStmt, Statement};
 use steppe_sql::planner::PlannerSettings;
-use steppe_txn::{Database, LockWait, Lsn, RowId, SessionHandle, Txn};
+use steppe_txn::{Engine, LockWait, Lsn, RowId, SessionHandle, Txn};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result};
 
@@ -42,7 +42,7 @@ pub struct Frame {
     /// The catalog in force when the transaction's snapshot was taken, if it is an older one.
     pub older: Option<Arc<Catalog>>,
     /// The database with the tables.
-    pub database: Arc<Database>,
+    pub engine: Arc<Engine>,
     /// The place of temporary files.
     pub temp: Arc<TempSpace>,
     /// maintenance_work_mem

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 use steppe_catalog::{Catalog, RelKind, Relation};
 use steppe_counting::accesses::Accesses;
-use steppe_txn::Database;
+use steppe_txn::Engine;
 use steppe_types::Oid;
 use steppe_types::setting_number::leading_number;
 use steppe_types::text_io::parse_bool;
@@ -181,7 +181,7 @@ impl<'a> Due<'a> {
 
     /// Whether a table's size differs from its size at the last ANALYZE.
     fn is_another(&self, table: &Relation) -> bool {
-        let pages = pages(&self.server.database, table).unwrap_or(0) as f64;
+        let pages = pages(&self.server.engine, table).unwrap_or(0) as f64;
         let known = table.statistics.as_ref().filter(|known| known.rows >= 0.0);
         let enabled = self.standing(table, u64::MAX, None).is_due;
         enabled
@@ -199,7 +199,7 @@ fn rows(table: &Relation) -> Option<f64> {
 }
 
 /// The pages of a table; `None` if they cannot be counted now.
-fn pages(database: &Database, table: &Relation) -> Option<u64> {
-    let tree = database.tree_of(table.storage?).ok()??;
-    database.store().tree(tree).page_count().ok()
+fn pages(engine: &Engine, table: &Relation) -> Option<u64> {
+    let tree = engine.tree_of(table.storage?).ok()??;
+    engine.store().tree(tree).page_count().ok()
 }

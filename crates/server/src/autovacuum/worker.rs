@@ -81,7 +81,7 @@ impl Drop for Worker {
 
 impl Worker {
     fn new(server: &Arc<Server>) -> Worker {
-        let handle = server.database.new_session(server.catalog.database_id());
+        let handle = server.engine.new_session(server.catalog.database_id());
         handle.shared().give_way_to_all();
         let pid = i32::try_from(handle.pid()).unwrap_or(i32::MAX);
         let control = Arc::new(SessionControl::default());

@@ -56,5 +56,5 @@ fn position(core: &SharedSession, sequence: u32) -> Result<Option<(i64, bool)>> 
             .detail(format!("This operation is not supported for {kinds}.")));
     }
     let server = &core.server;
-    Ok(Some(server.sequences.get(&server.database, relation)?.position()))
+    Ok(Some(server.sequences.get(&server.engine, relation)?.position()))
 }

@@ -69,7 +69,7 @@ fn blocking(core: &SharedSession, pid: i32) -> Vec<u32> {
     match u32::try_from(pid) {
         // A session that waits for a safe snapshot waits for no lock.
         Ok(pid) if blocking_safe_snapshot(core, pid as i32).is_empty() => {
-            core.server.database.locks().blocking(pid)
+            core.server.engine.locks().blocking(pid)
         }
         _ => Vec::new(),
     }
@@ -78,7 +78,7 @@ fn blocking(core: &SharedSession, pid: i32) -> Vec<u32> {
 /// The sessions whose serializable transactions must end before the session has a safe snapshot.
 fn blocking_safe_snapshot(core: &SharedSession, pid: i32) -> Vec<u32> {
     let pid = u32::try_from(pid).unwrap_or(0);
-    core.server.database.blocking_safe_snapshot(pid)
+    core.server.engine.blocking_safe_snapshot(pid)
 }
 
 /// For PostgreSQL's isolation tester: whether a session waits for a lock of one of these sessions,

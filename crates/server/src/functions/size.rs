@@ -78,10 +78,10 @@ fn size(core: &SharedSession, args: &[Datum], parts: Parts) -> Result<Datum> {
         files.extend(names.catalog.indexes_of(relation).filter_map(storage));
     }
     let mut pages = 0u64;
-    let database = &core.server.database;
+    let engine = &core.server.engine;
     for file in files {
-        if let Some(tree) = database.tree_of(file)? {
-            pages += database.store().tree(tree).page_count()?;
+        if let Some(tree) = engine.tree_of(file)? {
+            pages += engine.store().tree(tree).page_count()?;
         }
     }
     Ok(Datum::Int8((pages * PAGE_SIZE as u64) as i64))
@@ -130,7 +130,7 @@ fn size_within(core: &SharedSession, tablespace: Oid) -> Datum {
 
 /// Bytes of the data file, which holds all relations.
 fn size_of_all(core: &SharedSession) -> Datum {
-    let pages = core.server.database.store().stats().file_pages;
+    let pages = core.server.engine.store().stats().file_pages;
     Datum::Int8((pages * PAGE_SIZE as u64) as i64)
 }
 

@@ -32,7 +32,7 @@ pub(super) const TABLE: &[(&str, Native)] = &[
 ];
 
 fn wal(core: &SharedSession) -> &Wal {
-    core.server.database.wal()
+    core.server.engine.wal()
 }
 
 fn position(lsn: Lsn) -> Datum {
@@ -40,7 +40,7 @@ fn position(lsn: Lsn) -> Datum {
 }
 
 fn switch(core: &SharedSession, _: &[Datum]) -> Result<Datum> {
-    Ok(position(core.server.database.store().switch_segment()?))
+    Ok(position(core.server.engine.store().switch_segment()?))
 }
 
 /// The segment file of a position, and the offset in it.
@@ -62,7 +62,7 @@ fn control_recovery() -> Datum {
 
 /// When the control file was last written. A checkpoint writes it when it ends.
 fn control_written(core: &SharedSession) -> Datum {
-    let path = core.server.database.store().control_data().path;
+    let path = core.server.engine.store().control_data().path;
     let modified = std::fs::metadata(path).and_then(|file| file.modified());
     let since = modified.ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
     // In whole seconds, as in PostgreSQL.
@@ -74,7 +74,7 @@ fn control_written(core: &SharedSession) -> Datum {
 
 /// pg_control_version, catalog_version_no, system_identifier, pg_control_last_modified
 fn control_system(core: &SharedSession) -> Result<Datum> {
-    let control = core.server.database.store().control_data();
+    let control = core.server.engine.store().control_data();
     let version = Datum::Int4(i32::try_from(control.version).unwrap_or(i32::MAX));
     Ok(record([
         version.clone(),
@@ -86,7 +86,7 @@ fn control_system(core: &SharedSession) -> Result<Datum> {
 }
 
 fn control_init(core: &SharedSession) -> Datum {
-    let control = core.server.database.store().control_data();
+    let control = core.server.engine.store().control_data();
     let segment = i32::try_from(control.wal_segment_bytes).unwrap_or(i32::MAX);
     record([
         Datum::Int4(8),
@@ -108,16 +108,16 @@ fn control_init(core: &SharedSession) -> Datum {
 
 /// A checkpoint has no log record of its own: its position is where redo starts.
 fn control_checkpoint(core: &SharedSession) -> Result<Datum> {
-    let database = &core.server.database;
-    let control = database.store().control_data();
+    let engine = &core.server.engine;
+    let control = engine.store().control_data();
     let redo = Datum::PgLsn(control.redo.0);
-    let (oldest, next) = database.xid_horizon();
+    let (oldest, next) = engine.xid_horizon();
     let xid = |xid: u64| Datum::Oid(xid as u32);
     let none = || Datum::Null;
     Ok(record([
         redo.clone(),
         redo,
-        Datum::text(database.wal().segment_of(control.redo).0),
+        Datum::text(engine.wal().segment_of(control.redo).0),
         Datum::Int4(TIMELINE),
         Datum::Int4(TIMELINE),
         // The doublewrite area protects from torn pages.

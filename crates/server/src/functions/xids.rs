@@ -39,21 +39,21 @@ fn position(core: &SharedSession) -> Result<u64> {
 
 fn current_snapshot(core: &SharedSession) -> Result<Datum> {
     let own = core.handle.shared().xid();
-    let snapshot = core.server.database.xids_at(position(core)?, own);
+    let snapshot = core.server.engine.xids_at(position(core)?, own);
     Ok(Datum::text(snapshot.shown()))
 }
 
 /// A transaction's status; NULL if it is no longer known.
 fn status(core: &SharedSession, xid: u64) -> Result<Datum> {
-    let database = &core.server.database;
-    if xid >= database.next_xid() {
+    let engine = &core.server.engine;
+    if xid >= engine.next_xid() {
         let message = format!("transaction ID {xid} is in the future");
         return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
     }
     let status = match xid {
         0 => None,
         1..FIRST_NORMAL_XID => Some(XidStatus::Committed),
-        _ => database.xid_status(xid),
+        _ => engine.xid_status(xid),
     };
     Ok(status.map_or(Datum::Null, |status| {
         Datum::text(match status {
@@ -70,7 +70,7 @@ fn age(core: &SharedSession, xid: u32) -> Datum {
         return Datum::Int4(i32::MAX);
     }
     let now = match core.handle.shared().xid() {
-        0 => core.server.database.next_xid(),
+        0 => core.server.engine.next_xid(),
         own => own,
     };
     Datum::Int4((now as u32).wrapping_sub(xid) as i32)
@@ -85,7 +85,7 @@ fn export(core: &SharedSession) -> Result<Datum> {
     let pid = core.handle.pid();
     let snapshot = ExportedSnapshot { pid, lsn: position(core)?, catalog: core.names().catalog };
     let number = core.exported.fetch_add(1, Ordering::Relaxed) + 1;
-    let ended = core.server.database.locks().transactions_ended();
+    let ended = core.server.engine.locks().transactions_ended();
     let transaction = ended.get(&pid).map_or(0, |ended| *ended as u32);
     let name = format!("{pid:08X}-{transaction:08X}-{number}");
     core.server.exported.lock().insert(name.clone(), snapshot);

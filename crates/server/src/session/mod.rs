@@ -368,7 +368,7 @@ impl Session {
         if self.transaction.in_block() && tag::only_tags_of_changes(&self.wire.out) {
             lsn = Lsn(flush_to);
         }
-        let wal = self.core.server.database.wal();
+        let wal = self.core.server.engine.wal();
         if wal.is_durable(lsn) {
             return Ok(());
         }

@@ -339,7 +339,7 @@ impl Session {
             io: &self.statement.env.io,
             planner: &self.settings.live.planner,
             older: self.namespace.older.as_deref(),
-            database: &self.core.server.database,
+            engine: &self.core.server.engine,
             interrupts: &|| self.core.check_interrupts(),
             for_cursor: wanted.for_cursor,
             values: wanted.values,

@@ -116,8 +116,8 @@ impl Session {
         repeated: usize,
         text: Option<&str>,
     ) -> Result<Option<Arc<CachedPlan>>> {
-        let database = &self.core.server.database;
-        let compiled = one.compiled.of_rows(repeated, &self.namespace.names.catalog, database)?;
+        let engine = &self.core.server.engine;
+        let compiled = one.compiled.of_rows(repeated, &self.namespace.names.catalog, engine)?;
         let Some((compiled, mut one)) = compiled.zip(Arc::into_inner(one)) else { return Ok(None) };
         one.prepared.compiled = Arc::new(compiled);
         if let Some(text) = text {

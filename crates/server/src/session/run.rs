@@ -183,7 +183,7 @@ impl Session {
     ) -> Result<Option<ExecOutcome>> {
         self.start_statement()?;
         let compiled = &portal.plan.compiled;
-        let within = (&self.statement.env, &*self.core.server.database);
+        let within = (&self.statement.env, &*self.core.server.engine);
         let mut sink = WireSink {
             out: &mut self.wire.out,
             columns: compiled.columns(),
@@ -206,9 +206,9 @@ impl Session {
 
     /// Starts a plan's execution at the running statement's snapshot.
     pub(super) fn start_execution(&mut self, portal: &mut PlanPortal) -> Result<()> {
-        let database = &self.core.server.database;
+        let engine = &self.core.server.engine;
         let of_leaf = match portal.leaf {
-            Some(leaf) => portal.plan.compiled.of_leaf(leaf, &self.statement.env, database)?,
+            Some(leaf) => portal.plan.compiled.of_leaf(leaf, &self.statement.env, engine)?,
             None => None,
         };
         // A leaf keeps its keys. Any other plan must also fit partitions that were added meanwhile.

@@ -63,7 +63,7 @@ impl Note {
 /// The rows of pg_prepared_xacts.
 pub(crate) fn rows(server: &Server) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new("pg_prepared_xacts")?;
-    for prepared in server.database.prepared_transactions() {
+    for prepared in server.engine.prepared_transactions() {
         let note = Note::decode(&prepared.note)?;
         builder.row([
             ("transaction", Datum::Oid(prepared.xid as u32)),
@@ -79,7 +79,7 @@ pub(crate) fn rows(server: &Server) -> Result<Vec<Vec<Datum>>> {
 /// The rows of pg_prepared_xact(), with the OIDs of the role and the database.
 pub(crate) fn shown(server: &Server) -> Result<Vec<Vec<Datum>>> {
     let mut rows = Vec::new();
-    for prepared in server.database.prepared_transactions() {
+    for prepared in server.engine.prepared_transactions() {
         let note = Note::decode(&prepared.note)?;
         rows.push(vec![
             Datum::Oid(prepared.xid as u32),
@@ -164,7 +164,7 @@ impl Session {
         self.prevent_in_block(command)?;
         let server = Arc::clone(self.server());
         let wait = tokio::task::block_in_place(|| {
-            let held = server.database.hold_prepared(gid)?;
+            let held = server.engine.hold_prepared(gid)?;
             if commit { commit_prepared(&server, held) } else { held.rollback() }
         })?;
         let counts = &self.control.activity.counts;

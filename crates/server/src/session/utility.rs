@@ -117,9 +117,9 @@ impl Session {
             Statement::Deallocate(deallocate) => return self.deallocate(deallocate),
             Statement::Close(name) => return self.close_cursor(name.as_deref()),
             Statement::Checkpoint => {
-                let database = Arc::clone(&self.server().database);
+                let engine = Arc::clone(&self.server().engine);
                 self.server().statistics.checkpoints_requested.fetch_add(1, Ordering::Relaxed);
-                tokio::task::block_in_place(|| database.checkpoint())?;
+                tokio::task::block_in_place(|| engine.checkpoint())?;
                 "CHECKPOINT"
             }
             // There is no NOTIFY yet, so UNLISTEN has nothing to remove.

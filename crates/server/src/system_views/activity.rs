@@ -39,9 +39,8 @@ fn wait_event(
     pid: i32,
     backend: &Backend,
 ) -> (Option<&'static str>, Option<&'static str>) {
-    let waits_for_safety = |pid| !core.server.database.blocking_safe_snapshot(pid).is_empty();
-    let locked =
-        u32::try_from(pid).ok().and_then(|pid| core.server.database.locks().waited_for(pid));
+    let waits_for_safety = |pid| !core.server.engine.blocking_safe_snapshot(pid).is_empty();
+    let locked = u32::try_from(pid).ok().and_then(|pid| core.server.engine.locks().waited_for(pid));
     if let Some((tag, is_next)) = locked {
         return (
             Some("Lock"),
@@ -77,7 +76,7 @@ pub(super) fn rows(core: &SharedSession) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new("pg_stat_activity")?;
     let mut sessions = Vec::new();
     core.server.backends.for_each(|pid, backend| sessions.push((pid, Arc::clone(&backend.shared))));
-    let xmins = core.server.database.xmins(sessions.iter().map(|(_, shared)| &**shared));
+    let xmins = core.server.engine.xmins(sessions.iter().map(|(_, shared)| &**shared));
     let xmins: HashMap<i32, Option<u64>> =
         sessions.iter().map(|(pid, _)| *pid).zip(xmins).collect();
     // The lower half, as in PostgreSQL's xid.

@@ -13,7 +13,7 @@ use steppe_counting::RelationStatistics;
 use steppe_counting::accesses::Accesses;
 use steppe_counting::blocks::{Blocks, Files};
 use steppe_storage::usage::Totals;
-use steppe_txn::Database;
+use steppe_txn::Engine;
 use steppe_types::{Datum, Oid, Result, SqlState};
 
 use super::io::{by_clients, nanoseconds};
@@ -136,8 +136,8 @@ impl Reset {
 
 impl DatabaseStatistics {
     /// Counts from now on. The server calls it before there are sessions.
-    pub(super) fn begin(&self, at: i64, database: &Database) {
-        let (pages, blocks) = (by_clients(), Blocks::now(database));
+    pub(super) fn begin(&self, at: i64, engine: &Engine) {
+        let (pages, blocks) = (by_clients(), Blocks::now(engine));
         *self.reset.lock() = Reset { at, pages, blocks, ..Reset::default() };
     }
 
@@ -148,7 +148,7 @@ impl DatabaseStatistics {
         counted.forget_maintenance(|_| true);
         counted.reset_estimates(core.names().catalog.relations().map(|table| &**table));
         let (relations, tuples, pages) = (counted.totals(), counted.sum(), by_clients());
-        let blocks = Blocks::now(&core.server.database);
+        let blocks = Blocks::now(&core.server.engine);
         let at = now_micros();
         let none = Reset::default();
         *self.reset.lock() = Reset { at, relations, tuples, sessions, pages, blocks, ..none };
@@ -156,7 +156,7 @@ impl DatabaseStatistics {
 
     /// The counts to save, when all sessions have ended.
     pub(super) fn save(&self, files: Files<'_>, catalog: &Catalog) -> Result<SavedDatabase> {
-        let blocks = self.blocks_since_reset(files.database).by_relation(files, catalog)?;
+        let blocks = self.blocks_since_reset(files.engine).by_relation(files, catalog)?;
         let reset = self.reset.lock();
         let relations = reset.relations.iter().map(|(oid, counts)| (*oid, *counts));
         Ok(SavedDatabase {
@@ -173,7 +173,7 @@ impl DatabaseStatistics {
     pub(super) fn restore(
         &self,
         saved: SavedDatabase,
-        database: &Database,
+        engine: &Engine,
         catalog: &Catalog,
     ) -> Result<()> {
         *self.ended.lock() = saved.sessions;
@@ -182,7 +182,7 @@ impl DatabaseStatistics {
         reset.relations = saved.relations.into_iter().collect();
         reset.tuples = saved.tuples;
         reset.carried_pages = saved.pages;
-        reset.carried_blocks = Blocks::of_relations(database, catalog, saved.blocks)?;
+        reset.carried_blocks = Blocks::of_relations(engine, catalog, saved.blocks)?;
         Ok(())
     }
 
@@ -199,7 +199,7 @@ impl DatabaseStatistics {
             Some(relation) => {
                 counted.reset_estimates([&**relation]);
                 reset.carried_blocks.forget(files, relation)?;
-                reset.blocks.copy_of(&Blocks::now(files.database), files, relation)
+                reset.blocks.copy_of(&Blocks::now(files.engine), files, relation)
             }
             None => Ok(()),
         }
@@ -207,12 +207,12 @@ impl DatabaseStatistics {
 
     /// Pages read, by relation.
     pub(super) fn blocks(&self, core: &SharedSession) -> Blocks {
-        self.blocks_since_reset(&core.server.database)
+        self.blocks_since_reset(&core.server.engine)
     }
 
-    fn blocks_since_reset(&self, database: &Database) -> Blocks {
+    fn blocks_since_reset(&self, engine: &Engine) -> Blocks {
         let reset = self.reset.lock();
-        let mut blocks = Blocks::now(database).since(&reset.blocks);
+        let mut blocks = Blocks::now(engine).since(&reset.blocks);
         blocks.add(&reset.carried_blocks);
         blocks
     }

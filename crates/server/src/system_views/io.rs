@@ -14,7 +14,7 @@ use steppe_catalog::Catalog;
 use steppe_catalog::system::RowsBuilder;
 use steppe_storage::usage::{Totals, Worker, totals};
 use steppe_storage::{CheckpointTotals, PAGE_SIZE};
-use steppe_txn::Database;
+use steppe_txn::Engine;
 use steppe_types::numeric::Numeric;
 use steppe_types::{Datum, Error, Result, SqlState};
 
@@ -145,7 +145,7 @@ const TARGETS: [&str; 7] =
 
 impl ServerStatistics {
     /// Counts from now on.
-    pub(crate) fn new(database: &Database) -> ServerStatistics {
+    pub(crate) fn new(engine: &Engine) -> ServerStatistics {
         let statistics = ServerStatistics::default();
         let now = now_micros();
         let mut resets = statistics.resets.lock();
@@ -156,7 +156,7 @@ impl ServerStatistics {
         resets.others = [now; 3];
         resets.slru.reset(None, now);
         drop(resets);
-        statistics.database.begin(now, database);
+        statistics.database.begin(now, engine);
         statistics
     }
 
@@ -165,11 +165,11 @@ impl ServerStatistics {
         self.database.session_ended(activity, session_time, end);
     }
 
-    fn checkpoints(&self, database: &Database) -> Checkpoints {
+    fn checkpoints(&self, engine: &Engine) -> Checkpoints {
         Checkpoints {
             timed: self.checkpoints_timed.load(Ordering::Relaxed),
             requested: self.checkpoints_requested.load(Ordering::Relaxed),
-            work: database.store().checkpoint_totals(),
+            work: engine.store().checkpoint_totals(),
         }
     }
 
@@ -177,7 +177,7 @@ impl ServerStatistics {
     pub(crate) fn save(&self, server: &Server, catalog: &Catalog) -> Result<SavedServer> {
         let saved = self.database.save(server.files(), catalog)?;
         let resets = self.resets.lock();
-        let checkpoints = resets.checkpointer.done(&self.checkpoints(&server.database));
+        let checkpoints = resets.checkpointer.done(&self.checkpoints(&server.engine));
         Ok(SavedServer {
             io: (resets.io.at, resets.io.done()),
             wal: (resets.wal.at, resets.wal.done(sum(&all_totals()))),
@@ -193,7 +193,7 @@ impl ServerStatistics {
     pub(crate) fn restore(
         &self,
         saved: SavedServer,
-        database: &Database,
+        engine: &Engine,
         catalog: &Catalog,
     ) -> Result<()> {
         let mut resets = self.resets.lock();
@@ -206,7 +206,7 @@ impl ServerStatistics {
             Ok(slru) => resets.slru = SlruResets(slru),
             Err(_) => resets.slru.reset(None, saved.others[2]),
         }
-        self.database.restore(saved.database, database, catalog)
+        self.database.restore(saved.database, engine, catalog)
     }
 }
 
@@ -233,7 +233,7 @@ pub(crate) fn reset_shared(core: &SharedSession, target: Option<&str>) -> Result
     let is_meant = |name: &str| target.is_none_or(|target| target == name);
     let statistics = &core.server.statistics;
     let (at, all) = (now_micros(), all_totals());
-    let checkpoints = statistics.checkpoints(&core.server.database);
+    let checkpoints = statistics.checkpoints(&core.server.engine);
     let mut resets = statistics.resets.lock();
     for (name, reset) in TARGETS.iter().zip(&mut resets.others) {
         if is_meant(name) {
@@ -350,7 +350,7 @@ fn bgwriter(core: &SharedSession, builder: &mut RowsBuilder) {
 fn checkpointer(core: &SharedSession, builder: &mut RowsBuilder) {
     let statistics = &core.server.statistics;
     let since = statistics.resets.lock().checkpointer;
-    let done = since.done(&statistics.checkpoints(&core.server.database));
+    let done = since.done(&statistics.checkpoints(&core.server.engine));
     let zero = || Datum::Int8(0);
     builder.row([
         ("num_timed", count(done.timed)),

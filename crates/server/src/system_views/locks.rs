@@ -81,7 +81,7 @@ fn tables(core: &SharedSession) -> Result<HashMap<u64, Oid>> {
     let mut tables = HashMap::new();
     for relation in core.names().catalog.relations() {
         let Some(file) = relation.storage else { continue };
-        let tree = core.server.database.tree_of(file)?;
+        let tree = core.server.engine.tree_of(file)?;
         tables.extend(tree.map(|tree| (tree.root.0, relation.oid)));
     }
     Ok(tables)
@@ -156,10 +156,10 @@ fn in_transaction(core: &SharedSession) -> Vec<u32> {
 
 /// All locks.
 fn all(core: &SharedSession) -> Result<Vec<Lock>> {
-    let locks = core.server.database.locks().report();
+    let locks = core.server.engine.locks().report();
     let names_rows = locks.iter().any(|lock| matches!(lock.tag, LockTag::Row(..)));
     let tables = if names_rows { tables(core)? } else { HashMap::new() };
-    let reads = core.server.database.siread_locks();
+    let reads = core.server.engine.siread_locks();
     let files = if reads.is_empty() { HashMap::new() } else { files(core) };
     let is_on_itself = |lock: &LockReport| {
         lock.granted && matches!(lock.tag, LockTag::Session(pid) if pid == lock.pid)
@@ -174,7 +174,7 @@ fn all(core: &SharedSession) -> Result<Vec<Lock>> {
 /// The rows of pg_locks.
 pub(super) fn rows(core: &SharedSession) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new("pg_locks")?;
-    let ended = core.server.database.locks().transactions_ended();
+    let ended = core.server.engine.locks().transactions_ended();
     let virtual_xid = |pid: u32| {
         let ended = ended.get(&pid)?;
         Some(format!("{pid}/{}", ended + 1))

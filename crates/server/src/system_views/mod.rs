@@ -36,7 +36,7 @@ pub(crate) fn rows(core: &SharedSession, relation: Oid) -> Result<Vec<Vec<Datum>
         && sequence.kind == RelKind::Sequence
     {
         let server = &core.server;
-        let (last, called) = server.sequences.get(&server.database, sequence)?.position();
+        let (last, called) = server.sequences.get(&server.engine, sequence)?.position();
         return Ok(vec![vec![Datum::Int8(last), Datum::Int8(0), Datum::Bool(called)]]);
     }
     let context = SystemContext {
@@ -100,7 +100,7 @@ impl SessionView for SharedSession {
         let names = self.names();
         let relation = names.catalog.relation(sequence)?;
         let server = &self.server;
-        let state = server.sequences.get(&server.database, relation).ok()?;
+        let state = server.sequences.get(&server.engine, relation).ok()?;
         let (value, called) = state.position();
         called.then_some(value)
     }

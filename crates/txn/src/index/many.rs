@@ -277,7 +277,7 @@ impl IndexStore {
                 Some(false) => {
                     let kind =
                         if self.unique { Entries::UniquePostings } else { Entries::Postings };
-                    passed.deleted(view.database(), word, (entry.tree, kind), |out| {
+                    passed.deleted(view.engine(), word, (entry.tree, kind), |out| {
                         out.extend_from_slice(entry.prefix);
                         out.extend_from_slice(entry.rest);
                     });

@@ -43,8 +43,8 @@ pub(crate) use restore::{Found, restore};
 use crate::budget::UndoBudget;
 use crate::change::Change;
 #[cfg(feature = "planted-bugs")]
-use crate::database::PlantedBug;
-use crate::database::{Database, SessionInner};
+use crate::engine::PlantedBug;
+use crate::engine::{Engine, SessionInner};
 use crate::files::FileId;
 use crate::recovery::RECORD_NOTE;
 use crate::serializable::Member;
@@ -90,7 +90,7 @@ struct Entry {
     left: Option<LeftBehind>,
 }
 
-/// The prepared transactions of a database, by their identifiers.
+/// The prepared transactions of an engine, by their identifiers.
 pub(crate) struct PreparedTransactions {
     max: usize,
     entries: Mutex<BTreeMap<String, Entry>>,
@@ -187,23 +187,23 @@ impl Txn {
     /// `note` comes back after a crash, too; `attached` does not.
     pub fn prepare(mut self, gid: &str, note: &[u8], attached: Attached) -> Result<()> {
         let session = Arc::clone(&self.session);
-        let (database, shared) = (&session.database, &session.shared);
+        let (engine, shared) = (&session.engine, &session.shared);
         self.check_may_commit()?;
-        let reserved = database.prepared.reserve(gid, note.into())?;
+        let reserved = engine.prepared.reserve(gid, note.into())?;
         let xid = self.assign_xid();
         self.log_unlogged_changes()?;
         let state = State {
             gid: gid.to_owned(),
             note: note.to_vec(),
-            first_lsn: shared.first_lsn().unwrap_or(database.insert_position()),
+            first_lsn: shared.first_lsn().unwrap_or(engine.insert_position()),
             drops: self.drops.clone(),
-            locks: database.locks.locks_to_keep(shared)?,
+            locks: engine.locks.locks_to_keep(shared)?,
             reads: self.member.as_ref().and_then(|member| member.encode_reads()),
         };
         let state = state.encode();
         let logged = shared.log_section(
-            || database.insert_position(),
-            || match state::log(database, xid, shared.last_lsn(), &state) {
+            || engine.insert_position(),
+            || match state::log(engine, xid, shared.last_lsn(), &state) {
                 Ok(logged) => (Ok(logged), Some(logged.0.0)),
                 Err(error) => (Err(error), None),
             },
@@ -211,32 +211,32 @@ impl Txn {
         let (_, end) = logged?;
         // Whatever comes now, it is not rolled back any more.
         self.ended = true;
-        database.wait_durable(end.max(self.observed_lsn()))?;
+        engine.wait_durable(end.max(self.observed_lsn()))?;
         let left = self.hand_over(&reserved, attached);
-        database.prepared.put_back(gid, left);
+        engine.prepared.put_back(gid, left);
         Ok(())
     }
 
     /// Notes the changes of unlogged files in the log, oldest first. They are needed after a clean
     /// shutdown: then the files are as they were, and the transaction must be able to roll back.
     fn log_unlogged_changes(&mut self) -> Result<()> {
-        let (database, mut body) = (Arc::clone(self.database()), Vec::new());
+        let (engine, mut body) = (Arc::clone(self.engine()), Vec::new());
         #[cfg(feature = "planted-bugs")]
-        if database.options.planted_bug == Some(PlantedBug::ForgetUnloggedOfPrepared) {
+        if engine.options.planted_bug == Some(PlantedBug::ForgetUnloggedOfPrepared) {
             return Ok(());
         }
         let (mut unlogged, mut at) = (Vec::new(), self.last_undo);
         while at != 0 {
-            let head = database.undo.read(at, &mut body)?;
+            let head = engine.undo.read(at, &mut body)?;
             if Change::decode(&body)?.is_unlogged() {
                 unlogged.push(at);
             }
             at = head.chain;
         }
         for at in unlogged.into_iter().rev() {
-            database.undo.read(at, &mut body)?;
+            engine.undo.read(at, &mut body)?;
             self.logged(|log| {
-                let appended = database.store.append(RECORD_NOTE, log, &body)?;
+                let appended = engine.store.append(RECORD_NOTE, log, &body)?;
                 Ok(((), Some(appended)))
             })?;
         }
@@ -246,18 +246,18 @@ impl Txn {
     /// Makes a stand-in the owner of everything.
     fn hand_over(&mut self, reserved: &Reserved<'_>, attached: Attached) -> LeftBehind {
         let session = Arc::clone(&self.session);
-        let (database, shared) = (&session.database, &session.shared);
+        let (engine, shared) = (&session.engine, &session.shared);
         let (xid, member) = (self.xid(), self.member.take());
-        let stand_in = database.sessions.add_stand_in();
+        let stand_in = engine.sessions.add_stand_in();
         stand_in.adopt(xid, shared.first_lsn().unwrap_or(1), shared.last_lsn());
         // In this order: one that looks for the owner finds one of the two, and one that has found
         // the session looks again when its locks are gone.
-        database.prepared.set_stand_in(&reserved.gid, &stand_in);
-        database.status.set_owner(xid, shared.pid(), stand_in.pid());
+        engine.prepared.set_stand_in(&reserved.gid, &stand_in);
+        engine.status.set_owner(xid, shared.pid(), stand_in.pid());
         if let Some(member) = &member {
-            database.serializable.set_owner(member, stand_in.pid());
+            engine.serializable.set_owner(member, stand_in.pid());
         }
-        database.locks.hand_over(shared, &stand_in);
+        engine.locks.hand_over(shared, &stand_in);
         shared.clear_transaction();
         shared.drop_snapshots();
         LeftBehind {
@@ -275,7 +275,7 @@ impl Txn {
 /// A prepared transaction in the hands of the session that ends it. Dropped before that, it is as
 /// it was.
 pub struct HeldPrepared {
-    database: Arc<Database>,
+    engine: Arc<Engine>,
     gid: String,
     note: Arc<[u8]>,
     left: Option<LeftBehind>,
@@ -295,24 +295,24 @@ impl HeldPrepared {
     /// The transaction, once nothing can be in the way of its end.
     fn take_txn(&mut self) -> Result<Txn> {
         let left = self.left.take().ok_or_else(|| Error::internal("it has been ended"))?;
-        let session = SessionInner::new(&self.database, Arc::clone(&left.stand_in));
+        let session = SessionInner::new(&self.engine, Arc::clone(&left.stand_in));
         Ok(Txn::of_prepared(Arc::new(session), left))
     }
 
     /// COMMIT PREPARED; as [`Txn::commit_with`].
     pub fn commit_with(mut self, committed: impl FnOnce()) -> Result<CommitWait> {
         let drops = self.left.as_ref().map_or(&[][..], |left| &left.drops);
-        let drops = self.database.files_with_trees(drops)?;
+        let drops = self.engine.files_with_trees(drops)?;
         let wait = self.take_txn()?.commit_logged(&drops, committed)?;
-        self.database.prepared.remove(&self.gid);
+        self.engine.prepared.remove(&self.gid);
         Ok(wait)
     }
 
     /// ROLLBACK PREPARED.
     pub fn rollback(mut self) -> Result<CommitWait> {
         self.take_txn()?.rollback()?;
-        self.database.prepared.remove(&self.gid);
-        let lsn = Lsn(self.database.insert_position());
+        self.engine.prepared.remove(&self.gid);
+        let lsn = Lsn(self.engine.insert_position());
         Ok(CommitWait { lsn, wrote: true })
     }
 }
@@ -320,12 +320,12 @@ impl HeldPrepared {
 impl Drop for HeldPrepared {
     fn drop(&mut self) {
         if let Some(left) = self.left.take() {
-            self.database.prepared.put_back(&self.gid, left);
+            self.engine.prepared.put_back(&self.gid, left);
         }
     }
 }
 
-impl Database {
+impl Engine {
     /// The prepared transactions.
     pub fn prepared_transactions(&self) -> Vec<PreparedTransaction> {
         self.prepared.all()
@@ -343,7 +343,7 @@ impl Database {
             return Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
         };
         let note = Arc::clone(&entry.note);
-        let database = Arc::clone(self);
-        Ok(HeldPrepared { database, gid: gid.to_owned(), note, left: Some(left) })
+        let engine = Arc::clone(self);
+        Ok(HeldPrepared { engine, gid: gid.to_owned(), note, left: Some(left) })
     }
 }

@@ -27,9 +27,9 @@ use super::state::{self, State};
 use super::{Entry, LeftBehind};
 use crate::budget::UndoBudget;
 use crate::change::{Change, Origin, RowHeader, corrupt};
-use crate::database::Database;
+use crate::engine::Engine;
 #[cfg(feature = "planted-bugs")]
-use crate::database::PlantedBug;
+use crate::engine::PlantedBug;
 use crate::recovery::read_link;
 use crate::session::SessionShared;
 use crate::undo::UndoPtr;
@@ -49,38 +49,38 @@ struct Restorable {
 }
 
 /// Restores all of them. Comes before anything else makes undo.
-pub(crate) fn restore(database: &Database, found: Vec<Found>) -> Result<()> {
+pub(crate) fn restore(engine: &Engine, found: Vec<Found>) -> Result<()> {
     let mut all = Vec::new();
     let mut last = 0;
     for found in found {
-        let (state, chain) = state::read(database, found.prepare_lsn)?;
-        let changes = changes_of(database, found.xid, chain)?;
+        let (state, chain) = state::read(engine, found.prepare_lsn)?;
+        let changes = changes_of(engine, found.xid, chain)?;
         last = changes.iter().fold(last, |last, change| change.old.max(last));
         all.push((found, state, changes));
     }
-    database.undo.number_after(last);
+    engine.undo.number_after(last);
     for (found, state, changes) in all {
-        let (last_undo, budget) = restore_undo(database, &found, &changes)?;
-        restore_one(database, found, state, (last_undo, budget))?;
+        let (last_undo, budget) = restore_undo(engine, &found, &changes)?;
+        restore_one(engine, found, state, (last_undo, budget))?;
     }
     Ok(())
 }
 
 /// The changes of a transaction, newest first.
-fn changes_of(database: &Database, xid: u64, chain: u64) -> Result<Vec<Restorable>> {
+fn changes_of(engine: &Engine, xid: u64, chain: u64) -> Result<Vec<Restorable>> {
     // Pointers to the change before, of rows that it has changed more than once.
     let mut pointers: HashMap<(TreeId, u64), UndoPtr, foldhash::fast::RandomState> =
         HashMap::default();
-    let mut log = database.wal().record_reader();
+    let mut log = engine.wal().record_reader();
     let (mut changes, mut body, mut lsn) = (Vec::new(), Vec::new(), chain);
     while lsn != 0 {
         let link = read_link(&mut log, xid, lsn, &mut body)?;
-        if link.is_change && !is_of_reset(database, &body)? {
+        if link.is_change && !is_of_reset(engine, &body)? {
             let old = match Change::decode(&body)? {
                 Change::RowUpdate { tree, row, before, .. }
                 | Change::RowDelete { tree, row, before } => {
                     let known = pointers.remove(&(tree, row));
-                    let old = known.map_or_else(|| pointer_in(database, xid, tree, row), Ok)?;
+                    let old = known.map_or_else(|| pointer_in(engine, xid, tree, row), Ok)?;
                     if before.word.xid() == xid
                         && let Origin::Changed(older) = before.origin
                     {
@@ -99,10 +99,10 @@ fn changes_of(database: &Database, xid: u64, chain: u64) -> Result<Vec<Restorabl
 
 /// Whether it is a change of an unlogged file that this crash, or one since PREPARE, has emptied:
 /// there is nothing to it.
-fn is_of_reset(database: &Database, body: &[u8]) -> Result<bool> {
+fn is_of_reset(engine: &Engine, body: &[u8]) -> Result<bool> {
     match Change::decode(body)?.tree().filter(|tree| tree.is_unlogged()) {
         None => Ok(false),
-        Some(tree) => match database.store.tree(tree).read(&[], &mut Vec::new()) {
+        Some(tree) => match engine.store.tree(tree).read(&[], &mut Vec::new()) {
             Err(StorageError::NoSuchTree(_)) => Ok(true),
             found => Ok(found.map(|_| false)?),
         },
@@ -110,9 +110,9 @@ fn is_of_reset(database: &Database, body: &[u8]) -> Result<bool> {
 }
 
 /// The pointer in the header of a row.
-fn pointer_in(database: &Database, xid: u64, tree: TreeId, row: u64) -> Result<UndoPtr> {
+fn pointer_in(engine: &Engine, xid: u64, tree: TreeId, row: u64) -> Result<UndoPtr> {
     let mut value = Vec::new();
-    let is_there = database.store.tree(tree).read(&row.to_be_bytes(), &mut value)?;
+    let is_there = engine.store.tree(tree).read(&row.to_be_bytes(), &mut value)?;
     let header = if is_there { Some(RowHeader::split(&value)?.0) } else { None };
     match header {
         Some(RowHeader { word, origin: Origin::Changed(undo) }) if word.xid() == xid => Ok(undo),
@@ -122,25 +122,25 @@ fn pointer_in(database: &Database, xid: u64, tree: TreeId, row: u64) -> Result<U
 
 /// Makes the undo again, oldest first; returns its end, and what taking it all back would log.
 fn restore_undo(
-    database: &Database,
+    engine: &Engine,
     found: &Found,
     changes: &[Restorable],
 ) -> Result<(UndoPtr, UndoBudget)> {
     let (budget, mut last_undo, mut body) = (UndoBudget::default(), 0, Vec::new());
-    let mut log = database.wal().record_reader();
+    let mut log = engine.wal().record_reader();
     for change in changes.iter().rev() {
         let link = read_link(&mut log, found.xid, change.lsn, &mut body)?;
         budget.owe(&Change::decode(&body)?);
         let (pid, xid) = (found.stand_in.pid(), found.xid);
         // Only the transaction itself asks for its commands, and there will be no more.
-        last_undo = database.undo.append(pid, xid, last_undo, link.prev_lsn, 0, &body)?;
+        last_undo = engine.undo.append(pid, xid, last_undo, link.prev_lsn, 0, &body)?;
         if change.old != 0 {
-            database.undo.restored(change.old, last_undo);
+            engine.undo.restored(change.old, last_undo);
         }
-        database.undo.spill_if_needed()?;
+        engine.undo.spill_if_needed()?;
     }
-    match budget.prepare(database.wal(), 0) {
-        // A database must open on a full disk. Then a rollback has the log's own reserve.
+    match budget.prepare(engine.wal(), 0) {
+        // An engine must open on a full disk. Then a rollback has the log's own reserve.
         Err(error) if error.sqlstate() == SqlState::DISK_FULL => {}
         pledged => pledged?,
     }
@@ -148,7 +148,7 @@ fn restore_undo(
 }
 
 fn restore_one(
-    database: &Database,
+    engine: &Engine,
     found: Found,
     state: State,
     (last_undo, budget): (UndoPtr, UndoBudget),
@@ -157,12 +157,12 @@ fn restore_one(
     stand_in.adopt(xid, state.first_lsn, prepare_lsn);
     for (tag, mode) in state.locks {
         #[cfg(feature = "planted-bugs")]
-        if database.options.planted_bug == Some(PlantedBug::ForgetPreparedLocks) {
+        if engine.options.planted_bug == Some(PlantedBug::ForgetPreparedLocks) {
             break;
         }
-        database.locks.restore(&stand_in, tag, mode);
+        engine.locks.restore(&stand_in, tag, mode);
     }
-    let restore = |reads: Vec<u8>| database.serializable.restore(stand_in.pid(), xid, &reads);
+    let restore = |reads: Vec<u8>| engine.serializable.restore(stand_in.pid(), xid, &reads);
     let member = state.reads.map(restore).transpose()?;
     let left = LeftBehind {
         stand_in: Arc::clone(&stand_in),
@@ -175,6 +175,6 @@ fn restore_one(
     };
     let note = state.note.into();
     let entry = Entry { note, stand_in: Some(stand_in), xid, left: Some(left) };
-    database.prepared.entries.lock().insert(state.gid, entry);
+    engine.prepared.entries.lock().insert(state.gid, entry);
     Ok(())
 }

@@ -13,7 +13,7 @@ use steppe_storage::{LogHeader, Lsn};
 use steppe_types::Result;
 
 use crate::change::{Reader, corrupt, put_u64};
-use crate::database::Database;
+use crate::engine::Engine;
 use crate::files::{DatabaseId, FileId};
 use crate::lock::{AdvisoryKey, LockTag, Mode};
 use crate::recovery::{RECORD_PREPARE, RECORD_PREPARE_PART};
@@ -130,7 +130,7 @@ pub(super) type Logged = (Lsn, Lsn);
 
 /// Logs a state behind the transaction's last record.
 pub(super) fn log(
-    database: &Database,
+    engine: &Engine,
     xid: u64,
     last_lsn: u64,
     state: &[u8],
@@ -145,7 +145,7 @@ pub(super) fn log(
         put_u64(&mut body, at as u64);
         body.extend_from_slice(part);
         let kind = if at + 1 == count { RECORD_PREPARE } else { RECORD_PREPARE_PART };
-        let appended = database.store.append(kind, log, &body)?;
+        let appended = engine.store.append(kind, log, &body)?;
         if at + 1 == count {
             return Ok((appended.start, appended.end));
         }
@@ -156,11 +156,11 @@ pub(super) fn log(
 
 /// Reads a state back from its PREPARE record; also says where the transaction's own chain of
 /// records ends.
-pub(super) fn read(database: &Database, lsn: u64) -> Result<(State, u64)> {
+pub(super) fn read(engine: &Engine, lsn: u64) -> Result<(State, u64)> {
     let mut parts = Vec::new();
     let (mut at, mut expected) = (lsn, None);
     loop {
-        let (body, prev_lsn) = database
+        let (body, prev_lsn) = engine
             .store
             .read_record(Lsn(at), |record| Ok((record.payload.to_vec(), record.prev_lsn.0)))?;
         let mut reader = Reader(&body);

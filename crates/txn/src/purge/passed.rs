@@ -15,7 +15,7 @@ use steppe_storage::{LogHeader, Pruned, TreeId};
 use steppe_types::Result;
 
 use crate::change::{RowHeader, Word};
-use crate::database::Database;
+use crate::engine::Engine;
 use crate::index::{PLAIN_LEN, Postings, plain_word};
 use crate::rollback::Gone;
 
@@ -104,12 +104,12 @@ impl Passed {
     #[inline]
     pub(crate) fn deleted(
         &mut self,
-        database: &Database,
+        engine: &Engine,
         word: Word,
         (tree, entries): (TreeId, Entries),
         key: impl FnOnce(&mut Vec<u8>),
     ) {
-        if word.xid() >= database.status.horizon() {
+        if word.xid() >= engine.status.horizon() {
             return;
         }
         if self.count == 0 {
@@ -118,12 +118,12 @@ impl Passed {
         }
         self.count += 1;
         if self.count == WORTH_A_NOTE {
-            database.passed.note(tree, entries, &self.first);
+            engine.passed.note(tree, entries, &self.first);
         }
     }
 }
 
-impl Database {
+impl Engine {
     /// Prunes the leaves that scans have left notes of; says how many entries went.
     pub(super) fn purge_passed(&self, horizon: u64) -> Result<usize> {
         let mut removed = 0;

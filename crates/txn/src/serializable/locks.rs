@@ -144,7 +144,7 @@ impl OfFile {
     }
 }
 
-/// All SIREAD locks of a database.
+/// All SIREAD locks of an engine.
 #[derive(Default)]
 pub(super) struct SireadLocks {
     shards: [Mutex<FastMap<RelFileNumber, OfFile>>; SHARDS],

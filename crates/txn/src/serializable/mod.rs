@@ -65,7 +65,7 @@ pub(crate) struct Member {
     held: Mutex<Held>,
 }
 
-/// All serializable transactions of a database.
+/// All serializable transactions of an engine.
 pub(crate) struct Serializable {
     graph: Mutex<Graph>,
     locks: SireadLocks,

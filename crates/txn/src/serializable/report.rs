@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::graph::Graph;
 use super::locks::Granule;
 use super::{Member, Safety, Serializable};
-use crate::database::Database;
+use crate::engine::Engine;
 use crate::files::RelFileNumber;
 use crate::lock::LockTag;
 use crate::session::is_stand_in;
@@ -77,7 +77,7 @@ impl Graph {
     }
 }
 
-impl Database {
+impl Engine {
     /// All SIREAD locks.
     pub fn siread_locks(&self) -> Vec<SireadReport> {
         self.serializable.report()

@@ -59,7 +59,7 @@ impl TableStore {
         rows.reserve(ids.len());
         places.reserve(ids.len());
         // Every xid below it is seen by everyone; it only moves forward.
-        let settled = view.database().status.horizon();
+        let settled = view.engine().status.horizon();
         tree.read_many(
             (ids.len(), spread_of(ids)),
             |i| ids[i].0.to_be_bytes(),

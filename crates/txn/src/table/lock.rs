@@ -43,7 +43,7 @@ impl TableStore {
     fn share_row(&self, txn: &mut Txn, row: RowId, mode: RowLockMode) -> Result<bool> {
         let Some(tree) = self.file.tree()? else { return Ok(false) };
         let (view, tag) = (txn.view(), row_tag(tree, row));
-        let sharing = txn.database().locks.share_row(txn.shared(), tag, mode);
+        let sharing = txn.engine().locks.share_row(txn.shared(), tag, mode);
         if sharing == Sharing::InTable {
             return Ok(false);
         }
@@ -57,7 +57,7 @@ impl TableStore {
         txn.row = value;
         let is_as_seen = matches!(now, Ok(Standing::Free { visible: true, .. }));
         if !is_as_seen && sharing == Sharing::Noted {
-            txn.database().locks.release_row(txn.shared(), tag, mode);
+            txn.engine().locks.release_row(txn.shared(), tag, mode);
         }
         now.map(|_| is_as_seen)
     }
@@ -104,7 +104,7 @@ impl TableStore {
                     return Ok(());
                 }
             };
-            let locks = &txn.database().locks;
+            let locks = &txn.engine().locks;
             step = if !locks.try_lock_row(txn.shared(), tag, mode)? {
                 Step::Blocked(Blocked::By(None, mode))
             } else if visible {
@@ -135,7 +135,7 @@ impl TableStore {
     /// not to be wanted any more. An uncommitted version keeps it anyway.
     pub fn release_row(&self, txn: &Txn, row: RowId, mode: RowLockMode) -> Result<()> {
         let tag = row_tag(self.file.tree_of_entry()?, row);
-        txn.database().locks.release_row(txn.shared(), tag, mode);
+        txn.engine().locks.release_row(txn.shared(), tag, mode);
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use crate::lock::{
 impl Txn {
     /// Locks a relation until the transaction ends; `Ok(None)`: granted.
     pub fn lock_relation(&self, oid: u32, mode: RelationLockMode) -> Result<Option<LockWait>> {
-        let locks = &self.database().locks;
+        let locks = &self.engine().locks;
         Ok(locks.lock_relation(self.shared(), oid, mode, true)?.wait())
     }
 
@@ -26,7 +26,7 @@ impl Txn {
 
     /// Locks a relation if that needs no waiting.
     pub fn try_lock_relation(&self, oid: u32, mode: RelationLockMode) -> Result<bool> {
-        let locks = &self.database().locks;
+        let locks = &self.engine().locks;
         let acquired = locks.lock_relation(self.shared(), oid, mode, false)?;
         Ok(matches!(acquired, Acquire::Granted))
     }
@@ -64,23 +64,23 @@ impl Txn {
     }
 
     fn lock_until_end(&self, tag: LockTag, mode: Mode) -> Result<Option<LockWait>> {
-        let locks = &self.database().locks;
+        let locks = &self.engine().locks;
         Ok(locks.lock_until_end(self.shared(), tag, mode)?.wait())
     }
 
     /// The relations of its database that the transaction has locked.
     pub fn locked_relations(&self) -> Vec<u32> {
-        self.database().locks.relations_of(self.shared())
+        self.engine().locks.relations_of(self.shared())
     }
 
     /// The transactions of other sessions that use a relation now.
     pub fn users_of(&self, oid: u32) -> RelationUsers {
-        self.database().locks.users_of(self.shared(), oid)
+        self.engine().locks.users_of(self.shared(), oid)
     }
 
     /// Waits for one of them; `None`: they have ended.
     pub fn wait_for_users(&self, users: &mut RelationUsers) -> Option<LockWait> {
-        self.database().locks.wait_for_users(self.shared(), users).wait()
+        self.engine().locks.wait_for_users(self.shared(), users).wait()
     }
 
     /// pg_advisory_lock and friends; `Ok(None)`: granted. After a wait for a
@@ -91,7 +91,7 @@ impl Txn {
         mode: SharedMode,
         scope: AdvisoryScope,
     ) -> Result<Option<LockWait>> {
-        let locks = &self.database().locks;
+        let locks = &self.engine().locks;
         Ok(locks.lock_advisory(self.shared(), key, mode, scope, true)?.wait())
     }
 
@@ -102,18 +102,18 @@ impl Txn {
         mode: SharedMode,
         scope: AdvisoryScope,
     ) -> Result<bool> {
-        let locks = &self.database().locks;
+        let locks = &self.engine().locks;
         let acquired = locks.lock_advisory(self.shared(), key, mode, scope, false)?;
         Ok(matches!(acquired, Acquire::Granted))
     }
 
     /// pg_advisory_unlock: false if the session does not hold it.
     pub fn unlock_advisory(&self, key: AdvisoryKey, mode: SharedMode) -> bool {
-        self.database().locks.unlock_advisory(self.shared(), key, mode)
+        self.engine().locks.unlock_advisory(self.shared(), key, mode)
     }
 
     /// pg_advisory_unlock_all.
     pub fn unlock_all_advisory(&self) {
-        self.database().locks.unlock_all_advisory(self.shared());
+        self.engine().locks.unlock_all_advisory(self.shared());
     }
 }

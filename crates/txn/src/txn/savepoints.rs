@@ -7,7 +7,7 @@ use steppe_types::{Error, Result, SqlState};
 use super::{Txn, stop_the_server};
 use crate::budget::Owed;
 #[cfg(feature = "planted-bugs")]
-use crate::database::PlantedBug;
+use crate::engine::PlantedBug;
 use crate::lock::{LockPosition, LockTag, SharedMode};
 use crate::rollback::Undoer;
 use crate::undo::UndoPtr;
@@ -31,7 +31,7 @@ pub(super) struct Savepoint {
 impl Txn {
     /// The present position, for a later [`Txn::rollback_to_position`].
     pub fn undo_position(&self) -> UndoPosition {
-        let locks = self.database().locks.position(self.shared());
+        let locks = self.engine().locks.position(self.shared());
         let (undo, owed) = (self.last_undo, self.budget.owed());
         let (drops, savepoints) = (self.drops.len(), self.savepoints.len());
         UndoPosition { undo, owed, locks, drops, savepoints }
@@ -43,7 +43,7 @@ impl Txn {
         self.undo_until(position.undo)?;
         self.budget.settle_to(position.owed);
         #[cfg(feature = "planted-bugs")]
-        if self.database().options.planted_bug == Some(PlantedBug::DropsSurviveRollback) {
+        if self.engine().options.planted_bug == Some(PlantedBug::DropsSurviveRollback) {
             return Ok(());
         }
         self.drops.truncate(position.drops);
@@ -77,7 +77,7 @@ impl Txn {
     pub fn rollback_to_savepoint(&mut self, position: UndoPosition) -> Result<()> {
         self.savepoints.truncate(position.savepoints);
         self.rollback_to_position(position)?;
-        let locks = Arc::clone(&self.database().locks);
+        let locks = Arc::clone(&self.engine().locks);
         locks.release_to(self.shared(), position.locks);
         if self.xid != 0 {
             // Those that wait for this transaction because of a key may go on now.
@@ -96,23 +96,23 @@ impl Txn {
 
     pub(super) fn undo_until(&mut self, until: UndoPtr) -> Result<()> {
         let session = Arc::clone(&self.session);
-        let undoer = Undoer::new(&session.database, &session.shared, self.xid);
+        let undoer = Undoer::new(&session.engine, &session.shared, self.xid);
         let mut body = std::mem::take(&mut self.body);
         let mut undone = UndoneSum::default();
         while self.last_undo != until && self.last_undo != 0 {
-            let step = session.database.undo.read(self.last_undo, &mut body).and_then(|head| {
+            let step = session.engine.undo.read(self.last_undo, &mut body).and_then(|head| {
                 let taken_back = undoer.undo(&body, head.prev_lsn, Some(self.last_undo))?;
-                undone.add(&session.database, taken_back);
+                undone.add(&session.engine, taken_back);
                 Ok(head.chain)
             });
             match step {
                 Ok(chain) => self.last_undo = chain,
                 // Half undone is no state to go on from: only recovery, which
                 // starts over from the log, can finish this.
-                Err(error) => return Err(stop_the_server("roll back", &session.database, &error)),
+                Err(error) => return Err(stop_the_server("roll back", &session.engine, &error)),
             }
         }
-        undone.tell(&session.database);
+        undone.tell(&session.engine);
         self.body = body;
         Ok(())
     }

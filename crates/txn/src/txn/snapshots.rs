@@ -21,7 +21,7 @@ use steppe_types::{Error, Result, SqlState};
 
 use super::{IsolationLevel, Txn};
 #[cfg(feature = "planted-bugs")]
-use crate::database::PlantedBug;
+use crate::engine::PlantedBug;
 use crate::lock::{Acquire, LockWait};
 use crate::serializable::{Member, Safety, Serializable};
 use crate::view::{Snapshot, View};
@@ -47,11 +47,11 @@ impl Txn {
 
     /// Takes the snapshot of a serializable transaction.
     fn begin_serializable(&mut self) {
-        let database = Arc::clone(self.database());
+        let engine = Arc::clone(self.engine());
         let (pid, read_only) = (self.shared().pid(), self.read_only);
-        let member = database.serializable.begin(pid, read_only, || self.take_snapshot());
+        let member = engine.serializable.begin(pid, read_only, || self.take_snapshot());
         if self.xid != 0 {
-            database.serializable.set_xid(&member, self.xid);
+            engine.serializable.set_xid(&member, self.xid);
         }
         self.member = Some(member);
     }
@@ -60,17 +60,17 @@ impl Txn {
     /// one is safe, so that the transaction can neither fail nor make another one fail.
     /// `Some`: wait, then call again.
     pub fn await_safe_snapshot(&mut self) -> Result<Option<LockWait>> {
-        let database = Arc::clone(self.database());
+        let engine = Arc::clone(self.engine());
         loop {
             if self.snapshot_lsn == 0 {
                 self.begin_serializable();
             }
             let Some(member) = self.member.clone() else { return Ok(None) };
-            let wait = |pid| database.locks.wait_for_end(self.shared(), pid);
-            match database.serializable.safety(&member, wait) {
+            let wait = |pid| engine.locks.wait_for_end(self.shared(), pid);
+            match engine.serializable.safety(&member, wait) {
                 Safety::Safe => return Ok(None),
                 Safety::Unsafe => {
-                    database.serializable.rolled_back(&member);
+                    engine.serializable.rolled_back(&member);
                     self.member = None;
                     self.snapshot_lsn = 0;
                     self.publish_held();
@@ -87,7 +87,7 @@ impl Txn {
         &self,
         what: impl FnOnce(&Serializable, &Member) -> Result<()>,
     ) -> Result<()> {
-        self.database().serializable.watch(self.member.as_ref(), what)
+        self.engine().serializable.watch(self.member.as_ref(), what)
     }
 
     /// Ends a statement: in READ COMMITTED its snapshot is let go, so that an
@@ -116,7 +116,7 @@ impl Txn {
         self.snapshot_lsn = outer.lsn.0;
         self.release_snapshot(outer);
         #[cfg(feature = "planted-bugs")]
-        if self.database().options.planted_bug == Some(PlantedBug::ResumeWithInnerCommand) {
+        if self.engine().options.planted_bug == Some(PlantedBug::ResumeWithInnerCommand) {
             return;
         }
         self.cid = outer.cid;
@@ -132,8 +132,8 @@ impl Txn {
     }
 
     fn take_snapshot(&mut self) {
-        let database = Arc::clone(self.database());
-        let position = || database.insert_position();
+        let engine = Arc::clone(self.engine());
+        let position = || engine.insert_position();
         if self.held.is_empty() {
             self.snapshot_lsn = self.shared().publish_snapshot(position);
             return;
@@ -147,8 +147,8 @@ impl Txn {
     /// REPEATABLE READ and has not begun; false if it is held no longer.
     pub fn import_snapshot(&mut self, lsn: Lsn, from: u32) -> bool {
         debug_assert!(self.snapshot_lsn == 0 && self.held.is_empty());
-        let database = Arc::clone(self.database());
-        let is_held = database.sessions.share_snapshot(lsn.0, from, self.shared());
+        let engine = Arc::clone(self.engine());
+        let is_held = engine.sessions.share_snapshot(lsn.0, from, self.shared());
         if is_held {
             self.snapshot_lsn = lsn.0;
         }
@@ -184,7 +184,7 @@ impl Txn {
         let mut newest = self.snapshot();
         if self.isolation != IsolationLevel::ReadCommitted {
             // The transaction's own is published, and protects what is younger.
-            newest.lsn = Lsn(self.database().insert_position());
+            newest.lsn = Lsn(self.engine().insert_position());
         }
         self.hold_snapshot(newest);
         self.publish_held();

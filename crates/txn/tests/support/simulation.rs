@@ -4,14 +4,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use steppe_txn::{Database, DatabaseOptions};
+use steppe_txn::{Engine, EngineOptions};
 use steppe_vfs::{CrashVfs, SeededRandom};
 
 const DIR: &str = "data";
 
 /// A small database, so that eviction, spilling and segment changes happen.
-pub fn options(random: &SeededRandom) -> DatabaseOptions {
-    DatabaseOptions {
+pub fn options(random: &SeededRandom) -> EngineOptions {
+    EngineOptions {
         pool_pages: 32 + random.below(64) as usize,
         pages_max: 1 << 14,
         wal_buffers_bytes: 64 << 10,
@@ -24,12 +24,12 @@ pub fn options(random: &SeededRandom) -> DatabaseOptions {
         commits_per_horizon_check: 1 + random.below(8) as u32,
         drops_per_record: 1,
         max_prepared_transactions: 4,
-        ..DatabaseOptions::default()
+        ..EngineOptions::default()
     }
 }
 
-pub fn open(vfs: &CrashVfs, options: &DatabaseOptions) -> steppe_types::Result<Arc<Database>> {
-    Database::open(Arc::new(vfs.clone()), Path::new(DIR), options.clone())
+pub fn open(vfs: &CrashVfs, options: &EngineOptions) -> steppe_types::Result<Arc<Engine>> {
+    Engine::open(Arc::new(vfs.clone()), Path::new(DIR), options.clone())
 }
 
 /// The seeds to run: one by `STEPPE_SEED`, endless with `STEPPE_ENDLESS`, else

@@ -49,22 +49,22 @@ impl Table {
     }
 
     /// The trees of those files that have one.
-    pub fn trees(&self, database: &Database) -> Result<Vec<TreeId>> {
-        let trees = self.files().map(|file| database.tree_of(file));
+    pub fn trees(&self, engine: &Engine) -> Result<Vec<TreeId>> {
+        let trees = self.files().map(|file| engine.tree_of(file));
         trees.into_iter().filter_map(Result::transpose).collect()
     }
 
-    fn open(database: &Database, files: &[u8]) -> Table {
+    fn open(engine: &Engine, files: &[u8]) -> Table {
         let files: Vec<FileId> = files
             .chunks_exact(8)
             .map(|bytes| RelFileNumber(u64::from_le_bytes(bytes.try_into().expect("8 bytes"))))
             .map(|number| FileId { number, ..CATALOG })
             .collect();
         Table {
-            rows: TableStore::open(database, files[0]),
-            unique: IndexStore::open(database, files[1], true),
-            plain: IndexStore::open(database, files[2], false),
-            big: OverflowStore::open(database, files[3]),
+            rows: TableStore::open(engine, files[0]),
+            unique: IndexStore::open(engine, files[1], true),
+            plain: IndexStore::open(engine, files[2], false),
+            big: OverflowStore::open(engine, files[3]),
         }
     }
 
@@ -88,25 +88,25 @@ impl Table {
     }
 
     /// VACUUM.
-    pub fn sweep(&self, database: &Database) -> Result<bool> {
+    pub fn sweep(&self, engine: &Engine) -> Result<bool> {
         let check = &mut || Ok(());
-        database.sweep_index(&self.unique, check)?;
-        database.sweep_index(&self.plain, check)?;
-        database.sweep_rows(&self.rows, check)?;
+        engine.sweep_index(&self.unique, check)?;
+        engine.sweep_index(&self.plain, check)?;
+        engine.sweep_rows(&self.rows, check)?;
         let references = &mut |row: &[u8], out: &mut Vec<OverflowRef>| {
             let (_, reference) = Row::decode(row);
             out.extend(reference.map(|(id, chunks)| OverflowRef { id, chunks }));
             Ok(())
         };
-        Ok(database.sweep_values(&self.rows, &self.big, references, check)?.is_some())
+        Ok(engine.sweep_values(&self.rows, &self.big, references, check)?.is_some())
     }
 
     /// The entries of the four trees, garbage included.
-    fn entry_counts(&self, database: &Database) -> Result<[u64; 4]> {
+    fn entry_counts(&self, engine: &Engine) -> Result<[u64; 4]> {
         let mut counts = [0; 4];
         for (count, file) in counts.iter_mut().zip(self.files()) {
-            let Some(tree) = database.tree_of(file)? else { continue };
-            let tree = database.store().tree(tree);
+            let Some(tree) = engine.tree_of(file)? else { continue };
+            let tree = engine.store().tree(tree);
             let mut cursor = tree.scan(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
             while cursor.next_page()? {
                 *count += cursor.remaining() as u64;
@@ -198,7 +198,7 @@ pub struct Config {
 
 /// The database, its sessions, and the model.
 pub struct World<'a> {
-    pub database: Arc<Database>,
+    pub engine: Arc<Engine>,
     random: &'a SeededRandom,
     config: Config,
     clients: Vec<Client>,
@@ -221,12 +221,12 @@ pub struct World<'a> {
 impl<'a> World<'a> {
     /// Opens the world in a database; what it holds is the committed state.
     pub fn open(
-        database: Arc<Database>,
+        engine: Arc<Engine>,
         random: &'a SeededRandom,
         config: Config,
     ) -> Result<World<'a>> {
-        let handle = database.new_session(DatabaseId::POSTGRES);
-        let catalog = TableStore::open(&database, CATALOG);
+        let handle = engine.new_session(DatabaseId::POSTGRES);
+        let catalog = TableStore::open(&engine, CATALOG);
         let mut world = World {
             random,
             config,
@@ -241,12 +241,12 @@ impl<'a> World<'a> {
             acknowledged: 0,
             stamp: 1 + (random.below(1 << 30) as u32),
             next_table: 0,
-            database,
+            engine,
         };
         world.load(&handle)?;
         for _ in 0..config.sessions {
             world.clients.push(Client {
-                handle: world.database.new_session(DatabaseId::POSTGRES),
+                handle: world.engine.new_session(DatabaseId::POSTGRES),
                 txn: None,
                 isolation: IsolationLevel::ReadCommitted,
                 base: None,
@@ -272,14 +272,14 @@ impl<'a> World<'a> {
 
     /// Reads which tables there are.
     fn read_tables(&mut self) -> Result<()> {
-        let handle = self.database.new_session(DatabaseId::POSTGRES);
+        let handle = self.engine.new_session(DatabaseId::POSTGRES);
         let mut txn = Txn::begin(&handle, IsolationLevel::ReadCommitted, false);
         txn.start_statement()?;
         let mut cursor = self.catalog.scan_all(txn.view())?;
         self.tables.clear();
         while let Some((id, bytes)) = cursor.next()? {
             let number = u32::from_le_bytes(bytes[..4].try_into().expect("4 bytes"));
-            self.tables.insert(number, Table::open(&self.database, &bytes[4..]));
+            self.tables.insert(number, Table::open(&self.engine, &bytes[4..]));
             self.catalog_rows.insert(number, id);
             self.next_table = self.next_table.max(number + 1);
         }
@@ -289,25 +289,25 @@ impl<'a> World<'a> {
 
     /// Structure and space: every tree is sound, and no page is lost or shared.
     pub fn check_structure(&self) -> Result<()> {
-        let mut trees = vec![self.database.system_tree_id()];
-        trees.extend(self.database.tree_of(CATALOG)?);
+        let mut trees = vec![self.engine.system_tree_id()];
+        trees.extend(self.engine.tree_of(CATALOG)?);
         for table in self.tables.values() {
-            trees.extend(table.trees(&self.database)?);
+            trees.extend(table.trees(&self.engine)?);
         }
         trees.extend(self.prepared_trees()?);
         for &tree in &trees {
-            self.database.store().tree(tree).check()?;
+            self.engine.store().tree(tree).check()?;
         }
-        self.database.store().check_space(&trees)?;
+        self.engine.store().check_space(&trees)?;
         Ok(())
     }
 
     /// Sweeps a quiet database: nothing may be left but what its rows need.
     pub fn check_sweep(&self) -> Result<()> {
         for (number, table) in &self.tables {
-            assert!(table.sweep(&self.database)?, "nobody is at work");
+            assert!(table.sweep(&self.engine)?, "nobody is at work");
             let (mut rows, mut chunks) = (0, 0);
-            let handle = self.database.new_session(DatabaseId::POSTGRES);
+            let handle = self.engine.new_session(DatabaseId::POSTGRES);
             let mut txn = Txn::begin(&handle, IsolationLevel::ReadCommitted, true);
             txn.start_statement()?;
             let mut cursor = table.rows.scan_all(txn.view())?;
@@ -316,7 +316,7 @@ impl<'a> World<'a> {
                 chunks += Row::decode(bytes).1.map_or(0, |(_, chunks)| u64::from(chunks));
             }
             txn.rollback()?;
-            let counts = table.entry_counts(&self.database)?;
+            let counts = table.entry_counts(&self.engine)?;
             assert_eq!(counts, [rows, rows, rows, chunks], "garbage in table {number}");
         }
         Ok(())
@@ -330,7 +330,7 @@ impl<'a> World<'a> {
             }
         }
         self.finish_prepared()?;
-        assert_eq!(self.database.locks().entry_count(), 0, "locks left behind");
+        assert_eq!(self.engine.locks().entry_count(), 0, "locks left behind");
         Ok(())
     }
 
@@ -368,13 +368,13 @@ impl<'a> World<'a> {
         match self.random.below(12) {
             10 => self.end_some_prepared(),
             11 => self.check_prepared(),
-            0..2 => self.database.checkpoint().map(drop),
-            2..4 => self.database.purge().map(drop),
-            4 => self.database.purge_all().map(drop),
+            0..2 => self.engine.checkpoint().map(drop),
+            2..4 => self.engine.purge().map(drop),
+            4 => self.engine.purge_all().map(drop),
             5 => {
                 let nth = self.random.below(self.tables.len().max(1) as u64) as usize;
                 let Some(table) = self.tables.values().nth(nth) else { return Ok(()) };
-                table.sweep(&self.database).map(drop)
+                table.sweep(&self.engine).map(drop)
             }
             _ => self.acknowledge(),
         }
@@ -383,7 +383,7 @@ impl<'a> World<'a> {
     /// Waits for the last commit to be durable.
     pub fn acknowledge(&mut self) -> Result<()> {
         if let Some((lsn, _)) = self.commits.last() {
-            self.database.wait_durable(*lsn)?;
+            self.engine.wait_durable(*lsn)?;
             self.acknowledged = self.commits.len();
         }
         Ok(())

@@ -13,7 +13,7 @@ use crate::context::ExecContext;
 use crate::deferred::{DeferredEvent, KeyOfRow};
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Constraint, Deferral, ForeignKey, Relation};
-use steppe_txn::{Database, RelationLockMode, RowBuf, RowId};
+use steppe_txn::{Engine, RelationLockMode, RowBuf, RowId};
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// A foreign key, on the side of the referencing table.
@@ -40,7 +40,7 @@ impl Referencing {
     pub(super) fn open(
         (table, constraint, key): (&Relation, &Constraint, &ForeignKey),
         places: Box<[usize]>,
-        (catalog, database): (&Arc<Catalog>, &Database),
+        (catalog, engine): (&Arc<Catalog>, &Engine),
     ) -> Result<Referencing> {
         Ok(Referencing {
             oid: catalog.root_constraint(table, constraint),
@@ -48,7 +48,7 @@ impl Referencing {
             places,
             match_full: key.match_full,
             deferral: key.deferral,
-            keys: ReferencedKeys::open(database, key, catalog)?,
+            keys: ReferencedKeys::open(engine, key, catalog)?,
         })
     }
 
@@ -310,14 +310,14 @@ fn confirm(
     change: KeyChange<'_>,
     cx: &mut ExecContext,
 ) -> Result<Option<Error>> {
-    let database = Arc::clone(cx.txn()?.txn.database());
+    let engine = Arc::clone(cx.txn()?.txn.engine());
     // DDL of the transaction may have given the table another file.
     let newer = cx.newer_catalog()?;
     let catalog = newer.unwrap_or_else(|| Arc::clone(&cx.functions.catalog));
     let Some(relation) = catalog.relation(relation.oid) else { return Ok(None) };
     let positions: Vec<usize> = key.places.iter().map(|at| columns[*at]).collect();
     let values = pick(&key.places, change.new.unwrap_or_default())?;
-    let table = TableAccess::open(&database, relation)?;
+    let table = TableAccess::open(&engine, relation)?;
     let (mut buffer, view) = (RowBuf::new(), cx.txn()?.txn.view());
     let Some(rows) = table.rows() else { return Ok(None) };
     if rows.get(&view, change.row, &mut buffer)?.is_none() {
@@ -351,7 +351,7 @@ pub(in crate::change) fn run_deferred_references(
     let Some((constraint, key)) = own.and_then(|own| Some((own, own.foreign_key()?))) else {
         return Ok(());
     };
-    let database = Arc::clone(cx.txn()?.txn.database());
+    let engine = Arc::clone(cx.txn()?.txn.engine());
     for locked in [key.table, relation.oid] {
         if let Some(wait) = cx.txn()?.txn.lock_relation(locked, RelationLockMode::RowShare)? {
             cx.functions.session.block_on(wait)?;
@@ -359,8 +359,7 @@ pub(in crate::change) fn run_deferred_references(
     }
     let columns = positions(&constraint.columns);
     let places = (0..columns.len()).collect();
-    let opened =
-        Referencing::open((&**relation, constraint, &**key), places, (&catalog, &database))?;
+    let opened = Referencing::open((&**relation, constraint, &**key), places, (&catalog, &engine))?;
     cx.txn()?.txn.start_statement()?;
     for checks in checks.chunks(1024) {
         let changes: Vec<(usize, KeyChange<'_>)> = checks

@@ -16,7 +16,7 @@ use hashbrown::HashMap;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, ForeignKey, RelKind, Relation};
 use steppe_functions::FnContext;
-use steppe_txn::{Database, RelationLockMode, RowBuf, RowLockMode, View, WaitPolicy};
+use steppe_txn::{Engine, RelationLockMode, RowBuf, RowLockMode, View, WaitPolicy};
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// The rows that a foreign key refers to.
@@ -52,14 +52,14 @@ pub(super) type OpenLeaves = HashMap<Oid, KeyTable>;
 
 impl KeyTable {
     fn open(
-        database: &Database,
+        engine: &Engine,
         table: &Arc<Relation>,
         index: &Arc<Relation>,
         columns: Box<[usize]>,
         catalog: &Arc<Catalog>,
     ) -> Result<KeyTable> {
-        let index = stored::open_index(database, table, index, catalog)?;
-        Ok(KeyTable { table: TableAccess::open(database, table)?, index, columns })
+        let index = stored::open_index(engine, table, index, catalog)?;
+        Ok(KeyTable { table: TableAccess::open(engine, table)?, index, columns })
     }
 
     /// Appends the key in the form of the index.
@@ -115,7 +115,7 @@ impl KeyTable {
 impl ReferencedKeys {
     /// Opens the referenced table of a foreign key.
     pub fn open(
-        database: &Database,
+        engine: &Engine,
         key: &ForeignKey,
         catalog: &Arc<Catalog>,
     ) -> Result<ReferencedKeys> {
@@ -127,7 +127,7 @@ impl ReferencedKeys {
             columns.iter().map(|c| catalog.base_type(table.columns[*c].type_oid).oid).collect();
         let one = match table.kind {
             RelKind::PartitionedTable => None,
-            _ => Some(KeyTable::open(database, table, index, columns.clone(), catalog)?),
+            _ => Some(KeyTable::open(engine, table, index, columns.clone(), catalog)?),
         };
         Ok(ReferencedKeys { table: table.clone(), index: key.index, columns, types, one })
     }
@@ -187,7 +187,7 @@ impl ReferencedKeys {
         &self,
         leaf: Oid,
         catalog: &Arc<Catalog>,
-        database: &Database,
+        engine: &Engine,
     ) -> Result<Option<KeyTable>> {
         let Some(leaf) = catalog.relation(leaf) else { return Ok(None) };
         let index = catalog
@@ -200,7 +200,7 @@ impl ReferencedKeys {
             None => Ok(*column),
         });
         let columns = columns.collect::<Result<Box<[_]>>>()?;
-        KeyTable::open(database, leaf, index, columns, catalog).map(Some)
+        KeyTable::open(engine, leaf, index, columns, catalog).map(Some)
     }
 
     /// The table with the rows at a place, open and locked.
@@ -219,8 +219,8 @@ impl ReferencedKeys {
             }
             let newer = cx.newer_catalog()?;
             let catalog = newer.unwrap_or_else(|| Arc::clone(&cx.functions.catalog));
-            let database = Arc::clone(cx.txn()?.txn.database());
-            let Some(opened) = self.open_leaf(place, &catalog, &database)? else {
+            let engine = Arc::clone(cx.txn()?.txn.engine());
+            let Some(opened) = self.open_leaf(place, &catalog, &engine)? else {
                 return Ok(None);
             };
             leaves.insert(place, opened);
@@ -233,7 +233,7 @@ impl ReferencedKeys {
     pub fn first_missing(
         &self,
         keys: &[Vec<Datum>],
-        (view, catalog, database): (&View, &Arc<Catalog>, &Database),
+        (view, catalog, engine): (&View, &Arc<Catalog>, &Engine),
         check: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Option<usize>> {
         let (mut leaves, mut buffers) = (OpenLeaves::new(), Buffers::default());
@@ -244,7 +244,7 @@ impl ReferencedKeys {
                 (Some(one), Some(place)) => Some((place, one)),
                 (None, Some(place)) => {
                     if !leaves.contains_key(&place)
-                        && let Some(opened) = self.open_leaf(place, catalog, database)?
+                        && let Some(opened) = self.open_leaf(place, catalog, engine)?
                     {
                         leaves.insert(place, opened);
                     }

@@ -15,7 +15,7 @@ use crate::expr::Row;
 use crate::tuplestore::{StoreReader, TupleStore};
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
-use steppe_txn::{Database, NewRows, RowId};
+use steppe_txn::{Engine, NewRows, RowId};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// Rows that are checked together.
@@ -62,15 +62,15 @@ impl KeyRules {
         relation: &Arc<Relation>,
         commands: &[RowCommand],
         rules: &TargetRules,
-        (catalog, database): (&Arc<Catalog>, Option<&Database>),
+        (catalog, engine): (&Arc<Catalog>, Option<&Engine>),
     ) -> Result<Option<Arc<KeyRules>>> {
-        let Some(database) = database else { return Ok(None) };
+        let Some(engine) = engine else { return Ok(None) };
         let mut all = KeyRules::default();
         for command in [RowCommand::Insert, RowCommand::Update, RowCommand::Delete] {
             // A row that moves is deleted here and inserted there.
             let moves = commands.contains(&RowCommand::Update) && rules.written.moves;
             if commands.contains(&command) || moves {
-                let set = KeySet::of(relation, command, rules, (catalog, database))?;
+                let set = KeySet::of(relation, command, rules, (catalog, engine))?;
                 *all.command_mut(command) = set.map(Arc::new);
             }
         }
@@ -101,7 +101,7 @@ impl KeySet {
         relation: &Arc<Relation>,
         command: RowCommand,
         rules: &TargetRules,
-        (catalog, database): (&Arc<Catalog>, &Database),
+        (catalog, engine): (&Arc<Catalog>, &Engine),
     ) -> Result<Option<KeySet>> {
         let is_met = |columns: &[usize]| {
             command != RowCommand::Update || columns.iter().any(|at| rules.written.has(*at))
@@ -119,7 +119,7 @@ impl KeySet {
                 if is_met(&columns) {
                     let of = (&**relation, constraint, &**key);
                     let places = set.places(&columns);
-                    met.push(Referencing::open(of, places, (catalog, database))?);
+                    met.push(Referencing::open(of, places, (catalog, engine))?);
                 }
             }
             met.sort_unstable_by_key(Referencing::oid);

@@ -30,7 +30,7 @@ impl World<'_> {
         let note = vec![7; self.random.below(2) as usize * 20_000];
         txn.prepare(&gid, &note, None)?;
         self.in_doubt = None;
-        self.commits.push((self.database.wal().durable_lsn(), event));
+        self.commits.push((self.engine.wal().durable_lsn(), event));
         // It is durable, with all that came before.
         self.acknowledged = self.commits.len();
         self.prepared.insert(gid.clone(), prepared);
@@ -69,8 +69,8 @@ impl World<'_> {
     }
 
     pub(super) fn end_prepared(&mut self, gid: &str, commit: bool) -> Result<()> {
-        let held = self.database.hold_prepared(gid)?;
-        let busy = self.database.hold_prepared(gid).err().expect("it is in our hands");
+        let held = self.engine.hold_prepared(gid)?;
+        let busy = self.engine.hold_prepared(gid).err().expect("it is in our hands");
         assert_eq!(busy.sqlstate().as_str(), "55000");
         let changes = if commit { self.prepared[gid].changes.clone() } else { Changes::default() };
         let event = Changes { ends: Some(gid.to_owned()), ..changes };
@@ -89,7 +89,7 @@ impl World<'_> {
         while !self.prepared.is_empty() {
             self.end_some_prepared()?;
         }
-        assert!(self.database.prepared_transactions().is_empty());
+        assert!(self.engine.prepared_transactions().is_empty());
         Ok(())
     }
 
@@ -100,7 +100,7 @@ impl World<'_> {
             self.next_table = self.next_table.max(last);
         }
         self.prepared = prepared;
-        let known = self.database.prepared_transactions().into_iter().map(|known| known.gid);
+        let known = self.engine.prepared_transactions().into_iter().map(|known| known.gid);
         assert!(known.eq(self.prepared.keys().cloned()), "other transactions are prepared");
     }
 
@@ -123,7 +123,7 @@ impl World<'_> {
 
     /// Nothing that a prepared transaction has locked or changed can be had.
     pub fn check_prepared(&self) -> Result<()> {
-        let handle = self.database.new_session(DatabaseId::POSTGRES);
+        let handle = self.engine.new_session(DatabaseId::POSTGRES);
         let mut txn = Txn::begin(&handle, IsolationLevel::ReadCommitted, false);
         txn.start_statement()?;
         for (gid, prepared) in &self.prepared {
@@ -158,7 +158,7 @@ impl World<'_> {
         let mut trees = Vec::new();
         for files in self.prepared.values().flat_map(|prepared| prepared.created.values()) {
             for file in files {
-                trees.extend(self.database.tree_of(*file)?);
+                trees.extend(self.engine.tree_of(*file)?);
             }
         }
         Ok(trees)

@@ -1,4 +1,7 @@
-//! The database: store, status table, undo and locks under one roof.
+//! The engine of one data directory: store, status table, undo and locks under one roof.
+//!
+//! It holds the files of all its databases; which one a session, a file or a lock belongs to is a
+//! [`DatabaseId`].
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -36,9 +39,9 @@ const ACTIVE_IN_CONTROL_MAX: usize = 200;
 /// Commits look at the horizon so seldom that none of them pays for more sessions than this.
 const SESSIONS_PER_COMMIT: usize = 8;
 
-/// How a database is opened.
+/// How an engine is opened.
 #[derive(Clone)]
-pub struct DatabaseOptions {
+pub struct EngineOptions {
     /// Pages of the buffer pool (shared_buffers / 8 KiB).
     pub pool_pages: usize,
     /// Largest data file, in pages.
@@ -49,7 +52,7 @@ pub struct DatabaseOptions {
     pub wal_segment_bytes: u64,
     /// Bytes of log segments kept for reuse (min_wal_size).
     pub wal_bytes_min: u64,
-    /// The identity of a new database; `None`: a random one.
+    /// The identity of a new data directory; `None`: a random one.
     pub system_id: Option<u64>,
     /// Bytes of full undo segments kept in memory; the rest spills to a file.
     pub undo_buffers_bytes: u64,
@@ -84,7 +87,7 @@ pub struct DatabaseOptions {
     pub planted_bug: Option<PlantedBug>,
 }
 
-/// A bug on purpose; see [`DatabaseOptions::planted_bug`].
+/// A bug on purpose; see [`EngineOptions::planted_bug`].
 #[cfg(feature = "planted-bugs")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlantedBug {
@@ -111,9 +114,9 @@ pub enum PlantedBug {
     ResumeWithInnerCommand,
 }
 
-impl Default for DatabaseOptions {
-    fn default() -> DatabaseOptions {
-        DatabaseOptions {
+impl Default for EngineOptions {
+    fn default() -> EngineOptions {
+        EngineOptions {
             pool_pages: 16 * 1024,
             pages_max: 1 << 27,
             wal_buffers_bytes: 16 << 20,
@@ -138,7 +141,7 @@ impl Default for DatabaseOptions {
     }
 }
 
-impl std::fmt::Debug for DatabaseOptions {
+impl std::fmt::Debug for EngineOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DatabaseOptions")
             .field("pool_pages", &self.pool_pages)
@@ -148,8 +151,8 @@ impl std::fmt::Debug for DatabaseOptions {
     }
 }
 
-/// An open database. Opening recovers; see `recovery`.
-pub struct Database {
+/// An open data directory. Opening recovers; see `recovery`.
+pub struct Engine {
     pub(crate) store: Store,
     pub(crate) status: StatusTable,
     pub(crate) undo: UndoLog,
@@ -160,7 +163,7 @@ pub struct Database {
     pub(crate) serializable: Serializable,
     pub(crate) prepared: PreparedTransactions,
     pub(crate) system: Tree,
-    pub(crate) options: DatabaseOptions,
+    pub(crate) options: EngineOptions,
     pub(crate) files: Arc<Files>,
     /// Committed drops that are not finished yet.
     pub(crate) pending_drops: Mutex<BTreeSet<DroppedFile>>,
@@ -170,10 +173,10 @@ pub struct Database {
     purge_thread: Mutex<Option<crate::purge::PurgeThread>>,
 }
 
-impl Database {
-    /// Opens the database in `dir`, making a new one if there is none. After a
+impl Engine {
+    /// Opens the engine in `dir`, making a new one if there is none. After a
     /// crash: redoes the log, then undoes the transactions that had not ended.
-    pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, options: DatabaseOptions) -> Result<Arc<Database>> {
+    pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, options: EngineOptions) -> Result<Arc<Engine>> {
         let store_options = StoreOptions {
             vfs: Arc::clone(&vfs),
             dir: dir.to_path_buf(),
@@ -208,7 +211,7 @@ impl Database {
         let prepared = find_prepared(&mut analysis, &store, &sessions, &options)?;
         let running: Vec<(u64, u32)> =
             prepared.iter().map(|found| (found.xid, found.stand_in.pid())).collect();
-        let database = Arc::new(Database {
+        let engine = Arc::new(Engine {
             status: StatusTable::after_crash(analysis.next_xid(), &running),
             undo,
             passed: PassedLeaves::default(),
@@ -225,14 +228,14 @@ impl Database {
             purge_thread: Mutex::new(None),
             options,
         });
-        reset_unlogged(&database)?;
-        prepared::restore(&database, prepared)?;
-        recovery::finish(&database, analysis)?;
-        database.checkpoint()?;
-        if database.options.background {
-            *database.purge_thread.lock() = crate::purge::PurgeThread::start(&database);
+        reset_unlogged(&engine)?;
+        prepared::restore(&engine, prepared)?;
+        recovery::finish(&engine, analysis)?;
+        engine.checkpoint()?;
+        if engine.options.background {
+            *engine.purge_thread.lock() = crate::purge::PurgeThread::start(&engine);
         }
-        Ok(database)
+        Ok(engine)
     }
 
     /// The log: `durable_lsn`, `flush`, `flush_async`.
@@ -412,7 +415,7 @@ impl Database {
 
     // ----- files -----
 
-    /// Whether unlogged files are as they were when the database was closed; a crash has emptied
+    /// Whether unlogged files are as they were when the engine was closed; a crash has emptied
     /// them.
     pub fn has_kept_unlogged(&self) -> bool {
         self.store.has_kept_unlogged()
@@ -462,7 +465,7 @@ impl Database {
 
 /// What a session owns; shared with its transactions and cursors.
 pub(crate) struct SessionInner {
-    pub(crate) database: Arc<Database>,
+    pub(crate) engine: Arc<Engine>,
     pub(crate) shared: Arc<SessionShared>,
     /// See [`SessionHandle::observed_lsn`].
     pub(crate) observed_lsn: AtomicU64,
@@ -470,9 +473,9 @@ pub(crate) struct SessionInner {
 }
 
 impl SessionInner {
-    pub(crate) fn new(database: &Arc<Database>, shared: Arc<SessionShared>) -> SessionInner {
+    pub(crate) fn new(engine: &Arc<Engine>, shared: Arc<SessionShared>) -> SessionInner {
         SessionInner {
-            database: Arc::clone(database),
+            engine: Arc::clone(engine),
             shared,
             observed_lsn: AtomicU64::new(0),
             ranges: Mutex::default(),
@@ -481,14 +484,14 @@ impl SessionInner {
 }
 
 /// Empties the unlogged files, unless they are as they were.
-fn reset_unlogged(database: &Database) -> Result<()> {
+fn reset_unlogged(engine: &Engine) -> Result<()> {
     #[cfg(feature = "planted-bugs")]
-    if database.options.planted_bug == Some(PlantedBug::KeepUnlogged) {
+    if engine.options.planted_bug == Some(PlantedBug::KeepUnlogged) {
         return Ok(());
     }
-    match database.has_kept_unlogged() {
+    match engine.has_kept_unlogged() {
         true => Ok(()),
-        false => database.files.reset_unlogged(),
+        false => engine.files.reset_unlogged(),
     }
 }
 
@@ -497,7 +500,7 @@ fn find_prepared(
     analysis: &mut recovery::Analysis,
     store: &Store,
     sessions: &SessionRegistry,
-    #[cfg_attr(not(feature = "planted-bugs"), allow(unused_variables))] options: &DatabaseOptions,
+    #[cfg_attr(not(feature = "planted-bugs"), allow(unused_variables))] options: &EngineOptions,
 ) -> Result<Vec<prepared::Found>> {
     #[cfg(feature = "planted-bugs")]
     if options.planted_bug == Some(PlantedBug::UndoPrepared) {
@@ -514,10 +517,10 @@ fn find_prepared(
 
 impl Drop for SessionInner {
     fn drop(&mut self) {
-        let locks = &self.database.locks;
+        let locks = &self.engine.locks;
         locks.unlock_all_advisory(&self.shared);
         locks.release_to(&self.shared, crate::lock::LockPosition(0));
-        self.database.sessions.remove(self.shared.pid());
+        self.engine.sessions.remove(self.shared.pid());
     }
 }
 
@@ -537,9 +540,9 @@ impl SessionHandle {
         &self.0.shared
     }
 
-    /// The database.
-    pub fn database(&self) -> &Arc<Database> {
-        &self.0.database
+    /// The engine.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.0.engine
     }
 
     /// Fails if an interrupt is pending.
@@ -550,7 +553,7 @@ impl SessionHandle {
     /// Locks a relation until the transaction ends, as [`crate::Txn::lock_relation`], for a caller
     /// that has lent its transaction out.
     pub fn lock_relation(&self, oid: u32, mode: RelationLockMode) -> Result<Option<LockWait>> {
-        let locks = &self.0.database.locks;
+        let locks = &self.0.engine.locks;
         Ok(locks.lock_relation(self.shared(), oid, mode, true)?.wait())
     }
 
@@ -558,7 +561,7 @@ impl SessionHandle {
     /// ROW EXCLUSIVE.
     pub fn holds_relation(&self, oid: u32, mode: RelationLockMode) -> bool {
         let tag = LockTag::Relation { database: self.0.shared.database(), oid };
-        self.0.database.locks.holds(self.pid(), tag, mode as u8)
+        self.0.engine.locks.holds(self.pid(), tag, mode as u8)
     }
 
     /// pg_advisory_lock and friends, as [`crate::Txn::lock_advisory`], for a caller that
@@ -569,7 +572,7 @@ impl SessionHandle {
         mode: SharedMode,
         scope: AdvisoryScope,
     ) -> Result<Option<LockWait>> {
-        let locks = &self.0.database.locks;
+        let locks = &self.0.engine.locks;
         Ok(locks.lock_advisory(self.shared(), key, mode, scope, true)?.wait())
     }
 
@@ -580,19 +583,19 @@ impl SessionHandle {
         mode: SharedMode,
         scope: AdvisoryScope,
     ) -> Result<bool> {
-        let locks = &self.0.database.locks;
+        let locks = &self.0.engine.locks;
         let acquired = locks.lock_advisory(self.shared(), key, mode, scope, false)?;
         Ok(matches!(acquired, Acquire::Granted))
     }
 
     /// pg_advisory_unlock: false if the session does not hold it.
     pub fn unlock_advisory(&self, key: AdvisoryKey, mode: SharedMode) -> bool {
-        self.0.database.locks.unlock_advisory(self.shared(), key, mode)
+        self.0.engine.locks.unlock_advisory(self.shared(), key, mode)
     }
 
     /// pg_advisory_unlock_all.
     pub fn unlock_all_advisory(&self) {
-        self.0.database.locks.unlock_all_advisory(self.shared());
+        self.0.engine.locks.unlock_all_advisory(self.shared());
     }
 
     /// The greatest commit position that the session has read from and that was
