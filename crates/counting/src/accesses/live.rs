@@ -154,7 +154,7 @@ pub struct Mark {
 
 impl RelationStatistics {
     /// Notes the changes that a rollback has reverted; called by
-    /// [`EngineOptions::on_taken_back`](steppe_txn::DatabaseOptions::on_taken_back).
+    /// [`EngineOptions::on_taken_back`](steppe_txn::EngineOptions::on_taken_back).
     pub fn taken_back(&self, what: TakenBack) {
         let LiveRows { bases, taken_back } = &self.rows;
         match what {
