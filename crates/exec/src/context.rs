@@ -261,7 +261,7 @@ pub(crate) struct ExecContext {
     pub(crate) leaf_runs: Vec<LeafRun>,
     /// The triggers that have been called, if the statement is analyzed.
     pub(crate) trigger_runs: Vec<TriggerRun>,
-    /// The view of a helper, which has no transaction and so can change nothing.
+    /// The view of an execution without a transaction, which can change nothing: a helper's.
     lent_view: Option<View>,
     /// The threads that run the part of the plan of this execution.
     team: Option<Arc<Team>>,
@@ -493,6 +493,11 @@ impl ExecContext {
     pub(crate) fn view(&self) -> Result<&View> {
         let view = self.txn.as_ref().map(|txn| &txn.view).or(self.lent_view.as_ref());
         view.ok_or_else(|| Error::internal("statement needs a transaction and has none"))
+    }
+
+    /// Lets an execution without a transaction read.
+    pub(crate) fn lend_view(&mut self, view: View) {
+        self.lent_view = Some(view);
     }
 
     /// The threads that run this part of the plan, if there are several.

@@ -34,7 +34,9 @@ use steppe_spill::TempSpace;
 use steppe_sql::plan::{Plan, PlanNode, PlannedStmt, ResultColumn};
 use steppe_sql::query::Command;
 use steppe_storage::Usage;
-use steppe_txn::{Engine, LockWait, Lsn, RelationLockMode, RowId, Snapshot, Txn, UndoPosition};
+use steppe_txn::{
+    Engine, LockWait, Lsn, RelationLockMode, RowId, Snapshot, Txn, UndoPosition, View,
+};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, interrupt};
 
@@ -453,7 +455,7 @@ fn go_on(txn: &mut Txn, own: Snapshot) -> Option<Snapshot> {
 pub struct Execution {
     stmt: Arc<CompiledStmt>,
     cx: ExecContext,
-    view: Option<steppe_txn::View>,
+    view: Option<View>,
     root: Option<BoxedNode>,
     /// Rows of INSERT/UPDATE/DELETE … RETURNING: the command runs to its end first.
     stored: Option<(TupleStore, StoreReader)>,
@@ -476,6 +478,29 @@ impl Execution {
         txn: &mut Option<Transaction>,
     ) -> Result<Execution> {
         Self::start_inner(stmt, params, env, txn, false)
+    }
+
+    /// Starts a query without parameters, which reads at a view without a transaction.
+    pub(crate) fn start_at(stmt: &Arc<CompiledStmt>, env: &ExecEnv, view: &View) -> Execution {
+        let mut cx = stmt.context(Arc::new([]), env, &mut None);
+        cx.lend_view(view.clone());
+        Execution::of_context(stmt, cx, Some(view.clone()))
+    }
+
+    fn of_context(stmt: &Arc<CompiledStmt>, mut cx: ExecContext, view: Option<View>) -> Execution {
+        cx.subplans = stmt.subplans.iter().map(|p| SubPlanState::new(p.clone())).collect();
+        Execution {
+            batch: RowBatch::new(stmt.root.width),
+            columns: RowsOfColumns::default(),
+            stmt: stmt.clone(),
+            cx,
+            view,
+            root: None,
+            stored: None,
+            handed: 0,
+            finished: false,
+            began_at: None,
+        }
     }
 
     /// Lets other threads help. The caller must take all rows until there are no more.
@@ -516,40 +541,16 @@ impl Execution {
         let (taken, view) = cx.take_txn().map(StatementTxn::into_parts).unzip();
         let began_at = taken.as_ref().map(|taken: &Transaction| taken.txn.undo_position());
         *txn = taken;
-        cx.subplans = stmt.subplans.iter().map(|p| SubPlanState::new(p.clone())).collect();
         if analyze {
             cx.instruments = Some(vec![Instrument::default(); stmt.nodes]);
         }
-        Ok(Execution {
-            batch: RowBatch::new(stmt.root.width),
-            columns: RowsOfColumns::default(),
-            stmt: stmt.clone(),
-            cx,
-            view,
-            root: None,
-            stored: None,
-            handed: 0,
-            finished: false,
-            began_at,
-        })
+        Ok(Execution { began_at, ..Execution::of_context(stmt, cx, view) })
     }
 
     /// The same statement from its beginning, with these parameters, at the same snapshot.
     pub fn again(&self, params: Arc<[Datum]>, env: &ExecEnv) -> Result<Execution> {
-        let mut cx = self.stmt.context(params, env, &mut None);
-        cx.subplans = self.stmt.subplans.iter().map(|p| SubPlanState::new(p.clone())).collect();
-        Ok(Execution {
-            batch: RowBatch::new(self.stmt.root.width),
-            columns: RowsOfColumns::default(),
-            stmt: self.stmt.clone(),
-            cx,
-            view: self.view.clone(),
-            root: None,
-            stored: None,
-            handed: 0,
-            finished: false,
-            began_at: None,
-        })
+        let cx = self.stmt.context(params, env, &mut None);
+        Ok(Execution::of_context(&self.stmt, cx, self.view.clone()))
     }
 
     /// The statement.

@@ -5,7 +5,9 @@
 //! over each row.
 
 pub use crate::access::{IndexAccess, TableAccess};
-pub use crate::change::{ReferencedKeys, TableWriter, converts, missing_key, shown_key};
+pub use crate::change::{
+    JoinContext, ReferencedKeys, TableWriter, converts, lacks_key, missing_key, shown_key,
+};
 pub use crate::partition::ColumnMap;
 
 use crate::context::ExecContext;

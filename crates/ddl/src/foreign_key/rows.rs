@@ -1,14 +1,15 @@
 //! Whether the rows of a table have their keys in the referenced one (RI_Initial_Check).
 //!
-//! The keys of the rows are collected and sorted in large batches. Each different key of a batch is
-//! looked up once, in the order of the index.
+//! One join of the two tables tells whether all rows have their keys. If a row has none, or a join
+//! cannot tell, the keys are looked up. They are collected and sorted in large batches. Each
+//! different key of a batch is looked up once, in the order of the index.
 
 use super::super::DdlContext;
 use super::super::scan::with_newest;
 use super::partitions::own_below;
 use std::sync::Arc;
-use steppe_catalog::{Constraint, ForeignKey, RelKind, Relation};
-use steppe_exec::stored::{ReferencedKeys, TableAccess, missing_key};
+use steppe_catalog::{Constraint, ForeignKey, Reference, RelKind, Relation};
+use steppe_exec::stored::{JoinContext, ReferencedKeys, TableAccess, lacks_key, missing_key};
 use steppe_txn::{RelationLockMode, View};
 use steppe_types::{Datum, Error, Result, SqlState};
 
@@ -65,6 +66,28 @@ impl<'a> KeysOfRows<'a> {
         let columns = constraint.columns.iter().map(|c| *c as usize - 1).collect();
         let own = KeysOfRows { table, constraint, key, columns };
         (table.kind == RelKind::Table).then_some(own)
+    }
+
+    /// Whether a row lacks its key; `None` if that takes a look-up of each.
+    fn lacks_key(&self, ctx: &mut DdlContext<'_>) -> Result<Option<bool>> {
+        let access = TableAccess::open(ctx.store.engine(), self.table)?;
+        if access.rows().map(|rows| rows.tree()).transpose()?.flatten().is_none() {
+            return Ok(Some(false));
+        }
+        let (session, catalog) = (Arc::clone(&ctx.session), ctx.catalog());
+        let Some(table) = catalog.relation(self.table.oid) else { return Ok(None) };
+        let own = table.constraints.iter().find(|own| own.oid == self.constraint.oid);
+        let Some((constraint, key)) = own.and_then(|own| Some((own, own.foreign_key()?))) else {
+            return Ok(None);
+        };
+        with_newest(ctx, |_, view| {
+            let within = JoinContext { session: &session, catalog: &catalog, view: &view };
+            let mut lacks = Ok(None);
+            session.in_place(&mut || {
+                lacks = lacks_key(Reference { table, constraint, key }, &within);
+            });
+            lacks
+        })
     }
 
     /// Calls `f` with the keys of the rows, a batch at a time.
@@ -135,6 +158,20 @@ pub(super) fn check(
     constraint: &Constraint,
 ) -> Result<()> {
     let Some(own) = KeysOfRows::of(table, constraint) else { return Ok(()) };
+    let lacking = own.lacks_key(ctx)?;
+    if lacking == Some(false) {
+        return Ok(());
+    }
+    look_up(ctx, &own)?;
+    match lacking {
+        Some(_) => Err(Error::internal("a key is missing in a join and there in a look-up")),
+        None => Ok(()),
+    }
+}
+
+/// 23503 for the first row without its key.
+fn look_up(ctx: &mut DdlContext<'_>, own: &KeysOfRows<'_>) -> Result<()> {
+    let (table, constraint) = (own.table, own.constraint);
     let (engine, catalog) = (Arc::clone(ctx.store.engine()), ctx.catalog());
     let keys = ReferencedKeys::open(&engine, own.key, &catalog)?;
     let (functions, session) = (ctx.functions(), Arc::clone(&ctx.session));

@@ -26,8 +26,8 @@ mod sizes;
 mod variants;
 
 pub use plan::PreparedPlan;
-pub(crate) use run::begin_in_place;
 pub use run::{Snapshot, run_in_place};
+pub(crate) use run::{begin_in_place, has_row_at};
 pub use variants::{Found, Vacancy, Variants};
 
 use crate::constants;

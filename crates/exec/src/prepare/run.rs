@@ -13,13 +13,15 @@
 //! its plan is in force when the snapshot is taken. A partition that was added meanwhile could have
 //! rows that the snapshot sees.
 
+use super::{Planning, parse_one, prepare};
 use crate::sink::RowSink;
 use crate::statement::{
     CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, LeafOfStatement,
 };
 use crate::transaction::Transaction;
 use std::sync::Arc;
-use steppe_txn::{Engine, RowId, Txn};
+use steppe_sql::bind::Params;
+use steppe_txn::{Engine, RowId, Txn, View};
 use steppe_types::{Datum, Error, Result};
 
 /// The snapshot at which a statement reads.
@@ -58,6 +60,39 @@ pub fn run_in_place(
     }
     match execution.fetch(txn, limit, sink)? {
         FetchStatus::Done { rows } | FetchStatus::Suspended { rows } => Ok(Some(rows)),
+    }
+}
+
+/// Whether a query over locked tables has a row at a view. It has no transaction of its own, so it
+/// can read only, and its tables must not be partitioned. Other threads may help. `env` has the
+/// catalog that the query is planned with.
+pub(crate) fn has_row_at(
+    planning: &Planning<'_>,
+    text: &str,
+    env: &ExecEnv,
+    view: &View,
+) -> Result<bool> {
+    let (statement, text) = (parse_one(text)?.statement, Arc::from(text));
+    let plan = prepare(planning, &Arc::new(statement), &text, Params::fixed(&[]))?;
+    let mut execution = Execution::start_at(&plan.compiled, env, view);
+    execution.allow_helpers();
+    let mut first = FirstRow::default();
+    match execution.fetch(&mut None, 0, &mut first) {
+        Err(_) if first.is_found => Ok(true),
+        done => done.map(|_| false),
+    }
+}
+
+/// Ends a query at its first row, by an error.
+#[derive(Default)]
+struct FirstRow {
+    is_found: bool,
+}
+
+impl RowSink for FirstRow {
+    fn row(&mut self, _: &[Datum]) -> Result<()> {
+        self.is_found = true;
+        Err(Error::internal("a query was not ended at its first row"))
     }
 }
 

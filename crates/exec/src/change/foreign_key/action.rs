@@ -8,6 +8,7 @@
 //! Above READ COMMITTED an action runs at the transaction's snapshot. It fails with 40001 if a row
 //! refers to the key and the snapshot does not see that row.
 
+use super::names::{column_name, table_name};
 use super::set::{KeyChange, positions};
 use super::violation::{pick, still_referenced};
 use crate::change::hooks::RowCommand;
@@ -16,7 +17,7 @@ use crate::deferred::{DeferredEvent, KeyOfRow};
 use crate::spi::{KeyStatement, RunOf, Spi};
 use std::fmt::Write as _;
 use std::sync::Arc;
-use steppe_catalog::{Catalog, Deferral, Reference, ReferentialAction, RelKind, Relation};
+use steppe_catalog::{Catalog, Deferral, Reference, ReferentialAction, Relation};
 use steppe_txn::IsolationLevel;
 use steppe_types::{Datum, Oid, Result};
 
@@ -181,19 +182,8 @@ struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    /// `"schema"."table"`, with ONLY unless it is partitioned.
-    fn name(&self, table: &Relation) -> String {
-        let only = if table.kind == RelKind::PartitionedTable { "" } else { "ONLY " };
-        let schema = self.catalog.schema(table.schema).map_or("public", |schema| &schema.name);
-        format!("{only}{}.{}", quoted(schema), quoted(&table.name))
-    }
-
-    fn column(table: &Relation, attnum: i16) -> String {
-        quoted(table.columns.get(attnum as usize - 1).map_or("?", |column| &column.name))
-    }
-
     fn referencing_columns(&self) -> impl Iterator<Item = String> {
-        self.reference.0.iter().map(|attnum| Self::column(self.referencing, *attnum))
+        self.reference.0.iter().map(|attnum| column_name(self.referencing, *attnum))
     }
 
     /// `WHERE $1 OPERATOR(pg_catalog.=) "a" AND …`, with parameters after the first `skipped`.
@@ -205,17 +195,17 @@ impl Texts<'_> {
     }
 
     fn refers(&self) -> String {
-        let mut out = format!("SELECT 1 FROM {} x", self.name(self.referencing));
+        let mut out = format!("SELECT 1 FROM {} x", table_name(self.catalog, self.referencing));
         self.condition(&mut out, 0);
         out.push_str(" FOR KEY SHARE OF x");
         out
     }
 
     fn exists(&self) -> String {
-        let mut out = format!("SELECT 1 FROM {} x", self.name(self.table));
+        let mut out = format!("SELECT 1 FROM {} x", table_name(self.catalog, self.table));
         for (n, attnum) in self.reference.1.columns.iter().enumerate() {
             let word = if n == 0 { "WHERE" } else { "AND" };
-            let column = Self::column(self.table, *attnum);
+            let column = column_name(self.table, *attnum);
             let _ = write!(out, " {word} {column} OPERATOR(pg_catalog.=) ${}", n + 1);
         }
         out.push_str(" FOR KEY SHARE OF x");
@@ -223,7 +213,7 @@ impl Texts<'_> {
     }
 
     fn change(&self, action: ReferentialAction, command: RowCommand) -> Option<String> {
-        let name = self.name(self.referencing);
+        let name = table_name(self.catalog, self.referencing);
         let value = match action {
             ReferentialAction::NoAction | ReferentialAction::Restrict => return None,
             ReferentialAction::Cascade if command == RowCommand::Delete => {
@@ -243,7 +233,7 @@ impl Texts<'_> {
         let mut out = format!("UPDATE {name} SET");
         for (n, attnum) in set.iter().enumerate() {
             let comma = if n == 0 { "" } else { "," };
-            let column = Self::column(self.referencing, *attnum);
+            let column = column_name(self.referencing, *attnum);
             let _ = match value {
                 Some(value) => write!(out, "{comma} {column} = {value}"),
                 None => write!(out, "{comma} {column} = ${}", n + 1),
@@ -253,9 +243,4 @@ impl Texts<'_> {
         self.condition(&mut out, skipped);
         Some(out)
     }
-}
-
-/// A name in quotes, as PostgreSQL's quoteOneName writes it.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

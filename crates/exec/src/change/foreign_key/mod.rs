@@ -28,17 +28,22 @@
 //! | `set` | the foreign keys that a command on a table meets, compiled; the queue |
 //! | `check` | referencing rows |
 //! | `action` | removed referenced keys |
+//! | `join` | whether all rows of a table have their keys |
+//! | `names` | names in statements |
 //! | `violation` | the errors |
 
 mod action;
 mod check;
 mod convert;
+mod join;
 mod keys;
+mod names;
 mod set;
 mod violation;
 
 pub(super) use check::{check_one, run_deferred_references};
 pub use convert::converts;
+pub use join::{JoinContext, lacks_key};
 pub use keys::ReferencedKeys;
 pub(super) use set::KeyLog;
 pub(crate) use set::KeyRules;
