@@ -143,7 +143,7 @@ impl Default for EngineOptions {
 
 impl std::fmt::Debug for EngineOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DatabaseOptions")
+        f.debug_struct("EngineOptions")
             .field("pool_pages", &self.pool_pages)
             .field("undo_buffers_bytes", &self.undo_buffers_bytes)
             .field("background", &self.background)
