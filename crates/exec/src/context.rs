@@ -4,7 +4,7 @@
 //! working tables, counters and the transaction's handle are here, in one object
 //! per execution that every node and expression gets by `&mut`.
 
-use crate::change::EventQueue;
+use crate::change::{EventQueue, Quiet};
 use crate::explain::TriggerRun;
 use crate::expr::SubPlanState;
 use crate::sought::Sought;
@@ -281,6 +281,8 @@ pub(crate) struct ExecContext {
     constant_calls: Vec<(u64, Datum)>,
     /// Whether session_replication_role is replica, once a trigger has asked.
     pub(crate) replica: Option<bool>,
+    /// Whether a trigger is called ahead of the rows before it.
+    pub(crate) quiet: Quiet,
     /// The statement must begin again at a younger snapshot. The error is not sent to the client
     /// then.
     pub(crate) is_overtaken: bool,
@@ -323,6 +325,7 @@ impl ExecContext {
             events: None,
             constant_calls: Vec::new(),
             replica: None,
+            quiet: Quiet::Off,
             is_overtaken: false,
         }
     }
@@ -402,6 +405,7 @@ impl ExecContext {
             events: None,
             constant_calls: Vec::new(),
             replica: None,
+            quiet: Quiet::Off,
             is_overtaken: false,
         }
     }

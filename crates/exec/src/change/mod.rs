@@ -15,6 +15,7 @@
 //! | `mark` | points to which a part of a statement is taken back |
 //! | `hooks` | the triggers that the statement meets, compiled |
 //! | `trigger` | calling them |
+//! | `quiet` | BEFORE ROW triggers of a batch of rows that are inserted |
 //! | `constraint_trigger` | triggers that are deferred |
 //! | `transition` | the rows of transition tables |
 //! | `truncate` | triggers of TRUNCATE |
@@ -41,6 +42,7 @@ mod instead;
 mod mark;
 mod node;
 pub(crate) mod outcome;
+mod quiet;
 pub(crate) mod redundant;
 mod returned;
 mod route;
@@ -64,6 +66,7 @@ pub use foreign_key::{JoinContext, ReferencedKeys, converts, lacks_key, missing_
 pub use hooks::RowCommand;
 pub(crate) use hooks::commands_of;
 pub(crate) use node::{ModifyPlan, start};
+pub(crate) use quiet::Quiet;
 pub(crate) use route::{OpenLeaves, Partitioned};
 pub(crate) use target::{GeneratedColumn, Target, TargetRules, arbiters, not_null_columns};
 pub(crate) use transition::Captures;

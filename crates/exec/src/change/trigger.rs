@@ -107,7 +107,9 @@ impl Fired<'_> {
         session.enter_trigger(relation.oid, tables);
         let answer = trigger.function.fire(&call, cx);
         session.leave_trigger();
-        if let Some(begin) = begin {
+        if let Some(begin) = begin
+            && !cx.is_broken()
+        {
             cx.count_trigger(&trigger.definition, relation, begin.elapsed());
         }
         answer

@@ -167,6 +167,9 @@ pub(crate) struct Inserter {
     ids: Vec<RowId>,
     keys: Vec<u8>,
     entries: Vec<KeyEntry>,
+    /// Whether BEFORE ROW triggers are called ahead of the rows before, once it is known
+    /// ([`super::quiet`]).
+    pub(super) calls_ahead: Option<bool>,
 }
 
 /// The rows of a batch, as the keys of its indexes are made from them.
@@ -323,7 +326,7 @@ impl Inserter {
         let keys = &self.keys;
         // Row ids ascend with the position, which orders the postings of one key.
         self.entries.sort_by(|a, b| keys[a.start..a.end].cmp(&keys[b.start..b.end]));
-        let entries: Vec<IndexEntry<'_>> = self
+        let mut entries: Vec<IndexEntry<'_>> = self
             .entries
             .iter()
             .map(|e| IndexEntry {
@@ -344,6 +347,10 @@ impl Inserter {
                 let row = rows.values(&target.table, self.entries[done].row)?;
                 Ok(duplicate_key(&target.table, index, &row, &cx.functions))
             })?;
+        }
+        if deferrable {
+            // The keys are checked in the order of their rows.
+            entries.sort_by_key(|entry| entry.row);
         }
         for entry in entries.iter().filter(|_| deferrable) {
             deferred::note(index, entry.key, entry.has_null, entry.row, cx)?;

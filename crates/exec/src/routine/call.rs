@@ -142,6 +142,7 @@ impl SetRoutine {
         spi: &mut Spi<'_>,
         run: impl FnOnce(&dyn Routine, &mut Spi<'_>) -> Result<T>,
     ) -> Result<T> {
+        spi.be_heard()?;
         let session = Arc::clone(spi.session());
         spi.check_interrupts()?;
         let routines = SessionRoutines::of(&*session)?;
@@ -227,9 +228,17 @@ impl TriggerCode {
         cx: &mut ExecContext,
     ) -> Result<TriggerAnswer> {
         match self {
-            TriggerCode::Native(function) => function(call, &mut Spi::new(cx)),
+            TriggerCode::Native(function) => {
+                cx.be_heard()?;
+                function(call, &mut Spi::new(cx))
+            }
             TriggerCode::Routine(routine) => {
-                routine.enter(cx, |routine, spi| routine.fire(call, spi))
+                // A quiet call is quiet inside: the call itself is none that others notice.
+                let quiet = std::mem::take(&mut cx.quiet);
+                routine.enter(cx, |routine, spi| {
+                    spi.context().quiet = quiet;
+                    routine.fire(call, spi)
+                })
             }
         }
     }

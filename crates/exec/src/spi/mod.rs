@@ -191,6 +191,14 @@ impl<'c> Spi<'c> {
         self.control.is_none()
     }
 
+    /// A step follows that leaves a trace, or depends on what the running statement has changed. An
+    /// error ends a call that must be quiet. The caller then makes the call again
+    /// ([`crate::change::Quiet`]).
+    #[inline]
+    pub fn be_heard(&mut self) -> Result<()> {
+        self.cx.be_heard()
+    }
+
     /// 57014 and similar errors, if the statement is to stop.
     pub fn check_interrupts(&self) -> Result<()> {
         self.cx.check_interrupts()
@@ -233,6 +241,7 @@ impl<'c> Spi<'c> {
         leaves_events: bool,
         f: impl FnOnce(&mut Option<Transaction>) -> Result<T>,
     ) -> Result<T> {
+        self.be_heard()?;
         let Some(statement) = self.cx.take_txn() else {
             return Err(Error::not_supported("a function that runs statements in this context"));
         };

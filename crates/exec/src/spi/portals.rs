@@ -98,6 +98,7 @@ impl Spi<'_> {
         cursor: SpiCursor,
         query: &str,
     ) -> Result<Arc<str>> {
+        self.be_heard()?;
         self.routines()?.cursors.put(name, cursor, query)
     }
 
@@ -107,6 +108,7 @@ impl Spi<'_> {
         name: &str,
         f: impl FnOnce(&mut SpiCursor, &mut Spi<'_>) -> Result<T>,
     ) -> Result<T> {
+        self.be_heard()?;
         let mut named = self.routines()?.cursors.take(name)?;
         let done = f(&mut named.cursor, self);
         self.routines()?.cursors.put_back(name, named);
@@ -115,6 +117,7 @@ impl Spi<'_> {
 
     /// Closes the cursor of a name. 34000 if there is none.
     pub fn close_cursor(&mut self, name: &str) -> Result<()> {
+        self.be_heard()?;
         let named = self.routines()?.cursors.take(name)?;
         self.routines()?.cursors.0.lock().named.remove(name);
         named.cursor.close(self);

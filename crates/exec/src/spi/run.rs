@@ -56,6 +56,7 @@ impl Spi<'_> {
         limit: u64,
         sink: &mut dyn RowSink,
     ) -> Result<u64> {
+        self.be_heard()?;
         let planned = match &mut prepared.body {
             Body::Plan(planned) => planned,
             Body::Call(statement, variables) => {

@@ -25,6 +25,8 @@ pub struct SimpleExpression {
     version: u64,
     /// It calls functions whose statements must see what the function has changed.
     reads: bool,
+    /// It calls functions of the program that do or see more than their arguments tell.
+    is_heard: bool,
 }
 
 impl SimpleExpression {
@@ -56,9 +58,9 @@ impl Spi<'_> {
         let pure = FnContext::pure(Arc::clone(&planned.env.catalog));
         let nothing = PlannedStmt::nothing();
         let code = Compiler::new(&nothing, pure).expr(&over_values).ok()?;
-        let reads = calls_stable(&expr);
-        let version = planned.version();
-        Some(SimpleExpression { code: Arc::new(code), expr: Arc::new(expr), version, reads })
+        let (reads, is_heard) = (calls_stable(&expr), calls_heard(&expr));
+        let (version, code, expr) = (planned.version(), Arc::new(code), Arc::new(expr));
+        Some(SimpleExpression { code, expr, version, reads, is_heard })
     }
 
     /// Whether the text of an expression still means the same. If not, it must be prepared again.
@@ -70,6 +72,9 @@ impl Spi<'_> {
     /// The value of an expression over the function's values.
     #[inline]
     pub fn evaluate(&mut self, expression: &SimpleExpression, values: &[Datum]) -> Result<Datum> {
+        if expression.is_heard {
+            self.be_heard()?;
+        }
         match expression.reads && !self.is_read_only {
             false => expression.code.eval(self.cx, Row::of(values)),
             true => self.at_new_snapshot(&expression.code, values),
@@ -79,6 +84,7 @@ impl Spi<'_> {
     /// Evaluates an expression as a command of its own: the functions that it calls see what this
     /// function has changed.
     fn at_new_snapshot(&mut self, code: &CExpr, values: &[Datum]) -> Result<Datum> {
+        self.be_heard()?;
         let Some(statement) = self.cx.take_txn() else {
             return code.eval(self.cx, Row::of(values));
         };
@@ -134,15 +140,37 @@ fn transformed(expr: &Expr, change: &mut dyn FnMut(Expr) -> Expr) -> Expr {
 
 /// Whether it calls a user's function that runs statements at the snapshot of its caller.
 fn calls_stable(expr: &Expr) -> bool {
-    let is_stable = |function: &steppe_catalog::Function| {
+    calls(expr, &|function| {
         crate::routine::is_routine(function) && !function.is_volatile() && !function.is_immutable()
-    };
-    let calls = match expr {
+    })
+}
+
+/// The functions of the program that are not VOLATILE and yet tell whether the transaction has
+/// changed anything.
+const TELLING: [&str; 2] = ["pg_current_xact_id_if_assigned", "txid_current_if_assigned"];
+
+/// The VOLATILE functions of the program that change nothing and look at the clock or at chance
+/// only. A repeated call is like any other one. (random() is not: setseed() fixes its values.)
+const UNHEARD: [&str; 5] = ["clock_timestamp", "timeofday", "gen_random_uuid", "uuidv4", "uuidv7"];
+
+/// Whether it calls a function of the program that does or sees more than its arguments tell. A
+/// user's function says so itself when it is called.
+fn calls_heard(expr: &Expr) -> bool {
+    calls(expr, &|function| {
+        let name = &*function.name;
+        let is_heard = function.is_volatile() && !UNHEARD.contains(&name);
+        !crate::routine::is_routine(function) && (is_heard || TELLING.contains(&name))
+    })
+}
+
+/// Whether it calls a function of which `is_so` holds.
+fn calls(expr: &Expr, is_so: &dyn Fn(&steppe_catalog::Function) -> bool) -> bool {
+    let calls_one = match expr {
         Expr::Func { func, .. }
         | Expr::Distinct { eq: func, .. }
         | Expr::NullIf { eq: func, .. }
-        | Expr::ScalarArrayOp { func, .. } => is_stable(func),
+        | Expr::ScalarArrayOp { func, .. } => is_so(func),
         _ => false,
     };
-    calls || expr.children().into_iter().any(calls_stable)
+    calls_one || expr.children().into_iter().any(|child| calls(child, is_so))
 }

@@ -42,6 +42,7 @@ pub struct SpiSavepoint {
 impl Spi<'_> {
     /// Sets a savepoint. It ends with [`Self::release`] or [`Self::rollback_to`].
     pub fn savepoint(&mut self) -> Result<SpiSavepoint> {
+        self.be_heard()?;
         let Some(statement) = self.cx.take_txn() else { return Err(no_transaction()) };
         let (transaction, view) = statement.into_parts();
         let mark = transaction.mark();

@@ -147,14 +147,19 @@ impl Run<'_, '_, '_> {
         }
         match level {
             RaiseLevel::Client(severity) => self.notify(error.severity(severity)),
-            RaiseLevel::Log => self.spi.session().log(error.within(context::lines(0))),
+            RaiseLevel::Log => {
+                self.spi.be_heard()?;
+                self.spi.session().log(error.within(context::lines(0)));
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// Sends a notice with the lines of all that runs.
-    fn notify(&mut self, notice: Error) {
+    fn notify(&mut self, notice: Error) -> Result<()> {
+        self.spi.be_heard()?;
         self.spi.session().notice(notice.within(context::lines(0)));
+        Ok(())
     }
 
     /// ASSERT.
@@ -255,8 +260,7 @@ impl Run<'_, '_, '_> {
         if level == Severity::Error {
             return Err(error);
         }
-        self.notify(error.severity(level));
-        Ok(())
+        self.notify(error.severity(level))
     }
 }
 

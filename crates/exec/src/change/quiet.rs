@@ -1,0 +1,160 @@
+//! INSERT of rows that BEFORE ROW triggers see, in batches.
+//!
+//! In general a row is stored before the triggers of the next one are called: their functions may
+//! look at the table (PostgreSQL's ExecInsert). Most functions only compute. Such a call is *quiet*:
+//! the function runs no statement, sets no savepoint and sends no message. It calls neither a user's
+//! function nor a function of the program that does or sees more than its arguments tell. A quiet
+//! call has the same result whether or not the rows before it are stored, and its moment leaves no
+//! trace. The triggers of a batch are called first, and then its rows are stored together.
+//!
+//! A call is begun as a quiet one, and the first step that is not quiet ends it with an error
+//! ([`ExecContext::be_heard`]). The call has left no trace by then, and is forgotten. The rows before
+//! it are stored, and it is made again in the general way, as are all later calls of the statement.
+//! An exception block begins with a savepoint, and therefore never catches that error. Function
+//! statistics would count the forgotten call: with track_functions all calls are made in the general
+//! way.
+//!
+//! The first row that fails decides the error, as in the general way: rows before a failed call are
+//! stored before its error is reported, and a batch that fails is stored again row by row.
+
+use super::insert::{Placed, insert_fired, is_of_a_row, pass_insert};
+use super::node::no_row;
+use super::{Inserter, ModifyPlan, RowCommand};
+use crate::context::ExecContext;
+use steppe_types::{Datum, Error, Result};
+
+/// Whether the call that runs must be quiet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Quiet {
+    /// It may do everything.
+    #[default]
+    Off,
+    /// It must be quiet.
+    On,
+    /// It was to be quiet, and is ending because it cannot be.
+    Broken,
+}
+
+impl ExecContext {
+    /// A step follows that is not quiet. An error ends a call that must be quiet.
+    #[inline]
+    pub(crate) fn be_heard(&mut self) -> Result<()> {
+        match self.quiet {
+            Quiet::Off => Ok(()),
+            Quiet::On | Quiet::Broken => self.break_quiet(),
+        }
+    }
+
+    #[cold]
+    fn break_quiet(&mut self) -> Result<()> {
+        self.quiet = Quiet::Broken;
+        Err(Error::internal("a trigger's call that must be quiet was not made again"))
+    }
+
+    /// Whether the call that has ended is to be made again.
+    pub(super) fn is_broken(&self) -> bool {
+        self.quiet == Quiet::Broken
+    }
+
+    /// Whether track_functions is off.
+    fn counts_no_calls(&self) -> Result<bool> {
+        let tracked = self.functions.session.setting("track_functions")?;
+        Ok(tracked.is_none_or(|tracked| tracked == "none"))
+    }
+}
+
+impl ModifyPlan {
+    /// Inserts rows behind the BEFORE ROW triggers of a table without leaves.
+    pub(super) fn insert_behind_triggers(
+        &self,
+        rows: &[&[Datum]],
+        inserter: &mut Inserter,
+        cx: &mut ExecContext,
+    ) -> Result<Vec<Option<Placed>>> {
+        let mut placed = Vec::with_capacity(rows.len());
+        while placed.len() < rows.len() {
+            let rest = &rows[placed.len()..];
+            if rest.len() > 1 && inserter.calls_ahead.is_none() {
+                inserter.calls_ahead = Some(cx.counts_no_calls()?);
+            }
+            match rest.len() > 1 && inserter.calls_ahead == Some(true) {
+                true => self.insert_ahead(rest, &mut placed, inserter, cx)?,
+                false => placed.push(insert_fired(&self.target, rest[0], inserter, cx)?),
+            }
+        }
+        Ok(placed)
+    }
+
+    /// Calls the triggers of rows, up to the first call that is not quiet, and then stores the rows.
+    fn insert_ahead(
+        &self,
+        rows: &[&[Datum]],
+        placed: &mut Vec<Option<Placed>>,
+        inserter: &mut Inserter,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        let mut passed = Vec::with_capacity(rows.len());
+        let mut failed = None;
+        for row in rows {
+            cx.quiet = Quiet::On;
+            let row = pass_insert(&self.target, self.target.stored(row).into_owned(), cx);
+            if std::mem::take(&mut cx.quiet) == Quiet::Broken {
+                inserter.calls_ahead = Some(false);
+                break;
+            }
+            match row {
+                Ok(row) => passed.push(row),
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        self.store_passed(&passed, inserter, cx)?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let mut ids = inserter.ids().iter();
+        for row in passed {
+            placed.push(match row {
+                None => None,
+                Some(row) => {
+                    let id = *ids.next().ok_or_else(no_row)?;
+                    Some(Placed { leaf: self.target.oid(), row: Some(self.target.seen(row)), id })
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Stores complete rows together; if that fails, one by one for the error of the first that
+    /// fails.
+    fn store_passed(
+        &self,
+        rows: &[Option<Vec<Datum>>],
+        inserter: &mut Inserter,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        let (target, rows): (_, Vec<&[Datum]>) =
+            (&self.target, rows.iter().flatten().map(Vec::as_slice).collect());
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let mark = cx.mark()?;
+        if let Err(error) = inserter.insert_checked(target, &rows, cx) {
+            if rows.len() > 1 && is_of_a_row(&error) {
+                cx.rollback_to(mark)?;
+                for row in &rows {
+                    cx.check_interrupts()?;
+                    inserter.insert_checked(target, &[row], cx)?;
+                }
+            }
+            return Err(error);
+        }
+        for (row, id) in rows.iter().zip(inserter.ids()) {
+            target.queue_keys(RowCommand::Insert, *id, (None, Some(row)), cx)?;
+            target.queue_after(RowCommand::Insert, None, Some(row), cx)?;
+        }
+        Ok(())
+    }
+}
