@@ -107,7 +107,7 @@ impl Language for Probe {
                 }
                 "loop" => {
                     let mut prepared = spi.prepare_with(rest, SqlKind::Statement, names())?;
-                    let mut cursor = spi.open(&mut prepared, &frame, false)?;
+                    let mut cursor = spi.open(&mut prepared, &frame, Some(false))?;
                     loop {
                         let mut answer = Answer::default();
                         if cursor.fetch(spi, 2, &mut answer)? == 0 {

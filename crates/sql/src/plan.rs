@@ -15,9 +15,11 @@
 //!
 //! The node's output row is `project`, or the input row where it is `None`.
 
+mod again;
 mod rows;
 mod walk;
 
+pub use again::{goes_backward, has_fixed_rows, locks_rows};
 pub use rows::{IndexRange, KeyCheck, KeyEnd, KeySearch, TidBound, TidRows, TidValues};
 pub(crate) use walk::for_each_child_mut;
 pub use walk::{for_each_child, for_each_expr, for_each_shown_expr, is_dealt_out};

@@ -2,30 +2,42 @@
 //! portalmem.c).
 //!
 //! A cursor reads at the snapshot of the moment when it was opened, which the transaction holds until
-//! the cursor is closed. A cursor that can move backward keeps the rows that it has read, beyond
-//! work_mem in a temporary file. So does one that is *held*: it has read all its rows, and outlives
-//! the transaction.
+//! the cursor is closed. Rows are *fixed* if they depend on that snapshot and the parameters alone
+//! ([`has_fixed_rows`]).
+//!
+//! * A cursor that moves backward keeps the rows that it has read, beyond work_mem in a temporary
+//!   file. If its rows are fixed, it begins to keep them at its first backward move: its plan runs
+//!   again up to its position, at the same snapshot. Otherwise it keeps them from the start.
+//! * A cursor that is *held* has read all its rows, and outlives the transaction.
+//! * A cursor that is asked for single rows reads some more ([`ahead`](super::ahead)), if they are
+//!   fixed.
 
+use super::ahead::Ahead;
 use super::prepared::Body;
 use super::{Prepared, Spi, present};
 use crate::prepare::{PreparedPlan, Snapshot as TakenFrom, begin_in_place};
 use crate::sink::RowSink;
-use crate::statement::{Execution, FetchStatus};
+use crate::statement::{ExecEnv, Execution, FetchStatus};
 use crate::tuplestore::{StoreReader, TupleStore};
+use crate::vector::ResultColumns;
 use std::sync::Arc;
 use steppe_sql::ast::{FETCH_ALL, FetchDirection};
-use steppe_sql::plan::ResultColumn;
+use steppe_sql::plan::{ResultColumn, goes_backward, has_fixed_rows, locks_rows};
 use steppe_sql::query::Command;
-use steppe_txn::Snapshot;
+use steppe_txn::{IsolationLevel, Snapshot};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// An open cursor.
 pub struct SpiCursor {
     plan: Arc<PreparedPlan>,
-    /// The running query, until its last row has been read.
+    /// The running query. It ends with its last row, or with the cursor if it may run again.
     running: Option<Running>,
+    /// For a query that runs again if the cursor moves backward.
+    again: Option<Again>,
     /// The rows that have been read, if it keeps them.
     kept: Option<Kept>,
+    /// The rows that have been read before they are asked for.
+    ahead: Ahead,
     /// The number of rows before its position, and whether it is behind the last one.
     position: u64,
     is_behind: bool,
@@ -34,6 +46,14 @@ pub struct SpiCursor {
 struct Running {
     execution: Box<Execution>,
     held: Snapshot,
+    /// It has returned its last row.
+    is_done: bool,
+}
+
+/// The environment and the parameters of a run.
+struct Again {
+    env: Box<ExecEnv>,
+    values: Arc<[Datum]>,
 }
 
 struct Kept {
@@ -42,12 +62,13 @@ struct Kept {
 }
 
 impl Spi<'_> {
-    /// Opens a cursor over a query. `scroll`: it can move backward.
+    /// Opens a cursor over a query. `scroll` tells whether it can move backward. `None` leaves that
+    /// to the plan. 42P11 for a statement that is no query, 0A000 to move backward over locked rows.
     pub fn open(
         &mut self,
         prepared: &mut Prepared,
         params: &[Datum],
-        scroll: bool,
+        scroll: Option<bool>,
     ) -> Result<SpiCursor> {
         let Body::Plan(planned) = &mut prepared.body else {
             let command = command_of(prepared.text());
@@ -64,19 +85,30 @@ impl Spi<'_> {
                 planned.make_ready(txn, is_read_only)?;
                 let plan = planned.for_values(&values)?;
                 let within = (&planned.env, &*planned.engine);
+                if scroll == Some(true) && locks_rows(&plan.compiled.planned().plan) {
+                    return Err(no_scroll_with_locks());
+                }
                 plan.compiled.check_constants(Some(&values), &planned.env.catalog)?;
                 let begun = begin_in_place(&plan.compiled, &values, within, txn, snapshot)?;
                 let Some(execution) = begun else { continue };
                 let txn = &mut present(txn)?.txn;
                 let held = txn.snapshot();
                 txn.hold_snapshot(held);
-                return Ok((plan, Running { execution: Box::new(execution), held }));
+                let execution = Box::new(execution);
+                return Ok((plan, Running { execution, held, is_done: false }));
             }
         })?;
-        let width = plan.compiled.columns().len();
-        let kept = scroll.then(|| Kept::new(self.new_store(width)));
-        let (running, position, is_behind) = (Some(running), 0, false);
-        Ok(SpiCursor { plan, running, kept, position, is_behind })
+        let stmt = plan.compiled.planned();
+        let (mut kept, mut again) = (None, None);
+        if scroll.unwrap_or_else(|| goes_backward(&stmt.plan)) {
+            match has_fixed_rows(stmt) {
+                true => again = Some(Again { env: Box::new(planned.env.clone()), values }),
+                false => kept = Some(Kept::new(self.new_store(plan.compiled.columns().len()))),
+            }
+        }
+        let running = Some(running);
+        let (ahead, position, is_behind) = (Ahead::default(), 0, false);
+        Ok(SpiCursor { plan, running, again, kept, ahead, position, is_behind })
     }
 }
 
@@ -88,7 +120,7 @@ impl SpiCursor {
 
     /// Whether it can move backward.
     pub fn can_scroll(&self) -> bool {
-        self.kept.is_some()
+        self.kept.is_some() || self.again.is_some()
     }
 
     /// Gives the next rows to the sink, `rows` at most (0: all). Returns their number.
@@ -115,6 +147,9 @@ impl SpiCursor {
         count: i64,
         sink: &mut dyn RowSink,
     ) -> Result<u64> {
+        if self.again.is_some() && !self.goes_on(direction, count) {
+            self.keep_from_now(spi)?;
+        }
         match (direction, count) {
             (FetchDirection::Forward, FETCH_ALL) => self.fetch(spi, 0, sink),
             (FetchDirection::Forward, 0) | (FetchDirection::Relative, 0) => self.current(sink),
@@ -146,6 +181,9 @@ impl SpiCursor {
                            read-only";
             return Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
         }
+        if self.again.is_some() {
+            self.keep_from_now(spi)?;
+        }
         if self.running.is_none() {
             return Ok(());
         }
@@ -156,6 +194,33 @@ impl SpiCursor {
         self.keep_until(spi, u64::MAX)
     }
 
+    /// Whether a move is forward, to a row that it has not given.
+    fn goes_on(&self, direction: FetchDirection, count: i64) -> bool {
+        match direction {
+            FetchDirection::Forward | FetchDirection::Relative => count > 0,
+            FetchDirection::Backward => count < 0,
+            FetchDirection::Absolute => count > self.place(),
+        }
+    }
+
+    /// Begins to keep rows: those up to the position are read once more. XX000 if they are not there
+    /// any more.
+    #[cold]
+    fn keep_from_now(&mut self, spi: &mut Spi<'_>) -> Result<()> {
+        let (Some(again), Some(running)) = (self.again.take(), &mut self.running) else {
+            return Err(Error::internal("a cursor's query cannot run again"));
+        };
+        *running.execution = running.execution.again(again.values, &again.env)?;
+        running.is_done = false;
+        self.ahead = Ahead::default();
+        self.kept = Some(Kept::new(spi.new_store(self.columns().len())));
+        self.keep_until(spi, self.position.saturating_add(u64::from(self.is_behind)))?;
+        match self.kept_rows()? < self.position {
+            true => Err(Error::internal("the rows of a cursor are not there any more")),
+            false => Ok(()),
+        }
+    }
+
     /// Closes it. Its snapshot is released.
     pub fn close(mut self, spi: &mut Spi<'_>) {
         self.end(spi);
@@ -163,7 +228,7 @@ impl SpiCursor {
 
     /// Ends its query.
     fn end(&mut self, spi: &mut Spi<'_>) {
-        if let Some(Running { execution, held }) = self.running.take() {
+        if let Some(Running { execution, held, .. }) = self.running.take() {
             drop(execution);
             if let Ok(txn) = spi.cx.txn() {
                 txn.txn.release_snapshot(held);
@@ -171,16 +236,58 @@ impl SpiCursor {
         }
     }
 
-    /// Reads rows of the query.
+    /// Gives rows of the query to the sink, `rows` at most (0: all), and returns their number.
+    #[inline]
     fn read(&mut self, spi: &mut Spi<'_>, rows: u64, sink: &mut dyn RowSink) -> Result<u64> {
-        let Some(running) = &mut self.running else { return Ok(0) };
-        let before = Counted { sink, rows: 0 };
-        let mut counted = before;
+        let mut given = self.ahead.give(rows, sink)?;
+        if given == rows && rows > 0 {
+            return Ok(given);
+        }
+        if rows == 1 && self.reads_ahead(spi) {
+            self.read_some(spi)?;
+            return self.ahead.give(1, sink);
+        }
+        let missing = if rows == 0 { 0 } else { rows - given };
+        given += self.run(spi, missing, sink)?;
+        Ok(given)
+    }
+
+    /// Whether more rows than are asked for may be read. The first row never is one of several.
+    fn reads_ahead(&mut self, spi: &mut Spi<'_>) -> bool {
+        if self.position == 0 || self.kept.is_some() {
+            return false;
+        }
+        let stmt = self.plan.compiled.planned();
+        self.ahead.is_allowed(|| {
+            // A serializable transaction notes which rows it reads.
+            let txn = spi.cx.txn();
+            let is_noted = |isolation| isolation == IsolationLevel::Serializable;
+            !txn.is_ok_and(|txn| is_noted(txn.txn.isolation())) && has_fixed_rows(stmt)
+        })
+    }
+
+    /// Reads some rows before they are asked for.
+    fn read_some(&mut self, spi: &mut Spi<'_>) -> Result<()> {
+        let mut ahead = std::mem::take(&mut self.ahead);
+        let read = ahead.begin(self.columns().len(), |rows, sink| self.run(spi, rows, sink));
+        self.ahead = ahead;
+        read
+    }
+
+    /// Runs the query for its next rows.
+    fn run(&mut self, spi: &mut Spi<'_>, rows: u64, sink: &mut dyn RowSink) -> Result<u64> {
+        let Some(running) = self.running.as_mut().filter(|running| !running.is_done) else {
+            return Ok(0);
+        };
+        let mut counted = Counted { sink, rows: 0 };
         let execution = &mut running.execution;
         let status = spi.lend(|txn| execution.fetch(txn, rows, &mut counted));
         let rows = counted.rows;
         if let FetchStatus::Done { .. } = status? {
-            self.end(spi);
+            running.is_done = true;
+            if self.again.is_none() {
+                self.end(spi);
+            }
         }
         Ok(rows)
     }
@@ -281,6 +388,11 @@ impl RowSink for Counted<'_> {
         self.rows += 1;
         self.sink.row(row)
     }
+
+    fn columns(&mut self, rows: &ResultColumns<'_>) -> Result<()> {
+        self.rows += rows.len() as u64;
+        self.sink.columns(rows)
+    }
 }
 
 /// Drops the rows that a cursor moves over.
@@ -312,4 +424,11 @@ fn command_of(text: &str) -> String {
 fn no_scroll() -> Error {
     Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward")
         .hint("Declare it with SCROLL option to enable backward scan.")
+}
+
+#[cold]
+fn no_scroll_with_locks() -> Error {
+    let message = "DECLARE SCROLL CURSOR ... FOR UPDATE/SHARE is not supported";
+    Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+        .detail("Scrollable cursors must be READ ONLY.")
 }

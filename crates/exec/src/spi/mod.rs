@@ -26,10 +26,11 @@
 //! | `dynamic` | texts that are made at run time, and share plans by their shape |
 //! | `run` | running one |
 //! | `key` | running one for a foreign key |
-//! | `cursor`, `portals` | rows in pieces; cursors with names |
+//! | `cursor`, `ahead`, `portals` | rows in pieces, and before they are asked for; cursors with names |
 //! | `simple` | expressions that are evaluated without a plan's nodes |
 //! | `transaction` | savepoints, and transactions that a procedure ends |
 
+mod ahead;
 mod cursor;
 mod dynamic;
 mod key;
@@ -43,6 +44,7 @@ pub use cursor::SpiCursor;
 pub(crate) use dynamic::DynamicPlans;
 pub(crate) use key::{KeyStatement, RunOf};
 pub(crate) use portals::NamedCursors;
+pub use portals::SpiPortal;
 pub use prepared::{CallOutput, Prepared, SqlKind};
 pub use run::Answer;
 pub use simple::SimpleExpression;

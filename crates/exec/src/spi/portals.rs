@@ -1,11 +1,16 @@
 //! Cursors with names (portals, refcursor). A function opens one, and other functions of the
 //! transaction and the client may use it.
+//!
+//! A portal is looked up by its name once. Its user keeps it and fetches without another look-up,
+//! until it is closed. A loop *pins* its portal: nothing may close it, and the end of a transaction
+//! within the loop leaves it open, with all its rows read (portalPinned, HoldPinnedPortals).
 
 use super::{Spi, SpiCursor};
 use crate::routine::SessionRoutines;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use steppe_types::{Error, Result, SqlState};
 
 /// The most cursors with names that functions of one transaction may have open.
@@ -17,32 +22,76 @@ pub(crate) struct NamedCursors(Mutex<Open>);
 
 #[derive(Default)]
 struct Open {
-    /// `None`: the cursor is in use.
-    named: HashMap<Arc<str>, Option<Named>, foldhash::fast::RandomState>,
+    named: HashMap<Arc<str>, Arc<SpiPortal>, foldhash::fast::RandomState>,
     /// The number of names that have been made.
     made: u64,
 }
 
-struct Named {
-    cursor: SpiCursor,
+/// A cursor with a name. One session uses it, one function at a time.
+pub struct SpiPortal {
+    name: Arc<str>,
     query: Arc<str>,
+    /// `None`: the cursor is in use, or it is closed.
+    cursor: Mutex<Option<Box<SpiCursor>>>,
+    is_closed: AtomicBool,
+    /// The number of loops over it.
+    pins: AtomicU32,
+}
+
+impl SpiPortal {
+    /// Its name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// Whether it is open.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        !self.is_closed.load(Ordering::Relaxed)
+    }
+
+    fn is_pinned(&self) -> bool {
+        self.pins.load(Ordering::Relaxed) > 0
+    }
+
+    #[inline]
+    fn take(&self) -> Result<Box<SpiCursor>> {
+        match self.cursor.lock().take() {
+            Some(cursor) => Ok(cursor),
+            None if self.is_open() => Err(in_use(&self.name)),
+            None => Err(undefined(&self.name)),
+        }
+    }
+
+    #[inline]
+    fn put_back(&self, cursor: Box<SpiCursor>) {
+        if self.is_open() {
+            *self.cursor.lock() = Some(cursor);
+        }
+    }
+
+    fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        *self.cursor.lock() = None;
+    }
 }
 
 impl NamedCursors {
-    /// Forgets all cursors: the transaction has ended.
+    /// Forgets the cursors: the transaction has ended. Loops that go on keep theirs.
     pub(crate) fn clear(&self) {
-        self.0.lock().named.clear();
+        self.0.lock().named.retain(|_, portal| {
+            if !portal.is_pinned() {
+                portal.close();
+            }
+            portal.is_pinned()
+        });
     }
 
     /// The names of the open cursors, with their queries.
     pub(crate) fn shown(&self) -> Vec<(Arc<str>, Arc<str>)> {
         let open = self.0.lock();
-        let shown = open.named.iter();
-        shown
-            .filter_map(|(name, named)| {
-                Some((Arc::clone(name), Arc::clone(&named.as_ref()?.query)))
-            })
-            .collect()
+        let shown = open.named.values();
+        shown.map(|portal| (Arc::clone(&portal.name), Arc::clone(&portal.query))).collect()
     }
 
     /// Whether there is a cursor of this name.
@@ -50,7 +99,16 @@ impl NamedCursors {
         self.0.lock().named.contains_key(name)
     }
 
-    fn put(&self, name: Option<&str>, cursor: SpiCursor, query: &str) -> Result<Arc<str>> {
+    fn find(&self, name: &str) -> Option<Arc<SpiPortal>> {
+        self.0.lock().named.get(name).cloned()
+    }
+
+    fn pinned(&self) -> Vec<Arc<SpiPortal>> {
+        let open = self.0.lock();
+        open.named.values().filter(|portal| portal.is_pinned()).cloned().collect()
+    }
+
+    fn put(&self, name: Option<&str>, cursor: SpiCursor, query: &str) -> Result<Arc<SpiPortal>> {
         let mut open = self.0.lock();
         if open.named.len() >= OPEN_MAX {
             let message = "too many open cursors";
@@ -67,21 +125,15 @@ impl NamedCursors {
                 format!("<unnamed portal {}>", open.made).into()
             }
         };
-        open.named.insert(Arc::clone(&name), Some(Named { cursor, query: query.into() }));
-        Ok(name)
-    }
-
-    fn take(&self, name: &str) -> Result<Named> {
-        match self.0.lock().named.get_mut(name) {
-            None => Err(undefined(name)),
-            Some(named) => named.take().ok_or_else(|| in_use(name)),
-        }
-    }
-
-    fn put_back(&self, name: &str, named: Named) {
-        if let Some(place) = self.0.lock().named.get_mut(name) {
-            *place = Some(named);
-        }
+        let portal = Arc::new(SpiPortal {
+            name: Arc::clone(&name),
+            query: query.into(),
+            cursor: Mutex::new(Some(Box::new(cursor))),
+            is_closed: AtomicBool::new(false),
+            pins: AtomicU32::new(0),
+        });
+        open.named.insert(name, Arc::clone(&portal));
+        Ok(portal)
     }
 }
 
@@ -97,9 +149,14 @@ impl Spi<'_> {
         name: Option<&str>,
         cursor: SpiCursor,
         query: &str,
-    ) -> Result<Arc<str>> {
+    ) -> Result<Arc<SpiPortal>> {
         self.be_heard()?;
         self.routines()?.cursors.put(name, cursor, query)
+    }
+
+    /// The cursor of a name. 34000 if there is none.
+    pub fn portal(&self, name: &str) -> Result<Arc<SpiPortal>> {
+        self.routines()?.cursors.find(name).ok_or_else(|| undefined(name))
     }
 
     /// Uses the cursor of a name. 34000 if there is none.
@@ -108,19 +165,55 @@ impl Spi<'_> {
         name: &str,
         f: impl FnOnce(&mut SpiCursor, &mut Spi<'_>) -> Result<T>,
     ) -> Result<T> {
+        let portal = self.portal(name)?;
+        self.with_portal(&portal, f)
+    }
+
+    /// Uses a cursor. 34000 if it has been closed.
+    #[inline]
+    pub fn with_portal<T>(
+        &mut self,
+        portal: &SpiPortal,
+        f: impl FnOnce(&mut SpiCursor, &mut Spi<'_>) -> Result<T>,
+    ) -> Result<T> {
         self.be_heard()?;
-        let mut named = self.routines()?.cursors.take(name)?;
-        let done = f(&mut named.cursor, self);
-        self.routines()?.cursors.put_back(name, named);
+        let mut cursor = portal.take()?;
+        let done = f(&mut cursor, self);
+        portal.put_back(cursor);
         done
     }
 
-    /// Closes the cursor of a name. 34000 if there is none.
+    /// Closes the cursor of a name. 34000 if there is none, 24000 if a loop runs over it.
     pub fn close_cursor(&mut self, name: &str) -> Result<()> {
         self.be_heard()?;
-        let named = self.routines()?.cursors.take(name)?;
+        let portal = self.portal(name)?;
+        if portal.is_pinned() {
+            let message = format!("cannot drop pinned portal \"{name}\"");
+            return Err(Error::new(SqlState::INVALID_CURSOR_STATE, message));
+        }
+        let cursor = portal.take()?;
         self.routines()?.cursors.0.lock().named.remove(name);
-        named.cursor.close(self);
+        portal.close();
+        cursor.close(self);
+        Ok(())
+    }
+
+    /// Begins a loop over a cursor.
+    pub fn pin(&mut self, portal: &SpiPortal) {
+        portal.pins.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Ends a loop over a cursor.
+    pub fn unpin(&mut self, portal: &SpiPortal) {
+        portal.pins.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Makes the cursors that loops run over read all their rows, because the transaction is about
+    /// to end ([`SpiCursor::hold`]).
+    pub fn hold_pinned(&mut self) -> Result<()> {
+        for portal in self.routines()?.cursors.pinned() {
+            self.with_portal(&portal, |cursor, spi| cursor.hold(spi))?;
+        }
         Ok(())
     }
 

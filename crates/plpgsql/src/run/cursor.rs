@@ -1,23 +1,66 @@
-//! Cursors: OPEN, FETCH, MOVE and CLOSE (exec_stmt_open, exec_stmt_fetch and exec_stmt_close in
-//! pl_exec.c).
+//! Cursors: OPEN, FETCH, MOVE and CLOSE, and FOR over one (exec_stmt_open, exec_stmt_fetch,
+//! exec_stmt_close and exec_stmt_forc in pl_exec.c).
 //!
 //! A cursor variable holds the name of a portal of the session. A variable that is NULL gets a new
-//! name when it is opened.
+//! name when it is opened. A call keeps the portals that it has fetched from, so that the next fetch
+//! of a variable that still holds the same name looks nothing up.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use steppe_exec::SpiCursor;
+use steppe_exec::{RowSink, SpiCursor, SpiPortal};
 use steppe_sql::ast::{FETCH_ALL, FetchDirection};
 use steppe_types::{Datum, Error, Result, SqlState, oid};
 
-use super::code::{Fetch, FetchCount, OpenQuery, Query, SqlNumber, Var};
+use super::code::{Fetch, FetchCount, ForCursor, OpenQuery, Query, SqlNumber, Var};
 use super::frame::Shape;
 use super::plans::shape_of_columns;
-use super::walk::{Rows, Run};
+use super::walk::{Flow, Rows, Run};
 use crate::tree::{Direction, Scroll, SlotId};
 
 /// A row's values.
 pub(super) type Row = Arc<[Datum]>;
+
+/// An open portal, and the columns of its rows.
+#[derive(Clone)]
+pub(super) struct Portal {
+    portal: Arc<SpiPortal>,
+    shape: Arc<Shape>,
+}
+
+/// The portal of a cursor variable with this value.
+pub(super) struct KnownPortal {
+    cursor: SlotId,
+    name: Arc<str>,
+    portal: Portal,
+}
+
+/// Keeps the first row. A row that is no longer needed gives its place.
+struct OneRow {
+    row: Option<Row>,
+    spare: Option<Row>,
+}
+
+impl RowSink for OneRow {
+    fn row(&mut self, values: &[Datum]) -> Result<()> {
+        if self.row.is_none() {
+            self.row = Some(row_in(self.spare.take(), values));
+        }
+        Ok(())
+    }
+}
+
+/// A row with these values, in the place of another one if nothing else refers to it.
+pub(super) fn row_in(spare: Option<Row>, values: &[Datum]) -> Row {
+    if let Some(mut spare) = spare
+        && spare.len() == values.len()
+        && let Some(places) = Arc::get_mut(&mut spare)
+    {
+        places.clone_from_slice(values);
+        return spare;
+    }
+    values.into()
+}
 
 impl Run<'_, '_, '_> {
     /// The portal's name that a cursor variable holds.
@@ -41,12 +84,12 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
-    /// Opens a bound cursor; the portal's name.
+    /// Opens a bound cursor.
     pub(super) fn open_bound(
         &mut self,
         cursor: SlotId,
         arguments: Option<SqlNumber>,
-    ) -> Result<Arc<str>> {
+    ) -> Result<Arc<SpiPortal>> {
         self.check_unused(cursor)?;
         let code = self.code;
         let Var::Scalar(scalar) = code.var(cursor) else { return Err(no_cursor_variable()) };
@@ -80,17 +123,50 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// Opens a portal of the session for a query; its name.
-    fn open_portal(&mut self, cursor: SlotId, query: &Query, scroll: Scroll) -> Result<Arc<str>> {
+    /// Opens a portal of the session for a query.
+    fn open_portal(
+        &mut self,
+        cursor: SlotId,
+        query: &Query,
+        scroll: Scroll,
+    ) -> Result<Arc<SpiPortal>> {
         self.check_unused(cursor)?;
-        let (opened, shown) = self.open_query(query, scroll != Scroll::No)?;
+        let scroll = match scroll {
+            Scroll::Unsaid => None,
+            Scroll::Yes => Some(true),
+            Scroll::No => Some(false),
+        };
+        let (opened, shown) = self.open_query(query, scroll)?;
         let name = self.cursor_name(cursor);
-        let name = self.spi.put_cursor(name.as_deref(), opened, &shown.text)?;
-        self.state.frame.set(cursor, Datum::Text(Arc::clone(&name)));
-        Ok(name)
+        let portal = self.spi.put_cursor(name.as_deref(), opened, &shown.text)?;
+        self.state.frame.set(cursor, Datum::Text(Arc::clone(portal.name())));
+        Ok(portal)
     }
 
     /// The portal of a cursor variable.
+    fn portal(&mut self, cursor: SlotId) -> Result<Portal> {
+        if let Datum::Text(name) = self.state.frame.value(cursor)
+            && let Some(known) = self.portals.iter().find(|known| known.cursor == cursor)
+            && Arc::ptr_eq(&known.name, name)
+            && known.portal.portal.is_open()
+        {
+            return Ok(known.portal.clone());
+        }
+        let name = self.portal_name(cursor)?;
+        let portal = self.spi.portal(&name)?;
+        let portal = self.with_columns(portal)?;
+        self.portals.retain(|known| known.cursor != cursor);
+        self.portals.push(KnownPortal { cursor, name, portal: portal.clone() });
+        Ok(portal)
+    }
+
+    fn with_columns(&mut self, portal: Arc<SpiPortal>) -> Result<Portal> {
+        let columns = |cursor: &mut SpiCursor| shape_of_columns(cursor.columns());
+        let shape = self.spi.with_portal(&portal, |cursor, _| Ok(columns(cursor)))?;
+        Ok(Portal { portal, shape })
+    }
+
+    /// The name of a cursor variable's portal.
     fn portal_name(&mut self, cursor: SlotId) -> Result<Arc<str>> {
         let Some(name) = self.cursor_name(cursor) else {
             let Var::Scalar(scalar) = self.code.var(cursor) else {
@@ -104,7 +180,7 @@ impl Run<'_, '_, '_> {
 
     /// FETCH and MOVE.
     pub(super) fn fetch(&mut self, fetch: &Fetch) -> Result<()> {
-        let name = self.portal_name(fetch.cursor)?;
+        let portal = self.portal(fetch.cursor)?;
         let count = match fetch.count {
             FetchCount::Number(count) => count,
             FetchCount::All => FETCH_ALL,
@@ -125,47 +201,70 @@ impl Run<'_, '_, '_> {
             Direction::Absolute => FetchDirection::Absolute,
             Direction::Relative => FetchDirection::Relative,
         };
-        let (shape, rows, fetched) = self.fetch_rows(&name, direction, count)?;
+        let (row, fetched) = self.fetch_row(&portal, direction, count)?;
         if let Some(target) = fetch.target {
-            let row = rows.rows.into_iter().next();
-            self.move_row(target, &shape, row)?;
+            self.move_row(target, &portal.shape, row)?;
         }
         self.processed = fetched;
         self.set_found(fetched != 0);
         Ok(())
     }
 
-    /// The next row of a portal, with its columns.
-    pub(super) fn fetch_next(&mut self, name: &str) -> Result<(Arc<Shape>, Option<Row>)> {
-        if !self.spi.has_cursor(name) {
-            return Err(no_portal(name));
-        }
-        let (shape, rows, _) = self.fetch_rows(name, FetchDirection::Forward, 1)?;
-        Ok((shape, rows.rows.into_iter().next()))
-    }
-
-    fn fetch_rows(
+    /// The first row of a fetch, and the number of rows.
+    fn fetch_row(
         &mut self,
-        name: &str,
+        of: &Portal,
         direction: FetchDirection,
         count: i64,
-    ) -> Result<(Arc<Shape>, Rows, u64)> {
-        let mut rows = Rows::at_most(1);
-        let (columns, fetched) = self.spi.with_cursor(name, |cursor: &mut SpiCursor, spi| {
-            let fetched = cursor.fetch_direction(spi, direction, count, &mut rows)?;
-            Ok((shape_of_columns(cursor.columns()), fetched))
+    ) -> Result<(Option<Row>, u64)> {
+        let mut rows = OneRow { row: None, spare: self.spare.take() };
+        let fetched = self.spi.with_portal(&of.portal, |cursor, spi| match (direction, count) {
+            (FetchDirection::Forward, 1) => cursor.fetch(spi, 1, &mut rows),
+            _ => cursor.fetch_direction(spi, direction, count, &mut rows),
         })?;
-        Ok((columns, rows, fetched))
+        Ok((rows.row, fetched))
+    }
+
+    /// The rounds of FOR over a portal.
+    fn rounds_over(&mut self, of: &ForCursor, portal: &Portal) -> Result<Flow> {
+        let mut found = false;
+        loop {
+            let (row, _) = self.fetch_row(portal, FetchDirection::Forward, 1)?;
+            let Some(row) = row else {
+                if !found {
+                    self.move_row(of.target, &portal.shape, None)?;
+                }
+                self.set_found(found);
+                return Ok(Flow::Next);
+            };
+            found = true;
+            self.move_row(of.target, &portal.shape, Some(row))?;
+            if let ControlFlow::Break(flow) = self.statements(&of.body)?.in_loop(of.label) {
+                self.set_found(true);
+                return Ok(flow);
+            }
+        }
+    }
+
+    /// FOR over a bound cursor (exec_stmt_forc). Its portal is pinned while the loop runs.
+    pub(super) fn for_cursor(&mut self, of: &ForCursor) -> Result<Flow> {
+        let was_null = self.cursor_name(of.cursor).is_none();
+        let opened = self.open_bound(of.cursor, of.arguments)?;
+        let portal = self.with_columns(opened)?;
+        self.spi.pin(&portal.portal);
+        let done = self.rounds_over(of, &portal);
+        self.spi.unpin(&portal.portal);
+        self.spi.close_cursor(portal.portal.name())?;
+        if was_null {
+            self.state.frame.set(of.cursor, Datum::Null);
+        }
+        done
     }
 
     /// CLOSE.
     pub(super) fn close(&mut self, cursor: SlotId) -> Result<()> {
         let name = self.portal_name(cursor)?;
-        self.close_portal(&name)
-    }
-
-    pub(super) fn close_portal(&mut self, name: &str) -> Result<()> {
-        self.spi.close_cursor(name)
+        self.spi.close_cursor(&name)
     }
 }
 

@@ -60,6 +60,12 @@ impl Frame {
         self.values[slot.0 as usize] = value;
     }
 
+    /// Gives a variable a value, and returns the one before.
+    #[inline]
+    pub(super) fn replace(&mut self, slot: SlotId, value: Datum) -> Datum {
+        std::mem::replace(&mut self.values[slot.0 as usize], value)
+    }
+
     pub(super) fn shape(&self, slot: SlotId) -> Option<&Arc<Shape>> {
         self.shapes.get(slot.0 as usize)?.as_ref()
     }

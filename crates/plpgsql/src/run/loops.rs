@@ -1,39 +1,60 @@
-//! FOR over the rows of a query or a cursor (exec_stmt_fors, exec_stmt_dynfors, exec_stmt_forc in
-//! pl_exec.c).
+//! FOR over the rows of a query (exec_stmt_fors and exec_stmt_dynfors in pl_exec.c).
 //!
 //! The query's rows are fetched in pieces: first 10, then 50, as in PostgreSQL. So a query whose
-//! functions have side effects runs as far as it does there. The loop's cursor is kept with the
-//! call. A COMMIT in the body makes the cursor read its remaining rows first.
+//! functions have side effects runs as far as it does there. Code that may end the transaction fetches
+//! single rows. The loop's cursor is kept with the call. A COMMIT in the body makes the cursor read
+//! its remaining rows first.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use steppe_exec::SpiCursor;
-use steppe_types::{Error, Result, SqlState};
+use steppe_exec::{ResultColumns, RowSink, SpiCursor};
+use steppe_types::{Datum, Error, Result, SqlState};
 
-use super::code::{ForCursor, ForQuery, Label, Query, Statement};
+use super::code::{ForQuery, Label, Query, Statement};
 use super::context::{self, Shown};
+use super::cursor::row_in;
 use super::frame::Shape;
 use super::plans::shape_of_columns;
-use super::walk::{Flow, Rows, Run};
+use super::walk::{Flow, Run};
 use crate::tree::SlotId;
 
 /// The rows of the first piece, and of the others.
-const FIRST_PIECE_ROWS: u64 = 10;
-const PIECE_ROWS: u64 = 50;
+const PIECES: (u64, u64) = (10, 50);
+/// The same for code that may end the transaction.
+const SINGLE_ROWS: (u64, u64) = (1, 1);
 
 /// A query's cursor while the loop runs.
 pub(super) struct OpenLoop {
     pub(super) cursor: SpiCursor,
-    shown: Shown,
+}
+
+/// Rows of a query, their values one after the other.
+#[derive(Default)]
+struct Piece {
+    values: Vec<Datum>,
+    rows: u64,
+}
+
+impl RowSink for Piece {
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        self.values.extend_from_slice(row);
+        self.rows += 1;
+        Ok(())
+    }
+
+    fn columns(&mut self, rows: &ResultColumns<'_>) -> Result<()> {
+        self.rows += rows.len() as u64;
+        (0..rows.len()).try_for_each(|row| rows.row_into(row, &mut self.values))
+    }
 }
 
 impl Run<'_, '_, '_> {
     /// FOR over a query.
     pub(super) fn for_query(&mut self, of: &ForQuery) -> Result<Flow> {
-        let (cursor, shown) = self.open_query(&of.query, false)?;
+        let (cursor, _) = self.open_query(&of.query, Some(false))?;
         let shape = shape_of_columns(cursor.columns());
-        self.loops.push(OpenLoop { cursor, shown });
+        self.loops.push(OpenLoop { cursor });
         let done = self.rounds(of.target, &shape, (of.label, &of.body));
         if let Some(open) = self.loops.pop() {
             open.cursor.close(self.spi);
@@ -41,8 +62,12 @@ impl Run<'_, '_, '_> {
         done
     }
 
-    /// Opens a query, static or dynamic.
-    pub(super) fn open_query(&mut self, query: &Query, scroll: bool) -> Result<(SpiCursor, Shown)> {
+    /// Opens a query, static or dynamic. `scroll`: whether it can move backward, if that is said.
+    pub(super) fn open_query(
+        &mut self,
+        query: &Query,
+        scroll: Option<bool>,
+    ) -> Result<(SpiCursor, Shown)> {
         match query {
             Query::Static(number) => {
                 let shown = self.piece(*number).shown.clone();
@@ -76,15 +101,20 @@ impl Run<'_, '_, '_> {
         shape: &Arc<Shape>,
         (label, body): (Label, &[Statement]),
     ) -> Result<Flow> {
-        let (mut found, mut piece) = (false, FIRST_PIECE_ROWS);
+        let pieces = if self.spi.is_atomic() { PIECES } else { SINGLE_ROWS };
+        let (mut found, mut piece) = (false, pieces.0);
+        let (mut rows, width) = (Piece::default(), shape.columns.len());
         loop {
-            let rows = self.next_piece(piece)?;
-            if rows.rows.is_empty() {
+            rows.values.clear();
+            rows.rows = 0;
+            self.next_piece(piece, &mut rows)?;
+            if rows.rows == 0 {
                 break;
             }
-            let is_last = (rows.rows.len() as u64) < piece;
-            for row in rows.rows {
+            let is_last = rows.rows < piece;
+            for at in 0..rows.rows as usize {
                 found = true;
+                let row = row_in(self.spare.take(), &rows.values[at * width..(at + 1) * width]);
                 self.move_row(target, shape, Some(row))?;
                 if let ControlFlow::Break(flow) = self.statements(body)?.in_loop(label) {
                     self.set_found(true);
@@ -94,7 +124,7 @@ impl Run<'_, '_, '_> {
             if is_last {
                 break;
             }
-            piece = PIECE_ROWS;
+            piece = pieces.1;
         }
         if !found {
             self.move_row(target, shape, None)?;
@@ -103,14 +133,9 @@ impl Run<'_, '_, '_> {
         Ok(Flow::Next)
     }
 
-    fn next_piece(&mut self, piece: u64) -> Result<Rows> {
-        let mut rows = Rows::at_most(piece as usize);
+    fn next_piece(&mut self, piece: u64, rows: &mut Piece) -> Result<()> {
         let open = self.loops.last_mut().ok_or_else(|| Error::internal("a loop has no cursor"))?;
-        let entered = context::enter_statement(&open.shown);
-        let read = open.cursor.fetch(self.spi, piece, &mut rows);
-        drop(entered);
-        read.map_err(|error| open.shown.located(error))?;
-        Ok(rows)
+        open.cursor.fetch(self.spi, piece, rows).map(drop)
     }
 
     /// Makes the open loops read all their rows, because the transaction is about to end.
@@ -118,39 +143,7 @@ impl Run<'_, '_, '_> {
         for open in &mut self.loops {
             open.cursor.hold(self.spi)?;
         }
-        Ok(())
-    }
-
-    /// FOR over a bound cursor.
-    pub(super) fn for_cursor(&mut self, of: &ForCursor) -> Result<Flow> {
-        let was_null = self.cursor_name(of.cursor).is_none();
-        let name = self.open_bound(of.cursor, of.arguments)?;
-        let done = self.cursor_rounds(of, &name);
-        self.close_portal(&name)?;
-        if was_null {
-            self.state.frame.set(of.cursor, steppe_types::Datum::Null);
-        }
-        done
-    }
-
-    fn cursor_rounds(&mut self, of: &ForCursor, name: &str) -> Result<Flow> {
-        let mut found = false;
-        loop {
-            let (shape, row) = self.fetch_next(name)?;
-            let Some(row) = row else {
-                if !found {
-                    self.move_row(of.target, &shape, None)?;
-                }
-                self.set_found(found);
-                return Ok(Flow::Next);
-            };
-            found = true;
-            self.move_row(of.target, &shape, Some(row))?;
-            if let ControlFlow::Break(flow) = self.statements(&of.body)?.in_loop(of.label) {
-                self.set_found(true);
-                return Ok(flow);
-            }
-        }
+        self.spi.hold_pinned()
     }
 }
 

@@ -156,6 +156,8 @@ impl Kept {
             error: None,
             is_located: false,
             loops: Vec::new(),
+            portals: Vec::new(),
+            spare: None,
             ticks: 0,
         };
         // Positions in SQL have become internal ones.

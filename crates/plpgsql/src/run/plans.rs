@@ -38,7 +38,7 @@ pub(super) struct Plan {
     /// The expression over integers and booleans alone.
     pub(super) fast: Option<Fast>,
     /// The records that it mentions, and the columns that they had.
-    records: Arc<[(SlotId, Option<Arc<Shape>>)]>,
+    records: Box<[(SlotId, Option<Arc<Shape>>)]>,
     /// The columns of its rows.
     pub(super) shape: Arc<Shape>,
     /// The type of the first column.
@@ -79,17 +79,23 @@ impl Plan {
         &self.shape
     }
 
-    /// Whether the records that it mentions have the columns that it was made for.
+    /// Whether the records that it mentions have the columns that it was made for. Equal columns are
+    /// remembered, so that they are compared once.
     #[inline]
-    fn fits(&self, frame: &Frame) -> bool {
-        self.records.iter().all(|(slot, shape)| match (shape, frame.shape(*slot)) {
+    fn fits(&mut self, frame: &Frame) -> bool {
+        self.records.iter_mut().all(|(slot, shape)| match (shape, frame.shape(*slot)) {
             (None, None) => true,
-            (Some(made), Some(now)) => Arc::ptr_eq(made, now) || made == now,
+            (Some(made), Some(now)) if Arc::ptr_eq(made, now) => true,
+            (Some(made), Some(now)) if made == now => {
+                *made = Arc::clone(now);
+                true
+            }
             _ => false,
         })
     }
 
-    fn is_good(&self, frame: &Frame, spi: &Spi<'_>) -> bool {
+    #[inline]
+    fn is_good(&mut self, frame: &Frame, spi: &Spi<'_>) -> bool {
         self.fits(frame) && self.simple.as_ref().is_none_or(|simple| spi.is_current(simple))
     }
 }
@@ -106,11 +112,12 @@ pub(super) fn plan<'p>(
     let epoch = spi.epoch();
     let is_good = match own {
         Some(plan) if plan.checked == epoch && plan.records.is_empty() => true,
-        Some(plan) if plan.is_good(frame, spi) => {
+        Some(plan) => {
+            let is_good = plan.is_good(frame, spi);
             plan.checked = epoch;
-            true
+            is_good
         }
-        _ => false,
+        None => false,
     };
     if !is_good {
         *own = Some(find_or_make(number, (code, shared), frame, spi)?);
@@ -126,7 +133,8 @@ fn find_or_make(
     spi: &mut Spi<'_>,
 ) -> Result<Plan> {
     let place = &shared.plans[number.0 as usize];
-    let kept = place.lock().clone().filter(|plan| plan.is_good(frame, spi));
+    let kept = place.lock().clone();
+    let kept = kept.and_then(|mut plan| plan.is_good(frame, spi).then_some(plan));
     let plan = match kept {
         Some(plan) => plan,
         None => {

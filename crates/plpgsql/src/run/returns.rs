@@ -111,7 +111,7 @@ impl Run<'_, '_, '_> {
     /// RETURN QUERY.
     pub(super) fn return_query(&mut self, query: &Query) -> Result<()> {
         let (expected, _) = self.expected()?;
-        let (mut cursor, shown) = self.open_query(query, false)?;
+        let (mut cursor, shown) = self.open_query(query, Some(false))?;
         let shape = super::plans::shape_of_columns(cursor.columns());
         let message = "structure of query does not match function result type";
         if let Err(error) = self.check_shape(&shape, &expected, message) {

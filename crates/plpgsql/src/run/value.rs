@@ -184,7 +184,10 @@ impl Run<'_, '_, '_> {
             Var::Record(record) if record.ty.oid == oid::RECORD => {
                 self.state.frame.set_shape(target, Arc::clone(shape));
                 let nulls = || vec![Datum::Null; shape.columns.len()].into();
-                self.state.frame.set(target, Datum::Record(row.unwrap_or_else(nulls)));
+                let row = Datum::Record(row.unwrap_or_else(nulls));
+                if let Datum::Record(old) = self.state.frame.replace(target, row) {
+                    self.spare = Some(old);
+                }
                 Ok(())
             }
             Var::Record(record) => {
@@ -216,6 +219,7 @@ impl Run<'_, '_, '_> {
                     };
                     self.assign_value(*slot, value)?;
                 }
+                self.spare = row;
                 Ok(())
             }
             _ => Err(Error::internal("a row is assigned to what takes none")),

@@ -11,6 +11,7 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 use super::cast::Cast;
 use super::code::{Code, Kind, Label, Piece, SqlNumber, Statement, UNLABELLED};
 use super::context::{Phase, Position};
+use super::cursor::KnownPortal;
 use super::frame::{Frame, Shape};
 use super::loops::OpenLoop;
 use super::plans::{self, Plan, Shared};
@@ -104,6 +105,10 @@ pub(super) struct Run<'a, 's, 'k> {
     pub(super) is_located: bool,
     /// The cursors of the loops that run, the innermost last.
     pub(super) loops: Vec<OpenLoop>,
+    /// The portals that it has fetched from.
+    pub(super) portals: Vec<KnownPortal>,
+    /// A row that is no longer needed.
+    pub(super) spare: Option<Arc<[Datum]>>,
     /// Counts statements, for the checks of interrupts.
     pub(super) ticks: u32,
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use steppe_exec::{FetchStatus, RowSink, StoreReader, TupleStore};
 use steppe_sql::ast::{self, DeclareCursorStmt, FetchDirection, FetchStmt};
-use steppe_sql::plan::{Plan, PlanNode, ResultColumn};
+use steppe_sql::plan::{Plan, PlanNode, ResultColumn, goes_backward};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 use super::Session;
@@ -649,27 +649,6 @@ fn goes_on(fetch: &FetchStmt, at: u64) -> bool {
         FetchDirection::Forward | FetchDirection::Relative => fetch.count > 0,
         FetchDirection::Absolute => u64::try_from(fetch.count).is_ok_and(|row| row > at),
         FetchDirection::Backward => false,
-    }
-}
-
-/// Whether a second run of a plan returns the same rows in the same order, and is cheap
-/// (ExecSupportsBackwardScan).
-fn goes_backward(plan: &Plan) -> bool {
-    match &plan.node {
-        PlanNode::SeqScan { .. }
-        | PlanNode::IndexScan { .. }
-        | PlanNode::TidScan { .. }
-        | PlanNode::PartitionScan { .. }
-        | PlanNode::FunctionScan { .. }
-        | PlanNode::Values(_)
-        | PlanNode::CteScan { .. }
-        | PlanNode::Materialize(_)
-        | PlanNode::Sort { presorted: 0, .. } => true,
-        PlanNode::Result { child: Some(child), .. }
-        | PlanNode::SubqueryScan { child, .. }
-        | PlanNode::Limit { child, .. } => goes_backward(child),
-        PlanNode::Append(children) => children.iter().all(goes_backward),
-        _ => false,
     }
 }
 
