@@ -13,8 +13,8 @@ mod user_type;
 pub use domain::{BaseType, Domain, DomainCheck, DomainNotNull};
 pub use enum_labels::{EnumLabel, EnumLabels};
 pub use function::{
-    Aggregate, AggregateKind, Argument, ArgumentMode, Body, Function, FunctionKind, FunctionRef,
-    Parallel, Volatility,
+    Aggregate, AggregateKind, Argument, ArgumentMode, Body, FinishModify, Function, FunctionKind,
+    FunctionRef, Moving, Parallel, Volatility,
 };
 pub use operator::{Operator, OperatorRef};
 pub use stored::{Objects, StoredKind};

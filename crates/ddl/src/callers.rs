@@ -43,7 +43,10 @@ pub(super) fn of(catalog: &Catalog, oid: Oid) -> Vec<Object> {
 pub(super) fn with_type(catalog: &Catalog, ty: Oid) -> Vec<Object> {
     let uses = |f: &&Arc<Function>| {
         let mut types = f.args.iter().chain(f.declared.iter().map(|a| &a.ty)).chain([&f.ret]);
-        types.any(|used| *used == ty)
+        let has_state = f.aggregate().is_some_and(|aggregate| {
+            aggregate.state == ty || aggregate.moving.as_ref().is_some_and(|m| m.state == ty)
+        });
+        has_state || types.any(|used| *used == ty)
     };
     let functions = catalog.stored::<Function>().iter().filter(uses);
     functions.map(|function| Object::Function(function.oid)).collect()

@@ -94,6 +94,7 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::CreateStatistics(_)
             | Statement::CreateTrigger(_)
             | Statement::CreateFunction(_)
+            | Statement::Define(_)
             | Statement::AlterFunction(_)
             | Statement::CreateEnum(_)
             | Statement::AlterEnum(_)
@@ -146,6 +147,10 @@ pub fn command_name(statement: &Statement) -> &'static str {
         Statement::CreateFunction(create) => match create.is_procedure {
             true => "CREATE PROCEDURE",
             false => "CREATE FUNCTION",
+        },
+        Statement::Define(define) => match define.kind {
+            ast::ObjectKind::Aggregate => "CREATE AGGREGATE",
+            _ => "CREATE OPERATOR",
         },
         Statement::AlterFunction(_) => "ALTER FUNCTION",
         Statement::CreateEnum(_) | Statement::CreateComposite(_) => "CREATE TYPE",
@@ -205,6 +210,12 @@ pub fn execute(statement: &Statement, ctx: &mut DdlContext<'_>) -> Result<&'stat
             trigger::create_trigger(ctx, create).map(|()| "CREATE TRIGGER")
         }
         Statement::CreateFunction(create) => function::create_function(ctx, create),
+        Statement::Define(define) if define.kind == ast::ObjectKind::Aggregate => {
+            function::create_aggregate(ctx, define)
+        }
+        Statement::Define(define) => {
+            Err(Error::not_supported(format!("CREATE {}", define.kind.as_str())))
+        }
         Statement::AlterFunction(stmt) => function::alter_function(ctx, stmt),
         Statement::CreateEnum(create) => types::create_enum(ctx, create).map(|()| "CREATE TYPE"),
         Statement::AlterEnum(alter) => types::alter_enum(ctx, alter).map(|()| "ALTER TYPE"),

@@ -4,8 +4,8 @@ use super::language::SQL_LANGUAGE;
 use super::tsv::{self, Row, Table};
 use super::{Cast, CastContext, CastMethod, Estimate, Facts, Named, Ordering, Strategy, Type};
 use crate::objects::{
-    Aggregate, AggregateKind, Argument, ArgumentMode, Body, Function, FunctionKind, Operator,
-    Parallel, Text, Volatility,
+    Aggregate, AggregateKind, Argument, ArgumentMode, Body, FinishModify, Function, FunctionKind,
+    Moving, Operator, Parallel, Text, Volatility,
 };
 use hashbrown::HashMap;
 use steppe_types::Oid;
@@ -196,8 +196,26 @@ fn aggregate(row: Row<'_>) -> Aggregate {
         initial: row.get("agginitval").map(Text::from),
         finish: row.number("aggfinalfn"),
         finish_extra: row.flag("aggfinalextra"),
+        finish_modify: FinishModify::of(row.byte("aggfinalmodify")),
         combine: row.number("aggcombinefn"),
+        serialize: row.number("aggserialfn"),
+        deserialize: row.number("aggdeserialfn"),
         sort_operator: row.number("aggsortop"),
+        space: row.number("aggtransspace"),
+        moving: (row.number::<Oid>("aggmtransfn") != 0).then(|| moving(row)),
+    }
+}
+
+fn moving(row: Row<'_>) -> Moving {
+    Moving {
+        transition: row.number("aggmtransfn"),
+        inverse: row.number("aggminvtransfn"),
+        state: row.number("aggmtranstype"),
+        initial: row.get("aggminitval").map(Text::from),
+        finish: row.number("aggmfinalfn"),
+        finish_extra: row.flag("aggmfinalextra"),
+        finish_modify: FinishModify::of(row.byte("aggmfinalmodify")),
+        space: row.number("aggmtransspace"),
     }
 }
 

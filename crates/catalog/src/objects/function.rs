@@ -70,7 +70,7 @@ pub struct Function {
     /// COMMENT ON FUNCTION.
     pub comment: Option<RareText>,
     /// The relations (column 0), their columns and the functions (column 0) that a body in SQL's
-    /// own syntax reads: it depends on them.
+    /// own syntax reads, and the functions of an aggregate: it depends on them.
     #[serde(default)]
     pub reads: Box<[(Oid, i16)]>,
 }
@@ -105,10 +105,83 @@ pub struct Aggregate {
     pub finish: Oid,
     /// Whether the final function gets the arguments' types, too.
     pub finish_extra: bool,
+    /// What the final function does to the state.
+    pub finish_modify: FinishModify,
     /// The function that combines two states.
     pub combine: Oid,
+    /// The function that makes bytes of a state of type internal.
+    pub serialize: Oid,
+    /// The function that reads them.
+    pub deserialize: Oid,
     /// Sort operator for min/max by index.
     pub sort_operator: Oid,
+    /// The size of a state in bytes, for the planner; 0 is a default.
+    pub space: i32,
+    /// The functions for a frame that moves.
+    pub moving: Option<Moving>,
+}
+
+/// How an aggregate is computed over a frame that moves (the columns of pg_aggregate with an m).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Moving {
+    /// The transition function.
+    pub transition: Oid,
+    /// The function that removes a row.
+    pub inverse: Oid,
+    /// The type of the state.
+    pub state: Oid,
+    /// The state before the first row, as text; none is NULL.
+    pub initial: Option<Text>,
+    /// The final function.
+    pub finish: Oid,
+    /// Whether the final function gets the arguments' types, too.
+    pub finish_extra: bool,
+    /// What the final function does to the state.
+    pub finish_modify: FinishModify,
+    /// The size of a state in bytes, for the planner; 0 is a default.
+    pub space: i32,
+}
+
+/// What a final function does to the state (aggfinalmodify).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FinishModify {
+    /// Nothing.
+    ReadOnly,
+    /// It may be called again, but no row may be added.
+    Shareable,
+    /// The state is of no further use.
+    ReadWrite,
+}
+
+impl FinishModify {
+    /// That of a letter in pg_aggregate.
+    pub fn of(letter: u8) -> FinishModify {
+        match letter {
+            b's' => FinishModify::Shareable,
+            b'w' => FinishModify::ReadWrite,
+            _ => FinishModify::ReadOnly,
+        }
+    }
+
+    /// Its letter in pg_aggregate.
+    pub fn letter(self) -> u8 {
+        match self {
+            FinishModify::ReadOnly => b'r',
+            FinishModify::Shareable => b's',
+            FinishModify::ReadWrite => b'w',
+        }
+    }
+}
+
+impl AggregateKind {
+    /// Its letter in pg_aggregate.
+    pub fn letter(self) -> u8 {
+        match self {
+            AggregateKind::Normal => b'n',
+            AggregateKind::OrderedSet => b'o',
+            AggregateKind::HypotheticalSet => b'h',
+        }
+    }
 }
 
 /// aggkind

@@ -13,6 +13,7 @@
 //! executor reports 0A000 for it, so that a wrong result is impossible.
 
 mod acls;
+mod aggregates;
 mod classes;
 mod cluster;
 mod composites;

@@ -4,7 +4,7 @@ use super::facts::{self, Rows};
 use super::session::SystemContext;
 use super::shape::{self, Shape};
 use super::{
-    acls, classes, cluster, constraints, extended_statistics, extensions, functions,
+    acls, aggregates, classes, cluster, constraints, extended_statistics, extensions, functions,
     information_schema, partitions, row_types, statistics, triggers, views,
 };
 use crate::PG_CATALOG;
@@ -26,6 +26,9 @@ pub fn rows(relation: Oid, context: &SystemContext<'_>) -> Result<Option<Rows>> 
         }
         if shape.name == "pg_proc" {
             return functions::pg_proc(shape, context);
+        }
+        if shape.name == "pg_aggregate" {
+            return aggregates::pg_aggregate(shape, context);
         }
         if shape.name != "pg_type"
             && let Some(rows) = facts::rows(shape)?

@@ -8,6 +8,8 @@
 //! name if their input arguments differ, so CREATE FUNCTION first locks the name. A function is not
 //! locked while it runs: a running call goes on with the version that it has.
 
+mod aggregate;
+mod aggregate_options;
 mod alter;
 mod body;
 mod comment;
@@ -20,6 +22,7 @@ mod settings;
 mod sql_body;
 mod types;
 
+pub(crate) use aggregate::create_aggregate;
 pub(crate) use alter::{alter_function, check_owned, rename, set_schema};
 pub(crate) use comment::comment;
 pub(crate) use drop::{drop_functions, remove};

@@ -134,7 +134,7 @@ fn positive(elem: &DefElem, what: &str) -> Result<f32> {
     }
 }
 
-fn parallel(word: &str) -> Result<Parallel> {
+pub(super) fn parallel(word: &str) -> Result<Parallel> {
     match word {
         "safe" => Ok(Parallel::Safe),
         "restricted" => Ok(Parallel::Restricted),

@@ -58,7 +58,11 @@ fn kind_word(function: &Function) -> &'static str {
 }
 
 fn drop_first(ctx: &mut DdlContext<'_>, old: &Function) -> String {
-    let command = if old.is_procedure() { "DROP PROCEDURE" } else { "DROP FUNCTION" };
+    let command = match old.kind {
+        FunctionKind::Procedure => "DROP PROCEDURE",
+        FunctionKind::Aggregate(_) => "DROP AGGREGATE",
+        _ => "DROP FUNCTION",
+    };
     let catalog = ctx.catalog();
     let names = TypeNames { catalog: &catalog, path: &ctx.search_path };
     let types = |ty: Oid| names.format(ty, -1);

@@ -140,7 +140,7 @@ const COMPATIBLE_FAMILY: &[Oid] = &[
 
 /// The error's list of input types that a polymorphic result needs, if the function has none of
 /// them.
-fn missing_polymorphic(result: Oid, inputs: &[Oid]) -> Option<&'static str> {
+pub(super) fn missing_polymorphic(result: Oid, inputs: &[Oid]) -> Option<&'static str> {
     let has = |family: &[Oid]| inputs.iter().any(|input| family.contains(input));
     let (family, needed): (&[Oid], &str) = match result {
         oid::ANYRANGE | oid::ANYMULTIRANGE => {

@@ -7,6 +7,7 @@
 //! | `collect` | string_agg, array_agg |
 //! | `partial` | states as values, of all of the above |
 //! | `columns` | states of all groups, and kernels over columns, of the most frequent |
+//! | `user` | those that users define |
 //! | `ordered` | mode, percentile_cont, percentile_disc, rank and its kin WITHIN GROUP |
 //!
 //! DISTINCT, ORDER BY and FILTER are the Agg node's business: a state sees just
@@ -19,6 +20,7 @@ mod columns;
 mod ordered;
 mod partial;
 mod statistics;
+mod user;
 
 use crate::expr::signature;
 use collect::Collected;
@@ -76,6 +78,8 @@ pub(crate) enum AggKind {
     },
     /// Ordered-set aggregates get their rows from the Agg node's sort.
     Ordered(OrderedSet),
+    /// A user's.
+    User(Arc<user::UserAggregate>),
 }
 
 /// The running state of one aggregate in one group.
@@ -95,8 +99,8 @@ pub(crate) enum AggState {
 }
 
 impl AggKind {
-    /// The kind of a bound call; 0A000 for aggregates that are not implemented.
-    pub(crate) fn of(aggregate: &Aggregate) -> Result<AggKind> {
+    /// The kind of a call of a built-in aggregate; 0A000 for those that are not implemented.
+    fn of(aggregate: &Aggregate) -> Result<AggKind> {
         let first = aggregate.args.first().map_or(0, |a| a.ty().oid);
         let unsupported =
             || Error::not_supported(format_args!("aggregate {}", signature(&aggregate.func)));
@@ -163,13 +167,17 @@ impl AggKind {
             | AggKind::StringAgg
             | AggKind::ByteaAgg => false,
             AggKind::Ordered(set) => !set.is_hypothetical(),
+            AggKind::User(_) => self.is_strict_user(),
             _ => true,
         }
     }
 
     /// Whether its state keeps the rows' values.
     pub(crate) fn collects(&self) -> bool {
-        matches!(self, AggKind::StringAgg | AggKind::ByteaAgg | AggKind::ArrayAgg { .. })
+        matches!(
+            self,
+            AggKind::StringAgg | AggKind::ByteaAgg | AggKind::ArrayAgg { .. } | AggKind::User(_)
+        )
     }
 
     /// The state before any row.
@@ -184,7 +192,7 @@ impl AggKind {
             }
             AggKind::SumFloat4 | AggKind::SumFloat8 => AggState::Float(None),
             AggKind::SumInterval | AggKind::AvgInterval => AggState::Interval(Box::default()),
-            AggKind::Extreme { .. } | AggKind::AnyValue => AggState::Value(None),
+            AggKind::Extreme { .. } | AggKind::AnyValue | AggKind::User(_) => AggState::Value(None),
             AggKind::BoolAnd | AggKind::BoolOr => AggState::Bool(None),
             AggKind::NumericVariance { .. } => AggState::Variance(Box::default()),
             AggKind::FloatMoments(_) => AggState::Moments(Moments::default()),
@@ -211,6 +219,9 @@ impl AggKind {
                 other => sum.add_i64(integer(other)?),
             },
             AggState::Interval(sum) => sum.add(first(args)?.as_interval()?)?,
+            AggState::Value(_) if self.is_user() => {
+                return Err(Error::internal("a user's aggregate without a context"));
+            }
             AggState::Value(best) => self.add_value(best, first(args)?),
             AggState::Bool(all) => {
                 let value = first(args)?.as_bool()?;
@@ -298,6 +309,9 @@ impl AggKind {
 
     /// The result over the rows taken in.
     pub(crate) fn finish(&self, state: AggState, ret: Oid) -> Result<Datum> {
+        if self.is_user() {
+            return Err(Error::internal("a user's aggregate without a context"));
+        }
         Ok(match state {
             AggState::Count(count) => Datum::Int8(count),
             AggState::Int(None) | AggState::Float(None) => Datum::Null,

@@ -48,7 +48,8 @@ impl AggKind {
             | AggKind::StringAgg
             | AggKind::ByteaAgg
             | AggKind::ArrayAgg { .. }
-            | AggKind::Ordered(_) => false,
+            | AggKind::Ordered(_)
+            | AggKind::User(_) => false,
         }
     }
 
@@ -88,6 +89,9 @@ impl AggKind {
                     array(oid::BYTEA, parts.map(|part| Datum::Bytea(part.into())).to_vec())
                 }),
             },
+            AggState::Value(_) if self.is_user() => {
+                return Err(Error::internal("a user's aggregate has no partial state"));
+            }
             simple => self.finish(simple, ret)?,
         })
     }

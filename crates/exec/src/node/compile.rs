@@ -30,13 +30,14 @@ use crate::change::{
     arbiters, commands_of, not_null_columns,
 };
 use crate::deps::count_nodes;
-use crate::expr::{CExpr, Compiler};
+use crate::expr::{CExpr, Compiler, signature};
 use crate::partition::{LeafCache, LeafTemplate, PartitionCheck, ScanPruning};
 use crate::routine::Columns;
 use crate::sorter::SortColumn;
 use crate::system_columns::VersionColumn;
 use std::convert::Infallible;
 use std::sync::Arc;
+use steppe_catalog::objects::FinishModify;
 use steppe_catalog::{Function, RelKind, Relation};
 use steppe_sql::expr::{Aggregate, Expr, SortKey, TypeRef, WindowCall};
 use steppe_sql::plan::{
@@ -44,7 +45,7 @@ use steppe_sql::plan::{
 };
 use steppe_sql::query::{FrameBound, FrameOffset, LockStrength};
 use steppe_txn::{Engine, RowLockMode};
-use steppe_types::{Datum, Error, Oid, Result, oid};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 /// Compiles plans; numbers nodes in pre-order, as EXPLAIN walks them.
 pub(crate) struct PlanCompiler<'a, 'b> {
@@ -475,7 +476,7 @@ impl PlanCompiler<'_, '_> {
 
     /// An aggregate of states that are in a slot of the child's output.
     fn state_of(&mut self, aggregate: &Aggregate, index: usize) -> Result<CAggregate> {
-        let kind = AggKind::of(aggregate)?;
+        let kind = AggKind::compile(aggregate, self.exprs)?;
         let args = self.exprs.list(&[Expr::Slot { index, ty: aggregate.ty }])?;
         let ret = aggregate.ty.oid;
         let direct = Box::new([]);
@@ -483,7 +484,7 @@ impl PlanCompiler<'_, '_> {
     }
 
     fn aggregate(&mut self, aggregate: &Aggregate) -> Result<CAggregate> {
-        let kind = AggKind::of(aggregate)?;
+        let kind = AggKind::compile(aggregate, self.exprs)?;
         let args = self.exprs.list(&aggregate.args)?;
         let filter = self.exprs.option(&aggregate.filter)?;
         let ret = aggregate.ty.oid;
@@ -609,7 +610,18 @@ impl PlanCompiler<'_, '_> {
             ty: call.ty,
             at: steppe_sql::expr::Place::NONE,
         };
-        let kind = AggKind::of(&as_aggregate)?;
+        let spends_state =
+            |a: &steppe_catalog::objects::Aggregate| a.finish_modify == FinishModify::ReadWrite;
+        if !call.func.is_built_in() && call.func.aggregate().is_some_and(spends_state) {
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                format!(
+                    "aggregate function {} does not support use as a window function",
+                    signature(&call.func)
+                ),
+            ));
+        }
+        let kind = AggKind::compile(&as_aggregate, self.exprs)?;
         Ok(CCall::Aggregate { kind, args, filter, ret: call.ty.oid })
     }
 

@@ -56,7 +56,9 @@ impl PlanCompiler<'_, '_> {
     ) -> Result<Option<AggColumns>> {
         let PlanNode::Agg { strategy, mode, keys, aggregates, .. } = node else { return Ok(None) };
         let takes_rows = *strategy == AggStrategy::Sorted
-            || calls.iter().any(|call| call.sort.is_some() && call.distinct.is_none());
+            || calls
+                .iter()
+                .any(|call| call.kind.is_user() || call.sort.is_some() && call.distinct.is_none());
         let is_distinct = calls.iter().any(|call| call.distinct.is_some());
         if child.columns.is_none() && !is_distinct || takes_rows {
             return Ok(None);

@@ -493,12 +493,16 @@ impl Evaluation<'_, '_> {
         if let [_, _, ..] = &self.parts[..] {
             // The rows excluded by EXCLUDE change with the row, so the parts are aggregated again.
             *running = None;
-            let mut all =
-                Running { range: 0..0, state: kind.start(), counted: 0, result: Datum::Null };
+            let mut all = Running {
+                range: 0..0,
+                state: kind.start_in(self.rows.cx)?,
+                counted: 0,
+                result: Datum::Null,
+            };
             for part in self.parts.clone() {
                 take_in(&mut all, part, kind, args, filter, place, &mut self.rows)?;
             }
-            return kind.finish(all.state, ret);
+            return kind.finish_in(all.state, ret, self.rows.cx);
         }
         let range = self.parts.first().cloned().unwrap_or(0..0);
         let mut run = match running.take() {
@@ -510,7 +514,7 @@ impl Evaluation<'_, '_> {
             Some(run) if run.range.end <= range.end && run.range.end > range.start => run,
             _ => Running {
                 range: range.start..range.start,
-                state: kind.start(),
+                state: kind.start_in(self.rows.cx)?,
                 counted: 0,
                 result: Datum::Null,
             },
@@ -519,14 +523,14 @@ impl Evaluation<'_, '_> {
         if leaving.start > leaving.end
             || !take_out(&mut run, leaving, kind, args, filter, place, &mut self.rows)?
         {
-            run.state = kind.start();
+            run.state = kind.start_in(self.rows.cx)?;
             run.counted = 0;
             run.range = range.start..range.start;
         }
         let coming = run.range.end..range.end;
         take_in(&mut run, coming, kind, args, filter, place, &mut self.rows)?;
         run.range = range;
-        run.result = kind.finish(run.state.clone(), ret)?;
+        run.result = kind.finish_in(run.state.clone(), ret, self.rows.cx)?;
         let result = run.result.clone();
         *running = Some(run);
         Ok(result)
@@ -568,7 +572,7 @@ fn take_in(
 ) -> Result<()> {
     for i in range {
         if let Some(values) = aggregate_args(i, kind, args, filter, place, rows)? {
-            kind.add(&mut run.state, &values)?;
+            kind.add_in(&mut run.state, &values, rows.cx)?;
             run.counted += 1;
         }
     }
@@ -594,7 +598,7 @@ fn take_out(
         }
     }
     if run.counted == 0 {
-        run.state = kind.start();
+        run.state = kind.start_in(rows.cx)?;
     }
     Ok(true)
 }

@@ -133,9 +133,6 @@ impl Session {
                 return Err(Error::not_supported(&unsupported.what)
                     .at(unsupported.location.position(source)));
             }
-            Statement::Define(define) => {
-                return Err(Error::not_supported(format!("CREATE {}", define.kind.as_str())));
-            }
             other if ddl::is_ddl(other) => return self.run_ddl(other, source),
             other => return Err(Error::not_supported(name_of(other))),
         };

@@ -344,12 +344,23 @@ pub struct DefineStmt {
     pub kind: ObjectKind,
     /// Its name.
     pub name: ObjectName,
+    /// The arguments of an aggregate, if they are before the definition.
+    pub arguments: Option<AggregateArguments>,
     /// The definition.
     pub definition: Vec<DefElem>,
     /// IF NOT EXISTS.
     pub if_not_exists: bool,
     /// OR REPLACE.
     pub replace: bool,
+}
+
+/// The arguments of CREATE AGGREGATE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AggregateArguments {
+    /// All arguments; none for `(*)`.
+    pub parameters: Vec<FunctionParameter>,
+    /// The number of arguments before ORDER BY; `None` without ORDER BY.
+    pub direct: Option<usize>,
 }
 
 /// CREATE DOMAIN.

@@ -329,7 +329,7 @@ impl Binder<'_> {
     }
 
     /// Calls `f` with each function that a name can mean, and with its place in the search path.
-    fn each_function(&self, name: &ObjectName, f: &mut dyn FnMut(usize, FunctionRef)) {
+    pub(super) fn each_function(&self, name: &ObjectName, f: &mut dyn FnMut(usize, FunctionRef)) {
         self.looked_up.borrow_mut().push(steppe_catalog::function_name(name.name()));
         let mut f = |place, function| f(place, self.as_called(function));
         self.ctx.catalog.functions_in(name.schema(), name.name(), self.ctx.search_path, &mut f);

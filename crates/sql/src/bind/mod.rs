@@ -28,6 +28,7 @@
 //! Binding reads one catalog version and has no side effect, except that an
 //! untyped parameter (`$1`) gets the type of the place where it stands.
 
+mod aggregate;
 mod call;
 mod candidate;
 mod coerce;
@@ -75,6 +76,10 @@ use steppe_catalog::{Catalog, Relation};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, interrupt, oid};
 
+pub use aggregate::{
+    AggregateCalls, SupportFunction, aggregate_calls, find_support_function, is_binary_coercible,
+    literal_of,
+};
 pub use call::{ProcedureCall, bind_call};
 pub use coerce::CoercionContext;
 pub(crate) use coerce::is_row;

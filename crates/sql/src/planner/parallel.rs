@@ -545,6 +545,10 @@ pub(super) fn has_safe_expressions(plan: &Plan) -> bool {
 /// The parallel safety of a function (proparallel). A function of the user's is unsafe unless it is
 /// declared otherwise. One that is written in SQL runs statements, for which there is one session.
 fn parallel_of(function: &Function) -> Parallel {
+    // The functions of a user's aggregate may be users', too: the leader calls them.
+    if function.is_aggregate() && !function.is_built_in() && function.parallel == Parallel::Safe {
+        return Parallel::Restricted;
+    }
     let is_native = match function.body {
         Body::Native { .. } => true,
         _ => function.built_in_source().is_some_and(|source| !source.contains(' ')),

@@ -55,10 +55,10 @@ impl CAggregate {
 
 impl AggPlan {
     /// Starts the states of a group: appends one for each call.
-    pub(super) fn start_group(&self, cx: &ExecContext, out: &mut Vec<CallState>) -> Result<()> {
+    pub(super) fn start_group(&self, cx: &mut ExecContext, out: &mut Vec<CallState>) -> Result<()> {
         for aggregate in &self.aggregates {
             out.push(match &aggregate.sort {
-                None => CallState::Direct(aggregate.kind.start()),
+                None => CallState::Direct(aggregate.kind.start_in(cx)?),
                 Some(sort) => {
                     let stride = sort.row.len() + sort.keys.computed.len();
                     let columns = sort.keys.columns.clone();
@@ -109,7 +109,7 @@ impl AggPlan {
                     aggregate.args_into(row, args, cx)?;
                     match (self.mode, args.first()) {
                         (AggMode::Finalize, Some(part)) => aggregate.kind.combine(state, part)?,
-                        _ => aggregate.kind.add(state, args)?,
+                        _ => aggregate.kind.add_in(state, args, cx)?,
                     }
                 }
                 (CallState::Sorted(_) | CallState::Ordered(_), None) => {
@@ -164,8 +164,11 @@ impl AggPlan {
     ) -> Result<()> {
         for (aggregate, state) in self.aggregates.iter().zip(states) {
             row.push(match state {
+                CallState::Direct(state) if aggregate.kind.is_user() => {
+                    aggregate.kind.finish_in(state, aggregate.ret, cx)?
+                }
                 CallState::Direct(state) => aggregate.result(state, self.mode)?,
-                CallState::Sorted(sorter) => finish_sorted(aggregate, *sorter)?,
+                CallState::Sorted(sorter) => finish_sorted(aggregate, *sorter, cx)?,
                 CallState::Ordered(call) => finish_ordered(aggregate, *call, cx)?,
             });
         }
@@ -174,13 +177,17 @@ impl AggPlan {
 }
 
 /// Feeds the sorted rows of a group to the aggregate, without duplicates for DISTINCT.
-fn finish_sorted(aggregate: &CAggregate, mut sorter: Sorter) -> Result<Datum> {
+fn finish_sorted(
+    aggregate: &CAggregate,
+    mut sorter: Sorter,
+    cx: &mut ExecContext,
+) -> Result<Datum> {
     let Some(sort) = &aggregate.sort else {
         return Err(Error::internal("aggregate sorts without keys"));
     };
     let kind = &aggregate.kind;
     sorter.finish()?;
-    let mut state = kind.start();
+    let mut state = kind.start_in(cx)?;
     let stride = sort.row.len() + sort.keys.computed.len();
     let (mut row, mut last) = (Vec::with_capacity(stride), Vec::new());
     while sorter.next(stride, &mut row)? {
@@ -188,15 +195,16 @@ fn finish_sorted(aggregate: &CAggregate, mut sorter: Sorter) -> Result<Datum> {
             && !last.is_empty()
             && compare_rows(&sort.keys.columns, &row, &last).is_eq();
         if !same {
-            kind.add(
+            kind.add_in(
                 &mut state,
                 &row[..aggregate.args.len().clamp(usize::from(!row.is_empty()), row.len())],
+                cx,
             )?;
         }
         std::mem::swap(&mut row, &mut last);
         row.clear();
     }
-    kind.finish(state, aggregate.ret)
+    kind.finish_in(state, aggregate.ret, cx)
 }
 
 /// Hands the sorted rows of a group to an ordered-set aggregate.
@@ -226,7 +234,9 @@ pub(super) fn collected_bytes(states: &[CallState]) -> usize {
     states
         .iter()
         .map(|s| match s {
-            CallState::Direct(state @ AggState::Collected(_)) => state.heap_bytes(),
+            CallState::Direct(state @ (AggState::Collected(_) | AggState::Value(_))) => {
+                state.heap_bytes()
+            }
             _ => 0,
         })
         .sum()

@@ -102,7 +102,7 @@ impl CAggregate {
         Ok(())
     }
 
-    /// The value to hand up for a state.
+    /// The value to hand up for a state, unless functions of the catalog make it.
     fn result(&self, state: AggState, mode: AggMode) -> Result<Datum> {
         match mode {
             AggMode::Partial => self.kind.partial(state, self.ret),

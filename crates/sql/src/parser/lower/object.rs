@@ -86,12 +86,14 @@ impl Lower {
             })),
             Node::DefineStmt(stmt) => {
                 let kind = object_kind(stmt.kind)?;
-                if kind == ObjectKind::Aggregate {
-                    return Err(unsupported("CREATE AGGREGATE", Location::NONE));
-                }
+                let has_arguments = kind == ObjectKind::Aggregate && !stmt.oldstyle;
                 Statement::Define(Box::new(DefineStmt {
                     kind,
                     name: cast_name(stmt.defnames())?,
+                    arguments: match has_arguments {
+                        true => Some(self.aggregate_arguments(stmt.args())?),
+                        false => None,
+                    },
                     definition: self.def_elems_of(stmt.definition())?,
                     if_not_exists: stmt.if_not_exists,
                     replace: stmt.replace,
@@ -227,17 +229,40 @@ impl Lower {
         list.iter().map(|node| self.statement(node)).collect()
     }
 
+    fn parameter(&mut self, parameter: &nodes::FunctionParameter) -> Lowered<FunctionParameter> {
+        Ok(FunctionParameter {
+            name: optional(parameter.name()),
+            type_name: self.type_name(parameter.arg_type())?,
+            mode: parameter_mode(parameter.mode),
+            default: self.optional_expr(parameter.defexpr())?,
+            location: Location::from_raw(parameter.location),
+        })
+    }
+
+    /// The grammar's list of the arguments and of the number before ORDER BY, or -1.
+    fn aggregate_arguments(&mut self, list: &NodeList) -> Lowered<AggregateArguments> {
+        let parameters = match list.get(0) {
+            None | Some(Node::None) => Vec::new(),
+            Some(Node::NodeList(parameters)) => {
+                let parameter = |node| match node {
+                    Node::FunctionParameter(parameter) => self.parameter(parameter),
+                    other => Err(unexpected("an aggregate's arguments", other)),
+                };
+                parameters.iter().map(parameter).collect::<Lowered<_>>()?
+            }
+            Some(other) => return Err(unexpected("an aggregate's arguments", other)),
+        };
+        let direct = match list.get(1) {
+            Some(Node::Integer(number)) => usize::try_from(number.ival).ok(),
+            _ => None,
+        };
+        Ok(AggregateArguments { parameters, direct })
+    }
+
     fn create_function(&mut self, stmt: &nodes::CreateFunctionStmt) -> Lowered<CreateFunctionStmt> {
         let mut parameters = Vec::with_capacity(stmt.parameters().len());
         for parameter in items(stmt.parameters()) {
-            let parameter = parameter?;
-            parameters.push(FunctionParameter {
-                name: optional(parameter.name()),
-                type_name: self.type_name(parameter.arg_type())?,
-                mode: parameter_mode(parameter.mode),
-                default: self.optional_expr(parameter.defexpr())?,
-                location: Location::from_raw(parameter.location),
-            });
+            parameters.push(self.parameter(parameter?)?);
         }
         let (options, settings) = self.function_options(stmt.options())?;
         let sql_body = match stmt.sql_body() {

@@ -1,0 +1,260 @@
+//! The definition in CREATE AGGREGATE: `SFUNC = …, STYPE = …` and the rest (DefineAggregate in
+//! aggregatecmds.c).
+
+use super::super::DdlContext;
+use super::options::parallel;
+use super::refused;
+use steppe_catalog::objects::{FinishModify, Parallel, Text};
+use steppe_sql::ast::{DefElem, DefValue, ObjectName, TypeName};
+use steppe_types::{Error, Oid, Result, SqlState, oid};
+
+/// What the definition says.
+pub(super) struct Definition {
+    pub(super) base_type: Option<TypeName>,
+    pub(super) transition: Option<ObjectName>,
+    pub(super) state: Option<TypeName>,
+    pub(super) space: i32,
+    pub(super) initial: Option<Text>,
+    pub(super) finish: Option<ObjectName>,
+    pub(super) finish_extra: bool,
+    pub(super) finish_modify: FinishModify,
+    pub(super) combine: Option<ObjectName>,
+    pub(super) serialize: Option<ObjectName>,
+    pub(super) deserialize: Option<ObjectName>,
+    pub(super) sort_operator: Option<ObjectName>,
+    pub(super) parallel: Option<Parallel>,
+    pub(super) moving: MovingDefinition,
+}
+
+/// What it says about frames that move.
+pub(super) struct MovingDefinition {
+    pub(super) transition: Option<ObjectName>,
+    pub(super) inverse: Option<ObjectName>,
+    pub(super) state: Option<TypeName>,
+    pub(super) space: i32,
+    pub(super) initial: Option<Text>,
+    pub(super) finish: Option<ObjectName>,
+    pub(super) finish_extra: bool,
+    pub(super) finish_modify: FinishModify,
+}
+
+/// Reads the definition. A warning tells of an attribute that does not exist.
+pub(super) fn read(
+    ctx: &mut DdlContext<'_>,
+    list: &[DefElem],
+    is_ordered_set: bool,
+) -> Result<Definition> {
+    let read_only = FinishModify::ReadOnly;
+    let moving = MovingDefinition {
+        transition: None,
+        inverse: None,
+        state: None,
+        space: 0,
+        initial: None,
+        finish: None,
+        finish_extra: false,
+        finish_modify: read_only,
+    };
+    let mut definition = Definition {
+        base_type: None,
+        transition: None,
+        state: None,
+        space: 0,
+        initial: None,
+        finish: None,
+        finish_extra: false,
+        finish_modify: read_only,
+        combine: None,
+        serialize: None,
+        deserialize: None,
+        sort_operator: None,
+        parallel: None,
+        moving,
+    };
+    for elem in list {
+        if elem.name == "hypothetical" && flag(elem)? && !is_ordered_set {
+            return Err(refused("only ordered-set aggregates can be hypothetical"));
+        }
+        if !definition.set(elem)? && !definition.moving.set(elem)? {
+            let message = format!("aggregate attribute \"{}\" not recognized", elem.name);
+            ctx.warn(SqlState::SYNTAX_ERROR, message);
+        }
+    }
+    Ok(definition)
+}
+
+impl Definition {
+    /// Takes in an attribute; false if it is another one.
+    fn set(&mut self, elem: &DefElem) -> Result<bool> {
+        match &*elem.name {
+            // The names with a number are those of old versions.
+            "sfunc" | "sfunc1" => self.transition = Some(name(elem)?),
+            "stype" | "stype1" => self.state = Some(type_name(elem)?),
+            "sspace" => self.space = integer(elem)?,
+            "initcond" | "initcond1" => self.initial = Some(text(elem)?.into()),
+            "finalfunc" => self.finish = Some(name(elem)?),
+            "finalfunc_extra" => self.finish_extra = flag(elem)?,
+            "finalfunc_modify" => self.finish_modify = modify(elem)?,
+            "combinefunc" => self.combine = Some(name(elem)?),
+            "serialfunc" => self.serialize = Some(name(elem)?),
+            "deserialfunc" => self.deserialize = Some(name(elem)?),
+            "sortop" => self.sort_operator = Some(name(elem)?),
+            "basetype" => self.base_type = Some(type_name(elem)?),
+            "parallel" => self.parallel = Some(parallel(&text(elem)?)?),
+            "hypothetical" => {}
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// 42P13 for attributes that are missing, or that need others.
+    pub(super) fn check(&self) -> Result<()> {
+        let wanted = |what: &str| Err(refused(format!("aggregate {what} must be specified")));
+        if self.state.is_none() {
+            return wanted("stype");
+        }
+        if self.transition.is_none() {
+            return wanted("sfunc");
+        }
+        let moving = &self.moving;
+        if moving.state.is_some() {
+            let given = [("msfunc", &moving.transition), ("minvfunc", &moving.inverse)];
+            return match given.iter().find(|(_, name)| name.is_none()) {
+                Some((what, _)) => Err(refused(format!(
+                    "aggregate {what} must be specified when mstype is specified"
+                ))),
+                None => Ok(()),
+            };
+        }
+        let given = [
+            ("msfunc", moving.transition.is_some()),
+            ("minvfunc", moving.inverse.is_some()),
+            ("mfinalfunc", moving.finish.is_some()),
+            ("msspace", moving.space != 0),
+            ("minitcond", moving.initial.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((what, _)) => {
+                Err(refused(format!("aggregate {what} must not be specified without mstype")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// 42P13 for serialization of a state that is a value, and for one of its two functions.
+    pub(super) fn check_serialization(&self, state: Oid) -> Result<()> {
+        match (&self.serialize, &self.deserialize) {
+            (None, None) => Ok(()),
+            (Some(_), Some(_)) if state == oid::INTERNAL => Ok(()),
+            (Some(_), Some(_)) => Err(refused(
+                "serialization functions may be specified only when the aggregate transition data \
+                 type is internal",
+            )),
+            _ => Err(refused(
+                "must specify both or neither of serialization and deserialization functions",
+            )),
+        }
+    }
+}
+
+impl MovingDefinition {
+    fn set(&mut self, elem: &DefElem) -> Result<bool> {
+        match &*elem.name {
+            "msfunc" => self.transition = Some(name(elem)?),
+            "minvfunc" => self.inverse = Some(name(elem)?),
+            "mstype" => self.state = Some(type_name(elem)?),
+            "msspace" => self.space = integer(elem)?,
+            "minitcond" => self.initial = Some(text(elem)?.into()),
+            "mfinalfunc" => self.finish = Some(name(elem)?),
+            "mfinalfunc_extra" => self.finish_extra = flag(elem)?,
+            "mfinalfunc_modify" => self.finish_modify = modify(elem)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// 42601 for a value of the wrong kind, or none (define.c).
+fn wrong(elem: &DefElem, why: &str) -> Error {
+    Error::new(SqlState::SYNTAX_ERROR, format!("{} {why}", elem.name))
+}
+
+/// A name, which may be qualified: defGetQualifiedName.
+pub(in super::super) fn name(elem: &DefElem) -> Result<ObjectName> {
+    match &elem.value {
+        Some(DefValue::TypeName(name)) => Ok(name.name.clone()),
+        Some(DefValue::String(word)) => Ok(ObjectName::from(word.clone())),
+        Some(DefValue::List(parts)) => {
+            let part = |part: &DefValue| match part {
+                DefValue::String(part) => Ok(part.clone()),
+                _ => Err(wrong(elem, "must be a name")),
+            };
+            parts.iter().map(part).collect::<Result<_>>().map(ObjectName)
+        }
+        None => Err(wrong(elem, "requires a parameter")),
+        _ => Err(wrong(elem, "must be a name")),
+    }
+}
+
+/// A type: defGetTypeName.
+pub(in super::super) fn type_name(elem: &DefElem) -> Result<TypeName> {
+    match &elem.value {
+        Some(DefValue::TypeName(name)) => Ok((**name).clone()),
+        Some(DefValue::String(word)) => Ok(TypeName {
+            name: ObjectName::from(word.clone()),
+            setof: false,
+            percent_type: false,
+            typmods: Vec::new(),
+            array_bounds: Vec::new(),
+            location: Default::default(),
+        }),
+        None => Err(wrong(elem, "requires a parameter")),
+        _ => Err(wrong(elem, "must be a type name")),
+    }
+}
+
+/// A word or a string: defGetString.
+fn text(elem: &DefElem) -> Result<String> {
+    match &elem.value {
+        Some(DefValue::String(text) | DefValue::Float(text)) => Ok(text.clone()),
+        Some(DefValue::Integer(number)) => Ok(number.to_string()),
+        Some(DefValue::Boolean(value)) => Ok(value.to_string()),
+        Some(DefValue::TypeName(name)) => Ok(name.name.to_string()),
+        None => Err(wrong(elem, "requires a parameter")),
+        _ => Err(wrong(elem, "must be a string")),
+    }
+}
+
+/// defGetBoolean
+pub(in super::super) fn flag(elem: &DefElem) -> Result<bool> {
+    match &elem.value {
+        None => Ok(true),
+        Some(DefValue::Integer(number @ 0..=1)) => Ok(*number == 1),
+        Some(_) => match &*text(elem)?.to_ascii_lowercase() {
+            "true" | "on" => Ok(true),
+            "false" | "off" => Ok(false),
+            _ => Err(wrong(elem, "requires a Boolean value")),
+        },
+    }
+}
+
+fn integer(elem: &DefElem) -> Result<i32> {
+    match &elem.value {
+        Some(DefValue::Integer(number)) => Ok(*number),
+        _ => Err(wrong(elem, "requires a numeric value")),
+    }
+}
+
+fn modify(elem: &DefElem) -> Result<FinishModify> {
+    match &*text(elem)? {
+        "read_only" => Ok(FinishModify::ReadOnly),
+        "shareable" => Ok(FinishModify::Shareable),
+        "read_write" => Ok(FinishModify::ReadWrite),
+        _ => {
+            let name = &elem.name;
+            let message =
+                format!("parameter \"{name}\" must be READ_ONLY, SHAREABLE, or READ_WRITE");
+            Err(Error::new(SqlState::SYNTAX_ERROR, message))
+        }
+    }
+}
