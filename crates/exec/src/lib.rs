@@ -48,6 +48,7 @@ mod team;
 mod transaction;
 mod tuplestore;
 mod vector;
+pub mod watch;
 
 pub use bulk::{BulkInsert, Fields};
 pub use change::{

@@ -15,6 +15,7 @@ use steppe_types::io::IoContext;
 use steppe_types::{Error, Result, SqlState};
 
 use crate::namespace::{FunctionSettings, SessionNamespace};
+use crate::nested::NestedKinds;
 use crate::services::SharedSession;
 use crate::session::flatten;
 use crate::settings::{Action, LiveSettings};
@@ -147,6 +148,7 @@ impl SharedSession {
     /// valid again.
     fn restore(&self, (namespace, version): Versioned) {
         self.function_counts.track(namespace.settings.tracked_functions);
+        self.nested.count(namespace.settings.nested);
         self.namespace.put_again(namespace, version);
     }
 
@@ -207,6 +209,7 @@ impl SharedSession {
     pub(crate) fn see_settings(&self) {
         let live = LiveSettings::derive(&self.settings.lock());
         self.function_counts.track(live.tracked_functions);
+        self.nested.count(NestedKinds::of(&live));
         let before = self.namespace.get();
         let names = self.resolve(Arc::clone(&before.names.catalog), &live.search_path);
         let io = IoContext { now: before.io.now, ..(*live.io).clone() };

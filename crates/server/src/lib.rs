@@ -33,6 +33,7 @@ pub mod log;
 mod low_priority;
 mod memory;
 mod namespace;
+mod nested;
 mod outbox;
 pub mod plan_cache;
 pub mod process_user;

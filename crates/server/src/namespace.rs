@@ -22,6 +22,7 @@ use steppe_sql::planner::PlannerSettings;
 use steppe_types::io::IoContext;
 
 use crate::function_counts::Tracked;
+use crate::nested::NestedKinds;
 use crate::settings::LiveSettings;
 
 /// The current catalog and search path, and the settings for the statements of functions.
@@ -52,6 +53,8 @@ pub(crate) struct FunctionSettings {
     pub statistics_target: usize,
     /// track_functions
     pub tracked_functions: Tracked,
+    /// The statements of functions that are counted.
+    pub nested: NestedKinds,
 }
 
 impl FunctionSettings {
@@ -63,6 +66,7 @@ impl FunctionSettings {
             maintenance_work_mem_bytes: live.maintenance_work_mem_bytes,
             statistics_target: live.statistics_target,
             tracked_functions: live.tracked_functions,
+            nested: NestedKinds::of(live),
         }
     }
 }

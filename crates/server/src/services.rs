@@ -17,6 +17,7 @@ use steppe_counting::RelationStatistics;
 use steppe_counting::progress::Progress;
 use steppe_ddl::of_function;
 use steppe_exec::routine::SessionRoutines;
+use steppe_exec::watch::Watch;
 use steppe_functions::{
     CountedCall, Frame, Host, Identity, SessionHost, TransitionRows, TransitionTable, UtilityCall,
 };
@@ -34,6 +35,7 @@ use crate::function_settings::FunctionLevels;
 use crate::log;
 use crate::memory::StatementMemory;
 use crate::namespace::{NamespaceCell, SessionNamespace};
+use crate::nested::NestedStatements;
 use crate::processors;
 use crate::running_triggers::RunningTriggers;
 use crate::server::{Server, SessionControl};
@@ -89,6 +91,8 @@ pub(crate) struct SharedSession {
     pub function_levels: Mutex<FunctionLevels>,
     /// The functions of users that it has compiled.
     pub routines: SessionRoutines,
+    /// Counts the statements of its functions.
+    pub nested: Arc<NestedStatements>,
     /// The state of random(), seeded from the system.
     random: Mutex<u64>,
     /// The triggers that are being called, one within the other.
@@ -109,7 +113,10 @@ impl SharedSession {
         if server.random.fill(&mut seed).is_err() {
             seed = (now_micros() as u64).to_le_bytes();
         }
+        let nested = Arc::new(NestedStatements::new(Arc::clone(&server), Arc::clone(&control)));
         SharedSession {
+            routines: SessionRoutines::watched_by(Arc::clone(&nested) as Arc<dyn Watch>),
+            nested,
             settings: Mutex::new(SessionSettings::new(server.settings.current())),
             namespace: NamespaceCell::new(server.catalog.published()),
             server,
@@ -128,7 +135,6 @@ impl SharedSession {
             modes: SharedModes::default(),
             function_counts: FunctionCounts::default(),
             function_levels: Mutex::default(),
-            routines: SessionRoutines::default(),
             random: Mutex::new(u64::from_le_bytes(seed)),
             triggers: RunningTriggers::default(),
         }

@@ -169,3 +169,146 @@ fn times_of_io_are_shown_if_they_are_taken() {
         assert_eq!(rows(&raw.query(shown)), [expected], "{timed}");
     }
 }
+
+/// Functions whose statements are counted.
+fn make_functions(raw: &mut Raw) {
+    for sql in [
+        "create extension pg_stat_statements",
+        "create table t (a int primary key, b int)",
+        "insert into t select i, i from generate_series(1, 10) i",
+        "create function f(x int) returns int language plpgsql as $$
+         declare r int;
+         begin
+             select b+1 into r from t where a = x;
+             update t set b = b+1 where a = x and b > 0;
+             create temp table if not exists made (a int);
+             return r + 5;
+         end $$",
+        "create function g(x int) returns int language sql volatile as
+         'select b + 7 from t where a = x and random() >= 0'",
+        "set client_min_messages = error",
+    ] {
+        raw.query(sql);
+    }
+}
+
+#[test]
+fn statements_of_functions_are_counted_if_all_are() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    make_functions(&mut raw);
+    let run = |raw: &mut Raw| {
+        raw.query("select pg_stat_statements_reset()");
+        for sql in [
+            "select f(1)",
+            "select f(2)",
+            "select g(1)",
+            "do $$ declare i int; begin for i in 1..3 loop perform b from t where a = i; end loop;
+             for i in select a from t loop null; end loop; end $$",
+            "do $$ begin execute 'select 1 + 1'; execute 'select 2 + 1'; end $$",
+        ] {
+            raw.query(sql);
+        }
+    };
+    let list = "select toplevel, calls, rows, rtrim(regexp_replace(query, ' +', ' ', 'g'))
+                from pg_stat_statements
+                where query not like '%pg_stat_statements%' and query not like 'do%'
+                order by query collate \"C\"";
+    run(&mut raw);
+    assert_eq!(ask(&mut raw, list), ["t|2|2|select f($1)", "t|1|1|select g($1)"]);
+    raw.query("set pg_stat_statements.track = 'all'");
+    run(&mut raw);
+    let all = [
+        "f|3|3|SELECT b from t where a = i",
+        "f|2|0|create temp table if not exists made (a int)",
+        "f|2|2|select $1 + $2",
+        "f|1|10|select a from t",
+        "f|1|1|select b + $2 from t where a = x and random() >= $3",
+        "f|2|2|select b+$2 from t where a = x",
+        "t|2|2|select f($1)",
+        "t|1|1|select g($1)",
+        "f|2|2|update t set b = b+$2 where a = x and b > $3",
+    ];
+    assert_eq!(ask(&mut raw, list), all);
+    // What a session has counted is there after it has ended, too, and after its reset by id.
+    let mut other = server.raw();
+    drop(raw);
+    let id = "select queryid from pg_stat_statements where query like 'select a from t%'";
+    let id = ask(&mut other, id).remove(0);
+    other.query(&format!("select pg_stat_statements_reset(0, 0, {id})"));
+    let left: Vec<_> = all.iter().filter(|row| !row.ends_with("a from t")).collect();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while ask(&mut other, list).iter().collect::<Vec<_>>() != left {
+        assert!(std::time::Instant::now() < deadline, "{:?}", ask(&mut other, list));
+    }
+}
+
+#[test]
+fn nested_statements_follow_the_settings_of_their_function() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    make_functions(&mut raw);
+    raw.query("alter function f(int) set pg_stat_statements.track = 'all'");
+    raw.query("select pg_stat_statements_reset()");
+    raw.query("select f(3)");
+    raw.query("select g(3)");
+    let nested = "select count(*), sum(calls) from pg_stat_statements where not toplevel";
+    assert_eq!(ask(&mut raw, nested), ["3|3"]);
+    raw.query("set pg_stat_statements.track_utility = off");
+    raw.query("select pg_stat_statements_reset()");
+    raw.query("select f(3)");
+    assert_eq!(ask(&mut raw, nested), ["2|2"]);
+}
+
+#[test]
+fn planning_is_counted_when_a_plan_is_made() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    make_functions(&mut raw);
+    // A new temporary table makes the plans of functions stale.
+    raw.query("create temp table made (a int)");
+    raw.query("set pg_stat_statements.track = 'all'");
+    raw.query("select pg_stat_statements_reset()");
+    raw.query("select b from t where a = 4");
+    let list = "select plans, calls, toplevel, rtrim(regexp_replace(query, ' +', ' ', 'g')),
+                       total_plan_time > 0, min_plan_time <= mean_plan_time,
+                       mean_plan_time <= max_plan_time, stddev_plan_time >= 0
+                from pg_stat_statements where query not like '%pg_stat_statements%'
+                order by query collate \"C\"";
+    assert_eq!(ask(&mut raw, list), ["0|1|t|select b from t where a = $1|f|t|t|t"]);
+    raw.query("set pg_stat_statements.track_planning = on");
+    raw.query("select pg_stat_statements_reset()");
+    for sql in [
+        // Its plan was made before.
+        "select b from t where a = 5",
+        "select b, a from t where a = 5",
+        "select b, a from t where a = 6",
+        "select f(1)",
+        "select f(2)",
+        "prepare p(int) as select b + 9 from t where a = $1",
+        "execute p(1)",
+        "execute p(2)",
+        "explain select a, a from t",
+    ] {
+        raw.query(sql);
+    }
+    assert_eq!(
+        ask(&mut raw, list),
+        [
+            "0|2|f|create temp table if not exists made (a int)|f|t|t|t",
+            "0|1|t|explain select a, a from t|f|t|t|t",
+            "1|2|t|prepare p(int) as select b + $2 from t where a = $1|t|t|t|t",
+            "1|0|f|r + $4|t|t|t|t",
+            "0|1|t|select b from t where a = $1|f|t|t|t",
+            "1|2|f|select b+$2 from t where a = x|t|t|t|t",
+            "1|2|t|select b, a from t where a = $1|t|t|t|t",
+            "1|2|t|select f($1)|t|t|t|t",
+            "1|2|f|update t set b = b+$2 where a = x and b > $3|t|t|t|t",
+        ]
+    );
+    // Another setting of the planner needs another plan.
+    raw.query("set enable_seqscan = off");
+    raw.query("select b, a from t where a = 7");
+    let plans = "select plans, calls from pg_stat_statements where query like 'select b, a%'";
+    assert_eq!(ask(&mut raw, plans), ["2|3"]);
+}

@@ -25,9 +25,9 @@ mod run;
 mod sizes;
 mod variants;
 
-pub use plan::PreparedPlan;
+pub use plan::{PlanningCost, PreparedPlan};
 pub use run::{Snapshot, run_in_place};
-pub(crate) use run::{begin_in_place, has_row_at};
+pub(crate) use run::{Kept, begin_in_place, has_row_at, run_keeping};
 pub use variants::{Found, Vacancy, Variants};
 
 use crate::constants;
@@ -35,12 +35,14 @@ use crate::fold::fold_conditions;
 use crate::statement::CompiledStmt;
 use sizes::Sizes;
 use std::sync::Arc;
+use std::time::Instant;
 use steppe_catalog::{Catalog, NameSpace};
 use steppe_sql::ast::Statement;
 use steppe_sql::bind::{self, BindContext, Params, Unbound};
 use steppe_sql::expr::Expr;
 use steppe_sql::parser::{self, ParsedStatement};
 use steppe_sql::planner::{self, PlannerContext, PlannerSettings};
+use steppe_storage::Usage;
 use steppe_txn::Engine;
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Result, SqlState};
@@ -111,7 +113,7 @@ fn compile(
     statement: &Statement,
     source: &str,
     params: Params,
-) -> Result<CompiledStmt, Unbound> {
+) -> Result<(CompiledStmt, PlanningCost), Unbound> {
     let Planning { names, io, planner: settings, older, engine, interrupts, .. } = *planning;
     let catalog = &names.catalog;
     let context = BindContext { catalog, search_path: &names.path, io, source };
@@ -119,6 +121,7 @@ fn compile(
     if planning.for_cursor {
         bound.add_positions();
     }
+    let (begun, used) = (Instant::now(), Usage::now());
     fold_conditions(&mut bound.query, catalog);
     let sizes = &Sizes::new(engine, catalog, io);
     let search_path = &names.path;
@@ -136,5 +139,7 @@ fn compile(
         values,
     };
     let planned = Arc::new(planner::plan(&context, bound)?);
-    Ok(CompiledStmt::compile(planned, catalog, engine)?)
+    let compiled = CompiledStmt::compile(planned, catalog, engine)?;
+    let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    Ok((compiled, PlanningCost { nanos, usage: Usage::now() - used }))
 }

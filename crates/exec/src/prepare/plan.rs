@@ -5,13 +5,15 @@
 //! unchanged.
 
 use crate::statement::CompiledStmt;
-use std::sync::Arc;
+use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use steppe_catalog::{Catalog, CatalogStore, Mentions, RelKind};
 use steppe_sql::ast::Statement;
 use steppe_sql::bind::Params;
 use steppe_sql::plan::{Plan, PlanNode, PlannedStmt, RelationLock};
 use steppe_sql::query::{Command, LockStrength};
+use steppe_storage::Usage;
 use steppe_types::Oid;
 
 /// Plans that the optimiser expects to cost more (in PostgreSQL's units) run where
@@ -45,6 +47,19 @@ pub struct PreparedPlan {
     pub is_heavy: bool,
     /// The plan was made for its literals, which parameters cannot replace.
     pub depends_on_literals: bool,
+    /// The cost of planning it.
+    pub planning: PlanningCost,
+    /// What watches the statements of functions notes its counters here ([`crate::watch`]).
+    pub noted: OnceLock<Arc<dyn Any + Send + Sync>>,
+}
+
+/// The cost of planning a statement that was bound, as PostgreSQL measures it around its planner.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlanningCost {
+    /// Its time.
+    pub nanos: u64,
+    /// The pages that it has read.
+    pub usage: Usage,
 }
 
 impl PreparedPlan {
@@ -53,7 +68,7 @@ impl PreparedPlan {
         statement: Arc<Statement>,
         source: Arc<str>,
         declared: Params,
-        compiled: CompiledStmt,
+        (compiled, planning): (CompiledStmt, PlanningCost),
         catalog: &Catalog,
     ) -> PreparedPlan {
         let planned = compiled.planned();
@@ -71,6 +86,8 @@ impl PreparedPlan {
             is_heavy: planned.plan.cost.total > HEAVY_COST,
             depends_on_literals: planned.depends_on_literals,
             compiled: Arc::new(compiled),
+            planning,
+            noted: OnceLock::new(),
         }
     }
 

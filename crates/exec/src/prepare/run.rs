@@ -43,22 +43,54 @@ pub fn run_in_place(
     params: &Arc<[Datum]>,
     (env, engine): (&ExecEnv, &Engine),
     txn: &mut Option<Transaction>,
-    (limit, snapshot): (u64, Snapshot),
+    how: (u64, Snapshot),
     sink: &mut dyn RowSink,
 ) -> Result<Option<u64>> {
+    run_keeping(compiled, params, (env, engine), txn, how, sink, None)
+}
+
+/// What is kept of a run that is watched.
+#[derive(Default)]
+pub(crate) struct Kept {
+    /// The nodes are measured, so the statement takes no point path.
+    pub(crate) measures_nodes: bool,
+    /// The execution, if it did not take the point path.
+    pub(crate) execution: Option<Box<Execution>>,
+}
+
+/// As [`run_in_place`], with what is kept of the run.
+pub(crate) fn run_keeping(
+    compiled: &Arc<CompiledStmt>,
+    params: &Arc<[Datum]>,
+    (env, engine): (&ExecEnv, &Engine),
+    txn: &mut Option<Transaction>,
+    (limit, snapshot): (u64, Snapshot),
+    sink: &mut dyn RowSink,
+    kept: Option<&mut Kept>,
+) -> Result<Option<u64>> {
+    let measures_nodes = kept.as_ref().is_some_and(|kept| kept.measures_nodes);
     let Some(leaf) = lock_leaf(compiled, params, env, txn)? else { return Ok(None) };
     start_statement(txn, snapshot)?;
-    let awaited = match run_point(compiled, leaf, params, (env, engine), txn, sink)? {
-        Ran::Point(rows) => return Ok(Some(rows)),
-        Ran::Not { awaited } => awaited,
+    let awaited = match measures_nodes {
+        true => None,
+        false => match run_point(compiled, leaf, params, (env, engine), txn, sink)? {
+            Ran::Point(rows) => return Ok(Some(rows)),
+            Ran::Not { awaited } => awaited,
+        },
     };
-    let Some(mut execution) = execution(compiled, leaf, params, (env, engine), txn)? else {
+    let within = (env, engine);
+    let Some(mut execution) = execution(compiled, leaf, params, within, txn, measures_nodes)?
+    else {
         return Ok(None);
     };
     if let Some(awaited) = awaited {
         execution.change_only(awaited);
     }
-    match execution.fetch(txn, limit, sink)? {
+    let status = execution.fetch(txn, limit, sink)?;
+    if let Some(kept) = kept {
+        kept.execution = Some(Box::new(execution));
+    }
+    match status {
         FetchStatus::Done { rows } | FetchStatus::Suspended { rows } => Ok(Some(rows)),
     }
 }
@@ -102,11 +134,11 @@ pub(crate) fn begin_in_place(
     params: &Arc<[Datum]>,
     (env, engine): (&ExecEnv, &Engine),
     txn: &mut Option<Transaction>,
-    snapshot: Snapshot,
+    (snapshot, measures_nodes): (Snapshot, bool),
 ) -> Result<Option<Execution>> {
     let Some(leaf) = lock_leaf(compiled, params, env, txn)? else { return Ok(None) };
     start_statement(txn, snapshot)?;
-    execution(compiled, leaf, params, (env, engine), txn)
+    execution(compiled, leaf, params, (env, engine), txn, measures_nodes)
 }
 
 fn start_statement(txn: &mut Option<Transaction>, snapshot: Snapshot) -> Result<()> {
@@ -142,6 +174,7 @@ fn execution(
     params: &Arc<[Datum]>,
     (env, engine): (&ExecEnv, &Engine),
     txn: &mut Option<Transaction>,
+    measures_nodes: bool,
 ) -> Result<Option<Execution>> {
     let of_leaf = match leaf {
         Some(leaf) => compiled.of_leaf(leaf, env, engine)?,
@@ -152,7 +185,8 @@ fn execution(
         return Ok(None);
     }
     let compiled = of_leaf.as_ref().unwrap_or(compiled);
-    Execution::start(compiled, Arc::clone(params), env, txn).map(Some)
+    let start = if measures_nodes { Execution::start_analyzed } else { Execution::start };
+    start(compiled, Arc::clone(params), env, txn).map(Some)
 }
 
 /// Whether another catalog is in force than that of the plan.

@@ -2,6 +2,7 @@
 
 use super::{CallTypes, Routine};
 use crate::spi::{DynamicPlans, NamedCursors};
+use crate::watch::Watch;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub struct SessionRoutines {
     pub(crate) cursors: NamedCursors,
     /// The plans of texts that its functions have made.
     pub(crate) dynamic: DynamicPlans,
+    /// What watches the statements of its functions.
+    pub(crate) watch: Option<Arc<dyn Watch>>,
 }
 
 /// A call that is running. Dropping it ends the call.
@@ -46,6 +49,11 @@ impl Drop for Depth<'_> {
 }
 
 impl SessionRoutines {
+    /// None yet, for a session whose functions' statements are watched.
+    pub fn watched_by(watch: Arc<dyn Watch>) -> SessionRoutines {
+        SessionRoutines { watch: Some(watch), ..SessionRoutines::default() }
+    }
+
     /// Forgets all routines: DISCARD PLANS.
     pub fn forget(&self) {
         self.compiled.lock().clear();

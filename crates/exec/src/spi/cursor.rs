@@ -20,6 +20,7 @@ use crate::sink::RowSink;
 use crate::statement::{ExecEnv, Execution, FetchStatus};
 use crate::tuplestore::{StoreReader, TupleStore};
 use crate::vector::ResultColumns;
+use crate::watch::{Watched, measured};
 use std::sync::Arc;
 use steppe_sql::ast::{FETCH_ALL, FetchDirection};
 use steppe_sql::plan::{ResultColumn, goes_backward, has_fixed_rows, locks_rows};
@@ -48,6 +49,16 @@ struct Running {
     held: Snapshot,
     /// It has returned its last row.
     is_done: bool,
+    watched: Option<Box<WatchedCursor>>,
+}
+
+/// What is told of a cursor's query at its end, if it is watched.
+struct WatchedCursor {
+    watched: Option<Watched>,
+    text: Arc<str>,
+    params: Arc<[Datum]>,
+    env: ExecEnv,
+    rows: u64,
 }
 
 /// The environment and the parameters of a run.
@@ -80,22 +91,31 @@ impl Spi<'_> {
         planned.env.statement_timestamp = self.cx.functions.statement_timestamp;
         planned.env.transaction_timestamp = self.cx.functions.transaction_timestamp;
         let values = planned.values(params, &prepared.literals);
+        let text = &prepared.text;
         let (plan, running) = self.lend(|txn| {
             loop {
+                let watched = Watched::begin(&*planned.env.session);
+                let measures_nodes = watched.as_ref().is_some_and(|it| it.measures_nodes);
                 planned.make_ready(txn, is_read_only)?;
                 let plan = planned.for_values(&values)?;
                 let within = (&planned.env, &*planned.engine);
+                let from = (snapshot, measures_nodes);
                 if scroll == Some(true) && locks_rows(&plan.compiled.planned().plan) {
                     return Err(no_scroll_with_locks());
                 }
                 plan.compiled.check_constants(Some(&values), &planned.env.catalog)?;
-                let begun = begin_in_place(&plan.compiled, &values, within, txn, snapshot)?;
+                let begun = begin_in_place(&plan.compiled, &values, within, txn, from)?;
                 let Some(execution) = begun else { continue };
                 let txn = &mut present(txn)?.txn;
                 let held = txn.snapshot();
                 txn.hold_snapshot(held);
                 let execution = Box::new(execution);
-                return Ok((plan, Running { execution, held, is_done: false }));
+                let watched = watched.map(|watched| {
+                    let (text, params) = (Arc::clone(text), Arc::clone(&values));
+                    let (watched, env) = (Some(watched), planned.env.clone());
+                    Box::new(WatchedCursor { watched, text, params, env, rows: 0 })
+                });
+                return Ok((plan, Running { execution, held, is_done: false, watched }));
             }
         })?;
         let stmt = plan.compiled.planned();
@@ -109,6 +129,15 @@ impl Spi<'_> {
         let running = Some(running);
         let (ahead, position, is_behind) = (Ahead::default(), 0, false);
         Ok(SpiCursor { plan, running, again, kept, ahead, position, is_behind })
+    }
+}
+
+impl WatchedCursor {
+    fn end(self, plan: &PreparedPlan, execution: &Execution) {
+        let WatchedCursor { watched, text, params, env, rows } = self;
+        if let Some(watched) = watched {
+            watched.end(rows, (plan, &text), (&params, &env), Some(execution));
+        }
     }
 }
 
@@ -212,6 +241,7 @@ impl SpiCursor {
         };
         *running.execution = running.execution.again(again.values, &again.env)?;
         running.is_done = false;
+        running.watched.iter_mut().for_each(|cursor| cursor.rows = 0);
         self.ahead = Ahead::default();
         self.kept = Some(Kept::new(spi.new_store(self.columns().len())));
         self.keep_until(spi, self.position.saturating_add(u64::from(self.is_behind)))?;
@@ -228,7 +258,10 @@ impl SpiCursor {
 
     /// Ends its query.
     fn end(&mut self, spi: &mut Spi<'_>) {
-        if let Some(Running { execution, held, .. }) = self.running.take() {
+        if let Some(Running { execution, held, watched, .. }) = self.running.take() {
+            if let Some(watched) = watched {
+                watched.end(&self.plan, &execution);
+            }
             drop(execution);
             if let Ok(txn) = spi.cx.txn() {
                 txn.txn.release_snapshot(held);
@@ -254,7 +287,9 @@ impl SpiCursor {
 
     /// Whether more rows than are asked for may be read. The first row never is one of several.
     fn reads_ahead(&mut self, spi: &mut Spi<'_>) -> bool {
-        if self.position == 0 || self.kept.is_some() {
+        let is_watched = self.running.as_ref().is_some_and(|running| running.watched.is_some());
+        // The watch is told of the rows that the function has asked for.
+        if self.position == 0 || self.kept.is_some() || is_watched {
             return false;
         }
         let stmt = self.plan.compiled.planned();
@@ -281,8 +316,16 @@ impl SpiCursor {
         };
         let mut counted = Counted { sink, rows: 0 };
         let execution = &mut running.execution;
-        let status = spi.lend(|txn| execution.fetch(txn, rows, &mut counted));
+        let status = match &mut running.watched {
+            None => spi.lend(|txn| execution.fetch(txn, rows, &mut counted)),
+            Some(cursor) => measured(&mut cursor.watched, || {
+                spi.lend(|txn| execution.fetch(txn, rows, &mut counted))
+            }),
+        };
         let rows = counted.rows;
+        if let Some(cursor) = &mut running.watched {
+            cursor.rows += rows;
+        }
         if let FetchStatus::Done { .. } = status? {
             running.is_done = true;
             if self.again.is_none() {

@@ -3,10 +3,12 @@
 //! A statement is planned once. All sessions that run its compiled command share the plan. The plan
 //! does not scan the whole table if an index can answer the statement.
 
+use super::run::run_watched;
 use super::{Answer, Spi, present};
 use crate::partition::lock_mode;
 use crate::prepare::{Planning, PreparedPlan, Snapshot, parse_one, prepare, run_in_place};
 use crate::statement::ExecEnv;
+use crate::watch::{Watched, watch_of};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use steppe_functions::{Frame, SessionHost};
@@ -64,6 +66,9 @@ impl KeyStatement {
         let statement = Arc::new(parse_one(&self.text)?.statement);
         let planned = prepare(&planning, &statement, &self.text, Params::fixed(&self.types))?;
         let plan = Arc::new(planned);
+        if let Some(watch) = watch_of(session) {
+            watch.planned(&plan, &self.text);
+        }
         *self.plan.lock() = Some(Arc::clone(&plan));
         Ok(plan)
     }
@@ -116,7 +121,14 @@ impl Spi<'_> {
                 compiled.check_constants(Some(&params), &env.catalog)?;
                 let sink = &mut Answer::default();
                 let within = (&env, &*engine);
-                if let Some(rows) = run_in_place(compiled, &params, within, txn, how, sink)? {
+                let ran = match Watched::begin(&*session) {
+                    None => run_in_place(compiled, &params, within, txn, how, sink)?,
+                    Some(watched) => {
+                        let of = (&*plan, &*statement.text);
+                        run_watched(watched, of, &params, within, txn, how, sink)?
+                    }
+                };
+                if let Some(rows) = ran {
                     return Ok(rows);
                 }
             }

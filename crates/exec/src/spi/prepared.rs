@@ -16,6 +16,7 @@ use crate::prepare::{Found, Planning, PreparedPlan, Variants, is_plannable, pars
 use crate::routine::{BoundCall, bind_call};
 use crate::statement::ExecEnv;
 use crate::transaction::Transaction;
+use crate::watch::watch_of;
 use std::sync::Arc;
 use steppe_catalog::NameSpace;
 use steppe_functions::{Frame, SessionHost};
@@ -161,7 +162,7 @@ impl Spi<'_> {
         let session = Arc::clone(self.session());
         let version = session.frame_version();
         let frame = session.frame()?;
-        let plan = Arc::new(plan(&*session, &frame, &statement, source, params, &[])?);
+        let plan = Arc::new(plan(&*session, &frame, (&statement, source, before), params, &[])?);
         let env = ExecEnv {
             session,
             io: Arc::clone(&frame.io),
@@ -308,7 +309,8 @@ impl Planned {
         if !is_good {
             let params = self.plan.declared.clone();
             let (statement, source) = (&self.plan.statement, &self.plan.source);
-            let planned = plan(session, &frame, statement, source, params, &[]);
+            let of = (statement, source, self.before);
+            let planned = plan(session, &frame, of, params, &[]);
             self.plan = Arc::new(planned.map_err(|error| moved_back(error, self.before))?);
             self.variants = variants_of(&self.plan, &frame);
             self.made_with = MadeWith::of(&frame);
@@ -334,7 +336,8 @@ impl Planned {
         let (statement, source) = (&self.plan.statement, &self.plan.source);
         let params = self.plan.declared.clone();
         let frame = session.frame()?;
-        let variant = Arc::new(plan(session, &frame, statement, source, params, values)?);
+        let of = (statement, source, self.before);
+        let variant = Arc::new(plan(session, &frame, of, params, values)?);
         if variant.epoch != epoch {
             return Ok(Arc::clone(&self.plan));
         }
@@ -365,12 +368,11 @@ fn variants_of(plan: &PreparedPlan, frame: &Frame) -> Option<Arc<Variants<Prepar
     Variants::of(&plan.compiled.planned().sensitive, context).map(Arc::from)
 }
 
-/// Plans a statement for a frame.
+/// Plans a statement for a frame. `before` characters of the source precede the function's text.
 fn plan(
     session: &dyn SessionHost,
     frame: &Frame,
-    statement: &Arc<Statement>,
-    source: &Arc<str>,
+    (statement, source, before): (&Arc<Statement>, &Arc<str>, usize),
     params: Params,
     values: &[Datum],
 ) -> Result<PreparedPlan> {
@@ -384,7 +386,11 @@ fn plan(
         for_cursor: false,
         values,
     };
-    Ok(prepare(&planning, statement, source, params)?)
+    let plan = prepare(&planning, statement, source, params)?;
+    if let Some(watch) = watch_of(session) {
+        watch.planned(&plan, source.get(before..).unwrap_or(source));
+    }
+    Ok(plan)
 }
 
 /// 0A000 for a change by a function that is not VOLATILE.

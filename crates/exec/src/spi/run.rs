@@ -2,11 +2,16 @@
 
 use super::prepared::Body;
 use super::{Prepared, Spi};
-use crate::prepare::{Snapshot, run_in_place};
+use crate::prepare::{Kept, PreparedPlan, Snapshot, run_in_place, run_keeping};
 use crate::routine::{call_within, run_inline_within};
 use crate::sink::RowSink;
+use crate::statement::ExecEnv;
+use crate::transaction::Transaction;
+use crate::watch::{Watched, timed};
+use std::sync::Arc;
 use steppe_functions::UtilityCall;
 use steppe_sql::ast::{SetStmt, Statement};
+use steppe_txn::Engine;
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// The result of a statement.
@@ -28,6 +33,28 @@ impl RowSink for Answer {
         self.rows.clear();
         true
     }
+}
+
+/// Runs a statement in place, and tells what watches it. `None` as of [`run_in_place`].
+#[cold]
+pub(super) fn run_watched(
+    mut watched: Watched,
+    (plan, text): (&PreparedPlan, &str),
+    values: &Arc<[Datum]>,
+    (env, engine): (&ExecEnv, &Engine),
+    txn: &mut Option<Transaction>,
+    how: (u64, Snapshot),
+    sink: &mut dyn RowSink,
+) -> Result<Option<u64>> {
+    let mut kept = Kept { measures_nodes: watched.measures_nodes, execution: None };
+    let compiled = &plan.compiled;
+    let ran = watched.measure(|| {
+        run_keeping(compiled, values, (env, engine), txn, how, sink, Some(&mut kept))
+    })?;
+    if let Some(rows) = ran {
+        watched.end(rows, (plan, text), (values, env), kept.execution.as_deref());
+    }
+    Ok(ran)
 }
 
 impl Answer {
@@ -61,17 +88,30 @@ impl Spi<'_> {
             Body::Plan(planned) => planned,
             Body::Call(statement, variables) => {
                 let bound = self.bound_call(statement, &prepared.text, variables)?;
-                let row = self
-                    .without_control(prepared.is_dynamic, |spi| call_within(&bound, params, spi))?;
+                let mut watched = Watched::begin(&**self.session());
+                let row = timed(&mut watched, || {
+                    self.without_control(prepared.is_dynamic, |spi| {
+                        call_within(&bound, params, spi)
+                    })
+                })?;
+                if let Some(watched) = watched {
+                    watched.end_utility(&prepared.text);
+                }
                 let Some(row) = row else { return Ok(0) };
                 sink.row(&row)?;
                 return Ok(0);
             }
             Body::Utility(statement) => {
-                let done = self.without_control(prepared.is_dynamic, |spi| {
-                    spi.utility(statement, &prepared.text)
-                });
-                return done.map(|()| 0);
+                let mut watched = Watched::begin(&**self.session());
+                timed(&mut watched, || {
+                    self.without_control(prepared.is_dynamic, |spi| {
+                        spi.utility(statement, &prepared.text)
+                    })
+                })?;
+                if let Some(watched) = watched {
+                    watched.end_utility(&prepared.text);
+                }
+                return Ok(0);
             }
         };
         let is_read_only = self.is_read_only;
@@ -79,6 +119,7 @@ impl Spi<'_> {
         planned.env.statement_timestamp = self.cx.functions.statement_timestamp;
         planned.env.transaction_timestamp = self.cx.functions.transaction_timestamp;
         let values = planned.values(params, &prepared.literals);
+        let text = &*prepared.text;
         self.lend(|txn| {
             loop {
                 planned.make_ready(txn, is_read_only)?;
@@ -86,7 +127,14 @@ impl Spi<'_> {
                 let within = (&planned.env, &*planned.engine);
                 plan.compiled.check_constants(Some(&values), &planned.env.catalog)?;
                 let how = (limit, snapshot);
-                if let Some(rows) = run_in_place(&plan.compiled, &values, within, txn, how, sink)? {
+                let ran = match Watched::begin(&*planned.env.session) {
+                    None => run_in_place(&plan.compiled, &values, within, txn, how, sink)?,
+                    Some(watched) => {
+                        let statement = (&*plan, text);
+                        run_watched(watched, statement, &values, within, txn, how, sink)?
+                    }
+                };
+                if let Some(rows) = ran {
                     return Ok(rows);
                 }
             }

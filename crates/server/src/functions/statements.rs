@@ -1,5 +1,5 @@
 //! pg_stat_statements: the functions of version 1.12. Columns without a counter here are 0:
-//! planning is not timed, there is no JIT compiler, parallel workers are not counted, and temporary
+//! there is no JIT compiler, parallel workers are not counted, and temporary
 //! tables are in the shared buffers. Spill files have no blocks: their bytes are shown in blocks of
 //! a page.
 
@@ -16,7 +16,7 @@ use steppe_types::{Datum, Oid, Result};
 
 use super::record;
 use crate::services::SharedSession;
-use crate::statements::Shown;
+use crate::statements::{Shown, Timed};
 
 /// The extension.
 pub(super) static CODE: ExtensionCode =
@@ -73,6 +73,14 @@ fn rows(core: &SharedSession, with_text: bool) -> Vec<Vec<Datum>> {
     shown.iter().map(|statement| row(statement, with_text)).collect()
 }
 
+/// The number of calls, and the total, least, greatest and mean time with the deviation.
+fn timed(timed: &Timed) -> [Datum; 6] {
+    let Timed { calls, total, min, max, .. } = *timed;
+    let (mean, deviation) = (timed.mean(), timed.deviation());
+    let [total, min, max, mean, deviation] = [total, min, max, mean, deviation].map(Datum::Float8);
+    [Datum::Int8(calls as i64), total, min, max, mean, deviation]
+}
+
 fn row(shown: &Shown, with_text: bool) -> Vec<Datum> {
     let (statement, counts) = (&shown.statement, &shown.counts);
     let count = |value: u64| Datum::Int8(value as i64);
@@ -82,19 +90,13 @@ fn row(shown: &Shown, with_text: bool) -> Vec<Datum> {
     let mut row = vec![
         Datum::Oid(BOOTSTRAP_SUPERUSER),
         Datum::Oid(POSTGRES_DATABASE),
-        Datum::Bool(true),
+        Datum::Bool(statement.is_top_level),
         Datum::Int8(statement.id),
         if with_text { text } else { Datum::Null },
     ];
-    // plans and their times
-    row.extend(none(1).chain(no_time(5)));
+    row.extend(timed(&counts.plans));
+    row.extend(timed(&counts.runs));
     row.extend([
-        count(counts.calls),
-        Datum::Float8(counts.total),
-        Datum::Float8(counts.min),
-        Datum::Float8(counts.max),
-        Datum::Float8(counts.mean()),
-        Datum::Float8(counts.deviation()),
         count(counts.rows),
         count(counts.usage.hit),
         count(counts.usage.read),

@@ -74,6 +74,7 @@ impl Session {
         let mut variant = self.plan_as(&plan.statement, &plan.source, params, wanted)?;
         variant.text = Arc::clone(&plan.text);
         variant.prepared.declared = plan.declared.clone();
+        self.count_planning(&variant);
         Ok(variant)
     }
 }

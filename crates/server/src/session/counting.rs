@@ -22,6 +22,7 @@ use super::portal::PlanPortal;
 use super::sink::ResultFormats;
 use super::tag::CommandTag;
 use super::utility::Outcome;
+use crate::plan_cache::CachedPlan;
 use crate::services::now_nanos;
 use crate::statements::{Place, Run, Statement, Temporary};
 
@@ -108,6 +109,26 @@ impl Session {
         if self.counters.counting.unfinished.is_some() {
             self.counters.answer_sent_at = Some(self.read_clock());
         }
+    }
+
+    /// A statement is planned now: the last run has ended, and the next one has not begun.
+    pub(super) fn end_run_before_planning(&mut self) {
+        if self.counters.counting.unfinished.is_some() {
+            self.read_clock();
+        }
+        self.counters.begun_at = None;
+    }
+
+    /// Counts the planning of a statement, if pg_stat_statements.track_planning is on. A plan from
+    /// the cache was counted when it was made.
+    pub(super) fn count_planning(&self, plan: &CachedPlan) {
+        if !self.settings.live.tracks_planning || !self.counts_plans() {
+            return;
+        }
+        let (statements, tally) = (&self.core.server.statements, &self.control.tally);
+        let (place, planning) =
+            (tally.place(statements, plan.statement(statements)), plan.planning);
+        tally.count_planning(place, planning.nanos as f64 / 1e6, planning.usage);
     }
 
     /// Counts a run of a plan. Only a portal's first run is a call.

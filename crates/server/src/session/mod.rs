@@ -77,6 +77,7 @@ use crate::io_timing::IoTiming;
 use crate::log;
 use crate::memory;
 use crate::namespace::SessionNamespace;
+use crate::nested::NestedKinds;
 use crate::server::{Server, SessionControl};
 use crate::services::{SharedSession, micros_of, now_nanos};
 use crate::settings::{LiveSettings, SessionSettings};
@@ -579,6 +580,7 @@ impl Session {
         self.statement.env.temp.set_limit(self.settings.live.temp_file_limit);
         self.settings.io_timing.set(self.settings.live.io_timing);
         self.core.function_counts.track(self.settings.live.tracked_functions);
+        self.core.nested.count(NestedKinds::of(&self.settings.live));
         self.control.activity.set_application_name(&self.settings.live.application_name);
         // The session resolves names again, and makes a new I/O context with them.
         self.namespace_version = 0;

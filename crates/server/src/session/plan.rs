@@ -215,11 +215,15 @@ impl Session {
             .collect();
         let planned = parse_one(sql).and_then(|parsed| {
             let statement = Arc::new(parsed.statement);
-            self.plan(&statement, &Arc::from(sql), Params::variable(&declared), key)
+            let wanted = Wanted { key, for_cursor: false, values: &[] };
+            self.plan_as(&statement, &Arc::from(sql), Params::variable(&declared), wanted)
         });
         // More parameters than literals mean that the text has its own parameters.
-        let fits = |plan: &Arc<CachedPlan>| plan.param_types().len() == literals.len();
-        let plan = planned.ok().filter(|p| fits(p) && !p.depends_on_literals);
+        let fits = |plan: &CachedPlan| plan.param_types().len() == literals.len();
+        let plan = planned.ok().filter(|p| fits(p) && !p.depends_on_literals).map(Arc::new);
+        if let Some(plan) = &plan {
+            self.count_planning(plan);
+        }
         let cached = match &plan {
             Some(plan) => Cached::Plan(Arc::clone(plan)),
             None => Cached::NotLiftable { epoch: self.namespace.names.catalog.epoch },
@@ -311,7 +315,9 @@ impl Session {
         key: &str,
     ) -> Result<Arc<CachedPlan>> {
         let wanted = Wanted { key, for_cursor: false, values: &[] };
-        self.plan_as(statement, source, params, wanted).map(Arc::new)
+        let plan = self.plan_as(statement, source, params, wanted)?;
+        self.count_planning(&plan);
+        Ok(Arc::new(plan))
     }
 
     /// As [`Self::plan`], for the query of a cursor: its rows carry their positions.
@@ -322,10 +328,12 @@ impl Session {
         params: Params,
     ) -> Result<Arc<CachedPlan>> {
         let wanted = Wanted { key: "", for_cursor: true, values: &[] };
-        self.plan_as(query, source, params, wanted).map(Arc::new)
+        let plan = self.plan_as(query, source, params, wanted)?;
+        self.count_planning(&plan);
+        Ok(Arc::new(plan))
     }
 
-    /// As [`Self::plan`], with options.
+    /// As [`Self::plan`], with options. The caller counts the planning.
     pub(super) fn plan_as(
         &mut self,
         statement: &Arc<ast::Statement>,
@@ -334,6 +342,8 @@ impl Session {
         wanted: Wanted<'_>,
     ) -> Result<CachedPlan> {
         outbox::send_now();
+        // The time of planning is part of neither the last run's time nor the next one's.
+        self.end_run_before_planning();
         let planning = Planning {
             names: &self.namespace.names,
             io: &self.statement.env.io,
@@ -344,8 +354,6 @@ impl Session {
             for_cursor: wanted.for_cursor,
             values: wanted.values,
         };
-        // The time of planning is not part of the next run's time.
-        self.counters.begun_at = None;
         let prepared = prepare(&planning, statement, source, params).map_err(|unbound| {
             self.planning.unbound_relations = unbound.mentioned;
             unbound.error

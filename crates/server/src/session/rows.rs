@@ -18,7 +18,7 @@ use steppe_sql::plan::PlanNode;
 use steppe_types::{Datum, Error, Oid, Result, interrupt, oid};
 
 use super::Session;
-use super::plan::BoundPlan;
+use super::plan::{BoundPlan, Wanted};
 use crate::plan_cache::{Cached, CachedPlan, ROWS_KEY};
 
 /// A shorter text takes hardly any time to parse.
@@ -92,9 +92,10 @@ impl Session {
         }
         let planned = parse_one(sql).and_then(|parsed| {
             let statement = Arc::new(parsed.statement);
-            self.plan(&statement, &Arc::from(sql), Params::variable(declared), key)
+            let wanted = Wanted { key, for_cursor: false, values: &[] };
+            self.plan_as(&statement, &Arc::from(sql), Params::variable(declared), wanted)
         });
-        let fits = |plan: &Arc<CachedPlan>| {
+        let fits = |plan: &CachedPlan| {
             plan.param_types().len() == declared.len() && !plan.depends_on_literals
         };
         let plan = match planned.ok().filter(fits) {
@@ -112,17 +113,18 @@ impl Session {
     /// A new plan, for the number of rows that the parameters make.
     fn for_each_row(
         &self,
-        one: Arc<CachedPlan>,
+        mut one: CachedPlan,
         repeated: usize,
         text: Option<&str>,
     ) -> Result<Option<Arc<CachedPlan>>> {
         let engine = &self.core.server.engine;
         let compiled = one.compiled.of_rows(repeated, &self.namespace.names.catalog, engine)?;
-        let Some((compiled, mut one)) = compiled.zip(Arc::into_inner(one)) else { return Ok(None) };
+        let Some(compiled) = compiled else { return Ok(None) };
         one.prepared.compiled = Arc::new(compiled);
         if let Some(text) = text {
             one.text = Arc::from(text);
         }
+        self.count_planning(&one);
         Ok(Some(Arc::new(one)))
     }
 
@@ -131,7 +133,8 @@ impl Session {
         let types = old.param_types();
         let width = old.compiled.row_params().unwrap_or(types.len());
         let params = Params::fixed(types.get(..width).unwrap_or(types));
-        let one = self.plan(&old.statement, &old.source, params, "")?;
+        let wanted = Wanted { key: "", for_cursor: false, values: &[] };
+        let one = self.plan_as(&old.statement, &old.source, params, wanted)?;
         match self.for_each_row(one, types.len() / width.max(1), Some(&old.text))? {
             Some(plan) => Ok(plan),
             None => Err(Error::internal("an INSERT of many rows has become another statement")),

@@ -10,9 +10,6 @@ use super::value::{Value, invalid_value};
 const REFUSED: &[(&str, &str)] = &[
     ("standard_conforming_strings", "off"),
     ("transform_null_equals", "on"),
-    // Planning is not timed.
-    ("pg_stat_statements.track", "all"),
-    ("pg_stat_statements.track_planning", "on"),
     ("track_cost_delay_timing", "on"),
 ];
 

@@ -136,6 +136,10 @@ pub struct LiveSettings {
     pub plan_cache_mode: PlanCacheMode,
     /// pg_stat_statements.track is not none, nor compute_query_id off.
     pub tracks_statements: bool,
+    /// Statements that are counted, are counted within functions, too: pg_stat_statements.track is all.
+    pub tracks_nested: bool,
+    /// The planning of statements that are counted is counted: pg_stat_statements.track_planning.
+    pub tracks_planning: bool,
     /// The same, and pg_stat_statements.track_utility is on.
     pub tracks_utility: bool,
     /// work_mem
@@ -171,8 +175,8 @@ impl LiveSettings {
         let log_min_duration =
             u64::try_from(reader.int("log_min_duration_statement")).ok().map(Duration::from_millis);
         let query_id = reader.word("compute_query_id");
-        let tracks_statements =
-            reader.word("pg_stat_statements.track") != "none" && query_id != "off";
+        let tracked = reader.word("pg_stat_statements.track");
+        let tracks_statements = tracked != "none" && query_id != "off";
         let mut live = LiveSettings {
             generation: settings.generation(),
             statement_timeout: reader.timeout("statement_timeout"),
@@ -201,6 +205,8 @@ impl LiveSettings {
                 _ => PlanCacheMode::Auto,
             },
             tracks_statements,
+            tracks_nested: tracks_statements && tracked == "all",
+            tracks_planning: tracks_statements && reader.bool("pg_stat_statements.track_planning"),
             tracks_utility: tracks_statements && reader.bool("pg_stat_statements.track_utility"),
             work_mem_bytes: reader.bytes("work_mem", 1024),
             temp_file_limit: u64::try_from(reader.int("temp_file_limit")).ok(),

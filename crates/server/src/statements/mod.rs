@@ -33,7 +33,7 @@ use parking_lot::Mutex;
 use steppe_sql::parser::normalize::{Parameters, normalize};
 use steppe_types::Oid;
 
-pub(crate) use counts::{Counts, Run, Temporary};
+pub(crate) use counts::{Counts, Run, Temporary, Timed};
 pub(crate) use saved::SavedStatements;
 pub(crate) use tally::{Place, Tally};
 
@@ -45,10 +45,15 @@ const TEXT_BYTES_MAX: usize = 64 << 20;
 /// Statements are removed in groups: 1/20 of pg_stat_statements.max at a time, as in PostgreSQL.
 const GO_AT_A_TIME: usize = 20;
 
+/// The identity of a statement: its queryid, and whether it was not run within another statement.
+type Key = (i64, bool);
+
 /// A statement with its counters.
 pub(crate) struct Statement {
     /// queryid
     pub id: i64,
+    /// It was not run within another statement.
+    pub is_top_level: bool,
     /// The text with `$n` for constants.
     pub text: Arc<str>,
     /// It identifies this object, also among objects of the same statement.
@@ -67,9 +72,10 @@ pub(crate) struct Statement {
 
 impl Statement {
     /// A statement that has not run.
-    fn new(id: i64, text: Arc<str>, serials: &AtomicU64) -> Statement {
+    fn new((id, is_top_level): Key, text: Arc<str>, serials: &AtomicU64) -> Statement {
         Statement {
             id,
+            is_top_level,
             text,
             serial: serials.fetch_add(1, Ordering::Relaxed),
             is_listed: AtomicBool::new(false),
@@ -79,6 +85,10 @@ impl Statement {
             extremes_since: AtomicI64::new(0),
             handed_over: Mutex::default(),
         }
+    }
+
+    fn key(&self) -> Key {
+        (self.id, self.is_top_level)
     }
 }
 
@@ -105,13 +115,13 @@ pub(crate) struct Statements {
 
 #[derive(Default)]
 struct Table {
-    by_id: HashMap<i64, Arc<Statement>, foldhash::fast::RandomState>,
+    by_key: HashMap<Key, Arc<Statement>, foldhash::fast::RandomState>,
     text_bytes: usize,
 }
 
 impl Table {
-    fn remove(&mut self, id: i64) {
-        if let Some(statement) = self.by_id.remove(&id) {
+    fn remove(&mut self, key: Key) {
+        if let Some(statement) = self.by_key.remove(&key) {
             self.text_bytes -= statement.text.len();
             statement.is_listed.store(false, Ordering::Release);
         }
@@ -138,6 +148,26 @@ impl Statements {
         parameters: Parameters,
         relations: impl IntoIterator<Item = Oid>,
     ) -> Arc<Statement> {
+        self.statement_at(true, source, parameters, relations)
+    }
+
+    /// As [`Self::statement`], for one that runs within another statement.
+    pub(crate) fn nested(
+        &self,
+        source: &str,
+        parameters: Parameters,
+        relations: impl IntoIterator<Item = Oid>,
+    ) -> Arc<Statement> {
+        self.statement_at(false, source, parameters, relations)
+    }
+
+    fn statement_at(
+        &self,
+        is_top_level: bool,
+        source: &str,
+        parameters: Parameters,
+        relations: impl IntoIterator<Item = Oid>,
+    ) -> Arc<Statement> {
         let normalized = normalize(source, parameters);
         let mut relations: Vec<Oid> = relations.into_iter().collect();
         relations.sort_unstable();
@@ -145,22 +175,22 @@ impl Statements {
         let state = foldhash::quality::FixedState::default();
         let hash = state.hash_one((&*normalized.shape, relations)) as i64;
         // As in PostgreSQL, 0 means "not known".
-        let id = if hash == 0 { 1 } else { hash };
-        if let Some(known) = self.table.lock().by_id.get(&id) {
+        let key = (if hash == 0 { 1 } else { hash }, is_top_level);
+        if let Some(known) = self.table.lock().by_key.get(&key) {
             return Arc::clone(known);
         }
-        Arc::new(Statement::new(id, normalized.text.into(), &self.serials))
+        Arc::new(Statement::new(key, normalized.text.into(), &self.serials))
     }
 
     /// The object that counts for a statement: itself, or the one that was listed before it. Also
     /// returns the generation in which that holds.
     fn listed(&self, statement: &Arc<Statement>) -> (Arc<Statement>, u64) {
         let mut table = self.table.lock();
-        if let Some(known) = table.by_id.get(&statement.id) {
+        if let Some(known) = table.by_key.get(&statement.key()) {
             return (Arc::clone(known), self.generation.load(Ordering::Relaxed));
         }
         let bytes = table.text_bytes + statement.text.len();
-        if table.by_id.len() >= self.max || bytes > TEXT_BYTES_MAX {
+        if table.by_key.len() >= self.max || bytes > TEXT_BYTES_MAX {
             self.make_room(&mut table);
         }
         let generation = self.generation.load(Ordering::Relaxed);
@@ -172,26 +202,26 @@ impl Statements {
         statement.extremes_since.store(now, Ordering::Relaxed);
         statement.is_listed.store(true, Ordering::Release);
         table.text_bytes += statement.text.len();
-        table.by_id.insert(statement.id, Arc::clone(statement));
+        table.by_key.insert(statement.key(), Arc::clone(statement));
         (Arc::clone(statement), generation)
     }
 
     /// Removes the statements that ran least (entry_dealloc).
     fn make_room(&self, table: &mut Table) {
-        let mut all: Vec<(f64, usize, i64)> = Vec::with_capacity(table.by_id.len());
-        for (id, statement) in &table.by_id {
+        let mut all: Vec<(f64, usize, Key)> = Vec::with_capacity(table.by_key.len());
+        for (key, statement) in &table.by_key {
             let mut counts = statement.handed_over.lock();
             // Older runs count for less each time.
             counts.score *= 0.99;
-            all.push((counts.score, statement.text.len(), *id));
+            all.push((counts.score, statement.text.len(), *key));
         }
         all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        let least = (table.by_id.len() / GO_AT_A_TIME).max(10);
-        for (gone, (_, _, id)) in all.into_iter().enumerate() {
+        let least = (table.by_key.len() / GO_AT_A_TIME).max(10);
+        for (gone, (_, _, key)) in all.into_iter().enumerate() {
             if gone >= least && table.text_bytes < TEXT_BYTES_MAX / 2 {
                 break;
             }
-            table.remove(id);
+            table.remove(key);
         }
         self.deallocations.fetch_add(1, Ordering::Relaxed);
         self.generation.fetch_add(1, Ordering::Relaxed);
@@ -200,7 +230,7 @@ impl Statements {
     /// All statements that have run, including the counts that `tallies` have not handed over.
     pub(crate) fn rows(&self, tallies: impl FnOnce(&mut dyn FnMut(&Tally))) -> Vec<Shown> {
         let mut shown: HashMap<u64, Shown, foldhash::fast::RandomState> = HashMap::default();
-        for statement in self.table.lock().by_id.values() {
+        for statement in self.table.lock().by_key.values() {
             let counts = *statement.handed_over.lock();
             let row = Shown {
                 counts,
@@ -217,7 +247,7 @@ impl Statements {
                 }
             });
         });
-        let mut rows: Vec<Shown> = shown.into_values().filter(|row| row.counts.calls > 0).collect();
+        let mut rows: Vec<Shown> = shown.into_values().filter(|row| row.counts.is_used()).collect();
         rows.sort_unstable_by_key(|row| (row.since, row.statement.serial));
         rows
     }
@@ -228,16 +258,16 @@ impl Statements {
         let mut table = self.table.lock();
         let generation = self.generation.fetch_add(1, Ordering::Relaxed) + 1;
         let now = now_micros();
-        let meant: Vec<i64> =
-            table.by_id.keys().copied().filter(|known| id.is_none_or(|id| id == *known)).collect();
-        for id in meant {
+        let is_meant = |(known, _): &Key| id.is_none_or(|id| id == *known);
+        let meant: Vec<Key> = table.by_key.keys().copied().filter(is_meant).collect();
+        for key in meant {
             if extremes_only {
-                let statement = &table.by_id[&id];
+                let statement = &table.by_key[&key];
                 statement.handed_over.lock().forget_extremes();
                 statement.extremes_born.store(generation, Ordering::Relaxed);
                 statement.extremes_since.store(now, Ordering::Relaxed);
             } else {
-                table.remove(id);
+                table.remove(key);
             }
         }
         if id.is_none() && !extremes_only {
@@ -262,7 +292,9 @@ mod tests {
 
     fn calls(statements: &Statements, tallies: &[&Tally]) -> Vec<(String, u64)> {
         let rows = statements.rows(|f| tallies.iter().for_each(|tally| f(tally)));
-        rows.into_iter().map(|row| (row.statement.text.to_string(), row.counts.calls)).collect()
+        rows.into_iter()
+            .map(|row| (row.statement.text.to_string(), row.counts.runs.calls))
+            .collect()
     }
 
     #[test]
@@ -303,10 +335,10 @@ mod tests {
         other.hand_over();
         statements.reset(Some(statement.id), true);
         let rows = statements.rows(|f| f(&tally));
-        assert_eq!((rows[0].counts.calls, rows[0].counts.max), (2, 0.0));
+        assert_eq!((rows[0].counts.runs.calls, rows[0].counts.runs.max), (2, 0.0));
         count(&tally, &statements, &statement, 2.0);
         let rows = statements.rows(|f| f(&tally));
-        assert_eq!((rows[0].counts.calls, rows[0].counts.max), (3, 2.0));
+        assert_eq!((rows[0].counts.runs.calls, rows[0].counts.runs.max), (3, 2.0));
     }
 
     #[test]

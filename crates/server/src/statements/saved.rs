@@ -18,10 +18,17 @@ pub(crate) struct SavedStatements {
 #[derive(Debug, Serialize, Deserialize)]
 struct SavedStatement {
     id: i64,
+    #[serde(default = "at_top")]
+    is_top_level: bool,
     text: String,
     counts: Counts,
     since: i64,
     extremes_since: i64,
+}
+
+/// Nested statements were not counted at first.
+fn at_top() -> bool {
+    true
 }
 
 impl Statements {
@@ -30,6 +37,7 @@ impl Statements {
         let rows = self.rows(|_| {}).into_iter();
         let statements = rows.map(|shown| SavedStatement {
             id: shown.statement.id,
+            is_top_level: shown.statement.is_top_level,
             text: shown.statement.text.to_string(),
             counts: shown.counts,
             since: shown.since,
@@ -51,7 +59,8 @@ impl Statements {
             if table.text_bytes + one.text.len() > TEXT_BYTES_MAX {
                 break;
             }
-            let statement = Statement::new(one.id, one.text.into(), &self.serials);
+            let statement =
+                Statement::new((one.id, one.is_top_level), one.text.into(), &self.serials);
             let generation = self.generation.load(Ordering::Relaxed);
             statement.born.store(generation, Ordering::Relaxed);
             statement.extremes_born.store(generation, Ordering::Relaxed);
@@ -60,7 +69,7 @@ impl Statements {
             statement.is_listed.store(true, Ordering::Release);
             *statement.handed_over.lock() = one.counts;
             table.text_bytes += statement.text.len();
-            table.by_id.insert(statement.id, Arc::new(statement));
+            table.by_key.insert(statement.key(), Arc::new(statement));
         }
         self.deallocations.store(saved.deallocations, Ordering::Relaxed);
         self.reset_at.store(saved.reset_at, Ordering::Relaxed);

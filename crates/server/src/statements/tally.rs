@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use steppe_storage::Usage;
 use steppe_storage::usage::IoTimes;
 
+use super::counts::Timed;
 use super::{Counts, Run, Statement, Statements, Temporary};
 
 /// Statements that a session counts without handing over. A transaction of pgbench has fewer.
@@ -15,7 +16,10 @@ const SLOTS: usize = 8;
 
 /// A slot that counts for a statement.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place(usize);
+pub(crate) struct Place {
+    at: usize,
+    serial: u64,
+}
 
 /// A session's slots. Only the session writes them; any thread may read them.
 #[derive(Default)]
@@ -37,12 +41,8 @@ struct Slot {
     /// The serial of the session's object. The owner may be another object of the same statement.
     serial: AtomicU64,
     generation: AtomicU64,
-    calls: AtomicU64,
-    /// The bits of an f64, as for the next fields.
-    total: AtomicU64,
-    min: AtomicU64,
-    max: AtomicU64,
-    squares: AtomicU64,
+    runs: TimedCells,
+    plans: TimedCells,
     rows: AtomicU64,
     hit: AtomicU64,
     read: AtomicU64,
@@ -53,6 +53,16 @@ struct Slot {
     times: Times,
     temp_read: AtomicU64,
     temp_written: AtomicU64,
+}
+
+/// [`Timed`], whose floats are bits.
+#[derive(Default)]
+struct TimedCells {
+    calls: AtomicU64,
+    total: AtomicU64,
+    min: AtomicU64,
+    max: AtomicU64,
+    squares: AtomicU64,
 }
 
 /// Only one thread at a time writes.
@@ -82,12 +92,18 @@ struct Times {
 impl Slot {
     fn add(&self, run: &Run) {
         if run.goes_on {
-            set_float(&self.total, float(&self.total) + run.milliseconds);
+            self.runs.lengthen(run.milliseconds);
         } else {
-            self.add_call(run.milliseconds);
+            self.runs.add(run.milliseconds);
         }
         add(&self.rows, run.rows);
-        let Usage { hit, read, dirtied, written, log_records, log_bytes, times } = run.usage;
+        self.add_usage(run.usage);
+        add(&self.temp_read, run.temp.read);
+        add(&self.temp_written, run.temp.written);
+    }
+
+    fn add_usage(&self, usage: Usage) {
+        let Usage { hit, read, dirtied, written, log_records, log_bytes, times } = usage;
         add(&self.hit, hit);
         add(&self.read, read);
         add(&self.dirtied, dirtied);
@@ -95,42 +111,13 @@ impl Slot {
         add(&self.log_records, log_records);
         add(&self.log_bytes, log_bytes);
         self.times.add(&times);
-        add(&self.temp_read, run.temp.read);
-        add(&self.temp_written, run.temp.written);
-    }
-
-    fn add_call(&self, ms: f64) {
-        let calls = self.calls.load(Ordering::Relaxed);
-        let total = float(&self.total);
-        if calls == 0 {
-            set_float(&self.min, ms);
-            set_float(&self.max, ms);
-        } else {
-            if ms < float(&self.min) {
-                set_float(&self.min, ms);
-            }
-            if ms > float(&self.max) {
-                set_float(&self.max, ms);
-            }
-            // Welford: the distances from the mean before and from the mean after.
-            let apart = ms - total / calls as f64;
-            let apart_after = ms - (total + ms) / (calls + 1) as f64;
-            set_float(&self.squares, float(&self.squares) + apart * apart_after);
-        }
-        set_float(&self.total, total + ms);
-        self.calls.store(calls + 1, Ordering::Relaxed);
     }
 
     fn counts(&self) -> Counts {
         let value = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
-        let calls = value(&self.calls);
         Counts {
-            calls,
-            total: float(&self.total),
-            min: float(&self.min),
-            max: float(&self.max),
-            extremes_of: calls,
-            squares: float(&self.squares),
+            runs: self.runs.read(),
+            plans: self.plans.read(),
             rows: value(&self.rows),
             usage: Usage {
                 hit: value(&self.hit),
@@ -161,11 +148,6 @@ impl Slot {
     fn clear(&self) {
         let cells = [
             &self.serial,
-            &self.calls,
-            &self.total,
-            &self.min,
-            &self.max,
-            &self.squares,
             &self.rows,
             &self.hit,
             &self.read,
@@ -176,8 +158,49 @@ impl Slot {
             &self.temp_read,
             &self.temp_written,
         ];
-        let times = self.times.cells();
-        cells.into_iter().chain(times).for_each(|cell| cell.store(0, Ordering::Relaxed));
+        let others = self.times.cells().into_iter();
+        let others = others.chain(self.runs.cells()).chain(self.plans.cells());
+        cells.into_iter().chain(others).for_each(|cell| cell.store(0, Ordering::Relaxed));
+    }
+}
+
+impl TimedCells {
+    fn cells(&self) -> [&AtomicU64; 5] {
+        [&self.calls, &self.total, &self.min, &self.max, &self.squares]
+    }
+
+    /// More time for a call that was counted already.
+    fn lengthen(&self, ms: f64) {
+        set_float(&self.total, float(&self.total) + ms);
+    }
+
+    fn add(&self, ms: f64) {
+        let calls = self.calls.load(Ordering::Relaxed);
+        let total = float(&self.total);
+        if calls == 0 {
+            set_float(&self.min, ms);
+            set_float(&self.max, ms);
+        } else {
+            if ms < float(&self.min) {
+                set_float(&self.min, ms);
+            }
+            if ms > float(&self.max) {
+                set_float(&self.max, ms);
+            }
+            // Welford: the distances from the mean before and from the mean after.
+            let apart = ms - total / calls as f64;
+            let apart_after = ms - (total + ms) / (calls + 1) as f64;
+            set_float(&self.squares, float(&self.squares) + apart * apart_after);
+        }
+        set_float(&self.total, total + ms);
+        self.calls.store(calls + 1, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> Timed {
+        let calls = self.calls.load(Ordering::Relaxed);
+        let (total, squares) = (float(&self.total), float(&self.squares));
+        let (min, max) = (float(&self.min), float(&self.max));
+        Timed { calls, total, min, max, extremes_of: calls, squares }
     }
 }
 
@@ -241,14 +264,30 @@ impl Tally {
         if !is_ours {
             slots.take(at, statements, statement);
         }
-        Place(at)
+        Place { at, serial: statement.serial }
     }
 
     /// Counts a run. Only the session may call it.
     pub(crate) fn count(&self, place: Place, run: &Run) {
-        if let Some(slots) = self.slots.get() {
-            slots.slots[place.0].add(run);
+        if let Some(slot) = self.slot(place) {
+            slot.add(run);
         }
+    }
+
+    /// Counts the planning of a statement. Only the session may call it.
+    pub(crate) fn count_planning(&self, place: Place, milliseconds: f64, usage: Usage) {
+        if let Some(slot) = self.slot(place) {
+            slot.plans.add(milliseconds);
+            slot.add_usage(usage);
+        }
+    }
+
+    /// A place that still is its statement's.
+    fn slot(&self, place: Place) -> Option<&Slot> {
+        let slot = &self.slots.get()?.slots[place.at];
+        let is_ours = slot.serial.load(Ordering::Relaxed) == place.serial;
+        debug_assert!(is_ours, "a place was kept past that of another statement");
+        is_ours.then_some(slot)
     }
 
     /// Hands all counts over. The session calls it at its end.

@@ -148,6 +148,11 @@ impl Params {
         Params { types: declared.to_vec(), variable: true, ..Params::default() }
     }
 
+    /// Whether the statement may have more parameters than the declared ones.
+    pub fn may_grow(&self) -> bool {
+        self.variable
+    }
+
     /// Exactly these types.
     pub fn fixed(types: &[Oid]) -> Params {
         Params { types: types.to_vec(), ..Params::default() }

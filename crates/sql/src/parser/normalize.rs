@@ -30,6 +30,9 @@ pub struct Normalized {
 pub enum Parameters {
     /// A parameter of the statement: constants are numbered after the last one.
     Own,
+    /// As [`Parameters::Own`], in a statement or an expression of a function whose variables are
+    /// parameters up to this one.
+    After(u32),
     /// A literal that was lifted ([`super::literals`]): a constant like the others.
     Lifted,
 }
@@ -38,7 +41,8 @@ pub enum Parameters {
 pub fn normalize(source: &str, parameters: Parameters) -> Normalized {
     let tokens = tokens(source);
     let mut pass = Pass::new(source, &tokens, parameters);
-    if pass.has_expressions() {
+    let is_expression = matches!(parameters, Parameters::After(_));
+    if is_expression || pass.has_expressions() {
         pass.run();
     } else {
         pass.run_utility();
@@ -175,6 +179,7 @@ impl<'a> Pass<'a> {
         let own = tokens.iter().filter(|token| token.kind == TokenKind::Parameter);
         let number = match parameters {
             Parameters::Own => own.map(number_of).max().unwrap_or(0),
+            Parameters::After(last) => own.map(number_of).max().unwrap_or(0).max(last),
             Parameters::Lifted => 0,
         };
         Pass {
