@@ -1,7 +1,6 @@
-//! pg_stat_statements: the functions of version 1.12. Columns without a counter here are 0:
-//! there is no JIT compiler, parallel workers are not counted, and temporary
-//! tables are in the shared buffers. Spill files have no blocks: their bytes are shown in blocks of
-//! a page.
+//! pg_stat_statements: the functions of version 1.12. Columns without a counter here are 0: there
+//! is no JIT compiler, parallel workers are not counted, and temporary tables are in the shared
+//! buffers. Spill files have no blocks: their bytes are shown in blocks of a page.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
