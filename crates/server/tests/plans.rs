@@ -99,3 +99,26 @@ fn kept_plans_answer_as_new_ones() {
         run(async { random_changes(&TestServer::start(), seed).await });
     }
 }
+
+/// A leaf that was never analysed is taken to have ten pages. That guess, made for each of many
+/// leaves, starts no workers; rows that are there do.
+#[test]
+fn tiny_leaves_start_no_workers() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    raw.query("create table t (a int, b int) partition by range (a)");
+    raw.query(
+        "do $$ begin for i in 1..200 loop
+             execute format('create table t_%s partition of t for values from (%s) to (%s)', i, i, i + 1);
+         end loop; end $$",
+    );
+    raw.query("set parallel_setup_cost = 100");
+    let gathers = |raw: &mut support::Raw| {
+        let plan = support::rows(&raw.query("explain select count(*) from t"));
+        plan.iter().any(|line| line[0].as_deref().is_some_and(|line| line.contains("Gather")))
+    };
+    raw.query("insert into t select i, i from generate_series(1, 200) i");
+    assert!(!gathers(&mut raw));
+    raw.query("insert into t select i % 200 + 1, i from generate_series(1, 20000) i");
+    assert!(gathers(&mut raw));
+}

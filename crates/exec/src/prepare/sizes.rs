@@ -56,6 +56,14 @@ impl TableSizes for Sizes<'_> {
         size
     }
 
+    fn stored_rows(&self, relation: &Relation) -> f64 {
+        if relation.statistics.is_some() {
+            return self.size(relation).0;
+        }
+        let tree = self.tree(relation);
+        tree.and_then(|tree| tree.estimate_size().ok()).map_or(0.0, |size| size.entries as f64)
+    }
+
     fn end(&self, index: &Relation, is_last: bool) -> Option<Datum> {
         self.end_of(index, is_last)
     }

@@ -226,6 +226,11 @@ pub trait TableSizes {
     /// (rows or entries, pages) as far as known without reading it.
     fn size(&self, relation: &Relation) -> (f64, f64);
 
+    /// The rows that a table stores. [`Self::size`] takes a new table to be larger.
+    fn stored_rows(&self, relation: &Relation) -> f64 {
+        self.size(relation).0
+    }
+
     /// The value that an index's first key has in its first entry or in its last, if it is not
     /// NULL.
     fn end(&self, _index: &Relation, _is_last: bool) -> Option<Datum> {

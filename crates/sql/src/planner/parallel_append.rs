@@ -8,6 +8,7 @@ use super::Planner;
 use super::parallel::{Shared, TableIs, has_safe_expressions, without_node};
 use super::scan::clamp_rows;
 use crate::plan::*;
+use steppe_catalog::Relation;
 
 impl Planner<'_> {
     /// The inputs' rows, each of them dealt out: dear ones first.
@@ -38,7 +39,7 @@ impl Planner<'_> {
         else {
             return None;
         };
-        if !order.is_empty() || !partners.is_empty() {
+        if !order.is_empty() || !partners.is_empty() || !self.pays_for_workers(&rel.relation) {
             return None;
         }
         // The cost of the scan is that of its leaves.
@@ -57,6 +58,15 @@ impl Planner<'_> {
             matched: None,
         };
         Some(Shared { plan: Plan { node, cost, ..without_node(plan) }, workers })
+    }
+
+    /// Whether the rows of a partitioned table are worth workers. A leaf that was never analysed is
+    /// taken to have ten pages, so that its plan is good for more rows than it has by now. That
+    /// guess, made for each of thousands of leaves, must not alone start workers: they cost at once.
+    fn pays_for_workers(&self, table: &Relation) -> bool {
+        let Some((guessed, stored)) = self.rows_guessed_and_stored(table) else { return true };
+        let setup = self.ctx.settings.parallel.setup_cost;
+        guessed <= stored || stored * self.costs().cpu_tuple >= setup
     }
 
     fn dealt_out_member(&self, input: &Plan) -> Option<Shared> {

@@ -32,6 +32,8 @@ pub(super) struct PartitionedSize {
     pub(super) leaves: f64,
     pub(super) rows: f64,
     pub(super) pages: f64,
+    /// The rows that are stored, also of leaves that are taken to be larger than they are.
+    pub(super) stored_rows: f64,
 }
 
 impl PartitionedSize {
@@ -39,6 +41,7 @@ impl PartitionedSize {
         self.leaves += other.leaves;
         self.rows += other.rows;
         self.pages += other.pages;
+        self.stored_rows += other.stored_rows;
     }
 
     fn times(self, factor: f64) -> PartitionedSize {
@@ -46,6 +49,7 @@ impl PartitionedSize {
             leaves: self.leaves * factor,
             rows: self.rows * factor,
             pages: self.pages * factor,
+            stored_rows: self.stored_rows * factor,
         }
     }
 }
@@ -180,6 +184,12 @@ impl Planner<'_> {
         Some((size.rows / leaves, size.pages / leaves))
     }
 
+    /// The rows of all leaves of a partitioned table: as plans take them to be, and as they are
+    /// stored.
+    pub(super) fn rows_guessed_and_stored(&self, relation: &Relation) -> Option<(f64, f64)> {
+        self.partitioned_sizes.get(&relation.oid).map(|size| (size.rows, size.stored_rows))
+    }
+
     /// The number and sizes of a partitioned table's leaves, computed once a statement.
     pub(super) fn partitioned_size(&mut self, table: Oid) -> Result<PartitionedSize> {
         if let Some(known) = self.partitioned_sizes.get(&table) {
@@ -198,7 +208,8 @@ impl Planner<'_> {
                 continue;
             }
             let (rows, pages) = self.ctx.sizes.size(partition);
-            size.add(PartitionedSize { leaves: 1.0, rows, pages });
+            let stored_rows = self.ctx.sizes.stored_rows(partition);
+            size.add(PartitionedSize { leaves: 1.0, rows, pages, stored_rows });
         }
         let size = size.times(partitions as f64 / sampled.len().max(1) as f64);
         self.partitioned_sizes.insert(table, size);
