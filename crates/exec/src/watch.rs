@@ -1,5 +1,5 @@
-//! What watches the statements that functions run: the hooks of PostgreSQL's planner and executor
-//! (planner_hook, ExecutorStart_hook to ExecutorEnd_hook, ProcessUtility_hook), on which
+//! A watch over the statements that functions run. These are the hooks of PostgreSQL's planner and
+//! executor (planner_hook, ExecutorStart_hook to ExecutorEnd_hook, ProcessUtility_hook), on which
 //! pg_stat_statements and auto_explain are built.
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The session gives its watch to its [`SessionRoutines`]. A statement asks it once whether it
-//! watches anything ([`Watch::is_on`]): that is all that a statement costs which nobody watches. A
+//! watches anything ([`Watch::is_on`]). A statement that is not watched costs no more than that. A
 //! watched statement runs as any other does, except that a run whose nodes are measured takes no
 //! point path, as under EXPLAIN ANALYZE. A failed run ends without [`Watch::ran`], as PostgreSQL's
 //! hooks do not see ExecutorEnd then; [`Watch::leave`] is called in any case.
@@ -52,7 +52,7 @@ pub struct Ran<'a> {
     pub cost: Cost,
 }
 
-/// What watches a session's statements.
+/// A watch over a session's statements.
 pub trait Watch: Send + Sync {
     /// Whether it watches anything now.
     fn is_on(&self) -> bool;
@@ -63,7 +63,7 @@ pub trait Watch: Send + Sync {
     /// A function's plan begins to run. Returns whether its nodes are to be measured.
     fn begins(&self) -> bool;
 
-    /// A plan runs from now on, within those that run.
+    /// A plan runs from now on, within the plans that run already.
     fn enter(&self);
 
     /// The innermost plan does not run any more.

@@ -33,7 +33,7 @@ const PLANNING: u8 = 2;
 const UTILITY: u8 = 4;
 
 impl NestedKinds {
-    /// What the settings say.
+    /// By the settings.
     pub(crate) fn of(live: &LiveSettings) -> NestedKinds {
         if !live.tracks_nested {
             return NestedKinds(0);

@@ -49,7 +49,7 @@ pub struct PreparedPlan {
     pub depends_on_literals: bool,
     /// The cost of planning it.
     pub planning: PlanningCost,
-    /// What watches the statements of functions notes its counters here ([`crate::watch`]).
+    /// The counters of the watch over functions' statements ([`crate::watch`]).
     pub noted: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 

@@ -49,7 +49,7 @@ pub fn run_in_place(
     run_keeping(compiled, params, (env, engine), txn, how, sink, None)
 }
 
-/// What is kept of a run that is watched.
+/// The remains of a run that is watched.
 #[derive(Default)]
 pub(crate) struct Kept {
     /// The nodes are measured, so the statement takes no point path.

@@ -35,7 +35,7 @@ pub struct SessionRoutines {
     pub(crate) cursors: NamedCursors,
     /// The plans of texts that its functions have made.
     pub(crate) dynamic: DynamicPlans,
-    /// What watches the statements of its functions.
+    /// The watch over the statements of its functions.
     pub(crate) watch: Option<Arc<dyn Watch>>,
 }
 
@@ -49,7 +49,7 @@ impl Drop for Depth<'_> {
 }
 
 impl SessionRoutines {
-    /// None yet, for a session whose functions' statements are watched.
+    /// For a session whose functions' statements are watched.
     pub fn watched_by(watch: Arc<dyn Watch>) -> SessionRoutines {
         SessionRoutines { watch: Some(watch), ..SessionRoutines::default() }
     }

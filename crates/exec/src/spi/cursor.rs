@@ -52,7 +52,7 @@ struct Running {
     watched: Option<Box<WatchedCursor>>,
 }
 
-/// What is told of a cursor's query at its end, if it is watched.
+/// A cursor's query that is watched: the watch is told of it at its end.
 struct WatchedCursor {
     watched: Option<Watched>,
     text: Arc<str>,

@@ -79,7 +79,7 @@ pub(crate) struct Counts {
     /// Counted while pg_stat_statements.track_planning is on.
     pub plans: Timed,
     pub rows: u64,
-    /// Of runs and of planning, as in PostgreSQL.
+    /// The use by runs and by planning, as in PostgreSQL.
     pub usage: Usage,
     pub temp: Temporary,
     /// Higher for statements that ran often of late.
