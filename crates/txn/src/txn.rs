@@ -26,7 +26,6 @@ use crate::rollback::Undoer;
 use crate::serializable::Member;
 use crate::session::SessionShared;
 use crate::undo::UndoPtr;
-use savepoints::Savepoint;
 
 /// How much a transaction sees of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +84,6 @@ pub struct Txn {
     held: Vec<Lsn>,
     pub(crate) last_undo: UndoPtr,
     pub(crate) budget: UndoBudget,
-    savepoints: Vec<Savepoint>,
     pub(crate) drops: Vec<FileId>,
     /// SERIALIZABLE: since its snapshot.
     pub(crate) member: Option<Arc<Member>>,
@@ -127,7 +125,6 @@ impl Txn {
             held: Vec::new(),
             last_undo: 0,
             budget: UndoBudget::default(),
-            savepoints: Vec::new(),
             drops: Vec::new(),
             member: None,
             is_prepared: false,

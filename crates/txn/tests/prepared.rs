@@ -214,9 +214,9 @@ fn older_versions_outlive_a_crash() {
         assert!(matches!(replace(&mut txn, row, with), ModifyOutcome::Done));
         txn.start_statement().expect("starts");
     }
-    txn.savepoint("s");
+    let savepoint = txn.undo_position();
     assert!(matches!(replace(&mut txn, other, b"taken back"), ModifyOutcome::Done));
-    txn.rollback_to("s").expect("rolls back");
+    txn.rollback_to_savepoint(savepoint).expect("rolls back");
     txn.prepare("x", &[], None).expect("prepares");
     drop((session, engine));
     let engine = open(&vfs.crash());

@@ -1,8 +1,10 @@
-//! Savepoints, and what is taken back to them.
+//! Positions in a transaction, and what is taken back to them.
+//!
+//! A savepoint is a position that the layer above keeps under a name. To release one is to forget it.
 
 use std::sync::Arc;
 
-use steppe_types::{Error, Result, SqlState};
+use steppe_types::Result;
 
 use super::{Txn, stop_the_server};
 use crate::budget::Owed;
@@ -20,21 +22,14 @@ pub struct UndoPosition {
     owed: Owed,
     locks: LockPosition,
     drops: usize,
-    savepoints: usize,
-}
-
-pub(super) struct Savepoint {
-    name: String,
-    position: UndoPosition,
 }
 
 impl Txn {
     /// The present position, for a later [`Txn::rollback_to_position`].
     pub fn undo_position(&self) -> UndoPosition {
         let locks = self.engine().locks.position(self.shared());
-        let (undo, owed) = (self.last_undo, self.budget.owed());
-        let (drops, savepoints) = (self.drops.len(), self.savepoints.len());
-        UndoPosition { undo, owed, locks, drops, savepoints }
+        let (undo, owed, drops) = (self.last_undo, self.budget.owed(), self.drops.len());
+        UndoPosition { undo, owed, locks, drops }
     }
 
     /// Takes back what was done after `position`, keeping locks: a part of a statement, or all of
@@ -50,32 +45,9 @@ impl Txn {
         Ok(())
     }
 
-    /// SAVEPOINT.
-    pub fn savepoint(&mut self, name: &str) {
-        let before = self.undo_position();
-        // It stays where it is rolled back to.
-        let position = UndoPosition { savepoints: before.savepoints + 1, ..before };
-        self.savepoints.push(Savepoint { name: name.to_owned(), position });
-    }
-
-    fn find_savepoint(&self, name: &str) -> Result<usize> {
-        self.savepoints.iter().rposition(|s| s.name == name).ok_or_else(|| {
-            let message = format!("savepoint \"{name}\" does not exist");
-            Error::new(SqlState::INVALID_SAVEPOINT_SPECIFICATION, message)
-        })
-    }
-
-    /// ROLLBACK TO SAVEPOINT: undoes and unlocks; the savepoint stays.
-    pub fn rollback_to(&mut self, name: &str) -> Result<()> {
-        let at = self.find_savepoint(name)?;
-        let position = self.savepoints[at].position;
-        self.rollback_to_savepoint(position)
-    }
-
     /// Takes back what was done after `position`, and gives back the locks that were acquired
-    /// since: ROLLBACK TO SAVEPOINT without a name. Savepoints that came since go.
+    /// since: ROLLBACK TO SAVEPOINT. The position stays valid.
     pub fn rollback_to_savepoint(&mut self, position: UndoPosition) -> Result<()> {
-        self.savepoints.truncate(position.savepoints);
         self.rollback_to_position(position)?;
         let locks = Arc::clone(&self.engine().locks);
         locks.release_to(self.shared(), position.locks);
@@ -84,13 +56,6 @@ impl Txn {
             let exclusive = SharedMode::Exclusive as u8;
             locks.release_mode(self.shared().pid(), LockTag::Transaction(self.xid), exclusive);
         }
-        Ok(())
-    }
-
-    /// RELEASE SAVEPOINT.
-    pub fn release(&mut self, name: &str) -> Result<()> {
-        let at = self.find_savepoint(name)?;
-        self.savepoints.truncate(at);
         Ok(())
     }
 

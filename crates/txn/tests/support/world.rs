@@ -183,7 +183,8 @@ struct Client {
     base_commits: usize,
     changes: Changes,
     created: BTreeMap<u32, Table>,
-    savepoints: Vec<(String, Changes, BTreeMap<u32, Table>)>,
+    /// Positions, with what the transaction had changed and created there.
+    savepoints: Vec<(UndoPosition, Changes, BTreeMap<u32, Table>)>,
 }
 
 /// How a world behaves.
@@ -738,10 +739,9 @@ impl<'a> World<'a> {
     }
 
     fn savepoint(&mut self, who: usize) -> Result<()> {
-        let name = format!("s{}", self.random.below(3));
         let client = &mut self.clients[who];
-        client.txn.as_mut().expect("begun").savepoint(&name);
-        client.savepoints.push((name, client.changes.clone(), client.created.clone()));
+        let position = client.txn.as_ref().expect("begun").undo_position();
+        client.savepoints.push((position, client.changes.clone(), client.created.clone()));
         Ok(())
     }
 
@@ -750,20 +750,15 @@ impl<'a> World<'a> {
         if client.savepoints.is_empty() {
             return Ok(());
         }
-        let nth = self.random.below(client.savepoints.len() as u64) as usize;
-        let name = client.savepoints[nth].0.clone();
-        // The last of this name is the one that is meant.
-        let at = client.savepoints.iter().rposition(|s| s.0 == name).expect("exists");
-        let txn = client.txn.as_mut().expect("begun");
+        let at = self.random.below(client.savepoints.len() as u64) as usize;
         if self.random.chance(1, 4) {
-            txn.release(&name)?;
             client.savepoints.truncate(at);
             return Ok(());
         }
-        txn.rollback_to(&name)?;
+        let (position, changes, created) = client.savepoints[at].clone();
+        client.txn.as_mut().expect("begun").rollback_to_savepoint(position)?;
         client.savepoints.truncate(at + 1);
-        client.changes = client.savepoints[at].1.clone();
-        client.created = client.savepoints[at].2.clone();
+        (client.changes, client.created) = (changes, created);
         Ok(())
     }
 
