@@ -49,7 +49,7 @@ pub use error::{Result, StorageError};
 pub use options::{FatalCallback, StoreOptions};
 pub use recovery::{LogRecord, RecoveryHandler, RecoverySummary, RedoProgress};
 pub use store::{
-    CheckpointState, CheckpointStats, CheckpointTotals, ControlData, Store, StoreStats,
+    CheckpointState, CheckpointStats, CheckpointTotals, ControlData, Replay, Store, StoreStats,
 };
 pub use tree::{
     Cursor, Direction, InsertMany, Matches, Near, Pruned, Spread, Tree, TreeSize, WriteOp,

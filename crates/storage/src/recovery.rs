@@ -9,8 +9,10 @@
 //!    an earlier recovery got.
 //! 4. The allocator's map is read from the bitmap pages.
 //!
-//! The log is not written to before step 4, so a crash during recovery starts again with the same
-//! log. The caller undoes transactions, by ordinary writes.
+//! Steps 1 to 3 are [`Replay::open`](crate::Replay::open), and step 4 is
+//! [`Replay::finish`](crate::Replay::finish). Between the two, more log may come, record by record.
+//! The log gets no record of this store's own before step 4, so a crash during recovery starts again
+//! with the same log. The caller undoes transactions, by ordinary writes.
 
 use crate::control::Control;
 use crate::error::{Result, StorageError};
@@ -169,10 +171,7 @@ pub(crate) fn redo(
             let what = "the log ends before its end was found to be".into();
             return Err(StorageError::CorruptLog { lsn: reader.position(), what });
         };
-        redone.records += 1;
-        let (operations, payload) = split_record(record.header.kind, record.start, record.body)?;
-        redo_record(pool, &record, operations, &mut redone)?;
-        handler.record(&LogRecord::with(&record, payload))?;
+        redone.apply(pool, &record, handler)?;
         if redone.records.is_multiple_of(PROGRESS_RECORDS) && start.elapsed() >= next_report {
             let (position, elapsed) = (reader.position(), start.elapsed());
             handler.progress(RedoProgress { redo: control.redo, position, end, elapsed });
@@ -181,6 +180,21 @@ pub(crate) fn redo(
     }
     redone.time = start.elapsed();
     Ok(redone)
+}
+
+impl Redone {
+    /// Redoes one record, and passes it to the layer above.
+    pub(crate) fn apply(
+        &mut self,
+        pool: &Pool,
+        record: &Record<'_>,
+        handler: &mut dyn RecoveryHandler,
+    ) -> Result<()> {
+        self.records += 1;
+        let (operations, payload) = split_record(record.header.kind, record.start, record.body)?;
+        redo_record(pool, record, operations, self)?;
+        handler.record(&LogRecord::with(record, payload))
+    }
 }
 
 fn redo_record(

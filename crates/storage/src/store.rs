@@ -1,12 +1,16 @@
 //! The store: opening, checkpoints, trees by id.
 
+mod replay;
+
+pub use replay::Replay;
+
 use crate::control::{self, Control};
 use crate::error::{Result, StorageError};
 use crate::ops::kind;
 use crate::options::StoreOptions;
 use crate::pool::Pool;
-use crate::pool::writeback::{self, WriteBack};
-use crate::recovery::{self, LogRecord, RecoveryHandler, RecoverySummary};
+use crate::pool::writeback;
+use crate::recovery::{LogRecord, RecoveryHandler, RecoverySummary};
 use crate::smo::Smo;
 use crate::space::Space;
 use crate::tree::{self, Tree};
@@ -15,7 +19,6 @@ use crate::unlogged::Unlogged;
 use crate::usage;
 use crate::wal::{
     Appended, HEADER_LEN, Lsn, OwnedRecord, Priority, Record, RecordHeader, Wal, WalOptions,
-    WalReader,
 };
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -25,7 +28,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use steppe_vfs::{ErrorKind, File, FileLock, OpenMode, Random, Vfs};
+use steppe_vfs::{File, FileLock, OpenMode, Random, Vfs};
 
 /// A store. Its clones share one state.
 #[derive(Clone)]
@@ -218,28 +221,7 @@ impl Store {
     /// torn pages, redoes the log, and passes every record since the last checkpoint to `handler`.
     /// The caller then undoes unfinished transactions through ordinary writes.
     pub fn open(options: StoreOptions, handler: &mut dyn RecoveryHandler) -> Result<Store> {
-        if options.pool_pages < MIN_POOL_PAGES {
-            let what = format!("shared_buffers must be at least {MIN_POOL_PAGES} pages");
-            return Err(StorageError::Invalid(what));
-        }
-        let files = Files::in_dir(&options.dir);
-        let vfs = Arc::clone(&options.vfs);
-        vfs.create_dir_all(&options.dir)?;
-        let lock = vfs.lock_file(&files.lock).map_err(|e| match e.kind() {
-            ErrorKind::Locked => StorageError::Locked(options.dir.clone()),
-            _ => e.into(),
-        })?;
-        let created = !vfs.exists(&files.control)?;
-        if created {
-            create(&options, &files)?;
-        }
-        vfs.create_dir_all(&files.wal)?;
-        let inner = Inner::recover(&options, &files, lock, created, handler)?;
-        let store = Store { inner: Arc::new(inner) };
-        if options.background {
-            store.inner.start_cleaner(Arc::downgrade(&store.inner))?;
-        }
-        Ok(store)
+        Replay::open(options, handler)?.finish()
     }
 
     pub(crate) fn inner(&self) -> &Inner {
@@ -426,88 +408,6 @@ impl Store {
 }
 
 impl Inner {
-    /// Makes the files usable; see [`recovery`].
-    fn recover(
-        options: &StoreOptions,
-        files: &Files,
-        lock: FileLock,
-        created: bool,
-        handler: &mut dyn RecoveryHandler,
-    ) -> Result<Inner> {
-        let vfs = &options.vfs;
-        let control_file = vfs.open(&files.control, OpenMode::READ_WRITE)?;
-        let control = control::read(&*control_file)?.ok_or_else(|| StorageError::Corrupt {
-            file: files.control.clone(),
-            page: None,
-            what: "no valid checkpoint in it".into(),
-        })?;
-        let data = vfs.open(&files.data, OpenMode::READ_WRITE)?;
-        let double = vfs.open(&files.double, OpenMode::READ_WRITE.direct())?;
-        let restored = writeback::restore(&*data, &*double)?;
-
-        let wal_options = wal_options(options, control.system_id, control.wal_segment_bytes);
-        wal_options.check(control.redo).map_err(|what| StorageError::Corrupt {
-            file: files.control.clone(),
-            page: None,
-            what,
-        })?;
-        let open_reader = || {
-            let vfs = Arc::clone(vfs);
-            WalReader::open(vfs, &files.wal, &wal_options, control.redo, control.durable)
-        };
-        let scan_start = Instant::now();
-        let end = recovery::find_end(&mut open_reader())?;
-        let scan_time = scan_start.elapsed();
-        let wal = Wal::open(Arc::clone(vfs), &files.wal, wal_options.clone(), end)?;
-        let wal = Arc::new(wal);
-        let on_fatal = options.on_fatal.clone();
-        let writeback = WriteBack::new(
-            Arc::clone(&data),
-            double,
-            Arc::clone(&wal),
-            on_fatal,
-            restored.next_sequence,
-        );
-        let pool = Pool::new(options.pool_pages, options.max_pages, Arc::clone(&data), writeback)?;
-        let redone = recovery::redo(&pool, &control, &mut open_reader(), end, handler)?;
-
-        let file_pages = (data.len()? / PAGE_SIZE as u64).max(redone.file_pages);
-        data.reserve(file_pages * PAGE_SIZE as u64)?;
-        let (mut words, missing) = recovery::read_bitmaps(&pool, file_pages)?;
-        let unlogged = Unlogged::open(vfs, &files.unlogged, &control, end, &mut words)?;
-        let space = Space::new(data, pool.max_pages(), file_pages, words);
-        let summary = RecoverySummary {
-            created,
-            redo: control.redo,
-            end,
-            records: redone.records,
-            restored_pages: restored.pages,
-            scan_time,
-            redo_time: redone.time,
-        };
-        let inner = Inner {
-            pool,
-            wal,
-            space,
-            unlogged,
-            control_file,
-            redo: AtomicU64::new(control.redo.0),
-            control: Mutex::new(control),
-            checkpoints: Mutex::default(),
-            next_generation: AtomicU64::new(redone.next_generation),
-            switched: AtomicU64::new(0),
-            min_wal_bytes: options.min_wal_bytes,
-            summary,
-            stop: Arc::new(AtomicBool::new(false)),
-            cleaner: Mutex::new(None),
-            _lock: lock,
-        };
-        for id in missing {
-            inner.make_bitmap(id)?;
-        }
-        Ok(inner)
-    }
-
     /// A generation that no tree has had.
     pub(crate) fn new_generation(&self) -> u64 {
         self.next_generation.fetch_add(1, Ordering::Relaxed)

@@ -12,7 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use steppe_storage::wal::Wal;
 use steppe_storage::{
     CheckpointState, CheckpointStats, FatalCallback, LogHeader, Lsn, Priority, StorageError, Store,
-    StoreOptions, Tree, TreeId,
+    Tree, TreeId,
 };
 use steppe_types::Result;
 use steppe_vfs::Vfs;
@@ -26,6 +26,7 @@ use crate::lock::{
 use crate::prepared::{self, PreparedTransactions};
 use crate::purge::PassedLeaves;
 use crate::recovery::{self, RECORD_ACTIVE};
+use crate::replay::Replay;
 use crate::row_ids::RowIdRanges;
 use crate::serializable::Serializable;
 use crate::session::{Interrupt, SessionRegistry, SessionShared};
@@ -177,21 +178,16 @@ impl Engine {
     /// Opens the engine in `dir`, making a new one if there is none. After a
     /// crash: redoes the log, then undoes the transactions that had not ended.
     pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, options: EngineOptions) -> Result<Arc<Engine>> {
-        let store_options = StoreOptions {
-            vfs: Arc::clone(&vfs),
-            dir: dir.to_path_buf(),
-            pool_pages: options.pool_pages,
-            max_pages: options.pages_max,
-            background: options.background,
-            wal_buffers_bytes: options.wal_buffers_bytes,
-            wal_segment_bytes: options.wal_segment_bytes,
-            min_wal_bytes: options.wal_bytes_min,
-            system_id: options.system_id,
-            on_fatal: options.on_fatal.clone(),
-        };
-        let mut analysis = recovery::Analysis::default();
-        analysis.on_progress = options.on_progress.clone();
-        let store = Store::open(store_options, &mut analysis)?;
+        Replay::open(vfs, dir, options)?.finish()
+    }
+
+    /// The engine over a store whose log was replayed, once what had not ended is taken back.
+    pub(crate) fn recovered(
+        store: Store,
+        mut analysis: recovery::Analysis,
+        (vfs, dir): (Arc<dyn Vfs>, &Path),
+        options: EngineOptions,
+    ) -> Result<Arc<Engine>> {
         let system = match analysis.system_tree() {
             Some(id) => id,
             None => {
