@@ -1,4 +1,4 @@
-//! Replay of the log, as a loop that can go on, and its end.
+//! Replay of the log, as a loop that can continue, and its end.
 //!
 //! ```text
 //!   Replay::open ──► apply, apply, … ──► finish ──► Engine
@@ -13,11 +13,11 @@
 //! Guarantees:
 //!
 //! - At each position the pages, and what is known of transactions, depend on the log alone: not on
-//!   how many calls it took to come there. `tests/replay.rs` compares the two.
+//!   the number of calls. `tests/replay.rs` compares the two.
 //! - `finish` is the first that writes. A replay that is dropped before it leaves a directory that
 //!   `open` takes up where the received log ends.
 //!
-//! Nobody reads here before `finish`. README.md, "A replica", says what readers during replay need
+//! There are no readers before `finish`. README.md, "A replica", says what readers during replay need
 //! and what the log has for them.
 
 use std::path::{Path, PathBuf};

@@ -1,9 +1,8 @@
 //! Replay of a log in portions, as a standby does it, beside recovery from the whole of it.
 //!
 //! A primary runs a random world. A standby begins with a copy of its directory, and gets the log
-//! in portions. After each portion the standby's replay ends once: its trees are, byte for byte,
-//! those of a recovery that finds the same log in one piece; and they have what was committed up to
-//! there.
+//! in portions. The test ends the replay after each portion. Then its trees are, byte for byte, those
+//! of a recovery that finds the same log in one piece. They have what was committed up to there.
 
 #![allow(missing_docs)]
 
@@ -24,10 +23,10 @@ use support::world::{Config, World};
 const CONFIG: Config = Config { sessions: 3, keys: 120, checks: 0, tables_change: true };
 const PORTIONS: usize = 4;
 
-/// What is committed, and what is prepared by which identifier.
+/// The committed state, and the prepared transactions by their identifiers.
 type Held = (State, BTreeMap<String, Prepared>);
 
-/// What a primary has sent, and what it had at the portions' ends.
+/// The records that a primary has sent, and its contents at the portions' ends.
 struct Sent {
     base: CrashVfs,
     portions: Vec<Vec<OwnedRecord>>,

@@ -16,9 +16,9 @@
 //!   that does not begin where the log ends, or does not end where it ended there, is refused.
 //! - A record is in the own log before its pages change, so that W1 (see `pool/writeback`) holds: a
 //!   page reaches the disk after the log that describes its changes. After a crash `open` begins
-//!   again at the same checkpoint and comes to the end of what was received and written.
+//!   again at the same checkpoint, and replays all that was received and written.
 //!
-//! Nothing is appended that the primary has not appended, before `finish`.
+//! Before `finish` the log gets the primary's records alone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -39,7 +39,7 @@ use crate::types::PAGE_SIZE;
 use crate::unlogged::Unlogged;
 use crate::wal::{Lsn, Priority, Record, Wal, WalReader};
 
-/// A store whose log is being replayed: nobody writes to it.
+/// A store whose log is being replayed.
 pub struct Replay {
     options: StoreOptions,
     files: Files,
