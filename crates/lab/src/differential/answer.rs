@@ -62,13 +62,15 @@ impl Answer {
     }
 
     fn of_error(error: &tokio_postgres::Error, sql: &str) -> Result<Answer, Failure> {
-        let Some(answer) = error.as_db_error() else {
-            let cause = error.source().map(ToString::to_string).unwrap_or_default();
-            let message = format!("a server went away over: {sql}\n    {error} {cause}");
-            return Err(io::Error::other(message).into());
-        };
+        let Some(answer) = error.as_db_error() else { return Err(lost(error, sql)) };
         Ok(Answer::Error(answer.code().code().into(), answer.message().into()))
     }
+}
+
+/// An error that is not the server's answer: the connection is gone.
+pub(super) fn lost(error: &tokio_postgres::Error, sql: &str) -> Failure {
+    let cause = error.source().map(ToString::to_string).unwrap_or_default();
+    io::Error::other(format!("a server went away over: {sql}\n    {error} {cause}")).into()
 }
 
 /// A session of the user `postgres` whose statements end in time.

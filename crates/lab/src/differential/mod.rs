@@ -4,16 +4,18 @@
 //! on), since an answer may not depend on the plan. Errors are compared by their SQLSTATE.
 //! Statements that Steppe refuses with 0A000 are counted, and the report has their number.
 //!
-//! There are four [`Subject`]s. [`statements`] asks all kinds of statements over plain tables
+//! There are seven [`Subject`]s. [`statements`] asks all kinds of statements over plain tables
 //! ([`generate`]). [`plans`] asks joins, groups and orders over tables large enough to be planned
 //! in many ways. [`constants`] places constants that fail where they are not needed. [`partitions`]
-//! tests pruning more than SQL.
+//! tests pruning more than SQL. [`routines`] runs random PL/pgSQL, triggers and foreign keys, and
+//! compares notices, messages and contexts, too.
 
 mod answer;
 mod constants;
 mod generate;
 mod partitions;
 mod plans;
+mod routines;
 mod statements;
 
 use std::fmt;
@@ -52,6 +54,12 @@ pub enum Subject {
     Plans,
     /// Partitioned tables: pruned, not pruned, and PostgreSQL.
     Partitions,
+    /// Functions and blocks in PL/pgSQL.
+    Routines,
+    /// Triggers.
+    Triggers,
+    /// Foreign keys.
+    Keys,
 }
 
 /// The options of a run.
@@ -131,6 +139,9 @@ pub async fn run(options: &Options, mut report: impl FnMut(&str)) -> Result<Repo
             }
             Subject::Partitions => {
                 partitions::compare_all(options, (ours, theirs), &mut report).await
+            }
+            Subject::Routines | Subject::Triggers | Subject::Keys => {
+                routines::compare_all(options, (ours, theirs), &mut report).await
             }
         }
     }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use steppe_exec::{RowSink, SpiCursor, SpiPortal};
 use steppe_sql::ast::{FETCH_ALL, FetchDirection};
+use steppe_sql::query::Command;
 use steppe_types::{Datum, Error, Result, SqlState, oid};
 
 use super::code::{Fetch, FetchCount, ForCursor, OpenQuery, Query, SqlNumber, Var};
@@ -108,6 +109,8 @@ impl Run<'_, '_, '_> {
             run.run_prepared(&mut plan.prepared, &shown, 1, &mut rows)?;
             Ok(Arc::clone(plan.columns()))
         })?;
+        // PostgreSQL runs a SELECT INTO for them, which sets FOUND and ROW_COUNT.
+        self.ran(Some(Command::Select), rows.rows.len() as u64);
         let row_values = rows.rows.into_iter().next();
         self.move_row(row, &shape, row_values)
     }

@@ -129,7 +129,9 @@ impl Run<'_, '_, '_> {
     /// An error, or a message to the client.
     fn send(&mut self, level: RaiseLevel, raised: Raised) -> Result<()> {
         let is_error = level == RaiseLevel::Client(Severity::Error);
-        let state = raised.state.unwrap_or(match level {
+        // PostgreSQL takes 00000 for no SQLSTATE at all.
+        let state = raised.state.filter(|state| *state != SqlState::SUCCESSFUL_COMPLETION);
+        let state = state.unwrap_or(match level {
             RaiseLevel::Client(Severity::Error) => RAISE_EXCEPTION,
             RaiseLevel::Client(Severity::Warning) => SqlState::WARNING,
             _ => SqlState::SUCCESSFUL_COMPLETION,

@@ -100,7 +100,7 @@ impl Run<'_, '_, '_> {
     }
 
     /// Notes what a statement has done.
-    fn ran(&mut self, command: Option<Command>, processed: u64) {
+    pub(super) fn ran(&mut self, command: Option<Command>, processed: u64) {
         self.processed = processed;
         if command.is_some() {
             self.set_found(processed != 0);

@@ -191,13 +191,15 @@ impl Run<'_, '_, '_> {
                 Ok(())
             }
             Var::Record(record) => {
-                let Some(row) = row else {
-                    self.state.frame.set(target, Datum::Null);
-                    return Ok(());
-                };
                 let to = self.shape_of_type(record.ty.oid)?;
-                self.check_columns(to.columns.len(), shape.columns.len())?;
-                let row = self.row_as(&to, shape, &row)?;
+                let row = match row {
+                    Some(row) => {
+                        self.check_columns(to.columns.len(), shape.columns.len())?;
+                        self.row_as(&to, shape, &row)?
+                    }
+                    // Without a row the variable becomes a row of NULLs, not NULL.
+                    None => vec![Datum::Null; to.columns.len()].into(),
+                };
                 self.state.frame.set_shape(target, to);
                 self.state.frame.set(target, Datum::Record(row));
                 Ok(())

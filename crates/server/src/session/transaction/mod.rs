@@ -277,6 +277,10 @@ impl Session {
         self.check_deferred()?;
         self.keep_held_cursors()?;
         self.portals.end_transaction(&mut self.transaction);
+        // A function of this very statement may have created a temporary table.
+        if self.transaction.changes().is_some() {
+            self.refresh_names();
+        }
         if self.transaction.txn.is_some() && self.namespace.names.acts_on_commit {
             self.start_statement()?;
             self.with_ddl("", steppe_ddl::on_commit)?;
