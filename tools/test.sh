@@ -75,6 +75,11 @@ step "random constants: PostgreSQL 15" "$binaries/differential" --server "$binar
     --postgres /usr/lib/postgresql/15/bin --of constants --seed 4 --statements 2000
 step "random partitions: PostgreSQL 15" "$binaries/differential" --server "$binaries/steppe" \
     --postgres /usr/lib/postgresql/15/bin --of partitions --seed "${STEPPE_SEED:-1}" --statements 3600
+for subject in routines triggers keys; do
+    step "random $subject: PostgreSQL 15" "$binaries/differential" --server "$binaries/steppe" \
+        --postgres /usr/lib/postgresql/15/bin --of "$subject" --seed "${STEPPE_SEED:-1}" \
+        --statements 1000
+done
 # The benchmark's groups where they are small: does each work, and do both answer alike?
 groups=(--only tpch --only joins --only planning --only inserts)
 ! command -v sysbench >/dev/null || groups+=(--only sysbench-oltp_read)

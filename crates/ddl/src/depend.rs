@@ -136,8 +136,10 @@ impl Search<'_> {
         };
         let mut above = parent_of(oid);
         while let Some(table) = above {
-            for (_, object) in foreign_keys_to(self.catalog, table) {
-                if self.known.insert(object) {
+            // This includes a key from that table to itself, unless the table is dropped, too.
+            for (by, key) in foreign_key::dependents(self.catalog, table, |_| true) {
+                let object = Object::Constraint(by, key);
+                if !self.known.contains(&Object::Relation(by)) && self.known.insert(object) {
                     self.found.push(Dependent { object, on: root });
                 }
             }

@@ -6,7 +6,8 @@
 
 pub use crate::access::{IndexAccess, TableAccess};
 pub use crate::change::{
-    JoinContext, ReferencedKeys, TableWriter, converts, lacks_key, missing_key, shown_key,
+    JoinContext, ReferencedKeys, TableWriter, converts, lacks_key, missing_key, mixed_nulls,
+    shown_key,
 };
 pub use crate::partition::ColumnMap;
 

@@ -218,11 +218,11 @@ pub(in super::super) fn truncated(
             let of = catalog.relation(oid).and_then(|table| table.partition_of.as_ref());
             above = of.map(|of| of.parent);
         }
+        referencing.retain(|by| !tables.iter().any(|known| known.oid == by.oid));
         referencing.sort_unstable_by_key(|by| by.oid);
+        referencing.dedup_by_key(|by| by.oid);
+        // A partition has a notice of its own, though it is truncated with its parent.
         for by in referencing {
-            if tables.iter().any(|known| known.oid == by.oid) {
-                continue;
-            }
             if behavior == DropBehavior::Restrict {
                 let (name, other) = (&table.name, &by.name);
                 let message = "cannot truncate a table referenced in a foreign key constraint";

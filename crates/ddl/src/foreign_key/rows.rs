@@ -9,7 +9,10 @@ use super::super::scan::with_newest;
 use super::partitions::own_below;
 use std::sync::Arc;
 use steppe_catalog::{Constraint, ForeignKey, Reference, RelKind, Relation};
-use steppe_exec::stored::{JoinContext, ReferencedKeys, TableAccess, lacks_key, missing_key};
+use steppe_exec::stored::{
+    JoinContext, ReferencedKeys, TableAccess, lacks_key, missing_key, mixed_nulls,
+};
+use steppe_functions::FnContext;
 use steppe_txn::{RelationLockMode, View};
 use steppe_types::{Datum, Error, Result, SqlState};
 
@@ -102,6 +105,7 @@ impl<'a> KeysOfRows<'a> {
             return Ok(());
         }
         let most = (ctx.maintenance_work_mem_bytes / KEY_BYTES).clamp(1024, KEYS_MAX);
+        let functions = ctx.functions();
         with_newest(ctx, |ctx, view| {
             let mut cursor = rows.scan_all(view.clone())?;
             let session = Arc::clone(&ctx.session);
@@ -110,7 +114,7 @@ impl<'a> KeysOfRows<'a> {
                 loop {
                     session.check_interrupts()?;
                     let more = cursor.next_batch(&mut |_, row| {
-                        batch.extend(self.key_of(&access, row)?);
+                        batch.extend(self.key_of(&access, row, &functions)?);
                         Ok(())
                     })?;
                     if batch.len() >= most || !more {
@@ -129,25 +133,21 @@ impl<'a> KeysOfRows<'a> {
     }
 
     /// The key of a row; `None` if it refers to nothing.
-    fn key_of(&self, access: &TableAccess, row: &[u8]) -> Result<Option<Vec<Datum>>> {
+    fn key_of(
+        &self,
+        access: &TableAccess,
+        row: &[u8],
+        functions: &FnContext,
+    ) -> Result<Option<Vec<Datum>>> {
         let values = self.columns.iter().map(|at| access.decode_column(row, *at));
         let values = values.collect::<Result<Vec<_>>>()?;
         match values.iter().filter(|value| value.is_null()).count() {
             0 => Ok(Some(values)),
-            nulls if self.key.match_full && nulls < values.len() => Err(self.mixed_nulls()),
+            nulls if self.key.match_full && nulls < values.len() => {
+                Err(mixed_nulls(self.table, &self.constraint.name, functions))
+            }
             _ => Ok(None),
         }
-    }
-
-    /// MATCH FULL: some of a key's values are NULL.
-    fn mixed_nulls(&self) -> Error {
-        let (table, name) = (&self.table.name, &self.constraint.name);
-        let message = format!(
-            "insert or update on table \"{table}\" violates foreign key constraint \"{name}\""
-        );
-        Error::new(SqlState::FOREIGN_KEY_VIOLATION, message)
-            .detail("MATCH FULL does not allow mixing of null and nonnull key values.")
-            .constraint(name)
     }
 }
 

@@ -62,7 +62,7 @@ pub(crate) use conflict::ConflictPlan;
 pub use deferred::run_deferred;
 pub(crate) use events::{EventQueue, finish as finish_events};
 pub(crate) use foreign_key::KeyRules;
-pub use foreign_key::{JoinContext, ReferencedKeys, converts, lacks_key, missing_key};
+pub use foreign_key::{JoinContext, ReferencedKeys, converts, lacks_key, missing_key, mixed_nulls};
 pub use hooks::RowCommand;
 pub(crate) use hooks::commands_of;
 pub(crate) use node::{ModifyPlan, start};

@@ -26,8 +26,8 @@ mod sizes;
 mod variants;
 
 pub use plan::{PlanningCost, PreparedPlan};
-pub use run::{Snapshot, run_in_place};
 pub(crate) use run::{Kept, begin_in_place, has_row_at, run_keeping};
+pub use run::{Snapshot, run_in_place};
 pub use variants::{Found, Vacancy, Variants};
 
 use crate::constants;

@@ -67,7 +67,7 @@ impl Answer {
     }
 }
 
-/// An error that is not the server's answer: the connection is gone.
+/// The failure of a session whose connection has ended without an answer.
 pub(super) fn lost(error: &tokio_postgres::Error, sql: &str) -> Failure {
     let cause = error.source().map(ToString::to_string).unwrap_or_default();
     io::Error::other(format!("a server went away over: {sql}\n    {error} {cause}")).into()

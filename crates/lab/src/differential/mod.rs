@@ -141,7 +141,8 @@ pub async fn run(options: &Options, mut report: impl FnMut(&str)) -> Result<Repo
                 partitions::compare_all(options, (ours, theirs), &mut report).await
             }
             Subject::Routines | Subject::Triggers | Subject::Keys => {
-                routines::compare_all(options, (ours, theirs), &mut report).await
+                let major = oracle.major();
+                routines::compare_all(options, (ours, theirs), major, &mut report).await
             }
         }
     }

@@ -47,6 +47,6 @@ pub use join::{JoinContext, lacks_key};
 pub use keys::ReferencedKeys;
 pub(super) use set::KeyLog;
 pub(crate) use set::KeyRules;
-pub use violation::missing_key;
+pub use violation::{missing_key, mixed_nulls};
 
 pub(super) use action::run_unreferenced;

@@ -43,7 +43,7 @@ pub fn missing_key(
 
 /// 23503: MATCH FULL, and some of the key's values are NULL.
 #[cold]
-pub(super) fn mixed_nulls(table: &Relation, constraint: &str, cx: &FnContext) -> Error {
+pub fn mixed_nulls(table: &Relation, constraint: &str, cx: &FnContext) -> Error {
     let detail = "MATCH FULL does not allow mixing of null and nonnull key values.";
     refused(table, constraint, cx).detail(detail)
 }

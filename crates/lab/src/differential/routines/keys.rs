@@ -1,8 +1,11 @@
 //! Random foreign keys over random tables.
 //!
-//! A program makes a few tables, of one and of two key columns, some partitioned; foreign keys of
-//! all kinds among them; and changes the tables, in transactions and by single statements. Actions
-//! reach rows in any order, so that the notices of a statement are compared as a set.
+//! A program makes three tables, some of them partitioned, and foreign keys of all kinds among them.
+//! It changes the tables in transactions and by single statements. Actions reach rows in any order,
+//! so that the notices of a statement are compared as a set.
+//!
+//! PostgreSQL before 18 has another SQLSTATE for RESTRICT, other names of the copies of keys to
+//! partitioned tables, and no NOT VALID on partitioned tables; programs for it have none of these.
 
 use steppe_vfs::SeededRandom;
 
@@ -11,23 +14,26 @@ use super::pieces::Piece;
 
 const TABLES: [&str; 3] = ["p", "q", "r"];
 
-/// What telling triggers run.
+/// The function of triggers that tell of each row.
 const TELL: &str = "CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$\nBEGIN\n  \
                     RAISE NOTICE '% % % old % new %', TG_WHEN, TG_OP, TG_TABLE_NAME, OLD, NEW;\n  \
                     IF TG_OP = 'DELETE' THEN RETURN OLD; END IF;\n  RETURN NEW;\nEND $$";
 
-/// A program from a seed.
-pub(super) fn program(random: &SeededRandom) -> Vec<Piece> {
-    let make = Expressions::new(random);
+/// The first major version that has all of this as Steppe has it.
+const NEWEST: u32 = 18;
+
+/// A program from a seed, for a version of PostgreSQL.
+pub(super) fn program(random: &SeededRandom, major: u32) -> Vec<Piece> {
+    let (make, is_newest) = (Expressions::new(random), major >= NEWEST);
     let mut program = Vec::new();
     for table in TABLES {
-        for sql in make_table(&make, table) {
+        for sql in make_table(&make, table, is_newest || table == "r") {
             program.push(Piece::line(sql));
         }
     }
     program.push(Piece::line(TELL));
     for number in 0..2 + make.below(4) {
-        program.push(Piece::line(key(&make, number)).unordered());
+        program.push(Piece::line(key(&make, number, is_newest)).unordered());
         if number == 1 {
             for table in TABLES {
                 program.push(Piece::line(fill(&make, table)).unordered());
@@ -43,7 +49,7 @@ pub(super) fn program(random: &SeededRandom) -> Vec<Piece> {
     }
     for _ in 0..12 {
         let sql = match make.below(14) {
-            0 => alteration(&make),
+            0 => alteration(&make, is_newest),
             1 | 2 => {
                 let statements: Vec<String> =
                     (0..1 + make.below(4)).map(|_| change(&make)).collect();
@@ -79,10 +85,10 @@ pub(super) fn program(random: &SeededRandom) -> Vec<Piece> {
     program
 }
 
-fn make_table(make: &Expressions<'_>, table: &str) -> Vec<String> {
+fn make_table(make: &Expressions<'_>, table: &str, may_be_partitioned: bool) -> Vec<String> {
     let columns = "x int DEFAULT 2, y int DEFAULT 1, c text";
     match make.below(4) {
-        0 => vec![
+        0 if may_be_partitioned => vec![
             format!(
                 "CREATE TABLE {table} (id int, {columns}, PRIMARY KEY (id), UNIQUE (id, x)) PARTITION BY RANGE (id)"
             ),
@@ -130,8 +136,9 @@ fn action(make: &Expressions<'_>, event: &str, columns: &[&str]) -> String {
     }
 }
 
-fn key(make: &Expressions<'_>, number: u64) -> String {
-    let (child, parent) = (make.pick(&TABLES), make.pick(&TABLES));
+fn key(make: &Expressions<'_>, number: u64, is_newest: bool) -> String {
+    let parents = if is_newest { &TABLES[..] } else { &TABLES[..2] };
+    let (child, parent) = (make.pick(&TABLES), make.pick(parents));
     let (columns, referenced): (&[&str], &str) = match make.below(5) {
         0 => (&["y", "x"], "(id, x)"),
         1 => (&["y", "x"], "(id, x)"),
@@ -148,13 +155,17 @@ fn key(make: &Expressions<'_>, number: u64) -> String {
         " INITIALLY IMMEDIATE",
         " NOT VALID",
     ]);
-    format!(
+    let sql = format!(
         "ALTER TABLE {child} ADD CONSTRAINT k{number} FOREIGN KEY ({}) REFERENCES {parent} {referenced}{matching}{delete}{update}{timing}",
         columns.join(", ")
-    )
+    );
+    match is_newest {
+        true => sql,
+        false => sql.replace(" RESTRICT", " NO ACTION").replace(" NOT VALID", ""),
+    }
 }
 
-fn alteration(make: &Expressions<'_>) -> String {
+fn alteration(make: &Expressions<'_>, is_newest: bool) -> String {
     let (table, name) = (make.pick(&TABLES), format!("k{}", make.below(4)));
     match make.below(6) {
         0 => format!("ALTER TABLE {table} VALIDATE CONSTRAINT {name}"),
@@ -165,7 +176,7 @@ fn alteration(make: &Expressions<'_>) -> String {
         ),
         3 => format!("TRUNCATE {table}{}", make.pick(&["", " CASCADE"])),
         4 => format!("DROP TABLE {table}_low"),
-        _ => key(make, 7),
+        _ => key(make, 7, is_newest),
     }
 }
 

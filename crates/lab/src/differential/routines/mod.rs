@@ -25,7 +25,7 @@ use witness::{Testimony, Witness};
 
 /// How many times a program is run to make it small.
 const REDUCTIONS: usize = 400;
-/// So many differences are enough to look at.
+/// The number of differences after which a run ends.
 const ENOUGH: u64 = 12;
 
 /// Both servers.
@@ -42,14 +42,14 @@ struct Difference {
 }
 
 impl Difference {
-    /// What must stay the same while the program is made small: SQLSTATEs on both sides, and
-    /// whether what was sent before the end differs.
+    /// The part that stays the same while the program is made small: the SQLSTATE of each server,
+    /// and whether the rows and notices before it are equal.
     fn kind(&self) -> (Option<&str>, Option<&str>, bool) {
         (self.ours.code(), self.theirs.code(), self.ours.lines == self.theirs.lines)
     }
 }
 
-/// What came out of a program.
+/// The result of a program.
 #[derive(Default)]
 struct Outcome {
     equal: u64,
@@ -60,10 +60,11 @@ struct Outcome {
 }
 
 /// Compares program after program, the first of which is the seed's, until `options.statements`
-/// statements have been answered.
+/// statements have been answered. `major` is the version of PostgreSQL.
 pub(super) async fn compare_all(
     options: &Options,
     (steppe, postgres): (Place<'_>, Place<'_>),
+    major: u32,
     report: &mut impl FnMut(&str),
 ) -> Result<Report, Failure> {
     let pair = Pair {
@@ -77,7 +78,7 @@ pub(super) async fn compare_all(
         let random = SeededRandom::new(seed);
         let program = match options.subject {
             Subject::Triggers => triggers::program(&random),
-            Subject::Keys => keys::program(&random),
+            Subject::Keys => keys::program(&random, major),
             _ => programs::program(&random),
         };
         let outcome = pair.run(&program).await?;
@@ -146,7 +147,7 @@ impl Pair {
         let (mut at, mut was_reduced) = (0, false);
         for _ in 0..REDUCTIONS {
             let Some(smaller) = pieces::without(&program, at) else {
-                // All pieces have been tried. A piece may be of no use now that others are gone.
+                // All pieces have been tried. A piece may be of no use now, without others.
                 if !std::mem::take(&mut was_reduced) {
                     break;
                 }

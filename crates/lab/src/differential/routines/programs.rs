@@ -11,7 +11,7 @@ use super::pieces::Piece;
 
 /// How deep statements nest.
 const DEPTH: u32 = 3;
-/// So many turns of loops are in a call.
+/// The turns that all loops of a call may take together.
 const FUEL: u32 = 40;
 
 /// The tables and types of all programs.
@@ -45,7 +45,7 @@ const CONDITIONS: &[&str] = &[
     "assert_failure",
 ];
 
-/// What a routine is.
+/// The kind of a routine.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Scalar(Kind),
@@ -92,8 +92,8 @@ pub(super) fn program(random: &SeededRandom) -> Vec<Piece> {
 }
 
 /// Writes the statements of one routine.
-pub(super) struct Writer<'a> {
-    pub(super) make: Expressions<'a>,
+struct Writer<'a> {
+    make: Expressions<'a>,
     form: Form,
     /// The loops and blocks around, and whether each is a loop.
     labels: Vec<(String, bool)>,
@@ -101,8 +101,6 @@ pub(super) struct Writer<'a> {
     in_handler: bool,
     /// Whether a statement may end the transaction: not below a block with a handler.
     may_commit: bool,
-    /// Cursor parameters and loop variables in scope end here.
-    pub(super) in_trigger: bool,
 }
 
 impl<'a> Writer<'a> {
@@ -116,7 +114,6 @@ impl<'a> Writer<'a> {
             names: 0,
             in_handler: false,
             may_commit: true,
-            in_trigger: false,
         }
     }
 
@@ -395,7 +392,7 @@ impl<'a> Writer<'a> {
         };
         let mut body: Vec<Piece> = vec![Piece::line(open)];
         body.extend((0..1 + make.below(3)).map(fetch));
-        body.push(Piece::line(format!("RAISE NOTICE 'fetched % % %', FOUND, i1, r1;")));
+        body.push(Piece::line("RAISE NOTICE 'fetched % % %', FOUND, i1, r1;"));
         if make.chance(85) {
             body.push(Piece::line(format!("CLOSE {name};")));
         }
@@ -414,7 +411,6 @@ impl<'a> Writer<'a> {
             1 if !loops.is_empty() => format!("{}{condition};", make.pick(&["EXIT", "CONTINUE"])),
             2 | 3 if !all.is_empty() => format!("EXIT {}{condition};", make.pick(&all)),
             _ => match self.form {
-                _ if self.in_trigger => "NULL;".to_owned(),
                 Form::Scalar(kind) => {
                     format!("IF {} THEN RETURN {}; END IF;", make.boolean(2), make.of(kind, 2))
                 }

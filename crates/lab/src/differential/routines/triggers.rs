@@ -24,7 +24,7 @@ const PARTITIONED: &str = "CREATE TABLE t1 (id int PRIMARY KEY, a int, c text DE
      CREATE TABLE t1_low PARTITION OF t1 FOR VALUES FROM (MINVALUE) TO (3);\n\
      CREATE TABLE t1_high PARTITION OF t1 FOR VALUES FROM (3) TO (MAXVALUE)";
 
-/// What all row functions tell first.
+/// The first statement of all trigger functions.
 const TELL: &str = "RAISE NOTICE '% % % % % % % % depth %', TG_NAME, TG_WHEN, TG_LEVEL, TG_OP, \
                     TG_TABLE_NAME, TG_NARGS, TG_ARGV[0], TG_TABLE_SCHEMA = 'world', \
                     pg_trigger_depth();";
@@ -243,7 +243,7 @@ fn change(make: &Expressions<'_>) -> String {
         7 => format!("UPDATE {table} SET id = id + 10 WHERE id = {id}"),
         8 => format!("DELETE FROM {table} WHERE id = {id} RETURNING id"),
         9 => format!("DELETE FROM {table} WHERE id > {id}"),
-        10 => format!("INSERT INTO t1 SELECT id + 20, a, c FROM t2 WHERE id > 0 ORDER BY id"),
+        10 => "INSERT INTO t1 SELECT id + 20, a, c FROM t2 WHERE id > 0 ORDER BY id".to_owned(),
         _ => format!(
             "BEGIN; INSERT INTO {table} VALUES ({id}, 1); SAVEPOINT s; \
              UPDATE {table} SET a = {a} WHERE id = {id}; ROLLBACK TO s; COMMIT"

@@ -17,7 +17,7 @@ const STATEMENT_TIMEOUT_MS: u64 = 20_000;
 const FIELDS: [&str; 8] =
     ["DETAIL", "HINT", "CONTEXT", "SCHEMA", "TABLE", "COLUMN", "DATATYPE", "CONSTRAINT"];
 
-/// What a statement was answered with.
+/// The answer to a statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Testimony {
     /// Notices, rows and counts, one a line.
@@ -32,10 +32,10 @@ impl Testimony {
         self.error.as_ref().map(|(code, _)| code.as_str())
     }
 
-    /// What does not depend on the order in which rows are met: the lines in alphabetical order,
-    /// and no DETAIL and CONTEXT, which tell of the first row that is wrong and of the statement by
-    /// which an action reached a row. PostgreSQL numbers the copies of a constraint for partitions
-    /// (`k1_1`), and its versions differ in how: such numbers are left out.
+    /// The part that does not depend on the order in which the server meets rows. The lines are in
+    /// alphabetical order. DETAIL and CONTEXT are left out, because they tell of the first row that
+    /// is wrong. PostgreSQL numbers the copies of a constraint for partitions (`k1_1`), which
+    /// Steppe does not: the numbers are left out.
     pub(super) fn without_order(mut self) -> Testimony {
         for line in &mut self.lines {
             *line = plain(line);
@@ -100,7 +100,7 @@ impl Witness {
     pub(super) async fn prepare(&self, sql: &str) -> Result<(), Failure> {
         let done = self.client.batch_execute(sql).await;
         self.heard();
-        Ok(done.map_err(|error| lost(&error, sql))?)
+        done.map_err(|error| lost(&error, sql))
     }
 
     /// Asks by the simple protocol.
