@@ -32,12 +32,12 @@ pub(crate) fn create_aggregate(
     let definition = aggregate_options::read(ctx, &create.definition, direct.is_some())?;
     definition.check()?;
     let parameters = arguments(ctx, create, &definition)?;
-    let mut new = New { ctx, parameters, uses: Vec::new() };
-    let (aggregate, ret) = new.aggregate(&definition)?;
-    let New { parameters, uses, .. } = new;
     if direct.is_some() {
         return Err(Error::not_supported("CREATE AGGREGATE of an ordered set"));
     }
+    let mut new = New { ctx, parameters, uses: Vec::new() };
+    let (aggregate, ret) = new.aggregate(&definition)?;
+    let New { parameters, uses, .. } = new;
     if [aggregate.state, aggregate.moving.as_ref().map_or(0, |m| m.state)].contains(&oid::INTERNAL)
     {
         return Err(Error::not_supported("CREATE AGGREGATE with a state of type internal"));
