@@ -155,8 +155,16 @@ pub(crate) enum Change<'a> {
     },
     /// A row was marked as deleted.
     RowDelete { tree: TreeId, row: u64, before: RowHeader },
-    /// A posting came to be, or came back to life (`before`).
-    PostingInsert { tree: TreeId, row: u64, unique: bool, before: Option<Word>, key: &'a [u8] },
+    /// A posting came to be, or came back to life (`before`). Deleted postings of the same key have
+    /// gone with it: `gone` is the newest of their deleters, or 0.
+    PostingInsert {
+        tree: TreeId,
+        row: u64,
+        unique: bool,
+        before: Option<Word>,
+        gone: u64,
+        key: &'a [u8],
+    },
     /// A posting was marked as deleted.
     PostingDelete { tree: TreeId, row: u64, unique: bool, before: Word, key: &'a [u8] },
     /// New entries: tree keys as they are stored, each behind its u16 length,
@@ -174,6 +182,9 @@ pub(crate) enum Change<'a> {
     Compensation { next: UndoNext, kept: Option<u64> },
     /// The tree of cells was made.
     SystemTree { tree: TreeId },
+    /// What is removed here was deleted by transactions up to `newest`: a snapshot that does not see
+    /// that one may have needed it. In no transaction's name, and never undone.
+    Purge { newest: u64 },
 }
 
 const ROW_INSERT: u8 = 1;
@@ -188,6 +199,7 @@ const OVERFLOW_FREE: u8 = 9;
 const COMPENSATION: u8 = 10;
 const SYSTEM_TREE: u8 = 11;
 const FILE_TREE: u8 = 12;
+const PURGE: u8 = 13;
 
 impl Change<'_> {
     /// Appends the encoded form.
@@ -211,11 +223,15 @@ impl Change<'_> {
                 put_u64(out, row);
                 out.extend_from_slice(&before.to_bytes());
             }
-            Change::PostingInsert { tree, row, unique, before, key } => {
+            Change::PostingInsert { tree, row, unique, before, gone, key } => {
                 start(out, POSTING_INSERT, Some(tree));
                 put_u64(out, row);
-                out.push(u8::from(unique) | u8::from(before.is_some()) << 1);
+                let parts = u8::from(before.is_some()) << 1 | u8::from(gone != 0) << 2;
+                out.push(u8::from(unique) | parts);
                 put_u64(out, before.map_or(0, |word| word.0));
+                if gone != 0 {
+                    put_u64(out, gone);
+                }
                 out.extend_from_slice(key);
             }
             Change::PostingDelete { tree, row, unique, before, key } => {
@@ -259,6 +275,10 @@ impl Change<'_> {
                 put_u64(out, kept.unwrap_or(0));
             }
             Change::SystemTree { tree } => start(out, SYSTEM_TREE, Some(tree)),
+            Change::Purge { newest } => {
+                start(out, PURGE, None);
+                put_u64(out, newest);
+            }
         }
     }
 
@@ -271,6 +291,9 @@ impl Change<'_> {
             let (lsn, id) = (reader.u64()?, reader.u64()?);
             let next = if flags & 1 == 0 { UndoNext::At(lsn) } else { UndoNext::SameRecord };
             return Ok(Change::Compensation { next, kept: (flags & 2 != 0).then_some(id) });
+        }
+        if kind == PURGE {
+            return Ok(Change::Purge { newest: reader.u64()? });
         }
         if kind == CREATE_FILE {
             return Ok(Change::CreateFile { file: FileId::decode(&mut reader)? });
@@ -292,7 +315,9 @@ impl Change<'_> {
                 let flags = reader.u8()?;
                 let word = Word(reader.u64()?);
                 let before = (flags & 2 != 0).then_some(word);
-                Change::PostingInsert { tree, row, unique: flags & 1 != 0, before, key: reader.0 }
+                let gone = if flags & 4 != 0 { reader.u64()? } else { 0 };
+                let (unique, key) = (flags & 1 != 0, reader.0);
+                Change::PostingInsert { tree, row, unique, before, gone, key }
             }
             POSTING_DELETE => {
                 let row = reader.u64()?;
@@ -333,6 +358,7 @@ impl Change<'_> {
             Change::CreateFile { .. }
             | Change::FileTree { .. }
             | Change::Compensation { .. }
+            | Change::Purge { .. }
             | Change::SystemTree { .. } => None,
         }
     }
@@ -361,7 +387,10 @@ impl Change<'_> {
                 RECORD + RECORD / 2 * u64::from(*chunks)
             }
             Change::OverflowFree { .. } => RECORD,
-            Change::Compensation { .. } | Change::SystemTree { .. } | Change::FileTree { .. } => 0,
+            Change::Compensation { .. }
+            | Change::SystemTree { .. }
+            | Change::FileTree { .. }
+            | Change::Purge { .. } => 0,
         }
     }
 
@@ -483,7 +512,10 @@ mod tests {
             let before = RowHeader { word, origin: Origin::Changed(10) };
             for change in [
                 Change::RowUpdate { tree, row: 1, before, prefix: 2, suffix: 3, middle: &bytes },
-                Change::PostingInsert { tree, row: 1, unique: true, before: Some(word), key: &bytes },
+                Change::PostingInsert {
+                    tree, row: 1, unique: true, before: Some(word), gone: 3, key: &bytes,
+                },
+                Change::Purge { newest: 4 },
                 Change::PostingBatch { tree, unique: false, entries: &bytes },
             ] {
                 let mut changed = change.to_vec();
@@ -508,8 +540,9 @@ mod tests {
                 Change::RowInsert { tree, first: row, count: undo },
                 Change::RowUpdate { tree, row, before, prefix: cid, suffix: 1, middle: &key },
                 Change::RowDelete { tree, row, before },
-                Change::PostingInsert { tree, row, unique, before: Some(word), key: &key },
-                Change::PostingInsert { tree, row, unique, before: None, key: &key },
+                Change::PostingInsert { tree, row, unique, before: Some(word), gone: 0, key: &key },
+                Change::PostingInsert { tree, row, unique, before: None, gone: xid, key: &key },
+                Change::Purge { newest: xid },
                 Change::PostingDelete { tree, row, unique, before: word, key: &key },
                 Change::PostingBatch { tree, unique, entries: &key },
                 Change::CreateFile { file },

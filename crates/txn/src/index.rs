@@ -92,9 +92,23 @@ impl Postings {
         }
     }
 
-    /// Drops deleted postings that nobody can see any more.
-    pub(crate) fn drop_dead(&mut self, horizon: u64) {
-        self.0.retain(|&(_, word)| !(word.is_deleted() && word.xid() < horizon));
+    /// Drops deleted postings that nobody can see any more. Returns the newest of their deleters, or
+    /// 0 if there were none.
+    pub(crate) fn drop_dead(&mut self, horizon: u64) -> u64 {
+        self.drop_if(|word| word.is_deleted() && word.xid() < horizon)
+    }
+
+    /// As [`Postings::drop_dead`], for the postings that the caller names.
+    fn drop_if(&mut self, mut goes: impl FnMut(Word) -> bool) -> u64 {
+        let mut newest = 0;
+        self.0.retain(|&(_, word)| {
+            let goes = goes(word);
+            if goes {
+                newest = newest.max(word.xid());
+            }
+            !goes
+        });
+        newest
     }
 }
 
@@ -111,10 +125,10 @@ impl Postings {
     /// snapshot lies between these two, nobody needs the posting. (A row that had
     /// the key twice is left alone.) Snapshots not yet published are newer than
     /// `position`, hence than all these deletions. What stays is about one deleted
-    /// posting a held snapshot.
-    fn drop_needless(&mut self, engine: &Engine) {
+    /// posting a held snapshot. Returns the newest deleter, as [`Postings::drop_dead`].
+    fn drop_needless(&mut self, engine: &Engine) -> u64 {
         if self.0.len() < CROWDED {
-            return;
+            return 0;
         }
         let position = engine.insert_position();
         let held = engine.sessions.snapshot_ranges();
@@ -122,13 +136,13 @@ impl Postings {
         let deleted = self.0.iter().filter(|(_, word)| word.is_deleted());
         let mut ends: Vec<u64> = deleted.filter_map(|&(_, word)| csn(word)).collect();
         ends.sort_unstable();
-        self.0.retain(|&(_, word)| {
+        self.drop_if(|word| {
             let needless = word.is_deleted() && word.flags() & REVIVED == 0;
-            let Some(end) = csn(word).filter(|_| needless) else { return true };
+            let Some(end) = csn(word).filter(|_| needless) else { return false };
             let before = ends.partition_point(|&e| e < end);
-            let Some(start) = before.checked_sub(1).map(|at| ends[at]) else { return true };
-            held.iter().any(|&(oldest, newest)| oldest < end && newest >= start)
-        });
+            let Some(start) = before.checked_sub(1).map(|at| ends[at]) else { return false };
+            !held.iter().any(|&(oldest, newest)| oldest < end && newest >= start)
+        })
     }
 }
 
@@ -403,14 +417,14 @@ impl IndexStore {
                 return Ok(());
             }
             drop(obstacles);
-            postings.drop_dead(view.engine().status.horizon());
+            let dead = postings.drop_dead(view.engine().status.horizon());
             let before = postings.word_of(row.0);
-            postings.drop_needless(view.engine());
+            let gone = dead.max(postings.drop_needless(view.engine()));
             postings.set(row.0, before);
             if before.is_some_and(|word| !word.is_deleted()) {
                 return Ok(());
             }
-            Change::PostingInsert { tree, row: row.0, unique: true, before, key }
+            Change::PostingInsert { tree, row: row.0, unique: true, before, gone, key }
                 .encode(op.payload());
             undo = txn.append_undo(op.payload())?;
             let flags = if before.is_some() { REVIVED } else { 0 };
@@ -436,7 +450,8 @@ impl IndexStore {
                 return Ok(());
             }
             let before = before.filter(|word| word.xid() >= horizon);
-            Change::PostingInsert { tree, row: row.0, unique: false, before, key: tree_key }
+            let (gone, key) = (0, tree_key);
+            Change::PostingInsert { tree, row: row.0, unique: false, before, gone, key }
                 .encode(op.payload());
             undo = txn.append_undo(op.payload())?;
             op.put(&Word::new(txn.xid(), 0).0.to_le_bytes());

@@ -12,6 +12,11 @@
 //! (deleted, its deleter below the horizon); so a record that was rolled back or came to nothing
 //! does no harm. Leaves that are nearly empty then are merged.
 //!
+//! Each record of a removal names the newest transaction whose deletion it carries out
+//! (`Change::Purge`; an insert that drops dead postings of its key, in `PostingInsert`). On a replica
+//! a snapshot that does not see that transaction may have needed what goes: PostgreSQL's
+//! snapshotConflictHorizon.
+//!
 //! Nothing depends on this for correctness: deleted rows are skipped, deleted
 //! postings are dropped by the next insert of their key, and VACUUM finds what
 //! a crash has made the purge forget (`sweep`).
@@ -55,7 +60,7 @@ impl Engine {
             _ => horizon,
         };
         self.undo.reclaim(horizon, |head, body| {
-            if !head.undone && self.purge_change(body)? {
+            if !head.undone && self.purge_change(head.xid, body)? {
                 removed += 1;
             }
             Ok(())
@@ -70,14 +75,15 @@ impl Engine {
         self.purge()
     }
 
-    /// Removes what one change has deleted; false if it is no deletion.
-    pub(crate) fn purge_change(&self, body: &[u8]) -> Result<bool> {
+    /// Removes what one change of a transaction has deleted; false if it is no deletion.
+    pub(crate) fn purge_change(&self, xid: u64, body: &[u8]) -> Result<bool> {
         let horizon = self.status.horizon();
         let removed = match Change::decode(body)? {
             Change::RowDelete { tree, row, .. } => {
                 self.clean(tree, &row.to_be_bytes(), |value, op| {
                     let word = RowHeader::split(value)?.0.word;
                     if word.is_deleted() && word.xid() < horizon {
+                        Change::Purge { newest: word.xid() }.encode(op.payload());
                         op.remove();
                     }
                     Ok(())
@@ -87,6 +93,7 @@ impl Engine {
             Change::PostingDelete { tree, key, .. } => self.clean(tree, key, |value, op| {
                 let word = plain_word(value)?;
                 if word.is_deleted() && word.xid() < horizon {
+                    Change::Purge { newest: word.xid() }.encode(op.payload());
                     op.remove();
                 }
                 Ok(())
@@ -94,7 +101,7 @@ impl Engine {
             Change::OverflowFree { tree, id, chunks } => {
                 let (first, last) = (chunk_key(id, 0), chunk_key(id, chunks.saturating_sub(1)));
                 self.keep_number_used(tree)?;
-                self.remove_range(tree, &first, &last)
+                self.remove_range(tree, &first, &last, xid)
             }
             _ => return Ok(false),
         };
@@ -106,9 +113,9 @@ impl Engine {
         let horizon = self.status.horizon();
         self.clean(tree, key, |value, op| {
             let mut postings = Postings::parse(value)?;
-            let before = postings.len();
-            postings.drop_dead(horizon);
-            if postings.len() != before {
+            let newest = postings.drop_dead(horizon);
+            if newest != 0 {
+                Change::Purge { newest }.encode(op.payload());
                 postings.store(op);
             }
             Ok(())
@@ -126,14 +133,16 @@ impl Engine {
         }
     }
 
-    /// Removes the entries between two keys, both included.
-    fn remove_range(&self, tree: TreeId, first: &[u8], last: &[u8]) -> Result<()> {
+    /// Removes the entries between two keys, both included, which a transaction has deleted.
+    fn remove_range(&self, tree: TreeId, first: &[u8], last: &[u8], newest: u64) -> Result<()> {
         let tree = self.store.tree(tree);
         let mut from = first.to_vec();
         loop {
             let _not_freed_meanwhile = self.tree_gate.read();
             let is_doomed = |key: &[u8], _: &[u8]| Ok(key <= last);
-            let pruned = tree.prune_leaf::<Gone>(&from, LogHeader::default(), is_doomed, |_, _| {});
+            let payload =
+                |_: Option<&[u8]>, out: &mut Vec<u8>| Change::Purge { newest }.encode(out);
+            let pruned = tree.prune_leaf::<Gone>(&from, LogHeader::default(), is_doomed, payload);
             match pruned {
                 Ok(Pruned { next: Some(next), .. }) if next.as_slice() <= last => from = next,
                 Ok(_) | Err(Gone::Tree) => return Ok(()),

@@ -309,7 +309,7 @@ pub(crate) fn finish(engine: &Engine, analysis: Analysis) -> Result<()> {
             engine.undo.spill_if_needed()?;
             continue;
         }
-        match engine.purge_change(payload) {
+        match engine.purge_change(*xid, payload) {
             // On a full disk the rest stays for VACUUM: an engine must open on one.
             Err(error) if error.sqlstate() == SqlState::DISK_FULL => break,
             purged => drop(purged?),

@@ -143,7 +143,7 @@ impl<'a> Undoer<'a> {
                 self.note(next, None)?;
                 return Ok(Undone::File(file));
             }
-            Change::PostingInsert { tree, row, unique, before, key } => {
+            Change::PostingInsert { tree, row, unique, before, key, .. } => {
                 self.undo_posting(tree, row, unique, before, key, at_next)?;
             }
             Change::PostingDelete { tree, row, unique, before, key } => {
@@ -164,7 +164,10 @@ impl<'a> Undoer<'a> {
                     self.note(next, Some(id))?;
                 }
             }
-            Change::Compensation { .. } | Change::SystemTree { .. } | Change::FileTree { .. } => {}
+            Change::Compensation { .. }
+            | Change::SystemTree { .. }
+            | Change::FileTree { .. }
+            | Change::Purge { .. } => {}
         }
         Ok(Undone::Nothing)
     }

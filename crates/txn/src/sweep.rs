@@ -19,6 +19,8 @@
 //! these versions are looked at; a value below B that none refers to is garbage. If the
 //! horizon is held back, the pass is left for the next time.
 
+use std::cell::Cell;
+
 use steppe_storage::{LogHeader, Tree};
 use steppe_types::Result;
 
@@ -45,15 +47,15 @@ enum Fate {
     Live,
     /// Its deletion is not everybody's yet.
     Deleted,
-    /// It can go.
-    Dead,
+    /// It can go: its newest deleter, or one that is newer.
+    Dead(u64),
 }
 
 impl Fate {
     /// What is deleted, or not, by the transaction `xid`.
     fn of(is_deleted: bool, xid: u64, horizon: u64) -> Fate {
         match is_deleted {
-            true if xid < horizon => Fate::Dead,
+            true if xid < horizon => Fate::Dead(xid),
             true => Fate::Deleted,
             false => Fate::Live,
         }
@@ -93,12 +95,12 @@ impl Engine {
             }
             let mut postings = Postings::parse(value)?;
             let before = postings.len();
-            postings.drop_dead(horizon);
+            let newest = postings.drop_dead(horizon);
             let some_left = (1..before).contains(&postings.len());
             if some_left && crowded.last().is_none_or(|last| last != key) {
                 crowded.push(key.to_vec());
             }
-            Ok(if postings.len() == 0 { Fate::Dead } else { Fate::Live })
+            Ok(if postings.len() == 0 { Fate::Dead(newest) } else { Fate::Live })
         })?;
         let Some(tree) = index.tree()? else { return Ok(removed) };
         for key in crowded {
@@ -130,7 +132,8 @@ impl Engine {
             let swept = self.sweep(values.tree()?, check, &mut |key, _| {
                 let id = key.first_chunk::<8>().map(|id| u64::from_be_bytes(*id));
                 let is_dead = id.is_some_and(|id| used.covers(id) && !used.contains(id));
-                Ok(if is_dead { Fate::Dead } else { Fate::Live })
+                // Whose value it was is not known: everybody has ended.
+                Ok(if is_dead { Fate::Dead(xids_end - 1) } else { Fate::Live })
             })?;
             removed += swept.removed;
             from = used.end;
@@ -215,7 +218,7 @@ impl Engine {
                 match judge(key, value)? {
                     Fate::Live => swept.live += 1,
                     Fate::Deleted => {}
-                    Fate::Dead => {
+                    Fate::Dead(_) => {
                         first_dead = Some(key.to_vec());
                         break;
                     }
@@ -223,14 +226,20 @@ impl Engine {
             }
             let Some(first_dead) = first_dead else { continue };
             let _not_freed_meanwhile = self.tree_gate.read();
+            let newest = Cell::new(0);
             // It looks at the rest of the leaf.
             let is_dead = |key: &[u8], value: &[u8]| {
                 let fate = judge(key, value)?;
                 swept.live += u64::from(fate == Fate::Live);
-                Ok(fate == Fate::Dead)
+                let Fate::Dead(deleter) = fate else { return Ok(false) };
+                newest.set(newest.get().max(deleter));
+                Ok(true)
+            };
+            let payload = |_: Option<&[u8]>, out: &mut Vec<u8>| {
+                Change::Purge { newest: newest.get() }.encode(out);
             };
             let log = LogHeader::default();
-            let pruned = tree.prune_leaf::<Gone>(&first_dead, log, is_dead, |_, _| {});
+            let pruned = tree.prune_leaf::<Gone>(&first_dead, log, is_dead, payload);
             match pruned {
                 Ok(pruned) => swept.removed += pruned.removed as u64,
                 Err(Gone::Tree) => return Ok(swept),

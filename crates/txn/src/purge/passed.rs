@@ -8,13 +8,14 @@
 //! The notes are few and bounded: a scan that finds them full, or in use, goes on. It, or another,
 //! comes by again while there is something to remove.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use steppe_storage::{LogHeader, Pruned, TreeId};
 use steppe_types::Result;
 
-use crate::change::{RowHeader, Word};
+use crate::change::{Change, RowHeader, Word};
 use crate::engine::Engine;
 use crate::index::{PLAIN_LEN, Postings, plain_word};
 use crate::rollback::Gone;
@@ -36,17 +37,18 @@ pub(crate) enum Entries {
 }
 
 impl Entries {
-    /// Whether the entry with this value says nothing any more to anybody.
-    fn is_dead(self, value: &[u8], horizon: u64) -> Result<bool> {
-        let is_settled = |word: Word| word.is_deleted() && word.xid() < horizon;
+    /// If the entry with this value says nothing any more to anybody: its newest deleter.
+    fn deleter_if_dead(self, value: &[u8], horizon: u64) -> Result<Option<u64>> {
+        let settled =
+            |word: Word| Some(word.xid()).filter(|&xid| word.is_deleted() && xid < horizon);
         match self {
-            Entries::Rows => Ok(is_settled(RowHeader::split(value)?.0.word)),
+            Entries::Rows => Ok(settled(RowHeader::split(value)?.0.word)),
             Entries::UniquePostings if value.len() != PLAIN_LEN => {
                 let mut postings = Postings::parse(value)?;
-                postings.drop_dead(horizon);
-                Ok(postings.len() == 0)
+                let newest = postings.drop_dead(horizon);
+                Ok(Some(newest).filter(|_| postings.len() == 0))
             }
-            Entries::UniquePostings | Entries::Postings => Ok(is_settled(plain_word(value)?)),
+            Entries::UniquePostings | Entries::Postings => Ok(settled(plain_word(value)?)),
         }
     }
 }
@@ -131,9 +133,17 @@ impl Engine {
             let tree = self.store.tree(tree);
             for _ in 0..LEAVES_PER_NOTE {
                 let _not_freed_meanwhile = self.tree_gate.read();
-                let is_doomed = |_: &[u8], value: &[u8]| Ok(entries.is_dead(value, horizon)?);
-                let pruned =
-                    tree.prune_leaf::<Gone>(&from, LogHeader::default(), is_doomed, |_, _| {});
+                let newest = Cell::new(0);
+                let is_doomed = |_: &[u8], value: &[u8]| {
+                    let deleter = entries.deleter_if_dead(value, horizon)?;
+                    newest.set(newest.get().max(deleter.unwrap_or(0)));
+                    Ok(deleter.is_some())
+                };
+                let payload = |_: Option<&[u8]>, out: &mut Vec<u8>| {
+                    Change::Purge { newest: newest.get() }.encode(out);
+                };
+                let log = LogHeader::default();
+                let pruned = tree.prune_leaf::<Gone>(&from, log, is_doomed, payload);
                 match pruned {
                     Ok(Pruned { removed: some @ 1.., next: Some(next), .. }) => {
                         removed += some;
