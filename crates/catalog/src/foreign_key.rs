@@ -5,6 +5,7 @@
 
 use crate::relation::{Constraint, ConstraintKind, Deferral, Relation};
 use crate::snapshot::Catalog;
+use crate::trigger::TriggerEnabled;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use steppe_types::Oid;
@@ -91,6 +92,18 @@ pub struct ForeignKey {
     pub not_enforced: bool,
 }
 
+/// ENABLE and DISABLE TRIGGER of a table's part in a foreign key. PostgreSQL has internal triggers
+/// for it: two of the referencing table check its rows, two of the referenced table act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyTriggers {
+    /// The constraint.
+    pub constraint: Oid,
+    /// The part: what the removal of a referenced key does, not the check of referencing rows.
+    pub acts: bool,
+    /// Whether the triggers fire.
+    pub enabled: TriggerEnabled,
+}
+
 impl ForeignKey {
     /// Whether an action refers to the end of the statement or of the transaction. Only NO ACTION
     /// can be deferred.
@@ -110,6 +123,14 @@ impl Constraint {
 }
 
 impl Relation {
+    /// Whether the table's part in a foreign key fires: the check of its rows, or with `acts` what
+    /// the removal of its keys does.
+    pub fn key_enabled(&self, constraint: Oid, acts: bool) -> TriggerEnabled {
+        let mut switched = self.key_triggers.iter();
+        let own = switched.find(|own| (own.constraint, own.acts) == (constraint, acts));
+        own.map_or(TriggerEnabled::Origin, |own| own.enabled)
+    }
+
     /// The foreign keys of the table.
     pub fn foreign_keys(&self) -> impl Iterator<Item = (&Constraint, &Arc<ForeignKey>)> {
         self.constraints.iter().filter_map(|own| Some((own, own.foreign_key()?)))

@@ -42,7 +42,7 @@ pub use extended_statistics::{
     Combination, ExtendedFound, ExtendedStatistics, StatisticsExpression, StatisticsKind,
 };
 pub use extension::{AvailableExtension, Extension, KeptByExtension};
-pub use foreign_key::{ForeignKey, KeyOperators, Reference, ReferentialAction};
+pub use foreign_key::{ForeignKey, KeyOperators, KeyTriggers, Reference, ReferentialAction};
 pub use history::{Mentions, function_name};
 pub use name_space::NameSpace;
 pub use names::{NAME_BYTES_MAX, object_name};

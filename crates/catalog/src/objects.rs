@@ -40,7 +40,7 @@ pub enum Object {
     Column(Oid, i16),
     /// The default of a column.
     Default(Oid, i16),
-    /// A constraint of a table, by its OID.
+    /// A constraint of a table or a domain, by its OID.
     Constraint(Oid, Oid),
     /// A statistics object of a table, by its OID.
     Statistics(Oid, Oid),
@@ -92,6 +92,11 @@ pub fn describe(
         Object::Relation(oid) => relation(oid),
         Object::Column(oid, attnum) => column(oid, attnum),
         Object::Default(oid, attnum) => format!("default value for {}", column(oid, attnum)),
+        Object::Constraint(domain, constraint) if catalog.domain(domain).is_some() => {
+            let checks = catalog.domain(domain).into_iter().flat_map(|domain| &domain.checks);
+            let found = checks.into_iter().find(|check| check.oid == constraint);
+            format!("constraint {}", found.map_or("?", |check| &*check.name))
+        }
         Object::Constraint(oid, constraint) => {
             let table = catalog.relation(oid);
             let found = table.and_then(|t| t.constraints.iter().find(|c| c.oid == constraint));

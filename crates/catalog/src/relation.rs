@@ -12,7 +12,7 @@
 use crate::builtin;
 use crate::extended_statistics::ExtendedStatistics;
 use crate::extension::KeptByExtension;
-use crate::foreign_key::ForeignKey;
+use crate::foreign_key::{ForeignKey, KeyTriggers};
 use crate::partition::{PartitionKey, PartitionOf};
 use crate::statistics::Statistics;
 use crate::trigger::Trigger;
@@ -65,6 +65,10 @@ pub struct Relation {
     /// Triggers by name.
     #[serde(default, skip_serializing_if = "Shared::is_empty")]
     pub triggers: Shared<Trigger>,
+    /// The foreign keys' triggers of the table that ALTER TABLE has switched. All others fire unless
+    /// the session replays a publisher's changes.
+    #[serde(default, skip_serializing_if = "Shared::is_empty")]
+    pub key_triggers: Shared<KeyTriggers>,
     /// Index OIDs of a table, the primary key's first, then by OID.
     #[serde(default, skip_serializing_if = "Oids::is_empty")]
     pub indexes: Oids,
@@ -462,6 +466,7 @@ impl Relation {
             columns: Shared::default(),
             constraints: Vec::new(),
             triggers: Shared::default(),
+            key_triggers: Shared::default(),
             indexes: Oids::default(),
             index: None,
             sequence: None,

@@ -42,7 +42,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use steppe_txn::{
     Action, CellId, DatabaseId, Engine, FileId, IsolationLevel, LockWait, ModifyOutcome,
-    OverflowRef, OverflowStore, RelFileNumber, RowBuf, RowId, TableStore, Txn,
+    OverflowRef, OverflowStore, RelFileNumber, RelationLockMode, RowBuf, RowId, TableStore, Txn,
 };
 use steppe_types::oid::{FIRST_NORMAL_OID, place};
 use steppe_types::{Error, Oid, Result, SqlState};
@@ -237,12 +237,19 @@ impl CatalogStore {
         txn.lock_name(name_hash(schema, name))
     }
 
-    /// Excludes other transactions from changing an object until this one ends. A relation has a
-    /// relation lock too, but several transactions may hold that in mode SHARE, as CREATE INDEX
-    /// does. This lock excludes them from each other. `None` if the lock is granted.
-    pub fn lock_object(&self, txn: &Txn, id: ObjectId) -> Result<Option<LockWait>> {
+    /// Locks an object until the transaction ends. A transaction that changes the object takes a
+    /// mode that conflicts with itself, one that drops it ACCESS EXCLUSIVE, and one whose objects
+    /// refer to it ACCESS SHARE. A relation has a relation lock too, but several transactions may
+    /// hold that in mode SHARE, as CREATE INDEX does. This lock excludes them from each other.
+    /// `None` if the lock is granted.
+    pub fn lock_object(
+        &self,
+        txn: &Txn,
+        id: ObjectId,
+        mode: RelationLockMode,
+    ) -> Result<Option<LockWait>> {
         let (class, oid) = id.address();
-        txn.lock_object(class, oid)
+        txn.lock_object(class, oid, mode)
     }
 
     /// Adds or replaces an object of a kind that is stored one by one.
@@ -459,6 +466,11 @@ impl CatalogChanges {
     /// The epoch of the published version that they are on top of.
     pub fn base_epoch(&self) -> u64 {
         self.base_epoch
+    }
+
+    /// The objects that the present statement has changed.
+    pub fn unwritten(&self) -> impl Iterator<Item = ObjectId> {
+        self.unwritten.iter().copied()
     }
 
     /// Whether anything is changed.

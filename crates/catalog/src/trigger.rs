@@ -116,6 +116,17 @@ pub struct Trigger {
 }
 
 impl TriggerEnabled {
+    /// Whether such a trigger fires in a session that replays a publisher's changes
+    /// (session_replication_role is replica), or in another one.
+    pub fn fires(self, replays: bool) -> bool {
+        match self {
+            TriggerEnabled::Origin => !replays,
+            TriggerEnabled::Replica => replays,
+            TriggerEnabled::Always => true,
+            TriggerEnabled::Disabled => false,
+        }
+    }
+
     /// pg_trigger.tgenabled
     pub fn letter(self) -> u8 {
         match self {

@@ -69,6 +69,16 @@ pub fn mentions(text: &str, type_oid: Oid) -> bool {
     text.contains(START) && text.contains(&number)
 }
 
+/// The types that a stored text names.
+pub fn mentioned(text: &str) -> impl Iterator<Item = Oid> {
+    text.match_indices(START).filter_map(|(at, _)| {
+        let name = &text[at + START.len() - 1..];
+        match spelled(&name[..name.find('"')?])? {
+            Spelled::Type(ty) | Spelled::Place(ty) => Some(ty),
+        }
+    })
+}
+
 impl Catalog {
     /// A stored text with the names of types as this search path finds them.
     pub fn with_type_names<'t>(&self, text: &'t str, path: &[Oid]) -> Cow<'t, str> {

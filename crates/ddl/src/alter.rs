@@ -11,7 +11,8 @@ use super::reloptions::{self, Owner};
 use super::table::default_text;
 use super::table_change::TableChange;
 use super::{
-    DdlContext, add_column, create_view, foreign_key, not_null, partition, trigger, types,
+    DdlContext, add_column, create_view, foreign_key, not_null, partition, tablespace, trigger,
+    types,
 };
 use super::{generated, identity, persistence, retype, validate};
 use std::sync::Arc;
@@ -237,7 +238,8 @@ fn check_fits(table: &Relation, command: &Command) -> Result<()> {
         _ => matches!(table.kind, RelKind::Table | RelKind::PartitionedTable),
     };
     let is_index = matches!(table.kind, RelKind::Index | RelKind::PartitionedIndex);
-    match fits || (is_index && matches!(command, Command::SetStatistics { .. })) {
+    let of_indexes = matches!(command, Command::SetStatistics { .. } | Command::SetTablespace(_));
+    match fits || (is_index && of_indexes) {
         true => Ok(()),
         false => Err(partition::wrong_kind(table, describe(command))),
     }
@@ -505,6 +507,7 @@ fn run_here(ctx: &mut DdlContext<'_>, change: &mut TableChange, command: &Comman
         Command::DropCluster => cluster::mark(ctx, change.table(), None),
         // One role owns everything in this version.
         Command::ChangeOwner(_) => Ok(()),
+        Command::SetTablespace(name) => tablespace::check(name),
         other => Err(Error::not_supported(format!("ALTER TABLE … {}", describe(other)))),
     }
 }

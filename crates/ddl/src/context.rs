@@ -1,6 +1,7 @@
 //! The environment of a DDL statement, made in one place for all that change the catalog: a client's
 //! statement, a function, autovacuum's ANALYZE.
 
+use super::references;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, CatalogChanges, CatalogStore, Relation};
 use steppe_counting::progress::Progress;
@@ -147,10 +148,13 @@ impl DdlContext<'_> {
         Ok(())
     }
 
-    /// Runs a statement, and writes what it has changed.
+    /// Runs a statement, locks what its objects refer to, and writes what it has changed.
     pub fn run<T>(&mut self, statement: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let session = Arc::clone(&self.session);
         let done = in_session(&session, || statement(self))?;
+        if self.pending.is_some() {
+            references::lock(self)?;
+        }
         if let Some(changes) = self.pending {
             self.store.write(self.txn, changes)?;
         }

@@ -129,6 +129,15 @@ fn named(ctx: &mut DdlContext<'_>, table: &Relation, name: &ObjectName) -> Resul
 
 /// Where an object of a name is made (QualifiedNameGetCreationNamespace).
 pub(super) fn creation_schema(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<Oid> {
+    loop {
+        let schema = find_creation_schema(ctx, name)?;
+        if ctx.lock_schema(schema)? {
+            return Ok(schema);
+        }
+    }
+}
+
+fn find_creation_schema(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<Oid> {
     let invalid = |message| Err(Error::new(SqlState::INVALID_SCHEMA_NAME, message));
     match name.schema() {
         Some(schema) if schema == TEMPORARY_SCHEMA => ctx.own_temporary_schema(),

@@ -29,7 +29,7 @@ use steppe_sql::bind::generated_value;
 use steppe_sql::bind::index::columns_of;
 use steppe_sql::bind::typename::TypeNames;
 use steppe_txn::RelationLockMode;
-use steppe_types::oid::place;
+use steppe_types::oid::{is_domain, place};
 use steppe_types::{Error, Oid, Result, SqlState};
 
 /// A dependent with the object that it was found by.
@@ -45,8 +45,21 @@ pub(super) fn dependents(
     roots: &[Object],
     behavior: DropBehavior,
 ) -> Result<Vec<Object>> {
-    let catalog = ctx.catalog();
-    let found = Search::of(&catalog, roots);
+    let mut locked: Vec<Object> = Vec::new();
+    let (catalog, found) = loop {
+        let catalog = ctx.catalog();
+        let found = Search::of(&catalog, roots);
+        let mut more = found.iter().map(|d| d.object).filter(|o| !locked.contains(o)).peekable();
+        // While this waited for a lock, another transaction may have made dependents of the objects
+        // that are locked now.
+        if behavior == DropBehavior::Restrict || more.peek().is_none() {
+            break (catalog, found);
+        }
+        for object in more.collect::<Vec<_>>() {
+            lock(ctx, object)?;
+            locked.push(object);
+        }
+    };
     if found.is_empty() {
         return Ok(Vec::new());
     }
@@ -64,22 +77,6 @@ pub(super) fn dependents(
             .detail(lines.collect::<Vec<_>>().join("\n"))
             .hint("Use DROP ... CASCADE to drop the dependent objects too."));
     }
-    for dependent in &found {
-        match dependent.object {
-            Object::Relation(oid)
-            | Object::Default(oid, _)
-            | Object::Column(oid, _)
-            | Object::Constraint(oid, _)
-            | Object::Trigger(oid, _) => {
-                ctx.lock(oid, RelationLockMode::AccessExclusive)?;
-            }
-            Object::Statistics(table, _) => {
-                ctx.lock(table, RelationLockMode::ShareUpdateExclusive)?;
-            }
-            Object::Function(oid) => ctx.lock_object(ObjectId::Function(oid))?,
-            _ => {}
-        }
-    }
     let lines: Vec<String> =
         found.iter().map(|d| format!("drop cascades to {}", name(d.object))).collect();
     match lines.as_slice() {
@@ -90,6 +87,25 @@ pub(super) fn dependents(
         }
     }
     Ok(found.into_iter().map(|d| d.object).collect())
+}
+
+/// Locks a dependent that is about to be dropped.
+fn lock(ctx: &DdlContext<'_>, dependent: Object) -> Result<()> {
+    let exclusive = RelationLockMode::AccessExclusive;
+    match dependent {
+        Object::Constraint(domain, _) if is_domain(domain) => {
+            ctx.lock_object(ObjectId::Type(domain), exclusive)
+        }
+        Object::Relation(oid)
+        | Object::Default(oid, _)
+        | Object::Column(oid, _)
+        | Object::Constraint(oid, _)
+        | Object::Trigger(oid, _) => ctx.lock(oid, exclusive),
+        Object::Statistics(table, _) => ctx.lock(table, RelationLockMode::ShareUpdateExclusive),
+        Object::Function(oid) => ctx.lock_object(ObjectId::Function(oid), exclusive),
+        Object::Type(oid) => ctx.lock_object(ObjectId::Type(oid), exclusive),
+        Object::Schema(_) => Ok(()),
+    }
 }
 
 /// An object as messages name it.
@@ -219,6 +235,7 @@ impl Search<'_> {
                         .and_then(|table| table.constraints.iter().find(|c| c.oid == constraint))
                         .map_or(&[][..], |own| &own.columns[..]);
                     !goes(Object::Relation(table))
+                        && !goes(Object::Type(table))
                         && !goes(Object::Schema(schema))
                         && !columns.iter().any(|attnum| goes(Object::Column(table, *attnum)))
                 }

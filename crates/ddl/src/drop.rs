@@ -12,11 +12,12 @@ use super::{
 use std::sync::Arc;
 use steppe_catalog::objects::{Object, kind_word};
 use steppe_catalog::trigger::Trigger;
-use steppe_catalog::{RelKind, Relation, Statistics};
+use steppe_catalog::{ObjectId, RelKind, Relation, Statistics};
 use steppe_sql::ast::{
     DropBehavior, DropStmt, ObjectKind, ObjectName, ObjectRef, RangeVar, TruncateStmt,
 };
 use steppe_txn::{LeavesLockMode, RelationLockMode};
+use steppe_types::oid::is_domain;
 use steppe_types::{Error, Oid, Result, SqlState};
 
 /// DROP of any kind; returns the command tag.
@@ -248,6 +249,9 @@ pub(super) fn drop_dependents(ctx: &mut DdlContext<'_>, dependents: &[Object]) -
                 create_statistics::remove(ctx, *table, *object)?;
             }
             Object::Trigger(table, object) => trigger::remove(ctx, *table, *object)?,
+            Object::Constraint(domain, oid) if is_domain(*domain) => {
+                types::remove_check(ctx, *domain, *oid);
+            }
             Object::Constraint(table, oid) => foreign_key::remove(ctx, *table, *oid)?,
             Object::Function(oid) => function::remove(ctx, *oid),
             Object::Type(oid) => types::remove(ctx, *oid),
@@ -345,6 +349,14 @@ fn drop_schemas(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<()> {
                 SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
                 format!("cannot drop schema {name} because it is required by the database system"),
             ));
+        }
+        ctx.lock_object(ObjectId::Schema(schema.oid), RelationLockMode::AccessExclusive)?;
+        // Another session may have dropped it meanwhile.
+        if ctx.catalog().schema(schema.oid).is_none() {
+            let message = format!("schema \"{name}\" does not exist");
+            let missing = Error::new(SqlState::INVALID_SCHEMA_NAME, message);
+            ctx.skip_missing(drop.if_exists, missing)?;
+            continue;
         }
         doomed.push(schema.oid);
     }

@@ -67,6 +67,7 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
             format!("cannot create index on partitioned table \"{}\" concurrently", table.name),
         ));
     }
+    create.tablespace.as_deref().map_or(Ok(()), super::tablespace::check)?;
     if create.elements.len() > KEYS_MAX {
         return Err(Error::new(
             SqlState::TOO_MANY_COLUMNS,

@@ -2,11 +2,12 @@
 
 use super::DdlContext;
 use steppe_catalog::{
-    Catalog, NAME_BYTES_MAX, PG_CATALOG, Relation, TEMPORARY_SCHEMA, object_name,
+    Catalog, NAME_BYTES_MAX, ObjectId, PG_CATALOG, Relation, TEMPORARY_SCHEMA, object_name,
 };
 use steppe_sql::ast::{self, RangeVar, TypeName};
 use steppe_sql::bind::typename::TypeNames;
 use steppe_sql::expr::TypeRef;
+use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
 
 /// The parts of a name that the server makes up: `t_a_b_key`.
@@ -19,8 +20,35 @@ pub(crate) struct NameParts<'a> {
 }
 
 impl DdlContext<'_> {
-    /// The schema a new object goes to: named, or the first of the search path.
+    /// The schema a new object goes to, locked: named, or the first of the search path.
     pub(crate) fn target_schema(&mut self, name: &RangeVar) -> Result<Oid> {
+        loop {
+            let schema = self.find_target_schema(name)?;
+            if self.lock_schema(schema)? {
+                return Ok(schema);
+            }
+        }
+    }
+
+    /// Keeps other transactions from dropping a schema until this one ends. False: another one has
+    /// dropped it.
+    pub(crate) fn lock_schema(&mut self, schema: Oid) -> Result<bool> {
+        self.lock_object(ObjectId::Schema(schema), RelationLockMode::AccessShare)?;
+        let is_there = self.catalog().schema(schema).is_some();
+        if !is_there && self.creation_schema == Some(schema) {
+            // The search path was resolved before.
+            let path = std::mem::take(&mut self.search_path);
+            let catalog = self.catalog();
+            self.search_path = path.into_iter().filter(|s| catalog.schema(*s).is_some()).collect();
+            let takes_objects = |s: &&Oid| {
+                **s != PG_CATALOG && catalog.schema(**s).is_some_and(|s| !s.is_temporary())
+            };
+            self.creation_schema = self.search_path.iter().find(takes_objects).copied();
+        }
+        Ok(is_there)
+    }
+
+    fn find_target_schema(&mut self, name: &RangeVar) -> Result<Oid> {
         name.check_database()?;
         let temporary = name.persistence == ast::Persistence::Temporary;
         let own =

@@ -69,9 +69,9 @@ impl DdlContext<'_> {
         }
     }
 
-    /// Keeps other transactions from changing an object, waiting in place.
-    pub(crate) fn lock_object(&self, id: ObjectId) -> Result<()> {
-        match self.store.lock_object(self.txn, id)? {
+    /// Locks an object, waiting in place.
+    pub(crate) fn lock_object(&self, id: ObjectId, mode: RelationLockMode) -> Result<()> {
+        match self.store.lock_object(self.txn, id, mode)? {
             Some(wait) => self.session.block_on(wait),
             None => Ok(()),
         }
@@ -94,7 +94,7 @@ impl DdlContext<'_> {
     /// after the other.
     pub(crate) fn lock_to_index(&mut self, oid: Oid) -> Result<Arc<Relation>> {
         self.lock(oid, RelationLockMode::Share)?;
-        self.lock_object(ObjectId::Relation(oid))?;
+        self.lock_object(ObjectId::Relation(oid), RelationLockMode::AccessExclusive)?;
         self.lock_current(oid, RelationLockMode::Share)
     }
 }

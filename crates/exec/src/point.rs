@@ -213,7 +213,7 @@ impl PointPlan {
             Command::Update => Some(RowCommand::Update),
             _ => None,
         };
-        if of.is_some_and(|command| target.keys(command).is_some()) {
+        if of.is_some_and(|command| target.has_keys(command)) {
             return None;
         }
         match (modify.command, &modify.child.kind) {

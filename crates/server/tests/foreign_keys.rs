@@ -226,3 +226,42 @@ fn a_snapshot_does_not_hide_references() {
         assert_eq!(orphans(&mut a), Vec::<String>::new());
     }
 }
+
+/// The referencing table and its column get other names after the statement has started, before its
+/// foreign key's action is planned.
+#[test]
+fn an_action_finds_what_was_renamed_meanwhile() {
+    let server = TestServer::start();
+    let (mut deleting, mut renaming) = (server.raw(), server.raw());
+    let schema = "
+        create table pk (id int primary key);
+        create table fk (id int references pk on delete cascade on update set null);
+        insert into pk values (1), (2), (3);
+        insert into fk values (1), (2), (3);
+        create function pause() returns trigger language plpgsql as
+            'begin perform pg_advisory_xact_lock(1); return coalesce(new, old); end';
+        create trigger pause before update or delete on pk
+            for each row execute function pause();";
+    assert_eq!(sqlstate(&renaming.query(schema)), None);
+    let statements = [
+        ("delete from pk where id = 1", "alter table fk rename to other"),
+        ("update pk set id = 20 where id = 2", "alter table other rename column id to ref"),
+        ("delete from pk where id = 3", "create schema s; alter table other set schema s"),
+    ];
+    for (statement, rename) in statements {
+        assert_eq!(sqlstate(&renaming.query("select pg_advisory_lock(1)")), None);
+        thread::scope(|scope| {
+            let paused = scope.spawn(|| sqlstate(&deleting.query(statement)));
+            let waits = "select 1 from pg_locks where locktype = 'advisory' and not granted";
+            while rows(&renaming.query(waits)).is_empty() {
+                assert!(!paused.is_finished(), "{statement} did not wait");
+                thread::sleep(Duration::from_millis(2));
+            }
+            assert_eq!(sqlstate(&renaming.query(rename)), None, "{rename}");
+            assert_eq!(sqlstate(&renaming.query("select pg_advisory_unlock(1)")), None);
+            assert_eq!(paused.join().expect("the session lives"), None, "{statement}");
+        });
+    }
+    let left = renaming.query("select ref from s.other");
+    assert_eq!(rows(&left), [[None::<String>]]);
+}

@@ -80,10 +80,10 @@ pub fn table_expression(expr: &Expr, relation: Option<&Relation>, catalog: &Cata
 }
 
 /// The text of a trigger's condition, bound over `old` and `new` of a table, as the table's columns
-/// are called in `relation`.
-pub fn trigger_condition(condition: &Expr, relation: &Relation) -> String {
+/// are called in `relation`, as the catalog keeps it.
+pub fn trigger_condition(condition: &Expr, relation: &Relation, catalog: &Catalog) -> String {
     let version = |rte: usize| trigger::VERSIONS.get(rte).copied().unwrap_or("?");
-    expression(condition, &|e| match e {
+    let names = |e: &Expr| match e {
         Expr::Row(fields, _) => {
             let (rte, _) = trigger::whole_version(fields, relation)?;
             Some(format!("{}.*", version(rte)))
@@ -96,7 +96,8 @@ pub fn trigger_condition(condition: &Expr, relation: &Relation) -> String {
             Some(format!("{}.{name}", version(*rte)))
         }
         _ => None,
-    })
+    };
+    kept_expression(condition, &names, catalog)
 }
 
 /// A name as SQL writes it: quoted where it would not read back the same.

@@ -339,7 +339,7 @@ fn databases_do_not_meet() {
         assert!(txn.try_lock_relation(7, RelationLockMode::RowExclusive).expect("no bound"));
         assert!(txn.try_lock_relation(8, exclusive).expect("no bound"));
         assert!(txn.lock_name(3).expect("no bound").is_none());
-        assert!(txn.lock_object(1259, 3).expect("no bound").is_none());
+        assert!(txn.lock_object(1259, 3, exclusive).expect("no bound").is_none());
         let advisory = (AdvisoryKey::Big(3), SharedMode::Exclusive);
         let scope = AdvisoryScope::Transaction;
         assert!(txn.try_lock_advisory(advisory.0, advisory.1, scope).expect("no bound"));

@@ -4,6 +4,7 @@ use super::classes::{
     PG_ATTRDEF, PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE, PG_REWRITE, PG_STATISTIC_EXT, PG_TYPE,
     default_oid, own_default,
 };
+use super::definitions::named_relations;
 use super::domains::domain_constraints;
 use super::extensions::{PG_EXTENSION, members};
 use super::facts::{self, OpclassMethod};
@@ -278,14 +279,10 @@ fn called_sequences<'a>(
     context: &'a SystemContext<'_>,
     expression: &'a str,
 ) -> impl Iterator<Item = Oid> {
-    let constants = expression.split("::regclass").filter_map(|before| {
-        let number = before.strip_suffix('\'')?;
-        number[number.rfind('\'')? + 1..].parse().ok()
-    });
     let is_sequence = |oid: &Oid| {
         context.catalog.relation(*oid).is_some_and(|relation| relation.sequence.is_some())
     };
-    constants.filter(is_sequence)
+    named_relations(expression).filter(is_sequence)
 }
 
 /// Dependencies of a view's rule: on the view, on its relations and columns, and on the primary

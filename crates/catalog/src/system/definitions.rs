@@ -284,6 +284,14 @@ pub fn default_definition(catalog: &Catalog, text: &str, style: Style<'_>) -> St
     style.expression(catalog, &with_relation_names(catalog, text, style.search_path)).into_owned()
 }
 
+/// The relations that a stored text names by OID: `'OID'::regclass`.
+pub fn named_relations(text: &str) -> impl Iterator<Item = Oid> {
+    text.split("::regclass").filter_map(|before| {
+        let number = before.strip_suffix('\'')?;
+        number[number.rfind('\'')? + 1..].parse().ok()
+    })
+}
+
 /// Replaces `'OID'::regclass` by `'name'::regclass`.
 fn with_relation_names<'t>(catalog: &Catalog, text: &'t str, search_path: &[Oid]) -> Cow<'t, str> {
     const CAST: &str = "'::regclass";

@@ -4,8 +4,9 @@ use super::super::{DdlContext, depend, drop};
 use super::find::{Kind, find};
 use super::is_aggregate;
 use steppe_catalog::objects::Object;
-use steppe_catalog::{Function, FunctionRef};
+use steppe_catalog::{Function, FunctionRef, ObjectId};
 use steppe_sql::ast::{DropStmt, ObjectRef, ObjectWithArgs, TypeName};
+use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
 
 /// Drops functions, with CASCADE what depends on them; returns the command tag.
@@ -28,7 +29,7 @@ pub(crate) fn drop_functions(ctx: &mut DdlContext<'_>, stmt: &DropStmt) -> Resul
             return Err(is_aggregate(&named.name).hint(hint));
         }
         check_droppable(ctx, &function)?;
-        ctx.lock_object(steppe_catalog::ObjectId::Function(function.oid))?;
+        ctx.lock_object(ObjectId::Function(function.oid), RelationLockMode::AccessExclusive)?;
         // Another session may have dropped it meanwhile.
         if ctx.catalog().function(function.oid).is_none() {
             let message = format!("cache lookup failed for function {}", function.oid);

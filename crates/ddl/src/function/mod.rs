@@ -33,8 +33,9 @@ use super::drop::relation_name;
 use find::ARGUMENTS_MAX;
 use std::sync::Arc;
 use steppe_catalog::objects::{Body, FunctionKind, Parallel, Volatility};
-use steppe_catalog::{BOOTSTRAP_SUPERUSER, Function, PG_CATALOG};
+use steppe_catalog::{BOOTSTRAP_SUPERUSER, Function, ObjectId, PG_CATALOG};
 use steppe_sql::ast::{CreateFunctionStmt, ObjectName};
+use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
 use types::invalid;
 
@@ -131,7 +132,9 @@ fn store(
             return Err(Error::new(SqlState::DUPLICATE_FUNCTION, message));
         }
         Some(old) => {
-            ctx.lock_object(steppe_catalog::ObjectId::Function(old.oid))?;
+            // Objects that call it may be made meanwhile: what calls rely on stays.
+            let id = ObjectId::Function(old.oid);
+            ctx.lock_object(id, RelationLockMode::ShareUpdateExclusive)?;
             replace::check(ctx, &old, &function, parameters)?;
             function.oid = old.oid;
             function.owner = old.owner;
@@ -169,7 +172,7 @@ fn put(ctx: &mut DdlContext<'_>, function: impl Into<Arc<Function>>) {
 
 /// A user's function, to be changed: 0A000 for one that is built in or an extension's.
 fn own(ctx: &mut DdlContext<'_>, oid: Oid, command: &str) -> Result<Arc<Function>> {
-    ctx.lock_object(steppe_catalog::ObjectId::Function(oid))?;
+    ctx.lock_object(ObjectId::Function(oid), RelationLockMode::AccessExclusive)?;
     let found = ctx.catalog().stored::<Function>().get(oid).cloned();
     found.ok_or_else(|| {
         Error::not_supported(format!("{command} of a function that the server or an extension has"))

@@ -136,7 +136,12 @@ fn refuse_unsupported(create: &CreateTableStmt) -> Result<()> {
     if create.of_type.is_some() {
         return Err(Error::not_supported("CREATE TABLE OF"));
     }
-    refuse_placement(create.access_method.as_deref(), create.tablespace.as_deref())
+    refuse_placement(create.access_method.as_deref(), create.tablespace.as_deref())?;
+    if create.partition_by.is_some() && create.tablespace.is_some() {
+        let message = "cannot specify default tablespace for partitioned relations";
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    Ok(())
 }
 
 fn refuse_placement(access_method: Option<&str>, tablespace: Option<&str>) -> Result<()> {
@@ -146,8 +151,5 @@ fn refuse_placement(access_method: Option<&str>, tablespace: Option<&str>) -> Re
             format!("access method \"{method}\" does not exist"),
         ));
     }
-    if tablespace.is_some_and(|t| t != "pg_default") {
-        return Err(Error::not_supported("TABLESPACE"));
-    }
-    Ok(())
+    tablespace.map_or(Ok(()), super::tablespace::check)
 }

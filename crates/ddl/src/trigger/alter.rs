@@ -8,7 +8,7 @@ use super::drop::split;
 use super::{exists, named, put, undefined};
 use std::sync::Arc;
 use steppe_catalog::trigger::{Trigger, TriggerEnabled};
-use steppe_catalog::{RareText, RelKind, Relation};
+use steppe_catalog::{Catalog, KeyTriggers, RareText, RelKind, Relation};
 use steppe_sql::ast::{ObjectName, ObjectRef, RenameStmt, TriggerFiring, TriggerSet};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
@@ -112,7 +112,73 @@ pub(in super::super) fn switch(
         TriggerSet::Named(name) => *trigger.name == **name,
         TriggerSet::All | TriggerSet::User => true,
     };
-    switch_those(ctx, relation, &is_meant, enabled, with_clones)
+    switch_those(ctx, relation, &is_meant, enabled, with_clones)?;
+    match which {
+        TriggerSet::All => switch_keys(ctx, relation.oid, (enabled, with_clones), None),
+        TriggerSet::Named(_) | TriggerSet::User => Ok(()),
+    }
+}
+
+/// Switches the table's part in each foreign key. `above` limits this to the keys that were
+/// switched for the table that it is a partition of.
+fn switch_keys(
+    ctx: &mut DdlContext<'_>,
+    table: Oid,
+    (enabled, with_clones): (TriggerEnabled, bool),
+    above: Option<&[KeyTriggers]>,
+) -> Result<()> {
+    let table = ctx.lock_current(table, RelationLockMode::ShareRowExclusive)?;
+    let mut switched = key_triggers_of(&ctx.catalog(), &table, enabled);
+    if let Some(above) = above {
+        switched.retain(|own| {
+            let is_of =
+                |parent: Oid| above.iter().any(|a| (a.constraint, a.acts) == (parent, own.acts));
+            match own.acts {
+                true => is_of(own.constraint),
+                false => {
+                    table.constraints.iter().any(|c| c.oid == own.constraint && is_of(c.parent))
+                }
+            }
+        });
+    }
+    let is_switched = |own: &&KeyTriggers| {
+        switched.iter().any(|new| (new.constraint, new.acts) == (own.constraint, own.acts))
+    };
+    let mut all: Vec<KeyTriggers> =
+        table.key_triggers.iter().filter(|own| !is_switched(own)).copied().collect();
+    all.extend(switched.iter().filter(|own| own.enabled != TriggerEnabled::Origin));
+    if *table.key_triggers != *all {
+        ctx.put(Relation { key_triggers: all.into(), ..(*table).clone() })?;
+    }
+    if !with_clones || switched.is_empty() {
+        return Ok(());
+    }
+    for child in partition::children(ctx, table.oid)? {
+        if child.partition_of.is_some() {
+            switch_keys(ctx, child.oid, (enabled, true), Some(&switched))?;
+        }
+    }
+    Ok(())
+}
+
+/// The table's parts in foreign keys: the checks of its own keys, and the actions of the keys that
+/// refer to it or to a table that it is a partition of.
+fn key_triggers_of(
+    catalog: &Catalog,
+    table: &Arc<Relation>,
+    enabled: TriggerEnabled,
+) -> Vec<KeyTriggers> {
+    let of = |constraint: Oid, acts| KeyTriggers { constraint, acts, enabled };
+    let mut parts: Vec<KeyTriggers> =
+        table.foreign_keys().map(|(own, _)| of(own.oid, false)).collect();
+    let mut at = Some(table);
+    while let Some(above) = at {
+        let references = catalog.referencing(above.oid).into_iter();
+        let whole = references.filter(|reference| reference.constraint.parent == 0);
+        parts.extend(whole.map(|reference| of(reference.constraint.oid, true)));
+        at = above.partition_of.as_ref().and_then(|of| catalog.relation(of.parent));
+    }
+    parts
 }
 
 fn switch_those(

@@ -62,7 +62,7 @@ pub(in super::super) fn reprint(
     for trigger in triggers.iter_mut() {
         if let Some(when) = &trigger.when {
             let condition = stored_trigger_condition(&catalog, was, when)?;
-            trigger.when = Some(deparse::trigger_condition(&condition, is).into());
+            trigger.when = Some(deparse::trigger_condition(&condition, is, &catalog).into());
         }
     }
     is.triggers = triggers;

@@ -36,7 +36,7 @@ pub(in super::super) fn create_trigger(
     let mut trigger = Trigger { transition, ..described(stmt) };
     if let Some(when) = &stmt.when {
         let bound = ctx.binding(|b| bind_trigger_condition(b, &relation, &trigger, when))?;
-        trigger.when = Some(deparse::trigger_condition(&bound, &relation).into());
+        trigger.when = Some(deparse::trigger_condition(&bound, &relation, &ctx.catalog()).into());
     }
     trigger.function = function(ctx, &stmt.function)?;
     let replaced = replaced(&relation, stmt, Made::ByItself)?;

@@ -187,7 +187,7 @@ fn check_constraint(
     }
     let name = constraint_name(domain_name, domain, constraint.name.as_deref(), "check")?;
     let condition = condition(ctx, domain, expr)?;
-    let expression = deparse::expression(&condition, &|_| None).into();
+    let expression = deparse::kept_expression(&condition, &|_| None, &ctx.catalog()).into();
     let (oid, validated) = (ctx.store.new_oid()?, !constraint.not_valid);
     Ok(DomainCheck { oid, name, expression, validated })
 }
@@ -245,6 +245,14 @@ pub(in super::super) fn alter_domain(
     }
     ctx.put_type(UserType { definition: TypeDefinition::Domain(domain), ..(*ty).clone() });
     Ok(())
+}
+
+/// Removes a CHECK of a domain.
+pub(in super::super) fn remove_check(ctx: &mut DdlContext<'_>, domain: Oid, check: Oid) {
+    let Some(ty) = ctx.catalog().user_type(domain).cloned() else { return };
+    let Some(mut without) = ty.domain().cloned() else { return };
+    without.checks.retain(|own| own.oid != check);
+    ctx.put_type(UserType { definition: TypeDefinition::Domain(without), ..(*ty).clone() });
 }
 
 fn no_constraint(domain: &str, name: &str) -> Error {

@@ -24,7 +24,7 @@ pub(super) use alter::{alter_owner, comment, rename, set_schema};
 pub(super) use composite::{
     alter_composite, check_not_in_itself, check_not_stored, create_composite, rename_attribute,
 };
-pub(super) use domains::{alter_domain, create_domain, rename_constraint};
+pub(super) use domains::{alter_domain, create_domain, remove_check, rename_constraint};
 pub(super) use drop::{check_name_is_free, drop_types, remove};
 pub(super) use enums::{alter_enum, create_enum};
 
@@ -33,6 +33,7 @@ use std::sync::Arc;
 use steppe_catalog::objects::{TypeDefinition, UserType};
 use steppe_catalog::{ObjectId, Relation};
 use steppe_sql::ast::{ObjectName, ObjectRef, TypeName};
+use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
 
 /// A type that a statement changes or drops.
@@ -81,11 +82,9 @@ impl DdlContext<'_> {
         })
     }
 
-    /// Keeps other transactions from changing a type, which is then as the last of them has left it.
+    /// Keeps other transactions from changing a type or referring to it anew. The type is then as the last of them has left it.
     fn lock_type(&mut self, ty: Arc<UserType>) -> Result<Found> {
-        if let Some(wait) = self.store.lock_object(self.txn, ObjectId::Type(ty.oid))? {
-            self.session.block_on(wait)?;
-        }
+        self.lock_object(ObjectId::Type(ty.oid), RelationLockMode::AccessExclusive)?;
         match self.catalog().user_type(ty.oid) {
             Some(now) => Ok(Found::Own(now.clone())),
             None => Err(undefined(&ty.name)),

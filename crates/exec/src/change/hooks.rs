@@ -76,11 +76,7 @@ impl Trigger {
     /// Whether it is to fire for a change of these rows (TriggerEnabled).
     #[inline]
     pub(super) fn fires(&self, (old, new): OldAndNew<'_>, cx: &mut ExecContext) -> Result<bool> {
-        let skipped = match cx.is_replica()? {
-            false => TriggerEnabled::Replica,
-            true => TriggerEnabled::Origin,
-        };
-        if self.definition.enabled == skipped {
+        if !self.definition.enabled.fires(cx.is_replica()?) {
             return Ok(false);
         }
         match &self.when {

@@ -255,7 +255,7 @@ impl ModifyPlan {
             return Ok(!matches!(&placed[..], [None]));
         }
         inserter.insert(&self.target, &[row], cx)?;
-        if let Some(set) = self.target.keys(RowCommand::Insert) {
+        if let Some(set) = self.target.keys_met(RowCommand::Insert, cx)? {
             let id = inserter.ids().first().copied().ok_or_else(no_row)?;
             check_one(&self.target, set, id, row, cx)?;
         }

@@ -438,7 +438,7 @@ fn delete_version(
     cx: &mut ExecContext,
 ) -> Result<Attempted> {
     let mut old = Vec::new();
-    let has_keys = target.keys(RowCommand::Delete).is_some();
+    let has_keys = target.has_keys(RowCommand::Delete);
     if target.is_observed() || has_keys {
         target.table.decode_all(&version.row, &mut old)?;
         if !target.fire_before_delete(&old, cx)? {

@@ -36,6 +36,8 @@ impl Definition {
             && a.columns == *b.columns
             && checks(a).eq(checks(b))
             && foreign_keys(a).eq(foreign_keys(b))
+            && a.key_triggers.is_empty()
+            && b.key_triggers.is_empty()
             && !self.is_referenced
             && !other.is_referenced
             && triggers_are_like(a, b)

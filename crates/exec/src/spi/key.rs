@@ -11,6 +11,7 @@ use crate::statement::ExecEnv;
 use crate::watch::{Watched, watch_of};
 use parking_lot::Mutex;
 use std::sync::Arc;
+use steppe_catalog::Catalog;
 use steppe_functions::{Frame, SessionHost};
 use steppe_sql::bind::Params;
 use steppe_types::{Datum, Error, Oid, Result};
@@ -24,16 +25,23 @@ pub(crate) enum RunOf {
     Check,
 }
 
-/// A statement of a foreign key.
+/// Makes a statement's text from a version of the catalog.
+type MakeText = dyn Fn(&Catalog) -> Result<String> + Send + Sync;
+
+/// A statement of a foreign key. It knows its tables and columns by number: its text is made with
+/// each plan, since a table may be renamed while the statement that has changed the key still runs.
 pub(crate) struct KeyStatement {
-    text: Arc<str>,
+    text: Box<MakeText>,
     types: Box<[Oid]>,
-    plan: Mutex<Option<Arc<PreparedPlan>>>,
+    planned: Mutex<Option<(Arc<PreparedPlan>, Arc<str>)>>,
 }
 
 impl KeyStatement {
-    pub(crate) fn new(text: String, types: Vec<Oid>) -> KeyStatement {
-        KeyStatement { text: text.into(), types: types.into(), plan: Mutex::new(None) }
+    pub(crate) fn new(
+        text: impl Fn(&Catalog) -> Result<String> + Send + Sync + 'static,
+        types: Vec<Oid>,
+    ) -> KeyStatement {
+        KeyStatement { text: Box::new(text), types: types.into(), planned: Mutex::new(None) }
     }
 
     /// The number of parameters.
@@ -41,15 +49,19 @@ impl KeyStatement {
         self.types.len()
     }
 
-    /// The plan for a frame.
-    fn plan(&self, session: &dyn SessionHost, frame: &Frame) -> Result<Arc<PreparedPlan>> {
+    /// The plan for a frame, and the text that it was made of.
+    fn plan(
+        &self,
+        session: &dyn SessionHost,
+        frame: &Frame,
+    ) -> Result<(Arc<PreparedPlan>, Arc<str>)> {
         let epoch = frame.names.catalog.epoch;
-        let is_good = |plan: &Arc<PreparedPlan>| match session.store() {
+        let is_good = |(plan, _): &&(Arc<PreparedPlan>, _)| match session.store() {
             Ok(store) => plan.is_good_for(epoch, store),
             Err(_) => plan.epoch == epoch,
         };
-        if let Some(plan) = self.plan.lock().as_ref().filter(|plan| is_good(plan)) {
-            return Ok(Arc::clone(plan));
+        if let Some(known) = self.planned.lock().as_ref().filter(is_good) {
+            return Ok(known.clone());
         }
         let mut planner = (*frame.planner).clone();
         planner.seqscan = false;
@@ -63,14 +75,16 @@ impl KeyStatement {
             for_cursor: false,
             values: &[],
         };
-        let statement = Arc::new(parse_one(&self.text)?.statement);
-        let planned = prepare(&planning, &statement, &self.text, Params::fixed(&self.types))?;
+        let text: Arc<str> = (self.text)(&frame.names.catalog)?.into();
+        let statement = Arc::new(parse_one(&text)?.statement);
+        let planned = prepare(&planning, &statement, &text, Params::fixed(&self.types))?;
         let plan = Arc::new(planned);
         if let Some(watch) = watch_of(session) {
-            watch.planned(&plan, &self.text);
+            watch.planned(&plan, &text);
         }
-        *self.plan.lock() = Some(Arc::clone(&plan));
-        Ok(plan)
+        let planned = (plan, text);
+        *self.planned.lock() = Some(planned.clone());
+        Ok(planned)
     }
 }
 
@@ -98,7 +112,7 @@ impl Spi<'_> {
                 transaction.rebase(&*session)?;
                 let (version, frame) = (session.frame_version(), session.frame()?);
                 let engine = Arc::clone(&frame.engine);
-                let plan = statement.plan(&*session, &frame)?;
+                let (plan, text) = statement.plan(&*session, &frame)?;
                 for (relation, mode) in &plan.compiled.planned().relations {
                     let wait = transaction.txn.lock_relation(*relation, lock_mode(*mode))?;
                     wait.map_or(Ok(()), |wait| session.block_on(wait))?;
@@ -124,7 +138,7 @@ impl Spi<'_> {
                 let ran = match Watched::begin(&*session) {
                     None => run_in_place(compiled, &params, within, txn, how, sink)?,
                     Some(watched) => {
-                        let of = (&*plan, &*statement.text);
+                        let of = (&*plan, &*text);
                         run_watched(watched, of, &params, within, txn, how, sink)?
                     }
                 };
@@ -133,6 +147,10 @@ impl Spi<'_> {
                 }
             }
         });
-        ran.map_err(|error: Error| error.context(format!("SQL statement \"{}\"", statement.text)))
+        ran.map_err(|error: Error| {
+            let named = session.frame().and_then(|frame| (statement.text)(&frame.names.catalog));
+            let shown = named.unwrap_or_default();
+            error.context(format!("SQL statement \"{shown}\""))
+        })
     }
 }

@@ -71,8 +71,7 @@ impl Run<'_, '_, '_> {
         table: &TableRow,
     ) -> Result<Option<Arc<[Datum]>>> {
         let code = self.code;
-        // A statement has no rows; a row that its command has not is NULL.
-        let table = (call.level() == TriggerLevel::Row).then_some(table);
+        // A row that the command does not have is NULL, and so are both of a statement.
         let new = self.give_row(code.new, call.new, table);
         let old = self.give_row(code.old, call.old, table);
         for (slot, promise) in &code.promises {
@@ -89,9 +88,9 @@ impl Run<'_, '_, '_> {
         &mut self,
         slot: Option<SlotId>,
         row: Option<&[Datum]>,
-        table: Option<&TableRow>,
+        table: &TableRow,
     ) -> Option<Arc<[Datum]>> {
-        let (slot, table) = (slot?, table?);
+        let slot = slot?;
         self.state.frame.set_shape(slot, Arc::clone(&table.shape));
         let record = table.record(row?);
         self.state.frame.set(slot, Datum::Record(Arc::clone(&record)));

@@ -49,11 +49,16 @@ impl Txn {
         self.lock_until_end(tag, mode as u8)
     }
 
-    /// Keeps other transactions from changing an object of the catalog until this one ends.
-    /// `class` is the OID of the catalog that it is in. `Ok(None)`: granted.
-    pub fn lock_object(&self, class: u32, oid: u32) -> Result<Option<LockWait>> {
+    /// Locks an object of the catalog until the transaction ends. `class` is the OID of the catalog
+    /// that it is in. `Ok(None)`: granted.
+    pub fn lock_object(
+        &self,
+        class: u32,
+        oid: u32,
+        mode: RelationLockMode,
+    ) -> Result<Option<LockWait>> {
         let tag = LockTag::Object { database: self.database_id(), class, oid };
-        self.lock_until_end(tag, RelationLockMode::AccessExclusive as u8)
+        self.lock_until_end(tag, mode as u8)
     }
 
     /// Keeps other transactions from taking a name until this one ends. `hash` stands for the

@@ -19,7 +19,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Deferral, Reference, ReferentialAction, Relation};
 use steppe_txn::IsolationLevel;
-use steppe_types::{Datum, Oid, Result};
+use steppe_types::{Datum, Error, Oid, Result};
 
 /// A foreign key, on the side of the referenced table.
 pub(in crate::change) struct Referenced {
@@ -49,16 +49,17 @@ impl Referenced {
         table: &Relation,
         places: Box<[usize]>,
         command: RowCommand,
-        catalog: &Catalog,
-    ) -> Result<Referenced> {
+    ) -> Referenced {
         let action = match command {
             RowCommand::Update => key.on_update,
             _ => key.on_delete,
         };
         let types: Vec<Oid> =
             key.columns.iter().map(|c| table.columns[*c as usize - 1].type_oid).collect();
-        let texts = Texts { catalog, table, referencing, reference: (&constraint.columns, key) };
-        Ok(Referenced {
+        let of =
+            Found { table: table.oid, referencing: referencing.oid, constraint: constraint.oid };
+        let changes = changes_rows(action);
+        Referenced {
             oid: constraint.oid,
             name: Arc::clone(&constraint.name),
             referencing: Arc::clone(referencing),
@@ -67,14 +68,23 @@ impl Referenced {
             of_root: table.partition_of.is_none(),
             places,
             columns: positions(&key.columns).into(),
-            refers: KeyStatement::new(texts.refers(), types.clone()),
-            exists: KeyStatement::new(texts.exists(), types.clone()),
-            change: texts.change(action, command).map(|text| {
+            refers: KeyStatement::new(
+                move |catalog| of.text(catalog, |texts| texts.refers()),
+                types.clone(),
+            ),
+            exists: KeyStatement::new(
+                move |catalog| of.text(catalog, |texts| texts.exists()),
+                types.clone(),
+            ),
+            change: changes.then(|| {
                 let cascades = action == ReferentialAction::Cascade;
                 let twice = cascades && command == RowCommand::Update;
+                let text = move |catalog: &Catalog| {
+                    of.text(catalog, |texts| texts.change(action, command))
+                };
                 KeyStatement::new(text, if twice { types.repeat(2) } else { types })
             }),
-        })
+        }
     }
 
     pub(super) fn oid(&self) -> Oid {
@@ -167,10 +177,38 @@ pub(in crate::change) fn run_unreferenced(of: &KeyOfRow, cx: &mut ExecContext) -
     let Some(reference) = own else { return Ok(()) };
     let Some(table) = catalog.relation(reference.key.table) else { return Ok(()) };
     let places = (0..of.key.len()).collect();
-    let key = Referenced::new(reference, table, places, RowCommand::Delete, &catalog)?;
+    let key = Referenced::new(reference, table, places, RowCommand::Delete);
     let relation = catalog.relation(of.table).unwrap_or(table);
     let refused = Referenced { action: ReferentialAction::NoAction, ..key };
     refused.refuse(relation, &of.key, cx)
+}
+
+/// Whether an action is more than an error.
+fn changes_rows(action: ReferentialAction) -> bool {
+    !matches!(action, ReferentialAction::NoAction | ReferentialAction::Restrict)
+}
+
+/// A foreign key by numbers: its tables and columns may get other names.
+#[derive(Clone, Copy)]
+struct Found {
+    table: Oid,
+    referencing: Oid,
+    constraint: Oid,
+}
+
+impl Found {
+    /// A statement's text with the names of a version of the catalog.
+    fn text(self, catalog: &Catalog, text: impl FnOnce(&Texts<'_>) -> String) -> Result<String> {
+        let gone =
+            || Error::internal("a foreign key has gone while its referenced table is locked");
+        let table = catalog.relation(self.table).ok_or_else(gone)?;
+        let referencing = catalog.relation(self.referencing).ok_or_else(gone)?;
+        let mut keys = referencing.foreign_keys();
+        let found = keys.find(|(own, _)| own.oid == self.constraint);
+        let (constraint, key) = found.ok_or_else(gone)?;
+        let reference = (&constraint.columns[..], &**key);
+        Ok(text(&Texts { catalog, table, referencing, reference }))
+    }
 }
 
 /// Makes the texts of the statements, as PostgreSQL does.
@@ -212,18 +250,18 @@ impl Texts<'_> {
         out
     }
 
-    fn change(&self, action: ReferentialAction, command: RowCommand) -> Option<String> {
+    /// The statement of an action that [`changes_rows`].
+    fn change(&self, action: ReferentialAction, command: RowCommand) -> String {
         let name = table_name(self.catalog, self.referencing);
         let value = match action {
-            ReferentialAction::NoAction | ReferentialAction::Restrict => return None,
             ReferentialAction::Cascade if command == RowCommand::Delete => {
                 let mut out = format!("DELETE FROM {name}");
                 self.condition(&mut out, 0);
-                return Some(out);
+                return out;
             }
-            ReferentialAction::Cascade => None,
             ReferentialAction::SetNull => Some("NULL"),
             ReferentialAction::SetDefault => Some("DEFAULT"),
+            _ => None,
         };
         let of_delete = command == RowCommand::Delete;
         let set = match &self.reference.1.set_columns[..] {
@@ -241,6 +279,6 @@ impl Texts<'_> {
         }
         let skipped = if value.is_none() { set.len() } else { 0 };
         self.condition(&mut out, skipped);
-        Some(out)
+        out
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct KeyRules {
     insert: Option<Arc<KeySet>>,
     update: Option<Arc<KeySet>>,
     delete: Option<Arc<KeySet>>,
+    /// The foreign keys that it meets in a session that replays a publisher's changes.
+    replayed: Option<Box<KeyRules>>,
 }
 
 /// The foreign keys that one command meets.
@@ -65,17 +67,35 @@ impl KeyRules {
         (catalog, engine): (&Arc<Catalog>, Option<&Engine>),
     ) -> Result<Option<Arc<KeyRules>>> {
         let Some(engine) = engine else { return Ok(None) };
+        let mut all = KeyRules::of_role(relation, commands, rules, (catalog, engine, false))?;
+        if is_switched(relation) {
+            let replayed = KeyRules::of_role(relation, commands, rules, (catalog, engine, true))?;
+            all.replayed = (!replayed.is_empty()).then(|| Box::new(replayed));
+        }
+        Ok((!all.is_empty() || all.replayed.is_some()).then(|| Arc::new(all)))
+    }
+
+    /// The foreign keys that fire in sessions that replay changes, or in the others.
+    fn of_role(
+        relation: &Arc<Relation>,
+        commands: &[RowCommand],
+        rules: &TargetRules,
+        (catalog, engine, replays): (&Arc<Catalog>, &Engine, bool),
+    ) -> Result<KeyRules> {
         let mut all = KeyRules::default();
         for command in [RowCommand::Insert, RowCommand::Update, RowCommand::Delete] {
             // A row that moves is deleted here and inserted there.
             let moves = commands.contains(&RowCommand::Update) && rules.written.moves;
             if commands.contains(&command) || moves {
-                let set = KeySet::of(relation, command, rules, (catalog, engine))?;
+                let set = KeySet::of(relation, command, rules, (catalog, engine, replays))?;
                 *all.command_mut(command) = set.map(Arc::new);
             }
         }
-        let is_empty = all.insert.is_none() && all.update.is_none() && all.delete.is_none();
-        Ok((!is_empty).then(|| Arc::new(all)))
+        Ok(all)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.insert.is_none() && self.update.is_none() && self.delete.is_none()
     }
 
     fn command(&self, command: RowCommand) -> Option<&Arc<KeySet>> {
@@ -101,7 +121,7 @@ impl KeySet {
         relation: &Arc<Relation>,
         command: RowCommand,
         rules: &TargetRules,
-        (catalog, engine): (&Arc<Catalog>, &Engine),
+        (catalog, engine, replays): (&Arc<Catalog>, &Engine, bool),
     ) -> Result<Option<KeySet>> {
         let is_met = |columns: &[usize]| {
             command != RowCommand::Update || columns.iter().any(|at| rules.written.has(*at))
@@ -116,7 +136,8 @@ impl KeySet {
             let mut met = Vec::new();
             for (constraint, key) in relation.foreign_keys().filter(|(_, key)| !key.not_enforced) {
                 let columns = positions(&constraint.columns);
-                if is_met(&columns) {
+                let enabled = relation.key_enabled(constraint.oid, false);
+                if is_met(&columns) && enabled.fires(replays) {
                     let of = (&**relation, constraint, &**key);
                     let places = set.places(&columns);
                     met.push(Referencing::open(of, places, (catalog, engine))?);
@@ -126,7 +147,7 @@ impl KeySet {
             set.references = met.into();
         }
         if command != RowCommand::Insert {
-            set.actions = set.actions_on(relation, &is_met, catalog)?.into();
+            set.actions = set.actions_on(relation, &is_met, (catalog, replays))?.into();
         }
         Ok((!set.references.is_empty() || !set.actions.is_empty()).then_some(set))
     }
@@ -136,7 +157,7 @@ impl KeySet {
         &mut self,
         relation: &Arc<Relation>,
         is_met: &dyn Fn(&[usize]) -> bool,
-        catalog: &Arc<Catalog>,
+        (catalog, replays): (&Arc<Catalog>, bool),
     ) -> Result<Vec<Referenced>> {
         let mut met = Vec::new();
         let mut at = Some(relation);
@@ -152,9 +173,10 @@ impl KeySet {
                     relation.column_index(name).ok_or_else(lost)
                 });
                 let columns = columns.collect::<Result<Vec<_>>>()?;
-                if is_met(&columns) {
+                let enabled = relation.key_enabled(reference.constraint.oid, true);
+                if is_met(&columns) && enabled.fires(replays) {
                     let places = self.places(&columns);
-                    met.push(Referenced::new(reference, table, places, self.command, catalog)?);
+                    met.push(Referenced::new(reference, table, places, self.command));
                 }
             }
             at = table.partition_of.as_ref().and_then(|of| catalog.relation(of.parent));
@@ -190,16 +212,43 @@ impl KeySet {
     }
 }
 
+/// Whether ALTER TABLE has switched a foreign key's triggers of a table.
+fn is_switched(relation: &Relation) -> bool {
+    !relation.key_triggers.is_empty()
+}
+
 /// Attribute numbers as positions.
 pub(super) fn positions(attnums: &[i16]) -> Vec<usize> {
     attnums.iter().map(|attnum| *attnum as usize - 1).collect()
 }
 
 impl Target {
-    /// The foreign keys that a command meets.
+    /// The foreign keys that a command meets in a session that replays no changes.
     #[inline]
-    pub(crate) fn keys(&self, command: RowCommand) -> Option<&Arc<KeySet>> {
+    fn keys(&self, command: RowCommand) -> Option<&Arc<KeySet>> {
         self.keys.as_deref()?.command(command)
+    }
+
+    /// Whether a command meets foreign keys in any session.
+    pub(crate) fn has_keys(&self, command: RowCommand) -> bool {
+        let rules = self.keys.as_deref();
+        let replayed = rules.and_then(|rules| rules.replayed.as_deref());
+        rules.into_iter().chain(replayed).any(|rules| rules.command(command).is_some())
+    }
+
+    /// The foreign keys that a command meets in this session, whose role decides
+    /// (session_replication_role).
+    #[inline]
+    pub(crate) fn keys_met(
+        &self,
+        command: RowCommand,
+        cx: &mut ExecContext,
+    ) -> Result<Option<&Arc<KeySet>>> {
+        let Some(rules) = self.keys.as_deref() else { return Ok(None) };
+        Ok(match cx.is_replica()? {
+            false => rules.command(command),
+            true => rules.replayed.as_ref().and_then(|rules| rules.command(command)),
+        })
     }
 
     /// Queues the keys of a changed row, if foreign keys concern it.
@@ -211,7 +260,7 @@ impl Target {
         (old, new): (Option<&[Datum]>, Option<&[Datum]>),
         cx: &mut ExecContext,
     ) -> Result<()> {
-        match self.keys(command) {
+        match self.keys_met(command, cx)? {
             None => Ok(()),
             Some(set) => queue(&self.table.relation, set, row, (old, new), cx),
         }
@@ -241,7 +290,7 @@ impl Target {
         ids: &[RowId],
         cx: &mut ExecContext,
     ) -> Result<()> {
-        let Some(set) = self.keys(RowCommand::Insert) else { return Ok(()) };
+        let Some(set) = self.keys_met(RowCommand::Insert, cx)? else { return Ok(()) };
         let mut values = Vec::with_capacity(ids.len() * set.columns.len());
         for at in 0..ids.len() {
             self.table.decode_stored(rows.row(at), &set.columns, &mut values)?;
