@@ -16,6 +16,10 @@ use super::code::{AssignPart, SqlNumber, Step, Var};
 use super::value::{Value, wrong_type};
 use super::walk::Run;
 
+/// Arrays with fewer elements, and subscripts before this one, are far from the limits of an array.
+const IN_PLACE_MAX: usize = ARRAY_ELEMENTS_MAX / 2;
+const IN_PLACE_END: i64 = i32::MAX as i64 - 1;
+
 /// A step whose subscripts have their values.
 enum Place {
     Element(Vec<i64>),
@@ -57,6 +61,8 @@ impl Run<'_, '_, '_> {
             value.shape = self.shape_of_result(of.value, value.ty, &value.datum)?;
         }
         let value = self.cast(value, element, -1)?;
+        let place = &mut self.state.frame.values[of.target.0 as usize];
+        let Err(value) = set_in_place(place, at, value) else { return Ok(()) };
         let old = std::mem::take(&mut self.state.frame.values[of.target.0 as usize]);
         let (new, done) = match set_element(old, element, &[at], value) {
             Ok(new) => (new, Ok(())),
@@ -132,7 +138,13 @@ impl Run<'_, '_, '_> {
     }
 
     fn subscript(&mut self, number: SqlNumber) -> Result<i64> {
-        let value = self.eval_scalar(number)?;
+        let datum = self.eval(number)?;
+        // An integer, or a value of a domain over it, stays as it is.
+        if let Datum::Int4(value) = datum {
+            return Ok(i64::from(value));
+        }
+        let plan = self.plan(number)?;
+        let value = Value { datum, ty: plan.ty, modifier: plan.modifier, shape: None };
         match self.cast(value, oid::INT4, -1)? {
             Datum::Int4(value) => Ok(i64::from(value)),
             _ => Err(Error::new(
@@ -258,6 +270,26 @@ fn offset(array: &Array, subscripts: &[i64]) -> Option<usize> {
 
 type Changed = std::result::Result<Datum, (Error, Option<Datum>)>;
 
+/// Sets an element of an array of one dimension that has it, or that it follows, if nothing else
+/// refers to the array. Otherwise returns the value; [`set_element`] is the general way.
+#[inline]
+fn set_in_place(array: &mut Datum, at: i64, value: Datum) -> std::result::Result<(), Datum> {
+    let Datum::Array(array) = array else { return Err(value) };
+    let Some(array) = Arc::get_mut(array) else { return Err(value) };
+    let [(length, first)] = array.dimensions.as_mut_slice() else { return Err(value) };
+    let Ok(within) = usize::try_from(at - i64::from(*first)) else { return Err(value) };
+    let end = array.elements.len();
+    match array.elements.get_mut(within) {
+        Some(element) => *element = value,
+        None if within == end && end < IN_PLACE_MAX && at < IN_PLACE_END => {
+            array.elements.push(value);
+            *length += 1;
+        }
+        None => return Err(value),
+    }
+    Ok(())
+}
+
 /// The array with a value at an element.
 fn set_element(old: Datum, element: Oid, subscripts: &[i64], value: Datum) -> Changed {
     let mut array = match old {
@@ -344,4 +376,54 @@ fn wrong(message: &'static str) -> Error {
 fn lower_too_large(first: i64) -> Error {
     let message = format!("array lower bound is too large: {first}");
     Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both ways from the same arrays: the same array, or the value back.
+    #[test]
+    fn in_place_as_the_general_way() {
+        let array = |dimensions: &[(i32, i32)], elements: &[i32]| {
+            Datum::Array(Arc::new(Array {
+                element_type: oid::INT4,
+                dimensions: dimensions.to_vec(),
+                elements: elements.iter().map(|element| Datum::Int4(*element)).collect(),
+            }))
+        };
+        let starts = || {
+            [
+                Datum::Null,
+                array(&[], &[]),
+                array(&[(3, 1)], &[1, 2, 3]),
+                array(&[(2, -4)], &[1, 2]),
+                array(&[(2, i32::MAX - 3)], &[1, 2]),
+                array(&[(2, 1), (1, 1)], &[1, 2]),
+            ]
+        };
+        let far = i64::from(i32::MAX);
+        let mut changed = 0;
+        for at in (-7..8).chain(far - 5..=far) {
+            for value in [Datum::Int4(9), Datum::Null] {
+                for (start, general) in starts().into_iter().zip(starts()) {
+                    let mut fast = start;
+                    let shared = fast.clone();
+                    assert!(set_in_place(&mut fast, at, value.clone()).is_err(), "it is shared");
+                    drop(shared);
+                    let general = set_element(general, oid::INT4, &[at], value.clone());
+                    match set_in_place(&mut fast, at, value.clone()) {
+                        Ok(()) => {
+                            changed += 1;
+                            let general = general.map_err(|(error, _)| error).expect("an array");
+                            assert_eq!(fast, general);
+                        }
+                        Err(back) => assert_eq!(back, value),
+                    }
+                }
+            }
+        }
+        // Three elements and their follower, two and theirs, two at the end of the subscripts.
+        assert_eq!(changed, 2 * (4 + 3 + 2));
+    }
 }

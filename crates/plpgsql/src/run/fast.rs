@@ -2,7 +2,7 @@
 //!
 //! Loops mostly count, compare and add. The operators here are those of int2, int4 and int8, with
 //! PostgreSQL's overflow errors (int.c, int8.c), and AND, OR, NOT, IS NULL. Any other expression is
-//! the executor's. NULL is `None`.
+//! the executor's. NULL is `None`. A variable of any type that stands alone is read as it is.
 
 use steppe_catalog::objects::Function;
 use steppe_sql::expr::Expr;
@@ -72,19 +72,23 @@ pub(super) struct Fast(Form);
 enum Form {
     Int(Width, Int),
     Bool(Bool),
+    /// A variable's value.
+    Variable(u32),
 }
 
 impl Fast {
     /// A bound expression as one of these, if it is.
     pub(super) fn of(expr: &Expr) -> Option<Fast> {
+        if let Expr::Param { index, .. } = expr {
+            return Some(Fast(Form::Variable(u32::try_from(*index).ok()?)));
+        }
         let form = match expr.ty().oid {
             oid::BOOL => Form::Bool(boolean(expr)?),
             other => Form::Int(width(other)?, integer(expr)?),
         };
-        // A variable or a constant alone is read faster as it is.
+        // A constant alone is read faster as it is.
         match form {
-            Form::Int(_, Int::Variable(_) | Int::Constant(_)) => None,
-            Form::Bool(Bool::Variable(_) | Bool::Constant(_)) => None,
+            Form::Int(_, Int::Constant(_)) | Form::Bool(Bool::Constant(_)) => None,
             form => Some(Fast(form)),
         }
     }
@@ -100,11 +104,22 @@ impl Fast {
                 (Some(value), Width::Two) => Datum::Int2(value as i16),
             },
             Form::Bool(condition) => condition.eval(frame)?.map_or(Datum::Null, Datum::Bool),
+            Form::Variable(slot) => frame[*slot as usize].clone(),
         })
     }
 }
 
 impl Int {
+    /// As [`Self::eval`], without a call for a variable or a constant.
+    #[inline(always)]
+    fn operand(&self, frame: &[Datum]) -> Result<Option<i64>> {
+        match self {
+            Int::Variable(slot) => Ok(number(&frame[*slot as usize])),
+            Int::Constant(value) => Ok(Some(*value)),
+            other => other.eval(frame),
+        }
+    }
+
     fn eval(&self, frame: &[Datum]) -> Result<Option<i64>> {
         match self {
             Int::Variable(slot) => Ok(number(&frame[*slot as usize])),
@@ -114,15 +129,15 @@ impl Int {
                 _ => None,
             }),
             Int::Element(slot, index) => {
-                let Some(index) = index.eval(frame)? else { return Ok(None) };
+                let Some(index) = index.operand(frame)? else { return Ok(None) };
                 Ok(element(&frame[*slot as usize], index).and_then(number))
             }
             Int::Operator(operator, width, operands) => {
-                let Some(left) = operands.0.eval(frame)? else { return Ok(None) };
-                let Some(right) = operands.1.eval(frame)? else { return Ok(None) };
+                let Some(left) = operands.0.operand(frame)? else { return Ok(None) };
+                let Some(right) = operands.1.operand(frame)? else { return Ok(None) };
                 compute(*operator, *width, left, right).map(Some)
             }
-            Int::Cast(width, arg) => match arg.eval(frame)? {
+            Int::Cast(width, arg) => match arg.operand(frame)? {
                 Some(value) => narrow(*width, Some(value)).map(Some),
                 None => Ok(None),
             },
@@ -196,8 +211,8 @@ impl Bool {
             }),
             Bool::Constant(value) => Ok(*value),
             Bool::Compare(comparison, operands) => {
-                let Some(left) = operands.0.eval(frame)? else { return Ok(None) };
-                let Some(right) = operands.1.eval(frame)? else { return Ok(None) };
+                let Some(left) = operands.0.operand(frame)? else { return Ok(None) };
+                let Some(right) = operands.1.operand(frame)? else { return Ok(None) };
                 Ok(Some(match comparison {
                     Comparison::Equal => left == right,
                     Comparison::Unequal => left != right,

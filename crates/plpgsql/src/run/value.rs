@@ -9,8 +9,8 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 
 use super::code::{SqlNumber, Var};
 use super::frame::{Column, Shape};
-use super::plans::not_assigned;
-use super::walk::{Flow, Run};
+use super::plans::{self, not_assigned};
+use super::walk::{Flow, Run, State};
 use crate::tree::SlotId;
 
 const ERRCODE_UNDEFINED_COLUMN: SqlState = SqlState::UNDEFINED_COLUMN;
@@ -40,17 +40,25 @@ impl Run<'_, '_, '_> {
     /// `target := expression`
     #[inline]
     pub(super) fn assign(&mut self, target: SlotId, number: SqlNumber) -> Result<Flow> {
-        let datum = self.eval(number)?;
-        if let Var::Scalar(scalar) = self.code.var(target) {
-            let Some(plan) = &self.state.plans[number.0 as usize] else {
-                return Err(Error::internal("an expression has no plan"));
-            };
-            let (to, modifier) = (scalar.ty.oid, scalar.ty.modifier);
-            let is_same = plan.ty == to && (modifier == -1 || plan.modifier == modifier);
-            if is_same && !(scalar.not_null && datum.is_null()) {
-                self.state.frame.set(target, datum);
-                return Ok(Flow::Next);
+        let State { frame, plans, .. } = &mut *self.state;
+        let own = &mut plans[number.0 as usize];
+        let plan = plans::plan(own, number, (self.code, self.shared), frame, self.spi)?;
+        let (is_as_typed, takes_null) = match self.code.var(target) {
+            Var::Scalar(scalar) => {
+                let (to, modifier) = (scalar.ty.oid, scalar.ty.modifier);
+                let is_same = plan.ty == to && (modifier == -1 || plan.modifier == modifier);
+                (is_same, !scalar.not_null)
             }
+            _ => (false, false),
+        };
+        let datum = match (&plan.fast, &plan.simple) {
+            (Some(fast), _) => fast.eval(&frame.values)?,
+            (None, Some(simple)) => self.spi.evaluate(simple, &frame.values)?,
+            (None, None) => self.eval(number)?,
+        };
+        if is_as_typed && (takes_null || !datum.is_null()) {
+            self.state.frame.set(target, datum);
+            return Ok(Flow::Next);
         }
         self.assign_unlike(target, number, datum)?;
         Ok(Flow::Next)
