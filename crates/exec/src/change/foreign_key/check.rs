@@ -7,13 +7,15 @@ use super::keys::{Buffers, OpenLeaves, ReferencedKeys};
 use super::set::{KeyChange, KeySet, positions};
 use super::violation::{missing_key, mixed_nulls, pick};
 use crate::access::TableAccess;
+use crate::access::long_keys::group_of;
 use crate::change::Target;
 use crate::change::hooks::RowCommand;
 use crate::context::ExecContext;
 use crate::deferred::{DeferredEvent, KeyOfRow};
+use std::ops::Range;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Constraint, Deferral, ForeignKey, Relation};
-use steppe_txn::{Engine, RelationLockMode, RowBuf, RowId};
+use steppe_txn::{Engine, LookupKeys, RelationLockMode, RowBuf, RowId};
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// A foreign key, on the side of the referencing table.
@@ -257,20 +259,20 @@ fn missing(
     }
     let (mut leaves, mut buffers) = (OpenLeaves::new(), Buffers::default());
     let mut failed: Vec<usize> = Vec::new();
-    // The place of the key's row, the key as its index has it, the position among the changes.
-    let mut sought: Vec<(Oid, Vec<u8>, usize)> = Vec::with_capacity(changes.len());
+    let mut sought = SoughtKeys::default();
+    sought.places.reserve(changes.len());
+    let catalog = Arc::clone(&cx.functions.catalog);
     for (n, (_, change)) in changes.iter().enumerate() {
         let new = change.new.unwrap_or_default();
-        if key.nulls(new) == Nulls::Some {
-            failed.push(n);
-            continue;
-        }
         let values: Vec<&Datum> = key.key(new).collect();
-        let Some(values) = key.keys.converted(&values) else {
+        let converted = match key.nulls(new) {
+            Nulls::Some => None,
+            _ => key.keys.converted(&values),
+        };
+        let Some(values) = converted else {
             failed.push(n);
             continue;
         };
-        let catalog = Arc::clone(&cx.functions.catalog);
         let place = key.keys.place_of(&values, &catalog)?;
         let table = match place {
             Some(place) => key.keys.at(place, &mut leaves, cx)?.map(|table| (place, table)),
@@ -280,24 +282,56 @@ fn missing(
             failed.push(n);
             continue;
         };
-        let mut encoded = Vec::new();
-        table.encode(&values, buffers.values(), &mut encoded)?;
-        sought.push((place, encoded, n));
+        let start = sought.bytes.len();
+        table.encode(&values, buffers.values(), &mut sought.bytes)?;
+        sought.places.push((place, start..sought.bytes.len(), n));
     }
-    sought.sort_unstable();
-    for same in sought.chunk_by(|a, b| (a.0, &a.1) == (b.0, &b.1)) {
-        cx.check_interrupts()?;
-        let Some((place, encoded, _)) = same.first() else { continue };
-        let found = match key.keys.at(*place, &mut leaves, cx)? {
-            Some(table) => table.lock(encoded, &mut buffers, cx)?,
-            None => false,
+    sought.sort();
+    for of_table in sought.places.chunk_by(|a, b| a.0 == b.0) {
+        let Some((place, ..)) = of_table.first() else { continue };
+        let Some(table) = key.keys.at(*place, &mut leaves, cx)? else {
+            failed.extend(of_table.iter().map(|(.., n)| *n));
+            continue;
         };
-        if !found {
-            failed.extend(same.iter().map(|(.., n)| *n));
+        let (mut keys, mut rows) = (LookupKeys::default(), Vec::new());
+        for same in of_table.chunk_by(|a, b| sought.bytes[a.1.clone()] == sought.bytes[b.1.clone()])
+        {
+            let Some((_, range, _)) = same.first() else { continue };
+            let key = &sought.bytes[range.clone()];
+            // A key that is not whole in the index is looked up by itself.
+            if group_of(key).is_none() {
+                keys.push(key);
+                rows.push(same);
+            } else if !table.lock(key, &mut buffers, cx)? {
+                failed.extend(same.iter().map(|(.., n)| *n));
+            }
         }
+        let missing = &mut |i: usize| failed.extend(rows[i].iter().map(|(.., n)| *n));
+        table.lock_many(&keys, &mut buffers, cx, missing)?;
     }
     failed.sort_unstable();
     Ok(failed)
+}
+
+/// The place of a key's row, where the key is among the bytes, the position among the changes.
+type SoughtKey = (Oid, Range<usize>, usize);
+
+/// Keys as their index has them.
+#[derive(Default)]
+struct SoughtKeys {
+    bytes: Vec<u8>,
+    places: Vec<SoughtKey>,
+}
+
+impl SoughtKeys {
+    /// By place, and there in the order of the index.
+    fn sort(&mut self) {
+        let SoughtKeys { bytes, places } = self;
+        places.sort_unstable_by(|a, b| {
+            let key = |of: &SoughtKey| &bytes[of.1.clone()];
+            (a.0, key(a), a.2).cmp(&(b.0, key(b), b.2))
+        });
+    }
 }
 
 /// The error of a row without a referenced one; `None` if the row is not there any more, or has

@@ -3,20 +3,29 @@
 //! A key is looked up in the unique index that the foreign key names; for a partitioned table in
 //! that of the one leaf whose bounds take the key. The index of a partitioned table contains the
 //! partition key, so the key's values decide the leaf.
+//!
+//! An entry of the index mostly tells that the view sees its row with this key
+//! ([`Visibility::Definitive`]). The row is then locked without a look at it. The lock reads the
+//! row's newest version, so a row that another transaction has changed is treated as after a look.
+//! The keys of a batch are looked up together ([`steppe_txn::IndexStore::lookup_many`]). They have
+//! the view of the statement, so it does not matter that earlier keys wait for locks afterwards.
 
 use super::convert::converted;
 use super::violation::shown;
 use crate::access::{IndexAccess, TableAccess};
 use crate::change::outcome::{Attempted, ChangeKind, ChangeOf, of_lock};
 use crate::context::ExecContext;
-use crate::node::{find_point, has_key};
+use crate::node::has_key;
 use crate::partition::{ColumnMap, index_above};
 use crate::stored;
 use hashbrown::HashMap;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, ForeignKey, RelKind, Relation};
 use steppe_functions::FnContext;
-use steppe_txn::{Engine, RelationLockMode, RowBuf, RowLockMode, View, WaitPolicy};
+use steppe_txn::{
+    Engine, Found, LookupKeys, RelationLockMode, RowBuf, RowId, RowLockMode, View, Visibility,
+    WaitPolicy,
+};
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// The rows that a foreign key refers to.
@@ -45,6 +54,7 @@ pub(super) struct Buffers {
     postings: Vec<u8>,
     row: RowBuf,
     values: Vec<Datum>,
+    found: Found,
 }
 
 /// The leaves that have been opened.
@@ -79,8 +89,34 @@ impl KeyTable {
 
     /// Whether a view has the key.
     fn has(&self, view: &View, key: &[u8], buffers: &mut Buffers) -> Result<bool> {
+        self.find(view, key, buffers).map(|found| found.is_some())
+    }
+
+    /// The row that has a key in a view.
+    fn find(&self, view: &View, key: &[u8], buffers: &mut Buffers) -> Result<Option<RowId>> {
         let Buffers { postings, row, .. } = buffers;
-        Ok(find_point(&self.table, &self.index, view, key, postings, row)?.is_some())
+        let mut candidates = self.index.store.lookup_unique(view, key, postings)?;
+        while let Some(candidate) = candidates.try_next()? {
+            if self.is_it(view, key, candidate, row)? {
+                return Ok(Some(candidate.0));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a candidate of a key has it in a view.
+    fn is_it(
+        &self,
+        view: &View,
+        key: &[u8],
+        (id, visibility): (RowId, Visibility),
+        row: &mut RowBuf,
+    ) -> Result<bool> {
+        if visibility == Visibility::Definitive {
+            return Ok(true);
+        }
+        let Some(rows) = self.table.rows() else { return Ok(false) };
+        Ok(rows.get(view, id, row)?.is_some() && has_key(&self.table, &self.index, row.row(), key)?)
     }
 
     /// Finds the row with a key as the running command sees it, and locks it KEY SHARE. False:
@@ -91,10 +127,57 @@ impl KeyTable {
         buffers: &mut Buffers,
         cx: &mut ExecContext,
     ) -> Result<bool> {
-        let Buffers { postings, row, .. } = buffers;
         let view = cx.txn()?.txn.view();
-        let found = find_point(&self.table, &self.index, &view, key, postings, row)?;
-        let Some((id, _)) = found else { return Ok(false) };
+        match self.find(&view, key, buffers)? {
+            Some(id) => self.lock_row(id, key, cx),
+            None => Ok(false),
+        }
+    }
+
+    /// As [`Self::lock`], for many keys in the order of the index. Calls `missing` with the
+    /// positions of the keys that no row has.
+    pub(super) fn lock_many(
+        &self,
+        keys: &LookupKeys,
+        buffers: &mut Buffers,
+        cx: &mut ExecContext,
+        missing: &mut dyn FnMut(usize),
+    ) -> Result<()> {
+        let view = cx.txn()?.txn.view();
+        let mut found = std::mem::take(&mut buffers.found);
+        let mut from = 0;
+        while from < keys.len() {
+            self.index.store.lookup_many(&view, keys, from, 2 * keys.len(), &mut found)?;
+            for i in 0..found.keys() {
+                cx.check_interrupts()?;
+                let key = keys.key(from + i);
+                let mut row = None;
+                for at in found.rows_of(i) {
+                    let candidate = (found.rows()[at], found.visibility(at));
+                    if self.is_it(&view, key, candidate, &mut buffers.row)? {
+                        row = Some(candidate.0);
+                        break;
+                    }
+                }
+                if !row.map_or(Ok(false), |id| self.lock_row(id, key, cx))? {
+                    missing(from + i);
+                }
+            }
+            from += found.keys();
+            // A key with more entries than that is looked up by itself.
+            if from < keys.len() {
+                if !self.lock(keys.key(from), buffers, cx)? {
+                    missing(from);
+                }
+                from += 1;
+            }
+        }
+        buffers.found = found;
+        Ok(())
+    }
+
+    /// Locks the row that has a key in the view of the running command. False: it has been deleted.
+    fn lock_row(&self, id: RowId, key: &[u8], cx: &mut ExecContext) -> Result<bool> {
         let rows = self.table.rows_for_write()?;
         loop {
             let txn = &mut cx.txn()?.txn;
