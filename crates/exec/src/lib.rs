@@ -55,7 +55,7 @@ pub use change::{
     RowCommand, TriggerAnswer, TriggerCall, fire_truncate, has_truncate_triggers, run_deferred,
 };
 pub use context::{Instrument, LeafRun, Note};
-pub use deferred::{DeferredEvent, KeyOfRow, TriggerRow};
+pub use deferred::{DeferredEvent, DueEvents, KeyOfRow, TriggerRow};
 pub use expr::assign_slice;
 pub use fold::fold_conditions;
 pub use partition::lock_mode;

@@ -12,7 +12,7 @@
 //! value.
 
 use crate::change::EventQueue;
-use crate::deferred::{Deferred, DeferredEvent, DeferredMark};
+use crate::deferred::{Deferred, DeferredMark, DueEvents};
 use steppe_catalog::{Catalog, CatalogChanges};
 use steppe_functions::SessionHost;
 use steppe_txn::{Txn, UndoPosition, View};
@@ -105,14 +105,14 @@ impl Transaction {
 
     /// The deferred events that are due: all at the end of the transaction, otherwise those whose
     /// constraints are no longer deferred. The caller runs them ([`crate::run_deferred`]).
-    pub fn take_due(&mut self, at_end: bool) -> Vec<DeferredEvent> {
+    pub fn take_due(&mut self, at_end: bool) -> DueEvents {
         let deferred = self.rare.0.as_mut().and_then(|owned| owned.deferred.as_mut());
         deferred.map(|deferred| deferred.take_due(at_end)).unwrap_or_default()
     }
 
     /// The tables with deferred events.
-    pub fn tables_with_events(&self, catalog: &Catalog) -> Vec<Oid> {
-        self.rare.deferred().map(|deferred| deferred.tables(catalog)).unwrap_or_default()
+    pub fn tables_with_events(&self, catalog: &Catalog) -> Result<Vec<Oid>> {
+        self.rare.deferred().map_or_else(|| Ok(Vec::new()), |deferred| deferred.tables(catalog))
     }
 
     fn forget_changes(&mut self) {

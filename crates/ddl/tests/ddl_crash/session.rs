@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use steppe_catalog::{Catalog, CatalogStore, NameSpace, PG_CATALOG, PUBLIC, Relation, Sequences};
 use steppe_ddl::{self as ddl, DdlContext, Detaching, Origin};
 use steppe_exec::{
-    CompiledStmt, DeferredEvent, ExecEnv, ExecOutcome, Execution, FetchStatus, RowSink,
-    SavepointMark, Transaction, lock_mode,
+    CompiledStmt, DueEvents, ExecEnv, ExecOutcome, Execution, FetchStatus, RowSink, SavepointMark,
+    Transaction, lock_mode,
 };
 use steppe_functions::{Frame, Host, Identity, SessionHost};
 use steppe_spill::TempSpace;
@@ -261,7 +261,7 @@ impl Session {
     /// The tables whose keys are to be checked yet.
     pub(crate) fn tables_with_pending_keys(&mut self) -> Vec<Oid> {
         let catalog = self.catalog();
-        self.transaction().tables_with_events(&catalog)
+        self.transaction().tables_with_events(&catalog).expect("reads the events")
     }
 
     /// The keys that COMMIT checks.
@@ -270,7 +270,7 @@ impl Session {
         self.run_deferred(due)
     }
 
-    fn run_deferred(&mut self, due: Vec<DeferredEvent>) -> Result<()> {
+    fn run_deferred(&mut self, due: DueEvents) -> Result<()> {
         if due.is_empty() {
             return Ok(());
         }

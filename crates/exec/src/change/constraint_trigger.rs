@@ -36,7 +36,7 @@ impl Fired<'_> {
             old: old.map(Box::from),
             new: new.map(Box::from),
         };
-        deferred.push(DeferredEvent::Trigger(Box::new(row)), constraint.deferral);
+        cx.defer(DeferredEvent::Trigger(Box::new(row)), constraint.deferral)?;
         Ok(true)
     }
 }

@@ -15,7 +15,7 @@ use super::foreign_key::{run_deferred_references, run_unreferenced};
 use super::outcome::of_key;
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
-use crate::deferred::{DeferredEvent, KeyOfRow};
+use crate::deferred::{DeferredEvent, DueEvents, KeyOfRow};
 use crate::statement::ExecEnv;
 use crate::stored;
 use crate::transaction::{StatementTxn, Transaction};
@@ -52,46 +52,53 @@ pub(super) fn check_due(checks: Vec<KeyCheck>, cx: &mut ExecContext) -> Result<(
         let info = catalog.relation(check.index).and_then(|index| index.index.as_ref());
         info.map_or(Deferral::NotDeferrable, |info| info.deferral)
     };
-    let deferred = cx.txn()?.deferred_mut();
     let mut due = Vec::new();
     for check in checks {
         let initially = deferral(&check);
-        match deferred.is_deferred(check.index, initially) {
-            true => deferred.push(DeferredEvent::Unique(check), initially),
+        match cx.txn()?.deferred_mut().is_deferred(check.index, initially) {
+            true => cx.defer(DeferredEvent::Unique(check), initially)?,
             false => due.push(check),
         }
     }
     self::check(&due, cx)
 }
 
+impl ExecContext {
+    /// Adds an event to the transaction's deferred ones.
+    pub(super) fn defer(&mut self, event: DeferredEvent, initially: Deferral) -> Result<()> {
+        let space = (self.work_mem_bytes, self.temp()?);
+        self.txn()?.deferred_mut().push(event, initially, space)
+    }
+}
+
 /// Runs events that were deferred, in their order: 23505, 23503. The transaction has begun a
 /// statement.
-pub fn run_deferred(
-    events: Vec<DeferredEvent>,
-    env: &ExecEnv,
-    txn: &mut Option<Transaction>,
-) -> Result<()> {
+pub fn run_deferred(events: DueEvents, env: &ExecEnv, txn: &mut Option<Transaction>) -> Result<()> {
     let mut cx = env.context(txn);
     let ran = run_all(events, &mut cx).and_then(|()| super::finish_events(&mut cx));
     *txn = cx.take_txn().map(StatementTxn::into_transaction);
     ran
 }
 
-/// Runs of events of one kind, table and constraint are checked together.
-fn run_all(events: Vec<DeferredEvent>, cx: &mut ExecContext) -> Result<()> {
+/// The most events that are checked together.
+const TOGETHER: usize = 4096;
+
+/// Runs of events of one kind, table and constraint are checked together, some thousands at a time.
+fn run_all(mut events: DueEvents, cx: &mut ExecContext) -> Result<()> {
     let (mut keys, mut references) = (Vec::new(), Vec::<KeyOfRow>::new());
     let mut trigger = None;
-    for event in events {
+    while let Some(event) = events.next_event()? {
         let is_same = match (&event, references.last()) {
             (DeferredEvent::Reference(of), Some(last)) => {
                 (of.table, of.constraint) == (last.table, last.constraint)
+                    && references.len() < TOGETHER
             }
             _ => false,
         };
         if !is_same {
             run_deferred_references(&std::mem::take(&mut references), cx)?;
         }
-        if !matches!(event, DeferredEvent::Unique(_)) {
+        if !matches!(event, DeferredEvent::Unique(_)) || keys.len() >= TOGETHER {
             check(&std::mem::take(&mut keys), cx)?;
         }
         match event {

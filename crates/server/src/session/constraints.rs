@@ -3,7 +3,7 @@
 
 use steppe_catalog::system::triggers::triggers;
 use steppe_catalog::{Catalog, Constraint, Relation};
-use steppe_exec::DeferredEvent;
+use steppe_exec::DueEvents;
 use steppe_sql::ast::{RangeVar, SetConstraintsStmt};
 use steppe_types::{Error, Oid, Result, SqlState};
 
@@ -105,7 +105,7 @@ impl Session {
         }
     }
 
-    fn run_deferred(&mut self, due: Vec<DeferredEvent>) -> Result<()> {
+    fn run_deferred(&mut self, due: DueEvents) -> Result<()> {
         if due.is_empty() {
             return Ok(());
         }

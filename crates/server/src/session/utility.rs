@@ -224,7 +224,7 @@ impl Session {
         let frame = core.frame_of(&self.namespace, Arc::clone(&self.statement.env.io));
         let transaction = self.transaction.txn.as_mut();
         let transaction = transaction.ok_or_else(|| Error::internal("no transaction"))?;
-        let pending_checks = transaction.tables_with_events(&self.namespace.names.catalog);
+        let pending_checks = transaction.tables_with_events(&self.namespace.names.catalog)?;
         let (txn, pending) = transaction.for_ddl();
         let origin = Origin {
             txn,

@@ -127,7 +127,7 @@ impl Referenced {
                 key: key.into(),
             };
             let event = DeferredEvent::Unreferenced(Box::new(of));
-            cx.txn()?.deferred_mut().push(event, deferral);
+            cx.defer(event, deferral)?;
             return Ok(());
         }
         let Some(statement) = &self.change else { return self.refuse(relation, &key, cx) };

@@ -143,8 +143,7 @@ fn defer(
         key: values.into(),
     };
     let event = DeferredEvent::Reference(Box::new(of));
-    cx.txn()?.deferred_mut().push(event, key.deferral);
-    Ok(())
+    cx.defer(event, key.deferral)
 }
 
 /// Checks the one row that a statement has inserted, at the statement's end and without a queue.
