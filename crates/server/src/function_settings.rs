@@ -148,7 +148,7 @@ impl SharedSession {
     /// valid again.
     fn restore(&self, (namespace, version): Versioned) {
         self.function_counts.track(namespace.settings.tracked_functions);
-        self.nested.count(namespace.settings.nested);
+        self.nested.count(namespace.settings.nested, &namespace.settings.auto_explain);
         self.namespace.put_again(namespace, version);
     }
 
@@ -209,7 +209,7 @@ impl SharedSession {
     pub(crate) fn see_settings(&self) {
         let live = LiveSettings::derive(&self.settings.lock());
         self.function_counts.track(live.tracked_functions);
-        self.nested.count(NestedKinds::of(&live));
+        self.nested.count(NestedKinds::of(&live), &live.auto_explain);
         let before = self.namespace.get();
         let names = self.resolve(Arc::clone(&before.names.catalog), &live.search_path);
         let io = IoContext { now: before.io.now, ..(*live.io).clone() };

@@ -21,6 +21,7 @@
 
 mod activity;
 mod affinity;
+mod auto_explain;
 mod autovacuum;
 pub mod cli;
 mod cursor_place;

@@ -21,6 +21,7 @@ use steppe_catalog::{Catalog, NameSpace};
 use steppe_sql::planner::PlannerSettings;
 use steppe_types::io::IoContext;
 
+use crate::auto_explain::AutoExplain;
 use crate::function_counts::Tracked;
 use crate::nested::NestedKinds;
 use crate::settings::LiveSettings;
@@ -55,6 +56,8 @@ pub(crate) struct FunctionSettings {
     pub tracked_functions: Tracked,
     /// The statements of functions that are counted.
     pub nested: NestedKinds,
+    /// auto_explain, if it is on.
+    pub auto_explain: Option<Arc<AutoExplain>>,
 }
 
 impl FunctionSettings {
@@ -67,6 +70,7 @@ impl FunctionSettings {
             statistics_target: live.statistics_target,
             tracked_functions: live.tracked_functions,
             nested: NestedKinds::of(live),
+            auto_explain: live.auto_explain.clone(),
         }
     }
 }

@@ -52,11 +52,20 @@ impl Deref for CachedPlan {
 }
 
 impl CachedPlan {
+    /// Whether its parameters are literals of the client's text.
+    pub(crate) fn is_lifted(&self) -> bool {
+        !self.key.is_empty() && !self.key.starts_with([TEXT_KEY, ROWS_KEY])
+    }
+
+    /// Whether its source is a text as a client has written it, with the client's parameters.
+    pub(crate) fn has_own_text(&self) -> bool {
+        self.key.is_empty() || self.key.starts_with(TEXT_KEY)
+    }
+
     /// The counters of its runs.
     pub(crate) fn statement(&self, statements: &Statements) -> &Arc<Statement> {
         self.counted.get_or_init(|| {
-            let is_lifted = !self.key.is_empty() && !self.key.starts_with([TEXT_KEY, ROWS_KEY]);
-            let parameters = if is_lifted { Parameters::Lifted } else { Parameters::Own };
+            let parameters = if self.is_lifted() { Parameters::Lifted } else { Parameters::Own };
             let relations = self.compiled.planned().relations.iter();
             statements.statement(&self.text, parameters, relations.map(|(oid, _)| *oid))
         })

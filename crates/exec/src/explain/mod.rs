@@ -95,9 +95,20 @@ pub struct Explained<'a> {
     pub leaf_runs: &'a [LeafRun],
 }
 
+/// A statement as its author has written it.
+#[derive(Clone, Debug)]
+pub struct QueryText {
+    /// Its text.
+    pub text: String,
+    /// The values of its parameters.
+    pub parameters: Option<String>,
+}
+
 /// Facts besides the plan. A `None` is not shown.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
+    /// The statement. The plan is then an object, not the only one in a list.
+    pub query: Option<QueryText>,
     /// SETTINGS: the settings that planning depends on and that differ from their built-in value.
     pub settings: Option<Vec<(String, String)>>,
     /// VERBOSE with compute_query_id: the statement's identifier in pg_stat_statements.

@@ -12,15 +12,26 @@ pub(super) fn print(
     options: ExplainOptions,
     format: Format,
 ) -> String {
+    let is_list = around.query.is_none();
     let mut out = Writer { format, out: String::new(), indent: 0, started: Vec::new() };
-    out.begin();
-    out.open("Query", None, true);
+    out.begin(is_list);
+    match &around.query {
+        None => out.open("Query", None, true),
+        Some(query) => {
+            out.value("Query Text", &Value::Text(query.text.clone()));
+            if let Some(values) = &query.parameters {
+                out.value("Query Parameters", &Value::Text(values.clone()));
+            }
+        }
+    }
     out.open("Plan", Some("Plan"), true);
     node(root, &mut out);
     out.close("Plan", true);
     surroundings(around, options, &mut out);
-    out.close("Query", true);
-    out.end();
+    if is_list {
+        out.close("Query", true);
+    }
+    out.end(is_list);
     out.out
 }
 
@@ -94,10 +105,10 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    fn begin(&mut self) {
+    fn begin(&mut self, is_list: bool) {
         match self.format {
             Format::Json => {
-                self.out.push('[');
+                self.out.push(if is_list { '[' } else { '{' });
                 self.started.push(false);
                 self.indent += 1;
             }
@@ -110,9 +121,9 @@ impl Writer {
         }
     }
 
-    fn end(&mut self) {
+    fn end(&mut self, is_list: bool) {
         match self.format {
-            Format::Json => self.out.push_str("\n]"),
+            Format::Json => self.out.push_str(if is_list { "\n]" } else { "\n}" }),
             Format::Xml => self.out.push_str("</explain>"),
             Format::Yaml | Format::Text => {}
         }

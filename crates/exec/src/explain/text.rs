@@ -6,6 +6,10 @@ use super::{Surroundings, milliseconds};
 /// Prints a plan and its surroundings, without a newline at the end.
 pub(super) fn print(root: &Node, around: &Surroundings) -> String {
     let mut lines = Vec::new();
+    if let Some(query) = &around.query {
+        lines.push(format!("Query Text: {}", query.text));
+        lines.extend(query.parameters.iter().map(|values| format!("Query Parameters: {values}")));
+    }
     node(root, None, &mut lines);
     surroundings(around, &mut lines);
     lines.join("\n")

@@ -192,6 +192,9 @@ impl Session {
         }
         let statement = statement.filter(|_| is_counted);
         self.counters.counting.depth += 1;
+        if self.settings.live.auto_explain.is_some() {
+            self.core.nested.run_within(0);
+        }
         let (before, thread) = (Usage::now(), std::thread::current().id());
         let outcome = self.utility_uncounted(syntax, source, formats, describe, bound).await;
         self.counters.counting.depth -= 1;

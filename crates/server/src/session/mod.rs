@@ -30,6 +30,7 @@ mod counting;
 mod create_as;
 mod cursor;
 mod explain;
+mod explained_run;
 mod extended;
 mod function_cursor;
 mod lock;
@@ -580,7 +581,8 @@ impl Session {
         self.statement.env.temp.set_limit(self.settings.live.temp_file_limit);
         self.settings.io_timing.set(self.settings.live.io_timing);
         self.core.function_counts.track(self.settings.live.tracked_functions);
-        self.core.nested.count(NestedKinds::of(&self.settings.live));
+        let live = &self.settings.live;
+        self.core.nested.count(NestedKinds::of(live), &live.auto_explain);
         self.control.activity.set_application_name(&self.settings.live.application_name);
         // The session resolves names again, and makes a new I/O context with them.
         self.namespace_version = 0;

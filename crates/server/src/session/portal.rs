@@ -14,6 +14,7 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 use super::cursor::Cursor;
 use super::explain::BoundParams;
+use super::explained_run::ExplainedRun;
 use super::sink::ResultFormats;
 use super::tag::CommandTag;
 use super::transaction::TransactionState;
@@ -212,6 +213,8 @@ pub(super) struct PlanPortal {
     pub(super) place: Vec<Datum>,
     /// A cursor keeps its execution and snapshot at the end, so that it can run again.
     pub(super) may_run_again: bool,
+    /// Its plan is told if its run is slow.
+    pub(super) explained: Option<Box<ExplainedRun>>,
 }
 
 impl PlanPortal {
@@ -235,6 +238,7 @@ impl PlanPortal {
             describes: false,
             place: Vec::new(),
             may_run_again: false,
+            explained: None,
         }
     }
 

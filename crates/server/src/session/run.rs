@@ -75,6 +75,10 @@ impl Session {
             let statement = portal.plan.statement(&self.core.server.statements);
             self.control.activity.set_query_id(statement.id);
         }
+        let is_explained = self.settings.live.auto_explain.is_some();
+        if is_explained {
+            self.begin_explained(portal);
+        }
         let begun = self.counts_plans().then(|| self.run_begins());
         let has_ended = portal.execution.is_none()
             && match self.start_at_once(portal, formats, max_rows)? {
@@ -90,6 +94,9 @@ impl Session {
         };
         if let Some(begun) = begun {
             self.count_plan(portal, begun);
+        }
+        if is_explained {
+            self.end_explained(portal, progress);
         }
         Ok(progress)
     }
@@ -146,7 +153,7 @@ impl Session {
                 self.wire.out.extend_from_slice(&portal.plan.description);
             }
         }
-        if max_rows > 0 {
+        if max_rows > 0 || portal.measures_nodes() {
             self.start_statement()?;
         } else if let Some(outcome) = self.run_point(portal, formats)? {
             self.end_statement();
@@ -218,8 +225,12 @@ impl Session {
         let params = Arc::clone(&portal.params);
         let compiled = of_leaf.as_ref().unwrap_or(&portal.plan.compiled);
         self.place_cursors(&portal.plan);
+        let start = match portal.measures_nodes() {
+            true => Execution::start_analyzed,
+            false => Execution::start,
+        };
         let mut execution =
-            Execution::start(compiled, params, &self.statement.env, &mut self.transaction.txn)?;
+            start(compiled, params, &self.statement.env, &mut self.transaction.txn)?;
         if let Some(awaited) = portal.awaited {
             execution.change_only(awaited);
         }
@@ -293,6 +304,7 @@ impl Session {
     pub(super) fn finish_execution(&mut self, portal: &mut PlanPortal, rows: u64) {
         portal.done = Some(tag_of(&portal.plan, rows));
         portal.handed_rows = rows;
+        portal.keep_for_explanation();
         if !portal.may_run_again {
             portal.release(&mut self.transaction);
         }

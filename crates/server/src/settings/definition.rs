@@ -346,9 +346,34 @@ fn of_modules() -> Vec<Definition> {
     let of = |name, context, kind, boot| {
         definition(name, None, "Customized Options", context, kind, boot)
     };
+    let with_unit = |name, unit, max: i64| {
+        let (context, kind) = (Context::Superuser, Kind::Int { min: -1, max });
+        definition(name, Some(unit), "Customized Options", context, kind, "-1")
+    };
+    let flag = |name, boot| of(name, Context::Superuser, Kind::Bool, boot);
+    let formats = Kind::Enum(vec!["text", "xml", "json", "yaml"]);
+    let levels = Kind::Enum(vec![
+        "debug5", "debug4", "debug3", "debug2", "debug1", "debug", "info", "notice", "warning",
+        "log",
+    ]);
+    let share = Kind::Real { min: 0.0, max: 1.0 };
+    let int_max = i64::from(i32::MAX);
     let at_most = Kind::Int { min: 100, max: i64::from(i32::MAX / 2) };
     let which = Kind::Enum(vec!["none", "top", "all"]);
     vec![
+        flag("auto_explain.log_analyze", "off"),
+        flag("auto_explain.log_buffers", "off"),
+        of("auto_explain.log_format", Context::Superuser, formats, "text"),
+        of("auto_explain.log_level", Context::Superuser, levels, "log"),
+        with_unit("auto_explain.log_min_duration", "ms", int_max),
+        flag("auto_explain.log_nested_statements", "off"),
+        with_unit("auto_explain.log_parameter_max_length", "B", int_max / 2),
+        flag("auto_explain.log_settings", "off"),
+        flag("auto_explain.log_timing", "on"),
+        flag("auto_explain.log_triggers", "off"),
+        flag("auto_explain.log_verbose", "off"),
+        flag("auto_explain.log_wal", "off"),
+        of("auto_explain.sample_rate", Context::Superuser, share, "1"),
         of("pg_stat_statements.max", Context::Postmaster, at_most, "5000"),
         of("pg_stat_statements.save", Context::Sighup, Kind::Bool, "on"),
         of("pg_stat_statements.track", Context::Superuser, which, "top"),

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
+use steppe_exec::explain::ExplainOptions;
 use steppe_sql::planner::{ConstraintExclusion, CostParameters, ParallelSettings, PlannerSettings};
 use steppe_storage::usage::Timing;
 use steppe_types::datetime::{DateTimeConfig, IntervalStyle, TimeZone};
@@ -14,6 +15,7 @@ use steppe_types::io::{ByteaOutput, IoContext};
 use super::check;
 use super::store::SessionSettings;
 use super::value::Value;
+use crate::auto_explain::{AutoExplain, Level, format_of};
 use crate::function_counts::Tracked;
 
 /// An isolation level as settings name it.
@@ -142,6 +144,8 @@ pub struct LiveSettings {
     pub tracks_planning: bool,
     /// The same, and pg_stat_statements.track_utility is on.
     pub tracks_utility: bool,
+    /// auto_explain, if it logs anything.
+    pub(crate) auto_explain: Option<Arc<AutoExplain>>,
     /// work_mem
     pub work_mem_bytes: usize,
     /// temp_file_limit, in kilobytes; `None` is no limit.
@@ -208,6 +212,7 @@ impl LiveSettings {
             tracks_nested: tracks_statements && tracked == "all",
             tracks_planning: tracks_statements && reader.bool("pg_stat_statements.track_planning"),
             tracks_utility: tracks_statements && reader.bool("pg_stat_statements.track_utility"),
+            auto_explain: reader.auto_explain().map(Arc::new),
             work_mem_bytes: reader.bytes("work_mem", 1024),
             temp_file_limit: u64::try_from(reader.int("temp_file_limit")).ok(),
             maintenance_work_mem_bytes: reader.bytes("maintenance_work_mem", 1024),
@@ -299,6 +304,32 @@ impl Reader<'_> {
 
     fn bytes(&self, name: &str, unit: usize) -> usize {
         usize::try_from(self.int(name)).unwrap_or(0).saturating_mul(unit)
+    }
+
+    fn auto_explain(&self) -> Option<AutoExplain> {
+        let ms = u64::try_from(self.int("auto_explain.log_min_duration")).ok()?;
+        let analyze = self.bool("auto_explain.log_analyze");
+        let options = ExplainOptions {
+            analyze,
+            verbose: self.bool("auto_explain.log_verbose"),
+            costs: true,
+            timing: analyze && self.bool("auto_explain.log_timing"),
+            buffers: analyze && self.bool("auto_explain.log_buffers"),
+            wal: analyze && self.bool("auto_explain.log_wal"),
+            format: format_of(&self.word("auto_explain.log_format")),
+        };
+        let settings = self.bool("auto_explain.log_settings").then(|| self.0.explained());
+        Some(AutoExplain {
+            min_duration: Duration::from_millis(ms),
+            nested: self.bool("auto_explain.log_nested_statements"),
+            sample_rate: self.real("auto_explain.sample_rate"),
+            level: Level::of(&self.word("auto_explain.log_level")),
+            triggers: analyze && self.bool("auto_explain.log_triggers"),
+            parameter_bytes: usize::try_from(self.int("auto_explain.log_parameter_max_length"))
+                .ok(),
+            options,
+            settings,
+        })
     }
 
     fn planner(&self) -> PlannerSettings {
