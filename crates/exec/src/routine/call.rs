@@ -16,8 +16,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use steppe_catalog::objects::{Body, Function};
 use steppe_catalog::{Catalog, FunctionRef};
 use steppe_functions::{CallInfo, CountedCall, SessionHost};
-use steppe_sql::ast::deeper;
 use steppe_types::{Datum, Oid, Result, oid};
+
+/// Stack that must be left before a call. A call within a call plans and runs statements and walks
+/// their expressions before it checks again.
+const CALL_STACK: usize = 256 * 1024;
 
 /// A call of a user's function in an expression.
 #[derive(Debug)]
@@ -147,7 +150,7 @@ impl SetRoutine {
         spi.check_interrupts()?;
         let routines = SessionRoutines::of(&*session)?;
         let _depth = routines.deeper()?;
-        deeper(|| {
+        stacker::maybe_grow(CALL_STACK, 16 * CALL_STACK, || {
             let _settings = InForce::of(&*session, &self.function)?;
             spi.see_changes()?;
             let _counted = Counted::of(&*session, &self.function);
