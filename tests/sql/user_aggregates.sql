@@ -1,5 +1,6 @@
 -- CREATE AGGREGATE: what it refuses, transition functions of all languages, strict ones, polymorphic and
 -- VARIADIC arguments, DISTINCT, ORDER BY, FILTER, windows; catalogs, dependencies, ALTER and DROP.
+-- PostgreSQL 15 differs: pg_get_viewdef names the table of each column
 create table ag (g int, n int, t text);
 insert into ag select i % 3, nullif(i % 7, 3), 't' || i % 4 from generate_series(1, 40) i;
 create function ag_add(s bigint, v int) returns bigint language sql as 'select s + coalesce(v, 0)';

@@ -66,7 +66,7 @@ pub(crate) struct AutoExplain {
     pub(crate) triggers: bool,
     /// log_parameter_max_length, in bytes; `None` is no limit.
     pub(crate) parameter_bytes: Option<usize>,
-    /// The other options; those that need ANALYZE are off without it.
+    /// The other options. An option that needs ANALYZE is off without it.
     pub(crate) options: ExplainOptions,
     /// With log_settings: the settings that planning depends on and that differ from their built-in
     /// value.

@@ -96,7 +96,7 @@ impl NestedStatements {
 
     /// Whether a statement that is not within a plan is in the sample. Those within it are, too.
     pub(crate) fn samples(&self, auto_explain: &AutoExplain) -> bool {
-        // SplitMix64, apart from random(), whose values are the client's.
+        // SplitMix64. It is separate from random(), whose values are the client's.
         let state = self.random.load(Ordering::Relaxed).wrapping_add(0x9E37_79B9_7F4A_7C15);
         self.random.store(state, Ordering::Relaxed);
         let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -105,7 +105,7 @@ fn statements_of_functions_are_told_if_they_are_to_be() {
     // The inner statement ends first.
     assert!(both[0].contains("Query Text: select b        from t where a = x\n"), "{both:?}");
     assert!(both[1].contains("Query Text: select f(3)\n"), "{both:?}");
-    // No plan runs around the statements of a DO.
+    // The statements of a DO run within no plan.
     raw.query("set auto_explain.log_nested_statements = off");
     let inner = told(&mut raw, "do $$ begin perform count(*) from t; perform f(1); end $$");
     assert_eq!(inner.len(), 2, "{inner:?}");

@@ -182,8 +182,9 @@ pub(crate) enum Change<'a> {
     Compensation { next: UndoNext, kept: Option<u64> },
     /// The tree of cells was made.
     SystemTree { tree: TreeId },
-    /// What is removed here was deleted by transactions up to `newest`: a snapshot that does not see
-    /// that one may have needed it. In no transaction's name, and never undone.
+    /// The record removes entries that transactions up to `newest` have deleted. A snapshot that does
+    /// not see that transaction may have needed them. No transaction owns the record, and it is never
+    /// undone.
     Purge { newest: u64 },
 }
 

@@ -14,8 +14,8 @@
 //!
 //! Each record of a removal names the newest transaction whose deletion it carries out
 //! (`Change::Purge`; an insert that drops dead postings of its key, in `PostingInsert`). On a replica
-//! a snapshot that does not see that transaction may have needed what goes: PostgreSQL's
-//! snapshotConflictHorizon.
+//! a snapshot that does not see that transaction may have needed the removed entries. (PostgreSQL:
+//! snapshotConflictHorizon.)
 //!
 //! Nothing depends on this for correctness: deleted rows are skipped, deleted
 //! postings are dropped by the next insert of their key, and VACUUM finds what

@@ -47,7 +47,7 @@ enum Fate {
     Live,
     /// Its deletion is not everybody's yet.
     Deleted,
-    /// It can go: its newest deleter, or one that is newer.
+    /// It can be removed. This is its newest deleter, or a newer transaction.
     Dead(u64),
 }
 

@@ -105,7 +105,7 @@ pub struct Aggregate {
     pub finish: Oid,
     /// Whether the final function gets the arguments' types, too.
     pub finish_extra: bool,
-    /// What the final function does to the state.
+    /// The effect of the final function on the state.
     pub finish_modify: FinishModify,
     /// The function that combines two states.
     pub combine: Oid,
@@ -136,16 +136,16 @@ pub struct Moving {
     pub finish: Oid,
     /// Whether the final function gets the arguments' types, too.
     pub finish_extra: bool,
-    /// What the final function does to the state.
+    /// The effect of the final function on the state.
     pub finish_modify: FinishModify,
     /// The size of a state in bytes, for the planner; 0 is a default.
     pub space: i32,
 }
 
-/// What a final function does to the state (aggfinalmodify).
+/// The effect of a final function on the state (aggfinalmodify).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FinishModify {
-    /// Nothing.
+    /// The state stays as it is.
     ReadOnly,
     /// It may be called again, but no row may be added.
     Shareable,

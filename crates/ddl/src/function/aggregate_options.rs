@@ -8,7 +8,7 @@ use steppe_catalog::objects::{FinishModify, Parallel, Text};
 use steppe_sql::ast::{DefElem, DefValue, ObjectName, TypeName};
 use steppe_types::{Error, Oid, Result, SqlState, oid};
 
-/// What the definition says.
+/// The content of the definition.
 pub(super) struct Definition {
     pub(super) base_type: Option<TypeName>,
     pub(super) transition: Option<ObjectName>,
@@ -26,7 +26,7 @@ pub(super) struct Definition {
     pub(super) moving: MovingDefinition,
 }
 
-/// What it says about frames that move.
+/// The part of the definition about frames that move.
 pub(super) struct MovingDefinition {
     pub(super) transition: Option<ObjectName>,
     pub(super) inverse: Option<ObjectName>,

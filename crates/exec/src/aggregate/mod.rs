@@ -99,7 +99,7 @@ pub(crate) enum AggState {
 }
 
 impl AggKind {
-    /// The kind of a call of a built-in aggregate; 0A000 for those that are not implemented.
+    /// The kind of a call of a built-in aggregate; 0A000 if it is not implemented.
     fn of(aggregate: &Aggregate) -> Result<AggKind> {
         let first = aggregate.args.first().map_or(0, |a| a.ty().oid);
         let unsupported =

@@ -20,8 +20,8 @@ pub struct SupportFunction {
 
 /// The function that a name means for arguments of these types, some of which may be polymorphic.
 /// Its arguments must be of the same types, or stored in the same form. `variadic` is the type of
-/// the aggregate's VARIADIC argument, or 0. 42883: there is none; 42804: it returns a set, or
-/// values would have to be converted.
+/// the aggregate's VARIADIC argument, or 0. 42883 if there is none. 42804 if it returns a
+/// set, or if values would have to be converted.
 pub fn find_support_function(
     ctx: &BindContext<'_>,
     name: &ObjectName,
