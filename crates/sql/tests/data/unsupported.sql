@@ -12,7 +12,6 @@ create subscription s connection 'x' publication p --> CREATE SUBSCRIPTION
 create event trigger e on ddl_command_start execute function f() --> CREATE EVENT TRIGGER
 create tablespace t location '/x' --> CREATE TABLESPACE
 create foreign table t (a int) server s --> CREATE FOREIGN TABLE
-create aggregate a (int) (sfunc = f, stype = int) --> CREATE AGGREGATE
 grant usage on schema s to r --> GRANT ON SCHEMA
 revoke execute on function f(int) from public --> REVOKE ON FUNCTION
 grant select on all tables in schema s to r --> GRANT ON ALL IN SCHEMA
