@@ -171,6 +171,26 @@ pub(crate) fn def_text(option: &DefElem) -> Option<String> {
     })
 }
 
+/// The Boolean value of an option (defGetBoolean). 42601 if it has another value.
+pub(crate) fn def_boolean(option: &DefElem) -> Result<bool> {
+    let text = match &option.value {
+        None => return Ok(true),
+        Some(DefValue::Integer(0)) => return Ok(false),
+        Some(DefValue::Integer(1)) => return Ok(true),
+        Some(DefValue::Integer(_)) => None,
+        Some(_) => def_text(option),
+    };
+    let is = |word: &str| text.as_ref().is_some_and(|text| text.eq_ignore_ascii_case(word));
+    match () {
+        () if is("true") || is("on") => Ok(true),
+        () if is("false") || is("off") => Ok(false),
+        () => {
+            let message = format!("{} requires a Boolean value", option.name);
+            Err(Error::new(SqlState::SYNTAX_ERROR, message))
+        }
+    }
+}
+
 /// SET (…).
 pub(crate) fn set(
     owner: Owner,

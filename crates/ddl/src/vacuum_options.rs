@@ -4,7 +4,7 @@
 //! not frozen, and pages are not skipped.
 
 use super::DdlContext;
-use super::reloptions::def_text;
+use super::reloptions::{def_boolean, def_text};
 use steppe_sql::ast::{DefElem, DefValue, VacuumStmt};
 use steppe_types::{Error, Result, SqlState};
 
@@ -36,8 +36,8 @@ pub(super) fn of(ctx: &DdlContext<'_>, stmt: &VacuumStmt) -> Result<Options> {
     let mut options = Options::default();
     for option in &stmt.options {
         match option.name.as_str() {
-            "verbose" => drop(boolean(option)?),
-            "skip_locked" => options.skip_locked = boolean(option)?,
+            "verbose" => drop(def_boolean(option)?),
+            "skip_locked" => options.skip_locked = def_boolean(option)?,
             "buffer_usage_limit" => options.has_ring = ring(option)?,
             _ if stmt.is_vacuum => options.read(ctx, option)?,
             name => {
@@ -57,15 +57,15 @@ impl Options {
     fn read(&mut self, ctx: &DdlContext<'_>, option: &DefElem) -> Result<()> {
         let wrong = |message| Err(ctx.error(SqlState::SYNTAX_ERROR, message, option.location));
         match option.name.as_str() {
-            "analyze" => self.analyze = boolean(option)?,
-            "freeze" => self.freeze = boolean(option)?,
-            "full" => self.full = boolean(option)?,
-            "disable_page_skipping" => self.disable_page_skipping = boolean(option)?,
+            "analyze" => self.analyze = def_boolean(option)?,
+            "freeze" => self.freeze = def_boolean(option)?,
+            "full" => self.full = def_boolean(option)?,
+            "disable_page_skipping" => self.disable_page_skipping = def_boolean(option)?,
             "index_cleanup" if def_text(option).as_deref() == Some("auto") => {}
-            "index_cleanup" | "process_main" | "truncate" => drop(boolean(option)?),
-            "process_toast" => self.without_toast = !boolean(option)?,
-            "skip_database_stats" => self.skip_database_stats = boolean(option)?,
-            "only_database_stats" => self.only_database_stats = boolean(option)?,
+            "index_cleanup" | "process_main" | "truncate" => drop(def_boolean(option)?),
+            "process_toast" => self.without_toast = !def_boolean(option)?,
+            "skip_database_stats" => self.skip_database_stats = def_boolean(option)?,
+            "only_database_stats" => self.only_database_stats = def_boolean(option)?,
             "parallel" => match &option.value {
                 None => {
                     return wrong(format!(
@@ -126,26 +126,6 @@ impl Options {
         match refused.iter().find(|(is_so, _)| *is_so) {
             Some((_, message)) => Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, *message)),
             None => Ok(()),
-        }
-    }
-}
-
-/// A Boolean value (defGetBoolean).
-fn boolean(option: &DefElem) -> Result<bool> {
-    let text = match &option.value {
-        None => return Ok(true),
-        Some(DefValue::Integer(0)) => return Ok(false),
-        Some(DefValue::Integer(1)) => return Ok(true),
-        Some(DefValue::Integer(_)) => None,
-        Some(_) => def_text(option),
-    };
-    let is = |word: &str| text.as_ref().is_some_and(|text| text.eq_ignore_ascii_case(word));
-    match () {
-        () if is("true") || is("on") => Ok(true),
-        () if is("false") || is("off") => Ok(false),
-        () => {
-            let message = format!("{} requires a Boolean value", option.name);
-            Err(Error::new(SqlState::SYNTAX_ERROR, message))
         }
     }
 }

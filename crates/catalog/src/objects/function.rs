@@ -143,9 +143,10 @@ pub struct Moving {
 }
 
 /// The effect of a final function on the state (aggfinalmodify).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FinishModify {
     /// The state stays as it is.
+    #[default]
     ReadOnly,
     /// It may be called again, but no row may be added.
     Shareable,

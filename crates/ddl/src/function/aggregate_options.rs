@@ -2,6 +2,7 @@
 //! aggregatecmds.c).
 
 use super::super::DdlContext;
+use super::super::reloptions::{def_boolean, def_text};
 use super::options::parallel;
 use super::refused;
 use steppe_catalog::objects::{FinishModify, Parallel, Text};
@@ -9,6 +10,7 @@ use steppe_sql::ast::{DefElem, DefValue, ObjectName, TypeName};
 use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 /// The content of the definition.
+#[derive(Default)]
 pub(super) struct Definition {
     pub(super) base_type: Option<TypeName>,
     pub(super) transition: Option<ObjectName>,
@@ -27,6 +29,7 @@ pub(super) struct Definition {
 }
 
 /// The part of the definition about frames that move.
+#[derive(Default)]
 pub(super) struct MovingDefinition {
     pub(super) transition: Option<ObjectName>,
     pub(super) inverse: Option<ObjectName>,
@@ -44,35 +47,9 @@ pub(super) fn read(
     list: &[DefElem],
     is_ordered_set: bool,
 ) -> Result<Definition> {
-    let read_only = FinishModify::ReadOnly;
-    let moving = MovingDefinition {
-        transition: None,
-        inverse: None,
-        state: None,
-        space: 0,
-        initial: None,
-        finish: None,
-        finish_extra: false,
-        finish_modify: read_only,
-    };
-    let mut definition = Definition {
-        base_type: None,
-        transition: None,
-        state: None,
-        space: 0,
-        initial: None,
-        finish: None,
-        finish_extra: false,
-        finish_modify: read_only,
-        combine: None,
-        serialize: None,
-        deserialize: None,
-        sort_operator: None,
-        parallel: None,
-        moving,
-    };
+    let mut definition = Definition::default();
     for elem in list {
-        if elem.name == "hypothetical" && flag(elem)? && !is_ordered_set {
+        if elem.name == "hypothetical" && def_boolean(elem)? && !is_ordered_set {
             return Err(refused("only ordered-set aggregates can be hypothetical"));
         }
         if !definition.set(elem)? && !definition.moving.set(elem)? {
@@ -93,7 +70,7 @@ impl Definition {
             "sspace" => self.space = integer(elem)?,
             "initcond" | "initcond1" => self.initial = Some(text(elem)?.into()),
             "finalfunc" => self.finish = Some(name(elem)?),
-            "finalfunc_extra" => self.finish_extra = flag(elem)?,
+            "finalfunc_extra" => self.finish_extra = def_boolean(elem)?,
             "finalfunc_modify" => self.finish_modify = modify(elem)?,
             "combinefunc" => self.combine = Some(name(elem)?),
             "serialfunc" => self.serialize = Some(name(elem)?),
@@ -166,7 +143,7 @@ impl MovingDefinition {
             "msspace" => self.space = integer(elem)?,
             "minitcond" => self.initial = Some(text(elem)?.into()),
             "mfinalfunc" => self.finish = Some(name(elem)?),
-            "mfinalfunc_extra" => self.finish_extra = flag(elem)?,
+            "mfinalfunc_extra" => self.finish_extra = def_boolean(elem)?,
             "mfinalfunc_modify" => self.finish_modify = modify(elem)?,
             _ => return Ok(false),
         }
@@ -180,7 +157,7 @@ fn wrong(elem: &DefElem, why: &str) -> Error {
 }
 
 /// A name, which may be qualified: defGetQualifiedName.
-pub(in super::super) fn name(elem: &DefElem) -> Result<ObjectName> {
+fn name(elem: &DefElem) -> Result<ObjectName> {
     match &elem.value {
         Some(DefValue::TypeName(name)) => Ok(name.name.clone()),
         Some(DefValue::String(word)) => Ok(ObjectName::from(word.clone())),
@@ -197,7 +174,7 @@ pub(in super::super) fn name(elem: &DefElem) -> Result<ObjectName> {
 }
 
 /// A type: defGetTypeName.
-pub(in super::super) fn type_name(elem: &DefElem) -> Result<TypeName> {
+fn type_name(elem: &DefElem) -> Result<TypeName> {
     match &elem.value {
         Some(DefValue::TypeName(name)) => Ok((**name).clone()),
         Some(DefValue::String(word)) => Ok(TypeName {
@@ -215,27 +192,8 @@ pub(in super::super) fn type_name(elem: &DefElem) -> Result<TypeName> {
 
 /// A word or a string: defGetString.
 fn text(elem: &DefElem) -> Result<String> {
-    match &elem.value {
-        Some(DefValue::String(text) | DefValue::Float(text)) => Ok(text.clone()),
-        Some(DefValue::Integer(number)) => Ok(number.to_string()),
-        Some(DefValue::Boolean(value)) => Ok(value.to_string()),
-        Some(DefValue::TypeName(name)) => Ok(name.name.to_string()),
-        None => Err(wrong(elem, "requires a parameter")),
-        _ => Err(wrong(elem, "must be a string")),
-    }
-}
-
-/// defGetBoolean
-pub(in super::super) fn flag(elem: &DefElem) -> Result<bool> {
-    match &elem.value {
-        None => Ok(true),
-        Some(DefValue::Integer(number @ 0..=1)) => Ok(*number == 1),
-        Some(_) => match &*text(elem)?.to_ascii_lowercase() {
-            "true" | "on" => Ok(true),
-            "false" | "off" => Ok(false),
-            _ => Err(wrong(elem, "requires a Boolean value")),
-        },
-    }
+    let why = if elem.value.is_none() { "requires a parameter" } else { "must be a string" };
+    def_text(elem).ok_or_else(|| wrong(elem, why))
 }
 
 fn integer(elem: &DefElem) -> Result<i32> {
