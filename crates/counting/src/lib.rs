@@ -5,7 +5,7 @@
 //! - [`blocks`]: pages read from disk for them, for pg_statio_all_tables.
 //! - [`progress`]: the progress of long commands, for pg_stat_progress_*.
 //!
-//! [`RelationStatistics`] has the counts of one engine's relations.
+//! [`RelationStatistics`] has the counts of one database's relations.
 //!
 //! The executor and DDL count, and sessions show the counts: this crate is below all of them.
 //! Counting a row is an addition to memory that only the running thread writes.

@@ -108,7 +108,7 @@ impl Running {
             log::write(log::Level::Panic, &[("message", &message)]);
             failed.send_replace(Phase::Failed);
         });
-        let counted = Arc::<RelationStatistics>::default();
+        let counted = Arc::new(RelationStatistics::new(DatabaseId::POSTGRES));
         let options = database_options(&settings, &counted, on_fatal);
         let device = device(&settings, &data_dir);
         let open = || Engine::open(device, &data_dir.base(), options);

@@ -17,9 +17,10 @@ use steppe_vfs::File;
 const SLOT_BYTES: usize = 4096;
 const MAGIC: u64 = u64::from_le_bytes(*b"steppe\0c");
 /// The format of the data directory that this program writes.
-pub(crate) const VERSION: u32 = 9;
+pub(crate) const VERSION: u32 = 10;
 /// The oldest readable format. Format 9 has a database in the keys of files and cells and in the
-/// log, format 8 has none: the data of an older directory is moved by dump and restore.
+/// log, format 8 has none: the data of an older directory is moved by dump and restore. Format 10
+/// differs from 9 in the log's records of removals, which name the newest deleter; both are read.
 const OLDEST_READ: u32 = 9;
 const STATE: usize = 68;
 

@@ -351,9 +351,9 @@ impl Files {
 }
 
 impl Files {
-    /// What counts changes of the rows in a tree; 0: nobody.
-    pub(crate) fn owner_of(&self, tree: TreeId) -> u32 {
-        self.tables.lock().get(&tree).map_or(0, |shared| shared.owner())
+    /// The database and the owner that changes of the rows in a tree are counted for.
+    pub(crate) fn owner_of(&self, tree: TreeId) -> Option<(DatabaseId, u32)> {
+        self.tables.lock().get(&tree)?.owner()
     }
 }
 
@@ -461,7 +461,7 @@ impl NumberedFile {
             Gone::Other(error) => error,
         })?;
         if self.owner != 0 {
-            shared.set_owner(self.owner);
+            shared.set_owner({ self.file.id.database }, self.owner);
         }
         Ok(self.shared.get_or_init(|| shared))
     }

@@ -1,10 +1,12 @@
 //! The numbers of rows: where a table's go on, and the ranges that sessions reserve.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use steppe_storage::{Tree, TreeId};
 use steppe_types::Result;
 
+use crate::files::DatabaseId;
 use crate::rollback::Gone;
 use crate::table::RowId;
 
@@ -12,8 +14,9 @@ use crate::table::RowId;
 #[derive(Debug)]
 pub(crate) struct TableShared {
     next_row: AtomicU64,
-    /// See [`crate::TableStore::open_counted`]; 0: nobody's.
-    owner: AtomicU32,
+    /// The database and the owner that its changes are counted for, if they are
+    /// ([`crate::TableStore::open_counted`]).
+    owner: OnceLock<(DatabaseId, u32)>,
 }
 
 impl TableShared {
@@ -22,16 +25,17 @@ impl TableShared {
         let last = tree.last_key()?;
         let last = last.map(|key| row_id_of(key.get(..8).unwrap_or(&key))).transpose()?;
         let next_row = AtomicU64::new(last.map_or(1, |row| row.0 + 1));
-        Ok(TableShared { next_row, owner: AtomicU32::new(0) })
+        Ok(TableShared { next_row, owner: OnceLock::new() })
     }
 
-    /// The owner by whom changes are counted that are taken back.
-    pub(crate) fn owner(&self) -> u32 {
-        self.owner.load(Ordering::Relaxed)
+    /// The database and the owner that changes are counted for.
+    pub(crate) fn owner(&self) -> Option<(DatabaseId, u32)> {
+        self.owner.get().copied()
     }
 
-    pub(crate) fn set_owner(&self, owner: u32) {
-        self.owner.store(owner, Ordering::Relaxed);
+    /// A file has one owner: the first one that is set stays.
+    pub(crate) fn set_owner(&self, database: DatabaseId, owner: u32) {
+        self.owner.get_or_init(|| (database, owner));
     }
 
     pub(crate) fn next(&self) -> u64 {

@@ -228,7 +228,7 @@ impl TableStore {
 
     /// The same, for a counter of changes: if any of this store's are taken back,
     /// [`EngineOptions::on_taken_back`](crate::EngineOptions::on_taken_back) is told, with
-    /// `owner`.
+    /// the file's database and `owner`.
     pub fn open_counted(engine: &Engine, file: FileId, owner: u32) -> TableStore {
         TableStore { file: NumberedFile::new(&engine.files, file, owner) }
     }

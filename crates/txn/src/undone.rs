@@ -4,7 +4,7 @@
 use steppe_storage::TreeId;
 
 use crate::engine::Engine;
-use crate::files::FileId;
+use crate::files::{DatabaseId, FileId};
 
 /// Changes of a table's rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,9 +29,9 @@ impl RowChanges {
 /// What was taken back, for a counter of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakenBack {
-    /// Changes of rows that were made through stores of this owner
+    /// Changes of rows that were made through stores of this owner in this database
     /// ([`TableStore::open_counted`](crate::TableStore::open_counted)).
-    Rows(u32, RowChanges),
+    Rows(DatabaseId, u32, RowChanges),
     /// A new file is gone; its rows, each of them an insertion, have been told before.
     File(FileId),
 }
@@ -48,7 +48,7 @@ pub(crate) enum Undone {
 
 /// Sums up what is undone until it is told. A few trees at a time: a rollback may be large.
 #[derive(Default)]
-pub(crate) struct UndoneSum(Vec<(TreeId, u32, RowChanges)>);
+pub(crate) struct UndoneSum(Vec<(TreeId, Option<(DatabaseId, u32)>, RowChanges)>);
 
 impl UndoneSum {
     const TREES_MAX: usize = 64;
@@ -79,9 +79,11 @@ impl UndoneSum {
 
     /// Tells the sums, and begins anew.
     pub(crate) fn tell(&mut self, engine: &Engine) {
-        let sums = self.0.drain(..).filter(|(_, owner, _)| *owner != 0);
+        let sums = self.0.drain(..).filter_map(|(_, owner, changes)| Some((owner?, changes)));
         if let Some(tell) = &engine.options.on_taken_back {
-            sums.for_each(|(_, owner, changes)| tell(TakenBack::Rows(owner, changes)));
+            sums.for_each(|((database, owner), changes)| {
+                tell(TakenBack::Rows(database, owner, changes));
+            });
         }
     }
 }

@@ -19,7 +19,7 @@ use steppe_types::Oid;
 
 use super::counts::Counts;
 use super::slots::Slots;
-use super::thread::{CURRENT, own, own_or_new, put_spare, take_spare, with_engine};
+use super::thread::{CURRENT, own, own_or_new, put_spare, take_spare, with_database};
 use super::{Accesses, Known};
 use crate::RelationStatistics;
 
@@ -66,12 +66,12 @@ fn settle_to_own(slots: &'static Slots) {
     let Some(own) = own_or_new() else { return slots.end() };
     let rest = slots.settle_to(own);
     if !rest.is_empty() {
-        with_engine(|engine| engine.counts.add(rest));
+        with_database(|database| database.counts.add(rest));
     }
     put_spare(slots);
 }
 
-/// Ends the running thread's block: the thread ends, or works for another engine.
+/// Ends the running thread's block: the thread ends, or works for another database.
 pub(super) fn end_block() {
     if let Some(slots) = APART.take() {
         slots.end();
@@ -180,8 +180,8 @@ mod tests {
 
     const BASE: Oid = 16_384;
 
-    fn engine() -> Arc<RelationStatistics> {
-        let counts = Arc::<RelationStatistics>::default();
+    fn database() -> Arc<RelationStatistics> {
+        let counts = RelationStatistics::of_postgres();
         counts.enter();
         counts
     }
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn sessions_on_a_thread_see_their_own_transaction_only() {
-        let counts = engine();
+        let counts = database();
         let (mut one, mut other) = (Apart::default(), Apart::default());
         inserted(BASE, 1);
         one.during(|| {
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_block_keeps_what_its_slots_do_not() {
-        let counts = engine();
+        let counts = database();
         let relations = || (0..500).map(|i| BASE + 1000 + i * 8);
         let mut session = Apart::default();
         session.during(|| {
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_panic_leaves_the_thread_counting_for_itself() {
-        let counts = engine();
+        let counts = database();
         let mut session = Apart::default();
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             session.during(|| {

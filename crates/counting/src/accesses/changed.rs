@@ -1,7 +1,7 @@
 //! The tables of which many rows have changed, for the background analyzer.
 //!
 //! A thread that counts a change compares two sums of its own counters ([`note_if_many`]); once in
-//! [`STEP`] changes it puts the table into a set that all threads of the engine share. So the
+//! [`STEP`] changes it puts the table into a set that all threads of the database share. So the
 //! analyzer learns of a table soon after it has grown, and checks no other. Several threads may
 //! each have counted fewer changes than that, so the analyzer also checks all tables now and then.
 //! (PostgreSQL's autovacuum does only that, in autovacuum.c, do_autovacuum.)
@@ -15,14 +15,14 @@ use hashbrown::HashSet;
 use parking_lot::Mutex;
 use steppe_types::Oid;
 
-use super::thread::with_engine;
+use super::thread::with_database;
 use crate::RelationStatistics;
 
 /// The number of changes after which a counter notes its table, as a power of two. It is less than
 /// autovacuum_analyze_threshold (50).
 const STEP_BITS: u32 = 5;
 
-/// The tables of an engine that were noted.
+/// The tables of a database that were noted.
 #[derive(Debug, Default)]
 pub(super) struct ChangedTables {
     tables: Mutex<HashSet<Oid>>,
@@ -54,7 +54,7 @@ pub(super) fn note_if_many(table: Oid, counted: u64, more: u64) {
 
 #[cold]
 fn note(table: Oid) {
-    with_engine(|engine| engine.counts.changed.note(table));
+    with_database(|database| database.counts.changed.note(table));
 }
 
 impl RelationStatistics {
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_table_is_noted_when_many_of_its_rows_have_changed() {
-        let counts = Arc::<RelationStatistics>::default();
+        let counts = RelationStatistics::of_postgres();
         counts.enter();
         let taken = || counts.take_changed_tables();
         scanned(BASE, 1000, 7);

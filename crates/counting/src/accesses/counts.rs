@@ -1,7 +1,7 @@
-//! The counts of all threads of an engine.
+//! The counts of all threads of a database.
 //!
-//! The engine knows the slots of all its threads and blocks, including free ones: a sum reads them
-//! all. The memory of slots is never freed. After an engine has ended, the next one uses its slots
+//! The database knows the slots of all its threads and blocks, including free ones: a sum reads them
+//! all. The memory of slots is never freed. After a database has ended, the next one uses its slots
 //! ([`POOL`]).
 
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use crate::RelationStatistics;
 
 pub(super) const SHARDS_COUNT: usize = 64;
 
-/// Slots that no engine has, without counts.
+/// Slots that no database has, without counts.
 static POOL: Mutex<Vec<&'static Slots>> = Mutex::new(Vec::new());
 
-/// Gives slots to the next engine that needs some.
+/// Gives slots to the next database that needs some.
 pub(super) fn give_to_pool(slots: &'static Slots) {
     slots.reset();
     POOL.lock().push(slots);
 }
 
-/// The accesses to the relations of one engine.
+/// The accesses to the relations of one database.
 pub(crate) struct Counts {
     shards: [Mutex<Known>; SHARDS_COUNT],
     /// The counts of forgotten relations.
@@ -37,7 +37,7 @@ pub(crate) struct Counts {
     pub(super) changed: ChangedTables,
 }
 
-/// The slots of an engine's threads, or of its blocks.
+/// The slots of a database's threads, or of its blocks.
 #[derive(Default)]
 struct Owned {
     all: Vec<&'static Slots>,
@@ -69,7 +69,7 @@ impl Default for Counts {
 }
 
 impl Drop for Counts {
-    /// All threads have left the engine. Blocks that have not ended keep their slots.
+    /// All threads have left the database. Blocks that have not ended keep their slots.
     fn drop(&mut self) {
         let threads = std::mem::take(&mut self.threads.get_mut().all);
         let blocks = std::mem::take(&mut self.blocks.get_mut().free);
@@ -87,18 +87,18 @@ impl Counts {
         self.threads.lock().take()
     }
 
-    /// A thread has ended, or works for another engine. Its counts stay where they are.
+    /// A thread has ended, or works for another database. Its counts stay where they are.
     pub(super) fn give_thread(&self, slots: &'static Slots) {
         self.threads.lock().free.push(slots);
     }
 
-    /// Slots for a block of `engine`.
-    pub(super) fn take_block(&self, engine: &Arc<RelationStatistics>) -> &'static Slots {
+    /// Slots for a block of `database`.
+    pub(super) fn take_block(&self, database: &Arc<RelationStatistics>) -> &'static Slots {
         let slots = self.blocks.lock().take();
-        slots
-            .handing_over
-            .lock()
-            .get_or_insert_with(|| Kept { counts: Known::new(), engine: Arc::downgrade(engine) });
+        slots.handing_over.lock().get_or_insert_with(|| Kept {
+            counts: Known::new(),
+            database: Arc::downgrade(database),
+        });
         slots
     }
 

@@ -60,10 +60,10 @@ struct Changes {
     deleted: u64,
 }
 
-/// How many rows the tables of an engine have.
+/// How many rows the tables of a database have.
 #[derive(Debug, Default)]
 pub(crate) struct LiveRows {
-    /// By file: a number is not used twice in the engine.
+    /// By file: a number is not used twice in an engine.
     bases: Mutex<HashMap<RelFileNumber, Base>>,
     /// Counted changes that were rolled back, by table.
     taken_back: Mutex<HashMap<Oid, RowChanges>>,
@@ -154,14 +154,15 @@ pub struct Mark {
 
 impl RelationStatistics {
     /// Notes the changes that a rollback has reverted; called by
-    /// [`EngineOptions::on_taken_back`](steppe_txn::EngineOptions::on_taken_back).
+    /// [`EngineOptions::on_taken_back`](steppe_txn::EngineOptions::on_taken_back). Those of another
+    /// database are not this one's.
     pub fn taken_back(&self, what: TakenBack) {
         let LiveRows { bases, taken_back } = &self.rows;
         match what {
-            TakenBack::Rows(table, changes) => {
+            TakenBack::Rows(database, table, changes) if database == self.database => {
                 taken_back.lock().entry(table).or_default().add(&changes);
             }
-            TakenBack::File(file) => {
+            TakenBack::File(file) if { file.database } == self.database => {
                 let base = bases.lock().remove(&{ file.number });
                 // The copies in the file were not counted as inserted, but their removal was
                 // counted as a rollback.
@@ -171,6 +172,7 @@ impl RelationStatistics {
                     changes.inserted = changes.inserted.saturating_sub(base.copied);
                 }
             }
+            TakenBack::Rows(..) | TakenBack::File(_) => {}
         }
     }
 
@@ -288,12 +290,15 @@ mod tests {
 
     #[test]
     fn what_is_rolled_back_and_truncated_is_not_there() {
-        let counts = std::sync::Arc::<RelationStatistics>::default();
+        let counts = RelationStatistics::of_postgres();
         counts.enter();
         let of = |table: &Relation| {
             let Estimates { live, modified, inserted } =
                 counts.estimates(table, &counts.counts.total(TABLE));
             (live, modified, inserted)
+        };
+        let taken_back = |changes| {
+            counts.taken_back(TakenBack::Rows(DatabaseId::POSTGRES, TABLE, changes));
         };
         let first = table(100);
         inserted(TABLE, 50);
@@ -302,7 +307,9 @@ mod tests {
         assert_eq!(of(&first), (49, 52, 50));
         inserted(TABLE, 7);
         let changes = RowChanges { inserted: 7, ..RowChanges::default() };
-        counts.taken_back(TakenBack::Rows(TABLE, changes));
+        taken_back(changes);
+        // A table of another database with the same OID.
+        counts.taken_back(TakenBack::Rows(DatabaseId(6), TABLE, changes));
         assert_eq!(of(&first), (49, 52, 57));
         counts.know_analyzed(&first, 48, &counts.mark(&first, 0));
         assert_eq!(of(&first), (48, 0, 57));
@@ -314,7 +321,7 @@ mod tests {
         counts.emptied(&second, &first);
         inserted(TABLE, 2);
         assert_eq!(of(&second), (2, 3, 2));
-        counts.taken_back(TakenBack::Rows(TABLE, RowChanges { inserted: 2, ..changes }));
+        taken_back(RowChanges { inserted: 2, ..changes });
         counts.taken_back(TakenBack::File(file_of(101)));
         assert_eq!(of(&first), (50, 1, 3));
         // The same with a rewrite: its copies are taken back, too, although they were not counted.
@@ -322,7 +329,7 @@ mod tests {
         counts.rewritten(&third, &first, 50);
         inserted(TABLE, 3);
         assert_eq!(of(&third), (53, 4, 6));
-        counts.taken_back(TakenBack::Rows(TABLE, RowChanges { inserted: 53, ..changes }));
+        taken_back(RowChanges { inserted: 53, ..changes });
         counts.taken_back(TakenBack::File(file_of(102)));
         assert_eq!(of(&first), (50, 1, 6));
     }

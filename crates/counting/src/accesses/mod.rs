@@ -12,7 +12,7 @@
 //! Counting an access to a relation that the thread has accessed lately is an addition to memory
 //! that only the thread writes. A statement that accesses thousands of leaves in turn finds none of
 //! them there. Such accesses are listed, and a long list is added to the shards, one shard after
-//! the other. Counts are kept by OID, for one engine ([`counts`]), which the thread has entered
+//! the other. Counts are kept by OID, for one database ([`counts`]), which the thread has entered
 //! ([`thread`]). Changes count even if the transaction rolls back, as in PostgreSQL. A block has
 //! counts of its own ([`apart`]). A table of which many rows have changed is noted for the analyzer
 //! ([`changed`]).
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn all_threads_count_and_none_is_lost() {
-        let counts = Arc::<RelationStatistics>::default();
+        let counts = RelationStatistics::of_postgres();
         let threads: Vec<_> = (0..4)
             .map(|_| {
                 let counts = Arc::clone(&counts);
@@ -240,12 +240,12 @@ mod tests {
     }
 
     #[test]
-    fn engines_of_a_process_count_apart() {
-        let engines = [(); 2].map(|()| Arc::<RelationStatistics>::default());
-        let inserted_in = |engine: &Arc<RelationStatistics>| engine.totals_of(BASE).0.inserted;
-        for (rows, engine) in [1, 2].into_iter().zip(&engines) {
+    fn databases_of_a_process_count_apart() {
+        let databases = [(); 2].map(|()| RelationStatistics::of_postgres());
+        let inserted_in = |database: &Arc<RelationStatistics>| database.totals_of(BASE).0.inserted;
+        for (rows, database) in [1, 2].into_iter().zip(&databases) {
             on_a_thread(|| {
-                engine.enter();
+                database.enter();
                 (0..1000).for_each(|i| inserted(BASE + i, rows));
                 count_apart();
                 inserted(BASE, rows * 10);
@@ -253,21 +253,21 @@ mod tests {
         }
         // A thread that works for none.
         on_a_thread(|| inserted(BASE, 4));
-        assert_eq!(engines.each_ref().map(inserted_in), [11, 22]);
-        let [one, other] = &engines;
+        assert_eq!(databases.each_ref().map(inserted_in), [11, 22]);
+        let [one, other] = &databases;
         on_a_thread(|| {
-            for engine in [one, other, one] {
-                engine.enter();
+            for database in [one, other, one] {
+                database.enter();
                 inserted(BASE, 100);
-                assert!(RelationStatistics::entered().is_some_and(|it| Arc::ptr_eq(&it, engine)));
+                assert!(RelationStatistics::entered().is_some_and(|it| Arc::ptr_eq(&it, database)));
             }
         });
-        assert_eq!(engines.each_ref().map(inserted_in), [211, 122]);
+        assert_eq!(databases.each_ref().map(inserted_in), [211, 122]);
     }
 
     #[test]
-    fn an_engine_that_is_gone_leaves_its_memory_without_counts() {
-        let first = Arc::<RelationStatistics>::default();
+    fn a_database_that_is_gone_leaves_its_memory_without_counts() {
+        let first = RelationStatistics::of_postgres();
         let mut session = Apart::default();
         on_a_thread(|| {
             first.enter();
@@ -281,7 +281,7 @@ mod tests {
         drop(first);
         assert!(gone.upgrade().is_none());
         drop(session);
-        let next = Arc::<RelationStatistics>::default();
+        let next = RelationStatistics::of_postgres();
         on_a_thread(|| {
             next.enter();
             inserted(BASE + 1, 5);

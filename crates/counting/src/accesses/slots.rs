@@ -2,7 +2,7 @@
 //! has accessed lately, and a list of other accesses.
 //!
 //! Only the thread that counts writes it. When a slot gets another relation, or the list is full,
-//! their counts are handed over: a thread's to its engine's counts, a block's to a map that stays
+//! their counts are handed over: a thread's to its database's counts, a block's to a map that stays
 //! with the block.
 
 use std::sync::Weak;
@@ -117,8 +117,8 @@ impl Listed {
 /// ends.
 pub(super) struct Kept {
     pub(super) counts: Known,
-    /// The engine whose relations are counted.
-    pub(super) engine: Weak<RelationStatistics>,
+    /// The database whose relations are counted.
+    pub(super) database: Weak<RelationStatistics>,
 }
 
 /// Memory of a thread, or of a transaction block, to count in.
@@ -134,7 +134,7 @@ pub(super) struct Slots {
     /// The number of accesses to relations without a slot, for [`TURNS`].
     others: AtomicUsize,
     /// Held while a slot gets another relation, the list is emptied or either is read, but not for
-    /// counting. `None`: counts are handed over to the engine of the running thread.
+    /// counting. `None`: counts are handed over to the database of the running thread.
     pub(super) handing_over: Mutex<Option<Kept>>,
 }
 
@@ -201,7 +201,7 @@ impl Slots {
             let counts = self.slots[slot].read();
             match &mut *kept {
                 Some(kept) => kept.counts.entry(before).or_default().add(&counts),
-                None => thread::with_engine(|engine| engine.counts.add_one(before, counts)),
+                None => thread::with_database(|database| database.counts.add_one(before, counts)),
             }
         }
         self.slots[slot].clear();
@@ -217,12 +217,12 @@ impl Slots {
             Some(kept) => self.in_list().for_each(|(relation, counts)| {
                 kept.counts.entry(relation).or_default().add(&counts);
             }),
-            None => thread::with_engine(|engine| self.list_to(&engine.counts)),
+            None => thread::with_database(|database| self.list_to(&database.counts)),
         }
         self.listed.store(0, Ordering::Relaxed);
     }
 
-    /// Adds the listed accesses to an engine's counts; the caller holds `handing_over`.
+    /// Adds the listed accesses to a database's counts; the caller holds `handing_over`.
     fn list_to(&self, counts: &Counts) {
         let list = &self.list[..self.listed.load(Ordering::Relaxed)];
         let shard_of =
@@ -310,19 +310,19 @@ impl Slots {
         rest.map(std::mem::take).unwrap_or_default()
     }
 
-    /// Adds a block's counts to its engine's, on any thread, and gives the memory back.
+    /// Adds a block's counts to its database's, on any thread, and gives the memory back.
     pub(super) fn end(&'static self) {
         let mut kept = self.handing_over.lock();
-        let engine = kept.as_ref().and_then(|kept| kept.engine.upgrade());
-        if let Some(engine) = &engine {
+        let database = kept.as_ref().and_then(|kept| kept.database.upgrade());
+        if let Some(database) = &database {
             let mut all = Known::new();
             self.collect(kept.as_ref(), &mut all);
-            engine.counts.add(all);
+            database.counts.add(all);
         }
         self.clear(&mut kept);
         drop(kept);
-        match engine {
-            Some(engine) => engine.counts.give_block(self),
+        match database {
+            Some(database) => database.counts.give_block(self),
             None => counts::give_to_pool(self),
         }
     }

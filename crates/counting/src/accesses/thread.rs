@@ -1,7 +1,7 @@
-//! The engine that a thread counts for, and the slots that the engine gave it.
+//! The database that a thread counts for, and the slots that the database gave it.
 //!
-//! A thread enters an engine when it begins, or when it is lent to a session of another one. The
-//! counts of a thread without an engine are lost.
+//! A thread enters a database when it begins, or when it is lent to a session of another one. The
+//! counts of a thread without a database are lost.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::apart;
 use super::slots::Slots;
 use crate::RelationStatistics;
 
-/// The slots of threads without an engine, which are never read.
+/// The slots of threads without a database, which are never read.
 static NOWHERE: Slots = Slots::new();
 
 /// Slots of blocks that a thread keeps for its next ones.
@@ -20,13 +20,13 @@ thread_local! {
     /// The slots that the thread counts in now.
     pub(super) static CURRENT: Cell<Option<&'static Slots>> = const { Cell::new(None) };
     static OWN: Own = const {
-        Own { engine: RefCell::new(None), slots: Cell::new(None), spare: RefCell::new(Vec::new()) }
+        Own { database: RefCell::new(None), slots: Cell::new(None), spare: RefCell::new(Vec::new()) }
     };
 }
 
-/// A thread's part of an engine.
+/// A thread's part of a database.
 struct Own {
-    engine: RefCell<Option<Arc<RelationStatistics>>>,
+    database: RefCell<Option<Arc<RelationStatistics>>>,
     /// The slots that it counts in outside of blocks.
     slots: Cell<Option<&'static Slots>>,
     /// Slots for its next blocks: the last ones used are the first ones used again.
@@ -34,13 +34,13 @@ struct Own {
 }
 
 impl Own {
-    /// Gives the engine all slots back.
+    /// Gives the database all slots back.
     fn leave(&self) {
         apart::end_block();
         CURRENT.set(None);
-        let Some(engine) = self.engine.take() else { return };
-        self.slots.take().into_iter().for_each(|slots| engine.counts.give_thread(slots));
-        engine.counts.give_blocks(&mut self.spare.borrow_mut());
+        let Some(database) = self.database.take() else { return };
+        self.slots.take().into_iter().for_each(|slots| database.counts.give_thread(slots));
+        database.counts.give_blocks(&mut self.spare.borrow_mut());
     }
 }
 
@@ -51,27 +51,27 @@ impl Drop for Own {
 }
 
 impl RelationStatistics {
-    /// The running thread works for this engine from now on, until it ends or enters another one.
+    /// The running thread works for this database from now on, until it ends or enters another one.
     pub fn enter(self: &Arc<Self>) {
         // A thread that is ending no longer counts.
         let _ending = OWN.try_with(|own| {
-            let is_there = own.engine.borrow().as_ref().is_some_and(|it| Arc::ptr_eq(it, self));
+            let is_there = own.database.borrow().as_ref().is_some_and(|it| Arc::ptr_eq(it, self));
             if !is_there {
                 own.leave();
-                own.engine.replace(Some(Arc::clone(self)));
+                own.database.replace(Some(Arc::clone(self)));
             }
         });
     }
 
-    /// The engine that the running thread works for.
+    /// The database that the running thread works for.
     pub fn entered() -> Option<Arc<RelationStatistics>> {
-        OWN.try_with(|own| own.engine.borrow().clone()).ok().flatten()
+        OWN.try_with(|own| own.database.borrow().clone()).ok().flatten()
     }
 }
 
-/// Does something with the engine that the running thread works for, if there is one.
-pub(super) fn with_engine(work: impl FnOnce(&RelationStatistics)) {
-    let _ending = OWN.try_with(|own| own.engine.borrow().as_deref().map(work));
+/// Does something with the database that the running thread works for, if there is one.
+pub(super) fn with_database(work: impl FnOnce(&RelationStatistics)) {
+    let _ending = OWN.try_with(|own| own.database.borrow().as_deref().map(work));
 }
 
 /// Slots for a thread that counts for the first time.
@@ -82,8 +82,8 @@ pub(super) fn lease() -> &'static Slots {
 
 fn try_lease() -> Option<&'static Slots> {
     let leased = OWN.try_with(|own| {
-        let engine = own.engine.borrow();
-        let slots = engine.as_ref()?.counts.take_thread();
+        let database = own.database.borrow();
+        let slots = database.as_ref()?.counts.take_thread();
         own.slots.set(Some(slots));
         CURRENT.set(Some(slots));
         Some(slots)
@@ -96,17 +96,18 @@ pub(super) fn own() -> Option<&'static Slots> {
     OWN.try_with(|own| own.slots.get()).ok().flatten()
 }
 
-/// The same; a thread without slots gets some. `None` if it works for no engine.
+/// The same; a thread without slots gets some. `None` if it works for no database.
 pub(super) fn own_or_new() -> Option<&'static Slots> {
     own().or_else(try_lease)
 }
 
-/// Slots for a block; `None` if the thread works for no engine.
+/// Slots for a block; `None` if the thread works for no database.
 pub(super) fn take_spare() -> Option<&'static Slots> {
     let taken = OWN.try_with(|own| {
         let spare = own.spare.borrow_mut().pop();
-        spare
-            .or_else(|| own.engine.borrow().as_ref().map(|engine| engine.counts.take_block(engine)))
+        spare.or_else(|| {
+            own.database.borrow().as_ref().map(|database| database.counts.take_block(database))
+        })
     });
     taken.ok().flatten()
 }
@@ -117,8 +118,8 @@ pub(super) fn put_spare(slots: &'static Slots) {
         let mut spare = own.spare.borrow_mut();
         if spare.len() < SPARE_MAX {
             spare.push(slots);
-        } else if let Some(engine) = &*own.engine.borrow() {
-            engine.counts.give_block(slots);
+        } else if let Some(database) = &*own.database.borrow() {
+            database.counts.give_block(slots);
         }
     });
 }

@@ -93,7 +93,7 @@ mod tests {
         put(2, &[1]);
         put(3, &[1]);
         let leaf = put(4, &[2, 3]);
-        let counts = RelationStatistics::default();
+        let counts = RelationStatistics::of_postgres();
         let changed = || [1, 2, 3, 4].map(|oid| counts.changed_below(BASE + oid));
         let mut told = counts.add_to_trees(&catalog, &leaf, 10);
         told.sort_unstable();
