@@ -21,6 +21,7 @@ use crate::object_id::ObjectId;
 use crate::objects::Function;
 use crate::relation::{RelKind, Relation};
 use crate::snapshot::Catalog;
+use crate::type_spelling::spelled_function_name;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use steppe_types::Oid;
@@ -175,7 +176,11 @@ impl Touched {
         match (old, new) {
             (Some(_), Some(_)) => return None,
             (old, new) => {
-                self.functions.extend(old.or(new).map(|function| function_name(&function.name)));
+                let changed = old.or(new).into_iter();
+                self.functions.extend(changed.flat_map(|function| {
+                    let spelled = spelled_function_name(oid);
+                    [function_name(&function.name), function_name(&spelled)]
+                }));
             }
         }
         (self.functions.len() <= TOUCHED_MAX).then_some(())

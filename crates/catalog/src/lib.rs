@@ -24,6 +24,7 @@ mod object_id;
 pub mod objects;
 mod oids;
 pub mod partition;
+pub mod references;
 pub mod relation;
 pub mod row_types;
 pub mod sequences;

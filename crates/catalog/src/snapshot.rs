@@ -3,6 +3,7 @@
 use crate::extension::Extension;
 use crate::objects::{Function, Objects, UserType};
 use crate::partition::{PartitionKey, PartitionOf};
+use crate::references;
 use crate::relation::{Constraint, RelKind, Relation};
 use crate::{BOOTSTRAP_SUPERUSER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RareText};
 use imbl::{OrdMap, OrdSet};
@@ -66,8 +67,7 @@ pub struct Catalog {
     children: OrdSet<(Oid, Oid)>,
     /// (parent, partition) of partitions that are being detached concurrently.
     pending_detaches: OrdSet<(Oid, Oid)>,
-    /// (relation, the view or sequence that refers to it): a view refers to relations that it
-    /// reads, a sequence to its owner.
+    /// (relation, function or type; the relation that refers to it), by [`references::referred`].
     referrers: OrdSet<(Oid, Oid)>,
     /// (table, the table with a foreign key that refers to it)
     references: OrdSet<(Oid, Oid)>,
@@ -328,10 +328,10 @@ impl Catalog {
         }
     }
 
-    /// The views that read a relation or a column of it, and the sequences that it owns, by OID. For
-    /// a type: the relations with columns of it.
-    pub fn referrers(&self, relation: Oid) -> impl Iterator<Item = &Arc<Relation>> {
-        let of = self.referrers.range((relation, 0)..=(relation, Oid::MAX));
+    /// The relations that refer to a relation, a function or a type by a query, a text or a column,
+    /// and the sequences that a table owns, by OID.
+    pub fn referrers(&self, object: Oid) -> impl Iterator<Item = &Arc<Relation>> {
+        let of = self.referrers.range((object, 0)..=(object, Oid::MAX));
         of.filter_map(|(_, referrer)| self.relations.get(referrer))
     }
 
@@ -453,7 +453,7 @@ impl Catalog {
     /// version.
     fn link(&mut self, old: Option<&Relation>, new: Option<&Relation>) {
         if let Some(relation) = old {
-            for referred in relation.refers_to().chain(relation.own_types()) {
+            for referred in references::referred(relation) {
                 self.referrers.remove(&(referred, relation.oid));
             }
             for (_, key) in relation.foreign_keys() {
@@ -461,7 +461,7 @@ impl Catalog {
             }
         }
         if let Some(relation) = new {
-            for referred in relation.refers_to().chain(relation.own_types()) {
+            for referred in references::referred(relation) {
                 self.referrers.insert((referred, relation.oid));
             }
             for (_, key) in relation.foreign_keys() {

@@ -1,16 +1,18 @@
-//! How stored texts name users' types: by OID. So a text stays valid when the type, or a label of
-//! an enum, is renamed, and when the type moves to another schema. Code that shows a text to users
-//! replaces the OIDs by names ([`Catalog::with_type_names`]). Stored texts name relations in the
-//! same manner, as `'OID'::regclass`.
+//! How stored texts name users' types and functions: by OID. So a text stays valid when the object,
+//! or a label of an enum, is renamed, and when the object moves to another schema. A function that
+//! is made later never takes a call over. Code that shows a text to users replaces the OIDs by names
+//! ([`Catalog::with_names`]). Stored texts name relations in the same manner, as `'OID'::regclass`.
 //!
 //! ```text
 //!   pg_catalog."#2147500000"            the type with this OID
 //!   '1.5'::pg_catalog."##2147500000"    the value of an enum at this place of its order
 //!   '{1,2}'::pg_catalog."##2147500000"[]   an array of such values
+//!   pg_catalog."#16384()"(1, 'x')       a call of the function with this OID
 //! ```
 
 use crate::Catalog;
-use crate::system::definitions::{quote_identifier, simple_quote_literal};
+use crate::objects::Function;
+use crate::system::definitions::{qualified_function_name, quote_identifier, simple_quote_literal};
 use std::borrow::Cow;
 use steppe_types::datum::one_dimensional;
 use steppe_types::io::IoContext;
@@ -18,18 +20,30 @@ use steppe_types::{Datum, Oid, oid, text_io};
 
 const START: &str = "pg_catalog.\"#";
 
-/// A name that stands for a type.
+/// A name that stands for a type or a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spelled {
     /// The type with this OID.
     Type(Oid),
     /// An enum; the literal before it is a place in its order.
     Place(Oid),
+    /// The function with this OID.
+    Function(Oid),
 }
 
 /// A user's type as stored texts name it.
 pub fn spelling(type_oid: Oid) -> String {
     format!("{START}{type_oid}\"")
+}
+
+/// A user's function as stored texts name it.
+pub fn function_spelling(function: Oid) -> String {
+    format!("pg_catalog.{}", quote_identifier(&spelled_function_name(function)))
+}
+
+/// The same without the schema, as the binder looks it up.
+pub fn spelled_function_name(function: Oid) -> String {
+    format!("#{function}()")
 }
 
 /// A value of an enum as stored texts contain it.
@@ -57,6 +71,9 @@ pub fn is_spelled(type_oid: Oid) -> bool {
 /// The meaning of a name in pg_catalog.
 pub fn spelled(name: &str) -> Option<Spelled> {
     let number = name.strip_prefix('#')?;
+    if let Some(number) = number.strip_suffix("()") {
+        return number.parse().ok().map(Spelled::Function);
+    }
     match number.strip_prefix('#') {
         Some(number) => number.parse().ok().map(Spelled::Place),
         None => number.parse().ok().map(Spelled::Type),
@@ -69,19 +86,37 @@ pub fn mentions(text: &str, type_oid: Oid) -> bool {
     text.contains(START) && text.contains(&number)
 }
 
+/// Whether a stored text calls a function by its OID.
+pub fn calls(text: &str, function: Oid) -> bool {
+    text.contains(START) && called_functions(text).any(|called| called == function)
+}
+
 /// The types that a stored text names.
 pub fn mentioned(text: &str) -> impl Iterator<Item = Oid> {
+    all_spelled(text).filter_map(|spelled| match spelled {
+        Spelled::Type(ty) | Spelled::Place(ty) => Some(ty),
+        Spelled::Function(_) => None,
+    })
+}
+
+/// The functions that a stored text calls by OID.
+pub fn called_functions(text: &str) -> impl Iterator<Item = Oid> {
+    all_spelled(text).filter_map(|spelled| match spelled {
+        Spelled::Function(function) => Some(function),
+        Spelled::Type(_) | Spelled::Place(_) => None,
+    })
+}
+
+fn all_spelled(text: &str) -> impl Iterator<Item = Spelled> {
     text.match_indices(START).filter_map(|(at, _)| {
         let name = &text[at + START.len() - 1..];
-        match spelled(&name[..name.find('"')?])? {
-            Spelled::Type(ty) | Spelled::Place(ty) => Some(ty),
-        }
+        spelled(&name[..name.find('"')?])
     })
 }
 
 impl Catalog {
-    /// A stored text with the names of types as this search path finds them.
-    pub fn with_type_names<'t>(&self, text: &'t str, path: &[Oid]) -> Cow<'t, str> {
+    /// A stored text with the names of types and functions as this search path finds them.
+    pub fn with_names<'t>(&self, text: &'t str, path: &[Oid]) -> Cow<'t, str> {
         let (mut out, mut rest) = (String::new(), text);
         while let Some(at) = rest.find(START) {
             let (before, after) = rest.split_at(at);
@@ -94,6 +129,10 @@ impl Catalog {
                 Some(Spelled::Place(ty)) => {
                     out.push_str(&self.with_label(before, ty));
                     out.push_str(&self.shown_type_name(ty, path));
+                }
+                Some(Spelled::Function(function)) => {
+                    out.push_str(before);
+                    out.push_str(&self.shown_function_name(function, path));
                 }
                 None => out.push_str(&rest[..(at + end + 1).min(rest.len())]),
             }
@@ -139,6 +178,19 @@ impl Catalog {
             None => quoted.into_owned(),
         }
     }
+
+    /// The name that a call of a user's function has to a session with this search path
+    /// (generate_function_name); `???` if there is no such function.
+    fn shown_function_name(&self, function: Oid, path: &[Oid]) -> String {
+        let Some(function) = self.stored::<Function>().get(function) else {
+            return "???".to_owned();
+        };
+        match self.function_is_visible(function, path) {
+            true => quote_identifier(&function.name).into_owned(),
+            false => qualified_function_name(self, function)
+                .unwrap_or_else(|| quote_identifier(&function.name).into_owned()),
+        }
+    }
 }
 
 /// The text of an array of labels (array_out).
@@ -162,14 +214,18 @@ mod tests {
         assert_eq!(spelled(&name(place_spelling(7, 1.5))), Some(Spelled::Place(7)));
         assert_eq!(spelled("int4"), None);
         assert!(mentions(&place_spelling(7, 1.5), 7) && !mentions(&spelling(77), 7));
+        assert_eq!(spelled(&spelled_function_name(7)), Some(Spelled::Function(7)));
+        let call = format!("({}(1) + {}(2))", function_spelling(7), function_spelling(8));
+        assert_eq!(called_functions(&call).collect::<Vec<_>>(), [7, 8]);
+        assert!(calls(&call, 8) && !calls(&call, 77) && !mentions(&call, 7));
     }
 
     #[test]
     fn other_texts_stay_as_they_are() {
         let catalog = Catalog::default();
         for text in ["(a > 1)", "pg_catalog.\"#x\"", "'pg_catalog.\"#"] {
-            assert_eq!(catalog.with_type_names(text, &[]), text);
+            assert_eq!(catalog.with_names(text, &[]), text);
         }
-        assert_eq!(catalog.with_type_names("a::pg_catalog.\"#7\"[])", &[]), "a::???[])");
+        assert_eq!(catalog.with_names("a::pg_catalog.\"#7\"[])", &[]), "a::???[])");
     }
 }

@@ -24,7 +24,7 @@ pub struct RelationStatistics {
 }
 
 impl RelationStatistics {
-    /// No counts yet.
+    /// Makes them for a database, all zero.
     pub fn new(database: DatabaseId) -> RelationStatistics {
         RelationStatistics {
             database,

@@ -8,28 +8,22 @@
 //! | primary key | its index | views whose grouping depends on it |
 //! | view | | views that read it |
 //! | sequence | | column defaults that call it |
-//! | function | | what calls it (`callers`), triggers |
+//! | function | | what calls it, triggers |
 //! | type | its array type | columns of it, domains over it, functions that take or return it, and whatever has a text that names it |
 //!
 //! Dependents are found depth first, at each object those made last first, and each
 //! after its own: the order to drop them in, and backwards that of the report, as
 //! PostgreSQL's findDependentObjects and reportDependentObjects have it.
 
-use super::{DdlContext, callers, foreign_key, of_type, trigger};
+use super::{DdlContext, direct, foreign_key};
 use hashbrown::HashSet;
 use std::sync::Arc;
-use steppe_catalog::objects::{Object, UserType, describe};
-use steppe_catalog::system::extended_statistics::statistics_objects;
-use steppe_catalog::trigger::Trigger;
-use steppe_catalog::{
-    Catalog, ForeignKey, Function, ObjectId, RelKind, Relation, builtin, row_type_of,
-};
+use steppe_catalog::objects::{Object, describe};
+use steppe_catalog::{Catalog, ObjectId, RelKind, Relation, builtin, row_type_of};
 use steppe_sql::ast::DropBehavior;
-use steppe_sql::bind::generated_value;
-use steppe_sql::bind::index::columns_of;
 use steppe_sql::bind::typename::TypeNames;
 use steppe_txn::RelationLockMode;
-use steppe_types::oid::{is_domain, place};
+use steppe_types::oid::is_domain;
 use steppe_types::{Error, Oid, Result, SqlState};
 
 /// A dependent with the object that it was found by.
@@ -182,7 +176,8 @@ impl Search<'_> {
                 self.collect_silently(Object::Relation(partition));
             }
         }
-        for object in direct(self.catalog, on).into_iter().rev() {
+        self.collect_row_type(on, true);
+        for object in direct::dependents(self.catalog, on).into_iter().rev() {
             if self.known.contains(&object) {
                 continue;
             }
@@ -191,15 +186,22 @@ impl Search<'_> {
                 self.found.push(Dependent { object, on });
             }
         }
-        if let Object::Relation(relation) = on
-            && let Some(row) = self.catalog.relation(relation).and_then(|r| row_type_of(r))
-        {
-            self.collect_silently(Object::Type(row));
-        }
+        self.collect_row_type(on, false);
         if let Object::Type(element) = on
             && let Some(array) = builtin::ty(element).map(|ty| ty.array).filter(|array| *array != 0)
         {
             self.collect_silently(Object::Type(array));
+        }
+    }
+
+    /// Collects the row type of a relation. A composite type comes before its relation, any other row
+    /// type after its table.
+    fn collect_row_type(&mut self, on: Object, composite: bool) {
+        let Object::Relation(relation) = on else { return };
+        let relation = self.catalog.relation(relation);
+        let meant = relation.filter(|r| (r.kind == RelKind::Composite) == composite);
+        if let Some(row) = meant.and_then(|relation| row_type_of(relation)) {
+            self.collect_silently(Object::Type(row));
         }
     }
 
@@ -246,97 +248,6 @@ impl Search<'_> {
     }
 }
 
-/// The direct dependents of an object, in the order of creation.
-fn direct(catalog: &Catalog, on: Object) -> Vec<Object> {
-    match on {
-        Object::Schema(schema) => {
-            let listed = |r: &&Arc<Relation>| {
-                !matches!(r.kind, RelKind::Index | RelKind::PartitionedIndex)
-                    && r.sequence.as_ref().is_none_or(|s| s.owned_by.is_none())
-            };
-            let members = catalog.relations_in(schema).filter(listed);
-            let members = members.map(|r| (r.oid, Object::Relation(r.oid)));
-            let statistics = statistics_objects(catalog).filter(|(_, o)| o.schema == schema);
-            let statistics = statistics.map(|(t, o)| (o.oid, Object::Statistics(t.oid, o.oid)));
-            let functions = catalog.stored::<Function>().iter().filter(|f| f.schema == schema);
-            let functions = functions.map(|f| (f.oid, Object::Function(f.oid)));
-            let types = catalog.stored::<UserType>().iter().filter(|ty| ty.schema == schema);
-            let types = types.map(|ty| (ty.oid % place::LENGTH, Object::Type(ty.oid)));
-            let mut members: Vec<(Oid, Object)> =
-                members.chain(statistics).chain(functions).chain(types).collect();
-            members.sort_unstable_by_key(|(oid, _)| *oid);
-            members.into_iter().map(|(_, object)| object).collect()
-        }
-        Object::Relation(oid) => {
-            let views = readers(catalog, oid, 0).map(|v| v.oid);
-            let tables = catalog.children(oid).filter(|child| inherits(catalog, *child));
-            let relations = views.chain(tables).map(|oid| (oid, Object::Relation(oid)));
-            let mut relations: Vec<(Oid, Object)> =
-                relations.chain(foreign_keys_to(catalog, oid)).collect();
-            relations.sort_unstable_by_key(|(oid, _)| *oid);
-            let sequence = catalog.relation(oid).filter(|r| r.kind == RelKind::Sequence);
-            let defaults = sequence.map(|s| defaults_using(catalog, s)).unwrap_or_default();
-            let functions = callers::readers(catalog, oid, 0);
-            let relations = relations.into_iter().map(|(_, object)| object);
-            relations.chain(defaults).chain(functions).collect()
-        }
-        Object::Column(table, attnum) => {
-            let views = readers(catalog, table, attnum).map(|v| Object::Relation(v.oid));
-            let triggers = triggers_naming(catalog, table, attnum);
-            let functions = callers::readers(catalog, table, attnum);
-            let of = |key: &ForeignKey| key.columns.contains(&attnum);
-            let keys = foreign_key::dependents(catalog, table, of);
-            let keys = keys.into_iter().map(|(table, key)| Object::Constraint(table, key));
-            let generated = generated_from(catalog, table, attnum).into_iter();
-            generated.chain(keys).chain(triggers).chain(views).chain(functions).collect()
-        }
-        Object::Constraint(_, constraint) => {
-            readers(catalog, constraint, 0).map(|v| Object::Relation(v.oid)).collect()
-        }
-        Object::Function(oid) => callers::of(catalog, oid),
-        Object::Type(oid) => {
-            let mut users = of_type::users(catalog, oid);
-            users.extend(callers::with_type(catalog, oid));
-            users
-        }
-        Object::Default(..) | Object::Statistics(..) | Object::Trigger(..) => Vec::new(),
-    }
-}
-
-/// The foreign keys that depend on a table or an index, with their OIDs.
-fn foreign_keys_to(catalog: &Catalog, relation: Oid) -> Vec<(Oid, Object)> {
-    let index = catalog.relation(relation).and_then(|relation| relation.index.as_ref());
-    let keys = match index {
-        Some(info) => foreign_key::dependents(catalog, info.table, |key| key.index == relation),
-        None => foreign_key::dependents(catalog, relation, |_| true),
-    };
-    let keys = keys.into_iter().filter(|(table, _)| *table != relation);
-    keys.map(|(table, key)| (key, Object::Constraint(table, key))).collect()
-}
-
-/// The columns of a table that are generated from one of it. (A column that cannot be bound any
-/// more reads nothing.)
-fn generated_from(catalog: &Catalog, table: Oid, attnum: i16) -> Vec<Object> {
-    let Some(relation) = catalog.relation(table) else { return Vec::new() };
-    let reads = |at: &usize| match generated_value(catalog, relation, *at) {
-        Ok(Some(value)) => columns_of(&value).contains(&attnum),
-        _ => false,
-    };
-    let readers = (0..relation.columns.len()).filter(reads);
-    readers.map(|at| Object::Column(table, at as i16 + 1)).collect()
-}
-
-/// The triggers of a table that name a column of it. Clones are left out: they are dropped with
-/// their parents' triggers.
-fn triggers_naming(catalog: &Catalog, table: Oid, attnum: i16) -> Vec<Object> {
-    let Some(relation) = catalog.relation(table) else { return Vec::new() };
-    let names = |trigger: &&Trigger| {
-        trigger.parent == 0 && trigger::depends_on(catalog, relation, trigger, attnum)
-    };
-    let naming = relation.triggers.iter().filter(names);
-    naming.map(|trigger| Object::Trigger(table, trigger.oid)).collect()
-}
-
 /// Whether a child inherits. (A partition is dropped without being listed.)
 fn inherits(catalog: &Catalog, child: Oid) -> bool {
     catalog.relation(child).is_some_and(|child| child.partition_of.is_none())
@@ -370,22 +281,4 @@ fn owned_sequences(catalog: &Catalog, owner: Object) -> Vec<Oid> {
         by.is_some_and(|(t, attnum)| t == table && column.is_none_or(|c| c == attnum))
     };
     catalog.referrers(table).filter(owned).map(|r| r.oid).collect()
-}
-
-/// The defaults that call a sequence. The defaults of the table that owns it are among them; the
-/// search leaves them out where the table itself is dropped.
-fn defaults_using(catalog: &Catalog, sequence: &Relation) -> Vec<Object> {
-    let spelling = super::sequence::regclass_text(sequence.oid);
-    let mut out = Vec::new();
-    let has_defaults =
-        |r: &&Arc<Relation>| matches!(r.kind, RelKind::Table | RelKind::PartitionedTable);
-    for table in catalog.relations().filter(has_defaults) {
-        for (column, attnum) in table.columns.iter().zip(1..) {
-            let uses = |d: &Arc<str>| d.contains(&spelling);
-            if column.default.as_ref().is_some_and(uses) {
-                out.push(Object::Default(table.oid, attnum));
-            }
-        }
-    }
-    out
 }

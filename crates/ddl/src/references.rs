@@ -1,4 +1,4 @@
-//! The references of objects to others, and the locks that keep those from being dropped meanwhile.
+//! Locks on what new objects refer to ([`references`]), which keep it from being dropped meanwhile.
 //!
 //! At its end a statement locks what its new and changed objects refer to and did not refer to
 //! before: schemas, users' types and functions, relations. A DROP locks what it drops in a
@@ -14,15 +14,14 @@
 //! in namespace.c). It locks no types and functions, where a dangling reference may be left behind.
 
 use super::DdlContext;
-use super::expressions::{self, Stored};
 use std::sync::Arc;
-use steppe_catalog::objects::{Object, TypeDefinition, UserType};
-use steppe_catalog::system::definitions::named_relations;
-use steppe_catalog::type_spelling::mentioned;
-use steppe_catalog::{Catalog, Function, ObjectId, Relation, builtin};
+use steppe_catalog::objects::Object;
+use steppe_catalog::references::{self, Dependency};
+use steppe_catalog::type_spelling::is_spelled;
+use steppe_catalog::{Catalog, Function, ObjectId, builtin};
 use steppe_txn::RelationLockMode;
 use steppe_types::oid::FIRST_NORMAL_OID;
-use steppe_types::{Error, Oid, Result, SqlState};
+use steppe_types::{Error, Result, SqlState};
 
 /// Locks what the objects that the statement has changed refer to.
 pub(super) fn lock(ctx: &mut DdlContext<'_>) -> Result<()> {
@@ -35,7 +34,7 @@ pub(super) fn lock(ctx: &mut DdlContext<'_>) -> Result<()> {
             return Ok(());
         }
         let published = ctx.store.published();
-        let wanted = new_references(&published, &catalog, &changed)?;
+        let wanted = new_references(&published, &catalog, &changed);
         let names = names.get_or_insert_with(|| Arc::clone(&catalog));
         if let Some(gone) = wanted.iter().find(|object| !is_there(&catalog, **object)) {
             return Err(missing(names, *gone));
@@ -106,164 +105,67 @@ fn missing(names: &Catalog, object: Object) -> Error {
 }
 
 /// The objects that changed objects refer to and did not refer to before, each once.
-fn new_references(before: &Catalog, after: &Catalog, changed: &[ObjectId]) -> Result<Vec<Object>> {
-    let mut found = References { catalog: after, objects: Vec::new() };
+fn new_references(before: &Catalog, after: &Catalog, changed: &[ObjectId]) -> Vec<Object> {
+    let mut found = Vec::new();
     for id in changed {
-        let mut old = References { catalog: before, objects: Vec::new() };
-        let first = found.objects.len();
-        match *id {
-            ObjectId::Relation(oid) => {
-                let Some(new) = after.relation(oid) else { continue };
-                let old_version = before.relation(oid);
-                if let Some(version) = old_version {
-                    if Arc::ptr_eq(version, new) {
-                        continue;
-                    }
-                    old.of_relation(version);
-                }
-                found.of_relation(new);
-                found.calls_of_relation(old_version, new)?;
-            }
-            ObjectId::Function(oid) => {
-                let Some(new) = after.stored::<Function>().get(oid) else { continue };
-                let version = before.stored::<Function>().get(oid);
-                version.into_iter().for_each(|version| old.of_function(version));
-                found.of_function(new);
-                found.calls(&expressions::of_function(new))?;
-            }
-            ObjectId::Type(oid) => {
-                let Some(new) = after.user_type(oid) else { continue };
-                let version = before.user_type(oid);
-                version.into_iter().for_each(|version| old.of_type(version));
-                found.of_type(new);
-                expressions::of_type(new).iter().try_for_each(|stored| found.calls(stored))?;
-            }
-            ObjectId::Schema(_) | ObjectId::Extension(_) => {}
+        let is_same = match *id {
+            ObjectId::Relation(oid) => match (before.relation(oid), after.relation(oid)) {
+                (Some(old), Some(new)) => Arc::ptr_eq(old, new),
+                _ => false,
+            },
+            _ => false,
+        };
+        if !is_same {
+            let known = objects_of(before, *id);
+            found.extend(objects_of(after, *id).into_iter().filter(|on| !known.contains(on)));
         }
-        let known = old.objects;
-        let mut at = 0;
-        found.objects.retain(|object| {
-            at += 1;
-            at <= first || !known.contains(object)
-        });
     }
     let mut seen = hashbrown::HashSet::new();
-    found.objects.retain(|object| seen.insert(*object));
-    Ok(found.objects)
+    found.retain(|object| seen.insert(*object));
+    found
 }
 
-/// A list of the objects that others refer to.
-struct References<'a> {
-    catalog: &'a Catalog,
-    objects: Vec<Object>,
+/// The whole objects that an object refers to. A part of an object is kept by the lock of that.
+fn objects_of(catalog: &Catalog, id: ObjectId) -> Vec<Object> {
+    let list = match id {
+        ObjectId::Relation(oid) => {
+            catalog.relation(oid).map(|relation| references::of_relation(catalog, relation))
+        }
+        ObjectId::Function(oid) => {
+            let function = catalog.stored::<Function>().get(oid);
+            function.map(|function| references::of_function(catalog, function))
+        }
+        ObjectId::Type(oid) => catalog.user_type(oid).map(|ty| references::of_type(catalog, ty)),
+        ObjectId::Schema(_) | ObjectId::Extension(_) => None,
+    };
+    let normal = list.unwrap_or_default().into_iter().filter(|r| r.kind == Dependency::Normal);
+    let wholes = normal.filter_map(|reference| whole(reference.on));
+    wholes
+        .filter(|on| !matches!((*on, id), (Object::Relation(t), ObjectId::Relation(r)) if t == r))
+        .collect()
 }
 
-impl References<'_> {
-    fn of_relation(&mut self, relation: &Arc<Relation>) {
-        self.objects.push(Object::Schema(relation.schema));
-        for column in relation.columns.iter().filter(|column| !column.dropped) {
-            self.add_type(column.declared_type().0);
+/// The object that is locked for a reference. An array type stands for that of its elements, a row
+/// type for its relation. Built-in objects are not locked.
+fn whole(on: Object) -> Option<Object> {
+    match on {
+        Object::Relation(oid) | Object::Column(oid, _) => {
+            (oid >= FIRST_NORMAL_OID).then_some(Object::Relation(oid))
         }
-        for (read, _) in relation.reads.iter() {
-            self.add_read(*read, &relation.reads);
-        }
-        self.objects.extend(
-            relation
-                .triggers
-                .iter()
-                .filter(|trigger| trigger.function >= FIRST_NORMAL_OID)
-                .map(|trigger| Object::Function(trigger.function)),
-        );
-        for object in &relation.extended {
-            self.objects.push(Object::Schema(object.schema));
-        }
-        relation.view.iter().for_each(|text| self.add_named(text));
-        for stored in expressions::of_relation(relation) {
-            stored.texts.into_iter().for_each(|text| self.add_named(text));
-        }
-    }
-
-    fn of_function(&mut self, function: &Function) {
-        self.objects.push(Object::Schema(function.schema));
-        let declared = function.declared.iter().map(|argument| argument.ty);
-        for ty in function.args.iter().copied().chain(declared).chain([function.ret]) {
-            self.add_type(ty);
-        }
-        for (read, _) in function.reads.iter() {
-            self.add_read(*read, &function.reads);
-        }
-        if !function.reads.is_empty() {
-            self.add_named(function.source());
-        }
-        function.defaults.iter().for_each(|text| self.add_named(text));
-    }
-
-    fn of_type(&mut self, ty: &UserType) {
-        self.objects.push(Object::Schema(ty.schema));
-        let TypeDefinition::Domain(domain) = &ty.definition else { return };
-        self.add_type(domain.base);
-        let checks = domain.checks.iter().map(|check| &check.expression);
-        domain.default.iter().chain(checks).for_each(|text| self.add_named(text));
-    }
-
-    /// Adds a user's type. An array type stands for that of its elements, a row type for its
-    /// relation.
-    fn add_type(&mut self, ty: Oid) {
-        let array = builtin::ty(ty).filter(|ty| ty.is_true_array());
-        let ty = array.map_or(ty, |array| array.element);
-        if steppe_catalog::type_spelling::is_spelled(ty) {
-            self.objects.push(Object::Type(ty));
-        } else if let Some(row) = builtin::ty(ty).filter(|ty| ty.kind == b'c')
-            && row.relation >= FIRST_NORMAL_OID
-        {
-            self.objects.push(Object::Relation(row.relation));
-        }
-    }
-
-    /// Adds what a query reads: a relation or a function. A key that a grouping needs is left out:
-    /// the lock of its table keeps it.
-    fn add_read(&mut self, read: Oid, reads: &[(Oid, i16)]) {
-        if read < FIRST_NORMAL_OID {
-            return;
-        }
-        if let Some(relation) = self.catalog.relation(read) {
-            return self.objects.push(Object::Relation(relation.oid));
-        }
-        let tables = reads.iter().filter_map(|(table, _)| self.catalog.relation(*table));
-        let mut keys = tables.flat_map(|table| table.constraints.iter());
-        if !keys.any(|key| key.oid == read) {
-            self.objects.push(Object::Function(read));
-        }
-    }
-
-    /// Adds the types and relations that a text names by OID.
-    fn add_named(&mut self, text: &str) {
-        for ty in mentioned(text) {
-            self.add_type(ty);
-        }
-        let relations = named_relations(text).filter(|oid| *oid >= FIRST_NORMAL_OID);
-        self.objects.extend(relations.map(Object::Relation));
-    }
-
-    /// Adds the functions that a relation's new expressions call.
-    fn calls_of_relation(
-        &mut self,
-        old: Option<&Arc<Relation>>,
-        new: &Arc<Relation>,
-    ) -> Result<()> {
-        let known = old.map(expressions::of_relation).unwrap_or_default();
-        let known: Vec<&str> = known.into_iter().flat_map(|stored| stored.texts).collect();
-        for stored in expressions::of_relation(new) {
-            if stored.texts.iter().any(|text| !known.contains(text)) {
-                self.calls(&stored)?;
+        Object::Function(oid) => (oid >= FIRST_NORMAL_OID).then_some(on),
+        Object::Type(ty) => {
+            let array = builtin::ty(ty).filter(|ty| ty.is_true_array());
+            let ty = array.map_or(ty, |array| array.element);
+            if is_spelled(ty) {
+                return Some(Object::Type(ty));
             }
+            let row = builtin::ty(ty).filter(|ty| ty.kind == b'c')?;
+            (row.relation >= FIRST_NORMAL_OID).then_some(Object::Relation(row.relation))
         }
-        Ok(())
-    }
-
-    fn calls(&mut self, stored: &Stored<'_>) -> Result<()> {
-        let called = stored.called(self.catalog)?;
-        self.objects.extend(called.into_iter().map(Object::Function));
-        Ok(())
+        Object::Schema(_) => Some(on),
+        Object::Default(..)
+        | Object::Constraint(..)
+        | Object::Statistics(..)
+        | Object::Trigger(..) => None,
     }
 }

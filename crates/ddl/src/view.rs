@@ -14,7 +14,7 @@
 
 use super::DdlContext;
 use std::sync::Arc;
-use steppe_catalog::system::definitions::{function_schema_name, qualified_name};
+use steppe_catalog::system::definitions::{kept_function_name, qualified_name};
 use steppe_catalog::{Catalog, PG_CATALOG, Relation};
 use steppe_sql::bind::bind_view;
 use steppe_sql::deparse::query::{PrintedQuery, QueryStyle, print};
@@ -60,7 +60,7 @@ fn stored_text(
         current,
         relation_name: &|r| qualified_name(catalog, r),
         relation: &|oid| catalog.relation(oid).map(current),
-        function_schema: &|func| function_schema_name(catalog, func),
+        function_name: &|func| kept_function_name(catalog, func),
         parameter: None,
         pretty: false,
         kept: true,

@@ -3,7 +3,7 @@
 use super::args::{oid, text_datum};
 use super::reg::CatalogNames;
 use super::rules::printed_body;
-use super::signature::{arguments, result};
+use super::signature::{arguments, result, shown};
 use super::{Entry, scalar};
 use crate::FnContext;
 use steppe_catalog::builtin::{self, C_LANGUAGE, INTERNAL_LANGUAGE, SQL_LANGUAGE};
@@ -51,14 +51,15 @@ fn definition(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let types = |ty: Oid| names.types().format(ty, -1);
     let schema = cx.catalog.schema(proc.schema).map_or("pg_catalog", |schema| &schema.name);
     let schema = quote_identifier(schema);
-    let (name, given) = (quote_identifier(&proc.name), arguments(&proc, true, &types));
+    let (name, given) =
+        (quote_identifier(&proc.name), shown(&names, &arguments(&proc, true, &types)));
     let mut out = format!("CREATE OR REPLACE {kind} {schema}.{name}({given})\n");
     if let Some(result) = result(&proc, &types) {
         out.push_str(&format!(" RETURNS {result}\n"));
     }
     let language = language(&proc);
-    let shown = builtin::language_name(language).unwrap_or("internal");
-    out.push_str(&format!(" LANGUAGE {}\n", quote_identifier(shown)));
+    let language_name = builtin::language_name(language).unwrap_or("internal");
+    out.push_str(&format!(" LANGUAGE {}\n", quote_identifier(language_name)));
     let options = options(&proc, language);
     if !options.is_empty() {
         out.push_str(&format!("{options}\n"));

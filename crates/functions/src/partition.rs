@@ -2,6 +2,9 @@
 //! conditions (partitionfuncs.c, partbounds.c, ruleutils.c).
 
 use super::args::{int4, oid, text_datum, text_or_null};
+use super::reg::CatalogNames;
+use super::rules::styled;
+use super::signature::shown;
 use super::{CallInfo, Entry, scalar, series, set, typed};
 use crate::FnContext;
 use std::sync::Arc;
@@ -28,7 +31,9 @@ pub(super) const TABLE: &[Entry] = &[
 
 fn key_definition(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let table = cx.catalog.relation(oid(args, 0)?);
-    text_or_null(table.and_then(|table| partition_key_definition(&cx.catalog, table)))
+    text_or_null(table.and_then(|table| {
+        styled(cx, false, |style| partition_key_definition(&cx.catalog, table, style))
+    }))
 }
 
 // ----- the tree -----
@@ -178,7 +183,7 @@ fn same_hash_type(column: Oid, given: Oid) -> bool {
 fn constraint_definition(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     match partition_condition(&cx.catalog, oid(args, 0)?, Lists::Written)? {
         None => Ok(Datum::Null),
-        Some(condition) => text_datum(condition),
+        Some(condition) => text_datum(shown(&CatalogNames::of(cx), &condition)),
     }
 }
 

@@ -8,7 +8,7 @@ use super::reg::CatalogNames;
 use super::{Entry, SetRows, arg, scalar, set};
 use crate::FnContext;
 use std::sync::Arc;
-use steppe_catalog::system::definitions::{self, Style, function_schema_name};
+use steppe_catalog::system::definitions::{self, Style, qualified_function_name};
 use steppe_catalog::system::domains::{domain_constraint_definition, find_domain_constraint};
 use steppe_catalog::system::extended_statistics::{
     self, statistics_columns, statistics_definition,
@@ -73,7 +73,7 @@ fn statistics_object(
     text_or_null(found.map(|(table, object)| {
         styled(cx, true, |style| {
             let text = show(&cx.catalog, table, object, style);
-            cx.catalog.with_type_names(&text, style.search_path).into_owned()
+            cx.catalog.with_names(&text, style.search_path).into_owned()
         })
     }))
 }
@@ -81,7 +81,11 @@ fn statistics_object(
 /// `pg_get_statisticsobjdef_expressions(object)`
 fn statistics_object_expressions(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let found = extended_statistics::statistics_object(&cx.catalog, oid(args, 0)?);
-    Ok(found.map_or(Datum::Null, |(_, object)| extended_statistics::statistics_expressions(object)))
+    Ok(found.map_or(Datum::Null, |(_, object)| {
+        styled(cx, false, |style| {
+            extended_statistics::statistics_expressions(&cx.catalog, object, style.search_path)
+        })
+    }))
 }
 
 fn relation_at(args: &[Datum], i: usize, cx: &FnContext) -> Result<Option<Arc<Relation>>> {
@@ -89,7 +93,7 @@ fn relation_at(args: &[Datum], i: usize, cx: &FnContext) -> Result<Option<Arc<Re
 }
 
 /// Calls `f` with the style that follows from the caller's `pretty` argument and search path.
-fn styled<T>(cx: &FnContext, pretty: bool, f: impl FnOnce(Style<'_>) -> T) -> T {
+pub(super) fn styled<T>(cx: &FnContext, pretty: bool, f: impl FnOnce(Style<'_>) -> T) -> T {
     let names = CatalogNames::of(cx);
     f(Style { pretty, search_path: names.path() })
 }
@@ -100,7 +104,7 @@ fn index_definition(args: &[Datum], cx: &FnContext, column: i32, pretty: bool) -
     let column = usize::try_from(column).unwrap_or(usize::MAX);
     text_or_null(styled(cx, pretty, |style| {
         let text = definitions::index_column_definition(&cx.catalog, &index, column, style)?;
-        Some(cx.catalog.with_type_names(&text, style.search_path).into_owned())
+        Some(cx.catalog.with_names(&text, style.search_path).into_owned())
     }))
 }
 
@@ -175,7 +179,7 @@ pub fn printed_view(
     match printed {
         Ok(printed) => Some(format!("{};", printed.text)),
         Err(_) => definitions::view_definition(view)
-            .map(|text| catalog.with_type_names(&text, names.path()).into_owned()),
+            .map(|text| catalog.with_names(&text, names.path()).into_owned()),
     }
 }
 
@@ -212,9 +216,9 @@ fn in_shown_style<T>(
         current: &Arc::clone,
         relation_name: &|relation| names.relation_name(relation),
         relation: &|oid| catalog.relation(oid).cloned(),
-        function_schema: &|func| match catalog.function_is_visible(func, names.path()) {
+        function_name: &|func| match catalog.function_is_visible(func, names.path()) {
             true => None,
-            false => function_schema_name(catalog, func),
+            false => qualified_function_name(catalog, func),
         },
         parameter: None,
         pretty,

@@ -32,7 +32,13 @@ fn of(
     let names = CatalogNames::of(cx);
     let types = |ty: Oid| names.types().format(ty, -1);
     let function = cx.catalog.function(oid(args, 0)?);
-    text_or_null(function.and_then(|function| say(&function, &types)))
+    let said = function.and_then(|function| say(&function, &types));
+    text_or_null(said.map(|text| shown(&names, &text)))
+}
+
+/// A text with the names of types and functions as the search path finds them.
+pub(super) fn shown(names: &CatalogNames, text: &str) -> String {
+    names.catalog().with_names(text, names.path()).into_owned()
 }
 
 /// Names types.
@@ -98,7 +104,7 @@ fn argument_default(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
         let input = listed.last().filter(|argument| argument.mode.is_input());
         input.and_then(|_| proc.default_of(listed.iter().filter(|a| a.mode.is_input()).count()))
     });
-    text_or_null(default.map(str::to_string))
+    text_or_null(default.map(|text| shown(&CatalogNames::of(cx), text)))
 }
 
 /// The result as RETURNS has it; NULL for a procedure.

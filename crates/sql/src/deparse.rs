@@ -28,8 +28,8 @@ use steppe_types::{Datum, oid, text_io};
 /// `None`: the default name.
 pub type Names<'a> = dyn Fn(&Expr) -> Option<String> + 'a;
 
-/// The quoted schema that a function's name is printed with. `None`: its name alone.
-pub type Schemas<'a> = dyn Fn(&Function) -> Option<String> + 'a;
+/// The name that a call of a function is printed with. `None`: the function's name alone.
+pub type FunctionNames<'a> = dyn Fn(&Function) -> Option<String> + 'a;
 
 /// The text of an expression.
 pub fn expression(expr: &Expr, names: &Names<'_>) -> String {
@@ -41,24 +41,29 @@ pub fn shown_expression(expr: &Expr, names: &Names<'_>, io: &IoContext) -> Strin
     printed(expr, names, &|_| None, io)
 }
 
-/// As [`shown_expression`], with the schemas of functions.
-fn printed(expr: &Expr, names: &Names<'_>, schemas: &Schemas<'_>, io: &IoContext) -> String {
+/// As [`shown_expression`], with other names of functions.
+fn printed(
+    expr: &Expr,
+    names: &Names<'_>,
+    functions: &FunctionNames<'_>,
+    io: &IoContext,
+) -> String {
     let mut out = String::new();
-    Deparser { names, schemas, io }.expr(expr, &mut out);
+    Deparser { names, functions, io }.expr(expr, &mut out);
     out
 }
 
-/// An expression as the catalog keeps it: functions that are not in pg_catalog are printed with
-/// their schemas, so that it means the same under any search path.
+/// An expression as the catalog keeps it: functions that are not in pg_catalog are named by OID or
+/// with their schemas, so that it means the same under any search path.
 pub fn kept_expression(expr: &Expr, names: &Names<'_>, catalog: &Catalog) -> String {
-    let schemas = |function: &Function| definitions::function_schema_name(catalog, function);
-    printed(expr, names, &schemas, &IoContext::default())
+    let functions = |function: &Function| definitions::kept_function_name(catalog, function);
+    printed(expr, names, &functions, &IoContext::default())
 }
 
 /// The text of a window call without its OVER clause: windows have names only in a plan.
 pub fn window_call(call: &WindowCall, names: &Names<'_>, io: &IoContext) -> String {
     let mut out = String::new();
-    Deparser { names, schemas: &|_| None, io }.window(call, &mut out);
+    Deparser { names, functions: &|_| None, io }.window(call, &mut out);
     out
 }
 
@@ -109,7 +114,7 @@ pub fn quote_identifier(name: &str) -> String {
 /// are shown, since they determine the called operator or function (ruleutils' showimplicit).
 struct Deparser<'a> {
     names: &'a Names<'a>,
-    schemas: &'a Schemas<'a>,
+    functions: &'a FunctionNames<'a>,
     io: &'a IoContext,
 }
 
@@ -308,10 +313,10 @@ impl Deparser<'_> {
     }
 
     fn function_name(&self, function: &Function, out: &mut String) {
-        if let Some(schema) = (self.schemas)(function) {
-            out.push_str(&format!("{schema}."));
+        match (self.functions)(function) {
+            Some(name) => out.push_str(&name),
+            None => out.push_str(&quote_identifier(&function.name)),
         }
-        out.push_str(&quote_identifier(&function.name));
     }
 
     fn symbol(&self, syntax: CallSyntax) -> &'static str {

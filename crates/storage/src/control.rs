@@ -18,10 +18,10 @@ const SLOT_BYTES: usize = 4096;
 const MAGIC: u64 = u64::from_le_bytes(*b"steppe\0c");
 /// The format of the data directory that this program writes.
 pub(crate) const VERSION: u32 = 10;
-/// The oldest readable format. Format 9 has a database in the keys of files and cells and in the
-/// log, format 8 has none: the data of an older directory is moved by dump and restore. Format 10
-/// differs from 9 in the log's records of removals, which name the newest deleter; both are read.
-const OLDEST_READ: u32 = 9;
+/// The oldest readable format: the data of an older directory is moved by dump and restore. Since
+/// format 9 the keys of files and cells and the log have a database. Since format 10 the log's
+/// records of removals name the newest deleter, and stored expressions name functions by OID.
+const OLDEST_READ: u32 = 10;
 const STATE: usize = 68;
 
 /// The most bytes of the caller's state.

@@ -461,7 +461,7 @@ impl NumberedFile {
             Gone::Other(error) => error,
         })?;
         if self.owner != 0 {
-            shared.set_owner({ self.file.id.database }, self.owner);
+            shared.set_owner(self.file.id.database, self.owner);
         }
         Ok(self.shared.get_or_init(|| shared))
     }

@@ -3,6 +3,7 @@
 
 use super::{Function, FunctionRef, OperatorRef};
 use crate::builtin::{self, Cast, Type};
+use crate::type_spelling::{Spelled, spelled};
 use crate::{Catalog, INFORMATION_SCHEMA, PG_CATALOG};
 use steppe_types::Oid;
 
@@ -64,7 +65,8 @@ impl Catalog {
     }
 
     /// Calls `f` with each function that a name, with its schema or without, can mean to a session
-    /// with this search path, and with the place of the function's schema in that.
+    /// with this search path, and with the place of the function's schema in that. A stored text has
+    /// the function's OID in the name ([`crate::type_spelling`]).
     pub fn functions_in(
         &self,
         schema: Option<&str>,
@@ -72,6 +74,12 @@ impl Catalog {
         path: &[Oid],
         f: &mut dyn FnMut(usize, FunctionRef),
     ) {
+        if schema == Some("pg_catalog")
+            && let Some(Spelled::Function(oid)) = spelled(name)
+        {
+            let function = self.stored::<Function>().get(oid);
+            return function.into_iter().for_each(|function| f(0, function.clone().into()));
+        }
         let Some(places) = self.places(schema, path) else { return };
         let (of_system, of_schema) = (places.of(PG_CATALOG), places.of(INFORMATION_SCHEMA));
         for function in builtin::functions_named(name) {

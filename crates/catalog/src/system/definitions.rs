@@ -5,10 +5,10 @@
 //! are composed of it. The pretty forms for psql are the same text without unneeded parentheses
 //! (pretty.rs).
 
+use super::facts;
 pub use super::facts::{OpclassId, OpclassMethod};
 use super::keywords::is_reserved_word;
-use super::pretty::pretty_expression;
-use super::{facts, function_names};
+use super::pretty::{is_one_group, is_sql_call, pretty_expression, skip_token};
 use crate::builtin;
 use crate::foreign_key::{ForeignKey, ReferentialAction};
 use crate::objects::Function;
@@ -16,6 +16,7 @@ use crate::relation::{
     Constraint, ConstraintKind, Deferral, IndexInfo, IndexKey, RelKind, Relation,
 };
 use crate::snapshot::Catalog;
+use crate::type_spelling::function_spelling;
 use crate::{PG_CATALOG, PUBLIC};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -37,12 +38,7 @@ impl Style<'_> {
     pub const PRETTY: Style<'static> = Style { pretty: true, search_path: &[PG_CATALOG, PUBLIC] };
 
     pub(super) fn expression<'t>(self, catalog: &Catalog, text: &'t str) -> Cow<'t, str> {
-        let text = function_names::shown(catalog, text, self.search_path);
-        let named = match catalog.with_type_names(&text, self.search_path) {
-            Cow::Owned(named) => Some(named),
-            Cow::Borrowed(_) => None,
-        };
-        let text = named.map_or(text, Cow::Owned);
+        let text = catalog.with_names(text, self.search_path);
         if self.pretty { Cow::Owned(pretty_expression(&text)) } else { text }
     }
 }
@@ -81,12 +77,21 @@ pub(crate) fn name_in_schema(catalog: &Catalog, schema: Oid, name: &str) -> Stri
     }
 }
 
-/// The quoted schema of a function, for an extension's function the schema that it was installed
-/// in. `None`: the schema is pg_catalog, or the extension is not installed.
-pub fn function_schema_name(catalog: &Catalog, function: &Function) -> Option<String> {
+/// `schema.name` of a function, both quoted as needed; for an extension's function the schema that
+/// it was installed in. `None`: the schema is pg_catalog, or the extension is not installed.
+pub fn qualified_function_name(catalog: &Catalog, function: &Function) -> Option<String> {
     let schema = catalog.schema_of(function).filter(|schema| *schema != PG_CATALOG)?;
-    let schema = catalog.schema(schema)?;
-    Some(quote_identifier(&schema.name).into_owned())
+    catalog.schema(schema)?;
+    Some(name_in_schema(catalog, schema, &function.name))
+}
+
+/// The name of a function in stored texts: a user's by its OID, an extension's with its schema.
+/// `None`: its name alone.
+pub fn kept_function_name(catalog: &Catalog, function: &Function) -> Option<String> {
+    match catalog.stored::<Function>().get(function.oid) {
+        Some(_) => Some(function_spelling(function.oid)),
+        None => qualified_function_name(catalog, function),
+    }
 }
 
 /// The name alone if it finds the relation in the search path, otherwise `schema.name`
@@ -159,7 +164,7 @@ pub fn index_definition(catalog: &Catalog, index: &Relation, style: Style<'_>) -
         out.push_str(" WHERE ");
         out.push_str(&style.expression(catalog, predicate));
     }
-    Some(catalog.with_type_names(&out, style.search_path).into_owned())
+    Some(catalog.with_names(&out, style.search_path).into_owned())
 }
 
 /// pg_get_indexdef(index, column, pretty): one column of an index, counted from 1, without its
@@ -425,11 +430,19 @@ fn column_name(table: &Relation, attnum: i16) -> String {
 /// Whether the whole text is one call `name(…)`, or a call with special syntax in parentheses
 /// (looks_like_function).
 fn is_function_call(text: &str) -> bool {
-    if super::pretty::is_sql_call(text) {
+    if is_sql_call(text) {
         return true;
     }
-    let name = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '"' | '$')));
-    name.is_some_and(|at| at > 0 && super::pretty::is_one_group(&text[at..]))
+    let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$');
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        at = match c {
+            '"' => skip_token(text, at),
+            c if is_of_name(c) => at + c.len_utf8(),
+            _ => break,
+        };
+    }
+    at > 0 && is_one_group(&text[at..])
 }
 
 #[cfg(test)]

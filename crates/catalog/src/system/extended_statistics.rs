@@ -93,8 +93,13 @@ pub fn statistics_columns(
 }
 
 /// pg_get_statisticsobjdef_expressions: the expressions, or NULL.
-pub fn statistics_expressions(object: &ExtendedStatistics) -> Datum {
-    let texts = object.expressions.iter().map(|expr| Datum::Text(expr.text.clone()));
+pub fn statistics_expressions(
+    catalog: &Catalog,
+    object: &ExtendedStatistics,
+    path: &[Oid],
+) -> Datum {
+    let shown = |text: &str| Datum::text(catalog.with_names(text, path));
+    let texts = object.expressions.iter().map(|expression| shown(&expression.text));
     when(!object.expressions.is_empty(), || array(oid::TEXT, texts.collect()))
 }
 
@@ -206,7 +211,10 @@ pub(super) fn pg_stats_ext(context: &SystemContext<'_>, out: &mut RowsBuilder) {
                     "attnames",
                     when(!object.columns.is_empty(), || array(oid::NAME, names.collect())),
                 ),
-                ("exprs", statistics_expressions(object)),
+                (
+                    "exprs",
+                    statistics_expressions(context.catalog, object, &context.session.search_path()),
+                ),
                 ("kinds", kinds(object)),
                 ("inherited", Datum::Bool(found.inherited)),
                 ("n_distinct", distinct(found)),

@@ -3,7 +3,6 @@
 
 use super::classes::relkind;
 use super::cluster::{role_name, roles};
-use super::constraints::is_identity;
 use super::definitions::{Style, default_definition};
 use super::rows::{Provider, RowsBuilder, optional, text};
 use super::session::SystemContext;
@@ -11,6 +10,7 @@ use super::views::schema_name;
 use super::{composites, domains, types};
 use crate::builtin;
 use crate::foreign_key::ForeignKey;
+use crate::references::is_identity;
 use crate::relation::{Column, Constraint, ConstraintKind, Relation, SequenceInfo};
 use crate::trigger::{TriggerEvents, TriggerTiming};
 use crate::{DEFAULT_COLLATION, PG_CATALOG, PUBLIC};
@@ -275,7 +275,8 @@ fn sequences(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for relation in context.catalog.relations() {
         let Some(info) = &relation.sequence else { continue };
         // The sequence of an identity column is a part of the column.
-        if info.owned_by.is_some_and(|(table, attnum)| is_identity(context, table, attnum)) {
+        if info.owned_by.is_some_and(|(table, attnum)| is_identity(context.catalog, table, attnum))
+        {
             continue;
         }
         let (precision, radix, scale) = types::numeric_facts(info.type_oid, -1);
@@ -340,7 +341,7 @@ fn check_constraints(context: &SystemContext<'_>, out: &mut RowsBuilder) {
         let clause = match &constraint.kind {
             ConstraintKind::Check { expression } => {
                 let path = [PG_CATALOG, PUBLIC];
-                context.catalog.with_type_names(expression, &path).into_owned()
+                context.catalog.with_names(expression, &path).into_owned()
             }
             ConstraintKind::NotNull => match constrained_columns(table, constraint).next() {
                 Some((_, column)) => format!("{} IS NOT NULL", column.name),

@@ -74,7 +74,11 @@ fn opclass_of(strategy: PartitionStrategy, column: &PartitionColumn) -> Oid {
 }
 
 /// pg_get_partkeydef: `RANGE (a, lower(b))`. `None`: the relation is not partitioned.
-pub fn partition_key_definition(catalog: &Catalog, table: &Relation) -> Option<String> {
+pub fn partition_key_definition(
+    catalog: &Catalog,
+    table: &Relation,
+    style: Style<'_>,
+) -> Option<String> {
     let key = table.partition_key.as_ref()?;
     let word = match key.strategy {
         PartitionStrategy::Range => "RANGE",
@@ -82,18 +86,18 @@ pub fn partition_key_definition(catalog: &Catalog, table: &Relation) -> Option<S
         PartitionStrategy::Hash => "HASH",
     };
     let columns: Vec<String> =
-        key.columns.iter().map(|c| column_text(catalog, table, key, c)).collect();
+        key.columns.iter().map(|c| column_text(catalog, table, (key, c), style)).collect();
     Some(format!("{word} ({})", columns.join(", ")))
 }
 
 fn column_text(
     catalog: &Catalog,
     table: &Relation,
-    key: &PartitionKey,
-    column: &PartitionColumn,
+    (key, column): (&PartitionKey, &PartitionColumn),
+    style: Style<'_>,
 ) -> String {
     let expression = column.expression.as_deref();
-    let mut text = key_part(catalog, table, column.attnum, expression, Style::PLAIN);
+    let mut text = key_part(catalog, table, column.attnum, expression, style);
     text.push_str(&collate_clause(column.collation, column.source_collation(table)));
     let method = OpclassMethod::of_partitions(key.strategy);
     let default = facts::default_opclass(method, column.type_oid);

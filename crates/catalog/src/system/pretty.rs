@@ -221,7 +221,7 @@ fn is_name_byte(byte: u8) -> bool {
 
 /// The end of the token at `at`: a quoted piece, a bracketed group, or one character. It is always
 /// on a character boundary and past `at`. Unbalanced text ends at its end.
-fn skip_token(text: &str, at: usize) -> usize {
+pub(super) fn skip_token(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     match bytes[at] {
         quote @ (b'\'' | b'"') => skip_quoted(bytes, at, quote),

@@ -17,6 +17,8 @@ pub(super) fn routines(context: &SystemContext<'_>, out: &mut RowsBuilder) {
 
 /// information_schema.parameters
 pub(super) fn parameters(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    let path = context.session.search_path();
+    let shown = |text: &str| context.catalog.with_names(text, &path).into_owned();
     for_each(context.catalog, |function| {
         let mut inputs = 0;
         for (argument, number) in function.arguments().iter().zip(1..) {
@@ -27,6 +29,7 @@ pub(super) fn parameters(context: &SystemContext<'_>, out: &mut RowsBuilder) {
                 }
                 false => None,
             };
+            let default = default.map(shown);
             parameter_row(context, function, (argument, number), default, out);
         }
     });
@@ -106,7 +109,7 @@ fn parameter_row(
     context: &SystemContext<'_>,
     function: &Function,
     (argument, number): (&Argument, i32),
-    default: Option<&str>,
+    default: Option<String>,
     out: &mut RowsBuilder,
 ) {
     let mode = match argument.mode {

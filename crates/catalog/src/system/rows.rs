@@ -4,8 +4,8 @@ use super::facts::{self, Rows};
 use super::session::SystemContext;
 use super::shape::{self, Shape};
 use super::{
-    acls, aggregates, classes, cluster, constraints, extended_statistics, extensions, functions,
-    information_schema, partitions, row_types, statistics, triggers, views,
+    acls, aggregates, classes, cluster, constraints, depends, extended_statistics, extensions,
+    functions, information_schema, partitions, row_types, statistics, triggers, views,
 };
 use crate::PG_CATALOG;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ fn catalog_provider(name: &str) -> Option<Provider> {
         "pg_init_privs" => acls::pg_init_privs,
         "pg_index" => constraints::pg_index,
         "pg_constraint" => constraints::pg_constraint,
-        "pg_depend" => constraints::pg_depend,
+        "pg_depend" => depends::pg_depend,
         "pg_extension" => extensions::pg_extension,
         "pg_available_extensions" => extensions::pg_available_extensions,
         "pg_available_extension_versions" => extensions::pg_available_extension_versions,

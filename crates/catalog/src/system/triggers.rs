@@ -1,7 +1,5 @@
 //! pg_trigger, pg_get_triggerdef, and information_schema's views of triggers.
 
-use super::classes::{PG_CLASS, PG_CONSTRAINT};
-use super::constraints::depend;
 use super::definitions::{
     Style, function_reference, qualified_name, quote_identifier, simple_quote_literal, visible_name,
 };
@@ -236,32 +234,3 @@ pub(super) fn triggered_update_columns(context: &SystemContext<'_>, out: &mut Ro
         }
     }
 }
-
-/// The dependencies of a relation's triggers: rows of pg_depend.
-pub(super) fn dependencies(relation: &Relation, out: &mut RowsBuilder) {
-    let mut depend = |object, on, kind| depend(out, object, on, kind);
-    for trigger in &relation.triggers {
-        let object = (PG_TRIGGER, trigger.oid);
-        // Built-in functions are pinned.
-        if trigger.function >= oid::FIRST_NORMAL_OID {
-            depend(object, (PG_PROC, trigger.function, 0), b'n');
-        }
-        depend(object, (PG_CLASS, relation.oid, 0), b'a');
-        if let Some(constraint) = &trigger.constraint {
-            if constraint.from != 0 {
-                depend(object, (PG_CLASS, constraint.from, 0), b'a');
-            }
-            depend((PG_CONSTRAINT, constraint.oid), (PG_TRIGGER, trigger.oid, 0), b'i');
-        }
-        if trigger.parent != 0 {
-            depend(object, (PG_TRIGGER, trigger.parent, 0), b'P');
-            depend(object, (PG_CLASS, relation.oid, 0), b'S');
-        }
-        for attnum in &trigger.columns {
-            depend(object, (PG_CLASS, relation.oid, *attnum), b'n');
-        }
-    }
-}
-
-/// OID of pg_proc.
-const PG_PROC: Oid = 1255;

@@ -75,7 +75,6 @@ impl RelationStatistics {
 mod tests {
     use super::super::{Apart, count_apart, inserted, scanned, settle, updated};
     use super::*;
-    use std::sync::Arc;
 
     const BASE: Oid = 16_384;
 

@@ -1,10 +1,9 @@
 //! ALTER FUNCTION, PROCEDURE, ROUTINE: attributes, settings, name, schema, owner.
 
-use super::super::{DdlContext, callers, set_schema as moving};
+use super::super::{DdlContext, set_schema as moving};
 use super::find::{Kind, find, signature};
 use super::{is_aggregate, lock_name, options, own, put, settings, with_arguments};
-use std::sync::Arc;
-use steppe_catalog::objects::{Body, Object};
+use steppe_catalog::objects::Body;
 use steppe_catalog::{Function, PG_CATALOG};
 use steppe_sql::ast::{AlterFunctionStmt, ObjectKind, ObjectWithArgs};
 use steppe_types::{Error, Oid, Result, SqlState};
@@ -53,7 +52,6 @@ pub(crate) fn rename(
     if matches!(old.body, Body::SqlStandard { .. }) && old.source().contains(&*old.name) {
         return Err(Error::not_supported("RENAME of a function whose body has its name"));
     }
-    check_not_named(ctx, &old, "RENAME")?;
     put(ctx, Function { name: new.into(), ..(*old).clone() });
     Ok(tag(kind))
 }
@@ -74,7 +72,6 @@ pub(crate) fn set_schema(
     }
     if schema != old.schema {
         check_free(ctx, &old, schema, &old.name)?;
-        check_not_named(ctx, &old, "SET SCHEMA")?;
         put(ctx, Function { schema, ..(*old).clone() });
     }
     Ok(tag(kind))
@@ -109,26 +106,4 @@ fn check_free(
     let schema = ctx.catalog().schema(schema).map_or("?".into(), |schema| schema.name.clone());
     let message = format!("function {shown} already exists in schema \"{schema}\"");
     Err(Error::new(SqlState::DUPLICATE_FUNCTION, message))
-}
-
-/// 0A000 if the stored text of another object names the function: Steppe does not rewrite it.
-fn check_not_named(ctx: &mut DdlContext<'_>, function: &Arc<Function>, what: &str) -> Result<()> {
-    let catalog = ctx.catalog();
-    let names_it = |object: &Object| match object {
-        // A trigger has its function's OID.
-        Object::Trigger(table, oid) => {
-            let table = catalog.relation(*table).into_iter();
-            let mut triggers = table.flat_map(|table| table.triggers.iter());
-            let conditions = triggers.find(|t| t.oid == *oid).and_then(|t| t.when.clone());
-            conditions.is_some_and(|when| when.contains(&*function.name))
-        }
-        _ => true,
-    };
-    match callers::of(&catalog, function.oid).iter().any(names_it) {
-        true => Err(Error::not_supported(format!(
-            "{what} of function {}, which a view or a table calls,",
-            function.name
-        ))),
-        false => Ok(()),
-    }
 }

@@ -6,7 +6,7 @@
 use super::super::DdlContext;
 use std::sync::Arc;
 use steppe_catalog::objects::Body;
-use steppe_catalog::system::definitions::{function_schema_name, qualified_name};
+use steppe_catalog::system::definitions::{kept_function_name, qualified_name};
 use steppe_catalog::{Catalog, Function};
 use steppe_sql::ast::{Expr, SelectBody, SqlBody, Statement};
 use steppe_sql::bind::sql_function::Arguments;
@@ -38,7 +38,7 @@ pub(super) fn interpret(
         current: &Arc::clone,
         relation_name: &|relation| qualified_name(catalog, relation),
         relation: &|oid| catalog.relation(oid).cloned(),
-        function_schema: &|function| function_schema_name(catalog, function),
+        function_name: &|function| kept_function_name(catalog, function),
         parameter: None,
         pretty: false,
         kept: true,

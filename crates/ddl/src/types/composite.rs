@@ -123,9 +123,9 @@ fn stored_in(catalog: &Catalog, row: Oid, depth: usize) -> Option<(Arc<str>, Arc
             match relation.kind {
                 RelKind::Table | RelKind::PartitionedTable => {
                     let mut columns = relation.columns.iter();
-                    let column = columns.find(|c| !c.dropped && c.type_oid == ty);
-                    let column = column.map(|column| column.name.clone());
-                    return Some((relation.name.clone(), column.unwrap_or_default()));
+                    if let Some(column) = columns.find(|c| !c.dropped && c.type_oid == ty) {
+                        return Some((relation.name.clone(), column.name.clone()));
+                    }
                 }
                 RelKind::Composite => {
                     let found =

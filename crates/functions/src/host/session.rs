@@ -107,9 +107,9 @@ pub trait SessionHost: Host {
         Arc::new(progress)
     }
 
-    /// The counts of the relations of the session's engine.
+    /// The counts of the relations of the session's database.
     fn relation_statistics(&self) -> Arc<RelationStatistics> {
-        Arc::default()
+        Arc::new(RelationStatistics::new(steppe_txn::DatabaseId::POSTGRES))
     }
 
     /// Runs work that may take long, and lets other sessions of the worker go on.

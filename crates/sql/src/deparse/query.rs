@@ -41,8 +41,8 @@ pub struct QueryStyle<'a> {
     pub relation_name: &'a dyn Fn(&Relation) -> String,
     /// A relation by OID, for `regclass` constants.
     pub relation: &'a dyn Fn(Oid) -> Option<Arc<Relation>>,
-    /// The schema of a function that is in none of the built-in ones: quoted.
-    pub function_schema: &'a dyn Fn(&Function) -> Option<String>,
+    /// The name of a function in a call, if it is not its name alone.
+    pub function_name: &'a dyn Fn(&Function) -> Option<String>,
     /// A parameter by its index, if the query has some; qualified where a column might have its
     /// name.
     pub parameter: Option<&'a dyn Fn(usize, bool) -> String>,
@@ -136,15 +136,15 @@ impl Printer<'_> {
     // ----- expressions -----
 
     fn printed(&self, expr: &Expr) -> String {
-        printed(expr, &|e| self.leaf(e), &|f| self.function_schema(f), self.style.io)
+        printed(expr, &|e| self.leaf(e), &|f| self.function_name(f), self.style.io)
     }
 
-    /// The schema of a function that is printed; the query depends on a user's function.
-    fn function_schema(&self, function: &Function) -> Option<String> {
+    /// The name of a function that is printed; the query depends on a user's function.
+    fn function_name(&self, function: &Function) -> Option<String> {
         if !function.is_built_in() && function.brought_by.is_none() {
             self.note(function.oid, 0);
         }
-        (self.style.function_schema)(function)
+        (self.style.function_name)(function)
     }
 
     /// An expression, its own implicit cast hidden.
