@@ -1,3 +1,4 @@
+-- PostgreSQL 15 differs: it prints the columns of a view with their table.
 -- Views, columns, constraints, indexes and functions keep calling a function whose name or schema
 -- changes, and none takes over a function that is made later.
 CREATE SCHEMA tools;
@@ -66,3 +67,11 @@ DROP SCHEMA tools CASCADE;
 \d numbers
 DROP FUNCTION "Double It"(bigint) CASCADE;
 \d numbers
+-- The column of an index is named after the function that it calls.
+CREATE SCHEMA s;
+CREATE FUNCTION s.plus_one(n bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT n + 1';
+CREATE INDEX numbers_plus ON numbers (s.plus_one(n), (s.plus_one(n) + 1), s.plus_one(n), lower(n::text));
+SELECT attname FROM pg_attribute WHERE attrelid = 'numbers_plus'::regclass ORDER BY attnum;
+-- pg_depend shows what expressions call.
+CREATE TABLE calling (a bigint DEFAULT s.plus_one(1), CHECK (s.plus_one(a) > 0));
+SELECT classid::regclass, deptype FROM pg_depend WHERE refobjid = 's.plus_one'::regproc ORDER BY 1;

@@ -12,6 +12,7 @@ use crate::objects::Function;
 use crate::relation::{Column, ConstraintKind, IndexInfo, RelKind, Relation};
 use crate::row_types::row_type_of;
 use crate::snapshot::Catalog;
+use crate::type_spelling::called_functions;
 use crate::{RareText, Shared};
 use std::sync::{Arc, OnceLock};
 use steppe_types::{Datum, Oid, oid};
@@ -220,7 +221,8 @@ fn columns_of(catalog: &Catalog, relation: &Relation) -> Shared<Column> {
     match (&relation.index, relation.kind) {
         (Some(info), _) => {
             let table = catalog.relation(info.table);
-            let mut columns = table.map(|table| index_columns(table, info)).unwrap_or_default();
+            let mut columns =
+                table.map(|table| index_columns(catalog, table, info)).unwrap_or_default();
             for (column, own) in columns.iter_mut().zip(&*relation.columns) {
                 column.statistics = own.statistics;
             }
@@ -242,7 +244,7 @@ fn columns_of(catalog: &Catalog, relation: &Relation) -> Shared<Column> {
 }
 
 /// Index columns have the names of table columns or functions, or "expr" (ChooseIndexColumnNames).
-fn index_columns(table: &Relation, info: &IndexInfo) -> Vec<Column> {
+fn index_columns(catalog: &Catalog, table: &Relation, info: &IndexInfo) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
     let table_column =
         |attnum: i16| usize::try_from(attnum - 1).ok().and_then(|i| table.columns.get(i));
@@ -258,7 +260,7 @@ fn index_columns(table: &Relation, info: &IndexInfo) -> Vec<Column> {
                 compression: own.compression,
                 ..Column::new(own.name.clone(), key_storage(own.type_oid), own.typmod)
             },
-            (_, expression) => Column::new(expression_name(expression), type_oid, -1),
+            (_, expression) => Column::new(expression_name(catalog, expression), type_oid, -1),
         };
         if let Some(key) = key {
             column.collation = key.collation(table);
@@ -280,11 +282,14 @@ fn key_storage(type_oid: Oid) -> Oid {
     if type_oid == oid::NAME { oid::CSTRING } else { type_oid }
 }
 
-fn expression_name(expression: Option<&str>) -> &str {
-    let text = expression.unwrap_or("");
-    let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
-    let called = end > 0 && pretty::is_one_group(&text[end..]);
-    if called { &text[..end] } else { "expr" }
+/// The name of the function that a stored expression is a call of, or "expr" (FigureIndexColname).
+fn expression_name(catalog: &Catalog, expression: Option<&str>) -> Arc<str> {
+    let Some(name) = expression.and_then(pretty::called_name) else { return "expr".into() };
+    let function = called_functions(name).next();
+    match function.and_then(|function| catalog.stored::<Function>().get(function)) {
+        Some(function) => (*function.name).into(),
+        None => name.rsplit('.').next().unwrap_or(name).trim_matches('"').into(),
+    }
 }
 
 fn attribute_row(relation: &Relation, column: &Column, attnum: i16, out: &mut RowsBuilder) {

@@ -8,7 +8,7 @@
 use super::facts;
 pub use super::facts::{OpclassId, OpclassMethod};
 use super::keywords::is_reserved_word;
-use super::pretty::{is_one_group, is_sql_call, pretty_expression, skip_token};
+use super::pretty::{called_name, is_sql_call, pretty_expression};
 use crate::builtin;
 use crate::foreign_key::{ForeignKey, ReferentialAction};
 use crate::objects::Function;
@@ -430,19 +430,7 @@ fn column_name(table: &Relation, attnum: i16) -> String {
 /// Whether the whole text is one call `name(…)`, or a call with special syntax in parentheses
 /// (looks_like_function).
 fn is_function_call(text: &str) -> bool {
-    if is_sql_call(text) {
-        return true;
-    }
-    let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$');
-    let mut at = 0;
-    while let Some(c) = text[at..].chars().next() {
-        at = match c {
-            '"' => skip_token(text, at),
-            c if is_of_name(c) => at + c.len_utf8(),
-            _ => break,
-        };
-    }
-    at > 0 && is_one_group(&text[at..])
+    is_sql_call(text) || called_name(text).is_some()
 }
 
 #[cfg(test)]

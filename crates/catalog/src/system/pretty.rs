@@ -198,6 +198,20 @@ pub(super) fn is_one_group(text: &str) -> bool {
         && skip_token(text, 0) == text.len()
 }
 
+/// The name in a text that is one call `name(…)`, with its schema if it has one.
+pub(super) fn called_name(text: &str) -> Option<&str> {
+    let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$');
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        at = match c {
+            '"' => skip_token(text, at),
+            c if is_of_name(c) => at + c.len_utf8(),
+            _ => break,
+        };
+    }
+    (at > 0 && is_one_group(&text[at..])).then(|| &text[..at])
+}
+
 /// Whether the text is a call with special SQL syntax, which is always in parentheses.
 pub(super) fn is_sql_call(text: &str) -> bool {
     const WORDS: [&str; 4] = [" AT TIME ZONE ", " AT LOCAL)", " OVERLAPS ", " NORMALIZED)"];
@@ -221,7 +235,7 @@ fn is_name_byte(byte: u8) -> bool {
 
 /// The end of the token at `at`: a quoted piece, a bracketed group, or one character. It is always
 /// on a character boundary and past `at`. Unbalanced text ends at its end.
-pub(super) fn skip_token(text: &str, at: usize) -> usize {
+fn skip_token(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     match bytes[at] {
         quote @ (b'\'' | b'"') => skip_quoted(bytes, at, quote),
