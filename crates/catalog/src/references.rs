@@ -19,12 +19,13 @@ use crate::system::definitions::named_relations;
 use crate::trigger::Trigger;
 use crate::type_spelling::{called_functions, mentioned};
 use crate::{builtin, row_type_of};
+use hashbrown::HashSet;
 use std::sync::Arc;
 use steppe_types::Oid;
 use steppe_types::oid::FIRST_NORMAL_OID;
 
 /// The effect of a reference on a DROP of the object that it is to (deptype of pg_depend).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dependency {
     /// It is refused, or drops the other one with CASCADE.
     Normal,
@@ -52,7 +53,7 @@ impl Dependency {
 }
 
 /// A reference of an object, or of a part of it, to another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reference {
     /// The object that depends on the other one.
     pub from: Object,
@@ -69,7 +70,7 @@ pub fn of_relation(catalog: &Catalog, relation: &Relation) -> Vec<Reference> {
         Some(info) => list.add_index(relation, info),
         None => list.add_relation(relation),
     }
-    list.found
+    list.finish()
 }
 
 /// The references of a user's function, procedure or aggregate.
@@ -91,7 +92,7 @@ pub fn of_function(catalog: &Catalog, function: &Function) -> Vec<Reference> {
         list.add_text(own, function.source());
     }
     function.defaults.iter().for_each(|text| list.add_text(own, text));
-    list.found
+    list.finish()
 }
 
 /// The references of a user's type with its array type and its constraints.
@@ -101,7 +102,7 @@ pub fn of_type(catalog: &Catalog, ty: &UserType) -> Vec<Reference> {
     list.add(own, Object::Schema(ty.schema), Dependency::Normal);
     let array = builtin::ty(ty.oid).map_or(0, |ty| ty.array);
     list.add(Object::Type(array), own, Dependency::Internal);
-    let Some(domain) = ty.domain() else { return list.found };
+    let Some(domain) = ty.domain() else { return list.finish() };
     list.add_type(own, domain.base);
     domain.default.iter().for_each(|text| list.add_text(own, text));
     if let Some(not_null) = &domain.not_null {
@@ -112,7 +113,7 @@ pub fn of_type(catalog: &Catalog, ty: &UserType) -> Vec<Reference> {
         list.add(constraint, own, Dependency::Auto);
         list.add_text(constraint, &check.expression);
     }
-    list.found
+    list.finish()
 }
 
 /// The relations, functions and types that a relation refers to by its queries, texts and columns,
@@ -157,6 +158,13 @@ struct List<'a> {
 impl List<'_> {
     fn add(&mut self, from: Object, on: Object, kind: Dependency) {
         self.found.push(Reference { from, on, kind });
+    }
+
+    /// The list, each reference once.
+    fn finish(mut self) -> Vec<Reference> {
+        let mut seen = HashSet::with_capacity(self.found.len());
+        self.found.retain(|reference| seen.insert(*reference));
+        self.found
     }
 
     /// A type, unless it is built in.
