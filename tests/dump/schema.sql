@@ -96,3 +96,20 @@ CREATE SEQUENCE s.owned OWNED BY s.gen.a;
 CREATE TABLE s.uses_free (a bigint DEFAULT nextval('s.free'), b int);
 INSERT INTO s.uses_free (b) SELECT generate_series(1, 1000);
 CREATE SEQUENCE s.cached CACHE 20;
+
+-- casts and operators
+CREATE TYPE s.grade AS ENUM ('low', 'high');
+CREATE FUNCTION s.rank(s.grade) RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN $1 = 'low' THEN 1 ELSE 2 END $$;
+CREATE CAST (s.grade AS integer) WITH FUNCTION s.rank(s.grade) AS IMPLICIT;
+CREATE CAST (s.grade AS bigint) WITH INOUT AS ASSIGNMENT;
+COMMENT ON CAST (s.grade AS integer) IS 'its rank';
+CREATE FUNCTION s.same(integer, integer) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1 % 10 = $2 % 10';
+CREATE FUNCTION s.other(integer, integer) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1 % 10 <> $2 % 10';
+CREATE OPERATOR s.=== (LEFTARG = integer, RIGHTARG = integer, FUNCTION = s.same, COMMUTATOR = OPERATOR(s.===), NEGATOR = OPERATOR(s.!==), RESTRICT = eqsel, JOIN = eqjoinsel);
+CREATE OPERATOR s.!== (LEFTARG = integer, RIGHTARG = integer, FUNCTION = s.other, NEGATOR = OPERATOR(s.===));
+CREATE OPERATOR s.@#@ (RIGHTARG = integer, FUNCTION = int4um);
+COMMENT ON OPERATOR s.=== (integer, integer) IS 'same last digit';
+CREATE TABLE s.applied (a integer CHECK (a OPERATOR(s.!==) 5), b integer DEFAULT (OPERATOR(s.@#@) 3), g s.grade);
+CREATE INDEX applied_i ON s.applied ((a OPERATOR(s.===) 3));
+CREATE VIEW s.applies AS SELECT a, g::integer AS rank FROM s.applied WHERE a OPERATOR(s.===) 1;
+INSERT INTO s.applied VALUES (1, 2, 'high'), (11, DEFAULT, 'low');

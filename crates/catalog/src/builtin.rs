@@ -20,6 +20,7 @@ pub use collation::{collation_name, collation_named, collation_of, sorts_by_code
 pub use estimate::{Estimate, PatternKind};
 use hashbrown::HashMap;
 pub use language::{C_LANGUAGE, INTERNAL_LANGUAGE, SQL_LANGUAGE, language_name, language_named};
+use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
 use steppe_types::Oid;
 pub use tsv::{Row, Table};
@@ -71,7 +72,7 @@ impl Type {
 }
 
 /// The contexts in which a cast applies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum CastContext {
     /// i: in any expression
     Implicit,
@@ -82,7 +83,7 @@ pub enum CastContext {
 }
 
 /// The implementation of a cast.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CastMethod {
     /// f: a function
     Function(Oid),

@@ -26,6 +26,34 @@ pub struct AvailableExtension {
     pub views: &'static [(&'static str, &'static str, &'static str)],
 }
 
+/// PL/pgSQL, the extension of every database. Its language and the language's functions are facts,
+/// as it cannot be dropped here.
+#[derive(Clone, Copy, Debug)]
+pub struct IncludedExtension {
+    /// OID.
+    pub oid: Oid,
+    /// Name.
+    pub name: &'static str,
+    /// Its only version.
+    pub version: &'static str,
+    /// A short description.
+    pub comment: &'static str,
+    /// The functions of its language.
+    pub functions: &'static [Oid],
+    /// Its language.
+    pub language: Oid,
+}
+
+/// The extension that every database has.
+pub const PLPGSQL: IncludedExtension = IncludedExtension {
+    oid: 13494,
+    name: "plpgsql",
+    version: "1.0",
+    comment: "PL/pgSQL procedural language",
+    functions: &[13495, 13496, 13497],
+    language: 13498,
+};
+
 /// An installed extension (pg_extension).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Extension {

@@ -13,7 +13,7 @@
 //!
 //! Both sides are narrow for other kinds of changes. Only plans over ordinary tables stay valid, and
 //! only after changes to independent relations: no partitions, parents or children, and no views. A
-//! changed extension, type or schema ends all plans. So does a replaced or altered function: a stored
+//! changed extension, type, cast, operator or schema ends all plans. So does a replaced or altered function: a stored
 //! expression may call it without naming it in the statement. PostgreSQL's
 //! `plancache.c` and `inval.c` send messages for each relation instead.
 
@@ -140,7 +140,11 @@ fn touched<'i>(
             // path in use: a session that sees the schema in its path has another path.
             ObjectId::Schema(oid) if before.schema(oid).is_none() => {}
             ObjectId::Function(oid) => touched.add_function(before, after, oid)?,
-            ObjectId::Schema(_) | ObjectId::Extension(_) | ObjectId::Type(_) => return None,
+            ObjectId::Schema(_)
+            | ObjectId::Extension(_)
+            | ObjectId::Type(_)
+            | ObjectId::Cast(_)
+            | ObjectId::Operator(_) => return None,
         }
     }
     Some(touched)

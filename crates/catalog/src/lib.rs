@@ -23,6 +23,7 @@ mod not_null;
 mod object_id;
 pub mod objects;
 mod oids;
+pub mod operator_spelling;
 pub mod partition;
 pub mod references;
 pub mod relation;
@@ -42,7 +43,7 @@ pub mod type_spelling;
 pub use extended_statistics::{
     Combination, ExtendedFound, ExtendedStatistics, StatisticsExpression, StatisticsKind,
 };
-pub use extension::{AvailableExtension, Extension, KeptByExtension};
+pub use extension::{AvailableExtension, Extension, KeptByExtension, PLPGSQL};
 pub use foreign_key::{ForeignKey, KeyOperators, KeyTriggers, Reference, ReferentialAction};
 pub use history::{Mentions, function_name};
 pub use name_space::NameSpace;

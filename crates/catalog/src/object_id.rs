@@ -3,7 +3,7 @@
 
 use crate::extended_statistics::complete_schemas;
 use crate::extension::Extension;
-use crate::objects::{Function, StoredKind, UserType};
+use crate::objects::{Function, Operator, StoredKind, UserCast, UserType};
 use crate::relation::Relation;
 use crate::snapshot::{Catalog, Schema};
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,10 @@ pub enum ObjectId {
     Function(Oid),
     /// A user's type.
     Type(Oid),
+    /// A user's cast.
+    Cast(Oid),
+    /// A user's operator.
+    Operator(Oid),
 }
 
 impl ObjectId {
@@ -35,6 +39,8 @@ impl ObjectId {
             ObjectId::Extension(oid) => (3079, oid),
             ObjectId::Function(oid) => (1255, oid),
             ObjectId::Type(oid) => (1247, oid),
+            ObjectId::Cast(oid) => (2605, oid),
+            ObjectId::Operator(oid) => (2617, oid),
         }
     }
 }
@@ -47,6 +53,8 @@ pub(crate) enum StoredObject {
     Extension(Extension),
     Function(Arc<Function>),
     Type(Arc<UserType>),
+    Cast(Arc<UserCast>),
+    Operator(Arc<Operator>),
 }
 
 /// An object as it is stored, if it is there.
@@ -63,6 +71,12 @@ pub(crate) fn stored_object(catalog: &Catalog, id: ObjectId) -> Option<StoredObj
         ObjectId::Type(oid) => {
             Some(StoredObject::Type(catalog.stored::<UserType>().get(oid)?.clone()))
         }
+        ObjectId::Cast(oid) => {
+            Some(StoredObject::Cast(catalog.stored::<UserCast>().get(oid)?.clone()))
+        }
+        ObjectId::Operator(oid) => {
+            Some(StoredObject::Operator(catalog.stored::<Operator>().get(oid)?.clone()))
+        }
     }
 }
 
@@ -73,6 +87,8 @@ pub(crate) fn is_there(catalog: &Catalog, id: ObjectId) -> bool {
         ObjectId::Extension(oid) => catalog.extension(oid).is_some(),
         ObjectId::Function(oid) => catalog.stored::<Function>().get(oid).is_some(),
         ObjectId::Type(oid) => catalog.stored::<UserType>().get(oid).is_some(),
+        ObjectId::Cast(oid) => catalog.stored::<UserCast>().get(oid).is_some(),
+        ObjectId::Operator(oid) => catalog.stored::<Operator>().get(oid).is_some(),
     }
 }
 
@@ -95,6 +111,8 @@ pub(crate) fn transfer(from: &Catalog, to: &mut Catalog, id: ObjectId) {
         },
         ObjectId::Function(oid) => transfer_stored::<Function>(from, to, oid),
         ObjectId::Type(oid) => transfer_stored::<UserType>(from, to, oid),
+        ObjectId::Cast(oid) => transfer_stored::<UserCast>(from, to, oid),
+        ObjectId::Operator(oid) => transfer_stored::<Operator>(from, to, oid),
     }
 }
 
@@ -131,5 +149,7 @@ pub(crate) fn install(catalog: &mut Catalog, object: StoredObject) -> ObjectId {
         }
         StoredObject::Function(function) => install_stored(catalog, function),
         StoredObject::Type(ty) => install_stored(catalog, ty),
+        StoredObject::Cast(cast) => install_stored(catalog, cast),
+        StoredObject::Operator(operator) => install_stored(catalog, operator),
     }
 }

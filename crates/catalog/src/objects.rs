@@ -8,6 +8,7 @@ mod function;
 mod lookup;
 mod operator;
 mod stored;
+mod user_cast;
 mod user_type;
 
 pub use domain::{BaseType, Domain, DomainCheck, DomainNotNull};
@@ -18,6 +19,7 @@ pub use function::{
 };
 pub use operator::{Operator, OperatorRef};
 pub use stored::{Objects, StoredKind};
+pub use user_cast::UserCast;
 pub use user_type::{TypeDefinition, UserType};
 
 use crate::system::definitions::{name_in_schema, quote_identifier, visible_name};
@@ -50,6 +52,10 @@ pub enum Object {
     Function(Oid),
     /// A type.
     Type(Oid),
+    /// A user's cast.
+    Cast(Oid),
+    /// A user's operator.
+    Operator(Oid),
 }
 
 /// The kind of a relation, in words.
@@ -116,6 +122,16 @@ pub fn describe(
             None => format!("statistics object {oid}"),
         },
         Object::Type(oid) => format!("type {}", types(oid)),
+        Object::Cast(oid) => match catalog.stored::<UserCast>().get(oid) {
+            Some(cast) => format!("cast from {} to {}", types(cast.source), types(cast.target)),
+            None => format!("cast {oid}"),
+        },
+        Object::Operator(oid) => match catalog.operator(oid) {
+            Some(operator) => {
+                format!("operator {}", operator_signature(catalog, path, types, &operator))
+            }
+            None => format!("operator {oid}"),
+        },
         Object::Function(oid) => match catalog.function(oid) {
             Some(function) => {
                 format!("function {}", function_signature(catalog, path, types, &function))
@@ -123,6 +139,21 @@ pub fn describe(
             None => format!("function {oid}"),
         },
     }
+}
+
+/// An operator with the types of its operands (format_operator): with its schema, unless the search
+/// path finds it. `types` names types.
+pub fn operator_signature(
+    catalog: &Catalog,
+    path: &[Oid],
+    types: &dyn Fn(Oid) -> String,
+    operator: &Operator,
+) -> String {
+    let operand = |ty: Oid| if ty == 0 { "NONE".to_owned() } else { types(ty) };
+    let schema = catalog.schema(operator.schema);
+    let schema = schema.filter(|_| !catalog.operator_is_visible(operator, path));
+    let schema = schema.map_or(String::new(), |s| format!("{}.", quote_identifier(&s.name)));
+    format!("{schema}{}({},{})", operator.name, operand(operator.left), operand(operator.right))
 }
 
 /// A function with the types of its input arguments (format_procedure): with its schema, unless the

@@ -12,7 +12,8 @@
 //! Only the columns that a stored expression reads in its own table are not listed: the text has
 //! their names, and the binder tells which they are.
 
-use crate::objects::{Function, Object, UserType};
+use crate::objects::{Body, Function, Object, Operator, UserCast, UserType};
+use crate::operator_spelling;
 use crate::relation::{Constraint, ConstraintKind, IndexInfo, Relation};
 use crate::snapshot::Catalog;
 use crate::system::definitions::named_relations;
@@ -88,8 +89,8 @@ pub fn of_function(catalog: &Catalog, function: &Function) -> Vec<Reference> {
     types.dedup();
     types.into_iter().for_each(|ty| list.add_type(own, ty));
     list.add_reads(own, &function.reads);
-    if !function.reads.is_empty() {
-        list.add_text(own, function.source());
+    if let Body::SqlStandard { text } = &function.body {
+        list.add_text(own, text);
     }
     function.defaults.iter().for_each(|text| list.add_text(own, text));
     list.finish()
@@ -116,13 +117,39 @@ pub fn of_type(catalog: &Catalog, ty: &UserType) -> Vec<Reference> {
     list.finish()
 }
 
-/// The relations, functions and types that a relation refers to by its queries, texts and columns,
-/// or as their sequence; some more than once. The catalog has an index of them
+/// The references of a user's cast.
+pub fn of_cast(catalog: &Catalog, cast: &UserCast) -> Vec<Reference> {
+    let mut list = List { catalog, found: Vec::new() };
+    let own = Object::Cast(cast.oid);
+    [cast.source, cast.target].into_iter().for_each(|ty| list.add_type(own, ty));
+    cast.function().into_iter().for_each(|function| list.add_function(own, function));
+    list.found
+}
+
+/// The references of a user's operator. It does not depend on its commutator and negator
+/// (makeOperatorDependencies).
+pub fn of_operator(catalog: &Catalog, operator: &Operator) -> Vec<Reference> {
+    let mut list = List { catalog, found: Vec::new() };
+    let own = Object::Operator(operator.oid);
+    list.add(own, Object::Schema(operator.schema), Dependency::Normal);
+    let mut types = vec![operator.left, operator.right, operator.result];
+    types.sort_unstable();
+    types.dedup();
+    types.into_iter().for_each(|ty| list.add_type(own, ty));
+    for function in [operator.func, operator.restrict, operator.join] {
+        list.add_function(own, function);
+    }
+    list.found
+}
+
+/// The relations, functions, operators and types that a relation refers to by its queries, texts and
+/// columns, or as their sequence; some more than once. The catalog has an index of them
 /// ([`Catalog::referrers`]).
 pub(crate) fn referred(relation: &Relation) -> impl Iterator<Item = Oid> {
     let texts = texts_of(relation).flat_map(|text| {
         let relations = named_relations(text).filter(|oid| *oid >= FIRST_NORMAL_OID);
-        mentioned(text).chain(called_functions(text)).chain(relations)
+        let called = called_functions(text).chain(operator_spelling::mentioned(text));
+        mentioned(text).chain(called).chain(relations)
     });
     let fired = relation.triggers.iter().map(|trigger| trigger.function);
     let fired = fired.filter(|function| *function >= FIRST_NORMAL_OID);
@@ -174,17 +201,27 @@ impl List<'_> {
         }
     }
 
+    /// A function, unless it is built in.
+    fn add_function(&mut self, from: Object, function: Oid) {
+        if function >= FIRST_NORMAL_OID {
+            self.add(from, Object::Function(function), Dependency::Normal);
+        }
+    }
+
     /// The objects that a stored text names by OID.
     fn add_text(&mut self, from: Object, text: &str) {
         let types = mentioned(text).map(Object::Type);
         let functions = called_functions(text).map(Object::Function);
+        let is_there = |oid: &Oid| self.catalog.stored::<Operator>().get(*oid).is_some();
+        let operators = operator_spelling::mentioned(text).filter(is_there);
+        let called: Vec<Object> = functions.chain(operators.map(Object::Operator)).collect();
         let relations = named_relations(text).filter(|oid| *oid >= FIRST_NORMAL_OID);
-        for on in types.chain(functions).chain(relations.map(Object::Relation)) {
+        for on in types.chain(called).chain(relations.map(Object::Relation)) {
             self.add(from, on, Dependency::Normal);
         }
     }
 
-    /// The objects that a query reads. Relations, functions, and keys that a grouping needs have
+    /// The objects that a query reads. Relations, functions, operators, and keys that a grouping needs have
     /// column 0.
     fn add_reads(&mut self, from: Object, reads: &[(Oid, i16)]) {
         for (oid, attnum) in reads {
@@ -192,6 +229,8 @@ impl List<'_> {
                 part_of(*oid, *attnum)
             } else if self.catalog.stored::<Function>().get(*oid).is_some() {
                 Object::Function(*oid)
+            } else if self.catalog.stored::<Operator>().get(*oid).is_some() {
+                Object::Operator(*oid)
             } else {
                 let tables = reads.iter().filter_map(|(table, _)| self.catalog.relation(*table));
                 let has_key =

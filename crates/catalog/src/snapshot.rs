@@ -1,7 +1,7 @@
 //! One immutable version of all schema objects.
 
 use crate::extension::Extension;
-use crate::objects::{Function, Objects, UserType};
+use crate::objects::{Function, Objects, Operator, UserCast, UserType};
 use crate::partition::{PartitionKey, PartitionOf};
 use crate::references;
 use crate::relation::{Constraint, RelKind, Relation};
@@ -56,6 +56,10 @@ pub struct Catalog {
     pub(crate) functions: Objects<Function>,
     /// Users' types.
     pub(crate) types: Objects<UserType>,
+    /// Users' casts.
+    pub(crate) casts: Objects<UserCast>,
+    /// Users' operators.
+    pub(crate) operators: Objects<Operator>,
     relations: OrdMap<Oid, Arc<Relation>>,
     /// (hash of schema and name, relation). The nodes of a hash map would be many times as large.
     relations_by_name: OrdSet<(u64, Oid)>,
@@ -93,6 +97,8 @@ impl Catalog {
             extensions: OrdMap::new(),
             functions: Objects::default(),
             types: Objects::default(),
+            casts: Objects::default(),
+            operators: Objects::default(),
             relations: OrdMap::new(),
             relations_by_name: OrdSet::new(),
             constraint_names: OrdMap::new(),

@@ -115,8 +115,15 @@ fn all_spelled(text: &str) -> impl Iterator<Item = Spelled> {
 }
 
 impl Catalog {
-    /// A stored text with the names of types and functions as this search path finds them.
+    /// A stored text with the names of types, functions and operators as this search path finds them.
     pub fn with_names<'t>(&self, text: &'t str, path: &[Oid]) -> Cow<'t, str> {
+        match self.with_operator_names(text, path) {
+            Some(named) => Cow::Owned(self.with_other_names(&named, path).into_owned()),
+            None => self.with_other_names(text, path),
+        }
+    }
+
+    fn with_other_names<'t>(&self, text: &'t str, path: &[Oid]) -> Cow<'t, str> {
         let (mut out, mut rest) = (String::new(), text);
         while let Some(at) = rest.find(START) {
             let (before, after) = rest.split_at(at);

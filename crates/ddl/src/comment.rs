@@ -2,7 +2,7 @@
 
 use super::drop::relation_name;
 use super::open::system_catalog;
-use super::{DdlContext, create_statistics, function, trigger, types};
+use super::{DdlContext, cast, create_statistics, function, operator, trigger, types};
 use steppe_catalog::objects::kind_word;
 use steppe_catalog::{RareText, RelKind, Relation};
 use steppe_sql::ast::{CommentStmt, ObjectKind, ObjectName, ObjectRef};
@@ -19,7 +19,11 @@ pub(crate) fn comment(ctx: &mut DdlContext<'_>, stmt: &CommentStmt) -> Result<()
     let unsupported = || Error::not_supported(format!("COMMENT ON {}", stmt.kind.as_str()));
     let name = match &stmt.object {
         ObjectRef::Name(name) => name,
+        ObjectRef::Cast(source, target) => return cast::comment(ctx, source, target, text),
         object @ ObjectRef::Type(_) => return types::comment(ctx, object, stmt.kind, text),
+        ObjectRef::Function(named) if stmt.kind == ObjectKind::Operator => {
+            return operator::comment(ctx, named, text);
+        }
         ObjectRef::Function(named) => {
             let kind = function::Kind::of(stmt.kind).ok_or_else(unsupported)?;
             return function::comment(ctx, named, kind, text);

@@ -13,6 +13,7 @@ use steppe_sql::ast::{
 };
 use steppe_sql::bind::{CHECK_OPTION, bind_view_query, view_collations, view_update_refusal};
 use steppe_sql::deparse::quote_identifier;
+use steppe_sql::deparse::unnamed::check_all_named;
 use steppe_sql::query::{Command, Query, Rte, RteKind};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
@@ -36,6 +37,7 @@ pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> 
             "views must not contain data-modifying statements in WITH",
         ));
     }
+    check_all_named(&query)?;
     let mut columns = columns_of(ctx, create, &query)?;
     let existing = match create.replace {
         true => ctx.try_open(&create.relation, RelationLockMode::AccessExclusive)?,

@@ -2,14 +2,15 @@
 //!
 //! | object | goes with it silently | depends on it: refuses, or goes with CASCADE |
 //! |---|---|---|
-//! | schema | | its tables, views, sequences, statistics objects, functions |
+//! | schema | | its tables, views, sequences, statistics objects, functions, operators |
 //! | table | partitions, indexes, constraints, triggers, owned sequences, statistics objects, its row type | views that read it, tables that inherit from it, foreign keys that refer to it |
 //! | column | indexes, constraints, owned sequences, statistics objects | views that read it, columns generated from it, triggers that name it, foreign keys that refer to it |
 //! | primary key | its index | views whose grouping depends on it |
 //! | view | | views that read it |
 //! | sequence | | column defaults that call it |
-//! | function | | what calls it, triggers |
-//! | type | its array type | columns of it, domains over it, functions that take or return it, and whatever has a text that names it |
+//! | function | | what calls it, triggers, casts, operators |
+//! | operator | | what applies it |
+//! | type | its array type | columns of it, domains over it, casts, operators, functions that take or return it, and whatever has a text that names it |
 //!
 //! Dependents are found depth first, at each object those made last first, and each
 //! after its own: the order to drop them in, and backwards that of the report, as
@@ -98,6 +99,8 @@ fn lock(ctx: &DdlContext<'_>, dependent: Object) -> Result<()> {
         Object::Statistics(table, _) => ctx.lock(table, RelationLockMode::ShareUpdateExclusive),
         Object::Function(oid) => ctx.lock_object(ObjectId::Function(oid), exclusive),
         Object::Type(oid) => ctx.lock_object(ObjectId::Type(oid), exclusive),
+        Object::Cast(oid) => ctx.lock_object(ObjectId::Cast(oid), exclusive),
+        Object::Operator(oid) => ctx.lock_object(ObjectId::Operator(oid), exclusive),
         Object::Schema(_) => Ok(()),
     }
 }
@@ -274,7 +277,9 @@ fn owned_sequences(catalog: &Catalog, owner: Object) -> Vec<Oid> {
         | Object::Statistics(..)
         | Object::Trigger(..)
         | Object::Function(_)
-        | Object::Type(_) => return Vec::new(),
+        | Object::Type(_)
+        | Object::Cast(_)
+        | Object::Operator(_) => return Vec::new(),
     };
     let owned = |r: &&Arc<Relation>| {
         let by = r.sequence.as_ref().and_then(|s| s.owned_by);

@@ -1,13 +1,13 @@
 //! The direct dependents of an object: the references to it that refuse a DROP with RESTRICT
 //! ([`references`] lists what each object refers to).
 //!
-//! The catalog's indexes lead to the relations that refer to an object. Users' functions and types
-//! are few, so all of them are read.
+//! The catalog's indexes lead to the relations that refer to an object. Users' functions, types,
+//! casts and operators are few, so all of them are read.
 
 use super::trigger;
 use hashbrown::HashSet;
 use std::sync::Arc;
-use steppe_catalog::objects::{Object, UserType};
+use steppe_catalog::objects::{Object, Operator, UserCast, UserType};
 use steppe_catalog::references::{self, Dependency, Reference};
 use steppe_catalog::system::extended_statistics::statistics_objects;
 use steppe_catalog::{Catalog, Function, Relation};
@@ -32,6 +32,12 @@ pub(super) fn dependents(catalog: &Catalog, on: Object) -> Vec<Object> {
     }
     for ty in catalog.stored::<UserType>().iter() {
         take(references::of_type(catalog, ty));
+    }
+    for cast in catalog.stored::<UserCast>().iter() {
+        take(references::of_cast(catalog, cast));
+    }
+    for operator in catalog.stored::<Operator>().iter() {
+        take(references::of_operator(catalog, operator));
     }
     if let Object::Column(table, attnum) = on {
         found.extend(in_own_table(catalog, table, attnum));
@@ -81,10 +87,15 @@ fn candidates(catalog: &Catalog, on: Object) -> Vec<&Arc<Relation>> {
             let by_keys = catalog.referencing(table).into_iter().map(|by| by.table);
             catalog.referrers(table).chain(by_keys).collect()
         }
-        Object::Constraint(_, oid) | Object::Function(oid) | Object::Type(oid) => {
+        Object::Constraint(_, oid)
+        | Object::Function(oid)
+        | Object::Type(oid)
+        | Object::Operator(oid) => {
             catalog.referrers(oid).collect()
         }
-        Object::Default(..) | Object::Statistics(..) | Object::Trigger(..) => Vec::new(),
+        Object::Default(..) | Object::Statistics(..) | Object::Trigger(..) | Object::Cast(_) => {
+            Vec::new()
+        }
     };
     found.sort_by_key(|relation| relation.oid);
     found.dedup_by_key(|relation| relation.oid);
@@ -147,7 +158,9 @@ fn age(catalog: &Catalog, object: Object) -> (Oid, u8, i16) {
         | Object::Function(oid)
         | Object::Constraint(_, oid)
         | Object::Statistics(_, oid)
-        | Object::Trigger(_, oid) => (oid, 0, 0),
+        | Object::Trigger(_, oid)
+        | Object::Cast(oid)
+        | Object::Operator(oid) => (oid, 0, 0),
     }
 }
 

@@ -6,8 +6,8 @@
 use super::depend;
 use super::open::system_catalog;
 use super::{
-    DdlContext, create_statistics, drop_column, extension, files_of, foreign_key, function,
-    partition, trigger, types,
+    DdlContext, cast, create_statistics, drop_column, extension, files_of, foreign_key, function,
+    operator, partition, trigger, types,
 };
 use std::sync::Arc;
 use steppe_catalog::objects::{Object, kind_word};
@@ -34,6 +34,10 @@ pub(crate) fn drop_objects(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<
         }
         ObjectKind::Statistics => {
             return create_statistics::drop_statistics(ctx, drop).map(|()| "DROP STATISTICS");
+        }
+        ObjectKind::Cast => return cast::drop_casts(ctx, drop).map(|()| "DROP CAST"),
+        ObjectKind::Operator => {
+            return operator::drop_operators(ctx, drop).map(|()| "DROP OPERATOR");
         }
         ObjectKind::Trigger => {
             return trigger::drop_triggers(ctx, drop).map(|()| "DROP TRIGGER");
@@ -255,6 +259,8 @@ pub(super) fn drop_dependents(ctx: &mut DdlContext<'_>, dependents: &[Object]) -
             Object::Constraint(table, oid) => foreign_key::remove(ctx, *table, *oid)?,
             Object::Function(oid) => function::remove(ctx, *oid),
             Object::Type(oid) => types::remove(ctx, *oid),
+            Object::Cast(oid) => cast::remove(ctx, *oid),
+            Object::Operator(oid) => operator::remove(ctx, *oid)?,
             Object::Schema(_) => {
                 return Err(Error::internal("a schema does not go with others"));
             }

@@ -8,8 +8,8 @@ use super::{DdlContext, drop, relation_exists};
 use std::sync::Arc;
 use steppe_catalog::objects::{Object, kind_word};
 use steppe_catalog::{
-    AvailableExtension, BOOTSTRAP_SUPERUSER, Column, Extension, PG_CATALOG, RelKind, Relation,
-    builtin,
+    AvailableExtension, BOOTSTRAP_SUPERUSER, Column, Extension, PG_CATALOG, PLPGSQL, RelKind,
+    Relation, builtin,
 };
 use steppe_sql::ast::{CreateExtensionStmt, DefValue, DropStmt, ObjectRef};
 use steppe_sql::deparse::quote_identifier;
@@ -24,7 +24,7 @@ pub(super) fn create_extension(
     let name = create.name.as_str();
     // Another session that installs the same one waits.
     ctx.lock_name(PG_CATALOG, name)?;
-    if ctx.catalog().extension_named(name).is_some() {
+    if name == PLPGSQL.name || ctx.catalog().extension_named(name).is_some() {
         let message = format!("extension \"{name}\" already exists");
         let present = Error::new(SqlState::DUPLICATE_OBJECT, message);
         return ctx.skip_present(create.if_not_exists, present);
@@ -134,6 +134,9 @@ pub(super) fn drop_extensions(ctx: &mut DdlContext<'_>, stmt: &DropStmt) -> Resu
             return Err(Error::internal("DROP EXTENSION without a name"));
         };
         let name = name.name();
+        if name == PLPGSQL.name {
+            return Err(Error::not_supported("DROP EXTENSION plpgsql"));
+        }
         ctx.lock_name(PG_CATALOG, name)?;
         match ctx.catalog().extension_named(name) {
             Some(extension) => doomed.push(extension.clone()),

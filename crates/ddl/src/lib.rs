@@ -18,6 +18,7 @@ mod alter;
 mod analyze;
 mod auto_analyze;
 mod build;
+mod cast;
 mod cluster;
 mod column_hints;
 mod comment;
@@ -26,10 +27,12 @@ mod context;
 mod create_statistics;
 mod create_view;
 pub(crate) mod depend;
+mod def_values;
 mod direct;
 mod drop;
 mod drop_column;
 mod drop_constraint;
+mod expressions;
 mod extension;
 mod foreign_key;
 mod function;
@@ -38,11 +41,13 @@ mod identity;
 mod index;
 mod inherit;
 mod like;
+mod meanings;
 mod names;
 mod not_null;
 mod notices;
 pub mod of_function;
 mod open;
+mod operator;
 mod owner;
 mod partition;
 mod persistence;
@@ -96,7 +101,9 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::CreateTrigger(_)
             | Statement::CreateFunction(_)
             | Statement::Define(_)
+            | Statement::CreateCast(_)
             | Statement::AlterFunction(_)
+            | Statement::AlterOperator(_)
             | Statement::CreateEnum(_)
             | Statement::AlterEnum(_)
             | Statement::CreateDomain(_)
@@ -153,7 +160,9 @@ pub fn command_name(statement: &Statement) -> &'static str {
             ast::ObjectKind::Aggregate => "CREATE AGGREGATE",
             _ => "CREATE OPERATOR",
         },
+        Statement::CreateCast(_) => "CREATE CAST",
         Statement::AlterFunction(_) => "ALTER FUNCTION",
+        Statement::AlterOperator(_) => "ALTER OPERATOR",
         Statement::CreateEnum(_) | Statement::CreateComposite(_) => "CREATE TYPE",
         Statement::AlterEnum(_) => "ALTER TYPE",
         Statement::CreateDomain(_) => "CREATE DOMAIN",
@@ -176,6 +185,8 @@ pub fn command_name(statement: &Statement) -> &'static str {
             ast::ObjectKind::Procedure => "DROP PROCEDURE",
             ast::ObjectKind::Routine => "DROP ROUTINE",
             ast::ObjectKind::Aggregate => "DROP AGGREGATE",
+            ast::ObjectKind::Cast => "DROP CAST",
+            ast::ObjectKind::Operator => "DROP OPERATOR",
             ast::ObjectKind::Type => "DROP TYPE",
             ast::ObjectKind::Domain => "DROP DOMAIN",
             _ => "DROP TABLE",
@@ -214,10 +225,17 @@ pub fn execute(statement: &Statement, ctx: &mut DdlContext<'_>) -> Result<&'stat
         Statement::Define(define) if define.kind == ast::ObjectKind::Aggregate => {
             function::create_aggregate(ctx, define)
         }
+        Statement::Define(define) if define.kind == ast::ObjectKind::Operator => {
+            operator::create_operator(ctx, define).map(|()| "CREATE OPERATOR")
+        }
         Statement::Define(define) => {
             Err(Error::not_supported(format!("CREATE {}", define.kind.as_str())))
         }
+        Statement::CreateCast(create) => cast::create_cast(ctx, create).map(|()| "CREATE CAST"),
         Statement::AlterFunction(stmt) => function::alter_function(ctx, stmt),
+        Statement::AlterOperator(stmt) => {
+            operator::alter_operator(ctx, stmt).map(|()| "ALTER OPERATOR")
+        }
         Statement::CreateEnum(create) => types::create_enum(ctx, create).map(|()| "CREATE TYPE"),
         Statement::AlterEnum(alter) => types::alter_enum(ctx, alter).map(|()| "ALTER TYPE"),
         Statement::CreateComposite(create) => {

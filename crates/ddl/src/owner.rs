@@ -1,6 +1,6 @@
 //! ALTER … OWNER TO.
 
-use super::{DdlContext, create_statistics, function, types};
+use super::{DdlContext, create_statistics, function, operator, types};
 use steppe_sql::ast::{AlterOwnerStmt, ObjectKind, ObjectRef};
 use steppe_types::{Error, Result};
 
@@ -13,6 +13,9 @@ pub(crate) fn alter_owner(ctx: &mut DdlContext<'_>, stmt: &AlterOwnerStmt) -> Re
         && function::Kind::of(stmt.kind).is_some()
     {
         return function::check_owned(ctx, stmt.kind, named);
+    }
+    if let (ObjectKind::Operator, ObjectRef::Function(named)) = (stmt.kind, &stmt.object) {
+        return operator::check_owned(ctx, named).map(|()| "ALTER OPERATOR");
     }
     match stmt.kind {
         ObjectKind::Type | ObjectKind::Domain => types::alter_owner(ctx, &stmt.object, stmt.kind),

@@ -1,7 +1,7 @@
 //! Locks on what new objects refer to ([`references`]), which keep it from being dropped meanwhile.
 //!
 //! At its end a statement locks what its new and changed objects refer to and did not refer to
-//! before: schemas, users' types and functions, relations. A DROP locks what it drops in a
+//! before: schemas, users' types, functions and operators, relations. A DROP locks what it drops in a
 //! conflicting mode before it looks for dependents. So of two transactions that meet, the second one
 //! waits. If that is the DROP, it finds the new dependent (2BP01, or CASCADE drops it). If it is the
 //! new object's statement, it finds that the object it needs has been dropped: 42704, 42883, 3F000 or
@@ -15,7 +15,7 @@
 
 use super::DdlContext;
 use std::sync::Arc;
-use steppe_catalog::objects::Object;
+use steppe_catalog::objects::{Object, Operator, UserCast};
 use steppe_catalog::references::{self, Dependency};
 use steppe_catalog::type_spelling::is_spelled;
 use steppe_catalog::{Catalog, Function, ObjectId, builtin};
@@ -59,6 +59,7 @@ fn lock_shared(ctx: &DdlContext<'_>, object: Object) -> Result<()> {
         Object::Schema(oid) => ctx.lock_object(ObjectId::Schema(oid), mode),
         Object::Type(oid) => ctx.lock_object(ObjectId::Type(oid), mode),
         Object::Function(oid) => ctx.lock_object(ObjectId::Function(oid), mode),
+        Object::Operator(oid) => ctx.lock_object(ObjectId::Operator(oid), mode),
         _ => Err(Error::internal("a reference to a part of an object")),
     }
 }
@@ -69,6 +70,7 @@ fn is_there(catalog: &Catalog, object: Object) -> bool {
         Object::Schema(oid) => catalog.schema(oid).is_some(),
         Object::Type(oid) => catalog.user_type(oid).is_some(),
         Object::Function(oid) => catalog.function(oid).is_some(),
+        Object::Operator(oid) => catalog.operator(oid).is_some(),
         _ => false,
     }
 }
@@ -92,6 +94,10 @@ fn missing(names: &Catalog, object: Object) -> Error {
         Object::Function(oid) => {
             let name = names.function(oid).map(|function| function.name.to_string());
             (SqlState::UNDEFINED_FUNCTION, "function", name)
+        }
+        Object::Operator(oid) => {
+            let name = names.operator(oid).map(|operator| operator.name.to_string());
+            (SqlState::UNDEFINED_FUNCTION, "operator", name)
         }
         _ => (SqlState::INTERNAL_ERROR, "object", None),
     };
@@ -136,6 +142,14 @@ fn objects_of(catalog: &Catalog, id: ObjectId) -> Vec<Object> {
             function.map(|function| references::of_function(catalog, function))
         }
         ObjectId::Type(oid) => catalog.user_type(oid).map(|ty| references::of_type(catalog, ty)),
+        ObjectId::Cast(oid) => {
+            let cast = catalog.stored::<UserCast>().get(oid);
+            cast.map(|cast| references::of_cast(catalog, cast))
+        }
+        ObjectId::Operator(oid) => {
+            let operator = catalog.stored::<Operator>().get(oid);
+            operator.map(|operator| references::of_operator(catalog, operator))
+        }
         ObjectId::Schema(_) | ObjectId::Extension(_) => None,
     };
     let normal = list.unwrap_or_default().into_iter().filter(|r| r.kind == Dependency::Normal);
@@ -152,7 +166,7 @@ fn whole(on: Object) -> Option<Object> {
         Object::Relation(oid) | Object::Column(oid, _) => {
             (oid >= FIRST_NORMAL_OID).then_some(Object::Relation(oid))
         }
-        Object::Function(oid) => (oid >= FIRST_NORMAL_OID).then_some(on),
+        Object::Function(oid) | Object::Operator(oid) => (oid >= FIRST_NORMAL_OID).then_some(on),
         Object::Type(ty) => {
             let array = builtin::ty(ty).filter(|ty| ty.is_true_array());
             let ty = array.map_or(ty, |array| array.element);
@@ -166,6 +180,7 @@ fn whole(on: Object) -> Option<Object> {
         Object::Default(..)
         | Object::Constraint(..)
         | Object::Statistics(..)
-        | Object::Trigger(..) => None,
+        | Object::Trigger(..)
+        | Object::Cast(_) => None,
     }
 }

@@ -3,7 +3,7 @@
 //! moved relation are written again with its new name.
 
 use super::open::system_catalog;
-use super::{DdlContext, create_statistics, function, types, view};
+use super::{DdlContext, create_statistics, function, operator, types, view};
 use std::sync::Arc;
 use steppe_catalog::objects::kind_word;
 use steppe_catalog::{RelKind, Relation, Schema, TEMPORARY_SCHEMA};
@@ -22,6 +22,10 @@ pub(super) fn set_schema(ctx: &mut DdlContext<'_>, stmt: &AlterSchemaStmt) -> Re
         && function::Kind::of(stmt.kind).is_some()
     {
         return function::set_schema(ctx, stmt.kind, named, &stmt.new_schema);
+    }
+    if let (ObjectKind::Operator, ObjectRef::Function(named)) = (stmt.kind, &stmt.object) {
+        let moved = operator::set_schema(ctx, named, &stmt.new_schema);
+        return moved.map(|()| "ALTER OPERATOR");
     }
     if let ObjectKind::Type | ObjectKind::Domain = stmt.kind {
         return types::set_schema(ctx, &stmt.object, stmt.kind, &stmt.new_schema);

@@ -137,9 +137,12 @@ impl<'a> Walk<'a> {
 
     /// Whether it is a parameter that its column accepts, as in most statements that change rows.
     fn is_stored_as_it_is(&self, expr: &Expr) -> bool {
-        let Expr::Func { args, ty, syntax: CallSyntax::ImplicitCast, .. } = expr else {
+        let Expr::Func { func, args, ty, syntax: CallSyntax::ImplicitCast } = expr else {
             return false;
         };
+        if !func.is_built_in() {
+            return false;
+        }
         let (Some(Expr::Param { index, .. }), Some(params)) = (args.first(), self.params) else {
             return false;
         };

@@ -345,7 +345,9 @@ fn is_at_hand(expr: &Expr) -> bool {
     match expr {
         Expr::Const(..) | Expr::Param { .. } | Expr::Slot { .. } => true,
         Expr::Relabel { arg, .. } => is_at_hand(arg),
-        Expr::Func { args, syntax: CallSyntax::ImplicitCast, .. } => args.iter().all(is_at_hand),
+        Expr::Func { func, args, syntax: CallSyntax::ImplicitCast, .. } => {
+            func.is_built_in() && args.iter().all(is_at_hand)
+        }
         _ => false,
     }
 }

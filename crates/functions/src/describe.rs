@@ -4,9 +4,9 @@ use super::args::{int4, oid as oid_at, text_datum};
 use super::reg::CatalogNames;
 use super::{Entry, scalar};
 use crate::FnContext;
-use steppe_catalog::builtin;
-use steppe_catalog::objects::{self, Object};
+use steppe_catalog::objects::{self, Object, UserCast};
 use steppe_catalog::system::extended_statistics::statistics_object;
+use steppe_catalog::{PLPGSQL, builtin};
 use steppe_types::io::TypeCatalog;
 use steppe_types::{Datum, Error, Oid, Result, oid};
 
@@ -17,9 +17,11 @@ pub(super) const TABLE: &[Entry] = &[("pg_describe_object", scalar(describe))];
 const PG_TYPE: Oid = 1247;
 const PG_PROC: Oid = 1255;
 const PG_CLASS: Oid = 1259;
+const PG_CAST: Oid = 2605;
 const PG_CONSTRAINT: Oid = 2606;
 const PG_LANGUAGE: Oid = 2612;
 const PG_NAMESPACE: Oid = 2615;
+const PG_OPERATOR: Oid = 2617;
 const PG_EXTENSION: Oid = 3079;
 const PG_STATISTIC_EXT: Oid = 3381;
 
@@ -39,9 +41,18 @@ fn describe(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
         PG_EXTENSION => {
             let mut extensions = cx.catalog.extensions();
             let extension = extensions.find(|extension| extension.oid == object);
-            extension.map(|extension| format!("extension {}", extension.name))
+            let name = match object == PLPGSQL.oid {
+                true => Some(PLPGSQL.name),
+                false => extension.map(|extension| &*extension.name),
+            };
+            name.map(|name| format!("extension {name}"))
         }
         PG_LANGUAGE => builtin::language_name(object).map(|name| format!("language {name}")),
+        PG_CAST => cast(object, cx).map(|types_of| {
+            let [source, target] = types_of.map(types);
+            format!("cast from {source} to {target}")
+        }),
+        PG_OPERATOR => cx.catalog.operator(object).map(|_| named(Object::Operator(object))),
         PG_PROC => function(object, &names)?,
         PG_STATISTIC_EXT => {
             let found = statistics_object(&cx.catalog, object);
@@ -65,6 +76,18 @@ fn relation(oid: Oid, column: i32, cx: &FnContext) -> Option<Object> {
         Ok(number) => relation.columns.get(number - 1).map(|_| Object::Column(oid, attnum)),
         Err(_) => None,
     }
+}
+
+/// The types of a cast.
+fn cast(oid: Oid, cx: &FnContext) -> Option<[Oid; 2]> {
+    if let Some(own) = cx.catalog.stored::<UserCast>().get(oid) {
+        return Some([own.source, own.target]);
+    }
+    let mut built_in = builtin::table("pg_cast")?.rows();
+    let shown = oid.to_string();
+    let found = built_in.find(|row| row.get("oid") == Some(&shown))?;
+    let ty = |column| found.get(column)?.parse().ok();
+    Some([ty("castsource")?, ty("casttarget")?])
 }
 
 fn constraint(oid: Oid, cx: &FnContext) -> Option<Object> {

@@ -7,7 +7,7 @@
 
 use crate::FnContext;
 use std::sync::Arc;
-use steppe_catalog::objects::function_signature;
+use steppe_catalog::objects::{function_signature, operator_signature};
 use steppe_catalog::{
     Catalog, DATABASE_NAME, FunctionRef, OperatorRef, PG_CATALOG, Relation, builtin, system,
 };
@@ -76,11 +76,21 @@ impl CatalogNames {
         visible
     }
 
-    /// The operators that a symbol may mean.
+    /// The operators that a symbol may mean: of those over the same types, the first in the search
+    /// path.
     fn operators(&self, schema: Option<&str>, symbol: &str) -> Vec<OperatorRef> {
-        let mut found = Vec::new();
-        self.catalog.operators_in(schema, symbol, &self.path, &mut |_, o| found.push(o));
-        found
+        let mut found: Vec<(usize, OperatorRef)> = Vec::new();
+        self.catalog.operators_in(schema, symbol, &self.path, &mut |at, o| found.push((at, o)));
+        found.sort_by_key(|(place, _)| *place);
+        let mut visible: Vec<OperatorRef> = Vec::with_capacity(found.len());
+        for (_, operator) in found {
+            let hides =
+                |o: &OperatorRef| (o.left, o.right) == (operator.left, operator.right);
+            if !visible.iter().any(hides) {
+                visible.push(operator);
+            }
+        }
+        visible
     }
 
     /// The name alone where it means but one object, else behind its schema's.
@@ -429,13 +439,6 @@ fn regcollation_in(text: &str) -> Result<Oid> {
     })
 }
 
-/// `name(type,type)` as regprocedure and regoperator print.
-fn with_types(name: &str, types: impl IntoIterator<Item = Oid>) -> String {
-    let show = |ty: Oid| if ty == 0 { "NONE".to_string() } else { format_type(ty, -1) };
-    let types: Vec<String> = types.into_iter().map(show).collect();
-    format!("{name}({})", types.join(","))
-}
-
 impl TypeCatalog for CatalogNames {
     /// Called only for types that have no representation here: PostgreSQL's types are named in the
     /// error.
@@ -467,6 +470,11 @@ impl TypeCatalog for CatalogNames {
 
     fn type_name(&self, type_oid: Oid) -> Option<String> {
         is_own(type_oid).then(|| self.types().format(type_oid, -1))
+    }
+
+    fn operator_name(&self, operator: Oid) -> Option<String> {
+        let operator = self.catalog.operator(operator)?;
+        Some(self.catalog.operator_reference(&operator, &self.path))
     }
 
     fn enum_label(&self, type_oid: Oid, order: f64) -> Option<Arc<str>> {
@@ -535,13 +543,15 @@ impl TypeCatalog for CatalogNames {
                 function_signature(&self.catalog, &self.path, &types, &proc)
             }),
             oid::REGOPER => self.catalog.operator(value).map(|operator| {
-                let is_only = self.operators(None, &operator.name).len() == 1;
+                let named = self.operators(None, &operator.name);
+                let is_only = matches!(named.as_slice(), [only] if only.oid == value);
                 let schema = Some(operator.schema);
                 self.bare_or_qualified(operator.name.to_string(), schema, is_only)
             }),
-            oid::REGOPERATOR => {
-                self.catalog.operator(value).map(|o| with_types(&o.name, [o.left, o.right]))
-            }
+            oid::REGOPERATOR => self.catalog.operator(value).map(|operator| {
+                let types = |ty: Oid| self.types().format(ty, -1);
+                operator_signature(&self.catalog, &self.path, &types, &operator)
+            }),
             oid::REGCOLLATION => builtin::collation_name(value).map(quote_identifier),
             oid::REGNAMESPACE => self.catalog.schema(value).map(|s| quote_identifier(&s.name)),
             oid::REGROLE => self.name_of_role(value).map(quote_identifier),

@@ -15,7 +15,9 @@ use steppe_catalog::system::extended_statistics::{
 };
 use steppe_catalog::system::triggers;
 use steppe_catalog::trigger::TriggerTiming;
-use steppe_catalog::{Catalog, ConstraintKind, ExtendedStatistics, Function, RelKind, Relation};
+use steppe_catalog::{
+    Catalog, ConstraintKind, ExtendedStatistics, Function, PG_CATALOG, RelKind, Relation,
+};
 use steppe_sql::bind::sql_function::{Arguments, BodyStatement, parse_body};
 use steppe_sql::bind::{BindContext, Bound, Params, bind_function_query, bind_view};
 use steppe_sql::deparse::function_body::print_body;
@@ -172,7 +174,7 @@ pub fn printed_view(
 ) -> Option<String> {
     let (stored, catalog) = (view.view.as_ref()?, names.catalog());
     let columns: Vec<Arc<str>> = view.columns.iter().map(|c| c.name.clone()).collect();
-    let printed = bind_view(catalog, names.path(), stored).and_then(|query| {
+    let printed = bind_view(catalog, &[PG_CATALOG], stored).and_then(|query| {
         in_shown_style(names, io, pretty, |style| print(&query, Some(&columns), style))
     });
     // A text that cannot be printed again is shown as it was written.
@@ -190,7 +192,7 @@ pub(super) fn printed_body(names: &CatalogNames, io: &IoContext, function: &Func
     let is_return = kept().starts_with("RETURN ");
     let Ok(body) = parse_body(function) else { return kept() };
     let catalog = names.catalog();
-    let context = BindContext { catalog, search_path: names.path(), io, source: &body.text };
+    let context = BindContext { catalog, search_path: &[PG_CATALOG], io, source: &body.text };
     let bind = |statement: &BodyStatement| {
         let arguments = Arguments::of(function, &function.args, None);
         let params = Params::variables(Arc::new(arguments));

@@ -18,7 +18,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_table_is_visible", scalar(relation)),
     ("pg_type_is_visible", scalar(data_type)),
     ("pg_function_is_visible", scalar(function)),
-    ("pg_operator_is_visible", scalar(|a, cx| present(cx.catalog.operator(oid(a, 0)?).is_some()))),
+    ("pg_operator_is_visible", scalar(operator)),
     ("pg_opclass_is_visible", scalar(|a, _| listed("pg_opclass", oid(a, 0)?))),
     ("pg_opfamily_is_visible", scalar(|a, _| listed("pg_opfamily", oid(a, 0)?))),
     ("pg_collation_is_visible", scalar(|a, _| listed("pg_collation", oid(a, 0)?))),
@@ -72,6 +72,13 @@ fn function(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     }
     let path = CatalogNames::of(cx);
     Ok(Datum::Bool(cx.catalog.function_is_visible(&function, path.path())))
+}
+
+/// An operator is visible if no other one over the same types is found before it.
+fn operator(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let Some(operator) = cx.catalog.operator(oid(args, 0)?) else { return Ok(Datum::Null) };
+    let path = CatalogNames::of(cx);
+    Ok(Datum::Bool(cx.catalog.operator_is_visible(&operator, path.path())))
 }
 
 fn statistics(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {

@@ -47,6 +47,10 @@ impl TypeCatalog for StatementNames {
         self.planned.type_name(type_oid)
     }
 
+    fn operator_name(&self, operator: Oid) -> Option<String> {
+        self.planned.operator_name(operator)
+    }
+
     fn enum_label(&self, type_oid: Oid, order: f64) -> Option<Arc<str>> {
         let newer =
             || self.core.upgrade()?.names_made_since(self.epoch)?.enum_label(type_oid, order);

@@ -12,15 +12,17 @@ mod levels;
 pub mod query;
 mod row_types;
 mod sql_syntax;
+pub mod unnamed;
 mod user_types;
 
 use self::clauses::is_call;
 use self::user_types::type_text;
 use crate::bind::trigger;
 use crate::expr::{Aggregate, BoolTest, CallSyntax, Expr, RowCompareOp, TypeRef, WindowCall};
+use std::borrow::Cow;
 use steppe_catalog::system::definitions;
 pub use steppe_catalog::system::definitions::simple_quote_literal;
-use steppe_catalog::{Catalog, Function, Relation, builtin};
+use steppe_catalog::{Catalog, Function, OperatorRef, Relation, builtin, operator_spelling};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, oid, text_io};
 
@@ -110,6 +112,34 @@ pub fn quote_identifier(name: &str) -> String {
     definitions::quote_identifier(name).into_owned()
 }
 
+/// An expression without the casts around it that the text does not show.
+fn without_hidden_cast<'e>(expr: &'e Expr, io: &IoContext) -> &'e Expr {
+    let mut shown = expr;
+    while let Some(operand) = shown.implicit_cast_operand() {
+        match shown {
+            Expr::Func { func, .. } if is_kept_as_call(func, io) => break,
+            _ => shown = operand,
+        }
+    }
+    shown
+}
+
+/// Whether a cast by a function is kept as a call of it, so that the text means the same when the
+/// user's cast is dropped, and names the function that it depends on.
+fn is_kept_as_call(func: &Function, io: &IoContext) -> bool {
+    io.catalog.is_none() && !func.is_built_in()
+}
+
+/// An operator in an expression, as a session's search path finds it. Where there is no session, a
+/// built-in one has its symbol, and a user's is named by its OID.
+fn operator_text(operator: &OperatorRef, io: &IoContext) -> Cow<'static, str> {
+    match io.catalog.as_ref().and_then(|catalog| catalog.operator_name(operator.oid)) {
+        Some(shown) => shown.into(),
+        None if operator.is_built_in() => operator.name.clone(),
+        None => operator_spelling::spelling(operator).into(),
+    }
+}
+
 /// Casts that the binder put in are hidden at the top and below AND, OR and NOT. As arguments they
 /// are shown, since they determine the called operator or function (ruleutils' showimplicit).
 struct Deparser<'a> {
@@ -121,7 +151,7 @@ struct Deparser<'a> {
 impl Deparser<'_> {
     /// An expression whose own implicit cast, if it is one, is hidden.
     fn expr(&self, expr: &Expr, out: &mut String) {
-        self.arg(expr.without_implicit_cast(), out);
+        self.arg(without_hidden_cast(expr, self.io), out);
     }
 
     /// An expression with implicit casts shown.
@@ -138,7 +168,7 @@ impl Deparser<'_> {
             Expr::Param { index, .. } => out.push_str(&format!("${}", index + 1)),
             Expr::ExecParam { id, .. } => out.push_str(&format!("${id}")),
             Expr::Var { .. } | Expr::Slot { .. } => out.push('?'),
-            Expr::Func { func, args, ty, syntax } => self.call(func, args, *ty, *syntax, out),
+            Expr::Func { func, args, ty, syntax } => self.call(func, args, *ty, syntax, out),
             Expr::And(args) => self.joined(args, " AND ", out),
             Expr::Or(args) => self.joined(args, " OR ", out),
             Expr::Not(arg) => {
@@ -185,7 +215,7 @@ impl Deparser<'_> {
                 self.arg(left, out);
                 out.push_str(&format!(
                     " {} {} (",
-                    self.symbol(*syntax),
+                    self.symbol(syntax),
                     if *all { "ALL" } else { "ANY" }
                 ));
                 self.expr(array, out);
@@ -251,7 +281,7 @@ impl Deparser<'_> {
         func: &Function,
         args: &[Expr],
         ty: TypeRef,
-        syntax: CallSyntax,
+        syntax: &CallSyntax,
         out: &mut String,
     ) {
         match (syntax, args) {
@@ -261,8 +291,16 @@ impl Deparser<'_> {
             (CallSyntax::Operator(_), [arg]) => {
                 self.wrapped(&format!("({} ", self.symbol(syntax)), arg, ")", out);
             }
-            (CallSyntax::ImplicitCast | CallSyntax::ExplicitCast, [arg, ..]) => {
+            (CallSyntax::ImplicitCast | CallSyntax::ExplicitCast, [arg, ..])
+                if !is_kept_as_call(func, self.io) =>
+            {
                 self.cast(arg, ty, out);
+            }
+            (CallSyntax::ImplicitCast | CallSyntax::ExplicitCast, _) if func.ret != ty.oid => {
+                out.push('(');
+                self.function_name(func, out);
+                self.named_list("(", args, "))::", out);
+                out.push_str(&type_text(ty, self.io));
             }
             (CallSyntax::SqlValue(word), _) => {
                 out.push_str(word);
@@ -272,7 +310,7 @@ impl Deparser<'_> {
             }
             (CallSyntax::Defaulted(left_out), args) => {
                 self.function_name(func, out);
-                self.given_arguments(func, args, left_out, out);
+                self.given_arguments(func, args, *left_out, out);
             }
             (CallSyntax::Variadic, [first @ .., array]) => {
                 self.function_name(func, out);
@@ -280,7 +318,7 @@ impl Deparser<'_> {
                 self.wrapped("VARIADIC ", array, ")", out);
             }
             _ => {
-                if syntax == CallSyntax::Sql
+                if *syntax == CallSyntax::Sql
                     && func.built_in_name().is_some_and(|name| self.sql_call(name, args, out))
                 {
                     return;
@@ -319,10 +357,10 @@ impl Deparser<'_> {
         }
     }
 
-    fn symbol(&self, syntax: CallSyntax) -> &'static str {
+    fn symbol(&self, syntax: &CallSyntax) -> Cow<'static, str> {
         match syntax {
-            CallSyntax::Operator(op) => &op.get().name,
-            _ => "?",
+            CallSyntax::Operator(op) => operator_text(op, self.io),
+            _ => "?".into(),
         }
     }
 
@@ -332,7 +370,7 @@ impl Deparser<'_> {
             Expr::Const(Datum::Text(text), own) if [ty.oid, oid::UNKNOWN].contains(&own.oid) => {
                 out.push_str(&simple_quote_literal(text));
             }
-            _ => self.wrapped("(", arg.without_implicit_cast(), ")", out),
+            _ => self.wrapped("(", without_hidden_cast(arg, self.io), ")", out),
         }
         out.push_str("::");
         out.push_str(&type_text(ty, self.io));

@@ -192,7 +192,7 @@ pub struct DomainChecks {
 }
 
 /// The syntax of a function call: EXPLAIN and pg_get_expr print it back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallSyntax {
     /// `f(a, b)`
     Function,
@@ -496,15 +496,22 @@ impl Expr {
     /// The expression without the casts around it that the binder put in
     /// (nodeFuncs.c, strip_implicit_coercions).
     pub(crate) fn without_implicit_cast(&self) -> &Expr {
+        let mut expr = self;
+        while let Some(operand) = expr.implicit_cast_operand() {
+            expr = operand;
+        }
+        expr
+    }
+
+    /// The operand, if the expression is a cast that the binder put in.
+    pub(crate) fn implicit_cast_operand(&self) -> Option<&Expr> {
         match self {
-            Expr::Func { args, syntax: CallSyntax::ImplicitCast, .. } if !args.is_empty() => {
-                args[0].without_implicit_cast()
-            }
+            Expr::Func { args, syntax: CallSyntax::ImplicitCast, .. } => args.first(),
             Expr::Relabel { arg, implicit: true, .. }
             | Expr::ArrayCoerce { arg, implicit: true, .. }
             | Expr::Domain { arg, implicit: true, .. }
-            | Expr::CoerceViaIo { arg, implicit: true, .. } => arg.without_implicit_cast(),
-            other => other,
+            | Expr::CoerceViaIo { arg, implicit: true, .. } => Some(arg),
+            _ => None,
         }
     }
 

@@ -111,7 +111,7 @@ pub(crate) fn alternatives(expr: &Expr) -> Option<Vec<Expr>> {
         func: func.clone(),
         args: vec![(**left).clone(), value],
         ty: TypeRef::plain(oid::BOOL),
-        syntax: *syntax,
+        syntax: syntax.clone(),
     };
     match &**array {
         Expr::Array { elements, multidim: false, .. } if elements.len() <= LIST_MAX => {
@@ -164,7 +164,7 @@ pub(crate) fn comparison(expr: &Expr) -> Option<Comparison<'_>> {
     let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = expr else { return None };
     let [left, right] = args.as_slice() else { return None };
     let (operand, value, op) = match (constant(left), constant(right)) {
-        (None, Some(value)) => (left, value, *op),
+        (None, Some(value)) => (left, value, op.clone()),
         (Some(value), None) => (right, value, OperatorRef::built_in(op.commutator)?),
         _ => return None,
     };
@@ -181,8 +181,8 @@ fn constant(expr: &Expr) -> Option<(Datum, Oid)> {
     match expr {
         Expr::Const(value, ty) if !value.is_null() => Some((value.clone(), ty.oid)),
         Expr::Relabel { arg, ty, .. } => constant(arg).map(|(value, _)| (value, ty.oid)),
-        Expr::Func { args, ty, syntax: CallSyntax::ImplicitCast, .. }
-            if matches!(ty.oid, oid::INT8 | oid::NUMERIC) && ty.typmod < 0 =>
+        Expr::Func { func, args, ty, syntax: CallSyntax::ImplicitCast }
+            if func.is_built_in() && matches!(ty.oid, oid::INT8 | oid::NUMERIC) && ty.typmod < 0 =>
         {
             let (value, from) = constant(args.first()?)?;
             if !matches!(from, oid::INT2 | oid::INT4 | oid::INT8) {

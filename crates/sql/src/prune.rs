@@ -157,10 +157,10 @@ impl KeyOfScan {
             }),
             Expr::BoolTest { arg, test } => self.bool_test(arg, *test),
             Expr::Func { syntax: CallSyntax::Operator(op), args, .. } => {
-                self.comparison(*op, args, slots)
+                self.comparison(op, args, slots)
             }
             Expr::ScalarArrayOp { all, left, array, syntax: CallSyntax::Operator(op), .. } => {
-                self.array_comparison(*op, *all, left, array, slots)
+                self.array_comparison(op, *all, left, array, slots)
             }
             Expr::RowCompare { op, left, right, .. } => {
                 self.row_comparison(*op, left, right, slots)
@@ -198,23 +198,23 @@ impl KeyOfScan {
 
     fn comparison(
         &self,
-        op: OperatorRef,
+        op: &OperatorRef,
         args: &[Expr],
         slots: &mut Vec<Slot>,
     ) -> Option<Predicate> {
         let [left, right] = args else { return None };
         let (column, value, op) = match (self.column(left), self.column(right)) {
-            (Some(column), _) => (column, right, op),
+            (Some(column), _) => (column, right, op.clone()),
             (None, Some(column)) => (column, left, OperatorRef::built_in(op.commutator)?),
             (None, None) => return None,
         };
-        let operator = self.operator(column, op)?;
+        let operator = self.operator(column, &op)?;
         Some(Predicate::Compare { column, operator, operand: operand(value, slots)? })
     }
 
     fn array_comparison(
         &self,
-        op: OperatorRef,
+        op: &OperatorRef,
         all: bool,
         left: &Expr,
         array: &Expr,
@@ -253,7 +253,7 @@ impl KeyOfScan {
     }
 
     /// The comparison that an operator makes, if it is one of the key column's ordering.
-    fn operator(&self, column: usize, operator: OperatorRef) -> Option<Comparison> {
+    fn operator(&self, column: usize, operator: &OperatorRef) -> Option<Comparison> {
         if !same_ordering(self.columns[column].1, operator.left) {
             return None;
         }

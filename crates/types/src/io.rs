@@ -52,6 +52,11 @@ pub trait TypeCatalog: Send + Sync {
         None
     }
 
+    /// An operator that is not built in, as an expression names it.
+    fn operator_name(&self, _operator: Oid) -> Option<String> {
+        None
+    }
+
     /// The label of an enum's value; `None` if the type or its label is not there.
     fn enum_label(&self, _type_oid: Oid, _order: f64) -> Option<Arc<str>> {
         None

@@ -57,8 +57,22 @@ pub enum PatternKind {
 }
 
 impl Estimate {
+    /// The fraction that the estimator supposes where it knows nothing of the values (selfuncs.h).
+    pub(crate) fn without_statistics(self) -> Estimate {
+        match self {
+            Estimate::Equal => Estimate::Fixed(0.005),
+            Estimate::NotEqual => Estimate::Fixed(0.995),
+            Estimate::Less | Estimate::LessEqual | Estimate::Greater | Estimate::GreaterEqual => {
+                Estimate::Fixed(1.0 / 3.0)
+            }
+            Estimate::Match { negated: false, .. } | Estimate::Elements => Estimate::Fixed(0.005),
+            Estimate::Match { negated: true, .. } => Estimate::Fixed(0.995),
+            Estimate::Fixed(_) | Estimate::None => self,
+        }
+    }
+
     /// The estimator with this OID in pg_proc.
-    pub(super) fn of(function: Oid) -> Estimate {
+    pub(crate) fn of(function: Oid) -> Estimate {
         use PatternKind::*;
         let like = |pattern, negated| Estimate::Match { pattern, negated };
         match function {

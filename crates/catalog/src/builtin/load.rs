@@ -2,7 +2,8 @@
 
 use super::language::SQL_LANGUAGE;
 use super::tsv::{self, Row, Table};
-use super::{Cast, CastContext, CastMethod, Estimate, Facts, Named, Ordering, Strategy, Type};
+use super::{Cast, CastContext, CastMethod, Facts, Named, Ordering, Strategy, Type};
+use crate::BOOTSTRAP_SUPERUSER;
 use crate::objects::{
     Aggregate, AggregateKind, Argument, ArgumentMode, Body, FinishModify, Function, FunctionKind,
     Moving, Operator, Parallel, Text, Volatility,
@@ -232,8 +233,10 @@ fn operators(table: &Table) -> Named<Operator> {
         negator: row.number("oprnegate"),
         can_hash: row.flag("oprcanhash"),
         can_merge: row.flag("oprcanmerge"),
-        estimate: Estimate::of(row.number("oprrest")),
-        join_estimate: Estimate::of(row.number("oprjoin")),
+        restrict: row.number("oprrest"),
+        join: row.number("oprjoin"),
+        owner: BOOTSTRAP_SUPERUSER,
+        comment: None,
     };
     Named::new(table.rows().map(read).collect(), |o| o.oid, |o| &o.name)
 }

@@ -1,7 +1,7 @@
 //! Functions, operators, casts and types as a version of the catalog knows them: those of users,
 //! and behind them the built-in ones.
 
-use super::{Function, FunctionRef, OperatorRef};
+use super::{Function, FunctionRef, Operator, OperatorRef, UserCast};
 use crate::builtin::{self, Cast, Type};
 use crate::type_spelling::{Spelled, spelled};
 use crate::{Catalog, INFORMATION_SCHEMA, PG_CATALOG};
@@ -33,7 +33,7 @@ impl Places<'_> {
         self.named.into_iter().chain(path.iter().copied())
     }
 
-    /// Whether a look-up finds functions of a schema. It finds those of a temporary schema only if
+    /// Whether a look-up finds functions and operators of a schema. It finds those of a temporary schema only if
     /// the name is qualified with the schema.
     fn has_functions(&self, catalog: &Catalog, schema: Oid) -> bool {
         self.named.is_some() || catalog.schema(schema).is_some_and(|s| !s.is_temporary())
@@ -51,12 +51,17 @@ impl Catalog {
 
     /// An operator by OID.
     pub fn operator(&self, oid: Oid) -> Option<OperatorRef> {
-        builtin::operator(oid)
+        match self.stored::<Operator>().get(oid) {
+            Some(operator) => Some(OperatorRef::from(operator.clone())),
+            None => builtin::operator(oid),
+        }
     }
 
     /// The cast from one type to another, if pg_cast has one.
     pub fn cast(&self, from: Oid, to: Oid) -> Option<Cast> {
-        builtin::cast(from, to)
+        let own = || UserCast::find(self, from, to);
+        let of_user = || own().map(|cast| Cast { context: cast.context, method: cast.method });
+        builtin::cast(from, to).or_else(of_user)
     }
 
     /// A type by OID.
@@ -123,6 +128,45 @@ impl Catalog {
         if let Some(place) = places.of(PG_CATALOG) {
             builtin::operators_named(name).for_each(|operator| f(place, operator));
         }
+        let stored = self.stored::<Operator>();
+        if stored.is_empty() {
+            return;
+        }
+        for schema in places.schemas() {
+            let Some(place) = places.of(schema).filter(|_| places.has_functions(self, schema))
+            else {
+                continue;
+            };
+            for operator in stored.named(schema, name) {
+                f(place, OperatorRef::from(operator.clone()));
+            }
+        }
+    }
+
+    /// The operator that a name and exactly these operand types find first in the search path
+    /// (OpernameGetOprid). The left type of a prefix operator is 0.
+    pub fn operator_in(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+        (left, right): (Oid, Oid),
+        path: &[Oid],
+    ) -> Option<OperatorRef> {
+        let mut first: Option<(usize, OperatorRef)> = None;
+        self.operators_in(schema, name, path, &mut |place, found| {
+            let is_earlier = first.as_ref().is_none_or(|(at, _)| place < *at);
+            if (found.left, found.right) == (left, right) && is_earlier {
+                first = Some((place, found));
+            }
+        });
+        first.map(|(_, operator)| operator)
+    }
+
+    /// Whether an operator's bare name finds it (OperatorIsVisible).
+    pub fn operator_is_visible(&self, operator: &Operator, path: &[Oid]) -> bool {
+        let types = (operator.left, operator.right);
+        let found = self.operator_in(None, &operator.name, types, path);
+        found.is_some_and(|found| found.oid == operator.oid)
     }
 
     /// Whether a function's bare name finds it, where there is none with the same arguments earlier

@@ -8,7 +8,8 @@ use super::rows::{RowsBuilder, array, optional, text, text_array};
 use super::session::SystemContext;
 use super::triggers::PG_TRIGGER;
 use super::{acls, partitions, pretty, shape, types};
-use crate::objects::Function;
+use crate::extension::PLPGSQL;
+use crate::objects::{Function, Operator, UserCast};
 use crate::relation::{Column, ConstraintKind, IndexInfo, RelKind, Relation};
 use crate::row_types::row_type_of;
 use crate::snapshot::Catalog;
@@ -416,11 +417,19 @@ pub(super) fn pg_description(context: &SystemContext<'_>, out: &mut RowsBuilder)
     for schema in context.catalog.schemas() {
         row(schema.oid, PG_NAMESPACE, 0, &schema.comment);
     }
+    let included = Some(RareText::new(PLPGSQL.comment.to_owned()));
+    row(PLPGSQL.oid, PG_EXTENSION, 0, &included);
     for extension in context.catalog.extensions() {
         row(extension.oid, PG_EXTENSION, 0, &extension.comment);
     }
     for function in context.catalog.stored::<Function>().iter() {
         row(function.oid, PG_PROC, 0, &function.comment);
+    }
+    for operator in context.catalog.stored::<Operator>().iter() {
+        row(operator.oid, super::operators::PG_OPERATOR, 0, &operator.comment);
+    }
+    for cast in context.catalog.stored::<UserCast>().iter() {
+        row(cast.oid, super::casts::PG_CAST, 0, &cast.comment);
     }
     for relation in context.catalog.relations() {
         // A composite type's comment is one on the type.

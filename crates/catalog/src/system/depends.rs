@@ -1,16 +1,18 @@
 //! pg_depend. It has the references of all objects ([`references`]), and rows about views' rules,
 //! languages and extensions.
 
+use super::casts::PG_CAST;
 use super::classes::{
     PG_ATTRDEF, PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE, PG_REWRITE, PG_STATISTIC_EXT, PG_TYPE,
     default_oid,
 };
 use super::extensions::{PG_EXTENSION, members};
 use super::functions::{PG_PROC, language_of};
+use super::operators::PG_OPERATOR;
 use super::rows::RowsBuilder;
 use super::session::SystemContext;
 use super::triggers::PG_TRIGGER;
-use crate::objects::{Function, Object, UserType};
+use crate::objects::{Function, Object, Operator, UserCast, UserType};
 use crate::references::{self, Dependency, Reference};
 use crate::snapshot::Catalog;
 use steppe_types::{Datum, Oid};
@@ -39,6 +41,12 @@ pub(super) fn pg_depend(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     }
     for ty in catalog.stored::<UserType>().iter() {
         rows_of(catalog, &references::of_type(catalog, ty), out);
+    }
+    for cast in catalog.stored::<UserCast>().iter() {
+        rows_of(catalog, &references::of_cast(catalog, cast), out);
+    }
+    for operator in catalog.stored::<Operator>().iter() {
+        rows_of(catalog, &references::of_operator(catalog, operator), out);
     }
     for relation in catalog.relations().filter(|relation| !relation.is_system()) {
         if relation.view.is_some() {
@@ -85,6 +93,8 @@ fn address(object: Object) -> Address {
         Object::Trigger(_, oid) => (PG_TRIGGER, oid, 0),
         Object::Function(oid) => (PG_PROC, oid, 0),
         Object::Type(oid) => (PG_TYPE, oid, 0),
+        Object::Cast(oid) => (PG_CAST, oid, 0),
+        Object::Operator(oid) => (PG_OPERATOR, oid, 0),
     }
 }
 

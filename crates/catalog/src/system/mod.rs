@@ -14,6 +14,7 @@
 
 mod acls;
 mod aggregates;
+mod casts;
 mod classes;
 mod cluster;
 mod composites;
@@ -28,6 +29,7 @@ mod functions;
 mod indexes;
 mod information_schema;
 mod keywords;
+mod operators;
 pub mod partitions;
 mod pretty;
 mod routines;
@@ -51,6 +53,13 @@ pub use shape::relations;
 /// The storage strategy for a type's values that do not fit a row (pg_type.typstorage).
 pub fn type_storage(type_oid: steppe_types::Oid) -> u8 {
     types::storage(type_oid).storage
+}
+
+/// Whether PostgreSQL keeps values of both types in the same space: typlen, typbyval and typalign are
+/// equal.
+pub fn are_stored_alike(one: steppe_types::Oid, other: steppe_types::Oid) -> bool {
+    let [one, other] = [one, other].map(types::storage);
+    (one.len, one.by_value, one.align) == (other.len, other.by_value, other.align)
 }
 
 /// The alignment in bytes of a type's values (pg_type.typalign).

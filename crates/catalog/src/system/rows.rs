@@ -4,8 +4,9 @@ use super::facts::{self, Rows};
 use super::session::SystemContext;
 use super::shape::{self, Shape};
 use super::{
-    acls, aggregates, classes, cluster, constraints, depends, extended_statistics, extensions,
-    functions, information_schema, partitions, row_types, statistics, triggers, views,
+    acls, aggregates, casts, classes, cluster, constraints, depends, extended_statistics,
+    extensions, functions, information_schema, operators, partitions, row_types, statistics,
+    triggers, views,
 };
 use crate::PG_CATALOG;
 use std::sync::Arc;
@@ -26,6 +27,12 @@ pub fn rows(relation: Oid, context: &SystemContext<'_>) -> Result<Option<Rows>> 
         }
         if shape.name == "pg_proc" {
             return functions::pg_proc(shape, context);
+        }
+        if shape.name == "pg_cast" {
+            return casts::pg_cast(shape, context);
+        }
+        if shape.name == "pg_operator" {
+            return operators::pg_operator(shape, context);
         }
         if shape.name == "pg_aggregate" {
             return aggregates::pg_aggregate(shape, context);

@@ -106,7 +106,7 @@ fn is_any(base: &TypeName) -> bool {
 struct New<'c, 'd> {
     ctx: &'c mut DdlContext<'d>,
     parameters: Parameters,
-    /// The functions that it uses and that are not built in.
+    /// The functions and operators that it uses and that are not built in.
     uses: Vec<Oid>,
 }
 
@@ -355,16 +355,15 @@ impl New<'_, '_> {
             ));
         };
         let (catalog, path) = (self.ctx.catalog(), self.ctx.search_path.clone());
-        let mut found: Option<(usize, Oid)> = None;
-        catalog.operators_in(name.schema(), name.name(), &path, &mut |place, operator| {
-            let is_it = (operator.left, operator.right) == (ty, ty);
-            if is_it && found.is_none_or(|(first, _)| place < first) {
-                found = Some((place, operator.oid));
+        let found = catalog.operator_in(name.schema(), name.name(), (ty, ty), &path);
+        if let Some(operator) = found {
+            if !operator.is_built_in() {
+                self.uses.push(operator.oid);
             }
-        });
+            return Ok(operator.oid);
+        }
         let shown = self.ctx.format_type(ty);
         let message = format!("operator does not exist: {shown} {name} {shown}");
-        let missing = || Error::new(SqlState::UNDEFINED_FUNCTION, message);
-        found.map(|(_, oid)| oid).ok_or_else(missing)
+        Err(Error::new(SqlState::UNDEFINED_FUNCTION, message))
     }
 }

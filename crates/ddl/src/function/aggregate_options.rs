@@ -2,6 +2,7 @@
 //! aggregatecmds.c).
 
 use super::super::DdlContext;
+use super::super::def_values::{name, type_name, wrong};
 use super::super::reloptions::{def_boolean, def_text};
 use super::options::parallel;
 use super::refused;
@@ -148,45 +149,6 @@ impl MovingDefinition {
             _ => return Ok(false),
         }
         Ok(true)
-    }
-}
-
-/// 42601 for a value of the wrong kind, or none (define.c).
-fn wrong(elem: &DefElem, why: &str) -> Error {
-    Error::new(SqlState::SYNTAX_ERROR, format!("{} {why}", elem.name))
-}
-
-/// A name, which may be qualified: defGetQualifiedName.
-fn name(elem: &DefElem) -> Result<ObjectName> {
-    match &elem.value {
-        Some(DefValue::TypeName(name)) => Ok(name.name.clone()),
-        Some(DefValue::String(word)) => Ok(ObjectName::from(word.clone())),
-        Some(DefValue::List(parts)) => {
-            let part = |part: &DefValue| match part {
-                DefValue::String(part) => Ok(part.clone()),
-                _ => Err(wrong(elem, "must be a name")),
-            };
-            parts.iter().map(part).collect::<Result<_>>().map(ObjectName)
-        }
-        None => Err(wrong(elem, "requires a parameter")),
-        _ => Err(wrong(elem, "must be a name")),
-    }
-}
-
-/// A type: defGetTypeName.
-fn type_name(elem: &DefElem) -> Result<TypeName> {
-    match &elem.value {
-        Some(DefValue::TypeName(name)) => Ok((**name).clone()),
-        Some(DefValue::String(word)) => Ok(TypeName {
-            name: ObjectName::from(word.clone()),
-            setof: false,
-            percent_type: false,
-            typmods: Vec::new(),
-            array_bounds: Vec::new(),
-            location: Default::default(),
-        }),
-        None => Err(wrong(elem, "requires a parameter")),
-        _ => Err(wrong(elem, "must be a type name")),
     }
 }
 

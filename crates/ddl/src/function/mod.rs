@@ -27,6 +27,7 @@ pub(crate) use alter::{alter_function, check_owned, rename, set_schema};
 pub(crate) use comment::comment;
 pub(crate) use drop::{drop_functions, remove};
 pub(crate) use find::Kind;
+pub(crate) use types::is_pseudo;
 
 use super::DdlContext;
 use super::drop::relation_name;
@@ -163,6 +164,14 @@ fn with_arguments(
     let catalog = ctx.catalog();
     let mut named = catalog.stored::<Function>().named(schema, name);
     named.find(|function| *function.args == *args).cloned()
+}
+
+/// The function of a cast.
+pub(crate) fn find_function(
+    ctx: &mut DdlContext<'_>,
+    named: &steppe_sql::ast::ObjectWithArgs,
+) -> Result<steppe_catalog::FunctionRef> {
+    find::find(ctx, named, Kind::Function)
 }
 
 fn put(ctx: &mut DdlContext<'_>, function: impl Into<Arc<Function>>) {

@@ -13,6 +13,7 @@ use steppe_sql::bind::sql_function::Arguments;
 use steppe_sql::bind::{Bound, Params, bind_function_query};
 use steppe_sql::deparse::function_body::print_body;
 use steppe_sql::deparse::query::QueryStyle;
+use steppe_sql::deparse::unnamed::check_all_named;
 use steppe_sql::parser::parse;
 use steppe_types::io::IoContext;
 use steppe_types::{Error, Result};
@@ -31,7 +32,9 @@ pub(super) fn interpret(
     for statement in &statements {
         check(statement)?;
         let params = Params::variables(Arc::new(Arguments::of(function, &function.args, None)));
-        bound.push(ctx.binding(|b| Ok(bind_function_query(b, statement, params)?))?);
+        let query = ctx.binding(|b| Ok(bind_function_query(b, statement, params)?))?;
+        check_all_named(&query.query)?;
+        bound.push(query);
     }
     let catalog: &Catalog = &ctx.catalog();
     let style = QueryStyle {

@@ -169,7 +169,7 @@ pub(super) fn is_polymorphic(ty: Oid) -> bool {
 }
 
 /// Whether it is a pseudo-type.
-pub(super) fn is_pseudo(ty: Oid) -> bool {
+pub(crate) fn is_pseudo(ty: Oid) -> bool {
     builtin::ty(ty).is_some_and(|ty| ty.kind == b'p')
 }
 

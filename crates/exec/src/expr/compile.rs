@@ -109,7 +109,7 @@ impl<'a> Compiler<'a> {
                 let checks = DomainChecks { conditions: Vec::new(), ..(**checks).clone() };
                 CExpr::Domain(Box::new(Domain { arg: self.expr(arg)?, checks, conditions }))
             }
-            Expr::Func { func, args, ty, syntax } => self.call(func, args, *ty, *syntax)?,
+            Expr::Func { func, args, ty, syntax } => self.call(func, args, *ty, syntax)?,
             Expr::And(args) => CExpr::And(self.list(args)?),
             Expr::Or(args) => CExpr::Or(self.list(args)?),
             Expr::Not(arg) => CExpr::Not(Box::new(self.expr(arg)?)),
@@ -229,7 +229,7 @@ impl<'a> Compiler<'a> {
         proc: &FunctionRef,
         args: &[Expr],
         ret: TypeRef,
-        syntax: CallSyntax,
+        syntax: &CallSyntax,
     ) -> Result<CExpr> {
         let unevaluated = self.unevaluated;
         let compiled = self.list(args)?;
@@ -247,7 +247,7 @@ impl<'a> Compiler<'a> {
         let is_known = |arg: &CExpr| matches!(arg, CExpr::Const(_) | CExpr::Param(_));
         let known_call = proc.is_immutable() && compiled.iter().all(is_known);
         let run_whole = known_call && registry::is_written_in_sql(proc);
-        let variadic = syntax == CallSyntax::Variadic;
+        let variadic = *syntax == CallSyntax::Variadic;
         let types = || args.iter().map(|a| a.ty().oid).collect();
         let info = || CallInfo { func: proc.clone(), args: types(), ret, variadic };
         let expr = match registry::native(proc) {
@@ -381,7 +381,7 @@ impl<'a> Compiler<'a> {
 
     /// A boolean function of two values of the given expressions' types.
     pub(crate) fn binary_test(
-        &self,
+        &mut self,
         proc: &FunctionRef,
         left: TypeRef,
         right: TypeRef,
@@ -403,13 +403,14 @@ impl<'a> Compiler<'a> {
             Some(Native::Builtin(Builtin::Typed(function))) => BinaryTest::Typed {
                 function,
                 strict: proc.strict,
-                info: CallInfo {
-                    func: proc.clone(),
-                    args: [left.oid, right.oid].into(),
-                    ret: TypeRef::plain(oid::BOOL),
-                    variadic: false,
-                },
+                info: binary_call(proc, left, right),
             },
+            None if is_routine(proc) && !proc.retset => {
+                let info = binary_call(proc, left, right);
+                let routine = SetRoutine::new(info, None, self.catalog());
+                self.notes_routine(proc);
+                BinaryTest::Routine(Box::new(routine))
+            }
             Some(
                 Native::Builtin(Builtin::Set(_) | Builtin::TransactionId)
                 | Native::Spi(_)
@@ -514,6 +515,12 @@ fn ordered_as(left: &Expr, right: &Expr) -> Option<Oid> {
     let (left, right) = (left.ty().oid, right.ty().oid);
     let is_time = |ty| matches!(ty, oid::DATE | oid::TIMESTAMP | oid::TIMESTAMPTZ);
     (left == right || !is_time(left) || !is_time(right)).then_some(left)
+}
+
+/// The call of a boolean function of two values.
+fn binary_call(func: &FunctionRef, left: TypeRef, right: TypeRef) -> CallInfo {
+    let (func, args) = (func.clone(), [left.oid, right.oid].into());
+    CallInfo { func, args, ret: TypeRef::plain(oid::BOOL), variadic: false }
 }
 
 /// Whether a cast that keeps the elements of an array changes their text form.

@@ -332,6 +332,10 @@ impl BinaryTest {
             BinaryTest::Call { strict, .. } | BinaryTest::Typed { strict, .. } if skip(*strict) => {
                 Ok(None)
             }
+            BinaryTest::Routine(routine) if skip(routine.function.strict) => Ok(None),
+            BinaryTest::Routine(routine) => {
+                truth(&routine.value(&[left.clone(), right.clone()], cx)?)
+            }
             BinaryTest::Call { function, .. } => {
                 truth(&function(&[left.clone(), right.clone()], &mut cx.functions)?)
             }

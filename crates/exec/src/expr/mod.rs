@@ -19,7 +19,7 @@ mod eval;
 mod subplan;
 
 use crate::registry::SpiFn;
-use crate::routine::RoutineCall;
+use crate::routine::{RoutineCall, SetRoutine};
 use hashbrown::HashSet;
 use std::sync::Arc;
 use steppe_functions::{CallInfo, CmpOp, ScalarFn, TypedFn};
@@ -181,6 +181,8 @@ pub(crate) enum BinaryTest {
     Compare(CmpOp, Oid),
     Call { function: ScalarFn, strict: bool },
     Typed { function: TypedFn, strict: bool, info: CallInfo },
+    /// A user's function.
+    Routine(Box<SetRoutine>),
 }
 
 /// `CASE`.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use steppe_catalog::builtin::CastContext;
+use steppe_catalog::builtin::{self, CastContext};
 use steppe_exec::{Prepared, SimpleExpression, SqlKind};
 use steppe_sql::bind::{Conflict, Variable, Variables};
 use steppe_types::{Datum, Oid, Result, oid};
@@ -50,6 +50,7 @@ impl Run<'_, '_, '_> {
         }
         if let Datum::Record(row) = &datum
             && kind == b'c'
+            && catalog.cast(ty, to.0).is_none()
         {
             let to = self.shape_of_type(to.0)?;
             let from = match shape {
@@ -60,7 +61,7 @@ impl Run<'_, '_, '_> {
         }
         let is_built_in = ty < oid::FIRST_NORMAL_OID && to.0 < oid::FIRST_NORMAL_OID;
         let has_cast = ty == to.0
-            || catalog.cast(ty, to.0).is_some_and(|cast| cast.context != CastContext::Explicit);
+            || builtin::cast(ty, to.0).is_some_and(|cast| cast.context != CastContext::Explicit);
         if is_built_in && has_cast {
             let io = Arc::clone(self.spi.io());
             return steppe_types::cast::cast(&datum, ty, to.0, to.1, false, &io);

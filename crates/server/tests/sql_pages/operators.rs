@@ -34,9 +34,9 @@ const KINDS: &[&str] = &[
 fn operators_page() {
     // Its start registers the functions of all layers with the executor.
     let _asker = Asker::start();
-    let mut kinds: BTreeMap<&str, Vec<&Operator>> = BTreeMap::new();
+    let mut kinds: BTreeMap<&str, Vec<OperatorRef>> = BTreeMap::new();
     for operator in all() {
-        kinds.entry(kind(operator)).or_default().push(operator);
+        kinds.entry(kind(&operator)).or_default().push(operator);
     }
     let supported = all().into_iter().filter(|operator| is_supported(operator)).count();
     let mut page = Page::new("operators.md", "Operators");
@@ -53,10 +53,10 @@ fn operators_page() {
     page.compare();
 }
 
-fn all() -> Vec<&'static Operator> {
+fn all() -> Vec<OperatorRef> {
     let table = builtin::table("pg_operator").expect("the operators");
     let oids = table.rows().filter_map(|row| row.get("oid")?.parse().ok());
-    oids.filter_map(|oid: Oid| Some(OperatorRef::built_in(oid)?.get())).collect()
+    oids.filter_map(|oid: Oid| OperatorRef::built_in(oid)).collect()
 }
 
 fn is_supported(operator: &Operator) -> bool {
@@ -100,7 +100,7 @@ fn kind(operator: &Operator) -> &'static str {
 }
 
 /// Writes a row for each operator. Operators without any support share a line.
-fn write(page: &mut Page, operators: &[&Operator]) {
+fn write(page: &mut Page, operators: &[OperatorRef]) {
     let mut by_name: BTreeMap<&str, Vec<&Operator>> = BTreeMap::new();
     for operator in operators {
         by_name.entry(&*operator.name).or_default().push(operator);

@@ -2,7 +2,7 @@
 
 use super::{
     CollateClause, ColumnDef, Constraint, DefElem, DropBehavior, Expr, Location, ObjectKind,
-    ObjectName, ObjectRef, PartitionBound, RangeVar, RoleSpec, TypeName,
+    ObjectName, ObjectRef, ObjectWithArgs, PartitionBound, RangeVar, RoleSpec, TypeName,
 };
 
 /// ALTER TABLE, and ALTER INDEX, SEQUENCE, VIEW … with table subcommands.
@@ -291,6 +291,15 @@ pub struct RenameStmt {
     pub behavior: DropBehavior,
     /// IF EXISTS.
     pub if_exists: bool,
+}
+
+/// ALTER OPERATOR … SET (…).
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterOperatorStmt {
+    /// The operator.
+    pub operator: ObjectWithArgs,
+    /// The attributes. One without a value is set to NONE.
+    pub options: Vec<DefElem>,
 }
 
 /// ALTER … OWNER TO.

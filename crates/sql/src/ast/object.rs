@@ -354,6 +354,32 @@ pub struct DefineStmt {
     pub replace: bool,
 }
 
+/// CREATE CAST.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateCastStmt {
+    /// The type that it casts from.
+    pub source: TypeName,
+    /// The type that it casts to.
+    pub target: TypeName,
+    /// WITH FUNCTION.
+    pub function: Option<ObjectWithArgs>,
+    /// WITH INOUT.
+    pub in_out: bool,
+    /// AS IMPLICIT, AS ASSIGNMENT.
+    pub context: CastUse,
+}
+
+/// Where a cast that is created applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CastUse {
+    /// AS IMPLICIT.
+    Implicit,
+    /// AS ASSIGNMENT.
+    Assignment,
+    /// Only where it is written.
+    Explicit,
+}
+
 /// The arguments of CREATE AGGREGATE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AggregateArguments {

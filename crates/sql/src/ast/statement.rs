@@ -88,6 +88,10 @@ pub enum Statement {
     CreateRange(Box<CreateRangeStmt>),
     /// CREATE AGGREGATE, OPERATOR, TYPE, COLLATION ….
     Define(Box<DefineStmt>),
+    /// ALTER OPERATOR.
+    AlterOperator(Box<AlterOperatorStmt>),
+    /// CREATE CAST.
+    CreateCast(Box<CreateCastStmt>),
     /// CREATE DOMAIN.
     CreateDomain(Box<CreateDomainStmt>),
     /// CREATE ROLE, USER, GROUP.

@@ -142,13 +142,13 @@ pub(crate) fn can_coerce(
 }
 
 /// Arguments of a cast function: value, and if it takes them typmod and "is explicit".
-fn cast_args(func: &Function, expr: Expr, typmod: i32, syntax: CallSyntax) -> Vec<Expr> {
+fn cast_args(func: &Function, expr: Expr, typmod: i32, syntax: &CallSyntax) -> Vec<Expr> {
     let mut args = vec![expr];
     if func.args.len() >= 2 {
         args.push(Expr::Const(Datum::Int4(typmod), TypeRef::plain(oid::INT4)));
     }
     if func.args.len() >= 3 {
-        args.push(Expr::boolean(syntax != CallSyntax::ImplicitCast));
+        args.push(Expr::boolean(*syntax != CallSyntax::ImplicitCast));
     }
     args
 }
@@ -583,17 +583,16 @@ impl Binder<'_> {
             return Ok(Some(expr));
         }
         // A record is no text that could be read as something else.
-        if is_row(to.oid) && is_row(from.oid)
-            || is_row_array(from.oid) && to.oid == oid::RECORD_ARRAY
-        {
+        let path = pathway(self.ctx.catalog, from.oid, to.oid, context);
+        let are_rows = is_row(to.oid) && is_row(from.oid);
+        if are_rows && path.is_none() || is_row_array(from.oid) && to.oid == oid::RECORD_ARRAY {
             return self.coerce_row(expr, to.oid, context, syntax);
         }
         if from.oid == oid::RECORD && category(to.oid) != b'S' {
             return Ok(None);
         }
-        let path = pathway(self.ctx.catalog, from.oid, to.oid, context);
         let Some(path) = path else { return Ok(None) };
-        let cast = self.apply(path, expr, to, syntax)?;
+        let cast = self.apply(path, expr, to, syntax.clone())?;
         let mut sized = self.coerce_length(cast, to, context, syntax)?;
         if from.oid != to.oid && sized.ty().typmod >= 0 {
             hide_input_cast(&mut sized);
@@ -617,7 +616,9 @@ impl Binder<'_> {
             Pathway::Io => Expr::CoerceViaIo { arg: Box::new(expr), ty, implicit },
             Pathway::Function(func) => {
                 let func = self.cast_function(func)?;
-                let args = cast_args(&func, expr, to.typmod, syntax);
+                // A function that takes the length or scale applies it (exprIsLengthCoercion).
+                let ty = if func.args.len() >= 2 { to } else { ty };
+                let args = cast_args(&func, expr, to.typmod, &syntax);
                 Expr::Func { func, args, ty, syntax }
             }
             Pathway::ArrayElements => {
@@ -668,6 +669,7 @@ impl Binder<'_> {
             return Ok(expr);
         };
         let explicit = Expr::boolean(context == CastContext::Explicit);
+        let implicit = syntax == CallSyntax::ImplicitCast;
         let func = self.cast_function(func)?;
         let arity = func.args.len();
         let call = |value: Expr, ty: TypeRef| {
@@ -679,7 +681,6 @@ impl Binder<'_> {
         if is_array {
             let operand = Expr::CaseOperand(TypeRef::plain(base));
             let element = Box::new(call(operand, TypeRef { oid: base, typmod: to.typmod }));
-            let implicit = syntax == CallSyntax::ImplicitCast;
             return Ok(Expr::ArrayCoerce { arg: Box::new(expr), element, ty: to, implicit });
         }
         Ok(call(expr, to))

@@ -56,9 +56,9 @@ impl Binder<'_> {
     ) -> Result<Option<Expr>> {
         let base = self.ctx.catalog.base_type(domain);
         let to = TypeRef { oid: base.oid, typmod: base.modifier };
+        let implicit = syntax == CallSyntax::ImplicitCast;
         let Some(mut value) = self.coerce(expr, to, context, syntax)? else { return Ok(None) };
         hide_cast(&mut value);
-        let implicit = syntax == CallSyntax::ImplicitCast;
         let (arg, ty) = (Box::new(value), TypeRef::plain(domain));
         let checks = self.domain_checks(domain)?;
         if !checks.not_null && checks.conditions.is_empty() {

@@ -10,6 +10,9 @@ use steppe_catalog::{FunctionRef, is_row_type};
 use steppe_types::datum::one_dimensional;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, interrupt, oid};
 
+/// IS DISTINCT FROM in messages.
+const IS_DISTINCT: &str = "IS DISTINCT FROM";
+
 impl Binder<'_> {
     /// Binds an expression. Trees may be thousands of levels deep: the stack grows with them.
     pub(crate) fn expr(&mut self, expr: &ast::Expr, place: ExprPlace) -> Result<Expr> {
@@ -52,7 +55,7 @@ impl Binder<'_> {
             }
             ExprKind::NullIf { left, right } => {
                 let (left, right) = (self.expr(left, place)?, self.expr(right, place)?);
-                let (func, mut args) = self.equality_args(left, right, location)?;
+                let (func, mut args) = self.equality_args(left, right, "NULLIF", location)?;
                 let right = Box::new(args.pop().ok_or_else(lost_operand)?);
                 let left = Box::new(args.pop().ok_or_else(lost_operand)?);
                 let ty = left.ty();
@@ -248,7 +251,7 @@ impl Binder<'_> {
                 return Ok(Expr::IsNull { arg: left, negated: !negated });
             }
             let null = || Expr::Const(Datum::Null, ty);
-            let (eq, _) = self.equality_args(null(), null(), location)?;
+            let (eq, _) = self.equality_args(null(), null(), IS_DISTINCT, location)?;
             return Ok(Expr::Distinct { eq, left, right: Box::new(null()), negated });
         }
         if let (ExprKind::Row { fields: l, .. }, ExprKind::Row { fields: r, .. }) =
@@ -269,7 +272,7 @@ impl Binder<'_> {
             return Ok(if negated { Expr::And(columns) } else { Expr::Or(columns) });
         }
         let (left, right) = (self.expr(left, place)?, self.expr(right, place)?);
-        let (eq, mut args) = self.equality_args(left, right, location)?;
+        let (eq, mut args) = self.equality_args(left, right, IS_DISTINCT, location)?;
         let right = Box::new(args.pop().ok_or_else(lost_operand)?);
         let left = Box::new(args.pop().ok_or_else(lost_operand)?);
         Ok(Expr::Distinct { eq, left, right, negated })
@@ -280,9 +283,14 @@ impl Binder<'_> {
         &mut self,
         left: Expr,
         right: Expr,
+        construct: &str,
         location: Location,
     ) -> Result<(FunctionRef, Vec<Expr>)> {
         match self.operator(&ObjectName::from("="), Some(left), right, location)? {
+            Expr::Func { ty, .. } if ty.oid != oid::BOOL => {
+                let message = format!("{construct} requires = operator to yield boolean");
+                Err(self.error(SqlState::DATATYPE_MISMATCH, message, location))
+            }
             Expr::Func { func, args, .. } => Ok((func, args)),
             _ => Err(Error::internal("equality did not bind to a function")),
         }
@@ -340,7 +348,12 @@ impl Binder<'_> {
             _ => Box::new(self.coerce_implicit(array, TypeRef::plain(wanted_array))?),
         };
         self.check_record_columns(&operator, &left, &array)?;
-        let (func, syntax) = (self.operator_function(operator)?, CallSyntax::Operator(operator));
+        let func = self.operator_function(&operator)?;
+        if func.retset {
+            let message = "op ANY/ALL (array) requires operator not to return a set";
+            return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, location));
+        }
+        let syntax = CallSyntax::Operator(operator);
         Ok(Expr::ScalarArrayOp { func, all, left, array, syntax })
     }
 
@@ -376,7 +389,10 @@ impl Binder<'_> {
         }
         let comparisons = items
             .into_iter()
-            .map(|item| self.operator(&op, Some(left.clone()), item, location))
+            .map(|item| {
+                let comparison = self.operator(&op, Some(left.clone()), item, location)?;
+                self.coerce_boolean(comparison, "IN", location)
+            })
             .collect::<Result<Vec<_>>>()?;
         Ok(any_or_all(comparisons, negated))
     }
@@ -394,8 +410,11 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let range = |b: &mut Self, low: &ast::Expr, high: &ast::Expr| -> Result<Expr> {
             let (ge, le) = if negated { ("<", ">") } else { (">=", "<=") };
+            let word = if negated { "OR" } else { "AND" };
             let lower = b.binary(&ObjectName::from(ge), arg, low, place, location)?;
+            let lower = b.coerce_boolean(lower, word, location)?;
             let upper = b.binary(&ObjectName::from(le), arg, high, place, location)?;
+            let upper = b.coerce_boolean(upper, word, location)?;
             Ok(any_or_all_pair(lower, upper, negated))
         };
         let forward = range(self, low, high)?;
@@ -433,7 +452,9 @@ impl Binder<'_> {
                 Some(o) => {
                     let value = self.expr(&when.condition, place)?;
                     let left = Expr::CaseOperand(o.ty());
-                    self.operator(&ObjectName::from("="), Some(left), value, when.location)?
+                    let equal = ObjectName::from("=");
+                    let condition = self.operator(&equal, Some(left), value, when.location)?;
+                    self.coerce_boolean(condition, "CASE/WHEN", when.location)?
                 }
                 None => self.condition(&when.condition, "CASE/WHEN", place)?,
             });

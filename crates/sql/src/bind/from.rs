@@ -623,7 +623,8 @@ impl Binder<'_> {
             let l = self.using_column(left, name, "left")?;
             let r = self.using_column(right, name, "right")?;
             let equal = ast::ObjectName::from("=");
-            conditions.push(self.operator(&equal, Some(l.clone()), r.clone(), Location::NONE)?);
+            let condition = self.operator(&equal, Some(l.clone()), r.clone(), Location::NONE)?;
+            conditions.push(self.coerce_boolean(condition, "JOIN/USING", Location::NONE)?);
             let mut both = [l, r];
             let ty = self.coerce_common(&mut both, "JOIN/USING", &[])?;
             let [l, r] = both;

@@ -6,7 +6,9 @@ use super::{BindContext, Binder, ExprPlace};
 use crate::ast::{self, Location, ObjectName};
 use crate::expr::{CallSyntax, Expr, TypeRef};
 use steppe_catalog::builtin::{self, CastContext};
-use steppe_catalog::{Function, FunctionRef, OperatorRef, PG_CATALOG};
+use steppe_catalog::{
+    Function, FunctionRef, Operator, OperatorRef, PG_CATALOG, operator_spelling,
+};
 use steppe_types::io::IoContext;
 use steppe_types::{Error, Oid, Result, SqlState, oid};
 
@@ -19,11 +21,26 @@ impl Binder<'_> {
         right: Expr,
         location: Location,
     ) -> Result<Expr> {
+        let given = (left.as_ref().map_or(0, |left| left.ty().oid), right.ty().oid);
+        if let Some(operator) = self.operator_of_domains(name, given) {
+            return self.call_operator(operator, left, right, location);
+        }
         let left = left.map(|left| self.to_base(left));
         let right = self.to_base(right);
         let left_type = left.as_ref().map_or(0, |e| e.ty().oid);
         let operator = self.resolve_operator(name, left_type, right.ty().oid, location)?;
         self.call_operator(operator, left, right, location)
+    }
+
+    /// A user's operator over a domain itself. Any other operator takes the values as of the type below
+    /// the domain.
+    fn operator_of_domains(&self, name: &ObjectName, (left, right): (Oid, Oid)) -> Option<OperatorRef> {
+        let catalog = self.ctx.catalog;
+        let may_be_one = (oid::is_domain(left) || oid::is_domain(right))
+            && !catalog.stored::<Operator>().is_empty();
+        let path = self.ctx.search_path;
+        let found = || catalog.operator_in(name.schema(), name.name(), (left, right), path);
+        may_be_one.then(found).flatten().filter(|operator| !operator.is_shell())
     }
 
     /// Builds the call of a resolved operator, coercing its operands.
@@ -44,7 +61,10 @@ impl Binder<'_> {
         let args = args
             .map(|(arg, ty)| self.coerce_implicit(arg, TypeRef::plain(*ty)))
             .collect::<Result<Vec<_>>>()?;
-        let func = self.operator_function(operator)?;
+        let func = self.operator_function(&operator)?;
+        if func.retset {
+            return Err(self.unsupported("an operator whose function returns a set", location));
+        }
         self.check_collation(&func, &args)?;
         if let [left, right] = args.as_slice() {
             self.check_record_columns(&operator, left, right)?;
@@ -54,13 +74,43 @@ impl Binder<'_> {
     }
 
     /// The function that computes an operator.
-    pub(super) fn operator_function(&self, operator: OperatorRef) -> Result<FunctionRef> {
+    pub(super) fn operator_function(&self, operator: &OperatorRef) -> Result<FunctionRef> {
         let lost = || Error::internal(format!("operator {operator:?} has lost its function"));
         self.ctx.catalog.function(operator.func).ok_or_else(lost)
     }
 
-    /// Finds the operator for two operand types: 42883, 42725.
+    /// Finds the operator for two operand types: 42883, 42725. A stored text names a user's operator
+    /// itself.
     pub(crate) fn resolve_operator(
+        &self,
+        name: &ObjectName,
+        left: Oid,
+        right: Oid,
+        location: Location,
+    ) -> Result<OperatorRef> {
+        let spelled = name.schema().and_then(operator_spelling::spelled);
+        if let Some(operator) = spelled.and_then(|oid| self.ctx.catalog.operator(oid)) {
+            return Ok(operator);
+        }
+        let operator = self.find_operator(name, left, right, location)?;
+        if operator.is_shell() {
+            let shown = self.applied(name, operator.left, operator.right);
+            let message = format!("operator is only a shell: {shown}");
+            return Err(self.error(SqlState::UNDEFINED_FUNCTION, message, location));
+        }
+        Ok(operator)
+    }
+
+    /// An operator with its operands' types, for messages (op_signature_string).
+    fn applied(&self, name: &ObjectName, left: Oid, right: Oid) -> String {
+        let right = self.format_type(right, -1);
+        match left {
+            0 => format!("{name} {right}"),
+            left => format!("{} {name} {right}", self.format_type(left, -1)),
+        }
+    }
+
+    fn find_operator(
         &self,
         name: &ObjectName,
         left: Oid,
@@ -81,11 +131,7 @@ impl Binder<'_> {
             .map(|o| (declared(&o), o))
             .filter(|(args, _)| can_coerce(types, &inputs, args, CastContext::Implicit))
             .collect();
-        let shown = if prefix {
-            format!("{name} {}", self.format_type(right, -1))
-        } else {
-            format!("{} {name} {}", self.format_type(left, -1), self.format_type(right, -1))
-        };
+        let shown = self.applied(name, left, right);
         match select_candidate(types, &inputs, matching) {
             Selection::One(operator) => Ok(operator),
             Selection::Ambiguous => Err(self
@@ -411,7 +457,7 @@ fn exact_operator(candidates: &[OperatorRef], left: Oid, right: Oid) -> Option<O
         (l, oid::UNKNOWN) if l != 0 && l != oid::UNKNOWN => (l, l),
         pair => pair,
     };
-    candidates.iter().copied().find(|o| o.left == left && o.right == right)
+    candidates.iter().find(|o| o.left == left && o.right == right).cloned()
 }
 
 /// The name of an output column without an alias (FigureColname).

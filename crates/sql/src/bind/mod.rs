@@ -66,6 +66,7 @@ mod window;
 mod with;
 
 use crate::ast::{self, Location};
+use crate::deparse::unnamed::check_named;
 use crate::expr::{Expr, Place, TypeRef};
 use crate::plan::{Positions, RelationLock};
 use crate::query::{Cte, Query, Rte};
@@ -340,6 +341,7 @@ pub fn bind_parameter_default(
 ) -> Result<Expr> {
     let mut binder = Binder::new(ctx, Params::none());
     let bound = binder.table_expr(None, expr, ExprPlace::FunctionDefault)?;
+    check_named(&bound)?;
     if coerce::is_polymorphic(target) {
         return Ok(settled(bound));
     }

@@ -155,11 +155,19 @@ impl Binder<'_> {
         let pairs: Vec<(Expr, Expr)> = left.into_iter().zip(right).collect();
         let per_column = |binder: &mut Self, name: &ObjectName| -> Result<Vec<Expr>> {
             let pairs = pairs.iter().cloned();
-            pairs.map(|(l, r)| binder.operator(name, Some(l), r, location)).collect()
+            pairs.map(|(l, r)| binder.comparison(name, l, r, location)).collect()
         };
         let mut columns = per_column(self, op)?;
         if columns.len() == 1 {
             return columns.pop().ok_or_else(lost_operand);
+        }
+        // A user's operator is in no operator family, which would tell what it means.
+        let is_own = |column: &Expr| match column {
+            Expr::Func { syntax: CallSyntax::Operator(op), .. } => !op.is_built_in(),
+            _ => false,
+        };
+        if columns.iter().any(is_own) {
+            return Err(self.no_row_comparison(op, location));
         }
         let row_op = match op.name() {
             "=" => return Ok(Expr::And(columns)),
@@ -168,18 +176,7 @@ impl Binder<'_> {
             "<=" => RowCompareOp::Le,
             ">" => RowCompareOp::Gt,
             ">=" => RowCompareOp::Ge,
-            other => {
-                let error = self.error(
-                    SqlState::FEATURE_NOT_SUPPORTED,
-                    format!(
-                        "could not determine interpretation of row comparison operator {other}"
-                    ),
-                    location,
-                );
-                return Err(error.hint(
-                    "Row comparison operators must be associated with btree operator families.",
-                ));
-            }
+            _ => return Err(self.no_row_comparison(op, location)),
         };
         let (less, equal) = (ObjectName::from("<"), ObjectName::from("="));
         let (mut lt, mut eq, mut l, mut r) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -195,6 +192,33 @@ impl Binder<'_> {
             l.push(args.pop().ok_or_else(lost_operand)?);
         }
         Ok(Expr::RowCompare { op: row_op, lt, eq, left: l, right: r })
+    }
+
+    /// 0A000 for an operator that does not compare rows.
+    fn no_row_comparison(&self, op: &ObjectName, location: Location) -> Error {
+        let message =
+            format!("could not determine interpretation of row comparison operator {}", op.name());
+        let hint = "Row comparison operators must be associated with btree operator families.";
+        self.error(SqlState::FEATURE_NOT_SUPPORTED, message, location).hint(hint)
+    }
+
+    /// `left op right` in a comparison of rows: 42804 if it is no condition.
+    fn comparison(
+        &mut self,
+        op: &ObjectName,
+        left: Expr,
+        right: Expr,
+        location: Location,
+    ) -> Result<Expr> {
+        let comparison = self.operator(op, Some(left), right, location)?;
+        let ty = comparison.ty().oid;
+        if ty == oid::BOOL {
+            return Ok(comparison);
+        }
+        let shown = self.format_type(ty, -1);
+        let message =
+            format!("row comparison operator must yield type boolean, not type {shown}");
+        Err(self.error(SqlState::DATATYPE_MISMATCH, message, location))
     }
 
     /// `(a, b) op (SELECT …)`: at most one row, compared as a row.
@@ -237,7 +261,7 @@ impl Binder<'_> {
         }
         let mut both = left.into_iter().chain(right);
         match (both.next(), both.next()) {
-            (Some(l), Some(r)) => self.operator(op, Some(l), r, location),
+            (Some(l), Some(r)) => self.comparison(op, l, r, location),
             _ => Err(lost_operand()),
         }
     }

@@ -7,6 +7,7 @@
 use super::coerce::element_of;
 use super::expr::is_kept_by_relation;
 use super::{Binder, ExprPlace};
+use crate::deparse::unnamed::check_named;
 use crate::expr::{CallSyntax, Expr, TypeRef};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -68,7 +69,7 @@ impl Binder<'_> {
         for (i, (field, (type_oid, typmod))) in fields.into_iter().zip(columns).enumerate() {
             let from = field.ty().oid;
             let target = TypeRef { oid: type_oid, typmod };
-            row.push(self.coerce(field, target, context, syntax)?.ok_or_else(|| {
+            row.push(self.coerce(field, target, context, syntax.clone())?.ok_or_else(|| {
                 let [from, to] = [from, type_oid].map(|ty| self.format_type(ty, -1));
                 refused(self, format!("Cannot cast type {from} to {to} in column {}.", i + 1))
             })?);
@@ -115,12 +116,15 @@ impl Binder<'_> {
     }
 }
 
-/// 0A000 for a row of a declared type in an expression that a table keeps as text. Such a text can
-/// name columns, but no fields of rows.
+/// 0A000 for an expression that is kept as text, which would not say all of it.
 pub(super) fn check_kept(expr: &Expr, place: ExprPlace) -> Result<()> {
-    if !is_kept_by_relation(place) {
-        return Ok(());
-    }
+    check_named(expr)?;
+    if is_kept_by_relation(place) { check_rows(expr) } else { Ok(()) }
+}
+
+/// 0A000 for a row of a declared type in an expression that a table keeps. Such a text can name columns,
+/// but no fields of rows.
+fn check_rows(expr: &Expr) -> Result<()> {
     let is_row = |ty: Oid| is_row_type(ty) || element_of(ty).is_some_and(is_row_type);
     let is_named = match expr {
         Expr::Row(fields, _) if is_whole_row(fields) => false,
@@ -136,7 +140,7 @@ pub(super) fn check_kept(expr: &Expr, place: ExprPlace) -> Result<()> {
     if is_named {
         return Err(Error::not_supported("row types in expressions of tables"));
     }
-    expr.try_for_each_child(&mut |child| check_kept(child, place))
+    expr.try_for_each_child(&mut check_rows)
 }
 
 /// Whether these are the columns of one relation, in order. Then they are its row, whose type needs

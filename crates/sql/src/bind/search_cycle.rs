@@ -42,7 +42,8 @@ impl Binder<'_> {
             return Err(Error::new(SqlState::UNDEFINED_FUNCTION, message));
         }
         let [mark_value, mark_default] = marks;
-        let unequal = ObjectName::from("<>");
+        // The negator of the type's own equality.
+        let unequal = ObjectName(vec!["pg_catalog".into(), "<>".into()]);
         let mark = Some(Expr::CaseOperand(ty));
         let unmarked = self.operator(&unequal, mark, mark_value.clone(), Location::NONE)?;
         Ok(CteCycle {

@@ -8,7 +8,7 @@ use crate::ast::{self, ExprKind, Literal, Location};
 use crate::expr::{Expr, Place, TypeRef};
 use crate::query::*;
 use std::sync::Arc;
-use steppe_catalog::builtin;
+use steppe_catalog::builtin::{self, Strategy};
 use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 impl Query {
@@ -213,13 +213,7 @@ impl Binder<'_> {
             let descending = match &item.direction {
                 ast::SortDirection::Default | ast::SortDirection::Asc => false,
                 ast::SortDirection::Desc => true,
-                ast::SortDirection::Using(op) => match op.name() {
-                    "<" => false,
-                    ">" => true,
-                    _ => {
-                        return Err(self.unsupported("ORDER BY USING this operator", item.location));
-                    }
-                },
+                ast::SortDirection::Using(op) => self.sorts_descending(op, ty, item.location)?,
             };
             let nulls_first = match item.nulls {
                 ast::NullsOrder::Default => descending,
@@ -231,6 +225,26 @@ impl Binder<'_> {
             }
         }
         Ok(out)
+    }
+
+    /// Whether an operator of ORDER BY USING sorts from the greatest value on. The error is 42809 for an
+    /// operator that belongs to no ordering.
+    pub(super) fn sorts_descending(
+        &self,
+        op: &ast::ObjectName,
+        ty: Oid,
+        location: Location,
+    ) -> Result<bool> {
+        match self.resolve_operator(op, ty, ty, location)?.strategy() {
+            Some(Strategy::Less) => Ok(false),
+            Some(Strategy::Greater) => Ok(true),
+            _ => {
+                let message = format!("operator {op} is not a valid ordering operator");
+                let hint =
+                    "Ordering operators must be \"<\" or \">\" members of btree operator families.";
+                Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, location).hint(hint))
+            }
+        }
     }
 
     pub(crate) fn settle_sort_type(&mut self, target: &mut Target) -> Result<()> {

@@ -8,6 +8,7 @@
 
 use super::{BindContext, Binder, ExprPlace, Params, generated_value, parse_expression, settled};
 use crate::ast::{self, Location};
+use crate::deparse::unnamed::check_named;
 use crate::expr::{Expr, Place};
 use crate::plan::TABLE_OID;
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub fn bind_trigger_condition(
     let mut reads = Vec::new();
     read_columns(&bound, relation, &mut reads);
     reads.iter().try_for_each(|read| binder.check_read(relation, trigger, read))?;
+    check_named(&bound)?;
     Ok(settled(bound))
 }
 

@@ -175,10 +175,7 @@ impl Binder<'_> {
         let descending = match &item.direction {
             ast::SortDirection::Default | ast::SortDirection::Asc => false,
             ast::SortDirection::Desc => true,
-            ast::SortDirection::Using(op) if matches!(op.name(), "<" | ">") => op.name() == ">",
-            ast::SortDirection::Using(_) => {
-                return Err(self.unsupported("ORDER BY USING this operator", item.location));
-            }
+            ast::SortDirection::Using(op) => self.sorts_descending(op, ty, item.location)?,
         };
         let nulls_first = match item.nulls {
             ast::NullsOrder::Default => descending,

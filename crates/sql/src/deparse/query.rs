@@ -18,9 +18,10 @@
 
 use super::layout::{INDENT, LINE_BREAK, Layout};
 use super::levels::{Level, cte_columns, list};
-use super::{printed, quote_identifier};
+use super::{operator_text, printed, quote_identifier, without_hidden_cast};
 use crate::expr::{CallSyntax, Expr, SubLinkKind};
 use crate::query::*;
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use steppe_catalog::system::definitions;
@@ -277,11 +278,11 @@ impl Printer<'_> {
             (_, Some(test)) => match self.comparison(test) {
                 Some((left, symbol)) => {
                     out.push(&left);
-                    match (kind, symbol) {
-                        (SubLinkKind::Any, "=") => out.push(" IN ("),
-                        (SubLinkKind::Any, symbol) => out.push(&format!(" {symbol} ANY (")),
-                        (SubLinkKind::Row, symbol) => out.push(&format!(" {symbol} (")),
-                        (_, symbol) => out.push(&format!(" {symbol} ALL (")),
+                    match kind {
+                        SubLinkKind::Any if symbol == "=" => out.push(" IN ("),
+                        SubLinkKind::Any => out.push(&format!(" {symbol} ANY (")),
+                        SubLinkKind::Row => out.push(&format!(" {symbol} (")),
+                        _ => out.push(&format!(" {symbol} ALL (")),
                     }
                 }
                 None => self.unknown("a comparison with a sub-select"),
@@ -294,17 +295,17 @@ impl Printer<'_> {
     }
 
     /// The left side of a comparison with a sub-select's columns, and the operator.
-    fn comparison(&self, test: &Expr) -> Option<(String, &'static str)> {
+    fn comparison(&self, test: &Expr) -> Option<(String, Cow<'static, str>)> {
         let row = |fields: Vec<String>| format!("({})", fields.join(", "));
         match test {
             Expr::Func { args, syntax: CallSyntax::Operator(op), .. } if args.len() == 2 => {
-                Some((self.arg(&args[0]), &*op.get().name))
+                Some((self.arg(&args[0]), operator_text(op, self.style.io)))
             }
             Expr::And(columns) | Expr::Or(columns) => {
                 let mut operator = None;
                 let left = columns.iter().map(|column| match column {
                     Expr::Func { args, syntax: CallSyntax::Operator(op), .. } => {
-                        operator = Some(&*op.get().name);
+                        operator = Some(operator_text(op, self.style.io));
                         args.first().map(|left| self.arg(left))
                     }
                     _ => None,
@@ -314,7 +315,7 @@ impl Printer<'_> {
             }
             Expr::RowCompare { op, left, .. } => {
                 let left = row(left.iter().map(|field| self.arg(field)).collect());
-                Some((left, super::row_symbol(*op)))
+                Some((left, super::row_symbol(*op).into()))
             }
             _ => None,
         }
@@ -622,7 +623,7 @@ impl Printer<'_> {
             // Columns of a set operation's sides are cast to the common type.
             let expr = match self.merged(&target.expr) {
                 Some(_) => &target.expr,
-                None => target.expr.without_implicit_cast(),
+                None => without_hidden_cast(&target.expr, self.style.io),
             };
             let text = self.row(expr, true).unwrap_or_else(|| self.expr(expr));
             match i {

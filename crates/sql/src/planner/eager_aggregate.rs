@@ -287,7 +287,7 @@ fn never_fails(expr: &Expr) -> bool {
 /// Comparisons; sums and products of numerics.
 fn is_safe_operator(operator: &Operator, args: &[Expr]) -> bool {
     let Some(name) = operator.built_in_name() else { return false };
-    let compares = operator.estimate.is_of_comparison() && operator.result == oid::BOOL;
+    let compares = operator.estimate().is_of_comparison() && operator.result == oid::BOOL;
     let calculates = matches!(name, "+" | "-" | "*") && operator.result == oid::NUMERIC;
     let are_plain = args.iter().all(|arg| has_plain_order(arg.ty().oid));
     let are_numeric = [operator.left, operator.right].iter().all(|of| *of == oid::NUMERIC);

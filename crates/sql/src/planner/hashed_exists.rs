@@ -122,7 +122,7 @@ fn correlated_equality(condition: &Expr, index: usize) -> Option<(Expr, Expr)> {
         return None;
     };
     let [left, right] = args.as_slice() else { return None };
-    let mut operator = Some(*op).filter(|op| op.is_built_in() && op.can_hash)?;
+    let mut operator = Some(op.clone()).filter(|op| op.is_built_in() && op.can_hash)?;
     let (outer, inner) = match refers(left, 1) {
         true => (left, right),
         false => {
@@ -135,8 +135,8 @@ fn correlated_equality(condition: &Expr, index: usize) -> Option<(Expr, Expr)> {
     }
     let column = Expr::SubLinkColumn { index, ty: inner.ty() };
     let args = vec![walk::moved_out(outer.clone(), 1), column];
-    let syntax = CallSyntax::Operator(operator);
     let func = operator.built_in_function()?;
+    let syntax = CallSyntax::Operator(operator);
     Some((Expr::Func { func, args, ty: *ty, syntax }, inner.clone()))
 }
 

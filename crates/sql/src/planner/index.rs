@@ -159,7 +159,7 @@ impl Key {
         };
         let [left, right] = args.as_slice() else { return None };
         let (value, op) = if self.is(left, rte) {
-            (right, *op)
+            (right, op.clone())
         } else if self.is(right, rte) {
             (left, OperatorRef::built_in(op.commutator)?)
         } else {
@@ -212,7 +212,7 @@ impl Key {
         let [left, right] = args.as_slice() else { return None };
         let (Strategy::Equal, _) = self.comparison(arm, rte)? else { return None };
         match self.is(left, rte) {
-            true => Some((left, *op, right)),
+            true => Some((left, op.clone(), right)),
             false => Some((right, OperatorRef::built_in(op.commutator)?, left)),
         }
     }

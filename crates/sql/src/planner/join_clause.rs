@@ -63,8 +63,8 @@ impl JoinKey {
     ) -> Option<(&'c Expr, &'c Expr, OperatorRef)> {
         let equality = on.get(self.clause)?.equality.as_ref()?;
         Some(match self.is_flipped {
-            false => (&equality.left, &equality.right, equality.operator),
-            true => (&equality.right, &equality.left, equality.commutator?),
+            false => (&equality.left, &equality.right, equality.operator.clone()),
+            true => (&equality.right, &equality.left, equality.commutator.clone()?),
         })
     }
 
@@ -120,7 +120,7 @@ impl Planner<'_> {
             right: right.clone(),
             left_rtes,
             right_rtes,
-            operator: *op,
+            operator: op.clone(),
             commutator: OperatorRef::built_in(op.commutator),
             merges: left.ty().oid == right.ty().oid && op.can_merge,
             parts_read: Cell::default(),

@@ -45,6 +45,7 @@ pub(super) fn sort_bound(query: &Query) -> Option<Expr> {
     let Some(offset) = query.offset.clone() else { return Some(limit) };
     let ty = TypeRef::plain(oid::INT8);
     let plus = steppe_catalog::builtin::operator_of("+", oid::INT8, oid::INT8)?;
+    let func = plus.built_in_function()?;
     let syntax = crate::expr::CallSyntax::Operator(plus);
-    Some(Expr::Func { func: plus.built_in_function()?, args: vec![limit, offset], ty, syntax })
+    Some(Expr::Func { func, args: vec![limit, offset], ty, syntax })
 }

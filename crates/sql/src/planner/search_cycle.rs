@@ -204,6 +204,6 @@ fn call(func: Oid, args: Vec<Expr>, ty: TypeRef) -> Result<Expr> {
 
 fn record_equality() -> Result<(OperatorRef, FunctionRef)> {
     let equal = builtin::operator_of("=", oid::RECORD, oid::RECORD);
-    let found = equal.and_then(|equal| Some((equal, equal.built_in_function()?)));
+    let found = equal.and_then(|equal| equal.built_in_function().map(|func| (equal, func)));
     found.ok_or_else(|| Error::internal("rows have no equality"))
 }

@@ -136,7 +136,7 @@ fn compared(condition: &Expr, rte: usize) -> Option<(Strategy, Expr)> {
     };
     let [left, right] = args.as_slice() else { return None };
     let (value, op) = match (is_ctid(left, rte), is_ctid(right, rte)) {
-        (true, false) => (right, *op),
+        (true, false) => (right, op.clone()),
         (false, true) => (left, OperatorRef::built_in(op.commutator)?),
         _ => return None,
     };

@@ -135,11 +135,11 @@ pub(super) fn push_run_condition(query: &mut Query, rte: usize, condition: &Expr
             // Till it has grown past the value: before, rows are dropped one by one.
             let wanted =
                 if grows == is_left { Strategy::LessEqual } else { Strategy::GreaterEqual };
-            let Some(limit) = same_types(*op, wanted) else { return false };
+            let Some(limit) = same_types(op, wanted) else { return false };
             (limit.0, limit.1, false)
         }
         Strategy::Equal => return false,
-        _ if if upper { grows } else { falls } => (func.clone(), *op, true),
+        _ if if upper { grows } else { falls } => (func.clone(), op.clone(), true),
         _ => return false,
     };
     let (expr, value, number) = (expr.clone(), value.clone(), call.window);
@@ -150,7 +150,7 @@ pub(super) fn push_run_condition(query: &mut Query, rte: usize, condition: &Expr
 }
 
 /// The operator of another strategy over the same types.
-fn same_types(known: OperatorRef, wanted: Strategy) -> Option<(FunctionRef, OperatorRef)> {
+fn same_types(known: &OperatorRef, wanted: Strategy) -> Option<(FunctionRef, OperatorRef)> {
     let name = if wanted == Strategy::LessEqual { "<=" } else { ">=" };
     let found = builtin::operator_of(name, known.left, known.right)?;
     Some((found.built_in_function()?, found))

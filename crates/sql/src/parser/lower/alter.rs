@@ -41,6 +41,12 @@ impl Lower {
                     settings,
                 }))
             }
+            Node::AlterOperatorStmt(stmt) => {
+                Statement::AlterOperator(Box::new(AlterOperatorStmt {
+                    operator: self.object_with_args(stmt.opername())?,
+                    options: self.def_elems_of(stmt.options())?,
+                }))
+            }
             Node::AlterStatsStmt(stmt) => {
                 Statement::AlterStatistics(Box::new(AlterStatisticsStmt {
                     name: cast_name(stmt.defnames())?,

@@ -99,6 +99,20 @@ impl Lower {
                     replace: stmt.replace,
                 }))
             }
+            Node::CreateCastStmt(stmt) => {
+                let function = stmt.func().map(|function| self.object_with_args(Some(function)));
+                Statement::CreateCast(Box::new(CreateCastStmt {
+                    source: self.type_name(stmt.sourcetype())?,
+                    target: self.type_name(stmt.targettype())?,
+                    function: function.transpose()?,
+                    in_out: stmt.inout,
+                    context: match stmt.context {
+                        nodes::CoercionContext::COERCION_IMPLICIT => CastUse::Implicit,
+                        nodes::CoercionContext::COERCION_ASSIGNMENT => CastUse::Assignment,
+                        _ => CastUse::Explicit,
+                    },
+                }))
+            }
             Node::CreateDomainStmt(stmt) => {
                 let collation = stmt.coll_clause().map(|clause| object_name(clause.collname()));
                 let type_name = self.type_name(stmt.type_name())?;

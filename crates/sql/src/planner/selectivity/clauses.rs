@@ -89,7 +89,7 @@ impl Estimator<'_> {
 fn bound_of(condition: &Expr) -> Option<(&Expr, bool)> {
     let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = condition else { return None };
     let [left, right] = args.as_slice() else { return None };
-    let is_less = match op.estimate {
+    let is_less = match op.estimate() {
         Estimate::Less | Estimate::LessEqual => true,
         Estimate::Greater | Estimate::GreaterEqual => false,
         _ => return None,

@@ -60,7 +60,7 @@ impl Estimator<'_> {
         array: &Expr,
         is_all: bool,
     ) -> Option<f64> {
-        let is_one = match op.estimate {
+        let is_one = match op.estimate() {
             Estimate::Equal => true,
             Estimate::NotEqual => false,
             _ => return None,

@@ -60,11 +60,11 @@ impl Estimator<'_> {
         left: &Expr,
         array: &Expr,
         is_all: bool,
-        syntax: CallSyntax,
+        syntax: &CallSyntax,
     ) -> f64 {
         let CallSyntax::Operator(op) = syntax else { return UNKNOWN };
-        let (estimate, joined) = (op.estimate, op.join_estimate);
-        if let Some(of_column) = self.element_of_column(&op, left, array, is_all) {
+        let (estimate, joined) = (op.estimate(), op.join_estimate());
+        if let Some(of_column) = self.element_of_column(op, left, array, is_all) {
             return of_column;
         }
         let is_known = matches!(strip(array), Expr::Array { multidim: false, .. });
@@ -78,14 +78,14 @@ impl Estimator<'_> {
                     Datum::Null => Operand::Null,
                     value => Operand::Value(Cow::Borrowed(value)),
                 });
-                self.add_values(&mut together, &op, left, values);
+                self.add_values(&mut together, op, left, values);
             }
             (Expr::Array { elements, .. }, None) => {
                 // A value that no row decides joins the tables on the left, if these are several.
                 let is_one = !joins(left, &Expr::Const(Datum::Null, left.ty()));
                 let is_value = |of: &&Expr| is_one && rtes_of(of).is_empty();
                 let values = elements.iter().filter(is_value).map(|element| self.operand(element));
-                self.add_values(&mut together, &op, left, values);
+                self.add_values(&mut together, op, left, values);
                 for element in elements.iter().filter(|of| !is_value(of)) {
                     together.add(self.comparison(estimate, joined, left, element));
                 }
@@ -113,11 +113,11 @@ impl Estimator<'_> {
         values: impl Iterator<Item = Operand<'e>>,
     ) {
         if rtes_of(left).is_empty() {
-            let selected = self.restriction(operator.estimate, None);
+            let selected = self.restriction(operator.estimate(), None);
             return values.for_each(|_| together.add(selected));
         }
         let (variable, value) = (self.variable(left), Operand::Unknown);
-        if operator.estimate == Estimate::Equal {
+        if operator.estimate() == Estimate::Equal {
             let frequencies = self.frequencies(&variable);
             return values.for_each(|value| {
                 together.add(match value {
@@ -130,7 +130,7 @@ impl Estimator<'_> {
         let mut sides = Comparison { variable, value, is_left: true };
         for value in values {
             sides.value = value;
-            together.add(self.restriction(operator.estimate, Some(&sides)));
+            together.add(self.restriction(operator.estimate(), Some(&sides)));
         }
     }
 

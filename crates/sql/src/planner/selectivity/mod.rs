@@ -140,7 +140,7 @@ impl<'a> Estimator<'a> {
                 if *negated { equal } else { 1.0 - equal }
             }
             Expr::ScalarArrayOp { all, left, array, syntax, .. } => {
-                self.any_or_all(left, array, *all, *syntax)
+                self.any_or_all(left, array, *all, syntax)
             }
             Expr::RowCompare { left, right, op, .. } => self.row(*op, left, right),
             Expr::Relabel { arg, .. } => self.clause(arg),
@@ -163,9 +163,9 @@ impl<'a> Estimator<'a> {
     }
 
     fn call(&self, operator: &Operator, left: &Expr, right: &Expr) -> f64 {
-        match operator.estimate {
+        match operator.estimate() {
             Estimate::Elements => self.element_condition(operator, left, right),
-            estimate => self.comparison(estimate, operator.join_estimate, left, right),
+            estimate => self.comparison(estimate, operator.join_estimate(), left, right),
         }
     }
 

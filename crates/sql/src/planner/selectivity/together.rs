@@ -163,11 +163,11 @@ impl<'a> Estimator<'a> {
                 let [left, right] = args.as_slice() else { return None };
                 let (column, value) =
                     if rtes_of(left).is_empty() { (right, left) } else { (left, right) };
-                op.estimate.is_of_comparison().then_some(())?;
+                op.estimate().is_of_comparison().then_some(())?;
                 matches!(self.operand(value), Operand::Value(_)).then(|| of(column))?
             }
             Expr::ScalarArrayOp { left, array, syntax: CallSyntax::Operator(op), .. } => {
-                op.estimate.is_of_comparison().then_some(())?;
+                op.estimate().is_of_comparison().then_some(())?;
                 self.elements_of(array).is_some().then(|| of(left))?
             }
             other if other.ty().oid == steppe_types::oid::BOOL => of(other),
@@ -265,7 +265,7 @@ impl<'a> Estimator<'a> {
     /// The column that a condition compares with values for equality
     /// (dependency_is_compatible_clause).
     fn equality_of(&self, rte: usize, condition: &Expr) -> Option<i16> {
-        let is_equal = |op: &Operator| matches!(op.estimate, Estimate::Equal);
+        let is_equal = |op: &Operator| matches!(op.estimate(), Estimate::Equal);
         let is_fixed = |expr: &Expr| rtes_of(expr).is_empty() && !is_volatile(expr);
         match condition {
             Expr::Func { syntax: CallSyntax::Operator(op), args, .. } if is_equal(op) => {
@@ -315,7 +315,7 @@ fn compares(
     }
     let Some(order) = order(strip(column).ty().oid, known, value) else { return false };
     let order = if is_left { order } else { order.reverse() };
-    match operator.estimate {
+    match operator.estimate() {
         Estimate::Equal => order == Ordering::Equal,
         Estimate::NotEqual => order != Ordering::Equal,
         Estimate::Less => order == Ordering::Less,
