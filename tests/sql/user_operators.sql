@@ -95,7 +95,7 @@ insert into uo_t (a) values (13);
 select 8::uo_dom;
 select 17::uo_dom;
 select * from uo_v order by 1;
-select pg_get_viewdef('uo_v', true);
+select pg_get_viewdef('uo_v');
 \d uo_t
 select pg_get_functiondef('uo_b'::regproc), pg_get_function_arguments('uo_d'::regproc);
 alter operator === (int, int) set schema uo_nothere;
@@ -103,7 +103,7 @@ create schema uo_z;
 alter operator === (int, int) set schema uo_z;
 select 1 === 2;
 select * from uo_v order by 1;
-select pg_get_viewdef('uo_v', true);
+select pg_get_viewdef('uo_v');
 select pg_get_constraintdef(oid) from pg_constraint where conrelid = 'uo_t'::regclass;
 select pg_get_indexdef('uo_t_i'::regclass);
 insert into uo_t (a) values (22) returning *;

@@ -78,7 +78,9 @@ fn check_meanings(ctx: &mut DdlContext<'_>, before: &Catalog, command: &str) -> 
     match meanings::first_changed(before, &after) {
         Some(object) => {
             let what = depend::description(&after, &ctx.search_path, object);
-            Err(Error::not_supported(format!("{command} where {what} has a cast between the types")))
+            Err(Error::not_supported(format!(
+                "{command} where {what} has a cast between the types"
+            )))
         }
         None => Ok(()),
     }
@@ -88,7 +90,7 @@ fn check_meanings(ctx: &mut DdlContext<'_>, before: &Catalog, command: &str) -> 
 /// the other: strings, or numbers of four bytes.
 fn shares_values(source: Oid, target: Oid) -> bool {
     let both = |of: &[Oid]| of.contains(&source) && of.contains(&target);
-    both(&[oid::TEXT, oid::VARCHAR, oid::BPCHAR, oid::JSON])
+    both(&[oid::TEXT, oid::VARCHAR, oid::BPCHAR])
         || [source, target].iter().all(|ty| [oid::INT4, oid::OID].contains(ty) || is_reg_type(*ty))
 }
 

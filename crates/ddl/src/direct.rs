@@ -90,9 +90,7 @@ fn candidates(catalog: &Catalog, on: Object) -> Vec<&Arc<Relation>> {
         Object::Constraint(_, oid)
         | Object::Function(oid)
         | Object::Type(oid)
-        | Object::Operator(oid) => {
-            catalog.referrers(oid).collect()
-        }
+        | Object::Operator(oid) => catalog.referrers(oid).collect(),
         Object::Default(..) | Object::Statistics(..) | Object::Trigger(..) | Object::Cast(_) => {
             Vec::new()
         }

@@ -10,12 +10,12 @@ use steppe_catalog::{
 use steppe_sql::bind::index::IndexExprs;
 use steppe_sql::bind::trigger::stored_trigger_condition;
 use steppe_sql::bind::{
-    BindContext, ExprPlace, bind_assigned_expr, bind_table_expr, generated_value, parse_expression, statistics_exprs,
-    stored_condition, stored_expr, stored_key,
+    BindContext, ExprPlace, bind_assigned_expr, bind_table_expr, generated_value, parse_expression,
+    statistics_exprs, stored_condition, stored_expr, stored_key,
 };
 use steppe_sql::expr::{Expr, TypeRef};
-use steppe_types::io::IoContext;
 use steppe_types::Result;
+use steppe_types::io::IoContext;
 
 /// The expressions of a part of an object.
 pub(super) struct Stored<'a> {

@@ -23,7 +23,9 @@ pub(super) fn first_changed(before: &Catalog, after: &Catalog) -> Option<Object>
     let expressions = relations()
         .flat_map(expressions::of_relation)
         .chain(before.stored::<UserType>().iter().flat_map(|ty| expressions::of_type(ty)))
-        .chain(before.stored::<Function>().iter().map(|function| expressions::of_function(function)));
+        .chain(
+            before.stored::<Function>().iter().map(|function| expressions::of_function(function)),
+        );
     let mut changed = expressions
         .filter(|stored| differs(|catalog| stored.bind(catalog), before, after))
         .map(|stored| stored.owner);

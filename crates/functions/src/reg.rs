@@ -84,8 +84,7 @@ impl CatalogNames {
         found.sort_by_key(|(place, _)| *place);
         let mut visible: Vec<OperatorRef> = Vec::with_capacity(found.len());
         for (_, operator) in found {
-            let hides =
-                |o: &OperatorRef| (o.left, o.right) == (operator.left, operator.right);
+            let hides = |o: &OperatorRef| (o.left, o.right) == (operator.left, operator.right);
             if !visible.iter().any(hides) {
                 visible.push(operator);
             }

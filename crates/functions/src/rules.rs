@@ -8,6 +8,7 @@ use super::reg::CatalogNames;
 use super::{Entry, SetRows, arg, scalar, set};
 use crate::FnContext;
 use std::sync::Arc;
+use steppe_catalog::objects::UserCast;
 use steppe_catalog::system::definitions::{self, Style, qualified_function_name};
 use steppe_catalog::system::domains::{domain_constraint_definition, find_domain_constraint};
 use steppe_catalog::system::extended_statistics::{
@@ -16,7 +17,7 @@ use steppe_catalog::system::extended_statistics::{
 use steppe_catalog::system::triggers;
 use steppe_catalog::trigger::TriggerTiming;
 use steppe_catalog::{
-    Catalog, ConstraintKind, ExtendedStatistics, Function, PG_CATALOG, RelKind, Relation,
+    Catalog, ConstraintKind, ExtendedStatistics, Function, Operator, PG_CATALOG, RelKind, Relation,
 };
 use steppe_sql::bind::sql_function::{Arguments, BodyStatement, parse_body};
 use steppe_sql::bind::{BindContext, Bound, Params, bind_function_query, bind_view};
@@ -360,8 +361,7 @@ fn options(args: &[Datum], _: &super::CallInfo, _: &mut FnContext) -> Result<Box
     Ok(super::series::rows(rows))
 }
 
-/// `obj_description(oid [, catalog])`: relations, schemas, constraints, statistics objects and
-/// triggers have comments.
+/// `obj_description(oid [, catalog])` of the kinds of objects that have comments.
 pub(super) fn object_description(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let class = match given(args, 1) {
         None => None,
@@ -392,7 +392,11 @@ pub(super) fn object_description(args: &[Datum], cx: &mut FnContext) -> Result<D
     };
     let of_type = of_class("pg_type").then(of_type).flatten();
     let found = relation.or(schema).or(constraint).or(statistics).or(trigger);
-    let found = found.or(function).or(of_type);
+    let cast = || cx.catalog.stored::<UserCast>().get(object)?.comment.clone();
+    let cast = of_class("pg_cast").then(cast).flatten();
+    let operator = || cx.catalog.stored::<Operator>().get(object)?.comment.clone();
+    let operator = of_class("pg_operator").then(operator).flatten();
+    let found = found.or(function).or(of_type).or(cast).or(operator);
     text_or_null(found.as_deref().map(String::as_str))
 }
 

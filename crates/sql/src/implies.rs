@@ -182,7 +182,9 @@ fn constant(expr: &Expr) -> Option<(Datum, Oid)> {
         Expr::Const(value, ty) if !value.is_null() => Some((value.clone(), ty.oid)),
         Expr::Relabel { arg, ty, .. } => constant(arg).map(|(value, _)| (value, ty.oid)),
         Expr::Func { func, args, ty, syntax: CallSyntax::ImplicitCast }
-            if func.is_built_in() && matches!(ty.oid, oid::INT8 | oid::NUMERIC) && ty.typmod < 0 =>
+            if func.is_built_in()
+                && matches!(ty.oid, oid::INT8 | oid::NUMERIC)
+                && ty.typmod < 0 =>
         {
             let (value, from) = constant(args.first()?)?;
             if !matches!(from, oid::INT2 | oid::INT4 | oid::INT8) {

@@ -1,9 +1,9 @@
 //! ALTER OPERATOR: SET (…), SET SCHEMA, OWNER TO (AlterOperator in operatorcmds.c).
 
+use super::super::DdlContext;
 use super::super::def_values::name;
 use super::super::reloptions::def_boolean;
 use super::super::set_schema::new_schema;
-use super::super::DdlContext;
 use super::definition::{Attributes, join_estimator, refused, restriction_estimator};
 use super::find::{self, Operands, own};
 use super::links::{self, Link};
@@ -130,11 +130,7 @@ fn check_kept(
     }
 }
 
-fn check(
-    operator: &Operator,
-    changes: &Changes,
-    (commutator, negator): (Oid, Oid),
-) -> Result<()> {
+fn check(operator: &Operator, changes: &Changes, (commutator, negator): (Oid, Oid)) -> Result<()> {
     let attributes = Attributes {
         is_binary: operator.left != 0,
         is_boolean: operator.result == oid::BOOL,

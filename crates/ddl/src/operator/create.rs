@@ -2,9 +2,7 @@
 
 use super::super::DdlContext;
 use super::super::drop::relation_name;
-use super::definition::{
-    Attributes, Definition, join_estimator, refused, restriction_estimator,
-};
+use super::definition::{Attributes, Definition, join_estimator, refused, restriction_estimator};
 use super::find::{self, Operands};
 use super::links::{self, Link};
 use super::{lock_symbol, put};
@@ -59,11 +57,7 @@ pub(in super::super) fn create_operator(
 }
 
 /// Stores the operator with its links. A shell has those that others have given it.
-fn store(
-    ctx: &mut DdlContext<'_>,
-    mut operator: Operator,
-    definition: &Definition,
-) -> Result<()> {
+fn store(ctx: &mut DdlContext<'_>, mut operator: Operator, definition: &Definition) -> Result<()> {
     let (oid, types) = (operator.oid, (operator.left, operator.right));
     let mut others = Vec::new();
     if let Some(named) = &definition.commutator {
@@ -169,12 +163,7 @@ pub(super) fn shell(oid: Oid, schema: Oid, symbol: &str, (left, right): Operands
 }
 
 /// The shell that a new operator completes, or a new one: 42723 if there is such an operator.
-fn place(
-    ctx: &mut DdlContext<'_>,
-    schema: Oid,
-    symbol: &str,
-    types: Operands,
-) -> Result<Operator> {
+fn place(ctx: &mut DdlContext<'_>, schema: Oid, symbol: &str, types: Operands) -> Result<Operator> {
     let same = |ctx: &mut DdlContext<'_>| {
         let catalog = ctx.catalog();
         let mut named = catalog.stored::<Operator>().named(schema, symbol);

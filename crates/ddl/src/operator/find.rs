@@ -85,7 +85,9 @@ pub(super) fn own(
     loop {
         let found = find(ctx, named)?;
         if found.is_built_in() {
-            return Err(Error::not_supported(format!("{command} of an operator that the server has")));
+            return Err(Error::not_supported(format!(
+                "{command} of an operator that the server has"
+            )));
         }
         ctx.lock_object(ObjectId::Operator(found.oid), RelationLockMode::AccessExclusive)?;
         // Another session may have dropped or moved it meanwhile: the name is looked up again.

@@ -53,9 +53,8 @@ pub(super) fn other_operator(
         return Ok(found.oid);
     }
     let schema = create::target_schema(ctx, named)?;
-    let is_itself = *named.name() == *new.name
-        && schema == new.schema
-        && types == (new.left, new.right);
+    let is_itself =
+        *named.name() == *new.name && schema == new.schema && types == (new.left, new.right);
     if is_itself {
         return Ok(0);
     }

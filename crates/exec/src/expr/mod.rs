@@ -179,8 +179,15 @@ pub(crate) struct Distinct {
 #[derive(Debug, Clone)]
 pub(crate) enum BinaryTest {
     Compare(CmpOp, Oid),
-    Call { function: ScalarFn, strict: bool },
-    Typed { function: TypedFn, strict: bool, info: CallInfo },
+    Call {
+        function: ScalarFn,
+        strict: bool,
+    },
+    Typed {
+        function: TypedFn,
+        strict: bool,
+        info: CallInfo,
+    },
     /// A user's function.
     Routine(Box<SetRoutine>),
 }

@@ -50,7 +50,6 @@ impl Run<'_, '_, '_> {
         }
         if let Datum::Record(row) = &datum
             && kind == b'c'
-            && catalog.cast(ty, to.0).is_none()
         {
             let to = self.shape_of_type(to.0)?;
             let from = match shape {

@@ -6,9 +6,7 @@ use super::{BindContext, Binder, ExprPlace};
 use crate::ast::{self, Location, ObjectName};
 use crate::expr::{CallSyntax, Expr, TypeRef};
 use steppe_catalog::builtin::{self, CastContext};
-use steppe_catalog::{
-    Function, FunctionRef, Operator, OperatorRef, PG_CATALOG, operator_spelling,
-};
+use steppe_catalog::{Function, FunctionRef, Operator, OperatorRef, PG_CATALOG, operator_spelling};
 use steppe_types::io::IoContext;
 use steppe_types::{Error, Oid, Result, SqlState, oid};
 
@@ -34,7 +32,11 @@ impl Binder<'_> {
 
     /// A user's operator over a domain itself. Any other operator takes the values as of the type below
     /// the domain.
-    fn operator_of_domains(&self, name: &ObjectName, (left, right): (Oid, Oid)) -> Option<OperatorRef> {
+    fn operator_of_domains(
+        &self,
+        name: &ObjectName,
+        (left, right): (Oid, Oid),
+    ) -> Option<OperatorRef> {
         let catalog = self.ctx.catalog;
         let may_be_one = (oid::is_domain(left) || oid::is_domain(right))
             && !catalog.stored::<Operator>().is_empty();

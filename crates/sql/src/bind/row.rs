@@ -216,8 +216,7 @@ impl Binder<'_> {
             return Ok(comparison);
         }
         let shown = self.format_type(ty, -1);
-        let message =
-            format!("row comparison operator must yield type boolean, not type {shown}");
+        let message = format!("row comparison operator must yield type boolean, not type {shown}");
         Err(self.error(SqlState::DATATYPE_MISMATCH, message, location))
     }
 

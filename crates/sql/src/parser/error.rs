@@ -97,6 +97,7 @@ fn sqlstate(message: &str, in_scanner: bool) -> SqlState {
 fn hint(message: &str, in_scanner: bool) -> Option<&'static str> {
     match message {
         "LIMIT #,# syntax is not supported" => Some("Use separate LIMIT and OFFSET clauses."),
+        "missing argument" => Some("Use NONE to denote the missing argument of a unary operator."),
         "invalid Unicode escape" if in_scanner => {
             Some("Unicode escapes must be \\uXXXX or \\UXXXXXXXX.")
         }

@@ -165,7 +165,13 @@ fn probe_of_values(test: &Expr, query: &Query) -> Option<Expr> {
     let array = TypeRef::plain(oid::array_type_of(ty.oid)?);
     let array = Box::new(array_of(elements, ty.oid, array));
     let left = Box::new(left.clone());
-    Some(Expr::ScalarArrayOp { func: func.clone(), all: false, left, array, syntax: syntax.clone() })
+    Some(Expr::ScalarArrayOp {
+        func: func.clone(),
+        all: false,
+        left,
+        array,
+        syntax: syntax.clone(),
+    })
 }
 
 fn has_columns(expr: &Expr) -> bool {
