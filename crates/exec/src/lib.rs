@@ -62,8 +62,8 @@ pub use partition::lock_mode;
 pub use row_wait::RowWait;
 pub use sink::RowSink;
 pub use spi::{
-    Answer, CallOutput, Prepared, SimpleExpression, Spi, SpiCursor, SpiPortal, SpiSavepoint,
-    SqlKind, TransactionControl, check_writable,
+    Answer, CallOutput, Prepared, SharedPlans, SimpleExpression, Spi, SpiCursor, SpiPortal,
+    SpiSavepoint, SqlKind, TransactionControl, check_writable,
 };
 pub use statement::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, LeafOfStatement};
 pub use system_columns::{row_of_ctid, shown_place};

@@ -1,4 +1,4 @@
-//! The point fast path: one row by its full unique key, or one row of VALUES.
+//! The point fast path: one row by its full unique key, one row of VALUES, or a row of parameters.
 //!
 //! A point statement needs no plan nodes and no batches. A SELECT hands the stored row to the sink.
 //! An UPDATE patches columns in the row under one leaf latch, and a DELETE marks the row there. An
@@ -13,24 +13,24 @@
 //! Compiled parts refer to a table only by its definition. The handles are in a separate
 //! [`PointTable`], so that partitions with the same definition share the rest.
 
+mod scratch;
+
+use self::scratch::Scratch;
 use crate::access::{IndexAccess, ScanColumn, TableAccess, is_stub};
 use crate::change::outcome::{Attempted, ChangeKind, ChangeOf, of_modify};
 use crate::change::{ModifyPlan, RowCommand, TableWriter};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
-use crate::node::{CNode, CPlan, IndexPlan, LockRowsPlan, find_point};
+use crate::node::{CNode, CPlan, IndexPlan, LockRowsPlan};
 use crate::row_wait::RowWait;
 use crate::sink::RowSink;
-use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use steppe_counting::accesses;
 use steppe_sql::expr::{CallSyntax, Expr};
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode};
 use steppe_sql::query::Command;
-use steppe_txn::{
-    Action, Current, LockOutcome, LockWait, RowBuf, RowId, RowLockMode, RowMeta, WaitPolicy,
-};
+use steppe_txn::{Action, Current, LockOutcome, LockWait, RowId, RowLockMode, WaitPolicy};
 use steppe_types::row::{ColumnRef, RowLayout};
 use steppe_types::{Datum, Error, Result};
 
@@ -67,6 +67,8 @@ pub(crate) enum PointPlan {
         hope: Hope,
     },
     Insert,
+    /// SELECT of parameters, constants and fields of them, without FROM.
+    Row,
 }
 
 /// Whether a column may be given another value in place.
@@ -123,61 +125,6 @@ impl<'a> PointTable<'a> {
     }
 }
 
-/// A longer key is in no index, but a statement may search for it: its buffer is not kept.
-const KEY_BYTES_KEPT: usize = 8192;
-
-/// Buffers of a point statement, reused by the thread's next one. The postings and the row
-/// come from a page each, so they stay small.
-#[derive(Default)]
-struct Scratch {
-    key: Vec<u8>,
-    postings: Vec<u8>,
-    row: RowBuf,
-    /// A row that has been deleted.
-    deleted: Vec<u8>,
-    /// The stored form of an assigned value.
-    stored: Vec<u8>,
-    values: Vec<Datum>,
-}
-
-thread_local! {
-    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
-}
-
-impl Scratch {
-    /// Lends the thread's buffers, the key and the values empty.
-    fn with<T>(f: impl FnOnce(&mut Scratch) -> T) -> T {
-        let mut scratch = SCRATCH.take().unwrap_or_default();
-        scratch.key.clear();
-        let result = f(&mut scratch);
-        // Values may be large, or shared.
-        scratch.values.clear();
-        if scratch.key.capacity() > KEY_BYTES_KEPT {
-            scratch.key = Vec::new();
-        }
-        SCRATCH.set(Some(scratch));
-        result
-    }
-
-    /// The row that a scan looks up by its whole unique key, if there is one. It is left in
-    /// `row`.
-    fn find(
-        &mut self,
-        scan: &IndexPlan,
-        of: PointTable<'_>,
-        cx: &mut ExecContext,
-    ) -> Result<Option<(RowId, RowMeta)>> {
-        if !scan.range.point_key(of.index, &mut self.key, cx)? {
-            return Ok(None);
-        }
-        let (view, buffers) = (&cx.txn()?.view, (&mut self.postings, &mut self.row));
-        let found = find_point(of.table, of.index, view, &self.key, buffers.0, buffers.1)?;
-        let hits = u64::from(found.is_some());
-        accesses::searched(of.index.oid, hits, cx.functions.statement_timestamp);
-        Ok(found)
-    }
-}
-
 impl PointPlan {
     /// The fast path of a plan, if it has one.
     pub(crate) fn of(plan: &Plan, compiled: &Arc<CPlan>) -> Option<PointPlan> {
@@ -186,6 +133,11 @@ impl PointPlan {
                 Some(PointPlan::Select { columns: plain_columns(compiled, &scan.columns) })
             }
             CNode::LockRows(lock) => Self::of_lock(compiled, lock),
+            CNode::Result(result) => {
+                let is_bare = result.child.is_none() && result.one_time_filter.is_none();
+                let is_ready = plan.project.as_ref().is_some_and(|row| row.iter().all(is_ready));
+                (is_bare && compiled.filter.is_none() && is_ready).then_some(PointPlan::Row)
+            }
             CNode::Modify(modify) => Self::of_modify(plan, modify),
             _ => None,
         }
@@ -311,6 +263,12 @@ impl PointPlan {
                 Ok(outcome)
             }
             (PointPlan::Insert, CNode::Modify(modify)) => insert(modify, cx),
+            (PointPlan::Row, CNode::Result(_)) => {
+                let project = root.project.as_deref().unwrap_or_default().iter();
+                let row = project.map(|value| value.eval(cx, Row::EMPTY));
+                sink.row(&row.collect::<Result<Vec<_>>>()?)?;
+                Ok(PointOutcome::Done(1))
+            }
             _ => Err(Error::internal("point plan over another node")),
         }
     }
@@ -319,7 +277,10 @@ impl PointPlan {
     fn own_table<'a>(&'a self, scan: &'a IndexPlan) -> PointTable<'a> {
         let others = match self {
             PointPlan::Change { others, .. } => &others[..],
-            PointPlan::Select { .. } | PointPlan::Lock { .. } | PointPlan::Insert => &[],
+            PointPlan::Select { .. }
+            | PointPlan::Lock { .. }
+            | PointPlan::Insert
+            | PointPlan::Row => &[],
         };
         PointTable { table: &scan.table, index: &scan.index, others }
     }
@@ -348,6 +309,15 @@ fn is_at_hand(expr: &Expr) -> bool {
         Expr::Func { func, args, syntax: CallSyntax::ImplicitCast, .. } => {
             func.is_built_in() && args.iter().all(is_at_hand)
         }
+        _ => false,
+    }
+}
+
+/// Whether a value needs no code but the executor's own, which is done at once.
+fn is_ready(expr: &Expr) -> bool {
+    match expr {
+        Expr::Const(..) | Expr::Param { .. } => true,
+        Expr::Relabel { arg, .. } | Expr::Field { arg, .. } => is_ready(arg),
         _ => false,
     }
 }
@@ -595,8 +565,8 @@ impl Change<'_> {
 
 fn insert(modify: &ModifyPlan, cx: &mut ExecContext) -> Result<PointOutcome> {
     let exprs = match (&modify.child.kind, &modify.child.project) {
-        (CNode::Result(_), Some(project)) => project,
-        (CNode::Values(lists), None) => &lists[0],
+        (CNode::Result(_), Some(project)) => &**project,
+        (CNode::Values(lists), None) => &*lists[0],
         _ => return Ok(PointOutcome::General),
     };
     let row = exprs.iter().map(|e| e.eval(cx, Row::EMPTY)).collect::<Result<Vec<_>>>()?;

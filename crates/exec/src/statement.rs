@@ -15,7 +15,7 @@ use crate::explain::TriggerRun;
 use crate::expr::{CExpr, Compiler, Row, SubPlanState};
 use crate::node::columns::RowsOfColumns;
 use crate::node::{
-    BoxedNode, CPlan, PlanCompiler, StoredSink, compile_plan, start, stored_columns,
+    BoxedNode, CPlan, Exchange, PlanCompiler, StoredSink, compile_plan, start, stored_columns,
 };
 use crate::partition::{LeafStatements, lock_mode_of};
 use crate::point::{PointOutcome, PointPlan, PointTable};
@@ -214,6 +214,30 @@ impl CompiledStmt {
             planned,
             constants_hold: AtomicBool::new(false),
         })
+    }
+
+    /// The statement over leaves that are defined as those are that it was compiled for, in their
+    /// place. `None`: it must be compiled for them. (What tells users of its plan is the statement
+    /// that names the leaves' parent.)
+    pub(crate) fn over(&self, leaves: &Exchange<'_>) -> Result<Option<CompiledStmt>> {
+        if !self.subplans.is_empty() || self.leaves.is_some() {
+            return Ok(None);
+        }
+        let root = self.root.over(leaves)?;
+        Ok(root.map(|root| CompiledStmt {
+            planned: Arc::clone(&self.planned),
+            root,
+            subplans: Box::default(),
+            modifying: Box::default(),
+            work_tables: self.work_tables,
+            nodes: self.nodes,
+            // A point statement finds other leaves by itself.
+            point: None,
+            stored: self.stored.clone(),
+            leaves: None,
+            row_params: self.row_params,
+            constants_hold: AtomicBool::new(false),
+        }))
     }
 
     /// The plan it was compiled from.

@@ -169,6 +169,7 @@ impl Running {
             statistics,
             temp: Arc::new(temp),
             plans: PlanCache::new(),
+            function_plans: Arc::default(),
             sequences: Sequences::new(DatabaseId::POSTGRES),
             exported: parking_lot::Mutex::default(),
             backends: Backends::default(),

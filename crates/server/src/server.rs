@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use steppe_catalog::{Catalog, CatalogStore, Sequences};
 use steppe_counting::RelationStatistics;
 use steppe_counting::blocks::Files;
+use steppe_exec::SharedPlans;
 use steppe_spill::TempSpace;
 use steppe_storage::usage::Worker;
 use steppe_txn::{Engine, Interrupt, SessionShared};
@@ -68,6 +69,8 @@ pub struct Server {
     pub temp: Arc<TempSpace>,
     /// Plans shared between sessions.
     pub plans: PlanCache,
+    /// Plans of functions' statements, shared between sessions.
+    pub(crate) function_plans: Arc<SharedPlans>,
     /// Sequences in use.
     pub sequences: Sequences,
     /// Snapshots that sessions have exported (pg_export_snapshot), by name.

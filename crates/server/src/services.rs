@@ -115,7 +115,10 @@ impl SharedSession {
         }
         let nested = Arc::new(NestedStatements::new(Arc::clone(&server), Arc::clone(&control)));
         SharedSession {
-            routines: SessionRoutines::watched_by(Arc::clone(&nested) as Arc<dyn Watch>),
+            routines: SessionRoutines::watched_by(
+                Arc::clone(&nested) as Arc<dyn Watch>,
+                &server.function_plans,
+            ),
             nested,
             settings: Mutex::new(SessionSettings::new(server.settings.current())),
             namespace: NamespaceCell::new(server.catalog.published()),

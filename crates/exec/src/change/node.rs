@@ -15,7 +15,7 @@ use super::{RowCommand, check_views};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::CExpr;
-use crate::node::{BoxedNode, CNode, CPlan, Node, start as start_node};
+use crate::node::{BoxedNode, CNode, CPlan, Exchange, Node, start as start_node};
 use crate::system_columns::VersionColumn;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -38,16 +38,16 @@ pub(crate) struct ModifyPlan {
     pub(crate) child: Arc<CPlan>,
     pub(crate) row_id: usize,
     /// (column, value over target row ‖ child row)
-    pub(crate) assignments: Box<[(usize, CExpr)]>,
-    pub(crate) recheck: Option<CExpr>,
+    pub(crate) assignments: Arc<[(usize, CExpr)]>,
+    pub(crate) recheck: Option<Arc<CExpr>>,
     pub(crate) on_conflict: Option<ConflictPlan>,
     pub(crate) returning: bool,
     /// RETURNING reads the row's old and new versions, too.
     pub(crate) returning_versions: bool,
     /// The child's columns that are system columns of the target.
-    pub(crate) system: Box<[(usize, VersionColumn)]>,
+    pub(crate) system: Arc<[(usize, VersionColumn)]>,
     /// The system columns behind the other input of RETURNING.
-    pub(crate) returning_system: Box<[(VersionOf, VersionColumn)]>,
+    pub(crate) returning_system: Arc<[(VersionOf, VersionColumn)]>,
     /// Whether the statement's row count is this node's.
     pub(crate) counts: bool,
     /// A row is changed before the next one is computed: a volatile function may look at the table.
@@ -83,6 +83,33 @@ pub(crate) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
 }
 
 impl ModifyPlan {
+    /// The change of a table's rows as one of a table that is defined as it is. `None`: it has parts
+    /// for its table alone.
+    pub(crate) fn over(&self, leaves: &Exchange<'_>) -> Result<Option<ModifyPlan>> {
+        if self.partitioned.is_some() || self.on_conflict.is_some() {
+            return Ok(None);
+        }
+        let Some((_, leaf)) = leaves.leaf(&self.target.table) else { return Ok(None) };
+        let Some(child) = self.child.over(leaves)? else { return Ok(None) };
+        Ok(Some(ModifyPlan {
+            command: self.command,
+            commands: self.commands,
+            target: self.target.open_alike(leaves.engine, leaf)?,
+            partitioned: None,
+            child,
+            row_id: self.row_id,
+            assignments: Arc::clone(&self.assignments),
+            recheck: self.recheck.clone(),
+            on_conflict: None,
+            returning: self.returning,
+            returning_versions: self.returning_versions,
+            system: Arc::clone(&self.system),
+            returning_system: Arc::clone(&self.returning_system),
+            counts: self.counts,
+            row_by_row: self.row_by_row,
+        }))
+    }
+
     /// Fires BEFORE STATEMENT triggers of the statement's table before the child runs, even if
     /// there are no rows.
     pub(crate) fn begin(&self, cx: &mut ExecContext) -> Result<()> {

@@ -139,7 +139,7 @@ impl ModifyPlan {
     ) -> Result<Vec<Datum>> {
         let mut values = self.system_of_insert(id, cx)?;
         let view = &cx.txn()?.view;
-        for (value, (of, column)) in values.iter_mut().zip(&self.returning_system) {
+        for (value, (of, column)) in values.iter_mut().zip(self.returning_system.iter()) {
             if *of == VersionOf::Old {
                 *value = column.value(&from.table, view, old.0, old.1)?;
             }

@@ -206,11 +206,11 @@ impl Partitioned {
         catalog: &Arc<Catalog>,
         engine: &Engine,
     ) -> Result<Arc<Target>> {
-        if let Some(model) = self.models.of(&leaf, catalog.epoch) {
+        if let Some(model) = self.models.of(std::slice::from_ref(&leaf), catalog.epoch) {
             return model.compiled.open_alike(engine, &leaf).map(Arc::new);
         }
         let target = Arc::new(self.compile(&leaf, catalog, engine)?);
-        Ok(self.models.put(leaf, catalog.epoch, target).compiled.clone())
+        Ok(self.models.put([leaf], catalog.epoch, target).compiled.clone())
     }
 
     fn compile(

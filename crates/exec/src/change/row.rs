@@ -175,7 +175,7 @@ impl Found<'_> {
     ) -> Result<()> {
         self.version = newest;
         self.is_newer = true;
-        for (at, column) in &modify.system {
+        for (at, column) in modify.system.iter() {
             let view = &cx.txn()?.view;
             let value = column.value(&target.table, view, self.id, self.version.meta)?;
             if let Some(place) = self.source.to_mut().get_mut(*at) {

@@ -26,7 +26,7 @@ use steppe_types::{Datum, Error, Result};
 /// A compiled scan of a bitmap's rows.
 pub(crate) struct BitmapPlan {
     pub(crate) table: TableAccess,
-    pub(crate) columns: Box<[ScanColumn]>,
+    pub(crate) columns: Arc<[ScanColumn]>,
     /// The conditions to check again for rows of unsure and lossy blocks.
     pub(crate) recheck: CExpr,
     pub(crate) bitmap: Arc<CPlan>,

@@ -31,7 +31,7 @@ use crate::change::{
 };
 use crate::deps::count_nodes;
 use crate::expr::{CExpr, Compiler, signature};
-use crate::partition::{LeafCache, LeafTemplate, PartitionCheck, ScanPruning};
+use crate::partition::{LeafCache, LeafTemplate, Models, PartitionCheck, ScanPruning};
 use crate::routine::Columns;
 use crate::sorter::SortColumn;
 use crate::system_columns::VersionColumn;
@@ -101,13 +101,14 @@ impl PlanCompiler<'_, '_> {
             CNode::ParamRows(_) => project.map(|project| self.exprs.list(&over_row(project))),
             _ => project.map(|project| self.exprs.list(project)),
         };
+        let filter = filter.map(|filter| self.exprs.expr(filter)).transpose()?;
         let columns = self.column_plan(&kind, plan)?;
         let is_shared = matches!(&kind, CNode::PartitionScan(scan) if scan.is_shared);
         let compiled = Arc::new(CPlan {
             id,
-            columns: columns.map(Box::new),
-            filter: filter.map(|filter| self.exprs.expr(filter)).transpose()?,
-            project: project.transpose()?,
+            columns: columns.map(Arc::new),
+            filter: filter.map(Arc::new),
+            project: project.transpose()?.map(Arc::from),
             width: plan.types.len(),
             dependencies: self.exprs.dependencies.of_plan(plan),
             kind,
@@ -195,6 +196,7 @@ impl PlanCompiler<'_, '_> {
                     template: leaf,
                     template_id,
                     leaves: LeafCache::default(),
+                    models: Models::default(),
                     pruning: ScanPruning::new(&rel.relation, conditions, order),
                     is_parameterized: PartitionScanPlan::is_parameterized(conditions),
                     partners: partners.iter().map(Partner::new).collect(),
@@ -207,12 +209,12 @@ impl PlanCompiler<'_, '_> {
                 let columns = ColumnLoop::compile(plan, (&outer, &inner), self.exprs)?;
                 let params = params.iter().map(|(id, e)| Ok((*id, self.exprs.expr(e)?)));
                 CNode::NestLoop(NestLoopPlan {
-                    columns,
+                    columns: columns.map(Arc::new),
                     kind: *kind,
                     outer,
                     inner,
                     params: params.collect::<Result<_>>()?,
-                    on: self.exprs.option(on)?,
+                    on: self.exprs.option(on)?.map(Arc::new),
                 })
             }
             PlanNode::HashJoin { .. } | PlanNode::MergeJoin { .. } => self.key_join(plan)?,
@@ -712,8 +714,8 @@ impl PlanCompiler<'_, '_> {
             target,
             partitioned: Partitioned::new(modify),
             row_id: modify.row_id,
-            assignments: self.exprs.each_of(&modify.assignments)?,
-            recheck: self.exprs.option(&modify.recheck)?,
+            assignments: self.exprs.each_of(&modify.assignments)?.into(),
+            recheck: self.exprs.option(&modify.recheck)?.map(Arc::new),
             on_conflict,
             returning: modify.returning,
             returning_versions: modify.returning_versions.is_some(),
@@ -726,11 +728,11 @@ impl PlanCompiler<'_, '_> {
     }
 }
 
-fn version_columns<T: Copy>(columns: &[(T, i16)]) -> Result<Box<[(T, VersionColumn)]>> {
+fn version_columns<T: Copy>(columns: &[(T, i16)]) -> Result<Arc<[(T, VersionColumn)]>> {
     columns.iter().map(|(at, c)| Ok((*at, VersionColumn::from_attribute(*c)?))).collect()
 }
 
-pub(super) fn scan_columns(columns: &[i16]) -> Result<Box<[ScanColumn]>> {
+pub(super) fn scan_columns(columns: &[i16]) -> Result<Arc<[ScanColumn]>> {
     columns.iter().map(|c| ScanColumn::from_attribute(*c)).collect()
 }
 

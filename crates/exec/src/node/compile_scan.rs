@@ -32,11 +32,11 @@ impl PlanCompiler<'_, '_> {
             ScanColumn::RowId | ScanColumn::TableOid => Some(0),
         };
         let exact = index.parts.iter().all(|p| steppe_types::key::is_exact(p.type_oid));
-        let key_columns: Option<Box<[usize]>> =
+        let key_columns: Option<Arc<[usize]>> =
             if index_only && exact { columns.iter().map(place).collect() } else { None };
         Ok(IndexPlan {
             table: self.table(table)?,
-            range: self.range(range)?,
+            range: Arc::new(self.range(range)?),
             backward,
             key_columns,
             columns,

@@ -51,11 +51,11 @@ pub(crate) struct CIndexRange {
 pub(crate) struct IndexPlan {
     pub(crate) table: TableAccess,
     pub(crate) index: IndexAccess,
-    pub(crate) range: CIndexRange,
+    pub(crate) range: Arc<CIndexRange>,
     pub(crate) backward: bool,
     /// The place of each requested column in the key; `None` if rows are fetched.
-    pub(crate) key_columns: Option<Box<[usize]>>,
-    pub(crate) columns: Box<[ScanColumn]>,
+    pub(crate) key_columns: Option<Arc<[usize]>>,
+    pub(crate) columns: Arc<[ScanColumn]>,
 }
 
 impl CIndexRange {
@@ -232,7 +232,7 @@ impl IndexScanNode {
             if let (Some(places), Visibility::Definitive) = (&scan.key_columns, visibility) {
                 key_values.clear();
                 decode_key(key, &scan.index.parts, key_values)?;
-                for (place, column) in places.iter().zip(&scan.columns) {
+                for (place, column) in places.iter().zip(scan.columns.iter()) {
                     out.push(match column {
                         ScanColumn::Stored(_) => key_values[*place].clone(),
                         ScanColumn::RowId => Datum::Int8(id.0 as i64),

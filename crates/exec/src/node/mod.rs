@@ -14,6 +14,7 @@
 //! has changed.
 
 mod agg;
+mod alike;
 mod append;
 mod bitmap;
 mod bitmap_blocks;
@@ -72,6 +73,7 @@ use std::time::Instant;
 use steppe_sql::expr::ExecParamId;
 use steppe_types::{Datum, Error, Result};
 
+pub(crate) use alike::Exchange;
 pub(crate) use compile::{PlanCompiler, compile_plan};
 pub(crate) use hash_join::SharedTable;
 pub(crate) use index_scan::{IndexPlan, find_point, has_key};
@@ -126,10 +128,10 @@ pub(crate) type BoxedNode = Box<dyn Node>;
 pub(crate) struct CPlan {
     /// Position in pre-order over the statement: names its counters.
     pub(crate) id: usize,
-    pub(crate) filter: Option<CExpr>,
-    pub(crate) project: Option<Box<[CExpr]>>,
+    pub(crate) filter: Option<Arc<CExpr>>,
+    pub(crate) project: Option<Arc<[CExpr]>>,
     /// The node hands up columns ([`Node::next_columns`]), and by [`Node::next`] their rows.
-    pub(crate) columns: Option<Box<ColumnPlan>>,
+    pub(crate) columns: Option<Arc<ColumnPlan>>,
     /// Columns of the output row.
     pub(crate) width: usize,
     /// Run-time parameters the subtree reads from outside.

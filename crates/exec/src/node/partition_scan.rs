@@ -21,15 +21,15 @@
 
 use super::columns::ColumnInput;
 use super::merge_append::MergedInputs;
-use super::{BoxedNode, CNode, CPlan, Node, PlanCompiler, compile_plan, pump};
+use super::{BoxedNode, CNode, CPlan, Exchange, Node, PlanCompiler, compile_plan, pump};
 use crate::batch::{BATCH_ROWS, RowBatch};
 use crate::change::outcome::serialization;
 use crate::context::{ExecContext, Instrument, LeafRun};
 use crate::deps::count_nodes;
 use crate::expr::{Compiler, Row};
 use crate::partition::{
-    LeafCache, LeafMember, LeafSet, LeafTemplate, Leaves, LockedLeaf, ScanPruning, lock_leaf,
-    lock_mode_of,
+    Definition, LeafCache, LeafMember, LeafSet, LeafTemplate, Leaves, LockedLeaf, Models,
+    ScanPruning, lock_leaf, lock_mode_of,
 };
 use crate::sorter::SortColumn;
 use crate::vector::ColumnBatch;
@@ -58,6 +58,8 @@ pub(crate) struct PartitionScanPlan {
     /// The number of the template's first node.
     pub(crate) template_id: usize,
     pub(crate) leaves: LeafCache<LeafScan>,
+    /// The scans that leaves with the same definitions share.
+    pub(crate) models: Models<Arc<CPlan>>,
     /// Finds the leaves that can have rows.
     pub(crate) pruning: ScanPruning,
     /// The pruning depends on an outer row: each rescan may have other leaves.
@@ -258,9 +260,31 @@ impl PartitionScanPlan {
         {
             return Ok(found.plan.clone());
         }
-        let plan = self.compile(leaves, self.template_id, cx)?;
+        let plan = self.over_or_compile(leaves, cx)?;
         let made = Arc::new(LeafScan { plan: plan.clone(), partners: partners.clone() });
         self.leaves.put(&leaf.relation, &made);
+        Ok(plan)
+    }
+
+    /// The scan of leaves that have none yet: that of others with the same definitions, over these.
+    fn over_or_compile(&self, leaves: &LockedLeaves, cx: &mut ExecContext) -> Result<Arc<CPlan>> {
+        let LockedLeaves { leaf, partners } = leaves;
+        let members = std::iter::once(Some(&leaf.relation));
+        let members = members.chain(partners.iter().map(Option::as_ref));
+        let definition = |leaf: Option<&Arc<_>>| Some(Definition::of(leaf?, &cx.functions.catalog));
+        let Some(definitions) = members.map(definition).collect::<Option<Box<[_]>>>() else {
+            return self.compile(leaves, self.template_id, cx);
+        };
+        let epoch = leaf.catalog.epoch;
+        if let Some(model) = self.models.of(&definitions, epoch) {
+            let engine = cx.txn()?.txn.engine();
+            let leaves = Exchange { from: &model.leaves, to: &definitions, engine };
+            if let Some(plan) = model.compiled.over(&leaves)? {
+                return Ok(plan);
+            }
+        }
+        let plan = self.compile(leaves, self.template_id, cx)?;
+        self.models.put(definitions, epoch, Arc::clone(&plan));
         Ok(plan)
     }
 

@@ -14,7 +14,7 @@ use steppe_types::{Datum, Error, Result};
 /// A compiled full scan.
 pub(crate) struct SeqScanPlan {
     pub(crate) table: TableAccess,
-    pub(crate) columns: Box<[ScanColumn]>,
+    pub(crate) columns: Arc<[ScanColumn]>,
     /// Rows come from the session ([`crate::SessionHost::virtual_rows`]).
     pub(crate) is_virtual: bool,
     /// Only the present row of this cursor.
@@ -95,7 +95,7 @@ fn virtual_columns(
     ordinal: u64,
     out: &mut Vec<Datum>,
 ) -> Result<()> {
-    for column in &scan.columns {
+    for column in scan.columns.iter() {
         out.push(match column {
             ScanColumn::Stored(i) => {
                 let value = row.get(*i).cloned();

@@ -23,7 +23,7 @@ type Tid = (u32, u16);
 /// A compiled scan by ctid.
 pub(crate) struct TidPlan {
     pub(crate) table: TableAccess,
-    pub(crate) columns: Box<[ScanColumn]>,
+    pub(crate) columns: Arc<[ScanColumn]>,
     pub(crate) rows: CTidRows,
 }
 

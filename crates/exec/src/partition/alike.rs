@@ -47,6 +47,16 @@ impl Definition {
     }
 }
 
+/// Whether code compiled for some leaves serves others, each in the place of one.
+fn are_like(a: &[Definition], b: &[Definition]) -> bool {
+    let is_same =
+        |leaves: &[Definition], i: usize, k: usize| leaves[i].table.oid == leaves[k].table.oid;
+    // Handles are found by the tables, so a leaf that stands twice must do so in both.
+    a.len() == b.len()
+        && a.iter().zip(b).all(|(a, b)| a.is_like(b))
+        && (0..a.len()).all(|i| (0..i).all(|k| is_same(a, i, k) == is_same(b, i, k)))
+}
+
 /// The most kinds of leaves that share compiled code. Other leaves do not share any.
 const MODELS_MAX: usize = 16;
 
@@ -57,9 +67,9 @@ pub(crate) struct Models<T> {
     of_epoch: RwLock<(u64, Vec<Arc<Model<T>>>)>,
 }
 
-/// A leaf, and the code compiled for it.
+/// A leaf, or leaves of several tables that are joined, and the code compiled for them.
 pub(crate) struct Model<T> {
-    pub(crate) leaf: Definition,
+    pub(crate) leaves: Box<[Definition]>,
     pub(crate) compiled: T,
 }
 
@@ -70,16 +80,21 @@ impl<T> Default for Models<T> {
 }
 
 impl<T> Models<T> {
-    /// The model that serves a leaf.
-    pub(crate) fn of(&self, leaf: &Definition, epoch: u64) -> Option<Arc<Model<T>>> {
+    /// The model that serves a leaf, or several.
+    pub(crate) fn of(&self, leaves: &[Definition], epoch: u64) -> Option<Arc<Model<T>>> {
         let models = self.of_epoch.read();
         let mut models = models.1.iter().filter(|_| models.0 == epoch);
-        models.find(|model| model.leaf.is_like(leaf)).cloned()
+        models.find(|model| are_like(&model.leaves, leaves)).cloned()
     }
 
-    /// Keeps the code compiled for a leaf, if there is room.
-    pub(crate) fn put(&self, leaf: Definition, epoch: u64, compiled: T) -> Arc<Model<T>> {
-        let model = Arc::new(Model { leaf, compiled });
+    /// Keeps the code compiled for leaves, if there is room.
+    pub(crate) fn put(
+        &self,
+        leaves: impl Into<Box<[Definition]>>,
+        epoch: u64,
+        compiled: T,
+    ) -> Arc<Model<T>> {
+        let model = Arc::new(Model { leaves: leaves.into(), compiled });
         let mut models = self.of_epoch.write();
         if models.0 != epoch {
             *models = (epoch, Vec::new());

@@ -10,9 +10,9 @@
 //!   UPDATE t_17 SET a = $2 WHERE k = $1                     (kept for the next one)
 //! ```
 //!
-//! A point statement is compiled once for all leaves with the same definition ([`Definition`]), and
-//! each leaf adds only its handles. So thousands of leaves do not need a copy of the statement each
-//! in the processor's cache.
+//! The statement is compiled once for all leaves with the same definition ([`Definition`]), and each
+//! leaf adds only its handles. So thousands of leaves do not need a copy of the statement each in the
+//! processor's cache, and the first statement that meets a leaf compiles nothing.
 //!
 //! Correctness: the statement's rows are all in that leaf (docs/design.md 12.4, as for pruning),
 //! and its new rows stay there. An UPDATE that assigns to a key column is not such a statement.
@@ -23,7 +23,7 @@ use super::pruning::{LeafRouting, SlotValue};
 use super::{ColumnMap, LeafMember, LeafSet, LeafTemplate, ScanPruning};
 use crate::access::{IndexAccess, TableAccess};
 use crate::change::ModifyPlan;
-use crate::node::{CNode, CPlan};
+use crate::node::{CNode, CPlan, Exchange};
 use crate::point::{PointPlan, PointTable};
 use crate::statement::CompiledStmt;
 use std::sync::Arc;
@@ -47,7 +47,8 @@ pub(crate) struct LeafStatements {
     points: ByPlace<Option<LeafPoint>>,
     /// The point statements of leaves that have no place, or had none at first.
     other_points: ByLeaf<Option<Arc<LeafPoint>>>,
-    models: Models<Arc<CompiledStmt>>,
+    /// `None` as in `statements`.
+    models: Models<Option<Arc<CompiledStmt>>>,
 }
 
 /// A leaf's handles, as a point statement uses them.
@@ -59,13 +60,13 @@ pub(crate) struct LeafPoint {
 }
 
 impl LeafPoint {
-    /// The statement over a leaf with the model's definition.
+    /// A statement over a leaf that is defined as `model` is, which it was compiled for.
     fn of(
-        model: &Model<Arc<CompiledStmt>>,
+        statement: &Arc<CompiledStmt>,
+        model: &Definition,
         leaf: &Definition,
         engine: &Engine,
     ) -> Result<LeafPoint> {
-        let statement = &model.compiled;
         let scan = PointPlan::scan(statement.root());
         let scan = scan.ok_or_else(|| Error::internal("point statement without a look-up"))?;
         let others = match statement.point() {
@@ -73,7 +74,7 @@ impl LeafPoint {
             _ => &[],
         };
         let open = |index: &IndexAccess| {
-            let mut pairs = model.leaf.indexes.iter().zip(&leaf.indexes);
+            let mut pairs = model.indexes.iter().zip(&leaf.indexes);
             let found = pairs.find(|(its, _)| its.oid == index.oid);
             let (_, relation) = found.ok_or_else(|| Error::internal("leaf without an index"))?;
             index.open_alike(engine, relation)
@@ -203,18 +204,14 @@ impl LeafStatements {
         catalog: &Arc<Catalog>,
         engine: &Engine,
     ) -> Result<Option<LeafPoint>> {
-        let relation = catalog.relation(leaf);
-        let relation = relation.ok_or_else(|| Error::internal("routed to no relation"))?;
-        let definition = Definition::of(relation, catalog);
-        if let Some(model) = self.models.of(&definition, catalog.epoch) {
-            return LeafPoint::of(&model, &definition, engine).map(Some);
+        let leaf = definition(leaf, catalog)?;
+        let model = self.model(stmt, &leaf, catalog, engine)?;
+        match (&model.compiled, &model.leaves[..]) {
+            (Some(statement), [of]) if statement.is_point() => {
+                LeafPoint::of(statement, of, &leaf, engine).map(Some)
+            }
+            _ => Ok(None),
         }
-        let statement = self.statement(stmt, leaf, catalog, engine)?;
-        let Some(statement) = statement.filter(|statement| statement.is_point()) else {
-            return Ok(None);
-        };
-        let model = self.models.put(definition, catalog.epoch, statement);
-        LeafPoint::of(&model, &model.leaf, engine).map(Some)
     }
 
     /// The statement about a leaf, if it has one.
@@ -228,17 +225,48 @@ impl LeafStatements {
         if let Some(found) = self.statements.get(leaf, Clone::clone) {
             return Ok(found);
         }
-        let relation = catalog.relation(leaf);
-        let relation = relation.ok_or_else(|| Error::internal("routed to no relation"))?;
-        let made = match self.plan_for(stmt, relation, catalog)? {
-            None => None,
-            Some(planned) => {
-                let made = CompiledStmt::compile(Arc::new(planned), catalog, engine)?;
-                Some(Arc::new(made)).filter(|made| is_of_leaf_alone(made.root()))
+        let definition = definition(leaf, catalog)?;
+        let model = self.model(stmt, &definition, catalog, engine)?;
+        let leaves = std::slice::from_ref(&definition);
+        let made = match &model.compiled {
+            Some(compiled) if model.leaves[0].table.oid != leaf => {
+                let leaves = Exchange { from: &model.leaves, to: leaves, engine };
+                match compiled.over(&leaves)? {
+                    Some(statement) => Some(Arc::new(statement)),
+                    None => self.compile(stmt, &definition.table, catalog, engine)?,
+                }
             }
+            compiled => compiled.clone(),
         };
         self.statements.put(leaf, made.clone());
         Ok(made)
+    }
+
+    /// The statement about a leaf with this definition, and that leaf.
+    fn model(
+        &self,
+        stmt: &PlannedStmt,
+        leaf: &Definition,
+        catalog: &Arc<Catalog>,
+        engine: &Engine,
+    ) -> Result<Arc<Model<Option<Arc<CompiledStmt>>>>> {
+        if let Some(model) = self.models.of(std::slice::from_ref(leaf), catalog.epoch) {
+            return Ok(model);
+        }
+        let made = self.compile(stmt, &leaf.table, catalog, engine)?;
+        Ok(self.models.put([Definition::of(&leaf.table, catalog)], catalog.epoch, made))
+    }
+
+    fn compile(
+        &self,
+        stmt: &PlannedStmt,
+        leaf: &Arc<Relation>,
+        catalog: &Arc<Catalog>,
+        engine: &Engine,
+    ) -> Result<Option<Arc<CompiledStmt>>> {
+        let Some(planned) = self.plan_for(stmt, leaf, catalog)? else { return Ok(None) };
+        let made = CompiledStmt::compile(Arc::new(planned), catalog, engine)?;
+        Ok(Some(Arc::new(made)).filter(|made| is_of_leaf_alone(made.root())))
     }
 
     /// The plan of the statement about a leaf.
@@ -278,6 +306,12 @@ impl LeafStatements {
         };
         self.template.plan_of(catalog, &LeafSet { members: vec![member] })
     }
+}
+
+fn definition(leaf: Oid, catalog: &Catalog) -> Result<Definition> {
+    let relation = catalog.relation(leaf);
+    let relation = relation.ok_or_else(|| Error::internal("routed to no relation"))?;
+    Ok(Definition::of(relation, catalog))
 }
 
 /// Whether a scan joins nothing leaf by leaf.

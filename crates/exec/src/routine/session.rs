@@ -1,7 +1,7 @@
 //! The routines that a session has compiled, how deep its calls are, and its functions' cursors.
 
 use super::{CallTypes, Routine};
-use crate::spi::{DynamicPlans, NamedCursors};
+use crate::spi::{DynamicPlans, NamedCursors, SharedPlans};
 use crate::watch::Watch;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
@@ -35,6 +35,8 @@ pub struct SessionRoutines {
     pub(crate) cursors: NamedCursors,
     /// The plans of texts that its functions have made.
     pub(crate) dynamic: DynamicPlans,
+    /// The plans of its functions' statements that it shares with other sessions.
+    pub(crate) shared: Arc<SharedPlans>,
     /// The watch over the statements of its functions.
     pub(crate) watch: Option<Arc<dyn Watch>>,
 }
@@ -49,9 +51,10 @@ impl Drop for Depth<'_> {
 }
 
 impl SessionRoutines {
-    /// For a session whose functions' statements are watched.
-    pub fn watched_by(watch: Arc<dyn Watch>) -> SessionRoutines {
-        SessionRoutines { watch: Some(watch), ..SessionRoutines::default() }
+    /// For a session that shares plans with others, and whose functions' statements are watched.
+    pub fn watched_by(watch: Arc<dyn Watch>, shared: &Arc<SharedPlans>) -> SessionRoutines {
+        let shared = Arc::clone(shared);
+        SessionRoutines { watch: Some(watch), shared, ..SessionRoutines::default() }
     }
 
     /// Forgets all routines: DISCARD PLANS.

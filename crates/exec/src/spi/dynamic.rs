@@ -8,7 +8,7 @@
 use super::prepared::Body;
 use super::{Prepared, Spi, SqlKind};
 use crate::routine::SessionRoutines;
-use hashbrown::HashMap;
+use hashbrown::{Equivalent, HashMap};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use steppe_sql::bind::Params;
@@ -29,7 +29,27 @@ pub(crate) struct DynamicPlans(Mutex<Shapes>);
 struct Shapes {
     lifter: Lifter,
     /// `None`: a statement of this shape must be planned with its literals.
-    plans: HashMap<String, Option<Prepared>, foldhash::fast::RandomState>,
+    plans: HashMap<Shape, Option<Prepared>, foldhash::fast::RandomState>,
+}
+
+/// The text without its literals, and the types of its own parameters.
+#[derive(Hash, PartialEq, Eq)]
+struct Shape {
+    key: Box<str>,
+    types: Box<[Oid]>,
+}
+
+/// A shape that is looked up.
+#[derive(Hash, Clone, Copy)]
+struct Wanted<'a> {
+    key: &'a str,
+    types: &'a [Oid],
+}
+
+impl Equivalent<Shape> for Wanted<'_> {
+    fn equivalent(&self, shape: &Shape) -> bool {
+        *self.key == *shape.key && *self.types == *shape.types
+    }
 }
 
 impl DynamicPlans {
@@ -38,20 +58,25 @@ impl DynamicPlans {
         self.0.lock().plans.clear();
     }
 
-    fn put(&self, key: String, plan: Option<Prepared>) {
+    fn put(&self, Wanted { key, types }: Wanted<'_>, plan: Option<Prepared>) {
+        if key.len() > SHAPE_BYTES_MAX {
+            return;
+        }
         let plans = &mut self.0.lock().plans;
         if plans.len() >= SHAPES_MAX {
             plans.clear();
         }
-        plans.insert(key, plan);
+        plans.insert(Shape { key: key.into(), types: types.into() }, plan);
     }
 }
 
 impl Spi<'_> {
-    /// A statement with parameters of these types, over the plan of its shape.
-    pub(super) fn by_shape(&mut self, text: &str, types: &[Oid]) -> Option<Prepared> {
+    /// A statement with parameters of these types, over the plan of its shape. `None`: the text is no
+    /// single statement, or takes the general way.
+    pub fn prepare_like(&mut self, text: &Arc<str>, types: &[Oid]) -> Option<Prepared> {
         let session = Arc::clone(self.session());
         let plans = &SessionRoutines::of(&*session).ok()?.dynamic;
+        // Planning may call functions, which have texts of their own: the lifter is taken out.
         let mut lifter = std::mem::take(&mut plans.0.lock().lifter);
         let found = match lifter.lift_beside(text, types.len()) {
             true => self.of_shape(plans, &lifter, text, types),
@@ -65,31 +90,16 @@ impl Spi<'_> {
         &mut self,
         plans: &DynamicPlans,
         lifter: &Lifter,
-        text: &str,
+        text: &Arc<str>,
         types: &[Oid],
     ) -> Option<Prepared> {
-        let mut key = lifter.key().to_owned();
-        types.iter().for_each(|ty| key.push_str(&format!("\u{1}{ty}")));
-        let version = self.session().frame_version();
-        let known = match plans.0.lock().plans.get_mut(&key) {
-            None => None,
-            Some(None) => return None,
-            Some(Some(prepared)) => {
-                if let Body::Plan(planned) = &mut prepared.body
-                    && planned.version() != version
-                {
-                    planned.see(&**self.session(), version).ok()?;
-                }
-                Some(prepared.clone())
-            }
-        };
+        let shape = Wanted { key: lifter.key(), types };
+        let known = plans.0.lock().plans.get(&shape).cloned();
         let mut prepared = match known {
-            Some(prepared) => prepared,
+            Some(known) => self.up_to_date(known?, plans, shape)?,
             None => {
                 let prepared = self.planned_shape(lifter, types);
-                if key.len() <= SHAPE_BYTES_MAX {
-                    plans.put(key, prepared.clone());
-                }
+                plans.put(shape, prepared.clone());
                 prepared?
             }
         };
@@ -99,7 +109,25 @@ impl Spi<'_> {
         let values = lifter.literals().iter().zip(wanted);
         prepared.literals =
             values.map(|(literal, ty)| value_of(literal, *ty, text, io)).collect::<Option<_>>()?;
-        prepared.text = Arc::from(text);
+        prepared.text = Arc::clone(text);
+        Some(prepared)
+    }
+
+    /// A remembered statement for the session's present frame.
+    #[inline]
+    fn up_to_date(
+        &self,
+        mut prepared: Prepared,
+        plans: &DynamicPlans,
+        shape: Wanted<'_>,
+    ) -> Option<Prepared> {
+        let version = self.session().frame_version();
+        if let Body::Plan(planned) = &mut prepared.body
+            && planned.version() != version
+        {
+            planned.see(&**self.session(), version).ok()?;
+            plans.put(shape, Some(prepared.clone()));
+        }
         Some(prepared)
     }
 

@@ -23,6 +23,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `prepared` | a statement with a plan that a function keeps |
+//! | `shared` | plans that sessions share |
 //! | `dynamic` | texts that are made at run time, and share plans by their shape |
 //! | `run` | running one |
 //! | `key` | running one for a foreign key |
@@ -37,6 +38,7 @@ mod key;
 mod portals;
 mod prepared;
 mod run;
+mod shared;
 mod simple;
 mod transaction;
 
@@ -47,6 +49,7 @@ pub(crate) use portals::NamedCursors;
 pub use portals::SpiPortal;
 pub use prepared::{CallOutput, Prepared, SqlKind};
 pub use run::Answer;
+pub use shared::SharedPlans;
 pub use simple::SimpleExpression;
 pub use transaction::{SpiSavepoint, TransactionControl};
 

@@ -7,18 +7,19 @@
 //!                            └ otherwise: planned again, with the same variables
 //! ```
 //!
-//! Its values select a variant of the plan, as those of a client's prepared statement do
-//! ([`crate::prepare::Variants`]). The variants are the session's own.
+//! The plan may be one that another session has made ([`shared`](super::shared)). Its values select a
+//! variant of the plan, as those of a client's prepared statement do ([`crate::prepare::Variants`]).
 
+use super::shared::{Asking, Shared, SharedPlans};
 use super::{Spi, check_writable, present};
 use crate::partition::lock_mode;
 use crate::prepare::{Found, Planning, PreparedPlan, Variants, is_plannable, parse_one, prepare};
-use crate::routine::{BoundCall, bind_call};
+use crate::routine::{BoundCall, SessionRoutines, bind_call};
 use crate::statement::ExecEnv;
 use crate::transaction::Transaction;
 use crate::watch::watch_of;
 use std::sync::Arc;
-use steppe_catalog::NameSpace;
+use steppe_catalog::{CatalogStore, NameSpace};
 use steppe_functions::{Frame, SessionHost};
 use steppe_sql::ast::Statement;
 use steppe_sql::bind::{Params, Variables};
@@ -86,6 +87,8 @@ pub(super) enum Body {
 pub(super) struct Planned {
     pub(super) plan: Arc<PreparedPlan>,
     variants: Option<Arc<Variants<PreparedPlan>>>,
+    /// The parameters as this session means them: another plan may be made with them.
+    pub(super) params: Arc<Params>,
     /// The environment of its runs, as of the frame's version.
     pub(super) env: ExecEnv,
     pub(super) engine: Arc<Engine>,
@@ -105,7 +108,7 @@ struct MadeWith {
 impl Spi<'_> {
     /// Plans a statement with parameters of these types.
     pub fn prepare(&mut self, text: &str, types: &[Oid]) -> Result<Prepared> {
-        match self.by_shape(text, types) {
+        match self.prepare_like(&Arc::from(text), types) {
             Some(prepared) => Ok(prepared),
             None => self.prepared(text, SqlKind::Statement, Params::fixed(types)),
         }
@@ -162,7 +165,9 @@ impl Spi<'_> {
         let session = Arc::clone(self.session());
         let version = session.frame_version();
         let frame = session.frame()?;
-        let plan = Arc::new(plan(&*session, &frame, (&statement, source, before), params, &[])?);
+        let of = (&statement, source, before);
+        let Shared { plan, variants } = plan_or_find(&*session, &frame, of, &params)?;
+        let params = Arc::new(params);
         let env = ExecEnv {
             session,
             io: Arc::clone(&frame.io),
@@ -172,9 +177,8 @@ impl Spi<'_> {
             work_mem_bytes,
             temp,
         };
-        let variants = variants_of(&plan, &frame);
         let (made_with, engine) = (MadeWith::of(&frame), frame.engine);
-        let planned = Planned { plan, variants, env, engine, made_with, version, before };
+        let planned = Planned { plan, variants, params, env, engine, made_with, version, before };
         Ok(Body::Plan(Box::new(planned)))
     }
 
@@ -252,7 +256,7 @@ impl Prepared {
 impl Planned {
     /// The values of the plan's parameters among those of a run.
     pub(super) fn values(&self, params: &[Datum], literals: &[Datum]) -> Arc<[Datum]> {
-        if !self.plan.declared.are_variables() {
+        if !self.params.are_variables() {
             return params.iter().chain(literals).cloned().collect();
         }
         let variables = &self.plan.compiled.planned().variables;
@@ -301,18 +305,14 @@ impl Planned {
     pub(super) fn see(&mut self, session: &dyn SessionHost, version: u64) -> Result<()> {
         let frame = session.frame()?;
         let epoch = frame.names.catalog.epoch;
-        let is_good = self.made_with.is(&frame.names, &frame.planner)
-            && match session.store() {
-                Ok(store) => self.plan.is_good_for(epoch, store),
-                Err(_) => self.plan.epoch == epoch,
-            };
+        let is_good =
+            self.made_with.is(&frame.names, &frame.planner) && is_good(session, &self.plan, epoch);
         if !is_good {
-            let params = self.plan.declared.clone();
             let (statement, source) = (&self.plan.statement, &self.plan.source);
             let of = (statement, source, self.before);
-            let planned = plan(session, &frame, of, params, &[]);
-            self.plan = Arc::new(planned.map_err(|error| moved_back(error, self.before))?);
-            self.variants = variants_of(&self.plan, &frame);
+            let found = plan_or_find(session, &frame, of, &self.params);
+            let found = found.map_err(|error| moved_back(error, self.before))?;
+            (self.plan, self.variants) = (found.plan, found.variants);
             self.made_with = MadeWith::of(&frame);
         }
         self.env.io = frame.io;
@@ -325,16 +325,17 @@ impl Planned {
     pub(super) fn for_values(&self, values: &[Datum]) -> Result<Arc<PreparedPlan>> {
         let Some(variants) = &self.variants else { return Ok(Arc::clone(&self.plan)) };
         let context = (&*self.env.catalog, &*self.made_with.planner, &*self.env.io);
-        let epoch = self.env.catalog.epoch;
+        let (session, epoch) = (&*self.env.session, self.env.catalog.epoch);
         let vacancy = match variants.find(values, context) {
             Found::Unknown => return Ok(Arc::clone(&self.plan)),
-            Found::Made(variant) if variant.epoch == epoch => return Ok(Arc::clone(variant)),
+            Found::Made(variant) if is_good(session, variant, epoch) => {
+                return Ok(Arc::clone(variant));
+            }
             Found::Made(_) => None,
             Found::Vacant(vacancy) => Some(vacancy),
         };
-        let session = &*self.env.session;
         let (statement, source) = (&self.plan.statement, &self.plan.source);
-        let params = self.plan.declared.clone();
+        let params = (*self.params).clone();
         let frame = session.frame()?;
         let of = (statement, source, self.before);
         let variant = Arc::new(plan(session, &frame, of, params, values)?);
@@ -363,9 +364,51 @@ impl MadeWith {
     }
 }
 
-fn variants_of(plan: &PreparedPlan, frame: &Frame) -> Option<Arc<Variants<PreparedPlan>>> {
-    let context = (&*frame.names.catalog, &*frame.planner, &*frame.io);
-    Variants::of(&plan.compiled.planned().sensitive, context).map(Arc::from)
+/// Whether planning for a version of the catalog would give this plan.
+fn is_good(session: &dyn SessionHost, plan: &PreparedPlan, epoch: u64) -> bool {
+    match session.store() {
+        Ok(store) => plan.is_good_for(epoch, store),
+        Err(_) => plan.epoch == epoch,
+    }
+}
+
+/// The plan of a statement for a frame: that of another session, if there is one.
+fn plan_or_find(
+    session: &dyn SessionHost,
+    frame: &Frame,
+    of: (&Arc<Statement>, &Arc<str>, usize),
+    params: &Params,
+) -> Result<Shared> {
+    let with_variants = |plan: PreparedPlan| {
+        let context = (&*frame.names.catalog, &*frame.planner, &*frame.io);
+        let variants = Variants::of(&plan.compiled.planned().sensitive, context).map(Arc::from);
+        Shared { plan: Arc::new(plan), variants }
+    };
+    let Some((plans, catalogs)) = shared_plans(session, frame) else {
+        return plan(session, frame, of, params.clone(), &[]).map(with_variants);
+    };
+    let asking = Asking { source: of.1, params, frame, catalogs };
+    if let Some(found) = plans.find(asking) {
+        return Ok(found);
+    }
+    let (planned, answers) = params.noted(|params| plan(session, frame, of, params, &[]));
+    let mut planned = planned?;
+    planned.declared = params.clone();
+    let made = with_variants(planned);
+    let other = answers.and_then(|answers| plans.keep(asking, answers, &made));
+    Ok(other.unwrap_or(made))
+}
+
+/// The plans that a session shares, if its frame has the published catalog: neither a version of its
+/// transaction's own, nor one with transition tables or the partitions of an older version.
+fn shared_plans<'s>(
+    session: &'s dyn SessionHost,
+    frame: &Frame,
+) -> Option<(&'s SharedPlans, &'s CatalogStore)> {
+    let catalogs = session.store().ok()?;
+    let is_published = Arc::ptr_eq(&catalogs.published(), &frame.names.catalog);
+    let plans = &*SessionRoutines::of(session).ok()?.shared;
+    (is_published && frame.older.is_none()).then_some((plans, catalogs))
 }
 
 /// Plans a statement for a frame. `before` characters of the source precede the function's text.

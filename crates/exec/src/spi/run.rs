@@ -1,6 +1,6 @@
 //! Runs the statements of a function, planned or not (_SPI_execute_plan).
 
-use super::prepared::Body;
+use super::prepared::{Body, Planned};
 use super::{Prepared, Spi};
 use crate::prepare::{Kept, PreparedPlan, Snapshot, run_in_place, run_keeping};
 use crate::routine::{call_within, run_inline_within};
@@ -11,6 +11,7 @@ use crate::watch::{Watched, timed};
 use std::sync::Arc;
 use steppe_functions::UtilityCall;
 use steppe_sql::ast::{SetStmt, Statement};
+use steppe_sql::plan::ResultColumn;
 use steppe_txn::Engine;
 use steppe_types::{Datum, Error, Oid, Result};
 
@@ -33,6 +34,14 @@ impl RowSink for Answer {
         self.rows.clear();
         true
     }
+}
+
+/// What is wanted of a statement.
+struct Wanted<'a> {
+    /// The number of rows after which it ends (0: all).
+    limit: u64,
+    /// Whether it is to run if it has these columns.
+    accepts: &'a dyn Fn(&[ResultColumn]) -> bool,
 }
 
 /// Runs a statement in place, and tells what watches it. `None` as of [`run_in_place`].
@@ -114,16 +123,48 @@ impl Spi<'_> {
                 return Ok(0);
             }
         };
+        let wanted = Wanted { limit, accepts: &|_| true };
+        let text = &*prepared.text;
+        let ran = self.run_planned(planned, (params, &prepared.literals), text, wanted, sink)?;
+        Ok(ran.unwrap_or_default())
+    }
+
+    /// Runs a query to its end, if its columns are accepted. Returns the number of its rows. `None`:
+    /// it has not run.
+    pub fn run_accepted(
+        &mut self,
+        prepared: &mut Prepared,
+        params: &[Datum],
+        accepts: &dyn Fn(&[ResultColumn]) -> bool,
+        sink: &mut dyn RowSink,
+    ) -> Result<Option<u64>> {
+        self.be_heard()?;
+        let Body::Plan(planned) = &mut prepared.body else { return Ok(None) };
+        let wanted = Wanted { limit: 0, accepts };
+        self.run_planned(planned, (params, &prepared.literals), &prepared.text, wanted, sink)
+    }
+
+    /// Runs a statement with a plan. `None`: its columns are not accepted.
+    fn run_planned(
+        &mut self,
+        planned: &mut Planned,
+        (params, literals): (&[Datum], &[Datum]),
+        text: &str,
+        Wanted { limit, accepts }: Wanted<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<Option<u64>> {
         let is_read_only = self.is_read_only;
         let snapshot = if is_read_only { Snapshot::Callers } else { Snapshot::New };
         planned.env.statement_timestamp = self.cx.functions.statement_timestamp;
         planned.env.transaction_timestamp = self.cx.functions.transaction_timestamp;
-        let values = planned.values(params, &prepared.literals);
-        let text = &*prepared.text;
+        let values = planned.values(params, literals);
         self.lend(|txn| {
             loop {
                 planned.make_ready(txn, is_read_only)?;
                 let plan = planned.for_values(&values)?;
+                if !accepts(plan.compiled.columns()) {
+                    return Ok(None);
+                }
                 let within = (&planned.env, &*planned.engine);
                 plan.compiled.check_constants(Some(&values), &planned.env.catalog)?;
                 let how = (limit, snapshot);
@@ -134,8 +175,8 @@ impl Spi<'_> {
                         run_watched(watched, statement, &values, within, txn, how, sink)?
                     }
                 };
-                if let Some(rows) = ran {
-                    return Ok(rows);
+                if ran.is_some() {
+                    return Ok(ran);
                 }
             }
         })

@@ -49,7 +49,7 @@ impl Spi<'_> {
         let expr = only_expression(stmt)?;
         // A constant that fails must fail also where it is not reached.
         planned.plan.compiled.check_constants(None, &planned.env.catalog).ok()?;
-        let of_variables = planned.plan.declared.are_variables();
+        let of_variables = planned.params.are_variables();
         let expr = renumbered(expr, |index| match of_variables {
             true => stmt.variables.get(index).copied().unwrap_or(index),
             false => index,

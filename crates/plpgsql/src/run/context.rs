@@ -138,8 +138,8 @@ impl Shown {
     }
 
     /// The text of a whole statement.
-    pub(super) fn statement(text: &str) -> Shown {
-        Shown { what: "SQL statement", text: text.into() }
+    pub(super) fn statement(text: Arc<str>) -> Shown {
+        Shown { what: "SQL statement", text }
     }
 
     /// An error of it: at a place in its text, or with a line that shows the text

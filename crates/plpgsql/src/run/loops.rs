@@ -83,7 +83,7 @@ impl Run<'_, '_, '_> {
             Query::Dynamic { text, parameters } => {
                 let text = self.dynamic_text(*text)?;
                 let (types, values) = self.dynamic_parameters(parameters)?;
-                let shown = Shown::statement(&text);
+                let shown = Shown::statement(Arc::clone(&text));
                 let entered = context::enter_statement(&shown);
                 let prepared = self.spi.prepare(&text, &types);
                 let cursor =

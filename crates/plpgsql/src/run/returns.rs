@@ -4,9 +4,11 @@
 
 use std::sync::Arc;
 
-use steppe_types::{Datum, Error, Result, oid};
+use steppe_sql::plan::ResultColumn;
+use steppe_sql::query::Command;
+use steppe_types::{Datum, Error, Oid, Result, oid};
 
-use super::code::{Query, Returned, Var};
+use super::code::{Query, Returned, SqlNumber, Var};
 use super::context;
 use super::frame::{Column, Shape};
 use super::plans::not_assigned;
@@ -111,6 +113,11 @@ impl Run<'_, '_, '_> {
     /// RETURN QUERY.
     pub(super) fn return_query(&mut self, query: &Query) -> Result<()> {
         let (expected, _) = self.expected()?;
+        if let Query::Static(number) = query
+            && self.return_rows(*number, &expected)?
+        {
+            return Ok(());
+        }
         let (mut cursor, shown) = self.open_query(query, Some(false))?;
         let shape = super::plans::shape_of_columns(cursor.columns());
         let message = "structure of query does not match function result type";
@@ -131,6 +138,39 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
+    /// RETURN QUERY of a SELECT, which needs no cursor. False: it is none, or its columns are not the
+    /// expected ones; then it has not run.
+    fn return_rows(&mut self, number: SqlNumber, expected: &Shape) -> Result<bool> {
+        let code = self.code;
+        let shown = &code.pieces[number.0 as usize].shown;
+        let accepts = |columns: &[ResultColumn]| {
+            columns.len() == expected.columns.len()
+                && columns
+                    .iter()
+                    .zip(&expected.columns)
+                    .all(|(given, wanted)| is_alike((given.ty.oid, given.ty.typmod), wanted))
+        };
+        let Some(sink) = self.sink.take() else {
+            return Err(Error::internal("a set has no receiver"));
+        };
+        let ran = self.with_plan(number, |run, plan| {
+            if plan.prepared.command() != Some(Command::Select) {
+                return Ok(None);
+            }
+            let values = std::mem::take(&mut run.state.frame.values);
+            let entered = context::enter_statement(shown);
+            let ran = run.spi.run_accepted(&mut plan.prepared, &values, &accepts, &mut *sink);
+            drop(entered);
+            run.state.frame.values = values;
+            ran.map_err(|error| shown.located(error))
+        });
+        self.sink = Some(sink);
+        let Some(rows) = ran? else { return Ok(false) };
+        self.processed = rows;
+        self.set_found(rows != 0);
+        Ok(true)
+    }
+
     /// 42804 unless a row's columns have the expected types.
     fn check_shape(&mut self, from: &Shape, to: &Shape, message: &str) -> Result<()> {
         if from.columns.len() != to.columns.len() {
@@ -141,7 +181,7 @@ impl Run<'_, '_, '_> {
             )));
         }
         for (at, (given, wanted)) in from.columns.iter().zip(&to.columns).enumerate() {
-            if !is_alike(given, wanted) {
+            if !is_alike((given.ty, given.modifier), wanted) {
                 let (found, wanted_name) = (self.type_name(given.ty), self.type_name(wanted.ty));
                 return Err(wrong_type(message).detail(format!(
                     "Returned type {found} does not match expected type {wanted_name} in column \
@@ -204,9 +244,9 @@ impl Run<'_, '_, '_> {
     }
 }
 
-/// Whether a column may stand for another.
-fn is_alike(given: &Column, wanted: &Column) -> bool {
-    given.ty == wanted.ty && (given.modifier == wanted.modifier || wanted.modifier < 0)
+/// Whether a column of a type with a modifier may stand for another.
+fn is_alike((ty, modifier): (Oid, i32), wanted: &Column) -> bool {
+    ty == wanted.ty && (modifier == wanted.modifier || wanted.modifier < 0)
 }
 
 fn no_row_returned() -> Error {

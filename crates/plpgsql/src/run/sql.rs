@@ -141,23 +141,24 @@ impl Run<'_, '_, '_> {
     ) -> Result<()> {
         let text = self.dynamic_text(query)?;
         let (types, values) = self.dynamic_parameters(parameters)?;
-        let shown = Shown::statement(&text);
+        let shown = Shown::statement(Arc::clone(&text));
         let most = match into {
             None => 0,
             Some(into) if into.strict || self.extra_check("too_many_rows").is_some() => 2,
             Some(_) => 1,
         };
-        let (mut last, mut rows) = (None, Rows::at_most(most));
-        for part in parts(&text).map_err(|error| shown.located(error))? {
-            rows = Rows::at_most(most);
-            let prepared = self.spi.prepare(part, &types);
-            let mut prepared = prepared.map_err(|error| shown.located(error))?;
-            check_dynamic(prepared.statement())?;
-            let limit = most as u64;
-            let processed = self.run_with(&mut prepared, &values, &shown, limit, &mut rows)?;
-            let is_select = prepared.command() == Some(Command::Select) && most > 0;
-            self.processed = if is_select { rows.rows.len() as u64 } else { processed };
-            last = Some(prepared);
+        let (mut last, mut rows) = (self.spi.prepare_like(&text, &types), Rows::at_most(most));
+        match &mut last {
+            Some(prepared) => self.run_dynamic(prepared, &values, &shown, &mut rows)?,
+            None => {
+                for part in parts(&text).map_err(|error| shown.located(error))? {
+                    rows = Rows::at_most(most);
+                    let prepared = self.spi.prepare(part, &types);
+                    let prepared = prepared.map_err(|error| shown.located(error))?;
+                    let prepared = last.insert(prepared);
+                    self.run_dynamic(prepared, &values, &shown, &mut rows)?;
+                }
+            }
         }
         let Some(into) = into else { return Ok(()) };
         let Some(prepared) = last.filter(Prepared::returns_rows) else {
@@ -179,14 +180,33 @@ impl Run<'_, '_, '_> {
         self.take_first(into.target, &shape_of_columns(prepared.columns()), rows)
     }
 
+    /// Runs a statement of the text of EXECUTE.
+    fn run_dynamic(
+        &mut self,
+        prepared: &mut Prepared,
+        values: &[Datum],
+        shown: &Shown,
+        rows: &mut Rows,
+    ) -> Result<()> {
+        check_dynamic(prepared.statement())?;
+        let limit = rows.most() as u64;
+        let processed = self.run_with(prepared, values, shown, limit, rows)?;
+        let is_select = prepared.command() == Some(Command::Select) && limit > 0;
+        self.processed = if is_select { rows.rows.len() as u64 } else { processed };
+        Ok(())
+    }
+
     /// The text that EXECUTE is given.
-    pub(super) fn dynamic_text(&mut self, query: SqlNumber) -> Result<String> {
+    pub(super) fn dynamic_text(&mut self, query: SqlNumber) -> Result<Arc<str>> {
         let value = self.eval_typed(query)?;
-        if value.datum.is_null() {
-            let message = "query string argument of EXECUTE is null";
-            return Err(Error::new(SqlState::NULL_VALUE_NOT_ALLOWED, message));
+        match (&value.datum, value.ty) {
+            (Datum::Null, _) => {
+                let message = "query string argument of EXECUTE is null";
+                Err(Error::new(SqlState::NULL_VALUE_NOT_ALLOWED, message))
+            }
+            (Datum::Text(text), oid::TEXT) => Ok(Arc::clone(text)),
+            _ => self.text_of(&value).map(Arc::from),
         }
-        self.text_of(&value)
     }
 
     /// The values of USING and their types.

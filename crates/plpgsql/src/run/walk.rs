@@ -358,6 +358,11 @@ impl Rows {
     pub(super) fn at_most(most: usize) -> Rows {
         Rows { rows: Vec::new(), most }
     }
+
+    /// The most rows that it keeps.
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
 }
 
 impl RowSink for Rows {

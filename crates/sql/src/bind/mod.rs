@@ -9,7 +9,7 @@
 //!                        ├ expr      expressions
 //!                        ├ row       row values: comparison, fields, expansion
 //!                        ├ row_types coercions between rows, and rows from text
-//!                        ├ variables names that are parameters
+//!                        ├ variables names that are parameters; answers
 //!                        ├ sublink   sub-selects in expressions
 //!                        ├ func      calls of functions and operators
 //!                        ├ candidate overloads, and the choice among them
@@ -29,6 +29,7 @@
 //! untyped parameter (`$1`) gets the type of the place where it stands.
 
 mod aggregate;
+mod answers;
 mod call;
 mod candidate;
 mod coerce;
@@ -81,6 +82,7 @@ pub use aggregate::{
     AggregateCalls, SupportFunction, aggregate_calls, find_support_function, is_binary_coercible,
     literal_of,
 };
+pub use answers::Answers;
 pub use call::{ProcedureCall, bind_call};
 pub use coerce::CoercionContext;
 pub(crate) use coerce::is_row;

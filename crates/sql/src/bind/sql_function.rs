@@ -17,7 +17,7 @@ use steppe_catalog::{Catalog, builtin};
 use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 /// The result that a function in SQL is declared to return, for a call with these types.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Returned {
     /// Its type.
     pub ty: Oid,

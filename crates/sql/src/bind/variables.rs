@@ -58,7 +58,7 @@ pub enum Conflict {
 pub type RecordColumns = Arc<[(Arc<str>, Oid, i32)]>;
 
 /// A variable of a function.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
     /// Its place among the values that a run is given.
     pub param: usize,
@@ -82,6 +82,23 @@ pub(super) struct InScope {
     used: Vec<Variable>,
     /// The type of the variable that an expression's value is assigned to.
     target: Option<TypeRef>,
+}
+
+impl InScope {
+    /// The variables.
+    pub(super) fn names(&self) -> &Arc<dyn Variables> {
+        &self.names
+    }
+
+    /// The type of the variable that an expression's value is assigned to.
+    pub(super) fn target(&self) -> Option<TypeRef> {
+        self.target
+    }
+
+    /// The same over other variables.
+    pub(super) fn over(&self, names: Arc<dyn Variables>) -> InScope {
+        InScope { names, ..self.clone() }
+    }
 }
 
 impl fmt::Debug for InScope {

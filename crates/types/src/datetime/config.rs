@@ -43,7 +43,7 @@ pub enum IntervalStyle {
 }
 
 /// The settings in force for one statement. Cheap to clone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct DateTimeConfig {
     /// Output style of dates.
     pub date_style: DateStyle,

@@ -338,7 +338,7 @@ impl ColumnLoopNode {
                 instrument.rows += 1;
             }
             let pair = Row::pair(outer, inner.row(0));
-            if !plan.joins(join.on.as_ref(), cx, pair)? {
+            if !plan.joins(join.on.as_deref(), cx, pair)? {
                 continue;
             }
             self.is_matched = true;

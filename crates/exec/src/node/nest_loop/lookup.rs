@@ -449,7 +449,7 @@ impl Lookup {
                 {
                     continue;
                 }
-                for column in &scan.columns {
+                for column in scan.columns.iter() {
                     let ScanColumn::Stored(column) = column else { continue };
                     row.push(scan.table.decode_column(buffer.row(), *column)?);
                 }

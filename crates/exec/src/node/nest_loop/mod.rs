@@ -33,16 +33,16 @@ pub(crate) struct NestLoopPlan {
     pub(crate) kind: JoinKind,
     pub(crate) outer: Arc<CPlan>,
     pub(crate) inner: Arc<CPlan>,
-    pub(crate) params: Box<[(ExecParamId, CExpr)]>,
-    pub(crate) on: Option<CExpr>,
+    pub(crate) params: Arc<[(ExecParamId, CExpr)]>,
+    pub(crate) on: Option<Arc<CExpr>>,
     /// The parts for joining many outer rows together; `None` if they are joined one by one.
-    pub(crate) columns: Option<ColumnLoop>,
+    pub(crate) columns: Option<Arc<ColumnLoop>>,
 }
 
 impl NestLoopPlan {
     /// Sets the inner side's parameters for an outer row.
     fn set_params(&self, outer: &[Datum], cx: &mut ExecContext) -> Result<()> {
-        for (id, expr) in &self.params {
+        for (id, expr) in self.params.iter() {
             let value = expr.eval(cx, Row::of(outer))?;
             cx.set_exec_param(*id, value);
         }

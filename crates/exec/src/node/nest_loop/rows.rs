@@ -80,7 +80,7 @@ impl NestLoopNode {
             }
             let pair = Row::pair(self.outer.row(), self.batch.row(self.position));
             self.position += 1;
-            if !self.plan.joins(join.on.as_ref(), cx, pair)? {
+            if !self.plan.joins(join.on.as_deref(), cx, pair)? {
                 continue;
             }
             self.matched = true;
