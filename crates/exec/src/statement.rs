@@ -216,9 +216,9 @@ impl CompiledStmt {
         })
     }
 
-    /// The statement over leaves that are defined as those are that it was compiled for, in their
-    /// place. `None`: it must be compiled for them. (What tells users of its plan is the statement
-    /// that names the leaves' parent.)
+    /// The statement over leaves in the place of the leaves that it was compiled for, with the same
+    /// definitions. `None`: it must be compiled for them. (Users are shown the plan of the statement
+    /// that names the parent.)
     pub(crate) fn over(&self, leaves: &Exchange<'_>) -> Result<Option<CompiledStmt>> {
         if !self.subplans.is_empty() || self.leaves.is_some() {
             return Ok(None);

@@ -1,5 +1,7 @@
-//! Plans of functions' statements, which sessions share and which serve all leaves that are defined
-//! alike, against plans of a session's own, while leaves are changed.
+//! Plans of functions' statements, while leaves are changed.
+//!
+//! Sessions share such plans, and one plan serves all leaves with the same definition. The answers are
+//! compared with those of a session that plans for itself.
 
 mod support;
 
@@ -170,7 +172,7 @@ async fn random_changes(server: &TestServer, seed: u64) {
     rows(&changing, &tables()).await;
     rows(&changing, FUNCTIONS).await;
     let mut answers = 0;
-    for step in 0..60 {
+    for step in 0..40 {
         let change = change(&mut random, step);
         let _ = try_rows_of(&changing, &change).await;
         rows(&own, &format!("SET work_mem = {}", 4096 + step)).await;
@@ -190,7 +192,7 @@ async fn random_changes(server: &TestServer, seed: u64) {
 
 #[test]
 fn shared_plans_answer_as_own_ones() {
-    for seed in 1..=3 {
+    for seed in 1..=2 {
         run(async { random_changes(&TestServer::start(), seed).await });
     }
 }
@@ -200,7 +202,7 @@ const CALLERS: u64 = 8;
 
 const COUNTING: &str = "
 CREATE FUNCTION count_up(i int) RETURNS int LANGUAGE plpgsql AS $$
-DECLARE n int; was text; changed int := 0;
+DECLARE n int; was text; changed int := 0; made int;
 BEGIN
   FOR at IN 0..2 LOOP
     n := (i + at * 5) % 20;
@@ -211,9 +213,11 @@ BEGIN
     SELECT p.v INTO was FROM p LEFT JOIN q ON p.id = q.id WHERE p.id = n;
     IF was <> 'v' || n THEN RAISE 'row % has %', n, was; END IF;
     UPDATE p SET k = k + 1 WHERE id = n;
-    IF FOUND THEN changed := changed + 1; END IF;
+    GET DIAGNOSTICS made = ROW_COUNT;
+    changed := changed + made;
     EXECUTE 'UPDATE p SET k = k + $1 WHERE id = ' || n USING 1;
-    IF FOUND THEN changed := changed + 1; END IF;
+    GET DIAGNOSTICS made = ROW_COUNT;
+    changed := changed + made;
     DELETE FROM q WHERE id = n;
     EXIT WHEN i % 3 = 0;
   END LOOP;
@@ -282,7 +286,7 @@ fn calls_beside_changes_of_leaves_lose_no_row() {
         }
         let mut random = Random(99);
         let mut done = 0;
-        for step in 0..120 {
+        for step in 0..80 {
             let change = harmless_change(&mut random, step);
             match try_rows_of(&changing, &change).await {
                 Ok(_) => done += 1,
@@ -307,6 +311,6 @@ fn calls_beside_changes_of_leaves_lose_no_row() {
         let sum = rows(&changing, "SELECT sum(k), count(*) FROM p").await;
         let wanted = format!("{}|{}", counted.load(Ordering::Relaxed), LEAVES * KEYS);
         assert_eq!(sum, [wanted]);
-        assert!(done > 60, "{done} changes were made");
+        assert!(done > 40, "{done} changes were made");
     });
 }

@@ -1,4 +1,4 @@
-//! A plan over leaves that are defined as those are that it was compiled for.
+//! A plan over leaves in the place of the leaves that it was compiled for, with the same definitions.
 //!
 //! ```text
 //!   plan for t_1 ── its expressions, keys and columns, shared ─┐

@@ -36,7 +36,7 @@ impl RowSink for Answer {
     }
 }
 
-/// What is wanted of a statement.
+/// The rows that a statement is to return.
 struct Wanted<'a> {
     /// The number of rows after which it ends (0: all).
     limit: u64,

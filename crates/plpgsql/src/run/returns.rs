@@ -138,8 +138,8 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
-    /// RETURN QUERY of a SELECT, which needs no cursor. False: it is none, or its columns are not the
-    /// expected ones; then it has not run.
+    /// RETURN QUERY of a SELECT, which needs no cursor. False: it has not run, because it is no SELECT
+    /// or its columns are not the expected ones.
     fn return_rows(&mut self, number: SqlNumber, expected: &Shape) -> Result<bool> {
         let code = self.code;
         let shown = &code.pieces[number.0 as usize].shown;
