@@ -4,7 +4,7 @@
 //! function's values as if they were a row. An evaluation copies no values, takes no lock and counts
 //! no reference.
 
-use super::prepared::Body;
+use super::prepared::{Body, Planned};
 use super::{Prepared, Spi};
 use crate::expr::{CExpr, Compiler, Row};
 use crate::transaction::StatementTxn;
@@ -39,6 +39,17 @@ impl SimpleExpression {
     pub fn ty(&self) -> TypeRef {
         self.expr.ty()
     }
+
+    /// An expression of a statement.
+    fn compiled(expr: Expr, planned: &Planned) -> Option<SimpleExpression> {
+        let over_values = over_values(&expr);
+        let pure = FnContext::pure(Arc::clone(&planned.env.catalog));
+        let nothing = PlannedStmt::nothing();
+        let code = Compiler::new(&nothing, pure).expr(&over_values).ok()?;
+        let (reads, is_heard) = (calls_stable(&expr), calls_heard(&expr));
+        let (version, code, expr) = (planned.version(), Arc::new(code), Arc::new(expr));
+        Some(SimpleExpression { code, expr, version, reads, is_heard })
+    }
 }
 
 impl Spi<'_> {
@@ -54,13 +65,20 @@ impl Spi<'_> {
             true => stmt.variables.get(index).copied().unwrap_or(index),
             false => index,
         });
-        let over_values = over_values(&expr);
-        let pure = FnContext::pure(Arc::clone(&planned.env.catalog));
-        let nothing = PlannedStmt::nothing();
-        let code = Compiler::new(&nothing, pure).expr(&over_values).ok()?;
-        let (reads, is_heard) = (calls_stable(&expr), calls_heard(&expr));
-        let (version, code, expr) = (planned.version(), Arc::new(code), Arc::new(expr));
-        Some(SimpleExpression { code, expr, version, reads, is_heard })
+        SimpleExpression::compiled(expr, planned)
+    }
+
+    /// A part of a statement's expression, as an expression of its own. `None` if the parts may not
+    /// be evaluated one after the other: functions that they call see one snapshot.
+    pub fn simple_part(
+        &self,
+        prepared: &Prepared,
+        whole: &SimpleExpression,
+        part: &Expr,
+    ) -> Option<SimpleExpression> {
+        let Body::Plan(planned) = &prepared.body else { return None };
+        let is_free = !whole.reads && planned.version() == whole.version;
+        is_free.then(|| SimpleExpression::compiled(part.clone(), planned))?
     }
 
     /// Whether the text of an expression still means the same. If not, it must be prepared again.

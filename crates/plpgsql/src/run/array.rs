@@ -61,9 +61,9 @@ impl Run<'_, '_, '_> {
             value.shape = self.shape_of_result(of.value, value.ty, &value.datum)?;
         }
         let value = self.cast(value, element, -1)?;
-        let place = &mut self.state.frame.values[of.target.0 as usize];
+        let place = self.state.frame.place(of.target);
         let Err(value) = set_in_place(place, at, value) else { return Ok(()) };
-        let old = std::mem::take(&mut self.state.frame.values[of.target.0 as usize]);
+        let old = std::mem::take(place);
         let (new, done) = match set_element(old, element, &[at], value) {
             Ok(new) => (new, Ok(())),
             Err((error, old)) => (old.unwrap_or_default(), Err(error)),
@@ -86,11 +86,11 @@ impl Run<'_, '_, '_> {
                     && self.state.frame.shape(of.target).is_none()
                 {
                     let shape = self.shape_of_type(ty)?;
-                    self.state.frame.set_shape(of.target, shape);
+                    self.state.frame.set_shape(of.target, &shape);
                 }
                 // The frame gives the value up, so that it has one owner.
-                let place = &mut self.state.frame.values[of.target.0 as usize];
-                let old = std::mem::take(place);
+                self.state.frame.value(of.target)?;
+                let old = std::mem::take(self.state.frame.place(of.target));
                 let kept = (places.len() > 1).then(|| old.clone());
                 match self.with_part(old, (ty, modifier), &places, value) {
                     Ok(new) => self.state.frame.set(of.target, new),
@@ -241,7 +241,7 @@ impl Run<'_, '_, '_> {
 }
 
 /// The type of an array's elements.
-fn element_of(ty: Oid) -> Option<Oid> {
+pub(super) fn element_of(ty: Oid) -> Option<Oid> {
     let ty = steppe_catalog::builtin::ty(ty)?;
     (ty.element != 0 && ty.is_true_array()).then_some(ty.element)
 }
@@ -273,7 +273,11 @@ type Changed = std::result::Result<Datum, (Error, Option<Datum>)>;
 /// Sets an element of an array of one dimension that has it, or that it follows, if nothing else
 /// refers to the array. Otherwise returns the value; [`set_element`] is the general way.
 #[inline]
-fn set_in_place(array: &mut Datum, at: i64, value: Datum) -> std::result::Result<(), Datum> {
+pub(super) fn set_in_place(
+    array: &mut Datum,
+    at: i64,
+    value: Datum,
+) -> std::result::Result<(), Datum> {
     let Datum::Array(array) = array else { return Err(value) };
     let Some(array) = Arc::get_mut(array) else { return Err(value) };
     let [(length, first)] = array.dimensions.as_mut_slice() else { return Err(value) };
@@ -288,6 +292,29 @@ fn set_in_place(array: &mut Datum, at: i64, value: Datum) -> std::result::Result
         None => return Err(value),
     }
     Ok(())
+}
+
+/// Whether an element may be put behind the others in place: the array has one dimension, nothing
+/// else refers to it, and it is far from the limits.
+#[inline]
+pub(super) fn may_push(array: &Datum) -> bool {
+    let Datum::Array(array) = array else { return false };
+    let [(length, first)] = array.dimensions[..] else { return false };
+    let end = i64::from(first) + i64::from(length);
+    Arc::strong_count(array) == 1 && array.elements.len() < IN_PLACE_MAX && end < IN_PLACE_END
+}
+
+/// Puts an element behind those of an array of one dimension, as [`set_in_place`] does.
+#[inline]
+pub(super) fn push_in_place(array: &mut Datum, value: Datum) -> std::result::Result<(), Datum> {
+    let end = match array {
+        Datum::Array(of) => match of.dimensions[..] {
+            [(length, first)] => i64::from(first) + i64::from(length),
+            _ => return Err(value),
+        },
+        _ => return Err(value),
+    };
+    set_in_place(array, end, value)
 }
 
 /// The array with a value at an element.

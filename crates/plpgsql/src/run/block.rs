@@ -20,7 +20,7 @@ impl Run<'_, '_, '_> {
             self.declare(&block.declared)?;
         }
         let flow = match &block.exceptions {
-            None => self.statements(&block.body)?,
+            None => self.script(&block.body)?,
             Some(exceptions) => self.guarded(block, exceptions)?,
         };
         match flow {
@@ -31,7 +31,7 @@ impl Run<'_, '_, '_> {
     }
 
     /// Gives the variables of a block their first values.
-    fn declare(&mut self, declared: &[SlotId]) -> Result<()> {
+    pub(super) fn declare(&mut self, declared: &[SlotId]) -> Result<()> {
         let code = self.code;
         for slot in declared {
             let (line, default) = match code.var(*slot) {
@@ -65,7 +65,7 @@ impl Run<'_, '_, '_> {
         self.state.position.set_phase(Phase::BlockEntry);
         let savepoint = self.spi.savepoint()?;
         self.state.position.set_phase(Phase::Statement);
-        let error = match self.statements(&block.body) {
+        let error = match self.script(&block.body) {
             Ok(flow) => {
                 self.state.position.set_phase(Phase::BlockExit);
                 self.spi.release(savepoint);
@@ -96,7 +96,7 @@ impl Run<'_, '_, '_> {
         self.state.frame.set(of.sqlstate, text(error.sqlstate().as_str()));
         self.state.frame.set(of.sqlerrm, text(error.message()));
         let outer = self.error.replace(Arc::new(error));
-        let flow = self.statements(&handler.body);
+        let flow = self.script(&handler.body);
         self.error = outer;
         flow
     }

@@ -32,12 +32,14 @@ pub(super) fn build(program: Program, routine: Routine) -> Code {
         // Place 0 is no statement.
         places: vec![(0, "")],
         labels: HashMap::new(),
+        scripts: 0,
+        counters: 0,
     };
     let vars: Box<[Var]> = program.slots.iter().map(|slot| builder.var(slot)).collect();
     let place = builder.place(program.body.line, "statement block");
     debug_assert_eq!(place, OUTERMOST);
     let body = builder.block(&program.body);
-    let Builder { pieces, places, .. } = builder;
+    let Builder { pieces, places, scripts, counters, .. } = builder;
     let mut fields: HashMap<SlotId, HashMap<Arc<str>, SlotId>> = HashMap::new();
     let mut promises = Vec::new();
     for (at, var) in vars.iter().enumerate() {
@@ -65,6 +67,8 @@ pub(super) fn build(program: Program, routine: Routine) -> Code {
         pieces: pieces.into(),
         places: places.into(),
         body,
+        scripts,
+        counters,
         arguments: program.arguments.into(),
         found: program.found,
         new: program.new,
@@ -79,21 +83,24 @@ pub(super) fn build(program: Program, routine: Routine) -> Code {
 /// The place of the outermost block.
 pub(super) const OUTERMOST: u32 = 1;
 
-struct Builder<'p> {
-    slots: &'p [tree::Slot],
+pub(super) struct Builder<'p> {
+    pub(super) slots: &'p [tree::Slot],
     names: &'p Names,
     pieces: Vec<Piece>,
     places: Vec<(u32, &'static str)>,
     labels: HashMap<String, Label>,
+    /// The number of scripts and of FOR loops over integers.
+    pub(super) scripts: u32,
+    pub(super) counters: u32,
 }
 
 impl Builder<'_> {
-    fn place(&mut self, line: u32, name: &'static str) -> u32 {
+    pub(super) fn place(&mut self, line: u32, name: &'static str) -> u32 {
         self.places.push((line, name));
         self.places.len() as u32 - 1
     }
 
-    fn label(&mut self, label: &Option<String>) -> Label {
+    pub(super) fn label(&mut self, label: &Option<String>) -> Label {
         let next = self.labels.len() as Label + 1;
         match label {
             None => UNLABELLED,
@@ -101,7 +108,7 @@ impl Builder<'_> {
         }
     }
 
-    fn piece(&mut self, text: &str, shown: &str, of: Use, scope: Scope) -> SqlNumber {
+    pub(super) fn piece(&mut self, text: &str, shown: &str, of: Use, scope: Scope) -> SqlNumber {
         let what = match of {
             Use::Statement => "SQL statement",
             _ if text == shown => "PL/pgSQL expression",
@@ -112,7 +119,7 @@ impl Builder<'_> {
         SqlNumber(self.pieces.len() as u32 - 1)
     }
 
-    fn sql(&mut self, sql: &Sql) -> SqlNumber {
+    pub(super) fn sql(&mut self, sql: &Sql) -> SqlNumber {
         let of = match sql.kind {
             SqlKind::Statement => Use::Statement,
             SqlKind::Expression | SqlKind::Assignment(_) => Use::Expression,
@@ -120,7 +127,7 @@ impl Builder<'_> {
         self.piece(&sql.text, &sql.text, of, sql.scope)
     }
 
-    fn optional(&mut self, sql: &Option<Sql>) -> Option<SqlNumber> {
+    pub(super) fn optional(&mut self, sql: &Option<Sql>) -> Option<SqlNumber> {
         sql.as_ref().map(|sql| self.sql(sql))
     }
 
@@ -162,7 +169,7 @@ impl Builder<'_> {
 
     fn block(&mut self, block: &tree::Block) -> Block {
         let label = self.label(&block.label);
-        let body = self.statements(&block.body);
+        let body = self.script(&block.body);
         let exceptions = block.exceptions.as_ref().map(|section| Exceptions {
             sqlstate: section.sqlstate,
             sqlerrm: section.sqlerrm,
@@ -171,60 +178,25 @@ impl Builder<'_> {
                 .iter()
                 .map(|handler| Handler {
                     conditions: handler.conditions.as_slice().into(),
-                    body: self.statements(&handler.body),
+                    body: self.script(&handler.body),
                 })
                 .collect(),
         });
         Block { label, declared: block.declared.as_slice().into(), body, exceptions }
     }
 
-    fn statements(&mut self, list: &[tree::Statement]) -> Box<[Statement]> {
-        // Bodies nest as deep as the parser lets them.
-        stacker::maybe_grow(128 << 10, 1 << 20, || {
-            list.iter().map(|statement| self.statement(statement)).collect()
-        })
-    }
-
-    fn statement(&mut self, statement: &tree::Statement) -> Statement {
-        let place = self.place(statement.line, statement.kind.name());
-        Statement { place, kind: self.kind(&statement.kind) }
-    }
-
-    fn kind(&mut self, kind: &StatementKind) -> Kind {
+    /// A statement that is one instruction.
+    pub(super) fn kind(&mut self, kind: &StatementKind) -> Kind {
         match kind {
             StatementKind::Block(block) => Kind::Block(Box::new(self.block(block))),
-            StatementKind::Assign { slot, sql } => self.assignment(*slot, sql),
-            StatementKind::If { branches, otherwise } => Kind::If {
-                branches: self.branches(branches),
-                otherwise: self.statements(otherwise),
-            },
-            StatementKind::Case(case) => Kind::Case(Box::new(Case {
-                subject: case.subject.as_ref().map(|(sql, slot)| (self.sql(sql), *slot)),
-                branches: self.branches(&case.branches),
-                otherwise: case.otherwise.as_ref().map(|list| self.statements(list)),
-            })),
-            StatementKind::Loop { label, body } => {
-                Kind::Loop { label: self.label(label), body: self.statements(body) }
-            }
-            StatementKind::While { label, condition, body } => Kind::While {
-                label: self.label(label),
-                condition: self.sql(condition),
-                body: self.statements(body),
-            },
-            StatementKind::ForInteger(of) => self.for_integer(of),
             StatementKind::ForRows(of) => self.for_rows(of),
             StatementKind::ForEach(of) => Kind::ForEach(Box::new(ForEach {
                 label: self.label(&of.label),
                 target: of.target,
                 slice: of.slice,
                 array: self.sql(&of.array),
-                body: self.statements(&of.body),
+                body: self.script(&of.body),
             })),
-            StatementKind::Exit { exit, label, condition } => Kind::Exit {
-                exit: *exit,
-                label: self.label(label),
-                condition: self.optional(condition),
-            },
             StatementKind::Return(of) => Kind::Return(self.returned(of)),
             StatementKind::ReturnNext(of) => Kind::ReturnNext(self.returned(of)),
             StatementKind::ReturnQuery(of) => Kind::ReturnQuery(self.query(of)),
@@ -283,37 +255,17 @@ impl Builder<'_> {
         }
     }
 
-    fn branches(&mut self, branches: &[tree::Branch]) -> Box<[Branch]> {
-        let branch = |branch: &tree::Branch| Branch {
-            condition: self.sql(&branch.condition),
-            body: self.statements(&branch.body),
-        };
-        branches.iter().map(branch).collect()
-    }
-
-    fn for_integer(&mut self, of: &tree::ForInteger) -> Kind {
-        Kind::ForInteger(Box::new(ForInteger {
-            label: self.label(&of.label),
-            variable: of.variable,
-            reverse: of.reverse,
-            first: self.sql(&of.first),
-            last: self.sql(&of.last),
-            step: self.optional(&of.step),
-            body: self.statements(&of.body),
-        }))
-    }
-
     fn for_rows(&mut self, of: &tree::ForRows) -> Kind {
         let (label, target) = (self.label(&of.label), of.target);
         match &of.source {
             tree::RowSource::Query(query) => {
                 let query = self.query(query);
-                let body = self.statements(&of.body);
+                let body = self.script(&of.body);
                 Kind::ForQuery(Box::new(ForQuery { label, target, query, body }))
             }
             tree::RowSource::Cursor { cursor, arguments } => {
                 let arguments = self.optional(arguments);
-                let (cursor, body) = (*cursor, self.statements(&of.body));
+                let (cursor, body) = (*cursor, self.script(&of.body));
                 Kind::ForCursor(Box::new(ForCursor { label, target, cursor, arguments, body }))
             }
         }
@@ -347,31 +299,8 @@ impl Builder<'_> {
         }))
     }
 
-    /// An assignment: to a whole variable, or to a part of it.
-    fn assignment(&mut self, target: SlotId, sql: &Sql) -> Kind {
-        let SqlKind::Assignment(parts) = sql.kind else {
-            return Kind::Assign { target, value: self.sql(sql) };
-        };
-        let (steps, right) = self.left_side(sql, self.parts_of(target, sql, usize::from(parts)));
-        let of = match (&self.slots[target.0 as usize], steps.is_empty()) {
-            (tree::Slot::Scalar(scalar), true) if scalar.data_type.oid != oid::VOID => {
-                Use::Assigned(scalar.data_type.oid, scalar.data_type.modifier)
-            }
-            (tree::Slot::Scalar(scalar), false) => part_of(&scalar.data_type, &steps),
-            _ => Use::Expression,
-        };
-        // Positions in errors count the whole assignment.
-        let blank = " ".repeat(sql.text[..right].chars().count());
-        let text = format!("{blank}{}", &sql.text[right..]);
-        let value = self.piece(&text, &sql.text, of, sql.scope);
-        if steps.is_empty() {
-            return Kind::Assign { target, value };
-        }
-        Kind::AssignPart(Box::new(AssignPart { target, path: steps.into(), value }))
-    }
-
     /// The number of names that the variable takes. The names behind a field are fields of its value.
-    fn parts_of(&self, target: SlotId, sql: &Sql, parts: usize) -> usize {
+    pub(super) fn parts_of(&self, target: SlotId, sql: &Sql, parts: usize) -> usize {
         let names = crate::lexer::names(&sql.text);
         let names: Vec<&str> = names.iter().take(parts).map(String::as_str).collect();
         let is_field = matches!(self.slots[target.0 as usize], tree::Slot::Field(_));
@@ -382,7 +311,7 @@ impl Builder<'_> {
     }
 
     /// The steps of the left side behind the variable, and where the right side begins.
-    fn left_side(&mut self, sql: &Sql, parts: usize) -> (Vec<Step>, usize) {
+    pub(super) fn left_side(&mut self, sql: &Sql, parts: usize) -> (Vec<Step>, usize) {
         let mut lexer = Lexer::new(&sql.text);
         let (mut names, mut steps) = (0, Vec::new());
         // Subscripts that follow each other are those of one array.
@@ -469,17 +398,6 @@ struct Subscript {
     lower: Option<SqlNumber>,
     upper: Option<SqlNumber>,
     slice: bool,
-}
-
-/// How the value for a part is used. For an element or a slice of a built-in array type, the
-/// expression itself coerces its value.
-fn part_of(array: &crate::types::Type, steps: &[Step]) -> Use {
-    let element = steppe_catalog::builtin::ty(array.oid).filter(|ty| ty.is_true_array());
-    match (element, steps) {
-        (Some(ty), [Step::Elements(_)]) => Use::Assigned(ty.element, array.modifier),
-        (Some(_), [Step::Slices(_)]) => Use::Assigned(array.oid, array.modifier),
-        _ => Use::Expression,
-    }
 }
 
 fn into(clause: &tree::IntoClause) -> Into {

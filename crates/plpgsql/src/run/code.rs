@@ -1,7 +1,10 @@
-//! The executable form of a body: statements over slots, with every piece of SQL by its number.
+//! The executable form of a body: instructions over slots, with every piece of SQL by its number.
 //!
 //! [`super::build`] makes it of the parser's tree. It is immutable; the plans of its SQL are kept
 //! beside it ([`super::plans`]), by the same numbers.
+//!
+//! IF, CASE, the loops that run no query, EXIT and CONTINUE are jumps among the instructions of a
+//! [`Script`]. The other statements that contain statements have scripts of their own.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,6 +13,7 @@ use steppe_types::{Oid, SqlState};
 
 use super::context::Shown;
 use super::frame::Shape;
+use super::walk::Flow;
 use crate::conditions::Condition;
 use crate::names::{Names, Scope};
 use crate::tree::{DiagnosticsItem, Direction, Promise, RaiseLevel, RaiseOption, Scroll, SlotId};
@@ -110,6 +114,9 @@ pub(super) struct Code {
     /// Line and name of each statement.
     pub(super) places: Box<[(u32, &'static str)]>,
     pub(super) body: Block,
+    /// The number of its scripts, and of its FOR loops over integers.
+    pub(super) scripts: u32,
+    pub(super) counters: u32,
     pub(super) arguments: Box<[SlotId]>,
     pub(super) found: SlotId,
     pub(super) new: Option<SlotId>,
@@ -127,6 +134,12 @@ impl Code {
     pub(super) fn var(&self, slot: SlotId) -> &Var {
         &self.vars[slot.0 as usize]
     }
+
+    /// Whether a variable is a record that takes rows of any columns.
+    #[inline]
+    pub(super) fn takes_any_row(&self, slot: SlotId) -> bool {
+        matches!(self.var(slot), Var::Record(record) if record.ty.oid == steppe_types::oid::RECORD)
+    }
 }
 
 /// A label, by its number; equal names of one function have equal numbers.
@@ -135,50 +148,162 @@ pub(super) type Label = u32;
 /// A loop's or a block's label where it has none.
 pub(super) const UNLABELLED: Label = 0;
 
-/// A statement.
+/// The place of an instruction in its script.
+pub(super) type Address = u32;
+
+/// Statements in order, as instructions. The last one is [`Act::End`].
 #[derive(Debug)]
-pub(super) struct Statement {
-    /// Its number in [`Code::places`].
-    pub(super) place: u32,
-    pub(super) kind: Kind,
+pub(super) struct Script {
+    /// Its number in the routine.
+    pub(super) number: u32,
+    pub(super) instructions: Box<[Instruction]>,
+    /// The loops and blocks whose statements are among the instructions.
+    pub(super) regions: Box<[Region]>,
 }
 
-/// Statements by kind.
+/// A loop or a block, as the target of EXIT and CONTINUE.
+#[derive(Clone, Debug)]
+pub(super) struct Region {
+    pub(super) label: Label,
+    pub(super) of: RegionOf,
+    /// The region around it.
+    pub(super) outer: Option<u32>,
+    /// The address behind it, for EXIT.
+    pub(super) exit: Address,
+    /// The address of its next round, for CONTINUE.
+    pub(super) again: Address,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RegionOf {
+    Block,
+    Loop,
+    /// A FOR, which sets FOUND when it is left.
+    For,
+}
+
+impl Region {
+    /// Whether an EXIT or a CONTINUE with this label means it.
+    pub(super) fn is_meant(&self, exit: bool, label: Label) -> bool {
+        let is_loop = self.of != RegionOf::Block;
+        match label {
+            UNLABELLED => is_loop,
+            label => label == self.label && (is_loop || exit),
+        }
+    }
+}
+
+/// An instruction.
+#[derive(Debug)]
+pub(super) struct Instruction {
+    /// The number of its statement in [`Code::places`].
+    pub(super) place: u32,
+    /// The innermost region that it is in.
+    pub(super) within: Option<u32>,
+    pub(super) act: Act,
+}
+
+/// The action of an instruction. The next one follows it, unless it jumps.
+#[derive(Debug)]
+pub(super) enum Act {
+    /// `target := value`
+    Assign {
+        target: SlotId,
+        value: SqlNumber,
+    },
+    /// Jumps if the condition is as said: true, or false or NULL.
+    JumpIf {
+        is_true: bool,
+        condition: SqlNumber,
+        to: Address,
+    },
+    Jump(Address),
+    /// Jumps back, to the next round of a loop.
+    Again(Address),
+    /// Begins a FOR over integers. Without a round it goes on at `after`.
+    CountFrom {
+        of: Box<ForInteger>,
+        after: Address,
+    },
+    /// The next round of a FOR, if there is one.
+    Count {
+        counter: u32,
+        variable: SlotId,
+        to: Address,
+    },
+    /// FOUND becomes true.
+    Found,
+    /// The subject of a CASE gets its value.
+    Subject {
+        value: SqlNumber,
+        slot: SlotId,
+    },
+    /// The subject of a CASE has been compared.
+    Compared(SlotId),
+    /// The end of a CASE without ELSE: every branch was false.
+    NoCase,
+    /// The variables of a block get their first values.
+    Declare(Box<[SlotId]>),
+    /// EXIT and CONTINUE to a label outside the script.
+    Leave(Flow),
+    /// Any other statement.
+    Statement(Kind),
+    /// The end of the script.
+    End,
+}
+
+/// Statements that are one instruction, by kind.
 #[derive(Debug)]
 pub(super) enum Kind {
+    /// A block with an exception section.
     Block(Box<Block>),
-    Assign { target: SlotId, value: SqlNumber },
     AssignPart(Box<AssignPart>),
-    If { branches: Box<[Branch]>, otherwise: Box<[Statement]> },
-    Case(Box<Case>),
-    Loop { label: Label, body: Box<[Statement]> },
-    While { label: Label, condition: SqlNumber, body: Box<[Statement]> },
-    ForInteger(Box<ForInteger>),
     ForQuery(Box<ForQuery>),
     ForCursor(Box<ForCursor>),
     ForEach(Box<ForEach>),
-    Exit { exit: bool, label: Label, condition: Option<SqlNumber> },
     Return(Returned),
     ReturnNext(Returned),
     ReturnQuery(Query),
     Raise(Box<Raise>),
-    Assert { condition: SqlNumber, message: Option<SqlNumber> },
-    Execute { sql: SqlNumber, into: Option<Into> },
-    ExecuteDynamic { query: SqlNumber, into: Option<Into>, parameters: Box<[SqlNumber]> },
+    Assert {
+        condition: SqlNumber,
+        message: Option<SqlNumber>,
+    },
+    Execute {
+        sql: SqlNumber,
+        into: Option<Into>,
+    },
+    ExecuteDynamic {
+        query: SqlNumber,
+        into: Option<Into>,
+        parameters: Box<[SqlNumber]>,
+    },
     Perform(SqlNumber),
-    Call { sql: SqlNumber, call: bool },
-    GetDiagnostics { stacked: bool, items: Box<[(SlotId, DiagnosticsItem)]> },
-    Open { cursor: SlotId, query: OpenQuery },
+    Call {
+        sql: SqlNumber,
+        call: bool,
+    },
+    GetDiagnostics {
+        stacked: bool,
+        items: Box<[(SlotId, DiagnosticsItem)]>,
+    },
+    Open {
+        cursor: SlotId,
+        query: OpenQuery,
+    },
     Fetch(Box<Fetch>),
     Close(SlotId),
-    EndTransaction { commit: bool, chain: bool },
+    EndTransaction {
+        commit: bool,
+        chain: bool,
+    },
 }
 
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) label: Label,
     pub(super) declared: Box<[SlotId]>,
-    pub(super) body: Box<[Statement]>,
+    pub(super) body: Script,
     pub(super) exceptions: Option<Exceptions>,
 }
 
@@ -192,13 +317,7 @@ pub(super) struct Exceptions {
 #[derive(Debug)]
 pub(super) struct Handler {
     pub(super) conditions: Box<[Condition]>,
-    pub(super) body: Box<[Statement]>,
-}
-
-#[derive(Debug)]
-pub(super) struct Branch {
-    pub(super) condition: SqlNumber,
-    pub(super) body: Box<[Statement]>,
+    pub(super) body: Script,
 }
 
 /// An assignment to a part of a variable.
@@ -221,21 +340,14 @@ pub(super) enum Step {
 }
 
 #[derive(Debug)]
-pub(super) struct Case {
-    pub(super) subject: Option<(SqlNumber, SlotId)>,
-    pub(super) branches: Box<[Branch]>,
-    pub(super) otherwise: Option<Box<[Statement]>>,
-}
-
-#[derive(Debug)]
 pub(super) struct ForInteger {
-    pub(super) label: Label,
+    /// The number of its counter in the routine.
+    pub(super) counter: u32,
     pub(super) variable: SlotId,
     pub(super) reverse: bool,
     pub(super) first: SqlNumber,
     pub(super) last: SqlNumber,
     pub(super) step: Option<SqlNumber>,
-    pub(super) body: Box<[Statement]>,
 }
 
 #[derive(Debug)]
@@ -243,7 +355,7 @@ pub(super) struct ForQuery {
     pub(super) label: Label,
     pub(super) target: SlotId,
     pub(super) query: Query,
-    pub(super) body: Box<[Statement]>,
+    pub(super) body: Script,
 }
 
 #[derive(Debug)]
@@ -252,7 +364,7 @@ pub(super) struct ForCursor {
     pub(super) target: SlotId,
     pub(super) cursor: SlotId,
     pub(super) arguments: Option<SqlNumber>,
-    pub(super) body: Box<[Statement]>,
+    pub(super) body: Script,
 }
 
 #[derive(Debug)]
@@ -261,7 +373,7 @@ pub(super) struct ForEach {
     pub(super) target: SlotId,
     pub(super) slice: i32,
     pub(super) array: SqlNumber,
-    pub(super) body: Box<[Statement]>,
+    pub(super) body: Script,
 }
 
 #[derive(Clone, Copy, Debug)]

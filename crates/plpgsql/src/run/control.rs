@@ -1,5 +1,5 @@
-//! CASE and the loops that run no query (exec_stmt_case, exec_stmt_fori, exec_stmt_foreach_a in
-//! pl_exec.c).
+//! Parts of CASE and of FOR over integers, and FOREACH (exec_stmt_case, exec_stmt_fori,
+//! exec_stmt_foreach_a in pl_exec.c).
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -7,86 +7,62 @@ use std::sync::Arc;
 use steppe_types::datum::Array;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
-use super::code::{Case, ForEach, ForInteger, Label, SqlNumber, Statement, Var};
+use super::code::{ForEach, ForInteger, SqlNumber, Var};
 use super::value::{Value, wrong_type};
 use super::walk::{Flow, Run};
 use crate::tree::SlotId;
 
 const CASE_NOT_FOUND: SqlState = SqlState(*b"20000");
 
+/// The rounds of a FOR over integers. What the body does to the loop's variable changes nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counter {
+    value: i32,
+    last: i32,
+    /// Below zero for REVERSE.
+    step: i32,
+}
+
+impl Counter {
+    /// `None`: there is no round. The step is above zero.
+    pub(super) fn new(first: i32, last: i32, step: i32, reverse: bool) -> Option<Counter> {
+        let has_round = if reverse { first >= last } else { first <= last };
+        let step = if reverse { -step } else { step };
+        has_round.then_some(Counter { value: first, last, step })
+    }
+
+    /// The next round's value. The last round is the one before a value that would be no integer.
+    #[inline(always)]
+    pub(super) fn next(&mut self) -> Option<i32> {
+        let next = self.value.checked_add(self.step)?;
+        let has_round = if self.step < 0 { next >= self.last } else { next <= self.last };
+        self.value = next;
+        has_round.then_some(next)
+    }
+}
+
 impl Run<'_, '_, '_> {
     pub(super) fn set_found(&mut self, found: bool) {
         self.state.frame.set(self.code.found, Datum::Bool(found));
     }
 
-    /// CASE.
-    pub(super) fn case(&mut self, case: &Case) -> Result<Flow> {
-        if let Some((subject, slot)) = case.subject {
-            let value = self.eval_typed(subject)?;
-            self.set_subject(slot, value);
-        }
-        for branch in &case.branches {
-            if self.condition(branch.condition)? {
-                self.forget_subject(case);
-                return self.statements(&branch.body);
-            }
-        }
-        self.forget_subject(case);
-        match &case.otherwise {
-            Some(list) => self.statements(list),
-            None => Err(Error::new(CASE_NOT_FOUND, "case not found")
-                .hint("CASE statement is missing ELSE part.")),
-        }
-    }
-
     /// The subject's variable takes the subject's type. Plans for another type are dropped.
-    fn set_subject(&mut self, slot: SlotId, value: Value) {
+    pub(super) fn set_subject(&mut self, slot: SlotId, value: Value) {
         let Value { datum, ty, modifier, .. } = value;
         let ty = if ty == oid::UNKNOWN { oid::TEXT } else { ty };
         let frame = &mut self.state.frame;
         let (old, old_modifier, _) = frame.type_of(self.code, slot);
         if (old, old_modifier) != (ty, modifier) {
-            frame.types.retain(|(of, ..)| *of != slot);
-            frame.types.push((slot, ty, modifier));
+            frame.set_type(slot, ty, modifier);
             self.state.plans.iter_mut().for_each(|plan| *plan = None);
             self.shared.clear();
         }
         self.state.frame.set(slot, datum);
     }
 
-    fn forget_subject(&mut self, case: &Case) {
-        if let Some((_, slot)) = case.subject {
-            self.state.frame.set(slot, Datum::Null);
-        }
-    }
-
-    /// LOOP.
-    pub(super) fn endless_loop(&mut self, label: Label, body: &[Statement]) -> Result<Flow> {
-        loop {
-            if let ControlFlow::Break(flow) = self.statements(body)?.in_loop(label) {
-                return Ok(flow);
-            }
-        }
-    }
-
-    /// WHILE.
-    pub(super) fn while_loop(
-        &mut self,
-        label: Label,
-        condition: SqlNumber,
-        body: &[Statement],
-    ) -> Result<Flow> {
-        while self.condition(condition)? {
-            if let ControlFlow::Break(flow) = self.statements(body)?.in_loop(label) {
-                return Ok(flow);
-            }
-        }
-        Ok(Flow::Next)
-    }
-
-    /// FOR over integers.
-    pub(super) fn for_integer(&mut self, of: &ForInteger) -> Result<Flow> {
-        let mut value = self.bound(of.first, "lower bound of FOR loop cannot be null")?;
+    /// Begins a FOR over integers. False: it has no round.
+    pub(super) fn count_from(&mut self, of: &ForInteger) -> Result<bool> {
+        let first = self.bound(of.first, "lower bound of FOR loop cannot be null")?;
         let last = self.bound(of.last, "upper bound of FOR loop cannot be null")?;
         let step = match of.step {
             None => 1,
@@ -96,27 +72,13 @@ impl Run<'_, '_, '_> {
             let message = "BY value of FOR loop must be greater than zero";
             return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
         }
-        let (mut found, mut after) = (false, Flow::Next);
-        loop {
-            if if of.reverse { value < last } else { value > last } {
-                break;
-            }
-            found = true;
-            self.state.frame.set(of.variable, Datum::Int4(value));
-            if let ControlFlow::Break(flow) = self.statements(&of.body)?.in_loop(of.label) {
-                after = flow;
-                break;
-            }
-            let next = match of.reverse {
-                true => value.checked_sub(step),
-                false => value.checked_add(step),
-            };
-            // The next value would be no integer.
-            let Some(next) = next else { break };
-            value = next;
-        }
-        self.set_found(found);
-        Ok(after)
+        let Some(counter) = Counter::new(first, last, step, of.reverse) else {
+            self.set_found(false);
+            return Ok(false);
+        };
+        self.state.counters[of.counter as usize] = counter;
+        self.state.frame.set(of.variable, Datum::Int4(first));
+        Ok(true)
     }
 
     fn bound(&mut self, number: SqlNumber, null: &str) -> Result<i32> {
@@ -170,7 +132,7 @@ impl Run<'_, '_, '_> {
             };
             at += length;
             self.assign_value(of.target, round)?;
-            if let ControlFlow::Break(flow) = self.statements(&of.body)?.in_loop(of.label) {
+            if let ControlFlow::Break(flow) = self.script(&of.body)?.in_loop(of.label) {
                 after = flow;
                 break;
             }
@@ -207,4 +169,9 @@ fn slice_of(array: &Array, slice: usize, at: usize, length: usize) -> Datum {
     let dimensions = array.dimensions[array.dimensions.len() - slice..].to_vec();
     let elements = array.elements[at..at + length].to_vec();
     Datum::Array(Arc::new(Array { element_type: array.element_type, dimensions, elements }))
+}
+
+/// 20000
+pub(super) fn case_not_found() -> Error {
+    Error::new(CASE_NOT_FOUND, "case not found").hint("CASE statement is missing ELSE part.")
 }

@@ -14,8 +14,9 @@ use steppe_sql::query::Command;
 use steppe_types::{Datum, Error, Result, SqlState, oid};
 
 use super::code::{Fetch, FetchCount, ForCursor, OpenQuery, Query, SqlNumber, Var};
-use super::frame::Shape;
+use super::frame::{Frame, Shape};
 use super::plans::shape_of_columns;
+use super::quick::Stop;
 use super::walk::{Flow, Rows, Run};
 use crate::tree::{Direction, Scroll, SlotId};
 
@@ -36,37 +37,46 @@ pub(super) struct KnownPortal {
     portal: Portal,
 }
 
-/// Keeps the first row. A row that is no longer needed gives its place.
-struct OneRow {
-    row: Option<Row>,
-    spare: Option<Row>,
-}
+/// Keeps the first row.
+#[derive(Default)]
+struct OneRow(Option<Row>);
 
 impl RowSink for OneRow {
     fn row(&mut self, values: &[Datum]) -> Result<()> {
-        if self.row.is_none() {
-            self.row = Some(row_in(self.spare.take(), values));
+        if self.0.is_none() {
+            self.0 = Some(values.into());
         }
         Ok(())
     }
 }
 
-/// A row with these values, in the place of another one if nothing else refers to it.
-pub(super) fn row_in(spare: Option<Row>, values: &[Datum]) -> Row {
-    if let Some(mut spare) = spare
-        && spare.len() == values.len()
-        && let Some(places) = Arc::get_mut(&mut spare)
-    {
-        places.clone_from_slice(values);
-        return spare;
+/// Puts rows into a record.
+struct IntoRecord<'a> {
+    frame: &'a mut Frame,
+    record: SlotId,
+    shape: &'a Arc<Shape>,
+}
+
+impl RowSink for IntoRecord<'_> {
+    #[inline]
+    fn row(&mut self, values: &[Datum]) -> Result<()> {
+        self.frame.set_row(self.record, self.shape, values);
+        Ok(())
     }
-    values.into()
+}
+
+/// Where a loop's round goes on.
+enum Round {
+    /// There is no row any more.
+    End,
+    /// At an instruction of the body.
+    Body(usize),
 }
 
 impl Run<'_, '_, '_> {
     /// The portal's name that a cursor variable holds.
-    pub(super) fn cursor_name(&self, cursor: SlotId) -> Option<Arc<str>> {
-        match self.state.frame.value(cursor) {
+    pub(super) fn cursor_name(&mut self, cursor: SlotId) -> Option<Arc<str>> {
+        match self.state.frame.place(cursor) {
             Datum::Text(name) => Some(Arc::clone(name)),
             _ => None,
         }
@@ -148,7 +158,7 @@ impl Run<'_, '_, '_> {
 
     /// The portal of a cursor variable.
     fn portal(&mut self, cursor: SlotId) -> Result<Portal> {
-        if let Datum::Text(name) = self.state.frame.value(cursor)
+        if let Datum::Text(name) = self.state.frame.place(cursor)
             && let Some(known) = self.portals.iter().find(|known| known.cursor == cursor)
             && Arc::ptr_eq(&known.name, name)
             && known.portal.portal.is_open()
@@ -204,10 +214,26 @@ impl Run<'_, '_, '_> {
             Direction::Absolute => FetchDirection::Absolute,
             Direction::Relative => FetchDirection::Relative,
         };
-        let (row, fetched) = self.fetch_row(&portal, direction, count)?;
-        if let Some(target) = fetch.target {
-            self.move_row(target, &portal.shape, row)?;
-        }
+        let fetched = match (fetch.target, direction, count) {
+            (Some(target), FetchDirection::Forward, 1) if self.code.takes_any_row(target) => {
+                let (frame, shape) = (&mut self.state.frame, &portal.shape);
+                let mut rows = IntoRecord { frame, record: target, shape };
+                let fetched = self
+                    .spi
+                    .with_portal(&portal.portal, |cursor, spi| cursor.fetch(spi, 1, &mut rows))?;
+                if fetched == 0 {
+                    self.move_row(target, &portal.shape, None)?;
+                }
+                fetched
+            }
+            _ => {
+                let (row, fetched) = self.fetch_row(&portal, direction, count)?;
+                if let Some(target) = fetch.target {
+                    self.move_row(target, &portal.shape, row)?;
+                }
+                fetched
+            }
+        };
         self.processed = fetched;
         self.set_found(fetched != 0);
         Ok(())
@@ -220,40 +246,79 @@ impl Run<'_, '_, '_> {
         direction: FetchDirection,
         count: i64,
     ) -> Result<(Option<Row>, u64)> {
-        let mut rows = OneRow { row: None, spare: self.spare.take() };
+        let mut rows = OneRow::default();
         let fetched = self.spi.with_portal(&of.portal, |cursor, spi| match (direction, count) {
             (FetchDirection::Forward, 1) => cursor.fetch(spi, 1, &mut rows),
             _ => cursor.fetch_direction(spi, direction, count, &mut rows),
         })?;
-        Ok((rows.row, fetched))
+        Ok((rows.0, fetched))
     }
 
     /// The rounds of FOR over a portal.
     fn rounds_over(&mut self, of: &ForCursor, portal: &Portal) -> Result<Flow> {
         let mut found = false;
         loop {
-            let (row, _) = self.fetch_row(portal, FetchDirection::Forward, 1)?;
-            let Some(row) = row else {
+            let round = match self.code.takes_any_row(of.target) {
+                true => self.quick_rounds(of, portal, &mut found)?,
+                false => match self.fetch_row(portal, FetchDirection::Forward, 1)?.0 {
+                    Some(row) => {
+                        found = true;
+                        self.move_row(of.target, &portal.shape, Some(row))?;
+                        Round::Body(0)
+                    }
+                    None => Round::End,
+                },
+            };
+            let Round::Body(at) = round else {
                 if !found {
                     self.move_row(of.target, &portal.shape, None)?;
                 }
                 self.set_found(found);
                 return Ok(Flow::Next);
             };
-            found = true;
-            self.move_row(of.target, &portal.shape, Some(row))?;
-            if let ControlFlow::Break(flow) = self.statements(&of.body)?.in_loop(of.label) {
+            if let ControlFlow::Break(flow) = self.script_from(&of.body, at)?.in_loop(of.label) {
                 self.set_found(true);
                 return Ok(flow);
             }
         }
     }
 
+    /// Rounds as long as the body consists of specialised instructions, which use no portal: so the
+    /// loop need not give its portal back between them.
+    fn quick_rounds(&mut self, of: &ForCursor, portal: &Portal, found: &mut bool) -> Result<Round> {
+        let mut quick = self.state.take_quick(&of.body);
+        let (state, found_slot) = (&mut *self.state, self.code.found);
+        let done = self.spi.with_portal(&portal.portal, |cursor, spi| {
+            loop {
+                let (frame, shape) = (&mut state.frame, &portal.shape);
+                let mut rows = IntoRecord { frame, record: of.target, shape };
+                if cursor.fetch(spi, 1, &mut rows)? == 0 {
+                    return Ok(Round::End);
+                }
+                *found = true;
+                quick.keep_current(&of.body, found_slot, &state.frame, spi.epoch());
+                let mut at = 0;
+                let values = state.frame.without_texts();
+                match quick.run(values, &mut state.counters, &mut at) {
+                    Stop::End => {}
+                    Stop::Any => return Ok(Round::Body(at)),
+                    Stop::Check => {
+                        spi.check_interrupts()?;
+                        return Ok(Round::Body(at));
+                    }
+                }
+            }
+        });
+        self.state.quick[of.body.number as usize] = Some(quick);
+        done
+    }
+
     /// FOR over a bound cursor (exec_stmt_forc). Its portal is pinned while the loop runs.
     pub(super) fn for_cursor(&mut self, of: &ForCursor) -> Result<Flow> {
         let was_null = self.cursor_name(of.cursor).is_none();
         let opened = self.open_bound(of.cursor, of.arguments)?;
-        let portal = self.with_columns(opened)?;
+        let mut portal = self.with_columns(opened)?;
+        portal.shape = self.state.frame.known_shape(of.target, portal.shape);
         self.spi.pin(&portal.portal);
         let done = self.rounds_over(of, &portal);
         self.spi.unpin(&portal.portal);

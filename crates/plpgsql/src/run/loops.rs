@@ -11,9 +11,8 @@ use std::sync::Arc;
 use steppe_exec::{ResultColumns, RowSink, SpiCursor};
 use steppe_types::{Datum, Error, Result, SqlState};
 
-use super::code::{ForQuery, Label, Query, Statement};
+use super::code::{ForQuery, Label, Query, Script};
 use super::context::{self, Shown};
-use super::cursor::row_in;
 use super::frame::Shape;
 use super::plans::shape_of_columns;
 use super::walk::{Flow, Run};
@@ -54,6 +53,7 @@ impl Run<'_, '_, '_> {
     pub(super) fn for_query(&mut self, of: &ForQuery) -> Result<Flow> {
         let (cursor, _) = self.open_query(&of.query, Some(false))?;
         let shape = shape_of_columns(cursor.columns());
+        let shape = self.state.frame.known_shape(of.target, shape);
         self.loops.push(OpenLoop { cursor });
         let done = self.rounds(of.target, &shape, (of.label, &of.body));
         if let Some(open) = self.loops.pop() {
@@ -73,7 +73,7 @@ impl Run<'_, '_, '_> {
                 let shown = self.piece(*number).shown.clone();
                 let cursor = self.with_plan(*number, |run, plan| {
                     let entered = context::enter_statement(&shown);
-                    let values = &run.state.frame.values;
+                    let values = run.state.frame.read_all()?;
                     let cursor = run.spi.open(&mut plan.prepared, values, scroll);
                     drop(entered);
                     cursor.map_err(|error| opened(error, &shown))
@@ -99,7 +99,7 @@ impl Run<'_, '_, '_> {
         &mut self,
         target: SlotId,
         shape: &Arc<Shape>,
-        (label, body): (Label, &[Statement]),
+        (label, body): (Label, &Script),
     ) -> Result<Flow> {
         let pieces = if self.spi.is_atomic() { PIECES } else { SINGLE_ROWS };
         let (mut found, mut piece) = (false, pieces.0);
@@ -114,9 +114,8 @@ impl Run<'_, '_, '_> {
             let is_last = rows.rows < piece;
             for at in 0..rows.rows as usize {
                 found = true;
-                let row = row_in(self.spare.take(), &rows.values[at * width..(at + 1) * width]);
-                self.move_row(target, shape, Some(row))?;
-                if let ControlFlow::Break(flow) = self.statements(body)?.in_loop(label) {
+                self.move_values(target, shape, &rows.values[at * width..(at + 1) * width])?;
+                if let ControlFlow::Break(flow) = self.script(body)?.in_loop(label) {
                     self.set_found(true);
                     return Ok(flow);
                 }

@@ -13,10 +13,11 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `compile`, `build`, `code` | from the catalog's function to code |
+//! | `compile`, `build`, `script`, `code` | from the catalog's function to code |
 //! | `walk` | a running call; the choice among statements |
 //! | `frame`, `plans`, `value`, `cast` | variables, plans of SQL, assignment, casts |
-//! | `fast` | integer and boolean expressions |
+//! | `growth` | texts and arrays that grow in their place |
+//! | `fast`, `real`, `quick` | simple expressions; instructions that a call has specialised |
 //! | `block`, `control`, `loops` | blocks with exception sections; CASE and loops |
 //! | `sql`, `cursor`, `message`, `returns` | families of statements |
 //! | `array` | assignment to elements, slices and fields |
@@ -34,10 +35,14 @@ mod control;
 mod cursor;
 mod fast;
 mod frame;
+mod growth;
 mod loops;
 mod message;
 mod plans;
+mod quick;
+mod real;
 mod returns;
+mod script;
 mod sql;
 mod trigger;
 mod value;
@@ -157,7 +162,6 @@ impl Kept {
             is_located: false,
             loops: Vec::new(),
             portals: Vec::new(),
-            spare: None,
             ticks: 0,
         };
         // Positions in SQL have become internal ones.
@@ -250,7 +254,7 @@ impl Run<'_, '_, '_> {
                 Var::Scalar(_) => self.state.frame.set(*slot, arg.clone()),
                 Var::Record(record) if !arg.is_null() => {
                     let shape = self.shape_of(record.ty.oid, arg)?;
-                    self.state.frame.set_shape(*slot, shape);
+                    self.state.frame.set_shape(*slot, &shape);
                     self.state.frame.set(*slot, arg.clone());
                 }
                 _ => {}

@@ -20,11 +20,12 @@ use parking_lot::Mutex;
 use steppe_exec::{Prepared, SimpleExpression, Spi, SqlKind};
 use steppe_sql::bind::{Conflict, Variable, Variables};
 use steppe_sql::plan::ResultColumn;
-use steppe_types::{Error, Oid, Result, SqlState, oid};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 use super::code::{Code, SqlNumber, Use, Var};
 use super::fast::Fast;
 use super::frame::{Column, Frame, Shape};
+use super::growth::Growth;
 use crate::names::{Named, Scope};
 use crate::tree::SlotId;
 use crate::types::VariableConflict;
@@ -37,6 +38,10 @@ pub(super) struct Plan {
     pub(super) simple: Option<SimpleExpression>,
     /// The expression over integers and booleans alone.
     pub(super) fast: Option<Fast>,
+    /// The variables that it reads.
+    reads: Box<[u32]>,
+    /// The expression as one that appends to a variable.
+    pub(super) growth: Option<Growth>,
     /// The records that it mentions, and the columns that they had.
     records: Box<[(SlotId, Option<Arc<Shape>>)]>,
     /// The columns of its rows.
@@ -92,6 +97,25 @@ impl Plan {
             }
             _ => false,
         })
+    }
+
+    /// The records that it mentions, and the columns that they had.
+    pub(super) fn records(&self) -> &[(SlotId, Option<Arc<Shape>>)] {
+        &self.records
+    }
+
+    /// Its value, if it is an expression that needs no executor.
+    #[inline]
+    pub(super) fn eval(&self, frame: &mut Frame, spi: &mut Spi<'_>) -> Option<Result<Datum>> {
+        let simple = self.simple.as_ref()?;
+        let values = match frame.read(&self.reads) {
+            Ok(values) => values,
+            Err(error) => return Some(Err(error)),
+        };
+        match self.fast.as_ref().and_then(|fast| fast.eval(values)) {
+            Some(value) => Some(Ok(value)),
+            None => Some(spi.evaluate(simple, values)),
+        }
     }
 
     #[inline]
@@ -151,8 +175,8 @@ fn make(number: SqlNumber, code: &Arc<Code>, frame: &Frame, spi: &mut Spi<'_>) -
     let names = Arc::new(Visible {
         code: Arc::clone(code),
         scope: piece.scope,
-        shapes: frame.shapes.clone(),
-        types: frame.types.clone(),
+        shapes: frame.shapes().to_vec(),
+        types: frame.types().to_vec(),
         mentioned: Mutex::default(),
     });
     let kind = match piece.of {
@@ -173,7 +197,9 @@ fn make(number: SqlNumber, code: &Arc<Code>, frame: &Frame, spi: &mut Spi<'_>) -
     let shape = |slot: SlotId| (slot, frame.shape(slot).cloned());
     let records = mentioned.into_iter().map(shape).collect();
     let shape = shape_of_columns(prepared.columns());
-    Ok(Plan { prepared, simple, fast, records, shape, ty, modifier, checked: 0 })
+    let reads: Box<[u32]> = prepared.variables().iter().map(|slot| *slot as u32).collect();
+    let growth = simple.as_ref().and_then(|whole| Growth::of(&prepared, whole, &reads, spi));
+    Ok(Plan { prepared, simple, fast, reads, growth, records, shape, ty, modifier, checked: 0 })
 }
 
 /// The columns of a query.

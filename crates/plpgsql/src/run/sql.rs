@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use steppe_exec::{CallOutput, Prepared, RowSink};
+use steppe_exec::{CallOutput, Prepared, RowSink, Spi};
 use steppe_sql::ast::{self, ExprKind, Statement};
 use steppe_sql::parser;
 use steppe_sql::query::Command;
@@ -31,25 +31,8 @@ impl Run<'_, '_, '_> {
         limit: u64,
         sink: &mut dyn RowSink,
     ) -> Result<u64> {
-        let values = std::mem::take(&mut self.state.frame.values);
-        let done = self.run_with(prepared, &values, shown, limit, sink);
-        self.state.frame.values = values;
-        done
-    }
-
-    /// Runs a statement over some values; its errors show its text.
-    pub(super) fn run_with(
-        &mut self,
-        prepared: &mut Prepared,
-        values: &[Datum],
-        shown: &Shown,
-        limit: u64,
-        sink: &mut dyn RowSink,
-    ) -> Result<u64> {
-        let entered = context::enter_statement(shown);
-        let done = self.spi.run_limited(prepared, values, limit, sink);
-        drop(entered);
-        done.map_err(|error| shown.located(error))
+        let values = self.state.frame.read_all()?;
+        run_with(self.spi, prepared, values, shown, (limit, sink))
     }
 
     /// A statement of SQL.
@@ -190,7 +173,7 @@ impl Run<'_, '_, '_> {
     ) -> Result<()> {
         check_dynamic(prepared.statement())?;
         let limit = rows.most() as u64;
-        let processed = self.run_with(prepared, values, shown, limit, rows)?;
+        let processed = run_with(self.spi, prepared, values, shown, (limit, rows))?;
         let is_select = prepared.command() == Some(Command::Select) && limit > 0;
         self.processed = if is_select { rows.rows.len() as u64 } else { processed };
         Ok(())
@@ -286,7 +269,7 @@ impl Run<'_, '_, '_> {
     }
 
     /// The variables of a statement and their values, if print_strict_params asks for them.
-    fn shown_variables(&self, prepared: &Prepared) -> Option<String> {
+    fn shown_variables(&mut self, prepared: &Prepared) -> Option<String> {
         if !self.code.print_strict_params {
             return None;
         }
@@ -295,7 +278,8 @@ impl Run<'_, '_, '_> {
             let slot = SlotId(*slot as u32);
             let Var::Scalar(scalar) = self.code.var(slot) else { continue };
             let (ty, ..) = self.state.frame.type_of(self.code, slot);
-            let value = Value::of(self.state.frame.value(slot).clone(), ty);
+            let datum = self.state.frame.value(slot).cloned().unwrap_or_default();
+            let value = Value::of(datum, ty);
             list.push(format!("{} = {}", scalar.name, self.shown_value(&value)));
         }
         (!list.is_empty()).then(|| format!("parameters: {}", list.join(", ")))
@@ -320,6 +304,20 @@ impl Run<'_, '_, '_> {
         let text = self.text_of(value).unwrap_or_default();
         format!("'{}'", text.replace('\'', "''"))
     }
+}
+
+/// Runs a statement over some values; its errors show its text.
+fn run_with(
+    spi: &mut Spi<'_>,
+    prepared: &mut Prepared,
+    values: &[Datum],
+    shown: &Shown,
+    (limit, sink): (u64, &mut dyn RowSink),
+) -> Result<u64> {
+    let entered = context::enter_statement(shown);
+    let done = spi.run_limited(prepared, values, limit, sink);
+    drop(entered);
+    done.map_err(|error| shown.located(error))
 }
 
 /// The statements of a text.

@@ -91,7 +91,7 @@ impl Run<'_, '_, '_> {
         table: &TableRow,
     ) -> Option<Arc<[Datum]>> {
         let slot = slot?;
-        self.state.frame.set_shape(slot, Arc::clone(&table.shape));
+        self.state.frame.set_shape(slot, &table.shape);
         let record = table.record(row?);
         self.state.frame.set(slot, Datum::Record(Arc::clone(&record)));
         Some(record)

@@ -10,7 +10,7 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 use super::code::{SqlNumber, Var};
 use super::frame::{Column, Shape};
 use super::plans::{self, not_assigned};
-use super::walk::{Flow, Run, State};
+use super::walk::{Run, State};
 use crate::tree::SlotId;
 
 const ERRCODE_UNDEFINED_COLUMN: SqlState = SqlState::UNDEFINED_COLUMN;
@@ -39,7 +39,7 @@ impl Value {
 impl Run<'_, '_, '_> {
     /// `target := expression`
     #[inline]
-    pub(super) fn assign(&mut self, target: SlotId, number: SqlNumber) -> Result<Flow> {
+    pub(super) fn assign(&mut self, target: SlotId, number: SqlNumber) -> Result<()> {
         let State { frame, plans, .. } = &mut *self.state;
         let own = &mut plans[number.0 as usize];
         let plan = plans::plan(own, number, (self.code, self.shared), frame, self.spi)?;
@@ -51,17 +51,21 @@ impl Run<'_, '_, '_> {
             }
             _ => (false, false),
         };
-        let datum = match (&plan.fast, &plan.simple) {
-            (Some(fast), _) => fast.eval(&frame.values)?,
-            (None, Some(simple)) => self.spi.evaluate(simple, &frame.values)?,
-            (None, None) => self.eval(number)?,
+        if let Some(growth) = &plan.growth
+            && (is_as_typed && takes_null && growth.to == target.0)
+            && growth.run(frame, self.spi)?
+        {
+            return Ok(());
+        }
+        let datum = match plan.eval(frame, self.spi) {
+            Some(value) => value?,
+            None => self.eval(number)?,
         };
         if is_as_typed && (takes_null || !datum.is_null()) {
             self.state.frame.set(target, datum);
-            return Ok(Flow::Next);
+            return Ok(());
         }
-        self.assign_unlike(target, number, datum)?;
-        Ok(Flow::Next)
+        self.assign_unlike(target, number, datum)
     }
 
     #[cold]
@@ -145,7 +149,7 @@ impl Run<'_, '_, '_> {
         let column = &shape.columns[at];
         let datum = self.cast(value, column.ty, column.modifier)?;
         let frame = &mut self.state.frame;
-        let old = std::mem::take(&mut frame.values[record.0 as usize]);
+        let old = std::mem::take(frame.place(record));
         let mut columns = match old {
             Datum::Record(columns) => columns,
             _ => vec![Datum::Null; shape.columns.len()].into(),
@@ -166,7 +170,7 @@ impl Run<'_, '_, '_> {
             None if of.ty.oid == oid::RECORD => return Err(not_assigned(&of.name)),
             None => {
                 let shape = self.shape_of_type(of.ty.oid)?;
-                self.state.frame.set_shape(record, Arc::clone(&shape));
+                self.state.frame.set_shape(record, &shape);
                 shape
             }
         };
@@ -190,12 +194,10 @@ impl Run<'_, '_, '_> {
         let code = self.code;
         match code.var(target) {
             Var::Record(record) if record.ty.oid == oid::RECORD => {
-                self.state.frame.set_shape(target, Arc::clone(shape));
+                self.state.frame.set_shape(target, shape);
                 let nulls = || vec![Datum::Null; shape.columns.len()].into();
                 let row = Datum::Record(row.unwrap_or_else(nulls));
-                if let Datum::Record(old) = self.state.frame.replace(target, row) {
-                    self.spare = Some(old);
-                }
+                self.state.frame.set(target, row);
                 Ok(())
             }
             Var::Record(record) => {
@@ -208,7 +210,7 @@ impl Run<'_, '_, '_> {
                     // Without a row the variable becomes a row of NULLs, not NULL.
                     None => vec![Datum::Null; to.columns.len()].into(),
                 };
-                self.state.frame.set_shape(target, to);
+                self.state.frame.set_shape(target, &to);
                 self.state.frame.set(target, Datum::Record(row));
                 Ok(())
             }
@@ -229,10 +231,25 @@ impl Run<'_, '_, '_> {
                     };
                     self.assign_value(*slot, value)?;
                 }
-                self.spare = row;
                 Ok(())
             }
             _ => Err(Error::internal("a row is assigned to what takes none")),
+        }
+    }
+
+    /// Assigns a row's values. A record takes them in place, if nothing else refers to its columns.
+    pub(super) fn move_values(
+        &mut self,
+        target: SlotId,
+        shape: &Arc<Shape>,
+        values: &[Datum],
+    ) -> Result<()> {
+        match self.code.takes_any_row(target) {
+            true => {
+                self.state.frame.set_row(target, shape, values);
+                Ok(())
+            }
+            false => self.move_row(target, shape, Some(values.into())),
         }
     }
 
@@ -291,7 +308,7 @@ impl Run<'_, '_, '_> {
         match code.var(slot) {
             Var::Scalar(_) => {
                 let (ty, modifier, _) = self.state.frame.type_of(code, slot);
-                let datum = self.state.frame.value(slot).clone();
+                let datum = self.state.frame.value(slot)?.clone();
                 Ok(Value { datum, ty, modifier, shape: None })
             }
             Var::Record(record) => {
@@ -301,12 +318,12 @@ impl Run<'_, '_, '_> {
                     None => Some(self.shape_of_type(record.ty.oid)?),
                 };
                 let ty = shape.as_ref().map_or(record.ty.oid, |shape| shape.ty);
-                let datum = self.state.frame.value(slot).clone();
+                let datum = self.state.frame.value(slot)?.clone();
                 Ok(Value { datum, ty, modifier: -1, shape })
             }
             Var::Field { record, name } => {
                 let (shape, at) = self.field_of(*record, name)?;
-                let datum = match self.state.frame.value(*record) {
+                let datum = match self.state.frame.value(*record)? {
                     Datum::Record(columns) => columns.get(at).cloned().unwrap_or_default(),
                     _ => Datum::Null,
                 };

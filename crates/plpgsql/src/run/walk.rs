@@ -1,7 +1,8 @@
 //! A running call, and the choice among statements (exec_stmts in pl_exec.c).
 //!
-//! A statement's place is noted before it runs, for the context of errors. Statements are code that
-//! this module walks; what they do is in a module for each family.
+//! A script's instructions run one after the other. [`super::quick`] runs the instructions that the
+//! call has specialised, this module the others. A statement's place is noted before it runs here, for the
+//! context of errors. What statements do is in a module for each family.
 
 use std::sync::Arc;
 
@@ -9,12 +10,15 @@ use steppe_exec::{RowSink, Spi};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 use super::cast::Cast;
-use super::code::{Code, Kind, Label, Piece, SqlNumber, Statement, UNLABELLED};
+use super::code::{Act, Code, Instruction, Kind, Label, Piece, RegionOf, Script};
+use super::code::{SqlNumber, UNLABELLED};
 use super::context::{Phase, Position};
+use super::control::{Counter, case_not_found};
 use super::cursor::KnownPortal;
 use super::frame::{Frame, Shape};
 use super::loops::OpenLoop;
 use super::plans::{self, Plan, Shared};
+use super::quick::{QuickScript, Stop};
 use super::value::Value;
 
 /// The stack that one level of statements may need.
@@ -51,11 +55,23 @@ impl Flow {
     }
 }
 
+/// The place where execution continues after an instruction.
+enum Next {
+    /// The instruction at a place.
+    At(usize),
+    /// Out of the script, or to a region of it.
+    Leave(Flow),
+}
+
 /// The part of a call that the routine's next call uses again.
 pub(super) struct State {
     pub(super) frame: Frame,
     pub(super) plans: Box<[Option<Plan>]>,
     pub(super) position: Arc<Position>,
+    /// The specialised instructions of each script. A script that runs has taken its own.
+    pub(super) quick: Box<[Option<Box<QuickScript>>]>,
+    /// The FOR loops over integers.
+    pub(super) counters: Box<[Counter]>,
     /// The casts that it has made ([`super::cast`]).
     pub(super) casts: Vec<Cast>,
     /// The columns of composite types, as of an epoch.
@@ -68,6 +84,8 @@ impl State {
             frame: Frame::new(code),
             plans: code.pieces.iter().map(|_| None).collect(),
             position: Arc::new(Position::new(Arc::clone(code))),
+            quick: (0..code.scripts).map(|_| None).collect(),
+            counters: vec![Counter::default(); code.counters as usize].into(),
             casts: Vec::new(),
             row_types: Vec::new(),
         }
@@ -75,12 +93,16 @@ impl State {
 }
 
 impl State {
+    /// Takes a script's specialised instructions. It runs once at a time in a call.
+    pub(super) fn take_quick(&mut self, script: &Script) -> Box<QuickScript> {
+        self.quick[script.number as usize].take().unwrap_or_default()
+    }
+
     /// Drops what belongs to the call that has ended.
     pub(super) fn reset(&mut self) {
         self.position.set_place(0);
         self.position.set_phase(Phase::Statement);
-        self.frame.values.iter_mut().for_each(|value| *value = Datum::Null);
-        self.frame.shapes.iter_mut().for_each(|shape| *shape = None);
+        self.frame.clear();
     }
 }
 
@@ -107,30 +129,119 @@ pub(super) struct Run<'a, 's, 'k> {
     pub(super) loops: Vec<OpenLoop>,
     /// The portals that it has fetched from.
     pub(super) portals: Vec<KnownPortal>,
-    /// A row that is no longer needed.
-    pub(super) spare: Option<Arc<[Datum]>>,
     /// Counts statements, for the checks of interrupts.
     pub(super) ticks: u32,
 }
 
 impl Run<'_, '_, '_> {
-    /// Runs statements in order.
-    pub(super) fn statements(&mut self, list: &[Statement]) -> Result<Flow> {
+    /// Runs a script.
+    pub(super) fn script(&mut self, script: &Script) -> Result<Flow> {
+        self.script_from(script, 0)
+    }
+
+    /// Runs a script from an instruction on.
+    pub(super) fn script_from(&mut self, script: &Script, at: usize) -> Result<Flow> {
         let before = self.state.position.place();
-        if list.is_empty() {
-            self.tick()?;
+        let mut quick = self.state.take_quick(script);
+        let done = self.instructions(script, &mut quick, at);
+        self.state.quick[script.number as usize] = Some(quick);
+        if done.is_ok() {
+            self.state.position.set_place(before);
         }
-        for statement in list {
-            self.state.position.set_place(statement.place);
-            self.tick()?;
-            let flow = self.statement(statement)?;
-            if flow != Flow::Next {
-                self.state.position.set_place(before);
-                return Ok(flow);
+        done
+    }
+
+    fn instructions(
+        &mut self,
+        script: &Script,
+        quick: &mut QuickScript,
+        mut at: usize,
+    ) -> Result<Flow> {
+        loop {
+            let State { frame, counters, .. } = &mut *self.state;
+            quick.keep_current(script, self.code.found, frame, self.spi.epoch());
+            match quick.run(frame.without_texts(), counters, &mut at) {
+                Stop::End => return Ok(Flow::Next),
+                Stop::Check => {
+                    self.state.position.set_place(script.instructions[at].place);
+                    self.spi.check_interrupts()?;
+                }
+                Stop::Any => {
+                    let instruction = &script.instructions[at];
+                    self.state.position.set_place(instruction.place);
+                    self.tick()?;
+                    let next = match self.act(&instruction.act, at)? {
+                        Next::At(next) => next,
+                        Next::Leave(flow) => match self.land(script, instruction, flow) {
+                            Some(next) => next,
+                            None => return Ok(flow),
+                        },
+                    };
+                    if quick.is_new(at) {
+                        quick.specialize(at, instruction, self.code, &self.state.plans);
+                    }
+                    at = next;
+                }
             }
         }
-        self.state.position.set_place(before);
-        Ok(Flow::Next)
+    }
+
+    /// Runs an instruction in the general way.
+    fn act(&mut self, act: &Act, at: usize) -> Result<Next> {
+        let to = |jumps: bool, to: u32| Next::At(if jumps { to as usize } else { at + 1 });
+        match act {
+            Act::Assign { target, value } => self.assign(*target, *value)?,
+            Act::JumpIf { is_true, condition, to: target } => {
+                return Ok(to(self.condition(*condition)? == *is_true, *target));
+            }
+            Act::Statement(kind) => {
+                return match self.statement(kind)? {
+                    Flow::Next => Ok(to(false, 0)),
+                    flow => Ok(Next::Leave(flow)),
+                };
+            }
+            Act::Jump(target) | Act::Again(target) => return Ok(to(true, *target)),
+            Act::CountFrom { of, after } => return Ok(to(!self.count_from(of)?, *after)),
+            Act::Count { counter, variable, to: target } => {
+                let next = self.state.counters[*counter as usize].next();
+                if let Some(value) = next {
+                    self.state.frame.set(*variable, Datum::Int4(value));
+                }
+                return Ok(to(next.is_some(), *target));
+            }
+            Act::Found => self.set_found(true),
+            Act::Subject { value, slot } => {
+                let value = self.eval_typed(*value)?;
+                self.set_subject(*slot, value);
+            }
+            Act::Compared(slot) => self.state.frame.set(*slot, Datum::Null),
+            Act::NoCase => return Err(case_not_found()),
+            Act::Declare(declared) => self.declare(declared)?,
+            Act::Leave(flow) => return Ok(Next::Leave(*flow)),
+            Act::End => return Ok(Next::Leave(Flow::Next)),
+        }
+        Ok(to(false, 0))
+    }
+
+    /// Where an EXIT or a CONTINUE out of a script that has ended goes on in the script around it.
+    fn land(&mut self, script: &Script, from: &Instruction, flow: Flow) -> Option<usize> {
+        let (exit, label) = match flow {
+            Flow::Exit(label) => (true, label),
+            Flow::Continue(label) => (false, label),
+            Flow::Next | Flow::Return => return None,
+        };
+        let mut within = from.within;
+        while let Some(at) = within {
+            let region = &script.regions[at as usize];
+            if region.is_meant(exit, label) {
+                return Some(if exit { region.exit } else { region.again } as usize);
+            }
+            if region.of == RegionOf::For {
+                self.set_found(true);
+            }
+            within = region.outer;
+        }
+        None
     }
 
     /// Checks for interrupts at every few statements. Statements that take longer check themselves.
@@ -144,53 +255,31 @@ impl Run<'_, '_, '_> {
         }
     }
 
+    /// Runs a statement that is one instruction.
     #[inline]
-    fn statement(&mut self, statement: &Statement) -> Result<Flow> {
-        match &statement.kind {
-            Kind::Assign { target, value } => self.assign(*target, *value),
-            Kind::If { branches, otherwise } => {
-                for branch in branches {
-                    if self.condition(branch.condition)? {
-                        return self.statements(&branch.body);
-                    }
-                }
-                self.statements(otherwise)
-            }
+    fn statement(&mut self, kind: &Kind) -> Result<Flow> {
+        match kind {
             Kind::Return(returned) => self.return_value(returned),
-            Kind::Exit { exit, label, condition } => {
-                if let Some(condition) = condition
-                    && !self.condition(*condition)?
-                {
-                    return Ok(Flow::Next);
-                }
-                Ok(if *exit { Flow::Exit(*label) } else { Flow::Continue(*label) })
-            }
-            _ => self.compound(statement),
-        }
-    }
-
-    /// Runs a statement that contains others. They nest as deep as the parser lets them.
-    fn compound(&mut self, statement: &Statement) -> Result<Flow> {
-        match &statement.kind {
+            // They nest as deep as the parser lets them.
             Kind::Block(block) => {
                 stacker::maybe_grow(LEVEL_STACK, 8 * LEVEL_STACK, || self.block(block))
             }
-            Kind::Case(case) => {
-                stacker::maybe_grow(LEVEL_STACK, 8 * LEVEL_STACK, || self.case(case))
+            Kind::ForQuery(of) => {
+                stacker::maybe_grow(LEVEL_STACK, 8 * LEVEL_STACK, || self.for_query(of))
             }
-            Kind::Loop { label, body } => self.endless_loop(*label, body),
-            Kind::While { label, condition, body } => self.while_loop(*label, *condition, body),
-            Kind::ForInteger(of) => self.for_integer(of),
-            Kind::ForQuery(of) => self.for_query(of),
-            Kind::ForCursor(of) => self.for_cursor(of),
-            Kind::ForEach(of) => self.for_each(of),
-            _ => self.plain(statement).map(|()| Flow::Next),
+            Kind::ForCursor(of) => {
+                stacker::maybe_grow(LEVEL_STACK, 8 * LEVEL_STACK, || self.for_cursor(of))
+            }
+            Kind::ForEach(of) => {
+                stacker::maybe_grow(LEVEL_STACK, 8 * LEVEL_STACK, || self.for_each(of))
+            }
+            _ => self.plain(kind).map(|()| Flow::Next),
         }
     }
 
     /// Runs a statement after which the next one always runs.
-    fn plain(&mut self, statement: &Statement) -> Result<()> {
-        match &statement.kind {
+    fn plain(&mut self, kind: &Kind) -> Result<()> {
+        match kind {
             Kind::AssignPart(of) => self.assign_part(of),
             Kind::ReturnNext(returned) => self.return_next(returned),
             Kind::ReturnQuery(query) => self.return_query(query),
@@ -236,10 +325,9 @@ impl Run<'_, '_, '_> {
         let own = &mut plans[number.0 as usize];
         let of = (self.code, self.shared);
         let plan = plans::plan(own, number, of, frame, self.spi)?;
-        match (&plan.fast, &plan.simple) {
-            (Some(fast), _) => fast.eval(&frame.values),
-            (None, Some(simple)) => self.spi.evaluate(simple, &frame.values),
-            (None, None) => self.eval_by_plan(number),
+        match plan.eval(frame, self.spi) {
+            Some(value) => value,
+            None => self.eval_by_plan(number),
         }
     }
 
@@ -251,6 +339,8 @@ impl Run<'_, '_, '_> {
             run.run_prepared(&mut plan.prepared, &run.piece(number).shown.clone(), 2, &mut rows)?;
             Ok(plan.prepared.columns().len())
         })?;
+        // As in PostgreSQL, ROW_COUNT tells of it.
+        self.processed = rows.rows.len() as u64;
         let shown = || format!("query: {}", self.piece(number).shown.text);
         if columns != 1 {
             let message = format!("query returned {columns} columns");

@@ -10,6 +10,7 @@
 //! report has the smallest program found. (The idea is delta debugging, Zeller and Hildebrandt,
 //! "Simplifying and Isolating Failure-Inducing Input", 2002.)
 
+mod computing;
 mod expressions;
 mod keys;
 mod pieces;

@@ -6,6 +6,7 @@
 
 use steppe_vfs::SeededRandom;
 
+use super::computing::DECLARATIONS;
 use super::expressions::{Expressions, KINDS, Kind};
 use super::pieces::Piece;
 
@@ -92,11 +93,11 @@ pub(super) fn program(random: &SeededRandom) -> Vec<Piece> {
 }
 
 /// Writes the statements of one routine.
-struct Writer<'a> {
-    make: Expressions<'a>,
+pub(super) struct Writer<'a> {
+    pub(super) make: Expressions<'a>,
     form: Form,
     /// The loops and blocks around, and whether each is a loop.
-    labels: Vec<(String, bool)>,
+    pub(super) labels: Vec<(String, bool)>,
     names: u32,
     in_handler: bool,
     /// Whether a statement may end the transaction: not below a block with a handler.
@@ -121,7 +122,7 @@ impl<'a> Writer<'a> {
         self.make.pick(choices)
     }
 
-    fn name(&mut self, prefix: &str) -> String {
+    pub(super) fn name(&mut self, prefix: &str) -> String {
         self.names += 1;
         format!("{prefix}{}", self.names)
     }
@@ -185,6 +186,7 @@ impl<'a> Writer<'a> {
             "  cb CURSOR (lo int) FOR SELECT * FROM t1 WHERE id > lo ORDER BY id;",
         ];
         lines.extend(more.map(Piece::line));
+        lines.extend(DECLARATIONS.map(|line| Piece::line(line).needed()));
         lines
     }
 
@@ -195,7 +197,8 @@ impl<'a> Writer<'a> {
 
     fn statement(&mut self, depth: u32) -> Piece {
         if depth > 0 && self.make.chance(40) {
-            return match self.make.below(8) {
+            return match self.make.below(11) {
+                8.. => self.computing(),
                 0 | 1 => self.condition(depth - 1),
                 2 => self.case(depth - 1),
                 3 | 4 => self.any_loop(depth - 1),
