@@ -3,15 +3,15 @@ CREATE TABLE fkb_p (a text PRIMARY KEY);
 CREATE TABLE fkb_c (id int, a text REFERENCES fkb_p);
 INSERT INTO fkb_p SELECT 'k' || i FROM generate_series(1, 3000) i;
 -- keys that are too long to be whole in the index, beside short ones
-INSERT INTO fkb_p SELECT repeat(md5(i::text), 60) || i FROM generate_series(1, 20) i;
+INSERT INTO fkb_p SELECT repeat(md5(i::text), 300) || i FROM generate_series(1, 20) i;
 INSERT INTO fkb_c SELECT i, 'k' || 1 + i * 7 % 3000 FROM generate_series(1, 5000) i;
-INSERT INTO fkb_c SELECT i, CASE WHEN i % 2 = 0 THEN 'k' || i ELSE repeat(md5((1 + i % 20)::text), 60) || 1 + i % 20 END
+INSERT INTO fkb_c SELECT i, CASE WHEN i % 2 = 0 THEN 'k' || i ELSE repeat(md5((1 + i % 20)::text), 300) || 1 + i % 20 END
   FROM generate_series(1, 200) i;
 SELECT count(*), count(DISTINCT a) FROM fkb_c;
 -- the first row without its key is named, in any place of the order
 INSERT INTO fkb_c SELECT i, CASE i WHEN 1500 THEN 'zz' WHEN 1700 THEN 'aa' ELSE 'k' || i END FROM generate_series(1, 2000) i;
 INSERT INTO fkb_c VALUES (1, 'k1'), (2, 'missing 2'), (3, NULL), (4, 'a missing 4');
-INSERT INTO fkb_c SELECT i, repeat(md5(i::text), 60) || CASE i WHEN 9 THEN 'x' ELSE i::text END FROM generate_series(1, 20) i;
+INSERT INTO fkb_c SELECT i, repeat(md5(i::text), 300) || CASE i WHEN 9 THEN 'x' ELSE i::text END FROM generate_series(1, 20) i;
 COPY fkb_c FROM STDIN;
 1	k5
 2	k6

@@ -20,6 +20,7 @@ INSERT INTO t (a, b, c) SELECT i, 'x', i FROM (VALUES (70), (600), (12), (77)) v
 INSERT INTO t (a, b, c) SELECT i, nullif('x' || i, 'x71'), i FROM (VALUES (12), (71)) v (i);
 INSERT INTO t (a, b, c) SELECT i, nullif('x' || i, 'x71'), i FROM (VALUES (71), (12)) v (i);
 INSERT INTO t (a, b, c) SELECT i, 'x', i FROM (VALUES (80), (81), (80)) v (i);
+INSERT INTO t (a, b, c) SELECT i, 'x', i FROM (VALUES (70), (12), (2)) v (i);
 INSERT INTO t (a, b, c) SELECT i, 'x', i FROM (VALUES (3), (13), (23)) v (i);
 SELECT count(*), sum(c), sum(d) FROM t;
 -- Messages.

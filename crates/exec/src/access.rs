@@ -301,6 +301,16 @@ impl IndexKeys {
         self.unique || self.deferrable
     }
 
+    /// Whether it takes the key of each row: it is not unique, and its keys are columns of a fixed
+    /// length.
+    pub(crate) fn takes_each_key(&self, is_fixed: impl Fn(usize) -> bool) -> bool {
+        let is_short = |source: &KeySource| match source {
+            KeySource::Column(column) => is_fixed(*column),
+            KeySource::Expression(_) => false,
+        };
+        !self.is_arbiter() && self.computed.is_none() && self.sources.iter().all(is_short)
+    }
+
     /// The place of a table's column among the keys.
     pub(crate) fn place_of(&self, column: usize) -> Option<usize> {
         self.sources.iter().position(|s| matches!(s, KeySource::Column(c) if *c == column))

@@ -4,7 +4,7 @@
 //! working tables, counters and the transaction's handle are here, in one object
 //! per execution that every node and expression gets by `&mut`.
 
-use crate::change::{EventQueue, Quiet};
+use crate::change::{EventQueue, HeldInserts, Quiet};
 use crate::explain::TriggerRun;
 use crate::expr::SubPlanState;
 use crate::sought::Sought;
@@ -283,6 +283,8 @@ pub(crate) struct ExecContext {
     pub(crate) replica: Option<bool>,
     /// Whether a trigger is called ahead of the rows before it.
     pub(crate) quiet: Quiet,
+    /// The inserts of triggers' functions whose rows are not stored yet, if they may be held.
+    pub(crate) held: Option<Box<HeldInserts>>,
     /// The statement must begin again at a younger snapshot. The error is not sent to the client
     /// then.
     pub(crate) is_overtaken: bool,
@@ -326,6 +328,7 @@ impl ExecContext {
             constant_calls: Vec::new(),
             replica: None,
             quiet: Quiet::Off,
+            held: None,
             is_overtaken: false,
         }
     }
@@ -406,6 +409,7 @@ impl ExecContext {
             constant_calls: Vec::new(),
             replica: None,
             quiet: Quiet::Off,
+            held: None,
             is_overtaken: false,
         }
     }

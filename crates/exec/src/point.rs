@@ -563,12 +563,17 @@ impl Change<'_> {
     }
 }
 
+/// The values of the one row of an INSERT.
+pub(crate) fn values_of(modify: &ModifyPlan) -> Option<&[CExpr]> {
+    match (&modify.child.kind, &modify.child.project) {
+        (CNode::Result(_), Some(project)) => Some(project),
+        (CNode::Values(lists), None) => lists.first().map(|list| &**list),
+        _ => None,
+    }
+}
+
 fn insert(modify: &ModifyPlan, cx: &mut ExecContext) -> Result<PointOutcome> {
-    let exprs = match (&modify.child.kind, &modify.child.project) {
-        (CNode::Result(_), Some(project)) => &**project,
-        (CNode::Values(lists), None) => &*lists[0],
-        _ => return Ok(PointOutcome::General),
-    };
+    let Some(exprs) = values_of(modify) else { return Ok(PointOutcome::General) };
     let row = exprs.iter().map(|e| e.eval(cx, Row::EMPTY)).collect::<Result<Vec<_>>>()?;
     modify.insert_one(&row, cx).map(|stored| PointOutcome::Done(u64::from(stored)))
 }

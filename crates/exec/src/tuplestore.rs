@@ -69,11 +69,17 @@ impl TupleStore {
 
     /// Appends a row.
     pub(crate) fn push(&mut self, row: Row<'_>) -> Result<()> {
+        self.push_all(&[row.left, row.right])
+    }
+
+    /// Appends a row of several parts.
+    pub(crate) fn push_all(&mut self, parts: &[&[Datum]]) -> Result<()> {
+        let values = || parts.iter().copied().flatten();
         match &mut self.file {
-            Some(spilled) => spilled.push(self.rows, row.iter())?,
+            Some(spilled) => spilled.push(self.rows, values())?,
             None => {
-                self.memory.extend(row.iter().cloned());
-                self.bytes += row_bytes(row.iter());
+                parts.iter().for_each(|part| self.memory.extend_from_slice(part));
+                self.bytes += row_bytes(values());
                 if self.bytes > self.bytes_max {
                     self.rows += 1;
                     return self.spill();
@@ -90,6 +96,11 @@ impl TupleStore {
         self.bytes = 0;
         self.rows = 0;
         self.file = None;
+    }
+
+    /// Whether its rows are in memory.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.file.is_none()
     }
 
     /// Row number `index`, if the store is in memory.

@@ -196,6 +196,36 @@ fn a_check_and_a_delete_wait_for_each_other() {
 }
 
 #[test]
+fn the_checks_of_a_batch_wait_in_turn() {
+    let server = TestServer::start();
+    let (mut a, mut b) = (server.raw(), server.raw());
+    assert_eq!(sqlstate(&a.query(SCHEMA)), None);
+    a.query("insert into parent select generate_series(1, 20)");
+    let insert = "insert into refused select g, g from generate_series(1, 20) g";
+    let delete = "delete from parent where id = 7";
+    let failed = waiting(&server, (&mut a, delete), (&mut b, insert), "rollback");
+    assert_eq!(failed, None);
+    b.query("delete from refused");
+    // The one that waits for row 7 has not locked row 8 yet.
+    let end = "delete from parent where id = 8; commit";
+    let failed = waiting(&server, (&mut a, delete), (&mut b, insert), end);
+    assert_eq!(failed.as_deref(), Some("23503"));
+    let insert = "insert into refused select g, g from generate_series(9, 20) g";
+    let delete = "delete from parent where id = 15";
+    let failed = waiting(&server, (&mut a, insert), (&mut b, delete), "commit");
+    assert_eq!(failed.as_deref(), Some("23503"));
+    b.query("delete from refused");
+    let failed = waiting(&server, (&mut a, insert), (&mut b, delete), "rollback");
+    assert_eq!(failed, None);
+    // The rows that updates keep the key of are not waited for.
+    a.query("begin; update parent set note = 1 where id % 3 = 0");
+    let insert = "insert into refused select g, g from generate_series(9, 14) g";
+    assert_eq!(sqlstate(&b.query(insert)), None);
+    assert_eq!(sqlstate(&a.query("commit")), None);
+    assert_eq!(orphans(&mut a), Vec::<String>::new());
+}
+
+#[test]
 fn a_snapshot_does_not_hide_references() {
     let server = TestServer::start();
     let (mut a, mut b) = (server.raw(), server.raw());

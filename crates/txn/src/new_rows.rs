@@ -8,13 +8,15 @@
 //!               ▲ends[0]       ▲ends[1]       ▲ends[2]
 //! ```
 
-use crate::change::ROW_HEADER_LEN;
+use crate::change::{Origin, ROW_HEADER_LEN, RowHeader, Word};
 
 /// Rows to be inserted together, in the order of their ids.
 #[derive(Default, Debug)]
 pub struct NewRows {
     bytes: Vec<u8>,
     ends: Vec<usize>,
+    /// The numbers of the commands that the rows are of; empty if all are of the running one.
+    commands: Vec<u32>,
 }
 
 impl NewRows {
@@ -40,6 +42,29 @@ impl NewRows {
         self.ends.push(self.bytes.len());
     }
 
+    /// As [`Self::push_with`], for the row of another command ([`crate::Txn::number_command`]). All
+    /// rows are added in this way, or none.
+    pub fn push_of<E>(
+        &mut self,
+        command: u32,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        debug_assert_eq!(self.commands.len(), self.ends.len(), "rows of numbered commands");
+        self.push_with(write)?;
+        self.commands.push(command);
+        Ok(())
+    }
+
+    /// Whether they are of other commands than the running one.
+    pub fn are_of_others(&self) -> bool {
+        !self.commands.is_empty()
+    }
+
+    /// The bytes that they take.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.ends.len()
@@ -59,6 +84,7 @@ impl NewRows {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+        self.commands.clear();
     }
 
     /// Row `i` with its header: what the table's tree holds.
@@ -70,11 +96,21 @@ impl NewRows {
         if i == 0 { 0 } else { self.ends[i - 1] }
     }
 
-    /// Gives every row the same header.
-    pub(crate) fn set_headers(&mut self, header: &[u8; ROW_HEADER_LEN]) {
+    /// Gives the rows their headers: inserted by a transaction, each by its command, or all by the
+    /// running one.
+    pub(crate) fn set_headers(&mut self, xid: u64, running: u32) {
         let mut start = 0;
-        for &end in &self.ends {
-            self.bytes[start..start + ROW_HEADER_LEN].copy_from_slice(header);
+        let header = |command| {
+            RowHeader { word: Word::new(xid, 0), origin: Origin::Inserted(command) }.to_bytes()
+        };
+        let mut header_of = (running, header(running));
+        for (i, &end) in self.ends.iter().enumerate() {
+            if let Some(&command) = self.commands.get(i)
+                && command != header_of.0
+            {
+                header_of = (command, header(command));
+            }
+            self.bytes[start..start + ROW_HEADER_LEN].copy_from_slice(&header_of.1);
             start = end;
         }
     }
@@ -95,9 +131,29 @@ mod tests {
         assert_eq!(failed, Err("no"));
         rows.push(b"");
         rows.push(b"three");
-        rows.set_headers(&[7; ROW_HEADER_LEN]);
+        rows.set_headers(7, 3);
         let kept: Vec<&[u8]> = (0..rows.len()).map(|i| rows.row(i)).collect();
         assert_eq!(kept, [&b"one"[..], b"", b"three"]);
-        assert_eq!(rows.value(2)[..ROW_HEADER_LEN], [7; ROW_HEADER_LEN]);
+        assert_eq!(command(&rows, 2), Origin::Inserted(3));
+    }
+
+    #[test]
+    fn a_row_of_another_command_has_its_number() {
+        let mut rows = NewRows::default();
+        for number in [5, 6, 9] {
+            let failed = rows.push_of(number, |_| Err("no"));
+            assert_eq!(failed, Err("no"));
+            rows.push_of(number, |out| Ok::<_, ()>(out.push(b'r'))).expect("is written");
+        }
+        assert!(rows.are_of_others());
+        rows.set_headers(7, 3);
+        let commands: Vec<Origin> = (0..rows.len()).map(|i| command(&rows, i)).collect();
+        assert_eq!(commands, [5, 6, 9].map(Origin::Inserted));
+        rows.clear();
+        assert!(!rows.are_of_others());
+    }
+
+    fn command(rows: &NewRows, i: usize) -> Origin {
+        RowHeader::split(rows.value(i)).expect("has a header").0.origin
     }
 }

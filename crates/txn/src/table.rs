@@ -395,9 +395,7 @@ impl TableStore {
         ids: &mut Vec<RowId>,
     ) -> Result<()> {
         let xid = txn.assign_xid();
-        let header =
-            RowHeader { word: Word::new(xid, 0), origin: Origin::Inserted(txn.command_id()) };
-        rows.set_headers(&header.to_bytes());
+        rows.set_headers(xid, txn.command_id());
         let (tree, shared) = self.file.for_write()?;
         let mut done = 0;
         while done < rows.len() {

@@ -17,13 +17,13 @@ use super::hooks::{HookSet, OldAndNew, RowCommand, Trigger};
 use super::transition::{Captured, Complete};
 use super::trigger::Fired;
 use crate::context::ExecContext;
-use crate::expr::Row;
 use crate::tuplestore::{StoreReader, TupleStore};
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_functions::KeyCheck;
+use steppe_spill::TempSpace;
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// An event of the queue.
@@ -67,12 +67,15 @@ struct QueuedTable {
     hooks: Arc<HookSet>,
 }
 
-/// Changed rows of tables with `columns` columns. Each entry has the table's place, the command
-/// with the number of a group of triggers, the triggers of the group that are due, the old row and
-/// the new row.
+/// Changed rows, whose tables and commands together have `columns` columns of old and new rows. Each
+/// entry has the table's place, the command with the number of a group of triggers, the triggers of
+/// the group that are due, the old row and the new row, as far as the command has them.
 struct RowLog {
     columns: usize,
     rows: TupleStore,
+    /// The place of the last row that was read: the next event's rows mostly follow it, so that a
+    /// file is read on.
+    reader: StoreReader,
 }
 
 /// The most triggers in a group. A row of a log has a bit for each.
@@ -228,34 +231,52 @@ impl EventQueue {
         deferred::check_due(rechecks, cx)
     }
 
+    /// Calls the triggers of a run of rows. Rows that they insert may be held until its end. A
+    /// statement that captures rows shows each call a catalog of its own, so nothing is held there.
     fn fire_rows(
         &mut self,
         (log, first, count): (usize, usize, usize),
         captured: &[Complete],
         cx: &mut ExecContext,
     ) -> Result<()> {
-        let (mut reader, mut row) = (StoreReader::default(), Vec::new());
-        for at in first..first + count {
-            row.clear();
-            let log = self.logs.get_mut(log).ok_or_else(lost)?;
-            if !log.rows.read_at(&mut reader, at, &mut row)? {
-                return Err(lost());
-            }
-            let queued = QueuedRow::of(&row, log.columns).ok_or_else(lost)?;
-            let QueuedTable { relation, hooks } = self.table(queued.table)?;
-            let fired = Fired { command: queued.command, relation, captured };
-            let triggers = &hooks.command(queued.command).after_row;
-            for trigger in queued.due(triggers) {
-                if !fired.defer(trigger, queued.rows, cx)? {
-                    fired.call(trigger, queued.rows, cx)?;
-                }
-            }
+        let holds = count > 1 && captured.is_empty();
+        let (log, tables) = (self.logs.get_mut(log).ok_or_else(lost)?, &self.tables);
+        if holds {
+            cx.hold_rows();
         }
-        Ok(())
+        let mut buffer = Vec::new();
+        let fired = (first..first + count).try_for_each(|at| {
+            let queued = log.queued(at, &mut buffer)?;
+            queued.fire(tables, captured, cx)
+        });
+        let stored = cx.end_holding();
+        fired.and(stored)
     }
 
     fn table(&self, place: usize) -> Result<&QueuedTable> {
         self.tables.get(place).ok_or_else(lost)
+    }
+}
+
+impl RowLog {
+    fn new(columns: usize, work_mem: usize, temp: Arc<TempSpace>) -> RowLog {
+        let rows = TupleStore::new(3 + columns, work_mem, Some(temp));
+        RowLog { columns, rows, reader: StoreReader::default() }
+    }
+
+    /// The row at a place.
+    fn queued<'r>(&'r mut self, at: usize, buffer: &'r mut Vec<Datum>) -> Result<QueuedRow<'r>> {
+        let row = match self.rows.is_in_memory() {
+            true => self.rows.in_memory(at).ok_or_else(lost)?,
+            false => {
+                buffer.clear();
+                if !self.rows.read_at(&mut self.reader, at, buffer)? {
+                    return Err(lost());
+                }
+                buffer
+            }
+        };
+        QueuedRow::of(row).ok_or_else(lost)
     }
 }
 
@@ -270,18 +291,37 @@ struct QueuedRow<'r> {
 }
 
 impl QueuedRow<'_> {
-    fn of(row: &[Datum], columns: usize) -> Option<QueuedRow<'_>> {
+    fn of(row: &[Datum]) -> Option<QueuedRow<'_>> {
         let [Datum::Int4(table), Datum::Int4(what), Datum::Int8(due), rows @ ..] = row else {
             return None;
         };
-        let (old, new) = rows.split_at_checked(columns)?;
         let (command, rows) = match what % COMMANDS {
-            0 => (RowCommand::Insert, (None, Some(new))),
-            1 => (RowCommand::Update, (Some(old), Some(new))),
-            _ => (RowCommand::Delete, (Some(old), None)),
+            0 => (RowCommand::Insert, (None, Some(rows))),
+            1 => {
+                let (old, new) = rows.split_at_checked(rows.len() / 2)?;
+                (RowCommand::Update, (Some(old), Some(new)))
+            }
+            _ => (RowCommand::Delete, (Some(rows), None)),
         };
         let group = (what / COMMANDS) as usize;
         Some(QueuedRow { table: *table as usize, command, group, due: *due as u64, rows })
+    }
+
+    /// Calls its triggers, or defers them.
+    fn fire(
+        &self,
+        tables: &[QueuedTable],
+        captured: &[Complete],
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        let QueuedTable { relation, hooks } = tables.get(self.table).ok_or_else(lost)?;
+        let fired = Fired { command: self.command, relation, captured };
+        for trigger in self.due(&hooks.command(self.command).after_row) {
+            if !fired.defer(trigger, self.rows, cx)? {
+                fired.call(trigger, self.rows, cx)?;
+            }
+        }
+        Ok(())
     }
 
     fn due<'t>(&self, triggers: &'t [Arc<Trigger>]) -> impl Iterator<Item = &'t Arc<Trigger>> {
@@ -359,26 +399,23 @@ impl ExecContext {
         (what, due): (i32, u64),
         (old, new): OldAndNew<'_>,
     ) -> Result<()> {
-        let columns = old.or(new).map_or(0, <[Datum]>::len);
-        let (work_mem, temp) = (self.work_mem_bytes, self.temp()?);
-        let queue = self.queue();
-        let table = queue.place(relation, hooks) as i32;
-        let log = match queue.logs.iter().position(|log| log.columns == columns) {
+        let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
+        let columns = old.len() + new.len();
+        let known = self.queue().logs.iter().position(|log| log.columns == columns);
+        let log = match known {
             Some(found) => found,
             None => {
-                let rows = TupleStore::new(3 + 2 * columns, work_mem, Some(temp));
-                queue.logs.push(RowLog { columns, rows });
-                queue.logs.len() - 1
+                let new = RowLog::new(columns, self.work_mem_bytes, self.temp()?);
+                self.queue().logs.push(new);
+                self.queue().logs.len() - 1
             }
         };
-        let nulls = vec![Datum::Null; columns];
-        let mut row = Vec::with_capacity(3 + 2 * columns);
-        row.extend([Datum::Int4(table), Datum::Int4(what), Datum::Int8(due as i64)]);
-        row.extend_from_slice(old.unwrap_or(&nulls));
-        row.extend_from_slice(new.unwrap_or(&nulls));
+        let queue = self.queue();
+        let table = queue.place(relation, hooks) as i32;
+        let head = [Datum::Int4(table), Datum::Int4(what), Datum::Int8(due as i64)];
         let rows = &mut queue.logs[log].rows;
         let at = rows.len();
-        rows.push(Row::of(&row))?;
+        rows.push_all(&[&head, old, new])?;
         match queue.events.last_mut() {
             Some(Event::Rows { log: same, first, count })
                 if *same == log && *first + *count == at =>

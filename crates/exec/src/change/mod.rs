@@ -16,6 +16,7 @@
 //! | `hooks` | the triggers that the statement meets, compiled |
 //! | `trigger` | calling them |
 //! | `quiet` | BEFORE ROW triggers of a batch of rows that are inserted |
+//! | `held` | rows that AFTER ROW triggers insert, stored together |
 //! | `constraint_trigger` | triggers that are deferred |
 //! | `transition` | the rows of transition tables |
 //! | `truncate` | triggers of TRUNCATE |
@@ -36,6 +37,7 @@ mod constraint_trigger;
 mod deferred;
 mod events;
 mod foreign_key;
+mod held;
 mod hooks;
 mod insert;
 mod instead;
@@ -62,6 +64,7 @@ pub(crate) use conflict::ConflictPlan;
 pub use deferred::run_deferred;
 pub(crate) use events::{EventQueue, finish as finish_events};
 pub(crate) use foreign_key::KeyRules;
+pub(crate) use held::HeldInserts;
 pub use foreign_key::{JoinContext, ReferencedKeys, converts, lacks_key, missing_key, mixed_nulls};
 pub use hooks::RowCommand;
 pub(crate) use hooks::commands_of;

@@ -36,9 +36,11 @@ pub(crate) enum Quiet {
 }
 
 impl ExecContext {
-    /// A step follows that is not quiet. An error ends a call that must be quiet.
+    /// A step follows that is not quiet. An error ends a call that must be quiet. Rows that are held
+    /// ([`super::held`]) are stored.
     #[inline]
     pub(crate) fn be_heard(&mut self) -> Result<()> {
+        self.store_held()?;
         match self.quiet {
             Quiet::Off => Ok(()),
             Quiet::On | Quiet::Broken => self.break_quiet(),

@@ -98,7 +98,6 @@ impl Fired<'_> {
         (old, new): OldAndNew<'_>,
         cx: &mut ExecContext,
     ) -> Result<TriggerAnswer> {
-        cx.check_interrupts()?;
         let Fired { command, relation, captured } = *self;
         let call = TriggerCall { trigger, command, relation, old, new };
         let session = cx.functions.session.clone();

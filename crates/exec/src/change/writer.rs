@@ -40,7 +40,7 @@ impl<'a> TableWriter<'a> {
     /// Puts encoded rows into the table; their ids are appended.
     pub fn insert(&self, rows: &mut NewRows, ids: &mut Vec<RowId>, txn: &mut Txn) -> Result<()> {
         let store = self.table.rows_for_write()?;
-        if rows.len() == 1 {
+        if rows.len() == 1 && !rows.are_of_others() {
             ids.push(store.insert(txn, rows.row(0))?);
         } else {
             accesses::count_apart();

@@ -49,6 +49,8 @@ pub struct PreparedPlan {
     pub depends_on_literals: bool,
     /// The cost of planning it.
     pub planning: PlanningCost,
+    /// Whether rows that it inserts may be held, once that is known ([`crate::change`], `held`).
+    pub(crate) holdable: OnceLock<bool>,
     /// The counters of the watch over functions' statements ([`crate::watch`]).
     pub noted: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
@@ -87,6 +89,7 @@ impl PreparedPlan {
             depends_on_literals: planned.depends_on_literals,
             compiled: Arc::new(compiled),
             planning,
+            holdable: OnceLock::new(),
             noted: OnceLock::new(),
         }
     }

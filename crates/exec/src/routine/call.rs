@@ -116,6 +116,7 @@ impl SetRoutine {
 
     /// Calls it for one value.
     pub(crate) fn value(&self, args: &[Datum], cx: &mut ExecContext) -> Result<Datum> {
+        cx.be_heard()?;
         let value = self.enter(cx, |routine, spi| routine.call(args, spi))?;
         // psql shows the result of a void function as an empty field.
         let is_void = self.types.ret == oid::VOID && value.is_null();
@@ -124,6 +125,7 @@ impl SetRoutine {
 
     /// Calls it for a set of rows.
     pub(crate) fn rows(&self, args: &[Datum], cx: &mut ExecContext) -> Result<TupleStore> {
+        cx.be_heard()?;
         let mut rows = cx.new_store(self.width());
         self.enter(cx, |routine, spi| routine.call_set(args, spi, &mut rows))?;
         Ok(rows)
@@ -139,13 +141,13 @@ impl SetRoutine {
         self.run_with(&mut Spi::of_call(cx, is_read_only), run)
     }
 
-    /// Runs its code with an interface to the running statement.
+    /// Runs its code with an interface to the running statement. The caller has said that it is
+    /// heard, unless it is a trigger: the call itself is none that others notice.
     pub(super) fn run_with<T>(
         &self,
         spi: &mut Spi<'_>,
         run: impl FnOnce(&dyn Routine, &mut Spi<'_>) -> Result<T>,
     ) -> Result<T> {
-        spi.be_heard()?;
         let session = Arc::clone(spi.session());
         spi.check_interrupts()?;
         let routines = SessionRoutines::of(&*session)?;
@@ -232,17 +234,11 @@ impl TriggerCode {
     ) -> Result<TriggerAnswer> {
         match self {
             TriggerCode::Native(function) => {
+                cx.check_interrupts()?;
                 cx.be_heard()?;
                 function(call, &mut Spi::new(cx))
             }
-            TriggerCode::Routine(routine) => {
-                // A quiet call is quiet inside: the call itself is none that others notice.
-                let quiet = std::mem::take(&mut cx.quiet);
-                routine.enter(cx, |routine, spi| {
-                    spi.context().quiet = quiet;
-                    routine.fire(call, spi)
-                })
-            }
+            TriggerCode::Routine(routine) => routine.enter(cx, |routine, spi| routine.fire(call, spi)),
         }
     }
 }

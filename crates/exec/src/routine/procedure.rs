@@ -144,6 +144,7 @@ fn enter(call: &BoundCall, args: &[Datum], spi: &mut Spi<'_>) -> Result<Option<V
     // A procedure with SET clauses must not end the transaction, whose end would end the settings.
     let is_restricted = call.routine.has_settings();
     let result = spi.without_control(is_restricted, |spi| {
+        spi.be_heard()?;
         call.routine.run_with(spi, |routine, spi| routine.call(args, spi))
     })?;
     Ok(call.row(result))

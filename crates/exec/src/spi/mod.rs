@@ -26,6 +26,7 @@
 //! | `shared` | plans that sessions share |
 //! | `dynamic` | texts that are made at run time, and share plans by their shape |
 //! | `run` | running one |
+//! | `hold` | the row of an INSERT that is stored later |
 //! | `key` | running one for a foreign key |
 //! | `cursor`, `ahead`, `portals` | rows in pieces, and before they are asked for; cursors with names |
 //! | `simple` | expressions that are evaluated without a plan's nodes |
@@ -34,6 +35,7 @@
 mod ahead;
 mod cursor;
 mod dynamic;
+mod hold;
 mod key;
 mod portals;
 mod prepared;

@@ -92,6 +92,11 @@ impl Spi<'_> {
         limit: u64,
         sink: &mut dyn RowSink,
     ) -> Result<u64> {
+        if self.cx.may_hold_rows()
+            && let Some(rows) = self.hold(prepared, params)?
+        {
+            return Ok(rows);
+        }
         self.be_heard()?;
         let planned = match &mut prepared.body {
             Body::Plan(planned) => planned,

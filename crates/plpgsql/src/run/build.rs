@@ -23,8 +23,8 @@ pub(super) struct Routine {
     pub(super) expected: Option<Arc<super::frame::Shape>>,
 }
 
-/// The code of a program.
-pub(super) fn build(program: Program, routine: Routine) -> Code {
+/// The code of a program, which was parsed from a source.
+pub(super) fn build(program: Program, source: &str, routine: Routine) -> Code {
     let mut builder = Builder {
         slots: &program.slots,
         names: &program.names,
@@ -48,7 +48,11 @@ pub(super) fn build(program: Program, routine: Routine) -> Code {
             Var::Field { record, name } => {
                 fields.entry(*record).or_default().insert(name.clone(), slot);
             }
-            Var::Scalar(Scalar { promise: Some(promise), .. }) => promises.push((slot, *promise)),
+            Var::Scalar(Scalar { promise: Some(promise), name, .. })
+                if is_mentioned(source, name) =>
+            {
+                promises.push((slot, *promise));
+            }
             _ => {}
         }
     }
@@ -78,6 +82,16 @@ pub(super) fn build(program: Program, routine: Routine) -> Code {
         has_records,
         promises: promises.into(),
     }
+}
+
+/// Whether a source may mention a name, which is a plain word. It does so in its letters, also where
+/// the name gets an alias, or by the numbers of its characters (`U&"…"`).
+fn is_mentioned(source: &str, name: &str) -> bool {
+    let has = |word: &str| {
+        let mut places = source.as_bytes().windows(word.len());
+        places.any(|place| place.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    has(name) || has("U&\"")
 }
 
 /// The place of the outermost block.

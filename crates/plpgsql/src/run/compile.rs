@@ -65,7 +65,7 @@ pub(super) fn function(function: &Function, call: &CallTypes, spi: &mut Spi<'_>)
         expected,
     };
     refuse_dump(program.dump)?;
-    Ok(build::build(program, routine))
+    Ok(build::build(program, function.source(), routine))
 }
 
 /// Compiles the text of a DO.
@@ -100,7 +100,7 @@ pub(super) fn inline(source: &str, spi: &mut Spi<'_>) -> Result<Code> {
         returns_row: false,
         expected: None,
     };
-    Ok(build::build(program, routine))
+    Ok(build::build(program, source, routine))
 }
 
 /// Checks the body of a function that is created. A position counts the characters of the body.

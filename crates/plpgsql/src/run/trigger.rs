@@ -47,14 +47,18 @@ impl TableRow {
         }
     }
 
-    /// A record as a row of the table.
-    fn row(&self, record: &[Datum]) -> Vec<Datum> {
-        match &self.live {
+    /// A record as a row of the table. The values of a record that nobody else has are moved.
+    fn row(&self, mut record: Arc<[Datum]>) -> Vec<Datum> {
+        let values: Vec<Datum> = match Arc::get_mut(&mut record) {
+            Some(own) => own.iter_mut().map(std::mem::take).collect(),
             None => record.to_vec(),
+        };
+        match &self.live {
+            None => values,
             Some(live) => {
                 let mut row = vec![Datum::Null; self.width];
-                for (at, datum) in live.iter().zip(record) {
-                    row[*at] = datum.clone();
+                for (at, datum) in live.iter().zip(values) {
+                    row[*at] = datum;
                 }
                 row
             }
@@ -64,7 +68,8 @@ impl TableRow {
 
 impl Run<'_, '_, '_> {
     /// Gives a trigger function its variables. The result is the row that it hands on if it
-    /// returns it as it is.
+    /// returns it as it is; none if the function assigns to columns of it. That row then has no
+    /// other owner, so that the columns are changed in place.
     pub(super) fn begin_trigger(
         &mut self,
         call: &TriggerCall<'_>,
@@ -78,10 +83,11 @@ impl Run<'_, '_, '_> {
             let value = self.promised(call, *promise)?;
             self.state.frame.set(*slot, value);
         }
-        Ok(match call.command {
-            RowCommand::Delete => old,
-            _ => new,
-        })
+        let (handed_on, slot) = match call.command {
+            RowCommand::Delete => (old, code.old),
+            _ => (new, code.new),
+        };
+        Ok(handed_on.filter(|_| slot.is_some_and(|slot| !code.fields.contains_key(&slot))))
     }
 
     fn give_row(
@@ -146,7 +152,10 @@ impl Run<'_, '_, '_> {
         if given.is_some_and(|given| Arc::ptr_eq(given, &row)) {
             return Ok(TriggerAnswer::Same);
         }
-        Ok(TriggerAnswer::Row(table.row(&row)))
+        for slot in [self.code.new, self.code.old].into_iter().flatten() {
+            self.state.frame.set(slot, Datum::Null);
+        }
+        Ok(TriggerAnswer::Row(table.row(row)))
     }
 }
 

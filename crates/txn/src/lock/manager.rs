@@ -1,16 +1,16 @@
 //! The lock manager: the sharded table, and who holds what.
 
 use std::hash::{BuildHasher, Hasher};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet, hash_map};
 use parking_lot::{Mutex, MutexGuard};
 use steppe_types::{Error, Result, SqlState};
 
 use super::monitor::{Monitor, Watch};
-use super::sharers::Sharers;
+use super::sharers::{Sharers, Sharing};
 use super::table::Shard;
 use super::wait::{LockWait, WaitState, Waiter};
 use super::{AdvisoryKey, LockTag, Mode, RelationLockMode, RowLockMode, SharedMode};
@@ -177,21 +177,34 @@ impl LockManager {
         tag: LockTag,
         f: impl FnOnce(&mut super::table::Entry) -> (T, Vec<Arc<Waiter>>),
     ) -> T {
+        let row_count = || {
+            matches!(tag, LockTag::Row(..)).then(|| &self.row_buckets[row_bucket(&tag)])
+        };
         let mut shard = self.shard(&tag);
-        let before = shard.len();
-        let entry = shard.entry(tag).or_default();
-        let (result, woken) = f(entry);
-        if entry.is_empty() {
-            shard.remove(&tag);
-        }
-        if let LockTag::Row(..) = tag {
-            let bucket = &self.row_buckets[row_bucket(&tag)];
-            match shard.len().cmp(&before) {
-                std::cmp::Ordering::Greater => bucket.fetch_add(1, Ordering::SeqCst),
-                std::cmp::Ordering::Less => bucket.fetch_sub(1, Ordering::SeqCst),
-                std::cmp::Ordering::Equal => 0,
-            };
-        }
+        // A transaction may have millions of locks: the tag is looked for once.
+        let (result, woken) = match shard.entry(tag) {
+            hash_map::Entry::Occupied(mut found) => {
+                let done = f(found.get_mut());
+                if found.get().is_empty() {
+                    found.remove();
+                    if let Some(count) = row_count() {
+                        count.fetch_sub(1, Ordering::SeqCst);
+                    }
+                }
+                done
+            }
+            hash_map::Entry::Vacant(place) => {
+                let mut entry = super::table::Entry::default();
+                let done = f(&mut entry);
+                if !entry.is_empty() {
+                    place.insert(entry);
+                    if let Some(count) = row_count() {
+                        count.fetch_add(1, Ordering::SeqCst);
+                    }
+                }
+                done
+            }
+        };
         for waiter in &woken {
             self.waiting.lock().remove(&waiter.pid);
             waiter.finish(WaitState::Granted);
@@ -348,6 +361,31 @@ impl LockManager {
             }
             (free, Vec::new())
         }))
+    }
+
+    /// Without the leaf's latch: enters a shared mode in the table if that needs no waiting. As for
+    /// [`Self::share_row`], the caller then looks whether the row has the version that it has seen.
+    pub(crate) fn share_row_in_table(
+        &self,
+        session: &SessionShared,
+        tag: LockTag,
+        mode: RowLockMode,
+    ) -> Result<Sharing> {
+        debug_assert!(mode <= RowLockMode::Share, "shared modes");
+        let (pid, mode) = (session.pid(), mode as u8);
+        if self.holds_or_has_room(pid, tag, mode)? || session.held_locks().rows.has(tag, mode) {
+            return Ok(Sharing::Had);
+        }
+        self.note(session, tag, mode)?;
+        let is_free = self.with_entry(tag, |entry| {
+            let is_free = entry.queue_position(tag, pid, mode).is_none();
+            if is_free {
+                entry.add_explicit(pid, mode);
+            }
+            (is_free, Vec::new())
+        });
+        fence(Ordering::SeqCst);
+        Ok(if is_free { Sharing::Noted } else { Sharing::InTable })
     }
 
     /// Under the leaf's latch: whether the session may write the row in `mode`

@@ -22,6 +22,10 @@
 //! - A writer latches the page. Either the sharer, when it looks at the row, finds the page latched
 //!   (and waits until the row has its new version, which it does not want), or its count is seen.
 //!
+//! A session that locks many rows enters them in the table, but needs the latch as little
+//! ([`crate::TableStore::share_rows`]): its entry takes the place of the count, because a writer that has
+//! the latch looks at the table as well.
+//!
 //! What is noted is counted before the latch of the session's list is let go, and what is moved
 //! is in the table before it is not counted any more: a reader of a count of zero misses nothing.
 //!
@@ -115,12 +119,12 @@ impl Sharers {
 /// What has become of a wish to share a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sharing {
-    /// The session has it on its list. The row may have another version since the caller has
+    /// The session has it, on its list or in the table. The row may have another version since the caller has
     /// seen it: that is to be looked at now.
     Noted,
     /// It had it before.
     Had,
-    /// The table is for it.
+    /// The table is for it, or in the table others stand in the way.
     InTable,
 }
 

@@ -1,5 +1,5 @@
 //! The protocol of `sharers.rs` in small, under shuttle's schedules: one row, one who shares it,
-//! one who writes it, one who locks it for update, and one who writes another row of the bucket.
+//! one who shares it in the table, one who writes it, one who locks it for update, and one who writes another row of the bucket.
 //! Checked: nobody shares a row that has a writer or an owner. Each [`Bug`] does one step wrong
 //! and must be found.
 
@@ -16,6 +16,8 @@ enum Bug {
     WriterIsBlind,
     /// The sharer looks at the row before it is counted.
     LooksTooEarly,
+    /// The sharer of the table looks at the row before it is in the table.
+    EntersTooLate,
     /// The sharer does not look at the bucket again.
     NoSecondLook,
     /// The bucket is claimed after the counts were looked at.
@@ -26,7 +28,7 @@ enum Bug {
 
 #[derive(Default)]
 struct Entry {
-    is_shared: bool,
+    shared: u32,
     is_owned: bool,
 }
 
@@ -43,8 +45,8 @@ struct World {
     latch: AtomicBool,
     /// The row has a version whose writer runs.
     is_written: AtomicBool,
-    /// What the sharer believes.
-    is_shared: AtomicBool,
+    /// How many believe that they share the row.
+    sharers: AtomicU64,
 }
 
 impl World {
@@ -91,13 +93,7 @@ impl World {
         }
         let is_free = if self.has(Bug::LooksTooEarly) { early } else { self.look() };
         if is_free {
-            self.is_shared.store(true, SeqCst);
-            for _ in 0..2 {
-                let is_owned = self.table.lock().expect("nobody panics here").is_owned;
-                assert!(!is_owned && !self.is_written.load(SeqCst), "shared and exclusive");
-                thread::yield_now();
-            }
-            self.is_shared.store(false, SeqCst);
+            self.believe();
         }
         let mut noted = self.noted.lock().expect("nobody panics here");
         if std::mem::take(&mut *noted) {
@@ -105,8 +101,40 @@ impl World {
             return;
         }
         drop(noted);
-        self.table.lock().expect("nobody panics here").is_shared = false;
+        self.leave_table();
+    }
+
+    /// Nobody has the row otherwise while a sharer believes that it shares it.
+    fn believe(&self) {
+        self.sharers.fetch_add(1, SeqCst);
+        for _ in 0..2 {
+            let is_owned = self.table.lock().expect("nobody panics here").is_owned;
+            assert!(!is_owned && !self.is_written.load(SeqCst), "shared and exclusive");
+            thread::yield_now();
+        }
+        self.sharers.fetch_sub(1, SeqCst);
+    }
+
+    fn leave_table(&self) {
+        self.table.lock().expect("nobody panics here").shared -= 1;
         self.in_table.fetch_sub(1, SeqCst);
+    }
+
+    fn share_in_table(&self) {
+        let early = self.look();
+        {
+            let mut entry = self.table.lock().expect("nobody panics here");
+            if entry.is_owned {
+                return;
+            }
+            entry.shared += 1;
+            self.in_table.fetch_add(1, SeqCst);
+        }
+        let is_free = if self.has(Bug::EntersTooLate) { early } else { self.look() };
+        if is_free {
+            self.believe();
+        }
+        self.leave_table();
     }
 
     fn settle(&self) {
@@ -119,7 +147,7 @@ impl World {
             if late {
                 self.count.fetch_sub(1, SeqCst);
             }
-            self.table.lock().expect("nobody panics here").is_shared = true;
+            self.table.lock().expect("nobody panics here").shared += 1;
             self.in_table.fetch_add(1, SeqCst);
             if !late {
                 self.count.fetch_sub(1, SeqCst);
@@ -133,13 +161,13 @@ impl World {
                 self.settle();
             }
             let entry = self.table.lock().expect("nobody panics here");
-            let is_free = self.in_table.load(SeqCst) == 0 || !entry.is_shared && !entry.is_owned;
+            let is_free = self.in_table.load(SeqCst) == 0 || entry.shared == 0 && !entry.is_owned;
             drop(entry);
             self.is_written.store(is_free, SeqCst);
             is_free
         });
         if is_written {
-            assert!(!self.is_shared.load(SeqCst), "written and shared");
+            assert_eq!(self.sharers.load(SeqCst), 0, "written and shared");
             thread::yield_now();
             self.latched(|| self.is_written.store(false, SeqCst));
         }
@@ -155,7 +183,7 @@ impl World {
                 self.settle();
             }
             let mut entry = self.table.lock().expect("nobody panics here");
-            entry.is_owned = !entry.is_shared && !self.is_written.load(SeqCst);
+            entry.is_owned = entry.shared == 0 && !self.is_written.load(SeqCst);
             let is_owned = entry.is_owned;
             drop(entry);
             self.in_table.fetch_add(u64::from(is_owned), SeqCst);
@@ -163,7 +191,7 @@ impl World {
             is_owned
         });
         if is_owned {
-            assert!(!self.is_shared.load(SeqCst), "owned and shared");
+            assert_eq!(self.sharers.load(SeqCst), 0, "owned and shared");
             thread::yield_now();
             self.table.lock().expect("nobody panics here").is_owned = false;
             self.in_table.fetch_sub(1, SeqCst);
@@ -174,8 +202,13 @@ impl World {
 fn run(bug: Option<Bug>, schedules: usize) {
     let scenario = move || {
         let world = Arc::new(World { bug, ..World::default() });
-        let actors: [fn(&World); 4] =
-            [World::share, World::write, World::lock_for_update, World::settle];
+        let actors: [fn(&World); 5] = [
+            World::share,
+            World::share_in_table,
+            World::write,
+            World::lock_for_update,
+            World::settle,
+        ];
         let threads = actors.map(|act| {
             let world = Arc::clone(&world);
             thread::spawn(move || (0..2).for_each(|_| act(&world)))
@@ -196,7 +229,9 @@ fn nobody_shares_what_another_has() {
 #[test]
 fn each_step_is_needed() {
     use Bug::*;
-    for bug in [WriterIsBlind, LooksTooEarly, NoSecondLook, ClaimsTooLate, MovedTooLate] {
+    for bug in
+        [WriterIsBlind, LooksTooEarly, EntersTooLate, NoSecondLook, ClaimsTooLate, MovedTooLate]
+    {
         let found = std::panic::catch_unwind(|| run(Some(bug), 20_000));
         assert!(found.is_err(), "{bug:?} goes unnoticed");
     }

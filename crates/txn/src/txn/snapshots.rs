@@ -30,11 +30,7 @@ impl Txn {
     /// Starts a statement: what earlier ones wrote becomes visible to it, and in
     /// READ COMMITTED so does what others have committed.
     pub fn start_statement(&mut self) -> Result<()> {
-        let used = std::mem::take(&mut self.last_cid_is_used);
-        self.last_cid = self.last_cid.checked_add(u32::from(used)).ok_or_else(|| {
-            let message = "cannot have more than 2^32-2 commands in a transaction";
-            Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
-        })?;
+        self.next_command()?;
         self.cid = self.last_cid;
         match self.isolation {
             IsolationLevel::ReadCommitted => self.take_snapshot(),
@@ -88,6 +84,26 @@ impl Txn {
         what: impl FnOnce(&Serializable, &Member) -> Result<()>,
     ) -> Result<()> {
         self.engine().serializable.watch(self.member.as_ref(), what)
+    }
+
+    /// The number of a command that takes no snapshot: all that it does is to insert a row, perhaps
+    /// later ([`crate::NewRows::push_of`]). It is the number that [`Self::start_statement`] would
+    /// give it, and the running command keeps its own. As [`Self::suspend_statement`] asks, the
+    /// running one has said if it changes rows.
+    pub fn number_command(&mut self) -> Result<u32> {
+        self.next_command()?;
+        self.last_cid_is_used = true;
+        Ok(self.last_cid)
+    }
+
+    /// Moves on to the number of the next command.
+    fn next_command(&mut self) -> Result<()> {
+        let used = std::mem::take(&mut self.last_cid_is_used);
+        self.last_cid = self.last_cid.checked_add(u32::from(used)).ok_or_else(|| {
+            let message = "cannot have more than 2^32-2 commands in a transaction";
+            Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+        })?;
+        Ok(())
     }
 
     /// Ends a statement: in READ COMMITTED its snapshot is let go, so that an

@@ -55,7 +55,13 @@ pub(super) struct Buffers {
     row: RowBuf,
     values: Vec<Datum>,
     found: Found,
+    /// Rows to lock, and the places of their keys.
+    rows: Vec<RowId>,
+    places: Vec<usize>,
 }
+
+/// The rows that are locked between two checks for interrupts.
+const TOGETHER: usize = 256;
 
 /// The leaves that have been opened.
 pub(super) type OpenLeaves = HashMap<Oid, KeyTable>;
@@ -135,7 +141,8 @@ impl KeyTable {
     }
 
     /// As [`Self::lock`], for many keys in the order of the index. Calls `missing` with the
-    /// positions of the keys that no row has.
+    /// positions of the keys that no row has. The rows are locked in the order of the keys. Most have
+    /// the version that the view sees and are nobody else's: runs of these are locked together.
     pub(super) fn lock_many(
         &self,
         keys: &LookupKeys,
@@ -148,21 +155,20 @@ impl KeyTable {
         let mut from = 0;
         while from < keys.len() {
             self.index.store.lookup_many(&view, keys, from, 2 * keys.len(), &mut found)?;
+            buffers.places.clear();
+            buffers.rows.clear();
             for i in 0..found.keys() {
-                cx.check_interrupts()?;
                 let key = keys.key(from + i);
-                let mut row = None;
-                for at in found.rows_of(i) {
-                    let candidate = (found.rows()[at], found.visibility(at));
-                    if self.is_it(&view, key, candidate, &mut buffers.row)? {
-                        row = Some(candidate.0);
-                        break;
+                let candidates = found.rows_of(i).map(|at| (found.rows()[at], found.visibility(at)));
+                match self.first_of(&view, key, candidates, &mut buffers.row)? {
+                    Some(id) => {
+                        buffers.places.push(from + i);
+                        buffers.rows.push(id);
                     }
-                }
-                if !row.map_or(Ok(false), |id| self.lock_row(id, key, cx))? {
-                    missing(from + i);
+                    None => missing(from + i),
                 }
             }
+            self.lock_all(keys, buffers, cx, missing)?;
             from += found.keys();
             // A key with more entries than that is looked up by itself.
             if from < keys.len() {
@@ -173,6 +179,48 @@ impl KeyTable {
             }
         }
         buffers.found = found;
+        Ok(())
+    }
+
+    /// The first candidate of a key that has it in a view.
+    fn first_of(
+        &self,
+        view: &View,
+        key: &[u8],
+        candidates: impl Iterator<Item = (RowId, Visibility)>,
+        row: &mut RowBuf,
+    ) -> Result<Option<RowId>> {
+        for candidate in candidates {
+            if self.is_it(view, key, candidate, row)? {
+                return Ok(Some(candidate.0));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Locks the rows among the buffers, which have the keys at these places, one after the other.
+    fn lock_all(
+        &self,
+        keys: &LookupKeys,
+        buffers: &mut Buffers,
+        cx: &mut ExecContext,
+        missing: &mut dyn FnMut(usize),
+    ) -> Result<()> {
+        let Buffers { places, rows, .. } = buffers;
+        let (store, mut done) = (self.table.rows_for_write()?, 0);
+        while done < rows.len() {
+            cx.check_interrupts()?;
+            let next = &rows[done..rows.len().min(done + TOGETHER)];
+            let locked = store.share_rows(&mut cx.txn()?.txn, next, RowLockMode::KeyShare)?;
+            done += locked;
+            if locked < next.len() {
+                let at = places[done];
+                if !self.lock_row(rows[done], keys.key(at), cx)? {
+                    missing(at);
+                }
+                done += 1;
+            }
+        }
         Ok(())
     }
 

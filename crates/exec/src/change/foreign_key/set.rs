@@ -56,6 +56,9 @@ pub(crate) struct KeyLog {
     set: Arc<KeySet>,
     /// The row's id, its old key columns, its new ones.
     rows: TupleStore,
+    /// The place of the last key that was read: the next event's keys mostly follow it, so that a
+    /// file is read on.
+    reader: StoreReader,
 }
 
 impl KeyRules {
@@ -331,7 +334,8 @@ fn push(
     let log = queue.key_log(relation.oid, set.command, || {
         let versions = if set.command == RowCommand::Update { 2 } else { 1 };
         let rows = TupleStore::new(1 + versions * set.columns.len(), work_mem, Some(temp));
-        KeyLog { relation: Arc::clone(relation), set: Arc::clone(set), rows }
+        let (relation, set) = (Arc::clone(relation), Arc::clone(set));
+        KeyLog { relation, set, rows, reader: StoreReader::default() }
     });
     let mut row = vec![Datum::Int8(change.row.0 as i64)];
     let versions = change.old.into_iter().chain(change.new);
@@ -353,9 +357,8 @@ fn push(
 impl KeyLog {
     /// Runs the checks and actions of `count` queued keys.
     pub(crate) fn run(&mut self, first: usize, count: usize, cx: &mut ExecContext) -> Result<()> {
-        let KeyLog { relation, set, rows } = self;
-        let width = set.columns.len();
-        let (mut reader, mut values) = (StoreReader::default(), Vec::new());
+        let KeyLog { relation, set, rows, reader } = self;
+        let (width, mut values) = (set.columns.len(), Vec::new());
         // Actions of one row come before the checks of the next.
         let together = if set.actions.is_empty() { ROWS_CHECKED } else { 1 };
         let mut at = first;
@@ -364,7 +367,7 @@ impl KeyLog {
             values.clear();
             let end = (at + together).min(first + count);
             for row in at..end {
-                if !rows.read_at(&mut reader, row, &mut values)? {
+                if !rows.read_at(reader, row, &mut values)? {
                     return Err(Error::internal("a queued key is not there"));
                 }
             }
