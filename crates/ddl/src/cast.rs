@@ -6,7 +6,7 @@
 use super::{DdlContext, depend, function, meanings};
 use std::sync::Arc;
 use steppe_catalog::builtin::{CastContext, CastMethod, Type};
-use steppe_catalog::objects::{Object, UserCast};
+use steppe_catalog::objects::UserCast;
 use steppe_catalog::system::are_stored_alike;
 use steppe_catalog::{Catalog, Function, ObjectId, RareText};
 use steppe_sql::ast::{CastUse, CreateCastStmt, DropStmt, ObjectRef, TypeName};

@@ -157,11 +157,10 @@ impl Run<'_, '_, '_> {
             if plan.prepared.command() != Some(Command::Select) {
                 return Ok(None);
             }
-            let values = std::mem::take(&mut run.state.frame.values);
+            let values = run.state.frame.read_all()?;
             let entered = context::enter_statement(shown);
-            let ran = run.spi.run_accepted(&mut plan.prepared, &values, &accepts, &mut *sink);
+            let ran = run.spi.run_accepted(&mut plan.prepared, values, &accepts, &mut *sink);
             drop(entered);
-            run.state.frame.values = values;
             ran.map_err(|error| shown.located(error))
         });
         self.sink = Some(sink);
