@@ -194,7 +194,41 @@ pub fn command_name(statement: &Statement) -> &'static str {
         Statement::Truncate(_) => "TRUNCATE TABLE",
         Statement::Comment(_) => "COMMENT",
         Statement::Reindex(_) => "REINDEX",
-        _ => "VACUUM",
+        Statement::Vacuum(vacuum) if !vacuum.is_vacuum => "ANALYZE",
+        Statement::Vacuum(_) => "VACUUM",
+        other => utility_name(other),
+    }
+}
+
+/// The command of a statement without a plan that is no DDL.
+fn utility_name(statement: &Statement) -> &'static str {
+    match statement {
+        Statement::Copy(_) => "COPY",
+        Statement::Call(_) => "CALL",
+        Statement::Do(_) => "DO",
+        Statement::Set(_) => "SET",
+        Statement::Show(_) => "SHOW",
+        Statement::SetConstraints(_) => "SET CONSTRAINTS",
+        Statement::Discard(_) => "DISCARD",
+        Statement::Prepare(_) => "PREPARE",
+        Statement::Execute(_) => "EXECUTE",
+        Statement::Deallocate(_) => "DEALLOCATE",
+        Statement::DeclareCursor(_) => "DECLARE CURSOR",
+        Statement::Fetch(fetch) if fetch.is_move => "MOVE",
+        Statement::Fetch(_) => "FETCH",
+        Statement::Close(_) => "CLOSE CURSOR",
+        Statement::Explain(_) => "EXPLAIN",
+        Statement::Cluster(_) => "CLUSTER",
+        Statement::Checkpoint => "CHECKPOINT",
+        Statement::Lock(_) => "LOCK TABLE",
+        Statement::Listen(_) => "LISTEN",
+        Statement::Unlisten(_) => "UNLISTEN",
+        Statement::Notify(_) => "NOTIFY",
+        Statement::Load(_) => "LOAD",
+        Statement::CreateTableAs(_) => "CREATE TABLE AS",
+        Statement::Grant(_) => "GRANT",
+        Statement::GrantRole(_) => "GRANT ROLE",
+        _ => "this statement",
     }
 }
 

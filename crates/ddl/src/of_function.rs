@@ -12,9 +12,11 @@
 
 use super::{DdlContext, Origin, command_name, detaches_concurrently, execute, is_ddl, truncated};
 use std::sync::Arc;
+use steppe_catalog::Relation;
 use steppe_exec::{Spi, check_writable, has_truncate_triggers};
 use steppe_functions::{SessionHost, UtilityCall};
-use steppe_sql::ast::{Statement, TruncateStmt};
+use steppe_sql::ast::{IntoClause, Statement, TruncateStmt};
+use steppe_sql::plan::ResultColumn;
 use steppe_txn::{IsolationLevel, RelationLockMode, Txn};
 use steppe_types::{Error, Oid, Result, SqlState};
 
@@ -95,6 +97,29 @@ pub fn utility(call: UtilityCall<'_>) -> Result<bool> {
         execute(statement, context)
     };
     change(session, origin, command, run).map(|_| true)
+}
+
+/// Makes the table of [`SessionHost::create_table_as`].
+pub fn create_table_as(
+    call: UtilityCall<'_>,
+    into: &IntoClause,
+    columns: &[ResultColumn],
+    if_not_exists: bool,
+) -> Result<Option<Arc<Relation>>> {
+    let UtilityCall { session, txn, pending, source, .. } = call;
+    let in_use = session.relations_in_use();
+    let origin = Origin { source, in_use, ..Origin::new(txn, pending) };
+    change(session, origin, "CREATE TABLE AS", |context| {
+        super::create_table_as(context, into, columns, if_not_exists)
+    })
+}
+
+/// DISCARD TEMP in a function.
+pub fn discard_temporary(call: UtilityCall<'_>) -> Result<()> {
+    let UtilityCall { session, txn, pending, source, .. } = call;
+    let in_use = session.relations_in_use();
+    let origin = Origin { source, in_use, ..Origin::new(txn, pending) };
+    change(session, origin, "DISCARD TEMP", super::discard_temporary)
 }
 
 /// The command, if it needs transactions of its own (PreventInTransactionBlock).

@@ -96,7 +96,7 @@ fn every_column(query: &Query, out: &mut Vec<(Oid, i16)>) {
     out.dedup();
 }
 
-/// Prints the views that read a relation again, which is now called, or has columns called, as in
+/// Prints the views and the bodies of functions that read a relation again, which is now called, or has columns called, as in
 /// `renamed`. The catalog still has the old version.
 pub(super) fn follow_rename(ctx: &mut DdlContext<'_>, renamed: &Arc<Relation>) -> Result<()> {
     let catalog = ctx.catalog();
@@ -125,7 +125,7 @@ pub(super) fn follow_rename(ctx: &mut DdlContext<'_>, renamed: &Arc<Relation>) -
         view.view = Some(printed.map_err(|_| refused())?.text.into());
         ctx.put(view)?;
     }
-    Ok(())
+    super::function::follow_rename(ctx, &catalog, renamed, same_columns(&catalog, renamed))
 }
 
 fn same_columns(catalog: &Catalog, renamed: &Relation) -> bool {

@@ -214,7 +214,9 @@ impl SqlRoutine {
         let is_nothing = !is_last || self.types.ret == oid::VOID;
         let shape = match is_nothing {
             true => ResultShape::Nothing,
-            false if !prepared.returns_rows() => return Err(self.no_rows(spi)?),
+            false if prepared.command().is_none() || !prepared.returns_rows() => {
+                return Err(self.no_rows(spi)?);
+            }
             false => {
                 let types: Vec<Oid> = prepared.columns().iter().map(|c| c.ty.oid).collect();
                 let catalog = spi.catalog_in_force()?;

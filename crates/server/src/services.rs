@@ -22,7 +22,8 @@ use steppe_functions::{
     CountedCall, Frame, Host, Identity, SessionHost, TransitionRows, TransitionTable, UtilityCall,
 };
 use steppe_spill::TempSpace;
-use steppe_sql::ast::{SetStmt, Statement};
+use steppe_sql::ast::{DiscardTarget, IntoClause, SetStmt, Statement};
+use steppe_sql::plan::ResultColumn;
 use steppe_txn::{LockWait, Lsn, RelationLockMode, RowId, SessionHandle};
 use steppe_types::interrupt::Interrupts;
 use steppe_types::io::IoContext;
@@ -493,11 +494,38 @@ impl SessionHost for SharedSession {
     }
 
     fn utility(&self, call: UtilityCall<'_>) -> Result<()> {
-        match call.statement {
+        let statement = call.statement;
+        match statement {
             Statement::Set(set) => self.set_in_function(set),
+            Statement::Checkpoint => {
+                let engine = Arc::clone(&self.server.engine);
+                self.server.statistics.checkpoints_requested.fetch_add(1, Ordering::Relaxed);
+                tokio::task::block_in_place(|| engine.checkpoint()).map(drop)
+            }
+            Statement::Load(library) => crate::session::load(library),
+            Statement::Unlisten(_) => Ok(()),
+            Statement::Discard(target) => discard(self, *target, call),
             _ if of_function::utility(call)? => Ok(()),
-            _ => Err(Error::not_supported("this statement in a function")),
+            _ => {
+                let what = crate::session::name_of(statement);
+                Err(Error::not_supported(format!("{what} in a function")))
+            }
         }
+    }
+
+    fn shown_setting(&self, name: &str) -> Result<(String, String)> {
+        let value = self.setting(name)?.ok_or_else(|| crate::settings::unrecognized(name))?;
+        Ok((set::shown_name(name).to_owned(), value))
+    }
+
+    fn create_table_as(
+        &self,
+        call: UtilityCall<'_>,
+        into: &IntoClause,
+        columns: &[ResultColumn],
+        if_not_exists: bool,
+    ) -> Result<Option<Arc<Relation>>> {
+        of_function::create_table_as(call, into, columns, if_not_exists)
     }
 
     fn checked_setting(&self, clause: &SetStmt) -> Result<(String, String)> {
@@ -534,5 +562,24 @@ impl SessionHost for SharedSession {
 
     fn virtual_rows(&self, relation: Oid) -> Result<Vec<Vec<Datum>>> {
         crate::system_views::rows(self, relation)
+    }
+}
+
+/// DISCARD in a function.
+fn discard(session: &SharedSession, target: DiscardTarget, call: UtilityCall<'_>) -> Result<()> {
+    match target {
+        DiscardTarget::All => {
+            let message = "DISCARD ALL cannot be executed from a function";
+            Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message))
+        }
+        DiscardTarget::Plans => {
+            session.routines.forget();
+            Ok(())
+        }
+        DiscardTarget::Sequences => {
+            session.forget_sequences();
+            Ok(())
+        }
+        DiscardTarget::Temp => of_function::discard_temporary(call),
     }
 }

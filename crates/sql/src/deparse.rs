@@ -4,6 +4,7 @@
 //!
 //! The name of a leaf depends on the caller, which passes its [`Names`].
 
+mod changes;
 mod clauses;
 mod from_clause;
 pub mod function_body;

@@ -1,9 +1,10 @@
 //! The bound query tree, which the binder hands to the planner (PostgreSQL's `Query`,
 //! src/include/nodes/parsenodes.h).
 
-pub use crate::ast::{FrameExclusion, FrameMode};
+pub use crate::ast::{FrameExclusion, FrameMode, Overriding};
 use crate::expr::{Expr, Place, SortKey, TypeRef};
 use std::sync::Arc;
+use steppe_catalog::system::definitions::OpclassId;
 use steppe_catalog::{FunctionRef, Relation};
 use steppe_types::{Oid, oid};
 
@@ -33,8 +34,8 @@ pub struct Query {
     pub from: Vec<FromItem>,
     /// WHERE
     pub filter: Option<Expr>,
-    /// The target list. SELECT: the output columns. INSERT: the full row in column order. UPDATE:
-    /// see `assignments`.
+    /// The target list. SELECT: the output columns. INSERT: the full row in column order, unless it
+    /// is to be printed. UPDATE: see `assignments`.
     pub targets: Vec<Target>,
     /// GROUP BY expressions.
     pub group_by: Vec<Expr>,
@@ -70,8 +71,11 @@ pub struct Query {
     pub result_relation: Option<usize>,
     /// UPDATE and DELETE: the cursor of WHERE CURRENT OF.
     pub current_of: Option<Arc<str>>,
-    /// UPDATE: (column index 0-based, new value over the range table).
+    /// UPDATE, and an INSERT that is to be printed: (column index 0-based, new value over the range
+    /// table).
     pub assignments: Vec<(usize, Expr)>,
+    /// INSERT: OVERRIDING.
+    pub overriding: Overriding,
     /// WITH CHECK OPTION of views that the target is reached through: name, and a condition on
     /// the new row.
     pub view_checks: Vec<(Arc<str>, Expr)>,
@@ -572,11 +576,47 @@ pub type Assignments = Vec<(usize, Expr)>;
 /// DO UPDATE: assignments and WHERE.
 pub type ConflictUpdate = (Assignments, Option<Expr>);
 
+/// The arbiters that ON CONFLICT's target allows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arbiters {
+    /// Any unique index decides.
+    Any,
+    /// The constraint of the name decides, by its index.
+    Named {
+        /// The constraint.
+        constraint: Oid,
+        /// Its index.
+        index: Oid,
+    },
+    /// The indexes over these elements. A partial one needs a predicate that the condition implies.
+    Inferred {
+        /// Columns and expressions.
+        elements: Vec<ConflictElement>,
+        /// WHERE
+        condition: Option<Expr>,
+    },
+}
+
+/// A column or an expression that an arbiter is over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConflictElement {
+    /// The value.
+    pub key: Expr,
+    /// COLLATE, if it is written: then the index must have it.
+    pub collation: Option<Oid>,
+    /// The operator class, if it is written: then the index must have it.
+    pub opclass: Option<OpclassId>,
+    /// The operator class's name.
+    pub opclass_name: Option<Arc<str>>,
+}
+
 /// INSERT … ON CONFLICT.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OnConflict {
     /// Arbiter index OIDs. If empty, any unique index (DO NOTHING only).
     pub arbiters: Vec<Oid>,
+    /// The arbiters as they are written, if the statement is to be printed: `arbiters` is empty.
+    pub written: Option<Box<Arbiters>>,
     /// DO UPDATE assignments (column, value over target row = rte `result_relation` and the
     /// `excluded` rte); `None` is DO NOTHING.
     pub update: Option<ConflictUpdate>,

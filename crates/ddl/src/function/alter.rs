@@ -2,7 +2,7 @@
 
 use super::super::{DdlContext, set_schema as moving};
 use super::find::{Kind, find, signature};
-use super::{is_aggregate, lock_name, options, own, put, settings, with_arguments};
+use super::{is_aggregate, lock_name, options, own, put, settings, sql_body, with_arguments};
 use steppe_catalog::objects::Body;
 use steppe_catalog::{Function, PG_CATALOG};
 use steppe_sql::ast::{AlterFunctionStmt, ObjectKind, ObjectWithArgs};
@@ -49,10 +49,11 @@ pub(crate) fn rename(
     let found = find(ctx, named, kind)?;
     let old = own(ctx, found.oid, tag(kind))?;
     check_free(ctx, &old, old.schema, &new)?;
-    if matches!(old.body, Body::SqlStandard { .. }) && old.source().contains(&*old.name) {
-        return Err(Error::not_supported("RENAME of a function whose body has its name"));
+    let mut renamed = Function { name: new.into(), ..(*old).clone() };
+    if let Body::SqlStandard { .. } = old.body {
+        renamed.body = sql_body::with_name(&ctx.catalog(), &old, &renamed)?;
     }
-    put(ctx, Function { name: new.into(), ..(*old).clone() });
+    put(ctx, renamed);
     Ok(tag(kind))
 }
 

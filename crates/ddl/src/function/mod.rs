@@ -27,6 +27,7 @@ pub(crate) use alter::{alter_function, check_owned, rename, set_schema};
 pub(crate) use comment::comment;
 pub(crate) use drop::{drop_functions, remove};
 pub(crate) use find::Kind;
+pub(super) use sql_body::follow_rename;
 pub(crate) use types::is_pseudo;
 
 use super::DdlContext;

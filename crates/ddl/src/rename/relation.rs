@@ -1,6 +1,6 @@
 //! A relation's name, and that of the constraint that an index serves.
 
-use super::super::{DdlContext, index, relation_exists, types, view};
+use super::super::{DdlContext, function, index, relation_exists, types, view};
 use std::sync::Arc;
 use steppe_catalog::{Relation, row_type_of};
 use steppe_types::Result;
@@ -35,6 +35,7 @@ pub(in super::super) fn rename_relation(
                 constraint.name = new.as_str().into();
             }
         }
+        function::follow_rename(ctx, &catalog, &Arc::new(table.clone()), true)?;
         ctx.put(table)?;
     }
     ctx.put(renamed)

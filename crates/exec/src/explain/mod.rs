@@ -15,10 +15,15 @@ mod names;
 mod nodes;
 mod partitions;
 mod plan;
+mod settings;
 mod structured;
 mod text;
 mod triggers;
 
+pub use settings::{
+    ExplainSettings, WireFormat, described_column, explain_settings, explained_column,
+    option_boolean, option_text,
+};
 pub use triggers::{TriggerRun, TriggerRuns};
 
 use crate::context::{Instrument, LeafRun};

@@ -1,7 +1,7 @@
 //! The routines that a session has compiled, how deep its calls are, and its functions' cursors.
 
 use super::{CallTypes, Routine};
-use crate::spi::{DynamicPlans, NamedCursors, SharedPlans};
+use crate::spi::{DynamicPlans, NamedCursors, SharedPlans, SpiPortal};
 use crate::watch::Watch;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
@@ -73,9 +73,9 @@ impl SessionRoutines {
         self.cursors.has(name)
     }
 
-    /// The cursors that its functions have opened, with their queries.
-    pub fn open_cursors(&self) -> Vec<(Arc<str>, Arc<str>)> {
-        self.cursors.shown()
+    /// The cursors that its functions have opened.
+    pub fn open_cursors(&self) -> Vec<Arc<SpiPortal>> {
+        self.cursors.all()
     }
 
     /// The routines of a session. 0A000 for a session that keeps none.

@@ -30,7 +30,7 @@ use steppe_types::{Datum, Error, Result, SqlState};
 
 /// An open cursor.
 pub struct SpiCursor {
-    plan: Arc<PreparedPlan>,
+    of: Of,
     /// The running query. It ends with its last row, or with the cursor if it may run again.
     running: Option<Running>,
     /// For a query that runs again if the cursor moves backward.
@@ -42,6 +42,13 @@ pub struct SpiCursor {
     /// The number of rows before its position, and whether it is behind the last one.
     position: u64,
     is_behind: bool,
+}
+
+/// The statement of a cursor.
+enum Of {
+    Plan(Arc<PreparedPlan>),
+    /// A statement without a plan, whose rows are kept, has these columns.
+    Utility(Arc<[ResultColumn]>),
 }
 
 struct Running {
@@ -81,10 +88,16 @@ impl Spi<'_> {
         params: &[Datum],
         scroll: Option<bool>,
     ) -> Result<SpiCursor> {
-        let Body::Plan(planned) = &mut prepared.body else {
-            let command = command_of(prepared.text());
-            let message = format!("cannot open {command} query as cursor");
-            return Err(Error::new(SqlState::INVALID_CURSOR_DEFINITION, message));
+        let planned = match &mut prepared.body {
+            Body::Plan(planned) => planned,
+            Body::Utility(utility) if !utility.columns.is_empty() => {
+                return self.open_utility(prepared, params);
+            }
+            Body::Utility(_) | Body::Call(..) => {
+                let command = command_of(prepared.text());
+                let message = format!("cannot open {command} query as cursor");
+                return Err(Error::new(SqlState::INVALID_CURSOR_DEFINITION, message));
+            }
         };
         let is_read_only = self.is_read_only;
         let snapshot = if is_read_only { TakenFrom::Callers } else { TakenFrom::New };
@@ -128,7 +141,24 @@ impl Spi<'_> {
         }
         let running = Some(running);
         let (ahead, position, is_behind) = (Ahead::default(), 0, false);
-        Ok(SpiCursor { plan, running, again, kept, ahead, position, is_behind })
+        let of = Of::Plan(plan);
+        Ok(SpiCursor { of, running, again, kept, ahead, position, is_behind })
+    }
+
+    /// Opens a cursor over the rows of a statement without a plan, which is run.
+    fn open_utility(&mut self, prepared: &mut Prepared, params: &[Datum]) -> Result<SpiCursor> {
+        let columns: Arc<[ResultColumn]> = prepared.columns().into();
+        let mut rows = self.new_store(columns.len());
+        self.run_limited(prepared, params, 0, &mut rows)?;
+        Ok(SpiCursor {
+            of: Of::Utility(columns),
+            running: None,
+            again: None,
+            kept: Some(Kept::new(rows)),
+            ahead: Ahead::default(),
+            position: 0,
+            is_behind: false,
+        })
     }
 }
 
@@ -144,7 +174,10 @@ impl WatchedCursor {
 impl SpiCursor {
     /// The columns of its rows.
     pub fn columns(&self) -> &[ResultColumn] {
-        self.plan.compiled.columns()
+        match &self.of {
+            Of::Plan(plan) => plan.compiled.columns(),
+            Of::Utility(columns) => columns,
+        }
     }
 
     /// Whether it can move backward.
@@ -205,7 +238,9 @@ impl SpiCursor {
     /// Reads all its rows now, so that it outlives the transaction (HoldPinnedPortals). 55000 for a
     /// statement that changes rows.
     pub fn hold(&mut self, spi: &mut Spi<'_>) -> Result<()> {
-        if self.plan.compiled.planned().command != Command::Select {
+        if let Of::Plan(plan) = &self.of
+            && plan.compiled.planned().command != Command::Select
+        {
             let message = "cannot perform transaction commands inside a cursor loop that is not \
                            read-only";
             return Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
@@ -259,8 +294,8 @@ impl SpiCursor {
     /// Ends its query.
     fn end(&mut self, spi: &mut Spi<'_>) {
         if let Some(Running { execution, held, watched, .. }) = self.running.take() {
-            if let Some(watched) = watched {
-                watched.end(&self.plan, &execution);
+            if let (Some(watched), Of::Plan(plan)) = (watched, &self.of) {
+                watched.end(plan, &execution);
             }
             drop(execution);
             if let Ok(txn) = spi.cx.txn() {
@@ -292,7 +327,8 @@ impl SpiCursor {
         if self.position == 0 || self.kept.is_some() || is_watched {
             return false;
         }
-        let stmt = self.plan.compiled.planned();
+        let Of::Plan(plan) = &self.of else { return false };
+        let stmt = plan.compiled.planned();
         self.ahead.is_allowed(|| {
             // A serializable transaction notes which rows it reads.
             let txn = spi.cx.txn();

@@ -29,24 +29,31 @@
 //! | `hold` | the row of an INSERT that is stored later |
 //! | `key` | running one for a foreign key |
 //! | `cursor`, `ahead`, `portals` | rows in pieces, and before they are asked for; cursors with names |
+//! | `utility`, `create_as`, `explain`, `lock` | statements without a plan |
 //! | `simple` | expressions that are evaluated without a plan's nodes |
 //! | `transaction` | savepoints, and transactions that a procedure ends |
 
 mod ahead;
+mod create_as;
 mod cursor;
 mod dynamic;
+mod explain;
 mod hold;
 mod key;
+mod lock;
 mod portals;
 mod prepared;
 mod run;
 mod shared;
 mod simple;
 mod transaction;
+mod utility;
 
+pub use create_as::{insert_into, take_into};
 pub use cursor::SpiCursor;
 pub(crate) use dynamic::DynamicPlans;
 pub(crate) use key::{KeyStatement, RunOf};
+pub use lock::{Below, find_relation, not_obtained, relation_lock_mode};
 pub(crate) use portals::NamedCursors;
 pub use portals::SpiPortal;
 pub use prepared::{CallOutput, Prepared, SqlKind};

@@ -31,6 +31,9 @@ struct Open {
 pub struct SpiPortal {
     name: Arc<str>,
     query: Arc<str>,
+    can_scroll: bool,
+    /// When the statement began that opened it.
+    opened_at: i64,
     /// `None`: the cursor is in use, or it is closed.
     cursor: Mutex<Option<Box<SpiCursor>>>,
     is_closed: AtomicBool,
@@ -42,6 +45,21 @@ impl SpiPortal {
     /// Its name.
     pub fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    /// Its query.
+    pub fn query(&self) -> &Arc<str> {
+        &self.query
+    }
+
+    /// Whether it can move backward.
+    pub fn can_scroll(&self) -> bool {
+        self.can_scroll
+    }
+
+    /// When the statement began that opened it: microseconds since 2000-01-01 UTC.
+    pub fn opened_at(&self) -> i64 {
+        self.opened_at
     }
 
     /// Whether it is open.
@@ -87,11 +105,9 @@ impl NamedCursors {
         });
     }
 
-    /// The names of the open cursors, with their queries.
-    pub(crate) fn shown(&self) -> Vec<(Arc<str>, Arc<str>)> {
-        let open = self.0.lock();
-        let shown = open.named.values();
-        shown.map(|portal| (Arc::clone(&portal.name), Arc::clone(&portal.query))).collect()
+    /// The open cursors.
+    pub(crate) fn all(&self) -> Vec<Arc<SpiPortal>> {
+        self.0.lock().named.values().cloned().collect()
     }
 
     /// Whether there is a cursor of this name.
@@ -108,7 +124,12 @@ impl NamedCursors {
         open.named.values().filter(|portal| portal.is_pinned()).cloned().collect()
     }
 
-    fn put(&self, name: Option<&str>, cursor: SpiCursor, query: &str) -> Result<Arc<SpiPortal>> {
+    fn put(
+        &self,
+        name: Option<&str>,
+        cursor: SpiCursor,
+        (query, opened_at): (&str, i64),
+    ) -> Result<Arc<SpiPortal>> {
         let mut open = self.0.lock();
         if open.named.len() >= OPEN_MAX {
             let message = "too many open cursors";
@@ -128,6 +149,8 @@ impl NamedCursors {
         let portal = Arc::new(SpiPortal {
             name: Arc::clone(&name),
             query: query.into(),
+            can_scroll: cursor.can_scroll(),
+            opened_at,
             cursor: Mutex::new(Some(Box::new(cursor))),
             is_closed: AtomicBool::new(false),
             pins: AtomicU32::new(0),
@@ -151,7 +174,8 @@ impl Spi<'_> {
         query: &str,
     ) -> Result<Arc<SpiPortal>> {
         self.be_heard()?;
-        self.routines()?.cursors.put(name, cursor, query)
+        let opened_at = self.cx.functions.statement_timestamp;
+        self.routines()?.cursors.put(name, cursor, (query, opened_at))
     }
 
     /// The cursor of a name. 34000 if there is none.

@@ -11,6 +11,7 @@
 //! variant of the plan, as those of a client's prepared statement do ([`crate::prepare::Variants`]).
 
 use super::shared::{Asking, Shared, SharedPlans};
+use super::utility::Utility;
 use super::{Spi, check_writable, present};
 use crate::partition::lock_mode;
 use crate::prepare::{Found, Planning, PreparedPlan, Variants, is_plannable, parse_one, prepare};
@@ -79,7 +80,7 @@ pub(super) enum Body {
     /// CALL.
     Call(Arc<Statement>, Params),
     /// Any other statement.
-    Utility(Arc<Statement>),
+    Utility(Utility),
 }
 
 /// A statement with a plan.
@@ -156,8 +157,20 @@ impl Spi<'_> {
             return Ok(Body::Call(statement, params));
         }
         if !is_plannable(&statement) {
-            return Ok(Body::Utility(statement));
+            return self.utility_of(statement, params).map(Body::Utility);
         }
+        let planned = self.planned(&statement, source, params, before)?;
+        Ok(Body::Plan(Box::new(planned)))
+    }
+
+    /// Plans a statement of a text, which `before` characters of the source precede.
+    pub(super) fn planned(
+        &mut self,
+        statement: &Arc<Statement>,
+        source: &Arc<str>,
+        params: Params,
+        before: usize,
+    ) -> Result<Planned> {
         let Ok(temp) = self.cx.temp() else {
             return Err(Error::not_supported("a function that runs statements in this context"));
         };
@@ -165,7 +178,7 @@ impl Spi<'_> {
         let session = Arc::clone(self.session());
         let version = session.frame_version();
         let frame = session.frame()?;
-        let of = (&statement, source, before);
+        let of = (statement, source, before);
         let Shared { plan, variants } = plan_or_find(&*session, &frame, of, &params)?;
         let params = Arc::new(params);
         let env = ExecEnv {
@@ -178,8 +191,7 @@ impl Spi<'_> {
             temp,
         };
         let (made_with, engine) = (MadeWith::of(&frame), frame.engine);
-        let planned = Planned { plan, variants, params, env, engine, made_with, version, before };
-        Ok(Body::Plan(Box::new(planned)))
+        Ok(Planned { plan, variants, params, env, engine, made_with, version, before })
     }
 
     /// The OUT and INOUT arguments of a CALL; none for another statement.
@@ -214,7 +226,8 @@ impl Prepared {
     pub fn columns(&self) -> &[ResultColumn] {
         match &self.body {
             Body::Plan(planned) => planned.plan.compiled.columns(),
-            Body::Call(..) | Body::Utility(_) => &[],
+            Body::Utility(utility) => &utility.columns,
+            Body::Call(..) => &[],
         }
     }
 
@@ -235,7 +248,8 @@ impl Prepared {
     pub fn statement(&self) -> &Statement {
         match &self.body {
             Body::Plan(planned) => &planned.plan.statement,
-            Body::Call(statement, _) | Body::Utility(statement) => statement,
+            Body::Call(statement, _) => statement,
+            Body::Utility(utility) => &utility.statement,
         }
     }
 
@@ -270,6 +284,15 @@ impl Planned {
         txn: &mut Option<Transaction>,
         is_read_only: bool,
     ) -> Result<()> {
+        self.make_locked(txn, Some(is_read_only))
+    }
+
+    /// As [`Self::make_ready`]. `is_read_only`: of the function that runs it. `None`: it is not run.
+    pub(super) fn make_locked(
+        &mut self,
+        txn: &mut Option<Transaction>,
+        is_read_only: Option<bool>,
+    ) -> Result<()> {
         let session = Arc::clone(&self.env.session);
         let transaction = present(txn)?;
         loop {
@@ -278,7 +301,7 @@ impl Planned {
             if version != self.version {
                 self.see(&*session, version)?;
             }
-            if let Some(command) = self.plan.changes {
+            if let (Some(command), Some(is_read_only)) = (self.plan.changes, is_read_only) {
                 if is_read_only {
                     return Err(not_allowed(command));
                 }

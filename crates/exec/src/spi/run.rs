@@ -1,16 +1,14 @@
 //! Runs the statements of a function, planned or not (_SPI_execute_plan).
 
 use super::prepared::{Body, Planned};
-use super::{Prepared, Spi};
+use super::{Prepared, Spi, utility};
 use crate::prepare::{Kept, PreparedPlan, Snapshot, run_in_place, run_keeping};
-use crate::routine::{call_within, run_inline_within};
+use crate::routine::call_within;
 use crate::sink::RowSink;
 use crate::statement::ExecEnv;
 use crate::transaction::Transaction;
 use crate::watch::{Watched, timed};
 use std::sync::Arc;
-use steppe_functions::UtilityCall;
-use steppe_sql::ast::{SetStmt, Statement};
 use steppe_sql::plan::ResultColumn;
 use steppe_txn::Engine;
 use steppe_types::{Datum, Error, Oid, Result};
@@ -115,17 +113,16 @@ impl Spi<'_> {
                 sink.row(&row)?;
                 return Ok(0);
             }
-            Body::Utility(statement) => {
+            Body::Utility(utility) => {
                 let mut watched = Watched::begin(&**self.session());
-                timed(&mut watched, || {
-                    self.without_control(prepared.is_dynamic, |spi| {
-                        spi.utility(statement, &prepared.text)
-                    })
+                let of = utility::Run { source: &prepared.text, values: params, limit };
+                let rows = timed(&mut watched, || {
+                    self.without_control(prepared.is_dynamic, |spi| spi.utility(utility, &of, sink))
                 })?;
                 if let Some(watched) = watched {
                     watched.end_utility(&prepared.text);
                 }
-                return Ok(0);
+                return Ok(rows);
             }
         };
         let wanted = Wanted { limit, accepts: &|_| true };
@@ -198,23 +195,5 @@ impl Spi<'_> {
         let (types, values): (Vec<Oid>, Vec<Datum>) = params.iter().cloned().unzip();
         let mut prepared = self.prepare(&format!("SELECT {expression}"), &types)?;
         self.run(&mut prepared, &values)?.value()
-    }
-
-    /// Runs a statement without a plan.
-    fn utility(&mut self, statement: &Statement, source: &str) -> Result<()> {
-        match statement {
-            Statement::Do(stmt) => return self.within(|spi| run_inline_within(stmt, spi)),
-            Statement::Set(set) => {
-                if let SetStmt::Transaction(modes) = &**set {
-                    return self.set_modes(modes);
-                }
-            }
-            _ => {}
-        }
-        let is_read_only = self.is_read_only;
-        self.in_transaction(|session, transaction| {
-            let (txn, pending) = transaction.for_ddl();
-            session.utility(UtilityCall { session, txn, pending, statement, source, is_read_only })
-        })
     }
 }

@@ -13,7 +13,8 @@ use steppe_catalog::{Catalog, CatalogChanges, CatalogStore, NameSpace, Relation,
 use steppe_counting::RelationStatistics;
 use steppe_counting::progress::Progress;
 use steppe_spill::TempSpace;
-use steppe_sql::ast::{SetStmt, Statement};
+use steppe_sql::ast::{IntoClause, SetStmt, Statement};
+use steppe_sql::plan::ResultColumn;
 use steppe_sql::planner::PlannerSettings;
 use steppe_txn::{Engine, LockWait, Lsn, RowId, SessionHandle, Txn};
 use steppe_types::io::IoContext;
@@ -219,6 +220,27 @@ pub trait SessionHost: Host {
     /// Runs a statement of a function's text that has no plan: DDL and other utility statements.
     fn utility(&self, call: UtilityCall<'_>) -> Result<()> {
         let _ = call;
+        Err(Error::not_supported("a function that changes the catalog in this context"))
+    }
+
+    /// The name and the value of a setting, as SHOW has them. 42704 if there is none.
+    fn shown_setting(&self, name: &str) -> Result<(String, String)> {
+        match self.setting(name)? {
+            Some(value) => Ok((name.to_owned(), value)),
+            None => Err(Error::not_supported("SHOW in this context")),
+        }
+    }
+
+    /// Makes the table of a CREATE TABLE AS or SELECT INTO that a function runs. `None`: it exists,
+    /// and IF NOT EXISTS allows that.
+    fn create_table_as(
+        &self,
+        call: UtilityCall<'_>,
+        into: &IntoClause,
+        columns: &[ResultColumn],
+        if_not_exists: bool,
+    ) -> Result<Option<Arc<Relation>>> {
+        let _ = (call, into, columns, if_not_exists);
         Err(Error::not_supported("a function that changes the catalog in this context"))
     }
 

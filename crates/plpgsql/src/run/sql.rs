@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use steppe_exec::{CallOutput, Prepared, RowSink, Spi};
-use steppe_sql::ast::{self, ExprKind, Statement};
+use steppe_sql::ast::{self, CopyEndpoint, ExprKind, Statement};
 use steppe_sql::parser;
 use steppe_sql::query::Command;
 use steppe_types::error::Severity;
@@ -333,7 +333,9 @@ fn parts(text: &str) -> Result<Vec<&str>> {
 fn check_kind(statement: &Statement) -> Result<()> {
     let message = match statement {
         Statement::Transaction(_) => "unsupported transaction command in PL/pgSQL",
-        Statement::Copy(_) => "cannot COPY to/from client in PL/pgSQL",
+        Statement::Copy(copy) if copy.endpoint == CopyEndpoint::Stdio => {
+            "cannot COPY to/from client in PL/pgSQL"
+        }
         _ => return Ok(()),
     };
     Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message))

@@ -4,7 +4,7 @@ use steppe_sql::ast::{DefElem, DefValue};
 use steppe_types::{Error, Result, SqlState};
 use steppe_wire::copy::{CopyFormat, CopyOptions, Header};
 
-use super::explain::{boolean, text};
+use steppe_exec::explain::{option_boolean as boolean, option_text as text};
 
 /// The parsed options. The caller resolves the columns' names.
 pub(super) struct ParsedOptions {

@@ -10,11 +10,9 @@ use std::sync::Arc;
 
 use steppe_catalog::Relation;
 use steppe_ddl as ddl;
+use steppe_exec::spi::{insert_into, take_into};
 use steppe_exec::{Execution, FetchStatus};
-use steppe_sql::ast::{
-    CreateTableAsStmt, InsertStmt, IntoClause, Overriding, Persistence, RangeVar, SelectBody,
-    SelectStmt, Statement,
-};
+use steppe_sql::ast::{CreateTableAsStmt, IntoClause, Persistence, SelectStmt, Statement};
 use steppe_sql::bind::Params;
 use steppe_types::{Datum, Error, Result, SqlState};
 
@@ -211,16 +209,7 @@ impl Session {
             return Ok(TAG);
         }
         self.check_constants(&plan, &params)?;
-        let schema = self.namespace.names.catalog.schema(table.schema).map(|s| s.name.to_string());
-        let insert = Statement::Insert(Box::new(InsertStmt {
-            with: None,
-            relation: RangeVar { schema, name: table.name.to_string(), ..into.relation.clone() },
-            columns: Vec::new(),
-            overriding: Overriding::None,
-            source: Some(query),
-            on_conflict: None,
-            returning: None,
-        }));
+        let insert = insert_into(&table, into, query, &self.namespace.names.catalog);
         let plan = self.plan(&Arc::new(insert), &text, Params::fixed(&param_types), "")?;
         let mut portal = PlanPortal::new(plan, params);
         self.run_plan(&mut portal, &ResultFormats::Text, 0).await?;
@@ -233,13 +222,4 @@ impl Session {
 
 fn not_a_select() -> Error {
     Error::new(steppe_types::SqlState::WRONG_OBJECT_TYPE, "prepared statement is not a SELECT")
-}
-
-/// Takes INTO out of a SELECT. With set operations, INTO is in the first of them.
-fn take_into(select: &mut SelectStmt) -> Option<IntoClause> {
-    match &mut select.body {
-        SelectBody::Select(core) => core.into.take(),
-        SelectBody::SetOp(operation) => take_into(&mut operation.left),
-        SelectBody::Values(_) => None,
-    }
 }

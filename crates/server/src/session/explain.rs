@@ -4,19 +4,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use steppe_exec::explain::{
-    ExplainOptions, Explained, Format, Serialization, Surroundings, TriggerRuns, explain,
-    explain_nothing,
+    ExplainSettings, Explained, Format, Serialization, Surroundings, TriggerRuns, WireFormat,
+    explain, explain_nothing, explain_settings, explained_column,
 };
 use steppe_exec::prepare::is_plannable;
 use steppe_exec::{Execution, FetchStatus, RowSink};
-use steppe_sql::ast::{DefElem, DefValue, ExplainStmt, Statement};
+use steppe_sql::ast::{ExplainStmt, Statement};
 use steppe_sql::bind::Params;
-use steppe_sql::expr::{Expr, TypeRef};
+use steppe_sql::expr::Expr;
 use steppe_sql::parser::normalize::{Parameters, explained};
 use steppe_sql::plan::{PlannedStmt, ResultColumn};
 use steppe_storage::Usage;
 use steppe_types::io::IoContext;
-use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
+use steppe_types::{Datum, Error, Oid, Result};
 
 use super::Session;
 use super::create_as::{Target, target_of};
@@ -24,18 +24,7 @@ use super::portal::{Body, PlanPortal};
 use super::run;
 use super::sink::{NullSink, ResultFormats, WireSink};
 use super::tag::CommandTag;
-use super::utility::text_column;
 use crate::settings::live::PlanCacheMode;
-
-/// The options of an EXPLAIN.
-#[derive(Default)]
-struct Options {
-    plan: ExplainOptions,
-    summary: bool,
-    settings: bool,
-    generic_plan: bool,
-    serialize: Option<ResultFormats>,
-}
 
 /// Parameters of the extended protocol for the query in a utility statement.
 #[derive(Clone, Default)]
@@ -80,7 +69,7 @@ impl Session {
         describe: bool,
         bound: &BoundParams,
     ) -> Result<CommandTag> {
-        let options = options(&stmt.options, source)?;
+        let options = explain_settings(&stmt.options, source)?;
         let (target, query) = target_of(&stmt.query);
         if let Some(target) = &target
             && self.is_made(target, source)?
@@ -134,13 +123,13 @@ impl Session {
         text: String,
         formats: &ResultFormats,
         describe: bool,
-        options: &Options,
+        options: &ExplainSettings,
     ) -> Result<CommandTag> {
         let rows: Vec<_> = match options.plan.format {
             Format::Text => text.lines().map(|line| vec![Datum::text(line)]).collect(),
             _ => vec![vec![Datum::text(text)]],
         };
-        self.put_rows(&[column(options.plan.format)], &rows, formats, describe)?;
+        self.put_rows(&[explained_column(options.plan.format)], &rows, formats, describe)?;
         Ok(CommandTag::Plain("EXPLAIN"))
     }
 
@@ -151,7 +140,7 @@ impl Session {
         &self,
         portal: &PlanPortal,
         source: &Arc<str>,
-        options: &Options,
+        options: &ExplainSettings,
     ) -> Option<i64> {
         if !(options.plan.verbose && self.settings.live.shows_query_id) {
             return None;
@@ -167,7 +156,7 @@ impl Session {
         &mut self,
         query: &Statement,
         source: &Arc<str>,
-        options: &Options,
+        options: &ExplainSettings,
         bound: &BoundParams,
     ) -> Result<PlanPortal> {
         match query {
@@ -208,7 +197,7 @@ impl Session {
         &mut self,
         portal: &mut PlanPortal,
         source: &str,
-        options: &Options,
+        options: &ExplainSettings,
         target: Option<&Target>,
     ) -> Result<(Execution, Option<Serialization>)> {
         if let Some(command) = portal.plan.refused_read_only {
@@ -217,6 +206,10 @@ impl Session {
         self.start_statement()?;
         self.settle_plan(&mut portal.plan)?;
         self.place_cursors(&portal.plan);
+        let serialize = options.serialize.map(|format| match format {
+            WireFormat::Text => ResultFormats::Text,
+            WireFormat::Binary => ResultFormats::Binary,
+        });
         let made = match target {
             Some(target) => Some(self.make_target(target, &portal.plan, source)?),
             None => None,
@@ -229,7 +222,7 @@ impl Session {
             &self.statement.env,
             &mut self.transaction.txn,
         )?;
-        let serialization = match (made, &options.serialize) {
+        let serialization = match (made, &serialize) {
             (Some(table), formats) => {
                 if target.is_some_and(|target| !target.with_no_data) {
                     self.fill(&mut execution, &table, source)?;
@@ -307,125 +300,6 @@ impl RowSink for SerializingSink<'_> {
         self.bytes += self.scratch.len() as u64;
         self.time += begin.elapsed();
         Ok(())
-    }
-}
-
-/// The column that EXPLAIN returns.
-fn column(format: Format) -> ResultColumn {
-    /// The OID of xml in pg_type.
-    const XML: u32 = 142;
-    let ty = match format {
-        Format::Text | Format::Yaml => return text_column("QUERY PLAN"),
-        Format::Json => oid::JSON,
-        Format::Xml => XML,
-    };
-    ResultColumn { ty: TypeRef::plain(ty), ..text_column("QUERY PLAN") }
-}
-
-/// The column that an EXPLAIN statement will return.
-pub(super) fn described_column(stmt: &ExplainStmt) -> ResultColumn {
-    let last = stmt.options.iter().rev().find(|option| option.name == "format");
-    column(last.and_then(format).unwrap_or_default())
-}
-
-fn format(option: &DefElem) -> Option<Format> {
-    match text(option)?.as_str() {
-        "text" => Some(Format::Text),
-        "json" => Some(Format::Json),
-        "xml" => Some(Format::Xml),
-        "yaml" => Some(Format::Yaml),
-        _ => None,
-    }
-}
-
-/// Reads the options. Options that are not given may depend on ANALYZE (ParseExplainOptionList).
-fn options(list: &[DefElem], source: &str) -> Result<Options> {
-    let mut options = Options::default();
-    let (mut summary, mut timing, mut buffers) = (None, None, None);
-    for option in list {
-        let flag = || boolean(option);
-        let unrecognized = || {
-            let value = text(option).unwrap_or_default();
-            let message =
-                format!("unrecognized value for EXPLAIN option \"{}\": \"{value}\"", option.name);
-            Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
-                .at(option.location.position(source))
-        };
-        match option.name.as_str() {
-            "analyze" => options.plan.analyze = flag()?,
-            "verbose" => options.plan.verbose = flag()?,
-            "costs" => options.plan.costs = flag()?,
-            "buffers" => buffers = Some(flag()?),
-            "wal" => options.plan.wal = flag()?,
-            "settings" => options.settings = flag()?,
-            "generic_plan" => options.generic_plan = flag()?,
-            "timing" => timing = Some(flag()?),
-            "summary" => summary = Some(flag()?),
-            "memory" => {
-                if flag()? {
-                    return Err(Error::not_supported("EXPLAIN option MEMORY"));
-                }
-            }
-            "serialize" => {
-                options.serialize = match text(option).as_deref() {
-                    Some("off" | "none") => None,
-                    None | Some("text") => Some(ResultFormats::Text),
-                    Some("binary") => Some(ResultFormats::Binary),
-                    Some(_) => return Err(unrecognized()),
-                }
-            }
-            "format" => options.plan.format = format(option).ok_or_else(unrecognized)?,
-            other => {
-                let message = format!("unrecognized EXPLAIN option \"{other}\"");
-                return Err(Error::new(SqlState::SYNTAX_ERROR, message)
-                    .at(option.location.position(source)));
-            }
-        }
-    }
-    let analyze = options.plan.analyze;
-    let needs_analyze = [
-        (options.plan.wal, "WAL"),
-        (timing == Some(true), "TIMING"),
-        (options.serialize.is_some(), "SERIALIZE"),
-    ];
-    let invalid = |message| Error::new(SqlState::INVALID_PARAMETER_VALUE, message);
-    if let Some((_, name)) = needs_analyze.iter().find(|(given, _)| *given && !analyze) {
-        return Err(invalid(format!("EXPLAIN option {name} requires ANALYZE")));
-    }
-    if options.generic_plan && analyze {
-        let message = "EXPLAIN options ANALYZE and GENERIC_PLAN cannot be used together";
-        return Err(invalid(message.to_owned()));
-    }
-    options.plan.timing = timing.unwrap_or(analyze);
-    options.plan.buffers = buffers.unwrap_or(analyze);
-    options.summary = summary.unwrap_or(analyze);
-    Ok(options)
-}
-
-/// An option's word.
-pub(super) fn text(option: &DefElem) -> Option<String> {
-    match option.value.as_ref()? {
-        DefValue::String(text) | DefValue::Float(text) => Some(text.clone()),
-        DefValue::Integer(value) => Some(value.to_string()),
-        DefValue::Boolean(value) => Some(if *value { "true" } else { "false" }.to_owned()),
-        DefValue::TypeName(name) => Some(name.name.name().to_owned()),
-        _ => None,
-    }
-}
-
-/// An option's Boolean (defGetBoolean). An option without a value is true.
-pub(super) fn boolean(option: &DefElem) -> Result<bool> {
-    if option.value.is_none() {
-        return Ok(true);
-    }
-    let text = text(option).unwrap_or_default().to_ascii_lowercase();
-    match text.as_str() {
-        "true" | "on" | "1" => Ok(true),
-        "false" | "off" | "0" => Ok(false),
-        _ => Err(Error::new(
-            SqlState::SYNTAX_ERROR,
-            format!("{} requires a Boolean value", option.name),
-        )),
     }
 }
 

@@ -87,6 +87,7 @@ use crate::system_views::SessionEnd;
 use crate::workers;
 pub(crate) use set::flatten;
 pub(crate) use steppe_functions::Identity;
+pub(crate) use utility::{load, name_of};
 
 use client::{Client, HELD_BACK_BYTES, KEEP_BYTES, SEND_AT_BYTES};
 use portal::{Portals, Statements};

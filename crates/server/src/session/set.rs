@@ -118,8 +118,7 @@ impl Session {
         if name.eq_ignore_ascii_case("all") {
             return ["name", "setting", "description"].map(text_column).into();
         }
-        let shown = definition::find(name).map_or(name, |definition| definition.name);
-        vec![text_column(shown)]
+        vec![text_column(shown_name(name))]
     }
 
     /// SHOW.
@@ -190,4 +189,9 @@ pub(crate) fn flatten(name: &str, values: &[SetValue]) -> Result<String> {
         other => Ok(other.text().into_owned()),
     });
     Ok(texts.collect::<Result<Vec<_>>>()?.join(", "))
+}
+
+/// The name of a setting, as SHOW's column has it.
+pub(crate) fn shown_name(name: &str) -> &str {
+    definition::find(name).map_or(name, |definition| definition.name)
 }

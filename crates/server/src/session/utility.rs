@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use steppe_ddl::{self as ddl, DdlContext, Origin};
+use steppe_exec::explain::described_column;
 use steppe_exec::prepare::is_plannable;
 use steppe_sql::ast::{self, AlterTableStmt, DiscardTarget, ReindexStmt, Statement};
 use steppe_sql::bind::typename::TypeNames;
@@ -16,7 +17,7 @@ use steppe_wire::DataRow;
 
 use super::Session;
 use super::copy_in::CopyIn;
-use super::explain::{BoundParams, described_column};
+use super::explain::BoundParams;
 use super::plan::put_description;
 use super::portal::{Body, PlanPortal, Prepared};
 use super::sink::{ResultFormats, put_value};
@@ -287,21 +288,12 @@ impl Session {
         Ok(())
     }
 
-    /// A relation by name along the search path (RangeVarGetRelid: errors have no position).
+    /// A relation by name along the search path.
     pub(super) fn find_relation(
         &self,
         name: &ast::RangeVar,
     ) -> Result<Arc<steppe_catalog::Relation>> {
-        name.check_database()?;
-        let (catalog, path) = (&self.namespace.names.catalog, &self.namespace.names.path);
-        if let Some(schema) = &name.schema
-            && catalog.schema_in(schema, path).is_none()
-        {
-            let message = format!("schema \"{schema}\" does not exist");
-            return Err(Error::new(SqlState::INVALID_SCHEMA_NAME, message));
-        }
-        let found = catalog.relation_in(name.schema.as_deref(), &name.name, path);
-        found.cloned().ok_or_else(|| name.undefined())
+        steppe_exec::spi::find_relation(&self.namespace.names, name)
     }
 
     fn discard(&mut self, target: DiscardTarget) -> Result<CommandTag> {
@@ -483,8 +475,16 @@ impl Session {
 }
 
 /// The name of a statement that is not supported.
-fn name_of(statement: &Statement) -> &'static str {
+pub(crate) fn name_of(statement: &Statement) -> &'static str {
     match statement {
+        Statement::Copy(_) => "COPY",
+        Statement::Prepare(_) => "PREPARE",
+        Statement::Execute(_) => "EXECUTE of a prepared statement",
+        Statement::Deallocate(_) => "DEALLOCATE",
+        Statement::Close(None) => "CLOSE ALL",
+        Statement::SetConstraints(_) => "SET CONSTRAINTS",
+        Statement::Listen(_) => "LISTEN",
+        Statement::Notify(_) => "NOTIFY",
         Statement::Cluster(_) => "CLUSTER",
         Statement::CreateRange(_) => "CREATE TYPE â¦ AS RANGE",
         Statement::CreateRole(_) => "CREATE ROLE",
@@ -509,7 +509,7 @@ fn name_of(statement: &Statement) -> &'static str {
 }
 
 /// LOAD: the libraries that PostgreSQL would load are part of the program.
-fn load(library: &str) -> Result<()> {
+pub(crate) fn load(library: &str) -> Result<()> {
     let name = library.strip_prefix("$libdir/").unwrap_or(library);
     match name.strip_suffix(".so").unwrap_or(name) {
         "auto_explain" | "pg_stat_statements" | "plpgsql" => Ok(()),

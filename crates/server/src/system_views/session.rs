@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use steppe_catalog::system::RowsBuilder;
+use steppe_exec::spi::SpiPortal;
 use steppe_types::datum::Array;
 use steppe_types::{Datum, Oid, Result, oid};
 
@@ -43,8 +44,11 @@ pub(crate) struct Named {
     pub statements: Vec<ShownStatement>,
 }
 
-/// The rows of pg_cursors.
-pub(super) fn cursors(named: &Named) -> Result<Vec<Vec<Datum>>> {
+/// The rows of pg_cursors. The cursors of functions may be seen where they are.
+pub(super) fn cursors(
+    named: &Named,
+    of_functions: &[Arc<SpiPortal>],
+) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new("pg_cursors")?;
     for cursor in &named.cursors {
         builder.row([
@@ -54,6 +58,16 @@ pub(super) fn cursors(named: &Named) -> Result<Vec<Vec<Datum>>> {
             ("is_binary", Datum::Bool(cursor.is_binary)),
             ("is_scrollable", Datum::Bool(cursor.is_scrollable)),
             ("creation_time", Datum::TimestampTz(cursor.created_at)),
+        ]);
+    }
+    for portal in of_functions {
+        builder.row([
+            ("name", Datum::text(&**portal.name())),
+            ("statement", Datum::Text(Arc::clone(portal.query()))),
+            ("is_holdable", Datum::Bool(false)),
+            ("is_binary", Datum::Bool(false)),
+            ("is_scrollable", Datum::Bool(portal.can_scroll())),
+            ("creation_time", Datum::TimestampTz(portal.opened_at())),
         ]);
     }
     builder.finish()

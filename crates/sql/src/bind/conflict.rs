@@ -6,33 +6,13 @@ use super::{Binder, ExprPlace, collation, settled};
 use crate::ast::{self, Location};
 use crate::expr::Expr;
 use crate::implies::{equivalent, implied_by};
-use crate::query::{ConflictUpdate, OnConflict, Query};
+use crate::query::{Arbiters, ConflictElement, ConflictUpdate, OnConflict, Query};
 use std::sync::Arc;
-use steppe_catalog::system::definitions::{
-    OpclassId, OpclassMethod, btree_opclass, btree_opclass_of_key,
-};
+use steppe_catalog::system::definitions::{OpclassMethod, btree_opclass, btree_opclass_of_key};
 use steppe_catalog::{IndexInfo, IndexKey, Relation};
 use steppe_types::{Error, Oid, Result, SqlState};
 
-/// The arbiters that ON CONFLICT's target allows.
-enum Arbiters {
-    /// Any unique index decides.
-    Any,
-    /// The constraint's index.
-    Named(Oid),
-    /// The indexes over these elements. A partial one needs a predicate that the condition implies.
-    Inferred { elements: Vec<Element>, condition: Option<Expr> },
-}
-
-/// A column or an expression that an arbiter is over.
-struct Element {
-    key: Expr,
-    /// COLLATE and operator class, if they are written: then the index must have them.
-    collation: Option<Oid>,
-    opclass: Option<OpclassId>,
-}
-
-impl Element {
+impl ConflictElement {
     /// The number of the column, unless it is an expression.
     fn column(&self) -> Option<i16> {
         match self.key {
@@ -81,9 +61,13 @@ impl Binder<'_> {
                 (arbiters, excluded, Some(update))
             }
         };
+        if self.to_print {
+            let written = Some(Box::new(arbiters));
+            return Ok(OnConflict { arbiters: Vec::new(), written, update, excluded });
+        }
         // Last, as PostgreSQL's planner does it: a mistake in the action comes first.
         let arbiters = self.indexes_of(relation, arbiters)?;
-        Ok(OnConflict { arbiters, update, excluded })
+        Ok(OnConflict { arbiters, written: None, update, excluded })
     }
 
     fn show_excluded(&mut self, excluded: usize, alias: &ast::Alias) -> Result<()> {
@@ -136,7 +120,10 @@ impl Binder<'_> {
                 let constraint = relation.constraints.iter().find(|c| *c.name == *name.as_str());
                 use steppe_catalog::ConstraintKind::{Primary, Unique};
                 match constraint.map(|c| &c.kind) {
-                    Some(Primary { index } | Unique { index }) => Ok(Arbiters::Named(*index)),
+                    Some(Primary { index } | Unique { index }) => {
+                        let constraint = constraint.map_or(0, |c| c.oid);
+                        Ok(Arbiters::Named { constraint, index: *index })
+                    }
                     Some(_) => Err(self.error(
                         SqlState::WRONG_OBJECT_TYPE,
                         "constraint in ON CONFLICT clause has no associated index",
@@ -171,7 +158,7 @@ impl Binder<'_> {
         relation: &Arc<Relation>,
         element: &ast::IndexElem,
         location: Location,
-    ) -> Result<Element> {
+    ) -> Result<ConflictElement> {
         let key = match &element.key {
             ast::IndexKey::Column(name) => self.conflict_column(relation, name, location)?,
             ast::IndexKey::Expr(expr) => self.expr(expr, ExprPlace::IndexExpression)?,
@@ -188,7 +175,8 @@ impl Binder<'_> {
                 Some(found.ok_or_else(|| OpclassMethod::Btree.has_no_opclass(name.name()))?)
             }
         };
-        Ok(Element { key, collation, opclass })
+        let opclass_name = element.opclass.as_ref().map(|name| name.name().into());
+        Ok(ConflictElement { key, collation, opclass, opclass_name })
     }
 
     /// A column of the table, or of the view by which it is changed.
@@ -210,6 +198,9 @@ impl Binder<'_> {
 
     /// An expression over a view as one over its table, settled so that it can be compared.
     fn over_target(&mut self, expr: Expr) -> Expr {
+        if self.to_print {
+            return expr;
+        }
         let view = self.scope().target_view.clone();
         let moved: std::result::Result<Expr, std::convert::Infallible> = expr.transform(&mut |e| {
             Ok(match (&view, e) {
@@ -230,7 +221,7 @@ impl Binder<'_> {
     fn indexes_of(&self, relation: &Arc<Relation>, arbiters: Arbiters) -> Result<Vec<Oid>> {
         let (elements, condition) = match arbiters {
             Arbiters::Any => return Ok(Vec::new()),
-            Arbiters::Named(index) => return Ok(vec![index]),
+            Arbiters::Named { index, .. } => return Ok(vec![index]),
             Arbiters::Inferred { elements, condition } => (elements, condition),
         };
         let conditions: Vec<Expr> = condition.into_iter().collect();
@@ -257,7 +248,7 @@ impl Binder<'_> {
         &self,
         relation: &Arc<Relation>,
         info: &IndexInfo,
-        elements: &[Element],
+        elements: &[ConflictElement],
         conditions: &[Expr],
     ) -> Result<bool> {
         let own = IndexExprs::bind(self.ctx.catalog, relation, info)?;

@@ -44,9 +44,11 @@ impl Binder<'_> {
             self.with_clause(with)?;
         }
         let mut query = Query::new(Command::Insert);
+        query.overriding = insert.overriding;
         let relation = self.target_table(&insert.relation, ViewAction::Insert, &mut query)?;
         let columns = self.insert_columns(&relation, insert)?;
         match &insert.source {
+            None if self.to_print => {}
             None => query.targets = self.full_row(&relation, &[], Vec::new())?,
             Some(source) => self.insert_source(&mut query, &relation, &columns, insert, source)?,
         }
@@ -70,15 +72,19 @@ impl Binder<'_> {
         query: &mut Query,
     ) -> Result<Arc<Relation>> {
         let relation = self.relation(range_var)?;
-        if has_instead_of(&relation, action) {
+        let is_view = relation.kind == RelKind::View;
+        if !(is_view && self.to_print) && has_instead_of(&relation, action) {
             self.instead_of_target(&relation, range_var, action, query)?;
             return Ok(relation);
         }
-        if relation.kind == RelKind::View {
+        if is_view && !self.to_print {
             return self.view_target(&relation, range_var, action, query);
         }
         let alias = range_var.alias.as_ref();
-        let relation = self.changeable(relation, range_var)?;
+        let relation = match is_view {
+            true => relation,
+            false => self.changeable(relation, range_var)?,
+        };
         let inherit = range_var.inherit && action != ViewAction::Insert;
         let target = self.add_relation_rte(relation.clone(), alias, inherit)?;
         query.result_relation = Some(target);
@@ -221,8 +227,20 @@ impl Binder<'_> {
                     let extra = row.get(columns.len()).map(ast::Expr::leftmost);
                     self.check_insert_width(row, row.len(), columns.len(), insert, extra)?;
                     let values = self.assigned_values(relation, columns, row, place, insert)?;
+                    if self.to_print {
+                        lists.push(values);
+                        continue;
+                    }
                     let full = self.full_row(relation, columns, values)?;
                     lists.push(full.into_iter().map(|t| t.expr).collect::<Vec<Expr>>());
+                }
+                if self.to_print {
+                    let values = match lists.len() {
+                        1 => lists.remove(0),
+                        _ => self.written_lists(query, lists),
+                    };
+                    query.assignments = self.written_columns(relation, columns, values);
+                    return Ok(());
                 }
                 if lists.len() == 1 {
                     let names = relation.columns.iter().map(|c| c.name.clone());
@@ -300,7 +318,7 @@ impl Binder<'_> {
             };
             self.check_identity(column, insert)?;
             let assigned = self.assign_to(bound, column, target, expr.leftmost())?;
-            values.push(match is_overridden(column, insert) {
+            values.push(match is_overridden(column, insert) && !self.to_print {
                 true => self.column_default(relation, column)?,
                 false => assigned,
             });
@@ -373,6 +391,9 @@ impl Binder<'_> {
     /// The bound DEFAULT of a column, or NULL.
     pub(crate) fn column_default(&mut self, relation: &Relation, column: &Column) -> Result<Expr> {
         let ty = TypeRef::of(column);
+        if self.to_print {
+            return Ok(Expr::Default(ty));
+        }
         // What is generated is computed when the rest of the row is known.
         let has_default = !column.dropped && !column.generated;
         let of_domain = self.domain_default(column.domain);
@@ -446,12 +467,15 @@ impl Binder<'_> {
             self.check_identity(column, insert)?;
             let ty = self.scope().rtes[rte].columns[i].ty;
             let assigned = self.assign_to(Expr::var(rte, i, ty), column, target, places[i])?;
-            values.push(match is_overridden(column, insert) {
+            values.push(match is_overridden(column, insert) && !self.to_print {
                 true => self.column_default(relation, column)?,
                 false => assigned,
             });
         }
-        query.targets = self.full_row(relation, columns, values)?;
+        match self.to_print {
+            true => query.assignments = self.written_columns(relation, columns, values),
+            false => query.targets = self.full_row(relation, columns, values)?,
+        }
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use crate::expr::{CallSyntax, Expr, Place, TypeRef};
 use crate::plan::RelationLock;
 use crate::query::{FromItem, JoinKind, Rte, RteColumn, RteKind};
 use std::sync::Arc;
-use steppe_catalog::{DATABASE_NAME, Function, RelKind, Relation, is_row_type};
+use steppe_catalog::{DATABASE_NAME, Function, RelKind, Relation, builtin, is_row_type};
 use steppe_types::{Error, Result, SqlState, oid};
 
 /// The name of a join's entry without an alias.
@@ -385,6 +385,7 @@ impl Binder<'_> {
                     columns.push(column(name, call.ty().oid));
                 }
                 Some(p) => {
+                    self.check_returns_values(p, call.ty().oid, item.call.location)?;
                     // The column is named after the function unless it is the only one and has
                     // an alias.
                     let is_renamed = function.alias.is_some() && items.len() == 1;
@@ -396,6 +397,23 @@ impl Binder<'_> {
             calls.push((call, columns.len() - before));
         }
         Ok((calls, columns))
+    }
+
+    /// 42804 for a function whose result is no value, as that of a trigger's function
+    /// (addRangeTableEntryForFunction; TYPEFUNC_OTHER).
+    fn check_returns_values(
+        &self,
+        function: &Function,
+        ty: steppe_types::Oid,
+        location: ast::Location,
+    ) -> Result<()> {
+        let is_pseudo = builtin::ty(ty).is_some_and(|ty| ty.kind == b'p');
+        if !is_pseudo || [oid::VOID, oid::CSTRING, oid::RECORD, oid::UNKNOWN].contains(&ty) {
+            return Ok(());
+        }
+        let (name, ty) = (&function.name, self.format_type(ty, -1));
+        let message = format!("function \"{name}\" in FROM has unsupported return type {ty}");
+        Err(self.error(SqlState::DATATYPE_MISMATCH, message, location))
     }
 
     /// 42601 for a column definition list that does not belong to exactly one function.

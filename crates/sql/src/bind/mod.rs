@@ -65,6 +65,7 @@ mod variables;
 mod view;
 mod window;
 mod with;
+mod written;
 
 use crate::ast::{self, Location};
 use crate::deparse::unnamed::check_named;
@@ -218,21 +219,22 @@ pub fn bind_query(
     statement: &ast::Statement,
     params: Params,
 ) -> Result<Bound, Unbound> {
-    bind_whole(ctx, statement, params, drop_collation)
+    bind_whole(ctx, statement, params, false, drop_collation)
 }
 
 /// Binds the SELECT of a view, with its COLLATE clauses, to be printed.
 pub fn bind_view_query(ctx: &BindContext<'_>, select: &ast::Statement) -> Result<Bound, Unbound> {
-    bind_whole(ctx, select, Params::none(), |_| ())
+    bind_whole(ctx, select, Params::none(), true, |_| ())
 }
 
-/// The same for a statement of a function's body, over the function's arguments.
+/// The same for a statement of a function's body, over the function's arguments. One that changes
+/// rows names what it changes as it was written ([`written`]).
 pub fn bind_function_query(
     ctx: &BindContext<'_>,
-    select: &ast::Statement,
+    statement: &ast::Statement,
     params: Params,
 ) -> Result<Bound, Unbound> {
-    bind_whole(ctx, select, params, |_| ())
+    bind_whole(ctx, statement, params, true, |_| ())
 }
 
 /// The collations that the columns of a view's query have. The error is 42P16 for a row of no
@@ -252,9 +254,11 @@ fn bind_whole(
     ctx: &BindContext<'_>,
     statement: &ast::Statement,
     params: Params,
+    to_print: bool,
     finish: fn(&mut Expr),
 ) -> Result<Bound, Unbound> {
     let mut binder = Binder::new(ctx, params);
+    binder.to_print = to_print;
     let bound = binder.whole(statement);
     let variables = binder.params.used();
     let mentioned = binder.mentioned.into_inner();
@@ -623,6 +627,8 @@ pub(crate) struct Binder<'a> {
     mentioned: RefCell<Vec<Oid>>,
     /// The names of functions that were looked up.
     looked_up: RefCell<Vec<u64>>,
+    /// The statement is bound to be printed, not to be run ([`written`]).
+    pub(crate) to_print: bool,
     /// The arguments for which the last resolved call uses defaults, a bit for each.
     left_out: u128,
     /// The views whose queries were bound, those in other views' queries included.
@@ -651,6 +657,7 @@ impl<'a> Binder<'a> {
             recursions: Vec::new(),
             mentioned: RefCell::default(),
             looked_up: RefCell::default(),
+            to_print: false,
             left_out: 0,
             views: Rc::default(),
         }

@@ -53,7 +53,8 @@ impl Binder<'_> {
                 }
             });
         }
-        if is_used {
+        let is_named = returning.old_alias.is_some() || returning.new_alias.is_some();
+        if is_used || (self.to_print && is_named) {
             query.returning_versions = Some(versions);
         } else {
             self.scope().rtes.truncate(others);

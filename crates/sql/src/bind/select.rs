@@ -37,6 +37,7 @@ impl Query {
             result_relation: None,
             current_of: None,
             assignments: Vec::new(),
+            overriding: Overriding::None,
             view_checks: Vec::new(),
             on_conflict: None,
             returning: Vec::new(),

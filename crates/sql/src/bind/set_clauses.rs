@@ -2,6 +2,7 @@
 //! transformUpdateTargetList).
 
 use super::element::{Assigned, is_of_part};
+use super::written::{written, written_row};
 use super::{Binder, ExprPlace};
 use crate::ast::{self, ExprKind, Location};
 use crate::expr::{Expr, SubLinkKind, TypeRef};
@@ -24,7 +25,7 @@ impl Binder<'_> {
                 ast::SetClause::Single { target, value } => {
                     let target = self.set_target(relation, target)?;
                     let value = self.set_value(relation, &target, value)?;
-                    add_assignment(&mut assignments, relation, target, value)?;
+                    self.add_assignment(&mut assignments, relation, target, value)?;
                 }
                 ast::SetClause::Multi { targets, source } => {
                     let columns = targets
@@ -33,14 +34,16 @@ impl Binder<'_> {
                         .collect::<Result<Vec<_>>>()?;
                     let values = self.set_row(relation, &columns, source, &mut sources)?;
                     for (target, value) in columns.into_iter().zip(values) {
-                        add_assignment(&mut assignments, relation, target, value)?;
+                        self.add_assignment(&mut assignments, relation, target, value)?;
                     }
                 }
             }
         }
         // DEFAULT, which is all that a generated column may be set to, leaves it to be generated
         // from the others if those change (rewriteTargetListIU).
-        assignments.retain(|(column, _)| !relation.columns[*column].generated);
+        if !self.to_print {
+            assignments.retain(|(column, _)| !relation.columns[*column].generated);
+        }
         Ok((assignments, sources))
     }
 
@@ -89,10 +92,21 @@ impl Binder<'_> {
             ExprKind::SubLink(link) if link.kind == ast::SubLinkKind::Expr => {
                 // What ON CONFLICT does reads no FROM: there the sub-select stands in place.
                 let in_place = self.scope().excluded.is_some();
-                let levels = if in_place { 1 } else { 2 };
+                let levels = match (self.to_print, in_place) {
+                    (true, _) => 0,
+                    (false, in_place) => {
+                        if in_place {
+                            1
+                        } else {
+                            2
+                        }
+                    }
+                };
                 let (query, types) = self.row_select(&link.query, source.location, levels)?;
                 width(self, types.len())?;
-                let row = if in_place {
+                let row = if self.to_print {
+                    written_row(query)
+                } else if in_place {
                     one_row(query)?
                 } else {
                     sources.push(self.row_source(query)?);
@@ -193,6 +207,20 @@ impl Binder<'_> {
         self.assign_to(bound, column, target, value.leftmost())
     }
 
+    fn add_assignment(
+        &self,
+        assignments: &mut Assignments,
+        relation: &Relation,
+        target: Assigned,
+        value: Expr,
+    ) -> Result<()> {
+        match self.to_print {
+            true => assignments.push(written(relation, target, value)),
+            false => add_assignment(assignments, relation, target, value)?,
+        }
+        Ok(())
+    }
+
     /// GENERATED ALWAYS columns take no value but DEFAULT.
     fn check_updatable(&self, column: &Column) -> Result<()> {
         let what = match column.identity {
@@ -210,7 +238,7 @@ impl Binder<'_> {
 
 /// Parts of one column are assigned one after the other, the first to the column's value.
 fn add_assignment(
-    assignments: &mut Vec<(usize, Expr)>,
+    assignments: &mut Assignments,
     relation: &Relation,
     target: Assigned,
     value: Expr,

@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 use super::levels::{list, output_names};
-use super::query::Printer;
+use super::query::{INDENT_LIST, Printer};
 use super::quote_identifier;
 use super::user_types::type_text;
 use crate::expr::Expr;
@@ -15,6 +15,26 @@ use steppe_types::oid;
 const INDENT_JOIN: usize = 4;
 
 impl Printer<'_> {
+    /// FROM, or USING of DELETE, unless there are no items.
+    pub(super) fn from_clause(
+        &self,
+        query: &Query,
+        items: &[FromItem],
+        keyword: &str,
+        out: &mut Layout,
+    ) {
+        for (i, item) in items.iter().enumerate() {
+            match i {
+                0 => out.clause(keyword, 2),
+                _ => {
+                    out.push(", ");
+                    out.clause("", INDENT_LIST);
+                }
+            }
+            self.item(query, item, out);
+        }
+    }
+
     pub(super) fn item(&self, query: &Query, item: &FromItem, out: &mut Layout) {
         match item {
             FromItem::Rte(rte) => self.entry(query, *rte, out),
@@ -195,7 +215,7 @@ impl Printer<'_> {
     }
 
     /// The name of an entry of this level, if it has one.
-    fn entry_name(&self, rte: usize) -> Option<String> {
+    pub(super) fn entry_name(&self, rte: usize) -> Option<String> {
         let levels = self.levels.borrow();
         let name = levels.last()?.entries.get(rte)?.name.clone();
         (!name.is_empty()).then_some(name)

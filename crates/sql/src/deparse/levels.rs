@@ -7,6 +7,7 @@
 //! - `COALESCE(t.a, u.a)` of `t FULL JOIN u USING (a)` is `a`, where nothing else has that name;
 //! - the row of all columns of `t` is `t.*`.
 
+use super::changes::has_fixed_name;
 use super::query::Printer;
 use super::quote_identifier;
 use crate::bind::{UNNAMED_JOIN, relation_of};
@@ -88,7 +89,7 @@ impl Printer<'_> {
                 || levels.iter().any(|l| l.entries.iter().any(|e| e.name == name))
         };
         let mut entries: Vec<Entry> = Vec::with_capacity(query.rtes.len());
-        for rte in &query.rtes {
+        for (i, rte) in query.rtes.iter().enumerate() {
             let relation = relation_of(rte).map(self.style.current);
             let wanted = match &relation {
                 Some(relation) if !rte.has_alias => relation.name.to_string(),
@@ -101,6 +102,7 @@ impl Printer<'_> {
             let unnamed = matches!(rte.kind, RteKind::Join { .. }) && !rte.has_alias;
             let name = match unnamed && *rte.alias == *UNNAMED_JOIN {
                 true => String::new(),
+                false if has_fixed_name(query, i) => wanted.clone(),
                 false => (0..).map(numbered).find(|n| !taken(n, &entries)).unwrap_or_default(),
             };
             let live = (0..rte.columns.len()).filter(|i| !rte.columns[*i].dropped).collect();

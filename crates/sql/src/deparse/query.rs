@@ -30,7 +30,7 @@ use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, oid};
 
 /// ruleutils' PRETTYINDENT_VAR.
-const INDENT_LIST: usize = 4;
+pub(super) const INDENT_LIST: usize = 4;
 /// WHEN below CASE.
 const INDENT_CASE: i32 = 4;
 
@@ -76,7 +76,7 @@ pub fn print(
     print_at(query, names, (true, 0), style)
 }
 
-/// Prints a SELECT of a function's body, `indent` steps in.
+/// Prints a statement of a function's body, `indent` steps in.
 pub fn print_statement(query: &Query, style: &QueryStyle<'_>, indent: i32) -> Result<PrintedQuery> {
     print_at(query, None, (false, indent), style)
 }
@@ -268,7 +268,7 @@ impl Printer<'_> {
         }
     }
 
-    fn sub_link(&self, kind: SubLinkKind, test: Option<&Expr>, query: &Query) -> String {
+    pub(super) fn sub_link(&self, kind: SubLinkKind, test: Option<&Expr>, query: &Query) -> String {
         let mut out = Layout { text: String::new(), indent: self.indent.get() };
         out.push(if kind == SubLinkKind::Array { "ARRAY(" } else { "(" });
         let mut wrapped = true;
@@ -370,16 +370,15 @@ impl Printer<'_> {
             result_relation: _,
             current_of: _,
             assignments: _,
+            overriding: _,
             view_checks: _,
             on_conflict: _,
             returning: _,
             returning_versions: _,
         } = query;
-        if *command != Command::Select {
-            return self.unknown("a data-modifying statement");
-        }
         self.with_clause(ctes, out);
         match set_operation {
+            _ if *command != Command::Select => return self.change(query, named, out),
             Some(operation) => self.set_operation(operation, targets, names, named, out),
             None => self.plain_select(query, names, named, out),
         }
@@ -588,17 +587,8 @@ impl Printer<'_> {
                 out.push(&format!(" DISTINCT ON ({})", keys.collect::<Vec<_>>().join(", ")));
             }
         }
-        self.target_list(query, names, named, out);
-        for (i, item) in query.from.iter().enumerate() {
-            match i {
-                0 => out.clause(" FROM ", 2),
-                _ => {
-                    out.push(", ");
-                    out.clause("", INDENT_LIST);
-                }
-            }
-            self.item(query, item, out);
-        }
+        self.target_list(&query.targets, names, named, out);
+        self.from_clause(query, &query.from, " FROM ", out);
         if let Some(filter) = &query.filter {
             out.clause(" WHERE ", 1);
             out.push(&self.expr(filter));
@@ -611,14 +601,14 @@ impl Printer<'_> {
         self.window_clause(&query.windows, out);
     }
 
-    fn target_list(
+    pub(super) fn target_list(
         &self,
-        query: &Query,
+        targets: &[Target],
         names: Option<&[Arc<str>]>,
         named: bool,
         out: &mut Layout,
     ) {
-        let visible = query.targets.iter().filter(|t| !t.hidden);
+        let visible = targets.iter().filter(|t| !t.hidden);
         for (i, target) in visible.enumerate() {
             // Columns of a set operation's sides are cast to the common type.
             let expr = match self.merged(&target.expr) {
@@ -643,7 +633,8 @@ impl Printer<'_> {
                 _ if self.merged(expr).is_some() => {
                     text == shown || text.ends_with(&format!(".{shown}"))
                 }
-                _ => !named && &**name == "?column?",
+                // (Read again, a cast would be named after its type.)
+                _ => !named && !self.style.kept && &**name == "?column?",
             };
             out.push(&text);
             if !own {
