@@ -75,7 +75,7 @@ pub fn apart<T>(
 
 /// Runs a statement of [`SessionHost::utility`] if it is DDL. False: it is not.
 pub fn utility(call: UtilityCall<'_>) -> Result<bool> {
-    let UtilityCall { session, txn, pending, statement, source, is_read_only } = call;
+    let UtilityCall { session, txn, pending, statement, source, mut in_use, is_read_only } = call;
     if !is_ddl(statement) {
         return Ok(false);
     }
@@ -85,14 +85,22 @@ pub fn utility(call: UtilityCall<'_>) -> Result<bool> {
         return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
     }
     if let Some(command) = ends_transactions(statement) {
-        let message = format!("{command} cannot be executed from a function");
-        return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
+        return Err(not_in_function(command));
     }
-    let in_use = session.relations_in_use();
+    in_use.extend(session.relations_in_use());
     let origin = Origin { source, in_use, ..Origin::new(txn, pending) };
     let run = |context: &mut DdlContext<'_>| {
         if let Statement::Truncate(truncate) = statement {
             check_fires_nothing(context, truncate)?;
+        }
+        if let Statement::Reindex(reindex) = statement
+            && let Some((command, of)) = super::reindexes_many(context, reindex)?
+        {
+            let error = not_in_function(command);
+            return Err(match of {
+                Some(of) => error.context(of),
+                None => error,
+            });
         }
         execute(statement, context)
     };
@@ -107,8 +115,7 @@ pub fn create_table_as(
     if_not_exists: bool,
 ) -> Result<Option<Arc<Relation>>> {
     let UtilityCall { session, txn, pending, source, .. } = call;
-    let in_use = session.relations_in_use();
-    let origin = Origin { source, in_use, ..Origin::new(txn, pending) };
+    let origin = Origin { source, ..Origin::new(txn, pending) };
     change(session, origin, "CREATE TABLE AS", |context| {
         super::create_table_as(context, into, columns, if_not_exists)
     })
@@ -116,8 +123,8 @@ pub fn create_table_as(
 
 /// DISCARD TEMP in a function.
 pub fn discard_temporary(call: UtilityCall<'_>) -> Result<()> {
-    let UtilityCall { session, txn, pending, source, .. } = call;
-    let in_use = session.relations_in_use();
+    let UtilityCall { session, txn, pending, source, mut in_use, .. } = call;
+    in_use.extend(session.relations_in_use());
     let origin = Origin { source, in_use, ..Origin::new(txn, pending) };
     change(session, origin, "DISCARD TEMP", super::discard_temporary)
 }
@@ -168,6 +175,12 @@ impl SpiDdl for Spi<'_> {
             change(session, Origin { source, ..Origin::new(txn, pending) }, command, f)
         })
     }
+}
+
+/// 25001: the command needs transactions of its own.
+fn not_in_function(command: &str) -> Error {
+    let message = format!("{command} cannot be executed from a function");
+    Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message)
 }
 
 fn no_ddl() -> Error {

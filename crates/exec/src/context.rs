@@ -8,6 +8,7 @@ use crate::change::{EventQueue, HeldInserts, Quiet};
 use crate::explain::TriggerRun;
 use crate::expr::SubPlanState;
 use crate::sought::Sought;
+use crate::statement::CompiledStmt;
 use crate::team::Team;
 use crate::transaction::StatementTxn;
 use crate::tuplestore::TupleStore;
@@ -240,6 +241,8 @@ impl Versions {
 pub(crate) struct ExecContext {
     /// The session's state that functions can read.
     pub(crate) functions: FnContext,
+    /// The statement, unless it is code without one.
+    pub(crate) statement: Option<Arc<CompiledStmt>>,
     params: Arc<[Datum]>,
     exec_params: Vec<Datum>,
     versions: Vec<u64>,
@@ -303,6 +306,7 @@ impl ExecContext {
     ) -> ExecContext {
         ExecContext {
             functions,
+            statement: None,
             params,
             exec_params: vec![Datum::Null; exec_param_count],
             versions: vec![0; exec_param_count + work_tables],
@@ -337,6 +341,7 @@ impl ExecContext {
     pub(crate) fn again(&self, catalog: Arc<Catalog>) -> ExecContext {
         ExecContext {
             functions: FnContext { catalog, ..self.functions.clone() },
+            statement: self.statement.clone(),
             params: self.params.clone(),
             exec_params: vec![Datum::Null; self.exec_param_count],
             versions: vec![0; self.versions.len()],
@@ -384,6 +389,7 @@ impl ExecContext {
     pub(crate) fn for_folding(functions: FnContext) -> ExecContext {
         ExecContext {
             functions,
+            statement: None,
             params: Arc::new([]),
             exec_params: Vec::new(),
             versions: Vec::new(),

@@ -512,6 +512,7 @@ impl Execution {
     }
 
     fn of_context(stmt: &Arc<CompiledStmt>, mut cx: ExecContext, view: Option<View>) -> Execution {
+        cx.statement = Some(Arc::clone(stmt));
         cx.subplans = stmt.subplans.iter().map(|p| SubPlanState::new(p.clone())).collect();
         Execution {
             batch: RowBatch::new(stmt.root.width),

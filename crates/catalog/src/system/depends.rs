@@ -15,6 +15,7 @@ use super::triggers::PG_TRIGGER;
 use crate::objects::{Function, Object, Operator, UserCast, UserType};
 use crate::references::{self, Dependency, Reference};
 use crate::snapshot::Catalog;
+use hashbrown::HashSet;
 use steppe_types::{Datum, Oid};
 
 /// OID of pg_language.
@@ -58,7 +59,23 @@ pub(super) fn pg_depend(context: &SystemContext<'_>, out: &mut RowsBuilder) {
 }
 
 fn rows_of(catalog: &Catalog, references: &[Reference], out: &mut RowsBuilder) {
+    // A query's column stands for its relation, too (eliminate_duplicate_dependencies).
+    let is_of_query = |reference: &&Reference| {
+        matches!(reference.from, Object::Function(_) | Object::Relation(_))
+            && reference.kind == Dependency::Normal
+    };
+    let of_columns = references.iter().filter(is_of_query).filter_map(|r| match r.on {
+        Object::Column(table, _) => Some((r.from, table)),
+        _ => None,
+    });
+    let of_columns: HashSet<(Object, Oid)> = of_columns.collect();
     for reference in references {
+        if let Object::Relation(table) = reference.on
+            && is_of_query(&reference)
+            && of_columns.contains(&(reference.from, table))
+        {
+            continue;
+        }
         let from = match (reference.from, reference.on) {
             // What a view reads, its rule depends on.
             (Object::Relation(view), on) if !matches!(on, Object::Schema(_)) => {

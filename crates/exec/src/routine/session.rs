@@ -1,7 +1,7 @@
 //! The routines that a session has compiled, how deep its calls are, and its functions' cursors.
 
 use super::{CallTypes, Routine};
-use crate::spi::{DynamicPlans, NamedCursors, SharedPlans, SpiPortal};
+use crate::spi::{DynamicPlans, NamedCursors, OpenQueries, SharedPlans, SpiPortal};
 use crate::watch::Watch;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
@@ -33,6 +33,8 @@ pub struct SessionRoutines {
     depth: AtomicU32,
     /// The cursors that its functions have opened.
     pub(crate) cursors: NamedCursors,
+    /// The queries that its functions have open.
+    pub(crate) queries: OpenQueries,
     /// The plans of texts that its functions have made.
     pub(crate) dynamic: DynamicPlans,
     /// The plans of its functions' statements that it shares with other sessions.

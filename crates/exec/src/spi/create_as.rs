@@ -56,7 +56,9 @@ impl Spi<'_> {
         let is_read_only = self.is_read_only;
         let made = self.in_transaction(|session, transaction| {
             let (txn, pending) = transaction.for_ddl();
-            let call = UtilityCall { session, txn, pending, statement, source, is_read_only };
+            let in_use = Vec::new();
+            let call =
+                UtilityCall { session, txn, pending, statement, source, in_use, is_read_only };
             session.create_table_as(call, into, &columns, if_not_exists)
         })?;
         let Some(table) = made.filter(|_| !with_no_data) else { return Ok(0) };

@@ -13,6 +13,7 @@
 //!   fixed.
 
 use super::ahead::Ahead;
+use super::in_use::OpenQuery;
 use super::prepared::Body;
 use super::{Prepared, Spi, present};
 use crate::prepare::{PreparedPlan, Snapshot as TakenFrom, begin_in_place};
@@ -54,6 +55,7 @@ enum Of {
 struct Running {
     execution: Box<Execution>,
     held: Snapshot,
+    _open: OpenQuery,
     /// It has returned its last row.
     is_done: bool,
     watched: Option<Box<WatchedCursor>>,
@@ -105,7 +107,7 @@ impl Spi<'_> {
         planned.env.transaction_timestamp = self.cx.functions.transaction_timestamp;
         let values = planned.values(params, &prepared.literals);
         let text = &prepared.text;
-        let (plan, running) = self.lend(|txn| {
+        let (plan, execution, held, watched) = self.lend(|txn| {
             loop {
                 let watched = Watched::begin(&*planned.env.session);
                 let measures_nodes = watched.as_ref().is_some_and(|it| it.measures_nodes);
@@ -128,9 +130,11 @@ impl Spi<'_> {
                     let (watched, env) = (Some(watched), planned.env.clone());
                     Box::new(WatchedCursor { watched, text, params, env, rows: 0 })
                 });
-                return Ok((plan, Running { execution, held, is_done: false, watched }));
+                return Ok((plan, execution, held, watched));
             }
         })?;
+        let _open = self.open_query(&plan);
+        let running = Running { execution, held, _open, is_done: false, watched };
         let stmt = plan.compiled.planned();
         let (mut kept, mut again) = (None, None);
         if scroll.unwrap_or_else(|| goes_backward(&stmt.plan)) {

@@ -150,7 +150,7 @@ impl Spi<'_> {
         ran.map_err(|error: Error| {
             let named = session.frame().and_then(|frame| (statement.text)(&frame.names.catalog));
             let shown = named.unwrap_or_default();
-            error.context(format!("SQL statement \"{shown}\""))
+            error.within(format!("SQL statement \"{shown}\""))
         })
     }
 }

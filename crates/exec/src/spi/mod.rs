@@ -30,6 +30,7 @@
 //! | `key` | running one for a foreign key |
 //! | `cursor`, `ahead`, `portals` | rows in pieces, and before they are asked for; cursors with names |
 //! | `utility`, `create_as`, `explain`, `lock` | statements without a plan |
+//! | `in_use` | the relations that DDL must leave alone |
 //! | `simple` | expressions that are evaluated without a plan's nodes |
 //! | `transaction` | savepoints, and transactions that a procedure ends |
 
@@ -39,6 +40,7 @@ mod cursor;
 mod dynamic;
 mod explain;
 mod hold;
+mod in_use;
 mod key;
 mod lock;
 mod portals;
@@ -52,6 +54,7 @@ mod utility;
 pub use create_as::{insert_into, take_into};
 pub use cursor::SpiCursor;
 pub(crate) use dynamic::DynamicPlans;
+pub(crate) use in_use::OpenQueries;
 pub(crate) use key::{KeyStatement, RunOf};
 pub use lock::{Below, find_relation, not_obtained, relation_lock_mode};
 pub(crate) use portals::NamedCursors;

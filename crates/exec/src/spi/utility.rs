@@ -92,10 +92,12 @@ impl Spi<'_> {
     }
 
     fn in_session(&mut self, statement: &Statement, source: &str) -> Result<()> {
-        let is_read_only = self.is_read_only;
+        let (is_read_only, in_use) = (self.is_read_only, self.relations_in_use());
         self.in_transaction(|session, transaction| {
             let (txn, pending) = transaction.for_ddl();
-            session.utility(UtilityCall { session, txn, pending, statement, source, is_read_only })
+            let call =
+                UtilityCall { session, txn, pending, statement, source, in_use, is_read_only };
+            session.utility(call)
         })
     }
 

@@ -79,6 +79,8 @@ pub struct UtilityCall<'a> {
     pub statement: &'a Statement,
     /// Its text, for error positions.
     pub source: &'a str,
+    /// The tables that statements around it read or change: 55006 for DDL that would change one.
+    pub in_use: Vec<Oid>,
     /// The function is not VOLATILE: 0A000 for a statement that changes something.
     pub is_read_only: bool,
 }

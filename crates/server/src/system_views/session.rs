@@ -45,10 +45,7 @@ pub(crate) struct Named {
 }
 
 /// The rows of pg_cursors. The cursors of functions may be seen where they are.
-pub(super) fn cursors(
-    named: &Named,
-    of_functions: &[Arc<SpiPortal>],
-) -> Result<Vec<Vec<Datum>>> {
+pub(super) fn cursors(named: &Named, of_functions: &[Arc<SpiPortal>]) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new("pg_cursors")?;
     for cursor in &named.cursors {
         builder.row([
