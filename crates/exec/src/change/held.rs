@@ -5,23 +5,23 @@
 //! row of the statement. Here such a row is *held*: it is computed, checked and encoded at once, and
 //! stored later, together with those of the next calls.
 //!
-//! Nobody can notice it, for these reasons:
+//! It is invisible to the function, the client and other sessions, for these reasons:
 //!
 //! * Held rows are stored before the first step that could look at the table, or leave a trace that
-//!   others see: before each other statement, each savepoint and return to one, each message, and
-//!   each call of a function that does more than compute. All of these say so first ([`ExecContext::be_heard`]), because the
-//!   triggers before a row rely on the same thing ([`super::quiet`]).
+//!   others see. Such steps are other statements, savepoints and returns to one, messages, and calls
+//!   of functions that do more than compute. All of them say so first ([`ExecContext::be_heard`]),
+//!   because the triggers before a row rely on the same thing ([`super::quiet`]).
 //! * Storing a held row can fail for no reason of the row's. The table has neither triggers, keys,
-//!   CHECK constraints nor unique indexes, and keys of the others have a fixed length. NOT NULL and
-//!   the row's length are checked when it is held, and their errors have the context of that call.
+//!   CHECK constraints nor unique indexes, and keys of the others have a fixed length. The call that
+//!   holds the row checks NOT NULL and the row's length, so that their errors have its context.
 //! * The row belongs to the command that it would have been stored by. That number shows in cmin, and
 //!   decides which commands of the transaction see the row ([`steppe_txn::Txn::number_command`]).
 //! * The rows of a table are stored in the order of their inserts.
 //! * The table is locked before the first row is held, as for any statement, and the plan was found
 //!   good. If the session's frame changes (a setting, the catalog), both are done again.
 //!
-//! Rows of SERIALIZABLE transactions are not held, because conflicts must show at once. Neither are
-//! those of statements that something watches, which is told of each.
+//! Rows of SERIALIZABLE transactions are stored at once, because conflicts must show at once. The same
+//! holds for statements that something watches, which is told of each.
 //!
 //! PostgreSQL's nearest relative is CopyMultiInsertBuffer (copyfrom.c).
 
@@ -159,7 +159,7 @@ impl ExecContext {
     }
 
     /// Begins to hold the rows of a plan that is good for this version of the frame, and whose table
-    /// is locked. Nothing is held at that moment. False: its rows cannot be held.
+    /// is locked. All held rows have been stored. False: its rows cannot be held.
     pub(crate) fn begin_to_hold(
         &mut self,
         plan: &Arc<PreparedPlan>,
@@ -218,9 +218,8 @@ impl ExecContext {
 
 impl HeldInserts {
     fn place(&self, plan: &Arc<PreparedPlan>, version: u64) -> Option<usize> {
-        let is_it = |insert: &HeldInsert| {
-            Arc::ptr_eq(&insert.plan, plan) && insert.version == version
-        };
+        let is_it =
+            |insert: &HeldInsert| Arc::ptr_eq(&insert.plan, plan) && insert.version == version;
         self.inserts.iter().position(is_it)
     }
 

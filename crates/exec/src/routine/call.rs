@@ -238,7 +238,9 @@ impl TriggerCode {
                 cx.be_heard()?;
                 function(call, &mut Spi::new(cx))
             }
-            TriggerCode::Routine(routine) => routine.enter(cx, |routine, spi| routine.fire(call, spi)),
+            TriggerCode::Routine(routine) => {
+                routine.enter(cx, |routine, spi| routine.fire(call, spi))
+            }
         }
     }
 }

@@ -47,7 +47,7 @@ impl TableRow {
         }
     }
 
-    /// A record as a row of the table. The values of a record that nobody else has are moved.
+    /// A record as a row of the table. The values of a record without another owner are moved.
     fn row(&self, mut record: Arc<[Datum]>) -> Vec<Datum> {
         let values: Vec<Datum> = match Arc::get_mut(&mut record) {
             Some(own) => own.iter_mut().map(std::mem::take).collect(),

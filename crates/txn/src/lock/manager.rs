@@ -1,7 +1,7 @@
 //! The lock manager: the sharded table, and who holds what.
 
 use std::hash::{BuildHasher, Hasher};
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use steppe_types::{Error, Result, SqlState};
 
 use super::monitor::{Monitor, Watch};
-use super::sharers::{Sharers, Sharing};
+use super::sharers::Sharers;
 use super::table::Shard;
 use super::wait::{LockWait, WaitState, Waiter};
 use super::{AdvisoryKey, LockTag, Mode, RelationLockMode, RowLockMode, SharedMode};
@@ -172,14 +172,13 @@ impl LockManager {
 
     /// Finds or makes the entry of a tag and runs `f` on it; removes it if it is
     /// empty afterwards. Wakes those that `f` returns.
-    fn with_entry<T>(
+    pub(super) fn with_entry<T>(
         &self,
         tag: LockTag,
         f: impl FnOnce(&mut super::table::Entry) -> (T, Vec<Arc<Waiter>>),
     ) -> T {
-        let row_count = || {
-            matches!(tag, LockTag::Row(..)).then(|| &self.row_buckets[row_bucket(&tag)])
-        };
+        let row_count =
+            || matches!(tag, LockTag::Row(..)).then(|| &self.row_buckets[row_bucket(&tag)]);
         let mut shard = self.shard(&tag);
         // A transaction may have millions of locks: the tag is looked for once.
         let (result, woken) = match shard.entry(tag) {
@@ -363,31 +362,6 @@ impl LockManager {
         }))
     }
 
-    /// Without the leaf's latch: enters a shared mode in the table if that needs no waiting. As for
-    /// [`Self::share_row`], the caller then looks whether the row has the version that it has seen.
-    pub(crate) fn share_row_in_table(
-        &self,
-        session: &SessionShared,
-        tag: LockTag,
-        mode: RowLockMode,
-    ) -> Result<Sharing> {
-        debug_assert!(mode <= RowLockMode::Share, "shared modes");
-        let (pid, mode) = (session.pid(), mode as u8);
-        if self.holds_or_has_room(pid, tag, mode)? || session.held_locks().rows.has(tag, mode) {
-            return Ok(Sharing::Had);
-        }
-        self.note(session, tag, mode)?;
-        let is_free = self.with_entry(tag, |entry| {
-            let is_free = entry.queue_position(tag, pid, mode).is_none();
-            if is_free {
-                entry.add_explicit(pid, mode);
-            }
-            (is_free, Vec::new())
-        });
-        fence(Ordering::SeqCst);
-        Ok(if is_free { Sharing::Noted } else { Sharing::InTable })
-    }
-
     /// Under the leaf's latch: whether the session may write the row in `mode`
     /// as far as explicit locks and queues go, and what it has asked for before.
     /// A few loads if there are none.
@@ -418,7 +392,7 @@ impl LockManager {
 
     /// Whether the session has the mode; 53200 if it has not, nobody has any on the tag, and the
     /// table is full. Each shard is for its share of all locks, so that nobody counts them all.
-    fn holds_or_has_room(&self, pid: u32, tag: LockTag, mode: Mode) -> Result<bool> {
+    pub(super) fn holds_or_has_room(&self, pid: u32, tag: LockTag, mode: Mode) -> Result<bool> {
         let shard = self.shard(&tag);
         match shard.get(&tag) {
             Some(entry) => {

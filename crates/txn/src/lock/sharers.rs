@@ -37,6 +37,8 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
 
+use steppe_types::Result;
+
 use super::manager::{LockManager, ROW_BUCKETS, row_bucket};
 use super::{LockTag, Mode, RowLockMode};
 use crate::session::{HeldLocks, SessionShared};
@@ -171,6 +173,31 @@ impl LockManager {
         }
         order.push((tag, mode));
         Sharing::Noted
+    }
+
+    /// Without the leaf's latch: enters a shared mode in the table if that needs no waiting. As for
+    /// [`Self::share_row`], the caller then looks whether the row has the version that it has seen.
+    pub(crate) fn share_row_in_table(
+        &self,
+        session: &SessionShared,
+        tag: LockTag,
+        mode: RowLockMode,
+    ) -> Result<Sharing> {
+        debug_assert!(mode <= RowLockMode::Share, "shared modes");
+        let (pid, mode) = (session.pid(), mode as u8);
+        if self.holds_or_has_room(pid, tag, mode)? || session.held_locks().rows.has(tag, mode) {
+            return Ok(Sharing::Had);
+        }
+        self.note(session, tag, mode)?;
+        let is_free = self.with_entry(tag, |entry| {
+            let is_free = entry.queue_position(tag, pid, mode).is_none();
+            if is_free {
+                entry.add_explicit(pid, mode);
+            }
+            (is_free, Vec::new())
+        });
+        fence(Ordering::SeqCst);
+        Ok(if is_free { Sharing::Noted } else { Sharing::InTable })
     }
 
     /// Takes a lock off the session's own list; false if it is not there.

@@ -69,12 +69,7 @@ impl TableStore {
     ///
     /// No page is latched for it ([`crate::lock`], `sharers`), and rows that lie close together need
     /// one descent for a leaf.
-    pub fn share_rows(
-        &self,
-        txn: &mut Txn,
-        rows: &[RowId],
-        mode: RowLockMode,
-    ) -> Result<usize> {
+    pub fn share_rows(&self, txn: &mut Txn, rows: &[RowId], mode: RowLockMode) -> Result<usize> {
         let Some(tree) = self.file.tree()? else { return Ok(0) };
         txn.assign_xid();
         txn.use_command();

@@ -142,7 +142,8 @@ impl KeyTable {
 
     /// As [`Self::lock`], for many keys in the order of the index. Calls `missing` with the
     /// positions of the keys that no row has. The rows are locked in the order of the keys. Most have
-    /// the version that the view sees and are nobody else's: runs of these are locked together.
+    /// the version that the view sees, and no other transaction is at them. Runs of these are locked
+    /// together.
     pub(super) fn lock_many(
         &self,
         keys: &LookupKeys,
@@ -159,7 +160,8 @@ impl KeyTable {
             buffers.rows.clear();
             for i in 0..found.keys() {
                 let key = keys.key(from + i);
-                let candidates = found.rows_of(i).map(|at| (found.rows()[at], found.visibility(at)));
+                let candidates =
+                    found.rows_of(i).map(|at| (found.rows()[at], found.visibility(at)));
                 match self.first_of(&view, key, candidates, &mut buffers.row)? {
                     Some(id) => {
                         buffers.places.push(from + i);
