@@ -95,6 +95,7 @@ insert into uo_t (a) values (13);
 select 8::uo_dom;
 select 17::uo_dom;
 select * from uo_v order by 1;
+-- PostgreSQL 15 differs: it qualifies the columns of a view with one table.
 select pg_get_viewdef('uo_v');
 \d uo_t
 select pg_get_functiondef('uo_b'::regproc), pg_get_function_arguments('uo_d'::regproc);

@@ -70,6 +70,7 @@ create view public.uh_v as select id from uh_t where id = 25 and n operator(pg_c
 create table public.uh_c (a int check (a = 5), b int generated always as (case when a operator(pg_catalog.=) 5 then 1 else 0 end) stored);
 reset search_path;
 select * from uh_v order by 1;
+-- PostgreSQL 15 differs: it qualifies the columns of a view with one table.
 select pg_get_viewdef('uh_v');
 insert into uh_c (a) values (9) returning *;
 insert into uh_c (a) values (10);

@@ -187,7 +187,7 @@ fn check_binary(ctx: &mut DdlContext<'_>, source: Oid, target: Oid) -> Result<()
     Err(refused(message))
 }
 
-/// DROP CAST. Nothing depends on a cast.
+/// DROP CAST. A cast has no dependents.
 pub(super) fn drop_casts(ctx: &mut DdlContext<'_>, stmt: &DropStmt) -> Result<()> {
     for object in &stmt.objects {
         let ObjectRef::Cast(source, target) = object else {

@@ -1,4 +1,4 @@
-//! What the catalog's texts mean in two versions of the catalog.
+//! The meanings of the catalog's texts in two versions of the catalog.
 //!
 //! Views, expressions and bodies in SQL's own syntax are kept as texts that are bound again at each
 //! use. They name functions, operators and types exactly, and a user's cast by a function is kept as a

@@ -56,7 +56,7 @@ pub(in super::super) fn create_operator(
     store(ctx, operator, &definition)
 }
 
-/// Stores the operator with its links. A shell has those that others have given it.
+/// Stores the operator with its links. A shell keeps the links that others have given it.
 fn store(ctx: &mut DdlContext<'_>, mut operator: Operator, definition: &Definition) -> Result<()> {
     let (oid, types) = (operator.oid, (operator.left, operator.right));
     let mut others = Vec::new();

@@ -63,7 +63,7 @@ pub(super) fn refused(message: impl Into<String>) -> Error {
     Error::new(SqlState::INVALID_FUNCTION_DEFINITION, message.into())
 }
 
-/// What an operator has, for the rules about it.
+/// The attributes of an operator, for the rules about them.
 pub(super) struct Attributes {
     pub(super) is_binary: bool,
     pub(super) is_boolean: bool,
