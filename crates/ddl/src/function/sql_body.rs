@@ -44,8 +44,8 @@ pub(super) fn interpret(
     Ok(())
 }
 
-/// A body as the catalog keeps it. `current` gives relations as they are called now; `using`: joins
-/// with USING may be printed as such.
+/// A body as the catalog keeps it. `current` gives relations as they are called now. `using` allows
+/// joins with USING to be printed as such.
 fn print_kept(
     catalog: &Catalog,
     function: &Function,

@@ -1,5 +1,5 @@
-//! Statements without a plan that a function runs in the executor itself: those that return rows,
-//! take locks, use cursors or store a query's rows (ProcessUtility in utility.c). The session runs
+//! Statements without a plan that a function runs in the executor itself (ProcessUtility in
+//! utility.c). They return rows, take locks, use cursors or store a query's rows. The session runs
 //! the others ([`steppe_functions::SessionHost::utility`]).
 //!
 //! A statement that returns rows has its columns from the moment when it is prepared, as
@@ -32,7 +32,7 @@ pub(super) struct Utility {
 pub(super) struct Run<'r> {
     pub(super) source: &'r Arc<str>,
     pub(super) values: &'r [Datum],
-    /// At most so many rows are given to the sink (0: all).
+    /// The most rows that the sink gets (0: all).
     pub(super) limit: u64,
 }
 
@@ -176,7 +176,7 @@ fn text_column(name: &str) -> ResultColumn {
     ResultColumn { name: name.into(), ty: TypeRef::plain(oid::TEXT), domain: 0, origin: (0, 0) }
 }
 
-/// The command that a function that is not VOLATILE refuses, of those that are run here.
+/// The command by which a function that is not VOLATILE refuses a statement that is run here.
 fn command_of(statement: &Statement) -> Option<&'static str> {
     Some(match statement {
         Statement::Show(_) => "SHOW",
