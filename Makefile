@@ -72,11 +72,11 @@ else
 	$(binaries)/debug/golden --server $(binaries)/debug/steppe $(FILES)
 endif
 
-differential: set-up-test ## Random statements against PostgreSQL 15 (ARGS="--of plans|constants|partitions --seed N --statements N|endless")
+differential: set-up-test ## Random statements against PostgreSQL 15 (ARGS="--of plans|constants|partitions|routines|triggers|keys|schedules --seed N --statements N|endless")
 	cargo build --bin steppe --bin differential
 	$(binaries)/debug/differential --server $(binaries)/debug/steppe --postgres /usr/lib/postgresql/15/bin $(ARGS)
 
-ddl-load: set-up-test ## Leaves come and go while clients read and write (ARGS="--seconds N --clients N")
+ddl-load: set-up-test ## Leaves, or functions and keys, change while clients use them (ARGS="--of routines --seconds N")
 	cargo build --bin steppe --bin ddl_load
 	$(binaries)/debug/ddl_load --server $(binaries)/debug/steppe $(ARGS)
 

@@ -2,8 +2,8 @@
 # Decoders under random and changed bytes, round after round until one fails: `make fuzz`.
 #
 # Protocol messages, values in text and binary, rows, keys, COPY data, bodies of functions, log records
-# and what is in them, prepared transactions (property tests), then whole databases with forged pages, log
-# records, doublewrite and control files. Each round has a seed, which it prints: SEED=n replays it.
+# and what is in them, prepared transactions (property tests), then changed functions that a server runs,
+# and whole databases with forged pages, log records, doublewrite and control files. Each round has a seed, which it prints: SEED=n replays it.
 # ROUNDS: how many rounds; CASES: how many inputs each property test gets in a round.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,6 +23,8 @@ for ((round = 1; round <= ${rounds:-round}; round++, seed++)); do
     properties -p steppe-wire -- junk changed chunks
     properties -p steppe-storage --lib -- garbage flipped
     properties -p steppe-txn --lib -- decoding states
+    STEPPE_FIRST_SEED=$((seed * 1000)) STEPPE_SEEDS=$((cases / 100)) \
+        cargo test -q -p steppe-server --test changed_programs
     STEPPE_FIRST_SEED=$((seed * 1000)) STEPPE_SEEDS=$((cases / 100)) \
         cargo test -q -p steppe-txn --test corruption -- forged damage
 done

@@ -80,6 +80,8 @@ for subject in routines triggers keys; do
         --postgres /usr/lib/postgresql/15/bin --of "$subject" --seed "${STEPPE_SEED:-1}" \
         --statements 1000
 done
+step "random schedules: PostgreSQL 15" "$binaries/differential" --server "$binaries/steppe" \
+    --postgres /usr/lib/postgresql/15/bin --of schedules --seed "${STEPPE_SEED:-1}" --statements 40
 # The benchmark's groups where they are small: does each work, and do both answer alike?
 groups=(--only tpch --only joins --only planning --only inserts)
 ! command -v sysbench >/dev/null || groups+=(--only sysbench-oltp_read)
@@ -88,6 +90,7 @@ step "benchmark, small: PostgreSQL 15" "$binaries/bench" --check --steppe-bin "$
 step "dumps: PostgreSQL 15" "$binaries/dumps" --server "$binaries/steppe" \
     --postgres /usr/lib/postgresql/15/bin
 step "DDL under load" "$binaries/ddl_load" --server "$binaries/steppe" --seconds 10
+step "functions under load" "$binaries/ddl_load" --server "$binaries/steppe" --of routines --seconds 8
 step "kill -9, $cycles cycles" "$binaries/kill9" --server "$binaries/steppe" --cycles "$cycles"
 step "histories" "$binaries/histories" --server "$binaries/steppe" --rounds 2
 

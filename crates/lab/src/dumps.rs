@@ -134,8 +134,8 @@ impl Bench<'_> {
     /// The schemas that PostgreSQL's version knows.
     fn load(&self, place: Place<'_>) -> Result<()> {
         let versions: &[&str] = match self.oracle.major() {
-            EXPECTED_MAJOR.. => &["schema.sql", "schema_18.sql"],
-            _ => &["schema.sql"],
+            EXPECTED_MAJOR.. => &["schema.sql", "routines.sql", "schema_18.sql"],
+            _ => &["schema.sql", "routines.sql"],
         };
         for file in versions {
             self.psql(place, &self.options.schemas.join(file))?;
@@ -216,12 +216,14 @@ impl Bench<'_> {
         self.tool("psql", place, options).map(|_| ())
     }
 
-    /// The tables, indexes and sequences as psql describes them, and all rows.
+    /// The tables, indexes and sequences as psql describes them, the other objects as the catalog
+    /// does, and all rows.
     fn described(&self, place: Place<'_>) -> Result<String> {
         let names = self.tool("psql", place, ["-X", "-A", "-t", "-q", "-c", DESCRIBED])?;
         let describe = names.lines().map(|name| format!("\\d+ {name}\n"));
         let script = self.scratch.path().join("describe.sql");
-        fs::write(&script, describe.collect::<String>() + CONTENTS).map_err(Failure::Io)?;
+        fs::write(&script, describe.collect::<String>() + OBJECTS + CONTENTS)
+            .map_err(Failure::Io)?;
         let script = script.display().to_string();
         let text = self.tool("psql", place, ["-X", "-q", "-f", &script])?;
         Ok(text.lines().map(without_oid).fold(String::new(), |all, line| all + &line + "\n"))
@@ -269,6 +271,36 @@ impl Bench<'_> {
 const DESCRIBED: &str = r#"SELECT oid::regclass FROM pg_class
  WHERE relnamespace IN ('s'::regnamespace, 'public'::regnamespace)
    AND relkind IN ('r', 'p', 'S', 'i', 'I') ORDER BY relname COLLATE "C""#;
+
+/// Functions, aggregates, types, triggers and foreign keys. Each version of PostgreSQL has its own
+/// text of a body that is stored as a tree: only the results of such functions are compared. It also
+/// has its own names of the copies of a foreign key for the partitions of the referenced table. Dumps leave
+/// out the names of copies for the partitions of the referencing table.
+const OBJECTS: &str = r#"
+SELECT p.oid::regprocedure, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid),
+       CASE WHEN prokind <> 'a' AND prosqlbody IS NULL THEN pg_get_functiondef(p.oid) END,
+       prokind, prosecdef, proleakproof, proisstrict, provolatile, proparallel, procost, prorows,
+       proconfig, proacl, obj_description(p.oid, 'pg_proc')
+  FROM pg_proc p WHERE pronamespace = 's'::regnamespace ORDER BY p.oid::regprocedure::text COLLATE "C";
+SELECT aggfnoid::regprocedure, aggtransfn, aggfinalfn, aggkind, aggnumdirectargs, aggfinalextra,
+       aggtranstype::regtype, agginitval
+  FROM pg_aggregate a JOIN pg_proc p ON p.oid = aggfnoid
+ WHERE pronamespace = 's'::regnamespace ORDER BY proname COLLATE "C";
+SELECT typname, typtype, typnotnull, typdefault, obj_description(t.oid, 'pg_type'),
+       (SELECT string_agg(enumlabel, ',' ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = t.oid),
+       (SELECT string_agg(conname || ' ' || pg_get_constraintdef(c.oid), ',' ORDER BY conname COLLATE "C")
+          FROM pg_constraint c WHERE contypid = t.oid AND contype = 'c')
+  FROM pg_type t WHERE typnamespace = 's'::regnamespace ORDER BY typname COLLATE "C";
+SELECT tgrelid::regclass, tgname, CASE WHEN tgparentid = 0 THEN pg_get_triggerdef(t.oid) END, tgenabled,
+       tgdeferrable, tginitdeferred, obj_description(t.oid, 'pg_trigger')
+  FROM pg_trigger t WHERE NOT tgisinternal ORDER BY tgrelid::regclass::text COLLATE "C", tgname COLLATE "C";
+SELECT conrelid::regclass, CASE WHEN conparentid = 0 THEN conname END, pg_get_constraintdef(oid), convalidated, conparentid = 0 AS is_own,
+       conislocal, coninhcount, obj_description(oid, 'pg_constraint')
+  FROM pg_constraint c WHERE contype = 'f' AND connamespace = 's'::regnamespace
+   AND NOT EXISTS (SELECT FROM pg_constraint p WHERE p.oid = c.conparentid AND p.conrelid = c.conrelid)
+ ORDER BY conrelid::regclass::text COLLATE "C", 2 COLLATE "C", 3 COLLATE "C";
+SELECT s.plus_one(1), s.atomic(1), s.atomic(1, 2, 3, 4), s.outs(1, 'a'), s.body('(3,,)'), s.total(1), s.early();
+"#;
 
 /// The tables and sequences as lists, and all that is in them.
 const CONTENTS: &str = r#"

@@ -12,6 +12,10 @@
 //! After each line the script goes on when every session has answered or waits for another's
 //! lock (pg_blocking_pids, as PostgreSQL's isolation tester does it), so that the output is the
 //! same every time. Sessions connect when they are first named.
+//!
+//! A *schedule* is a script whose lines are in a random order ([`run_schedule`]). A line for a
+//! session that waits is recorded and left out. At the end every transaction ends, and where
+//! sessions wait for each other in a circle, the last one is canceled.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -46,16 +50,48 @@ pub fn is_for_sessions(script: &str) -> bool {
 
 /// Runs a script and returns its output.
 pub fn run(script: &str, address: SocketAddr, database: &str) -> io::Result<String> {
+    play((script, ""), address, database, Busy::Refuse)
+}
+
+/// Runs a schedule and then an epilogue, which is for sessions without a transaction.
+pub fn run_schedule(
+    (schedule, epilogue): (&str, &str),
+    address: SocketAddr,
+    database: &str,
+) -> io::Result<String> {
+    play((schedule, epilogue), address, database, Busy::Skip)
+}
+
+/// The treatment of a line for a session that has not answered yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Busy {
+    Refuse,
+    Skip,
+}
+
+fn play(
+    (script, epilogue): (&str, &str),
+    address: SocketAddr,
+    database: &str,
+    busy: Busy,
+) -> io::Result<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let place = Place { address, database: database.to_owned() };
         let mut stage = Stage {
             observer: place.connect().await?.client,
             place,
+            busy,
             sessions: BTreeMap::new(),
             output: String::new(),
         };
         for line in script.lines() {
+            stage.play(line).await?;
+        }
+        if busy == Busy::Skip {
+            stage.end_transactions().await?;
+        }
+        for line in epilogue.lines() {
             stage.play(line).await?;
         }
         stage.finish().await
@@ -101,6 +137,7 @@ impl Session {
 /// The sessions of a script, and the output so far.
 struct Stage {
     place: Place,
+    busy: Busy,
     observer: Arc<Client>,
     sessions: BTreeMap<String, Session>,
     output: String,
@@ -126,12 +163,32 @@ impl Stage {
             return self.settle(name, true).await;
         }
         if session.pending.is_some() {
+            if self.busy == Busy::Skip {
+                let _ = writeln!(self.output, "{name} still waits");
+                return Ok(());
+            }
             return Err(io::Error::other(format!("{name} has not answered yet: {line}")));
         }
         let (client, sql) = (Arc::clone(&session.client), sql.to_owned());
         let answer = tokio::spawn(async move { client.simple_query(&sql).await });
         session.pending = Some((answer, false));
         self.settle(name, false).await
+    }
+
+    /// Commits the transactions of all sessions. A session that waits commits once it has its answer.
+    async fn end_transactions(&mut self) -> io::Result<()> {
+        let mut left: Vec<String> = self.sessions.keys().cloned().collect();
+        while let Some(last) = left.last().cloned() {
+            let is_waiting = |name: &String| self.sessions[name].pending.is_some();
+            match left.iter().position(|name| !is_waiting(name)) {
+                Some(at) => {
+                    let name = left.remove(at);
+                    self.play(&format!("{name}: COMMIT")).await?;
+                }
+                None => self.play(&format!("{last}: {CANCEL}")).await?,
+            }
+        }
+        Ok(())
     }
 
     /// Waits until every session has answered or waits for another one, then shows the answers:

@@ -3,13 +3,14 @@
 
 mod support;
 
+use std::io::{ErrorKind, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use support::process::Steppe;
-use support::{Random, Raw, TestDir, TestServer, rows, sqlstate};
+use support::{Message, Random, Raw, TestDir, TestServer, query, rows, sqlstate};
 
 /// Keys of the referenced tables.
 const KEYS: u64 = 12;
@@ -56,21 +57,26 @@ fn statement(random: &mut Random) -> String {
     }
 }
 
+const LEVELS: [&str; 3] = ["read committed", "repeatable read", "serializable"];
+
+/// The answer to a query. `None`: the server is killed.
+fn ask(raw: &mut Raw, text: &str) -> Option<Vec<Message>> {
+    raw.stream.write_all(&query(text)).ok()?;
+    let answer = raw.until_ready();
+    answer.last().is_some_and(|message| message.tag == b'Z').then_some(answer)
+}
+
 /// A transaction of some statements. False: the server is killed.
 fn transaction(raw: &mut Raw, random: &mut Random) -> bool {
-    let level = ["read committed", "repeatable read", "serializable"][random.below(3) as usize];
+    let level = LEVELS[random.below(3) as usize];
     let mut statements = vec![format!("begin isolation level {level}")];
     statements.extend((0..1 + random.below(4)).map(|_| statement(random)));
     statements.push("commit".into());
     for text in statements {
-        let answer = raw.query(&text);
-        if answer.last().is_none_or(|message| message.tag != b'Z') {
-            return false;
-        }
+        let Some(answer) = ask(raw, &text) else { return false };
         if let Some(found) = sqlstate(&answer) {
             assert!(EXPECTED.contains(&found.as_str()), "{found}: {text}");
-            raw.query("rollback");
-            return true;
+            return ask(raw, "rollback").is_some();
         }
     }
     true
@@ -115,10 +121,111 @@ fn concurrent_changes_leave_no_orphan() {
     }
 }
 
+/// Two sessions that insert a reference to a key and delete the key at once, and one that watches.
+struct Contest {
+    level: &'static str,
+    sessions: [Raw; 2],
+    second_pid: String,
+    watcher: Raw,
+}
+
+impl Contest {
+    fn new(server: &Steppe, level: &'static str) -> Contest {
+        let mut sessions = [server.connect(), server.connect()];
+        let found = rows(&sessions[1].query("select pg_backend_pid()"));
+        let second_pid = found[0][0].clone().expect("a session has a number");
+        Contest { level, sessions, second_pid, watcher: server.connect() }
+    }
+
+    /// Runs one statement in a transaction, and the other one before its commit: that must wait.
+    /// `None`: the server is killed.
+    fn run(&mut self, first: &str, second: &str) -> Option<()> {
+        let [holder, waiter] = &mut self.sessions;
+        let level = self.level;
+        let begin = format!("begin isolation level {level}");
+        ask(holder, &begin)?;
+        ask(waiter, &begin)?;
+        // The changes of other sessions may make a transaction fail at SERIALIZABLE.
+        let is_refused = |answer: &[Message]| {
+            level == "serializable" && sqlstate(answer).as_deref() == Some("40001")
+        };
+        let answer = ask(holder, first)?;
+        if is_refused(&answer) {
+            ask(holder, "rollback")?;
+            return ask(waiter, "rollback").map(drop);
+        }
+        assert_eq!(sqlstate(&answer), None, "{level}: {first}");
+        waiter.stream.write_all(&query(second)).ok()?;
+        let blockers = format!("select cardinality(pg_blocking_pids({}))", self.second_pid);
+        let mut has_waited = true;
+        while rows(&ask(&mut self.watcher, &blockers)?) == [[Some("0".to_owned())]] {
+            match has_bytes(waiter) {
+                Some(0) => return None,
+                Some(_) => {
+                    has_waited = false;
+                    break;
+                }
+                None => {}
+            }
+        }
+        let has_failed = is_refused(&ask(holder, "commit")?);
+        let answer = waiter.until_ready();
+        if answer.last().is_none_or(|message| message.tag != b'Z') {
+            return None;
+        }
+        let state = sqlstate(&answer);
+        let is_right = match state.as_deref() {
+            Some("40001") => has_waited || is_refused(&answer),
+            Some("23503") => has_waited && !has_failed,
+            // CASCADE deletes the reference.
+            _ => has_waited && (has_failed || second.starts_with("delete from keys")),
+        };
+        assert!(is_right, "{level}: {second} after {first}: {state:?}, it waited: {has_waited}");
+        ask(waiter, "commit").map(drop)
+    }
+}
+
+/// How many bytes of an answer have come, none if the connection has ended. `None`: no answer yet.
+fn has_bytes(raw: &mut Raw) -> Option<usize> {
+    raw.stream.set_nonblocking(true).expect("does not wait");
+    let found = raw.stream.peek(&mut [0]);
+    raw.stream.set_nonblocking(false).expect("waits");
+    match found {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+        found => Some(found.unwrap_or(0)),
+    }
+}
+
+/// Contests about new keys until the server is killed. Returns their number.
+fn contests(mut contest: Contest, keys: std::ops::Range<u64>) -> u64 {
+    let first = keys.start;
+    for key in keys {
+        let (child, parent) =
+            [("refused", "parent"), ("later", "parent"), ("parts", "keys")][(key % 3) as usize];
+        if ask(&mut contest.watcher, &format!("insert into {parent} values ({key})")).is_none() {
+            return key - first;
+        }
+        // The checks of `later` and `parent` come with the statements, not at COMMIT.
+        let now = "set constraints all immediate";
+        let insert = format!("insert into {child} values (0, {key}); {now}");
+        let delete = format!("delete from {parent} where id = {key}; {now}");
+        let ran = match key % 2 {
+            0 => contest.run(&insert, &delete),
+            _ => contest.run(&delete, &insert),
+        };
+        if ran.is_none() {
+            return key - first;
+        }
+    }
+    panic!("there are not enough keys")
+}
+
+/// At each isolation level two sessions contend for a key, and others change rows at random.
 #[test]
 fn a_kill_leaves_no_orphan() {
     let dir = TestDir::new();
-    let mut server = Steppe::start_with(&dir, &["deadlock_timeout=20ms"]);
+    let settings = ["deadlock_timeout=20ms"];
+    let mut server = Steppe::start_with(&dir, &settings);
     assert_eq!(sqlstate(&server.connect().query(SCHEMA)), None);
     for round in 0..4 {
         let stop = Arc::new(AtomicBool::new(false));
@@ -131,15 +238,29 @@ fn a_kill_leaves_no_orphan() {
                 })
             })
             .collect();
+        let contesting: Vec<_> = LEVELS
+            .into_iter()
+            .zip(1..)
+            .map(|(level, number)| {
+                let contest = Contest::new(&server, level);
+                let first = round * 10_000_000 + number * 1_000_000;
+                thread::spawn(move || contests(contest, first..first + 1_000_000))
+            })
+            .collect();
         // The moment of the kill: some load later.
-        thread::sleep(Duration::from_millis(150 + 70 * round));
+        let until = Instant::now() + Duration::from_millis(250 + 70 * round);
+        while Instant::now() < until && !contesting.iter().any(|contest| contest.is_finished()) {
+            thread::sleep(Duration::from_millis(5));
+        }
         server.signal("-9");
         stop.store(true, Ordering::Relaxed);
         for client in clients {
-            // A client whose connection broke may fail to send.
-            let _ = client.join();
+            client.join().expect("a client ends with the server");
         }
-        server = Steppe::start_with(&dir, &["deadlock_timeout=20ms"]);
+        for contest in contesting {
+            contest.join().expect("two sessions have contended as they should");
+        }
+        server = Steppe::start_with(&dir, &settings);
         assert_eq!(orphans(&mut server.connect()), Vec::<String>::new(), "round {round}");
     }
 }

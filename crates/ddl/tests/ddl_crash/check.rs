@@ -13,6 +13,7 @@ use steppe_txn::{DatabaseId, FileId, IndexStore, RelFileNumber, TreeId, Visibili
 use steppe_types::key::{KeyPart, encode_key};
 use steppe_types::{Datum, Oid, Result};
 
+use crate::families::{self, Families, is_family};
 use crate::keyed::{self, Keyed, is_keyed};
 use crate::model::{Bound, KEYS, Key, Kind, Row, State, Table, Used};
 use crate::session::{Instance, Session};
@@ -94,7 +95,8 @@ fn tables(catalog: &Catalog) -> impl Iterator<Item = &Arc<Relation>> {
 pub(crate) fn read_state(session: &mut Session) -> Result<State> {
     let catalog = session.catalog();
     let mut state = State { sequences: sequences_of(session, &catalog)?, ..State::default() };
-    for table in tables(&catalog) {
+    state.families = Families::read(session)?.map(Into::into);
+    for table in tables(&catalog).filter(|table| !is_family(table)) {
         if is_keyed(table) {
             let keyed = Keyed::read(session, table)?;
             state.keyed.insert(table.name.to_string(), keyed.into());
@@ -174,7 +176,15 @@ pub(crate) fn check_all(session: &mut Session, state: &State) -> Result<()> {
     let catalog = session.catalog();
     state.check_placement();
     check_inherits(&catalog, state)?;
+    families::check(session, state)?;
     for table in tables(&catalog) {
+        if is_family(table) {
+            match table.kind {
+                RelKind::PartitionedTable => check_partitions(&catalog, table),
+                _ => check_indexes(session, &catalog, table)?,
+            }
+            continue;
+        }
         if is_keyed(table) {
             check_indexes(session, &catalog, table)?;
             keyed::check(session, state, table)?;
@@ -204,7 +214,10 @@ fn check_inherits(catalog: &Catalog, state: &State) -> Result<()> {
     let (database, session) = ("postgres", &NoSession);
     let context = SystemContext { catalog, database, database_oid: POSTGRES_DATABASE, session };
     let rows = system::rows(PG_INHERITS, &context)?.expect("they can be told");
-    let is_table = |row: &&Vec<Datum>| tables(catalog).any(|t| t.oid == oid_of(&row[0]));
+    let is_table = |row: &&Vec<Datum>| {
+        let mut others = tables(catalog).filter(|table| !is_family(table));
+        others.any(|table| table.oid == oid_of(&row[0]))
+    };
     let found = rows.iter().filter(is_table).map(|row| {
         let is_detaching = row[3] == Datum::Bool(true);
         (name_of(catalog, oid_of(&row[0])), name_of(catalog, oid_of(&row[1])), is_detaching)

@@ -17,12 +17,14 @@
 //! - each index has the entries of its table's rows and no other, and each index of a partitioned
 //!   table one part in every partition;
 //! - DEFERRABLE keys are unique, and each row is found by its key;
+//! - a statement and the cascades of its foreign keys are whole or absent, and no reference is without
+//!   its key;
 //! - each page of a file belongs to exactly one relation, or is free, and every tree is sound;
 //! - and the next life goes on from there.
 //!
 //! One thread runs all sessions, in an order that the seed decides (`session` says how it treats a
 //! wait). Reading order: `model`, `statement`, `ddl` and `dml`, `world`, `detaching`, `snapshot`,
-//! `sequences`, `keyed`, `check`. The module `session` takes the place of the server.
+//! `sequences`, `keyed`, `families`, `check`. The module `session` takes the place of the server.
 
 #![allow(missing_docs)]
 
@@ -30,6 +32,7 @@ mod check;
 mod ddl;
 mod detaching;
 mod dml;
+mod families;
 mod keyed;
 mod model;
 mod sequences;

@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 use steppe_partition::{PartitionBound, PartitionMap, PartitionStrategy};
 use steppe_types::{Datum, oid};
 
+use crate::families::{self, Families};
 use crate::keyed::{Change, Keyed};
 
 /// Partition keys are below this.
@@ -159,6 +160,8 @@ pub(crate) struct State {
     pub(crate) sequences: BTreeMap<String, Used>,
     /// Tables with DEFERRABLE keys.
     pub(crate) keyed: BTreeMap<String, Rc<Keyed>>,
+    /// Tables with foreign keys, if they are there.
+    pub(crate) families: Option<Rc<Families>>,
 }
 
 impl State {
@@ -315,6 +318,7 @@ impl State {
             .map(|(name, used)| format!("sequence {name}: {used:?}"))
             .collect();
         lines.extend(self.keyed.iter().flat_map(|(name, table)| table.lines(name)));
+        lines.extend(self.families.iter().flat_map(|families| families.lines()));
         for (name, table) in &self.tables {
             let kind = match &table.kind {
                 Kind::Rows(rows) => format!("{} rows", rows.len()),
@@ -356,6 +360,8 @@ pub(crate) enum Op {
     DropSequence(String),
     /// For a table with a DEFERRABLE key.
     Keyed(String, Change),
+    /// For the tables with foreign keys.
+    Family(families::Change),
     /// SET CONSTRAINTS of that table's key, or ALL, to DEFERRED or IMMEDIATE.
     Constraints(Option<String>, bool),
 }
@@ -385,6 +391,7 @@ impl Op {
                 assert!(state.sequences.remove(name).is_some(), "no sequence {name}");
             }
             Op::Keyed(name, change) => change.apply(name, &mut state.keyed),
+            Op::Family(change) => change.apply(&mut state.families),
             Op::Constraints(..) => {}
             Op::Rename(from, to) => rename(state, from, to),
             Op::Place(name, of) => change(name, &|table| {

@@ -66,6 +66,7 @@ impl Instance {
 /// Refuses to wait.
 struct Services {
     instance: Arc<Instance>,
+    memory_bytes: usize,
     /// The catalog of the statement that runs.
     catalog: Mutex<Arc<Catalog>>,
 }
@@ -89,6 +90,12 @@ impl SessionHost for Services {
     fn block_on(&self, wait: LockWait) -> Result<()> {
         Err(would_wait(wait))
     }
+
+    /// For the statements of foreign keys.
+    fn frame(&self) -> Result<Frame> {
+        let catalog = Arc::clone(&self.catalog.lock());
+        Ok(frame(&self.instance, catalog, PlannerSettings::default(), self.memory_bytes))
+    }
 }
 
 fn would_wait(wait: LockWait) -> Error {
@@ -98,6 +105,29 @@ fn would_wait(wait: LockWait) -> Error {
 
 fn not_waiting(wait: Option<LockWait>) -> Result<()> {
     wait.map_or(Ok(()), |wait| Err(would_wait(wait)))
+}
+
+/// The context of statements over a catalog.
+fn frame(
+    instance: &Instance,
+    catalog: Arc<Catalog>,
+    planner: PlannerSettings,
+    memory_bytes: usize,
+) -> Frame {
+    Frame {
+        names: NameSpace {
+            path: Arc::from(SEARCH_PATH.as_slice()),
+            creation: Some(PUBLIC),
+            ..NameSpace::initial(catalog)
+        },
+        io: Arc::new(IoContext::default()),
+        planner: Arc::new(planner),
+        older: None,
+        engine: Arc::clone(&instance.engine),
+        temp: Arc::clone(&instance.temp),
+        maintenance_work_mem_bytes: memory_bytes,
+        statistics_target: 10,
+    }
 }
 
 /// Sizes that make plans with indexes worth their while.
@@ -146,6 +176,7 @@ impl Session {
             handle,
             services: Arc::new(Services {
                 instance: Arc::clone(instance),
+                memory_bytes,
                 catalog: Mutex::new(instance.catalog.published()),
             }),
             settings: PlannerSettings::default(),
@@ -186,6 +217,11 @@ impl Session {
             Some(transaction) => Arc::clone(store.changes(transaction.for_ddl().1).catalog()),
             None => store.published(),
         }
+    }
+
+    /// Whether the transaction is at REPEATABLE READ.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        self.is_repeatable
     }
 
     // ----- transactions -----
@@ -313,20 +349,8 @@ impl Session {
     }
 
     fn frame(&self) -> Frame {
-        Frame {
-            names: NameSpace {
-                path: Arc::from(SEARCH_PATH.as_slice()),
-                creation: Some(PUBLIC),
-                ..NameSpace::initial(self.instance.catalog.published())
-            },
-            io: Arc::new(IoContext::default()),
-            planner: Arc::new(self.settings.clone()),
-            older: None,
-            engine: Arc::clone(&self.instance.engine),
-            temp: Arc::clone(&self.instance.temp),
-            maintenance_work_mem_bytes: self.memory_bytes,
-            statistics_target: 10,
-        }
+        let catalog = self.instance.catalog.published();
+        frame(&self.instance, catalog, self.settings.clone(), self.memory_bytes)
     }
 
     fn with_ddl<T>(

@@ -199,6 +199,7 @@ impl<'a> World<'a> {
             30..33 => self.roll_back(who),
             33..36 => self.draw_values(who),
             36..38 => self.change_keys(who),
+            38..42 => self.change_families(who),
             _ => self.statement(who),
         }
     }

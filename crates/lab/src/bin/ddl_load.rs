@@ -1,18 +1,20 @@
-//! Attaches and detaches leaves of partitioned tables under load. See [`steppe_lab::ddl_load`].
+//! Changes leaves of partitioned tables, or functions and triggers, under load. See [`steppe_lab::ddl_load`].
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use steppe_lab::command_line::{self, number, unknown};
-use steppe_lab::ddl_load::{self, Options};
+use steppe_lab::ddl_load::{self, Options, Subject};
 
 const USAGE: &str = "usage: ddl_load [--server BINARY | --postgres HOST:PORT|BINARIES] \
-                     [--clients N] [--seconds N] [--seed N]";
+                     [--of leaves|routines] [--clients N] [--seconds N] [--seed N]";
 
 fn set(options: &mut Options, name: &str, value: &str) -> Result<(), String> {
     match name {
         "--server" => options.server = PathBuf::from(value),
         "--postgres" => options.postgres = Some(value.to_owned()),
+        "--of" if value == "leaves" => options.subject = Subject::Leaves,
+        "--of" if value == "routines" => options.subject = Subject::Routines,
         "--clients" => options.clients = number(name, value)?.clamp(1, 1000) as usize,
         "--seconds" => options.seconds = number(name, value)?,
         "--seed" => options.seed = number(name, value)?,
@@ -24,6 +26,7 @@ fn set(options: &mut Options, name: &str, value: &str) -> Result<(), String> {
 #[tokio::main]
 async fn main() -> ExitCode {
     let default = Options {
+        subject: Subject::Leaves,
         server: PathBuf::from("target/debug/steppe"),
         postgres: None,
         clients: 16,

@@ -7,8 +7,8 @@ use steppe_lab::command_line::{self, number, unknown};
 use steppe_lab::differential::{self, Options, Subject};
 
 const USAGE: &str = "usage: differential --postgres HOST:PORT|BINARIES [--server BINARY] \
-                     [--of statements|plans|constants|partitions|routines|triggers|keys] \
-                      [--seed N] [--statements N|endless]";
+                     [--of statements|plans|constants|partitions|routines|triggers|keys|\
+                     schedules] [--seed N] [--statements N|endless]";
 
 fn set(options: &mut Options, name: &str, value: &str) -> Result<(), String> {
     match name {
@@ -22,6 +22,7 @@ fn set(options: &mut Options, name: &str, value: &str) -> Result<(), String> {
         "--of" if value == "routines" => options.subject = Subject::Routines,
         "--of" if value == "triggers" => options.subject = Subject::Triggers,
         "--of" if value == "keys" => options.subject = Subject::Keys,
+        "--of" if value == "schedules" => options.subject = Subject::Schedules,
         "--statements" if value == "endless" => options.statements = None,
         "--statements" => options.statements = Some(number(name, value)?),
         _ => return unknown(name),

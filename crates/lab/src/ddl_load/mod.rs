@@ -16,9 +16,14 @@
 //!    there once.
 //!
 //! The same load runs against PostgreSQL: that is how the list of errors was made.
+//!
+//! The other [`Subject`] is functions, triggers, columns and foreign keys, which change while clients
+//! use them ([`routines`]).
 
+mod changes;
 mod client;
 mod ddl;
+mod routines;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -49,9 +54,20 @@ const HANG_TIMEOUT: Duration = Duration::from_secs(60);
 
 type Result<T> = std::result::Result<T, Failure>;
 
+/// The objects that change under load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// The leaves of partitioned tables.
+    Leaves,
+    /// Functions, triggers, columns and foreign keys.
+    Routines,
+}
+
 /// How to run.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// The objects that change.
+    pub subject: Subject,
     /// The binary `steppe`, unless PostgreSQL is asked.
     pub server: PathBuf,
     /// PostgreSQL instead: `HOST:PORT`, or the directory of its binaries.
@@ -108,7 +124,8 @@ pub async fn run(options: &Options, report: impl FnMut(&str)) -> Result<()> {
         let oracle = Oracle::open(place)?;
         let database = format!("ddl_load_{}", std::process::id());
         oracle.create_database(&database)?;
-        let result = load(options, oracle.address(), &database, report).await;
+        let place = Place { address: oracle.address(), database: database.clone() };
+        let result = load(options, (&place, false), report).await;
         oracle.drop_database(&database)?;
         return result;
     }
@@ -119,12 +136,20 @@ pub async fn run(options: &Options, report: impl FnMut(&str)) -> Result<()> {
         settings: vec!["shared_buffers=16MB".into(), "deadlock_timeout=100ms".into()],
     };
     let (server, address) = ServerProcess::start(&server_options, START_TIMEOUT)?;
-    load(options, address, "postgres", report).await?;
+    let place = Place { address, database: "postgres".to_owned() };
+    load(options, (&place, true), report).await?;
     server.stop(START_TIMEOUT)?;
     Ok(())
 }
 
-async fn connect(address: SocketAddr, database: &str) -> Result<Client> {
+/// A database on a server.
+#[derive(Debug, Clone)]
+struct Place {
+    address: SocketAddr,
+    database: String,
+}
+
+async fn connect(Place { address, database }: &Place) -> Result<Client> {
     let config =
         format!("host={} port={} user=postgres dbname={database}", address.ip(), address.port());
     let (client, connection) = tokio_postgres::connect(&config, NoTls).await?;
@@ -141,39 +166,50 @@ fn broken<T>(what: String) -> Result<T> {
 
 async fn load(
     options: &Options,
-    address: SocketAddr,
-    database: &str,
+    (place, is_steppe): (&Place, bool),
     mut report: impl FnMut(&str),
 ) -> Result<()> {
-    let setup = connect(address, database).await?;
-    ddl::create(&setup).await?;
     let random = SeededRandom::new(options.seed);
+    let summary = match options.subject {
+        Subject::Leaves => load_leaves(options, place, &random).await?,
+        Subject::Routines => {
+            let (clients, seconds) = (options.clients, options.seconds);
+            routines::load((place, is_steppe), clients, seconds, &random).await?
+        }
+    };
+    report(&summary);
+    Ok(())
+}
+
+/// Runs the load on leaves; returns a line about it.
+async fn load_leaves(options: &Options, place: &Place, random: &SeededRandom) -> Result<String> {
+    let setup = connect(place).await?;
+    ddl::create(&setup).await?;
     let shared = Arc::new(Shared::default());
     let mut clients = JoinSet::new();
     for number in 0..options.clients {
-        let client = connect(address, database).await?;
+        let client = connect(place).await?;
         let number = i32::try_from(number).unwrap_or(i32::MAX);
         let random = SeededRandom::new(random.next());
         clients.spawn(LoadClient::new(client, number, random, shared.clone()).run());
     }
     let mut changers = JoinSet::new();
-    let changer = connect(address, database).await?;
+    let changer = connect(place).await?;
     let accounts = ddl::Accounts::new(changer, SeededRandom::new(random.next()), shared.clone());
     changers.spawn(accounts.run());
-    let changer = connect(address, database).await?;
+    let changer = connect(place).await?;
     let entries = ddl::Entries::new(changer, SeededRandom::new(random.next()), shared.clone());
     changers.spawn(entries.run());
     let finished = wait(options, &shared, &mut clients, &mut changers).await;
     shared.stop.store(true, Ordering::Relaxed);
     let (done, changes) = finished?;
     verify(&setup, &done).await?;
-    report(&summary(&done, &changes));
     // Else nothing has been shown.
     let moved: u64 = done.iter().map(|done| done.moves).sum();
     if changes.len() < 4 || changes.values().any(|count| *count == 0) || moved == 0 {
         return broken(format!("too little happened: {changes:?}, {moved} moves"));
     }
-    Ok(())
+    Ok(summary(&done, &changes))
 }
 
 type Changes = BTreeMap<&'static str, u64>;

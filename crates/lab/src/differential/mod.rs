@@ -4,11 +4,12 @@
 //! on), since an answer may not depend on the plan. Errors are compared by their SQLSTATE.
 //! Statements that Steppe refuses with 0A000 are counted, and the report has their number.
 //!
-//! There are seven [`Subject`]s. [`statements`] asks all kinds of statements over plain tables
+//! There are eight [`Subject`]s. [`statements`] asks all kinds of statements over plain tables
 //! ([`generate`]). [`plans`] asks joins, groups and orders over tables large enough to be planned
 //! in many ways. [`constants`] places constants that fail where they are not needed. [`partitions`]
 //! tests pruning more than SQL. [`routines`] runs random PL/pgSQL, triggers and foreign keys, and
-//! compares notices, messages and contexts, too.
+//! compares notices, messages and contexts, too. [`schedules`] has several sessions change rows of
+//! foreign keys in a fixed order of steps.
 
 mod answer;
 mod constants;
@@ -16,6 +17,7 @@ mod generate;
 mod partitions;
 mod plans;
 mod routines;
+mod schedules;
 mod statements;
 
 use std::fmt;
@@ -60,6 +62,8 @@ pub enum Subject {
     Triggers,
     /// Foreign keys.
     Keys,
+    /// Foreign keys under several sessions.
+    Schedules,
 }
 
 /// The options of a run.
@@ -73,7 +77,7 @@ pub struct Options {
     pub subject: Subject,
     /// Where statements come from.
     pub seed: u64,
-    /// The number of statements; `None` runs until it is interrupted.
+    /// The number of statements, or of schedules; `None` runs until it is interrupted.
     pub statements: Option<u64>,
 }
 
@@ -139,6 +143,9 @@ pub async fn run(options: &Options, mut report: impl FnMut(&str)) -> Result<Repo
             }
             Subject::Partitions => {
                 partitions::compare_all(options, (ours, theirs), &mut report).await
+            }
+            Subject::Schedules => {
+                schedules::compare_all(options, (ours, theirs), oracle.major(), &mut report).await
             }
             Subject::Routines | Subject::Triggers | Subject::Keys => {
                 let major = oracle.major();
