@@ -75,7 +75,17 @@ pub(super) fn pg_class(context: &SystemContext<'_>, out: &mut RowsBuilder) {
 pub(super) fn has_triggers(catalog: &Catalog, relation: &Relation) -> bool {
     !relation.triggers.is_empty()
         || relation.foreign_keys().next().is_some()
-        || catalog.is_referenced(relation.oid)
+        || is_referenced(catalog, relation)
+}
+
+/// Whether a foreign key refers to a table or to a partitioned table above it.
+fn is_referenced(catalog: &Catalog, relation: &Relation) -> bool {
+    let above = |table: &Relation| {
+        let parent = table.partition_of.as_ref().map(|of| of.parent);
+        parent.and_then(|parent| catalog.relation(parent)).map(|parent| &**parent)
+    };
+    std::iter::successors(catalog.relation(relation.oid).map(|own| &**own), |table| above(table))
+        .any(|table| catalog.is_referenced(table.oid))
 }
 
 fn class_row(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {

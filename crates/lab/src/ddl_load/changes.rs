@@ -153,9 +153,10 @@ impl Changer {
     }
 
     /// Runs a change, which must succeed.
-    async fn change(&mut self, what: &str, sql: &str) -> Result<()> {
+    async fn change(&mut self, what: &'static str, sql: &str) -> Result<()> {
         let done = self.client.batch_execute(sql).await;
         done.map_err(|error| Failure::Broken(format!("{}: {sql}", Failure::Sql(error))))?;
+        self.shared.succeeded(what);
         *self.counts.entry(what.to_owned()).or_default() += 1;
         Ok(())
     }
@@ -249,9 +250,10 @@ impl Changer {
     }
 
     /// Runs a change; false if it was a deadlock's victim.
-    async fn but_for_deadlocks(&mut self, what: &str, sql: &str) -> Result<bool> {
+    async fn but_for_deadlocks(&mut self, what: &'static str, sql: &str) -> Result<bool> {
         match self.client.batch_execute(sql).await {
             Ok(()) => {
+                self.shared.succeeded(what);
                 *self.counts.entry(what.to_owned()).or_default() += 1;
                 Ok(true)
             }

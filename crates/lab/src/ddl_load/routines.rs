@@ -19,11 +19,11 @@
 //! dropped fails with XX000, "cache lookup failed". Such errors are counted for PostgreSQL, and are
 //! never allowed for Steppe.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, Statement};
@@ -43,6 +43,8 @@ pub(super) const PARENTS: u64 = 20;
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     stop: AtomicBool,
+    /// The names of calls and changes that have not succeeded yet.
+    missing: Mutex<BTreeSet<&'static str>>,
     /// The newest version of the functions whose commit was acknowledged.
     pub(super) version: AtomicI64,
 }
@@ -50,6 +52,14 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn succeeded(&self, name: &'static str) {
+        self.missing().remove(name);
+    }
+
+    fn missing(&self) -> std::sync::MutexGuard<'_, BTreeSet<&'static str>> {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -167,7 +177,9 @@ pub(super) async fn load(
 ) -> Result<String> {
     let setup = connect(place).await?;
     changes::create(&setup).await?;
-    let shared = Arc::new(Shared::default());
+    let names = CALLS.iter().map(|call| call.name).chain(changes::NAMES.iter().copied());
+    let missing = Mutex::new(names.collect());
+    let shared = Arc::new(Shared { missing, ..Shared::default() });
     let mut tasks: JoinSet<Result<Counts>> = JoinSet::new();
     for number in 0..clients {
         let user = User {
@@ -185,31 +197,34 @@ pub(super) async fn load(
         tasks.spawn(changer.run(*what));
     }
     let counts = tokio::time::timeout(
-        Duration::from_secs(seconds) + 2 * HANG_TIMEOUT,
+        Duration::from_secs(seconds) + 3 * HANG_TIMEOUT,
         wait(seconds, &shared, &mut tasks),
     );
     let counts = counts.await.unwrap_or_else(|_| broken("a session does not answer".into()))?;
-    let expected = CALLS.iter().map(|call| call.name).chain(changes::NAMES.iter().copied());
-    let missing: Vec<&str> = expected.filter(|name| !counts.contains_key(*name)).collect();
     // Else nothing has been shown.
-    if !missing.is_empty() {
-        return broken(format!("too little happened: no {missing:?}; {counts:?}"));
+    match &*shared.missing() {
+        missing if missing.is_empty() => Ok(format!("{counts:?}")),
+        missing => broken(format!("too little happened: no {missing:?}; {counts:?}")),
     }
-    Ok(format!("{counts:?}"))
 }
 
-/// Waits until the time is over and all tasks have ended, or the first has failed.
+/// Waits until the time is over and all tasks have ended, or the first has failed. Where the machine
+/// is busy, the time is longer: until each call and change has succeeded.
 async fn wait(
     seconds: u64,
     shared: &Shared,
     tasks: &mut JoinSet<Result<Counts>>,
 ) -> Result<Counts> {
     let mut counts = Counts::new();
-    let end = tokio::time::sleep(Duration::from_secs(seconds));
-    tokio::pin!(end);
+    let start = Instant::now();
+    let (least, most) = (Duration::from_secs(seconds), Duration::from_secs(seconds) + HANG_TIMEOUT);
+    let mut looks = tokio::time::interval(Duration::from_millis(50));
     loop {
         tokio::select! {
-            () = &mut end, if !shared.is_over() => shared.stop.store(true, Ordering::Relaxed),
+            _ = looks.tick(), if !shared.is_over() => {
+                let is_over = start.elapsed() >= least && shared.missing().is_empty();
+                shared.stop.store(is_over || start.elapsed() >= most, Ordering::Relaxed);
+            }
             ended = tasks.join_next() => {
                 let Some(ended) = ended else { return Ok(counts) };
                 for (what, count) in ended.map_err(io::Error::other)?? {
@@ -237,7 +252,10 @@ impl User {
             let at = self.random.below(CALLS.len() as u64) as usize;
             let call = &CALLS[at];
             match self.call(call, &mut prepared[at]).await {
-                Ok(()) => *counts.entry(call.name.to_owned()).or_default() += 1,
+                Ok(()) => {
+                    self.shared.succeeded(call.name);
+                    *counts.entry(call.name.to_owned()).or_default() += 1;
+                }
                 Err(Failure::Sql(error)) => {
                     let code = error.code().map(|code| code.code().to_owned());
                     let code =

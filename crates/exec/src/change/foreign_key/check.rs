@@ -15,7 +15,7 @@ use crate::deferred::{DeferredEvent, KeyOfRow};
 use std::ops::Range;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Constraint, Deferral, ForeignKey, Relation};
-use steppe_txn::{Engine, LookupKeys, RelationLockMode, RowBuf, RowId};
+use steppe_txn::{Engine, IsolationLevel, LookupKeys, RelationLockMode, RowBuf, RowId};
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// A foreign key, on the side of the referencing table.
@@ -246,6 +246,10 @@ fn first_missing(
 
 /// Looks the keys of rows up, and locks the rows that have them. Returns the positions of the keys
 /// that are not there.
+///
+/// A partitioned table is read at the newest snapshot in each isolation level (detectNewRows of
+/// RI_FKey_check): a key that is committed since the transaction's snapshot is found there, and one
+/// that is deleted since is not.
 fn missing(
     key: &Referencing,
     changes: &[(usize, KeyChange<'_>)],
@@ -256,6 +260,24 @@ fn missing(
     if let Some(wait) = cx.txn()?.txn.lock_relation(referenced, RelationLockMode::RowShare)? {
         cx.functions.session.block_on(wait)?;
     }
+    let txn = &mut cx.txn()?.txn;
+    if key.keys.whole().is_some() || txn.isolation() == IsolationLevel::ReadCommitted {
+        return missing_in_view(key, changes, cx);
+    }
+    let outer = txn.suspend_statement();
+    txn.use_command();
+    txn.look_at_newest();
+    let started = txn.start_statement();
+    let found = started.and_then(|()| missing_in_view(key, changes, cx));
+    cx.txn()?.txn.resume_statement(outer);
+    found
+}
+
+fn missing_in_view(
+    key: &Referencing,
+    changes: &[(usize, KeyChange<'_>)],
+    cx: &mut ExecContext,
+) -> Result<Vec<usize>> {
     let (mut leaves, mut buffers) = (OpenLeaves::new(), Buffers::default());
     let mut failed: Vec<usize> = Vec::new();
     let mut sought = SoughtKeys::default();
