@@ -5,7 +5,7 @@ mod support;
 
 use std::io::{ErrorKind, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -57,6 +57,10 @@ fn statement(random: &mut Random) -> String {
     }
 }
 
+/// The time in which a few contests end on any machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The least number of contests at an isolation level before a kill. Their kinds take turns.
+const CONTESTS_MIN: u64 = 6;
 const LEVELS: [&str; 3] = ["read committed", "repeatable read", "serializable"];
 
 /// The answer to a query. `None`: the server is killed.
@@ -196,14 +200,13 @@ fn has_bytes(raw: &mut Raw) -> Option<usize> {
     }
 }
 
-/// Contests about new keys until the server is killed. Returns their number.
-fn contests(mut contest: Contest, keys: std::ops::Range<u64>) -> u64 {
-    let first = keys.start;
+/// Contests about new keys until the server is killed.
+fn contests(mut contest: Contest, keys: std::ops::Range<u64>, done: &AtomicU64) {
     for key in keys {
         let (child, parent) =
             [("refused", "parent"), ("later", "parent"), ("parts", "keys")][(key % 3) as usize];
         if ask(&mut contest.watcher, &format!("insert into {parent} values ({key})")).is_none() {
-            return key - first;
+            return;
         }
         // The checks of `later` and `parent` come with the statements, not at COMMIT.
         let now = "set constraints all immediate";
@@ -214,8 +217,9 @@ fn contests(mut contest: Contest, keys: std::ops::Range<u64>) -> u64 {
             _ => contest.run(&delete, &insert),
         };
         if ran.is_none() {
-            return key - first;
+            return;
         }
+        done.fetch_add(1, Ordering::Relaxed);
     }
     panic!("there are not enough keys")
 }
@@ -242,14 +246,20 @@ fn a_kill_leaves_no_orphan() {
             .into_iter()
             .zip(1..)
             .map(|(level, number)| {
-                let contest = Contest::new(&server, level);
+                let (contest, done) = (Contest::new(&server, level), Arc::new(AtomicU64::new(0)));
                 let first = round * 10_000_000 + number * 1_000_000;
-                thread::spawn(move || contests(contest, first..first + 1_000_000))
+                let counted = Arc::clone(&done);
+                let keys = first..first + 1_000_000;
+                (thread::spawn(move || contests(contest, keys, &counted)), done)
             })
             .collect();
         // The moment of the kill: some load later.
-        let until = Instant::now() + Duration::from_millis(250 + 70 * round);
-        while Instant::now() < until && !contesting.iter().any(|contest| contest.is_finished()) {
+        let least = Instant::now() + Duration::from_millis(250 + 70 * round);
+        let is_enough = |done: &AtomicU64| done.load(Ordering::Relaxed) >= CONTESTS_MIN;
+        let has_failed = || contesting.iter().any(|(contest, _)| contest.is_finished());
+        let is_early = || Instant::now() < least || !contesting.iter().all(|(_, n)| is_enough(n));
+        while is_early() && !has_failed() {
+            assert!(Instant::now() < least + PATIENCE, "no session goes on");
             thread::sleep(Duration::from_millis(5));
         }
         server.signal("-9");
@@ -257,7 +267,7 @@ fn a_kill_leaves_no_orphan() {
         for client in clients {
             client.join().expect("a client ends with the server");
         }
-        for contest in contesting {
+        for (contest, _) in contesting {
             contest.join().expect("two sessions have contended as they should");
         }
         server = Steppe::start_with(&dir, &settings);
