@@ -100,9 +100,12 @@ fn change(random: &mut Random, step: u64) -> String {
     let table = ["p", "q"][random.below(2) as usize];
     let name = format!("{table}_{leaf}");
     let bounds = bounds(leaf);
-    let (columns, read) = match table {
-        "p" => ("v text, gone int, id int NOT NULL, k int DEFAULT 7", "v, 1, id, k"),
-        _ => ("gone int, w text, id int", "1, w, id"),
+    // The key's column in its place, or not.
+    let (columns, read) = match (table, random.below(3)) {
+        ("p", 0) => ("v text, gone int, id int NOT NULL, k int DEFAULT 7", "v, 1, id, k"),
+        ("p", _) => ("id int NOT NULL, gone int, v text, k int DEFAULT 7", "id, 1, v, k"),
+        (_, 0) => ("gone int, w text, id int", "1, w, id"),
+        _ => ("id int, gone int, w text", "id, 1, w"),
     };
     match random.below(14) {
         0 | 1 => format!(
@@ -130,7 +133,10 @@ fn change(random: &mut Random, step: u64) -> String {
                  FOR EACH ROW EXECUTE FUNCTION changing('{column}')"
             )
         }
-        8 => format!("ALTER TABLE {table} ADD COLUMN more_{step} int DEFAULT {step}"),
+        // No leaf can be attached afterwards, so it comes late.
+        8 if step > 20 => {
+            format!("ALTER TABLE {table} ADD COLUMN more_{step} int DEFAULT {step}")
+        }
         9 => format!("ALTER TABLE {name} ALTER id SET DEFAULT {step}"),
         10 => format!("ALTER TABLE {table} DETACH PARTITION {name}"),
         11 => format!("ALTER TABLE {table} ATTACH PARTITION {name} {bounds}"),
