@@ -133,7 +133,7 @@ fn change(random: &mut Random, step: u64) -> String {
                  FOR EACH ROW EXECUTE FUNCTION changing('{column}')"
             )
         }
-        // No leaf can be attached afterwards, so it comes late.
+        // It comes late, because it lets no leaf be attached afterwards.
         8 if step > 20 => {
             format!("ALTER TABLE {table} ADD COLUMN more_{step} int DEFAULT {step}")
         }

@@ -143,7 +143,11 @@ mod tests {
         for number in [5, 6, 9] {
             let failed = rows.push_of(number, |_| Err("no"));
             assert_eq!(failed, Err("no"));
-            rows.push_of(number, |out| Ok::<_, ()>(out.push(b'r'))).expect("is written");
+            let write = |out: &mut Vec<u8>| {
+                out.push(b'r');
+                Ok::<_, ()>(())
+            };
+            rows.push_of(number, write).expect("is written");
         }
         assert!(rows.are_of_others());
         rows.set_headers(7, 3);

@@ -48,7 +48,10 @@ pub(crate) enum Undone {
 
 /// Sums up what is undone until it is told. A few trees at a time: a rollback may be large.
 #[derive(Default)]
-pub(crate) struct UndoneSum(Vec<(TreeId, Option<(DatabaseId, u32)>, RowChanges)>);
+pub(crate) struct UndoneSum(Vec<(TreeId, Owner, RowChanges)>);
+
+/// The database and the owner that changes are counted for, if they are.
+type Owner = Option<(DatabaseId, u32)>;
 
 impl UndoneSum {
     const TREES_MAX: usize = 64;

@@ -91,8 +91,10 @@ impl Attributes {
             (self.can_merge, "merge join"),
             (self.can_hash, "hash"),
         ];
-        let rules: [(bool, &[(bool, &str)], &str); 2] =
-            [(self.is_binary, &of_binary, "binary"), (self.is_boolean, &of_boolean, "boolean")];
+        let rules = [
+            (self.is_binary, &of_binary[..], "binary"),
+            (self.is_boolean, &of_boolean[..], "boolean"),
+        ];
         for (_, attributes, kind) in rules.into_iter().filter(|(is_kind, ..)| !is_kind) {
             if let Some((_, what)) = attributes.iter().find(|(is_given, _)| *is_given) {
                 return Err(refused(format!("only {kind} operators can {what}")));

@@ -18,7 +18,7 @@ impl Spi<'_> {
             let mut below = Below::of(&find_relation(&self.frame()?.names, name)?, name.inherit)?;
             while let Some((relation, with_descendants)) = below.next() {
                 self.lock_one(&relation, mode, lock.nowait)?;
-                below.add(&*self.frame()?.names.catalog, relation.oid, with_descendants);
+                below.add(&self.frame()?.names.catalog, relation.oid, with_descendants);
             }
         }
         Ok(())

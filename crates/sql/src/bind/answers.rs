@@ -25,7 +25,7 @@ struct Names {
     target: Option<TypeRef>,
     conflict: Conflict,
     returned: Option<Returned>,
-    found: Vec<(Question, Option<Variable>)>,
+    found: Vec<Answered>,
 }
 
 /// A name that was asked for.
@@ -35,11 +35,14 @@ enum Question {
     Number(u32),
 }
 
+/// A question with its answer. `None`: there is no such variable.
+type Answered = (Question, Option<Variable>);
+
 /// Notes what it is asked, and what the variables answer.
 struct Noting {
     names: Arc<dyn Variables>,
     /// `None`: a variable had an error, which tells more than an answer does.
-    found: Mutex<Option<Vec<(Question, Option<Variable>)>>>,
+    found: Mutex<Option<Vec<Answered>>>,
 }
 
 impl Noting {

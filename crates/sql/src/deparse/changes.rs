@@ -25,11 +25,11 @@ impl Printer<'_> {
                 self.changed_table(" UPDATE ", " ", query, &relation, out);
                 out.push(" SET ");
                 self.set_list(&relation, &query.assignments, out);
-                self.from_clause(query, query.from.get(1..).unwrap_or_default(), " FROM ", out);
+                self.print_from(query, query.from.get(1..).unwrap_or_default(), " FROM ", out);
             }
             Command::Delete => {
                 self.changed_table(" DELETE FROM ", " ", query, &relation, out);
-                self.from_clause(query, query.from.get(1..).unwrap_or_default(), " USING ", out);
+                self.print_from(query, query.from.get(1..).unwrap_or_default(), " USING ", out);
             }
             Command::Select => return self.unknown("a SELECT as a change"),
         }

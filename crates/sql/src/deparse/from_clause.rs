@@ -16,7 +16,7 @@ const INDENT_JOIN: usize = 4;
 
 impl Printer<'_> {
     /// FROM, or USING of DELETE, unless there are no items.
-    pub(super) fn from_clause(
+    pub(super) fn print_from(
         &self,
         query: &Query,
         items: &[FromItem],

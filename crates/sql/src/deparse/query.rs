@@ -588,7 +588,7 @@ impl Printer<'_> {
             }
         }
         self.target_list(&query.targets, names, named, out);
-        self.from_clause(query, &query.from, " FROM ", out);
+        self.print_from(query, &query.from, " FROM ", out);
         if let Some(filter) = &query.filter {
             out.clause(" WHERE ", 1);
             out.push(&self.expr(filter));
