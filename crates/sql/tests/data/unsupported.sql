@@ -5,7 +5,6 @@ select a is json from t --> IS JSON
 select * from json_table(a, '$' columns (b int)) --> JSON_TABLE
 create rule r as on insert to t do nothing --> CREATE RULE
 create policy p on t using (true) --> CREATE POLICY
-create cast (a as b) without function --> CREATE CAST
 create operator class c for type int4 using btree as operator 1 < --> CREATE OPERATOR CLASS
 create publication p for all tables --> CREATE PUBLICATION
 create subscription s connection 'x' publication p --> CREATE SUBSCRIPTION
