@@ -91,7 +91,8 @@ CREATE TRIGGER instead INSTEAD OF INSERT OR UPDATE OR DELETE ON s.changed FOR EA
 CREATE TRIGGER of_view AFTER UPDATE ON s.changed EXECUTE FUNCTION s.note();
 CREATE TRIGGER of_partitions AFTER INSERT ON s.rng FOR EACH ROW EXECUTE FUNCTION s.note();
 CREATE TRIGGER one_off AFTER UPDATE ON s.rng FOR EACH ROW EXECUTE FUNCTION s.note();
-ALTER TABLE s.rng_2_a DISABLE TRIGGER one_off;
+-- (Of a partition below another one pg_dump restores this in parallel before there is a trigger.)
+ALTER TABLE s.rng_1 DISABLE TRIGGER one_off;
 CREATE TRIGGER own_of_partition BEFORE UPDATE ON s.rng_1 FOR EACH ROW EXECUTE FUNCTION s.note();
 INSERT INTO s.triggered VALUES (1, 'a', 2), (2, NULL, NULL);
 
