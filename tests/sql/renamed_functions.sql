@@ -75,3 +75,11 @@ SELECT attname FROM pg_attribute WHERE attrelid = 'numbers_plus'::regclass ORDER
 -- pg_depend shows what expressions call.
 CREATE TABLE calling (a bigint DEFAULT s.plus_one(1), CHECK (s.plus_one(a) > 0));
 SELECT classid::regclass, deptype FROM pg_depend WHERE refobjid = 's.plus_one'::regproc ORDER BY 1;
+-- An aggregate as a window function.
+CREATE AGGREGATE s.total(bigint) (SFUNC = int8pl, STYPE = bigint, INITCOND = '0');
+CREATE VIEW running AS SELECT n, s.total(n) OVER (ORDER BY n) FROM numbers;
+SELECT * FROM running;
+ALTER AGGREGATE s.total(bigint) RENAME TO "Sum";
+SELECT * FROM running;
+SELECT pg_get_viewdef('running'::regclass);
+DROP AGGREGATE s."Sum"(bigint);

@@ -65,8 +65,18 @@ pub fn kept_expression(expr: &Expr, names: &Names<'_>, catalog: &Catalog) -> Str
 
 /// The text of a window call without its OVER clause: windows have names only in a plan.
 pub fn window_call(call: &WindowCall, names: &Names<'_>, io: &IoContext) -> String {
+    printed_window_call(call, names, &|_| None, io)
+}
+
+/// As [`window_call`], with other names of functions.
+fn printed_window_call(
+    call: &WindowCall,
+    names: &Names<'_>,
+    functions: &FunctionNames<'_>,
+    io: &IoContext,
+) -> String {
     let mut out = String::new();
-    Deparser { names, functions: &|_| None, io }.window(call, &mut out);
+    Deparser { names, functions, io }.window(call, &mut out);
     out
 }
 

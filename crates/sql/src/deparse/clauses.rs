@@ -7,6 +7,7 @@ use super::{quote_identifier, sort_suffix};
 use crate::expr::{Expr, WindowCall};
 use crate::query::*;
 use std::sync::Arc;
+use steppe_catalog::Function;
 
 impl Printer<'_> {
     pub(super) fn group_by(&self, query: &Query, out: &mut Layout) {
@@ -53,7 +54,9 @@ impl Printer<'_> {
 
     /// A call with its window, by name or in full.
     pub(super) fn window_call(&self, call: &WindowCall) -> String {
-        let mut out = super::window_call(call, &|e| self.leaf(e), self.style.io);
+        let functions = |function: &Function| self.function_name(function);
+        let (names, io) = (|leaf: &Expr| self.leaf(leaf), self.style.io);
+        let mut out = super::printed_window_call(call, &names, &functions, io);
         let windows = self.windows.borrow();
         match windows.last().and_then(|windows| windows.get(call.window)) {
             Some((Some(name), _)) => out.push_str(&format!(" OVER {}", quote_identifier(name))),

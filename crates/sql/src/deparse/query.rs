@@ -141,7 +141,7 @@ impl Printer<'_> {
     }
 
     /// The name of a function that is printed; the query depends on a user's function.
-    fn function_name(&self, function: &Function) -> Option<String> {
+    pub(super) fn function_name(&self, function: &Function) -> Option<String> {
         if !function.is_built_in() && function.brought_by.is_none() {
             self.note(function.oid, 0);
         }
