@@ -40,6 +40,9 @@ impl Run<'_, '_, '_> {
     /// `target := expression`
     #[inline]
     pub(super) fn assign(&mut self, target: SlotId, number: SqlNumber) -> Result<()> {
+        if self.state.plans[number.0 as usize].is_none() {
+            self.check_target(target, number)?;
+        }
         let State { frame, plans, .. } = &mut *self.state;
         let own = &mut plans[number.0 as usize];
         let plan = plans::plan(own, number, (self.code, self.shared), frame, self.spi)?;
@@ -68,13 +71,19 @@ impl Run<'_, '_, '_> {
         self.assign_unlike(target, number, datum)
     }
 
+    /// Checks that a record has the field that is assigned. An assignment is planned with its target,
+    /// so a wrong one is an error before the value is evaluated for the first time.
+    #[cold]
+    fn check_target(&mut self, target: SlotId, number: SqlNumber) -> Result<()> {
+        let code = self.code;
+        let Var::Field { record, name } = code.var(target) else { return Ok(()) };
+        let shown = &code.pieces[number.0 as usize].shown;
+        self.field_of(*record, name).map(drop).map_err(|error| shown.located(error))
+    }
+
     #[cold]
     fn assign_unlike(&mut self, target: SlotId, number: SqlNumber, datum: Datum) -> Result<()> {
-        let code = self.code;
-        if let Var::Field { record, name } = code.var(target) {
-            let shown = &code.pieces[number.0 as usize].shown;
-            self.field_of(*record, name).map_err(|error| shown.located(error))?;
-        }
+        self.check_target(target, number)?;
         let value = self.typed(number, datum)?;
         self.assign_value(target, value)
     }
