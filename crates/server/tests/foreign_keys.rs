@@ -270,7 +270,7 @@ fn a_kill_leaves_no_orphan() {
         for (contest, _) in contesting {
             contest.join().expect("two sessions have contended as they should");
         }
-        // Its clients may see the end before the kernel lets go of the data directory.
+        // Its clients may see the end before the kernel releases the data directory.
         server.child.wait().expect("it ends");
         server = Steppe::start_with(&dir, &settings);
         assert_eq!(orphans(&mut server.connect()), Vec::<String>::new(), "round {round}");
