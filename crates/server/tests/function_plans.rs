@@ -64,6 +64,14 @@ BEGIN
   GET DIAGNOSTICS n = ROW_COUNT;
   RETURN n || r::text;
 END $$;
+CREATE FUNCTION cleared(i int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE n int;
+BEGIN
+  UPDATE p SET v = NULL WHERE id = i;
+  UPDATE q SET w = NULL WHERE id = i;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  RETURN n;
+END $$;
 CREATE FUNCTION deleted(i int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE n int;
 BEGIN DELETE FROM q WHERE id = i; GET DIAGNOSTICS n = ROW_COUNT; RETURN n; END $$;
@@ -107,7 +115,7 @@ fn change(random: &mut Random, step: u64) -> String {
         (_, 0) => ("gone int, w text, id int", "1, w, id"),
         _ => ("id int, gone int, w text", "id, 1, w"),
     };
-    match random.below(14) {
+    match random.below(15) {
         0 | 1 => format!(
             "ALTER TABLE {table} DETACH PARTITION {name}; ALTER TABLE {name} RENAME TO o_{step};
              CREATE TABLE {name} ({columns}); INSERT INTO {name} SELECT {read} FROM o_{step};
@@ -141,6 +149,10 @@ fn change(random: &mut Random, step: u64) -> String {
         10 => format!("ALTER TABLE {table} DETACH PARTITION {name}"),
         11 => format!("ALTER TABLE {table} ATTACH PARTITION {name} {bounds}"),
         12 => format!("CREATE TABLE beside_{step} (id int)"),
+        13 => {
+            let column = if table == "p" { "v" } else { "w" };
+            format!("ALTER TABLE {name} ALTER {column} SET NOT NULL")
+        }
         _ => format!("CREATE UNIQUE INDEX made_{step} ON {name} (id)"),
     }
 }
@@ -149,7 +161,7 @@ fn statements(random: &mut Random) -> Vec<String> {
     let mut statements = Vec::new();
     for leaf in 0..LEAVES {
         let i = leaf * KEYS + random.below(KEYS);
-        for function in ["found", "changed", "deleted", "inserted", "made"] {
+        for function in ["found", "changed", "cleared", "deleted", "inserted", "made"] {
             statements.push(format!("SELECT {function}({i})"));
         }
         for function in ["rows_of_q", "joined", "of_sql"] {

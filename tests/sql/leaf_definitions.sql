@@ -1,0 +1,41 @@
+-- A statement that met one partition serves only partitions with the same definition.
+CREATE TABLE p (id int PRIMARY KEY, k int DEFAULT 0, v text) PARTITION BY RANGE (id);
+CREATE TABLE p_0 PARTITION OF p FOR VALUES FROM (0) TO (10);
+CREATE TABLE p_1 (id int NOT NULL, gone int, v text, k int DEFAULT 7);
+ALTER TABLE p_1 DROP COLUMN gone;
+ALTER TABLE p ATTACH PARTITION p_1 FOR VALUES FROM (10) TO (20);
+CREATE TABLE p_2 PARTITION OF p FOR VALUES FROM (20) TO (30);
+CREATE TABLE p_3 PARTITION OF p (CHECK (k < 3)) FOR VALUES FROM (30) TO (40);
+CREATE TABLE p_4 PARTITION OF p FOR VALUES FROM (40) TO (50);
+INSERT INTO p SELECT i, 0, 'v' || i FROM generate_series(0, 49) i;
+ALTER TABLE p_2 ALTER v SET NOT NULL;
+CREATE UNIQUE INDEX ON p_4 (k, v);
+PREPARE found(int) AS SELECT * FROM p WHERE id = $1;
+PREPARE cleared(int) AS UPDATE p SET v = NULL WHERE id = $1;
+PREPARE counted(int) AS UPDATE p SET k = k + 3 WHERE id = $1;
+PREPARE put(int) AS INSERT INTO p VALUES ($1, 1, NULL) ON CONFLICT (id) DO UPDATE SET v = NULL;
+EXECUTE found(1);
+EXECUTE found(11);
+EXECUTE found(21);
+EXECUTE cleared(1);
+EXECUTE cleared(11);
+EXECUTE cleared(21);
+EXECUTE counted(2);
+EXECUTE counted(12);
+EXECUTE counted(32);
+EXECUTE put(3);
+EXECUTE put(13);
+EXECUTE put(23);
+CREATE FUNCTION moved(i int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE r p%ROWTYPE;
+BEGIN
+  UPDATE p SET k = k + 3, v = CASE WHEN i = 24 THEN NULL ELSE 'same' END WHERE id = i RETURNING * INTO r;
+  RETURN r;
+END $$;
+SELECT moved(4);
+SELECT moved(14);
+SELECT moved(24);
+SELECT moved(34);
+SELECT moved(44);
+SELECT moved(45);
+SELECT tableoid::regclass, * FROM p WHERE v IS DISTINCT FROM 'v' || id OR k <> 0 ORDER BY id;
