@@ -175,7 +175,10 @@ pub fn printed_view(
 ) -> Option<String> {
     let (stored, catalog) = (view.view.as_ref()?, names.catalog());
     let columns: Vec<Arc<str>> = view.columns.iter().map(|c| c.name.clone()).collect();
-    let printed = bind_view(catalog, &[PG_CATALOG], stored).and_then(|query| {
+    // A text that did not read back as itself is kept as it was written, without schemas.
+    let bound = bind_view(catalog, &[PG_CATALOG], stored);
+    let bound = bound.or_else(|_| bind_view(catalog, names.path(), stored));
+    let printed = bound.and_then(|query| {
         in_shown_style(names, io, pretty, |style| print(&query, Some(&columns), style))
     });
     // A text that cannot be printed again is shown as it was written.
