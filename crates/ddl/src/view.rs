@@ -96,8 +96,8 @@ fn every_column(query: &Query, out: &mut Vec<(Oid, i16)>) {
     out.dedup();
 }
 
-/// Prints the views and the bodies of functions that read a relation again, which is now called, or has columns called, as in
-/// `renamed`. The catalog still has the old version.
+/// Prints the views and the bodies of functions that read a relation again, which is now called, or
+/// has columns called, as in `renamed`. The catalog still has the old version.
 pub(super) fn follow_rename(ctx: &mut DdlContext<'_>, renamed: &Arc<Relation>) -> Result<()> {
     let catalog = ctx.catalog();
     let current = |r: &Arc<Relation>| match r.oid == renamed.oid {
