@@ -123,7 +123,7 @@ pub fn of_cast(catalog: &Catalog, cast: &UserCast) -> Vec<Reference> {
     let own = Object::Cast(cast.oid);
     [cast.source, cast.target].into_iter().for_each(|ty| list.add_type(own, ty));
     cast.function().into_iter().for_each(|function| list.add_function(own, function));
-    list.found
+    list.finish()
 }
 
 /// The references of a user's operator. It does not depend on its commutator and negator
@@ -139,7 +139,7 @@ pub fn of_operator(catalog: &Catalog, operator: &Operator) -> Vec<Reference> {
     for function in [operator.func, operator.restrict, operator.join] {
         list.add_function(own, function);
     }
-    list.found
+    list.finish()
 }
 
 /// The relations, functions, operators and types that a relation refers to by its queries, texts and

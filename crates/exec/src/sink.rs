@@ -32,3 +32,16 @@ pub trait RowSink: Send {
         false
     }
 }
+
+/// Keeps no row: for a statement whose rows only count, or are measured.
+pub(crate) struct Dropped;
+
+impl RowSink for Dropped {
+    fn row(&mut self, _: &[Datum]) -> Result<()> {
+        Ok(())
+    }
+
+    fn take_back(&mut self) -> bool {
+        true
+    }
+}

@@ -10,7 +10,7 @@
 
 use crate::prepare::is_plannable;
 use crate::routine::{CallTypes, Language, Routine};
-use crate::sink::RowSink;
+use crate::sink::{Dropped, RowSink};
 use crate::spi::{Prepared, Spi, SqlKind};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -298,19 +298,6 @@ impl RowSink for FirstRow {
 
     fn take_back(&mut self) -> bool {
         self.0 = None;
-        true
-    }
-}
-
-/// Keeps no row.
-struct Dropped;
-
-impl RowSink for Dropped {
-    fn row(&mut self, _: &[Datum]) -> Result<()> {
-        Ok(())
-    }
-
-    fn take_back(&mut self) -> bool {
         true
     }
 }

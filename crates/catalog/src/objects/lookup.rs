@@ -1,10 +1,11 @@
 //! Functions, operators, casts and types as a version of the catalog knows them: those of users,
 //! and behind them the built-in ones.
 
-use super::{Function, FunctionRef, Operator, OperatorRef, UserCast};
+use super::{Function, FunctionRef, Operator, OperatorRef, StoredKind, UserCast};
 use crate::builtin::{self, Cast, Type};
 use crate::type_spelling::{Spelled, spelled};
 use crate::{Catalog, INFORMATION_SCHEMA, PG_CATALOG};
+use std::sync::Arc;
 use steppe_types::Oid;
 
 /// The schemas in which a name is looked for, in their order.
@@ -101,17 +102,26 @@ impl Catalog {
                 }
             }
         }
-        let stored = self.stored::<Function>();
+        self.each_stored(&places, name, &mut |place, function: &Arc<Function>| {
+            f(place, FunctionRef::from(function.clone()));
+        });
+    }
+
+    /// Calls `f` with each of users' objects of a kind that a name can mean, and with the place of its
+    /// schema.
+    fn each_stored<T: StoredKind>(
+        &self,
+        places: &Places<'_>,
+        name: &str,
+        f: &mut dyn FnMut(usize, &Arc<T>),
+    ) {
+        let stored = self.stored::<T>();
         if stored.is_empty() {
             return;
         }
         for schema in places.schemas() {
-            let Some(place) = places.of(schema).filter(|_| places.has_functions(self, schema))
-            else {
-                continue;
-            };
-            for function in stored.named(schema, name) {
-                f(place, FunctionRef::from(function.clone()));
+            if let Some(place) = places.of(schema).filter(|_| places.has_functions(self, schema)) {
+                stored.named(schema, name).for_each(|object| f(place, object));
             }
         }
     }
@@ -128,19 +138,9 @@ impl Catalog {
         if let Some(place) = places.of(PG_CATALOG) {
             builtin::operators_named(name).for_each(|operator| f(place, operator));
         }
-        let stored = self.stored::<Operator>();
-        if stored.is_empty() {
-            return;
-        }
-        for schema in places.schemas() {
-            let Some(place) = places.of(schema).filter(|_| places.has_functions(self, schema))
-            else {
-                continue;
-            };
-            for operator in stored.named(schema, name) {
-                f(place, OperatorRef::from(operator.clone()));
-            }
-        }
+        self.each_stored(&places, name, &mut |place, operator: &Arc<Operator>| {
+            f(place, OperatorRef::from(operator.clone()));
+        });
     }
 
     /// The operator that a name and exactly these operand types find first in the search path

@@ -7,7 +7,7 @@ use crate::explain::{
     ExplainSettings, Explained, Format, Surroundings, TriggerRuns, explain, explain_settings,
 };
 use crate::prepare::{Snapshot, begin_in_place, is_plannable};
-use crate::sink::RowSink;
+use crate::sink::Dropped;
 use crate::statement::Execution;
 use std::sync::Arc;
 use std::time::Instant;
@@ -96,18 +96,5 @@ fn check(settings: &ExplainSettings) -> Result<()> {
             Err(Error::not_supported(format!("EXPLAIN option {option} in a function")))
         }
         None => Ok(()),
-    }
-}
-
-/// Drops the rows of a statement that is measured.
-struct Dropped;
-
-impl RowSink for Dropped {
-    fn row(&mut self, _: &[Datum]) -> Result<()> {
-        Ok(())
-    }
-
-    fn take_back(&mut self) -> bool {
-        true
     }
 }
