@@ -85,7 +85,10 @@ impl ColumnBatch {
     /// Appends row `i` to `out`, with NULL for unread columns.
     pub(crate) fn row_into(&self, i: usize, out: &mut Vec<Datum>) -> Result<()> {
         for column in &self.columns {
-            out.push(if column.len() == 0 { Datum::Null } else { column.datum(i)? });
+            match column.len() {
+                0 => out.push(Datum::Null),
+                _ => column.datum_into(i, out)?,
+            }
         }
         Ok(())
     }

@@ -34,6 +34,16 @@ impl IntKind {
         }
     }
 
+    /// Puts the datum of a value of this kind behind others. Each kind's datum is made in its place.
+    #[inline]
+    fn push(self, value: i64, out: &mut Vec<Datum>) {
+        match self {
+            IntKind::Int4 => out.push(Datum::Int4(value as i32)),
+            IntKind::Int8 => out.push(Datum::Int8(value)),
+            other => out.push(other.datum(value)),
+        }
+    }
+
     /// The kind and value of a datum, if it has one.
     #[inline]
     pub(crate) fn of(datum: &Datum) -> Option<(IntKind, i64)> {
@@ -282,6 +292,16 @@ impl Vector {
             Data::Texts(v) => Datum::text(v.str(i)?),
             Data::Datums(v) => v[i].clone(),
         })
+    }
+
+    /// Puts value `i` behind other datums.
+    #[inline]
+    pub(crate) fn datum_into(&self, i: usize, out: &mut Vec<Datum>) -> Result<()> {
+        match &self.data {
+            Data::Ints(kind, v) if !self.nulls.get(i) => kind.push(v[i], out),
+            _ => out.push(self.datum(i)?),
+        }
+        Ok(())
     }
 
     /// Drops the values, keeps the memory and the representation.

@@ -13,6 +13,7 @@ use steppe_types::datum::Array;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 use super::code::{AssignPart, SqlNumber, Step, Var};
+use super::fast::Width;
 use super::value::{Value, wrong_type};
 use super::walk::Run;
 
@@ -270,28 +271,59 @@ fn offset(array: &Array, subscripts: &[i64]) -> Option<usize> {
 
 type Changed = std::result::Result<Datum, (Error, Option<Datum>)>;
 
-/// Sets an element of an array of one dimension that has it, or that it follows, if nothing else
-/// refers to the array. Otherwise returns the value; [`set_element`] is the general way.
+/// Where an element of an array of one dimension is put in place.
+enum InPlace<'a> {
+    Element(&'a mut Datum),
+    /// Behind the elements, whose number this is.
+    Behind(&'a mut Vec<Datum>, &'a mut i32),
+}
+
+/// The place of an element that an array of one dimension has or that would follow the others, if
+/// nothing else refers to the array.
+#[inline]
+fn place_of(array: &mut Datum, at: i64) -> Option<InPlace<'_>> {
+    let Datum::Array(array) = array else { return None };
+    let Array { dimensions, elements, .. } = Arc::get_mut(array)?;
+    let [(length, first)] = dimensions.as_mut_slice() else { return None };
+    let within = usize::try_from(at - i64::from(*first)).ok()?;
+    let end = elements.len();
+    if within < end {
+        return elements.get_mut(within).map(InPlace::Element);
+    }
+    let may_grow = within == end && end < IN_PLACE_MAX && at < IN_PLACE_END;
+    may_grow.then_some(InPlace::Behind(elements, length))
+}
+
+/// Sets an element in place, if it has a place. Otherwise returns the value; [`set_element`] is the
+/// general way.
 #[inline]
 pub(super) fn set_in_place(
     array: &mut Datum,
     at: i64,
     value: Datum,
 ) -> std::result::Result<(), Datum> {
-    let Datum::Array(array) = array else { return Err(value) };
-    let Some(array) = Arc::get_mut(array) else { return Err(value) };
-    let [(length, first)] = array.dimensions.as_mut_slice() else { return Err(value) };
-    let Ok(within) = usize::try_from(at - i64::from(*first)) else { return Err(value) };
-    let end = array.elements.len();
-    match array.elements.get_mut(within) {
-        Some(element) => *element = value,
-        None if within == end && end < IN_PLACE_MAX && at < IN_PLACE_END => {
-            array.elements.push(value);
+    match place_of(array, at) {
+        Some(InPlace::Element(element)) => *element = value,
+        Some(InPlace::Behind(elements, length)) => {
+            elements.push(value);
             *length += 1;
         }
         None => return Err(value),
     }
     Ok(())
+}
+
+/// Sets an element of an array of integers in place, as [`set_in_place`] does.
+#[inline]
+pub(super) fn set_number(array: &mut Datum, at: i64, width: Width, value: i64) -> Option<()> {
+    match place_of(array, at)? {
+        InPlace::Element(element) => width.set(element, value),
+        InPlace::Behind(elements, length) => {
+            width.push(elements, value)?;
+            *length += 1;
+            Some(())
+        }
+    }
 }
 
 /// Whether an element may be put behind the others in place: the array has one dimension, nothing
@@ -304,17 +336,12 @@ pub(super) fn may_push(array: &Datum) -> bool {
     Arc::strong_count(array) == 1 && array.elements.len() < IN_PLACE_MAX && end < IN_PLACE_END
 }
 
-/// Puts an element behind those of an array of one dimension, as [`set_in_place`] does.
+/// Puts an integer behind the elements of an array of one dimension, in place.
 #[inline]
-pub(super) fn push_in_place(array: &mut Datum, value: Datum) -> std::result::Result<(), Datum> {
-    let end = match array {
-        Datum::Array(of) => match of.dimensions[..] {
-            [(length, first)] => i64::from(first) + i64::from(length),
-            _ => return Err(value),
-        },
-        _ => return Err(value),
-    };
-    set_in_place(array, end, value)
+pub(super) fn push_number(array: &mut Datum, width: Width, value: i64) -> Option<()> {
+    let Datum::Array(of) = array else { return None };
+    let [(length, first)] = of.dimensions[..] else { return None };
+    set_number(array, i64::from(first) + i64::from(length), width, value)
 }
 
 /// The array with a value at an element.

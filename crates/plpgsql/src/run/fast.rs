@@ -46,6 +46,34 @@ impl Width {
         }
     }
 
+    /// Gives a variable or an element a value. `None`: the value is out of range, or the place
+    /// holds something else than a number or a truth value.
+    ///
+    /// A place that already holds a number of this width gets the number alone. A datum that is
+    /// made elsewhere and moved here would be read as a whole just after its parts were written,
+    /// and the processor would wait for these writes.
+    #[inline(always)]
+    pub(super) fn set(self, place: &mut Datum, value: i64) -> Option<()> {
+        match (self, &mut *place) {
+            (Width::Two, Datum::Int2(old)) => *old = i16::try_from(value).ok()?,
+            (Width::Four, Datum::Int4(old)) => *old = i32::try_from(value).ok()?,
+            (Width::Eight, Datum::Int8(old)) => *old = value,
+            _ => return replace(place, self.datum(value)?),
+        }
+        Some(())
+    }
+
+    /// Puts a value behind others, if it is in range.
+    #[inline(always)]
+    pub(super) fn push(self, values: &mut Vec<Datum>, value: i64) -> Option<()> {
+        match self {
+            Width::Two => values.push(Datum::Int2(i16::try_from(value).ok()?)),
+            Width::Four => values.push(Datum::Int4(i32::try_from(value).ok()?)),
+            Width::Eight => values.push(Datum::Int8(value)),
+        }
+        Some(())
+    }
+
     #[inline(always)]
     fn checked(self, value: i64) -> Option<i64> {
         let fits = match self {
@@ -229,6 +257,22 @@ impl Int {
             Int::Negative(width, arg) => width.checked(arg.operand(frame)?.checked_neg()?),
         }
     }
+}
+
+/// Gives a variable a value of another type. `None`: it is not a number or a truth value yet.
+#[cold]
+#[inline(never)]
+pub(super) fn replace(place: &mut Datum, value: Datum) -> Option<()> {
+    let is_plain = matches!(
+        place,
+        Datum::Null
+            | Datum::Bool(_)
+            | Datum::Int2(_)
+            | Datum::Int4(_)
+            | Datum::Int8(_)
+            | Datum::Float8(_)
+    );
+    is_plain.then(|| *place = value)
 }
 
 #[inline(always)]

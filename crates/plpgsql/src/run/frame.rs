@@ -42,6 +42,17 @@ struct Growing {
 /// Texts that are shorter than this are copied sooner than kept.
 const GROWS_FROM: usize = 64;
 
+/// Copies a value. A place that holds an integer already gets the number alone, as in
+/// [`Width::set`](super::fast::Width::set).
+#[inline]
+fn copy(place: &mut Datum, value: &Datum) {
+    match (&mut *place, value) {
+        (Datum::Int4(old), Datum::Int4(value)) => *old = *value,
+        (Datum::Int8(old), Datum::Int8(value)) => *old = *value,
+        _ => place.clone_from(value),
+    }
+}
+
 /// The values of a call's variables.
 ///
 /// A variable to which a program appends again and again has its text in a buffer. Its datum is made
@@ -212,7 +223,7 @@ impl Frame {
             && columns.len() == values.len()
             && let Some(columns) = Arc::get_mut(columns)
         {
-            columns.clone_from_slice(values);
+            columns.iter_mut().zip(values).for_each(|(place, value)| copy(place, value));
             return;
         }
         *place = Datum::Record(values.into());

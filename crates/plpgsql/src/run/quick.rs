@@ -27,10 +27,10 @@ use std::sync::Arc;
 
 use steppe_types::{Datum, oid};
 
-use super::array::{element_of, push_in_place, set_in_place};
+use super::array::{element_of, push_number, set_number};
 use super::code::{Act, Address, Code, ForInteger, Instruction, Kind, Script, Step, Var};
 use super::control::Counter;
-use super::fast::{Arithmetic, Bool, Comparison, Fast, Int, Width, number};
+use super::fast::{Arithmetic, Bool, Comparison, Fast, Int, Width, number, replace};
 use super::frame::{Frame, Shape};
 use super::plans::Plan;
 use super::real::Real;
@@ -258,11 +258,11 @@ fn go(
                 .map(|()| at + 1),
             Quick::Real { target, value } => value
                 .eval(values)
-                .and_then(|value| put(values, *target, Datum::Float8(value)))
+                .and_then(|value| put_real(values, *target, value))
                 .map(|()| at + 1),
             Quick::Bool { target, value } => value
                 .eval(values)
-                .and_then(|value| put(values, *target, Datum::Bool(value)))
+                .and_then(|value| put_bool(values, *target, value))
                 .map(|()| at + 1),
             Quick::Compare { is_true, comparison, operands, to } => {
                 let operands = operands.0.operand(values).zip(operands.1.operand(values));
@@ -280,10 +280,10 @@ fn go(
             Quick::Count { counter, variable, to } => {
                 match counters.get_mut(*counter as usize).and_then(Counter::next) {
                     Some(value) => {
-                        if put(values, *variable, Datum::Int4(value)).is_none()
-                            && let Some(place) = values.get_mut(*variable as usize)
-                        {
-                            *place = Datum::Int4(value);
+                        match values.get_mut(*variable as usize) {
+                            Some(Datum::Int4(old)) => *old = value,
+                            Some(place) => *place = Datum::Int4(value),
+                            None => {}
                         }
                         if is_time(left, at, *to) {
                             return (*to as usize, Stop::Check);
@@ -300,7 +300,7 @@ fn go(
                 }
                 Some(*to as usize)
             }
-            Quick::Found(slot) => put(values, *slot, Datum::Bool(true)).map(|()| at + 1),
+            Quick::Found(slot) => put_bool(values, *slot, true).map(|()| at + 1),
             Quick::CountFrom(of) => of.begin(values, counters).map(|has_round| match has_round {
                 true => at + 1,
                 false => of.after as usize,
@@ -308,16 +308,14 @@ fn go(
             Quick::Element { array, width, operands } => {
                 let operands = operands.0.operand(values).zip(operands.1.operand(values));
                 operands
-                    .and_then(|(at, value)| Some((at, width.datum(value)?)))
                     .and_then(|(at, value)| {
-                        set_in_place(values.get_mut(*array as usize)?, at, value).ok()
+                        set_number(values.get_mut(*array as usize)?, at, *width, value)
                     })
                     .map(|()| at + 1)
             }
             Quick::Append { array, width, value } => value
                 .operand(values)
-                .and_then(|value| width.datum(value))
-                .and_then(|value| push_in_place(values.get_mut(*array as usize)?, value).ok())
+                .and_then(|value| push_number(values.get_mut(*array as usize)?, *width, value))
                 .map(|()| at + 1),
         };
         match next {
@@ -336,26 +334,27 @@ fn is_time(left: &mut u32, at: usize, to: Address) -> bool {
 
 #[inline(always)]
 fn store(values: &mut [Datum], target: u32, width: Width, value: i64) -> Option<()> {
-    put(values, target, width.datum(value)?)
+    width.set(values.get_mut(target as usize)?, value)
 }
 
 /// Gives a variable a value. `None`: it is not a number or a truth value yet.
 #[inline(always)]
-fn put(values: &mut [Datum], target: u32, value: Datum) -> Option<()> {
-    let place = values.get_mut(target as usize)?;
-    match place {
-        Datum::Null
-        | Datum::Bool(_)
-        | Datum::Int2(_)
-        | Datum::Int4(_)
-        | Datum::Int8(_)
-        | Datum::Float8(_) => {
-            // The old value owns nothing. Forgetting it saves the call that would find this out.
-            std::mem::forget(std::mem::replace(place, value));
-            Some(())
-        }
-        _ => None,
+fn put_bool(values: &mut [Datum], target: u32, value: bool) -> Option<()> {
+    match values.get_mut(target as usize)? {
+        Datum::Bool(old) => *old = value,
+        place => return replace(place, Datum::Bool(value)),
     }
+    Some(())
+}
+
+/// As [`put_bool`].
+#[inline(always)]
+fn put_real(values: &mut [Datum], target: u32, value: f64) -> Option<()> {
+    match values.get_mut(target as usize)? {
+        Datum::Float8(old) => *old = value,
+        place => return replace(place, Datum::Float8(value)),
+    }
+    Some(())
 }
 
 impl CountFrom {
@@ -366,7 +365,7 @@ impl CountFrom {
         // The general way sets FOUND.
         let counter = Counter::new(first, last, self.step, self.reverse)?;
         *counters.get_mut(self.counter as usize)? = counter;
-        put(values, self.variable, Datum::Int4(first))?;
+        store(values, self.variable, Width::Four, first.into())?;
         Some(true)
     }
 }
