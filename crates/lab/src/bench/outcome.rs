@@ -14,15 +14,15 @@ pub(super) struct Sample {
     /// Processor time during the run.
     pub(super) usage: Usage,
     pub(super) elapsed_seconds: f64,
-    /// Bytes that the server sent to the disk, where that matters.
-    pub(super) written: u64,
+    /// Bytes that the server's log has grown by, where that matters.
+    pub(super) logged: i64,
 }
 
 impl Sample {
     /// A sample without resource usage, which is filled in later.
     pub(super) fn new(items: u64, items_per_second: f64, latency_ms: Option<f64>) -> Sample {
-        let (usage, elapsed_seconds, written) = (Usage::default(), 0.0, 0);
-        Sample { items, items_per_second, latency_ms, usage, elapsed_seconds, written }
+        let (usage, elapsed_seconds, logged) = (Usage::default(), 0.0, 0);
+        Sample { items, items_per_second, latency_ms, usage, elapsed_seconds, logged }
     }
 
     /// Microseconds of processor time for each item: the server's and the client's.
@@ -147,7 +147,7 @@ mod tests {
             latency_ms: None,
             usage: Usage { server: 0.01, client: 0.02, machine: 0.13 },
             elapsed_seconds: 1.0,
-            written: 0,
+            logged: 0,
         };
         let samples = rates.iter().map(sample).collect();
         Series { kind, label: format!("{kind:?}"), samples, is_wrong: false }

@@ -51,14 +51,6 @@ pub(super) fn tree_seconds(pid: u32) -> f64 {
     processes().map_or(0.0, |table| tree_ticks(&table, pid) as f64 / ticks_per_second())
 }
 
-/// The bytes that a process has caused to be sent to the disk.
-pub(super) fn written_bytes(pid: u32) -> std::io::Result<u64> {
-    let io = fs::read_to_string(format!("/proc/{pid}/io"))?;
-    let value = io.lines().find_map(|line| line.strip_prefix("write_bytes:"));
-    let value = value.and_then(|value| value.trim().parse().ok());
-    value.ok_or_else(|| std::io::Error::other("no write_bytes in /proc/PID/io"))
-}
-
 /// The bytes of memory that a process has resident.
 pub(super) fn resident_bytes(pid: u32) -> std::io::Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;

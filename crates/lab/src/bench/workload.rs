@@ -72,7 +72,7 @@ pub(super) struct Conditions {
     pub(super) beside: Option<Beside>,
     /// Milliseconds that each sync takes longer.
     pub(super) sync_delay_ms: u32,
-    /// The server may not write a byte to the disk.
+    /// The server may not write a byte to its log.
     pub(super) writes_nothing: bool,
 }
 
