@@ -63,4 +63,16 @@ INSERT INTO fkb_d SELECT i, i, 'b' || i % 10 FROM generate_series(1, 2000) i;
 INSERT INTO fkb_d SELECT i, i, 'b' || CASE i WHEN 1999 THEN 8 ELSE i % 10 END FROM generate_series(1, 2000) i;
 INSERT INTO fkb_d SELECT i, 2147483640 + i::bigint, 'b1' FROM generate_series(1, 20) i;
 INSERT INTO fkb_d SELECT i, 1 + i::bigint << 32, 'b1' FROM generate_series(1, 20) i;
+-- a key that is whole in the index, beside longer ones that the index shortens to bytes which begin with its own
+CREATE TABLE fkb_b (a bytea PRIMARY KEY);
+CREATE TABLE fkb_e (id int, a bytea REFERENCES fkb_b);
+INSERT INTO fkb_b SELECT convert_to(repeat('b', 1957), 'UTF8') || '\x00' || m
+  FROM (SELECT convert_to(repeat('m' || i || '-', 20), 'UTF8') m FROM generate_series(1, 3000) i) s
+  WHERE get_byte(sha256('\xff' || m || '\x0000'), 0) = 0;
+INSERT INTO fkb_e SELECT i, a FROM fkb_b, generate_series(1, 3) i;
+INSERT INTO fkb_e SELECT i, convert_to(repeat('b', 1957), 'UTF8') FROM generate_series(1, 2) i;
+INSERT INTO fkb_b SELECT convert_to(repeat('b', 1957), 'UTF8');
+INSERT INTO fkb_e SELECT i, convert_to(repeat('b', 1957), 'UTF8') FROM generate_series(1, 2) i;
+SELECT count(*), count(DISTINCT a) FROM fkb_e;
+DROP TABLE fkb_b, fkb_e;
 DROP TABLE fkb_c, fkb_p, fkb_s, fkb_d, fkb_q;

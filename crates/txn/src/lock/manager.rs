@@ -1,6 +1,6 @@
 //! The lock manager: the sharded table, and who holds what.
 
-use std::hash::{BuildHasher, Hasher};
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -10,6 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use steppe_types::{Error, Result, SqlState};
 
 use super::monitor::{Monitor, Watch};
+use super::near::{Near, scattered};
 use super::sharers::Sharers;
 use super::table::Shard;
 use super::wait::{LockWait, WaitState, Waiter};
@@ -107,18 +108,16 @@ pub struct LockManager {
 }
 
 fn hash_of(tag: &LockTag) -> u64 {
-    let mut hasher = foldhash::fast::FixedState::with_seed(0x5354_4550).build_hasher();
-    std::hash::Hash::hash(tag, &mut hasher);
-    hasher.finish()
+    Near(foldhash::fast::FixedState::with_seed(0x5354_4550)).hash_one(tag)
 }
 
-/// The shard of a tag.
+/// The shard of a tag: that of all rows of a block ([`super::near`]).
 pub(super) fn shard_of(tag: &LockTag) -> usize {
     (hash_of(tag) >> 48) as usize % SHARDS
 }
 
 pub(super) fn row_bucket(tag: &LockTag) -> usize {
-    (hash_of(tag) >> 20) as usize % ROW_BUCKETS
+    scattered(hash_of(tag), ROW_BUCKETS)
 }
 
 /// Whether a mode keeps others from the fast path. (Nobody has a shared relation there.)
@@ -130,7 +129,7 @@ pub(super) fn is_strong(tag: &LockTag, mode: Mode) -> bool {
 
 /// 53200, with PostgreSQL's words.
 #[cold]
-fn full() -> Error {
+pub(super) fn full() -> Error {
     Error::new(SqlState::OUT_OF_MEMORY, "out of shared memory")
         .hint("You might need to increase \"max_locks_per_transaction\".")
 }
@@ -177,9 +176,18 @@ impl LockManager {
         tag: LockTag,
         f: impl FnOnce(&mut super::table::Entry) -> (T, Vec<Arc<Waiter>>),
     ) -> T {
+        self.with_entry_of(self.shard(&tag), tag, f)
+    }
+
+    /// As [`Self::with_entry`], in the tag's shard.
+    pub(super) fn with_entry_of<T>(
+        &self,
+        mut shard: MutexGuard<'_, Shard>,
+        tag: LockTag,
+        f: impl FnOnce(&mut super::table::Entry) -> (T, Vec<Arc<Waiter>>),
+    ) -> T {
         let row_count =
             || matches!(tag, LockTag::Row(..)).then(|| &self.row_buckets[row_bucket(&tag)]);
-        let mut shard = self.shard(&tag);
         // A transaction may have millions of locks: the tag is looked for once.
         let (result, woken) = match shard.entry(tag) {
             hash_map::Entry::Occupied(mut found) => {
@@ -395,11 +403,8 @@ impl LockManager {
     pub(super) fn holds_or_has_room(&self, pid: u32, tag: LockTag, mode: Mode) -> Result<bool> {
         let shard = self.shard(&tag);
         match shard.get(&tag) {
-            Some(entry) => {
-                let mut holders = entry.holders.iter();
-                Ok(holders.any(|h| h.pid == pid && h.explicit & (1 << mode) != 0))
-            }
-            None if shard.len() >= self.options.max_locks.div_ceil(SHARDS) => Err(full()),
+            Some(entry) => Ok(entry.asked_by(pid) & (1 << mode) != 0),
+            None if self.is_full(&shard) => Err(full()),
             None => Ok(false),
         }
     }
@@ -496,9 +501,7 @@ impl LockManager {
     /// Whether the session has asked for and got the mode.
     pub(crate) fn holds(&self, pid: u32, tag: LockTag, mode: Mode) -> bool {
         let shard = self.shard(&tag);
-        shard.get(&tag).is_some_and(|entry| {
-            entry.holders.iter().any(|h| h.pid == pid && h.explicit & (1 << mode) != 0)
-        })
+        shard.get(&tag).is_some_and(|entry| entry.asked_by(pid) & (1 << mode) != 0)
     }
 
     /// How many locks the session's transaction has.
@@ -628,6 +631,11 @@ impl LockManager {
 
     pub(super) fn locks_max(&self) -> usize {
         self.options.max_locks
+    }
+
+    /// Whether a shard has no room for another tag.
+    pub(super) fn is_full(&self, shard: &Shard) -> bool {
+        shard.len() >= self.options.max_locks.div_ceil(SHARDS)
     }
 
     pub(super) fn sessions(&self) -> &SessionRegistry {

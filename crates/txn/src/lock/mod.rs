@@ -30,6 +30,7 @@ mod fastpath;
 mod hand_over;
 mod manager;
 mod monitor;
+mod near;
 mod report;
 mod sharers;
 mod table;

@@ -87,7 +87,7 @@ impl LockManager {
                     matches!(tag, LockTag::Transaction(_))
                         && mode == tag.mode_name(SharedMode::Exclusive as u8)
                 };
-                for holder in &entry.holders {
+                for holder in entry.holders.iter() {
                     let held = modes(tag, holder.explicit | holder.implicit);
                     let prepared = prepared.get(&holder.pid).copied();
                     let lock =

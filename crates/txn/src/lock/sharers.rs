@@ -39,7 +39,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
 
 use steppe_types::Result;
 
-use super::manager::{LockManager, ROW_BUCKETS, row_bucket};
+use super::manager::{LockManager, ROW_BUCKETS, full, row_bucket};
 use super::{LockTag, Mode, RowLockMode};
 use crate::session::{HeldLocks, SessionShared};
 
@@ -185,19 +185,33 @@ impl LockManager {
     ) -> Result<Sharing> {
         debug_assert!(mode <= RowLockMode::Share, "shared modes");
         let (pid, mode) = (session.pid(), mode as u8);
-        if self.holds_or_has_room(pid, tag, mode)? || session.held_locks().rows.has(tag, mode) {
+        // Under the latch of the session's list, as what is moved there by others.
+        let mut held = session.held_locks();
+        if held.rows.has(tag, mode) {
             return Ok(Sharing::Had);
         }
-        self.note(session, tag, mode)?;
-        let is_free = self.with_entry(tag, |entry| {
-            let is_free = entry.queue_position(tag, pid, mode).is_none();
-            if is_free {
+        let shard = self.shard(&tag);
+        let has_room = held.order.len() < self.locks_max()
+            && (!self.is_full(&shard) || shard.contains_key(&tag));
+        let sharing = self.with_entry_of(shard, tag, |entry| {
+            let sharing = if entry.asked_by(pid) & (1 << mode) != 0 {
+                Some(Sharing::Had)
+            } else if !has_room {
+                None
+            } else if entry.queue_position(tag, pid, mode).is_some() {
+                Some(Sharing::InTable)
+            } else {
                 entry.add_explicit(pid, mode);
-            }
-            (is_free, Vec::new())
+                Some(Sharing::Noted)
+            };
+            (sharing, Vec::new())
         });
+        if sharing == Some(Sharing::Noted) {
+            held.order.push((tag, mode));
+        }
+        drop(held);
         fence(Ordering::SeqCst);
-        Ok(if is_free { Sharing::Noted } else { Sharing::InTable })
+        sharing.ok_or_else(full)
     }
 
     /// Takes a lock off the session's own list; false if it is not there.

@@ -2,10 +2,12 @@
 //! rules of granting. Pure data structure: no latches and no waiting here.
 
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use super::near::Near;
 use super::wait::Waiter;
 use super::{LockTag, Mode};
 
@@ -26,15 +28,66 @@ impl Holder {
     }
 }
 
+/// The shares of the sessions that hold a lock. Mostly there is one, which has no memory of its own: a
+/// transaction may have millions of locks.
+#[derive(Default, Debug)]
+pub(super) enum Holders {
+    #[default]
+    None,
+    One(Holder),
+    Many(Vec<Holder>),
+}
+
+impl Deref for Holders {
+    type Target = [Holder];
+
+    fn deref(&self) -> &[Holder] {
+        match self {
+            Holders::None => &[],
+            Holders::One(holder) => std::slice::from_ref(holder),
+            Holders::Many(holders) => holders,
+        }
+    }
+}
+
+impl DerefMut for Holders {
+    fn deref_mut(&mut self) -> &mut [Holder] {
+        match self {
+            Holders::None => &mut [],
+            Holders::One(holder) => std::slice::from_mut(holder),
+            Holders::Many(holders) => holders,
+        }
+    }
+}
+
+impl Holders {
+    fn push(&mut self, new: Holder) {
+        match self {
+            Holders::None => *self = Holders::One(new),
+            Holders::One(holder) => *self = Holders::Many(vec![*holder, new]),
+            Holders::Many(holders) => holders.push(new),
+        }
+    }
+
+    fn remove(&mut self, at: usize) {
+        match self {
+            Holders::None | Holders::One(_) => *self = Holders::None,
+            Holders::Many(holders) => {
+                holders.swap_remove(at);
+            }
+        }
+    }
+}
+
 /// A lock that somebody holds or waits for.
 #[derive(Default, Debug)]
 pub(super) struct Entry {
-    pub(super) holders: Vec<Holder>,
+    pub(super) holders: Holders,
     pub(super) waiters: VecDeque<Arc<Waiter>>,
 }
 
 /// One shard of the lock table.
-pub(super) type Shard = HashMap<LockTag, Entry, foldhash::fast::RandomState>;
+pub(super) type Shard = HashMap<LockTag, Entry, Near<foldhash::fast::RandomState>>;
 
 impl Entry {
     pub(super) fn is_empty(&self) -> bool {
@@ -155,7 +208,7 @@ impl Entry {
         holder.explicit &= !explicit;
         holder.implicit &= !implicit;
         if holder.modes() == 0 {
-            self.holders.swap_remove(at);
+            self.holders.remove(at);
         }
         removed
     }

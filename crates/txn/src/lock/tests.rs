@@ -547,7 +547,8 @@ fn the_table_is_bounded_for_all_sessions_together() {
     let mut granted = 0;
     let mut refused = 0;
     for i in 0..2000 {
-        let tag = LockTag::Row(7, i);
+        // Rows of as many blocks, which are in all shards.
+        let tag = LockTag::Row(7, i << 5);
         match manager.try_lock_row(&sessions[i as usize % 2], tag, RowLockMode::Update) {
             Ok(taken) => granted += u32::from(taken),
             Err(error) => {
