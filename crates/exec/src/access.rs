@@ -30,7 +30,7 @@ use steppe_sql::planner::index_exprs;
 use steppe_txn::{Engine, IndexStore, OverflowStore, RowId, RowMeta, TableStore, View};
 use steppe_types::key::{KeyPart, encode_part};
 use steppe_types::row::{ColumnRef, RowLayout};
-use steppe_types::{Datum, Error, Oid, Result, SqlState, text_io};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 
 /// A stored table.
 pub struct TableAccess {
@@ -302,13 +302,15 @@ impl IndexKeys {
     }
 
     /// Whether it takes the key of each row: it is not unique, and its keys are columns of a fixed
-    /// length.
+    /// length or strings, which it shortens if they are too long ([`long_keys`]).
     pub(crate) fn takes_each_key(&self, is_fixed: impl Fn(usize) -> bool) -> bool {
-        let is_short = |source: &KeySource| match source {
-            KeySource::Column(column) => is_fixed(*column),
+        const STRINGS: [Oid; 4] = [oid::TEXT, oid::VARCHAR, oid::BPCHAR, oid::BYTEA];
+        let is_taken = |(source, part): (&KeySource, &KeyPart)| match source {
+            KeySource::Column(column) => is_fixed(*column) || STRINGS.contains(&part.type_oid),
             KeySource::Expression(_) => false,
         };
-        !self.is_arbiter() && self.computed.is_none() && self.sources.iter().all(is_short)
+        let mut keys = self.sources.iter().zip(&self.parts);
+        !self.is_arbiter() && self.computed.is_none() && keys.all(is_taken)
     }
 
     /// The place of a table's column among the keys.

@@ -437,6 +437,24 @@ impl ExecContext {
         self.params = params;
     }
 
+    /// As [`Self::set_params`], with as many values as before in the same memory, if nothing else
+    /// refers to it.
+    pub(crate) fn put_params(&mut self, values: &mut Vec<Datum>) {
+        self.constant_calls.clear();
+        match Arc::get_mut(&mut self.params).filter(|own| own.len() == values.len()) {
+            Some(own) => own.iter_mut().zip(values.drain(..)).for_each(|(own, new)| *own = new),
+            None => self.params = values.drain(..).collect(),
+        }
+    }
+
+    /// Makes the external parameters NULL.
+    pub(crate) fn drop_params(&mut self) {
+        match Arc::get_mut(&mut self.params) {
+            Some(own) => own.fill(Datum::Null),
+            None => self.params = Arc::default(),
+        }
+    }
+
     /// The result of a call whose arguments never change, if it has been made.
     pub(crate) fn constant_call(&self, call: u64) -> Option<&Datum> {
         self.constant_calls.iter().find(|(number, _)| *number == call).map(|(_, value)| value)

@@ -52,7 +52,8 @@ pub mod watch;
 
 pub use bulk::{BulkInsert, Fields};
 pub use change::{
-    RowCommand, TriggerAnswer, TriggerCall, fire_truncate, has_truncate_triggers, run_deferred,
+    OldAndNew, RowCommand, TriggerAnswer, TriggerCall, TriggerRows, fire_truncate,
+    has_truncate_triggers, run_deferred,
 };
 pub use context::{Instrument, LeafRun, Note};
 pub use deferred::{DeferredEvent, DueEvents, KeyOfRow, TriggerRow};

@@ -15,7 +15,7 @@ use super::deferred;
 use super::foreign_key::KeyLog;
 use super::hooks::{HookSet, OldAndNew, RowCommand, Trigger};
 use super::transition::{Captured, Complete};
-use super::trigger::Fired;
+use super::trigger::{Fired, TriggerAnswer, TriggerRows};
 use crate::context::ExecContext;
 use crate::tuplestore::{StoreReader, TupleStore};
 use hashbrown::HashMap;
@@ -244,11 +244,11 @@ impl EventQueue {
         if holds {
             cx.hold_rows();
         }
-        let mut buffer = Vec::new();
-        let fired = (first..first + count).try_for_each(|at| {
-            let queued = log.queued(at, &mut buffer)?;
-            queued.fire(tables, captured, cx)
-        });
+        let mut rows = QueuedRows { log, at: first, end: first + count, of: None, row: Vec::new() };
+        let mut fired = Ok(());
+        while fired.is_ok() && rows.at < rows.end {
+            fired = rows.fire(tables, captured, cx);
+        }
         let stored = cx.end_holding();
         fired.and(stored)
     }
@@ -277,6 +277,65 @@ impl RowLog {
             }
         };
         QueuedRow::of(row).ok_or_else(lost)
+    }
+}
+
+/// A run of queued rows, whose triggers are called.
+struct QueuedRows<'l> {
+    log: &'l mut RowLog,
+    at: usize,
+    end: usize,
+    /// The table and the command of the next ones, for which the table's only trigger is called.
+    /// `None`: the next one has others.
+    of: Option<(usize, RowCommand)>,
+    /// A row from a file.
+    row: Vec<Datum>,
+}
+
+impl QueuedRows<'_> {
+    /// Calls the triggers of the next row, and of those that follow it if their calls are alike.
+    fn fire(
+        &mut self,
+        tables: &[QueuedTable],
+        captured: &[Complete],
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        let queued = self.log.queued(self.at, &mut self.row)?;
+        let QueuedTable { relation, hooks } = tables.get(queued.table).ok_or_else(lost)?;
+        if let [trigger] = &hooks.command(queued.command).after_row[..]
+            && self.at + 1 < self.end
+            && cx.calls_are_alike(trigger)?
+        {
+            let fired = Fired { command: queued.command, relation, captured };
+            self.of = Some((queued.table, queued.command));
+            return fired.call_run(trigger, self, cx);
+        }
+        queued.fire(tables, captured, cx)?;
+        self.at += 1;
+        Ok(())
+    }
+}
+
+impl TriggerRows for QueuedRows<'_> {
+    fn next(&mut self) -> Result<Option<OldAndNew<'_>>> {
+        if self.is_done() {
+            return Ok(None);
+        }
+        let queued = self.log.queued(self.at, &mut self.row)?;
+        if self.of != Some((queued.table, queued.command)) {
+            self.of = None;
+            return Ok(None);
+        }
+        self.at += 1;
+        Ok(Some(queued.rows))
+    }
+
+    fn answered(&mut self, _: TriggerAnswer) -> Result<()> {
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.of.is_none() || self.at == self.end
     }
 }
 

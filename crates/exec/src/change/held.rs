@@ -12,8 +12,11 @@
 //!   of functions that do more than compute. All of them say so first ([`ExecContext::be_heard`]),
 //!   because the triggers before a row rely on the same thing ([`super::quiet`]).
 //! * Storing a held row can fail for no reason of the row's. The table has neither triggers, keys,
-//!   CHECK constraints nor unique indexes, and keys of the others have a fixed length. The call that
-//!   holds the row checks NOT NULL and the row's length, so that their errors have its context.
+//!   CHECK constraints nor unique indexes, and the others' keys are columns of types whose keys are made
+//!   of any value. The call that holds the row checks NOT NULL and the row's length, so that their
+//!   errors have its context.
+//! * A sequence is drawn from by the call that holds the row, so the values and their order are the
+//!   same, and so is what currval tells. Others see the sequence move, but no row of the transaction.
 //! * The row belongs to the command that it would have been stored by. That number shows in cmin, and
 //!   decides which commands of the transaction see the row ([`steppe_txn::Txn::number_command`]).
 //! * The rows of a table are stored in the order of their inserts.
@@ -45,9 +48,9 @@ const BYTES_MAX: usize = 256 << 10;
 /// The most statements whose rows are held at a time.
 const INSERTS_MAX: usize = 4;
 
-/// The functions of the program whose results depend on their arguments, the session's settings and
-/// the clock only, besides the IMMUTABLE ones.
-const CALM: [&str; 36] = [
+/// The functions of the program whose results depend on their arguments, the session's settings, the
+/// clock and a sequence only, besides the IMMUTABLE ones.
+const CALM: [&str; 37] = [
     "age",
     "array_to_json",
     "array_to_string",
@@ -71,6 +74,7 @@ const CALM: [&str; 36] = [
     "jsonb_build_object",
     "localtime",
     "localtimestamp",
+    "nextval",
     "now",
     "row_to_json",
     "session_user",
@@ -101,7 +105,13 @@ struct HeldInsert {
     context: ExecContext,
     rows: NewRows,
     inserter: Inserter,
+    /// Buffers for the values of the plan's parameters, and for a row.
+    values: Vec<Datum>,
+    row: Vec<Datum>,
 }
+
+/// Appends the values of a plan's parameters.
+type Fill<'a> = &'a mut dyn FnMut(&mut Vec<Datum>);
 
 impl HeldInsert {
     fn modify(plan: &PreparedPlan) -> Result<&ModifyPlan> {
@@ -112,18 +122,24 @@ impl HeldInsert {
     }
 
     /// Computes, checks and encodes a row.
-    fn push(&mut self, values: Arc<[Datum]>, cx: &mut ExecContext) -> Result<()> {
-        let HeldInsert { plan, context, rows, .. } = self;
-        plan.compiled.check_constants(Some(&values), &context.functions.catalog)?;
-        context.set_params(values);
+    fn push(&mut self, fill: Fill<'_>, cx: &mut ExecContext) -> Result<()> {
+        let HeldInsert { plan, context, rows, values, row, .. } = self;
+        values.clear();
+        fill(values);
+        plan.compiled.check_constants(Some(values), &context.functions.catalog)?;
+        context.put_params(values);
         let modify = HeldInsert::modify(plan)?;
         let exprs = values_of(modify).ok_or_else(|| Error::internal("a held row has no values"))?;
-        let row = exprs.iter().map(|e| e.eval(context, crate::expr::Row::EMPTY));
-        let row = row.collect::<Result<Vec<_>>>()?;
-        check_row(&modify.target, &row, context)?;
+        row.clear();
+        for expr in exprs {
+            row.push(expr.eval(context, crate::expr::Row::EMPTY)?);
+        }
+        // The function's variables are the only owners of their values again.
+        context.drop_params();
+        check_row(&modify.target, row, context)?;
         let txn = &mut cx.txn()?.txn;
         let command = txn.number_command()?;
-        rows.push_of(command, |out| modify.target.table.append_row(txn, &row, &[], out))
+        rows.push_of(command, |out| modify.target.table.append_row(txn, row, &[], out))
     }
 
     fn is_full(&self) -> bool {
@@ -173,20 +189,20 @@ impl ExecContext {
         held.inserts.retain(|insert| insert.version == version);
         held.inserts.truncate(INSERTS_MAX - 1);
         let context = plan.compiled.context(Arc::new([]), env, &mut None);
-        let (rows, inserter) = Default::default();
+        let (rows, inserter, values, row) = Default::default();
         let plan = Arc::clone(plan);
-        held.inserts.push(HeldInsert { plan, version, context, rows, inserter });
+        held.inserts.push(HeldInsert { plan, version, context, rows, inserter, values, row });
         Ok(true)
     }
 
-    /// Holds the row of a plan with these values of its parameters.
+    /// Holds the row of a plan with the values of its parameters that `fill` appends.
     pub(crate) fn hold_row(
         &mut self,
         (plan, version): (&Arc<PreparedPlan>, u64),
-        values: Arc<[Datum]>,
+        fill: Fill<'_>,
     ) -> Result<()> {
         let Some(mut held) = self.held.take() else { return Err(nothing_held()) };
-        let done = held.push((plan, version), values, self);
+        let done = held.push((plan, version), fill, self);
         self.held = Some(held);
         done
     }
@@ -226,7 +242,7 @@ impl HeldInserts {
     fn push(
         &mut self,
         (plan, version): (&Arc<PreparedPlan>, u64),
-        values: Arc<[Datum]>,
+        fill: Fill<'_>,
         cx: &mut ExecContext,
     ) -> Result<()> {
         let at = self.place(plan, version).ok_or_else(nothing_held)?;
@@ -237,7 +253,7 @@ impl HeldInserts {
             }
         }
         let insert = &mut self.inserts[at];
-        insert.push(values, cx)?;
+        insert.push(fill, cx)?;
         if insert.is_full() { insert.store(cx) } else { Ok(()) }
     }
 

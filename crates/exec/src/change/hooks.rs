@@ -52,7 +52,7 @@ struct Condition {
 }
 
 /// The rows before and after a change.
-pub(super) type OldAndNew<'r> = (Option<&'r [Datum]>, Option<&'r [Datum]>);
+pub type OldAndNew<'r> = (Option<&'r [Datum]>, Option<&'r [Datum]>);
 
 impl Trigger {
     pub(super) fn compile(
@@ -71,6 +71,14 @@ impl Trigger {
         let function = trigger_code(compiler.catalog(), definition.function);
         let function = function.ok_or_else(|| no_code(definition.function))?;
         Ok(Arc::new(Trigger { definition: definition.clone(), function, when }))
+    }
+
+    /// Whether calls for several rows may be one run of calls ([`super::trigger::Fired::call_run`]):
+    /// it fires for each row or for none, when the rows have changed.
+    pub(super) fn is_called_alike(&self) -> bool {
+        let Definition { constraint, transition, .. } = &self.definition;
+        let is_plain = self.when.is_none() && constraint.is_none() && transition.is_none();
+        is_plain && self.function.is_called_alike()
     }
 
     /// Whether it is to fire for a change of these rows (TriggerEnabled).

@@ -223,10 +223,16 @@ pub(super) fn pass_insert(
             Some(passed) => row = passed,
         }
     }
-    target.generate(&mut row, cx)?;
-    check_row(target, &row, cx)?;
-    check_partition(target, &row, cx)?;
+    complete(target, &mut row, cx)?;
     Ok(Some(row))
+}
+
+/// Completes a row that its triggers have let pass, and checks it.
+#[inline]
+pub(super) fn complete(target: &Target, row: &mut [Datum], cx: &mut ExecContext) -> Result<()> {
+    target.generate(row, cx)?;
+    check_row(target, row, cx)?;
+    check_partition(target, row, cx)
 }
 
 impl ModifyPlan {

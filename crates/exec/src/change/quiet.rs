@@ -7,6 +7,9 @@
 //! call has the same result whether or not the rows before it are stored, and its moment leaves no
 //! trace. The triggers of a batch are called first, and then its rows are stored together.
 //!
+//! Quiet calls of the table's only trigger are one run ([`super::trigger`]). The rows are completed and
+//! checked after it, in their order, up to the first that fails.
+//!
 //! A call is begun as a quiet one, and the first step that is not quiet ends it with an error
 //! ([`ExecContext::be_heard`]). The call has left no trace by then, and is forgotten. The rows before
 //! it are stored, and it is made again in the general way, as are all later calls of the statement.
@@ -17,10 +20,13 @@
 //! The first row that fails decides the error, as in the general way: rows before a failed call are
 //! stored before its error is reported, and a batch that fails is stored again row by row.
 
-use super::insert::{Placed, insert_fired, is_of_a_row, pass_insert};
+use super::hooks::{OldAndNew, Trigger};
+use super::insert::{Placed, complete, insert_fired, is_of_a_row, pass_insert};
 use super::node::no_row;
-use super::{Inserter, ModifyPlan, RowCommand};
+use super::trigger::{Fired, TriggerAnswer, TriggerRows, of_another_table};
+use super::{Inserter, ModifyPlan, RowCommand, Target};
 use crate::context::ExecContext;
+use std::borrow::Cow;
 use steppe_types::{Datum, Error, Result};
 
 /// Whether the call that runs must be quiet.
@@ -59,7 +65,7 @@ impl ExecContext {
     }
 
     /// Whether track_functions is off.
-    fn counts_no_calls(&self) -> Result<bool> {
+    pub(super) fn counts_no_calls(&self) -> Result<bool> {
         let tracked = self.functions.session.setting("track_functions")?;
         Ok(tracked.is_none_or(|tracked| tracked == "none"))
     }
@@ -95,26 +101,18 @@ impl ModifyPlan {
         inserter: &mut Inserter,
         cx: &mut ExecContext,
     ) -> Result<()> {
-        let mut passed = Vec::with_capacity(rows.len());
-        let mut failed = None;
-        for row in rows {
-            cx.quiet = Quiet::On;
-            let row = pass_insert(&self.target, self.target.stored(row).into_owned(), cx);
-            if std::mem::take(&mut cx.quiet) == Quiet::Broken {
-                inserter.calls_ahead = Some(false);
-                break;
+        let called = match self.target.before_row(RowCommand::Insert).map(|all| &all[..]) {
+            Some([trigger]) if cx.calls_are_alike(trigger)? && trigger.definition.parent == 0 => {
+                Called::in_a_run(&self.target, trigger, rows, cx)?
             }
-            match row {
-                Ok(row) => passed.push(row),
-                Err(error) => {
-                    failed = Some(error);
-                    break;
-                }
-            }
-        }
+            _ => Called::one_by_one(&self.target, rows, cx),
+        };
+        let Called { passed, end } = called;
         self.store_passed(&passed, inserter, cx)?;
-        if let Some(error) = failed {
-            return Err(error);
+        match end {
+            End::Rows => {}
+            End::Broken => inserter.calls_ahead = Some(false),
+            End::Failed(error) => return Err(error),
         }
         let mut ids = inserter.ids().iter();
         for row in passed {
@@ -158,5 +156,123 @@ impl ModifyPlan {
             target.queue_after(RowCommand::Insert, None, Some(row), cx)?;
         }
         Ok(())
+    }
+}
+
+/// Rows whose triggers have been called, up to the first that fails.
+struct Called {
+    passed: Vec<Option<Vec<Datum>>>,
+    end: End,
+}
+
+/// What ended the calls.
+enum End {
+    /// There were no more rows.
+    Rows,
+    /// The next call cannot be quiet.
+    Broken,
+    /// The next row failed.
+    Failed(Error),
+}
+
+impl Called {
+    /// Calls all triggers of a row before those of the next one.
+    fn one_by_one(target: &Target, rows: &[&[Datum]], cx: &mut ExecContext) -> Called {
+        let mut called = Called { passed: Vec::with_capacity(rows.len()), end: End::Rows };
+        for row in rows {
+            let row = cx.quietly(|cx| pass_insert(target, target.stored(row).into_owned(), cx));
+            match row {
+                Ok(row) => called.passed.push(row),
+                Err(end) => {
+                    called.end = end;
+                    break;
+                }
+            }
+        }
+        called
+    }
+
+    /// Calls the only trigger of all rows, and then completes and checks them.
+    fn in_a_run(
+        target: &Target,
+        trigger: &Trigger,
+        rows: &[&[Datum]],
+        cx: &mut ExecContext,
+    ) -> Result<Called> {
+        let passed = Vec::with_capacity(rows.len());
+        let mut run = Run { target, rows: rows.iter(), row: Cow::Borrowed(&[]), passed };
+        let relation = &target.table.relation;
+        let fired = Fired { command: RowCommand::Insert, relation, captured: &[] };
+        let mut ended = Ok(());
+        if !trigger.fires((None, None), cx)? {
+            run.pass_all();
+        }
+        while ended.is_ok() && !run.is_done() {
+            ended = cx.quietly(|cx| fired.call_run(trigger, &mut run, cx));
+        }
+        let mut called = Called { passed: run.passed, end: ended.err().unwrap_or(End::Rows) };
+        for at in 0..called.passed.len() {
+            let Some(row) = &mut called.passed[at] else { continue };
+            if let Err(end) = cx.quietly(|cx| complete(target, row, cx)) {
+                called.passed.truncate(at);
+                called.end = end;
+                break;
+            }
+        }
+        Ok(called)
+    }
+}
+
+impl ExecContext {
+    /// Runs a call that must be quiet.
+    fn quietly<T>(
+        &mut self,
+        call: impl FnOnce(&mut ExecContext) -> Result<T>,
+    ) -> std::result::Result<T, End> {
+        self.quiet = Quiet::On;
+        let done = call(self);
+        match std::mem::take(&mut self.quiet) {
+            Quiet::Broken => Err(End::Broken),
+            Quiet::On | Quiet::Off => done.map_err(End::Failed),
+        }
+    }
+}
+
+/// Rows that a trigger is called for, and those that have passed it.
+struct Run<'a> {
+    target: &'a Target,
+    rows: std::slice::Iter<'a, &'a [Datum]>,
+    /// The row of the call.
+    row: Cow<'a, [Datum]>,
+    passed: Vec<Option<Vec<Datum>>>,
+}
+
+impl Run<'_> {
+    /// Lets all rows pass: the trigger does not fire.
+    fn pass_all(&mut self) {
+        let rows = self.rows.by_ref().map(|row| Some(self.target.stored(row).into_owned()));
+        self.passed.extend(rows);
+    }
+}
+
+impl TriggerRows for Run<'_> {
+    fn next(&mut self) -> Result<Option<OldAndNew<'_>>> {
+        let Some(row) = self.rows.next() else { return Ok(None) };
+        self.row = self.target.stored(row);
+        Ok(Some((None, Some(&self.row))))
+    }
+
+    fn answered(&mut self, answer: TriggerAnswer) -> Result<()> {
+        self.passed.push(match answer {
+            TriggerAnswer::Skip => None,
+            TriggerAnswer::Same => Some(self.row.to_vec()),
+            TriggerAnswer::Row(row) if row.len() == self.row.len() => Some(row),
+            TriggerAnswer::Row(_) => return Err(of_another_table()),
+        });
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.rows.len() == 0
     }
 }

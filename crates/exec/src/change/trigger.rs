@@ -6,6 +6,17 @@
 //!
 //! A trigger whose WHEN does not hold is not called. For an AFTER trigger that is decided when its
 //! event is queued.
+//!
+//! Calls for many rows are one *run* where that changes nothing but their cost ([`Fired::call_run`]).
+//! The function is looked up, its depth counted and its frame made once for the run. Each call still
+//! begins with what a call begins with. Its variables are NULL or have their defaults, and it sees the
+//! session's present names and settings: a run ends with a call that has changed these
+//! ([`crate::spi::Spi::is_as_called`]). A run is made of calls that follow each other anyway:
+//!
+//! * of one trigger, the only one that fires for these rows;
+//! * that has no WHEN, no transition tables and no constraint, which decide something for each row;
+//! * whose function has no settings of its own, because these begin and end with a call;
+//! * which nothing counts or measures one by one (track_functions, EXPLAIN ANALYZE).
 
 use super::Target;
 use super::hooks::{OldAndNew, RowCommand, Trigger, Triggers};
@@ -19,6 +30,7 @@ use steppe_catalog::trigger::{Trigger as Definition, TriggerLevel, TriggerTiming
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// The arguments of a trigger function (PostgreSQL's TriggerData).
+#[derive(Clone, Copy)]
 pub struct TriggerCall<'a> {
     trigger: &'a Trigger,
     /// The command that has happened, or is about to.
@@ -31,7 +43,15 @@ pub struct TriggerCall<'a> {
     pub new: Option<&'a [Datum]>,
 }
 
-impl TriggerCall<'_> {
+impl<'a> TriggerCall<'a> {
+    /// The call for another row.
+    pub fn for_row<'r>(&self, (old, new): OldAndNew<'r>) -> TriggerCall<'r>
+    where
+        'a: 'r,
+    {
+        TriggerCall { old, new, ..*self }
+    }
+
     /// The trigger's name.
     pub fn name(&self) -> &str {
         &self.trigger.definition.name
@@ -81,6 +101,44 @@ pub enum TriggerAnswer {
     Row(Vec<Datum>),
 }
 
+/// The rows that a trigger function is called for, one after the other.
+pub trait TriggerRows {
+    /// The next row, before and after its change.
+    fn next(&mut self) -> Result<Option<OldAndNew<'_>>>;
+
+    /// The function has answered for that row.
+    fn answered(&mut self, answer: TriggerAnswer) -> Result<()>;
+
+    /// Whether there is no other row.
+    fn is_done(&self) -> bool;
+}
+
+/// The one row of a call, or none.
+struct OneRow<'r> {
+    row: Option<OldAndNew<'r>>,
+    answer: TriggerAnswer,
+}
+
+impl TriggerRows for OneRow<'_> {
+    fn next(&mut self) -> Result<Option<OldAndNew<'_>>> {
+        Ok(self.row.take())
+    }
+
+    fn answered(&mut self, answer: TriggerAnswer) -> Result<()> {
+        self.answer = answer;
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.row.is_none()
+    }
+}
+
+#[cold]
+pub(super) fn of_another_table() -> Error {
+    Error::internal("a trigger has answered a row of another table")
+}
+
 /// The command and the table that triggers are fired for.
 #[derive(Clone, Copy)]
 pub(super) struct Fired<'a> {
@@ -95,23 +153,36 @@ impl Fired<'_> {
     pub(super) fn call(
         &self,
         trigger: &Trigger,
-        (old, new): OldAndNew<'_>,
+        rows: OldAndNew<'_>,
         cx: &mut ExecContext,
     ) -> Result<TriggerAnswer> {
-        let Fired { command, relation, captured } = *self;
-        let call = TriggerCall { trigger, command, relation, old, new };
-        let session = cx.functions.session.clone();
+        let mut one = OneRow { row: Some(rows), answer: TriggerAnswer::Skip };
         let begin = cx.instruments.is_some().then(Instant::now);
-        let tables = tables_for(&trigger.definition, relation, command, captured);
-        session.enter_trigger(relation.oid, tables);
-        let answer = trigger.function.fire(&call, cx);
-        session.leave_trigger();
+        let called = self.call_run(trigger, &mut one, cx);
         if let Some(begin) = begin
             && !cx.is_broken()
         {
-            cx.count_trigger(&trigger.definition, relation, begin.elapsed());
+            cx.count_trigger(&trigger.definition, self.relation, begin.elapsed());
         }
-        answer
+        called.map(|()| one.answer)
+    }
+
+    /// Calls a trigger for one row or several, one after the other, as [`Self::call`] does for each:
+    /// see the module's reasons. The calls must be alike ([`ExecContext::calls_are_alike`]).
+    pub(super) fn call_run(
+        &self,
+        trigger: &Trigger,
+        rows: &mut dyn TriggerRows,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        let Fired { command, relation, captured } = *self;
+        let of = TriggerCall { trigger, command, relation, old: None, new: None };
+        let session = cx.functions.session.clone();
+        let tables = tables_for(&trigger.definition, relation, command, captured);
+        session.enter_trigger(relation.oid, tables);
+        let called = trigger.function.fire(&of, rows, cx);
+        session.leave_trigger();
+        called
     }
 
     /// Fires statement triggers.
@@ -126,6 +197,12 @@ impl Fired<'_> {
 }
 
 impl ExecContext {
+    /// Whether calls of a trigger may be a run: see the module's reasons.
+    pub(super) fn calls_are_alike(&self, trigger: &Trigger) -> Result<bool> {
+        let is_counted = || Ok::<bool, Error>(!self.counts_no_calls()?);
+        Ok(trigger.is_called_alike() && self.instruments.is_none() && !is_counted()?)
+    }
+
     /// Counts a call for EXPLAIN ANALYZE.
     fn count_trigger(&mut self, trigger: &Definition, relation: &Arc<Relation>, time: Duration) {
         let runs = &mut self.trigger_runs;
@@ -189,9 +266,7 @@ impl Target {
                         self.check_stays(trigger, &new, cx)?;
                     }
                 }
-                TriggerAnswer::Row(_) => {
-                    return Err(Error::internal("a trigger has answered a row of another table"));
-                }
+                TriggerAnswer::Row(_) => return Err(of_another_table()),
             }
         }
         Ok(Some(new))

@@ -5,7 +5,7 @@
 //! the call ends, also if it fails.
 
 use super::{CallTypes, Columns, Routine, SessionRoutines, result_columns};
-use crate::change::{TriggerAnswer, TriggerCall};
+use crate::change::{TriggerCall, TriggerRows};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row, eval_args};
 use crate::registry::{self, TriggerFn};
@@ -226,21 +226,36 @@ impl TriggerCode {
         TriggerCode::Routine(SetRoutine { function, types: Arc::new(types) })
     }
 
-    /// Calls it for a change that has happened or is about to.
+    /// Calls it for changes that have happened or are about to. It may end before the last one
+    /// ([`Routine::fire`]).
     pub(crate) fn fire(
         &self,
-        call: &TriggerCall<'_>,
+        of: &TriggerCall<'_>,
+        rows: &mut dyn TriggerRows,
         cx: &mut ExecContext,
-    ) -> Result<TriggerAnswer> {
+    ) -> Result<()> {
         match self {
             TriggerCode::Native(function) => {
-                cx.check_interrupts()?;
-                cx.be_heard()?;
-                function(call, &mut Spi::new(cx))
+                while let Some(changed) = rows.next()? {
+                    cx.check_interrupts()?;
+                    cx.be_heard()?;
+                    let answer = function(&of.for_row(changed), &mut Spi::new(cx))?;
+                    rows.answered(answer)?;
+                }
+                Ok(())
             }
             TriggerCode::Routine(routine) => {
-                routine.enter(cx, |routine, spi| routine.fire(call, spi))
+                routine.enter(cx, |routine, spi| routine.fire(of, rows, spi))
             }
+        }
+    }
+
+    /// Whether nothing but the rows distinguishes one call from the next: settings of the function's
+    /// own begin and end with each call.
+    pub(crate) fn is_called_alike(&self) -> bool {
+        match self {
+            TriggerCode::Native(_) => true,
+            TriggerCode::Routine(routine) => !routine.has_settings(),
         }
     }
 }

@@ -40,7 +40,7 @@ pub use session::SessionRoutines;
 pub use within::in_session;
 pub(crate) use within::with_session;
 
-use crate::change::{TriggerAnswer, TriggerCall};
+use crate::change::{TriggerCall, TriggerRows};
 use crate::sink::RowSink;
 use crate::spi::Spi;
 use std::sync::Arc;
@@ -90,9 +90,15 @@ pub trait Routine: Send + Sync {
         Err(Error::not_supported("sets from functions of this language"))
     }
 
-    /// The answer of a trigger's function.
-    fn fire(&self, call: &TriggerCall<'_>, spi: &mut Spi<'_>) -> Result<TriggerAnswer> {
-        let _ = (call, spi);
+    /// Calls a trigger's function for rows, one after the other. It ends before a row that it cannot
+    /// go on with as if a call began there ([`Spi::is_as_called`]).
+    fn fire(
+        &self,
+        of: &TriggerCall<'_>,
+        rows: &mut dyn TriggerRows,
+        spi: &mut Spi<'_>,
+    ) -> Result<()> {
+        let _ = (of, rows, spi);
         Err(Error::not_supported("trigger functions of this language"))
     }
 }

@@ -32,9 +32,10 @@ impl Spi<'_> {
                 version
             }
         };
-        let values = planned.values(params, &prepared.literals);
         self.has_queried = true;
-        self.cx.hold_row((&planned.plan, version), values)?;
+        let literals = &prepared.literals;
+        let fill = &mut |out: &mut Vec<Datum>| planned.append_values(params, literals, out);
+        self.cx.hold_row((&planned.plan, version), fill)?;
         Ok(Some(1))
     }
 }

@@ -198,6 +198,13 @@ impl<'c> Spi<'c> {
         &mut self.cx.functions
     }
 
+    /// Whether another call of the function may follow in this interface: it would begin with the
+    /// session's state that this one has begun with.
+    #[inline]
+    pub fn is_as_called(&self) -> bool {
+        self.outer.is_none() && self.session().frame_version() == self.version
+    }
+
     /// Whether the function must not change anything: it is not VOLATILE.
     pub fn is_read_only(&self) -> bool {
         self.is_read_only

@@ -278,6 +278,16 @@ impl Planned {
         variables.iter().map(value).collect()
     }
 
+    /// Appends what [`Self::values`] returns.
+    pub(super) fn append_values(&self, params: &[Datum], literals: &[Datum], out: &mut Vec<Datum>) {
+        if !self.params.are_variables() {
+            out.extend(params.iter().chain(literals).cloned());
+            return;
+        }
+        let variables = &self.plan.compiled.planned().variables;
+        out.extend(variables.iter().map(|at| params.get(*at).cloned().unwrap_or(Datum::Null)));
+    }
+
     /// Locks the statement's relations. Afterwards it is planned for the catalog in force.
     pub(super) fn make_ready(
         &mut self,

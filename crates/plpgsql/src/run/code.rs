@@ -32,6 +32,8 @@ pub(super) enum Use {
     Expression,
     /// An expression that becomes a value of this type, as assignments do.
     Assigned(Oid, i32),
+    /// An expression that is assigned to this field of a record.
+    Field(SlotId),
 }
 
 /// A piece of SQL.

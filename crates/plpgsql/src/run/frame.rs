@@ -94,6 +94,23 @@ impl Frame {
         }
     }
 
+    /// As [`Self::clear`], but leaves these records alone. Their next rows take the place of the last.
+    pub(super) fn clear_but(&mut self, records: [Option<SlotId>; 2]) {
+        let is_kept = |at: usize| records.iter().flatten().any(|slot| slot.0 as usize == at);
+        self.growing.clear();
+        for (at, value) in self.values.iter_mut().enumerate() {
+            if !is_kept(at) {
+                *value = Datum::Null;
+            }
+        }
+        for (at, shape) in self.shapes.iter_mut().enumerate() {
+            if shape.is_some() && !is_kept(at) {
+                *shape = None;
+                self.version += 1;
+            }
+        }
+    }
+
     /// A number that changes when a record's columns or a variable's type do.
     #[inline]
     pub(super) fn version(&self) -> u64 {
@@ -227,6 +244,39 @@ impl Frame {
             return;
         }
         *place = Datum::Record(values.into());
+    }
+
+    /// The columns of a record that is not NULL.
+    #[inline]
+    pub(super) fn record(&self, slot: SlotId) -> Option<&Arc<[Datum]>> {
+        match &self.values[slot.0 as usize] {
+            Datum::Record(columns) => Some(columns),
+            _ => None,
+        }
+    }
+
+    /// A record's columns; they are moved out of it if nothing else refers to them.
+    pub(super) fn take_row(&mut self, slot: SlotId) -> Vec<Datum> {
+        match &mut self.values[slot.0 as usize] {
+            Datum::Record(columns) => match Arc::get_mut(columns) {
+                Some(own) => own.iter_mut().map(std::mem::take).collect(),
+                None => columns.to_vec(),
+            },
+            _ => Vec::new(),
+        }
+    }
+
+    /// Gives a column of a record a value, in place. The value comes back if the record is NULL or
+    /// something else refers to its columns.
+    #[inline]
+    pub(super) fn set_column(&mut self, slot: SlotId, at: usize, value: Datum) -> Option<Datum> {
+        if let Datum::Record(columns) = &mut self.values[slot.0 as usize]
+            && let Some(place) = Arc::get_mut(columns).and_then(|columns| columns.get_mut(at))
+        {
+            *place = value;
+            return None;
+        }
+        Some(value)
     }
 
     /// Takes a record's value and shape.

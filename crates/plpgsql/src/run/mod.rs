@@ -55,7 +55,7 @@ use parking_lot::Mutex;
 use steppe_catalog::Relation;
 use steppe_catalog::objects::{Function, FunctionRef};
 use steppe_exec::routine::{CallTypes, Language, Routine};
-use steppe_exec::{RowSink, Spi, TriggerAnswer, TriggerCall};
+use steppe_exec::{RowSink, Spi, TriggerCall, TriggerRows};
 use steppe_functions::{Frame, SessionHost};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
@@ -191,18 +191,24 @@ impl Routine for Compiled {
         self.kept.call(spi, Some(sink), |run| run.run_body(args).map(drop))
     }
 
-    fn fire(&self, call: &TriggerCall<'_>, spi: &mut Spi<'_>) -> Result<TriggerAnswer> {
-        let table = self.of_table(call);
+    fn fire(
+        &self,
+        of: &TriggerCall<'_>,
+        rows: &mut dyn TriggerRows,
+        spi: &mut Spi<'_>,
+    ) -> Result<()> {
+        let table = self.of_table(of);
         table.kept.call(spi, None, |run| {
-            run.state.position.set_phase(Phase::Entry);
-            let given = run.begin_trigger(call, &table.row)?;
-            if !run.enter_body()? {
-                run.leave_body();
-                let message = "control reached end of trigger procedure without RETURN";
-                return Err(Error::new(NO_RETURN, message));
+            let common = run.begin_run(of)?;
+            while let Some(changed) = rows.next()? {
+                let answer = run.fire(&of.for_row(changed), &table.row, &common)?;
+                rows.answered(answer)?;
+                if rows.is_done() || !run.spi.is_as_called() {
+                    break;
+                }
+                run.begin_again();
             }
-            run.state.position.set_phase(Phase::Exit);
-            run.trigger_answer(call, &table.row, given.as_ref())
+            Ok(())
         })
     }
 }

@@ -42,6 +42,8 @@ pub(super) struct Plan {
     reads: Box<[u32]>,
     /// The expression as one that appends to a variable.
     pub(super) growth: Option<Growth>,
+    /// The column of a record that takes the value as it is.
+    pub(super) column: Option<(SlotId, usize)>,
     /// The records that it mentions, and the columns that they had.
     records: Box<[(SlotId, Option<Arc<Shape>>)]>,
     /// The columns of its rows.
@@ -179,10 +181,15 @@ fn make(number: SqlNumber, code: &Arc<Code>, frame: &Frame, spi: &mut Spi<'_>) -
         types: frame.types().to_vec(),
         mentioned: Mutex::default(),
     });
-    let kind = match piece.of {
-        Use::Statement => SqlKind::Statement,
-        Use::Expression => SqlKind::Expression,
-        Use::Assigned(ty, modifier) => SqlKind::Assignment { ty, modifier },
+    let target = match piece.of {
+        Use::Field(field) => Target::of(field, code, frame),
+        _ => None,
+    };
+    let kind = match (&piece.of, &target) {
+        (Use::Statement, _) => SqlKind::Statement,
+        (Use::Assigned(ty, modifier), _) => SqlKind::Assignment { ty: *ty, modifier: *modifier },
+        (_, Some(target)) => SqlKind::Assignment { ty: target.ty, modifier: target.modifier },
+        (Use::Expression | Use::Field(_), None) => SqlKind::Expression,
     };
     let prepared = spi
         .prepare_with(&piece.text, kind, names.clone())
@@ -193,13 +200,55 @@ fn make(number: SqlNumber, code: &Arc<Code>, frame: &Frame, spi: &mut Spi<'_>) -
         Some(column) => (column.ty.oid, column.ty.typmod),
         None => (oid::VOID, -1),
     };
-    let mentioned = std::mem::take(&mut *names.mentioned.lock());
+    let mut mentioned = std::mem::take(&mut *names.mentioned.lock());
+    if let Some(target) = &target
+        && !mentioned.contains(&target.record)
+    {
+        mentioned.push(target.record);
+    }
+    let column = target
+        .filter(|to| (to.ty, to.modifier) == (ty, modifier) || (to.ty == ty && to.modifier == -1));
+    let column = column.map(|to| (to.record, to.column));
     let shape = |slot: SlotId| (slot, frame.shape(slot).cloned());
     let records = mentioned.into_iter().map(shape).collect();
     let shape = shape_of_columns(prepared.columns());
     let reads: Box<[u32]> = prepared.variables().iter().map(|slot| *slot as u32).collect();
     let growth = simple.as_ref().and_then(|whole| Growth::of(&prepared, whole, &reads, spi));
-    Ok(Plan { prepared, simple, fast, reads, growth, records, shape, ty, modifier, checked: 0 })
+    Ok(Plan {
+        prepared,
+        simple,
+        fast,
+        reads,
+        growth,
+        column,
+        records,
+        shape,
+        ty,
+        modifier,
+        checked: 0,
+    })
+}
+
+/// A field that an expression is assigned to, in a record whose columns are known. The expression
+/// itself coerces its value, as that of an assignment to a variable does. So a plan is one for the
+/// record's present columns, as if it mentioned the record.
+struct Target {
+    record: SlotId,
+    column: usize,
+    ty: Oid,
+    modifier: i32,
+}
+
+impl Target {
+    /// The field, if its type is a built-in one that is no row.
+    fn of(field: SlotId, code: &Code, frame: &Frame) -> Option<Target> {
+        let Var::Field { record, name } = code.var(field) else { return None };
+        let shape = frame.shape(*record)?;
+        let column = shape.find(name)?;
+        let Column { ty, modifier, .. } = shape.columns[column];
+        let is_plain = ty < oid::FIRST_NORMAL_OID && ty != oid::RECORD && ty != oid::VOID;
+        is_plain.then_some(Target { record: *record, column, ty, modifier })
+    }
 }
 
 /// The columns of a query.

@@ -262,6 +262,7 @@ impl Builder<'_> {
                 Use::Assigned(scalar.data_type.oid, scalar.data_type.modifier)
             }
             (tree::Slot::Scalar(scalar), false) => part_of(&scalar.data_type, &steps),
+            (tree::Slot::Field(_), true) => Use::Field(target),
             _ => Use::Expression,
         };
         // Positions in errors count the whole assignment.

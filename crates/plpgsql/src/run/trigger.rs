@@ -2,6 +2,9 @@
 //! pl_exec.c).
 //!
 //! NEW and OLD have the table's live columns. A row that is returned gets the table's layout back.
+//!
+//! Calls for several rows use one frame. Between two of them all its variables become NULL, as they are
+//! in a new frame; NEW and OLD only keep their columns' types and the memory of their values.
 
 use std::sync::Arc;
 
@@ -10,7 +13,10 @@ use steppe_catalog::{Catalog, Relation};
 use steppe_exec::{RowCommand, TriggerAnswer, TriggerCall};
 use steppe_types::{Datum, Error, Result, SqlState, oid};
 
-use super::frame::{Column, Shape};
+use super::NO_RETURN;
+use super::context::Phase;
+use super::frame::{Column, Frame, Shape};
+use super::value::Value;
 use super::walk::Run;
 use crate::tree::{Promise, SlotId};
 
@@ -39,20 +45,19 @@ impl TableRow {
         TableRow { shape: Arc::new(Shape { ty, columns }), live: places, width }
     }
 
-    /// A row of the table as a record.
-    fn record(&self, row: &[Datum]) -> Arc<[Datum]> {
+    /// Gives a record a row of the table.
+    fn give(&self, frame: &mut Frame, slot: SlotId, row: &[Datum]) {
         match &self.live {
-            None => row.into(),
-            Some(live) => live.iter().map(|at| row.get(*at).cloned().unwrap_or_default()).collect(),
+            None => frame.set_row(slot, &self.shape, row),
+            Some(live) => {
+                let live = live.iter().map(|at| row.get(*at).cloned().unwrap_or_default());
+                frame.set_row(slot, &self.shape, &live.collect::<Vec<_>>());
+            }
         }
     }
 
-    /// A record as a row of the table. The values of a record without another owner are moved.
-    fn row(&self, mut record: Arc<[Datum]>) -> Vec<Datum> {
-        let values: Vec<Datum> = match Arc::get_mut(&mut record) {
-            Some(own) => own.iter_mut().map(std::mem::take).collect(),
-            None => record.to_vec(),
-        };
+    /// A record's values as a row of the table.
+    fn row(&self, values: Vec<Datum>) -> Vec<Datum> {
         match &self.live {
             None => values,
             Some(live) => {
@@ -66,41 +71,84 @@ impl TableRow {
     }
 }
 
+/// What the calls of a run have in common.
+pub(super) struct InCommon {
+    /// The TG_ variables that the function mentions, and their values.
+    promised: Vec<(SlotId, Datum)>,
+    /// The variable of the row that the function hands on, unless it assigns to columns of it.
+    handed_on: Option<SlotId>,
+}
+
 impl Run<'_, '_, '_> {
-    /// Gives a trigger function its variables. The result is the row that it hands on if it
-    /// returns it as it is; none if the function assigns to columns of it. That row then has no
-    /// other owner, so that the columns are changed in place.
-    pub(super) fn begin_trigger(
+    /// The values that all calls of a run have in common.
+    pub(super) fn begin_run(&mut self, of: &TriggerCall<'_>) -> Result<InCommon> {
+        self.state.position.set_phase(Phase::Entry);
+        let code = self.code;
+        let promises = code.promises.iter();
+        let promised = promises.map(|(slot, promise)| Ok((*slot, self.promised(of, *promise)?)));
+        let promised = promised.collect::<Result<_>>()?;
+        let handed_on = match of.command {
+            RowCommand::Delete => code.old,
+            _ => code.new,
+        };
+        let handed_on = handed_on.filter(|slot| !code.fields.contains_key(slot));
+        Ok(InCommon { promised, handed_on })
+    }
+
+    /// A call for a row.
+    pub(super) fn fire(
         &mut self,
         call: &TriggerCall<'_>,
         table: &TableRow,
-    ) -> Result<Option<Arc<[Datum]>>> {
-        let code = self.code;
-        // A row that the command does not have is NULL, and so are both of a statement.
-        let new = self.give_row(code.new, call.new, table);
-        let old = self.give_row(code.old, call.old, table);
-        for (slot, promise) in &code.promises {
-            let value = self.promised(call, *promise)?;
-            self.state.frame.set(*slot, value);
+        common: &InCommon,
+    ) -> Result<TriggerAnswer> {
+        self.state.position.set_phase(Phase::Entry);
+        let given = self.begin_trigger(call, table, common);
+        if !self.enter_body()? {
+            self.leave_body();
+            let message = "control reached end of trigger procedure without RETURN";
+            return Err(Error::new(NO_RETURN, message));
         }
-        let (handed_on, slot) = match call.command {
-            RowCommand::Delete => (old, code.old),
-            _ => (new, code.new),
-        };
-        Ok(handed_on.filter(|_| slot.is_some_and(|slot| !code.fields.contains_key(&slot))))
+        self.state.position.set_phase(Phase::Exit);
+        self.trigger_answer(call, table, given)
     }
 
-    fn give_row(
+    /// Another call of the same function follows.
+    pub(super) fn begin_again(&mut self) {
+        self.processed = 0;
+        self.returned = Value::default();
+        self.has_returned = false;
+        self.error = None;
+        self.loops.clear();
+        self.portals.clear();
+        self.state.begin_again([self.code.new, self.code.old]);
+    }
+
+    /// Gives a trigger function its variables. The result is the row that it hands on if it
+    /// returns it as it is; none if the function assigns to columns of it. That row then has no
+    /// other owner, so that the columns are changed in place.
+    fn begin_trigger(
         &mut self,
-        slot: Option<SlotId>,
-        row: Option<&[Datum]>,
+        call: &TriggerCall<'_>,
         table: &TableRow,
+        common: &InCommon,
     ) -> Option<Arc<[Datum]>> {
-        let slot = slot?;
-        self.state.frame.set_shape(slot, &table.shape);
-        let record = table.record(row?);
-        self.state.frame.set(slot, Datum::Record(Arc::clone(&record)));
-        Some(record)
+        let (code, frame) = (self.code, &mut self.state.frame);
+        // A row that the command does not have is NULL, and so are both of a statement.
+        for (slot, row) in [(code.new, call.new), (code.old, call.old)] {
+            match (slot, row) {
+                (Some(slot), Some(row)) => table.give(frame, slot, row),
+                (Some(slot), None) => {
+                    frame.set_shape(slot, &table.shape);
+                    frame.set(slot, Datum::Null);
+                }
+                (None, _) => {}
+            }
+        }
+        for (slot, value) in &common.promised {
+            frame.set(*slot, value.clone());
+        }
+        common.handed_on.and_then(|slot| frame.record(slot)).map(Arc::clone)
     }
 
     /// The value of a TG_ variable.
@@ -138,24 +186,30 @@ impl Run<'_, '_, '_> {
     }
 
     /// The answer of a trigger function that has returned.
-    pub(super) fn trigger_answer(
+    fn trigger_answer(
         &mut self,
         call: &TriggerCall<'_>,
         table: &TableRow,
-        given: Option<&Arc<[Datum]>>,
+        given: Option<Arc<[Datum]>>,
     ) -> Result<TriggerAnswer> {
         if call.level() == TriggerLevel::Statement {
             return Ok(TriggerAnswer::Skip);
         }
-        let expected = Arc::clone(&table.shape);
-        let Some(row) = self.returned_row(&expected)? else { return Ok(TriggerAnswer::Skip) };
-        if given.is_some_and(|given| Arc::ptr_eq(given, &row)) {
+        let Some(row) = self.returned_row(&table.shape)? else { return Ok(TriggerAnswer::Skip) };
+        if given.is_some_and(|given| Arc::ptr_eq(&given, &row)) {
             return Ok(TriggerAnswer::Same);
         }
-        for slot in [self.code.new, self.code.old].into_iter().flatten() {
-            self.state.frame.set(slot, Datum::Null);
-        }
-        Ok(TriggerAnswer::Row(table.row(row)))
+        let frame = &mut self.state.frame;
+        let is_it = |slot: &SlotId| frame.record(*slot).is_some_and(|own| Arc::ptr_eq(own, &row));
+        let values = match [self.code.new, self.code.old].into_iter().flatten().find(is_it) {
+            // The variable becomes the only owner of the values, if it is.
+            Some(slot) => {
+                drop(row);
+                frame.take_row(slot)
+            }
+            None => row.to_vec(),
+        };
+        Ok(TriggerAnswer::Row(table.row(values)))
     }
 }
 

@@ -60,10 +60,17 @@ impl Run<'_, '_, '_> {
         {
             return Ok(());
         }
+        let column = plan.column;
         let datum = match plan.eval(frame, self.spi) {
             Some(value) => value?,
             None => self.eval(number)?,
         };
+        if let Some((record, at)) = column {
+            return match self.state.frame.set_column(record, at, datum) {
+                None => Ok(()),
+                Some(datum) => self.assign_unlike(target, number, datum),
+            };
+        }
         if is_as_typed && (takes_null || !datum.is_null()) {
             self.state.frame.set(target, datum);
             return Ok(());

@@ -20,6 +20,7 @@ use super::loops::OpenLoop;
 use super::plans::{self, Plan, Shared};
 use super::quick::{QuickScript, Stop};
 use super::value::Value;
+use crate::tree::SlotId;
 
 /// The stack that one level of statements may need.
 const LEVEL_STACK: usize = 128 << 10;
@@ -103,6 +104,13 @@ impl State {
         self.position.set_place(0);
         self.position.set_phase(Phase::Statement);
         self.frame.clear();
+    }
+
+    /// As [`Self::reset`], for another call that gives these records rows of the same columns.
+    pub(super) fn begin_again(&mut self, records: [Option<SlotId>; 2]) {
+        self.position.set_place(0);
+        self.position.set_phase(Phase::Statement);
+        self.frame.clear_but(records);
     }
 }
 
@@ -427,8 +435,8 @@ impl Run<'_, '_, '_> {
         }
         // A record variable alone hands its columns on.
         let piece = &self.code.pieces[number.0 as usize];
-        let name = piece.text.trim();
-        if let Some(found) = self.code.names.find(piece.scope, &[name])
+        let name = piece.text.trim().to_ascii_lowercase();
+        if let Some(found) = self.code.names.find(piece.scope, &[&name])
             && let crate::names::Named::Record(slot) = found.named
             && let Some(shape) = self.state.frame.shape(slot)
         {
