@@ -90,7 +90,7 @@ INSERT INTO r SELECT i, 'a' || i FROM generate_series(5, 7) i;
 CREATE DOMAIN r_even AS int CHECK (VALUE % 2 = 0);
 CREATE TYPE r_pair AS (x int, y text);
 CREATE TABLE r_types (id int, i int, s smallint, n numeric(5,2), v varchar(4), c char(4), d date, t timestamp,
-                      z timestamptz(0), f real, o bool, g int[], j json, e r_even, p r_pair, y "char", m name);
+                      z timestamptz(0), f real, o bool, g int[], e r_even, p r_pair, y "char", m name);
 CREATE FUNCTION r_assign() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   text_of text := NEW.v;
@@ -107,7 +107,6 @@ BEGIN
   NEW.o := CASE WHEN NEW.id = 2 THEN NULL ELSE NEW.id > 1 END;
   NEW.g := ARRAY[NEW.id, 2];
   NEW.g[2] := NEW.id * 2;
-  NEW.j := '{"a": 1}';
   NEW.e := NEW.id * 2;
   NEW.p := (NEW.id, text_of);
   NEW.p.x := 2.7;
@@ -132,9 +131,9 @@ BEGIN
   ELSIF NEW.id = 10 THEN NEW.o := NEW.id;
   ELSIF NEW.id = 12 THEN NEW.e := NEW.id + 1;
   ELSIF NEW.id = 14 THEN NEW.d := NEW.v || 'x';
-  ELSIF NEW.id = 16 THEN NEW.j := date '2024-01-31';
+  ELSIF NEW.id = 16 THEN NEW.g := NEW.d;
   ELSIF NEW.id = 18 THEN NEW.i := 1 / (NEW.id - 18);
-  ELSIF NEW.id = 20 THEN NEW.i := point '(1,2)';
+  ELSIF NEW.id = 20 THEN NEW.i := interval '1 day';
   END IF;
   RETURN NEW;
 END $$;

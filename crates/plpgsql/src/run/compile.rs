@@ -38,10 +38,8 @@ pub(super) fn function(function: &Function, call: &CallTypes, spi: &mut Spi<'_>)
     let program = parse(function.source(), &signature, &options, &mut types)
         .map_err(CompileError::at_call)?;
     let columns = call.columns.as_ref().map(|columns| {
-        let column = |(name, ty, modifier): &(Arc<str>, Oid, i32)| Column {
-            name: Arc::clone(name),
-            ty: *ty,
-            modifier: *modifier,
+        let column = |(name, ty, modifier): &(Arc<str>, Oid, i32)| {
+            Column::new(Arc::clone(name), *ty, *modifier)
         };
         columns.iter().map(column).collect::<Box<[Column]>>()
     });
@@ -51,7 +49,7 @@ pub(super) fn function(function: &Function, call: &CallTypes, spi: &mut Spi<'_>)
         None if returns_row => None,
         None => {
             let Type { oid: ty, modifier, .. } = signature.result;
-            let columns = Box::new([Column { name: "".into(), ty, modifier }]);
+            let columns = Box::new([Column::new("".into(), ty, modifier)]);
             Some(Arc::new(Shape { ty, columns }))
         }
     };

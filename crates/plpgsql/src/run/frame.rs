@@ -13,6 +13,20 @@ pub(super) struct Column {
     pub(super) name: Arc<str>,
     pub(super) ty: Oid,
     pub(super) modifier: i32,
+    /// The domain that it was declared with, or 0. Its values are those of `ty`.
+    pub(super) domain: Oid,
+}
+
+impl Column {
+    /// A column that is of no domain.
+    pub(super) fn new(name: Arc<str>, ty: Oid, modifier: i32) -> Column {
+        Column { name, ty, modifier, domain: 0 }
+    }
+
+    /// The type and the modifier that a value gets that is assigned to it.
+    pub(super) fn assigned(&self) -> (Oid, i32) {
+        if self.domain == 0 { (self.ty, self.modifier) } else { (self.domain, -1) }
+    }
 }
 
 /// The columns that a record has.

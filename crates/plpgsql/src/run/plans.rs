@@ -245,7 +245,7 @@ impl Target {
         let Var::Field { record, name } = code.var(field) else { return None };
         let shape = frame.shape(*record)?;
         let column = shape.find(name)?;
-        let Column { ty, modifier, .. } = shape.columns[column];
+        let (ty, modifier) = shape.columns[column].assigned();
         let is_plain = ty < oid::FIRST_NORMAL_OID && ty != oid::RECORD && ty != oid::VOID;
         is_plain.then_some(Target { record: *record, column, ty, modifier })
     }
@@ -253,10 +253,8 @@ impl Target {
 
 /// The columns of a query.
 pub(super) fn shape_of_columns(columns: &[ResultColumn]) -> Arc<Shape> {
-    let column = |column: &ResultColumn| Column {
-        name: Arc::clone(&column.name),
-        ty: column.ty.oid,
-        modifier: column.ty.typmod,
+    let column = |column: &ResultColumn| {
+        Column::new(Arc::clone(&column.name), column.ty.oid, column.ty.typmod)
     };
     Arc::new(Shape { ty: oid::RECORD, columns: columns.iter().map(column).collect() })
 }

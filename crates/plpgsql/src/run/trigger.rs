@@ -37,6 +37,7 @@ impl TableRow {
                 name: column.name.clone(),
                 ty: column.type_oid,
                 modifier: column.typmod,
+                domain: column.domain,
             })
             .collect();
         let ty = steppe_catalog::row_type_of(relation).unwrap_or(oid::RECORD);

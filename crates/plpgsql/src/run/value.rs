@@ -162,8 +162,8 @@ impl Run<'_, '_, '_> {
     /// Assigns to a field of a record.
     pub(super) fn assign_field(&mut self, record: SlotId, field: &str, value: Value) -> Result<()> {
         let (shape, at) = self.field_of(record, field)?;
-        let column = &shape.columns[at];
-        let datum = self.cast(value, column.ty, column.modifier)?;
+        let (ty, modifier) = shape.columns[at].assigned();
+        let datum = self.cast(value, ty, modifier)?;
         let frame = &mut self.state.frame;
         let old = std::mem::take(frame.place(record));
         let mut columns = match old {
@@ -352,7 +352,7 @@ impl Run<'_, '_, '_> {
                 for (name, field) in fields {
                     let value = self.variable(*field)?;
                     let (ty, modifier) = (value.ty, value.modifier);
-                    columns.push(Column { name: Arc::clone(name), ty, modifier });
+                    columns.push(Column::new(Arc::clone(name), ty, modifier));
                     row.push(value.datum);
                 }
                 let shape = Shape { ty: oid::RECORD, columns: columns.into() };
@@ -371,12 +371,16 @@ impl Run<'_, '_, '_> {
         }
         let missing = || Error::internal(format!("type {ty} has no columns"));
         let catalog = self.spi.catalog_in_force()?;
-        let (types, names) = match (catalog.row_columns(ty), catalog.row_names(ty)) {
-            (Some(types), Some(names)) => (types, names),
-            _ => return Err(missing()),
-        };
-        let column = |((ty, modifier), name): ((Oid, i32), Arc<str>)| Column { name, ty, modifier };
-        let columns = types.into_iter().zip(names).map(column).collect();
+        let of = (catalog.row_columns(ty), catalog.row_declared(ty), catalog.row_names(ty));
+        let (Some(types), Some(declared), Some(names)) = of else { return Err(missing()) };
+        let column =
+            |(((ty, modifier), (declared, _)), name): (((Oid, i32), (Oid, i32)), Arc<str>)| {
+                Column {
+                    domain: if declared == ty { 0 } else { declared },
+                    ..Column::new(name, ty, modifier)
+                }
+            };
+        let columns = types.into_iter().zip(declared).zip(names).map(column).collect();
         let shape = Arc::new(Shape { ty, columns });
         self.state.row_types.retain(|(of, ..)| *of != ty);
         self.state.row_types.push((ty, epoch, Arc::clone(&shape)));
@@ -391,10 +395,9 @@ impl Run<'_, '_, '_> {
         let Datum::Record(values) = datum else {
             return Err(Error::internal("a record has no columns"));
         };
-        let column = |(at, value): (usize, &Datum)| Column {
-            name: format!("f{}", at + 1).into(),
-            ty: steppe_types::array_io::default_type_of(value),
-            modifier: -1,
+        let column = |(at, value): (usize, &Datum)| {
+            let ty = steppe_types::array_io::default_type_of(value);
+            Column::new(format!("f{}", at + 1).into(), ty, -1)
         };
         let columns = values.iter().enumerate().map(column).collect();
         Ok(Arc::new(Shape { ty, columns }))

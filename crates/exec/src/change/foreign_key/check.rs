@@ -283,17 +283,13 @@ fn missing_in_view(
     let mut sought = SoughtKeys::default();
     sought.places.reserve(changes.len());
     let catalog = Arc::clone(&cx.functions.catalog);
+    let mut values = Vec::with_capacity(key.places.len());
     for (n, (_, change)) in changes.iter().enumerate() {
         let new = change.new.unwrap_or_default();
-        let values: Vec<&Datum> = key.key(new).collect();
-        let converted = match key.nulls(new) {
-            Nulls::Some => None,
-            _ => key.keys.converted(&values),
-        };
-        let Some(values) = converted else {
+        if key.nulls(new) == Nulls::Some || !key.keys.convert(key.key(new), &mut values) {
             failed.push(n);
             continue;
-        };
+        }
         let place = key.keys.place_of(&values, &catalog)?;
         let table = match place {
             Some(place) => key.keys.at(place, &mut leaves, cx)?.map(|table| (place, table)),

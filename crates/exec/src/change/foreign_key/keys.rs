@@ -277,7 +277,22 @@ impl ReferencedKeys {
 
     /// The values as the referenced columns have them. `None`: no row can have the key.
     pub fn converted(&self, values: &[&Datum]) -> Option<Vec<Datum>> {
-        values.iter().zip(&self.types).map(|(value, ty)| converted(value, *ty)).collect()
+        let mut key = Vec::with_capacity(values.len());
+        self.convert(values.iter().copied(), &mut key).then_some(key)
+    }
+
+    /// As [`Self::converted`], into a buffer. False: no row can have the key.
+    pub(super) fn convert<'v>(
+        &self,
+        values: impl Iterator<Item = &'v Datum>,
+        key: &mut Vec<Datum>,
+    ) -> bool {
+        key.clear();
+        for (value, ty) in values.zip(&self.types) {
+            let Some(value) = converted(value, *ty) else { return false };
+            key.push(value);
+        }
+        true
     }
 
     /// `(names)=(values)` of a converted key.
