@@ -20,7 +20,7 @@ use crate::access::{IndexAccess, ScanColumn, TableAccess, is_stub};
 use crate::change::outcome::{Attempted, ChangeKind, ChangeOf, of_modify};
 use crate::change::{ModifyPlan, RowCommand, TableWriter};
 use crate::context::ExecContext;
-use crate::expr::{CExpr, Row};
+use crate::expr::{CExpr, Row, only_expression};
 use crate::node::{CNode, CPlan, IndexPlan, LockRowsPlan};
 use crate::row_wait::RowWait;
 use crate::sink::RowSink;
@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use steppe_counting::accesses;
 use steppe_sql::expr::{CallSyntax, Expr};
-use steppe_sql::plan::{ModifyTable, Plan, PlanNode};
+use steppe_sql::plan::{ModifyTable, PlanNode, PlannedStmt};
 use steppe_sql::query::Command;
 use steppe_txn::{Action, Current, LockOutcome, LockWait, RowId, RowLockMode, WaitPolicy};
 use steppe_types::row::{ColumnRef, RowLayout};
@@ -127,7 +127,8 @@ impl<'a> PointTable<'a> {
 
 impl PointPlan {
     /// The fast path of a plan, if it has one.
-    pub(crate) fn of(plan: &Plan, compiled: &Arc<CPlan>) -> Option<PointPlan> {
+    pub(crate) fn of(stmt: &PlannedStmt, compiled: &Arc<CPlan>) -> Option<PointPlan> {
+        let plan = &stmt.plan;
         match &compiled.kind {
             CNode::IndexScan(scan) if is_point(scan) => {
                 Some(PointPlan::Select { columns: plain_columns(compiled, &scan.columns) })
@@ -138,7 +139,7 @@ impl PointPlan {
                 let is_ready = plan.project.as_ref().is_some_and(|row| row.iter().all(is_ready));
                 (is_bare && compiled.filter.is_none() && is_ready).then_some(PointPlan::Row)
             }
-            CNode::Modify(modify) => Self::of_modify(plan, modify),
+            CNode::Modify(modify) => Self::of_modify(stmt, modify),
             _ => None,
         }
     }
@@ -153,8 +154,8 @@ impl PointPlan {
         Some(PointPlan::Lock { columns: plain_columns(root, &scan.columns)?, mode: one.mode })
     }
 
-    fn of_modify(plan: &Plan, modify: &ModifyPlan) -> Option<PointPlan> {
-        let PlanNode::Modify(planned) = &plan.node else { return None };
+    fn of_modify(stmt: &PlannedStmt, modify: &ModifyPlan) -> Option<PointPlan> {
+        let PlanNode::Modify(planned) = &stmt.plan.node else { return None };
         let target = &modify.target;
         let checked = !target.view_checks.is_empty() || !target.generated.is_empty();
         if modify.returning || modify.on_conflict.is_some() || checked || target.hooks.is_some() {
@@ -180,17 +181,21 @@ impl PointPlan {
             (Command::Update, CNode::IndexScan(scan)) if is_point(scan) => {
                 let may_patch = modify.target.checks.is_empty()
                     && modify.target.never_null.is_empty()
-                    && planned.assignments.iter().all(|(_, e)| is_calm(e));
-                may_patch.then(|| Self::change(planned, modify, scan)).flatten()
+                    && planned.assignments.iter().all(|(_, e)| is_calm(e, stmt));
+                may_patch.then(|| Self::change((stmt, planned), modify, scan)).flatten()
             }
             (Command::Delete, CNode::IndexScan(scan)) if is_point(scan) => {
-                Self::change(planned, modify, scan)
+                Self::change((stmt, planned), modify, scan)
             }
             _ => None,
         }
     }
 
-    fn change(planned: &ModifyTable, modify: &ModifyPlan, scan: &IndexPlan) -> Option<PointPlan> {
+    fn change(
+        (stmt, planned): (&PlannedStmt, &ModifyTable),
+        modify: &ModifyPlan,
+        scan: &IndexPlan,
+    ) -> Option<PointPlan> {
         let mut needed = Vec::new();
         let exprs = planned.assignments.iter().map(|(_, e)| e).chain(&planned.recheck);
         for expr in exprs {
@@ -201,7 +206,7 @@ impl PointPlan {
         // A slot past the target row would be the child's.
         let width = modify.target.table.layout.len();
         let fits = needed.iter().all(|slot| *slot < width);
-        if !fits || !planned.recheck.iter().all(is_calm) {
+        if !fits || !planned.recheck.iter().all(|e| is_calm(e, stmt)) {
             return None;
         }
         let others = modify.target.indexes.iter();
@@ -349,15 +354,17 @@ pub(crate) fn plain_columns(plan: &CPlan, columns: &[ScanColumn]) -> Option<Box<
 }
 
 /// Whether an expression may be evaluated under a latch, more than once: it calls no
-/// volatile function and runs no sub-select.
-fn is_calm(expr: &Expr) -> bool {
+/// volatile function, and runs no sub-select but one that is an expression alone.
+fn is_calm(expr: &Expr, stmt: &PlannedStmt) -> bool {
     let here = match expr {
         Expr::Func { func, .. } => !func.is_volatile(),
-        Expr::SubPlan(_) => false,
+        Expr::SubPlan(sub) => {
+            only_expression(sub, &stmt.subplans).is_some_and(|value| is_calm(value, stmt))
+        }
         _ => true,
     };
     let mut calm = here;
-    expr.for_each_child(&mut |child| calm = calm && is_calm(child));
+    expr.for_each_child(&mut |child| calm = calm && is_calm(child, stmt));
     calm
 }
 

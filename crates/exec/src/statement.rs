@@ -197,8 +197,9 @@ impl CompiledStmt {
             .map(|(i, _)| i)
             .collect();
         // The point path holds resources that a statement of a called function could need.
-        let may_be_point = subplans.is_empty() && !compiler.exprs.runs_statements;
-        let point = if may_be_point { PointPlan::of(&planned.plan, &root) } else { None };
+        let exprs = &compiler.exprs;
+        let may_be_point = !exprs.runs_nodes && !exprs.runs_statements;
+        let point = if may_be_point { PointPlan::of(&planned, &root) } else { None };
         let stored = stored_columns(&root).filter(|_| planned.command == Command::Select);
         let leaves = LeafStatements::of(&planned, &root, catalog)?;
         Ok(CompiledStmt {

@@ -52,6 +52,11 @@ impl TupleStore {
         TupleStore { width, memory: Vec::new(), bytes: 0, bytes_max, rows: 0, temp, file: None }
     }
 
+    /// The number of columns.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows == 0

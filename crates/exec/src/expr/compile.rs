@@ -1,6 +1,6 @@
 //! From bound expressions to compiled ones.
 
-use super::subplan::CSubPlan;
+use super::subplan::{CSubPlan, only_expression};
 use super::{
     ArrayCoerce, ArrayCtor, ArrayOp, BinaryTest, CExpr, Call, Case, Compare, Distinct, Domain,
     InSet, Row, RowCompare, SpiCall, Subscript, TypedCall, ViaIo,
@@ -38,6 +38,8 @@ pub(crate) struct Compiler<'a> {
     pub(crate) runs_statements: bool,
     /// Whether such a function is VOLATILE, so its statements may change rows.
     pub(crate) runs_volatile: bool,
+    /// Whether an expression has a sub-select that runs nodes.
+    pub(crate) runs_nodes: bool,
 }
 
 /// A call of a set-returning function with its compiled arguments.
@@ -66,6 +68,7 @@ impl<'a> Compiler<'a> {
             unevaluated: 0,
             runs_statements: false,
             runs_volatile: false,
+            runs_nodes: false,
             stmt,
             dependencies: Dependencies::of(stmt),
             folding: ExecContext::for_folding(pure),
@@ -496,6 +499,8 @@ impl<'a> Compiler<'a> {
             }
             _ => None,
         };
+        let direct = only_expression(sub, &self.stmt.subplans).map(|e| self.expr(e)).transpose()?;
+        self.runs_nodes |= direct.is_none();
         Ok(CSubPlan {
             kind: sub.kind,
             plan: sub.plan,
@@ -506,6 +511,7 @@ impl<'a> Compiler<'a> {
             null_is_false: sub.null_is_false,
             dependencies: self.dependencies.of_subplan(sub.plan),
             types: plan.types.iter().map(|t| t.oid).collect(),
+            direct,
         })
     }
 }

@@ -30,7 +30,7 @@ use steppe_types::{Datum, Oid};
 pub use array_assign::assign_slice;
 pub(crate) use compile::{Compiler, SetCall, SetCode, TIMESTAMPTZ_AGE, signature};
 pub(crate) use eval::{eval_args, is_null_test, truth};
-pub(crate) use subplan::{CSubPlan, SubPlanState, advance_cte, drain, kept_value};
+pub(crate) use subplan::{CSubPlan, SubPlanState, advance_cte, drain, kept_value, only_expression};
 
 /// The row an expression is evaluated over: for a join the outer and the inner
 /// row side by side, so that nothing is copied before a pair is known to match.

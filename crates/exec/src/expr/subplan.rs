@@ -3,6 +3,10 @@
 //! A sub-select that depends on nothing outside it runs once. One that depends on run-time
 //! parameters runs again when one of them has been set since. Every parameter has a version, and a
 //! kept result stores the versions it saw.
+//!
+//! A correlated scalar sub-select without FROM, `(SELECT a + $1)`, is evaluated as its expression,
+//! without nodes. Its one node would evaluate the same expression once, over the same parameters, and
+//! hand up one row. EXPLAIN ANALYZE counts nodes, so there the node runs.
 
 use super::{CExpr, Row, array};
 use crate::batch::RowBatch;
@@ -11,7 +15,8 @@ use crate::node::{BoxedNode, CPlan};
 use crate::tuplestore::{StoreReader, TupleStore};
 use hashbrown::HashSet;
 use std::sync::Arc;
-use steppe_sql::expr::{ExecParamId, SubLinkKind, SubPlanId};
+use steppe_sql::expr::{ExecParamId, Expr, SubLinkKind, SubPlan, SubPlanId};
+use steppe_sql::plan::{Plan, PlanNode};
 use steppe_types::compare::HashedDatum;
 use steppe_types::datum::one_dimensional;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
@@ -31,6 +36,21 @@ pub(crate) struct CSubPlan {
     pub(crate) dependencies: Arc<[ExecParamId]>,
     /// Types of its columns.
     pub(crate) types: Box<[Oid]>,
+    /// Its value, if it is nothing but an expression over its arguments ([`only_expression`]).
+    pub(crate) direct: Option<CExpr>,
+}
+
+/// The expression of a correlated scalar sub-select that consists of one expression only.
+pub(crate) fn only_expression<'p>(sub: &SubPlan, plans: &'p [Plan]) -> Option<&'p Expr> {
+    let plan = plans.get(sub.plan)?;
+    let is_bare = sub.kind == SubLinkKind::Scalar
+        && !sub.args.is_empty()
+        && matches!(plan.node, PlanNode::Result { one_time_filter: None, child: None })
+        && plan.filter.is_none();
+    match plan.project.as_deref() {
+        Some([expr]) if is_bare => Some(expr),
+        _ => None,
+    }
 }
 
 /// A sub-plan of a running statement.
@@ -158,6 +178,11 @@ pub(super) fn eval(sub: &Arc<CSubPlan>, cx: &mut ExecContext, row: Row<'_>) -> R
     for (id, expr) in &sub.args {
         let value = expr.eval(cx, row)?;
         cx.set_exec_param(*id, value);
+    }
+    if let Some(direct) = &sub.direct
+        && cx.instruments.is_none()
+    {
+        return direct.eval(cx, Row::EMPTY);
     }
     match sub.kind {
         SubLinkKind::Exists | SubLinkKind::Scalar | SubLinkKind::Array => {

@@ -6,8 +6,9 @@
 //! is asked for, after the rows before it. An error that stops the statement (class 57) is
 //! raised at once.
 //!
-//! A piece begins with few rows and grows, so that a program that needs few rows reads few. It stays
-//! small, and smaller if the rows of the piece before were wide.
+//! A piece begins with few rows and doubles, so that a program that needs few rows reads few. It stays
+//! small, and smaller if the rows of the piece before were wide. A program may look at all rows of a
+//! piece at once, and say how many of them it has taken.
 
 use crate::sink::RowSink;
 use crate::vector::ResultColumns;
@@ -15,7 +16,7 @@ use steppe_spill::row_bytes;
 use steppe_types::{Datum, Error, Result};
 
 /// The rows of the first piece, and of the largest.
-const PIECE_ROWS: (u64, u64) = (8, 128);
+const PIECE_ROWS: (u64, u64) = (8, 1024);
 
 /// The bytes of a piece, if its rows are as wide as those of the piece before.
 const PIECE_BYTES: usize = 64 << 10;
@@ -69,6 +70,23 @@ impl Ahead {
         }
     }
 
+    /// The rows that it has not given, their values one after the other.
+    #[inline]
+    pub(super) fn left(&self) -> &[Datum] {
+        &self.values[self.given * self.width..]
+    }
+
+    /// Whether it has given all its rows, and there is no error behind them.
+    #[inline]
+    pub(super) fn is_spent(&self) -> bool {
+        self.given == self.rows && self.error.is_none()
+    }
+
+    /// Gives the next rows to a program that has looked at them.
+    pub(super) fn take(&mut self, rows: usize) {
+        self.given = self.rows.min(self.given + rows);
+    }
+
     /// Gives rows to the sink, `rows` at most (0: all), and returns their number. The error is raised
     /// in the place of the row that failed.
     #[inline]
@@ -97,10 +115,8 @@ impl RowSink for Ahead {
     }
 
     fn columns(&mut self, rows: &ResultColumns<'_>) -> Result<()> {
-        for row in 0..rows.len() {
-            rows.row_into(row, &mut self.values)?;
-            self.rows += 1;
-        }
+        rows.rows_into(&mut self.values)?;
+        self.rows += rows.len();
         Ok(())
     }
 }

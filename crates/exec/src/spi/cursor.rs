@@ -290,6 +290,25 @@ impl SpiCursor {
         }
     }
 
+    /// The next rows, their values one after the other, if it may read them before they are asked for.
+    /// None: the next row must be fetched, or there is none. [`Self::take`] moves over them.
+    pub fn look_ahead(&mut self, spi: &mut Spi<'_>) -> Result<&[Datum]> {
+        if self.kept.is_some() {
+            return Ok(&[]);
+        }
+        if self.ahead.is_spent() && self.reads_ahead(spi) {
+            self.read_some(spi)?;
+        }
+        Ok(self.ahead.left())
+    }
+
+    /// Moves over rows that it has let its program look at.
+    pub fn take(&mut self, rows: usize) {
+        self.ahead.take(rows);
+        self.position += rows as u64;
+        self.is_behind = false;
+    }
+
     /// Closes it. Its snapshot is released.
     pub fn close(mut self, spi: &mut Spi<'_>) {
         self.end(spi);

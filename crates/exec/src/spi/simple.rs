@@ -3,17 +3,24 @@
 //! A SELECT of one expression, without FROM, sub-selects, aggregates and sets, is compiled over the
 //! function's values as if they were a row. An evaluation copies no values, takes no lock and counts
 //! no reference.
+//!
+//! So is a SELECT of several expressions ([`Spi::simple_row`]), if they call nothing but immutable
+//! functions of the program. These see neither a snapshot nor a command's number, so that nothing is
+//! missed where none is taken. A run that is watched, and one that would take the transaction's first
+//! snapshot, is a run of the plan.
 
 use super::prepared::{Body, Planned};
 use super::{Prepared, Spi};
 use crate::expr::{CExpr, Compiler, Row};
 use crate::transaction::StatementTxn;
+use crate::watch::watch_of;
 use std::convert::Infallible;
 use std::sync::Arc;
 use steppe_functions::FnContext;
 use steppe_sql::expr::{Expr, TypeRef};
 use steppe_sql::plan::{PlanNode, PlannedStmt};
 use steppe_sql::query::Command;
+use steppe_txn::Lsn;
 use steppe_types::{Datum, Error, Result};
 
 /// An expression over a function's values. A copy shares the code.
@@ -66,6 +73,33 @@ impl Spi<'_> {
             false => index,
         });
         SimpleExpression::compiled(expr, planned)
+    }
+
+    /// The expressions of a SELECT without FROM, whose one row depends on the function's values alone.
+    pub fn simple_row(&self, prepared: &Prepared) -> Option<Arc<[SimpleExpression]>> {
+        let Body::Plan(planned) = &prepared.body else { return None };
+        let stmt = planned.plan.compiled.planned();
+        let row = only_row(stmt).filter(|row| row.iter().all(depends_on_values_alone))?;
+        let is_bound = planned.params.are_variables() && stmt.constants.statement.is_empty();
+        let number = |index| stmt.variables.get(index).copied().unwrap_or(index);
+        let compiled = |expr| SimpleExpression::compiled(renumbered(expr, number), planned);
+        is_bound.then(|| row.iter().map(compiled).collect())?
+    }
+
+    /// The row of these expressions, as a command of its own. `None`: the plan must run.
+    pub fn evaluate_row(
+        &mut self,
+        row: &[SimpleExpression],
+        values: &[Datum],
+    ) -> Result<Option<Vec<Datum>>> {
+        let has_snapshot = self.cx.txn().is_ok_and(|txn| txn.txn.snapshot().lsn != Lsn(0));
+        if !has_snapshot || watch_of(&**self.session()).is_some() {
+            return Ok(None);
+        }
+        row.iter()
+            .map(|expression| self.evaluate(expression, values))
+            .collect::<Result<_>>()
+            .map(Some)
     }
 
     /// A part of a statement's expression, as an expression of its own. `None` if the parts may not
@@ -121,16 +155,26 @@ impl Spi<'_> {
 
 /// The expression of a SELECT that consists of one expression only.
 fn only_expression(stmt: &PlannedStmt) -> Option<&Expr> {
+    match only_row(stmt)? {
+        [expr] => Some(expr),
+        _ => None,
+    }
+}
+
+/// The expressions of a SELECT that consists of expressions only.
+fn only_row(stmt: &PlannedStmt) -> Option<&[Expr]> {
     let is_bare = stmt.command == Command::Select
         && matches!(stmt.plan.node, PlanNode::Result { one_time_filter: None, child: None })
         && stmt.plan.filter.is_none()
         && stmt.subplans.is_empty()
-        && stmt.relations.is_empty()
-        && stmt.columns.len() == 1;
-    match stmt.plan.project.as_deref() {
-        Some([expr]) if is_bare => Some(expr),
-        _ => None,
-    }
+        && stmt.relations.is_empty();
+    let row = stmt.plan.project.as_deref().filter(|_| is_bare)?;
+    (row.len() == stmt.columns.len()).then_some(row)
+}
+
+/// Whether an expression calls nothing but immutable functions of the program.
+fn depends_on_values_alone(expr: &Expr) -> bool {
+    !calls(expr, &|function| crate::routine::is_routine(function) || !function.is_immutable())
 }
 
 fn renumbered(expr: &Expr, number: impl Fn(usize) -> usize) -> Expr {

@@ -63,6 +63,27 @@ impl<'a> ResultColumns<'a> {
         if vector.len() == 0 { Ok(Datum::Null) } else { vector.datum(self.from + i) }
     }
 
+    /// Appends the values of all rows to `out`, row by row.
+    pub fn rows_into(&self, out: &mut Vec<Datum>) -> Result<()> {
+        match &self.batch.columns[..] {
+            [column] if column.len() > 0 && column.nulls.none() => match &column.data {
+                Data::Ints(IntKind::Int4, values) => {
+                    let values = &values[self.from..self.from + self.rows];
+                    out.extend(values.iter().map(|value| Datum::Int4(*value as i32)));
+                    return Ok(());
+                }
+                Data::Ints(IntKind::Int8, values) => {
+                    let values = &values[self.from..self.from + self.rows];
+                    out.extend(values.iter().map(|value| Datum::Int8(*value)));
+                    return Ok(());
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+        (0..self.rows).try_for_each(|row| self.row_into(row, out))
+    }
+
     /// Appends row `i` to `out`.
     pub fn row_into(&self, i: usize, out: &mut Vec<Datum>) -> Result<()> {
         self.batch.row_into(self.from + i, out)

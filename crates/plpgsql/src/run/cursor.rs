@@ -4,6 +4,13 @@
 //! A cursor variable holds the name of a portal of the session. A variable that is NULL gets a new
 //! name when it is opened. A call keeps the portals that it has fetched from, so that the next fetch
 //! of a variable that still holds the same name looks nothing up.
+//!
+//! FOR over a cursor takes one row at a time, as PostgreSQL does, because the body may change what a
+//! volatile function of the query sees, lock and change rows, and move the cursor by its name. Only
+//! rows that are fixed when the cursor is opened ([`steppe_exec::SpiCursor::look_ahead`]) are read before
+//! the body asks for them. The loop runs over these in pieces while the body is specialised
+//! instructions alone, which use no cursor, call nothing and read the record by its fields. Where the
+//! body needs more, the cursor stands behind the round's row, and the record has it.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,11 +20,11 @@ use steppe_sql::ast::{FETCH_ALL, FetchDirection};
 use steppe_sql::query::Command;
 use steppe_types::{Datum, Error, Result, SqlState, oid};
 
-use super::code::{Fetch, FetchCount, ForCursor, OpenQuery, Query, SqlNumber, Var};
+use super::code::{Fetch, FetchCount, ForCursor, OpenQuery, Query, Script, SqlNumber, Var};
 use super::frame::{Frame, Shape};
 use super::plans::shape_of_columns;
-use super::quick::Stop;
-use super::walk::{Flow, Rows, Run};
+use super::quick::{QuickScript, Stop};
+use super::walk::{Flow, Rows, Run, State};
 use crate::tree::{Direction, Scroll, SlotId};
 
 /// A row's values.
@@ -62,6 +69,34 @@ impl RowSink for IntoRecord<'_> {
     fn row(&mut self, values: &[Datum]) -> Result<()> {
         self.frame.set_row(self.record, self.shape, values);
         Ok(())
+    }
+}
+
+/// Rows that a loop runs over: those of a piece.
+pub(super) struct Ahead<'a> {
+    pub(super) of: (&'a Script, SlotId),
+    pub(super) shape: &'a Arc<Shape>,
+    /// Their values. There is at least one row, of at least one column.
+    pub(super) rows: &'a [Datum],
+}
+
+impl Ahead<'_> {
+    /// Runs the body for rows as long as it consists of specialised instructions. Returns the number
+    /// of rows, and where and why it has stopped for the last one, which the record then has.
+    pub(super) fn run(
+        &self,
+        quick: &mut QuickScript,
+        State { frame, counters, .. }: &mut State,
+        (found, epoch): (SlotId, u64),
+    ) -> (usize, usize, Stop) {
+        let (body, record) = self.of;
+        let width = self.shape.columns.len();
+        frame.set_shape(record, self.shape);
+        quick.keep_current(body, found, frame, epoch);
+        let of = (record, self.rows, width);
+        let (run, at, stop) = quick.run_rows(of, frame.without_texts(), counters);
+        frame.set_row(record, self.shape, &self.rows[(run - 1) * width..run * width]);
+        (run, at, stop)
     }
 }
 
@@ -284,13 +319,28 @@ impl Run<'_, '_, '_> {
     }
 
     /// Rounds as long as the body consists of specialised instructions, which use no portal: so the
-    /// loop need not give its portal back between them.
+    /// loop need not give its portal back between them. Rows that the cursor may read ahead are run over
+    /// where they are. The record gets the row that the loop stops at, and the last one of a piece.
     fn quick_rounds(&mut self, of: &ForCursor, portal: &Portal, found: &mut bool) -> Result<Round> {
         let mut quick = self.state.take_quick(&of.body);
         let (state, found_slot) = (&mut *self.state, self.code.found);
         let done = self.spi.with_portal(&portal.portal, |cursor, spi| {
             loop {
-                let (frame, shape) = (&mut state.frame, &portal.shape);
+                let shape = &portal.shape;
+                let rows = cursor.look_ahead(spi)?;
+                if !rows.is_empty() {
+                    *found = true;
+                    let ahead = Ahead { of: (&of.body, of.target), shape, rows };
+                    let (run, at, stop) = ahead.run(&mut quick, state, (found_slot, spi.epoch()));
+                    cursor.take(run);
+                    match stop {
+                        Stop::End => continue,
+                        Stop::Any => {}
+                        Stop::Check => spi.check_interrupts()?,
+                    }
+                    return Ok(Round::Body(at));
+                }
+                let frame = &mut state.frame;
                 let mut rows = IntoRecord { frame, record: of.target, shape };
                 if cursor.fetch(spi, 1, &mut rows)? == 0 {
                     return Ok(Round::End);

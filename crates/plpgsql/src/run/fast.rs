@@ -146,6 +146,48 @@ impl Comparison {
     }
 }
 
+/// Where expressions find the rows of records.
+pub(super) trait Records: Copy {
+    /// The columns of the record in a slot.
+    fn of<'a>(self, slot: u32, frame: &'a [Datum]) -> Option<&'a [Datum]>
+    where
+        Self: 'a;
+}
+
+/// Each record's row is its variable's value.
+#[derive(Clone, Copy)]
+pub(super) struct Unbound;
+
+/// The record in a slot stands for a row, which is not its variable's value.
+#[derive(Clone, Copy)]
+pub(super) struct Bound<'r> {
+    pub(super) slot: u32,
+    pub(super) row: &'r [Datum],
+}
+
+impl Records for Unbound {
+    #[inline(always)]
+    fn of<'a>(self, slot: u32, frame: &'a [Datum]) -> Option<&'a [Datum]>
+    where
+        Self: 'a,
+    {
+        match frame.get(slot as usize)? {
+            Datum::Record(columns) => Some(columns),
+            _ => None,
+        }
+    }
+}
+
+impl Records for Bound<'_> {
+    #[inline(always)]
+    fn of<'a>(self, slot: u32, frame: &'a [Datum]) -> Option<&'a [Datum]>
+    where
+        Self: 'a,
+    {
+        if slot == self.slot { Some(self.row) } else { Unbound.of(slot, frame) }
+    }
+}
+
 /// An integer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Int {
@@ -212,9 +254,9 @@ impl Fast {
     #[inline]
     pub(super) fn eval(&self, frame: &[Datum]) -> Option<Datum> {
         match self {
-            Fast::Int(width, int) => width.datum(int.eval(frame)?),
-            Fast::Real(real) => real.eval(frame).map(Datum::Float8),
-            Fast::Bool(condition) => condition.eval(frame).map(Datum::Bool),
+            Fast::Int(width, int) => width.datum(int.eval(frame, Unbound)?),
+            Fast::Real(real) => real.eval(frame, Unbound).map(Datum::Float8),
+            Fast::Bool(condition) => condition.eval(frame, Unbound).map(Datum::Bool),
             Fast::Variable(slot) => frame.get(*slot as usize).cloned(),
         }
     }
@@ -228,33 +270,31 @@ impl Int {
 
     /// As [`Self::eval`], without a call for a variable or a constant.
     #[inline(always)]
-    pub(super) fn operand(&self, frame: &[Datum]) -> Option<i64> {
+    pub(super) fn operand(&self, frame: &[Datum], records: impl Records) -> Option<i64> {
         match self {
             Int::Variable(slot) => number(frame.get(*slot as usize)?),
             Int::Constant(value) => Some(*value),
-            other => other.eval(frame),
+            other => other.eval(frame, records),
         }
     }
 
     /// Its value, or `None`: the executor must evaluate the expression.
-    pub(super) fn eval(&self, frame: &[Datum]) -> Option<i64> {
+    pub(super) fn eval(&self, frame: &[Datum], records: impl Records) -> Option<i64> {
         match self {
             Int::Variable(slot) => number(frame.get(*slot as usize)?),
             Int::Constant(value) => Some(*value),
-            Int::Field(slot, at) => match frame.get(*slot as usize)? {
-                Datum::Record(columns) => number(columns.get(*at as usize)?),
-                _ => None,
-            },
+            Int::Field(slot, at) => number(records.of(*slot, frame)?.get(*at as usize)?),
             Int::Element(slot, index) => {
-                let index = index.operand(frame)?;
+                let index = index.operand(frame, records)?;
                 number(element(frame.get(*slot as usize)?, index)?)
             }
             Int::Operator(operator, width, operands) => {
-                let (left, right) = (operands.0.operand(frame)?, operands.1.operand(frame)?);
+                let left = operands.0.operand(frame, records)?;
+                let right = operands.1.operand(frame, records)?;
                 width.checked(operator.compute(left, right)?)
             }
-            Int::Cast(width, arg) => width.checked(arg.operand(frame)?),
-            Int::Negative(width, arg) => width.checked(arg.operand(frame)?.checked_neg()?),
+            Int::Cast(width, arg) => width.checked(arg.operand(frame, records)?),
+            Int::Negative(width, arg) => width.checked(arg.operand(frame, records)?.checked_neg()?),
         }
     }
 }
@@ -297,37 +337,44 @@ fn element(array: &Datum, index: i64) -> Option<&Datum> {
 impl Bool {
     /// Its value, or `None`: the executor must evaluate the expression.
     #[inline]
-    pub(super) fn eval(&self, frame: &[Datum]) -> Option<bool> {
+    pub(super) fn eval(&self, frame: &[Datum], records: impl Records) -> Option<bool> {
         match self {
             Bool::Compare(comparison, operands) => {
-                let (left, right) = (operands.0.operand(frame)?, operands.1.operand(frame)?);
+                let left = operands.0.operand(frame, records)?;
+                let right = operands.1.operand(frame, records)?;
                 Some(comparison.holds(left, right))
             }
-            other => other.eval_any(frame),
+            other => other.eval_any(frame, records),
         }
     }
 
-    fn eval_any(&self, frame: &[Datum]) -> Option<bool> {
+    fn eval_any(&self, frame: &[Datum], records: impl Records) -> Option<bool> {
         match self {
             Bool::Variable(slot) => match frame.get(*slot as usize)? {
                 Datum::Bool(value) => Some(*value),
                 _ => None,
             },
             Bool::Constant(value) => Some(*value),
-            Bool::Compare(..) => self.eval(frame),
-            Bool::CompareReal(comparison, operands) => real::compare(*comparison, operands, frame),
-            Bool::And(args) => decided(args, frame, false),
-            Bool::Or(args) => decided(args, frame, true),
-            Bool::Not(arg) => Some(!arg.eval(frame)?),
+            Bool::Compare(..) => self.eval(frame, records),
+            Bool::CompareReal(comparison, operands) => {
+                real::compare(*comparison, operands, frame, records)
+            }
+            Bool::And(args) => decided(args, (frame, records), false),
+            Bool::Or(args) => decided(args, (frame, records), true),
+            Bool::Not(arg) => Some(!arg.eval(frame, records)?),
             Bool::IsNull(slot, negated) => Some(frame.get(*slot as usize)?.is_null() != *negated),
         }
     }
 }
 
 /// AND or OR: the first operand with the deciding value ends it.
-fn decided(args: &[Bool], frame: &[Datum], deciding: bool) -> Option<bool> {
+fn decided(
+    args: &[Bool],
+    (frame, records): (&[Datum], impl Records),
+    deciding: bool,
+) -> Option<bool> {
     for arg in args {
-        if arg.eval(frame)? == deciding {
+        if arg.eval(frame, records)? == deciding {
             return Some(deciding);
         }
     }

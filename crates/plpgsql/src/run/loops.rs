@@ -13,8 +13,10 @@ use steppe_types::{Datum, Error, Result, SqlState};
 
 use super::code::{ForQuery, Label, Query, Script};
 use super::context::{self, Shown};
+use super::cursor::Ahead;
 use super::frame::Shape;
 use super::plans::shape_of_columns;
+use super::quick::Stop;
 use super::walk::{Flow, Run};
 use crate::tree::SlotId;
 
@@ -112,10 +114,15 @@ impl Run<'_, '_, '_> {
                 break;
             }
             let is_last = rows.rows < piece;
-            for at in 0..rows.rows as usize {
-                found = true;
-                self.move_values(target, shape, &rows.values[at * width..(at + 1) * width])?;
-                if let ControlFlow::Break(flow) = self.script(body)?.in_loop(label) {
+            let (mut from, all) = (0, rows.rows as usize);
+            found |= all > 0;
+            while from < all {
+                let (run, at) =
+                    self.run_ahead((body, target), shape, &rows.values[from * width..])?;
+                from += run;
+                if let Some(at) = at
+                    && let ControlFlow::Break(flow) = self.script_from(body, at)?.in_loop(label)
+                {
                     self.set_found(true);
                     return Ok(flow);
                 }
@@ -130,6 +137,32 @@ impl Run<'_, '_, '_> {
         }
         self.set_found(found);
         Ok(Flow::Next)
+    }
+
+    /// Rounds over rows of a piece, until the body needs the general way. Returns the number of rows
+    /// that have begun, and where the body goes on for the last one.
+    fn run_ahead(
+        &mut self,
+        of: (&Script, SlotId),
+        shape: &Arc<Shape>,
+        rows: &[Datum],
+    ) -> Result<(usize, Option<usize>)> {
+        let (body, target) = of;
+        if rows.is_empty() || !self.code.takes_any_row(target) {
+            self.move_values(target, shape, &rows[..shape.columns.len()])?;
+            return Ok((1, Some(0)));
+        }
+        let mut quick = self.state.take_quick(body);
+        let within = (self.code.found, self.spi.epoch());
+        let (run, at, stop) = Ahead { of, shape, rows }.run(&mut quick, self.state, within);
+        self.state.quick[body.number as usize] = Some(quick);
+        if stop == Stop::Check {
+            let before = self.state.position.place();
+            self.state.position.set_place(body.instructions[at].place);
+            self.spi.check_interrupts()?;
+            self.state.position.set_place(before);
+        }
+        Ok((run, (stop != Stop::End).then_some(at)))
     }
 
     fn next_piece(&mut self, piece: u64, rows: &mut Piece) -> Result<()> {

@@ -36,6 +36,8 @@ pub(super) struct Plan {
     pub(super) prepared: Prepared,
     /// The expression alone, if it needs no executor.
     pub(super) simple: Option<SimpleExpression>,
+    /// The expressions of its one row, if it reads nothing but variables.
+    row: Option<Arc<[SimpleExpression]>>,
     /// The expression over integers and booleans alone.
     pub(super) fast: Option<Fast>,
     /// The variables that it reads.
@@ -120,9 +122,30 @@ impl Plan {
         }
     }
 
+    /// Whether it may have a row without being run.
+    #[inline]
+    pub(super) fn is_row(&self) -> bool {
+        self.row.is_some()
+    }
+
+    /// Its one row, if it reads nothing but variables. `None`: it must be run.
+    pub(super) fn eval_row(
+        &self,
+        frame: &mut Frame,
+        spi: &mut Spi<'_>,
+    ) -> Result<Option<Vec<Datum>>> {
+        match &self.row {
+            Some(row) => spi.evaluate_row(row, frame.read(&self.reads)?),
+            None => Ok(None),
+        }
+    }
+
     #[inline]
     fn is_good(&mut self, frame: &Frame, spi: &Spi<'_>) -> bool {
-        self.fits(frame) && self.simple.as_ref().is_none_or(|simple| spi.is_current(simple))
+        let is_current = |simple: &SimpleExpression| spi.is_current(simple);
+        self.fits(frame)
+            && self.simple.as_ref().is_none_or(is_current)
+            && self.row.as_deref().and_then(<[_]>::first).is_none_or(is_current)
     }
 }
 
@@ -195,6 +218,10 @@ fn make(number: SqlNumber, code: &Arc<Code>, frame: &Frame, spi: &mut Spi<'_>) -
         .prepare_with(&piece.text, kind, names.clone())
         .map_err(|error| piece.shown.located(error))?;
     let simple = spi.simple(&prepared);
+    let row = match piece.of {
+        Use::Statement => spi.simple_row(&prepared),
+        Use::Expression | Use::Assigned(..) => None,
+    };
     let fast = simple.as_ref().and_then(|simple| Fast::of(simple.expr()));
     let (ty, modifier) = match prepared.columns().first() {
         Some(column) => (column.ty.oid, column.ty.typmod),
@@ -217,6 +244,7 @@ fn make(number: SqlNumber, code: &Arc<Code>, frame: &Frame, spi: &mut Spi<'_>) -
     Ok(Plan {
         prepared,
         simple,
+        row,
         fast,
         reads,
         growth,

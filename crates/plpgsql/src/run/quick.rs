@@ -20,6 +20,10 @@
 //! ([`QuickScript::keep_current`]). Variables are in the frame in both ways, so an exception section
 //! and a recursive call find them as ever.
 //!
+//! A loop over a query's rows runs its body over rows that are no variable's value yet
+//! ([`QuickScript::run_rows`]). A form reads a record by its fields only, and has them from the row. The
+//! record gets the row where the general way goes on, and from the last row of a piece.
+//!
 //! Jumps back count the instructions that they repeat, and `run` stops for a check of interrupts at
 //! every few thousands.
 
@@ -30,7 +34,9 @@ use steppe_types::{Datum, oid};
 use super::array::{element_of, push_number, set_number};
 use super::code::{Act, Address, Code, ForInteger, Instruction, Kind, Script, Step, Var};
 use super::control::Counter;
-use super::fast::{Arithmetic, Bool, Comparison, Fast, Int, Width, number, replace};
+use super::fast::{
+    Arithmetic, Bool, Bound, Comparison, Fast, Int, Records, Unbound, Width, number, replace,
+};
 use super::frame::{Frame, Shape};
 use super::plans::Plan;
 use super::real::Real;
@@ -191,7 +197,41 @@ impl QuickScript {
         counters: &mut [Counter],
         at: &mut usize,
     ) -> Stop {
-        let (stopped, stop) = go(&self.instructions, values, counters, *at, &mut self.left);
+        self.run_over(Unbound, values, counters, at)
+    }
+
+    /// Runs specialised instructions from the first one for each row, in the place of a record's value.
+    /// (None of them changes a record.) Returns the number of rows that it has begun, and where and
+    /// why it stopped for the last one.
+    pub(super) fn run_rows(
+        &mut self,
+        (record, rows, width): (SlotId, &[Datum], usize),
+        values: &mut [Datum],
+        counters: &mut [Counter],
+    ) -> (usize, usize, Stop) {
+        let mut run = 0;
+        for row in rows.chunks_exact(width) {
+            let mut at = 0;
+            let bound = Bound { slot: record.0, row };
+            run += 1;
+            match self.run_over(bound, values, counters, &mut at) {
+                Stop::End => {}
+                stop => return (run, at, stop),
+            }
+        }
+        (run, 0, Stop::End)
+    }
+
+    #[inline]
+    fn run_over(
+        &mut self,
+        records: impl Records,
+        values: &mut [Datum],
+        counters: &mut [Counter],
+        at: &mut usize,
+    ) -> Stop {
+        let from = (*at, records);
+        let (stopped, stop) = go(&self.instructions, values, counters, from, &mut self.left);
         *at = stopped;
         if stop == Stop::Check {
             self.left = INSTRUCTIONS_A_CHECK;
@@ -230,7 +270,7 @@ fn go(
     code: &[Quick],
     values: &mut [Datum],
     counters: &mut [Counter],
-    mut at: usize,
+    (mut at, records): (usize, impl Records),
     left: &mut u32,
 ) -> (usize, Stop) {
     loop {
@@ -253,26 +293,26 @@ fn go(
                     .map(|()| at + 1)
             }
             Quick::Int { target, width, value } => value
-                .eval(values)
+                .eval(values, records)
                 .and_then(|value| store(values, *target, *width, value))
                 .map(|()| at + 1),
             Quick::Real { target, value } => value
-                .eval(values)
+                .eval(values, records)
                 .and_then(|value| put_real(values, *target, value))
                 .map(|()| at + 1),
             Quick::Bool { target, value } => value
-                .eval(values)
+                .eval(values, records)
                 .and_then(|value| put_bool(values, *target, value))
                 .map(|()| at + 1),
             Quick::Compare { is_true, comparison, operands, to } => {
-                let operands = operands.0.operand(values).zip(operands.1.operand(values));
+                let operands = both(operands, values, records);
                 operands.map(|(left, right)| match comparison.holds(left, right) == *is_true {
                     true => *to as usize,
                     false => at + 1,
                 })
             }
             Quick::JumpIf { is_true, condition, to } => {
-                condition.eval(values).map(|holds| match holds == *is_true {
+                condition.eval(values, records).map(|holds| match holds == *is_true {
                     true => *to as usize,
                     false => at + 1,
                 })
@@ -301,12 +341,14 @@ fn go(
                 Some(*to as usize)
             }
             Quick::Found(slot) => put_bool(values, *slot, true).map(|()| at + 1),
-            Quick::CountFrom(of) => of.begin(values, counters).map(|has_round| match has_round {
-                true => at + 1,
-                false => of.after as usize,
-            }),
+            Quick::CountFrom(of) => {
+                of.begin(values, counters, records).map(|has_round| match has_round {
+                    true => at + 1,
+                    false => of.after as usize,
+                })
+            }
             Quick::Element { array, width, operands } => {
-                let operands = operands.0.operand(values).zip(operands.1.operand(values));
+                let operands = both(operands, values, records);
                 operands
                     .and_then(|(at, value)| {
                         set_number(values.get_mut(*array as usize)?, at, *width, value)
@@ -314,7 +356,7 @@ fn go(
                     .map(|()| at + 1)
             }
             Quick::Append { array, width, value } => value
-                .operand(values)
+                .operand(values, records)
                 .and_then(|value| push_number(values.get_mut(*array as usize)?, *width, value))
                 .map(|()| at + 1),
         };
@@ -323,6 +365,11 @@ fn go(
             None => return (at, Stop::Any),
         }
     }
+}
+
+#[inline(always)]
+fn both(operands: &(Int, Int), values: &[Datum], records: impl Records) -> Option<(i64, i64)> {
+    operands.0.operand(values, records).zip(operands.1.operand(values, records))
 }
 
 /// Counts the instructions that a jump back repeats. True: it is time for a check.
@@ -359,8 +406,13 @@ fn put_real(values: &mut [Datum], target: u32, value: f64) -> Option<()> {
 
 impl CountFrom {
     /// Begins the loop. False: it has no round.
-    fn begin(&self, values: &mut [Datum], counters: &mut [Counter]) -> Option<bool> {
-        let bound = |value: &Int| i32::try_from(value.operand(values)?).ok();
+    fn begin(
+        &self,
+        values: &mut [Datum],
+        counters: &mut [Counter],
+        records: impl Records,
+    ) -> Option<bool> {
+        let bound = |value: &Int| i32::try_from(value.operand(values, records)?).ok();
         let (first, last) = (bound(&self.first)?, bound(&self.last)?);
         // The general way sets FOUND.
         let counter = Counter::new(first, last, self.step, self.reverse)?;

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use steppe_exec::RowSink;
 use steppe_sql::plan::ResultColumn;
 use steppe_sql::query::Command;
 use steppe_types::{Datum, Error, Oid, Result, oid};
@@ -11,7 +12,7 @@ use steppe_types::{Datum, Error, Oid, Result, oid};
 use super::code::{Query, Returned, SqlNumber, Var};
 use super::context;
 use super::frame::{Column, Shape};
-use super::plans::not_assigned;
+use super::plans::{Plan, not_assigned};
 use super::value::wrong_type;
 use super::walk::{Flow, Run};
 
@@ -157,9 +158,14 @@ impl Run<'_, '_, '_> {
             if plan.prepared.command() != Some(Command::Select) {
                 return Ok(None);
             }
-            let values = run.state.frame.read_all()?;
             let entered = context::enter_statement(shown);
-            let ran = run.spi.run_accepted(&mut plan.prepared, values, &accepts, &mut *sink);
+            let ran = run.return_row(plan, &accepts, &mut *sink).and_then(|ran| match ran {
+                Some(rows) => Ok(Some(rows)),
+                None => {
+                    let values = run.state.frame.read_all()?;
+                    run.spi.run_accepted(&mut plan.prepared, values, &accepts, &mut *sink)
+                }
+            });
             drop(entered);
             ran.map_err(|error| shown.located(error))
         });
@@ -168,6 +174,23 @@ impl Run<'_, '_, '_> {
         self.processed = rows;
         self.set_found(rows != 0);
         Ok(true)
+    }
+
+    /// RETURN QUERY of a row that needs no plan to run. `None`: it needs it, or its columns are not the
+    /// expected ones.
+    fn return_row(
+        &mut self,
+        plan: &Plan,
+        accepts: &dyn Fn(&[ResultColumn]) -> bool,
+        sink: &mut dyn RowSink,
+    ) -> Result<Option<u64>> {
+        if !plan.is_row() || !accepts(plan.prepared.columns()) {
+            return Ok(None);
+        }
+        match plan.eval_row(&mut self.state.frame, self.spi)? {
+            Some(row) => sink.row(&row).map(|()| Some(1)),
+            None => Ok(None),
+        }
     }
 
     /// 42804 unless a row's columns have the expected types (build_attrmap_by_position).

@@ -66,7 +66,13 @@ impl Run<'_, '_, '_> {
         };
         let limit = if too_many.is_some() { 2 } else { 1 };
         let mut rows = Rows::at_most(limit);
-        let processed = self.run_prepared(&mut plan.prepared, shown, limit as u64, &mut rows)?;
+        let processed = match self.eval_row(plan, shown)? {
+            Some(row) => {
+                rows.rows.push(row.into());
+                1
+            }
+            None => self.run_prepared(&mut plan.prepared, shown, limit as u64, &mut rows)?,
+        };
         if !plan.prepared.returns_rows() {
             return Err(nothing_into());
         }
@@ -80,6 +86,17 @@ impl Run<'_, '_, '_> {
         }
         let shape = Arc::clone(plan.columns());
         self.take_first(into.target, &shape, rows)
+    }
+
+    /// The row of a query that needs no plan to run. `None`: it needs it.
+    fn eval_row(&mut self, plan: &Plan, shown: &Shown) -> Result<Option<Vec<Datum>>> {
+        if !plan.is_row() {
+            return Ok(None);
+        }
+        let entered = context::enter_statement(shown);
+        let row = plan.eval_row(&mut self.state.frame, self.spi);
+        drop(entered);
+        row.map_err(|error| shown.located(error))
     }
 
     /// Notes what a statement has done.

@@ -269,13 +269,23 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// A row in a composite type's columns, by position. Missing columns are NULL.
+    /// A row in a composite type's columns, by position. Missing columns are NULL. A row of the same
+    /// types needs no casts.
     pub(super) fn row_as(
         &mut self,
         to: &Shape,
         from: &Shape,
-        row: &[Datum],
+        row: &Arc<[Datum]>,
     ) -> Result<Arc<[Datum]>> {
+        let is_same = |(of, to): (&Column, &Column)| {
+            of.ty == to.ty && (to.modifier == -1 || of.modifier == to.modifier)
+        };
+        let width = to.columns.len();
+        if (row.len(), from.columns.len()) == (width, width)
+            && from.columns.iter().zip(&to.columns).all(is_same)
+        {
+            return Ok(Arc::clone(row));
+        }
         let mut columns = Vec::with_capacity(to.columns.len());
         for (at, column) in to.columns.iter().enumerate() {
             let datum = match (row.get(at), from.columns.get(at)) {
