@@ -345,7 +345,7 @@ impl CompiledStmt {
         engine: &Engine,
     ) -> Result<Option<Arc<CompiledStmt>>> {
         match &self.leaves {
-            Some(leaves) => leaves.statement(&self.planned, leaf.oid(), &env.catalog, engine),
+            Some(leaves) => leaves.statement(&self.planned, leaf.0, &env.catalog, engine),
             None => Ok(None),
         }
     }

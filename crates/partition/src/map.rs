@@ -219,7 +219,8 @@ impl PartitionMap {
                 found.map(|(relation, place)| RoutedPartition { relation, place })
             }
             Partitions::Hash(partitions) => {
-                partitions.find(self.row_hash(key)?).map(|p| RoutedPartition::of(p.relation))
+                let found = partitions.route(self.row_hash(key)?);
+                found.map(|(relation, place)| RoutedPartition { relation, place })
             }
             Partitions::List(partitions) if key[0].is_null() => {
                 partitions.null().map(|partition| RoutedPartition::of(partition.relation))

@@ -249,6 +249,17 @@ impl PartitionScanPlan {
         }
     }
 
+    /// The scan of a locked leaf, if the catalog in force is the statement's, in which the scan has been
+    /// found before. Then the leaf and its partners are those that it is for, and the leaf's file
+    /// had pages. (Without that, the leaf's definition is looked up, among those of all relations.)
+    fn known(&self, leaf: Oid, cx: &ExecContext) -> Option<Arc<CPlan>> {
+        let planned = &cx.functions.catalog;
+        match cx.functions.session.newer_catalog(planned) {
+            None => self.leaves.noted(leaf, planned.epoch, |found| Arc::clone(&found.plan)),
+            Some(_) => None,
+        }
+    }
+
     /// The scan of a leaf.
     fn scan_of(&self, leaves: &LockedLeaves, cx: &mut ExecContext) -> Result<Arc<CPlan>> {
         let LockedLeaves { leaf, partners } = leaves;
@@ -258,11 +269,13 @@ impl PartitionScanPlan {
         if let Some(found) = self.leaves.get(&leaf.relation)
             && is_same(&found.partners, partners)
         {
+            self.leaves.note(&leaf.relation, leaf.catalog.epoch);
             return Ok(found.plan.clone());
         }
         let plan = self.over_or_compile(leaves, cx)?;
         let made = Arc::new(LeafScan { plan: plan.clone(), partners: partners.clone() });
         self.leaves.put(&leaf.relation, &made);
+        self.leaves.note(&leaf.relation, leaf.catalog.epoch);
         Ok(plan)
     }
 
@@ -384,6 +397,11 @@ impl PartitionScanNode {
         let scan = scan_in(&self.plan)?;
         if !self.are_locked {
             scan.lock(&[leaf], cx)?;
+        }
+        if cx.instruments.is_none()
+            && let Some(found) = scan.known(leaf, cx)
+        {
+            return Ok(Some(found));
         }
         let Some(leaves) = scan.locked(leaf, cx)? else { return Ok(None) };
         let Some(counted) = cx.instruments.as_ref().map(Vec::len) else {

@@ -2,6 +2,7 @@
 
 use hashbrown::HashMap;
 use parking_lot::RwLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use steppe_catalog::Relation;
 use steppe_types::Oid;
@@ -51,6 +52,9 @@ impl<T> ByLeaf<T> {
     }
 }
 
+/// The epoch of no catalog.
+const NO_EPOCH: u64 = u64::MAX;
+
 /// Leaves of one chunk of [`ByPlace`].
 const CHUNK: usize = 64;
 
@@ -64,9 +68,14 @@ pub(crate) struct ByPlace<T> {
 }
 
 impl<T> ByPlace<T> {
-    /// Room for `leaves` leaves, but not for more than [`HANDLES_MAX`].
-    pub(crate) fn new(leaves: usize) -> ByPlace<T> {
+    /// Room for the handles of `leaves` leaves, but not for more than [`HANDLES_MAX`].
+    pub(crate) fn of_handles(leaves: usize) -> ByPlace<T> {
         ByPlace { chunks: OnceLock::new(), leaves: leaves.min(HANDLES_MAX) }
+    }
+
+    /// Room for the compiled objects of as many leaves as [`ByLeaf`] has it for.
+    pub(crate) fn of_compiled(leaves: usize) -> ByPlace<T> {
+        ByPlace { chunks: OnceLock::new(), leaves: leaves.min(COMPILED_MAX) }
     }
 
     /// Whether there is room for a leaf.
@@ -95,8 +104,16 @@ impl<T> ByPlace<T> {
 
 /// Objects made from leaves' versions.
 pub(crate) struct LeafCache<T> {
-    /// The leaf's version, and the object made from it.
-    entries: ByLeaf<(Arc<Relation>, Arc<T>)>,
+    entries: ByLeaf<OfLeaf<T>>,
+}
+
+/// An object made from a leaf's version.
+struct OfLeaf<T> {
+    version: Arc<Relation>,
+    made: Arc<T>,
+    /// The epoch of a catalog that has this version of the leaf, if one has been noted. An epoch is
+    /// one catalog's for ever, so in that catalog the leaf need not be looked up.
+    epoch: AtomicU64,
 }
 
 impl<T> Default for LeafCache<T> {
@@ -108,15 +125,32 @@ impl<T> Default for LeafCache<T> {
 impl<T> LeafCache<T> {
     /// The object made from this version of the leaf.
     pub(crate) fn get(&self, leaf: &Arc<Relation>) -> Option<Arc<T>> {
-        let of_version = |(version, value): &(Arc<Relation>, Arc<T>)| {
-            Arc::ptr_eq(version, leaf).then(|| value.clone())
-        };
+        let of_version =
+            |kept: &OfLeaf<T>| Arc::ptr_eq(&kept.version, leaf).then(|| kept.made.clone());
         self.entries.get(leaf.oid, of_version).flatten()
+    }
+
+    /// Notes that this version of a leaf, whose object is kept, is that of the catalog with an epoch.
+    pub(crate) fn note(&self, leaf: &Arc<Relation>, epoch: u64) {
+        self.entries.get(leaf.oid, |kept| {
+            if Arc::ptr_eq(&kept.version, leaf) {
+                kept.epoch.store(epoch, Ordering::Relaxed);
+            }
+        });
+    }
+
+    /// The result of `f` for the object made from a leaf's version in the catalog with an epoch, if
+    /// that has been noted.
+    pub(crate) fn noted<R>(&self, leaf: Oid, epoch: u64, f: impl FnOnce(&T) -> R) -> Option<R> {
+        let of_epoch =
+            |kept: &OfLeaf<T>| (kept.epoch.load(Ordering::Relaxed) == epoch).then(|| f(&kept.made));
+        self.entries.get(leaf, of_epoch).flatten()
     }
 
     /// Keeps the object made from this version of the leaf.
     pub(crate) fn put(&self, leaf: &Arc<Relation>, value: &Arc<T>) {
-        self.entries.put(leaf.oid, (leaf.clone(), value.clone()));
+        let (version, made) = (leaf.clone(), value.clone());
+        self.entries.put(leaf.oid, OfLeaf { version, made, epoch: AtomicU64::new(NO_EPOCH) });
     }
 }
 
@@ -127,7 +161,7 @@ mod tests {
 
     #[test]
     fn keeps_what_was_put_first_at_a_place() {
-        let by_place = ByPlace::<u32>::new(130);
+        let by_place = ByPlace::<u32>::of_handles(130);
         for place in 0..130 {
             assert_eq!(by_place.get(place), None);
             assert_eq!(by_place.put(place, place * 10), &(place * 10));
@@ -156,6 +190,14 @@ mod tests {
         cache.put(&first, &Arc::new(7));
         assert_eq!(cache.get(&first).as_deref(), Some(&7));
         assert!(cache.get(&leaf(1)).is_none(), "another version");
+        assert_eq!(cache.noted(1, 5, |value| *value), None);
+        cache.note(&leaf(1), 5);
+        assert_eq!(cache.noted(1, 5, |value| *value), None, "another version");
+        cache.note(&first, 5);
+        assert_eq!(cache.noted(1, 5, |value| *value), Some(7));
+        assert_eq!(cache.noted(1, 6, |value| *value), None);
+        cache.put(&leaf(1), &Arc::new(8));
+        assert_eq!(cache.noted(1, 5, |value| *value), None, "another version");
         for oid in 2..20_000 {
             cache.put(&leaf(oid), &Arc::new(oid));
         }

@@ -43,6 +43,8 @@ pub(crate) struct LeafStatements {
     /// By leaf, in the catalog that the statement was planned against. `None`: the leaf needs the
     /// general plan, because its columns are in other places.
     statements: ByLeaf<Option<Arc<CompiledStmt>>>,
+    /// The same, of leaves with places.
+    placed: ByPlace<Option<Arc<CompiledStmt>>>,
     /// The point statements. `None`: the leaf's statement is none.
     points: ByPlace<Option<LeafPoint>>,
     /// The point statements of leaves that have no place, or had none at first.
@@ -139,7 +141,8 @@ impl LeafStatements {
             rel: rel.clone(),
             template,
             statements: ByLeaf::default(),
-            points: ByPlace::new(routing.partitions()),
+            placed: ByPlace::of_compiled(routing.partitions()),
+            points: ByPlace::of_handles(routing.partitions()),
             other_points: ByLeaf::new(HANDLES_MAX),
             routing,
             models: Models::default(),
@@ -218,17 +221,36 @@ impl LeafStatements {
     pub(crate) fn statement(
         &self,
         stmt: &PlannedStmt,
+        RoutedPartition { relation: leaf, place }: RoutedPartition,
+        catalog: &Arc<Catalog>,
+        engine: &Engine,
+    ) -> Result<Option<Arc<CompiledStmt>>> {
+        let place = place.filter(|place| self.placed.has_room(*place));
+        if let Some(found) = place.and_then(|place| self.placed.get(place)) {
+            return Ok(found.clone());
+        }
+        let made = match self.statements.get(leaf, Clone::clone) {
+            Some(found) => found,
+            None => self.make_statement(stmt, leaf, catalog, engine)?,
+        };
+        match place {
+            Some(place) => drop(self.placed.put(place, made.clone())),
+            None => self.statements.put(leaf, made.clone()),
+        }
+        Ok(made)
+    }
+
+    fn make_statement(
+        &self,
+        stmt: &PlannedStmt,
         leaf: Oid,
         catalog: &Arc<Catalog>,
         engine: &Engine,
     ) -> Result<Option<Arc<CompiledStmt>>> {
-        if let Some(found) = self.statements.get(leaf, Clone::clone) {
-            return Ok(found);
-        }
         let definition = definition(leaf, catalog)?;
         let model = self.model(stmt, &definition, catalog, engine)?;
         let leaves = std::slice::from_ref(&definition);
-        let made = match &model.compiled {
+        Ok(match &model.compiled {
             Some(compiled) if model.leaves[0].table.oid != leaf => {
                 let leaves = Exchange { from: &model.leaves, to: leaves, engine };
                 match compiled.over(&leaves)? {
@@ -237,9 +259,7 @@ impl LeafStatements {
                 }
             }
             compiled => compiled.clone(),
-        };
-        self.statements.put(leaf, made.clone());
-        Ok(made)
+        })
     }
 
     /// The statement about a leaf with this definition, and that leaf.
