@@ -216,7 +216,9 @@ mod tests {
     #[test]
     fn begins_anew_when_the_map_changes() {
         let mut partitions = of(&[(3, 0), (3, 1), (3, 2)]);
-        (0..9).for_each(|hash| drop(partitions.route(hash)));
+        for hash in 0..9 {
+            partitions.route(hash);
+        }
         assert_eq!(partitions.route(4), Some((101, Some(1))));
         let before = partitions.clone();
         partitions.detach(101, 3, 1).expect("it is there");

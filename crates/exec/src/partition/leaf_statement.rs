@@ -234,7 +234,9 @@ impl LeafStatements {
             None => self.make_statement(stmt, leaf, catalog, engine)?,
         };
         match place {
-            Some(place) => drop(self.placed.put(place, made.clone())),
+            Some(place) => {
+                self.placed.put(place, made.clone());
+            }
             None => self.statements.put(leaf, made.clone()),
         }
         Ok(made)

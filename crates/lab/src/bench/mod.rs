@@ -393,6 +393,9 @@ impl<'a> Bench<'a> {
         match &workload.data {
             _ if server.kind == Kind::Noop => {}
             Data::PgbenchRead | Data::PgbenchChanged | Data::Kept(_) => {}
+            Data::Made { refill: Some(refill), .. } => {
+                Client::connect(server.port)?.script(refill)?;
+            }
             Data::Sysbench | Data::Made { .. } => {}
             Data::Own { table, .. } => {
                 Client::connect(server.port)?.query(&format!("TRUNCATE TABLE {table}"))?;

@@ -23,7 +23,7 @@ pub(super) fn workloads() -> Vec<Workload> {
             mode: "simple",
             rows_per_transaction: u64::from(TOGETHER),
         },
-        data: Data::Made { name: "planning", create: tables(), leaves: 0 },
+        data: Data::Made { name: "planning", create: tables(), leaves: 0, refill: None },
         clients: 1,
         target_to_postgresql: Some(1.0),
         target_to_noop: None,

@@ -113,9 +113,10 @@ pub(super) enum Data {
     Kept(Kept),
     /// Those of sysbench.
     Sysbench,
-    /// Tables and functions that are made once: a name, the statements that make them, and how many
-    /// leaves a table has.
-    Made { name: &'static str, create: String, leaves: u32 },
+    /// Tables and functions that are made once: a name, the statements that make them, how many leaves
+    /// a table has, and the statements that bring them back into the state in which each run of a
+    /// workload must find them.
+    Made { name: &'static str, create: String, leaves: u32, refill: Option<String> },
 }
 
 /// A table that several workloads share.
