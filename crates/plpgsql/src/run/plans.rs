@@ -220,7 +220,7 @@ fn make(number: SqlNumber, code: &Arc<Code>, frame: &Frame, spi: &mut Spi<'_>) -
     let simple = spi.simple(&prepared);
     let row = match piece.of {
         Use::Statement => spi.simple_row(&prepared),
-        Use::Expression | Use::Assigned(..) => None,
+        Use::Expression | Use::Assigned(..) | Use::Field(_) => None,
     };
     let fast = simple.as_ref().and_then(|simple| Fast::of(simple.expr()));
     let (ty, modifier) = match prepared.columns().first() {
