@@ -291,3 +291,9 @@ select sqrt(-1) from generate_series(1, 1/0) g;
 with c as (select 1/0 as x) select sqrt(-1) from c;
 with c as materialized (select 1/0 as x) select sqrt(-1) from c;
 with c as (select sqrt(-1) as x) select 1/0 from c a, c b;
+-- Elements of constant arrays.
+select (4 / a) % ('{}'::int[])[0] from (select 0 as a from t union all select 0) t;
+select (4 / a) + ('{1}'::int[])[2] from (values (0)) t(a) where random() >= 0;
+select (4 / a) + ('{1}'::int[])[1] from (select random()::int * 0 as a) t;
+select array_length(('{1,2,3}'::int[])[2:3], 1), ('{{1,2},{3,4}}'::int[])[2][1], ('{1}'::int[])[null];
+do $$ declare z int := 0; begin raise notice '%', (4 / z) % ('{}'::int[])[0]; end $$;

@@ -21,4 +21,11 @@ create table fkm_late (a int, b int);
 insert into fkm_late values (1, null);
 alter table fkm_late add foreign key (a, b) references fkm_p match full;
 alter table fkm_late add foreign key (a, b) references fkm_p;
+-- An UPDATE of other columns finds a key that MATCH FULL forbids.
+alter table fkm_late add column c int;
+alter table fkm_late add constraint fkm_late_full foreign key (a, b) references fkm_p match full not valid;
+update fkm_late set c = 1;
+update fkm_late set c = 1, b = 1;
+update fkm_late set a = null;
+update fkm_late set c = 2;
 drop table fkm_late, fkm_s, fkm_f, fkm_p;

@@ -144,3 +144,10 @@ BEGIN
   RETURN s;
 END $$;
 SELECT big();
+-- What cannot be a cursor.
+CREATE TABLE of_changes (a int);
+DO $$ DECLARE c refcursor; BEGIN OPEN c FOR EXECUTE 'UPDATE of_changes SET a = 1'; END $$;
+DO $$ DECLARE c refcursor; BEGIN OPEN c FOR EXECUTE 'WITH x AS (SELECT 1) INSERT INTO of_changes VALUES (1)'; END $$;
+DO $$ DECLARE c refcursor; r record; BEGIN OPEN c FOR EXECUTE 'INSERT INTO of_changes VALUES (2) RETURNING a'; FETCH c INTO r; RAISE NOTICE '%', r; END $$;
+DO $$ DECLARE r record; BEGIN FOR r IN EXECUTE 'DELETE FROM of_changes' LOOP NULL; END LOOP; END $$;
+SELECT * FROM of_changes;

@@ -64,3 +64,10 @@ SELECT types_of(1), types_of('x'::text), types_of(ARRAY[1.5]), types_of('2020-01
 DO $$ DECLARE x int; BEGIN EXECUTE 'SELECT $1::int' INTO x USING '42'; RAISE NOTICE '%', x; END $$;
 DO $$ BEGIN EXECUTE 'SELECT $2' USING 1; END $$;
 DO $$ BEGIN EXECUTE 'DO $x$ BEGIN RAISE NOTICE ''inner''; END $x$'; END $$;
+-- print_strict_params has the variables in the order of their declarations.
+CREATE FUNCTION strict_params(a int, t text) RETURNS void LANGUAGE plpgsql AS $$
+#print_strict_params on
+DECLARE r record;
+BEGIN SELECT 1 INTO STRICT r WHERE t = 'x' AND a > 5 AND t <> '' AND a < 7; END $$;
+SELECT strict_params(1, 'it''s');
+SELECT strict_params(NULL, NULL);

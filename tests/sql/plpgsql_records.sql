@@ -115,3 +115,10 @@ ALTER TABLE emp ADD COLUMN extra int DEFAULT 7;
 SELECT whole();
 ALTER TABLE emp DROP COLUMN name;
 SELECT whole();
+-- The first column of another type counts before the number of columns.
+CREATE FUNCTION of_three() RETURNS record LANGUAGE plpgsql AS $$ BEGIN RETURN ROW(1, 2, 3); END $$;
+SELECT * FROM of_three() x(a int, b text);
+SELECT * FROM of_three() x(a int, b int);
+SELECT * FROM of_three() x(a int, b int, c int, d int);
+CREATE FUNCTION of_three_rows() RETURNS TABLE (a int, b text) LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT 1, 2, 3; END $$;
+SELECT * FROM of_three_rows();

@@ -83,7 +83,7 @@ pub use temporary::{discard_temporary, drop_temporary_schemas, on_commit};
 pub(crate) use names::{NameParts, relation_exists, truncate_name};
 
 use steppe_catalog::Relation;
-use steppe_sql::ast::{self, Statement};
+use steppe_sql::ast::{self, DiscardTarget, SetStmt, Statement};
 use steppe_txn::FileId;
 use steppe_types::{Error, Result};
 
@@ -206,10 +206,18 @@ fn utility_name(statement: &Statement) -> &'static str {
         Statement::Copy(_) => "COPY",
         Statement::Call(_) => "CALL",
         Statement::Do(_) => "DO",
-        Statement::Set(_) => "SET",
+        Statement::Set(set) => match **set {
+            SetStmt::Reset(_) | SetStmt::ResetAll => "RESET",
+            _ => "SET",
+        },
         Statement::Show(_) => "SHOW",
         Statement::SetConstraints(_) => "SET CONSTRAINTS",
-        Statement::Discard(_) => "DISCARD",
+        Statement::Discard(target) => match target {
+            DiscardTarget::All => "DISCARD ALL",
+            DiscardTarget::Plans => "DISCARD PLANS",
+            DiscardTarget::Sequences => "DISCARD SEQUENCES",
+            DiscardTarget::Temp => "DISCARD TEMP",
+        },
         Statement::Prepare(_) => "PREPARE",
         Statement::Execute(_) => "EXECUTE",
         Statement::Deallocate(_) => "DEALLOCATE",

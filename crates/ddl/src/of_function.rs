@@ -73,17 +73,24 @@ pub fn apart<T>(
     Ok(Some(done))
 }
 
+/// 0A000 for a statement without a plan in a function that is not VOLATILE, whatever the statement
+/// does (CommandIsReadOnly).
+pub fn check_volatile(call: &UtilityCall<'_>) -> Result<()> {
+    if !call.is_read_only {
+        return Ok(());
+    }
+    let command = command_name(call.statement);
+    let message = format!("{command} is not allowed in a non-volatile function");
+    Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+}
+
 /// Runs a statement of [`SessionHost::utility`] if it is DDL. False: it is not.
 pub fn utility(call: UtilityCall<'_>) -> Result<bool> {
-    let UtilityCall { session, txn, pending, statement, source, mut in_use, is_read_only } = call;
+    let UtilityCall { session, txn, pending, statement, source, mut in_use, .. } = call;
     if !is_ddl(statement) {
         return Ok(false);
     }
     let command = command_name(statement);
-    if is_read_only {
-        let message = format!("{command} is not allowed in a non-volatile function");
-        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
-    }
     if let Some(command) = ends_transactions(statement) {
         return Err(not_in_function(command));
     }

@@ -241,6 +241,9 @@ impl Versions {
 pub(crate) struct ExecContext {
     /// The session's state that functions can read.
     pub(crate) functions: FnContext,
+    /// The version of the session's frame that they have; `None` before the first call of a user's
+    /// function.
+    pub(crate) frame_version: Option<u64>,
     /// The statement, unless it is code without one.
     pub(crate) statement: Option<Arc<CompiledStmt>>,
     params: Arc<[Datum]>,
@@ -306,6 +309,7 @@ impl ExecContext {
     ) -> ExecContext {
         ExecContext {
             functions,
+            frame_version: None,
             statement: None,
             params,
             exec_params: vec![Datum::Null; exec_param_count],
@@ -389,6 +393,7 @@ impl ExecContext {
     pub(crate) fn for_folding(functions: FnContext) -> ExecContext {
         ExecContext {
             functions,
+            frame_version: None,
             statement: None,
             params: Arc::new([]),
             exec_params: Vec::new(),

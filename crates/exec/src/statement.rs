@@ -9,7 +9,7 @@
 //! ```
 
 use crate::batch::{BATCH_ROWS, RowBatch};
-use crate::change::finish_events;
+use crate::change::{EventMark, finish_events};
 use crate::context::{ExecContext, Instrument, LeafRun};
 use crate::explain::TriggerRun;
 use crate::expr::{CExpr, Compiler, Row, SubPlanState};
@@ -403,13 +403,16 @@ impl CompiledStmt {
         env: &ExecEnv,
         txn: &mut Option<Transaction>,
     ) -> ExecContext {
+        let mut events = None;
         let txn = txn.take().map(|mut transaction| {
             if self.writes() {
                 transaction.txn.use_command();
             }
-            StatementTxn::new(transaction)
+            let mut txn = StatementTxn::new(transaction);
+            events = txn.left_events().and_then(Option::take);
+            txn
         });
-        ExecContext::new(
+        let mut cx = ExecContext::new(
             env.functions(),
             params,
             self.planned.exec_params,
@@ -417,7 +420,9 @@ impl CompiledStmt {
             env.work_mem_bytes,
             env.temp.clone(),
             txn,
-        )
+        );
+        cx.events = events;
+        cx
     }
 }
 
@@ -491,6 +496,8 @@ pub struct Execution {
     finished: bool,
     /// Where the transaction was when the statement began, unless that is long past.
     began_at: Option<UndoPosition>,
+    /// The events that it found there: of other statements that actions of foreign keys have run.
+    queued_before: EventMark,
 }
 
 impl Execution {
@@ -526,6 +533,7 @@ impl Execution {
             handed: 0,
             finished: false,
             began_at: None,
+            queued_before: EventMark::default(),
         }
     }
 
@@ -564,13 +572,14 @@ impl Execution {
         analyze: bool,
     ) -> Result<Execution> {
         let mut cx = stmt.context(params, env, txn);
+        let queued_before = cx.event_mark();
         let (taken, view) = cx.take_txn().map(StatementTxn::into_parts).unzip();
         let began_at = taken.as_ref().map(|taken: &Transaction| taken.txn.undo_position());
         *txn = taken;
         if analyze {
             cx.instruments = Some(vec![Instrument::default(); stmt.nodes]);
         }
-        Ok(Execution { began_at, ..Execution::of_context(stmt, cx, view) })
+        Ok(Execution { began_at, queued_before, ..Execution::of_context(stmt, cx, view) })
     }
 
     /// The same statement from its beginning, with these parameters, at the same snapshot.
@@ -668,7 +677,10 @@ impl Execution {
         let catalog = self.cx.newer_catalog()?;
         let catalog = catalog.unwrap_or_else(|| self.cx.functions.catalog.clone());
         let statement = self.cx.take_txn();
+        self.cx.forget_events(self.queued_before);
+        let events = self.cx.events.take();
         self.cx = self.cx.again(catalog);
+        self.cx.events = events;
         self.cx.lend_txn(statement);
         (self.root, self.stored) = (None, None);
         (self.handed, self.finished) = (0, false);

@@ -44,9 +44,13 @@ struct Owned {
     changes: Option<CatalogChanges>,
     /// Events of deferred constraints.
     deferred: Option<Deferred>,
-    /// The events that the running statement leaves to its caller; `None` if it runs them itself.
-    left: Option<Vec<EventQueue>>,
+    /// The events to which the running statement adds its own, for its caller to run; the outer
+    /// `None` if it runs them itself.
+    left: Option<Left>,
 }
+
+/// Events that a statement leaves to its caller.
+pub(crate) type Left = Option<Box<EventQueue>>;
 
 impl Transaction {
     /// A transaction that has just begun.
@@ -121,12 +125,9 @@ impl Transaction {
         }
     }
 
-    /// Sets whether statements leave their events to the caller, and to which list they add them.
-    /// Returns the previous list, if there was one.
-    pub(crate) fn leave_events(
-        &mut self,
-        leave: Option<Vec<EventQueue>>,
-    ) -> Option<Vec<EventQueue>> {
+    /// Sets whether statements leave their events to the caller, and to which ones they add them.
+    /// Returns the previous ones, if there were any.
+    pub(crate) fn leave_events(&mut self, leave: Option<Left>) -> Option<Left> {
         match &mut self.rare.0 {
             None if leave.is_none() => None,
             owned => std::mem::replace(&mut owned.get_or_insert_default().left, leave),
@@ -207,8 +208,8 @@ impl StatementTxn {
         Transaction { txn: self.txn, rare: self.rare }
     }
 
-    /// The list to which the running statement adds its events, if it does not run them itself.
-    pub(crate) fn left_events(&mut self) -> Option<&mut Vec<EventQueue>> {
+    /// The events to which the running statement adds its own, if it does not run them itself.
+    pub(crate) fn left_events(&mut self) -> Option<&mut Left> {
         self.rare.0.as_mut()?.left.as_mut()
     }
 

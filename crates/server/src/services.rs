@@ -494,6 +494,7 @@ impl SessionHost for SharedSession {
     }
 
     fn utility(&self, call: UtilityCall<'_>) -> Result<()> {
+        of_function::check_volatile(&call)?;
         let statement = call.statement;
         match statement {
             Statement::Set(set) => self.set_in_function(set),
@@ -542,6 +543,14 @@ impl SessionHost for SharedSession {
 
     fn enter_trigger(&self, relation: Oid, tables: Option<Arc<[TransitionTable]>>) {
         self.triggers.enter(relation, tables);
+    }
+
+    fn enter_function(&self) -> bool {
+        self.triggers.enter_function()
+    }
+
+    fn leave_function(&self) {
+        self.triggers.leave_function();
     }
 
     fn relations_in_use(&self) -> Vec<Oid> {

@@ -500,6 +500,11 @@ impl TableStore {
             };
             new.clear();
             let meta = crate::view::meta(header);
+            if !own && view.is_too_new(header.word.xid()) {
+                let newest = RowVersion { row: bytes.to_vec(), meta };
+                step = Step::Done(ModifyOutcome::UpdatedConcurrently { newest });
+                return Ok(());
+            }
             let current = Current { row: bytes, visible_to_snapshot: visible, meta };
             let action = f(current, &mut new)?;
             let mode = match action {

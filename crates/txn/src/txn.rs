@@ -80,6 +80,8 @@ pub struct Txn {
     last_cid_is_used: bool,
     /// The statement's snapshot, or 0 if there is none.
     snapshot_lsn: u64,
+    /// The transaction's snapshot, if the statement looks at a newer one and changes rows; or 0.
+    older_lsn: u64,
     /// Snapshots of open portals, beside the current one.
     held: Vec<Lsn>,
     pub(crate) last_undo: UndoPtr,
@@ -122,6 +124,7 @@ impl Txn {
             last_cid: 0,
             last_cid_is_used: false,
             snapshot_lsn: 0,
+            older_lsn: 0,
             held: Vec::new(),
             last_undo: 0,
             budget: UndoBudget::default(),

@@ -23,6 +23,9 @@ pub struct Snapshot {
     pub xid: u64,
     /// Its own changes are visible if made by earlier commands than this.
     pub cid: u32,
+    /// Rows may be changed only if this older snapshot of the transaction sees them, too
+    /// ([`Txn::change_at_newest`](crate::Txn::change_at_newest)). 0: there is none.
+    pub older: Lsn,
 }
 
 /// A snapshot with what it takes to look through it. Cheap to clone; valid as
@@ -193,6 +196,14 @@ impl View {
             }
             None => false,
         }
+    }
+
+    /// Whether the snapshot forbids changes of a version that it sees, which another transaction has
+    /// committed.
+    #[inline]
+    pub(crate) fn is_too_new(&self, xid: u64) -> bool {
+        let (status, older) = (&self.engine().status, self.snapshot.older.0);
+        older != 0 && xid >= status.horizon() && status.visible(xid, older).is_none()
     }
 
     /// Notes that the answer depends on a commit that may not be durable yet.

@@ -2,7 +2,10 @@
 //! (PostgreSQL's after-trigger queue in src/backend/commands/trigger.c).
 //!
 //! Events of all kinds run in the order in which they were queued. Events that are queued meanwhile
-//! run after them. If a part of the statement is undone, its events are removed ([`super::mark`]).
+//! run after them, as the next *round*: those of the statements that actions of foreign keys run. These
+//! statements count as parts of the one that has caused them. BEFORE STATEMENT triggers fire once for
+//! all of them, and so do AFTER STATEMENT triggers that have not fired before the next round comes to
+//! them. Rows for transition tables are collected until a trigger first reads them. If a part of the statement is undone, its events are removed ([`super::mark`]).
 //! A statement that queues nothing has no queue, and only checks for one at its end.
 //!
 //! The rows for triggers are kept as they were, beyond work_mem in temporary files. One event
@@ -12,14 +15,13 @@
 //! CONSTRAINTS or COMMIT.
 
 use super::deferred;
-use super::foreign_key::KeyLog;
+use super::foreign_key::{KeyLog, KeySet};
 use super::hooks::{HookSet, OldAndNew, RowCommand, Trigger};
 use super::transition::{Captured, Complete};
 use super::trigger::{Fired, TriggerAnswer, TriggerRows};
 use crate::context::ExecContext;
 use crate::tuplestore::{StoreReader, TupleStore};
 use hashbrown::HashMap;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_functions::KeyCheck;
@@ -43,19 +45,19 @@ pub(crate) enum Event {
 pub(crate) struct EventQueue {
     events: Vec<Event>,
     tables: Vec<QueuedTable>,
-    /// The places of tables in that list.
-    places: HashMap<Oid, usize>,
+    /// The places of tables, each with its triggers that a part of the statement can meet.
+    places: HashMap<(Oid, usize), usize>,
     logs: Vec<RowLog>,
     /// The keys that foreign keys concern.
     pub(super) keys: Vec<KeyLog>,
-    /// The places of tables and commands in that list.
-    key_places: HashMap<(Oid, RowCommand), usize>,
-    /// The queues of actions of foreign keys, which run after this one.
-    later: Vec<EventQueue>,
+    /// The places of tables, each with its foreign keys that a part of the statement can meet.
+    key_places: HashMap<(Oid, usize), usize>,
+    /// The next round.
+    later: Option<Box<EventQueue>>,
     /// BEFORE STATEMENT triggers that have been fired. They fire once for a table and a command,
     /// even if several parts of the statement write the table.
     begun: Vec<(Oid, RowCommand)>,
-    /// Rows for transition tables.
+    /// Rows for transition tables that no trigger has read yet.
     captured: Vec<Captured>,
     /// The number of captured changes so far.
     changes: u64,
@@ -85,13 +87,15 @@ const GROUP: usize = u64::BITS as usize;
 const COMMANDS: i32 = 4;
 
 /// A place in a queue.
-#[derive(Clone, Copy)]
-pub(super) struct EventMark {
+#[derive(Clone, Copy, Default)]
+pub(crate) struct EventMark {
     events: usize,
     /// The number of rows in the last event before it.
     rows: usize,
     /// The number of captured changes before it.
     changes: u64,
+    /// The number of BEFORE STATEMENT triggers before it.
+    begun: usize,
 }
 
 impl EventQueue {
@@ -104,14 +108,14 @@ impl EventQueue {
         self.events.last_mut()
     }
 
-    /// The place of a table's log of keys for a command.
+    /// The place of a table's log of keys.
     pub(super) fn key_log(
         &mut self,
         table: Oid,
-        command: RowCommand,
+        set: &Arc<KeySet>,
         new: impl FnOnce() -> KeyLog,
     ) -> usize {
-        *self.key_places.entry((table, command)).or_insert_with(|| {
+        *self.key_places.entry((table, Arc::as_ptr(set).addr())).or_insert_with(|| {
             self.keys.push(new());
             self.keys.len() - 1
         })
@@ -126,7 +130,8 @@ impl EventQueue {
             Some(Event::Rows { count, .. } | Event::Keys { count, .. }) => *count,
             _ => 0,
         };
-        EventMark { events: self.events.len(), rows, changes: self.changes }
+        let (changes, begun) = (self.changes, self.begun.len());
+        EventMark { events: self.events.len(), rows, changes, begun }
     }
 
     /// Removes the events queued since a mark.
@@ -138,6 +143,7 @@ impl EventQueue {
         }
         self.captured.iter_mut().for_each(|captured| captured.truncate(mark.changes));
         self.changes = mark.changes;
+        self.begun.truncate(mark.begun);
     }
 
     /// The number of a change that is captured.
@@ -157,7 +163,7 @@ impl EventQueue {
     }
 
     fn place(&mut self, relation: &Arc<Relation>, hooks: &Arc<HookSet>) -> usize {
-        *self.places.entry(relation.oid).or_insert_with(|| {
+        *self.places.entry((relation.oid, Arc::as_ptr(hooks).addr())).or_insert_with(|| {
             self.tables.push(QueuedTable { relation: relation.clone(), hooks: hooks.clone() });
             self.tables.len() - 1
         })
@@ -172,13 +178,16 @@ impl EventQueue {
         due: Box<[Arc<Trigger>]>,
     ) {
         let table = self.place(relation, hooks);
-        self.events.retain(|event| match event {
-            Event::Statement { table: other, command: of, .. } => (*other, *of) != (table, command),
-            _ => true,
-        });
+        let tables = &self.tables;
+        self.events.retain(|event| !is_statement(event, tables, (relation.oid, command)));
         if !due.is_empty() {
             self.push(Event::Statement { table, command, due });
         }
+    }
+
+    /// Whether it has AFTER STATEMENT triggers of a table for a command.
+    fn has_statement(&self, of: (Oid, RowCommand)) -> bool {
+        self.events.iter().any(|event| is_statement(event, &self.tables, of))
     }
 
     /// Whether a table's BEFORE STATEMENT triggers have not been fired yet for a command. From now
@@ -202,9 +211,17 @@ impl EventQueue {
         self.events.iter().filter_map(row).collect()
     }
 
-    /// Runs the queued events.
+    /// Runs the queued events. The next round goes on with the triggers that have been fired before
+    /// the statement, and with the rows that no trigger has read.
     fn work_off(mut self, cx: &mut ExecContext) -> Result<()> {
-        let captured = Complete::of(std::mem::take(&mut self.captured));
+        cx.put_later(self.later.take());
+        if !self.begun.is_empty() || !self.captured.is_empty() {
+            let later = cx.later();
+            later.begun.append(&mut self.begun);
+            later.captured.append(&mut self.captured);
+            later.changes = self.changes;
+        }
+        let mut captured = Vec::new();
         let mut rechecks = Vec::new();
         for event in std::mem::take(&mut self.events) {
             if let Event::UniqueRecheck(check) = event {
@@ -214,16 +231,22 @@ impl EventQueue {
             deferred::check_due(std::mem::take(&mut rechecks), cx)?;
             match event {
                 Event::Rows { log, first, count } => {
-                    self.fire_rows((log, first, count), &captured, cx)?;
+                    self.fire_rows((log, first, count), &mut captured, cx)?;
                 }
                 Event::Keys { log, first, count } => {
                     self.keys.get_mut(log).ok_or_else(lost)?.run(first, count, cx)?;
                 }
                 Event::Statement { table, command, due } => {
                     let relation = &self.table(table)?.relation;
-                    let fired = Fired { command, relation, captured: &captured };
-                    due.iter()
-                        .try_for_each(|trigger| fired.call(trigger, (None, None), cx).map(drop))?;
+                    // An action has put them off.
+                    if cx.has_later_statement((relation.oid, command)) {
+                        continue;
+                    }
+                    for trigger in &due {
+                        cx.complete(trigger, (relation.oid, command), &mut captured);
+                        let fired = Fired { command, relation, captured: &captured };
+                        fired.call(trigger, (None, None), cx)?;
+                    }
                 }
                 Event::UniqueRecheck(_) => {}
             }
@@ -236,10 +259,10 @@ impl EventQueue {
     fn fire_rows(
         &mut self,
         (log, first, count): (usize, usize, usize),
-        captured: &[Complete],
+        captured: &mut Vec<Complete>,
         cx: &mut ExecContext,
     ) -> Result<()> {
-        let holds = count > 1 && captured.is_empty();
+        let holds = count > 1 && captured.is_empty() && !cx.has_captured();
         let (log, tables) = (self.logs.get_mut(log).ok_or_else(lost)?, &self.tables);
         if holds {
             cx.hold_rows();
@@ -370,12 +393,13 @@ impl QueuedRow<'_> {
     fn fire(
         &self,
         tables: &[QueuedTable],
-        captured: &[Complete],
+        captured: &mut Vec<Complete>,
         cx: &mut ExecContext,
     ) -> Result<()> {
         let QueuedTable { relation, hooks } = tables.get(self.table).ok_or_else(lost)?;
-        let fired = Fired { command: self.command, relation, captured };
         for trigger in self.due(&hooks.command(self.command).after_row) {
+            cx.complete(trigger, (relation.oid, self.command), captured);
+            let fired = Fired { command: self.command, relation, captured };
             if !fired.defer(trigger, self.rows, cx)? {
                 fired.call(trigger, self.rows, cx)?;
             }
@@ -390,16 +414,61 @@ impl QueuedRow<'_> {
     }
 }
 
+/// Whether an event is of a table's AFTER STATEMENT triggers for a command.
+fn is_statement(event: &Event, tables: &[QueuedTable], of: (Oid, RowCommand)) -> bool {
+    let Event::Statement { table, command, .. } = event else { return false };
+    tables.get(*table).is_some_and(|queued| (queued.relation.oid, *command) == of)
+}
+
 #[cold]
 fn lost() -> Error {
     Error::internal("an event's row is not there")
 }
 
 impl ExecContext {
-    /// Adds the queues of a foreign key's action, which run after the statement's own.
-    pub(crate) fn queue_later(&mut self, queues: Vec<EventQueue>) {
-        if !queues.is_empty() {
-            self.queue().later.extend(queues);
+    /// The next round, to which an action of a foreign key adds its events.
+    pub(crate) fn take_later(&mut self) -> Option<Box<EventQueue>> {
+        self.events.as_mut().and_then(|queue| queue.later.take())
+    }
+
+    /// Puts the next round back.
+    pub(crate) fn put_later(&mut self, later: Option<Box<EventQueue>>) {
+        if later.is_some() {
+            self.queue().later = later;
+        }
+    }
+
+    fn later(&mut self) -> &mut EventQueue {
+        self.queue().later.get_or_insert_default()
+    }
+
+    fn has_later_statement(&self, of: (Oid, RowCommand)) -> bool {
+        let later = self.events.as_ref().and_then(|queue| queue.later.as_ref());
+        later.is_some_and(|later| later.has_statement(of))
+    }
+
+    /// Whether there are rows that no trigger has read.
+    fn has_captured(&self) -> bool {
+        let later = self.events.as_ref().and_then(|queue| queue.later.as_ref());
+        later.is_some_and(|later| !later.captured.is_empty())
+    }
+
+    /// Before a trigger reads the rows that were captured for a table and a command: they are complete
+    /// from now on. Later ones are of another statement, before which triggers fire again.
+    #[inline]
+    fn complete(
+        &mut self,
+        trigger: &Trigger,
+        of: (Oid, RowCommand),
+        complete: &mut Vec<Complete>,
+    ) {
+        if trigger.definition.transition.is_none() || complete.iter().any(|rows| rows.is_of(of)) {
+            return;
+        }
+        let later = self.later();
+        later.begun.retain(|begun| *begun != of);
+        if let Some(at) = later.captured.iter().position(|rows| rows.is_of(of.0, of.1)) {
+            complete.push(Complete::of(later.captured.swap_remove(at)));
         }
     }
 
@@ -486,13 +555,11 @@ impl ExecContext {
         Ok(())
     }
 
-    pub(super) fn event_mark(&self) -> EventMark {
-        self.events
-            .as_ref()
-            .map_or(EventMark { events: 0, rows: 0, changes: 0 }, |queue| queue.mark())
+    pub(crate) fn event_mark(&self) -> EventMark {
+        self.events.as_ref().map(|queue| queue.mark()).unwrap_or_default()
     }
 
-    pub(super) fn forget_events(&mut self, since: EventMark) {
+    pub(crate) fn forget_events(&mut self, since: EventMark) {
         if let Some(queue) = &mut self.events {
             queue.truncate(since);
         }
@@ -504,26 +571,24 @@ impl ExecContext {
 pub(crate) fn finish(cx: &mut ExecContext) -> Result<()> {
     match cx.events.take() {
         None => Ok(()),
-        Some(queue) => finish_queue(*queue, cx),
+        Some(queue) => finish_queue(queue, cx),
     }
 }
 
-/// Runs a queue, and then those of the actions of foreign keys, level by level. The statement of an
-/// action leaves its own queue to the statement whose event it was (fire_triggers of
-/// SPI_execute_snapshot).
-fn finish_queue(queue: EventQueue, cx: &mut ExecContext) -> Result<()> {
+/// Runs a queue, round by round. The statement of an action leaves its events to the statement whose
+/// event it was (fire_triggers of SPI_execute_snapshot).
+fn finish_queue(queue: Box<EventQueue>, cx: &mut ExecContext) -> Result<()> {
     if let Some(left) = cx.txn()?.left_events() {
-        left.push(queue);
+        *left = Some(queue);
         return Ok(());
     }
-    let mut waiting = VecDeque::from([queue]);
-    while let Some(queue) = waiting.pop_front() {
+    let mut round = Some(queue);
+    while let Some(queue) = round {
         queue.work_off(cx)?;
-        if let Some(mut new) = cx.events.take() {
-            let later = std::mem::take(&mut new.later);
-            waiting.extend((!new.is_empty()).then_some(*new));
-            waiting.extend(later);
-        }
+        round = cx.events.take().and_then(|mut new| match new.is_empty() {
+            true => new.later.take().filter(|later| !later.is_empty()),
+            false => Some(new),
+        });
     }
     Ok(())
 }

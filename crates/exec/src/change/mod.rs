@@ -62,7 +62,7 @@ pub(crate) use checks::{
 };
 pub(crate) use conflict::ConflictPlan;
 pub use deferred::run_deferred;
-pub(crate) use events::{EventQueue, finish as finish_events};
+pub(crate) use events::{EventMark, EventQueue, finish as finish_events};
 pub(crate) use foreign_key::KeyRules;
 pub use foreign_key::{JoinContext, ReferencedKeys, converts, lacks_key, missing_key, mixed_nulls};
 pub(crate) use held::HeldInserts;

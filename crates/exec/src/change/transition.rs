@@ -120,7 +120,7 @@ impl Captured {
     }
 }
 
-/// The captured rows of a table and a command, when the statement has captured its last row.
+/// The captured rows of a table and a command, when the last one has been captured.
 pub(super) struct Complete {
     table: Oid,
     command: RowCommand,
@@ -175,13 +175,14 @@ impl TransitionRows for NoRows {
 }
 
 impl Complete {
-    pub(super) fn of(captured: Vec<Captured>) -> Box<[Complete]> {
-        let complete = captured.into_iter().map(|captured| {
-            let Captured { table, command, old, new } = captured;
-            let rows = |log: Log| Arc::new(Rows::from(log));
-            Complete { table, command, old: old.map(rows), new: new.map(rows) }
-        });
-        complete.collect()
+    pub(super) fn of(captured: Captured) -> Complete {
+        let Captured { table, command, old, new } = captured;
+        let rows = |log: Log| Arc::new(Rows::from(log));
+        Complete { table, command, old: old.map(rows), new: new.map(rows) }
+    }
+
+    pub(super) fn is_of(&self, of: (Oid, RowCommand)) -> bool {
+        (self.table, self.command) == of
     }
 }
 

@@ -156,7 +156,9 @@ impl<'a> Compiler<'a> {
                         Some((self.expr(value)?, element))
                     }
                 };
-                CExpr::Subscript(Box::new(Subscript { array, indices, slice: *slice, assigned }))
+                let of = Subscript { array, indices, slice: *slice, assigned };
+                let foldable = of.is_constant();
+                self.fold(CExpr::Subscript(Box::new(of)), foldable)
             }
             Expr::Row(args, _) => CExpr::Row(self.list(args)?),
             Expr::RowCompare { op, left, right, .. } => CExpr::RowCompare(Box::new(RowCompare {

@@ -238,6 +238,17 @@ pub(crate) struct Subscript {
     pub(crate) assigned: Option<(CExpr, Oid)>,
 }
 
+impl Subscript {
+    /// Whether it is of constants alone.
+    pub(super) fn is_constant(&self) -> bool {
+        let is_so = |expr: &CExpr| matches!(expr, CExpr::Const(_));
+        let index = |index: &Option<CExpr>| index.as_ref().is_none_or(is_so);
+        self.assigned.is_none()
+            && is_so(&self.array)
+            && self.indices.iter().all(|(upper, lower)| index(upper) && index(lower))
+    }
+}
+
 /// `(a, b) < (c, d)`.
 #[derive(Debug)]
 pub(crate) struct RowCompare {

@@ -33,6 +33,9 @@ pub enum Snapshot {
     Callers,
     /// A new one at each isolation level.
     Newest,
+    /// The same, for a change of rows. Above READ COMMITTED it must not come to a row that the
+    /// transaction's snapshot does not see (40001).
+    NewestToChange,
 }
 
 /// Runs a statement whose relations are locked, and returns the number of rows that it returned or
@@ -149,6 +152,7 @@ fn start_statement(txn: &mut Option<Transaction>, snapshot: Snapshot) -> Result<
             lent(txn)?.look_at_newest();
             lent(txn)?.start_statement()
         }
+        Snapshot::NewestToChange => lent(txn)?.change_at_newest(),
     }
 }
 
@@ -226,11 +230,11 @@ fn run_point(
             Some(ExecOutcome::Done { rows }) => return Ok(Ran::Point(rows)),
             Some(ExecOutcome::MustWait(wait, row)) => (wait, row),
         };
-        // The statement has changed nothing. It runs again over the same row, at a new snapshot.
+        // The statement has changed nothing. It runs again over the same row.
         awaited = Some(row.row());
         lent(txn)?.end_statement();
         env.session.block_on(wait).map_err(|error| row.failed(error))?;
-        lent(txn)?.start_statement()?;
+        lent(txn)?.start_statement_again()?;
     }
 }
 

@@ -156,6 +156,7 @@ impl SetRoutine {
             let _settings = InForce::of(&*session, &self.function)?;
             spi.see_changes()?;
             let _counted = Counted::of(&*session, &self.function);
+            let _called = Called::of(&*session);
             let routine = match routines.find(&self.function, &self.types) {
                 Some(routine) => routine,
                 None => {
@@ -187,6 +188,24 @@ impl Drop for Counted<'_> {
     fn drop(&mut self) {
         if let Some((session, call)) = self.0.take() {
             session.end_function(call);
+        }
+    }
+}
+
+/// A call of a function or of a DO's code, to which the transition tables of the function that calls
+/// it are unknown.
+pub(super) struct Called<'s>(Option<&'s dyn SessionHost>);
+
+impl Called<'_> {
+    pub(super) fn of(session: &dyn SessionHost) -> Called<'_> {
+        Called(session.enter_function().then_some(session))
+    }
+}
+
+impl Drop for Called<'_> {
+    fn drop(&mut self) {
+        if let Some(session) = self.0.take() {
+            session.leave_function();
         }
     }
 }

@@ -5,7 +5,7 @@
 //! it runs itself.
 
 use super::Language;
-use super::call::SetRoutine;
+use super::call::{Called, SetRoutine};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Compiler, Row};
 use crate::registry;
@@ -168,6 +168,8 @@ pub fn run_inline(
 /// Runs a DO of a function or of the text of another DO.
 pub(crate) fn run_inline_within(stmt: &DoStmt, spi: &mut Spi<'_>) -> Result<()> {
     let language = inline_language(stmt.language.as_deref().unwrap_or("plpgsql"))?;
+    let session = Arc::clone(spi.session());
+    let _called = Called::of(&*session);
     language.run_inline(&stmt.body, spi.is_atomic(), spi)
 }
 

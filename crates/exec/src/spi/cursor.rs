@@ -90,13 +90,18 @@ impl Spi<'_> {
         params: &[Datum],
         scroll: Option<bool>,
     ) -> Result<SpiCursor> {
+        let returns_rows = prepared.returns_rows();
         let planned = match &mut prepared.body {
-            Body::Plan(planned) => planned,
+            Body::Plan(planned) if returns_rows => planned,
             Body::Utility(utility) if !utility.columns.is_empty() => {
                 return self.open_utility(prepared, params);
             }
-            Body::Utility(_) | Body::Call(..) => {
-                let command = command_of(prepared.text());
+            other => {
+                let change = match other {
+                    Body::Plan(planned) => planned.plan.changes.map(str::to_owned),
+                    Body::Utility(_) | Body::Call(..) => None,
+                };
+                let command = change.unwrap_or_else(|| command_of(prepared.text()));
                 let message = format!("cannot open {command} query as cursor");
                 return Err(Error::new(SqlState::INVALID_CURSOR_DEFINITION, message));
             }

@@ -19,7 +19,8 @@ use steppe_types::{Datum, Error, Oid, Result};
 /// How a statement of a foreign key runs.
 #[derive(Clone, Copy)]
 pub(crate) enum RunOf {
-    /// A change of referencing rows. Its events run after those of the calling statement.
+    /// A change of the rows that refer to a key now. Its events run after those of the calling
+    /// statement.
     Action,
     /// A check whether there is a row, at a snapshot of now.
     Check,
@@ -102,7 +103,7 @@ impl Spi<'_> {
         let functions = &self.cx.functions;
         let (now, start) = (functions.statement_timestamp, functions.transaction_timestamp);
         let how = match of {
-            RunOf::Action => (0, Snapshot::New),
+            RunOf::Action => (0, Snapshot::NewestToChange),
             RunOf::Check => (1, Snapshot::Newest),
         };
         let params: Arc<[Datum]> = params.into();

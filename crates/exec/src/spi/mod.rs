@@ -88,14 +88,15 @@ pub struct Spi<'c> {
     has_queried: bool,
     /// The version of the session's frame that the function saw last.
     version: u64,
-    /// The calling statement's names and settings, if the function goes on with newer ones.
-    outer: Option<Box<FnContext>>,
+    /// The calling statement's names and settings and their version, if the function goes on with
+    /// newer ones.
+    outer: Option<Box<(FnContext, Option<u64>)>>,
 }
 
 impl Drop for Spi<'_> {
     fn drop(&mut self) {
         if let Some(outer) = self.outer.take() {
-            self.cx.functions = *outer;
+            (self.cx.functions, self.cx.frame_version) = *outer;
         }
     }
 }
@@ -106,9 +107,12 @@ impl<'c> Spi<'c> {
         Spi::of_call(cx, false)
     }
 
-    /// For a function that is called in this execution.
+    /// For a function that is called in this execution. The execution may have an older frame than
+    /// the session: another call has changed a setting or the catalog.
     pub(crate) fn of_call(cx: &'c mut ExecContext, is_read_only: bool) -> Spi<'c> {
-        let version = cx.functions.session.frame_version();
+        let now = || cx.functions.session.frame_version();
+        let version = cx.frame_version.unwrap_or_else(now);
+        cx.frame_version = Some(version);
         Spi {
             cx,
             is_read_only,
@@ -274,7 +278,8 @@ impl<'c> Spi<'c> {
         let has_snapshot = transaction.txn.snapshot().lsn != Lsn(0);
         let suspends = !self.is_read_only && has_snapshot;
         let outer = suspends.then(|| transaction.txn.suspend_statement());
-        let of_caller = transaction.leave_events(leaves_events.then(Vec::new));
+        let leave = leaves_events.then(|| self.cx.take_later());
+        let of_caller = transaction.leave_events(leave);
         self.has_queried = true;
         let mut lent = Some(transaction);
         let done = f(&mut lent);
@@ -289,7 +294,7 @@ impl<'c> Spi<'c> {
             None => {}
         }
         let left = transaction.leave_events(of_caller);
-        self.cx.queue_later(left.unwrap_or_default());
+        self.cx.put_later(left.flatten());
         transaction.forget_no_changes();
         let done = done.and_then(|done| transaction.rebase(&**self.session()).map(|()| done));
         self.cx.lend_txn(Some(StatementTxn::with_view(transaction, view)));
@@ -316,6 +321,7 @@ impl<'c> Spi<'c> {
         let newer =
             FnContext { catalog: frame.names.catalog, io: frame.io, ..self.cx.functions.clone() };
         let before = std::mem::replace(&mut self.cx.functions, newer);
+        let before = (before, self.cx.frame_version.replace(self.version));
         self.outer.get_or_insert_with(|| Box::new(before));
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Runs the statements of a function, planned or not (_SPI_execute_plan).
 
-use super::prepared::{Body, Planned};
+use super::prepared::{Body, Planned, not_allowed};
 use super::{Prepared, Spi, utility};
 use crate::prepare::{Kept, PreparedPlan, Snapshot, run_in_place, run_keeping};
 use crate::routine::call_within;
@@ -98,6 +98,7 @@ impl Spi<'_> {
         self.be_heard()?;
         let planned = match &mut prepared.body {
             Body::Plan(planned) => planned,
+            Body::Call(..) if self.is_read_only => return Err(not_allowed("CALL")),
             Body::Call(statement, variables) => {
                 let bound = self.bound_call(statement, &prepared.text, variables)?;
                 let mut watched = Watched::begin(&**self.session());

@@ -127,10 +127,15 @@ impl Spi<'_> {
         if expression.is_heard {
             self.be_heard()?;
         }
-        match expression.reads && !self.is_read_only {
+        let value = match expression.reads && !self.is_read_only {
             false => expression.code.eval(self.cx, Row::of(values)),
             true => self.at_new_snapshot(&expression.code, values),
+        };
+        // It may have changed a setting.
+        if expression.is_heard {
+            self.see_changes()?;
         }
+        value
     }
 
     /// Evaluates an expression as a command of its own: the functions that it calls see what this

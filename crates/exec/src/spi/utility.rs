@@ -193,6 +193,8 @@ fn command_of(statement: &Statement) -> Option<&'static str> {
             }
         }
         Statement::Close(_) => "CLOSE CURSOR",
+        Statement::Do(_) => "DO",
+        Statement::Set(set) if matches!(**set, SetStmt::Transaction(_)) => "SET",
         _ => return None,
     })
 }

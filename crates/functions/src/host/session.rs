@@ -265,6 +265,16 @@ pub trait SessionHost: Host {
         let _ = (relation, tables);
     }
 
+    /// The call of a user's function begins. True: it needs an end ([`Self::leave_function`]), because
+    /// a trigger with transition tables is being called. Its function finds them; a function that
+    /// this one calls does not.
+    fn enter_function(&self) -> bool {
+        false
+    }
+
+    /// The call of a user's function has ended, well or not.
+    fn leave_function(&self) {}
+
     /// The relations whose triggers are being called: statements change their rows.
     fn relations_in_use(&self) -> Vec<Oid> {
         Vec::new()

@@ -8,7 +8,7 @@
 //! A *schedule* makes a referenced table, a referencing one, and one that refers to that, with random
 //! actions, deferred or not, partitioned or not. Each session has a transaction of some statements
 //! about few keys, at an isolation level of its own. Both servers must have the same steps wait and
-//! go on, with the same rows and SQLSTATEs, and the same tables afterwards
+//! go on, with the same rows, messages and contexts, and the same tables afterwards
 //! ([`crate::sessions::run_schedule`]).
 //!
 //! At SERIALIZABLE a server may refuse transactions that harm no one, and PostgreSQL does so where it
@@ -71,7 +71,7 @@ pub(super) async fn compare_all(
 
 /// The output of a schedule on a server.
 struct Ran {
-    /// Rows and SQLSTATEs, and the steps that wait.
+    /// Rows and errors, and the steps that wait.
     lines: Vec<String>,
     /// A transaction was refused for read/write dependencies.
     has_dependencies: bool,
@@ -89,19 +89,20 @@ async fn run(script: &str, (address, database): Place<'_>) -> Result<Ran, Failur
         tokio::task::spawn_blocking(move || run_schedule((&script, EPILOGUE), address, &database));
     let output = ran.await.map_err(io::Error::other)??;
     let has_dependencies = output.contains(DEPENDENCIES);
-    Ok(Ran { lines: output.lines().filter_map(plain).collect(), has_dependencies })
+    Ok(Ran { lines: compared(&output), has_dependencies })
 }
 
-/// A line of output, of an error only the SQLSTATE.
-fn plain(line: &str) -> Option<String> {
-    let is_more = ["  DETAIL:", "  HINT:", "  CONTEXT:", "SQL statement "];
-    if is_more.iter().any(|start| line.starts_with(start)) {
-        return None;
+/// The lines of output that must be equal: all but the reasons of read/write dependencies.
+fn compared(output: &str) -> Vec<String> {
+    let (mut lines, mut is_dependency) = (Vec::new(), false);
+    for line in output.lines() {
+        let is_more = line.starts_with("  DETAIL:") || line.starts_with("  HINT:");
+        if !(is_dependency && is_more) {
+            is_dependency = line.contains(DEPENDENCIES);
+            lines.push(line.to_owned());
+        }
     }
-    match line.strip_prefix("  ERROR:  ").and_then(|error| error.split_once(':')) {
-        Some((code, _)) => Some(format!("  {code}")),
-        None => Some(line.to_owned()),
-    }
+    lines
 }
 
 /// Both outputs up to the first difference.

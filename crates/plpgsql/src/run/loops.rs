@@ -91,7 +91,7 @@ impl Run<'_, '_, '_> {
                 let cursor =
                     prepared.and_then(|mut prepared| self.spi.open(&mut prepared, &values, scroll));
                 drop(entered);
-                Ok((cursor.map_err(|error| shown.located(error))?, shown))
+                Ok((cursor.map_err(|error| opened(error, &shown))?, shown))
             }
         }
     }

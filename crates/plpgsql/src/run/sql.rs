@@ -291,8 +291,10 @@ impl Run<'_, '_, '_> {
             return None;
         }
         let mut list = Vec::new();
-        for slot in prepared.variables() {
-            let slot = SlotId(*slot as u32);
+        let mut slots = prepared.variables().to_vec();
+        slots.sort_unstable();
+        for slot in slots {
+            let slot = SlotId(slot as u32);
             let Var::Scalar(scalar) = self.code.var(slot) else { continue };
             let (ty, ..) = self.state.frame.type_of(self.code, slot);
             let datum = self.state.frame.value(slot).cloned().unwrap_or_default();

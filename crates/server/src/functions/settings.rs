@@ -48,5 +48,12 @@ fn set(core: &SharedSession, name: &str, value: Option<&str>, local: bool) -> Re
         }
         None => settings.reset(name, action, level)?,
     }
-    Ok(settings.show(name).unwrap_or_default())
+    let shown = settings.show(name).unwrap_or_default();
+    let is_built_in = settings.is_built_in(name);
+    drop(settings);
+    // Nothing is derived from any other setting.
+    if is_built_in {
+        core.see_settings();
+    }
+    Ok(shown)
 }

@@ -294,6 +294,11 @@ impl SessionSettings {
         self.generation += 1;
     }
 
+    /// Whether a setting is not one that a client has made up.
+    pub fn is_built_in(&self, name: &str) -> bool {
+        definition::index_of(name).is_some()
+    }
+
     fn key(&self, name: &str) -> Option<Key> {
         if let Some(index) = definition::index_of(name) {
             return Some(index);

@@ -217,12 +217,10 @@ pub(crate) fn resolve_polymorphic(
     let mut array: Option<Oid> = None;
     let (mut range, mut compatible_range) = (None, None);
     let mut compatible: Vec<Oid> = Vec::new();
-    let mut wants_element = false;
     for (&input, &target) in inputs.iter().zip(declared) {
         let unknown = input == oid::UNKNOWN;
         match target {
             oid::ANYELEMENT | oid::ANYNONARRAY | oid::ANYENUM | oid::ANYARRAY => {
-                wants_element = true;
                 if unknown {
                     continue;
                 }
@@ -272,10 +270,6 @@ pub(crate) fn resolve_polymorphic(
     }
     let compatible =
         if compatible.is_empty() { None } else { Some(compatible_type(catalog, &compatible)?) };
-    if wants_element && element.is_none() {
-        // All arguments unknown: they are taken as text.
-        element = Some(oid::TEXT);
-    }
     // Values beside a range are of its subtype.
     if let Some(family) = compatible_range
         && compatible.is_some_and(|common| common != family.subtype)

@@ -12,6 +12,16 @@ use steppe_catalog::system::definitions::{OpclassMethod, btree_opclass, btree_op
 use steppe_catalog::{IndexInfo, IndexKey, Relation};
 use steppe_types::{Error, Oid, Result, SqlState};
 
+/// The message of 42P10 where no index has the elements of ON CONFLICT.
+const NO_ARBITER: &str =
+    "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+
+/// Whether a statement was refused because no index has the elements of its ON CONFLICT. PostgreSQL
+/// finds this out when it plans the statement.
+pub fn has_no_arbiter(error: &Error) -> bool {
+    error.sqlstate() == SqlState::INVALID_COLUMN_REFERENCE && error.fields().message == NO_ARBITER
+}
+
 impl ConflictElement {
     /// The number of the column, unless it is an expression.
     fn column(&self) -> Option<i16> {
@@ -235,10 +245,7 @@ impl Binder<'_> {
             }
         }
         if found.is_empty() {
-            return Err(Error::new(
-                SqlState::INVALID_COLUMN_REFERENCE,
-                "there is no unique or exclusion constraint matching the ON CONFLICT specification",
-            ));
+            return Err(Error::new(SqlState::INVALID_COLUMN_REFERENCE, NO_ARBITER));
         }
         Ok(found)
     }

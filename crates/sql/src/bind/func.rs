@@ -58,7 +58,7 @@ impl Binder<'_> {
             Some(_) => vec![operator.left, operator.right],
             None => vec![operator.right],
         };
-        let (actual, result) = self.actual_types(&inputs, &declared, operator.result, location)?;
+        let (actual, result) = self.actual_types(&inputs, &declared, operator.result)?;
         let args = left.into_iter().chain([right]).zip(&actual);
         let args = args
             .map(|(arg, ty)| self.coerce_implicit(arg, TypeRef::plain(*ty)))
@@ -203,16 +203,14 @@ impl Binder<'_> {
         inputs: &[Oid],
         declared: &[Oid],
         result: Oid,
-        location: Location,
     ) -> Result<(Vec<Oid>, Oid)> {
         if !is_polymorphic(result) && !declared.iter().any(|t| is_polymorphic(*t)) {
             return Ok((declared.to_vec(), result));
         }
         let failed = || {
-            self.error(
+            Error::new(
                 SqlState::DATATYPE_MISMATCH,
                 "could not determine polymorphic type because input has type unknown",
-                location,
             )
         };
         let poly =
@@ -256,7 +254,7 @@ impl Binder<'_> {
                 false => arg.ty().oid,
             })
             .collect();
-        let (actual, result) = self.actual_types(&inputs, &declared, proc.ret, location)?;
+        let (actual, result) = self.actual_types(&inputs, &declared, proc.ret)?;
         let mut coerced = Vec::with_capacity(args.len());
         for (arg, ty) in args.into_iter().zip(&actual) {
             coerced.push(self.coerce_implicit(arg, TypeRef::plain(*ty))?);

@@ -88,6 +88,7 @@ pub use call::{ProcedureCall, bind_call};
 pub use coerce::CoercionContext;
 pub(crate) use coerce::is_row;
 pub use collation::collation;
+pub use conflict::has_no_arbiter;
 pub(crate) use domains::without_domains;
 pub use domains::{bind_domain_condition, stored_condition};
 pub(crate) use from::UNNAMED_JOIN;

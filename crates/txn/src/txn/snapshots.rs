@@ -32,6 +32,10 @@ impl Txn {
     pub fn start_statement(&mut self) -> Result<()> {
         self.next_command()?;
         self.cid = self.last_cid;
+        if self.older_lsn != 0 {
+            // The statement runs within one that looks at a newer snapshot than the transaction's.
+            self.snapshot_lsn = std::mem::take(&mut self.older_lsn);
+        }
         match self.isolation {
             IsolationLevel::ReadCommitted => self.take_snapshot(),
             _ if self.snapshot_lsn != 0 => {}
@@ -129,7 +133,7 @@ impl Txn {
     /// Goes on with a statement after those that ran within it: with its snapshot and its number.
     /// It does not see what they wrote.
     pub fn resume_statement(&mut self, outer: Snapshot) {
-        self.snapshot_lsn = outer.lsn.0;
+        (self.snapshot_lsn, self.older_lsn) = (outer.lsn.0, outer.older.0);
         self.release_snapshot(outer);
         #[cfg(feature = "planted-bugs")]
         if self.engine().options.planted_bug == Some(PlantedBug::ResumeWithInnerCommand) {
@@ -144,6 +148,29 @@ impl Txn {
     pub fn look_at_newest(&mut self) {
         if self.isolation != IsolationLevel::ReadCommitted {
             self.take_snapshot();
+        }
+    }
+
+    /// Begins a command that changes rows as they are now, in each isolation level: all rows that
+    /// refer to a removed key. Above READ COMMITTED it fails to change a row that the transaction's
+    /// snapshot does not see ([`ModifyOutcome::UpdatedConcurrently`](crate::ModifyOutcome)), and
+    /// statements that run within it look at that snapshot. The running statement has been suspended.
+    pub fn change_at_newest(&mut self) -> Result<()> {
+        self.start_statement()?;
+        if self.isolation != IsolationLevel::ReadCommitted {
+            let older = self.snapshot_lsn;
+            self.take_snapshot();
+            self.older_lsn = older;
+        }
+        Ok(())
+    }
+
+    /// Goes on with a statement that has changed nothing and has waited for a row: in READ COMMITTED
+    /// at a new snapshot.
+    pub fn start_statement_again(&mut self) -> Result<()> {
+        match self.isolation {
+            IsolationLevel::ReadCommitted => self.start_statement(),
+            IsolationLevel::RepeatableRead | IsolationLevel::Serializable => Ok(()),
         }
     }
 
@@ -182,7 +209,8 @@ impl Txn {
 
     /// The current statement's snapshot.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { lsn: Lsn(self.snapshot_lsn), xid: self.xid, cid: self.cid }
+        let (lsn, older) = (Lsn(self.snapshot_lsn), Lsn(self.older_lsn));
+        Snapshot { lsn, xid: self.xid, cid: self.cid, older }
     }
 
     /// The current snapshot, ready to look through. It does not see what this

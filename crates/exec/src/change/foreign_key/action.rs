@@ -5,10 +5,11 @@
 //! command. The plan prefers an index. The events of the rows that an action changes run after the
 //! events of the statement that has caused the action, so cascades do not nest.
 //!
-//! Above READ COMMITTED an action runs at the transaction's snapshot. It fails with 40001 if a row
-//! refers to the key and the snapshot does not see that row.
+//! An action changes the rows that refer to the key now, in each isolation level. Above READ
+//! COMMITTED it fails with 40001 if the transaction's snapshot does not see one of them (the
+//! crosscheck snapshot of ri_PerformCheck).
 
-use super::names::{column_name, table_name};
+use super::names::{column_name, key_query, table_name};
 use super::set::{KeyChange, positions};
 use super::violation::{pick, still_referenced};
 use crate::change::hooks::RowCommand;
@@ -18,7 +19,6 @@ use crate::spi::{KeyStatement, RunOf, Spi};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Deferral, Reference, ReferentialAction, Relation};
-use steppe_txn::IsolationLevel;
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// A foreign key, on the side of the referenced table.
@@ -136,15 +136,15 @@ impl Referenced {
             params.extend(pick(&self.places, change.new.unwrap_or_default())?);
         }
         params.extend(key.iter().cloned());
-        Spi::new(cx).run_for_key(statement, &params, RunOf::Action)?;
+        let session = Arc::clone(&cx.functions.session);
+        // In PostgreSQL a trigger of the table runs the statement (pg_trigger_depth).
+        session.enter_trigger(relation.oid, None);
+        let ran = Spi::new(cx).run_for_key(statement, &params, RunOf::Action);
+        session.leave_trigger();
+        ran?;
         if self.action == ReferentialAction::SetDefault {
             // The default may be the removed key.
             return self.refuse(relation, &key, cx);
-        }
-        if cx.txn()?.txn.isolation() != IsolationLevel::ReadCommitted
-            && Spi::new(cx).run_for_key(&self.refers, &key, RunOf::Check)? > 0
-        {
-            return Err(crate::change::outcome::serialization("update"));
         }
         Ok(())
     }
@@ -240,14 +240,7 @@ impl Texts<'_> {
     }
 
     fn exists(&self) -> String {
-        let mut out = format!("SELECT 1 FROM {} x", table_name(self.catalog, self.table));
-        for (n, attnum) in self.reference.1.columns.iter().enumerate() {
-            let word = if n == 0 { "WHERE" } else { "AND" };
-            let column = column_name(self.table, *attnum);
-            let _ = write!(out, " {word} {column} OPERATOR(pg_catalog.=) ${}", n + 1);
-        }
-        out.push_str(" FOR KEY SHARE OF x");
-        out
+        key_query(self.catalog, self.table, self.reference.1.columns.iter().copied())
     }
 
     /// The statement of an action that [`changes_rows`].

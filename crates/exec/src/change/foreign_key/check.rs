@@ -190,7 +190,8 @@ fn find_one(
     let Some(values) = key.keys.converted(&values) else { return Ok(false) };
     let mut encoded = Vec::new();
     table.encode(&values, buffers.values(), &mut encoded)?;
-    table.lock(&encoded, buffers, cx)
+    let locked = table.lock(&encoded, buffers, cx);
+    locked.map_err(|error| key.keys.within(error, &cx.functions.catalog))
 }
 
 /// Looks the keys of inserted rows up before the end of the statement. Returns the positions of the
@@ -274,6 +275,15 @@ fn missing(
 }
 
 fn missing_in_view(
+    key: &Referencing,
+    changes: &[(usize, KeyChange<'_>)],
+    cx: &mut ExecContext,
+) -> Result<Vec<usize>> {
+    let missing = look_up(key, changes, cx);
+    missing.map_err(|error| key.keys.within(error, &cx.functions.catalog))
+}
+
+fn look_up(
     key: &Referencing,
     changes: &[(usize, KeyChange<'_>)],
     cx: &mut ExecContext,

@@ -11,6 +11,7 @@
 //! the view of the statement, so it does not matter that earlier keys wait for locks afterwards.
 
 use super::convert::converted;
+use super::names::key_query;
 use super::violation::shown;
 use crate::access::{IndexAccess, TableAccess};
 use crate::change::outcome::{Attempted, ChangeKind, ChangeOf, of_lock};
@@ -263,6 +264,15 @@ impl ReferencedKeys {
             _ => Some(KeyTable::open(engine, table, index, columns.clone(), catalog)?),
         };
         Ok(ReferencedKeys { table: table.clone(), index: key.index, columns, types, one })
+    }
+
+    /// An error of looking a key up and locking its row, with the context that it has in PostgreSQL,
+    /// where a statement does this.
+    #[cold]
+    pub(super) fn within(&self, error: Error, catalog: &Catalog) -> Error {
+        let columns = self.columns.iter().map(|at| *at as i16 + 1);
+        let query = key_query(catalog, &self.table, columns);
+        error.within(format!("SQL statement \"{query}\""))
     }
 
     /// The referenced table.

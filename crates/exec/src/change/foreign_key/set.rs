@@ -140,7 +140,9 @@ impl KeySet {
             for (constraint, key) in relation.foreign_keys().filter(|(_, key)| !key.not_enforced) {
                 let columns = positions(&constraint.columns);
                 let enabled = relation.key_enabled(constraint.oid, false);
-                if is_met(&columns) && enabled.fires(replays) {
+                // A key that MATCH FULL forbids is found by each UPDATE of its row.
+                let has_mixed = key.match_full && columns.len() > 1;
+                if (has_mixed || is_met(&columns)) && enabled.fires(replays) {
                     let of = (&**relation, constraint, &**key);
                     let places = set.places(&columns);
                     met.push(Referencing::open(of, places, (catalog, engine))?);
@@ -331,7 +333,7 @@ fn push(
     }
     let (work_mem, temp) = (cx.work_mem_bytes, cx.temp()?);
     let queue = cx.queue();
-    let log = queue.key_log(relation.oid, set.command, || {
+    let log = queue.key_log(relation.oid, set, || {
         let versions = if set.command == RowCommand::Update { 2 } else { 1 };
         let rows = TupleStore::new(1 + versions * set.columns.len(), work_mem, Some(temp));
         let (relation, set) = (Arc::clone(relation), Arc::clone(set));
