@@ -122,3 +122,13 @@ SELECT * FROM of_three() x(a int, b int);
 SELECT * FROM of_three() x(a int, b int, c int, d int);
 CREATE FUNCTION of_three_rows() RETURNS TABLE (a int, b text) LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT 1, 2, 3; END $$;
 SELECT * FROM of_three_rows();
+-- A field of a variable is a constant when a statement is planned.
+CREATE TYPE of_texts AS (x int, y text);
+CREATE TABLE of_no_rows (a int);
+DO $$ DECLARE k of_texts := (1, 'one'); BEGIN UPDATE of_no_rows SET a = (k.y)::int; END $$;
+DO $$ DECLARE k of_texts := (1, 'one'); BEGIN UPDATE of_no_rows SET a = k.x; UPDATE of_no_rows SET a = k.y::int WHERE a = 1; END $$;
+DO $$ DECLARE k of_texts; BEGIN UPDATE of_no_rows SET a = (k.y)::int; k.y := '7'; UPDATE of_no_rows SET a = (k.y)::int; END $$;
+DO $$ DECLARE r record; BEGIN SELECT 'one' AS y INTO r; UPDATE of_no_rows SET a = r.y::int; END $$;
+DO $$ DECLARE r record; BEGIN SELECT ROW(1, 'one')::of_texts AS k INTO r; UPDATE of_no_rows SET a = (r.k).y::int; END $$;
+DROP TABLE of_no_rows;
+DROP TYPE of_texts;

@@ -73,8 +73,7 @@ pub fn apart<T>(
     Ok(Some(done))
 }
 
-/// 0A000 for a statement without a plan in a function that is not VOLATILE, whatever the statement
-/// does (CommandIsReadOnly).
+/// 0A000 for any statement without a plan in a function that is not VOLATILE (CommandIsReadOnly).
 pub fn check_volatile(call: &UtilityCall<'_>) -> Result<()> {
     if !call.is_read_only {
         return Ok(());

@@ -208,6 +208,15 @@ impl<'a> Walk<'a> {
                 self.case(&own, whens, otherwise)
             }
             Expr::Coalesce { args, .. } => self.coalesce(args, operand),
+            Expr::Field { arg, index, .. } => Ok(match self.value(arg, operand)? {
+                Known::Value(Datum::Record(columns)) => match columns.get(*index) {
+                    Some(column) => Known::Value(column.clone()),
+                    None => Known::Nothing,
+                },
+                Known::Value(Datum::Null) => Known::Value(Datum::Null),
+                Known::OfParameters => Known::OfParameters,
+                Known::Value(_) | Known::Nothing => Known::Nothing,
+            }),
             Expr::ArrayCoerce { arg, element, .. } => {
                 self.array_coercion(expr, arg, element, operand)
             }

@@ -4,8 +4,8 @@
 //! Events of all kinds run in the order in which they were queued. Events that are queued meanwhile
 //! run after them, as the next *round*: those of the statements that actions of foreign keys run. These
 //! statements count as parts of the one that has caused them. BEFORE STATEMENT triggers fire once for
-//! all of them, and so do AFTER STATEMENT triggers that have not fired before the next round comes to
-//! them. Rows for transition tables are collected until a trigger first reads them. If a part of the statement is undone, its events are removed ([`super::mark`]).
+//! all of them. So do AFTER STATEMENT triggers, unless they have fired before the next round queues
+//! them again. Rows for transition tables are collected until a trigger first reads them. If a part of the statement is undone, its events are removed ([`super::mark`]).
 //! A statement that queues nothing has no queue, and only checks for one at its end.
 //!
 //! The rows for triggers are kept as they were, beyond work_mem in temporary files. One event
@@ -456,12 +456,7 @@ impl ExecContext {
     /// Before a trigger reads the rows that were captured for a table and a command: they are complete
     /// from now on. Later ones are of another statement, before which triggers fire again.
     #[inline]
-    fn complete(
-        &mut self,
-        trigger: &Trigger,
-        of: (Oid, RowCommand),
-        complete: &mut Vec<Complete>,
-    ) {
+    fn complete(&mut self, trigger: &Trigger, of: (Oid, RowCommand), complete: &mut Vec<Complete>) {
         if trigger.definition.transition.is_none() || complete.iter().any(|rows| rows.is_of(of)) {
             return;
         }

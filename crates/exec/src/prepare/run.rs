@@ -33,8 +33,8 @@ pub enum Snapshot {
     Callers,
     /// A new one at each isolation level.
     Newest,
-    /// The same, for a change of rows. Above READ COMMITTED it must not come to a row that the
-    /// transaction's snapshot does not see (40001).
+    /// The same, for a change of rows. Above READ COMMITTED it fails with 40001 if the transaction's
+    /// snapshot does not see a row that it changes.
     NewestToChange,
 }
 

@@ -51,7 +51,7 @@ fn set(core: &SharedSession, name: &str, value: Option<&str>, local: bool) -> Re
     let shown = settings.show(name).unwrap_or_default();
     let is_built_in = settings.is_built_in(name);
     drop(settings);
-    // Nothing is derived from any other setting.
+    // Only built-in settings have derived values.
     if is_built_in {
         core.see_settings();
     }

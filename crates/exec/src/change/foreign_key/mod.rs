@@ -45,8 +45,8 @@ pub(super) use check::{check_one, run_deferred_references};
 pub use convert::converts;
 pub use join::{JoinContext, lacks_key};
 pub use keys::ReferencedKeys;
-pub(super) use set::{KeyLog, KeySet};
 pub(crate) use set::KeyRules;
+pub(super) use set::{KeyLog, KeySet};
 pub use violation::{missing_key, mixed_nulls};
 
 pub(super) use action::run_unreferenced;
