@@ -320,7 +320,7 @@ impl QueuedRows<'_> {
     fn fire(
         &mut self,
         tables: &[QueuedTable],
-        captured: &[Complete],
+        captured: &mut Vec<Complete>,
         cx: &mut ExecContext,
     ) -> Result<()> {
         let queued = self.log.queued(self.at, &mut self.row)?;
@@ -329,6 +329,7 @@ impl QueuedRows<'_> {
             && self.at + 1 < self.end
             && cx.calls_are_alike(trigger)?
         {
+            cx.complete(trigger, (relation.oid, queued.command), captured);
             let fired = Fired { command: queued.command, relation, captured };
             self.of = Some((queued.table, queued.command));
             return fired.call_run(trigger, self, cx);
