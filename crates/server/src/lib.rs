@@ -24,7 +24,6 @@ mod affinity;
 mod auto_explain;
 mod autovacuum;
 pub mod cli;
-mod cursor_place;
 pub mod data_dir;
 mod function_counts;
 mod function_settings;

@@ -30,7 +30,6 @@ use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 use crate::autovacuum::pace;
-use crate::cursor_place::CursorPlaces;
 use crate::function_counts::FunctionCounts;
 use crate::function_settings::FunctionLevels;
 use crate::log;
@@ -40,7 +39,7 @@ use crate::nested::NestedStatements;
 use crate::processors;
 use crate::running_triggers::RunningTriggers;
 use crate::server::{Server, SessionControl};
-use crate::session::set;
+use crate::session::{NamedPortals, set};
 use crate::settings::SessionSettings;
 use crate::system_views::session::Named;
 use crate::transaction_modes::SharedModes;
@@ -71,10 +70,10 @@ pub(crate) struct SharedSession {
     pub notices: Mutex<Vec<Error>>,
     /// The log must be durable up to here before the client gets an answer.
     pub flush_to: AtomicU64,
-    /// The session's prepared statements and cursors, stored for the system views.
+    /// The session's prepared statements, stored for the system views.
     pub named: Mutex<Named>,
-    /// The positions of the cursors that the running statement names.
-    pub cursor_places: Mutex<CursorPlaces>,
+    /// The session's portals with names.
+    pub portals: NamedPortals,
     /// The memory of the threads that run its statement.
     pub memory: StatementMemory,
     /// The catalog and search path of the session's functions.
@@ -115,10 +114,12 @@ impl SharedSession {
             seed = (now_micros() as u64).to_le_bytes();
         }
         let nested = Arc::new(NestedStatements::new(Arc::clone(&server), Arc::clone(&control)));
+        let portals = NamedPortals::default();
         SharedSession {
             routines: SessionRoutines::watched_by(
                 Arc::clone(&nested) as Arc<dyn Watch>,
                 &server.function_plans,
+                Arc::new(portals.clone()),
             ),
             nested,
             settings: Mutex::new(SessionSettings::new(server.settings.current())),
@@ -131,7 +132,7 @@ impl SharedSession {
             notices: Mutex::default(),
             flush_to: AtomicU64::new(0),
             named: Mutex::default(),
-            cursor_places: Mutex::default(),
+            portals,
             memory: StatementMemory::default(),
             temp,
             sequences: Mutex::default(),
@@ -445,10 +446,11 @@ impl SessionHost for SharedSession {
         table: &Relation,
         catalog: &Catalog,
     ) -> Result<Option<RowId>> {
-        if self.routines.has_cursor(cursor) {
-            return Err(Error::not_supported("WHERE CURRENT OF a cursor of a function"));
-        }
-        self.cursor_places.lock().row(cursor, table, catalog)
+        let place = match self.routines.cursor_place(cursor) {
+            Some(place) => place?,
+            None => self.portals.place(cursor)?,
+        };
+        place.row(cursor, table, catalog)
     }
 
     fn frame(&self) -> Result<Frame> {

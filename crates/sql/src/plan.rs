@@ -26,7 +26,9 @@ pub use walk::{for_each_child, for_each_expr, for_each_shown_expr, is_dealt_out}
 
 use crate::expr::{Aggregate, ExecParamId, Expr, SortKey, TypeRef, WindowCall};
 use crate::partners::MatchedLeaves;
-use crate::query::{Command, ConflictUpdate, Frame, JoinKind, LockStrength, SetOp, WaitPolicy};
+use crate::query::{
+    Command, ConflictUpdate, CursorName, Frame, JoinKind, LockStrength, SetOp, WaitPolicy,
+};
 use std::sync::Arc;
 use steppe_catalog::{FunctionRef, Relation};
 use steppe_types::{Datum, Oid};
@@ -93,8 +95,6 @@ pub struct PlannedStmt {
     pub plan: Plan,
     /// Sub-plans and init plans, referred to by [`crate::expr::SubPlan::plan`].
     pub subplans: Vec<Plan>,
-    /// The cursors whose rows it changes (WHERE CURRENT OF).
-    pub cursors: Vec<Arc<str>>,
     /// For a cursor: the tables whose rows' positions are in the last columns of the output. These
     /// are two a table (`tableoid` and row id) and are not sent to the client.
     pub positions: Option<Positions>,
@@ -136,7 +136,6 @@ impl PlannedStmt {
             command: Command::Select,
             plan,
             subplans: Vec::new(),
-            cursors: Vec::new(),
             positions: None,
             exec_params: 0,
             param_types: Vec::new(),
@@ -322,7 +321,7 @@ pub enum PlanNode {
         /// as in PostgreSQL, and [`ROW_ID`] is the hidden row id as bigint.
         columns: Vec<i16>,
         /// Only the row that this cursor is on (WHERE CURRENT OF).
-        cursor: Option<Arc<str>>,
+        cursor: Option<CursorName>,
         /// The threads below a [`PlanNode::Gather`] share the rows.
         parallel: bool,
     },

@@ -3,8 +3,9 @@
 
 pub use crate::ast::{FrameExclusion, FrameMode, Overriding};
 use crate::expr::{Expr, Place, SortKey, TypeRef};
+use std::fmt;
 use std::sync::Arc;
-use steppe_catalog::system::definitions::OpclassId;
+use steppe_catalog::system::definitions::{OpclassId, quote_identifier};
 use steppe_catalog::{FunctionRef, Relation};
 use steppe_types::{Oid, oid};
 
@@ -20,6 +21,29 @@ pub enum Command {
     Update,
     /// DELETE
     Delete,
+}
+
+/// The cursor of WHERE CURRENT OF.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CursorName {
+    /// The one of this name.
+    Given(Arc<str>),
+    /// The one whose name is the value of a function's variable of type refcursor.
+    Variable {
+        /// The variable's place among the values that a run of the function's statement is given.
+        number: usize,
+        /// The parameter of the plan that it is.
+        param: usize,
+    },
+}
+
+impl fmt::Display for CursorName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CursorName::Given(name) => write!(f, "CURRENT OF {}", quote_identifier(name)),
+            CursorName::Variable { number, .. } => write!(f, "CURRENT OF ${}", number + 1),
+        }
+    }
 }
 
 /// A bound SELECT, INSERT, UPDATE or DELETE. Two are equal if they have the same parts, wherever
@@ -70,7 +94,7 @@ pub struct Query {
     /// Target relation of INSERT/UPDATE/DELETE: an index into `rtes`.
     pub result_relation: Option<usize>,
     /// UPDATE and DELETE: the cursor of WHERE CURRENT OF.
-    pub current_of: Option<Arc<str>>,
+    pub current_of: Option<CursorName>,
     /// UPDATE, and an INSERT that is to be printed: (column index 0-based, new value over the range
     /// table).
     pub assignments: Vec<(usize, Expr)>,

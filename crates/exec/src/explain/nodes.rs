@@ -337,7 +337,7 @@ impl Builder<'_> {
                 node.property("Function Call", calls.join(", "));
             }
             PlanNode::SeqScan { cursor: Some(cursor), .. } => {
-                node.property("TID Cond", format!("CURRENT OF {}", quote_identifier(cursor)));
+                node.property("TID Cond", cursor.to_string());
             }
             PlanNode::IndexScan { rel, range, .. }
             | PlanNode::BitmapIndexScan { rel, range, .. }

@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use steppe_counting::accesses;
 use steppe_functions::TransitionRows;
+use steppe_sql::query::CursorName;
 use steppe_txn::{RowBuf, RowCursor, RowId};
-use steppe_types::{Datum, Error, Result};
+use steppe_types::{Datum, Error, Result, SqlState};
 
 /// A compiled full scan.
 pub(crate) struct SeqScanPlan {
@@ -18,7 +19,7 @@ pub(crate) struct SeqScanPlan {
     /// Rows come from the session ([`crate::SessionHost::virtual_rows`]).
     pub(crate) is_virtual: bool,
     /// Only the present row of this cursor.
-    pub(crate) cursor: Option<Arc<str>>,
+    pub(crate) cursor: Option<CursorName>,
     /// The scan's number in the team, if several threads share its rows.
     pub(crate) shared_as: Option<usize>,
 }
@@ -80,12 +81,26 @@ fn open(scan: &SeqScanPlan, cx: &mut ExecContext) -> Result<Source> {
         return Ok(Source::Virtual(rows.into_iter()));
     }
     if let Some(cursor) = &scan.cursor {
-        let table = &scan.table.relation;
-        let row = cx.functions.session.cursor_row(cursor, table, &cx.functions.catalog)?;
+        let (table, cursor) = (&scan.table.relation, name_of(cursor, cx)?);
+        let row = cx.functions.session.cursor_row(&cursor, table, &cx.functions.catalog)?;
         return Ok(row.map_or(Source::Finished, Source::Row));
     }
     let rows = scan.open_rows(cx)?;
     Ok(rows.map_or(Source::Finished, |rows| Source::Stored(Box::new(rows))))
+}
+
+/// The name of a cursor. 42704 for a variable without a value (fetch_cursor_param_value).
+fn name_of(cursor: &CursorName, cx: &ExecContext) -> Result<Arc<str>> {
+    match cursor {
+        CursorName::Given(name) => Ok(Arc::clone(name)),
+        CursorName::Variable { number, param } => match cx.param(*param)? {
+            Datum::Text(name) => Ok(Arc::clone(name)),
+            _ => {
+                let message = format!("no value found for parameter {}", number + 1);
+                Err(Error::new(SqlState::UNDEFINED_OBJECT, message))
+            }
+        },
+    }
 }
 
 /// The requested columns of a virtual row.

@@ -1,7 +1,9 @@
 //! The routines that a session has compiled, how deep its calls are, and its functions' cursors.
 
 use super::{CallTypes, Routine};
-use crate::spi::{DynamicPlans, NamedCursors, OpenQueries, SharedPlans, SpiPortal};
+use crate::spi::{
+    ClientPortals, CursorPlace, DynamicPlans, NamedCursors, OpenQueries, SharedPlans, SpiPortal,
+};
 use crate::watch::Watch;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
@@ -33,6 +35,8 @@ pub struct SessionRoutines {
     depth: AtomicU32,
     /// The cursors that its functions have opened.
     pub(crate) cursors: NamedCursors,
+    /// The portals that the client has made.
+    pub(crate) portals: Option<Arc<dyn ClientPortals>>,
     /// The queries that its functions have open.
     pub(crate) queries: OpenQueries,
     /// The plans of texts that its functions have made.
@@ -53,10 +57,19 @@ impl Drop for Depth<'_> {
 }
 
 impl SessionRoutines {
-    /// For a session that shares plans with others, and whose functions' statements are watched.
-    pub fn watched_by(watch: Arc<dyn Watch>, shared: &Arc<SharedPlans>) -> SessionRoutines {
-        let shared = Arc::clone(shared);
-        SessionRoutines { watch: Some(watch), shared, ..SessionRoutines::default() }
+    /// For a session with portals, which shares plans with others, and whose functions' statements
+    /// are watched.
+    pub fn watched_by(
+        watch: Arc<dyn Watch>,
+        shared: &Arc<SharedPlans>,
+        portals: Arc<dyn ClientPortals>,
+    ) -> SessionRoutines {
+        SessionRoutines {
+            watch: Some(watch),
+            shared: Arc::clone(shared),
+            portals: Some(portals),
+            ..SessionRoutines::default()
+        }
     }
 
     /// Forgets all routines: DISCARD PLANS.
@@ -73,6 +86,11 @@ impl SessionRoutines {
     /// Whether its functions have opened a cursor of this name.
     pub fn has_cursor(&self, name: &str) -> bool {
         self.cursors.has(name)
+    }
+
+    /// The row that a cursor of its functions is on; `None` if there is no such cursor.
+    pub fn cursor_place(&self, name: &str) -> Option<Result<CursorPlace>> {
+        self.cursors.place(name)
     }
 
     /// The cursors that its functions have opened.

@@ -2,6 +2,7 @@
 //! columns of the query's plan, and an `INSERT … SELECT` of the query stores its rows.
 
 use super::Spi;
+use super::prepared::Way;
 use super::utility::Run;
 use crate::sink::RowSink;
 use std::sync::Arc;
@@ -51,7 +52,8 @@ impl Spi<'_> {
         run: &Run<'_>,
     ) -> Result<u64> {
         let select = Arc::new(Statement::Select(Box::new(query.clone())));
-        let columns = self.prepared_query(&select, run.source, params)?.columns().to_vec();
+        let columns =
+            self.prepared_query(&select, run.source, params, Way::default())?.columns().to_vec();
         let (statement, source) = (&*select, &**run.source);
         let is_read_only = self.is_read_only;
         let made = self.in_transaction(|session, transaction| {
@@ -64,7 +66,7 @@ impl Spi<'_> {
         let Some(table) = made.filter(|_| !with_no_data) else { return Ok(0) };
         let catalog = self.catalog_in_force()?;
         let insert = Arc::new(insert_into(&table, into, query.clone(), &catalog));
-        let mut insert = self.prepared_query(&insert, run.source, params)?;
+        let mut insert = self.prepared_query(&insert, run.source, params, Way::default())?;
         self.run_limited(&mut insert, run.values, 0, &mut NoRows)
     }
 }

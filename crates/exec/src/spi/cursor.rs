@@ -11,9 +11,13 @@
 //! * A cursor that is *held* has read all its rows, and outlives the transaction.
 //! * A cursor that is asked for single rows reads some more ([`ahead`](super::ahead)), if they are
 //!   fixed.
+//!
+//! The rows of a cursor with a name have their positions, too ([`place`](super::place)).
 
 use super::ahead::Ahead;
 use super::in_use::OpenQuery;
+use super::place::{CursorPlace, Placing, held_from_before};
+use super::portals::ClientCursor;
 use super::prepared::Body;
 use super::{Prepared, Spi, present};
 use crate::prepare::{PreparedPlan, Snapshot as TakenFrom, begin_in_place};
@@ -40,6 +44,10 @@ pub struct SpiCursor {
     kept: Option<Kept>,
     /// The rows that have been read before they are asked for.
     ahead: Ahead,
+    /// The columns of the last row that are not given to anybody.
+    place: Vec<Datum>,
+    /// Its transaction has ended, and it goes on.
+    is_held: bool,
     /// The number of rows before its position, and whether it is behind the last one.
     position: u64,
     is_behind: bool,
@@ -50,6 +58,8 @@ enum Of {
     Plan(Arc<PreparedPlan>),
     /// A statement without a plan, whose rows are kept, has these columns.
     Utility(Arc<[ResultColumn]>),
+    /// One of the client's.
+    Client(Box<dyn ClientCursor>),
 }
 
 struct Running {
@@ -145,13 +155,10 @@ impl Spi<'_> {
         if scroll.unwrap_or_else(|| goes_backward(&stmt.plan)) {
             match has_fixed_rows(stmt) {
                 true => again = Some(Again { env: Box::new(planned.env.clone()), values }),
-                false => kept = Some(Kept::new(self.new_store(plan.compiled.columns().len()))),
+                false => kept = Some(Kept::new(self.new_store(width(&plan)))),
             }
         }
-        let running = Some(running);
-        let (ahead, position, is_behind) = (Ahead::default(), 0, false);
-        let of = Of::Plan(plan);
-        Ok(SpiCursor { of, running, again, kept, ahead, position, is_behind })
+        Ok(SpiCursor { running: Some(running), again, kept, ..SpiCursor::over(Of::Plan(plan)) })
     }
 
     /// Opens a cursor over the rows of a statement without a plan, which is run.
@@ -159,15 +166,8 @@ impl Spi<'_> {
         let columns: Arc<[ResultColumn]> = prepared.columns().into();
         let mut rows = self.new_store(columns.len());
         self.run_limited(prepared, params, 0, &mut rows)?;
-        Ok(SpiCursor {
-            of: Of::Utility(columns),
-            running: None,
-            again: None,
-            kept: Some(Kept::new(rows)),
-            ahead: Ahead::default(),
-            position: 0,
-            is_behind: false,
-        })
+        let kept = Some(Kept::new(rows));
+        Ok(SpiCursor { kept, ..SpiCursor::over(Of::Utility(columns)) })
     }
 }
 
@@ -181,11 +181,41 @@ impl WatchedCursor {
 }
 
 impl SpiCursor {
+    /// Before the first row. The caller adds what has the rows.
+    fn over(of: Of) -> SpiCursor {
+        SpiCursor {
+            of,
+            running: None,
+            again: None,
+            kept: None,
+            ahead: Ahead::default(),
+            place: Vec::new(),
+            is_held: false,
+            position: 0,
+            is_behind: false,
+        }
+    }
+
+    /// One of the client's.
+    pub(super) fn of_client(cursor: Box<dyn ClientCursor>) -> SpiCursor {
+        SpiCursor::over(Of::Client(cursor))
+    }
+
     /// The columns of its rows.
     pub fn columns(&self) -> &[ResultColumn] {
         match &self.of {
             Of::Plan(plan) => plan.compiled.columns(),
             Of::Utility(columns) => columns,
+            Of::Client(cursor) => cursor.columns(),
+        }
+    }
+
+    /// The number of columns of its rows, with those that are not given to anybody.
+    fn width(&self) -> usize {
+        match &self.of {
+            Of::Plan(plan) => width(plan),
+            Of::Utility(columns) => columns.len(),
+            Of::Client(cursor) => cursor.columns().len(),
         }
     }
 
@@ -194,8 +224,60 @@ impl SpiCursor {
         self.kept.is_some() || self.again.is_some()
     }
 
+    /// The row that it is on, for WHERE CURRENT OF. 24000 if it is no cursor over a table's rows.
+    pub(super) fn place(&self, name: &str) -> Result<CursorPlace> {
+        let Of::Plan(plan) = &self.of else { return Err(no_select(name)) };
+        let planned = plan.compiled.planned();
+        if planned.command != Command::Select {
+            return Err(no_select(name));
+        }
+        if self.is_held {
+            return Err(held_from_before(name));
+        }
+        let is_on_row = self.position > 0 && !self.is_behind;
+        Ok(CursorPlace::of(planned, is_on_row.then(|| self.place.clone())))
+    }
+
     /// Gives the next rows to the sink, `rows` at most (0: all). Returns their number.
+    #[inline]
     pub fn fetch(&mut self, spi: &mut Spi<'_>, rows: u64, sink: &mut dyn RowSink) -> Result<u64> {
+        self.visibly(sink, |cursor, sink| cursor.next_rows(spi, rows, sink))
+    }
+
+    /// FETCH in any direction: gives the rows to the sink, and moves. Returns the number of rows.
+    /// 55000 for a move backward that the cursor cannot make.
+    pub fn fetch_direction(
+        &mut self,
+        spi: &mut Spi<'_>,
+        direction: FetchDirection,
+        count: i64,
+        sink: &mut dyn RowSink,
+    ) -> Result<u64> {
+        self.visibly(sink, |cursor, sink| cursor.move_by(spi, direction, count, sink))
+    }
+
+    /// Runs a fetch whose rows have columns that are not given to the sink.
+    #[inline]
+    fn visibly<T>(
+        &mut self,
+        sink: &mut dyn RowSink,
+        fetch: impl FnOnce(&mut SpiCursor, &mut dyn RowSink) -> Result<T>,
+    ) -> Result<T> {
+        let columns = match &self.of {
+            Of::Plan(plan) if has_places(plan) => plan.compiled.columns().len(),
+            _ => return fetch(self, sink),
+        };
+        let mut place = std::mem::take(&mut self.place);
+        let fetched = fetch(self, &mut Placing { sink, columns, place: &mut place });
+        self.place = place;
+        fetched
+    }
+
+    fn next_rows(&mut self, spi: &mut Spi<'_>, rows: u64, sink: &mut dyn RowSink) -> Result<u64> {
+        if let Of::Client(_) = &self.of {
+            let count = i64::try_from(rows).ok().filter(|rows| *rows > 0).unwrap_or(FETCH_ALL);
+            return self.move_by(spi, FetchDirection::Forward, count, sink);
+        }
         let fetched = match &mut self.kept {
             None => self.read(spi, rows, sink)?,
             Some(_) => {
@@ -209,27 +291,28 @@ impl SpiCursor {
         Ok(fetched)
     }
 
-    /// FETCH in any direction: gives the rows to the sink, and moves. Returns the number of rows.
-    /// 55000 for a move backward that the cursor cannot make.
-    pub fn fetch_direction(
+    fn move_by(
         &mut self,
         spi: &mut Spi<'_>,
         direction: FetchDirection,
         count: i64,
         sink: &mut dyn RowSink,
     ) -> Result<u64> {
+        if let Of::Client(cursor) = &mut self.of {
+            return spi.lend(|txn| cursor.fetch(txn, (direction, count), sink));
+        }
         if self.again.is_some() && !self.goes_on(direction, count) {
             self.keep_from_now(spi)?;
         }
         match (direction, count) {
-            (FetchDirection::Forward, FETCH_ALL) => self.fetch(spi, 0, sink),
+            (FetchDirection::Forward, FETCH_ALL) => self.next_rows(spi, 0, sink),
             (FetchDirection::Forward, 0) | (FetchDirection::Relative, 0) => self.current(sink),
-            (FetchDirection::Forward, 1..) => self.fetch(spi, count.unsigned_abs(), sink),
+            (FetchDirection::Forward, 1..) => self.next_rows(spi, count.unsigned_abs(), sink),
             (FetchDirection::Forward, _) => self.backward(count.unsigned_abs(), sink),
             (FetchDirection::Backward, FETCH_ALL) => self.backward(u64::MAX, sink),
             (FetchDirection::Backward, 1..) => self.backward(count.unsigned_abs(), sink),
             (FetchDirection::Backward, 0) => self.current(sink),
-            (FetchDirection::Backward, _) => self.fetch(spi, count.unsigned_abs(), sink),
+            (FetchDirection::Backward, _) => self.next_rows(spi, count.unsigned_abs(), sink),
             (FetchDirection::Absolute, 0..) => self.absolute(spi, count.unsigned_abs(), sink),
             (FetchDirection::Absolute, _) => {
                 self.keep_until(spi, u64::MAX)?;
@@ -238,7 +321,7 @@ impl SpiCursor {
                 self.absolute(spi, target, sink)
             }
             (FetchDirection::Relative, _) => {
-                let target = self.place().saturating_add(count).max(0);
+                let target = self.row_number().saturating_add(count).max(0);
                 self.absolute(spi, target.unsigned_abs(), sink)
             }
         }
@@ -254,6 +337,7 @@ impl SpiCursor {
                            read-only";
             return Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
         }
+        self.is_held = true;
         if self.again.is_some() {
             self.keep_from_now(spi)?;
         }
@@ -261,7 +345,7 @@ impl SpiCursor {
             return Ok(());
         }
         if self.kept.is_none() {
-            self.kept = Some(Kept::new(spi.new_store(self.columns().len())));
+            self.kept = Some(Kept::new(spi.new_store(self.width())));
             self.position = 0;
         }
         self.keep_until(spi, u64::MAX)
@@ -272,7 +356,7 @@ impl SpiCursor {
         match direction {
             FetchDirection::Forward | FetchDirection::Relative => count > 0,
             FetchDirection::Backward => count < 0,
-            FetchDirection::Absolute => count > self.place(),
+            FetchDirection::Absolute => count > self.row_number(),
         }
     }
 
@@ -287,7 +371,7 @@ impl SpiCursor {
         running.is_done = false;
         running.watched.iter_mut().for_each(|cursor| cursor.rows = 0);
         self.ahead = Ahead::default();
-        self.kept = Some(Kept::new(spi.new_store(self.columns().len())));
+        self.kept = Some(Kept::new(spi.new_store(self.width())));
         self.keep_until(spi, self.position.saturating_add(u64::from(self.is_behind)))?;
         match self.kept_rows()? < self.position {
             true => Err(Error::internal("the rows of a cursor are not there any more")),
@@ -368,7 +452,7 @@ impl SpiCursor {
     /// Reads some rows before they are asked for.
     fn read_some(&mut self, spi: &mut Spi<'_>) -> Result<()> {
         let mut ahead = std::mem::take(&mut self.ahead);
-        let read = ahead.begin(self.columns().len(), |rows, sink| self.run(spi, rows, sink));
+        let read = ahead.begin(self.width(), |rows, sink| self.run(spi, rows, sink));
         self.ahead = ahead;
         read
     }
@@ -430,7 +514,7 @@ impl SpiCursor {
     }
 
     /// The number of the row that it is on; 0 before the first one.
-    fn place(&self) -> i64 {
+    fn row_number(&self) -> i64 {
         let place = self.position + u64::from(self.is_behind);
         i64::try_from(place).unwrap_or(i64::MAX)
     }
@@ -449,9 +533,9 @@ impl SpiCursor {
             let place = self.position + u64::from(self.is_behind);
             let Some(ahead) = target.checked_sub(place) else { return Err(no_scroll()) };
             if ahead > 1 {
-                self.fetch(spi, ahead - 1, &mut Nothing)?;
+                self.next_rows(spi, ahead - 1, &mut Nothing)?;
             }
-            return if ahead > 0 { self.fetch(spi, 1, sink) } else { self.current(sink) };
+            return if ahead > 0 { self.next_rows(spi, 1, sink) } else { self.current(sink) };
         }
         self.keep_until(spi, target)?;
         let all = self.kept_rows()?;
@@ -476,6 +560,19 @@ impl SpiCursor {
         self.is_behind = false;
         Ok(given)
     }
+}
+
+/// Whether the rows of a plan have their positions.
+fn has_places(plan: &PreparedPlan) -> bool {
+    let positions = &plan.compiled.planned().positions;
+    positions.as_ref().is_some_and(|positions| !positions.tables.is_empty())
+}
+
+/// The number of columns of a plan's rows, with those that are not given to anybody.
+fn width(plan: &PreparedPlan) -> usize {
+    let planned = plan.compiled.planned();
+    let tables = planned.positions.as_ref().map_or(0, |positions| positions.tables.len());
+    planned.columns.len() + 2 * tables
 }
 
 impl Kept {
@@ -525,6 +622,12 @@ fn command_of(text: &str) -> String {
         ("CREATE" | "ALTER" | "DROP", Some(second)) => format!("{first} {second}"),
         _ => first,
     }
+}
+
+#[cold]
+fn no_select(name: &str) -> Error {
+    let message = format!("cursor \"{name}\" is not a SELECT query");
+    Error::new(SqlState::INVALID_CURSOR_STATE, message)
 }
 
 #[cold]

@@ -32,11 +32,13 @@ struct Shapes {
     plans: HashMap<Shape, Option<Prepared>, foldhash::fast::RandomState>,
 }
 
-/// The text without its literals, and the types of its own parameters.
+/// The text without its literals, the types of its own parameters, and whether it is opened as a
+/// cursor with a name.
 #[derive(Hash, PartialEq, Eq)]
 struct Shape {
     key: Box<str>,
     types: Box<[Oid]>,
+    for_cursor: bool,
 }
 
 /// A shape that is looked up.
@@ -44,11 +46,14 @@ struct Shape {
 struct Wanted<'a> {
     key: &'a str,
     types: &'a [Oid],
+    for_cursor: bool,
 }
 
 impl Equivalent<Shape> for Wanted<'_> {
     fn equivalent(&self, shape: &Shape) -> bool {
-        *self.key == *shape.key && *self.types == *shape.types
+        *self.key == *shape.key
+            && *self.types == *shape.types
+            && self.for_cursor == shape.for_cursor
     }
 }
 
@@ -58,7 +63,7 @@ impl DynamicPlans {
         self.0.lock().plans.clear();
     }
 
-    fn put(&self, Wanted { key, types }: Wanted<'_>, plan: Option<Prepared>) {
+    fn put(&self, Wanted { key, types, for_cursor }: Wanted<'_>, plan: Option<Prepared>) {
         if key.len() > SHAPE_BYTES_MAX {
             return;
         }
@@ -66,7 +71,7 @@ impl DynamicPlans {
         if plans.len() >= SHAPES_MAX {
             plans.clear();
         }
-        plans.insert(Shape { key: key.into(), types: types.into() }, plan);
+        plans.insert(Shape { key: key.into(), types: types.into(), for_cursor }, plan);
     }
 }
 
@@ -74,12 +79,26 @@ impl Spi<'_> {
     /// A statement with parameters of these types, over the plan of its shape. `None`: the text is no
     /// single statement, or takes the general way.
     pub fn prepare_like(&mut self, text: &Arc<str>, types: &[Oid]) -> Option<Prepared> {
+        self.shaped(text, types, false)
+    }
+
+    /// The same for a query that is opened as a cursor with a name.
+    pub(super) fn prepare_cursor_like(
+        &mut self,
+        text: &Arc<str>,
+        types: &[Oid],
+    ) -> Option<Prepared> {
+        self.shaped(text, types, true)
+    }
+
+    #[inline]
+    fn shaped(&mut self, text: &Arc<str>, types: &[Oid], for_cursor: bool) -> Option<Prepared> {
         let session = Arc::clone(self.session());
         let plans = &SessionRoutines::of(&*session).ok()?.dynamic;
         // Planning may call functions, which have texts of their own: the lifter is taken out.
         let mut lifter = std::mem::take(&mut plans.0.lock().lifter);
         let found = match lifter.lift_beside(text, types.len()) {
-            true => self.of_shape(plans, &lifter, text, types),
+            true => self.of_shape(plans, &lifter, text, (types, for_cursor)),
             false => None,
         };
         plans.0.lock().lifter = lifter;
@@ -91,14 +110,14 @@ impl Spi<'_> {
         plans: &DynamicPlans,
         lifter: &Lifter,
         text: &Arc<str>,
-        types: &[Oid],
+        (types, for_cursor): (&[Oid], bool),
     ) -> Option<Prepared> {
-        let shape = Wanted { key: lifter.key(), types };
+        let shape = Wanted { key: lifter.key(), types, for_cursor };
         let known = plans.0.lock().plans.get(&shape).cloned();
         let mut prepared = match known {
             Some(known) => self.up_to_date(known?, plans, shape)?,
             None => {
-                let prepared = self.planned_shape(lifter, types);
+                let prepared = self.planned_shape(lifter, (types, for_cursor));
                 plans.put(shape, prepared.clone());
                 prepared?
             }
@@ -132,7 +151,11 @@ impl Spi<'_> {
     }
 
     /// Plans a shape. `None` if a plan needs the values of the literals.
-    fn planned_shape(&mut self, lifter: &Lifter, types: &[Oid]) -> Option<Prepared> {
+    fn planned_shape(
+        &mut self,
+        lifter: &Lifter,
+        (types, for_cursor): (&[Oid], bool),
+    ) -> Option<Prepared> {
         let literals = lifter.literals().iter().map(|literal| match literal {
             LiftedLiteral::Int4(_) => oid::INT4,
             LiftedLiteral::Int8(_) => oid::INT8,
@@ -141,7 +164,8 @@ impl Spi<'_> {
         });
         let declared: Vec<Oid> = types.iter().copied().chain(literals).collect();
         let params = Params::variable(&declared);
-        let prepared = self.prepared(lifter.sql(), SqlKind::Statement, params).ok()?;
+        let kind = if for_cursor { SqlKind::Cursor } else { SqlKind::Statement };
+        let prepared = self.prepared(lifter.sql(), kind, params).ok()?;
         let Body::Plan(planned) = &prepared.body else { return None };
         let plan = &planned.plan;
         let fits = plan.param_types().len() == declared.len()

@@ -2,6 +2,7 @@
 //! with the values of the function's variables.
 
 use super::Spi;
+use super::prepared::Way;
 use super::utility::Run;
 use crate::explain::{
     ExplainSettings, Explained, Format, Surroundings, TriggerRuns, explain, explain_settings,
@@ -34,7 +35,8 @@ impl Spi<'_> {
             return Err(Error::not_supported("EXPLAIN of this statement in a function"));
         }
         let (used, begin) = (Usage::now(), Instant::now());
-        let mut planned = self.planned(&Arc::new(query.clone()), run.source, params.clone(), 0)?;
+        let mut planned =
+            self.planned(&Arc::new(query.clone()), run.source, params.clone(), Way::default())?;
         planned.env.statement_timestamp = self.cx.functions.statement_timestamp;
         planned.env.transaction_timestamp = self.cx.functions.transaction_timestamp;
         let values = planned.values(run.values, &[]);

@@ -30,6 +30,7 @@
 //! | `key` | running one for a foreign key |
 //! | `cursor`, `ahead`, `portals` | rows in pieces, and before they are asked for; cursors with names |
 //! | `utility`, `create_as`, `explain`, `lock` | statements without a plan |
+//! | `place` | the row that a cursor is on |
 //! | `in_use` | the relations that DDL must leave alone |
 //! | `simple` | expressions that are evaluated without a plan's nodes |
 //! | `transaction` | savepoints, and transactions that a procedure ends |
@@ -43,6 +44,7 @@ mod hold;
 mod in_use;
 mod key;
 mod lock;
+mod place;
 mod portals;
 mod prepared;
 mod run;
@@ -57,8 +59,9 @@ pub(crate) use dynamic::DynamicPlans;
 pub(crate) use in_use::OpenQueries;
 pub(crate) use key::{KeyStatement, RunOf};
 pub use lock::{Below, find_relation, not_obtained, relation_lock_mode};
+pub use place::{CursorPlace, held_from_before};
 pub(crate) use portals::NamedCursors;
-pub use portals::SpiPortal;
+pub use portals::{ClientCursor, ClientPortals, SpiPortal};
 pub use prepared::{CallOutput, Prepared, SqlKind};
 pub use run::Answer;
 pub use shared::SharedPlans;

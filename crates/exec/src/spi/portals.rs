@@ -1,17 +1,53 @@
 //! Cursors with names (portals, refcursor). A function opens one, and other functions of the
-//! transaction and the client may use it.
+//! transaction and the client may use it. Functions use those of the client, too: the session has
+//! them ([`ClientPortals`]), and lends one for each use. A name stands for one of either kind.
 //!
 //! A portal is looked up by its name once. Its user keeps it and fetches without another look-up,
 //! until it is closed. A loop *pins* its portal: nothing may close it, and the end of a transaction
 //! within the loop leaves it open, with all its rows read (portalPinned, HoldPinnedPortals).
 
+use super::place::CursorPlace;
 use super::{Spi, SpiCursor};
 use crate::routine::SessionRoutines;
+use crate::sink::RowSink;
+use crate::transaction::Transaction;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use steppe_sql::ast::FetchDirection;
+use steppe_sql::plan::ResultColumn;
 use steppe_types::{Error, Result, SqlState};
+
+/// The portals that the client has made: DECLARE, and Bind with a name.
+pub trait ClientPortals: Send + Sync {
+    /// Whether there is one of this name.
+    fn has(&self, name: &str) -> bool;
+
+    /// Lends one that has rows. The session has it again when it is dropped. 34000 if there is none,
+    /// 55000 if it has failed.
+    fn lend(&self, name: &str) -> Result<Box<dyn ClientCursor>>;
+
+    /// Closes one. 34000 if there is none.
+    fn close(&self, name: &str, txn: &mut Option<Transaction>) -> Result<()>;
+
+    /// Closes all.
+    fn close_all(&self, txn: &mut Option<Transaction>);
+}
+
+/// A portal that the client has made, lent to a function.
+pub trait ClientCursor: Send {
+    /// The columns of its rows.
+    fn columns(&self) -> &[ResultColumn];
+
+    /// FETCH: gives rows to the sink, and moves. Returns the number of rows.
+    fn fetch(
+        &mut self,
+        txn: &mut Option<Transaction>,
+        movement: (FetchDirection, i64),
+        sink: &mut dyn RowSink,
+    ) -> Result<u64>;
+}
 
 /// The most cursors with names that functions of one transaction may have open.
 const OPEN_MAX: usize = 10_000;
@@ -39,6 +75,8 @@ pub struct SpiPortal {
     is_closed: AtomicBool,
     /// The number of loops over it.
     pins: AtomicU32,
+    /// It is one of the client's. It is looked up for each use.
+    of_client: Option<Arc<dyn ClientPortals>>,
 }
 
 impl SpiPortal {
@@ -62,10 +100,24 @@ impl SpiPortal {
         self.opened_at
     }
 
-    /// Whether it is open.
+    /// Whether it is open, so that it need not be looked up by its name.
     #[inline]
     pub fn is_open(&self) -> bool {
         !self.is_closed.load(Ordering::Relaxed)
+    }
+
+    /// One of the client's.
+    fn of_client(name: &str, portals: Arc<dyn ClientPortals>) -> SpiPortal {
+        SpiPortal {
+            name: name.into(),
+            query: "".into(),
+            can_scroll: false,
+            opened_at: 0,
+            cursor: Mutex::new(None),
+            is_closed: AtomicBool::new(true),
+            pins: AtomicU32::new(0),
+            of_client: Some(portals),
+        }
     }
 
     fn is_pinned(&self) -> bool {
@@ -74,6 +126,9 @@ impl SpiPortal {
 
     #[inline]
     fn take(&self) -> Result<Box<SpiCursor>> {
+        if let Some(portals) = &self.of_client {
+            return Ok(Box::new(SpiCursor::of_client(portals.lend(&self.name)?)));
+        }
         match self.cursor.lock().take() {
             Some(cursor) => Ok(cursor),
             None if self.is_open() => Err(in_use(&self.name)),
@@ -124,11 +179,22 @@ impl NamedCursors {
         open.named.values().filter(|portal| portal.is_pinned()).cloned().collect()
     }
 
+    /// The row that a cursor is on, for WHERE CURRENT OF; `None` if there is none of this name.
+    pub(crate) fn place(&self, name: &str) -> Option<Result<CursorPlace>> {
+        let portal = self.find(name)?;
+        let cursor = portal.cursor.lock();
+        Some(match &*cursor {
+            Some(cursor) => cursor.place(name),
+            None => Err(in_use(name)),
+        })
+    }
+
     fn put(
         &self,
         name: Option<&str>,
         cursor: SpiCursor,
         (query, opened_at): (&str, i64),
+        is_clients: impl Fn(&str) -> bool,
     ) -> Result<Arc<SpiPortal>> {
         let mut open = self.0.lock();
         if open.named.len() >= OPEN_MAX {
@@ -136,15 +202,18 @@ impl NamedCursors {
             return Err(Error::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, message));
         }
         let name: Arc<str> = match name {
-            Some(name) if open.named.contains_key(name) => {
+            Some(name) if open.named.contains_key(name) || is_clients(name) => {
                 let message = format!("cursor \"{name}\" already in use");
                 return Err(Error::new(SqlState::DUPLICATE_CURSOR, message));
             }
             Some(name) => name.into(),
-            None => {
+            None => loop {
                 open.made += 1;
-                format!("<unnamed portal {}>", open.made).into()
-            }
+                let name = format!("<unnamed portal {}>", open.made);
+                if !open.named.contains_key(&*name) && !is_clients(&name) {
+                    break name.into();
+                }
+            },
         };
         let portal = Arc::new(SpiPortal {
             name: Arc::clone(&name),
@@ -154,6 +223,7 @@ impl NamedCursors {
             cursor: Mutex::new(Some(Box::new(cursor))),
             is_closed: AtomicBool::new(false),
             pins: AtomicU32::new(0),
+            of_client: None,
         });
         open.named.insert(name, Arc::clone(&portal));
         Ok(portal)
@@ -163,7 +233,9 @@ impl NamedCursors {
 impl Spi<'_> {
     /// Whether there is a cursor of this name.
     pub fn has_cursor(&self, name: &str) -> bool {
-        self.routines().is_ok_and(|routines| routines.cursors.has(name))
+        self.routines().is_ok_and(|routines| {
+            routines.cursors.has(name) || routines.portals.as_ref().is_some_and(|it| it.has(name))
+        })
     }
 
     /// Gives a cursor a name, which is made if it is not given. 42P03 if the name is taken.
@@ -175,12 +247,21 @@ impl Spi<'_> {
     ) -> Result<Arc<SpiPortal>> {
         self.be_heard()?;
         let opened_at = self.cx.functions.statement_timestamp;
-        self.routines()?.cursors.put(name, cursor, (query, opened_at))
+        let SessionRoutines { cursors, portals, .. } = self.routines()?;
+        let is_clients = |name: &str| portals.as_ref().is_some_and(|portals| portals.has(name));
+        cursors.put(name, cursor, (query, opened_at), is_clients)
     }
 
     /// The cursor of a name. 34000 if there is none.
     pub fn portal(&self, name: &str) -> Result<Arc<SpiPortal>> {
-        self.routines()?.cursors.find(name).ok_or_else(|| undefined(name))
+        let SessionRoutines { cursors, portals, .. } = self.routines()?;
+        if let Some(portal) = cursors.find(name) {
+            return Ok(portal);
+        }
+        match portals.as_ref().filter(|portals| portals.has(name)) {
+            Some(portals) => Ok(Arc::new(SpiPortal::of_client(name, Arc::clone(portals)))),
+            None => Err(undefined(name)),
+        }
     }
 
     /// Uses the cursor of a name. 34000 if there is none.
@@ -211,6 +292,9 @@ impl Spi<'_> {
     pub fn close_cursor(&mut self, name: &str) -> Result<()> {
         self.be_heard()?;
         let portal = self.portal(name)?;
+        if let Some(portals) = &portal.of_client {
+            return self.lend(|txn| portals.close(name, txn));
+        }
         if portal.is_pinned() {
             let message = format!("cannot drop pinned portal \"{name}\"");
             return Err(Error::new(SqlState::INVALID_CURSOR_STATE, message));
@@ -219,6 +303,23 @@ impl Spi<'_> {
         self.routines()?.cursors.0.lock().named.remove(name);
         portal.close();
         cursor.close(self);
+        Ok(())
+    }
+
+    /// CLOSE ALL.
+    pub(super) fn close_all_cursors(&mut self) -> Result<()> {
+        for portal in self.routines()?.cursors.all() {
+            // The query that calls the function goes on.
+            if portal.cursor.lock().is_some() {
+                self.close_cursor(&portal.name)?;
+            }
+        }
+        if let Some(portals) = self.routines()?.portals.clone() {
+            self.lend(|txn| {
+                portals.close_all(txn);
+                Ok(())
+            })?;
+        }
         Ok(())
     }
 

@@ -36,6 +36,8 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState};
 pub enum SqlKind {
     /// A statement.
     Statement,
+    /// A query that is opened as a cursor with a name: its rows have their positions.
+    Cursor,
     /// An expression, or anything else that may follow SELECT.
     Expression,
     /// An expression whose value is assigned to a variable of this type. The value is coerced as an
@@ -95,8 +97,21 @@ pub(super) struct Planned {
     pub(super) engine: Arc<Engine>,
     made_with: MadeWith,
     version: u64,
+    way: Way,
+}
+
+/// How a text is planned.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Way {
     /// The number of characters that precede the function's text in the parsed text.
     before: usize,
+    /// The rows have their positions.
+    for_cursor: bool,
+}
+
+impl Way {
+    /// For a cursor with a name.
+    pub(super) const CURSOR: Way = Way { before: 0, for_cursor: true };
 }
 
 /// The settings that a plan depends on besides the catalog.
@@ -115,6 +130,14 @@ impl Spi<'_> {
         }
     }
 
+    /// Plans a query with parameters of these types that is opened as a cursor with a name.
+    pub fn prepare_cursor(&mut self, text: &str, types: &[Oid]) -> Result<Prepared> {
+        match self.prepare_cursor_like(&Arc::from(text), types) {
+            Some(prepared) => Ok(prepared),
+            None => self.prepared(text, SqlKind::Cursor, Params::fixed(types)),
+        }
+    }
+
     /// Plans a statement or an expression over a function's variables. A statement without a plan
     /// is kept as it is. Positions in errors count the characters of `text`.
     pub fn prepare_with(
@@ -127,7 +150,9 @@ impl Spi<'_> {
             SqlKind::Assignment { ty, modifier } => {
                 Params::assigned(variables, TypeRef { oid: ty, typmod: modifier })
             }
-            SqlKind::Statement | SqlKind::Expression => Params::variables(variables),
+            SqlKind::Statement | SqlKind::Cursor | SqlKind::Expression => {
+                Params::variables(variables)
+            }
         };
         self.prepared(text, kind, params)
     }
@@ -139,19 +164,20 @@ impl Spi<'_> {
         params: Params,
     ) -> Result<Prepared> {
         let source: Arc<str> = match kind {
-            SqlKind::Statement => Arc::from(text),
+            SqlKind::Statement | SqlKind::Cursor => Arc::from(text),
             SqlKind::Expression | SqlKind::Assignment { .. } => {
                 Arc::from(format!("{SELECT}{text}"))
             }
         };
         let is_dynamic = !params.are_variables();
         let before = source.len() - text.len();
-        let body = self.body(&source, params, before);
+        let way = Way { before, for_cursor: kind == SqlKind::Cursor };
+        let body = self.body(&source, params, way);
         let body = body.map_err(|error| moved_back(error, before))?;
         Ok(Prepared { body, text: Arc::from(text), is_dynamic, literals: Arc::default() })
     }
 
-    fn body(&mut self, source: &Arc<str>, params: Params, before: usize) -> Result<Body> {
+    fn body(&mut self, source: &Arc<str>, params: Params, way: Way) -> Result<Body> {
         let statement = Arc::new(parse_one(source)?.statement);
         if let Statement::Call(_) = &*statement {
             return Ok(Body::Call(statement, params));
@@ -159,17 +185,17 @@ impl Spi<'_> {
         if !is_plannable(&statement) {
             return self.utility_of(statement, params).map(Body::Utility);
         }
-        let planned = self.planned(&statement, source, params, before)?;
+        let planned = self.planned(&statement, source, params, way)?;
         Ok(Body::Plan(Box::new(planned)))
     }
 
-    /// Plans a statement of a text, which `before` characters of the source precede.
+    /// Plans a statement of a text.
     pub(super) fn planned(
         &mut self,
         statement: &Arc<Statement>,
         source: &Arc<str>,
         params: Params,
-        before: usize,
+        way: Way,
     ) -> Result<Planned> {
         let Ok(temp) = self.cx.temp() else {
             return Err(Error::not_supported("a function that runs statements in this context"));
@@ -178,7 +204,7 @@ impl Spi<'_> {
         let session = Arc::clone(self.session());
         let version = session.frame_version();
         let frame = session.frame()?;
-        let of = (statement, source, before);
+        let of = (statement, source, way);
         let Shared { plan, variants } = plan_or_find(&*session, &frame, of, &params)?;
         let params = Arc::new(params);
         let env = ExecEnv {
@@ -191,7 +217,7 @@ impl Spi<'_> {
             temp,
         };
         let (made_with, engine) = (MadeWith::of(&frame), frame.engine);
-        Ok(Planned { plan, variants, params, env, engine, made_with, version, before })
+        Ok(Planned { plan, variants, params, env, engine, made_with, version, way })
     }
 
     /// The OUT and INOUT arguments of a CALL; none for another statement.
@@ -342,9 +368,9 @@ impl Planned {
             self.made_with.is(&frame.names, &frame.planner) && is_good(session, &self.plan, epoch);
         if !is_good {
             let (statement, source) = (&self.plan.statement, &self.plan.source);
-            let of = (statement, source, self.before);
+            let of = (statement, source, self.way);
             let found = plan_or_find(session, &frame, of, &self.params);
-            let found = found.map_err(|error| moved_back(error, self.before))?;
+            let found = found.map_err(|error| moved_back(error, self.way.before))?;
             (self.plan, self.variants) = (found.plan, found.variants);
             self.made_with = MadeWith::of(&frame);
         }
@@ -370,7 +396,7 @@ impl Planned {
         let (statement, source) = (&self.plan.statement, &self.plan.source);
         let params = (*self.params).clone();
         let frame = session.frame()?;
-        let of = (statement, source, self.before);
+        let of = (statement, source, self.way);
         let variant = Arc::new(plan(session, &frame, of, params, values)?);
         if variant.epoch != epoch {
             return Ok(Arc::clone(&self.plan));
@@ -409,7 +435,7 @@ fn is_good(session: &dyn SessionHost, plan: &PreparedPlan, epoch: u64) -> bool {
 fn plan_or_find(
     session: &dyn SessionHost,
     frame: &Frame,
-    of: (&Arc<Statement>, &Arc<str>, usize),
+    of: (&Arc<Statement>, &Arc<str>, Way),
     params: &Params,
 ) -> Result<Shared> {
     let with_variants = |plan: PreparedPlan| {
@@ -420,7 +446,7 @@ fn plan_or_find(
     let Some((plans, catalogs)) = shared_plans(session, frame) else {
         return plan(session, frame, of, params.clone(), &[]).map(with_variants);
     };
-    let asking = Asking { source: of.1, params, frame, catalogs };
+    let asking = Asking { source: of.1, for_cursor: of.2.for_cursor, params, frame, catalogs };
     if let Some(found) = plans.find(asking) {
         return Ok(found);
     }
@@ -444,11 +470,11 @@ fn shared_plans<'s>(
     (is_published && frame.older.is_none()).then_some((plans, catalogs))
 }
 
-/// Plans a statement for a frame. `before` characters of the source precede the function's text.
+/// Plans a statement for a frame.
 fn plan(
     session: &dyn SessionHost,
     frame: &Frame,
-    (statement, source, before): (&Arc<Statement>, &Arc<str>, usize),
+    (statement, source, way): (&Arc<Statement>, &Arc<str>, Way),
     params: Params,
     values: &[Datum],
 ) -> Result<PreparedPlan> {
@@ -459,12 +485,12 @@ fn plan(
         older: frame.older.as_deref(),
         engine: &frame.engine,
         interrupts: &|| session.check_interrupts(),
-        for_cursor: false,
+        for_cursor: way.for_cursor,
         values,
     };
     let plan = prepare(&planning, statement, source, params)?;
     if let Some(watch) = watch_of(session) {
-        watch.planned(&plan, source.get(before..).unwrap_or(source));
+        watch.planned(&plan, source.get(way.before..).unwrap_or(source));
     }
     Ok(plan)
 }

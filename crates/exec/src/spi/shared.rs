@@ -76,6 +76,8 @@ pub struct SharedPlans {
 pub(super) struct Asking<'a> {
     /// The text that is parsed.
     pub(super) source: &'a str,
+    /// The rows must have their positions.
+    pub(super) for_cursor: bool,
     pub(super) params: &'a Params,
     /// Its catalog is the published one of `catalogs`.
     pub(super) frame: &'a Frame,
@@ -87,6 +89,7 @@ impl Asking<'_> {
     fn gets(&self, kept: &Kept) -> bool {
         let (inputs, plan, frame) = (&kept.inputs, &kept.shared.plan, self.frame);
         *plan.source == *self.source
+            && plan.compiled.planned().positions.is_some() == self.for_cursor
             && plan.is_good_for(frame.names.catalog.epoch, self.catalogs)
             && inputs.path == frame.names.path
             && inputs.planner == frame.planner

@@ -6,6 +6,7 @@
 //! UtilityTupleDescriptor gives them. Rows of a statement that is opened as a cursor are all made at
 //! once (PORTAL_UTIL_SELECT).
 
+use super::prepared::Way;
 use super::{Prepared, Spi};
 use crate::explain::described_column;
 use crate::routine::run_inline_within;
@@ -83,6 +84,7 @@ impl Spi<'_> {
             }
             Statement::Fetch(fetch) => self.fetch_cursor(fetch, sink),
             Statement::Close(Some(name)) => self.close_cursor(name).map(|()| 0),
+            Statement::Close(None) => self.close_all_cursors().map(|()| 0),
             Statement::Do(stmt) => self.within(|spi| run_inline_within(stmt, spi)).map(|()| 0),
             Statement::Set(set) if let SetStmt::Transaction(modes) = &**set => {
                 self.set_modes(modes).map(|()| 0)
@@ -127,7 +129,7 @@ impl Spi<'_> {
             return Err(Error::new(SqlState::DUPLICATE_CURSOR, message));
         }
         let query = Arc::new((*declare.query).clone());
-        let mut prepared = self.prepared_query(&query, run.source, params)?;
+        let mut prepared = self.prepared_query(&query, run.source, params, Way::CURSOR)?;
         let cursor = self.open(&mut prepared, run.values, declare.scroll)?;
         self.put_cursor(Some(&declare.name), cursor, run.source).map(drop)
     }
@@ -148,9 +150,10 @@ impl Spi<'_> {
         query: &Arc<Statement>,
         source: &Arc<str>,
         params: &Params,
+        way: Way,
     ) -> Result<Prepared> {
         let is_dynamic = !params.are_variables();
-        let planned = self.planned(query, source, params.clone(), 0)?;
+        let planned = self.planned(query, source, params.clone(), way)?;
         let (body, text) = (super::prepared::Body::Plan(Box::new(planned)), Arc::clone(source));
         Ok(Prepared { body, text, is_dynamic, literals: Arc::default() })
     }

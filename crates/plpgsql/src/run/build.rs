@@ -124,7 +124,7 @@ impl Builder<'_> {
 
     pub(super) fn piece(&mut self, text: &str, shown: &str, of: Use, scope: Scope) -> SqlNumber {
         let what = match of {
-            Use::Statement => "SQL statement",
+            Use::Statement | Use::Cursor => "SQL statement",
             _ if text == shown => "PL/pgSQL expression",
             _ => "PL/pgSQL assignment",
         };
@@ -139,6 +139,10 @@ impl Builder<'_> {
             SqlKind::Expression | SqlKind::Assignment(_) => Use::Expression,
         };
         self.piece(&sql.text, &sql.text, of, sql.scope)
+    }
+
+    fn cursor_query(&mut self, sql: &Sql) -> SqlNumber {
+        self.piece(&sql.text, &sql.text, Use::Cursor, sql.scope)
     }
 
     pub(super) fn optional(&mut self, sql: &Option<Sql>) -> Option<SqlNumber> {
@@ -158,7 +162,7 @@ impl Builder<'_> {
                 not_null: scalar.not_null,
                 default: self.optional(&scalar.default),
                 cursor: scalar.cursor.as_ref().map(|cursor| BoundCursor {
-                    query: self.sql(&cursor.query),
+                    query: self.cursor_query(&cursor.query),
                     arguments: cursor.arguments,
                     scroll: cursor.scroll,
                 }),
@@ -247,7 +251,11 @@ impl Builder<'_> {
                         OpenQuery::Bound { arguments: self.optional(arguments) }
                     }
                     tree::OpenQuery::Given { scroll, query } => {
-                        OpenQuery::Given { scroll: *scroll, query: self.query(query) }
+                        let query = match query {
+                            tree::Query::Static(sql) => Query::Static(self.cursor_query(sql)),
+                            tree::Query::Dynamic { .. } => self.query(query),
+                        };
+                        OpenQuery::Given { scroll: *scroll, query }
                     }
                 },
             },

@@ -28,6 +28,8 @@ pub(super) struct SqlNumber(pub(super) u32);
 pub(super) enum Use {
     /// A whole statement.
     Statement,
+    /// The query of a cursor with a name.
+    Cursor,
     /// An expression.
     Expression,
     /// An expression that becomes a value of this type, as assignments do.

@@ -184,7 +184,7 @@ impl Run<'_, '_, '_> {
             Scroll::Yes => Some(true),
             Scroll::No => Some(false),
         };
-        let (opened, shown) = self.open_query(query, scroll)?;
+        let (opened, shown) = self.open_query(query, scroll, true)?;
         let name = self.cursor_name(cursor);
         let portal = self.spi.put_cursor(name.as_deref(), opened, &shown.text)?;
         self.state.frame.set(cursor, Datum::Text(Arc::clone(portal.name())));

@@ -53,7 +53,7 @@ impl RowSink for Piece {
 impl Run<'_, '_, '_> {
     /// FOR over a query.
     pub(super) fn for_query(&mut self, of: &ForQuery) -> Result<Flow> {
-        let (cursor, _) = self.open_query(&of.query, Some(false))?;
+        let (cursor, _) = self.open_query(&of.query, Some(false), false)?;
         let shape = shape_of_columns(cursor.columns());
         let shape = self.state.frame.known_shape(of.target, shape);
         self.loops.push(OpenLoop { cursor });
@@ -65,10 +65,12 @@ impl Run<'_, '_, '_> {
     }
 
     /// Opens a query, static or dynamic. `scroll`: whether it can move backward, if that is said.
+    /// `is_named`: it is a cursor that statements can name.
     pub(super) fn open_query(
         &mut self,
         query: &Query,
         scroll: Option<bool>,
+        is_named: bool,
     ) -> Result<(SpiCursor, Shown)> {
         match query {
             Query::Static(number) => {
@@ -87,7 +89,10 @@ impl Run<'_, '_, '_> {
                 let (types, values) = self.dynamic_parameters(parameters)?;
                 let shown = Shown::statement(Arc::clone(&text));
                 let entered = context::enter_statement(&shown);
-                let prepared = self.spi.prepare(&text, &types);
+                let prepared = match is_named {
+                    true => self.spi.prepare_cursor(&text, &types),
+                    false => self.spi.prepare(&text, &types),
+                };
                 let cursor =
                     prepared.and_then(|mut prepared| self.spi.open(&mut prepared, &values, scroll));
                 drop(entered);

@@ -210,6 +210,7 @@ fn make(number: SqlNumber, code: &Arc<Code>, frame: &Frame, spi: &mut Spi<'_>) -
     };
     let kind = match (&piece.of, &target) {
         (Use::Statement, _) => SqlKind::Statement,
+        (Use::Cursor, _) => SqlKind::Cursor,
         (Use::Assigned(ty, modifier), _) => SqlKind::Assignment { ty: *ty, modifier: *modifier },
         (_, Some(target)) => SqlKind::Assignment { ty: target.ty, modifier: target.modifier },
         (Use::Expression | Use::Field(_), None) => SqlKind::Expression,
@@ -220,7 +221,7 @@ fn make(number: SqlNumber, code: &Arc<Code>, frame: &Frame, spi: &mut Spi<'_>) -
     let simple = spi.simple(&prepared);
     let row = match piece.of {
         Use::Statement => spi.simple_row(&prepared),
-        Use::Expression | Use::Assigned(..) | Use::Field(_) => None,
+        Use::Cursor | Use::Expression | Use::Assigned(..) | Use::Field(_) => None,
     };
     let fast = simple.as_ref().and_then(|simple| Fast::of(simple.expr()));
     let (ty, modifier) = match prepared.columns().first() {

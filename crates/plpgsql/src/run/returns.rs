@@ -119,7 +119,7 @@ impl Run<'_, '_, '_> {
         {
             return Ok(());
         }
-        let (mut cursor, shown) = self.open_query(query, Some(false))?;
+        let (mut cursor, shown) = self.open_query(query, Some(false), false)?;
         let shape = super::plans::shape_of_columns(cursor.columns());
         let message = "structure of query does not match function result type";
         if let Err(error) = self.check_shape(&shape, &expected, message) {

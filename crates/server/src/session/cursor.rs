@@ -1,29 +1,25 @@
-//! Cursors: DECLARE, FETCH, MOVE, CLOSE (src/backend/commands/portalcmds.c,
-//! DoPortalRunFetch in src/backend/tcop/pquery.c).
+//! A cursor of DECLARE: its moves (DoPortalRunFetch in src/backend/tcop/pquery.c).
 //!
 //! A cursor runs its plan as rows are asked for. A cursor that may move backward (SCROLL) or
 //! outlives its transaction (WITH HOLD) keeps the rows that it has fetched. Beyond work_mem they
 //! are in a temporary file. As in PostgreSQL, a cursor declared without SCROLL may still move
 //! backward if its plan is simple enough. It begins to keep rows at its first backward move: its
 //! plan runs again up to its position, at the same snapshot.
+//!
+//! The session fetches from it for the client, and functions of the session fetch from it, too. The
+//! moves need the transaction alone.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use steppe_exec::{FetchStatus, RowSink, StoreReader, TupleStore};
-use steppe_sql::ast::{self, DeclareCursorStmt, FetchDirection, FetchStmt};
-use steppe_sql::plan::{Plan, PlanNode, ResultColumn, goes_backward};
+use steppe_exec::spi::{CursorPlace, held_from_before};
+use steppe_exec::{ExecEnv, FetchStatus, RowSink, StoreReader, Transaction, TupleStore};
+use steppe_sql::ast::{self, FetchDirection};
 use steppe_types::{Datum, Error, Result, SqlState};
 
-use super::Session;
-use super::explain::BoundParams;
-use super::plan::put_description;
-use super::portal::{PlanPortal, Portal, PortalBody};
-use super::run::{self, Progress};
-use super::sink::{KeepingSink, NullSink, ResultFormats, WireSink};
-use super::tag::CommandTag;
-use crate::cursor_place::{CursorPlace, CursorPlaces};
-use crate::plan_cache::CachedPlan;
+use super::portal::PlanPortal;
+use super::run;
+use super::sink::{KeepingSink, NullSink};
 
 /// Rows that one fetch for keeping gets.
 const KEEP_CHUNK_ROWS: u64 = 256;
@@ -32,24 +28,26 @@ const READ_CHUNK_ROWS: usize = 256;
 
 /// A cursor.
 pub(super) struct Cursor {
-    name: Arc<str>,
+    pub(super) name: Arc<str>,
     pub(super) plan: PlanPortal,
+    /// The environment of its plan, for another run, and for rows that it keeps.
+    pub(super) env: ExecEnv,
     /// The kept rows, if it keeps them.
-    kept: Option<Box<Kept>>,
+    pub(super) kept: Option<Box<Kept>>,
     /// WITH HOLD.
-    hold: bool,
+    pub(super) hold: bool,
     /// It may move backward.
-    scroll: bool,
+    pub(super) scroll: bool,
     /// WITH HOLD, and its transaction has committed.
-    held_beyond: bool,
-    binary: bool,
+    pub(super) held_beyond: bool,
+    pub(super) binary: bool,
     /// For a cursor that keeps no rows: rows handed out so far, and whether these are all.
-    at: u64,
-    at_end: bool,
+    pub(super) at: u64,
+    pub(super) at_end: bool,
 }
 
 /// Rows kept: in memory up to work_mem, then in a temporary file.
-struct Kept {
+pub(super) struct Kept {
     rows: TupleStore,
     reader: StoreReader,
     /// The plan has no more rows.
@@ -69,6 +67,53 @@ impl Kept {
     }
 }
 
+/// What is left of a FETCH after the cursor has moved as far as no rows are given.
+pub(super) enum Step {
+    /// Nothing. The FETCH answers this number of rows.
+    Nothing(u64),
+    /// So many next rows; `None`: all.
+    Next(Option<u64>),
+    /// These kept rows.
+    Kept(Span),
+}
+
+/// Kept rows, and the order in which they are given.
+pub(super) enum Span {
+    Forward(Range<usize>),
+    Backward(Range<usize>),
+}
+
+impl Span {
+    /// Its number of rows.
+    pub(super) fn len(&self) -> u64 {
+        let (Span::Forward(rows) | Span::Backward(rows)) = self;
+        rows.len() as u64
+    }
+
+    /// Takes its next rows, as many as are read at once.
+    fn take_some(&mut self) -> Option<Range<usize>> {
+        let (Span::Forward(rows) | Span::Backward(rows)) = &*self;
+        let (rows, some) = (rows.clone(), rows.len().min(READ_CHUNK_ROWS));
+        if some == 0 {
+            return None;
+        }
+        let taken;
+        (*self, taken) = match self {
+            Span::Forward(_) => {
+                let at = rows.start + some;
+                (Span::Forward(at..rows.end), rows.start..at)
+            }
+            Span::Backward(_) => {
+                let at = rows.end - some;
+                (Span::Backward(rows.start..at), at..rows.end)
+            }
+        };
+        Some(taken)
+    }
+}
+
+type Txn = Option<Transaction>;
+
 impl Cursor {
     /// Whether its transaction has committed, and it outlives it.
     pub(super) fn is_held(&self) -> bool {
@@ -80,13 +125,15 @@ impl Cursor {
         self.hold && !self.held_beyond
     }
 
-    /// The row that it is on.
-    fn place(&mut self) -> Result<CursorPlace> {
+    /// WITH HOLD, BINARY, SCROLL.
+    pub(super) fn options(&self) -> (bool, bool, bool) {
+        (self.hold, self.binary, self.scroll)
+    }
+
+    /// The row that it is on, for WHERE CURRENT OF.
+    pub(super) fn place(&mut self) -> Result<CursorPlace> {
         if self.held_beyond {
-            return Err(Error::new(
-                SqlState::INVALID_CURSOR_STATE,
-                format!("cursor \"{}\" is held from a previous transaction", self.name),
-            ));
+            return Err(held_from_before(&self.name));
         }
         let planned = Arc::clone(self.plan.plan.compiled.planned());
         let row = match &mut self.kept {
@@ -98,317 +145,120 @@ impl Cursor {
             }
             Some(_) => None,
         };
-        let positions = planned.positions.clone().unwrap_or_default();
-        Ok(CursorPlace { positions, is_simple: reads_in_place(&planned.plan), row })
+        Ok(CursorPlace::of(&planned, row))
     }
 
-    /// WITH HOLD, BINARY, SCROLL.
-    pub(super) fn options(&self) -> (bool, bool, bool) {
-        (self.hold, self.binary, self.scroll)
-    }
-}
-
-/// Refuses a statement that is no read-only query, and options that conflict with row locks
-/// (transformDeclareCursorStmt).
-fn check_declared(declare: &DeclareCursorStmt) -> Result<()> {
-    let ast::Statement::Select(select) = &*declare.query else {
-        let message = "DECLARE CURSOR must specify a SELECT statement";
-        return Err(Error::new(SqlState::INVALID_CURSOR_DEFINITION, message));
-    };
-    let mut queries = select.with.iter().flat_map(|with| &with.ctes).map(|cte| &*cte.query);
-    if queries.any(|query| !matches!(query, ast::Statement::Select(_))) {
-        let message = "DECLARE CURSOR must not contain data-modifying statements in WITH";
-        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
-    }
-    let Some(clause) = select.locking.first() else { return Ok(()) };
-    let clause = clause.strength.as_str();
-    let refused = |kind: &str, what: String| {
-        let detail = format!("{kind} cursors must be READ ONLY.");
-        Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, what).detail(detail))
-    };
-    if declare.hold {
-        return refused(
-            "Holdable",
-            format!("DECLARE CURSOR WITH HOLD ... {clause} is not supported"),
-        );
-    }
-    if declare.scroll == Some(true) {
-        return refused(
-            "Scrollable",
-            format!("DECLARE SCROLL CURSOR ... {clause} is not supported"),
-        );
-    }
-    if declare.sensitivity == ast::CursorSensitivity::Insensitive {
-        let message = format!("DECLARE INSENSITIVE CURSOR ... {clause} is not valid");
-        return Err(Error::new(SqlState::INVALID_CURSOR_DEFINITION, message)
-            .detail("Insensitive cursors must be READ ONLY."));
-    }
-    Ok(())
-}
-
-impl Session {
-    /// DECLARE.
-    pub(super) async fn declare_cursor(
-        &mut self,
-        declare: &DeclareCursorStmt,
-        source: &Arc<str>,
-        bound: &BoundParams,
-    ) -> Result<CommandTag> {
-        if !declare.hold {
-            self.require_block("DECLARE CURSOR")?;
-        }
-        self.portals.check_free("cursor", &declare.name)?;
-        let statement = Arc::new((*declare.query).clone());
-        check_declared(declare)?;
-        let make =
-            |session: &mut Session| session.plan_cursor(&statement, source, bound.declared());
-        let plan = self.made_locked(&statement, make).await?;
-        self.check_constants(&plan, &bound.values)?;
-        if let Some(command) = plan.refused_read_only {
-            self.check_writable(command)?;
-        }
-        let locks = plan.writes();
-        let scroll = declare
-            .scroll
-            .unwrap_or_else(|| !locks && goes_backward(&plan.compiled.planned().plan));
-        let keeps = declare.hold || declare.scroll == Some(true);
-        let mut plan = PlanPortal::new(plan, Arc::clone(&bound.values));
-        plan.may_run_again = scroll && !keeps;
-        self.start_statement()?;
-        self.start_execution(&mut plan)?;
-        self.suspend(&mut plan)?;
-        let kept = keeps.then(|| self.nothing_kept(&plan));
-        let cursor = Cursor {
-            name: declare.name.as_str().into(),
-            plan,
-            kept,
-            hold: declare.hold,
-            scroll,
-            held_beyond: false,
-            binary: declare.binary,
-            at: 0,
-            at_end: false,
-        };
-        let portal = Box::new(Portal {
-            body: PortalBody::Cursor(cursor),
-            source: Arc::clone(source),
-            formats: ResultFormats::Text,
-            depth: self.transaction.depth(),
-            created_at: self.statement.env.statement_timestamp,
-            bytes: 0,
-            has_failed: false,
-        });
-        self.portals.put(&declare.name, portal)?;
-        Ok(CommandTag::Plain("DECLARE CURSOR"))
+    /// The number of columns of its rows, including the columns that are not sent.
+    fn width(&self) -> usize {
+        self.plan.plan.compiled.planned().plan.types.len()
     }
 
-    /// CLOSE.
-    pub(super) fn close_cursor(&mut self, name: Option<&str>) -> Result<CommandTag> {
-        match name {
-            None => {
-                self.portals.remove_all(&mut self.transaction);
-                self.core.routines.end_transaction();
-                Ok(CommandTag::Plain("CLOSE CURSOR ALL"))
-            }
-            Some(name) if self.is_functions_cursor(name) => self.close_functions_cursor(name),
-            Some(name) => {
-                let portal = self.portals.take_cursor(name)?;
-                self.portals.put_back(name, portal);
-                self.portals.remove(name, &mut self.transaction);
-                Ok(CommandTag::Plain("CLOSE CURSOR"))
-            }
-        }
-    }
-
-    /// The columns of a cursor, for Describe of FETCH.
-    pub(super) fn cursor_columns(&self, name: &str) -> Option<Vec<ResultColumn>> {
-        let plan = match &self.portals.get(name).ok()?.body {
-            PortalBody::Cursor(cursor) => &cursor.plan,
-            PortalBody::Plan(plan) => plan,
-            PortalBody::Empty | PortalBody::Utility { .. } => return None,
-        };
-        Some(plan.plan.compiled.columns().to_vec())
-    }
-
-    /// FETCH and MOVE.
-    pub(super) async fn fetch_statement(
-        &mut self,
-        fetch: &FetchStmt,
-        formats: &ResultFormats,
-        describe: bool,
-    ) -> Result<CommandTag> {
-        if self.is_functions_cursor(&fetch.cursor) {
-            return self.fetch_functions_cursor(fetch, formats, describe);
-        }
-        let mut portal = self.portals.take_cursor(&fetch.cursor)?;
-        let runnable = portal.check_runnable(&fetch.cursor);
-        let fetched = match (&mut portal.body, runnable) {
-            (_, Err(error)) => Err(error),
-            (PortalBody::Cursor(cursor), Ok(())) => {
-                self.fetch_cursor(cursor, fetch, formats, describe).await
-            }
-            (PortalBody::Plan(plan), Ok(())) if plan.gives_rows() => {
-                self.fetch_bound(plan, fetch, formats, describe).await
-            }
-            (PortalBody::Utility { statement, .. }, Ok(()))
-                if self.utility_columns(statement).is_ok_and(|columns| columns.is_some()) =>
-            {
-                Err(Error::not_supported("FETCH from a portal that is no query's"))
-            }
-            // PostgreSQL's PortalRunFetch has this message.
-            _ => Err(Error::internal("unsupported portal strategy")),
-        };
-        if fetched.is_err() {
-            portal.fail(&mut self.transaction);
-        }
-        self.portals.put_back(&fetch.cursor, portal);
-        let rows = fetched?;
-        Ok(CommandTag::Rows(if fetch.is_move { "MOVE" } else { "FETCH" }, rows))
-    }
-
-    async fn fetch_cursor(
-        &mut self,
-        cursor: &mut Cursor,
-        fetch: &FetchStmt,
-        formats: &ResultFormats,
-        describe: bool,
-    ) -> Result<u64> {
-        let formats = if cursor.binary { &ResultFormats::Binary } else { formats };
-        if describe && !fetch.is_move {
-            put_description(&mut self.wire.out, cursor.plan.plan.compiled.columns(), formats)?;
-        }
-        if cursor.plan.may_run_again && !goes_on(fetch, cursor.at) {
-            self.keep_from_now(cursor)?;
-        }
-        let fetched = if cursor.kept.is_some() {
-            self.fetch_kept(cursor, fetch, formats).await
-        } else {
-            self.fetch_forward(cursor, fetch, formats).await
-        };
-        if fetched.is_err() {
-            cursor.plan.release(&mut self.transaction);
-        }
-        fetched
-    }
-
-    /// FETCH and MOVE on a portal of the extended protocol, which only moves forward. A statement
-    /// that changes rows has made all its changes before its first row is fetched.
-    async fn fetch_bound(
-        &mut self,
-        plan: &mut PlanPortal,
-        fetch: &FetchStmt,
-        formats: &ResultFormats,
-        describe: bool,
-    ) -> Result<u64> {
-        if plan.execution.is_none() && plan.done.is_none() {
-            let start = self.start_at_once(plan, formats, 1)?;
-            self.start_plan(plan, formats, 1, start).await?;
-            self.suspend(plan)?;
-        }
-        let (at, at_end) = (plan.told, plan.done.is_some());
-        let nothing = PlanPortal::new(Arc::clone(&plan.plan), Arc::clone(&plan.params));
-        let plan_of = std::mem::replace(plan, nothing);
-        let mut cursor = Cursor {
-            name: fetch.cursor.as_str().into(),
-            plan: plan_of,
-            kept: None,
-            hold: false,
-            scroll: false,
-            held_beyond: false,
-            binary: false,
-            at,
-            at_end,
-        };
-        let fetched = self.fetch_cursor(&mut cursor, fetch, formats, describe).await;
-        *plan = cursor.plan;
-        plan.told = cursor.at;
-        fetched
-    }
-
-    /// Execute of a cursor that DECLARE has made: sends its next rows, or all if `max_rows` is 0.
-    pub(super) async fn execute_cursor(
-        &mut self,
-        cursor: &mut Cursor,
-        max_rows: u64,
-        formats: &ResultFormats,
-    ) -> Result<u64> {
-        let fetch = FetchStmt {
-            direction: FetchDirection::Forward,
-            count: i64::try_from(max_rows).ok().filter(|rows| *rows > 0).unwrap_or(ast::FETCH_ALL),
-            is_move: false,
-            cursor: String::new(),
-        };
-        self.fetch_cursor(cursor, &fetch, formats, false).await
-    }
-
-    /// Stores the positions of the cursors that a statement names, for its WHERE CURRENT OF.
-    pub(super) fn place_cursors(&mut self, plan: &CachedPlan) {
-        if plan.compiled.planned().cursors.is_empty() {
-            return;
-        }
-        let mut places = CursorPlaces::default();
-        for name in &plan.compiled.planned().cursors {
-            let place = self.portals.cursor_mut(name).and_then(Cursor::place);
-            places.0.insert(Arc::clone(name), place);
-        }
-        *self.core.cursor_places.lock() = places;
-    }
-
-    /// An empty store for the rows of a cursor over this plan.
-    fn nothing_kept(&self, portal: &PlanPortal) -> Box<Kept> {
-        let width = row_width(portal);
-        let temp = Some(Arc::clone(&self.statement.env.temp));
+    /// An empty store for its rows.
+    pub(super) fn nothing_kept(&self) -> Box<Kept> {
+        let temp = Some(Arc::clone(&self.env.temp));
         Box::new(Kept {
-            rows: TupleStore::new(width, self.statement.env.work_mem_bytes, temp),
+            rows: TupleStore::new(self.width(), self.env.work_mem_bytes, temp),
             reader: StoreReader::default(),
             complete: false,
             position: 0,
         })
     }
 
+    /// FETCH by a function: gives rows to the sink, and moves.
+    pub(super) fn fetch_for_function(
+        &mut self,
+        txn: &mut Txn,
+        movement: (FetchDirection, i64),
+        sink: &mut dyn RowSink,
+    ) -> Result<u64> {
+        let columns = self.plan.plan.compiled.columns().len();
+        let sink = &mut Visible { sink, columns };
+        match self.begin_fetch(txn, movement, false)? {
+            Step::Nothing(rows) => Ok(rows),
+            Step::Next(count) => self.next_rows(txn, count.unwrap_or(0), sink),
+            Step::Kept(mut span) => {
+                let count = span.len();
+                while self.next_kept(&mut span, sink)? {}
+                Ok(count)
+            }
+        }
+    }
+
+    /// Moves the cursor for a FETCH or MOVE as far as no rows are given.
+    pub(super) fn begin_fetch(
+        &mut self,
+        txn: &mut Txn,
+        (direction, count): (FetchDirection, i64),
+        is_move: bool,
+    ) -> Result<Step> {
+        if self.plan.may_run_again && !goes_on(direction, count, self.at) {
+            self.keep_from_now(txn)?;
+        }
+        match self.kept.is_some() {
+            true => self.find_rows(txn, direction, count).map(Step::Kept),
+            false => self.forward(txn, (direction, count), is_move),
+        }
+    }
+
+    /// Gives the next of the kept rows to the sink. Returns false if there are none.
+    pub(super) fn next_kept(&mut self, span: &mut Span, sink: &mut dyn RowSink) -> Result<bool> {
+        let is_backward = matches!(span, Span::Backward(_));
+        let Some(rows) = span.take_some() else { return Ok(false) };
+        let (count, width, mut values) = (rows.len(), self.width(), Vec::new());
+        let Some(kept) = &mut self.kept else { return Ok(false) };
+        tokio::task::block_in_place(|| kept.read(rows, &mut values))?;
+        for i in 0..count {
+            let at = width * if is_backward { count - 1 - i } else { i };
+            sink.row(&values[at..at + width])?;
+        }
+        Ok(true)
+    }
+
     /// Begins to keep rows: the rows up to the position are fetched once more.
-    fn keep_from_now(&mut self, cursor: &mut Cursor) -> Result<()> {
-        let Some(execution) = &cursor.plan.execution else {
+    fn keep_from_now(&mut self, txn: &mut Txn) -> Result<()> {
+        let Some(execution) = &self.plan.execution else {
             return Err(Error::internal("cursor has no execution"));
         };
-        let again = execution.again(Arc::clone(&cursor.plan.params), &self.statement.env)?;
-        cursor.plan.execution = Some(Box::new(again));
-        cursor.plan.done = None;
-        cursor.plan.may_run_again = false;
-        cursor.kept = Some(self.nothing_kept(&cursor.plan));
-        let at = usize::try_from(cursor.at).unwrap_or(usize::MAX);
-        let position = at.saturating_add(usize::from(cursor.at_end));
-        self.keep_until(cursor, position)?;
-        if let Some(kept) = &mut cursor.kept {
+        let again = execution.again(Arc::clone(&self.plan.params), &self.env)?;
+        self.plan.execution = Some(Box::new(again));
+        self.plan.done = None;
+        self.plan.may_run_again = false;
+        self.kept = Some(self.nothing_kept());
+        let at = usize::try_from(self.at).unwrap_or(usize::MAX);
+        let position = at.saturating_add(usize::from(self.at_end));
+        self.keep_until(txn, position)?;
+        if let Some(kept) = &mut self.kept {
             kept.position = position;
         }
         Ok(())
     }
 
-    /// FETCH from a cursor that keeps no rows: it only moves forward.
-    async fn fetch_forward(
+    /// A FETCH from a cursor that keeps no rows: it only moves forward.
+    fn forward(
         &mut self,
-        cursor: &mut Cursor,
-        fetch: &FetchStmt,
-        formats: &ResultFormats,
-    ) -> Result<u64> {
+        txn: &mut Txn,
+        (direction, count): (FetchDirection, i64),
+        is_move: bool,
+    ) -> Result<Step> {
         // The row that it is on, or one more than the last.
-        let position = cursor.at + u64::from(cursor.at_end);
-        let is_on_row = position > 0 && !cursor.at_end;
-        let direction = match fetch.direction {
-            FetchDirection::Backward if fetch.count < 0 => FetchDirection::Forward,
-            FetchDirection::Forward if fetch.count < 0 => FetchDirection::Backward,
+        let position = self.at + u64::from(self.at_end);
+        let is_on_row = position > 0 && !self.at_end;
+        let direction = match direction {
+            FetchDirection::Backward if count < 0 => FetchDirection::Forward,
+            FetchDirection::Forward if count < 0 => FetchDirection::Backward,
             direction => direction,
         };
         let wanted = match direction {
-            FetchDirection::Forward => fetch.count.saturating_abs(),
-            _ => fetch.count,
+            FetchDirection::Forward => count.saturating_abs(),
+            _ => count,
         };
         let (skip, count) = match (direction, wanted) {
-            (FetchDirection::Absolute, 0) if position == 0 => return Ok(0),
+            (FetchDirection::Absolute, 0) if position == 0 => return Ok(Step::Nothing(0)),
             (FetchDirection::Absolute, 0) => return Err(only_forward()),
-            (_, 0) if fetch.is_move => return Ok(u64::from(is_on_row)),
-            (FetchDirection::Forward | FetchDirection::Relative, 0) if !is_on_row => return Ok(0),
+            (_, 0) if is_move => return Ok(Step::Nothing(u64::from(is_on_row))),
+            (FetchDirection::Forward | FetchDirection::Relative, 0) if !is_on_row => {
+                return Ok(Step::Nothing(0));
+            }
             (FetchDirection::Forward, ast::FETCH_ALL) => (0, None),
             (FetchDirection::Forward, n @ 1..) => (0, Some(n as u64)),
             (FetchDirection::Relative, n @ 1..) => (n as u64 - 1, Some(1)),
@@ -418,165 +268,79 @@ impl Session {
             _ => return Err(only_forward()),
         };
         if skip > 0 {
-            self.skip_rows(cursor, skip)?;
+            self.next_rows(txn, skip, &mut NullSink)?;
         }
-        match count {
-            None if !fetch.is_move => {
-                let before = cursor.at;
-                cursor.at += self.stream_rows(cursor, 0, formats).await?;
-                Ok(cursor.at - before)
-            }
-            None => self.skip_rows(cursor, 0),
-            Some(count) if fetch.is_move => self.skip_rows(cursor, count),
-            Some(count) => {
-                let rows = self.stream_rows(cursor, count, formats).await?;
-                cursor.at += rows;
-                Ok(rows)
-            }
-        }
+        Ok(Step::Next(count))
     }
 
-    /// Sends up to `count` rows, or all if it is 0. Returns the number of rows.
-    async fn stream_rows(
+    /// Gives up to `count` next rows to the sink, or all if it is 0. Returns the number of rows.
+    pub(super) fn next_rows(
         &mut self,
-        cursor: &mut Cursor,
+        txn: &mut Txn,
         count: u64,
-        formats: &ResultFormats,
+        sink: &mut dyn RowSink,
     ) -> Result<u64> {
-        if cursor.at_end {
+        if self.at_end {
             return Ok(0);
         }
-        let progress = self.run_plan(&mut cursor.plan, formats, count).await?;
-        match (progress, &cursor.plan.done) {
-            (Progress::Suspended, _) => Ok(count),
-            (Progress::Done, Some(CommandTag::Rows(_, total))) => {
-                cursor.at_end = true;
-                Ok(total.saturating_sub(cursor.at))
-            }
-            (Progress::Done, _) => Ok(0),
-        }
-    }
-
-    /// Skips up to `count` rows, or all if it is 0. Returns the number of rows.
-    fn skip_rows(&mut self, cursor: &mut Cursor, count: u64) -> Result<u64> {
-        if cursor.at_end {
-            return Ok(0);
-        }
-        let status =
-            run::fetch(&mut cursor.plan, &mut self.transaction.txn, count, &mut NullSink, true)?;
-        let rows = match status {
+        let rows = match run::fetch(&mut self.plan, txn, count, sink, true)? {
             FetchStatus::Suspended { rows } => rows,
             FetchStatus::Done { rows } => {
-                cursor.at_end = true;
-                self.finish_execution(&mut cursor.plan, rows);
-                rows.saturating_sub(cursor.at)
+                self.at_end = true;
+                self.plan.finish(rows, txn);
+                rows.saturating_sub(self.at)
             }
         };
-        cursor.at += rows;
+        self.at += rows;
         Ok(rows)
     }
 
-    /// FETCH from a cursor that keeps its rows, in any direction.
-    async fn fetch_kept(
-        &mut self,
-        cursor: &mut Cursor,
-        fetch: &FetchStmt,
-        formats: &ResultFormats,
-    ) -> Result<u64> {
-        let (mut range, backward) = match self.find_rows(cursor, fetch)? {
-            Span::Forward(range) => (range, false),
-            Span::Backward(range) => (range, true),
-        };
-        let count = range.len() as u64;
-        if fetch.is_move {
-            return Ok(count);
-        }
-        while !range.is_empty() {
-            self.core.handle.shared().check_interrupts()?;
-            let some = range.len().min(READ_CHUNK_ROWS);
-            let chunk = match backward {
-                false => range.start..range.start + some,
-                true => range.end - some..range.end,
-            };
-            range = match backward {
-                false => chunk.end..range.end,
-                true => range.start..chunk.start,
-            };
-            self.put_kept(cursor, chunk, backward, formats)?;
-            self.pass_rows_on().await?;
-        }
-        Ok(count)
-    }
-
-    /// Appends kept rows to the answer.
-    fn put_kept(
-        &mut self,
-        cursor: &mut Cursor,
-        rows: Range<usize>,
-        backward: bool,
-        formats: &ResultFormats,
-    ) -> Result<()> {
-        let Some(kept) = &mut cursor.kept else { return Ok(()) };
-        let (count, mut values) = (rows.len(), Vec::new());
-        tokio::task::block_in_place(|| kept.read(rows, &mut values))?;
-        let columns = cursor.plan.plan.compiled.columns();
-        let io = &self.statement.env.io;
-        let mut sink = WireSink { out: &mut self.wire.out, columns, formats, io, rows_at: None };
-        let width = row_width(&cursor.plan);
-        for i in 0..count {
-            let at = width * if backward { count - 1 - i } else { i };
-            sink.row(&values[at..at + width])?;
-        }
-        Ok(())
-    }
-
     /// Moves the position, and returns the rows that the move passes.
-    fn find_rows(&mut self, cursor: &mut Cursor, fetch: &FetchStmt) -> Result<Span> {
-        let position = cursor.kept.as_ref().map_or(0, |kept| kept.position);
-        let count = fetch.count;
-        match fetch.direction {
-            FetchDirection::Forward if count >= 0 => self.pass_forward(cursor, count as u64),
-            FetchDirection::Forward => self.pass_backward(cursor, count.unsigned_abs()),
-            FetchDirection::Backward if count >= 0 => self.pass_backward(cursor, count as u64),
-            FetchDirection::Backward => self.pass_forward(cursor, count.unsigned_abs()),
+    fn find_rows(&mut self, txn: &mut Txn, direction: FetchDirection, count: i64) -> Result<Span> {
+        let position = self.kept.as_ref().map_or(0, |kept| kept.position);
+        match direction {
+            FetchDirection::Forward if count >= 0 => self.pass_forward(txn, count as u64),
+            FetchDirection::Forward => self.pass_backward(txn, count.unsigned_abs()),
+            FetchDirection::Backward if count >= 0 => self.pass_backward(txn, count as u64),
+            FetchDirection::Backward => self.pass_forward(txn, count.unsigned_abs()),
             FetchDirection::Relative => {
                 let target = (position as i64).saturating_add(count);
-                self.go_to(cursor, usize::try_from(target).unwrap_or(0))
+                self.go_to(txn, usize::try_from(target).unwrap_or(0))
             }
             FetchDirection::Absolute if count >= 0 => {
-                self.go_to(cursor, usize::try_from(count).unwrap_or(usize::MAX))
+                self.go_to(txn, usize::try_from(count).unwrap_or(usize::MAX))
             }
             FetchDirection::Absolute => {
-                self.keep_until(cursor, usize::MAX)?;
-                let total = cursor.kept.as_ref().map_or(0, |kept| kept.rows.len()) as i64;
+                self.keep_until(txn, usize::MAX)?;
+                let total = self.kept.as_ref().map_or(0, |kept| kept.rows.len()) as i64;
                 let target = total.saturating_add(count).saturating_add(1);
-                self.go_to(cursor, usize::try_from(target).unwrap_or(0))
+                self.go_to(txn, usize::try_from(target).unwrap_or(0))
             }
         }
     }
 
-    fn pass_forward(&mut self, cursor: &mut Cursor, count: u64) -> Result<Span> {
+    fn pass_forward(&mut self, txn: &mut Txn, count: u64) -> Result<Span> {
         if count == 0 {
             // FETCH 0 gives the current row again.
-            let position = cursor.kept.as_ref().map_or(0, |kept| kept.position);
-            return self.go_to(cursor, position);
+            let position = self.kept.as_ref().map_or(0, |kept| kept.position);
+            return self.go_to(txn, position);
         }
         let count = usize::try_from(count).unwrap_or(usize::MAX);
-        let start = cursor.kept.as_ref().map_or(0, |kept| kept.position);
+        let start = self.kept.as_ref().map_or(0, |kept| kept.position);
         let wanted = start.saturating_add(count);
-        self.keep_until(cursor, wanted)?;
-        let Some(kept) = &mut cursor.kept else { return Ok(Span::Forward(0..0)) };
+        self.keep_until(txn, wanted)?;
+        let Some(kept) = &mut self.kept else { return Ok(Span::Forward(0..0)) };
         let total = kept.rows.len();
         let first = start.min(total);
         kept.position = if wanted > total { total + 1 } else { wanted };
         Ok(Span::Forward(first..wanted.min(total)))
     }
 
-    fn pass_backward(&mut self, cursor: &mut Cursor, count: u64) -> Result<Span> {
-        let Some(kept) = &mut cursor.kept else { return Ok(Span::Backward(0..0)) };
+    fn pass_backward(&mut self, txn: &mut Txn, count: u64) -> Result<Span> {
+        let Some(kept) = &mut self.kept else { return Ok(Span::Backward(0..0)) };
         if count == 0 {
             let position = kept.position;
-            return self.go_to(cursor, position);
+            return self.go_to(txn, position);
         }
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         // Rows before the current one.
@@ -587,9 +351,9 @@ impl Session {
     }
 
     /// Puts the cursor on row `target` (from 1), and passes only that row.
-    fn go_to(&mut self, cursor: &mut Cursor, target: usize) -> Result<Span> {
-        self.keep_until(cursor, target)?;
-        let Some(kept) = &mut cursor.kept else { return Ok(Span::Forward(0..0)) };
+    fn go_to(&mut self, txn: &mut Txn, target: usize) -> Result<Span> {
+        self.keep_until(txn, target)?;
+        let Some(kept) = &mut self.kept else { return Ok(Span::Forward(0..0)) };
         let total = kept.rows.len();
         kept.position = target.min(total + 1);
         Ok(match target {
@@ -600,40 +364,34 @@ impl Session {
     }
 
     /// Fetches and keeps rows until there are `wanted`, or no more.
-    fn keep_until(&mut self, cursor: &mut Cursor, wanted: usize) -> Result<()> {
-        while let Some(kept) = &mut cursor.kept {
+    pub(super) fn keep_until(&mut self, txn: &mut Txn, wanted: usize) -> Result<()> {
+        while let Some(kept) = &mut self.kept {
             if kept.complete || kept.rows.len() >= wanted {
                 return Ok(());
             }
             let missing = (wanted - kept.rows.len()) as u64;
             let mut sink = KeepingSink(&mut kept.rows);
             let chunk = missing.min(KEEP_CHUNK_ROWS);
-            let status =
-                run::fetch(&mut cursor.plan, &mut self.transaction.txn, chunk, &mut sink, true)?;
+            let status = run::fetch(&mut self.plan, txn, chunk, &mut sink, true)?;
             if let FetchStatus::Done { rows } = status {
                 kept.complete = true;
-                self.finish_execution(&mut cursor.plan, rows);
+                self.plan.finish(rows, txn);
             }
         }
         Ok(())
     }
-
-    /// At COMMIT, fetches all rows of the cursors WITH HOLD (PersistHoldablePortal).
-    pub(super) fn keep_held_cursors(&mut self) -> Result<()> {
-        let mut portals = std::mem::take(&mut self.portals);
-        let kept = portals.cursors_mut().filter(|cursor| cursor.hold).try_for_each(|cursor| {
-            self.keep_until(cursor, usize::MAX)?;
-            cursor.held_beyond = true;
-            Ok(())
-        });
-        self.portals = portals;
-        kept
-    }
 }
 
-/// The number of columns of a cursor's rows, including the columns that are not sent.
-fn row_width(portal: &PlanPortal) -> usize {
-    portal.plan.compiled.planned().plan.types.len()
+/// Passes on the columns of rows that are not their positions.
+struct Visible<'s> {
+    sink: &'s mut dyn RowSink,
+    columns: usize,
+}
+
+impl RowSink for Visible<'_> {
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        self.sink.row(row.get(..self.columns).unwrap_or(row))
+    }
 }
 
 /// 55000 for a FETCH that would move a NO SCROLL cursor backward.
@@ -644,31 +402,10 @@ fn only_forward() -> Error {
 }
 
 /// Whether a FETCH moves forward from row `at`.
-fn goes_on(fetch: &FetchStmt, at: u64) -> bool {
-    match fetch.direction {
-        FetchDirection::Forward | FetchDirection::Relative => fetch.count > 0,
-        FetchDirection::Absolute => u64::try_from(fetch.count).is_ok_and(|row| row > at),
+fn goes_on(direction: FetchDirection, count: i64, at: u64) -> bool {
+    match direction {
+        FetchDirection::Forward | FetchDirection::Relative => count > 0,
+        FetchDirection::Absolute => u64::try_from(count).is_ok_and(|row| row > at),
         FetchDirection::Backward => false,
     }
-}
-
-/// Whether the last row that a plan has returned is the row that its scan is on.
-fn reads_in_place(plan: &Plan) -> bool {
-    match &plan.node {
-        PlanNode::SeqScan { .. }
-        | PlanNode::IndexScan { .. }
-        | PlanNode::BitmapScan { .. }
-        | PlanNode::TidScan { .. } => true,
-        PlanNode::PartitionScan { template: child, .. }
-        | PlanNode::Result { child: Some(child), .. }
-        | PlanNode::SubqueryScan { child, .. }
-        | PlanNode::Limit { child, .. } => reads_in_place(child),
-        PlanNode::Append(children) => children.iter().all(reads_in_place),
-        _ => false,
-    }
-}
-
-enum Span {
-    Forward(Range<usize>),
-    Backward(Range<usize>),
 }

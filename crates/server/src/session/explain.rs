@@ -205,7 +205,6 @@ impl Session {
         }
         self.start_statement()?;
         self.settle_plan(&mut portal.plan)?;
-        self.place_cursors(&portal.plan);
         let serialize = options.serialize.map(|format| match format {
             WireFormat::Text => ResultFormats::Text,
             WireFormat::Binary => ResultFormats::Binary,

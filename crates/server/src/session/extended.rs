@@ -144,7 +144,7 @@ impl Session {
         if bind.portal.is_empty() {
             self.portals.remove("", &mut self.transaction);
         } else {
-            self.portals.check_free("cursor", bind.portal)?;
+            self.check_portal_free(bind.portal)?;
         }
         match prepared.body {
             Body::Empty => {
@@ -277,16 +277,19 @@ impl Session {
     }
 
     fn describe_portal(&mut self, name: &str) -> Result<()> {
-        let portal = self.portals.get(name)?;
-        let formats = portal.formats.clone();
-        let plan = match &portal.body {
-            PortalBody::Empty => None,
-            PortalBody::Plan(plan) => Some(Arc::clone(&plan.plan)),
-            PortalBody::Cursor(cursor) => Some(Arc::clone(&cursor.plan.plan)),
-            PortalBody::Utility { statement, .. } => {
-                let statement = Arc::clone(statement);
-                return self.describe_utility(&statement, &formats);
-            }
+        let looked_at = self.portals.with(name, |portal| {
+            let plan = match &portal.body {
+                PortalBody::Empty => Ok(None),
+                PortalBody::Plan(plan) => Ok(Some(Arc::clone(&plan.plan))),
+                PortalBody::Cursor(cursor) => Ok(Some(Arc::clone(&cursor.plan.plan))),
+                PortalBody::Utility { statement, .. } => Err(Arc::clone(statement)),
+            };
+            (portal.formats.clone(), plan)
+        });
+        let (formats, plan) = looked_at?;
+        let plan = match plan {
+            Ok(plan) => plan,
+            Err(statement) => return self.describe_utility(&statement, &formats),
         };
         match plan {
             Some(plan) if !plan.description.is_empty() => {
@@ -315,7 +318,7 @@ impl Session {
         let max_rows = u64::try_from(max_rows).unwrap_or(0);
         let executed = self.execute_taken(name, &mut portal, max_rows).await;
         if executed.is_err() {
-            portal.fail(&mut self.transaction);
+            portal.fail(&mut self.transaction.txn);
         }
         // A statement that has ended the transaction has removed its portals.
         let is_empty = matches!(portal.body, PortalBody::Empty);
@@ -327,16 +330,18 @@ impl Session {
 
     /// The errors that refuse a portal's run without making the portal fail.
     fn check_executable(&self, name: &str) -> Result<()> {
-        let portal = self.portals.get(name)?;
-        let ends_block = match &portal.body {
-            PortalBody::Utility { statement, .. } => ends_failed_block(statement),
-            PortalBody::Empty => true,
-            _ => false,
-        };
-        if self.transaction.is_failed() && !ends_block {
-            return Err(failed_block());
-        }
-        portal.check_runnable(name)
+        let is_failed = self.transaction.is_failed();
+        self.portals.with(name, |portal| {
+            let ends_block = match &portal.body {
+                PortalBody::Utility { statement, .. } => ends_failed_block(statement),
+                PortalBody::Empty => true,
+                _ => false,
+            };
+            if is_failed && !ends_block {
+                return Err(failed_block());
+            }
+            portal.check_runnable(name)
+        })?
     }
 
     async fn execute_taken(

@@ -179,7 +179,8 @@ impl Session {
     /// Stores the session's prepared statements and cursors for the views that show them.
     #[cold]
     fn show_named(&self) {
-        let named = Named { cursors: self.portals.shown(), statements: self.statements.shown() };
+        let unnamed = self.portals.shown_unnamed();
+        let named = Named { unnamed, statements: self.statements.shown() };
         *self.core.named.lock() = named;
     }
 }

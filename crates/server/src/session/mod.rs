@@ -29,6 +29,7 @@ mod copy_out;
 mod counting;
 mod create_as;
 mod cursor;
+mod cursor_statements;
 mod explain;
 mod explained_run;
 mod extended;
@@ -37,6 +38,7 @@ mod lock;
 mod locked;
 mod plan;
 mod portal;
+mod portals;
 mod rows;
 mod run;
 pub(crate) mod set;
@@ -85,12 +87,14 @@ use crate::settings::{LiveSettings, SessionSettings};
 use crate::stream::{Accepted, Stream};
 use crate::system_views::SessionEnd;
 use crate::workers;
+pub(crate) use portals::NamedPortals;
 pub(crate) use set::flatten;
 pub(crate) use steppe_functions::Identity;
 pub(crate) use utility::{load, name_of};
 
 use client::{Client, HELD_BACK_BYTES, KEEP_BYTES, SEND_AT_BYTES};
-use portal::{Portals, Statements};
+use portal::Statements;
+use portals::Portals;
 use state::{Counters, PlanningState, SettingsView, StatementState, Wire};
 use transaction::TransactionState;
 
@@ -139,6 +143,7 @@ impl Session {
             temp,
         };
         Session {
+            portals: Portals::of(core.portals.clone()),
             core,
             control,
             settings: SettingsView {
@@ -153,7 +158,6 @@ impl Session {
             transaction: TransactionState::default(),
             statement: StatementState::new(env),
             statements: Statements::default(),
-            portals: Portals::default(),
             planning: PlanningState::new(),
             counters: Counters::default(),
             wire: Wire::new(),

@@ -1,11 +1,11 @@
 //! Prepared statements and portals, which the extended protocol, PREPARE and DECLARE name. Their
-//! number and size are limited.
+//! number and size are limited. [`super::portals`] has the list of a session's portals.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use hashbrown::HashMap;
-use steppe_exec::{ExecEnv, Execution, LeafOfStatement, StoreReader, TupleStore};
+use steppe_exec::{ExecEnv, Execution, LeafOfStatement, StoreReader, Transaction, TupleStore};
 use steppe_sql::ast;
 use steppe_sql::query::Command;
 use steppe_storage::Usage;
@@ -17,17 +17,16 @@ use super::explain::BoundParams;
 use super::explained_run::ExplainedRun;
 use super::sink::ResultFormats;
 use super::tag::CommandTag;
-use super::transaction::TransactionState;
 use crate::plan_cache::CachedPlan;
 use crate::statements::Temporary;
 use crate::system_views::session::{ShownCursor, ShownStatement};
 
-type Map<T> = HashMap<Box<str>, T, foldhash::fast::RandomState>;
+pub(super) type Map<T> = HashMap<Box<str>, T, foldhash::fast::RandomState>;
 
 /// Named statements, and named portals, that one session may have.
-const NAMED_MAX: usize = 10_000;
+pub(super) const NAMED_MAX: usize = 10_000;
 /// Bytes of text and parameters that each of the two may take.
-const BYTES_MAX: usize = 256 << 20;
+pub(super) const BYTES_MAX: usize = 256 << 20;
 
 /// Rows that took this long are worth the two changes of threads when the plan runs on another
 /// thread.
@@ -70,7 +69,7 @@ impl Prepared {
 }
 
 #[cold]
-fn too_many(what: &str) -> Error {
+pub(super) fn too_many(what: &str) -> Error {
     Error::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, format!("too many {what}")).detail(format!(
         "A session has {NAMED_MAX} at most, of {} MB of text and parameters.",
         BYTES_MAX >> 20
@@ -271,10 +270,20 @@ impl PlanPortal {
     }
 
     /// Releases the execution and the snapshot of a suspended portal.
-    pub(super) fn release(&mut self, transaction: &mut TransactionState) {
+    pub(super) fn release(&mut self, txn: &mut Option<Transaction>) {
         self.execution = None;
-        if let (Some(snapshot), Some(txn)) = (self.held.take(), &mut transaction.txn) {
+        if let (Some(snapshot), Some(txn)) = (self.held.take(), txn) {
             txn.txn.release_snapshot(snapshot);
+        }
+    }
+
+    /// It has returned its last row. `rows` is the number for its tag.
+    pub(super) fn finish(&mut self, rows: u64, txn: &mut Option<Transaction>) {
+        self.done = Some(CommandTag::of_command(self.plan.compiled.planned().command, rows));
+        self.handed_rows = rows;
+        self.keep_for_explanation();
+        if !self.may_run_again {
+            self.release(txn);
         }
     }
 }
@@ -371,201 +380,6 @@ pub(super) struct Portal {
     pub(super) has_failed: bool,
 }
 
-/// A session's portals. Each is in a box, because a run takes it out and puts it back.
-#[derive(Default)]
-pub(super) struct Portals {
-    named: Map<Box<Portal>>,
-    /// The portal that drivers use. It is kept separately, so that it needs no look-up.
-    unnamed: Option<Box<Portal>>,
-    /// The size of all of them.
-    bytes: usize,
-}
-
-impl Portals {
-    /// The portal of this name.
-    pub(super) fn get(&self, name: &str) -> Result<&Portal> {
-        let found = if name.is_empty() { self.unnamed.as_ref() } else { self.named.get(name) };
-        found.map(|portal| &**portal).ok_or_else(|| no_portal("portal", name))
-    }
-
-    /// Takes a portal out in order to run it; [`Portals::put_back`] follows.
-    pub(super) fn take(&mut self, name: &str) -> Result<Box<Portal>> {
-        self.take_any(name).ok_or_else(|| no_portal("portal", name))
-    }
-
-    fn take_any(&mut self, name: &str) -> Option<Box<Portal>> {
-        let taken = if name.is_empty() { self.unnamed.take() } else { self.named.remove(name) };
-        if let Some(portal) = &taken {
-            self.bytes -= portal.bytes;
-        }
-        taken
-    }
-
-    /// The cursor that WHERE CURRENT OF names.
-    pub(super) fn cursor_mut(&mut self, name: &str) -> Result<&mut Cursor> {
-        match self.named.get_mut(name).map(|portal| &mut portal.body) {
-            Some(PortalBody::Cursor(cursor)) => Ok(cursor),
-            None => Err(no_portal("cursor", name)),
-            Some(PortalBody::Plan(plan))
-                if plan.plan.compiled.planned().command == Command::Select =>
-            {
-                Err(Error::not_supported("WHERE CURRENT OF a portal of the extended protocol"))
-            }
-            Some(_) => {
-                let message = format!("cursor \"{name}\" is not a SELECT query");
-                Err(Error::new(SqlState::INVALID_CURSOR_STATE, message))
-            }
-        }
-    }
-
-    /// Takes a cursor out.
-    pub(super) fn take_cursor(&mut self, name: &str) -> Result<Box<Portal>> {
-        self.take_any(name).ok_or_else(|| no_portal("cursor", name))
-    }
-
-    /// 42P03 if there is such a portal.
-    pub(super) fn check_free(&self, what: &str, name: &str) -> Result<()> {
-        if name.is_empty() || !self.named.contains_key(name) {
-            return Ok(());
-        }
-        let message = format!("{what} \"{name}\" already exists");
-        Err(Error::new(SqlState::DUPLICATE_CURSOR, message))
-    }
-
-    /// Adds a portal.
-    pub(super) fn put(&mut self, name: &str, portal: Box<Portal>) -> Result<()> {
-        let bytes = self.bytes + portal.bytes;
-        if self.named.len() >= NAMED_MAX || bytes > BYTES_MAX {
-            return Err(too_many("portals"));
-        }
-        self.put_back(name, portal);
-        Ok(())
-    }
-
-    /// Puts back the portal that [`Portals::take`] took.
-    pub(super) fn put_back(&mut self, name: &str, portal: Box<Portal>) {
-        self.bytes += portal.bytes;
-        if name.is_empty() {
-            self.unnamed = Some(portal);
-        } else {
-            self.named.insert(name.into(), portal);
-        }
-    }
-
-    /// Close. Returns whether the portal existed.
-    pub(super) fn remove(&mut self, name: &str, transaction: &mut TransactionState) -> bool {
-        let Some(mut portal) = self.take_any(name) else { return false };
-        portal.release(transaction);
-        true
-    }
-
-    /// CLOSE ALL.
-    pub(super) fn remove_all(&mut self, transaction: &mut TransactionState) {
-        for portal in self.all_mut() {
-            portal.release(transaction);
-        }
-        self.clear();
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.named.clear();
-        self.unnamed = None;
-        self.bytes = 0;
-    }
-
-    fn all_mut(&mut self) -> impl Iterator<Item = &mut Box<Portal>> {
-        self.named.values_mut().chain(&mut self.unnamed)
-    }
-
-    /// At the end of a transaction, removes all portals except cursors WITH HOLD.
-    pub(super) fn end_transaction(&mut self, transaction: &mut TransactionState) {
-        if self.named.is_empty() && self.unnamed.is_none() {
-            return;
-        }
-        self.retain(transaction, |portal| match &portal.body {
-            PortalBody::Cursor(cursor) => cursor.is_held(),
-            _ => false,
-        });
-    }
-
-    /// An error aborts the transaction, or its part after the savepoint at position `at`. The
-    /// portals made in that part fail (AtAbort_Portals, AtSubAbort_Portals).
-    pub(super) fn fail_deeper(&mut self, at: Option<usize>, transaction: &mut TransactionState) {
-        for portal in self.all_mut() {
-            let is_held = matches!(&portal.body, PortalBody::Cursor(cursor) if cursor.is_held());
-            if !is_held && at.is_none_or(|at| portal.depth > at) {
-                portal.fail(transaction);
-            }
-        }
-    }
-
-    /// ROLLBACK TO the savepoint at position `at` removes the portals made after it.
-    pub(super) fn drop_deeper(&mut self, at: usize, transaction: &mut TransactionState) {
-        self.retain(transaction, |portal| portal.depth <= at);
-    }
-
-    /// RELEASE of the savepoint at position `at`: its portals belong to the level below.
-    pub(super) fn lower_depth(&mut self, at: usize) {
-        for portal in self.all_mut() {
-            portal.depth = portal.depth.min(at);
-        }
-    }
-
-    fn retain(&mut self, transaction: &mut TransactionState, keep: impl Fn(&Portal) -> bool) {
-        let mut bytes = 0;
-        let mut keeps = |portal: &mut Box<Portal>| {
-            let keeps = keep(portal);
-            if keeps {
-                bytes += portal.bytes;
-            } else {
-                portal.release(transaction);
-            }
-            keeps
-        };
-        self.named.retain(|_, portal| keeps(portal));
-        self.unnamed.take_if(|portal| !keeps(portal));
-        self.bytes = bytes;
-    }
-
-    /// All portals, for pg_cursors.
-    pub(super) fn shown(&self) -> Vec<ShownCursor> {
-        let show = |name: &str, portal: &Portal| {
-            let (is_holdable, is_binary, is_scrollable) = match &portal.body {
-                PortalBody::Cursor(cursor) => cursor.options(),
-                _ => (false, portal.formats == ResultFormats::Binary, false),
-            };
-            ShownCursor {
-                name: name.into(),
-                statement: Arc::clone(&portal.source),
-                is_holdable,
-                is_binary,
-                is_scrollable,
-                created_at: portal.created_at,
-            }
-        };
-        let named = self.named.iter().map(|(name, portal)| show(name, portal));
-        named.chain(self.unnamed.iter().map(|portal| show("", portal))).collect()
-    }
-
-    /// The relations of the cursors that have not been run to their end at a COMMIT.
-    pub(super) fn read_by_cursors(&self) -> Vec<Oid> {
-        let cursors = self.named.values().filter_map(|portal| match &portal.body {
-            PortalBody::Cursor(cursor) if !cursor.is_held() && !portal.has_failed => Some(cursor),
-            _ => None,
-        });
-        let relations = |cursor: &Cursor| cursor.plan.plan.compiled.planned().relations.to_vec();
-        cursors.flat_map(relations).map(|(oid, _)| oid).collect()
-    }
-
-    /// The cursors that have not failed.
-    pub(super) fn cursors_mut(&mut self) -> impl Iterator<Item = &mut Cursor> {
-        self.named.values_mut().filter_map(|portal| match &mut portal.body {
-            PortalBody::Cursor(cursor) if !portal.has_failed => Some(cursor),
-            _ => None,
-        })
-    }
-}
-
 impl Portal {
     /// 55000 if it has failed.
     pub(super) fn check_runnable(&self, name: &str) -> Result<()> {
@@ -573,16 +387,32 @@ impl Portal {
     }
 
     /// Ends it after an error.
-    pub(super) fn fail(&mut self, transaction: &mut TransactionState) {
-        self.release(transaction);
+    pub(super) fn fail(&mut self, txn: &mut Option<Transaction>) {
+        self.release(txn);
         self.has_failed = true;
     }
 
-    fn release(&mut self, transaction: &mut TransactionState) {
+    pub(super) fn release(&mut self, txn: &mut Option<Transaction>) {
         match &mut self.body {
-            PortalBody::Plan(plan) => plan.release(transaction),
-            PortalBody::Cursor(cursor) => cursor.plan.release(transaction),
+            PortalBody::Plan(plan) => plan.release(txn),
+            PortalBody::Cursor(cursor) => cursor.plan.release(txn),
             PortalBody::Empty | PortalBody::Utility { .. } => {}
+        }
+    }
+
+    /// For pg_cursors.
+    pub(super) fn shown(&self, name: &str) -> ShownCursor {
+        let (is_holdable, is_binary, is_scrollable) = match &self.body {
+            PortalBody::Cursor(cursor) => cursor.options(),
+            _ => (false, self.formats == ResultFormats::Binary, false),
+        };
+        ShownCursor {
+            name: name.into(),
+            statement: Arc::clone(&self.source),
+            is_holdable,
+            is_binary,
+            is_scrollable,
+            created_at: self.created_at,
         }
     }
 }
@@ -596,6 +426,6 @@ pub(super) fn cannot_be_run(name: &str) -> Error {
 }
 
 #[cold]
-fn no_portal(what: &str, name: &str) -> Error {
+pub(super) fn no_portal(what: &str, name: &str) -> Error {
     Error::new(SqlState::INVALID_CURSOR_NAME, format!("{what} \"{name}\" does not exist"))
 }

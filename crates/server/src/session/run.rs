@@ -224,7 +224,6 @@ impl Session {
         }
         let params = Arc::clone(&portal.params);
         let compiled = of_leaf.as_ref().unwrap_or(&portal.plan.compiled);
-        self.place_cursors(&portal.plan);
         let start = match portal.measures_nodes() {
             true => Execution::start_analyzed,
             false => Execution::start,
@@ -302,12 +301,7 @@ impl Session {
 
     /// Ends a plan. `rows` is the number for its tag.
     pub(super) fn finish_execution(&mut self, portal: &mut PlanPortal, rows: u64) {
-        portal.done = Some(tag_of(&portal.plan, rows));
-        portal.handed_rows = rows;
-        portal.keep_for_explanation();
-        if !portal.may_run_again {
-            portal.release(&mut self.transaction);
-        }
+        portal.finish(rows, &mut self.transaction.txn);
         self.end_statement();
     }
 }

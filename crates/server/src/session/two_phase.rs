@@ -117,9 +117,10 @@ impl Session {
         // The block ends even if this fails, as after COMMIT.
         self.end_block_now();
         self.check_deferred()?;
-        if self.portals.cursors_mut().any(|cursor| cursor.is_to_be_held()) {
-            return Err(cannot("cannot PREPARE a transaction that has created a cursor WITH HOLD"));
-        }
+        self.portals.try_cursors(|cursor| match cursor.is_to_be_held() {
+            true => Err(cannot("cannot PREPARE a transaction that has created a cursor WITH HOLD")),
+            false => Ok(()),
+        })?;
         self.portals.end_transaction(&mut self.transaction);
         if self.core.exported.load(Ordering::Relaxed) != 0 {
             return Err(cannot("cannot PREPARE a transaction that has exported snapshots"));

@@ -135,7 +135,9 @@ impl SessionView for SharedSession {
             "pg_timezone_abbrevs" => zones::abbreviations(self).map(Some),
             "pg_prepared_xacts" => two_phase::rows(&self.server).map(Some),
             "pg_cursors" => {
-                session::cursors(&self.named.lock(), &self.routines.open_cursors()).map(Some)
+                let mut portals = self.portals.shown();
+                portals.extend(self.named.lock().unnamed.clone());
+                session::cursors(&portals, &self.routines.open_cursors()).map(Some)
             }
             "pg_prepared_statements" => session::statements(&self.named.lock()).map(Some),
             "pg_stat_user_functions" | "pg_stat_xact_user_functions" => {

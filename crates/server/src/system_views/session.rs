@@ -1,7 +1,8 @@
 //! pg_cursors and pg_prepared_statements: the session's cursors and prepared statements.
 //!
-//! Only the session knows them, and it is lent out while a statement runs. So it copies them before
-//! a statement that reads one of these views.
+//! The session is lent out while a statement runs. So it copies its statements, and the portal without
+//! a name, before a statement that reads one of these views. Portals with names may be seen where they
+//! are.
 
 use std::sync::Arc;
 
@@ -37,17 +38,20 @@ pub(crate) struct ShownStatement {
     pub from_sql: bool,
 }
 
-/// The cursors and prepared statements of a session.
+/// The prepared statements of a session, and its portal without a name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Named {
-    pub cursors: Vec<ShownCursor>,
+    pub unnamed: Option<ShownCursor>,
     pub statements: Vec<ShownStatement>,
 }
 
-/// The rows of pg_cursors. The cursors of functions may be seen where they are.
-pub(super) fn cursors(named: &Named, of_functions: &[Arc<SpiPortal>]) -> Result<Vec<Vec<Datum>>> {
+/// The rows of pg_cursors.
+pub(super) fn cursors(
+    portals: &[ShownCursor],
+    of_functions: &[Arc<SpiPortal>],
+) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new("pg_cursors")?;
-    for cursor in &named.cursors {
+    for cursor in portals {
         builder.row([
             ("name", Datum::text(&*cursor.name)),
             ("statement", Datum::Text(Arc::clone(&cursor.statement))),

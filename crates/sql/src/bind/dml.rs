@@ -549,17 +549,12 @@ impl Binder<'_> {
     fn changed_rows(&mut self, query: &mut Query, condition: Option<&ast::Expr>) -> Result<()> {
         let Some(condition) = condition else { return Ok(()) };
         if let ExprKind::CurrentOf(cursor) = &condition.kind {
-            // The name may be a variable, whose value is the cursor's name.
-            if self.params.are_variables() {
-                let what = "WHERE CURRENT OF in a function";
-                return Err(self.unsupported(what, condition.location));
-            }
             let scope = self.scope();
             if scope.target_view.is_some() || scope.instead_rows.is_some() {
                 let message = "WHERE CURRENT OF on a view is not implemented";
                 return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
             }
-            query.current_of = Some(cursor.as_str().into());
+            query.current_of = Some(self.cursor_name(cursor, condition.location)?);
             return Ok(());
         }
         let condition = self.condition(condition, "WHERE", ExprPlace::Where)?;

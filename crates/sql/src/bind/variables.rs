@@ -16,11 +16,11 @@ use super::sql_function::Returned;
 use super::{Binder, CoercionContext, Params};
 use crate::ast::{self, ExprKind, Location};
 use crate::expr::{CallSyntax, Expr, Place, TypeRef};
-use crate::query::Query;
+use crate::query::{CursorName, Query};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use steppe_types::{Error, Oid, Result, SqlState};
+use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 /// The names of a function that SQL in it may use.
 ///
@@ -181,6 +181,20 @@ impl Binder<'_> {
         Err(self
             .error(SqlState::AMBIGUOUS_COLUMN, message, location)
             .detail("It could refer to either a PL/pgSQL variable or a table column."))
+    }
+
+    /// The cursor of WHERE CURRENT OF. The name may be a variable of type refcursor, whose value is
+    /// the cursor's name (transformCurrentOfExpr).
+    pub(super) fn cursor_name(&mut self, name: &str, location: Location) -> Result<CursorName> {
+        let variable = match &self.params.scope {
+            Some(scope) => scope.names.find(&[name])?.filter(|found| found.ty == oid::REFCURSOR),
+            None => None,
+        };
+        let number = variable.as_ref().map_or(0, |variable| variable.param);
+        Ok(match variable.map(|variable| self.param_of(variable, location)) {
+            Some(Expr::Param { index, .. }) => CursorName::Variable { number, param: index },
+            _ => CursorName::Given(name.into()),
+        })
     }
 
     /// `$number`, if it is a variable.

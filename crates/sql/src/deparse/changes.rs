@@ -39,7 +39,7 @@ impl Printer<'_> {
         }
         if let Some(cursor) = &query.current_of {
             out.clause(" WHERE ", 1);
-            out.push(&format!("CURRENT OF {}", quote_identifier(cursor)));
+            out.push(&cursor.to_string());
         }
         self.returning_clause(query, named, out);
     }

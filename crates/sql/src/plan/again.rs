@@ -42,10 +42,7 @@ pub fn locks_rows(plan: &Plan) -> bool {
 /// alone, and calls only built-in functions that are IMMUTABLE: a STABLE one may depend on a setting
 /// that changes meanwhile, and a user's may do anything.
 pub fn has_fixed_rows(stmt: &PlannedStmt) -> bool {
-    stmt.command == Command::Select
-        && stmt.cursors.is_empty()
-        && is_fixed(&stmt.plan)
-        && stmt.subplans.iter().all(is_fixed)
+    stmt.command == Command::Select && is_fixed(&stmt.plan) && stmt.subplans.iter().all(is_fixed)
 }
 
 fn is_fixed(plan: &Plan) -> bool {

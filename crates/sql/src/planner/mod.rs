@@ -323,7 +323,6 @@ fn plan_interruptibly(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Re
         command,
         plan,
         subplans: planner.subplans,
-        cursors: planner.cursors,
         positions: bound.positions,
         exec_params: planner.exec_params,
         param_types: bound.param_types,
@@ -403,9 +402,7 @@ pub(crate) struct Planner<'a> {
     /// The entry that the query changes, while its FROM is planned.
     changed: Option<usize>,
     /// The cursor whose row that is.
-    current_of: Option<Arc<str>>,
-    /// See [`PlannedStmt::cursors`].
-    cursors: Vec<Arc<str>>,
+    current_of: Option<CursorName>,
     /// The scan returns the positions of rows, which an index has as well.
     for_cursor: bool,
     /// The statement is one that several threads may run.
@@ -439,7 +436,6 @@ impl<'a> Planner<'a> {
             sensitive: Vec::new(),
             changed: None,
             current_of: None,
-            cursors: Vec::new(),
             for_cursor: false,
             is_parallel: false,
             keeps_partners: false,

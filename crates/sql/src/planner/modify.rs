@@ -105,7 +105,6 @@ impl Planner<'_> {
         let wanted: HashSet<ColumnId> = columns.iter().copied().collect();
         self.changed = Some(target);
         self.current_of = query.current_of.take();
-        self.cursors.extend(self.current_of.clone());
         self.keeps_partners = true;
         let planned = self.plan_from_and_where(query, wanted, None, None);
         self.changed = None;

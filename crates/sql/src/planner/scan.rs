@@ -14,7 +14,7 @@ use crate::deparse::quote_identifier;
 use crate::expr::{Expr, TypeRef};
 use crate::implies::implied_by;
 use crate::plan::*;
-use crate::query::{OrderBy, Rte, Target};
+use crate::query::{CursorName, OrderBy, Rte, Target};
 use std::rc::Rc;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
@@ -245,7 +245,7 @@ impl Planner<'_> {
     }
 
     /// The cursor whose row is meant, in WHERE CURRENT OF.
-    fn cursor_of(&self, request: &ScanRequest<'_>) -> Option<&Arc<str>> {
+    fn cursor_of(&self, request: &ScanRequest<'_>) -> Option<&CursorName> {
         self.current_of.as_ref().filter(|_| self.changed == Some(request.rte))
     }
 
