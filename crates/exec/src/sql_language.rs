@@ -17,7 +17,7 @@ use std::sync::Arc;
 use steppe_catalog::objects::Function;
 use steppe_catalog::{Catalog, FunctionRef, builtin};
 use steppe_functions::{Frame, SessionHost};
-use steppe_sql::ast::{Statement, TransactionStmt};
+use steppe_sql::ast::{CopyEndpoint, Statement, TransactionStmt};
 use steppe_sql::bind::sql_function::{
     Arguments, BodyStatement, ResultShape, Returned, SqlFunctionBody, composite_result, parse_body,
     result_shape, returns_no_rows,
@@ -243,7 +243,7 @@ impl SqlRoutine {
         is_last: bool,
         spi: &mut Spi<'_>,
     ) -> Result<Prepared> {
-        refuse_transaction_control(&statement.statement)?;
+        refuse_statement(&statement.statement)?;
         let catalog = spi.catalog_in_force()?;
         let returned = is_last.then(|| self.returned(&catalog));
         let arguments = Arguments::of(&self.function, &self.types.args, returned);
@@ -270,12 +270,18 @@ impl SqlRoutine {
     }
 }
 
-/// 0A000: COMMIT and its like are not allowed in a function.
-fn refuse_transaction_control(statement: &Statement) -> Result<()> {
+/// 0A000: COMMIT and its like are not allowed in a function, nor is COPY with the client.
+fn refuse_statement(statement: &Statement) -> Result<()> {
     use TransactionStmt::{
         Begin, Commit, CommitPrepared, Prepare, Release, Rollback, RollbackPrepared, RollbackTo,
         Savepoint,
     };
+    if let Statement::Copy(copy) = statement
+        && copy.endpoint == CopyEndpoint::Stdio
+    {
+        let message = "cannot COPY to/from client in an SQL function";
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
     let Statement::Transaction(transaction) = statement else { return Ok(()) };
     let command = match transaction {
         Begin { start: true, .. } => "START TRANSACTION",

@@ -521,6 +521,10 @@ impl SessionHost for SharedSession {
         Ok((set::shown_name(name).to_owned(), value))
     }
 
+    fn all_settings(&self) -> Result<Vec<Vec<Datum>>> {
+        Ok(self.shown_settings())
+    }
+
     fn create_table_as(
         &self,
         call: UtilityCall<'_>,

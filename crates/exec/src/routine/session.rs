@@ -78,7 +78,22 @@ impl SessionRoutines {
         self.dynamic.clear();
     }
 
-    /// The transaction has ended: its functions' cursors are closed.
+    /// Closes all cursors of its functions.
+    pub fn close_cursors(&self) {
+        self.cursors.clear_all();
+    }
+
+    /// Whether its functions have declared cursors WITH HOLD in the present transaction.
+    pub fn has_cursors_to_hold(&self) -> bool {
+        !self.cursors.to_hold().is_empty()
+    }
+
+    /// The cursor of a name that its functions have opened.
+    pub fn open_cursor(&self, name: &str) -> Option<Arc<SpiPortal>> {
+        self.cursors.find(name)
+    }
+
+    /// The transaction has ended: its functions' cursors are closed, but for those WITH HOLD.
     pub fn end_transaction(&self) {
         self.cursors.clear();
     }

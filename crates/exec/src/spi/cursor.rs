@@ -19,12 +19,12 @@ use super::in_use::OpenQuery;
 use super::place::{CursorPlace, Placing, held_from_before};
 use super::portals::ClientCursor;
 use super::prepared::Body;
+use super::sinks::{Counted, Nothing};
 use super::{Prepared, Spi, present};
 use crate::prepare::{PreparedPlan, Snapshot as TakenFrom, begin_in_place};
 use crate::sink::RowSink;
 use crate::statement::{ExecEnv, Execution, FetchStatus};
 use crate::tuplestore::{StoreReader, TupleStore};
-use crate::vector::ResultColumns;
 use crate::watch::{Watched, measured};
 use std::sync::Arc;
 use steppe_sql::ast::{FETCH_ALL, FetchDirection};
@@ -44,10 +44,14 @@ pub struct SpiCursor {
     kept: Option<Kept>,
     /// The rows that have been read before they are asked for.
     ahead: Ahead,
-    /// The columns of the last row that are not given to anybody.
+    /// The columns of the last row that no sink gets.
     place: Vec<Datum>,
     /// Its transaction has ended, and it goes on.
     is_held: bool,
+    /// A fetch has failed, so it cannot be run (PORTAL_FAILED).
+    has_failed: bool,
+    /// It keeps rows and moves forward only.
+    is_forward_only: bool,
     /// The number of rows before its position, and whether it is behind the last one.
     position: u64,
     is_behind: bool,
@@ -191,6 +195,8 @@ impl SpiCursor {
             ahead: Ahead::default(),
             place: Vec::new(),
             is_held: false,
+            has_failed: false,
+            is_forward_only: false,
             position: 0,
             is_behind: false,
         }
@@ -210,13 +216,17 @@ impl SpiCursor {
         }
     }
 
-    /// The number of columns of its rows, with those that are not given to anybody.
+    /// The number of columns of its rows, and of their positions.
     fn width(&self) -> usize {
         match &self.of {
             Of::Plan(plan) => width(plan),
             Of::Utility(columns) => columns.len(),
             Of::Client(cursor) => cursor.columns().len(),
         }
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed
     }
 
     /// Whether it can move backward.
@@ -234,8 +244,11 @@ impl SpiCursor {
         if self.is_held {
             return Err(held_from_before(name));
         }
-        let is_on_row = self.position > 0 && !self.is_behind;
-        Ok(CursorPlace::of(planned, is_on_row.then(|| self.place.clone())))
+        Ok(CursorPlace::of(planned, self.is_on_row().then(|| self.place.clone())))
+    }
+
+    fn is_on_row(&self) -> bool {
+        self.position > 0 && !self.is_behind
     }
 
     /// Gives the next rows to the sink, `rows` at most (0: all). Returns their number.
@@ -256,7 +269,7 @@ impl SpiCursor {
         self.visibly(sink, |cursor, sink| cursor.move_by(spi, direction, count, sink))
     }
 
-    /// Runs a fetch whose rows have columns that are not given to the sink.
+    /// Runs a fetch. The sink gets the rows without their positions.
     #[inline]
     fn visibly<T>(
         &mut self,
@@ -265,11 +278,16 @@ impl SpiCursor {
     ) -> Result<T> {
         let columns = match &self.of {
             Of::Plan(plan) if has_places(plan) => plan.compiled.columns().len(),
-            _ => return fetch(self, sink),
+            _ => {
+                let fetched = fetch(self, sink);
+                self.has_failed |= fetched.is_err();
+                return fetched;
+            }
         };
         let mut place = std::mem::take(&mut self.place);
         let fetched = fetch(self, &mut Placing { sink, columns, place: &mut place });
         self.place = place;
+        self.has_failed |= fetched.is_err();
         fetched
     }
 
@@ -301,8 +319,13 @@ impl SpiCursor {
         if let Of::Client(cursor) = &mut self.of {
             return spi.lend(|txn| cursor.fetch(txn, (direction, count), sink));
         }
-        if self.again.is_some() && !self.goes_on(direction, count) {
-            self.keep_from_now(spi)?;
+        if !self.goes_on(direction, count) {
+            if self.is_forward_only && (count != 0 || self.is_on_row()) {
+                return Err(no_scroll());
+            }
+            if self.again.is_some() {
+                self.keep_from_now(spi)?;
+            }
         }
         match (direction, count) {
             (FetchDirection::Forward, FETCH_ALL) => self.next_rows(spi, 0, sink),
@@ -346,6 +369,7 @@ impl SpiCursor {
         }
         if self.kept.is_none() {
             self.kept = Some(Kept::new(spi.new_store(self.width())));
+            self.is_forward_only = true;
             self.position = 0;
         }
         self.keep_until(spi, u64::MAX)
@@ -568,7 +592,7 @@ fn has_places(plan: &PreparedPlan) -> bool {
     positions.as_ref().is_some_and(|positions| !positions.tables.is_empty())
 }
 
-/// The number of columns of a plan's rows, with those that are not given to anybody.
+/// The number of columns of a plan's rows, and of their positions.
 fn width(plan: &PreparedPlan) -> usize {
     let planned = plan.compiled.planned();
     let tables = planned.positions.as_ref().map_or(0, |positions| positions.tables.len());
@@ -578,39 +602,6 @@ fn width(plan: &PreparedPlan) -> usize {
 impl Kept {
     fn new(rows: TupleStore) -> Kept {
         Kept { rows, reader: StoreReader::default() }
-    }
-}
-
-/// Counts the rows that a sink gets.
-struct Counted<'s> {
-    sink: &'s mut dyn RowSink,
-    rows: u64,
-}
-
-impl RowSink for Counted<'_> {
-    fn row(&mut self, row: &[Datum]) -> Result<()> {
-        self.rows += 1;
-        self.sink.row(row)
-    }
-
-    fn columns(&mut self, rows: &ResultColumns<'_>) -> Result<()> {
-        self.rows += rows.len() as u64;
-        self.sink.columns(rows)
-    }
-}
-
-/// Drops the rows that a cursor moves over.
-struct Nothing;
-
-impl RowSink for Nothing {
-    fn row(&mut self, _: &[Datum]) -> Result<()> {
-        Ok(())
-    }
-}
-
-impl RowSink for TupleStore {
-    fn row(&mut self, row: &[Datum]) -> Result<()> {
-        self.append(row)
     }
 }
 

@@ -29,15 +29,17 @@
 //! | `hold` | the row of an INSERT that is stored later |
 //! | `key` | running one for a foreign key |
 //! | `cursor`, `ahead`, `portals` | rows in pieces, and before they are asked for; cursors with names |
-//! | `utility`, `create_as`, `explain`, `lock` | statements without a plan |
-//! | `place` | the row that a cursor is on |
+//! | `utility`, `create_as`, `declare`, `explain`, `lock`, `constraints` | statements without a plan |
+//! | `place`, `sinks` | the row that a cursor is on; receivers of its rows |
 //! | `in_use` | the relations that DDL must leave alone |
 //! | `simple` | expressions that are evaluated without a plan's nodes |
 //! | `transaction` | savepoints, and transactions that a procedure ends |
 
 mod ahead;
+mod constraints;
 mod create_as;
 mod cursor;
+mod declare;
 mod dynamic;
 mod explain;
 mod hold;
@@ -50,11 +52,14 @@ mod prepared;
 mod run;
 mod shared;
 mod simple;
+mod sinks;
 mod transaction;
 mod utility;
 
+pub use constraints::named_constraints;
 pub use create_as::{insert_into, take_into};
 pub use cursor::SpiCursor;
+pub use declare::check_declared;
 pub(crate) use dynamic::DynamicPlans;
 pub(crate) use in_use::OpenQueries;
 pub(crate) use key::{KeyStatement, RunOf};

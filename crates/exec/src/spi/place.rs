@@ -1,8 +1,7 @@
 //! The row that a cursor is on, for WHERE CURRENT OF (execCurrent.c).
 //!
 //! The plan of a cursor has two more columns for each table whose rows are among its own
-//! ([`Positions`]). They are cut off before a row is given to anybody, and those of the last row are
-//! kept with the cursor.
+//! ([`Positions`]). No sink gets them, and the cursor keeps the ones of its last row.
 
 use crate::sink::RowSink;
 use steppe_catalog::{Catalog, Relation};
@@ -22,7 +21,7 @@ pub struct CursorPlace {
 }
 
 impl CursorPlace {
-    /// The position of a cursor with this plan. `row` has the columns that are not given to anybody.
+    /// The position of a cursor with this plan. `row` has the columns that no sink gets.
     pub fn of(planned: &PlannedStmt, row: Option<Vec<Datum>>) -> CursorPlace {
         let positions = planned.positions.clone().unwrap_or_default();
         CursorPlace { positions, is_simple: reads_in_place(&planned.plan), row }

@@ -63,11 +63,23 @@ struct Open {
     made: u64,
 }
 
+/// Options of DECLARE.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Declared {
+    /// WITH HOLD.
+    pub(super) hold: bool,
+    /// BINARY.
+    pub(super) binary: bool,
+}
+
 /// A cursor with a name. One session uses it, one function at a time.
 pub struct SpiPortal {
     name: Arc<str>,
     query: Arc<str>,
     can_scroll: bool,
+    declared: Declared,
+    /// WITH HOLD, and its transaction has committed.
+    outlives: AtomicBool,
     /// When the statement began that opened it.
     opened_at: i64,
     /// `None`: the cursor is in use, or it is closed.
@@ -95,6 +107,25 @@ impl SpiPortal {
         self.can_scroll
     }
 
+    /// Whether it is WITH HOLD.
+    pub fn is_holdable(&self) -> bool {
+        self.declared.hold
+    }
+
+    /// Whether a client gets its rows in the binary format.
+    pub fn is_binary(&self) -> bool {
+        self.declared.binary
+    }
+
+    /// Its transaction commits.
+    pub(super) fn outlives_its_transaction(&self) {
+        self.outlives.store(true, Ordering::Relaxed);
+    }
+
+    fn is_to_be_held(&self) -> bool {
+        self.declared.hold && !self.outlives.load(Ordering::Relaxed)
+    }
+
     /// When the statement began that opened it: microseconds since 2000-01-01 UTC.
     pub fn opened_at(&self) -> i64 {
         self.opened_at
@@ -112,12 +143,18 @@ impl SpiPortal {
             name: name.into(),
             query: "".into(),
             can_scroll: false,
+            declared: Declared::default(),
+            outlives: AtomicBool::new(false),
             opened_at: 0,
             cursor: Mutex::new(None),
             is_closed: AtomicBool::new(true),
             pins: AtomicU32::new(0),
             of_client: Some(portals),
         }
+    }
+
+    fn has_failed(&self) -> bool {
+        self.cursor.lock().as_ref().is_some_and(|cursor| cursor.has_failed())
     }
 
     fn is_pinned(&self) -> bool {
@@ -129,8 +166,9 @@ impl SpiPortal {
         if let Some(portals) = &self.of_client {
             return Ok(Box::new(SpiCursor::of_client(portals.lend(&self.name)?)));
         }
-        match self.cursor.lock().take() {
+        match self.cursor.lock().take_if(|cursor| !cursor.has_failed()) {
             Some(cursor) => Ok(cursor),
+            None if self.has_failed() => Err(cannot_be_run(&self.name)),
             None if self.is_open() => Err(in_use(&self.name)),
             None => Err(undefined(&self.name)),
         }
@@ -150,14 +188,29 @@ impl SpiPortal {
 }
 
 impl NamedCursors {
-    /// Forgets the cursors: the transaction has ended. Loops that go on keep theirs.
+    /// Forgets the cursors: the transaction has ended. Loops that go on keep theirs, and those WITH
+    /// HOLD stay.
     pub(crate) fn clear(&self) {
         self.0.lock().named.retain(|_, portal| {
-            if !portal.is_pinned() {
+            let stays = portal.is_pinned() || portal.outlives.load(Ordering::Relaxed);
+            if !stays {
                 portal.close();
             }
-            portal.is_pinned()
+            stays
         });
+    }
+
+    /// Forgets all cursors: CLOSE ALL, DISCARD ALL.
+    pub(crate) fn clear_all(&self) {
+        let mut open = self.0.lock();
+        open.named.values().for_each(|portal| portal.close());
+        open.named.clear();
+    }
+
+    /// Those WITH HOLD of the present transaction.
+    pub(crate) fn to_hold(&self) -> Vec<Arc<SpiPortal>> {
+        let open = self.0.lock();
+        open.named.values().filter(|portal| portal.is_to_be_held()).cloned().collect()
     }
 
     /// The open cursors.
@@ -170,7 +223,7 @@ impl NamedCursors {
         self.0.lock().named.contains_key(name)
     }
 
-    fn find(&self, name: &str) -> Option<Arc<SpiPortal>> {
+    pub(crate) fn find(&self, name: &str) -> Option<Arc<SpiPortal>> {
         self.0.lock().named.get(name).cloned()
     }
 
@@ -193,7 +246,7 @@ impl NamedCursors {
         &self,
         name: Option<&str>,
         cursor: SpiCursor,
-        (query, opened_at): (&str, i64),
+        (query, opened_at, declared): (&str, i64, Declared),
         is_clients: impl Fn(&str) -> bool,
     ) -> Result<Arc<SpiPortal>> {
         let mut open = self.0.lock();
@@ -219,6 +272,8 @@ impl NamedCursors {
             name: Arc::clone(&name),
             query: query.into(),
             can_scroll: cursor.can_scroll(),
+            declared,
+            outlives: AtomicBool::new(false),
             opened_at,
             cursor: Mutex::new(Some(Box::new(cursor))),
             is_closed: AtomicBool::new(false),
@@ -245,11 +300,21 @@ impl Spi<'_> {
         cursor: SpiCursor,
         query: &str,
     ) -> Result<Arc<SpiPortal>> {
+        self.put_declared(name, cursor, query, Declared::default())
+    }
+
+    pub(super) fn put_declared(
+        &mut self,
+        name: Option<&str>,
+        cursor: SpiCursor,
+        query: &str,
+        declared: Declared,
+    ) -> Result<Arc<SpiPortal>> {
         self.be_heard()?;
         let opened_at = self.cx.functions.statement_timestamp;
         let SessionRoutines { cursors, portals, .. } = self.routines()?;
         let is_clients = |name: &str| portals.as_ref().is_some_and(|portals| portals.has(name));
-        cursors.put(name, cursor, (query, opened_at), is_clients)
+        cursors.put(name, cursor, (query, opened_at, declared), is_clients)
     }
 
     /// The cursor of a name. 34000 if there is none.
@@ -299,7 +364,7 @@ impl Spi<'_> {
             let message = format!("cannot drop pinned portal \"{name}\"");
             return Err(Error::new(SqlState::INVALID_CURSOR_STATE, message));
         }
-        let cursor = portal.take()?;
+        let Some(cursor) = portal.cursor.lock().take() else { return Err(in_use(name)) };
         self.routines()?.cursors.0.lock().named.remove(name);
         portal.close();
         cursor.close(self);
@@ -351,6 +416,12 @@ impl Spi<'_> {
 fn undefined(name: &str) -> Error {
     let message = format!("cursor \"{name}\" does not exist");
     Error::new(SqlState::INVALID_CURSOR_NAME, message)
+}
+
+#[cold]
+fn cannot_be_run(name: &str) -> Error {
+    let message = format!("portal \"{name}\" cannot be run");
+    Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
 }
 
 #[cold]

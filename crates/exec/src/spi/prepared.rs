@@ -197,27 +197,31 @@ impl Spi<'_> {
         params: Params,
         way: Way,
     ) -> Result<Planned> {
-        let Ok(temp) = self.cx.temp() else {
-            return Err(Error::not_supported("a function that runs statements in this context"));
-        };
-        let work_mem_bytes = self.cx.work_mem_bytes;
         let session = Arc::clone(self.session());
         let version = session.frame_version();
         let frame = session.frame()?;
+        let env = self.env_of(&frame)?;
         let of = (statement, source, way);
         let Shared { plan, variants } = plan_or_find(&*session, &frame, of, &params)?;
         let params = Arc::new(params);
-        let env = ExecEnv {
-            session,
-            io: Arc::clone(&frame.io),
-            catalog: Arc::clone(&frame.names.catalog),
-            statement_timestamp: 0,
-            transaction_timestamp: 0,
-            work_mem_bytes,
-            temp,
-        };
         let (made_with, engine) = (MadeWith::of(&frame), frame.engine);
         Ok(Planned { plan, variants, params, env, engine, made_with, version, way })
+    }
+
+    /// The environment of a statement of the function.
+    pub(super) fn env_of(&self, frame: &Frame) -> Result<ExecEnv> {
+        let Ok(temp) = self.cx.temp() else {
+            return Err(Error::not_supported("a function that runs statements in this context"));
+        };
+        Ok(ExecEnv {
+            session: Arc::clone(self.session()),
+            io: Arc::clone(&frame.io),
+            catalog: Arc::clone(&frame.names.catalog),
+            statement_timestamp: self.cx.functions.statement_timestamp,
+            transaction_timestamp: self.cx.functions.transaction_timestamp,
+            work_mem_bytes: self.cx.work_mem_bytes,
+            temp,
+        })
     }
 
     /// The OUT and INOUT arguments of a CALL; none for another statement.

@@ -7,17 +7,18 @@
 //! once (PORTAL_UTIL_SELECT).
 
 use super::prepared::Way;
+use super::sinks::Nothing;
 use super::{Prepared, Spi};
 use crate::explain::described_column;
 use crate::routine::run_inline_within;
 use crate::sink::RowSink;
 use std::sync::Arc;
 use steppe_functions::UtilityCall;
-use steppe_sql::ast::{DeclareCursorStmt, FetchStmt, SetStmt, Statement};
+use steppe_sql::ast::{FetchStmt, SetStmt, Statement};
 use steppe_sql::bind::Params;
 use steppe_sql::expr::TypeRef;
 use steppe_sql::plan::ResultColumn;
-use steppe_types::{Datum, Error, Result, SqlState, oid};
+use steppe_types::{Datum, Result, oid};
 
 /// A statement without a plan.
 #[derive(Clone)]
@@ -44,7 +45,10 @@ impl Spi<'_> {
         params: Params,
     ) -> Result<Utility> {
         let columns = match &*statement {
-            Statement::Show(name) => vec![text_column(&self.shown_setting(name)?.0)],
+            Statement::Show(name) if is_all(name) => ALL_SETTINGS.map(text_column).into(),
+            Statement::Show(name) => {
+                vec![text_column(&self.session().shown_setting(name)?.0)]
+            }
             Statement::Explain(explain) => vec![described_column(explain)],
             Statement::Fetch(fetch) if !fetch.is_move && self.has_cursor(&fetch.cursor) => {
                 self.with_cursor(&fetch.cursor, |cursor, _| Ok(cursor.columns().to_vec()))?
@@ -68,13 +72,17 @@ impl Spi<'_> {
             return Err(super::prepared::not_allowed(command));
         }
         match statement {
+            Statement::Show(name) if is_all(name) => {
+                give(&self.session().all_settings()?, run.limit, sink)
+            }
             Statement::Show(name) => {
-                let value = Datum::text(self.shown_setting(name)?.1);
-                give(&[value], run.limit, sink)
+                let value = Datum::text(self.session().shown_setting(name)?.1);
+                give(&[[value]], run.limit, sink)
             }
             Statement::Explain(explain) => {
                 let lines = self.explain(explain, &utility.params, run)?;
-                give(&lines, run.limit, sink)
+                let rows: Vec<_> = lines.into_iter().map(|line| [line]).collect();
+                give(&rows, run.limit, sink)
             }
             Statement::CreateTableAs(create) => self.create_table_as(create, &utility.params, run),
             Statement::Select(select) => self.select_into(select, &utility.params, run),
@@ -83,6 +91,7 @@ impl Spi<'_> {
                 self.declare_cursor(declare, &utility.params, run).map(|()| 0)
             }
             Statement::Fetch(fetch) => self.fetch_cursor(fetch, sink),
+            Statement::SetConstraints(set) => self.set_constraints(set).map(|()| 0),
             Statement::Close(Some(name)) => self.close_cursor(name).map(|()| 0),
             Statement::Close(None) => self.close_all_cursors().map(|()| 0),
             Statement::Do(stmt) => self.within(|spi| run_inline_within(stmt, spi)).map(|()| 0),
@@ -103,41 +112,10 @@ impl Spi<'_> {
         })
     }
 
-    /// SHOW: the setting's name and its value. 42704 for one that does not exist.
-    fn shown_setting(&self, name: &str) -> Result<(String, String)> {
-        if name.eq_ignore_ascii_case("all") {
-            return Err(Error::not_supported("SHOW ALL in a function"));
-        }
-        self.session().shown_setting(name)
-    }
-
-    /// DECLARE CURSOR.
-    fn declare_cursor(
-        &mut self,
-        declare: &DeclareCursorStmt,
-        params: &Params,
-        run: &Run<'_>,
-    ) -> Result<()> {
-        if declare.hold {
-            return Err(Error::not_supported("a cursor WITH HOLD in a function"));
-        }
-        if declare.binary {
-            return Err(Error::not_supported("a BINARY cursor in a function"));
-        }
-        if self.has_cursor(&declare.name) {
-            let message = format!("cursor \"{}\" already exists", declare.name);
-            return Err(Error::new(SqlState::DUPLICATE_CURSOR, message));
-        }
-        let query = Arc::new((*declare.query).clone());
-        let mut prepared = self.prepared_query(&query, run.source, params, Way::CURSOR)?;
-        let cursor = self.open(&mut prepared, run.values, declare.scroll)?;
-        self.put_cursor(Some(&declare.name), cursor, run.source).map(drop)
-    }
-
     /// FETCH and MOVE. The rows of a MOVE are not counted: it returns none.
     fn fetch_cursor(&mut self, fetch: &FetchStmt, sink: &mut dyn RowSink) -> Result<u64> {
         let (direction, count) = (fetch.direction, fetch.count);
-        let sink: &mut dyn RowSink = if fetch.is_move { &mut Unwanted } else { sink };
+        let sink: &mut dyn RowSink = if fetch.is_move { &mut Nothing } else { sink };
         let rows = self.with_cursor(&fetch.cursor, |cursor, spi| {
             cursor.fetch_direction(spi, direction, count, sink)
         })?;
@@ -159,20 +137,18 @@ impl Spi<'_> {
     }
 }
 
-/// Drops the rows of a MOVE.
-struct Unwanted;
+/// The columns of SHOW ALL.
+const ALL_SETTINGS: [&str; 3] = ["name", "setting", "description"];
 
-impl RowSink for Unwanted {
-    fn row(&mut self, _: &[Datum]) -> Result<()> {
-        Ok(())
-    }
+fn is_all(setting: &str) -> bool {
+    setting.eq_ignore_ascii_case("all")
 }
 
-/// Gives rows of one column, and returns their number.
-fn give(values: &[Datum], limit: u64, sink: &mut dyn RowSink) -> Result<u64> {
+/// Gives rows, and returns their number.
+fn give(rows: &[impl AsRef<[Datum]>], limit: u64, sink: &mut dyn RowSink) -> Result<u64> {
     let most = if limit == 0 { usize::MAX } else { usize::try_from(limit).unwrap_or(usize::MAX) };
-    values.iter().take(most).try_for_each(|value| sink.row(std::slice::from_ref(value)))?;
-    Ok(values.len() as u64)
+    rows.iter().take(most).try_for_each(|row| sink.row(row.as_ref()))?;
+    Ok(rows.len() as u64)
 }
 
 fn text_column(name: &str) -> ResultColumn {
@@ -187,6 +163,7 @@ fn command_of(statement: &Statement) -> Option<&'static str> {
         Statement::CreateTableAs(_) => "CREATE TABLE AS",
         Statement::Select(_) => "SELECT INTO",
         Statement::Lock(_) => "LOCK TABLE",
+        Statement::SetConstraints(_) => "SET CONSTRAINTS",
         Statement::DeclareCursor(_) => "DECLARE CURSOR",
         Statement::Fetch(fetch) => {
             if fetch.is_move {

@@ -233,6 +233,11 @@ pub trait SessionHost: Host {
         }
     }
 
+    /// The rows of SHOW ALL.
+    fn all_settings(&self) -> Result<Vec<Vec<Datum>>> {
+        Err(Error::not_supported("SHOW ALL in this context"))
+    }
+
     /// Makes the table of a CREATE TABLE AS or SELECT INTO that a function runs. `None`: it exists,
     /// and IF NOT EXISTS allows that.
     fn create_table_as(

@@ -67,11 +67,11 @@ impl Kept {
     }
 }
 
-/// What is left of a FETCH after the cursor has moved as far as no rows are given.
+/// The rest of a FETCH, after the cursor has moved over the rows that it skips.
 pub(super) enum Step {
-    /// Nothing. The FETCH answers this number of rows.
+    /// The FETCH has ended, and answers this number of rows.
     Nothing(u64),
-    /// So many next rows; `None`: all.
+    /// This number of next rows. `None` is all.
     Next(Option<u64>),
     /// These kept rows.
     Kept(Span),
@@ -184,7 +184,7 @@ impl Cursor {
         }
     }
 
-    /// Moves the cursor for a FETCH or MOVE as far as no rows are given.
+    /// Moves the cursor over the rows that a FETCH or MOVE skips.
     pub(super) fn begin_fetch(
         &mut self,
         txn: &mut Txn,

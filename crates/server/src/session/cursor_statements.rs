@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use steppe_exec::spi::{check_declared, with_spi};
 use steppe_sql::ast::{self, DeclareCursorStmt, FetchDirection, FetchStmt};
 use steppe_sql::plan::{ResultColumn, goes_backward};
 use steppe_types::{Error, Result, SqlState};
@@ -14,44 +15,6 @@ use super::portal::{PlanPortal, Portal, PortalBody};
 use super::run::Progress;
 use super::sink::{NullSink, ResultFormats, WireSink};
 use super::tag::CommandTag;
-
-/// Refuses a statement that is no read-only query, and options that conflict with row locks
-/// (transformDeclareCursorStmt).
-fn check_declared(declare: &DeclareCursorStmt) -> Result<()> {
-    let ast::Statement::Select(select) = &*declare.query else {
-        let message = "DECLARE CURSOR must specify a SELECT statement";
-        return Err(Error::new(SqlState::INVALID_CURSOR_DEFINITION, message));
-    };
-    let mut queries = select.with.iter().flat_map(|with| &with.ctes).map(|cte| &*cte.query);
-    if queries.any(|query| !matches!(query, ast::Statement::Select(_))) {
-        let message = "DECLARE CURSOR must not contain data-modifying statements in WITH";
-        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
-    }
-    let Some(clause) = select.locking.first() else { return Ok(()) };
-    let clause = clause.strength.as_str();
-    let refused = |kind: &str, what: String| {
-        let detail = format!("{kind} cursors must be READ ONLY.");
-        Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, what).detail(detail))
-    };
-    if declare.hold {
-        return refused(
-            "Holdable",
-            format!("DECLARE CURSOR WITH HOLD ... {clause} is not supported"),
-        );
-    }
-    if declare.scroll == Some(true) {
-        return refused(
-            "Scrollable",
-            format!("DECLARE SCROLL CURSOR ... {clause} is not supported"),
-        );
-    }
-    if declare.sensitivity == ast::CursorSensitivity::Insensitive {
-        let message = format!("DECLARE INSENSITIVE CURSOR ... {clause} is not valid");
-        return Err(Error::new(SqlState::INVALID_CURSOR_DEFINITION, message)
-            .detail("Insensitive cursors must be READ ONLY."));
-    }
-    Ok(())
-}
 
 impl Session {
     /// 42P03 if there is a portal of this name.
@@ -124,7 +87,7 @@ impl Session {
         match name {
             None => {
                 self.portals.remove_all(&mut self.transaction);
-                self.core.routines.end_transaction();
+                self.core.routines.close_cursors();
                 Ok(CommandTag::Plain("CLOSE CURSOR ALL"))
             }
             Some(name) if self.is_functions_cursor(name) => self.close_functions_cursor(name),
@@ -316,6 +279,12 @@ impl Session {
 
     /// At COMMIT, fetches all rows of the cursors WITH HOLD (PersistHoldablePortal).
     pub(super) fn keep_held_cursors(&mut self) -> Result<()> {
+        if self.core.routines.has_cursors_to_hold() {
+            self.start_statement()?;
+            let env = self.statement.env.clone();
+            with_spi(&env, &mut self.transaction.txn, |spi| spi.hold_declared())?;
+            self.end_statement();
+        }
         let txn = &mut self.transaction.txn;
         self.portals.try_cursors(|cursor| {
             if cursor.hold {

@@ -1,7 +1,7 @@
 //! FETCH, MOVE and CLOSE of cursors that functions have opened (refcursor).
 //!
 //! Such a cursor belongs to the executor ([`steppe_exec::SpiCursor`]), which keeps it with the
-//! session's routines until the transaction ends.
+//! session's routines until the transaction ends; one WITH HOLD stays.
 
 use steppe_exec::RowSink;
 use steppe_exec::spi::with_spi;
@@ -45,6 +45,9 @@ impl Session {
         describe: bool,
     ) -> Result<CommandTag> {
         let columns = self.functions_cursor_columns(&fetch.cursor)?;
+        let portal = self.core.routines.open_cursor(&fetch.cursor);
+        let is_binary = portal.is_some_and(|portal| portal.is_binary());
+        let formats = if is_binary { &ResultFormats::Binary } else { formats };
         if describe && !fetch.is_move {
             put_description(&mut self.wire.out, &columns, formats)?;
         }

@@ -130,7 +130,7 @@ impl Session {
     ) -> Result<CommandTag> {
         let columns = self.show_columns(name);
         let rows = if name.eq_ignore_ascii_case("all") {
-            self.show_all()
+            self.core.shown_settings()
         } else {
             let value = self.core.setting(name)?;
             vec![vec![Datum::text(value.ok_or_else(|| unrecognized(name))?)]]
@@ -138,12 +138,15 @@ impl Session {
         self.put_rows(&columns, &rows, formats, describe)?;
         Ok(CommandTag::Plain("SHOW"))
     }
+}
 
-    fn show_all(&self) -> Vec<Vec<Datum>> {
-        let rows = self.core.settings.lock().rows();
+impl SharedSession {
+    /// The rows of SHOW ALL.
+    pub(crate) fn shown_settings(&self) -> Vec<Vec<Datum>> {
+        let rows = self.settings.lock().rows();
         rows.into_iter()
             .map(|row| {
-                let shown = match self.core.modes.show(row.definition.name) {
+                let shown = match self.modes.show(row.definition.name) {
                     Some(shown) => shown.to_owned(),
                     None => row.setting.value.show(row.definition),
                 };

@@ -92,6 +92,8 @@ pub(crate) fn shown(server: &Server) -> Result<Vec<Vec<Datum>>> {
     Ok(rows)
 }
 
+const HOLDS: &str = "cannot PREPARE a transaction that has created a cursor WITH HOLD";
+
 impl Session {
     /// PREPARE TRANSACTION.
     pub(super) fn prepare_transaction(&mut self, gid: &str) -> Result<CommandTag> {
@@ -118,9 +120,12 @@ impl Session {
         self.end_block_now();
         self.check_deferred()?;
         self.portals.try_cursors(|cursor| match cursor.is_to_be_held() {
-            true => Err(cannot("cannot PREPARE a transaction that has created a cursor WITH HOLD")),
+            true => Err(cannot(HOLDS)),
             false => Ok(()),
         })?;
+        if self.core.routines.has_cursors_to_hold() {
+            return Err(cannot(HOLDS));
+        }
         self.portals.end_transaction(&mut self.transaction);
         if self.core.exported.load(Ordering::Relaxed) != 0 {
             return Err(cannot("cannot PREPARE a transaction that has exported snapshots"));

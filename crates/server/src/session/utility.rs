@@ -301,6 +301,7 @@ impl Session {
             DiscardTarget::All => {
                 self.prevent_in_block("DISCARD ALL")?;
                 self.portals.remove_all(&mut self.transaction);
+                self.core.routines.close_cursors();
                 self.core.settings.lock().reset_all(1);
                 self.statements.clear();
                 self.core.handle.unlock_all_advisory();
@@ -481,8 +482,6 @@ pub(crate) fn name_of(statement: &Statement) -> &'static str {
         Statement::Prepare(_) => "PREPARE",
         Statement::Execute(_) => "EXECUTE of a prepared statement",
         Statement::Deallocate(_) => "DEALLOCATE",
-        Statement::Close(None) => "CLOSE ALL",
-        Statement::SetConstraints(_) => "SET CONSTRAINTS",
         Statement::Listen(_) => "LISTEN",
         Statement::Notify(_) => "NOTIFY",
         Statement::Cluster(_) => "CLUSTER",

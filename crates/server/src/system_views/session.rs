@@ -65,8 +65,8 @@ pub(super) fn cursors(
         builder.row([
             ("name", Datum::text(&**portal.name())),
             ("statement", Datum::Text(Arc::clone(portal.query()))),
-            ("is_holdable", Datum::Bool(false)),
-            ("is_binary", Datum::Bool(false)),
+            ("is_holdable", Datum::Bool(portal.is_holdable())),
+            ("is_binary", Datum::Bool(portal.is_binary())),
             ("is_scrollable", Datum::Bool(portal.can_scroll())),
             ("creation_time", Datum::TimestampTz(portal.opened_at())),
         ]);
