@@ -27,7 +27,7 @@ impl Spi<'_> {
     }
 }
 
-/// The constraints that SET CONSTRAINTS names, with those of partitions; `None`: ALL. 42704 for an
+/// The constraints that SET CONSTRAINTS names, and the ones of partitions. `None` is ALL. 42704 for an
 /// unknown constraint, 42809 if it would defer one that is not DEFERRABLE.
 pub fn named_constraints(
     catalog: &Catalog,

@@ -1,7 +1,7 @@
 //! The row that a cursor is on, for WHERE CURRENT OF (execCurrent.c).
 //!
 //! The plan of a cursor has two more columns for each table whose rows are among its own
-//! ([`Positions`]). No sink gets them, and the cursor keeps the ones of its last row.
+//! ([`Positions`]). The cursor keeps the ones of its last row, and its sink gets none.
 
 use crate::sink::RowSink;
 use steppe_catalog::{Catalog, Relation};

@@ -153,10 +153,6 @@ impl SpiPortal {
         }
     }
 
-    fn has_failed(&self) -> bool {
-        self.cursor.lock().as_ref().is_some_and(|cursor| cursor.has_failed())
-    }
-
     fn is_pinned(&self) -> bool {
         self.pins.load(Ordering::Relaxed) > 0
     }
@@ -166,9 +162,10 @@ impl SpiPortal {
         if let Some(portals) = &self.of_client {
             return Ok(Box::new(SpiCursor::of_client(portals.lend(&self.name)?)));
         }
-        match self.cursor.lock().take_if(|cursor| !cursor.has_failed()) {
+        let mut place = self.cursor.lock();
+        match place.take_if(|cursor| !cursor.has_failed()) {
             Some(cursor) => Ok(cursor),
-            None if self.has_failed() => Err(cannot_be_run(&self.name)),
+            None if place.is_some() => Err(cannot_be_run(&self.name)),
             None if self.is_open() => Err(in_use(&self.name)),
             None => Err(undefined(&self.name)),
         }
