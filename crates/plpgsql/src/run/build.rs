@@ -133,6 +133,10 @@ impl Builder<'_> {
         SqlNumber(self.pieces.len() as u32 - 1)
     }
 
+    pub(super) fn piece_of(&self, number: SqlNumber) -> &Piece {
+        &self.pieces[number.0 as usize]
+    }
+
     pub(super) fn sql(&mut self, sql: &Sql) -> SqlNumber {
         let of = match sql.kind {
             SqlKind::Statement => Use::Statement,
@@ -288,7 +292,15 @@ impl Builder<'_> {
             tree::RowSource::Cursor { cursor, arguments } => {
                 let arguments = self.optional(arguments);
                 let (cursor, body) = (*cursor, self.script(&of.body));
-                Kind::ForCursor(Box::new(ForCursor { label, target, cursor, arguments, body }))
+                let slots = self.slots;
+                let query = match &slots[cursor.0 as usize] {
+                    tree::Slot::Scalar(tree::Scalar { cursor: Some(bound), .. }) => {
+                        self.own_query(&bound.query, &body)
+                    }
+                    _ => None,
+                };
+                let of = ForCursor { label, target, cursor, query, arguments, body };
+                Kind::ForCursor(Box::new(of))
             }
         }
     }

@@ -367,6 +367,8 @@ pub(super) struct ForCursor {
     pub(super) label: Label,
     pub(super) target: SlotId,
     pub(super) cursor: SlotId,
+    /// The cursor's query, if nothing in the loop can name the cursor.
+    pub(super) query: Option<SqlNumber>,
     pub(super) arguments: Option<SqlNumber>,
     pub(super) body: Script,
 }

@@ -121,7 +121,7 @@ impl Run<'_, '_, '_> {
     pub(super) fn open(&mut self, cursor: SlotId, query: &OpenQuery) -> Result<()> {
         match query {
             OpenQuery::Bound { arguments } => {
-                self.open_bound(cursor, *arguments)?;
+                self.open_bound(cursor, None, *arguments)?;
             }
             OpenQuery::Given { scroll, query } => {
                 self.open_portal(cursor, query, *scroll)?;
@@ -130,10 +130,11 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
-    /// Opens a bound cursor.
+    /// Opens a bound cursor, over a piece of its own if one is given.
     pub(super) fn open_bound(
         &mut self,
         cursor: SlotId,
+        own: Option<SqlNumber>,
         arguments: Option<SqlNumber>,
     ) -> Result<Arc<SpiPortal>> {
         self.check_unused(cursor)?;
@@ -143,7 +144,7 @@ impl Run<'_, '_, '_> {
         if let (Some(arguments), Some(row)) = (arguments, bound.arguments) {
             self.assign_arguments(arguments, row)?;
         }
-        self.open_portal(cursor, &Query::Static(bound.query), bound.scroll)
+        self.open_portal(cursor, &Query::Static(own.unwrap_or(bound.query)), bound.scroll)
     }
 
     /// Gives a cursor's arguments their values.
@@ -366,7 +367,7 @@ impl Run<'_, '_, '_> {
     /// FOR over a bound cursor (exec_stmt_forc). Its portal is pinned while the loop runs.
     pub(super) fn for_cursor(&mut self, of: &ForCursor) -> Result<Flow> {
         let was_null = self.cursor_name(of.cursor).is_none();
-        let opened = self.open_bound(of.cursor, of.arguments)?;
+        let opened = self.open_bound(of.cursor, of.query, of.arguments)?;
         let mut portal = self.with_columns(opened)?;
         portal.shape = self.state.frame.known_shape(of.target, portal.shape);
         self.spi.pin(&portal.portal);

@@ -38,6 +38,7 @@ mod frame;
 mod growth;
 mod loops;
 mod message;
+mod own_cursor;
 mod plans;
 mod quick;
 mod real;
