@@ -250,8 +250,8 @@ impl PartitionScanPlan {
     }
 
     /// The scan of a locked leaf, if the catalog in force is the statement's, in which the scan has been
-    /// found before. Then the leaf and its partners are those that it is for, and the leaf's file
-    /// had pages. (Without that, the leaf's definition is looked up, among those of all relations.)
+    /// found before. Then the scan is made for this version of the leaf and of its partners, and the
+    /// leaf's file had pages. (Otherwise the leaf is looked up among all relations.)
     fn known(&self, leaf: Oid, cx: &ExecContext) -> Option<Arc<CPlan>> {
         let planned = &cx.functions.catalog;
         match cx.functions.session.newer_catalog(planned) {

@@ -404,7 +404,7 @@ impl SpiCursor {
     }
 
     /// The next rows, their values one after the other, if it may read them before they are asked for.
-    /// None: the next row must be fetched, or there is none. [`Self::take`] moves over them.
+    /// It is empty if the next row must be fetched, or if there is no row. [`Self::take`] moves over them.
     pub fn look_ahead(&mut self, spi: &mut Spi<'_>) -> Result<&[Datum]> {
         // Rows with positions are given one by one, so that their positions are kept.
         if self.kept.is_some() || matches!(&self.of, Of::Plan(plan) if has_places(plan)) {

@@ -201,7 +201,7 @@ impl QuickScript {
     }
 
     /// Runs specialised instructions from the first one for each row, in the place of a record's value.
-    /// (None of them changes a record.) Returns the number of rows that it has begun, and where and
+    /// (An instruction changes no record.) Returns the number of rows that it has begun, and where and
     /// why it stopped for the last one.
     pub(super) fn run_rows(
         &mut self,
