@@ -383,14 +383,12 @@ impl Run<'_, '_, '_> {
         let catalog = self.spi.catalog_in_force()?;
         let of = (catalog.row_columns(ty), catalog.row_declared(ty), catalog.row_names(ty));
         let (Some(types), Some(declared), Some(names)) = of else { return Err(missing()) };
-        let column =
-            |(((ty, modifier), (declared, _)), name): (((Oid, i32), (Oid, i32)), Arc<str>)| {
-                Column {
-                    domain: if declared == ty { 0 } else { declared },
-                    ..Column::new(name, ty, modifier)
-                }
-            };
-        let columns = types.into_iter().zip(declared).zip(names).map(column).collect();
+        let mut columns = Vec::with_capacity(types.len());
+        for (((ty, modifier), (declared, _)), name) in types.into_iter().zip(declared).zip(names) {
+            let domain = if declared == ty { 0 } else { declared };
+            columns.push(Column { domain, ..Column::new(name, ty, modifier) });
+        }
+        let columns = columns.into();
         let shape = Arc::new(Shape { ty, columns });
         self.state.row_types.retain(|(of, ..)| *of != ty);
         self.state.row_types.push((ty, epoch, Arc::clone(&shape)));
