@@ -221,8 +221,8 @@ impl List<'_> {
         }
     }
 
-    /// The objects that a query reads. Relations, functions, operators, and keys that a grouping needs have
-    /// column 0.
+    /// The objects that a query reads. All but columns, and also keys that a grouping needs, have column
+    /// 0.
     fn add_reads(&mut self, from: Object, reads: &[(Oid, i16)]) {
         for (oid, attnum) in reads {
             let on = if self.catalog.relation(*oid).is_some() {
@@ -231,12 +231,17 @@ impl List<'_> {
                 Object::Function(*oid)
             } else if self.catalog.stored::<Operator>().get(*oid).is_some() {
                 Object::Operator(*oid)
+            } else if self.catalog.stored::<UserType>().get(*oid).is_some() {
+                Object::Type(*oid)
+            } else if self.catalog.schema(*oid).is_some() {
+                Object::Schema(*oid)
             } else {
                 let tables = reads.iter().filter_map(|(table, _)| self.catalog.relation(*table));
                 let has_key =
                     |table: &&Arc<Relation>| table.constraints.iter().any(|key| key.oid == *oid);
-                let table = tables.into_iter().find(has_key).map_or(0, |table| table.oid);
-                Object::Constraint(table, *oid)
+                // A number that names no object is no reference.
+                let Some(table) = tables.into_iter().find(has_key) else { continue };
+                Object::Constraint(table.oid, *oid)
             };
             self.add(from, on, Dependency::Normal);
         }

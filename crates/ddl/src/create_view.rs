@@ -8,11 +8,10 @@ use super::table_change::TableChange;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Column, RelKind, Relation, builtin};
 use steppe_sql::ast::Persistence::{Temporary, Unlogged};
-use steppe_sql::ast::{
-    CreateViewStmt, DefElem, SelectBody, SelectStmt, Statement, ViewCheckOption,
+use steppe_sql::ast::{CreateViewStmt, DefElem, SelectBody, Statement, ViewCheckOption};
+use steppe_sql::bind::{
+    CHECK_OPTION, bind_view_query, stored_view_update_refusal, view_collations, view_update_refusal,
 };
-use steppe_sql::bind::{CHECK_OPTION, bind_view_query, view_collations, view_update_refusal};
-use steppe_sql::deparse::quote_identifier;
 use steppe_sql::deparse::unnamed::check_all_named;
 use steppe_sql::query::{Command, Query, Rte, RteKind};
 use steppe_txn::RelationLockMode;
@@ -73,13 +72,8 @@ pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> 
         }
     };
     view.columns = columns.into();
-    let text = view_text(ctx.source, create)?;
-    let text = match create.check_option {
-        ViewCheckOption::None => text,
-        _ => without_check_option(&text).to_string(),
-    };
     view.options = with_check_option(ctx, create, options)?.into_iter().collect();
-    super::view::keep(ctx, &mut view, &query, text)?;
+    super::view::keep(ctx, &mut view, &query)?;
     ctx.put(view)
 }
 
@@ -145,14 +139,14 @@ fn with_check_option(
     };
     options.extend(clause.iter().map(|value| (CHECK_OPTION.into(), value.clone())));
     if given.or(clause).is_some() {
-        require_updatable(ctx, &create.query)?;
+        require_updatable(ctx.binding(|b| view_update_refusal(b, &create.query))?)?;
     }
     Ok(options)
 }
 
 /// 0A000 for WITH CHECK OPTION where rows cannot be changed at all.
-fn require_updatable(ctx: &mut DdlContext<'_>, query: &SelectStmt) -> Result<()> {
-    let Some(reason) = ctx.binding(|b| view_update_refusal(b, query))? else { return Ok(()) };
+fn require_updatable(refusal: Option<&'static str>) -> Result<()> {
+    let Some(reason) = refusal else { return Ok(()) };
     let message = "WITH CHECK OPTION is supported only on automatically updatable views";
     Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint(reason))
 }
@@ -168,10 +162,7 @@ pub(super) fn set_options(
     view.options = set.into();
     if view.options.iter().any(|(name, _)| **name == *CHECK_OPTION) {
         let text = view.view.as_deref().map_or("", String::as_str);
-        let parsed = steppe_sql::parser::parse(text)?;
-        if let Some(Statement::Select(select)) = parsed.first().map(|s| &s.statement) {
-            require_updatable(ctx, select)?;
-        }
+        require_updatable(stored_view_update_refusal(&ctx.catalog(), text)?)?;
     }
     Ok(())
 }
@@ -197,65 +188,6 @@ fn reads_temporary(catalog: &Catalog, query: &Query) -> bool {
             reads_temporary(catalog, &operation.left) || reads_temporary(catalog, &operation.right)
         })
         || query.ctes.iter().any(|c| reads_temporary(catalog, &c.query))
-}
-
-/// The SELECT of a CREATE VIEW statement's text: what follows its first top-level AS. That of a
-/// RECURSIVE view is what the word stands for.
-fn view_text(source: &str, create: &CreateViewStmt) -> Result<String> {
-    use steppe_sql::parser::lexer::{Lexer, TokenKind};
-    let mut depth = 0i32;
-    let mut is_recursive = None;
-    let mut lexer = Lexer::new(source);
-    loop {
-        let token = lexer.next_token();
-        if matches!(token.kind, TokenKind::End | TokenKind::Invalid) {
-            return Err(Error::internal("CREATE VIEW without AS"));
-        }
-        let word = &source[token.start..token.end];
-        let is =
-            |keyword: &str| token.kind == TokenKind::Word && word.eq_ignore_ascii_case(keyword);
-        match word {
-            "(" => depth += 1,
-            ")" => depth -= 1,
-            _ if is_recursive.is_none() && is("recursive") => is_recursive = Some(true),
-            _ if is_recursive.is_none() && is("view") => is_recursive = Some(false),
-            _ if depth == 0 && is("as") => {
-                let body = source[token.end..].trim();
-                let body = body.trim_end_matches(';').trim_end();
-                return Ok(match is_recursive {
-                    Some(true) => recursive_text(create, body),
-                    _ => body.to_string(),
-                });
-            }
-            _ => {}
-        }
-    }
-}
-
-/// `CREATE RECURSIVE VIEW name (columns) AS body` as the query that it means.
-fn recursive_text(create: &CreateViewStmt, body: &str) -> String {
-    let name = quote_identifier(&create.relation.name);
-    let columns: Vec<_> = create.columns.iter().map(|column| quote_identifier(column)).collect();
-    let columns = columns.join(", ");
-    format!("WITH RECURSIVE {name}({columns}) AS ({body}) SELECT {columns} FROM {name}")
-}
-
-/// The text without the WITH CHECK OPTION that is known to end it.
-fn without_check_option(body: &str) -> &str {
-    let mut rest = body;
-    let mut cut = |word: &str| {
-        let start = rest.len().checked_sub(word.len())?;
-        let found = rest.get(start..).is_some_and(|t| t.eq_ignore_ascii_case(word));
-        found.then(|| rest = rest[..start].trim_end())
-    };
-    if cut("option").and_then(|()| cut("check")).is_none() {
-        return body;
-    }
-    let _ = cut("cascaded").or_else(|| cut("local"));
-    match cut("with") {
-        Some(()) => rest,
-        None => body,
-    }
 }
 
 fn check_replacement(old: &Relation, columns: &[Column]) -> Result<()> {

@@ -1,9 +1,9 @@
 //! The meanings of the catalog's texts in two versions of the catalog.
 //!
 //! Views, expressions and bodies in SQL's own syntax are kept as texts that are bound again at each
-//! use. They name functions, operators and types exactly, and a user's cast by a function is kept as a
-//! call of that. But a cast through text is written as `::type`, or not at all. So a cast that is
-//! created or dropped might change what a text means, which never happens in PostgreSQL: it keeps the
+//! use. They name functions, operators and types exactly, and a user's cast by its function. But a
+//! cast through text is written as `::type`, or not at all. So a cast that is created or dropped might
+//! change what a text means, which never happens in PostgreSQL: it keeps the
 //! bound tree. [`first_changed`] finds such a text, and the caller refuses the statement.
 
 use super::expressions;
@@ -31,7 +31,7 @@ pub(super) fn first_changed(before: &Catalog, after: &Catalog) -> Option<Object>
         .map(|stored| stored.owner);
     let view = |relation: &Arc<Relation>| {
         let text = relation.view.as_ref()?;
-        let bind = |catalog: &Catalog| bind_view(catalog, &[PG_CATALOG], text);
+        let bind = |catalog: &Catalog| bind_view(catalog, text);
         differs(bind, before, after).then_some(Object::Relation(relation.oid))
     };
     let body = |function: &Arc<Function>| {

@@ -9,42 +9,28 @@
 //!                                  └──▶ reads      └── bind, print: renames, pg_get_viewdef
 //! ```
 //!
-//! A query with a part that the printer does not know keeps the text that was
-//! written; it counts as reading every column, and what it reads keeps its name.
+//! A query whose text would not read back as itself is refused, so that the catalog has no other text.
 
 use super::DdlContext;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{kept_function_name, qualified_name};
-use steppe_catalog::{Catalog, PG_CATALOG, Relation};
+use steppe_catalog::{Catalog, Relation};
 use steppe_sql::bind::bind_view;
 use steppe_sql::deparse::query::{PrintedQuery, QueryStyle, print};
-use steppe_sql::query::{Query, RteKind};
-use steppe_types::{Error, Oid, Result};
+use steppe_sql::query::Query;
+use steppe_types::{Error, Result};
 
-/// Sets a view's text and dependencies: printed from its query, else what was written.
-pub(super) fn keep(
-    ctx: &mut DdlContext<'_>,
-    view: &mut Relation,
-    query: &Query,
-    written: String,
-) -> Result<()> {
+/// Sets a view's text and dependencies. 0A000 for a query that the text would not stand for.
+pub(super) fn keep(ctx: &mut DdlContext<'_>, view: &mut Relation, query: &Query) -> Result<()> {
     let catalog = ctx.catalog();
     let names: Vec<Arc<str>> = view.columns.iter().map(|c| c.name.clone()).collect();
-    let unchanged = |r: &Arc<Relation>| r.clone();
-    let printed = stored_text(&catalog, query, &names, &unchanged, true)
-        .and_then(|text| Ok((text, stored_text(&catalog, query, &names, &unchanged, false)?)));
-    match printed {
-        // Only a text that reads back as the same query may stand for it.
-        Ok((text, conditions)) if reads_back(&catalog, &text.text, &names) => {
-            view.reads = conditions.reads.into();
-            view.view = Some(text.text.into());
-        }
-        _ => {
-            view.reads.clear();
-            every_column(query, &mut view.reads);
-            view.view = Some(written.into());
-        }
+    let text = stored_text(&catalog, query, &names, &Arc::clone, true)?;
+    let conditions = stored_text(&catalog, query, &names, &Arc::clone, false)?;
+    if !reads_back(&catalog, &text.text, &names) {
+        return Err(Error::not_supported("a view whose text reads back as another query"));
     }
+    view.reads = conditions.reads.into();
+    view.view = Some(text.text.into());
     Ok(())
 }
 
@@ -70,30 +56,11 @@ fn stored_text(
     print(query, Some(names), &style)
 }
 
+/// Whether a text is bound to a query that is printed as this text.
 fn reads_back(catalog: &Catalog, text: &str, names: &[Arc<str>]) -> bool {
-    let again = bind_view(catalog, &[PG_CATALOG], text)
+    let again = bind_view(catalog, text)
         .and_then(|query| stored_text(catalog, &query, names, &Arc::clone, true));
     again.is_ok_and(|again| again.text == text)
-}
-
-/// Notes every column of every relation in a query, for lack of knowing better.
-fn every_column(query: &Query, out: &mut Vec<(Oid, i16)>) {
-    for rte in &query.rtes {
-        match &rte.kind {
-            RteKind::Relation(r) | RteKind::Subquery { view: Some(r), .. } => {
-                out.extend((0..=r.columns.len() as i16).map(|attnum| (r.oid, attnum)));
-            }
-            RteKind::Subquery { query, .. } => every_column(query, out),
-            _ => {}
-        }
-    }
-    if let Some(operation) = &query.set_operation {
-        every_column(&operation.left, out);
-        every_column(&operation.right, out);
-    }
-    query.ctes.iter().for_each(|c| every_column(&c.query, out));
-    out.sort_unstable();
-    out.dedup();
 }
 
 /// Prints the views and the bodies of functions that read a relation again, which is now called, or
@@ -109,20 +76,14 @@ pub(super) fn follow_rename(ctx: &mut DdlContext<'_>, renamed: &Arc<Relation>) -
     // The columns of a view are named in its own text.
     views.extend(renamed.view.is_some().then(|| renamed.clone()));
     for view in views {
-        let refused = || {
-            Error::not_supported(format!(
-                "RENAME of \"{}\", which view \"{}\" reads,",
-                renamed.name, view.name
-            ))
-        };
         let text = view.view.as_deref().map_or("", String::as_str);
         let names: Vec<Arc<str>> = view.columns.iter().map(|c| c.name.clone()).collect();
-        let query = bind_view(&catalog, &[PG_CATALOG], text).map_err(|_| refused())?;
+        let query = bind_view(&catalog, text)?;
         // The condition of USING names columns that may be called differently now.
         let using = same_columns(&catalog, renamed);
-        let printed = stored_text(&catalog, &query, &names, &current, using);
+        let printed = stored_text(&catalog, &query, &names, &current, using)?;
         let mut view = (*view).clone();
-        view.view = Some(printed.map_err(|_| refused())?.text.into());
+        view.view = Some(printed.text.into());
         ctx.put(view)?;
     }
     super::function::follow_rename(ctx, &catalog, renamed, same_columns(&catalog, renamed))

@@ -162,7 +162,8 @@ fn view_definition(args: &[Datum], cx: &FnContext, pretty: bool) -> Result<Datum
         Datum::Text(name) => Some(names.existing_relation(name)?.clone()),
         _ => relation_at(args, 0, cx)?,
     };
-    text_or_null(relation.and_then(|view| printed_view(&names, &cx.io, &view, pretty)))
+    let printed = relation.map(|view| printed_view(&names, &cx.io, &view, pretty)).transpose()?;
+    text_or_null(printed.flatten())
 }
 
 /// A view's SELECT, with names qualified if the search path would not find them. `None` if the
@@ -172,21 +173,12 @@ pub fn printed_view(
     io: &IoContext,
     view: &Relation,
     pretty: bool,
-) -> Option<String> {
-    let (stored, catalog) = (view.view.as_ref()?, names.catalog());
+) -> Result<Option<String>> {
+    let Some(stored) = &view.view else { return Ok(None) };
     let columns: Vec<Arc<str>> = view.columns.iter().map(|c| c.name.clone()).collect();
-    // A text that did not read back as itself is kept as it was written, without schemas.
-    let bound = bind_view(catalog, &[PG_CATALOG], stored);
-    let bound = bound.or_else(|_| bind_view(catalog, names.path(), stored));
-    let printed = bound.and_then(|query| {
-        in_shown_style(names, io, pretty, |style| print(&query, Some(&columns), style))
-    });
-    // A text that cannot be printed again is shown as it was written.
-    match printed {
-        Ok(printed) => Some(format!("{};", printed.text)),
-        Err(_) => definitions::view_definition(view)
-            .map(|text| catalog.with_names(&text, names.path()).into_owned()),
-    }
+    let query = bind_view(names.catalog(), stored)?;
+    let printed = in_shown_style(names, io, pretty, |style| print(&query, Some(&columns), style))?;
+    Ok(Some(format!("{};", printed.text)))
 }
 
 /// The body of a function in SQL's own syntax, with the names of its tables and functions as the

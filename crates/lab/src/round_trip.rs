@@ -3,7 +3,8 @@
 //!
 //! After each SELECT, WITH, VALUES or TABLE statement of a script, psql is told to
 //!
-//! 1. make a view of it, which may fail (a data-modifying WITH, two columns of one name …);
+//! 1. make a view of it, which may fail (a data-modifying WITH, two columns of one name …), but not
+//!    because the view could not be kept as a text;
 //! 2. make another one of the text that pg_get_viewdef gives;
 //! 3. compare the two texts, and the columns with their types and collations;
 //! 4. drop both.
@@ -12,6 +13,12 @@
 
 /// The beginning of an output line that names a view which did not read back as itself.
 const MARK: &str = "@@ reads back as another view: ";
+
+/// The beginning of an output line with a query's number and why it is no view.
+const REFUSAL: &str = "@@ is no view: ";
+
+/// Parts of the messages of queries that cannot be kept as texts.
+const NOT_KEPT: [&str; 2] = ["a view whose text reads back as another query", "printing of "];
 
 /// The beginning of a script line that names queries, by number, whose views do not read back in
 /// PostgreSQL either.
@@ -40,10 +47,13 @@ pub fn complaints(script: &str, output: &str) -> Vec<String> {
     let expected: Vec<&str> = marks.flat_map(str::split_whitespace).collect();
     let found: Vec<(&str, &str)> =
         output.lines().filter_map(|line| line.trim().strip_prefix(MARK)?.split_once(':')).collect();
+    let refused = output.lines().filter_map(|line| line.trim().strip_prefix(REFUSAL));
+    let not_kept = refused.filter(|line| NOT_KEPT.iter().any(|part| line.contains(part)));
     let missing = expected.iter().filter(|query| found.iter().all(|(found, _)| found != *query));
     let missing = missing.map(|query| format!("{query}: reads back as itself, against the mark"));
     let unexpected = found.iter().filter(|(query, _)| !expected.contains(query));
-    unexpected.map(|(query, text)| format!("{query}:{text}")).chain(missing).collect()
+    let unexpected = unexpected.map(|(query, text)| format!("{query}:{text}"));
+    unexpected.chain(missing).chain(not_kept.map(str::to_owned)).collect()
 }
 
 fn check(query: &str, count: usize) -> String {
@@ -60,6 +70,9 @@ fn check(query: &str, count: usize) -> String {
         "
 \\set round_trip_ok false
 CREATE VIEW {view} AS {query}
+\\if :ERROR
+\\echo '{REFUSAL}{count}:' :LAST_ERROR_MESSAGE
+\\endif
 SELECT to_regclass('{view}') IS NOT NULL AS round_trip_ok,
   coalesce(pg_get_viewdef(to_regclass('{view}')), 'SELECT') AS round_trip \\gset
 \\if :round_trip_ok
@@ -194,8 +207,10 @@ mod tests {
     #[test]
     fn complains_of_what_the_script_does_not_name() {
         let script = format!("{EXPECTED}2 3\nSELECT 1;\n");
-        let output = format!("x\n {MARK}1:  SELECT +\n {MARK}2:  SELECT 2\n");
-        let expected = ["1:  SELECT +", "3: reads back as itself, against the mark"];
+        let refused = format!("{REFUSAL}4: printing of a set\n{REFUSAL}5: no such column\n");
+        let output = format!("x\n {MARK}1:  SELECT +\n {MARK}2:  SELECT 2\n{refused}");
+        let expected =
+            ["1:  SELECT +", "3: reads back as itself, against the mark", "4: printing of a set"];
         assert_eq!(complaints(&script, &output), expected);
     }
 

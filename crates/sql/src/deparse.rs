@@ -8,6 +8,7 @@ mod changes;
 mod clauses;
 mod from_clause;
 pub mod function_body;
+mod kept;
 mod layout;
 mod levels;
 pub mod query;
@@ -23,6 +24,7 @@ use crate::expr::{Aggregate, BoolTest, CallSyntax, Expr, RowCompareOp, TypeRef, 
 use std::borrow::Cow;
 use steppe_catalog::system::definitions;
 pub use steppe_catalog::system::definitions::simple_quote_literal;
+use steppe_catalog::type_spelling::{ShownCast, SpelledCast, is_named_behind};
 use steppe_catalog::{Catalog, Function, OperatorRef, Relation, builtin, operator_spelling};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, oid, text_io};
@@ -53,6 +55,18 @@ fn printed(
 ) -> String {
     let mut out = String::new();
     Deparser { names, functions, io }.expr(expr, &mut out);
+    out
+}
+
+/// As [`printed`], with the expression's own implicit cast.
+fn printed_argument(
+    expr: &Expr,
+    names: &Names<'_>,
+    functions: &FunctionNames<'_>,
+    io: &IoContext,
+) -> String {
+    let mut out = String::new();
+    Deparser { names, functions, io }.arg(expr, &mut out);
     out
 }
 
@@ -128,16 +142,16 @@ fn without_hidden_cast<'e>(expr: &'e Expr, io: &IoContext) -> &'e Expr {
     let mut shown = expr;
     while let Some(operand) = shown.implicit_cast_operand() {
         match shown {
-            Expr::Func { func, .. } if is_kept_as_call(func, io) => break,
+            Expr::Func { func, .. } if is_kept_by_function(func, io) => break,
             _ => shown = operand,
         }
     }
     shown
 }
 
-/// Whether a cast by a function is kept as a call of it, so that the text means the same when the
+/// Whether a cast by a function is kept with the function, so that the text means the same when the
 /// user's cast is dropped, and names the function that it depends on.
-fn is_kept_as_call(func: &Function, io: &IoContext) -> bool {
+fn is_kept_by_function(func: &Function, io: &IoContext) -> bool {
     io.catalog.is_none() && !func.is_built_in()
 }
 
@@ -162,7 +176,14 @@ struct Deparser<'a> {
 impl Deparser<'_> {
     /// An expression whose own implicit cast, if it is one, is hidden.
     fn expr(&self, expr: &Expr, out: &mut String) {
-        self.arg(without_hidden_cast(expr, self.io), out);
+        match without_hidden_cast(expr, self.io) {
+            Expr::Func { func, args, ty, syntax: CallSyntax::ImplicitCast }
+                if (self.names)(expr).is_none() && is_kept_by_function(func, self.io) =>
+            {
+                self.kept_cast(func, args, *ty, ShownCast::Hidden, out);
+            }
+            shown => self.arg(shown, out),
+        }
     }
 
     /// An expression with implicit casts shown.
@@ -229,7 +250,7 @@ impl Deparser<'_> {
                     self.symbol(syntax),
                     if *all { "ALL" } else { "ANY" }
                 ));
-                self.expr(array, out);
+                self.arg(array, out);
                 out.push_str("))");
             }
             Expr::Array { elements, ty, .. } => {
@@ -302,16 +323,15 @@ impl Deparser<'_> {
             (CallSyntax::Operator(_), [arg]) => {
                 self.wrapped(&format!("({} ", self.symbol(syntax)), arg, ")", out);
             }
-            (CallSyntax::ImplicitCast | CallSyntax::ExplicitCast, [arg, ..])
-                if !is_kept_as_call(func, self.io) =>
-            {
-                self.cast(arg, ty, out);
-            }
-            (CallSyntax::ImplicitCast | CallSyntax::ExplicitCast, _) if func.ret != ty.oid => {
-                out.push('(');
-                self.function_name(func, out);
-                self.named_list("(", args, "))::", out);
-                out.push_str(&type_text(ty, self.io));
+            (CallSyntax::ImplicitCast | CallSyntax::ExplicitCast, [arg, ..]) => {
+                let is_implicit = *syntax == CallSyntax::ImplicitCast;
+                match is_kept_by_function(func, self.io) {
+                    false => self.cast(arg, ty, out),
+                    true if is_implicit => {
+                        self.kept_cast(func, args, ty, ShownCast::Implicit, out);
+                    }
+                    true => self.kept_cast(func, args, ty, ShownCast::Explicit, out),
+                }
             }
             (CallSyntax::SqlValue(word), _) => {
                 out.push_str(word);
@@ -375,13 +395,38 @@ impl Deparser<'_> {
         }
     }
 
+    /// A user's cast as the catalog keeps it: by its function. The binder gives the function its other
+    /// arguments again.
+    fn kept_cast(
+        &self,
+        func: &Function,
+        args: &[Expr],
+        ty: TypeRef,
+        shown: ShownCast,
+        out: &mut String,
+    ) {
+        let cast = SpelledCast { function: func.oid, target: (ty.oid, ty.typmod), shown };
+        out.push_str(&cast.spelling());
+        out.push('(');
+        args.first().into_iter().for_each(|arg| self.expr(arg, out));
+        out.push(')');
+        if shown != ShownCast::Hidden && is_named_behind(ty.oid) {
+            out.push_str("::");
+            out.push_str(&type_text(ty, self.io));
+        }
+    }
+
     fn cast(&self, arg: &Expr, ty: TypeRef, out: &mut String) {
         // A literal needs no parentheses, nor its own label of the same type (get_coercion_expr).
         match arg {
             Expr::Const(Datum::Text(text), own) if [ty.oid, oid::UNKNOWN].contains(&own.oid) => {
                 out.push_str(&simple_quote_literal(text));
             }
-            _ => self.wrapped("(", without_hidden_cast(arg, self.io), ")", out),
+            _ => {
+                out.push('(');
+                self.expr(arg, out);
+                out.push(')');
+            }
         }
         out.push_str("::");
         out.push_str(&type_text(ty, self.io));

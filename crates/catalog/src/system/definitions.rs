@@ -272,12 +272,6 @@ pub fn find_constraint(catalog: &Catalog, oid: Oid) -> Option<(&Arc<Relation>, &
     catalog.relations().find_map(|r| Some((r, r.constraints.iter().find(|c| c.oid == oid)?)))
 }
 
-/// pg_get_viewdef: the view's SELECT as a statement. `None`: the relation is not a view.
-pub fn view_definition(view: &Relation) -> Option<String> {
-    let text = view.view.as_deref()?.trim();
-    Some(format!(" {};", text.trim_end_matches(';')))
-}
-
 /// The canonical text of an expression without parentheses that the reader does not need.
 pub fn pretty_definition(text: &str) -> String {
     pretty_expression(text)

@@ -6,10 +6,11 @@
 //!   (balance > (10)::numeric)                   →   balance > 10::numeric
 //! ```
 //!
-//! Four rules cover PostgreSQL's output for checks, defaults, predicates and index expressions. The
+//! Five rules cover PostgreSQL's output for checks, defaults, predicates and index expressions. The
 //! outermost pair is removed. An operand of AND, OR or NOT loses its pair unless it binds weaker.
-//! So does an operand of `+ - * / %`. A plain operand of `::` loses its pair. In doubtful cases a
-//! pair stays: the text is always right, but sometimes has one pair more than PostgreSQL prints.
+//! So does an operand of `+ - * / %`. A plain operand of `::` loses its pair. A comparison with the
+//! elements of an array keeps its pair as an operand. In doubtful cases a pair stays: the text is
+//! always right, but sometimes has one pair more than PostgreSQL prints.
 
 /// The text without unneeded parentheses.
 pub(super) fn pretty_expression(text: &str) -> String {
@@ -55,14 +56,21 @@ fn write_expression(text: &str, out: &mut String, depth: usize) {
 }
 
 fn write_operand(operand: &str, parent: Binding, out: &mut String, depth: usize) {
-    let binding = split_boolean(strip_group(operand)).0;
-    if binding < parent {
+    let inside = strip_group(operand);
+    let binding = split_boolean(inside).0;
+    if binding < parent || is_over_array(inside) {
         out.push('(');
         write_expression(operand, out, depth + 1);
         out.push(')');
     } else {
         write_expression(operand, out, depth + 1);
     }
+}
+
+/// Whether the text is a comparison with the elements of an array, which PostgreSQL never takes for
+/// simple (isSimpleNode).
+fn is_over_array(text: &str) -> bool {
+    matches!(split_top(text, " ")[..], [.., _, "ANY" | "ALL", array] if is_one_group(array))
 }
 
 /// Copies an expression, and removes the parentheses of plain operands of `::`.

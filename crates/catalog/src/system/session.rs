@@ -44,7 +44,8 @@ pub trait SessionView {
 
     /// A view's query in pg_get_viewdef's form for this session.
     fn view_definition(&self, view: &Relation) -> Option<String> {
-        super::definitions::view_definition(view)
+        let _ = view;
+        None
     }
 
     /// Whether each column of a view is assignable. `None`: its rows cannot be changed.

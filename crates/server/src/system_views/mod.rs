@@ -108,7 +108,7 @@ impl SessionView for SharedSession {
     fn view_definition(&self, view: &Relation) -> Option<String> {
         let namespace = self.namespace.get();
         let names = names_of(&namespace.names, &self.identity.user);
-        rules::printed_view(&names, &namespace.io, view, false)
+        rules::printed_view(&names, &namespace.io, view, false).ok().flatten()
     }
 
     fn updatable_columns(&self, view: &Arc<Relation>) -> Option<Vec<bool>> {

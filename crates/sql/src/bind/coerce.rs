@@ -4,7 +4,9 @@ use super::{Binder, ExprPlace};
 use crate::ast::Location;
 use crate::expr::{CallSyntax, Expr, Place, TypeRef};
 use steppe_catalog::builtin::{CastContext, CastMethod};
-use steppe_catalog::{Catalog, Function, FunctionRef, builtin, is_row_type};
+use steppe_catalog::type_spelling::{ShownCast, SpelledCast, spelled_function_name};
+use steppe_catalog::{Catalog, Function, FunctionRef, builtin, function_name, is_row_type};
+use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 
 /// The context of a coercion.
@@ -631,6 +633,22 @@ impl Binder<'_> {
         })
     }
 
+    /// A user's cast in a stored text. It is by the same function whether the cast is still there or
+    /// not.
+    pub(super) fn spelled_cast(&mut self, cast: SpelledCast, arg: Expr) -> Result<Expr> {
+        let func = self.cast_function(cast.function)?;
+        self.looked_up.borrow_mut().push(function_name(&spelled_function_name(func.oid)));
+        let syntax = match cast.shown {
+            ShownCast::Explicit => CallSyntax::ExplicitCast,
+            ShownCast::Implicit | ShownCast::Hidden => CallSyntax::ImplicitCast,
+        };
+        let taken = TypeRef::plain(func.args.first().copied().unwrap_or(oid::UNKNOWN));
+        let arg = self.coerce_implicit(arg, taken)?;
+        let (oid, typmod) = cast.target;
+        let args = cast_args(&func, arg, typmod, &syntax);
+        Ok(Expr::Func { func, args, ty: TypeRef { oid, typmod }, syntax })
+    }
+
     fn cast_function(&self, func: Oid) -> Result<FunctionRef> {
         let lost = || Error::internal(format!("cast function {func} is lost"));
         self.ctx.catalog.function(func).ok_or_else(lost)
@@ -704,6 +722,12 @@ impl Binder<'_> {
             if let Some(object) = self.reg_literal(text, to.oid).map_err(at)? {
                 return Ok(object);
             }
+            if text_io::is_reg_type(base)
+                && base != oid::REGCLASS
+                && let Some(object) = self.fixed_object(text, to.oid).map_err(at)?
+            {
+                return Ok(Expr::Const(object, TypeRef::plain(to.oid)));
+            }
             text_io::input(to.oid, to.typmod, text, self.ctx.io).map_err(at)?;
             let plain = Expr::Const(value, TypeRef::plain(oid::UNKNOWN));
             let ty = TypeRef::plain(to.oid);
@@ -716,6 +740,17 @@ impl Binder<'_> {
             .map_err(|e| e.at(self.position(location)))?;
         let constant = Expr::Const(read, TypeRef { oid: to.oid, typmod: read_typmod });
         self.coerce_length(constant, to, context, syntax)
+    }
+
+    /// The object of a literal of another reg type, or the objects of a list, for a text that is kept:
+    /// names may mean other objects later. Numbers mean the same everywhere.
+    fn fixed_object(&self, text: &str, ty: Oid) -> Result<Option<Datum>> {
+        let of_numbers = text_io::input(ty, -1, text, &IoContext::default());
+        match of_numbers {
+            Ok(numbers) => Ok(Some(numbers)),
+            Err(_) if self.to_print => text_io::input(ty, -1, text, self.ctx.io).map(Some),
+            Err(_) => Ok(None),
+        }
     }
 
     /// `'pg_class'::regclass` becomes a constant at bind time: the plan is tied to this catalog

@@ -5,9 +5,9 @@ use super::group::MOVE_TO_LATERAL;
 use super::{Binder, ExprPlace};
 use crate::ast::{self, ExprKind, Literal, Location, ObjectName, SqlValueFunction};
 use crate::expr::{BoolTest, CallSyntax, Expr, Place, TypeRef};
-use steppe_catalog::type_spelling::{Spelled, read_places, spelled};
+use std::sync::Arc;
+use steppe_catalog::type_spelling::{Spelled, read_places, spelled, with_elements};
 use steppe_catalog::{FunctionRef, is_row_type};
-use steppe_types::datum::one_dimensional;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, interrupt, oid};
 
 /// IS DISTINCT FROM in messages.
@@ -180,11 +180,14 @@ impl Binder<'_> {
             let order = place.parse().ok().filter(is_there).ok_or_else(lost)?;
             return Ok(Some(Expr::Const(Datum::Enum(oid, order), TypeRef::plain(oid))));
         }
-        let places = read_places(place).filter(|places| places.iter().all(is_there));
-        let values = places.ok_or_else(lost)?.into_iter().map(|order| Datum::Enum(oid, order));
+        let value = |order: &Datum| match order {
+            Datum::Float8(order) if is_there(order) => Some(Datum::Enum(oid, *order)),
+            _ => None,
+        };
+        let values = read_places(place).and_then(|places| with_elements(&places, oid, value));
+        let values = Datum::Array(Arc::new(values.ok_or_else(lost)?));
         let array = self.ctx.catalog.ty(oid).map_or(0, |ty| ty.array);
-        let value = one_dimensional(oid, values.collect());
-        Ok(Some(Expr::Const(value, TypeRef::plain(array))))
+        Ok(Some(Expr::Const(values, TypeRef::plain(array))))
     }
 
     /// A boolean operand of AND, OR, NOT, WHERE ….

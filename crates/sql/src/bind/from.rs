@@ -3,14 +3,17 @@
 use super::coerce::is_row;
 use super::names::rte_column;
 use super::row::out_columns;
-use super::{Binder, ExprPlace, NamespaceItem};
+use super::{BindContext, Binder, ExprPlace, NamespaceItem};
 use crate::ast::other_database;
 use crate::ast::{self, Alias, JoinCondition, Location, RangeVar};
 use crate::expr::{CallSyntax, Expr, Place, TypeRef};
 use crate::plan::RelationLock;
 use crate::query::{FromItem, JoinKind, Rte, RteColumn, RteKind};
 use std::sync::Arc;
-use steppe_catalog::{DATABASE_NAME, Function, RelKind, Relation, builtin, is_row_type};
+use steppe_catalog::{
+    DATABASE_NAME, Function, PG_CATALOG, RelKind, Relation, builtin, is_row_type,
+};
+use steppe_types::io::IoContext;
 use steppe_types::{Error, Result, SqlState, oid};
 
 /// The name of a join's entry without an alias.
@@ -148,16 +151,15 @@ impl Binder<'_> {
         self.add_derived_rte(&alias, range_var.alias.is_some(), kind, Vec::new())
     }
 
-    /// Binds a view's text on its own: the statement around it is invisible there.
+    /// Binds a view's text on its own: the statement around it is invisible there, and so are the
+    /// session's search path and settings.
     fn view_query(&mut self, view: &Relation) -> Result<crate::query::Query> {
         let text = view.view.as_deref().map_or("", String::as_str);
-        let statements = crate::parser::parse(text)?;
-        let Some(ast::Statement::Select(select)) = statements.first().map(|s| &s.statement) else {
-            return Err(Error::internal("a view's definition is no SELECT"));
-        };
-        let ctx = super::BindContext { source: text, ..*self.ctx };
+        let (select, io) = (super::view::stored_select(text)?, IoContext::default());
+        let catalog = self.ctx.catalog;
+        let ctx = BindContext { catalog, search_path: &[PG_CATALOG], io: &io, source: text };
         let mut binder = self.inside_view(view, RelationLock::AccessShare, &ctx)?;
-        let mut query = binder.select(select)?;
+        let mut query = binder.select(&select)?;
         binder.settle_unknown_targets(&mut query)?;
         Ok(query)
     }

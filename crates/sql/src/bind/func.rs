@@ -6,6 +6,7 @@ use super::{BindContext, Binder, ExprPlace};
 use crate::ast::{self, Location, ObjectName};
 use crate::expr::{CallSyntax, Expr, TypeRef};
 use steppe_catalog::builtin::{self, CastContext};
+use steppe_catalog::type_spelling::{Spelled, spelled};
 use steppe_catalog::{Function, FunctionRef, Operator, OperatorRef, PG_CATALOG, operator_spelling};
 use steppe_types::io::IoContext;
 use steppe_types::{Error, Oid, Result, SqlState, oid};
@@ -434,6 +435,9 @@ impl Binder<'_> {
         location: Location,
     ) -> Result<Option<Expr>> {
         let ([arg], None | Some("pg_catalog")) = (args, name.schema()) else { return Ok(None) };
+        if let (Some(_), Some(Spelled::Cast(cast))) = (name.schema(), spelled(name.name())) {
+            return self.spelled_cast(cast, arg.clone()).map(Some);
+        }
         let named = builtin::type_named(name.name());
         let Some(ty) = named.filter(|ty| ty.kind != b'c') else { return Ok(None) };
         let from = arg.ty().oid;

@@ -75,7 +75,7 @@ use crate::query::{Cte, Query, Rte};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use steppe_catalog::{Catalog, Relation};
+use steppe_catalog::{Catalog, PG_CATALOG, Relation};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, interrupt, oid};
 
@@ -102,7 +102,8 @@ pub use stored::{
 };
 pub use variables::{Conflict, RecordColumns, Variable, Variables};
 pub use view::{
-    CHECK_OPTION, SECURITY_BARRIER, SECURITY_INVOKER, updatable_columns, view_update_refusal,
+    CHECK_OPTION, SECURITY_BARRIER, SECURITY_INVOKER, stored_view_update_refusal,
+    updatable_columns, view_update_refusal,
 };
 
 /// The maximum number of columns of a row that is not stored (MaxTupleAttributeNumber).
@@ -278,15 +279,11 @@ fn bind_whole(
     }
 }
 
-/// Binds the stored text of a view.
-pub fn bind_view(catalog: &Catalog, search_path: &[Oid], text: &str) -> Result<Query> {
-    let mut statements = crate::parser::parse(text)?;
-    let statement = statements.pop().map(|s| s.statement);
-    let Some(statement @ ast::Statement::Select(_)) = statement else {
-        return Err(Error::internal("a view's definition is no SELECT"));
-    };
+/// Binds the stored text of a view, which means the same under any search path and settings.
+pub fn bind_view(catalog: &Catalog, text: &str) -> Result<Query> {
+    let statement = ast::Statement::Select(Box::new(view::stored_select(text)?));
     let io = IoContext::default();
-    let ctx = BindContext { catalog, search_path, io: &io, source: text };
+    let ctx = BindContext { catalog, search_path: &[PG_CATALOG], io: &io, source: text };
     Ok(bind_view_query(&ctx, &statement)?.query)
 }
 

@@ -21,7 +21,8 @@ use crate::query::*;
 use crate::walk;
 use std::rc::Rc;
 use std::sync::Arc;
-use steppe_catalog::{RelKind, Relation};
+use steppe_catalog::{Catalog, PG_CATALOG, RelKind, Relation};
+use steppe_types::io::IoContext;
 use steppe_types::{Error, Result, SqlState};
 
 /// Option under which a view keeps its CHECK OPTION (pg_class.reloptions).
@@ -91,6 +92,21 @@ struct Resolved {
     conditions: Vec<Expr>,
     /// CHECK OPTION: views with their conditions, innermost first.
     checks: Vec<(Arc<str>, Expr)>,
+}
+
+/// The SELECT in the stored text of a view.
+pub(super) fn stored_select(text: &str) -> Result<ast::SelectStmt> {
+    match crate::parser::parse(text)?.pop().map(|parsed| parsed.statement) {
+        Some(ast::Statement::Select(select)) => Ok(*select),
+        _ => Err(Error::internal("a view's definition is no SELECT")),
+    }
+}
+
+/// Why rows of a view, with this stored text, cannot be changed; `None` if they can.
+pub fn stored_view_update_refusal(catalog: &Catalog, text: &str) -> Result<Option<&'static str>> {
+    let io = IoContext::default();
+    let ctx = BindContext { catalog, search_path: &[PG_CATALOG], io: &io, source: text };
+    view_update_refusal(&ctx, &stored_select(text)?)
 }
 
 /// Why rows of a view of this query cannot be changed; `None` if they can.
@@ -241,19 +257,17 @@ impl Binder<'_> {
         cascaded: bool,
     ) -> Result<Resolved> {
         let text = view.view.as_deref().map_or("", String::as_str);
-        let statements = crate::parser::parse(text)?;
-        let Some(ast::Statement::Select(select)) = statements.first().map(|s| &s.statement) else {
-            return Err(Error::internal("a view's definition is no SELECT"));
-        };
+        let (select, io) = (stored_select(text)?, IoContext::default());
         let refused = |reason: &str| {
             let message = format!("cannot {} view \"{}\"", action.verb(), view.name);
             Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
                 .detail(reason)
                 .hint(action.hint())
         };
-        let ctx = BindContext { source: text, ..*self.ctx };
+        let catalog = self.ctx.catalog;
+        let ctx = BindContext { catalog, search_path: &[PG_CATALOG], io: &io, source: text };
         let mut binder = self.inside_view(view, RelationLock::RowExclusive, &ctx)?;
-        let (core, from) = match binder.simple_view(select)? {
+        let (core, from) = match binder.simple_view(&select)? {
             Ok(parts) => parts,
             Err(reason) => return Err(refused(reason)),
         };

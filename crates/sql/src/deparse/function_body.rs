@@ -4,6 +4,7 @@
 use super::query::{PrintedQuery, QueryStyle, print_statement};
 use super::quote_identifier;
 use crate::bind::Bound;
+use std::borrow::Cow;
 use steppe_catalog::Function;
 use steppe_types::Result;
 
@@ -30,7 +31,13 @@ pub fn print_body(
             }
         };
         let style = QueryStyle { parameter: Some(&parameter), ..*style };
-        let printed = print_statement(&bound.query, &style, i32::from(!is_return))?;
+        let mut query = Cow::Borrowed(&bound.query);
+        if is_return {
+            // A value has no name.
+            let targets = &mut query.to_mut().targets;
+            targets.iter_mut().for_each(|target| target.name = "?column?".into());
+        }
+        let printed = print_statement(&query, &style, i32::from(!is_return))?;
         reads.extend(printed.reads);
         match is_return {
             true => {

@@ -2,9 +2,9 @@
 
 /// ruleutils' PRETTYINDENT_STD.
 pub(super) const INDENT: i32 = 8;
-/// Stands for a line break inside an expression, which takes the blanks before it away. (A text
-/// with this character in a literal does not read back, and so is not kept.)
-pub(super) const LINE_BREAK: char = '\u{1}';
+/// Stands for a line break inside an expression, which takes the blanks before it away. Texts of
+/// users do not contain this character.
+pub(super) const LINE_BREAK: char = '\0';
 
 /// Text under construction with the indentation in force.
 pub(super) struct Layout {

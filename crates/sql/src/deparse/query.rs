@@ -18,7 +18,7 @@
 
 use super::layout::{INDENT, LINE_BREAK, Layout};
 use super::levels::{Level, cte_columns, list};
-use super::{operator_text, printed, quote_identifier, without_hidden_cast};
+use super::{operator_text, printed, printed_argument, quote_identifier, without_hidden_cast};
 use crate::expr::{CallSyntax, Expr, SubLinkKind};
 use crate::query::*;
 use std::borrow::Cow;
@@ -27,6 +27,7 @@ use std::sync::Arc;
 use steppe_catalog::system::definitions;
 use steppe_catalog::{Function, Relation};
 use steppe_types::io::IoContext;
+use steppe_types::text_io::is_reg_type;
 use steppe_types::{Datum, Error, Oid, Result, oid};
 
 /// ruleutils' PRETTYINDENT_VAR.
@@ -136,7 +137,7 @@ impl Printer<'_> {
 
     // ----- expressions -----
 
-    fn printed(&self, expr: &Expr) -> String {
+    pub(super) fn printed(&self, expr: &Expr) -> String {
         printed(expr, &|e| self.leaf(e), &|f| self.function_name(f), self.style.io)
     }
 
@@ -171,9 +172,9 @@ impl Printer<'_> {
             }
             Expr::Not(arg) if has_sub_select(arg) => match **arg {
                 Expr::SubLink { .. } => format!("NOT {}", self.expr(arg)),
-                _ => self.arg(expr),
+                _ => self.printed(expr),
             },
-            e if has_sub_select(e) => self.arg(e),
+            e if has_sub_select(e) => self.printed(e),
             e => {
                 let text = self.printed(e);
                 definitions::pretty_definition(&text)
@@ -181,15 +182,18 @@ impl Printer<'_> {
         }
     }
 
-    /// An expression as part of another one.
+    /// An expression as part of another one, its own implicit cast shown.
     pub(super) fn arg(&self, expr: &Expr) -> String {
-        self.printed(expr)
+        printed_argument(expr, &|e| self.leaf(e), &|f| self.function_name(f), self.style.io)
     }
 
     pub(super) fn leaf(&self, expr: &Expr) -> Option<String> {
         let whole = self.merged(expr).or_else(|| self.row(expr, false));
         if let Some(name) = whole.or_else(|| self.typed_row(expr)) {
             return Some(name);
+        }
+        if let Some(text) = self.kept_form(expr) {
+            return Some(text);
         }
         match expr {
             Expr::Field { arg, index, .. } => {
@@ -212,6 +216,13 @@ impl Printer<'_> {
                 self.note(*value, 0);
                 let name = (self.style.relation_name)(&relation);
                 Some(format!("{}::regclass", super::simple_quote_literal(&name)))
+            }
+            // A name of another kind of object is its number where it is kept.
+            Expr::Const(Datum::Oid(value), ty) if is_reg_type(ty.oid) => {
+                if *value >= oid::FIRST_NORMAL_OID {
+                    self.note(*value, 0);
+                }
+                None
             }
             Expr::SubLink { kind, test, query, .. } => {
                 Some(self.sub_link(*kind, test.as_deref(), query))

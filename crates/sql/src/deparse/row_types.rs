@@ -23,7 +23,7 @@ impl Printer<'_> {
                 simple_quote_literal(&text_io::output_string(ty, value, self.style.io).ok()?)
             }
             Expr::Relabel { arg, .. } | Expr::CoerceViaIo { arg, .. } => {
-                format!("({})", self.arg(arg))
+                format!("({})", self.printed(arg))
             }
             _ => return None,
         };

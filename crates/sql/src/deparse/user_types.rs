@@ -4,8 +4,8 @@
 use crate::bind::typename::format_type_with_typmod;
 use crate::expr::TypeRef;
 use steppe_catalog::type_spelling::{place_spelling, places_spelling};
-use steppe_types::Datum;
 use steppe_types::io::IoContext;
+use steppe_types::{Datum, oid};
 
 /// The name of a type. The settings of a session have a catalog with the names.
 pub(super) fn type_text(ty: TypeRef, io: &IoContext) -> String {
@@ -13,26 +13,14 @@ pub(super) fn type_text(ty: TypeRef, io: &IoContext) -> String {
     named.unwrap_or_else(|| format_type_with_typmod(ty.oid, ty.typmod))
 }
 
-/// A constant with values of enums, where there is no catalog with their labels. (An array with NULLs,
-/// or of several dimensions, has no such text.)
+/// A constant with values of enums, where there is no catalog with their labels.
 pub(super) fn stored_constant(value: &Datum, io: &IoContext) -> Option<String> {
     if io.catalog.is_some() {
         return None;
     }
     match value {
         Datum::Enum(ty, order) => Some(place_spelling(*ty, *order)),
-        Datum::Array(array) if is_plain_list(&array.dimensions) => {
-            let place = |element: &Datum| match element {
-                Datum::Enum(_, order) => Some(*order),
-                _ => None,
-            };
-            let places: Option<Vec<f64>> = array.elements.iter().map(place).collect();
-            Some(places_spelling(array.element_type, &places?))
-        }
+        Datum::Array(array) if oid::is_enum_type(array.element_type) => places_spelling(array),
         _ => None,
     }
-}
-
-fn is_plain_list(dimensions: &[(i32, i32)]) -> bool {
-    matches!(dimensions, [(_, 1)])
 }
