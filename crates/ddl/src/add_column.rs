@@ -6,7 +6,7 @@
 use super::constraint::{self, PendingConstraints};
 use super::inherit::{check_same_type, inherited_column, invalid_table};
 use super::retype::rewrite;
-use super::scan::evaluator;
+use super::scan::{evaluator, with_functions};
 use super::table::{TableParts, bind_column_default};
 use super::{DdlContext, generated, partition, types};
 use std::sync::Arc;
@@ -155,5 +155,5 @@ fn is_stable(expr: &Expr) -> bool {
 fn evaluate_once(ctx: &mut DdlContext<'_>, table: &Relation, expr: &Expr) -> Result<Datum> {
     let mut evaluator = evaluator(ctx, std::slice::from_ref(expr))?;
     let row = vec![Datum::Null; table.columns.len()];
-    Ok(evaluator.evaluate(&row)?.first().cloned().unwrap_or_default())
+    with_functions(ctx, || Ok(evaluator.evaluate(&row)?.first().cloned().unwrap_or_default()))
 }

@@ -5,6 +5,7 @@
 //! ANALYZE samples rows (`sample`), computes what the planner's estimates need (`statistics`), and
 //! stores it.
 
+use super::restricted::restricted;
 use super::sample::Sample;
 use super::statistics::{Subject, extended, index};
 use super::{DdlContext, partition, vacuum_options};
@@ -355,9 +356,9 @@ fn analyze_table(
     let sample = Sample::of_table(ctx, table, pages, rows)?;
     if keep {
         put_statistics(ctx, table, scope.columns, &sample)?;
-        for index in &indexes {
-            index::analyze_index(ctx, table, index, &sample)?;
-        }
+        restricted(ctx, |ctx| {
+            indexes.iter().try_for_each(|index| index::analyze_index(ctx, table, index, &sample))
+        })?;
         ctx.session.relation_statistics().analyzed(
             table,
             sample.rows,
@@ -401,7 +402,7 @@ fn analyze_inheritance(
     let mut analyzed = (*table).clone();
     analyzed.statistics = Some(Arc::new(known));
     if scope.columns.is_empty() {
-        extended::compute(ctx, &mut analyzed, &all, true)?;
+        restricted(ctx, |ctx| extended::compute(ctx, &mut analyzed, &all, true))?;
     }
     ctx.put(analyzed)?;
     Ok(true)
@@ -427,7 +428,7 @@ pub(super) fn put_statistics(
     let mut analyzed = (**table).clone();
     analyzed.statistics = Some(Arc::new(found));
     if columns.is_empty() {
-        extended::compute(ctx, &mut analyzed, sample, inherited)?;
+        restricted(ctx, |ctx| extended::compute(ctx, &mut analyzed, sample, inherited))?;
     }
     ctx.put(analyzed)
 }

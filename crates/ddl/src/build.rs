@@ -7,6 +7,7 @@
 //! All rows are read before the first entry is written to the tree.
 
 use super::DdlContext;
+use super::restricted::restricted;
 use super::scan::{scan_stored, with_newest};
 use std::sync::Arc;
 use steppe_catalog::{IndexInfo, Relation};
@@ -54,11 +55,13 @@ pub(super) fn build_for(
     progress.entries.begin(0);
     progress.pages.begin(super::analyze::pages_of_table(&engine, &table)?);
     let (mut entries, mut key) = (0, Vec::new());
-    scan_stored(ctx, &rows, &mut || progress.pages.advance(1), &mut |id, row| {
-        key.clear();
-        let Some(has_null) = access.key_of_row(&rows, row, &mut key)? else { return Ok(()) };
-        entries += 1;
-        sorter.push(&IndexEntry { key: &key, has_null, row: id })
+    restricted(ctx, |ctx| {
+        scan_stored(ctx, &rows, &mut || progress.pages.advance(1), &mut |id, row| {
+            key.clear();
+            let Some(has_null) = access.key_of_row(&rows, row, &mut key)? else { return Ok(()) };
+            entries += 1;
+            sorter.push(&IndexEntry { key: &key, has_null, row: id })
+        })
     })?;
     progress.enter(Phase::SortingTuples);
     progress.entries.begin(entries);

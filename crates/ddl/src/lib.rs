@@ -55,6 +55,7 @@ mod references;
 mod reloptions;
 mod rename;
 mod reservoir;
+mod restricted;
 mod retype;
 mod sample;
 mod scan;

@@ -7,7 +7,7 @@
 use super::alter::{Reach, column_position};
 use super::build::build;
 use super::inherit::{self, Inheritor, invalid_table};
-use super::scan::{evaluator, scan_batches};
+use super::scan::{evaluator, scan_batches, with_functions};
 use super::table::{check_column_type, create_storage, default_text, written_collation};
 use super::{
     DdlContext, create_statistics, depend, files_of, foreign_key, generated, identity, index,
@@ -298,15 +298,18 @@ pub(super) fn rewrite_as(
     let exprs = exprs.collect::<Result<Vec<_>>>()?;
     let mut evaluator = evaluator(ctx, &exprs)?;
     scan_batches(ctx, &source, &mut |ctx, mut rows| {
-        for row in &mut rows {
-            let found = evaluator.evaluate(row)?.to_vec();
-            for (position, value) in positions.iter().zip(found) {
-                if value.is_null() && new.is_never_null(*position) {
-                    return Err(validate::contains_nulls(&new, *position));
+        with_functions(ctx, || {
+            for row in &mut rows {
+                let found = evaluator.evaluate(row)?.to_vec();
+                for (position, value) in positions.iter().zip(found) {
+                    if value.is_null() && new.is_never_null(*position) {
+                        return Err(validate::contains_nulls(&new, *position));
+                    }
+                    row[*position] = value;
                 }
-                row[*position] = value;
             }
-        }
+            Ok(())
+        })?;
         copied += rows.len() as u64;
         let mut rows = encode_rows(ctx, &target, &rows)?;
         TableWriter::new(&target).rewrite(&mut rows, ctx.txn)

@@ -2,6 +2,8 @@
 
 use super::DdlContext;
 use std::sync::Arc;
+use steppe_catalog::Function;
+use steppe_exec::routine::lending_to;
 use steppe_exec::stored::{RowEvaluator, TableAccess};
 use steppe_sql::expr::Expr;
 use steppe_sql::planner::inline_stored;
@@ -37,18 +39,32 @@ pub(crate) fn scan_stored(
     with_newest(ctx, |ctx, view| {
         let mut cursor = rows.scan_all(view)?;
         let session = Arc::clone(&ctx.session);
-        let mut scan = || loop {
-            session.check_interrupts()?;
-            let more = cursor.next_batch(f)?;
-            if !more {
-                return Ok(());
-            }
-            page();
-        };
-        let mut done = Ok(());
-        session.in_place(&mut || done = scan());
-        done
+        with_functions(ctx, || {
+            let mut scan = || loop {
+                session.check_interrupts()?;
+                let more = cursor.next_batch(f)?;
+                if !more {
+                    return Ok(());
+                }
+                page();
+            };
+            let mut done = Ok(());
+            session.in_place(&mut || done = scan());
+            done
+        })
     })
+}
+
+/// Evaluates expressions, and makes keys of indexes, that may call users' functions. These run their
+/// statements in the transaction.
+pub(crate) fn with_functions<T>(
+    ctx: &mut DdlContext<'_>,
+    run: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    match ctx.catalog().stored::<Function>().is_empty() {
+        true => run(),
+        false => lending_to(ctx.txn, run),
+    }
 }
 
 /// Looks at all rows that are committed or the transaction's own, also where its snapshot is an

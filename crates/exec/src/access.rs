@@ -18,6 +18,7 @@ pub(crate) use long_rows::is_stub;
 
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Compiler, Row};
+use crate::routine;
 use crate::system_columns::VersionColumn;
 use long_keys::shorten;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use steppe_catalog::{RelKind, Relation};
 use steppe_functions::FnContext;
 use steppe_sql::bind::index::IndexExprs;
 use steppe_sql::bind::over_row;
+use steppe_sql::expr::Expr;
 use steppe_sql::plan::{ROW_ID, StoredForm, TABLE_OID};
 use steppe_sql::planner::index_exprs;
 use steppe_txn::{Engine, IndexStore, OverflowStore, RowId, RowMeta, TableStore, View};
@@ -224,6 +226,8 @@ struct Computed {
     columns: Box<[usize]>,
     /// Immutable functions see no state of the session.
     functions: FnContext,
+    /// Whether users' functions are called, which may run statements.
+    calls_routines: bool,
 }
 
 impl std::ops::Deref for IndexAccess {
@@ -337,6 +341,15 @@ impl IndexKeys {
 }
 
 impl IndexAccess {
+    /// Makes keys within a statement. Users' functions in the index's expressions run their statements
+    /// in its transaction.
+    pub(crate) fn within<T>(&self, cx: &mut ExecContext, run: impl FnOnce() -> T) -> T {
+        match self.computed.as_ref().is_some_and(|computed| computed.calls_routines) {
+            true => routine::lending(cx, run),
+            false => run(),
+        }
+    }
+
     /// Appends the key of a row (all its columns' values) to `out`, in the form stored in the
     /// index. Returns whether the store is to treat the key as having a NULL. `None`: a partial
     /// index leaves the row out.
@@ -351,11 +364,15 @@ impl IndexAccess {
         let has_null = match &self.computed {
             None => self.plain_key(values, out)?,
             Some(computed) => {
-                let mut context = computed.context();
-                if !computed.takes(&mut context, values)? {
-                    return Ok(None);
+                let has_null =
+                    computed.within(|context| match computed.takes(context, values)? {
+                        true => self.computed_key(context, values, out).map(Some),
+                        false => Ok(None),
+                    })?;
+                match has_null {
+                    Some(has_null) => has_null,
+                    None => return Ok(None),
                 }
-                self.computed_key(&mut context, values, out)?
             }
         };
         Ok(Some(has_null && !self.nulls_not_distinct))
@@ -448,12 +465,16 @@ impl IndexAccess {
 
     /// The values of a row's key, for error messages.
     pub(crate) fn key_values(&self, values: &[Datum]) -> Result<Vec<Datum>> {
-        let mut context = self.computed.as_ref().map(Computed::context);
-        let value = |source: &KeySource| match (source, &mut context) {
-            (KeySource::Expression(expr), Some(context)) => expr.eval(context, Row::of(values)),
-            _ => source.column(values).cloned(),
+        let Some(computed) = &self.computed else {
+            return self.sources.iter().map(|source| source.column(values).cloned()).collect();
         };
-        self.sources.iter().map(value).collect()
+        computed.within(|context| {
+            let mut value = |source: &KeySource| match source {
+                KeySource::Expression(expr) => expr.eval(context, Row::of(values)),
+                KeySource::Column(_) => source.column(values).cloned(),
+            };
+            self.sources.iter().map(&mut value).collect()
+        })
     }
 }
 
@@ -474,11 +495,19 @@ impl Computed {
             predicate: compiler.option(&predicate)?,
             columns: bound.columns().into_iter().map(|attnum| attnum as usize - 1).collect(),
             functions: FnContext::pure(compiler.catalog().clone()),
+            calls_routines: bound.keys.iter().flatten().chain(&bound.predicate).any(calls_routine),
         })
     }
 
-    fn context(&self) -> ExecContext {
-        ExecContext::for_folding(crate::routine::with_session(&self.functions))
+    /// Evaluates some of it.
+    fn within<T>(&self, run: impl FnOnce(&mut ExecContext) -> Result<T>) -> Result<T> {
+        match self.calls_routines {
+            true => routine::at_statement(&self.functions, run),
+            false => {
+                let functions = routine::with_session(&self.functions);
+                run(&mut ExecContext::for_folding(functions))
+            }
+        }
     }
 
     /// Whether a partial index includes the row.
@@ -488,6 +517,12 @@ impl Computed {
             None => Ok(true),
         }
     }
+}
+
+/// Whether an expression calls a user's function.
+pub(crate) fn calls_routine(expr: &Expr) -> bool {
+    matches!(expr, Expr::Func { func, .. } if routine::is_routine(func))
+        || expr.any_child(calls_routine)
 }
 
 /// A search value as a key column's type sees it.

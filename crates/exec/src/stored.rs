@@ -40,6 +40,8 @@ pub struct RowEvaluator {
     exprs: Box<[CExpr]>,
     context: ExecContext,
     out: Vec<Datum>,
+    /// Whether users' functions are called, which may run statements.
+    calls_routines: bool,
 }
 
 impl RowEvaluator {
@@ -53,7 +55,9 @@ impl RowEvaluator {
         let stmt = PlannedStmt::nothing();
         let slots = exprs.iter().cloned().map(over_row).collect::<Result<Vec<_>>>()?;
         let exprs = Compiler::new(&stmt, FnContext::pure(catalog)).list(&slots)?;
-        Ok(RowEvaluator { exprs, context: ExecContext::for_folding(functions), out: Vec::new() })
+        let calls_routines = slots.iter().any(crate::access::calls_routine);
+        let (context, out) = (ExecContext::for_folding(functions), Vec::new());
+        Ok(RowEvaluator { exprs, context, out, calls_routines })
     }
 
     /// Functions may keep rows in temporary files.
@@ -65,8 +69,16 @@ impl RowEvaluator {
     /// The expressions' values for a row.
     pub fn evaluate(&mut self, row: &[Datum]) -> Result<&[Datum]> {
         self.out.clear();
-        for expr in &self.exprs {
-            self.out.push(expr.eval(&mut self.context, Row::of(row))?);
+        let RowEvaluator { exprs, context, out, calls_routines } = self;
+        let mut evaluate = |context: &mut ExecContext| -> Result<()> {
+            for expr in exprs.iter() {
+                out.push(expr.eval(context, Row::of(row))?);
+            }
+            Ok(())
+        };
+        match *calls_routines {
+            true => crate::routine::borrowing(context, evaluate)?,
+            false => evaluate(context)?,
         }
         Ok(&self.out)
     }

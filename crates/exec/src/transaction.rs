@@ -119,6 +119,12 @@ impl Transaction {
         self.rare.deferred().map_or_else(|| Ok(Vec::new()), |deferred| deferred.tables(catalog))
     }
 
+    /// Whether it has no state but the engine's.
+    pub(crate) fn is_plain(&self) -> bool {
+        let changes_nothing = self.changes().is_none_or(CatalogChanges::is_empty);
+        changes_nothing && self.rare.deferred().is_none()
+    }
+
     fn forget_changes(&mut self) {
         if let Some(owned) = &mut self.rare.0 {
             owned.changes = None;

@@ -254,3 +254,30 @@ fn a_restart_keeps_counts_and_a_crash_keeps_none_from_being_analyzed() {
     wait_for(&mut raw, sizes, &["p|5000", "p1|5000", "t|20970"]);
     assert_eq!(ask(&mut raw, launcher), ["1"]);
 }
+
+#[test]
+fn functions_of_users_run_in_pg_catalog_and_may_run_statements() {
+    let dir = TestDir::new();
+    let server = Steppe::start_with(&dir, &["autovacuum_naptime=1h"]);
+    let mut raw = server.connect();
+    run(
+        &mut raw,
+        "create function queries(int) returns text language plpgsql immutable as $$
+         declare found int; begin
+           select sum(i) into found from generate_series(1, $1 % 4 / 3) i;
+           return coalesce(found, 0) || ' ' || current_setting('search_path');
+         end $$;
+         create function fails(int) returns int language plpgsql immutable
+         as $$ begin return 100 / ($1 - 7); end $$",
+    );
+    run(&mut raw, "create table t (n int); create index by_queries on t (queries(n))");
+    run(&mut raw, "create table u (n int); create statistics failing on fails(n), n from u");
+    run(&mut raw, "insert into t select generate_series(1, 100)");
+    let common = "select most_common_vals from pg_stats where tablename = 'by_queries'";
+    wait_for(&mut raw, common, &["{\"0 pg_catalog, pg_temp\",\"1 pg_catalog, pg_temp\"}"]);
+    // One table's error is logged, and the next one is analyzed.
+    run(&mut raw, "insert into u select generate_series(1, 100)");
+    run(&mut raw, "create table v as select generate_series(1, 100) as n");
+    wait_for(&mut raw, &standing("v"), &["100|100|0|1|0|t"]);
+    assert_eq!(ask(&mut raw, "select count(*) from pg_stats where tablename = 'u'"), ["0"]);
+}

@@ -114,6 +114,13 @@ impl Txn {
         txn
     }
 
+    /// The transaction, for code that must own it. The caller puts it back: what stays here has ended.
+    pub fn take(&mut self) -> Txn {
+        let mut rest = Txn::new(Arc::clone(&self.session), self.isolation, self.read_only);
+        rest.ended = true;
+        std::mem::replace(self, rest)
+    }
+
     fn new(session: Arc<SessionInner>, isolation: IsolationLevel, read_only: bool) -> Txn {
         Txn {
             session,

@@ -233,6 +233,7 @@ pub(super) fn pg_stats_ext(context: &SystemContext<'_>, out: &mut RowsBuilder) {
 
 /// pg_stats_ext_exprs
 pub(super) fn pg_stats_ext_exprs(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    let path = context.session.search_path();
     for (table, object) in statistics_objects(context.catalog) {
         for found in &object.found {
             for (expr, known) in object.expressions.iter().zip(&found.expressions) {
@@ -245,7 +246,7 @@ pub(super) fn pg_stats_ext_exprs(context: &SystemContext<'_>, out: &mut RowsBuil
                     ("statistics_schemaname", schema_name(context.catalog, object.schema)),
                     ("statistics_name", Datum::Text(object.name.clone())),
                     ("statistics_owner", text(SUPERUSER_NAME)),
-                    ("expr", Datum::Text(expr.text.clone())),
+                    ("expr", Datum::text(context.catalog.with_names(&expr.text, &path))),
                     ("inherited", Datum::Bool(found.inherited)),
                     ("null_frac", Datum::Float4(known.null_fraction as f32)),
                     ("avg_width", Datum::Int4(width(known))),

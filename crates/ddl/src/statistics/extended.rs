@@ -15,7 +15,7 @@ use super::column::{Wanted, column_statistics};
 use super::target;
 use crate::DdlContext;
 use crate::sample::Sample;
-use crate::scan::evaluator;
+use crate::scan::{evaluator, with_functions};
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 use steppe_catalog::{
@@ -99,7 +99,7 @@ fn computed(
         session.check_interrupts()?;
         Ok(evaluator.evaluate(row)?.to_vec())
     };
-    rows.iter().map(values).collect()
+    with_functions(ctx, || rows.iter().map(values).collect())
 }
 
 impl<'a> Columns<'a> {

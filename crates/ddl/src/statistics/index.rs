@@ -7,7 +7,7 @@ use super::{Subject, distinct_told};
 use crate::DdlContext;
 use crate::analyze::pages_of_table;
 use crate::sample::Sample;
-use crate::scan::evaluator;
+use crate::scan::{evaluator, with_functions};
 use std::sync::Arc;
 use steppe_catalog::{ColumnStatistics, Relation, Statistics};
 use steppe_sql::bind::of_stored;
@@ -91,16 +91,18 @@ fn index_rows(
     let (mut condition, mut keys) = (evaluator(condition)?, evaluator(keys)?);
     let session = Arc::clone(&ctx.session);
     let mut found = Vec::new();
-    for row in rows {
-        session.check_interrupts()?;
-        if !condition.evaluate(row)?.iter().all(|held| matches!(held, Datum::Bool(true))) {
-            continue;
+    with_functions(ctx, || {
+        for row in rows {
+            session.check_interrupts()?;
+            if !condition.evaluate(row)?.iter().all(|held| matches!(held, Datum::Bool(true))) {
+                continue;
+            }
+            let mut values = vec![Datum::Null; info.keys.len()];
+            for (position, value) in at.iter().zip(keys.evaluate(row)?) {
+                values[*position] = value.clone();
+            }
+            found.push(values);
         }
-        let mut values = vec![Datum::Null; info.keys.len()];
-        for (position, value) in at.iter().zip(keys.evaluate(row)?) {
-            values[*position] = value.clone();
-        }
-        found.push(values);
-    }
-    Ok(found)
+        Ok(found)
+    })
 }

@@ -111,7 +111,7 @@ impl ConflictPlan {
         for at in &target.arbiters {
             let index = &target.indexes[*at];
             key.clear();
-            if index.key_of(row, &mut key)? != Some(false) {
+            if index.within(cx, || index.key_of(row, &mut key))? != Some(false) {
                 continue;
             }
             let view = &cx.txn()?.view;
@@ -139,7 +139,9 @@ impl ConflictPlan {
         for at in &target.arbiters {
             let index: &IndexAccess = &target.indexes[*at];
             key.clear();
-            let Some(has_null) = index.key_of(row, &mut key)? else { continue };
+            let Some(has_null) = index.within(cx, || index.key_of(row, &mut key))? else {
+                continue;
+            };
             match index.store.insert(&mut cx.txn()?.txn, &key, has_null, id)? {
                 IndexInsert::Done => {}
                 IndexInsert::Duplicate(other) => {
@@ -157,7 +159,7 @@ impl ConflictPlan {
         for (at, index) in target.indexes.iter().enumerate() {
             if !target.arbiters.contains(&at) {
                 key.clear();
-                if let Some(has_null) = index.key_of(row, &mut key)? {
+                if let Some(has_null) = index.within(cx, || index.key_of(row, &mut key))? {
                     insert_key(&target.table, index, &key, has_null, id, row, cx)?;
                 }
             }

@@ -106,7 +106,7 @@ impl<'a> TableWriter<'a> {
         accesses::deleted(self.table.oid);
         for index in self.searched.into_iter().chain(self.indexes) {
             key.clear();
-            if let Some(has_null) = index.key_of_row(self.table, row, key)? {
+            if let Some(has_null) = index.within(cx, || index.key_of_row(self.table, row, key))? {
                 index.store.mark_deleted(&mut cx.txn()?.txn, key, has_null, id)?;
             }
         }
@@ -142,8 +142,8 @@ impl<'a> TableWriter<'a> {
         let mut moved = false;
         for index in written.indexes.iter().filter_map(|at| self.indexes.get(*at)) {
             let (mut before, mut after) = (Vec::new(), Vec::new());
-            let was = index.key_of(old, &mut before)?;
-            let is = index.key_of(new, &mut after)?;
+            let was = index.within(cx, || index.key_of(old, &mut before))?;
+            let is = index.within(cx, || index.key_of(new, &mut after))?;
             if was.is_some() == is.is_some() && before == after {
                 continue;
             }
@@ -317,7 +317,8 @@ impl Inserter {
         for i in 0..rows.len() {
             let start = self.keys.len();
             self.key.clear();
-            let has_null = rows.key(&target.table, index, i, &mut self.key)?;
+            let key = &mut self.key;
+            let has_null = index.within(cx, || rows.key(&target.table, index, i, key))?;
             // A partial index leaves rows out.
             let Some(has_null) = has_null else { continue };
             self.keys.extend_from_slice(&self.key);

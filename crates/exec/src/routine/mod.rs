@@ -37,8 +37,8 @@ pub use procedure::{BoundCall, bind_call, call_procedure, run_inline};
 pub(crate) use procedure::{call_within, run_inline_within};
 pub use result::{Columns, result_columns};
 pub use session::SessionRoutines;
-pub use within::in_session;
-pub(crate) use within::with_session;
+pub(crate) use within::{at_statement, borrowing, lending, with_session};
+pub use within::{in_session, lending_to};
 
 use crate::change::{TriggerCall, TriggerRows};
 use crate::sink::RowSink;

@@ -286,7 +286,10 @@ impl Worker {
             }
             _ => (log::Level::Error, error.message()),
         };
-        let context = format!("automatic analyze of table \"{}\"", self.full_name(table));
+        let mut context = format!("automatic analyze of table \"{}\"", self.full_name(table));
+        if let Some(own) = &error.fields().context {
+            context = format!("{own}\n{context}");
+        }
         let sqlstate = error.sqlstate();
         log::write(
             level,

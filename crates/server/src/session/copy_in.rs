@@ -237,7 +237,11 @@ fn notice(message: String) -> Error {
 
 /// Adds the context line, unless the error has one.
 fn with_context(error: Error, context: String) -> Error {
-    if error.fields().context.is_some() { error } else { error.context(context) }
+    let known = error.fields().context.as_deref();
+    match known.is_some_and(|known| known.lines().last().is_some_and(|l| l.starts_with("COPY "))) {
+        true => error,
+        false => error.within(context),
+    }
 }
 
 impl Session {
