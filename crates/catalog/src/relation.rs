@@ -260,6 +260,10 @@ pub struct Constraint {
     /// Whether it is NOT VALID: older rows may violate it (not pg_constraint.convalidated).
     #[serde(default, skip_serializing_if = "is_default")]
     pub not_valid: bool,
+    /// The OIDs that a foreign key's internal triggers have in pg_trigger: of DELETE and UPDATE of the
+    /// referenced table, of INSERT and UPDATE of the referencing one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_triggers: Option<Box<[Oid; 4]>>,
 }
 
 /// Kinds of constraints.
@@ -638,6 +642,7 @@ impl Constraint {
             no_inherit: false,
             parent: 0,
             not_valid: false,
+            key_triggers: None,
         }
     }
 

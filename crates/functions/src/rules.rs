@@ -14,6 +14,7 @@ use steppe_catalog::system::domains::{domain_constraint_definition, find_domain_
 use steppe_catalog::system::extended_statistics::{
     self, statistics_columns, statistics_definition,
 };
+use steppe_catalog::system::key_triggers::key_trigger_definition;
 use steppe_catalog::system::triggers;
 use steppe_catalog::trigger::TriggerTiming;
 use steppe_catalog::{
@@ -132,11 +133,13 @@ fn constraint_definition(args: &[Datum], cx: &FnContext, pretty: bool) -> Result
 
 /// `pg_get_triggerdef(trigger [, pretty])`
 fn trigger_definition(args: &[Datum], cx: &FnContext, pretty: bool) -> Result<Datum> {
-    let found = triggers::trigger_by_oid(&cx.catalog, oid(args, 0)?);
-    text_or_null(found.map(|(relation, trigger)| {
-        styled(cx, pretty, |style| {
-            triggers::trigger_definition(&cx.catalog, relation, trigger, style)
-        })
+    let sought = oid(args, 0)?;
+    let found = triggers::trigger_by_oid(&cx.catalog, sought);
+    text_or_null(styled(cx, pretty, |style| match found {
+        Some((relation, trigger)) => {
+            Some(triggers::trigger_definition(&cx.catalog, relation, trigger, style))
+        }
+        None => key_trigger_definition(&cx.catalog, sought, style),
     }))
 }
 

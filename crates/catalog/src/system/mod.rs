@@ -28,6 +28,7 @@ mod facts;
 mod functions;
 mod indexes;
 mod information_schema;
+pub mod key_triggers;
 mod keywords;
 mod operators;
 pub mod partitions;

@@ -59,6 +59,7 @@ pub(super) fn pg_trigger(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             ("tgnewtable", optional(names.and_then(|names| names.new.clone()))),
         ]);
     }
+    super::key_triggers::rows(context, out);
 }
 
 /// The rows of pg_constraint that constraint triggers have.

@@ -33,7 +33,7 @@ use steppe_catalog::{
 use steppe_sql::ast;
 use steppe_sql::bind::is_system_column;
 use steppe_txn::RelationLockMode;
-use steppe_types::{Error, Result, SqlState};
+use steppe_types::{Error, Oid, Result, SqlState};
 
 /// The most columns of a key (INDEX_MAX_KEYS).
 const COLUMNS_MAX: usize = 32;
@@ -101,7 +101,8 @@ pub(super) fn add(
     let is_valid = pending.enforced && (pending.is_new || !pending.not_valid);
     let kind = ConstraintKind::ForeignKey(Arc::new(key));
     let own = Constraint::new(ctx.store.new_oid()?, name, kind, columns);
-    let own = Constraint { not_valid: !is_valid, ..own };
+    let key_triggers = Some(new_triggers(ctx)?);
+    let own = Constraint { not_valid: !is_valid, key_triggers, ..own };
     table.constraints.push(own.clone());
     ctx.put(table.clone())?;
     if referenced.oid != table.oid {
@@ -116,6 +117,15 @@ pub(super) fn add(
         }
     }
     Ok(())
+}
+
+/// OIDs for the internal triggers that pg_trigger shows of a foreign key.
+fn new_triggers(ctx: &mut DdlContext<'_>) -> Result<Box<[Oid; 4]>> {
+    let mut oids = Box::new([0; 4]);
+    for oid in oids.iter_mut() {
+        *oid = ctx.store.new_oid()?;
+    }
+    Ok(oids)
 }
 
 /// The name, as written or a free one: 42710.

@@ -6,7 +6,7 @@
 
 use super::super::{DdlContext, partition};
 use super::rows::KeysOfRows;
-use super::{for_partition, free_name, rows};
+use super::{for_partition, new_triggers, rows};
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Constraint, ConstraintKind, Reference, RelKind, Relation};
 use steppe_exec::stored::ReferencedKeys;
@@ -66,14 +66,14 @@ fn clone_one(
     let name = match is_taken {
         false => constraint.name.to_string(),
         true => {
-            let names = columns.iter().map(|c| &*child.columns[*c as usize - 1].name);
-            let names = names.collect::<Vec<_>>().join("_");
-            free_name(ctx, child, &names)
+            let own: Vec<&str> = child.constraints.iter().map(|own| &*own.name).collect();
+            ctx.catalog().free_constraint_name(child.schema, (&constraint.name, "", ""), &own)
         }
     };
     let kind = ConstraintKind::ForeignKey(key);
     let own = Constraint::new(ctx.store.new_oid()?, name, kind, columns).inherited();
-    let own = Constraint { parent: constraint.oid, not_valid: constraint.not_valid, ..own };
+    let (parent, key_triggers) = (constraint.oid, Some(new_triggers(ctx)?));
+    let own = Constraint { parent, not_valid: constraint.not_valid, key_triggers, ..own };
     child.constraints.push(own.clone());
     Ok(Cloned { constraint: own, was_there: false })
 }
