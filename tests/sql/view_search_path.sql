@@ -81,3 +81,15 @@ SELECT * FROM moods;
 CREATE FUNCTION one.kind(text) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 'new ' || $1 $$;
 SELECT * FROM calls;
 DROP FUNCTION one.sort_of(text);
+
+-- Views over temporary tables.
+SET search_path = two;
+CREATE TEMP TABLE own (a int);
+INSERT INTO own VALUES (1), (7);
+CREATE VIEW over_own AS SELECT a FROM own WHERE a BETWEEN 1 AND 5 AND a > 0;
+CREATE VIEW over_view AS SELECT a FROM over_own UNION ALL SELECT 10;
+SELECT * FROM over_view ORDER BY a USING OPERATOR(pg_catalog.<);
+SELECT pg_get_viewdef('over_view'), pg_get_viewdef('over_own');
+SET search_path = pg_catalog;
+UPDATE over_own SET a = 2;
+SELECT * FROM over_view ORDER BY a;

@@ -55,6 +55,11 @@ pub(crate) fn parse_qualified_name(text: &str) -> Result<Vec<String>> {
     }
 }
 
+fn of_other_session() -> Error {
+    let message = "cannot access temporary tables of other sessions";
+    Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+}
+
 impl Binder<'_> {
     /// FROM clause: each item with its visible columns.
     pub(crate) fn bind_from(&mut self, items: &[ast::FromItem]) -> Result<Vec<FromItem>> {
@@ -161,6 +166,13 @@ impl Binder<'_> {
         let mut binder = self.inside_view(view, RelationLock::AccessShare, &ctx)?;
         let mut query = binder.select(&select)?;
         binder.settle_unknown_targets(&mut query)?;
+        // A sub-select of a lasting view may read one.
+        let read = binder.mentioned.borrow();
+        let mut read = read.iter().filter_map(|oid| catalog.relation(*oid));
+        let path = self.ctx.search_path;
+        if !self.reads_view() && read.any(|read| catalog.is_of_other_session(read, path)) {
+            return Err(of_other_session());
+        }
         Ok(query)
     }
 
@@ -206,11 +218,11 @@ impl Binder<'_> {
             [database, _, _] if database != DATABASE_NAME => Err(other_database(&parts.join("."))),
             [schema, name] | [_, schema, name] => {
                 let found = catalog.relation_in(Some(schema), name, path);
-                if found.is_some_and(|found| catalog.is_of_other_session(found, path)) {
-                    return Err(Error::new(
-                        SqlState::FEATURE_NOT_SUPPORTED,
-                        "cannot access temporary tables of other sessions",
-                    ));
+                // What reads a temporary table is temporary itself, so that the statement has been
+                // asked about the view.
+                let is_asked = !self.reads_view();
+                if found.is_some_and(|f| is_asked && catalog.is_of_other_session(f, path)) {
+                    return Err(of_other_session());
                 }
                 Ok(found.cloned())
             }

@@ -99,7 +99,7 @@ impl Binder<'_> {
     }
 
     /// Whether a view's text is being bound.
-    fn reads_view(&self) -> bool {
+    pub(super) fn reads_view(&self) -> bool {
         !self.around.is_empty() || self.ctx.io.catalog.is_none()
     }
 
