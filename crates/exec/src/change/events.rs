@@ -316,7 +316,8 @@ struct QueuedRows<'l> {
 }
 
 impl QueuedRows<'_> {
-    /// Calls the triggers of the next row, and of those that follow it if their calls are alike.
+    /// Calls the triggers of the next row. Their calls for the rows behind it follow in the same run, if
+    /// there may be one.
     fn fire(
         &mut self,
         tables: &[QueuedTable],

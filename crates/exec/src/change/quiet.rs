@@ -165,7 +165,7 @@ struct Called {
     end: End,
 }
 
-/// What ended the calls.
+/// The reason why the calls ended.
 enum End {
     /// There were no more rows.
     Rows,
@@ -238,7 +238,7 @@ impl ExecContext {
     }
 }
 
-/// Rows that a trigger is called for, and those that have passed it.
+/// Rows that a trigger is called for, and the rows that have passed it.
 struct Run<'a> {
     target: &'a Target,
     rows: std::slice::Iter<'a, &'a [Datum]>,

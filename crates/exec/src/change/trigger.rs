@@ -11,12 +11,12 @@
 //! The function is looked up, its depth counted and its frame made once for the run. Each call still
 //! begins with what a call begins with. Its variables are NULL or have their defaults, and it sees the
 //! session's present names and settings: a run ends with a call that has changed these
-//! ([`crate::spi::Spi::is_as_called`]). A run is made of calls that follow each other anyway:
+//! ([`crate::spi::Spi::is_as_called`]). A run is made of calls that follow each other anyway, if
 //!
-//! * of one trigger, the only one that fires for these rows;
-//! * that has no WHEN, no transition tables and no constraint, which decide something for each row;
-//! * whose function has no settings of its own, because these begin and end with a call;
-//! * which nothing counts or measures one by one (track_functions, EXPLAIN ANALYZE).
+//! * they are of one trigger, the only one that fires for these rows;
+//! * it has no WHEN, no transition tables and no constraint, which decide something for each row;
+//! * its function has no settings of its own, because these begin and end with a call;
+//! * nothing counts or measures them one by one (track_functions, EXPLAIN ANALYZE).
 
 use super::Target;
 use super::hooks::{OldAndNew, RowCommand, Trigger, Triggers};
@@ -168,7 +168,7 @@ impl Fired<'_> {
     }
 
     /// Calls a trigger for one row or several, one after the other, as [`Self::call`] does for each:
-    /// see the module's reasons. The calls must be alike ([`ExecContext::calls_are_alike`]).
+    /// see the module's reasons, which must hold ([`ExecContext::calls_are_alike`]).
     pub(super) fn call_run(
         &self,
         trigger: &Trigger,

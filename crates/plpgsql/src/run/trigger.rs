@@ -72,7 +72,7 @@ impl TableRow {
     }
 }
 
-/// What the calls of a run have in common.
+/// The values and variables that the calls of a run have in common.
 pub(super) struct InCommon {
     /// The TG_ variables that the function mentions, and their values.
     promised: Vec<(SlotId, Datum)>,

@@ -12,7 +12,7 @@
 //!   └──────┴───────────────────────────────────┴─────┘
 //! ```
 //!
-//! A table takes an entry's place from the lowest bits, and tells entries apart by the highest ones.
+//! A table takes an entry's place from the lowest bits, and distinguishes entries by the highest ones.
 //! Blocks are scattered as single tags were. At worst the rows of a block meet in places that others
 //! have taken, which costs a few steps more for each of them.
 
@@ -21,7 +21,7 @@ use std::hash::{BuildHasher, Hasher};
 /// The bits of a row's number that are its place in a block.
 const PLACE_BITS: u32 = 5;
 const PLACES: u64 = (1 << PLACE_BITS) - 1;
-/// Where the bits begin by which a table tells entries apart.
+/// The first of the bits by which a table distinguishes entries.
 const TELLING: u32 = 57;
 
 /// Makes hashers; `S` makes those of the blocks.
