@@ -148,6 +148,39 @@ DECLARE c CURSOR FOR SELECT id FROM t ORDER BY id;
 FETCH c;
 DO $$ DECLARE c refcursor := 'c'; BEGIN CLOSE c; ALTER TABLE t ADD COLUMN w int; END $$;
 ROLLBACK;
+-- A rollback to a savepoint closes the cursors that were opened since.
+DO $$ DECLARE c refcursor := 'c'; n int; BEGIN
+  BEGIN OPEN c FOR SELECT id FROM t; RAISE division_by_zero; EXCEPTION WHEN division_by_zero THEN NULL; END;
+  RAISE NOTICE '%', names() IS NULL;
+  FETCH c INTO n;
+END $$;
+DO $$ DECLARE c refcursor := 'c'; n int; BEGIN
+  BEGIN OPEN c FOR SELECT id FROM t ORDER BY id; EXCEPTION WHEN division_by_zero THEN NULL; END;
+  FETCH c INTO n; RAISE NOTICE '%', n;
+  BEGIN FETCH c INTO n; RAISE division_by_zero; EXCEPTION WHEN division_by_zero THEN NULL; END;
+  FETCH c INTO n; RAISE NOTICE '% %', n, found;
+END $$;
+DO $$ BEGIN
+  BEGIN EXECUTE 'DECLARE h CURSOR WITH HOLD FOR SELECT 1'; RAISE division_by_zero; EXCEPTION WHEN division_by_zero THEN NULL; END;
+END $$;
+SELECT names();
+BEGIN;
+SELECT opened('a');
+SAVEPOINT s;
+SELECT opened('b');
+SAVEPOINT s2;
+SELECT opened('d');
+RELEASE s2;
+FETCH d;
+ROLLBACK TO s;
+SELECT names();
+FETCH a;
+SELECT opened('b');
+SELECT 1 / 0;
+ROLLBACK TO s;
+SELECT names();
+FETCH a;
+COMMIT;
 -- Changes of the function itself.
 BEGIN;
 DECLARE c CURSOR FOR SELECT id FROM t ORDER BY id;

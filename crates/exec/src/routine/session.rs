@@ -78,6 +78,11 @@ impl SessionRoutines {
         self.dynamic.clear();
     }
 
+    /// The number of the cursor that its functions have opened last.
+    pub fn last_opened_cursor(&self) -> u64 {
+        self.cursors.last_opened()
+    }
+
     /// Closes all cursors of its functions.
     pub fn close_cursors(&self) {
         self.cursors.clear_all();

@@ -2,6 +2,9 @@
 //! transaction and the client may use it. Functions use those of the client, too: the session has
 //! them ([`ClientPortals`]), and lends one for each use. A name stands for one of either kind.
 //!
+//! Portals are numbered in the order in which they are opened. A rollback to a savepoint closes the ones
+//! that were opened since (AtSubAbort_Portals).
+//!
 //! A portal is looked up by its name once. Its user keeps it and fetches without another look-up,
 //! until it is closed. A loop *pins* its portal: nothing may close it, and the end of a transaction
 //! within the loop leaves it open, with all its rows read (portalPinned, HoldPinnedPortals).
@@ -14,7 +17,7 @@ use crate::transaction::Transaction;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use steppe_sql::ast::FetchDirection;
 use steppe_sql::plan::ResultColumn;
 use steppe_types::{Error, Result, SqlState};
@@ -54,7 +57,7 @@ const OPEN_MAX: usize = 10_000;
 
 /// The cursors that a session's functions have opened.
 #[derive(Default)]
-pub(crate) struct NamedCursors(Mutex<Open>);
+pub(crate) struct NamedCursors(Mutex<Open>, AtomicU64);
 
 #[derive(Default)]
 struct Open {
@@ -74,6 +77,7 @@ pub(super) struct Declared {
 
 /// A cursor with a name. One session uses it, one function at a time.
 pub struct SpiPortal {
+    number: u64,
     name: Arc<str>,
     query: Arc<str>,
     can_scroll: bool,
@@ -140,6 +144,7 @@ impl SpiPortal {
     /// One of the client's.
     fn of_client(name: &str, portals: Arc<dyn ClientPortals>) -> SpiPortal {
         SpiPortal {
+            number: 0,
             name: name.into(),
             query: "".into(),
             can_scroll: false,
@@ -195,6 +200,18 @@ impl NamedCursors {
             }
             stays
         });
+    }
+
+    /// The number of the cursor that was opened last.
+    #[inline]
+    pub(crate) fn last_opened(&self) -> u64 {
+        self.1.load(Ordering::Relaxed)
+    }
+
+    /// Takes out the cursors that were opened after the one of this number.
+    fn take_since(&self, last: u64) -> Vec<Arc<SpiPortal>> {
+        let named = &mut self.0.lock().named;
+        named.extract_if(|_, portal| portal.number > last).map(|(_, portal)| portal).collect()
     }
 
     /// Forgets all cursors: CLOSE ALL, DISCARD ALL.
@@ -266,6 +283,7 @@ impl NamedCursors {
             },
         };
         let portal = Arc::new(SpiPortal {
+            number: self.1.fetch_add(1, Ordering::Relaxed) + 1,
             name: Arc::clone(&name),
             query: query.into(),
             can_scroll: cursor.can_scroll(),
@@ -366,6 +384,28 @@ impl Spi<'_> {
         portal.close();
         cursor.close(self);
         Ok(())
+    }
+
+    /// A rollback to a savepoint closes the cursors that were opened since, after the one of this
+    /// number.
+    pub fn close_cursors_since(&mut self, last: u64) -> Result<()> {
+        let cursors = &self.routines()?.cursors;
+        if cursors.last_opened() == last {
+            return Ok(());
+        }
+        for portal in cursors.take_since(last) {
+            let cursor = portal.cursor.lock().take();
+            portal.close();
+            if let Some(cursor) = cursor {
+                cursor.close(self);
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of the cursor that was opened last.
+    pub(super) fn last_opened(&self) -> u64 {
+        self.routines().map_or(0, |routines| routines.cursors.last_opened())
     }
 
     /// CLOSE ALL.

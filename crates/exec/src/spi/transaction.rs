@@ -37,6 +37,8 @@ pub struct SpiSavepoint {
     mark: SavepointMark,
     /// The level of settings that began there.
     level: u32,
+    /// The cursor that was opened last.
+    last_opened: u64,
 }
 
 impl Spi<'_> {
@@ -49,7 +51,7 @@ impl Spi<'_> {
         self.cx.lend_txn(Some(StatementTxn::with_view(transaction, view)));
         let level = self.session().begin_settings();
         self.savepoints += 1;
-        Ok(SpiSavepoint { mark, level })
+        Ok(SpiSavepoint { mark, level, last_opened: self.last_opened() })
     }
 
     /// Undoes all changes since a savepoint, and ends the savepoint. Locks that were acquired since
@@ -57,6 +59,7 @@ impl Spi<'_> {
     pub fn rollback_to(&mut self, savepoint: SpiSavepoint) -> Result<()> {
         self.savepoints = self.savepoints.saturating_sub(1);
         self.session().end_settings(savepoint.level, false);
+        self.close_cursors_since(savepoint.last_opened)?;
         let (mark, session) = (&savepoint.mark, Arc::clone(self.session()));
         self.lend(|txn| {
             let transaction = present(txn)?;

@@ -73,6 +73,15 @@ impl Session {
         Ok(CommandTag::Rows(if fetch.is_move { "MOVE" } else { "FETCH" }, fetched?))
     }
 
+    /// ROLLBACK TO closes the cursors that were opened after the one of this number.
+    pub(super) fn close_functions_cursors_since(&mut self, last: u64) -> Result<()> {
+        if self.core.routines.last_opened_cursor() == last {
+            return Ok(());
+        }
+        let env = self.statement.env.clone();
+        with_spi(&env, &mut self.transaction.txn, |spi| spi.close_cursors_since(last))
+    }
+
     /// CLOSE.
     pub(super) fn close_functions_cursor(&mut self, name: &str) -> Result<CommandTag> {
         let env = self.statement.env.clone();

@@ -15,6 +15,8 @@ pub(super) struct Savepoint {
     pub(super) name: String,
     /// The undo position, and other state to restore.
     pub(super) mark: SavepointMark,
+    /// The cursor that a function had opened last.
+    pub(super) last_opened: u64,
     /// Whether the transaction was READ ONLY at the savepoint. The end of this level restores it.
     pub(super) read_only: bool,
 }
@@ -23,7 +25,8 @@ impl Session {
     pub(super) fn savepoint(&mut self, name: &str) -> Result<CommandTag> {
         self.require_begun("SAVEPOINT")?;
         let (mark, read_only) = (self.transaction.running()?.mark(), self.transaction.read_only);
-        self.transaction.savepoints.push(Savepoint { name: name.to_owned(), mark, read_only });
+        let (name, last_opened) = (name.to_owned(), self.core.routines.last_opened_cursor());
+        self.transaction.savepoints.push(Savepoint { name, mark, last_opened, read_only });
         self.set_level();
         Ok(CommandTag::Plain("SAVEPOINT"))
     }
@@ -76,6 +79,7 @@ impl Session {
     /// Rolls back to the savepoint at a position. The savepoint stays.
     pub(super) fn rollback_to(&mut self, at: usize) -> Result<()> {
         self.end_settings_levels(at, false);
+        self.close_functions_cursors_since(self.transaction.savepoints[at].last_opened)?;
         self.transaction.rollback_to(at)?;
         self.put_read_only(self.transaction.savepoints[at].read_only)?;
         self.set_level();
