@@ -375,7 +375,8 @@ impl Binder<'_> {
         }
         let left = self.expr(arg, place)?;
         let items = list.iter().map(|i| self.expr(i, place)).collect::<Result<Vec<_>>>()?;
-        let types: Vec<Oid> = items.iter().chain([&left]).map(|e| e.ty().oid).collect();
+        // The first type counts more than the others (transformAExprIn).
+        let types: Vec<Oid> = std::iter::once(&left).chain(&items).map(|e| e.ty().oid).collect();
         let common = super::coerce::common_type(self.ctx.catalog, &types).filter(|t| {
             items.len() > 1 && !is_row(*t) && self.ctx.catalog.ty(*t).is_some_and(|t| t.array != 0)
         });
