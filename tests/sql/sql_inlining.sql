@@ -82,3 +82,11 @@ SET check_function_bodies = off;
 CREATE FUNCTION si_lost(int) RETURNS int LANGUAGE sql AS 'SELECT si_nosuch($1)';
 RESET check_function_bodies;
 SELECT si_lost(1);
+-- Arguments with parameters of their own.
+CREATE FUNCTION inl_given(a text) RETURNS TABLE (x text) LANGUAGE sql STABLE AS $$ SELECT a || (SELECT a) $$;
+DO $$ DECLARE r record; g text; BEGIN SELECT 'f'::text AS c INTO r; SELECT x INTO g FROM inl_given(r.c); RAISE NOTICE '%', g; END $$;
+DO $$ DECLARE t text := 'v'; g text; BEGIN SELECT x INTO g FROM inl_given(t || t); RAISE NOTICE '%', g; END $$;
+PREPARE inl_given(text, text) AS SELECT x FROM inl_given($2 || $1);
+EXECUTE inl_given('one', 'two');
+DEALLOCATE inl_given;
+DROP FUNCTION inl_given;

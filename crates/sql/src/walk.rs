@@ -28,34 +28,59 @@ pub fn for_each_expr(query: &mut Query, f: &mut dyn FnMut(&mut Expr)) {
 /// Calls `f(node, depth)` on every expression node at and below a query, parents first; `depth`
 /// counts from `depth` how many query levels further in the node is.
 pub fn for_each_node(query: &mut Query, depth: usize, f: &mut dyn FnMut(&mut Expr, usize)) {
-    for_each_root(query, &mut |root| for_each_level(root, depth, f));
-    for rte in &mut query.rtes {
-        if let RteKind::Subquery { query, .. } = &mut rte.kind {
-            for_each_node(query, depth + 1, f);
-        }
-    }
-    if let Some(operation) = &mut query.set_operation {
-        for_each_node(&mut operation.left, depth + 1, f);
-        for_each_node(&mut operation.right, depth + 1, f);
-    }
-    for cte in &mut query.ctes {
-        for_each_node(&mut cte.query, depth + 1, f);
-    }
+    nodes(query, (depth, Order::ParentsFirst), f);
+}
+
+/// As [`for_each_node`], with children first: parts that `f` puts in are not walked over.
+pub fn for_each_node_up(query: &mut Query, depth: usize, f: &mut dyn FnMut(&mut Expr, usize)) {
+    nodes(query, (depth, Order::ChildrenFirst), f);
 }
 
 /// [`for_each_node`] for one expression.
 pub fn for_each_level(expr: &mut Expr, depth: usize, f: &mut dyn FnMut(&mut Expr, usize)) {
-    f(expr, depth);
+    nodes_of(expr, (depth, Order::ParentsFirst), f);
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    ParentsFirst,
+    ChildrenFirst,
+}
+
+fn nodes(query: &mut Query, (depth, order): (usize, Order), f: &mut dyn FnMut(&mut Expr, usize)) {
+    let below = (depth + 1, order);
+    for_each_root(query, &mut |root| nodes_of(root, (depth, order), f));
+    for rte in &mut query.rtes {
+        if let RteKind::Subquery { query, .. } = &mut rte.kind {
+            nodes(query, below, f);
+        }
+    }
+    if let Some(operation) = &mut query.set_operation {
+        nodes(&mut operation.left, below, f);
+        nodes(&mut operation.right, below, f);
+    }
+    for cte in &mut query.ctes {
+        nodes(&mut cte.query, below, f);
+    }
+}
+
+fn nodes_of(expr: &mut Expr, (depth, order): (usize, Order), f: &mut dyn FnMut(&mut Expr, usize)) {
+    if order == Order::ParentsFirst {
+        f(expr, depth);
+    }
     if let Expr::SubLink { query, .. } = expr {
-        for_each_node(query, depth + 1, f);
+        nodes(query, (depth + 1, order), f);
     }
     let visited: Result<(), std::convert::Infallible> = expr.for_each_child_mut(&mut |child| {
-        for_each_level(child, depth, f);
+        nodes_of(child, (depth, order), f);
         Ok(())
     });
     match visited {
         Ok(()) => {}
         Err(never) => match never {},
+    }
+    if order == Order::ChildrenFirst {
+        f(expr, depth);
     }
 }
 

@@ -198,7 +198,8 @@ impl Inliner<'_, '_> {
             return Ok(None);
         }
         let mut values = args.clone();
-        walk::for_each_node(&mut query, 0, &mut |node, depth| {
+        // The arguments have parameters of their own, which stay.
+        walk::for_each_node_up(&mut query, 0, &mut |node, depth| {
             if let Expr::Param { index, .. } = node
                 && let Some(value) =
                     body.variables.get(*index).and_then(|number| values.get_mut(*number))
