@@ -1,4 +1,3 @@
--- Views that PostgreSQL reads back as others, too: 1 4
 -- What a column's definition recommends: statistics targets and storage; and skipped relations.
 -- PostgreSQL 15 differs: it knows no SET STORAGE DEFAULT, and writes -1 for no target
 CREATE TABLE st (a integer, b text);

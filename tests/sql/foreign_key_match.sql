@@ -1,4 +1,3 @@
--- Views that PostgreSQL reads back as others, too: 2
 -- Foreign keys: MATCH SIMPLE and FULL.
 create table fkm_p (a int, b int, primary key (a, b));
 create table fkm_s (id int, a int, b int, foreign key (a, b) references fkm_p match simple);

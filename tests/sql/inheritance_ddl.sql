@@ -1,4 +1,3 @@
--- Views that PostgreSQL reads back as others, too: 1 2
 -- Plain inheritance: merging columns and constraints, and what ALTER TABLE takes down.
 -- PostgreSQL 15 differs: NOT NULL is no constraint there, and \d and some texts are others
 create table p(a int not null, b text default 'p' check (b <> ''), c int, constraint ni check (c > 0) no inherit);
