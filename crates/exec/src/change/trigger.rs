@@ -16,7 +16,7 @@
 //! * they are of one trigger, the only one that fires for these rows;
 //! * it has no WHEN, no transition tables and no constraint, which decide something for each row;
 //! * its function has no settings of its own, because these begin and end with a call;
-//! * nothing counts or measures them one by one (track_functions, EXPLAIN ANALYZE).
+//! * track_functions and EXPLAIN ANALYZE, which count and measure each call, are off.
 
 use super::Target;
 use super::hooks::{OldAndNew, RowCommand, Trigger, Triggers};

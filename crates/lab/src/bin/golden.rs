@@ -109,7 +109,7 @@ fn run(options: &Options) -> std::io::Result<bool> {
     Ok(failed.is_empty())
 }
 
-/// What became of the cases.
+/// The verdicts on the cases.
 ///
 /// Cases that fail on PostgreSQL are run a second time, alone. The corpus is compared with PostgreSQL
 /// in order to check the corpus, and a case of several sessions may lose a race on a busy machine or
