@@ -309,22 +309,10 @@ impl IndexStore {
                     });
                 }
             };
-            if let Some(wait) = Self::wait_for(txn, pid, xid)? {
+            if let Some(wait) = txn.wait_for(pid, xid)? {
                 return Ok(IndexInsert::MustWait(wait));
             }
         }
-    }
-
-    /// Waits for a posting's transaction; `None` if it has ended.
-    fn wait_for(txn: &mut Txn, pid: u32, xid: u64) -> Result<Option<LockWait>> {
-        if pid == 0 {
-            // Nobody can be waited for.
-            return Err(corrupt("index posting: its transaction has not begun"));
-        }
-        let engine = txn.engine();
-        let still_running = || engine.status.is_run_by(xid, pid);
-        let locks = &engine.locks;
-        Ok(locks.wait_for_transaction(txn.shared(), (pid, xid), still_running).wait())
     }
 
     /// In an index that is not unique, whether another row may have a row's key, too, now or when
@@ -343,7 +331,7 @@ impl IndexStore {
                 (true, Some(Step::Running { pid, xid })) => (pid, xid),
                 _ => return Ok(IndexInsert::Done),
             };
-            if let Some(wait) = Self::wait_for(txn, pid, xid)? {
+            if let Some(wait) = txn.wait_for(pid, xid)? {
                 return Ok(IndexInsert::MustWait(wait));
             }
         }

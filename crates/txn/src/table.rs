@@ -297,6 +297,20 @@ impl TableStore {
         view.is_current(RowHeader::split(&value)?.0)
     }
 
+    /// Waits for the transaction that is changing a row, if it is another one. `None` if none is. A
+    /// transaction that has only locked the row is not waited for.
+    pub fn wait_for_change(&self, txn: &mut Txn, row: RowId) -> Result<Option<LockWait>> {
+        let (Some(tree), mut value) = (self.file.tree()?, Vec::new()) else { return Ok(None) };
+        if !tree.read(&row.0.to_be_bytes(), &mut value)? {
+            return Ok(None);
+        }
+        let xid = RowHeader::split(&value)?.0.word.xid();
+        match txn.engine().status.status(xid) {
+            TxnStatus::InProgress(pid) if xid != txn.view().snapshot.xid => txn.wait_for(pid, xid),
+            _ => Ok(None),
+        }
+    }
+
     /// Scans the visible rows with ids in a range.
     pub fn scan(
         &self,

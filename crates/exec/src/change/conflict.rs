@@ -146,7 +146,16 @@ impl ConflictPlan {
                 IndexInsert::Done => {}
                 IndexInsert::Duplicate(other) => {
                     cx.rollback_to(mark)?;
-                    return Ok(Attempt::Conflict(other));
+                    let rows = target.table.rows_for_write()?;
+                    // DO UPDATE waits where it locks the row.
+                    let wait = match self.update {
+                        None => rows.wait_for_change(&mut cx.txn()?.txn, other)?,
+                        Some(_) => None,
+                    };
+                    let Some(wait) = wait else { return Ok(Attempt::Conflict(other)) };
+                    let relation = &target.table.relation;
+                    RowWait::new(ChangeKind::InsertKey, id, relation).wait(wait, cx)?;
+                    return Ok(Attempt::Again);
                 }
                 IndexInsert::MustWait(wait) => {
                     cx.rollback_to(mark)?;

@@ -156,7 +156,7 @@ fn check_key(
     };
     loop {
         let outcome = index.store.recheck(&mut cx.txn()?.txn, &check.key, check.row)?;
-        if of_key(outcome, index, check.row, cx, duplicate)? {
+        if of_key(outcome, (table, index), check.row, cx, duplicate)? {
             return Ok(());
         }
     }

@@ -12,7 +12,7 @@
 //! | moved to another partition since | 40001 | 40001 |
 //! | another version since | newer: recheck, try again | 40001 |
 
-use crate::access::IndexAccess;
+use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
 use crate::row_wait::RowWait;
 use std::sync::Arc;
@@ -158,16 +158,26 @@ pub(crate) fn of_conflict(outcome: LockOutcome, of: &ChangeOf<'_>) -> Result<InT
 
 /// The outcome of inserting a row's key. True: the row has the key. False: the transaction that had
 /// to decide has ended, so try again. `duplicate` makes the error if another row has the key.
+///
+/// A transaction that changes the other row, even without its key, may still delete it or give it
+/// another key. So it is waited for first (_bt_check_unique).
 pub(crate) fn of_key(
     outcome: IndexInsert,
-    index: &IndexAccess,
+    (table, index): (&TableAccess, &IndexAccess),
     row: RowId,
     cx: &mut ExecContext,
     duplicate: impl FnOnce(&mut ExecContext) -> Result<Error>,
 ) -> Result<bool> {
     match outcome {
         IndexInsert::Done => Ok(true),
-        IndexInsert::Duplicate(_) => Err(duplicate(cx)?),
+        IndexInsert::Duplicate(other) => {
+            let rows = table.rows_for_write()?;
+            let Some(wait) = rows.wait_for_change(&mut cx.txn()?.txn, other)? else {
+                return Err(duplicate(cx)?);
+            };
+            RowWait::new(ChangeKind::InsertKey, row, &index.relation).wait(wait, cx)?;
+            Ok(false)
+        }
         IndexInsert::MustWait(wait) => {
             RowWait::new(ChangeKind::InsertKey, row, &index.relation).wait(wait, cx)?;
             Ok(false)

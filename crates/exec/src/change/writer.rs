@@ -344,7 +344,7 @@ impl Inserter {
             if done == entries.len() {
                 break;
             }
-            of_key(batch.stopped, index, entries[done].row, cx, |cx| {
+            of_key(batch.stopped, (&target.table, index), entries[done].row, cx, |cx| {
                 let row = rows.values(&target.table, self.entries[done].row)?;
                 Ok(duplicate_key(&target.table, index, &row, &cx.functions))
             })?;
@@ -374,7 +374,7 @@ pub(super) fn insert_key(
     loop {
         let outcome = index.store.insert(&mut cx.txn()?.txn, key, has_null, id)?;
         let duplicate = |cx: &mut ExecContext| Ok(duplicate_key(table, index, row, &cx.functions));
-        if of_key(outcome, index, id, cx, duplicate)? {
+        if of_key(outcome, (table, index), id, cx, duplicate)? {
             break;
         }
     }

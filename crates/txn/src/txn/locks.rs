@@ -1,8 +1,10 @@
-//! The locks that a transaction takes by name: of relations, leaves, and advisory ones.
+//! The locks that a transaction takes by name: of relations, leaves, and advisory ones; and waiting for
+//! another transaction.
 
 use steppe_types::Result;
 
 use super::Txn;
+use crate::change::corrupt;
 use crate::files::DatabaseId;
 use crate::lock::{
     Acquire, AdvisoryKey, AdvisoryScope, LeavesLockMode, LockTag, LockWait, Mode, RelationLockMode,
@@ -10,6 +12,18 @@ use crate::lock::{
 };
 
 impl Txn {
+    /// Waits for the end of the transaction `xid` of session `pid`; `None` if it has ended.
+    pub(crate) fn wait_for(&self, pid: u32, xid: u64) -> Result<Option<LockWait>> {
+        if pid == 0 {
+            // There is no session to wait for.
+            return Err(corrupt("a change: its transaction has not begun"));
+        }
+        let engine = self.engine();
+        let still_running = || engine.status.is_run_by(xid, pid);
+        let locks = &engine.locks;
+        Ok(locks.wait_for_transaction(self.shared(), (pid, xid), still_running).wait())
+    }
+
     /// Locks a relation until the transaction ends; `Ok(None)`: granted.
     pub fn lock_relation(&self, oid: u32, mode: RelationLockMode) -> Result<Option<LockWait>> {
         let locks = &self.engine().locks;
