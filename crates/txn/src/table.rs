@@ -538,7 +538,9 @@ impl TableStore {
             };
             let pid = txn.shared().pid();
             let claim = txn.engine().locks.row_claim(pid, row_tag(tree, row), mode);
-            if !own && !claim.is_free {
+            // Also where the version is its own: beside a change that keeps the key, another transaction
+            // may have the row KEY SHARE.
+            if !claim.is_free {
                 step = Step::Blocked(Blocked::By(None, mode));
                 return Ok(());
             }

@@ -188,7 +188,6 @@ impl Worker {
         let untried = self.in_hand.split_off(tried.len().min(self.in_hand.len()));
         self.in_hand.clear();
         let mut ends = server.phase() != Phase::Running;
-        let mut has_failed = done.is_err();
         for Tried { table, became, took, usage } in tried {
             // If the transaction has failed, the table's statistics are lost.
             match became.and_then(|became| done.clone().map(|()| became)) {
@@ -209,14 +208,14 @@ impl Worker {
                         self.log_error(&table, &error);
                     }
                     server.autovacuum.work.lock().leave(table.oid, least);
-                    has_failed |= !is_cancelled;
                 }
             }
         }
         let mut work = server.autovacuum.work.lock();
         untried.into_iter().rev().for_each(|table| work.put_back(table));
-        if has_failed {
-            // The next table may fail in the same way.
+        if done.is_err() {
+            // The next transaction may fail in the same way. (A table that has failed by itself is
+            // left alone: the other tables do not wait for it.)
             work.leave_all(LATER_AFTER_ERROR);
         }
         !ends
