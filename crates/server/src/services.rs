@@ -39,9 +39,9 @@ use crate::nested::NestedStatements;
 use crate::processors;
 use crate::running_triggers::RunningTriggers;
 use crate::server::{Server, SessionControl};
-use crate::session::{NamedPortals, set};
+use crate::session::{NamedPortals, NamedStatements, set};
 use crate::settings::SessionSettings;
-use crate::system_views::session::Named;
+use crate::system_views::session::ShownCursor;
 use crate::transaction_modes::SharedModes;
 use crate::workers;
 
@@ -70,8 +70,10 @@ pub(crate) struct SharedSession {
     pub notices: Mutex<Vec<Error>>,
     /// The log must be durable up to here before the client gets an answer.
     pub flush_to: AtomicU64,
-    /// The session's prepared statements, stored for the system views.
-    pub named: Mutex<Named>,
+    /// The session's portal without a name, stored for the system views.
+    pub unnamed_portal: Mutex<Option<ShownCursor>>,
+    /// The session's prepared statements with names.
+    pub statements: NamedStatements,
     /// The session's portals with names.
     pub portals: NamedPortals,
     /// The memory of the threads that run its statement.
@@ -115,11 +117,13 @@ impl SharedSession {
         }
         let nested = Arc::new(NestedStatements::new(Arc::clone(&server), Arc::clone(&control)));
         let portals = NamedPortals::default();
+        let statements = NamedStatements::default();
         SharedSession {
             routines: SessionRoutines::watched_by(
                 Arc::clone(&nested) as Arc<dyn Watch>,
                 &server.function_plans,
                 Arc::new(portals.clone()),
+                Arc::new(statements.clone()),
             ),
             nested,
             settings: Mutex::new(SessionSettings::new(server.settings.current())),
@@ -131,7 +135,8 @@ impl SharedSession {
             level: AtomicU32::new(1),
             notices: Mutex::default(),
             flush_to: AtomicU64::new(0),
-            named: Mutex::default(),
+            unnamed_portal: Mutex::default(),
+            statements,
             portals,
             memory: StatementMemory::default(),
             temp,
@@ -508,6 +513,9 @@ impl SessionHost for SharedSession {
             Statement::Load(library) => crate::session::load(library),
             Statement::Unlisten(_) => Ok(()),
             Statement::Discard(target) => discard(self, *target, call),
+            Statement::Deallocate(deallocate) => {
+                self.statements.deallocate(deallocate.name.as_deref())
+            }
             _ if of_function::utility(call)? => Ok(()),
             _ => {
                 let what = crate::session::name_of(statement);

@@ -2,7 +2,8 @@
 
 use super::{CallTypes, Routine};
 use crate::spi::{
-    ClientPortals, CursorPlace, DynamicPlans, NamedCursors, OpenQueries, SharedPlans, SpiPortal,
+    ClientPortals, CursorPlace, DynamicPlans, ExecutedPlans, NamedCursors, OpenQueries,
+    SessionStatements, SharedPlans, SpiPortal,
 };
 use crate::watch::Watch;
 use hashbrown::HashMap;
@@ -37,6 +38,10 @@ pub struct SessionRoutines {
     pub(crate) cursors: NamedCursors,
     /// The portals that the client has made.
     pub(crate) portals: Option<Arc<dyn ClientPortals>>,
+    /// The prepared statements of the session.
+    pub(crate) statements: Option<Arc<dyn SessionStatements>>,
+    /// The plans with which functions run those.
+    pub(crate) executed: ExecutedPlans,
     /// The queries that its functions have open.
     pub(crate) queries: OpenQueries,
     /// The plans of texts that its functions have made.
@@ -57,17 +62,19 @@ impl Drop for Depth<'_> {
 }
 
 impl SessionRoutines {
-    /// For a session with portals, which shares plans with others, and whose functions' statements
+    /// For a session with portals and prepared statements, which shares plans with others, and whose functions' statements
     /// are watched.
     pub fn watched_by(
         watch: Arc<dyn Watch>,
         shared: &Arc<SharedPlans>,
         portals: Arc<dyn ClientPortals>,
+        statements: Arc<dyn SessionStatements>,
     ) -> SessionRoutines {
         SessionRoutines {
             watch: Some(watch),
             shared: Arc::clone(shared),
             portals: Some(portals),
+            statements: Some(statements),
             ..SessionRoutines::default()
         }
     }
@@ -76,6 +83,7 @@ impl SessionRoutines {
     pub fn forget(&self) {
         self.compiled.lock().clear();
         self.dynamic.clear();
+        self.executed.clear();
     }
 
     /// The number of the cursor that its functions have opened last.

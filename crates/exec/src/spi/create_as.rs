@@ -25,11 +25,15 @@ impl Spi<'_> {
         if create.materialized_view {
             return Err(Error::not_supported("CREATE MATERIALIZED VIEW"));
         }
-        let Statement::Select(query) = &*create.query else {
-            return Err(Error::not_supported("CREATE TABLE AS EXECUTE in a function"));
+        let query = match &*create.query {
+            Statement::Select(query) => query,
+            Statement::Execute(execute) => {
+                return self.create_table_as_execute(create, execute, run);
+            }
+            _ => return Err(Error::internal("CREATE TABLE AS without a query")),
         };
         let how = (create.with_no_data, create.if_not_exists);
-        self.create_from(&create.into, query, how, params, run)
+        self.create_from(&create.into, (query, params, Way::default()), how, run)
     }
 
     pub(super) fn select_into(
@@ -40,20 +44,19 @@ impl Spi<'_> {
     ) -> Result<u64> {
         let mut query = select.clone();
         let into = take_into(&mut query).ok_or_else(|| Error::internal("SELECT without INTO"))?;
-        self.create_from(&into, &query, (false, false), params, run)
+        self.create_from(&into, (&query, params, Way::default()), (false, false), run)
     }
 
-    fn create_from(
+    /// Makes a table, and stores the rows of a query over these parameters.
+    pub(super) fn create_from(
         &mut self,
         into: &IntoClause,
-        query: &SelectStmt,
+        (query, params, way): (&SelectStmt, &Params, Way),
         (with_no_data, if_not_exists): (bool, bool),
-        params: &Params,
         run: &Run<'_>,
     ) -> Result<u64> {
         let select = Arc::new(Statement::Select(Box::new(query.clone())));
-        let columns =
-            self.prepared_query(&select, run.source, params, Way::default())?.columns().to_vec();
+        let columns = self.prepared_query(&select, run.source, params, way)?.columns().to_vec();
         let (statement, source) = (&*select, &**run.source);
         let is_read_only = self.is_read_only;
         let made = self.in_transaction(|session, transaction| {
@@ -66,7 +69,7 @@ impl Spi<'_> {
         let Some(table) = made.filter(|_| !with_no_data) else { return Ok(0) };
         let catalog = self.catalog_in_force()?;
         let insert = Arc::new(insert_into(&table, into, query.clone(), &catalog));
-        let mut insert = self.prepared_query(&insert, run.source, params, Way::default())?;
+        let mut insert = self.prepared_query(&insert, run.source, params, way)?;
         self.run_limited(&mut insert, run.values, 0, &mut NoRows)
     }
 }

@@ -108,7 +108,7 @@ impl Spi<'_> {
         let planned = match &mut prepared.body {
             Body::Plan(planned) if returns_rows => planned,
             Body::Utility(utility) if !utility.columns.is_empty() => {
-                return self.open_utility(prepared, params);
+                return self.open_utility(prepared, params, scroll);
             }
             other => {
                 let change = match other {
@@ -166,12 +166,18 @@ impl Spi<'_> {
     }
 
     /// Opens a cursor over the rows of a statement without a plan, which is run.
-    fn open_utility(&mut self, prepared: &mut Prepared, params: &[Datum]) -> Result<SpiCursor> {
+    fn open_utility(
+        &mut self,
+        prepared: &mut Prepared,
+        params: &[Datum],
+        scroll: Option<bool>,
+    ) -> Result<SpiCursor> {
         let columns: Arc<[ResultColumn]> = prepared.columns().into();
         let mut rows = self.new_store(columns.len());
         self.run_limited(prepared, params, 0, &mut rows)?;
         let kept = Some(Kept::new(rows));
-        Ok(SpiCursor { kept, ..SpiCursor::over(Of::Utility(columns)) })
+        let is_forward_only = scroll != Some(true);
+        Ok(SpiCursor { kept, is_forward_only, ..SpiCursor::over(Of::Utility(columns)) })
     }
 }
 
@@ -231,7 +237,7 @@ impl SpiCursor {
 
     /// Whether it can move backward.
     pub fn can_scroll(&self) -> bool {
-        self.kept.is_some() || self.again.is_some()
+        !self.is_forward_only && (self.kept.is_some() || self.again.is_some())
     }
 
     /// The row that it is on, for WHERE CURRENT OF. 24000 if it is no cursor over a table's rows.

@@ -31,15 +31,24 @@ impl Spi<'_> {
         if let Statement::DeclareCursor(declare) = query {
             query = &declare.query;
         }
-        if !is_plannable(query) {
-            return Err(Error::not_supported("EXPLAIN of this statement in a function"));
-        }
         let (used, begin) = (Usage::now(), Instant::now());
-        let mut planned =
-            self.planned(&Arc::new(query.clone()), run.source, params.clone(), Way::default())?;
+        let (mut planned, given) = match query {
+            Statement::Execute(execute) => {
+                let (found, values) = self.executed(execute, run.source)?;
+                let statement = found.statement.filter(|statement| is_plannable(statement));
+                let statement = statement.ok_or_else(refused)?;
+                let params = Params::fixed(&found.types);
+                (self.planned(&statement, &found.source, params, Way::ALONE)?, values)
+            }
+            query if is_plannable(query) => {
+                let (query, params) = (Arc::new(query.clone()), params.clone());
+                (self.planned(&query, run.source, params, Way::default())?, run.values.into())
+            }
+            _ => return Err(refused()),
+        };
         planned.env.statement_timestamp = self.cx.functions.statement_timestamp;
         planned.env.transaction_timestamp = self.cx.functions.transaction_timestamp;
-        let values = planned.values(run.values, &[]);
+        let values = planned.values(&given, &[]);
         let analyze = settings.plan.analyze;
         let (plan, execution, planning_time) = self.lend(|txn| {
             loop {
@@ -84,6 +93,11 @@ impl Spi<'_> {
             _ => vec![Datum::text(text)],
         })
     }
+}
+
+#[cold]
+fn refused() -> Error {
+    Error::not_supported("EXPLAIN of this statement in a function")
 }
 
 /// 0A000 for options that need the session.

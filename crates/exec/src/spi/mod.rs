@@ -30,6 +30,7 @@
 //! | `key` | running one for a foreign key |
 //! | `cursor`, `ahead`, `portals` | rows in pieces, and before they are asked for; cursors with names |
 //! | `utility`, `create_as`, `declare`, `explain`, `lock`, `constraints` | statements without a plan |
+//! | `statements` | the session's prepared statements: PREPARE, EXECUTE |
 //! | `place`, `sinks` | the row that a cursor is on; receivers of its rows |
 //! | `in_use` | the relations that DDL must leave alone |
 //! | `simple` | expressions that are evaluated without a plan's nodes |
@@ -53,6 +54,7 @@ mod run;
 mod shared;
 mod simple;
 mod sinks;
+mod statements;
 mod transaction;
 mod utility;
 
@@ -71,6 +73,8 @@ pub use prepared::{CallOutput, Prepared, SqlKind};
 pub use run::Answer;
 pub use shared::SharedPlans;
 pub use simple::SimpleExpression;
+pub(crate) use statements::ExecutedPlans;
+pub use statements::{NewStatement, SessionStatement, SessionStatements, plan_of_values};
 pub use transaction::{SpiSavepoint, TransactionControl};
 
 use crate::context::ExecContext;

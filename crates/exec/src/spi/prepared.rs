@@ -107,11 +107,16 @@ pub(super) struct Way {
     before: usize,
     /// The rows have their positions.
     for_cursor: bool,
+    /// Its text is not asked for the plan of another session: other statements may have the same one.
+    is_alone: bool,
 }
 
 impl Way {
     /// For a cursor with a name.
-    pub(super) const CURSOR: Way = Way { before: 0, for_cursor: true };
+    pub(super) const CURSOR: Way = Way { before: 0, for_cursor: true, is_alone: false };
+
+    /// For a statement of a text that may have several.
+    pub(super) const ALONE: Way = Way { before: 0, for_cursor: false, is_alone: true };
 }
 
 /// The settings that a plan depends on besides the catalog.
@@ -171,7 +176,7 @@ impl Spi<'_> {
         };
         let is_dynamic = !params.are_variables();
         let before = source.len() - text.len();
-        let way = Way { before, for_cursor: kind == SqlKind::Cursor };
+        let way = Way { before, for_cursor: kind == SqlKind::Cursor, is_alone: false };
         let body = self.body(&source, params, way);
         let body = body.map_err(|error| moved_back(error, before))?;
         Ok(Prepared { body, text: Arc::from(text), is_dynamic, literals: Arc::default() })
@@ -447,7 +452,8 @@ fn plan_or_find(
         let variants = Variants::of(&plan.compiled.planned().sensitive, context).map(Arc::from);
         Shared { plan: Arc::new(plan), variants }
     };
-    let Some((plans, catalogs)) = shared_plans(session, frame) else {
+    let shared = if of.2.is_alone { None } else { shared_plans(session, frame) };
+    let Some((plans, catalogs)) = shared else {
         return plan(session, frame, of, params.clone(), &[]).map(with_variants);
     };
     let asking = Asking { source: of.1, for_cursor: of.2.for_cursor, params, frame, catalogs };
@@ -475,7 +481,7 @@ fn shared_plans<'s>(
 }
 
 /// Plans a statement for a frame.
-fn plan(
+pub(super) fn plan(
     session: &dyn SessionHost,
     frame: &Frame,
     (statement, source, way): (&Arc<Statement>, &Arc<str>, Way),

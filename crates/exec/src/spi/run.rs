@@ -115,7 +115,11 @@ impl Spi<'_> {
                 return Ok(0);
             }
             Body::Utility(utility) => {
-                let mut watched = Watched::begin(&**self.session());
+                let session = self.session();
+                let mut watched = match utility.is_watched() {
+                    true => Watched::begin(&**session),
+                    false => None,
+                };
                 let of = utility::Run { source: &prepared.text, values: params, limit };
                 let rows = timed(&mut watched, || {
                     self.without_control(prepared.is_dynamic, |spi| spi.utility(utility, &of, sink))

@@ -30,6 +30,14 @@ pub(super) struct Utility {
     pub(super) columns: Arc<[ResultColumn]>,
 }
 
+impl Utility {
+    /// Whether its own run is watched. EXECUTE is seen as the run of its statement, and PREPARE as its
+    /// planning (PGSS_HANDLED_UTILITY).
+    pub(super) fn is_watched(&self) -> bool {
+        !matches!(*self.statement, Statement::Execute(_) | Statement::Prepare(_))
+    }
+}
+
 /// A run of a statement without a plan.
 pub(super) struct Run<'r> {
     pub(super) source: &'r Arc<str>,
@@ -53,6 +61,7 @@ impl Spi<'_> {
             Statement::Fetch(fetch) if !fetch.is_move && self.has_cursor(&fetch.cursor) => {
                 self.with_cursor(&fetch.cursor, |cursor, _| Ok(cursor.columns().to_vec()))?
             }
+            Statement::Execute(execute) => self.executed_columns(&execute.name)?.to_vec(),
             _ => Vec::new(),
         };
         Ok(Utility { statement, params, columns: columns.into() })
@@ -92,6 +101,8 @@ impl Spi<'_> {
             }
             Statement::Fetch(fetch) => self.fetch_cursor(fetch, sink),
             Statement::SetConstraints(set) => self.set_constraints(set).map(|()| 0),
+            Statement::Prepare(prepare) => self.prepare_statement(prepare, run.source).map(|()| 0),
+            Statement::Execute(execute) => self.execute_prepared(execute, run.source, sink),
             Statement::Close(Some(name)) => self.close_cursor(name).map(|()| 0),
             Statement::Close(None) => self.close_all_cursors().map(|()| 0),
             Statement::Do(stmt) => self.within(|spi| run_inline_within(stmt, spi)).map(|()| 0),
@@ -173,6 +184,8 @@ fn command_of(statement: &Statement) -> Option<&'static str> {
             }
         }
         Statement::Close(_) => "CLOSE CURSOR",
+        Statement::Prepare(_) => "PREPARE",
+        Statement::Execute(_) => "EXECUTE",
         Statement::Do(_) => "DO",
         Statement::Set(set) if matches!(**set, SetStmt::Transaction(_)) => "SET",
         _ => return None,

@@ -171,7 +171,7 @@ impl Session {
                 param_types: bound.types.to_vec(),
             }),
             Statement::Execute(execute) => {
-                let prepared = self.statements.get(&execute.name)?.clone();
+                let prepared = self.statements.get(&execute.name)?;
                 let Body::Plan(plan) = &prepared.body else { return Err(not_a_select()) };
                 let Statement::Select(select) = &*plan.statement else {
                     return Err(not_a_select());

@@ -11,9 +11,8 @@ use steppe_exec::prepare::is_plannable;
 use steppe_exec::{Execution, FetchStatus, RowSink};
 use steppe_sql::ast::{ExplainStmt, Statement};
 use steppe_sql::bind::Params;
-use steppe_sql::expr::Expr;
 use steppe_sql::parser::normalize::{Parameters, explained};
-use steppe_sql::plan::{PlannedStmt, ResultColumn};
+use steppe_sql::plan::ResultColumn;
 use steppe_storage::Usage;
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result};
@@ -161,7 +160,7 @@ impl Session {
     ) -> Result<PlanPortal> {
         match query {
             Statement::Execute(execute) => {
-                let prepared = self.statements.get(&execute.name)?.clone();
+                let prepared = self.statements.get(&execute.name)?;
                 let Body::Plan(plan) = &prepared.body else {
                     return Err(Error::not_supported("EXPLAIN of this statement"));
                 };
@@ -300,18 +299,4 @@ impl RowSink for SerializingSink<'_> {
         self.time += begin.elapsed();
         Ok(())
     }
-}
-
-/// A plan of one row of expressions without a table.
-pub(super) fn plan_of_values(exprs: Vec<Expr>) -> PlannedStmt {
-    let types: Vec<_> = exprs.iter().map(Expr::ty).collect();
-    let columns = types
-        .iter()
-        .map(|ty| ResultColumn { name: "?column?".into(), ty: *ty, domain: 0, origin: (0, 0) })
-        .collect();
-    let mut planned = PlannedStmt::nothing();
-    planned.plan.project = Some(exprs);
-    planned.plan.types = types;
-    planned.columns = columns;
-    planned
 }

@@ -120,7 +120,7 @@ impl Session {
     /// Bind. It locks the relations of the portal's plan, as PostgreSQL does when it plans.
     pub(super) async fn bind(&mut self, bind: &Bind<'_>) -> Result<()> {
         self.begin_message();
-        let prepared = self.statements.get(bind.statement)?.clone();
+        let prepared = self.statements.get(bind.statement)?;
         let expected = prepared.param_types().len();
         if bind.params.len() != expected {
             return Err(Error::new(
@@ -232,7 +232,7 @@ impl Session {
     }
 
     async fn describe_statement(&mut self, name: &str) -> Result<()> {
-        let prepared = self.statements.get(name)?.clone();
+        let prepared = self.statements.get(name)?;
         if self.transaction.is_failed() && self.returns_rows(&prepared.body)? {
             return Err(failed_block());
         }

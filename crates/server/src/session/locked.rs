@@ -22,7 +22,6 @@ use super::plan::same_columns;
 use super::portal::PlanPortal;
 use super::run::StartWait;
 use crate::plan_cache::CachedPlan;
-use crate::system_views::session::Named;
 
 impl Session {
     /// The plan of a statement that the client knows nothing of, with its relations locked.
@@ -72,7 +71,7 @@ impl Session {
         self.refresh_names_after_locks();
         let is_good = self.is_as_planned(plan);
         if is_good && plan.shows_session {
-            self.show_named();
+            self.show_unnamed();
         }
         Ok(is_good)
     }
@@ -176,12 +175,10 @@ impl Session {
         Ok(())
     }
 
-    /// Stores the session's prepared statements and cursors for the views that show them.
+    /// Stores the session's portal without a name for the view that shows it.
     #[cold]
-    fn show_named(&self) {
-        let unnamed = self.portals.shown_unnamed();
-        let named = Named { unnamed, statements: self.statements.shown() };
-        *self.core.named.lock() = named;
+    fn show_unnamed(&self) {
+        *self.core.unnamed_portal.lock() = self.portals.shown_unnamed();
     }
 }
 

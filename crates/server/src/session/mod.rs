@@ -39,6 +39,7 @@ mod locked;
 mod plan;
 mod portal;
 mod portals;
+mod prepared_statements;
 mod rows;
 mod run;
 pub(crate) mod set;
@@ -88,13 +89,14 @@ use crate::stream::{Accepted, Stream};
 use crate::system_views::SessionEnd;
 use crate::workers;
 pub(crate) use portals::NamedPortals;
+pub(crate) use prepared_statements::NamedStatements;
 pub(crate) use set::flatten;
 pub(crate) use steppe_functions::Identity;
 pub(crate) use utility::{load, name_of};
 
 use client::{Client, HELD_BACK_BYTES, KEEP_BYTES, SEND_AT_BYTES};
-use portal::Statements;
 use portals::Portals;
+use prepared_statements::Statements;
 use state::{Counters, PlanningState, SettingsView, StatementState, Wire};
 use transaction::TransactionState;
 
@@ -144,6 +146,7 @@ impl Session {
         };
         Session {
             portals: Portals::of(core.portals.clone()),
+            statements: Statements::of(core.statements.clone()),
             core,
             control,
             settings: SettingsView {
@@ -157,7 +160,6 @@ impl Session {
             fingerprint: 0,
             transaction: TransactionState::default(),
             statement: StatementState::new(env),
-            statements: Statements::default(),
             planning: PlanningState::new(),
             counters: Counters::default(),
             wire: Wire::new(),

@@ -403,7 +403,7 @@ pub(super) fn same_columns(old: &CachedPlan, new: Arc<CachedPlan>) -> Result<Arc
 }
 
 /// The columns' collations. An ALTER TABLE may change them without a change of name or type.
-fn collations(planned: &PlannedStmt, catalog: &Catalog) -> Box<[Oid]> {
+pub(super) fn collations(planned: &PlannedStmt, catalog: &Catalog) -> Box<[Oid]> {
     let collation = |(table, attnum): (Oid, i16)| {
         let column = usize::try_from(attnum - 1).ok();
         let found = column.and_then(|at| catalog.relation(table)?.columns.get(at));
@@ -413,7 +413,7 @@ fn collations(planned: &PlannedStmt, catalog: &Catalog) -> Box<[Oid]> {
 }
 
 /// RowDescription of a plan with all columns in text format.
-fn describe(planned: &PlannedStmt) -> Result<Box<[u8]>> {
+pub(super) fn describe(planned: &PlannedStmt) -> Result<Box<[u8]>> {
     let mut out = Vec::new();
     if !planned.columns.is_empty() || planned.command == Command::Select {
         let formats = super::sink::ResultFormats::Text;

@@ -1,5 +1,6 @@
 //! Prepared statements and portals, which the extended protocol, PREPARE and DECLARE name. Their
-//! number and size are limited. [`super::portals`] has the list of a session's portals.
+//! number and size are limited. The lists of a session are in [`super::portals`] and
+//! [`super::prepared_statements`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use super::sink::ResultFormats;
 use super::tag::CommandTag;
 use crate::plan_cache::CachedPlan;
 use crate::statements::Temporary;
-use crate::system_views::session::{ShownCursor, ShownStatement};
+use crate::system_views::session::ShownCursor;
 
 pub(super) type Map<T> = HashMap<Box<str>, T, foldhash::fast::RandomState>;
 
@@ -74,110 +75,6 @@ pub(super) fn too_many(what: &str) -> Error {
         "A session has {NAMED_MAX} at most, of {} MB of text and parameters.",
         BYTES_MAX >> 20
     ))
-}
-
-/// A session's prepared statements.
-#[derive(Default)]
-pub(super) struct Statements {
-    named: Map<Prepared>,
-    unnamed: Option<Prepared>,
-    bytes: usize,
-}
-
-impl Statements {
-    /// The statement of this name. The empty name is the unnamed statement.
-    pub(super) fn get(&self, name: &str) -> Result<&Prepared> {
-        let found = if name.is_empty() { self.unnamed.as_ref() } else { self.named.get(name) };
-        found.ok_or_else(|| {
-            let message = if name.is_empty() {
-                "unnamed prepared statement does not exist".to_owned()
-            } else {
-                format!("prepared statement \"{name}\" does not exist")
-            };
-            Error::new(SqlState::INVALID_SQL_STATEMENT_NAME, message)
-        })
-    }
-
-    /// Replaces the plan of a statement by one for the present catalog.
-    pub(super) fn set_plan(&mut self, name: &str, plan: Arc<CachedPlan>) {
-        let found = if name.is_empty() { self.unnamed.as_mut() } else { self.named.get_mut(name) };
-        if let Some(prepared) = found {
-            prepared.body = Body::Plan(plan);
-        }
-    }
-
-    /// Counts a custom plan of a statement.
-    pub(super) fn count_custom_plan(&mut self, name: &str) {
-        let found = if name.is_empty() { self.unnamed.as_mut() } else { self.named.get_mut(name) };
-        if let Some(prepared) = found {
-            prepared.custom_plans = prepared.custom_plans.saturating_add(1);
-        }
-    }
-
-    /// 42P05 if the name is taken; the unnamed statement is replaced instead.
-    pub(super) fn check_free(&self, name: &str) -> Result<()> {
-        if name.is_empty() || !self.named.contains_key(name) {
-            return Ok(());
-        }
-        let message = format!("prepared statement \"{name}\" already exists");
-        Err(Error::new(SqlState::DUPLICATE_PREPARED_STATEMENT, message))
-    }
-
-    /// Adds a statement.
-    pub(super) fn put(&mut self, name: &str, prepared: Prepared) -> Result<()> {
-        if name.is_empty() {
-            self.unnamed = Some(prepared);
-            return Ok(());
-        }
-        let bytes = self.bytes + prepared.text.len() + name.len();
-        if self.named.len() >= NAMED_MAX || bytes > BYTES_MAX {
-            return Err(too_many("prepared statements"));
-        }
-        self.bytes = bytes;
-        self.named.insert(name.into(), prepared);
-        Ok(())
-    }
-
-    /// Close and DEALLOCATE. Returns whether the statement existed.
-    pub(super) fn remove(&mut self, name: &str) -> bool {
-        if name.is_empty() {
-            return self.unnamed.take().is_some();
-        }
-        let removed = self.named.remove(name);
-        if let Some(prepared) = &removed {
-            self.bytes -= prepared.text.len() + name.len();
-        }
-        removed.is_some()
-    }
-
-    /// A Query message ends the unnamed statement.
-    pub(super) fn drop_unnamed(&mut self) {
-        self.unnamed = None;
-    }
-
-    /// The named statements, for pg_prepared_statements.
-    pub(super) fn shown(&self) -> Vec<ShownStatement> {
-        let show = |name: &str, prepared: &Prepared| ShownStatement {
-            name: name.into(),
-            statement: Arc::clone(&prepared.text),
-            prepared_at: prepared.prepared_at,
-            parameters: prepared.param_types().into(),
-            results: match &prepared.body {
-                Body::Plan(plan) if !plan.description.is_empty() => {
-                    Some(plan.compiled.columns().iter().map(|column| column.ty.oid).collect())
-                }
-                _ => None,
-            },
-            from_sql: prepared.from_sql,
-        };
-        self.named.iter().map(|(name, prepared)| show(name, prepared)).collect()
-    }
-
-    /// DEALLOCATE ALL.
-    pub(super) fn clear(&mut self) {
-        self.named.clear();
-        self.bytes = 0;
-    }
 }
 
 /// A plan with parameters, before, during and after its run.

@@ -303,7 +303,7 @@ impl Session {
                 self.portals.remove_all(&mut self.transaction);
                 self.core.routines.close_cursors();
                 self.core.settings.lock().reset_all(1);
-                self.statements.clear();
+                self.statements.deallocate(None)?;
                 self.core.handle.unlock_all_advisory();
                 self.planning.local_plans.clear();
                 self.core.routines.forget();
@@ -384,7 +384,7 @@ impl Session {
         formats: &ResultFormats,
         describe: bool,
     ) -> Result<Outcome> {
-        let prepared = self.statements.get(&execute.name)?.clone();
+        let prepared = self.statements.get(&execute.name)?;
         let plan = match &prepared.body {
             Body::Plan(plan) => Arc::clone(plan),
             Body::Empty => return Ok(Outcome::Tag(CommandTag::Empty)),
@@ -441,7 +441,7 @@ impl Session {
         if exprs.is_empty() {
             return Ok(Arc::from([]));
         }
-        let planned = super::explain::plan_of_values(exprs);
+        let planned = steppe_exec::spi::plan_of_values(exprs);
         let catalog = &self.namespace.names.catalog;
         let compiled =
             steppe_exec::CompiledStmt::compile_without_tables(Arc::new(planned), catalog)?;
@@ -461,17 +461,11 @@ impl Session {
     }
 
     fn deallocate(&mut self, deallocate: &ast::DeallocateStmt) -> Result<CommandTag> {
-        match &deallocate.name {
-            None => {
-                self.statements.clear();
-                Ok(CommandTag::Plain("DEALLOCATE ALL"))
-            }
-            Some(name) => {
-                self.statements.get(name)?;
-                self.statements.remove(name);
-                Ok(CommandTag::Plain("DEALLOCATE"))
-            }
-        }
+        self.statements.deallocate(deallocate.name.as_deref())?;
+        Ok(CommandTag::Plain(match &deallocate.name {
+            None => "DEALLOCATE ALL",
+            Some(_) => "DEALLOCATE",
+        }))
     }
 }
 
@@ -479,9 +473,6 @@ impl Session {
 pub(crate) fn name_of(statement: &Statement) -> &'static str {
     match statement {
         Statement::Copy(_) => "COPY",
-        Statement::Prepare(_) => "PREPARE",
-        Statement::Execute(_) => "EXECUTE of a prepared statement",
-        Statement::Deallocate(_) => "DEALLOCATE",
         Statement::Listen(_) => "LISTEN",
         Statement::Notify(_) => "NOTIFY",
         Statement::Cluster(_) => "CLUSTER",

@@ -136,10 +136,10 @@ impl SessionView for SharedSession {
             "pg_prepared_xacts" => two_phase::rows(&self.server).map(Some),
             "pg_cursors" => {
                 let mut portals = self.portals.shown();
-                portals.extend(self.named.lock().unnamed.clone());
+                portals.extend(self.unnamed_portal.lock().clone());
                 session::cursors(&portals, &self.routines.open_cursors()).map(Some)
             }
-            "pg_prepared_statements" => session::statements(&self.named.lock()).map(Some),
+            "pg_prepared_statements" => session::statements(&self.statements.shown()).map(Some),
             "pg_stat_user_functions" | "pg_stat_xact_user_functions" => {
                 functions::rows(self, relation)
             }

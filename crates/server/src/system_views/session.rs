@@ -1,7 +1,7 @@
 //! pg_cursors and pg_prepared_statements: the session's cursors and prepared statements.
 //!
-//! The session is lent out while a statement runs. So it copies its statements, and the portal without
-//! a name, before a statement that reads one of these views. Portals with names may be seen where they
+//! The session is lent out while a statement runs. So it copies the portal without a name before a
+//! statement that reads one of these views. Statements and portals with names may be seen where they
 //! are.
 
 use std::sync::Arc;
@@ -36,13 +36,6 @@ pub(crate) struct ShownStatement {
     pub results: Option<Box<[Oid]>>,
     /// PREPARE has made it, not the protocol.
     pub from_sql: bool,
-}
-
-/// The prepared statements of a session, and its portal without a name.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Named {
-    pub unnamed: Option<ShownCursor>,
-    pub statements: Vec<ShownStatement>,
 }
 
 /// The rows of pg_cursors.
@@ -82,9 +75,9 @@ fn types(oids: &[Oid]) -> Datum {
 }
 
 /// The rows of pg_prepared_statements. Generic and custom plans are not counted.
-pub(super) fn statements(named: &Named) -> Result<Vec<Vec<Datum>>> {
+pub(super) fn statements(statements: &[ShownStatement]) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new("pg_prepared_statements")?;
-    for statement in &named.statements {
+    for statement in statements {
         builder.row([
             ("name", Datum::text(&*statement.name)),
             ("statement", Datum::Text(Arc::clone(&statement.statement))),
