@@ -39,7 +39,7 @@ use crate::nested::NestedStatements;
 use crate::processors;
 use crate::running_triggers::RunningTriggers;
 use crate::server::{Server, SessionControl};
-use crate::session::{NamedPortals, NamedStatements, set};
+use crate::session::{NamedPortals, NamedStatements, ServerFiles, set};
 use crate::settings::SessionSettings;
 use crate::system_views::session::ShownCursor;
 use crate::transaction_modes::SharedModes;
@@ -124,6 +124,7 @@ impl SharedSession {
                 &server.function_plans,
                 Arc::new(portals.clone()),
                 Arc::new(statements.clone()),
+                Arc::new(ServerFiles::new(&server, &control)),
             ),
             nested,
             settings: Mutex::new(SessionSettings::new(server.settings.current())),

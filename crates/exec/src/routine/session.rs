@@ -3,7 +3,7 @@
 use super::{CallTypes, Routine};
 use crate::spi::{
     ClientPortals, CursorPlace, DynamicPlans, ExecutedPlans, NamedCursors, OpenQueries,
-    SessionStatements, SharedPlans, SpiPortal,
+    SessionFiles, SessionStatements, SharedPlans, SpiPortal,
 };
 use crate::watch::Watch;
 use hashbrown::HashMap;
@@ -40,7 +40,9 @@ pub struct SessionRoutines {
     pub(crate) portals: Option<Arc<dyn ClientPortals>>,
     /// The prepared statements of the session.
     pub(crate) statements: Option<Arc<dyn SessionStatements>>,
-    /// The plans with which functions run those.
+    /// COPY with the server's files.
+    pub(crate) files: Option<Arc<dyn SessionFiles>>,
+    /// The plans with which functions run prepared statements.
     pub(crate) executed: ExecutedPlans,
     /// The queries that its functions have open.
     pub(crate) queries: OpenQueries,
@@ -69,12 +71,14 @@ impl SessionRoutines {
         shared: &Arc<SharedPlans>,
         portals: Arc<dyn ClientPortals>,
         statements: Arc<dyn SessionStatements>,
+        files: Arc<dyn SessionFiles>,
     ) -> SessionRoutines {
         SessionRoutines {
             watch: Some(watch),
             shared: Arc::clone(shared),
             portals: Some(portals),
             statements: Some(statements),
+            files: Some(files),
             ..SessionRoutines::default()
         }
     }

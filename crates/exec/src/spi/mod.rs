@@ -30,6 +30,7 @@
 //! | `key` | running one for a foreign key |
 //! | `cursor`, `ahead`, `portals` | rows in pieces, and before they are asked for; cursors with names |
 //! | `utility`, `create_as`, `declare`, `explain`, `lock`, `constraints` | statements without a plan |
+//! | `copy` | COPY with the server's files |
 //! | `statements` | the session's prepared statements: PREPARE, EXECUTE |
 //! | `place`, `sinks` | the row that a cursor is on; receivers of its rows |
 //! | `in_use` | the relations that DDL must leave alone |
@@ -38,6 +39,7 @@
 
 mod ahead;
 mod constraints;
+mod copy;
 mod create_as;
 mod cursor;
 mod declare;
@@ -59,6 +61,7 @@ mod transaction;
 mod utility;
 
 pub use constraints::named_constraints;
+pub use copy::SessionFiles;
 pub use create_as::{insert_into, take_into};
 pub use cursor::SpiCursor;
 pub use declare::check_declared;
@@ -270,7 +273,10 @@ impl<'c> Spi<'c> {
     ///
     /// A function that is not VOLATILE does not suspend the calling statement, because it reads at
     /// that statement's snapshot.
-    fn lend<T>(&mut self, f: impl FnOnce(&mut Option<Transaction>) -> Result<T>) -> Result<T> {
+    pub(super) fn lend<T>(
+        &mut self,
+        f: impl FnOnce(&mut Option<Transaction>) -> Result<T>,
+    ) -> Result<T> {
         self.lend_leaving(false, f)
     }
 

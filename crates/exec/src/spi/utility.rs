@@ -102,6 +102,7 @@ impl Spi<'_> {
             Statement::Fetch(fetch) => self.fetch_cursor(fetch, sink),
             Statement::SetConstraints(set) => self.set_constraints(set).map(|()| 0),
             Statement::Prepare(prepare) => self.prepare_statement(prepare, run.source).map(|()| 0),
+            Statement::Copy(copy) => self.copy_with_file(copy, run.source),
             Statement::Execute(execute) => self.execute_prepared(execute, run.source, sink),
             Statement::Close(Some(name)) => self.close_cursor(name).map(|()| 0),
             Statement::Close(None) => self.close_all_cursors().map(|()| 0),
@@ -184,6 +185,7 @@ fn command_of(statement: &Statement) -> Option<&'static str> {
             }
         }
         Statement::Close(_) => "CLOSE CURSOR",
+        Statement::Copy(_) => "COPY",
         Statement::Prepare(_) => "PREPARE",
         Statement::Execute(_) => "EXECUTE",
         Statement::Do(_) => "DO",

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use steppe_catalog::{RelKind, Relation};
+use steppe_catalog::{NameSpace, RelKind, Relation};
 use steppe_exec::prepare::parse_one;
 use steppe_exec::{FetchStatus, RowSink};
-use steppe_sql::ast::{CopyEndpoint, CopyStmt};
+use steppe_sql::ast::{CopyEndpoint, CopyStmt, Statement};
 use steppe_sql::bind::Params;
 use steppe_sql::deparse::quote_identifier;
 use steppe_sql::plan::ResultColumn;
@@ -28,8 +28,8 @@ use crate::activity::{CopyProgress, SessionCounts};
 const CHUNK_ROWS: u64 = 512;
 
 /// A table's name as SQL.
-pub(super) fn table_sql(session: &Session, relation: &Relation) -> String {
-    let schema = session.namespace.names.catalog.schema(relation.schema);
+pub(super) fn table_sql(names: &NameSpace, relation: &Relation) -> String {
+    let schema = names.catalog.schema(relation.schema);
     let schema = schema.map_or("public", |schema| &schema.name);
     format!("{}.{}", quote_identifier(schema), quote_identifier(&relation.name))
 }
@@ -162,24 +162,39 @@ impl Session {
         let (statement, source) = match (&copy.relation, &copy.query) {
             (Some(name), _) => {
                 let relation = self.lock_copied(name, RelationLockMode::AccessShare).await?;
-                check_copied(&relation)?;
-                let positions = copied_columns(&relation, &copy.columns)?;
-                let list = column_list(&relation, &positions);
-                let table = table_sql(self, &relation);
-                let text: Arc<str> = format!("SELECT {list} FROM ONLY {table}").into();
-                (parse_one(&text)?.statement, text)
+                query_of(copy, &self.namespace.names, &relation)?
             }
             (None, Some(query)) => ((**query).clone(), Arc::clone(source)),
             (None, None) => return Err(Error::internal("COPY of nothing")),
         };
         let plan = self.plan_locked(&Arc::new(statement), &source, &Params::none()).await?;
         if plan.description.is_empty() {
-            let message = "COPY query must have a RETURNING clause";
-            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+            return Err(no_rows());
         }
         self.check_constants(&plan, &[])?;
         Ok(PlanPortal::new(plan, Arc::from([])))
     }
+}
+
+/// The query over a table that is copied.
+pub(super) fn query_of(
+    copy: &CopyStmt,
+    names: &NameSpace,
+    relation: &Relation,
+) -> Result<(Statement, Arc<str>)> {
+    check_copied(relation)?;
+    let positions = copied_columns(relation, &copy.columns)?;
+    let list = column_list(relation, &positions);
+    let table = table_sql(names, relation);
+    let text: Arc<str> = format!("SELECT {list} FROM ONLY {table}").into();
+    Ok((parse_one(&text)?.statement, text))
+}
+
+/// 0A000: the copied statement returns no rows.
+#[cold]
+pub(super) fn no_rows() -> Error {
+    let message = "COPY query must have a RETURNING clause";
+    Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
 }
 
 fn check_copied(relation: &Relation) -> Result<()> {
@@ -202,9 +217,9 @@ fn check_copied(relation: &Relation) -> Result<()> {
 }
 
 /// The target of the data: CopyData messages to the client, or a file without them.
-struct CopyOut<'a> {
-    bytes: &'a mut Vec<u8>,
-    in_messages: bool,
+pub(super) struct CopyOut<'a> {
+    pub(super) bytes: &'a mut Vec<u8>,
+    pub(super) in_messages: bool,
 }
 
 impl CopyOut<'_> {
@@ -221,7 +236,7 @@ impl CopyOut<'_> {
     }
 
     /// Appends data, if there are any.
-    fn put(&mut self, data: &[u8]) -> Result<()> {
+    pub(super) fn put(&mut self, data: &[u8]) -> Result<()> {
         if data.is_empty() {
             return Ok(());
         }
@@ -233,16 +248,16 @@ impl CopyOut<'_> {
 }
 
 /// Appends each row.
-struct CopySink<'a> {
-    out: CopyOut<'a>,
-    columns: &'a [ResultColumn],
-    encoder: &'a CopyEncoder,
+pub(super) struct CopySink<'a> {
+    pub(super) out: CopyOut<'a>,
+    pub(super) columns: &'a [ResultColumn],
+    pub(super) encoder: &'a CopyEncoder,
     /// The bytes before the next row, in its message.
-    header: &'a mut Vec<u8>,
-    is_binary: bool,
-    io: &'a IoContext,
-    progress: &'a CopyProgress,
-    rows: u64,
+    pub(super) header: &'a mut Vec<u8>,
+    pub(super) is_binary: bool,
+    pub(super) io: &'a IoContext,
+    pub(super) progress: &'a CopyProgress,
+    pub(super) rows: u64,
 }
 
 impl RowSink for CopySink<'_> {

@@ -16,7 +16,7 @@ use steppe_sql::parser::literals::Lifter;
 use steppe_types::Oid;
 
 use super::client::Client;
-use super::copy_in::CopyIn;
+use super::copy_rows::CopyIn;
 use super::counting::Counting;
 use super::portal::HeldRows;
 use super::statement_log::StatementClock;

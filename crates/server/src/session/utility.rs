@@ -16,7 +16,7 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 use steppe_wire::DataRow;
 
 use super::Session;
-use super::copy_in::CopyIn;
+use super::copy_rows::CopyIn;
 use super::explain::BoundParams;
 use super::plan::put_description;
 use super::portal::{Body, PlanPortal, Prepared};
@@ -472,7 +472,6 @@ impl Session {
 /// The name of a statement that is not supported.
 pub(crate) fn name_of(statement: &Statement) -> &'static str {
     match statement {
-        Statement::Copy(_) => "COPY",
         Statement::Listen(_) => "LISTEN",
         Statement::Notify(_) => "NOTIFY",
         Statement::Cluster(_) => "CLUSTER",
