@@ -125,5 +125,25 @@ select count(*) from t2 where a = 200;
 create function rec(n int) returns int language plpgsql as $$ declare r int; begin if n = 0 then return 0; end if; execute format('execute rp(%s)', n - 1) into r; return r + 1; end $$;
 prepare rp as select rec($1);
 execute rp(3);
+-- Statements of one text, and another statement of the same name.
+CREATE TABLE few (a int);
+INSERT INTO few VALUES (1), (2);
+prepare m1 as select a from few where a = $1\; prepare m2 as select a + 100 as a from few where a = $1;
+do $$ declare r int; begin for i in 1..2 loop execute 'execute m1(1)' into r; raise notice '%', r; execute 'execute m2(1)' into r; raise notice '%', r; end loop; end $$;
+deallocate m2;
+prepare m2 as select a + 200 as a from few where a = $1;
+do $$ declare r int; begin execute 'execute m2(1)' into r; raise notice '%', r; deallocate m2; prepare m2 as select 7 as a where $1 = 1; execute 'execute m2(1)' into r; raise notice '%', r; end $$;
+prepare lk as select a from few where a = 1 for update;
+do $$ declare r int; begin execute 'execute lk' into r; raise notice '%', r; end $$;
+-- RETURN QUERY of statements that return no rows.
+create function rq(text) returns setof int language plpgsql as $$ begin return query execute $1; end $$;
+select rq('execute i(3, ''z'')');
+select rq('execute m1(2)');
+select rq('insert into few values (3)');
+select rq('set work_mem = ''4MB''');
+select rq('execute nope');
+create function rqs() returns setof int language plpgsql as $$ begin return query insert into few values (3); end $$;
+select rqs();
+select * from few order by a;
 DEALLOCATE ALL;
 DROP SCHEMA pif CASCADE;

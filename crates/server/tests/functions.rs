@@ -4,7 +4,7 @@ mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use support::{TestServer, run};
+use support::{Message, Raw, TestServer, bind, execute, parse, rows, run, sqlstate, sync, tags};
 use tokio_postgres::Client;
 
 /// Sessions that call.
@@ -76,4 +76,50 @@ async fn replaced_while_called() {
     for caller in callers {
         assert!(caller.await.expect("no panic") > 0, "a caller has called");
     }
+}
+
+#[test]
+fn functions_and_the_protocol_share_prepared_statements() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    let named = [
+        parse("sum", "SELECT $1::int + $2::int AS x"),
+        parse("shown", "SHOW work_mem"),
+        parse("made", "CREATE TABLE made AS SELECT 5 AS a"),
+        parse("nothing", ""),
+        parse("again", "EXECUTE again"),
+        sync(),
+    ];
+    assert_eq!(tags(&raw_answers(&mut raw, &named)), "11111Z");
+    let function = "CREATE FUNCTION f(query text) RETURNS text LANGUAGE plpgsql AS $$
+        DECLARE r text; BEGIN EXECUTE query INTO r; RETURN r; END $$";
+    assert_eq!(sqlstate(&raw.query(function)), None);
+    let mut asked = |query: &str| {
+        let answer = raw.query(&format!("SELECT f('{query}')"));
+        sqlstate(&answer).unwrap_or_else(|| format!("{:?}", rows(&answer)))
+    };
+    assert_eq!(asked("EXECUTE sum(4, 5)"), r#"[[Some("9")]]"#);
+    assert_eq!(asked("EXECUTE shown"), r#"[[Some("4MB")]]"#);
+    assert_eq!(asked("EXECUTE sum(4)"), "42601");
+    assert_eq!(asked("EXECUTE unknown"), "26000");
+    for code in [
+        "EXECUTE ''EXECUTE made''; EXECUTE ''EXECUTE nothing''",
+        "PREPARE own (int) AS SELECT a + $1 FROM made",
+    ] {
+        let code = code.replace("''", "'");
+        assert_eq!(sqlstate(&raw.query(&format!("DO $$ BEGIN {code}; END $$"))), None, "{code}");
+    }
+    let again = raw.query("DO $$ BEGIN EXECUTE 'EXECUTE again'; END $$");
+    assert_eq!(sqlstate(&again).as_deref(), Some("0A000"));
+    let run = [bind("", "own", &["7"]), execute("", 0), sync()];
+    assert_eq!(rows(&raw_answers(&mut raw, &run)), [[Some("12".to_owned())]]);
+    assert_eq!(sqlstate(&raw.query("DO $$ BEGIN DEALLOCATE own; END $$")), None);
+    let gone = raw_answers(&mut raw, &run);
+    assert_eq!(sqlstate(&gone).as_deref(), Some("26000"));
+    server.stop();
+}
+
+fn raw_answers(raw: &mut Raw, messages: &[Vec<u8>]) -> Vec<Message> {
+    raw.send(&messages.concat());
+    raw.until_ready()
 }

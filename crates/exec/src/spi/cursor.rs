@@ -110,13 +110,8 @@ impl Spi<'_> {
             Body::Utility(utility) if !utility.columns.is_empty() => {
                 return self.open_utility(prepared, params, scroll);
             }
-            other => {
-                let change = match other {
-                    Body::Plan(planned) => planned.plan.changes.map(str::to_owned),
-                    Body::Utility(_) | Body::Call(..) => None,
-                };
-                let command = change.unwrap_or_else(|| command_of(prepared.text()));
-                let message = format!("cannot open {command} query as cursor");
+            _ => {
+                let message = format!("cannot open {} query as cursor", prepared.command_name());
                 return Err(Error::new(SqlState::INVALID_CURSOR_DEFINITION, message));
             }
         };
@@ -609,16 +604,6 @@ fn width(plan: &PreparedPlan) -> usize {
 impl Kept {
     fn new(rows: TupleStore) -> Kept {
         Kept { rows, reader: StoreReader::default() }
-    }
-}
-
-/// The command of a statement that is no query, by its first words.
-fn command_of(text: &str) -> String {
-    let mut words = text.split_ascii_whitespace().map(str::to_ascii_uppercase);
-    let first = words.next().unwrap_or_default();
-    match (first.as_str(), words.next()) {
-        ("CREATE" | "ALTER" | "DROP", Some(second)) => format!("{first} {second}"),
-        _ => first,
     }
 }
 

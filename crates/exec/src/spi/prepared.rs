@@ -279,6 +279,24 @@ impl Prepared {
         self.command() == Some(Command::Select) || !self.columns().is_empty()
     }
 
+    /// 42601 for a statement that returns no rows, where it must return some (must_return_tuples).
+    pub fn check_returns_rows(&self) -> Result<()> {
+        if self.returns_rows() {
+            return Ok(());
+        }
+        let message = format!("{} query does not return tuples", self.command_name());
+        Err(Error::new(SqlState::SYNTAX_ERROR, message))
+    }
+
+    /// The command of a statement that is no query, for messages.
+    pub(super) fn command_name(&self) -> String {
+        let change = match &self.body {
+            Body::Plan(planned) => planned.plan.changes.map(str::to_owned),
+            Body::Utility(_) | Body::Call(..) => None,
+        };
+        change.unwrap_or_else(|| command_of(&self.text))
+    }
+
     /// The statement.
     pub fn statement(&self) -> &Statement {
         match &self.body {
@@ -429,6 +447,16 @@ impl MadeWith {
 
     fn is(&self, names: &NameSpace, planner: &Arc<PlannerSettings>) -> bool {
         self.path == names.path && self.planner == *planner
+    }
+}
+
+/// The command of a statement that is no query, by its first words.
+fn command_of(text: &str) -> String {
+    let mut words = text.split_ascii_whitespace().map(str::to_ascii_uppercase);
+    let first = words.next().unwrap_or_default();
+    match (first.as_str(), words.next()) {
+        ("CREATE" | "ALTER" | "DROP", Some(second)) => format!("{first} {second}"),
+        _ => first,
     }
 }
 

@@ -97,9 +97,14 @@ impl Spi<'_> {
     }
 
     /// The columns of a prepared statement's rows; none if there is no such statement.
-    pub(super) fn executed_columns(&self, name: &str) -> Result<Arc<[ResultColumn]>> {
-        let found = self.session_statements()?.find(name);
-        Ok(found.map(|found| found.columns).unwrap_or_default())
+    pub(super) fn executed_columns(&mut self, name: &str) -> Result<Arc<[ResultColumn]>> {
+        let Ok(found) = self.session_statements()?.find(name) else { return Ok(Arc::default()) };
+        match found.statement {
+            Some(statement) if !is_plannable(&statement) && !is_execute(&statement) => {
+                Ok(self.utility_of(statement, Params::fixed(&found.types))?.columns)
+            }
+            _ => Ok(found.columns),
+        }
     }
 
     /// PREPARE. As parse analysis does, it locks the relations until the transaction's end.
@@ -194,6 +199,9 @@ impl Spi<'_> {
         if is_plannable(statement) {
             return self.prepared_query(statement, source, &params, Way::ALONE);
         }
+        if is_execute(statement) {
+            return Err(Error::not_supported("EXECUTE of an EXECUTE in a function"));
+        }
         let body = match &**statement {
             Statement::Call(_) => Body::Call(Arc::clone(statement), params),
             _ => Body::Utility(self.utility_of(Arc::clone(statement), params)?),
@@ -265,6 +273,11 @@ impl Spi<'_> {
         let row = answer.rows.pop();
         row.map(Arc::from).ok_or_else(|| Error::internal("parameters were not evaluated"))
     }
+}
+
+/// Whether a statement, which the protocol has prepared, executes another one. That may be itself.
+fn is_execute(statement: &Statement) -> bool {
+    matches!(statement, Statement::Execute(_))
 }
 
 /// A plan of one row of expressions without a table.

@@ -22,6 +22,7 @@ use steppe_types::{Datum, Error, Result, SqlState, oid};
 
 use super::code::{Fetch, FetchCount, ForCursor, OpenQuery, Query, Script, SqlNumber, Var};
 use super::frame::{Frame, Shape};
+use super::loops::OpenedBy;
 use super::plans::shape_of_columns;
 use super::quick::{QuickScript, Stop};
 use super::walk::{Flow, Rows, Run, State};
@@ -185,7 +186,7 @@ impl Run<'_, '_, '_> {
             Scroll::Yes => Some(true),
             Scroll::No => Some(false),
         };
-        let (opened, shown) = self.open_query(query, scroll, true)?;
+        let (opened, shown) = self.open_query(query, scroll, OpenedBy::Cursor)?;
         let name = self.cursor_name(cursor);
         let portal = self.spi.put_cursor(name.as_deref(), opened, &shown.text)?;
         self.state.frame.set(cursor, Datum::Text(Arc::clone(portal.name())));

@@ -8,7 +8,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use steppe_exec::{ResultColumns, RowSink, SpiCursor};
+use steppe_exec::{Prepared, ResultColumns, RowSink, SpiCursor};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 use super::code::{ForQuery, Label, Query, Script};
@@ -53,7 +53,7 @@ impl RowSink for Piece {
 impl Run<'_, '_, '_> {
     /// FOR over a query.
     pub(super) fn for_query(&mut self, of: &ForQuery) -> Result<Flow> {
-        let (cursor, _) = self.open_query(&of.query, Some(false), false)?;
+        let (cursor, _) = self.open_query(&of.query, Some(false), OpenedBy::Loop)?;
         let shape = shape_of_columns(cursor.columns());
         let shape = self.state.frame.known_shape(of.target, shape);
         self.loops.push(OpenLoop { cursor });
@@ -65,12 +65,11 @@ impl Run<'_, '_, '_> {
     }
 
     /// Opens a query, static or dynamic. `scroll`: whether it can move backward, if that is said.
-    /// `is_named`: it is a cursor that statements can name.
     pub(super) fn open_query(
         &mut self,
         query: &Query,
         scroll: Option<bool>,
-        is_named: bool,
+        by: OpenedBy,
     ) -> Result<(SpiCursor, Shown)> {
         match query {
             Query::Static(number) => {
@@ -78,7 +77,9 @@ impl Run<'_, '_, '_> {
                 let cursor = self.with_plan(*number, |run, plan| {
                     let entered = context::enter_statement(&shown);
                     let values = run.state.frame.read_all()?;
-                    let cursor = run.spi.open(&mut plan.prepared, values, scroll);
+                    let cursor = by
+                        .accepts(&plan.prepared)
+                        .and_then(|()| run.spi.open(&mut plan.prepared, values, scroll));
                     drop(entered);
                     cursor.map_err(|error| opened(error, &shown))
                 })?;
@@ -89,12 +90,14 @@ impl Run<'_, '_, '_> {
                 let (types, values) = self.dynamic_parameters(parameters)?;
                 let shown = Shown::statement(Arc::clone(&text));
                 let entered = context::enter_statement(&shown);
-                let prepared = match is_named {
-                    true => self.spi.prepare_cursor(&text, &types),
-                    false => self.spi.prepare(&text, &types),
+                let prepared = match by {
+                    OpenedBy::Cursor => self.spi.prepare_cursor(&text, &types),
+                    OpenedBy::Loop | OpenedBy::ReturnQuery => self.spi.prepare(&text, &types),
                 };
-                let cursor =
-                    prepared.and_then(|mut prepared| self.spi.open(&mut prepared, &values, scroll));
+                let cursor = prepared.and_then(|mut prepared| {
+                    by.accepts(&prepared)?;
+                    self.spi.open(&mut prepared, &values, scroll)
+                });
                 drop(entered);
                 Ok((cursor.map_err(|error| opened(error, &shown))?, shown))
             }
@@ -181,6 +184,23 @@ impl Run<'_, '_, '_> {
             open.cursor.hold(self.spi)?;
         }
         self.spi.hold_pinned()
+    }
+}
+
+/// The statement that opens a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OpenedBy {
+    Loop,
+    ReturnQuery,
+    /// OPEN: other statements can name the cursor.
+    Cursor,
+}
+
+impl OpenedBy {
+    /// Refuses a statement without rows. [`Spi::open`](steppe_exec::Spi::open) refuses it with the
+    /// message of a cursor.
+    fn accepts(self, prepared: &Prepared) -> Result<()> {
+        if self == OpenedBy::ReturnQuery { prepared.check_returns_rows() } else { Ok(()) }
     }
 }
 

@@ -12,6 +12,7 @@ use steppe_types::{Datum, Error, Oid, Result, oid};
 use super::code::{Query, Returned, SqlNumber, Var};
 use super::context;
 use super::frame::{Column, Shape};
+use super::loops::OpenedBy;
 use super::plans::{Plan, not_assigned};
 use super::value::wrong_type;
 use super::walk::{Flow, Run};
@@ -119,7 +120,7 @@ impl Run<'_, '_, '_> {
         {
             return Ok(());
         }
-        let (mut cursor, shown) = self.open_query(query, Some(false), false)?;
+        let (mut cursor, shown) = self.open_query(query, Some(false), OpenedBy::ReturnQuery)?;
         let shape = super::plans::shape_of_columns(cursor.columns());
         let message = "structure of query does not match function result type";
         if let Err(error) = self.check_shape(&shape, &expected, message) {
