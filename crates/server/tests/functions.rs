@@ -4,7 +4,9 @@ mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use support::{Message, Raw, TestServer, bind, execute, parse, rows, run, sqlstate, sync, tags};
+use support::{
+    Message, Raw, TestServer, bind, describe, execute, parse, rows, run, sqlstate, sync, tags,
+};
 use tokio_postgres::Client;
 
 /// Sessions that call.
@@ -116,6 +118,37 @@ fn functions_and_the_protocol_share_prepared_statements() {
     assert_eq!(sqlstate(&raw.query("DO $$ BEGIN DEALLOCATE own; END $$")), None);
     let gone = raw_answers(&mut raw, &run);
     assert_eq!(sqlstate(&gone).as_deref(), Some("26000"));
+    server.stop();
+}
+
+/// An EXECUTE that the protocol has prepared may name itself.
+#[test]
+fn an_execute_that_executes_itself_ends() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    let named = [
+        parse("one", "SELECT 1 AS x"),
+        parse("other", "EXECUTE one"),
+        parse("again", "EXECUTE again"),
+        parse("first", "EXECUTE second"),
+        parse("second", "EXECUTE first"),
+        parse("plans", "EXPLAIN EXECUTE plans"),
+        parse("makes", "CREATE TABLE made AS EXECUTE makes"),
+        sync(),
+    ];
+    assert_eq!(tags(&raw_answers(&mut raw, &named)), "1111111Z");
+    assert_eq!(rows(&raw.query("EXECUTE other")), [[Some("1".to_owned())]]);
+    for (name, error) in
+        [("again", "54001"), ("first", "54001"), ("plans", "0A000"), ("makes", "42809")]
+    {
+        let by_text = raw.query(&format!("EXECUTE {name}"));
+        assert_eq!(sqlstate(&by_text).as_deref(), Some(error), "{name}");
+        let run = [bind("", name, &[]), describe(b'P', ""), execute("", 0), sync()];
+        let by_protocol = raw_answers(&mut raw, &run);
+        assert!(sqlstate(&by_protocol).is_some(), "{name}");
+    }
+    let run = [bind("", "other", &[]), describe(b'P', ""), execute("", 0), sync()];
+    assert_eq!(tags(&raw_answers(&mut raw, &run)), "2TDCZ");
     server.stop();
 }
 

@@ -36,7 +36,7 @@ pub(crate) use call::{RoutineCall, SetRoutine, TriggerCode, is_routine};
 pub use procedure::{BoundCall, bind_call, call_procedure, run_inline};
 pub(crate) use procedure::{call_within, run_inline_within};
 pub use result::{Columns, result_columns};
-pub use session::SessionRoutines;
+pub use session::{SessionRoutines, too_deep};
 pub(crate) use within::{at_statement, borrowing, lending, with_session};
 pub use within::{in_session, lending_to};
 

@@ -181,8 +181,9 @@ impl SessionRoutines {
     }
 }
 
+/// 54001, with PostgreSQL's words.
 #[cold]
-fn too_deep() -> Error {
+pub fn too_deep() -> Error {
     Error::new(SqlState::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint(
         "Increase the configuration parameter \"max_stack_depth\" (currently 2048kB), after \
          ensuring the platform's stack depth limit is adequate.",

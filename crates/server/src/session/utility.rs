@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use steppe_ddl::{self as ddl, DdlContext, Origin};
 use steppe_exec::explain::described_column;
 use steppe_exec::prepare::is_plannable;
+use steppe_exec::routine::too_deep;
 use steppe_sql::ast::{self, AlterTableStmt, DiscardTarget, ReindexStmt, Statement};
 use steppe_sql::bind::typename::TypeNames;
 use steppe_sql::bind::{self, BindContext, Params};
@@ -24,6 +25,9 @@ use super::sink::{ResultFormats, put_value};
 use super::tag::CommandTag;
 use super::transaction::{ends_failed_block, failed_block};
 use crate::outbox;
+
+/// The most prepared EXECUTEs that execute one another.
+const EXECUTES_MAX: usize = 100;
 
 /// The outcome of a statement.
 pub(super) enum Outcome {
@@ -256,10 +260,11 @@ impl Session {
             Statement::Call(call) => self.call_columns(call)?,
             Statement::Show(name) => Some(self.show_columns(name)),
             Statement::Explain(explain) => Some(vec![described_column(explain)]),
-            Statement::Execute(execute) => match &self.statements.get(&execute.name)?.body {
+            Statement::Execute(execute) => match &self.executed(execute, &Arc::default())?.2.body {
                 Body::Plan(plan) if !plan.description.is_empty() => {
                     Some(plan.compiled.columns().to_vec())
                 }
+                Body::Utility(statement) => self.utility_columns(statement)?,
                 _ => None,
             },
             Statement::Fetch(fetch) if !fetch.is_move => self.cursor_columns(&fetch.cursor),
@@ -384,7 +389,7 @@ impl Session {
         formats: &ResultFormats,
         describe: bool,
     ) -> Result<Outcome> {
-        let prepared = self.statements.get(&execute.name)?;
+        let (execute, source, prepared) = self.executed(execute, source)?;
         let plan = match &prepared.body {
             Body::Plan(plan) => Arc::clone(plan),
             Body::Empty => return Ok(Outcome::Tag(CommandTag::Empty)),
@@ -394,7 +399,7 @@ impl Session {
                 return self.utility(statement, &text, formats, describe, &none).await;
             }
         };
-        let params = self.execute_params(execute, plan.param_types(), source)?;
+        let params = self.execute_params(&execute, plan.param_types(), &source)?;
         let mut current = Arc::clone(&plan);
         self.lock_plan(&mut current).await?;
         if !Arc::ptr_eq(&current, &plan) {
@@ -406,6 +411,28 @@ impl Session {
         (portal.describes, portal.is_locked) = (describe, true);
         self.run_plan(&mut portal, formats, 0).await?;
         Ok(Outcome::Tag(portal.done.unwrap_or(CommandTag::Empty)))
+    }
+
+    /// The statement that an EXECUTE runs, and the EXECUTE that names it with its text: the protocol's
+    /// Parse may prepare an EXECUTE, too. 54001 if one executes itself, or another one after too many.
+    fn executed(
+        &self,
+        execute: &ast::ExecuteStmt,
+        source: &Arc<str>,
+    ) -> Result<(ast::ExecuteStmt, Arc<str>, Prepared)> {
+        let (mut execute, mut source) = (execute.clone(), Arc::clone(source));
+        for _ in 0..EXECUTES_MAX {
+            let prepared = self.statements.get(&execute.name)?;
+            let inner = match &prepared.body {
+                Body::Utility(statement) => match &**statement {
+                    Statement::Execute(inner) => (**inner).clone(),
+                    _ => return Ok((execute, source, prepared)),
+                },
+                _ => return Ok((execute, source, prepared)),
+            };
+            (execute, source) = (inner, prepared.text);
+        }
+        Err(too_deep())
     }
 
     /// Evaluates EXECUTE's arguments.
