@@ -103,7 +103,7 @@ fn compared(output: &str) -> Vec<String> {
         // The first waiter for a row has this context in PostgreSQL, and those behind it have none.
         let is_place = is_cancel && line.starts_with("  CONTEXT:  while ");
         is_cancel = line.contains(CANCELED);
-        if !(is_dependency && is_more) && !is_place {
+        if !(is_place || is_dependency && is_more) {
             is_dependency = line.contains(DEPENDENCIES);
             lines.push(unnumbered(line));
         }
