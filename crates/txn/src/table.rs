@@ -290,21 +290,23 @@ impl TableStore {
     /// not see.
     pub fn is_current(&self, view: &View, row: RowId) -> Result<bool> {
         view.reads(|all, member| all.read_row(member, self.file.number(), row.0))?;
-        let (Some(tree), mut value) = (self.file.tree()?, Vec::new()) else { return Ok(true) };
+        self.newest_header(row)?.map_or(Ok(true), |header| view.is_current(header))
+    }
+
+    /// The header of a row's newest version.
+    fn newest_header(&self, row: RowId) -> Result<Option<RowHeader>> {
+        let (Some(tree), mut value) = (self.file.tree()?, Vec::new()) else { return Ok(None) };
         if !tree.read(&row.0.to_be_bytes(), &mut value)? {
-            return Ok(true);
+            return Ok(None);
         }
-        view.is_current(RowHeader::split(&value)?.0)
+        Ok(Some(RowHeader::split(&value)?.0))
     }
 
     /// Waits for the transaction that is changing a row, if it is another one. `None` if none is. A
     /// transaction that has only locked the row is not waited for.
     pub fn wait_for_change(&self, txn: &mut Txn, row: RowId) -> Result<Option<LockWait>> {
-        let (Some(tree), mut value) = (self.file.tree()?, Vec::new()) else { return Ok(None) };
-        if !tree.read(&row.0.to_be_bytes(), &mut value)? {
-            return Ok(None);
-        }
-        let xid = RowHeader::split(&value)?.0.word.xid();
+        let Some(header) = self.newest_header(row)? else { return Ok(None) };
+        let xid = header.word.xid();
         match txn.engine().status.status(xid) {
             TxnStatus::InProgress(pid) if xid != txn.view().snapshot.xid => txn.wait_for(pid, xid),
             _ => Ok(None),

@@ -142,8 +142,12 @@ impl ConflictPlan {
             let Some(has_null) = index.within(cx, || index.key_of(row, &mut key))? else {
                 continue;
             };
-            match index.store.insert(&mut cx.txn()?.txn, &key, has_null, id)? {
-                IndexInsert::Done => {}
+            let wait = match index.store.insert(&mut cx.txn()?.txn, &key, has_null, id)? {
+                IndexInsert::Done => continue,
+                IndexInsert::MustWait(wait) => {
+                    cx.rollback_to(mark)?;
+                    wait
+                }
                 IndexInsert::Duplicate(other) => {
                     cx.rollback_to(mark)?;
                     let rows = target.table.rows_for_write()?;
@@ -153,17 +157,12 @@ impl ConflictPlan {
                         Some(_) => None,
                     };
                     let Some(wait) = wait else { return Ok(Attempt::Conflict(other)) };
-                    let relation = &target.table.relation;
-                    RowWait::new(ChangeKind::InsertKey, id, relation).wait(wait, cx)?;
-                    return Ok(Attempt::Again);
+                    wait
                 }
-                IndexInsert::MustWait(wait) => {
-                    cx.rollback_to(mark)?;
-                    let relation = &target.table.relation;
-                    RowWait::new(ChangeKind::InsertKey, id, relation).wait(wait, cx)?;
-                    return Ok(Attempt::Again);
-                }
-            }
+            };
+            let relation = &target.table.relation;
+            RowWait::new(ChangeKind::InsertKey, id, relation).wait(wait, cx)?;
+            return Ok(Attempt::Again);
         }
         for (at, index) in target.indexes.iter().enumerate() {
             if !target.arbiters.contains(&at) {

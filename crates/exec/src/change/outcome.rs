@@ -168,21 +168,18 @@ pub(crate) fn of_key(
     cx: &mut ExecContext,
     duplicate: impl FnOnce(&mut ExecContext) -> Result<Error>,
 ) -> Result<bool> {
-    match outcome {
-        IndexInsert::Done => Ok(true),
+    let wait = match outcome {
+        IndexInsert::Done => return Ok(true),
+        IndexInsert::MustWait(wait) => wait,
         IndexInsert::Duplicate(other) => {
-            let rows = table.rows_for_write()?;
-            let Some(wait) = rows.wait_for_change(&mut cx.txn()?.txn, other)? else {
-                return Err(duplicate(cx)?);
-            };
-            RowWait::new(ChangeKind::InsertKey, row, &index.relation).wait(wait, cx)?;
-            Ok(false)
+            match table.rows_for_write()?.wait_for_change(&mut cx.txn()?.txn, other)? {
+                Some(wait) => wait,
+                None => return Err(duplicate(cx)?),
+            }
         }
-        IndexInsert::MustWait(wait) => {
-            RowWait::new(ChangeKind::InsertKey, row, &index.relation).wait(wait, cx)?;
-            Ok(false)
-        }
-    }
+    };
+    RowWait::new(ChangeKind::InsertKey, row, &index.relation).wait(wait, cx)?;
+    Ok(false)
 }
 
 /// 27000: a command within the running one has changed the row that it was about to change.

@@ -425,11 +425,12 @@ impl Session {
             let prepared = self.statements.get(&execute.name)?;
             let inner = match &prepared.body {
                 Body::Utility(statement) => match &**statement {
-                    Statement::Execute(inner) => (**inner).clone(),
-                    _ => return Ok((execute, source, prepared)),
+                    Statement::Execute(inner) => Some((**inner).clone()),
+                    _ => None,
                 },
-                _ => return Ok((execute, source, prepared)),
+                _ => None,
             };
+            let Some(inner) = inner else { return Ok((execute, source, prepared)) };
             (execute, source) = (inner, prepared.text);
         }
         Err(too_deep())
