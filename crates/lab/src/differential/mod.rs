@@ -90,8 +90,8 @@ pub struct Report {
     pub refused: u64,
     /// Statements that only Steppe refused, with 0A000.
     pub unsupported: u64,
-    /// Statements that timed out on either server. (What they join is random, and the server under
-    /// test is mostly an unoptimised build.)
+    /// Statements that timed out on either server, or sent too many notices. (What they join is
+    /// random, and the server under test is mostly an unoptimised build.)
     pub slow: u64,
     /// Statements with different answers.
     pub different: u64,

@@ -117,7 +117,7 @@ impl Pair {
                 (ours, theirs) = (ours.without_order(), theirs.without_order());
             }
             let either = |code| ours.code() == Some(code) || theirs.code() == Some(code);
-            if either("57014") {
+            if either("57014") || ours.is_cut || theirs.is_cut {
                 outcome.slow = true;
                 return Ok(outcome);
             }

@@ -13,6 +13,10 @@ use super::super::answer::lost;
 /// How long either server may think about one statement, in milliseconds.
 const STATEMENT_TIMEOUT_MS: u64 = 20_000;
 
+/// A session keeps this many bytes of notices of a statement. Triggers that fire each other until
+/// the stack ends, each with a notice and its context, would send gigabytes.
+const NOTICE_BYTES_MAX: usize = 64 << 20;
+
 /// The fields of an error in the order in which they are shown.
 const FIELDS: [&str; 8] =
     ["DETAIL", "HINT", "CONTEXT", "SCHEMA", "TABLE", "COLUMN", "DATATYPE", "CONSTRAINT"];
@@ -24,6 +28,8 @@ pub(super) struct Testimony {
     pub(super) lines: Vec<String>,
     /// SQLSTATE and all that the error says.
     pub(super) error: Option<(String, String)>,
+    /// Whether later notices were not kept.
+    pub(super) is_cut: bool,
 }
 
 impl Testimony {
@@ -63,10 +69,30 @@ impl Testimony {
     }
 }
 
+/// The notices of a statement.
+#[derive(Default)]
+struct Heard {
+    notices: Vec<String>,
+    bytes: usize,
+}
+
+impl Heard {
+    fn add(&mut self, notice: String) {
+        self.bytes = self.bytes.saturating_add(notice.len());
+        if !self.is_cut() {
+            self.notices.push(notice);
+        }
+    }
+
+    fn is_cut(&self) -> bool {
+        self.bytes > NOTICE_BYTES_MAX
+    }
+}
+
 /// A session of the user `postgres`.
 pub(super) struct Witness {
     client: Client,
-    notices: Arc<Mutex<Vec<String>>>,
+    heard: Arc<Mutex<Heard>>,
 }
 
 impl Witness {
@@ -77,23 +103,24 @@ impl Witness {
             address.port()
         );
         let (client, mut connection) = tokio_postgres::connect(&config, NoTls).await?;
-        let notices = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&notices);
+        let heard = Arc::new(Mutex::new(Heard::default()));
+        let hearing = Arc::clone(&heard);
         tokio::spawn(async move {
             while let Some(Ok(message)) =
                 std::future::poll_fn(|context| connection.poll_message(context)).await
             {
                 if let AsyncMessage::Notice(notice) = message {
-                    heard.lock().unwrap_or_else(PoisonError::into_inner).push(described(&notice));
+                    let mut heard = hearing.lock().unwrap_or_else(PoisonError::into_inner);
+                    heard.add(described(&notice));
                 }
             }
         });
         client.batch_execute(&format!("SET statement_timeout = {STATEMENT_TIMEOUT_MS}")).await?;
-        Ok(Witness { client, notices })
+        Ok(Witness { client, heard })
     }
 
-    fn heard(&self) -> Vec<String> {
-        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
+    fn heard(&self) -> Heard {
+        std::mem::take(&mut *self.heard.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Runs statements whose answer does not matter.
@@ -106,7 +133,9 @@ impl Witness {
     /// Asks by the simple protocol.
     pub(super) async fn ask(&self, sql: &str) -> Result<Testimony, Failure> {
         let answer = self.client.simple_query(sql).await;
-        let mut testimony = Testimony { lines: self.heard(), error: None };
+        let heard = self.heard();
+        let is_cut = heard.is_cut();
+        let mut testimony = Testimony { lines: heard.notices, error: None, is_cut };
         let messages = match answer {
             Ok(messages) => messages,
             Err(error) => {
