@@ -53,3 +53,27 @@ COMMIT;
 \d p1
 DROP TABLE t, p;
 DROP FUNCTION tell(), refuse();
+
+-- Deferred events of rows in several partitions, which have triggers of their own; a row that moves.
+CREATE TABLE parted_deferred (id int PRIMARY KEY, a int) PARTITION BY RANGE (id);
+CREATE TABLE parted_deferred_low PARTITION OF parted_deferred FOR VALUES FROM (MINVALUE) TO (3);
+CREATE TABLE parted_deferred_high PARTITION OF parted_deferred FOR VALUES FROM (3) TO (MAXVALUE);
+INSERT INTO parted_deferred VALUES (1, 1), (2, 2), (3, 3), (4, 4);
+CREATE FUNCTION tells_partition() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE NOTICE '% % % old % new %', TG_NAME, TG_OP, TG_TABLE_NAME, OLD, NEW;
+  RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER parted_later AFTER INSERT OR UPDATE ON parted_deferred
+  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION tells_partition();
+UPDATE parted_deferred SET a = a + 1 WHERE id > 1;
+UPDATE parted_deferred SET id = id + 10 WHERE id = 2;
+UPDATE parted_deferred SET id = id - 12 WHERE id = 12;
+BEGIN;
+SET CONSTRAINTS parted_later IMMEDIATE;
+UPDATE parted_deferred SET a = a + 1;
+SET CONSTRAINTS parted_later DEFERRED;
+INSERT INTO parted_deferred VALUES (5, 5), (-5, -5);
+COMMIT;
+DROP TABLE parted_deferred;
+DROP FUNCTION tells_partition;

@@ -8,9 +8,10 @@ use crate::deferred::{DeferredEvent, TriggerRow};
 use crate::expr::Compiler;
 use std::sync::Arc;
 use steppe_catalog::Relation;
+use steppe_catalog::trigger::Trigger as Definition;
 use steppe_functions::FnContext;
 use steppe_sql::plan::PlannedStmt;
-use steppe_types::Result;
+use steppe_types::{Error, Result};
 
 impl Fired<'_> {
     /// Adds the call to the transaction's deferred events if the trigger is deferred now.
@@ -20,17 +21,24 @@ impl Fired<'_> {
         (old, new): OldAndNew<'_>,
         cx: &mut ExecContext,
     ) -> Result<bool> {
-        let Some(constraint) = trigger.definition.constraint else { return Ok(false) };
-        if !constraint.deferral.is_deferrable() {
+        let is_deferrable = |trigger: &Definition| {
+            trigger.constraint.is_some_and(|constraint| constraint.deferral.is_deferrable())
+        };
+        if !is_deferrable(&trigger.definition) {
             return Ok(false);
         }
+        // What is compiled for one partition serves others, whose triggers have OIDs of their own.
+        let mut own = self.relation.triggers.iter();
+        let own = own.find(|own| own.name == trigger.definition.name);
+        let own = own.ok_or_else(|| Error::internal("a row's table lacks its trigger"))?;
+        let Some(constraint) = own.constraint else { return Ok(false) };
         let deferred = cx.txn()?.deferred_mut();
         if !deferred.is_deferred(constraint.oid, constraint.deferral) {
             return Ok(false);
         }
         let row = TriggerRow {
             table: self.relation.oid,
-            trigger: trigger.definition.oid,
+            trigger: own.oid,
             constraint: constraint.oid,
             command: self.command,
             old: old.map(Box::from),
