@@ -94,13 +94,13 @@ impl Oracle {
         self.major
     }
 
-    /// Makes an empty database, replacing one of that name. Its locale is Steppe's, if PostgreSQL
-    /// has that one.
+    /// Makes an empty database, replacing one of that name. Its locale is Steppe's: orders are those
+    /// of the bytes, and characters have their classes and cases.
     pub fn create_database(&self, name: &str) -> io::Result<()> {
         self.drop_database(name)?;
         let locale = match self.major {
             BUILTIN_LOCALES.. => "LOCALE_PROVIDER builtin LOCALE 'C.UTF-8'",
-            _ => "LOCALE 'C'",
+            _ => "LC_COLLATE 'C' LC_CTYPE 'C.UTF-8'",
         };
         query(
             self.address,
