@@ -6,6 +6,7 @@
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::task::Waker;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hashbrown::HashMap;
@@ -277,6 +278,15 @@ impl Interrupts for SharedSession {
     fn reserve(&self, bytes: usize) -> Result<()> {
         self.server.statement_memory.reserve(bytes, &self.memory)?;
         self.check_interrupts()
+    }
+
+    fn wake_by(&self, waker: Option<Waker>) -> bool {
+        self.handle.shared().wake_by(waker);
+        true
+    }
+
+    fn wait(&self, wait: &mut dyn FnMut()) {
+        tokio::task::block_in_place(wait);
     }
 }
 

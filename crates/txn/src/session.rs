@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use std::task::Waker;
 use std::time::Duration;
 
 use hashbrown::HashMap;
@@ -95,6 +96,8 @@ pub struct SessionShared {
     lock_timeout_ms: AtomicU64,
     locks: Mutex<HeldLocks>,
     waiter: Mutex<Option<Arc<Waiter>>>,
+    /// Wakes a wait of the session for something else than a lock.
+    waker: Mutex<Option<Waker>>,
 }
 
 impl std::fmt::Debug for SessionShared {
@@ -121,6 +124,7 @@ impl SessionShared {
             lock_timeout_ms: AtomicU64::new(0),
             locks: Mutex::new(locks),
             waiter: Mutex::default(),
+            waker: Mutex::default(),
         }
     }
 
@@ -299,6 +303,16 @@ impl SessionShared {
         if let Some(waiter) = waiter {
             waiter.nudge();
         }
+        let waker = self.waker.lock().clone();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// From now on `waker` is called by each interrupt; `None` ends that. The caller checks for
+    /// interrupts behind this call: one may have come before it.
+    pub fn wake_by(&self, waker: Option<Waker>) {
+        *self.waker.lock() = waker;
     }
 
     /// Forgets a cancel or statement timeout that came too late for its statement.

@@ -13,6 +13,7 @@ use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::task::Waker;
 
 use crate::error::Severity;
 use crate::{Error, Result, SqlState};
@@ -24,6 +25,19 @@ pub trait Interrupts: Send + Sync {
 
     /// An error if `bytes` more would exceed the statement's memory.
     fn reserve(&self, bytes: usize) -> Result<()>;
+
+    /// From now on `waker` is called when the statement is to end; `None` ends that. The waiter
+    /// checks once more behind this call, since the request may have come before it. False: no
+    /// waker is called, and the waiter must check now and then.
+    fn wake_by(&self, _waker: Option<Waker>) -> bool {
+        false
+    }
+
+    /// Calls `wait`, which keeps the thread waiting: the session hands over the thread's other
+    /// work first.
+    fn wait(&self, wait: &mut dyn FnMut()) {
+        wait();
+    }
 }
 
 /// Bytes that a function goes through between two checks.
