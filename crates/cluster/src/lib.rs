@@ -22,14 +22,21 @@
 //! - **A broken connection stays broken.** After an error of the socket or a violation of the
 //!   protocol no operation uses the connection again ([`Connection::is_broken`]).
 //!
+//! Over connections stand transactions over several nodes ([`commit`]) and consistent reads of several nodes
+//! ([`gate`]); README.md has their argument.
+//!
 //! It knows no catalog and no session: the caller gives words, deadlines and the thread's
 //! interrupts ([`steppe_types::interrupt`]). The model is PostgreSQL's libpq.
 
+pub mod commit;
 pub mod connection;
 pub mod conninfo;
+pub mod gate;
+mod nodes;
 pub mod passfile;
 pub mod wait;
 
 pub use connection::{Answer, Cancel, Connection, Message, Opening, Refused, Step};
 pub use conninfo::ConnInfo;
+pub use nodes::{NodeId, NodeSet};
 pub use wait::Interest;
