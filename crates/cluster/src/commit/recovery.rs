@@ -28,8 +28,7 @@ use super::record::{Decision, PreparedPart};
 use super::request::Request;
 use crate::{NodeId, NodeSet};
 
-/// The transactions of this life that machines run. It is taken *before* a node is asked for its list:
-/// a transaction that has ended since may still be in the list.
+/// The transactions of this life that machines run.
 #[derive(Clone, Debug, Default)]
 pub struct Running {
     /// The number of the next transaction.
@@ -71,6 +70,14 @@ pub struct InDoubt {
     pub reason: Option<String>,
 }
 
+/// A list that a node has been asked for.
+#[derive(Debug)]
+struct Asked {
+    running: Running,
+    /// Transactions that have been ended here since.
+    ended: BTreeSet<TransactionKey>,
+}
+
 #[derive(Debug)]
 enum State {
     Fencing,
@@ -91,6 +98,7 @@ struct Resolution {
 pub struct Recovery {
     by: Coordinator,
     transactions: BTreeMap<TransactionKey, Resolution>,
+    asked: BTreeMap<NodeId, Asked>,
 }
 
 /// Actions, each with the transaction that an answer belongs to.
@@ -99,7 +107,7 @@ pub type Actions = Vec<(TransactionKey, Action)>;
 impl Recovery {
     /// The recovery of `by`'s identity, in the generation that is registered.
     pub fn new(by: Coordinator) -> Recovery {
-        Recovery { by, transactions: BTreeMap::new() }
+        Recovery { by, transactions: BTreeMap::new(), asked: BTreeMap::new() }
     }
 
     /// Whether no transaction is in doubt. The ones that need a person do not count.
@@ -110,23 +118,37 @@ impl Recovery {
         })
     }
 
-    fn may_end(&self, transaction: &TransactionKey, running: &Running) -> bool {
+    fn may_end(&self, transaction: &TransactionKey, asked: &Asked) -> bool {
         let Coordinator { id, generation } = transaction.coordinator;
-        let is_left = generation == self.by.generation && !running.has(transaction.number);
-        id == self.by.id && (generation < self.by.generation || is_left)
+        let is_left = generation == self.by.generation && !asked.running.has(transaction.number);
+        id == self.by.id
+            && (generation < self.by.generation || is_left)
+            && !asked.ended.contains(transaction)
     }
 
-    /// Takes a node's list, which was asked for after `running` was noted.
-    pub fn listed(&mut self, node: NodeId, listing: Listing, running: &Running, out: &mut Actions) {
+    /// Notes what runs. The caller sends [`Request::List`] to the node afterwards. A transaction that
+    /// ends in between may still be in the list.
+    pub fn ask(&mut self, node: NodeId, running: Running) {
+        self.asked.insert(node, Asked { running, ended: BTreeSet::new() });
+    }
+
+    /// The connection broke before the list came.
+    pub fn not_listed(&mut self, node: NodeId) {
+        self.asked.remove(&node);
+    }
+
+    /// Takes the list that a node was last asked for.
+    pub fn listed(&mut self, node: NodeId, listing: Listing, out: &mut Actions) {
+        let Some(asked) = self.asked.remove(&node) else { return };
         for row in listing.prepared {
             let transaction = row.gid.transaction;
-            if row.gid.participant == node && self.may_end(&transaction, running) {
+            if row.gid.participant == node && self.may_end(&transaction, &asked) {
                 self.found(transaction, node, row, out);
             }
         }
         for (transaction, parts) in listing.records {
             let is_known = self.transactions.contains_key(&transaction);
-            let is_here = transaction.deciding == node && self.may_end(&transaction, running);
+            let is_here = transaction.deciding == node && self.may_end(&transaction, &asked);
             if is_here && !is_known {
                 let resolution = Resolution::new(State::Fencing);
                 self.transactions.insert(transaction, resolution);
@@ -251,6 +273,9 @@ impl Recovery {
         }
         out.push((transaction, Action::Finished));
         self.transactions.remove(&transaction);
+        for asked in self.asked.values_mut() {
+            asked.ended.insert(transaction);
+        }
     }
 
     /// The rows of the view.

@@ -62,7 +62,7 @@ pub(crate) struct Life {
     pub(crate) registered: BTreeSet<Place>,
     pub(crate) usable: BTreeSet<Place>,
     /// Nodes that are being asked for their list.
-    pub(crate) looking: BTreeMap<Place, Running>,
+    pub(crate) looking: BTreeSet<Place>,
     pub(crate) forget: Vec<TransactionKey>,
     pub(crate) retries: Vec<(Owner, Place, Request)>,
     /// A later life runs.
@@ -83,7 +83,7 @@ impl Life {
             holds: BTreeMap::new(),
             registered: BTreeSet::new(),
             usable: BTreeSet::new(),
-            looking: BTreeMap::new(),
+            looking: BTreeSet::new(),
             forget: Vec::new(),
             retries: Vec::new(),
             is_zombie: false,

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use steppe_cluster::commit::{Action, Answer, Request, TransactionKey};
+#[cfg(feature = "planted-bugs")]
+use steppe_cluster::commit::{PlantedBug, is_planted};
 
 use crate::simulation::life::{Owner, Place};
 use crate::simulation::world::{World, id_of, place_of};
@@ -11,10 +13,11 @@ impl World {
     /// Asks a node for its list, once this life is registered there.
     pub(crate) fn look(&mut self, at: usize, place: Place) {
         let life = &mut self.lives[at];
-        if life.looking.contains_key(&place) {
+        if life.looking.contains(&place) {
             return;
         }
-        life.looking.insert(place, life.running());
+        life.looking.insert(place);
+        life.recovery.ask(id_of(place), life.running());
         let request = match life.registered.contains(&place) {
             true => Request::List,
             false => Request::Register(life.me),
@@ -27,20 +30,17 @@ impl World {
         match answer {
             Answer::Done => {
                 life.registered.insert(place);
-                life.looking.insert(place, life.running());
+                life.recovery.ask(id_of(place), life.running());
                 self.send(at, Owner::Look, place, Request::List);
             }
             Answer::Listed(listing) => {
-                let Some(running) = life.looking.remove(&place) else { return };
+                life.looking.remove(&place);
                 #[cfg(feature = "planted-bugs")]
-                let running = match steppe_cluster::commit::is_planted(
-                    steppe_cluster::commit::PlantedBug::RunningAsOfNow,
-                ) {
-                    true => life.running(),
-                    false => running,
-                };
+                if is_planted(PlantedBug::RunningAsOfNow) {
+                    life.recovery.ask(id_of(place), life.running());
+                }
                 let mut out = Vec::new();
-                life.recovery.listed(id_of(place), listing, &running, &mut out);
+                life.recovery.listed(id_of(place), listing, &mut out);
                 // After what was found holds the gate.
                 self.recover(at, out);
                 self.lives[at].usable.insert(place);

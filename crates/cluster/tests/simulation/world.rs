@@ -163,6 +163,7 @@ impl World {
             }
             Owner::Look => {
                 self.lives[at].looking.remove(&place);
+                self.lives[at].recovery.not_listed(id_of(place));
             }
             Owner::Chore => {}
         }
