@@ -33,6 +33,9 @@ mod recovery;
 mod request;
 mod transaction;
 
+#[cfg(test)]
+mod tests;
+
 pub use answer::{Answer, Life, Listing, PreparedRow, Reply, Row, XactStatus};
 pub use gid::{Coordinator, GID_BYTES_MAX, Gid, TransactionKey};
 pub use outcome::Outcome;

@@ -185,3 +185,39 @@ fn no_request_starves() {
         assert!(waiting.is_empty(), "seed {seed}");
     }
 }
+
+/// Threads that move an amount between two nodes, and others that add both up.
+#[test]
+fn threads_see_no_half_of_a_commit() {
+    use std::sync::atomic::{AtomicI64, Ordering};
+    let gate = Gate::new();
+    let accounts = [AtomicI64::new(100), AtomicI64::new(100)];
+    let enter = |entry| match entry {
+        Entry::Passed(passage) => passage,
+        Entry::Waits(wait) => {
+            let deadline = Instant::now() + Duration::from_secs(60);
+            wait.wait_in_place(Some(deadline)).expect("no side starves")
+        }
+    };
+    std::thread::scope(|scope| {
+        for amount in [1, 7, -3] {
+            let (gate, accounts, enter) = (&gate, &accounts, &enter);
+            scope.spawn(move || {
+                for _ in 0..500 {
+                    let _passage = enter(gate.enter_commit(nodes(&[1, 2])));
+                    accounts[0].fetch_sub(amount, Ordering::SeqCst);
+                    std::thread::yield_now();
+                    accounts[1].fetch_add(amount, Ordering::SeqCst);
+                }
+            });
+            scope.spawn(move || {
+                for _ in 0..500 {
+                    let _passage = enter(gate.enter_read(nodes(&[1, 2])));
+                    let first = accounts[0].load(Ordering::SeqCst);
+                    std::thread::yield_now();
+                    assert_eq!(first + accounts[1].load(Ordering::SeqCst), 200);
+                }
+            });
+        }
+    });
+}
