@@ -1,8 +1,9 @@
 //! ALTER of every kind.
 
 use super::{
-    CollateClause, ColumnDef, Constraint, DefElem, DropBehavior, Expr, Location, ObjectKind,
-    ObjectName, ObjectRef, ObjectWithArgs, PartitionBound, RangeVar, RoleSpec, TypeName,
+    CollateClause, ColumnDef, Constraint, DefElem, DistributeBy, DropBehavior, Expr, Location,
+    NodeSet, ObjectKind, ObjectName, ObjectRef, ObjectWithArgs, PartitionBound, RangeVar, RoleSpec,
+    TypeName,
 };
 
 /// ALTER TABLE, and ALTER INDEX, SEQUENCE, VIEW … with table subcommands.
@@ -212,6 +213,14 @@ pub enum AlterTableCommand {
     },
     /// OPTIONS (…) of a foreign table.
     Options(Vec<DefElem>),
+    /// DISTRIBUTE BY.
+    DistributeBy(DistributeBy),
+    /// TO NODE, TO GROUP.
+    ToNodes(NodeSet),
+    /// ADD NODE.
+    AddNodes(Vec<String>),
+    /// DELETE NODE.
+    DeleteNodes(Vec<String>),
 }
 
 /// A column by name or by number.

@@ -3,7 +3,8 @@
 pub use steppe_catalog::ReferentialAction;
 
 use super::{
-    DefElem, Expr, Location, NullsOrder, ObjectName, RangeVar, SelectStmt, SortDirection, TypeName,
+    DefElem, Distribution, Expr, Location, NullsOrder, ObjectName, RangeVar, SelectStmt,
+    SortDirection, TypeName,
 };
 
 /// CREATE TABLE.
@@ -31,6 +32,8 @@ pub struct CreateTableStmt {
     pub tablespace: Option<String>,
     /// USING.
     pub access_method: Option<String>,
+    /// DISTRIBUTE BY, TO.
+    pub distribution: Option<Box<Distribution>>,
 }
 
 /// An element between CREATE TABLE's parentheses.

@@ -143,6 +143,8 @@ pub struct IntoClause {
     pub on_commit: super::OnCommit,
     /// TABLESPACE.
     pub tablespace: Option<String>,
+    /// DISTRIBUTE BY, TO.
+    pub distribution: Option<Box<super::Distribution>>,
 }
 
 impl IntoClause {

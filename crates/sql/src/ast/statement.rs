@@ -106,6 +106,18 @@ pub enum Statement {
     CreateServer(Box<CreateServerStmt>),
     /// CREATE USER MAPPING, ALTER USER MAPPING.
     UserMapping(Box<UserMappingStmt>),
+    /// CREATE NODE.
+    CreateNode(Box<CreateNodeStmt>),
+    /// ALTER NODE.
+    AlterNode(Box<AlterNodeStmt>),
+    /// DROP NODE.
+    DropNode(DropNodeStmt),
+    /// CREATE NODE GROUP.
+    CreateNodeGroup(CreateNodeGroupStmt),
+    /// DROP NODE GROUP.
+    DropNodeGroup(DropNodeGroupStmt),
+    /// EXECUTE DIRECT.
+    ExecuteDirect(Box<ExecuteDirectStmt>),
     /// REFRESH MATERIALIZED VIEW.
     RefreshMatView(Box<RefreshMatViewStmt>),
     /// ALTER TABLE and its like.

@@ -27,6 +27,15 @@ pub(super) fn from_message(message: &str, source: &str) -> Error {
     error.at(cursor.and_then(|Cursor { position, .. }| position))
 }
 
+/// An error about `text`, which has the same bytes as `source` but for some that are blanks: its place
+/// counts the characters of `source`.
+pub(super) fn moved(error: Error, text: &str, source: &str) -> Error {
+    let Some(position) = error.fields().position else { return error };
+    let before = usize::try_from(position).unwrap_or(1).saturating_sub(1);
+    let offset = text.char_indices().nth(before).map_or(text.len(), |(offset, _)| offset);
+    error.without_position().at(offset_position(offset, source))
+}
+
 /// 54001, with PostgreSQL's hint.
 pub(crate) fn too_deep() -> Error {
     Error::new(SqlState::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint(

@@ -19,6 +19,9 @@
 //!   mistyped, which is why they are read through `lower::items`. Any other panic is caught and
 //!   makes the statement unsupported.
 //!
+//! Statements and clauses about nodes are not PostgreSQL's. They are read in front of the grammar
+//! ([`nodes`]).
+//!
 //! [`literals`] finds statements of one shape without parsing them.
 
 mod comments;
@@ -27,6 +30,7 @@ mod error;
 pub mod lexer;
 pub mod literals;
 mod lower;
+mod nodes;
 pub mod normalize;
 pub mod prosrc;
 pub mod rows;
@@ -78,8 +82,17 @@ pub fn parse(source: &str) -> Result<Vec<ParsedStatement>> {
         return Err(error::embedded_nul());
     }
     let flattened = comments::flattened(source)?;
+    nodes::parse(&flattened).unwrap_or_else(|| grammar(source, &flattened))
+}
+
+/// The statements that PostgreSQL's grammar reads. `text` is `source` with other characters in some places,
+/// which the grammar is to skip.
+fn grammar(source: &str, text: &str) -> Result<Vec<ParsedStatement>> {
     let tree = stacker::maybe_grow(GRAMMAR_STACK, 4 * GRAMMAR_STACK, || {
-        raw_parse(&flattened).map_err(|message| error::from_message(&message, &flattened))
+        raw_parse(text).map_err(|message| {
+            let error = error::from_message(&message, text);
+            error::moved(error, text, source)
+        })
     })?;
     if let Some(error) = error::junk_after_parameter(source) {
         return Err(error);

@@ -45,6 +45,7 @@ impl Lower {
             on_commit: on_commit(stmt.oncommit),
             tablespace: optional(stmt.tablespacename()),
             access_method: optional(stmt.access_method()),
+            distribution: None,
         })
     }
 

@@ -123,6 +123,7 @@ impl Lower {
             options: self.def_elems(into.options())?,
             on_commit: super::ddl::on_commit(into.on_commit),
             tablespace: optional(into.table_space_name()),
+            distribution: None,
         })
     }
 
